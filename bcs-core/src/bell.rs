@@ -1,0 +1,194 @@
+//! Sleeping and waking: one bell per OS thread (DESIGN 5a, law 6).
+//!
+//! A bell is one word in shared memory, [`AWAKE`] or [`ASLEEP`]. All sources of work of an OS
+//! thread (rings, mailboxes, completions, timers) ring the same bell, so a thread never waits for
+//! two things.
+//!
+//! The sleeper *announces* (stores ASLEEP), passes a SeqCst fence, and then checks everything once
+//! more; only if there is still nothing does it wait in the futex for the word to change. The
+//! ringer *publishes* its work first, passes a SeqCst fence, and then looks at the word; only if
+//! it reads ASLEEP does it clear it and make the one system call.
+//!
+//! Why no wake-up is lost: the two SeqCst fences are totally ordered. If the ringer's fence comes
+//! first, the sleeper's check, after its own fence, sees the published work (edge **WORK**). If
+//! the sleeper's fence comes first, the ringer's look sees ASLEEP (edge **NAP**), clears the word,
+//! and the futex either does not start to wait (the word is no longer ASLEEP) or is woken.
+//!
+//! Many may ring at once: the compare-exchange lets exactly one of them make the system call. A
+//! wake-up that comes late only makes the sleeper check once more.
+
+use crate::sync::{AtomicU32, Ordering, fence};
+
+/// The owner runs, or will look at everything before it sleeps.
+pub const AWAKE: u32 = 0;
+/// The owner waits in the futex, or is about to.
+pub const ASLEEP: u32 = 1;
+
+/// How a sleeper waits and a ringer wakes: the futex, or a model of it.
+pub trait Futex {
+    /// Waits while `word` holds `expected`, at most until `deadline_ns` on the monotonic clock.
+    fn wait(&self, word: &AtomicU32, expected: u32, deadline_ns: Option<u64>);
+    /// Wakes the one that waits on `word`.
+    fn wake(&self, word: &AtomicU32);
+}
+
+/// Rings the bell: call it after the work has been published. `waking` is called if the owner
+/// sleeps, before the system call. Returns whether it had to be woken.
+pub fn ring<F: Futex>(word: &AtomicU32, futex: &F, waking: impl FnOnce()) -> bool {
+    fence(Ordering::SeqCst); // WORK: the work was published before the look at the word.
+    if word.load(Ordering::Relaxed) != ASLEEP {
+        return false;
+    }
+    // Release and Acquire are not needed here: WORK and NAP are the fences'.
+    let mine = word
+        .compare_exchange(ASLEEP, AWAKE, Ordering::Relaxed, Ordering::Relaxed)
+        .is_ok();
+    if mine {
+        waking();
+        futex.wake(word);
+    }
+    mine
+}
+
+/// How a sleep came about and ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slept {
+    /// Not at all: the check found work, and nobody rang meanwhile.
+    NotAtAll,
+    /// A ringer ended it, and cleared the word.
+    Rung,
+    /// It ended by its deadline, or for no reason: look again.
+    Alone,
+}
+
+/// Sleeps until the bell rings or the deadline passes, unless `check`, called once the sleep has
+/// been announced, finds work.
+pub fn sleep<F: Futex>(
+    word: &AtomicU32,
+    futex: &F,
+    deadline_ns: Option<u64>,
+    check: impl FnOnce() -> bool,
+) -> Slept {
+    word.store(ASLEEP, Ordering::Relaxed);
+    fence(Ordering::SeqCst); // NAP: announced before the last look at the work.
+    let work = check();
+    if !work {
+        futex.wait(word, ASLEEP, deadline_ns);
+    }
+    // Exactly one of sleeper and ringers takes the announcement back.
+    let alone = word
+        .compare_exchange(ASLEEP, AWAKE, Ordering::Relaxed, Ordering::Relaxed)
+        .is_ok();
+    match (alone, work) {
+        (false, _) => Slept::Rung,
+        (true, true) => Slept::NotAtAll,
+        (true, false) => Slept::Alone,
+    }
+}
+
+/// The kernel's futex on memory shared between processes.
+#[cfg(not(loom))]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct KernelFutex;
+
+#[cfg(not(loom))]
+impl Futex for KernelFutex {
+    fn wait(&self, word: &AtomicU32, expected: u32, deadline_ns: Option<u64>) {
+        use rustix::thread::futex;
+        let deadline = deadline_ns.map(|ns| futex::Timespec {
+            tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),
+            tv_nsec: i64::try_from(ns % 1_000_000_000).expect("below a second"),
+        });
+        // Every outcome (woken, changed, interrupted, timed out) means: look again. wait_bitset
+        // because its timeout is absolute, on the monotonic clock.
+        let _looked_at_again = futex::wait_bitset(
+            word,
+            futex::Flags::empty(),
+            expected,
+            deadline.as_ref(),
+            std::num::NonZeroU32::MAX,
+        );
+    }
+
+    fn wake(&self, word: &AtomicU32) {
+        // An error would mean an unmapped word, and then there is nobody to wake.
+        let _nobody = rustix::thread::futex::wake(word, rustix::thread::futex::Flags::empty(), 1);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use loom::sync::{Arc, Condvar, Mutex};
+
+    /// A futex whose lock is the kernel's hash-bucket lock: the comparison and the queueing are
+    /// one step against a wake-up.
+    struct Model {
+        waiting: Mutex<bool>,
+        woken: Condvar,
+    }
+
+    impl Futex for Model {
+        fn wait(&self, word: &AtomicU32, expected: u32, _: Option<u64>) {
+            let mut waiting = self.waiting.lock().unwrap();
+            if word.load(Ordering::Relaxed) != expected {
+                return;
+            }
+            *waiting = true;
+            while *waiting {
+                waiting = self.woken.wait(waiting).unwrap();
+            }
+        }
+
+        fn wake(&self, _: &AtomicU32) {
+            *self.waiting.lock().unwrap() = false;
+            self.woken.notify_one();
+        }
+    }
+
+    fn no_wake_up_is_lost_with(ringers: u32) {
+        let mut model = loom::model::Builder::new();
+        // With two ringers all interleavings would take hours; three preemptions take seconds.
+        model.preemption_bound = (ringers > 1).then_some(3);
+        model.check(move || {
+            let shared = Arc::new((
+                AtomicU32::new(AWAKE),
+                AtomicU32::new(0),
+                Model {
+                    waiting: Mutex::new(false),
+                    woken: Condvar::new(),
+                },
+            ));
+            let threads: Vec<_> = (0..ringers)
+                .map(|_| {
+                    let shared = shared.clone();
+                    loom::thread::spawn(move || {
+                        let (word, work, futex) = &*shared;
+                        work.fetch_add(1, Ordering::Release);
+                        ring(word, futex, || ());
+                    })
+                })
+                .collect();
+            let (word, work, futex) = &*shared;
+            // A lost wake-up leaves this thread in the model's wait for ever: loom reports it.
+            while work.load(Ordering::Acquire) != ringers {
+                sleep(word, futex, None, || {
+                    work.load(Ordering::Acquire) == ringers
+                });
+            }
+            for thread in threads {
+                thread.join().unwrap();
+            }
+        });
+    }
+
+    #[test]
+    fn no_wake_up_is_lost() {
+        no_wake_up_is_lost_with(1);
+    }
+
+    #[test]
+    fn no_wake_up_is_lost_with_two_ringers() {
+        no_wake_up_is_lost_with(2);
+    }
+}

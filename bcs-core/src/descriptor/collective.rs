@@ -1,0 +1,173 @@
+//! Collective descriptors: rank → BS → BR, then CH or RH.
+//!
+//! A communicator is made known to a NIC before it is used: each of its ranks posts
+//! [`CollectiveKind::OpenContext`] with the list of members, and [`CollectiveKind::CloseContext`]
+//! when it frees it. The world is context 0 and always known.
+
+use super::{BadDescriptor, bad};
+use crate::datatype::Datatype;
+use crate::limits::{INLINE_BYTES, MAX_CONTEXTS, MAX_RANKS};
+use crate::op::Op;
+use crate::request::{RequestId, high, inline_from_words, inline_to_words, low};
+
+/// What the members do together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CollectiveKind {
+    /// Nobody leaves before all have come.
+    Barrier,
+    /// The root's bytes go to all.
+    Broadcast {
+        /// World rank of the root.
+        root: u32,
+    },
+    /// Combine elements; the result goes to the root, or to all.
+    Reduce {
+        /// World rank of the root; `None` for an allreduce.
+        root: Option<u32>,
+        /// The operation.
+        op: Op,
+        /// The type of the elements.
+        datatype: Datatype,
+    },
+    /// Makes a context known: the members' world ranks, in communicator order, are `bytes / 4`
+    /// little-endian `u32` at `input`.
+    OpenContext,
+    /// The rank uses the context no more.
+    CloseContext,
+}
+
+/// A rank's arrival at a collective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CollectiveDescriptor {
+    /// The rank's request.
+    pub request: RequestId,
+    /// Context id of the communicator.
+    pub context: u32,
+    /// Which collective on this communicator this is, from 0.
+    pub sequence: u64,
+    /// What the members do.
+    pub kind: CollectiveKind,
+    /// Length of the data in bytes.
+    pub bytes: u64,
+    /// Where this rank's contribution is; ignored when it is inline.
+    pub input: u64,
+    /// Where this rank wants the result; small results come with the completion.
+    pub output: u64,
+    /// The contribution, when it has at most [`INLINE_BYTES`].
+    pub inline: Option<[u8; INLINE_BYTES]>,
+}
+
+const NO_ROOT: u32 = u32::MAX;
+const INLINE: u64 = 1 << 31;
+
+impl CollectiveDescriptor {
+    /// Words of a ring entry.
+    pub const WORDS: usize = 16;
+
+    /// The words of a ring entry.
+    #[must_use]
+    pub fn encode(&self) -> [u64; Self::WORDS] {
+        let (code, root, op, datatype) = match self.kind {
+            CollectiveKind::Barrier => (0, NO_ROOT, 0, 0),
+            CollectiveKind::Broadcast { root } => (1, root, 0, 0),
+            CollectiveKind::Reduce { root, op, datatype } => {
+                (2, root.unwrap_or(NO_ROOT), op as u8, datatype as u8)
+            }
+            CollectiveKind::OpenContext => (3, NO_ROOT, 0, 0),
+            CollectiveKind::CloseContext => (4, NO_ROOT, 0, 0),
+        };
+        let mut words = [0; Self::WORDS];
+        words[0] = self.request.word();
+        words[1] = u64::from(self.context) | u64::from(root) << 32;
+        words[2] = self.sequence;
+        words[3] = code | u64::from(op) << 8 | u64::from(datatype) << 16;
+        words[4] = self.bytes;
+        words[5] = self.input;
+        words[6] = self.output;
+        if let Some(inline) = &self.inline {
+            words[3] |= INLINE;
+            inline_to_words(inline, &mut words[8..]);
+        }
+        words
+    }
+
+    /// The meaning of the words of a ring entry.
+    ///
+    /// # Errors
+    /// [`BadDescriptor`] with the field that is impossible.
+    pub fn parse(words: &[u64; Self::WORDS]) -> Result<Self, BadDescriptor> {
+        let context = low(words[1]);
+        if context as usize >= MAX_CONTEXTS {
+            return bad("context", u64::from(context));
+        }
+        let root = match high(words[1]) {
+            NO_ROOT => None,
+            root if (root as usize) < MAX_RANKS => Some(root),
+            root => return bad("root", u64::from(root)),
+        };
+        let [code, op, datatype, ..] = words[3].to_le_bytes();
+        let kind = match (code, root) {
+            (0, _) => CollectiveKind::Barrier,
+            (1, Some(root)) => CollectiveKind::Broadcast { root },
+            (1, None) => return bad("root", u64::from(NO_ROOT)),
+            (2, root) => {
+                let Ok(op) = Op::try_from(op) else {
+                    return bad("op", u64::from(op));
+                };
+                let Ok(datatype) = Datatype::try_from(datatype) else {
+                    return bad("datatype", u64::from(datatype));
+                };
+                if !words[4].is_multiple_of(datatype.size() as u64) {
+                    return bad("length", words[4]);
+                }
+                CollectiveKind::Reduce { root, op, datatype }
+            }
+            (3, _) => CollectiveKind::OpenContext,
+            (4, _) => CollectiveKind::CloseContext,
+            _ => return bad("kind", u64::from(code)),
+        };
+        let inline = words[3] & INLINE != 0;
+        if inline && words[4] > INLINE_BYTES as u64 {
+            return bad("inline length", words[4]);
+        }
+        for address in [words[5], words[6]] {
+            if address.checked_add(words[4]).is_none() {
+                return bad("address", address);
+            }
+        }
+        let inline = inline.then(|| {
+            let mut bytes = [0; INLINE_BYTES];
+            inline_from_words(&words[8..], &mut bytes);
+            bytes
+        });
+        Ok(Self {
+            request: RequestId::from_word(words[0]),
+            context,
+            sequence: words[2],
+            kind,
+            bytes: words[4],
+            input: words[5],
+            output: words[6],
+            inline,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn parsing_is_total_and_encoding_is_its_inverse(
+            mut words: [u64; CollectiveDescriptor::WORDS], code in 0u64..6, context in 0u64..4096,
+        ) {
+            words[3] = words[3] & !0xff | code;
+            words[1] = words[1] & !0xffff_ffff | context;
+            if let Ok(collective) = CollectiveDescriptor::parse(&words) {
+                prop_assert_eq!(CollectiveDescriptor::parse(&collective.encode()), Ok(collective));
+            }
+        }
+    }
+}

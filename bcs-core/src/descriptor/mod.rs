@@ -1,0 +1,31 @@
+//! Descriptors: what a rank posts to its NIC (paper section 4.3).
+//!
+//! Each kind has a *raw* form, the words of a ring entry, and a *meaning*, a struct of checked
+//! fields. A NIC copies the words out of the ring once and parses them once; from then on only
+//! the meaning is used. Parsing is total: every word a rank can write gives a descriptor or an
+//! error, never a panic.
+
+mod collective;
+mod receive;
+mod send;
+
+pub use collective::{CollectiveDescriptor, CollectiveKind};
+pub use receive::{ReceiveDescriptor, ReceiveKind};
+pub use send::{Payload, SendDescriptor};
+
+/// The source of a receive that matches any (MPI_ANY_SOURCE).
+pub const ANY_SOURCE: u32 = u32::MAX;
+
+/// A descriptor field with an impossible value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("descriptor field {field} has the impossible value {value}")]
+pub struct BadDescriptor {
+    /// The field.
+    pub field: &'static str,
+    /// What was found.
+    pub value: u64,
+}
+
+fn bad<T>(field: &'static str, value: u64) -> Result<T, BadDescriptor> {
+    Err(BadDescriptor { field, value })
+}

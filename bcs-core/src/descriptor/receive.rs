@@ -1,0 +1,120 @@
+//! Receive descriptors: rank → BR. Probes and cancels take the same ring, so that their order
+//! among the receives is the program's.
+
+use super::{ANY_SOURCE, BadDescriptor, bad};
+use crate::limits::MAX_RANKS;
+use crate::request::{RequestId, high, low};
+
+/// What is asked of BR.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReceiveKind {
+    /// Receive into memory at this address of the receiver.
+    Receive {
+        /// Where to.
+        address: u64,
+        /// Bytes there are.
+        capacity: u64,
+    },
+    /// Complete when a message that matches has arrived, and leave it there (MPI 5.0 section
+    /// 3.8.1).
+    Probe,
+    /// Complete at the next MSM whether or not a message matches: `failure` is
+    /// [`Cancelled`](crate::request::Failure::Cancelled) if none does.
+    ProbeOnce,
+    /// Cancel the receive or probe with this request, if it has not matched (section 3.8.4).
+    Cancel(RequestId),
+}
+
+/// A receive, probe or cancel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceiveDescriptor {
+    /// The receiver's request.
+    pub request: RequestId,
+    /// Context id of the communicator.
+    pub context: u32,
+    /// World rank of the sender; `None` is MPI_ANY_SOURCE.
+    pub source: Option<u32>,
+    /// Tag; `None` is MPI_ANY_TAG.
+    pub tag: Option<i32>,
+    /// What is asked.
+    pub kind: ReceiveKind,
+}
+
+const ANY_TAG: u64 = 1 << 8;
+
+impl ReceiveDescriptor {
+    /// Words of a ring entry.
+    pub const WORDS: usize = 8;
+
+    /// The words of a ring entry.
+    #[must_use]
+    pub fn encode(&self) -> [u64; Self::WORDS] {
+        let mut words = [0; Self::WORDS];
+        words[0] = self.request.word();
+        words[1] = u64::from(self.context) | u64::from(self.source.unwrap_or(ANY_SOURCE)) << 32;
+        let mut flags = if self.tag.is_none() { ANY_TAG } else { 0 };
+        match self.kind {
+            ReceiveKind::Receive { address, capacity } => {
+                words[3] = capacity;
+                words[4] = address;
+            }
+            ReceiveKind::Probe => flags |= 1,
+            ReceiveKind::ProbeOnce => flags |= 2,
+            ReceiveKind::Cancel(target) => {
+                flags |= 3;
+                words[3] = target.word();
+            }
+        }
+        words[2] = u64::from(self.tag.unwrap_or(0).cast_unsigned()) | flags << 32;
+        words
+    }
+
+    /// The meaning of the words of a ring entry.
+    ///
+    /// # Errors
+    /// [`BadDescriptor`] with the field that is impossible.
+    pub fn parse(words: &[u64; Self::WORDS]) -> Result<Self, BadDescriptor> {
+        let flags = u64::from(high(words[2]));
+        let source = high(words[1]);
+        if source != ANY_SOURCE && source as usize >= MAX_RANKS {
+            return bad("source", u64::from(source));
+        }
+        let kind = match flags & !ANY_TAG {
+            0 if words[4].checked_add(words[3]).is_none() => return bad("address", words[4]),
+            0 => ReceiveKind::Receive {
+                address: words[4],
+                capacity: words[3],
+            },
+            1 => ReceiveKind::Probe,
+            2 => ReceiveKind::ProbeOnce,
+            3 => ReceiveKind::Cancel(RequestId::from_word(words[3])),
+            _ => return bad("flags", flags),
+        };
+        Ok(Self {
+            request: RequestId::from_word(words[0]),
+            context: low(words[1]),
+            source: (source != ANY_SOURCE).then_some(source),
+            tag: (flags & ANY_TAG == 0).then(|| low(words[2]).cast_signed()),
+            kind,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn parsing_is_total_and_encoding_is_its_inverse(
+            mut words: [u64; ReceiveDescriptor::WORDS], kind in 0u64..5, any_tag: bool,
+        ) {
+            let flags = kind | if any_tag { ANY_TAG } else { 0 };
+            words[2] = words[2] & 0xffff_ffff | flags << 32;
+            if let Ok(receive) = ReceiveDescriptor::parse(&words) {
+                prop_assert_eq!(ReceiveDescriptor::parse(&receive.encode()), Ok(receive));
+            }
+        }
+    }
+}

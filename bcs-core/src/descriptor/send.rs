@@ -1,0 +1,169 @@
+//! Send descriptors: rank → BS, and, with the sender's name on it, BS → BR.
+
+use super::{BadDescriptor, bad};
+use crate::limits::{INLINE_BYTES, MAX_RANKS, PAYLOAD_SLOTS};
+use crate::request::{RequestId, high, inline_from_words, inline_to_words, low};
+
+/// Where the bytes of a message are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Payload {
+    /// In the descriptor: at most [`INLINE_BYTES`].
+    Inline([u8; INLINE_BYTES]),
+    /// In an eager payload slot of the sender's NIC memory. The address is where the sender sees
+    /// that slot: a NIC in another process than the sender's reads it there.
+    Slot {
+        /// The slot, below [`PAYLOAD_SLOTS`].
+        slot: u32,
+        /// Where the sender has it mapped.
+        address: u64,
+    },
+    /// At an address of the sender: rendezvous.
+    Address(u64),
+}
+
+/// A send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SendDescriptor {
+    /// The sender's request. With `owed` false the sender does not wait for it.
+    pub request: RequestId,
+    /// Whether the NIC owes the sender a completion: not for an eager send whose payload is
+    /// inline, which needs nothing of the sender once it was exchanged.
+    pub owed: bool,
+    /// Context id of the communicator.
+    pub context: u32,
+    /// World rank of the receiver.
+    pub destination: u32,
+    /// Tag.
+    pub tag: i32,
+    /// Length of the message in bytes.
+    pub len: u64,
+    /// Where the bytes are.
+    pub payload: Payload,
+}
+
+const OWED: u64 = 1;
+const IN_SLOT: u64 = 2;
+const INLINE: u64 = 4;
+const INLINE_AND_SLOT: u64 = INLINE | IN_SLOT;
+
+impl SendDescriptor {
+    /// Words of a ring entry: two cache lines, the second one inline payload.
+    pub const WORDS: usize = 16;
+
+    /// The words of a ring entry. Words 6 and 7 are free for the envelope.
+    #[must_use]
+    pub fn encode(&self) -> [u64; Self::WORDS] {
+        let mut words = [0; Self::WORDS];
+        words[0] = self.request.word();
+        words[1] = u64::from(self.context) | u64::from(self.destination) << 32;
+        words[3] = self.len;
+        let mut flags = if self.owed { OWED } else { 0 };
+        match &self.payload {
+            Payload::Inline(bytes) => {
+                flags |= INLINE;
+                inline_to_words(bytes, &mut words[8..]);
+            }
+            Payload::Slot { slot, address } => {
+                flags |= IN_SLOT;
+                words[4] = *address;
+                words[5] = u64::from(*slot);
+            }
+            Payload::Address(address) => words[4] = *address,
+        }
+        words[2] = u64::from(self.tag.cast_unsigned()) | flags << 32;
+        words
+    }
+
+    /// The meaning of the words of a ring entry.
+    ///
+    /// # Errors
+    /// [`BadDescriptor`] with the field that is impossible.
+    pub fn parse(words: &[u64; Self::WORDS]) -> Result<Self, BadDescriptor> {
+        let flags = u64::from(high(words[2]));
+        let len = words[3];
+        let destination = high(words[1]);
+        if destination as usize >= MAX_RANKS {
+            return bad("destination", u64::from(destination));
+        }
+        let payload = match flags & (INLINE | IN_SLOT) {
+            INLINE if len <= INLINE_BYTES as u64 => {
+                let mut bytes = [0; INLINE_BYTES];
+                inline_from_words(&words[8..], &mut bytes);
+                Payload::Inline(bytes)
+            }
+            INLINE => return bad("inline length", len),
+            INLINE_AND_SLOT => return bad("flags", flags),
+            _ if words[4].checked_add(len).is_none() => return bad("address", words[4]),
+            IN_SLOT if words[5] < PAYLOAD_SLOTS as u64 => Payload::Slot {
+                slot: low(words[5]),
+                address: words[4],
+            },
+            IN_SLOT => return bad("payload slot", words[5]),
+            _ => Payload::Address(words[4]),
+        };
+        Ok(Self {
+            request: RequestId::from_word(words[0]),
+            owed: flags & OWED != 0,
+            context: low(words[1]),
+            destination,
+            tag: low(words[2]).cast_signed(),
+            len,
+            payload,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn parsing_is_total_and_encoding_is_its_inverse(words: [u64; SendDescriptor::WORDS]) {
+            if let Ok(send) = SendDescriptor::parse(&words) {
+                prop_assert_eq!(SendDescriptor::parse(&send.encode()), Ok(send));
+            }
+        }
+
+        #[test]
+        fn sends_survive_the_ring(slot: u32, context: u32, destination in 0u32..16_384,
+                                  tag: i32, len in 0..=INLINE_BYTES as u64, owed: bool, byte: u8) {
+            let send = SendDescriptor {
+                request: RequestId { slot, generation: 1 },
+                owed, context, destination, tag, len,
+                payload: Payload::Inline([byte; INLINE_BYTES]),
+            };
+            prop_assert_eq!(SendDescriptor::parse(&send.encode()), Ok(send));
+            let send = SendDescriptor { payload: Payload::Address(u64::from(slot)), ..send };
+            prop_assert_eq!(SendDescriptor::parse(&send.encode()), Ok(send));
+        }
+    }
+
+    #[test]
+    fn rubbish_names_its_field() {
+        let send = SendDescriptor {
+            request: RequestId::default(),
+            owed: true,
+            context: 0,
+            destination: 0,
+            tag: 0,
+            len: 65,
+            payload: Payload::Slot {
+                slot: 0,
+                address: 0,
+            },
+        };
+        let mut words = send.encode();
+        words[5] = PAYLOAD_SLOTS as u64;
+        assert_eq!(
+            SendDescriptor::parse(&words).unwrap_err().field,
+            "payload slot"
+        );
+        words[1] = u64::MAX;
+        assert_eq!(
+            SendDescriptor::parse(&words).unwrap_err().field,
+            "destination"
+        );
+    }
+}

@@ -1,0 +1,414 @@
+//! The laws of the three primitives, written once and kept by every fabric.
+//!
+//! A fabric's tests implement [`Bench`] and call [`check_all`]. The laws are those of the
+//! paper's section 2: Xfer-And-Signal puts to all nodes of a set or to none and signals, in
+//! order; Compare-And-Write compares on all nodes and writes on all or none; concurrent ones
+//! leave every node with the same value.
+
+use super::{Block, CompareAndWrite, Comparison, Event, GlobalAddress, Port, Ticket, Variable};
+use crate::node::{NodeId, NodeSet};
+use crate::phase::NicThreadId;
+
+/// A fabric under test.
+pub trait Bench {
+    /// Its ports.
+    type Port: Port;
+    /// A port of this node's NIC thread.
+    fn port(&mut self, node: NodeId, thread: NicThreadId) -> Self::Port;
+    /// Lets the fabric make progress: virtual time passes, the sequencer runs.
+    fn step(&mut self);
+}
+
+const NODES: usize = 5;
+const STEPS: usize = 1_000;
+
+fn settle<B: Bench>(bench: &mut B, port: &mut B::Port, ticket: Ticket) -> Event {
+    for _ in 0..STEPS {
+        match port.test_event(ticket) {
+            Event::Pending => bench.step(),
+            event => return event,
+        }
+    }
+    panic!("an operation stayed pending for {STEPS} steps");
+}
+
+fn bs<B: Bench>(bench: &mut B, node: u16) -> B::Port {
+    bench.port(NodeId(node), NicThreadId::BufferSender)
+}
+
+/// Checks every law on fresh fabrics of five nodes.
+pub fn check_all<B: Bench>(mut make: impl FnMut(usize) -> B) {
+    a_put_reaches_the_whole_set_and_nobody_else(&mut make(NODES));
+    puts_of_one_port_arrive_in_order(&mut make(NODES));
+    a_put_signals_the_thread_it_names(&mut make(NODES));
+    a_comparison_must_hold_on_all_nodes(&mut make(NODES));
+    a_false_comparison_writes_nothing(&mut make(NODES));
+    one_that_waits_is_true_in_the_end(&mut make(NODES));
+    concurrent_writes_leave_one_value(&mut make(NODES));
+    a_verdict_shows_what_came_before_it(&mut make(NODES));
+}
+
+fn a_put_reaches_the_whole_set_and_nobody_else<B: Bench>(bench: &mut B) {
+    let mut port = bs(bench, 0);
+    let at = GlobalAddress::new(Block::Descriptors, NodeId(0)).plus(24);
+    let set: NodeSet = [0, 2, 4].into_iter().map(NodeId).collect();
+    let ticket = port.xfer_and_signal(&set, at, b"descriptor", None);
+    assert_eq!(settle(bench, &mut port, ticket), Event::Signalled);
+    for node in 0..5u16 {
+        let mut bytes = [0; 10];
+        bs(bench, node).read(at, &mut bytes);
+        let expected = if node.is_multiple_of(2) {
+            *b"descriptor"
+        } else {
+            [0; 10]
+        };
+        assert_eq!(bytes, expected, "node {node}");
+    }
+}
+
+fn puts_of_one_port_arrive_in_order<B: Bench>(bench: &mut B) {
+    let mut port = bs(bench, 1);
+    let at = GlobalAddress::new(Block::Descriptors, NodeId(1));
+    let set = NodeSet::only(NodeId(3));
+    let tickets: Vec<Ticket> = (1..=20u8)
+        .map(|value| port.xfer_and_signal(&set, at, &[value; 3], None))
+        .collect();
+    for ticket in tickets {
+        assert_eq!(settle(bench, &mut port, ticket), Event::Signalled);
+    }
+    let mut bytes = [0; 3];
+    bs(bench, 3).read(at, &mut bytes);
+    assert_eq!(bytes, [20; 3]);
+}
+
+fn a_put_signals_the_thread_it_names<B: Bench>(bench: &mut B) {
+    let mut port = bs(bench, 0);
+    let at = GlobalAddress::new(Block::Completions, NodeId(0));
+    let set: NodeSet = [1, 2].into_iter().map(NodeId).collect();
+    for _ in 0..2 {
+        let ticket = port.xfer_and_signal(&set, at, b"x", Some(NicThreadId::ReduceHelper));
+        assert_eq!(settle(bench, &mut port, ticket), Event::Signalled);
+    }
+    assert_eq!(
+        bench.port(NodeId(1), NicThreadId::ReduceHelper).signals(),
+        2
+    );
+    assert_eq!(
+        bench.port(NodeId(2), NicThreadId::ReduceHelper).signals(),
+        2
+    );
+    assert_eq!(
+        bench.port(NodeId(1), NicThreadId::BufferSender).signals(),
+        0
+    );
+    assert_eq!(
+        bench.port(NodeId(3), NicThreadId::ReduceHelper).signals(),
+        0
+    );
+}
+
+fn compare(set: NodeSet, comparison: Comparison, operand: u64, write: u64) -> CompareAndWrite {
+    CompareAndWrite {
+        set,
+        variable: Variable::Scratch(0),
+        comparison,
+        operand,
+        write: Some((Variable::Scratch(1), write)),
+        wait: false,
+    }
+}
+
+fn a_comparison_must_hold_on_all_nodes<B: Bench>(bench: &mut B) {
+    let mut port = bs(bench, 0);
+    for node in 0..5u16 {
+        bs(bench, node).store(Variable::Scratch(0), 10 + u64::from(node));
+    }
+    let all = NodeSet::first(NODES);
+    let cases = [
+        (all, Comparison::AtLeast, 10, true),
+        (all, Comparison::AtLeast, 11, false),
+        (all, Comparison::Less, 15, true),
+        (all, Comparison::Less, 14, false),
+        (all, Comparison::Equal, 12, false),
+        (NodeSet::only(NodeId(2)), Comparison::Equal, 12, true),
+        (all, Comparison::NotEqual, 9, true),
+        (all, Comparison::NotEqual, 12, false),
+    ];
+    for (set, comparison, operand, expected) in cases {
+        let ticket = port.compare_and_write(&compare(set, comparison, operand, 0));
+        assert_eq!(
+            settle(bench, &mut port, ticket),
+            Event::Verdict(expected),
+            "{comparison:?} {operand}"
+        );
+    }
+}
+
+fn a_false_comparison_writes_nothing<B: Bench>(bench: &mut B) {
+    let mut port = bs(bench, 0);
+    let all = NodeSet::first(NODES);
+    bs(bench, 4).store(Variable::Scratch(0), 1);
+    let ticket = port.compare_and_write(&compare(all, Comparison::Equal, 0, 77));
+    assert_eq!(settle(bench, &mut port, ticket), Event::Verdict(false));
+    let written = |bench: &mut B| -> Vec<u64> {
+        (0..5)
+            .map(|node| bs(bench, node).load(Variable::Scratch(1)))
+            .collect()
+    };
+    assert_eq!(written(bench), [0; 5]);
+    let three = NodeSet::first(3);
+    let ticket = port.compare_and_write(&compare(three, Comparison::Equal, 0, 77));
+    assert_eq!(settle(bench, &mut port, ticket), Event::Verdict(true));
+    assert_eq!(written(bench), [77, 77, 77, 0, 0]);
+}
+
+fn one_that_waits_is_true_in_the_end<B: Bench>(bench: &mut B) {
+    let mut port = bs(bench, 0);
+    let what = CompareAndWrite {
+        wait: true,
+        ..compare(NodeSet::first(NODES), Comparison::AtLeast, 1, 5)
+    };
+    let ticket = port.compare_and_write(&what);
+    for node in 0..5u16 {
+        for _ in 0..20 {
+            bench.step();
+        }
+        assert_eq!(
+            port.test_event(ticket),
+            Event::Pending,
+            "before node {node}"
+        );
+        bs(bench, node).report(Variable::Scratch(0), 1);
+    }
+    assert_eq!(settle(bench, &mut port, ticket), Event::Verdict(true));
+    assert_eq!(bs(bench, 3).load(Variable::Scratch(1)), 5);
+}
+
+fn concurrent_writes_leave_one_value<B: Bench>(bench: &mut B) {
+    let all = NodeSet::first(NODES);
+    for round in 1..=20u64 {
+        let mut asked: Vec<_> = (0..5u16)
+            .map(|node| {
+                let mut port = bs(bench, node);
+                let value = round * 100 + u64::from(node);
+                let ticket = port.compare_and_write(&compare(all, Comparison::AtLeast, 0, value));
+                (port, ticket)
+            })
+            .collect();
+        for (port, ticket) in &mut asked {
+            assert_eq!(settle(bench, port, *ticket), Event::Verdict(true));
+        }
+        let values: Vec<u64> = (0..5)
+            .map(|node| bs(bench, node).load(Variable::Scratch(1)))
+            .collect();
+        assert!(
+            values.iter().all(|&value| value == values[0]),
+            "nodes disagree: {values:?}"
+        );
+        assert_eq!(values[0] / 100, round);
+    }
+}
+
+fn a_verdict_shows_what_came_before_it<B: Bench>(bench: &mut B) {
+    let at = GlobalAddress::new(Block::Credits, NodeId(2));
+    let mut sender = bs(bench, 2);
+    let mut reader = bs(bench, 1);
+    let set = NodeSet::only(NodeId(1));
+    let put = sender.xfer_and_signal(&set, at, b"before", None);
+    assert_eq!(settle(bench, &mut sender, put), Event::Signalled);
+    sender.report(Variable::Scratch(0), 1);
+    let what = CompareAndWrite {
+        set: NodeSet::only(NodeId(2)),
+        wait: true,
+        ..compare(set, Comparison::AtLeast, 1, 0)
+    };
+    let ticket = reader.compare_and_write(&what);
+    assert_eq!(settle(bench, &mut reader, ticket), Event::Verdict(true));
+    let mut bytes = [0; 6];
+    reader.read(at, &mut bytes);
+    assert_eq!(&bytes, b"before");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::shm::{NodeMemory, Segment, Sequencer, ShmPort};
+    use crate::fabric::sim::{Faults, Latencies, Network, SimPort};
+    use crate::memory::MachinePage;
+    use std::cell::RefCell;
+    use std::rc::Rc;
+    use std::sync::Arc;
+
+    struct ShmBench {
+        segment: Segment,
+        page: MachinePage,
+        sequencer: Sequencer,
+    }
+
+    impl Bench for ShmBench {
+        type Port = ShmPort;
+        fn port(&mut self, node: NodeId, thread: NicThreadId) -> ShmPort {
+            let memory = NodeMemory::new(self.segment.clone(), Arc::new(Vec::new()));
+            ShmPort::new(
+                self.segment.clone(),
+                self.page.clone(),
+                memory,
+                node,
+                thread,
+            )
+        }
+        fn step(&mut self) {
+            self.sequencer.poll();
+        }
+    }
+
+    #[test]
+    fn shm_keeps_the_laws() {
+        check_all(|nodes| {
+            let segment = Segment::private(nodes, 0).unwrap();
+            let page = MachinePage::private(nodes, 2).unwrap();
+            let sequencer = Sequencer::new(segment.clone(), page.clone());
+            ShmBench {
+                segment,
+                page,
+                sequencer,
+            }
+        });
+    }
+
+    struct SimBench(Rc<RefCell<Network>>);
+
+    impl Bench for SimBench {
+        type Port = SimPort;
+        fn port(&mut self, node: NodeId, thread: NicThreadId) -> SimPort {
+            SimPort::new(self.0.clone(), node, thread)
+        }
+        fn step(&mut self) {
+            let mut network = self.0.borrow_mut();
+            let to = network.now_ns() + 10_000;
+            network.advance(to);
+        }
+    }
+
+    #[test]
+    fn sim_keeps_the_laws() {
+        let faults = [
+            Faults::default(),
+            Faults {
+                delay: (0.5, 50_000),
+                until_ns: u64::MAX,
+                ..Faults::default()
+            },
+            Faults {
+                reorder_ns: 30_000,
+                until_ns: u64::MAX,
+                ..Faults::default()
+            },
+            Faults {
+                slow: vec![(NodeId(1), 7)],
+                until_ns: u64::MAX,
+                ..Faults::default()
+            },
+        ];
+        for faults in faults {
+            for seed in 0..20 {
+                check_all(|nodes| {
+                    let latencies = Latencies::default();
+                    let network = Network::new(nodes, Vec::new(), latencies, faults.clone(), seed);
+                    SimBench(Rc::new(RefCell::new(network)))
+                });
+            }
+        }
+    }
+
+    #[test]
+    fn a_lost_put_reaches_nobody_and_says_so() {
+        let faults = Faults {
+            lose: 1.0,
+            until_ns: u64::MAX,
+            ..Faults::default()
+        };
+        let network = Network::new(3, Vec::new(), Latencies::default(), faults, 1);
+        let mut bench = SimBench(Rc::new(RefCell::new(network)));
+        let mut port = bs(&mut bench, 0);
+        let at = GlobalAddress::new(Block::Descriptors, NodeId(0));
+        let ticket = port.xfer_and_signal(&NodeSet::first(3), at, b"lost", None);
+        let lost = Event::Failed(crate::fabric::FabricError::Lost);
+        assert_eq!(settle(&mut bench, &mut port, ticket), lost);
+        for node in 0..3u16 {
+            let mut bytes = [0; 4];
+            bs(&mut bench, node).read(at, &mut bytes);
+            assert_eq!(bytes, [0; 4]);
+        }
+    }
+
+    /// The same laws with the sequencer on an OS thread of its own: the verdicts race.
+    #[test]
+    fn shm_totally_orders_racing_compare_and_writes() {
+        let segment = Segment::private(4, 0).unwrap();
+        let page = MachinePage::private(4, 2).unwrap();
+        let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let sequencing = std::thread::spawn({
+            let (segment, page, stop) = (segment.clone(), page.clone(), stop.clone());
+            move || {
+                let mut sequencer = Sequencer::new(segment, page);
+                while !stop.load(std::sync::atomic::Ordering::Acquire) {
+                    if !sequencer.poll() {
+                        std::thread::yield_now();
+                    }
+                }
+            }
+        });
+        // Four nodes race to move one replicated counter by one: each step has one winner.
+        let winners: Vec<u64> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4u16)
+                .map(|node| {
+                    let (segment, page) = (segment.clone(), page.clone());
+                    scope.spawn(move || {
+                        let memory = NodeMemory::new(segment.clone(), Arc::new(Vec::new()));
+                        let thread = NicThreadId::BufferReceiver;
+                        let mut port = ShmPort::new(segment, page, memory, NodeId(node), thread);
+                        let mut won = 0;
+                        for step in 0..500 {
+                            let ticket = port.compare_and_write(&CompareAndWrite {
+                                set: NodeSet::first(4),
+                                variable: Variable::Scratch(2),
+                                comparison: Comparison::Equal,
+                                operand: step,
+                                write: Some((Variable::Scratch(2), step + 1)),
+                                wait: false,
+                            });
+                            let verdict = loop {
+                                match port.test_event(ticket) {
+                                    Event::Pending => std::thread::yield_now(),
+                                    event => break event,
+                                }
+                            };
+                            won += u64::from(verdict == Event::Verdict(true));
+                        }
+                        won
+                    })
+                })
+                .collect();
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .collect()
+        });
+        stop.store(true, std::sync::atomic::Ordering::Release);
+        sequencing.join().unwrap();
+        let reached = segment_value(&segment, &page);
+        assert_eq!(
+            winners.iter().sum::<u64>(),
+            reached,
+            "every step of the counter has one winner"
+        );
+    }
+
+    fn segment_value(segment: &Segment, page: &MachinePage) -> u64 {
+        let memory = NodeMemory::new(segment.clone(), Arc::new(Vec::new()));
+        let thread = NicThreadId::BufferReceiver;
+        let port = ShmPort::new(segment.clone(), page.clone(), memory, NodeId(0), thread);
+        port.load(Variable::Scratch(2))
+    }
+}

@@ -1,0 +1,20 @@
+//! The shared-memory fabric: the nodes of one machine.
+//!
+//! Global memory of all nodes lies in one segment, mapped by the NICs only. A PUT is a copy, and
+//! is complete when the call returns. Compare-And-Writes are decided by one [`Sequencer`], which
+//! the OS thread of the Strobe Sender runs: so they have a total order without a lock that could
+//! die with its holder. If the sequencer dies, so does the job.
+//!
+//! DESIGN section 3 has the sequencer multicast a log that every node applies. Here it writes the
+//! variable on all nodes itself before it gives the verdict: with one writer the order is the
+//! same on every node, and a log would have to be bounded by its slowest reader for nothing.
+
+mod port;
+mod process_memory;
+mod segment;
+mod sequencer;
+
+pub use port::ShmPort;
+pub use process_memory::{NodeMemory, probe_process_memory};
+pub use segment::Segment;
+pub use sequencer::Sequencer;

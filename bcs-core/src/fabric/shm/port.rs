@@ -1,0 +1,175 @@
+//! A NIC thread's port on the shared-memory fabric.
+
+use super::process_memory::NodeMemory;
+use super::segment::{ASKED, FREE, Segment, TRUE};
+use crate::fabric::{
+    CompareAndWrite, DestinationSpan, Event, FabricError, GlobalAddress, Port, SourceSpan, Ticket,
+    Variable,
+};
+use crate::memory::MachinePage;
+use crate::memory::machine_page::BellId;
+use crate::node::{NodeId, NodeSet};
+use crate::phase::NicThreadId;
+use std::sync::atomic::Ordering;
+
+/// Tickets of operations that are complete when their call returns.
+const DONE: Ticket = Ticket(0);
+const SOURCE_FAULT: Ticket = Ticket(1);
+const DESTINATION_FAULT: Ticket = Ticket(2);
+/// The ticket of the one Compare-And-Write a port may have outstanding.
+const COMPARING: Ticket = Ticket(3);
+
+/// The port of a NIC thread, or of the Strobe Sender.
+#[derive(Debug)]
+pub struct ShmPort {
+    segment: Segment,
+    page: MachinePage,
+    memory: NodeMemory,
+    /// The NIC thread; `None` is the Strobe Sender, which has no global memory of its own.
+    who: Option<(NodeId, NicThreadId)>,
+}
+
+impl ShmPort {
+    /// The port of a NIC thread; `memory` reaches the ranks this process may copy between.
+    #[must_use]
+    pub fn new(
+        segment: Segment,
+        page: MachinePage,
+        memory: NodeMemory,
+        node: NodeId,
+        thread: NicThreadId,
+    ) -> Self {
+        Self {
+            segment,
+            page,
+            memory,
+            who: Some((node, thread)),
+        }
+    }
+
+    /// The port of the Strobe Sender: it only puts and compares.
+    #[must_use]
+    pub fn strobe_sender(segment: Segment, page: MachinePage, memory: NodeMemory) -> Self {
+        Self {
+            segment,
+            page,
+            memory,
+            who: None,
+        }
+    }
+
+    fn index(&self) -> usize {
+        match self.who {
+            Some((node, thread)) => node.index() * NicThreadId::COUNT + thread.index(),
+            None => self.segment.nodes() * NicThreadId::COUNT,
+        }
+    }
+
+    fn node(&self) -> NodeId {
+        self.who
+            .expect("the Strobe Sender has no global memory of its own")
+            .0
+    }
+}
+
+impl Port for ShmPort {
+    fn nodes(&self) -> usize {
+        self.segment.nodes()
+    }
+
+    fn alive(&self) -> NodeSet {
+        // On one machine the death of a node ends the job: its survivors are killed.
+        NodeSet::first(self.segment.nodes())
+    }
+
+    fn xfer_and_signal(
+        &mut self,
+        set: &NodeSet,
+        at: GlobalAddress,
+        bytes: &[u8],
+        signal: Option<NicThreadId>,
+    ) -> Ticket {
+        for node in set.iter() {
+            self.segment.put(node, at, bytes);
+        }
+        if let Some(thread) = signal {
+            for node in set.iter() {
+                // PUT: publishes the bytes to `signals`.
+                self.segment
+                    .signal(node, thread)
+                    .fetch_add(1, Ordering::Release);
+                self.page.ring(BellId::of(node, thread));
+            }
+        }
+        DONE
+    }
+
+    fn get(&mut self, from: SourceSpan, to: DestinationSpan) -> Ticket {
+        match self.memory.copy(&from, &to) {
+            Ok(()) => DONE,
+            Err(FabricError::SourceMemory) => SOURCE_FAULT,
+            Err(_) => DESTINATION_FAULT,
+        }
+    }
+
+    fn compare_and_write(&mut self, what: &CompareAndWrite) -> Ticket {
+        let state = self.segment.request_state(self.index());
+        assert_eq!(
+            state.load(Ordering::Relaxed),
+            FREE,
+            "a port has one Compare-And-Write outstanding"
+        );
+        self.segment.write_request(self.index(), what);
+        state.store(ASKED, Ordering::Release); // ASK
+        self.segment.asked().fetch_add(1, Ordering::AcqRel);
+        self.page.ring(BellId::STROBE_SENDER);
+        COMPARING
+    }
+
+    fn test_event(&mut self, ticket: Ticket) -> Event {
+        match ticket {
+            DONE => Event::Signalled,
+            SOURCE_FAULT => Event::Failed(FabricError::SourceMemory),
+            DESTINATION_FAULT => Event::Failed(FabricError::DestinationMemory),
+            _ => {
+                let state = self.segment.request_state(self.index());
+                match state.load(Ordering::Acquire) {
+                    // VERDICT
+                    ASKED => Event::Pending,
+                    verdict => {
+                        state.store(FREE, Ordering::Relaxed);
+                        Event::Verdict(verdict == TRUE)
+                    }
+                }
+            }
+        }
+    }
+
+    fn signals(&self) -> u64 {
+        self.who.map_or(0, |(node, thread)| {
+            self.segment.signal(node, thread).load(Ordering::Acquire) // PUT
+        })
+    }
+
+    fn load(&self, variable: Variable) -> u64 {
+        self.segment
+            .variable(self.node(), variable.index())
+            .load(Ordering::Acquire)
+    }
+
+    fn store(&mut self, variable: Variable, value: u64) {
+        // PROGRESS
+        self.segment
+            .variable(self.node(), variable.index())
+            .store(value, Ordering::Release);
+    }
+
+    fn report(&mut self, variable: Variable, value: u64) {
+        self.store(variable, value);
+        self.page.ring(BellId::STROBE_SENDER);
+    }
+
+    fn read(&self, at: GlobalAddress, bytes: &mut [u8]) {
+        self.segment.read(self.node(), at, bytes);
+    }
+}

@@ -1,0 +1,221 @@
+//! The NIC-only segment: process ids of ranks, requests to the sequencer, global memory.
+
+use crate::fabric::{CompareAndWrite, Comparison, GlobalAddress, Variable};
+use crate::limits::MAX_NODES;
+use crate::memory::{MapError, Mapping};
+use crate::node::{NodeId, NodeSet};
+use crate::phase::NicThreadId;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// One port per NIC thread, and one for the Strobe Sender.
+pub(super) fn ports(nodes: usize) -> usize {
+    nodes * NicThreadId::COUNT + 1
+}
+
+const SET_WORDS: usize = MAX_NODES / 64;
+/// State, variable, comparison, operand, write flag and variable, value, wait; then the set.
+const REQUEST_BYTES: usize = (8 + SET_WORDS) * 8;
+
+/// A Compare-And-Write request is free, asked, or decided.
+pub(super) const FREE: u64 = 0;
+pub(super) const ASKED: u64 = 1;
+pub(super) const FALSE: u64 = 2;
+pub(super) const TRUE: u64 = 3;
+
+/// The segment, mapped by this process.
+#[derive(Clone, Debug)]
+pub struct Segment {
+    mapping: Arc<Mapping>,
+    nodes: usize,
+    ranks: usize,
+}
+
+impl Segment {
+    fn pids(_: usize) -> usize {
+        64 // word 0: requests asked so far, counted so that the sequencer need not scan
+    }
+
+    fn requests(&self) -> usize {
+        (Self::pids(0) + self.ranks * 4).next_multiple_of(64)
+    }
+
+    fn signals(&self) -> usize {
+        self.requests() + ports(self.nodes) * REQUEST_BYTES
+    }
+
+    fn variables(&self) -> usize {
+        (self.signals() + ports(self.nodes) * 64).next_multiple_of(4096)
+    }
+
+    fn node_bytes(&self) -> usize {
+        (Variable::COUNT * 8).next_multiple_of(4096) + GlobalAddress::total_bytes(self.nodes)
+    }
+
+    fn bytes(&self) -> usize {
+        self.variables() + self.nodes * self.node_bytes()
+    }
+
+    fn shape(nodes: usize, ranks: usize) -> Result<Self, MapError> {
+        // A first mapping of nothing only carries the shape.
+        Ok(Self {
+            mapping: Arc::new(Mapping::private(4096)?),
+            nodes,
+            ranks,
+        })
+    }
+
+    /// Makes the segment of a job.
+    ///
+    /// # Errors
+    /// As [`MapError`] says.
+    pub fn create(nodes: usize, ranks: usize) -> Result<(OwnedFd, Self), MapError> {
+        let bytes = Self::shape(nodes, ranks)?.bytes();
+        let fd = crate::memory::sealed_memfd("bcs-fabric", bytes)?;
+        let segment = Self::map(&fd, nodes, ranks)?;
+        Ok((fd, segment))
+    }
+
+    /// Maps the segment of a job of the same shape.
+    ///
+    /// # Errors
+    /// As [`MapError`] says.
+    pub fn map(fd: impl AsFd, nodes: usize, ranks: usize) -> Result<Self, MapError> {
+        let shape = Self::shape(nodes, ranks)?;
+        let mapping = Mapping::shared(fd, shape.bytes())?;
+        Ok(Self {
+            mapping: Arc::new(mapping),
+            ..shape
+        })
+    }
+
+    /// A segment that only this process sees: all NICs in one process, and tests.
+    ///
+    /// # Errors
+    /// As [`MapError`] says.
+    pub fn private(nodes: usize, ranks: usize) -> Result<Self, MapError> {
+        let shape = Self::shape(nodes, ranks)?;
+        let mapping = Mapping::private(shape.bytes())?;
+        Ok(Self {
+            mapping: Arc::new(mapping),
+            ..shape
+        })
+    }
+
+    /// Nodes of the job.
+    #[must_use]
+    pub fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    /// The process id of a rank, 0 while it has none: written by its node manager from the
+    /// kernel's word, never from the rank's.
+    #[must_use]
+    pub fn pid(&self, rank: u32) -> Option<&AtomicU32> {
+        let rank = rank as usize;
+        (rank < self.ranks).then(|| self.mapping.word32(Self::pids(0) + rank * 4))
+    }
+
+    pub(super) fn asked(&self) -> &AtomicU64 {
+        self.mapping.word64(0)
+    }
+
+    pub(super) fn request_state(&self, port: usize) -> &AtomicU64 {
+        self.mapping.word64(self.requests() + port * REQUEST_BYTES)
+    }
+
+    pub(super) fn write_request(&self, port: usize, what: &CompareAndWrite) {
+        let mut words = [0; 7 + SET_WORDS];
+        words[0] = what.variable.index() as u64;
+        words[1] = what.comparison as u64;
+        words[2] = what.operand;
+        if let Some((variable, value)) = what.write {
+            words[3] = 1 + variable.index() as u64;
+            words[4] = value;
+        }
+        words[5] = u64::from(what.wait);
+        words[7..].copy_from_slice(&what.set.words());
+        self.mapping
+            .write_words(self.requests() + port * REQUEST_BYTES + 8, &words);
+    }
+
+    pub(super) fn read_request(&self, port: usize) -> RawRequest {
+        let first = self.requests() + port * REQUEST_BYTES + 8;
+        let word = |index: usize| {
+            self.mapping
+                .word64(first + index * 8)
+                .load(Ordering::Relaxed)
+        };
+        RawRequest {
+            variable: index(word(0)),
+            comparison: Comparison::from_code(word(1)),
+            operand: word(2),
+            write: word(3)
+                .checked_sub(1)
+                .map(|variable| (index(variable), word(4))),
+            wait: word(5) != 0,
+            set: NodeSet::from_words(std::array::from_fn(|i| word(7 + i))),
+        }
+    }
+
+    pub(super) fn signal(&self, node: NodeId, thread: NicThreadId) -> &AtomicU64 {
+        let port = node.index() * NicThreadId::COUNT + thread.index();
+        self.mapping.word64(self.signals() + port * 64)
+    }
+
+    pub(super) fn variable(&self, node: NodeId, index: usize) -> &AtomicU64 {
+        assert!(index < Variable::COUNT, "variable {index} does not exist");
+        self.mapping
+            .word64(self.variables() + node.index() * self.node_bytes() + index * 8)
+    }
+
+    /// The first word of a PUT is stored last, with `Release`: whoever reads it with `Acquire`
+    /// and knows it to be new sees all of the PUT (edge **BLOCK**). Blocks begin with a stamp for
+    /// this.
+    pub(super) fn put(&self, node: NodeId, at: GlobalAddress, bytes: &[u8]) {
+        let start = self.block(node, at, bytes.len());
+        let Some((first, rest)) = bytes.split_first_chunk::<8>() else {
+            return self.mapping.write(start, bytes);
+        };
+        self.mapping.write(start + 8, rest);
+        self.mapping
+            .word64(start)
+            .store(u64::from_le_bytes(*first), Ordering::Release); // BLOCK
+    }
+
+    pub(super) fn read(&self, node: NodeId, at: GlobalAddress, bytes: &mut [u8]) {
+        let start = self.block(node, at, bytes.len());
+        let Some((first, rest)) = bytes.split_first_chunk_mut::<8>() else {
+            return self.mapping.read(start, bytes);
+        };
+        *first = self
+            .mapping
+            .word64(start)
+            .load(Ordering::Acquire)
+            .to_le_bytes(); // BLOCK
+        self.mapping.read(start + 8, rest);
+    }
+
+    fn block(&self, node: NodeId, at: GlobalAddress, len: usize) -> usize {
+        self.variables()
+            + node.index() * self.node_bytes()
+            + (Variable::COUNT * 8).next_multiple_of(4096)
+            + at.byte(self.nodes, len)
+    }
+}
+
+fn index(word: u64) -> usize {
+    usize::try_from(word).unwrap_or(usize::MAX)
+}
+
+/// A Compare-And-Write as the sequencer reads it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RawRequest {
+    pub(super) variable: usize,
+    pub(super) comparison: Comparison,
+    pub(super) operand: u64,
+    pub(super) write: Option<(usize, u64)>,
+    pub(super) wait: bool,
+    pub(super) set: NodeSet,
+}

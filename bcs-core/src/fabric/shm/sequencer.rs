@@ -1,0 +1,125 @@
+//! The sequencer: decides the Compare-And-Writes of a job, one at a time.
+//!
+//! Happens-before, named on both sides:
+//! - **ASK**: a port writes its request, then stores ASKED with `Release`; the sequencer loads it
+//!   with `Acquire`.
+//! - **VERDICT**: the sequencer writes the variables on all nodes, then stores the verdict with
+//!   `Release`; the port loads it with `Acquire`.
+//! - **PROGRESS**: a node stores a variable with `Release`; the sequencer compares it after an
+//!   `Acquire` load. So whoever acts on a verdict sees all that the nodes did before they made
+//!   the condition true: this is what lets a lane of global memory be used anew in each slice.
+
+use super::segment::{ASKED, FALSE, RawRequest, Segment, TRUE, ports};
+use crate::memory::MachinePage;
+use crate::memory::machine_page::BellId;
+use crate::node::NodeId;
+use crate::phase::NicThreadId;
+use std::sync::atomic::Ordering;
+
+/// Decides Compare-And-Writes. Run by the OS thread of the Strobe Sender, whose bell ports ring.
+#[derive(Debug)]
+pub struct Sequencer {
+    segment: Segment,
+    page: MachinePage,
+    seen: u64,
+    /// Requests that wait until their condition holds, by port.
+    waiting: Vec<(usize, RawRequest)>,
+    retries: u64,
+}
+
+impl Sequencer {
+    /// The sequencer of a job; there must be only one.
+    #[must_use]
+    pub fn new(segment: Segment, page: MachinePage) -> Self {
+        Self {
+            segment,
+            page,
+            seen: 0,
+            waiting: Vec::new(),
+            retries: 0,
+        }
+    }
+
+    /// Whether [`poll`](Self::poll) would find a new request.
+    #[must_use]
+    pub fn has_requests(&self) -> bool {
+        self.segment.asked().load(Ordering::Acquire) != self.seen
+    }
+
+    /// Decides what can be decided. Returns whether anything was.
+    pub fn poll(&mut self) -> bool {
+        let mut progress = self.look_again();
+        let asked = self.segment.asked().load(Ordering::Acquire);
+        if asked == self.seen {
+            return progress;
+        }
+        self.seen = asked;
+        for port in 0..ports(self.segment.nodes()) {
+            // ASK: the words of the request are visible.
+            if self.segment.request_state(port).load(Ordering::Acquire) != ASKED
+                || self.waiting.iter().any(|&(waiting, _)| waiting == port)
+            {
+                continue;
+            }
+            let request = self.segment.read_request(port);
+            if !self.decide(port, &request) {
+                self.waiting.push((port, request));
+            }
+            progress = true;
+        }
+        progress
+    }
+
+    /// Evaluations of waiting requests that came out false (paper Table 5.1).
+    #[must_use]
+    pub fn retries(&self) -> u64 {
+        self.retries
+    }
+
+    fn look_again(&mut self) -> bool {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        let before = waiting.len();
+        waiting.retain(|(port, request)| {
+            let decided = self.decide(*port, request);
+            self.retries += u64::from(!decided);
+            !decided
+        });
+        self.waiting = waiting;
+        self.waiting.len() != before
+    }
+
+    /// Evaluates a request; false when it goes on waiting.
+    fn decide(&self, port: usize, request: &RawRequest) -> bool {
+        let holds = request.set.iter().all(|node| {
+            // PROGRESS: what the node did before it stored the variable is visible.
+            let value = self
+                .segment
+                .variable(node, request.variable)
+                .load(Ordering::Acquire);
+            request.comparison.holds(value, request.operand)
+        });
+        if !holds && request.wait {
+            return false;
+        }
+        if let (true, Some((variable, value))) = (holds, request.write) {
+            for node in request.set.iter() {
+                self.segment
+                    .variable(node, variable)
+                    .store(value, Ordering::Release);
+            }
+        }
+        // VERDICT: publishes the writes above.
+        let verdict = if holds { TRUE } else { FALSE };
+        self.segment
+            .request_state(port)
+            .store(verdict, Ordering::Release);
+        if port < self.segment.nodes() * NicThreadId::COUNT {
+            let node = NodeId::from_index(port / NicThreadId::COUNT);
+            self.page.ring(BellId::of(
+                node,
+                NicThreadId::ALL[port % NicThreadId::COUNT],
+            ));
+        }
+        true
+    }
+}

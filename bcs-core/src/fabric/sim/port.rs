@@ -1,0 +1,130 @@
+//! Ports and rank memory on the simulated fabric.
+
+use super::network::{Network, range};
+use crate::fabric::{
+    CompareAndWrite, DestinationSpan, Event, GlobalAddress, MemoryFault, Port, RankMemory,
+    SourceSpan, Ticket, Variable,
+};
+use crate::node::{NodeId, NodeSet};
+use crate::phase::NicThreadId;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// The port of a simulated NIC thread, or of the Strobe Sender.
+#[derive(Clone, Debug)]
+pub struct SimPort {
+    network: Rc<RefCell<Network>>,
+    who: Option<(NodeId, NicThreadId)>,
+}
+
+impl SimPort {
+    /// The port of a NIC thread.
+    #[must_use]
+    pub fn new(network: Rc<RefCell<Network>>, node: NodeId, thread: NicThreadId) -> Self {
+        Self {
+            network,
+            who: Some((node, thread)),
+        }
+    }
+
+    /// The port of the Strobe Sender.
+    #[must_use]
+    pub fn strobe_sender(network: Rc<RefCell<Network>>) -> Self {
+        Self { network, who: None }
+    }
+
+    fn node(&self) -> NodeId {
+        self.who
+            .expect("the Strobe Sender has no global memory of its own")
+            .0
+    }
+}
+
+impl Port for SimPort {
+    fn nodes(&self) -> usize {
+        self.network.borrow().node_count()
+    }
+
+    fn alive(&self) -> NodeSet {
+        self.network.borrow().alive()
+    }
+
+    fn xfer_and_signal(
+        &mut self,
+        set: &NodeSet,
+        at: GlobalAddress,
+        bytes: &[u8],
+        signal: Option<NicThreadId>,
+    ) -> Ticket {
+        self.network
+            .borrow_mut()
+            .put(self.who.map(|who| who.0), set, at, bytes, signal)
+    }
+
+    fn get(&mut self, from: SourceSpan, to: DestinationSpan) -> Ticket {
+        self.network.borrow_mut().get(self.node(), from, to)
+    }
+
+    fn compare_and_write(&mut self, what: &CompareAndWrite) -> Ticket {
+        self.network.borrow_mut().compare(what)
+    }
+
+    fn test_event(&mut self, ticket: Ticket) -> Event {
+        self.network.borrow_mut().test(ticket)
+    }
+
+    fn signals(&self) -> u64 {
+        self.who.map_or(0, |(node, thread)| {
+            self.network.borrow().signals(node, thread)
+        })
+    }
+
+    fn load(&self, variable: Variable) -> u64 {
+        self.network.borrow().load(self.node(), variable)
+    }
+
+    fn store(&mut self, variable: Variable, value: u64) {
+        self.network
+            .borrow_mut()
+            .store(self.node(), variable, value);
+    }
+
+    fn report(&mut self, variable: Variable, value: u64) {
+        self.store(variable, value);
+        self.network.borrow_mut().progress();
+    }
+
+    fn read(&self, at: GlobalAddress, bytes: &mut [u8]) {
+        self.network.borrow().read(self.node(), at, bytes);
+    }
+}
+
+/// The memory of the scripted ranks.
+#[derive(Clone, Debug)]
+pub struct SimMemory(pub Rc<RefCell<Network>>);
+
+impl RankMemory for SimMemory {
+    fn read(&mut self, rank: u32, address: u64, bytes: &mut [u8]) -> Result<(), MemoryFault> {
+        let network = self.0.borrow();
+        let memory = &network.ranks()[rank as usize].bytes;
+        let range = range(address, bytes.len(), memory.len()).ok_or(MemoryFault {
+            rank,
+            address,
+            len: bytes.len(),
+        })?;
+        bytes.copy_from_slice(&memory[range]);
+        Ok(())
+    }
+
+    fn write(&mut self, rank: u32, address: u64, bytes: &[u8]) -> Result<(), MemoryFault> {
+        let mut network = self.0.borrow_mut();
+        let memory = &mut network.ranks_mut()[rank as usize].bytes;
+        let range = range(address, bytes.len(), memory.len()).ok_or(MemoryFault {
+            rank,
+            address,
+            len: bytes.len(),
+        })?;
+        memory[range].copy_from_slice(bytes);
+        Ok(())
+    }
+}

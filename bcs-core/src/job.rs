@@ -1,0 +1,301 @@
+//! A job: which ranks run on which node, and how its runtime is set.
+
+use crate::limits::{
+    DEFAULT_EAGER_LIMIT, DEFAULT_SOFT_REDUCE_ELEMENTS, DEFAULT_TIME_SLICE_NS, MAX_EAGER_LIMIT,
+    MAX_LINK_BANDWIDTH, MAX_NODES, MAX_RANKS, MAX_RANKS_PER_NODE, MAX_TIME_SLICE_NS, MIN_BUDGET,
+    MIN_TIME_SLICE_NS,
+};
+use crate::node::NodeId;
+use serde::{Deserialize, Serialize};
+
+/// When slices are struck (DESIGN 5a).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Strobe {
+    /// At every multiple of the time slice at which there is work.
+    Fixed,
+    /// When somebody waits for it, and at the latest a time slice after work was posted.
+    Elastic,
+}
+
+/// How NIC threads are mapped to OS threads (DESIGN section 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Driver {
+    /// One OS thread for all NICs emulated on this machine and the Strobe Sender.
+    Shared,
+    /// One OS thread per NIC, and one for the Strobe Sender.
+    Coprocessor,
+    /// One OS thread per NIC thread, and one for the Strobe Sender.
+    Dedicated,
+}
+
+impl Driver {
+    /// The default: dedicated when every NIC thread and rank can have a core of its own,
+    /// coprocessor when every NIC and rank can, else shared.
+    #[must_use]
+    pub fn for_cores(cores: usize, ranks: usize, nodes: usize) -> Self {
+        let with = |per_node: usize| ranks + 1 + nodes * per_node;
+        if cores >= with(crate::phase::NicThreadId::COUNT) {
+            Self::Dedicated
+        } else if cores >= with(1) {
+            Self::Coprocessor
+        } else {
+            Self::Shared
+        }
+    }
+}
+
+/// How the runtime of a job is set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
+    /// When slices are struck.
+    pub strobe: Strobe,
+    /// The time slice in nanoseconds; elastic: the longest gap.
+    pub time_slice_ns: u64,
+    /// Standard sends of at most so many bytes complete when they are posted (law 3).
+    pub eager_limit: usize,
+    /// Bytes per second that may enter a node.
+    pub link_bandwidth: u64,
+    /// The driver.
+    pub driver: Driver,
+    /// Reductions of at most so many elements are computed in software floating point.
+    pub soft_reduce_elements: u32,
+    /// Strike every slice, and all five microphases of it, needed or not: to measure what one costs.
+    pub all_phases: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            strobe: Strobe::Elastic,
+            time_slice_ns: DEFAULT_TIME_SLICE_NS,
+            eager_limit: DEFAULT_EAGER_LIMIT,
+            link_bandwidth: 4_000_000_000,
+            driver: Driver::Shared,
+            soft_reduce_elements: DEFAULT_SOFT_REDUCE_ELEMENTS,
+            all_phases: false,
+        }
+    }
+}
+
+impl Settings {
+    /// Bytes that may enter a node in one slice.
+    #[must_use]
+    pub fn budget(&self) -> u64 {
+        let bytes =
+            u128::from(self.link_bandwidth) * u128::from(self.time_slice_ns) / 1_000_000_000;
+        u64::try_from(bytes).unwrap_or(u64::MAX).max(MIN_BUDGET)
+    }
+
+    /// Checks every setting against its limit.
+    ///
+    /// # Errors
+    /// [`BadJob`] that names the setting, the value and the range.
+    pub fn check(&self) -> Result<(), BadJob> {
+        let out_of_range = |what, value, min, max, unit| {
+            if value < min || value > max {
+                return Err(BadJob::OutOfRange {
+                    what,
+                    value,
+                    min,
+                    max,
+                    unit,
+                });
+            }
+            Ok(())
+        };
+        out_of_range(
+            "time slice",
+            self.time_slice_ns,
+            MIN_TIME_SLICE_NS,
+            MAX_TIME_SLICE_NS,
+            "ns",
+        )?;
+        out_of_range(
+            "eager limit",
+            self.eager_limit as u64,
+            0,
+            MAX_EAGER_LIMIT as u64,
+            "bytes",
+        )?;
+        out_of_range(
+            "link bandwidth",
+            self.link_bandwidth,
+            1,
+            MAX_LINK_BANDWIDTH,
+            "bytes/s",
+        )
+    }
+}
+
+/// Which ranks run on which node. Nodes host consecutive ranks (block placement).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Placement {
+    node_of_rank: Vec<u16>,
+    nodes: usize,
+}
+
+/// A job that cannot run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadJob {
+    /// No rank.
+    #[error("a job has at least one rank, but 0 were asked for: give -n a number from 1")]
+    NoRanks,
+    /// No node.
+    #[error("a job has at least one node, but 0 were asked for: give --nodes a number from 1")]
+    NoNodes,
+    /// Nodes would be empty.
+    #[error("{nodes} nodes cannot share {ranks} ranks: give at most as many nodes as ranks")]
+    EmptyNodes {
+        /// Nodes asked for.
+        nodes: usize,
+        /// Ranks asked for.
+        ranks: usize,
+    },
+    /// Above a limit.
+    #[error("{asked} {what} are more than the {limit} this runtime is built for: ask for fewer")]
+    TooMany {
+        /// What there is too much of.
+        what: &'static str,
+        /// How many were asked for.
+        asked: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// A setting outside its range.
+    #[error("the {what} of {value} {unit} is out of range: choose one from {min} to {max} {unit}")]
+    OutOfRange {
+        /// The setting.
+        what: &'static str,
+        /// The value asked for.
+        value: u64,
+        /// The least.
+        min: u64,
+        /// The greatest.
+        max: u64,
+        /// Of what.
+        unit: &'static str,
+    },
+}
+
+impl Placement {
+    /// Block placement: consecutive ranks share a node, the first nodes take the remainder.
+    ///
+    /// # Errors
+    /// [`BadJob`] when there are no ranks or nodes, more nodes than ranks, or more than a limit.
+    pub fn block(ranks: usize, nodes: usize) -> Result<Self, BadJob> {
+        let limits = [
+            ("ranks", ranks, MAX_RANKS),
+            ("nodes", nodes, MAX_NODES),
+            (
+                "ranks on one node",
+                ranks.div_ceil(nodes.max(1)),
+                MAX_RANKS_PER_NODE,
+            ),
+        ];
+        if ranks == 0 {
+            return Err(BadJob::NoRanks);
+        }
+        if nodes == 0 {
+            return Err(BadJob::NoNodes);
+        }
+        for (what, asked, limit) in limits {
+            if asked > limit {
+                return Err(BadJob::TooMany { what, asked, limit });
+            }
+        }
+        if nodes > ranks {
+            return Err(BadJob::EmptyNodes { nodes, ranks });
+        }
+        let (share, remainder) = (ranks / nodes, ranks % nodes);
+        let node_of_rank = (0..nodes)
+            .flat_map(|node| {
+                let ranks = share + usize::from(node < remainder);
+                std::iter::repeat_n(NodeId::from_index(node).0, ranks)
+            })
+            .collect();
+        Ok(Self {
+            node_of_rank,
+            nodes,
+        })
+    }
+
+    /// How many ranks.
+    #[must_use]
+    pub fn ranks(&self) -> usize {
+        self.node_of_rank.len()
+    }
+
+    /// How many nodes.
+    #[must_use]
+    pub fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    /// The node of a rank, if the rank exists.
+    #[must_use]
+    pub fn node_of(&self, rank: u32) -> Option<NodeId> {
+        self.node_of_rank
+            .get(rank as usize)
+            .map(|&node| NodeId(node))
+    }
+
+    /// The ranks of a node in ascending order.
+    pub fn ranks_of(&self, node: NodeId) -> impl Iterator<Item = u32> + '_ {
+        (0u32..)
+            .zip(&self.node_of_rank)
+            .filter(move |&(_, &on)| on == node.0)
+            .map(|(rank, _)| rank)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_as_even_as_can_be() {
+        let placement = Placement::block(7, 3).unwrap();
+        let sizes: Vec<usize> = (0..3)
+            .map(|node| placement.ranks_of(NodeId(node)).count())
+            .collect();
+        assert_eq!(sizes, [3, 2, 2]);
+        assert_eq!(placement.node_of(3), Some(NodeId(1)));
+        assert_eq!(placement.node_of(7), None);
+    }
+
+    #[test]
+    fn impossible_jobs_say_why() {
+        assert_eq!(Placement::block(0, 1), Err(BadJob::NoRanks));
+        assert_eq!(Placement::block(1, 0), Err(BadJob::NoNodes));
+        assert_eq!(
+            Placement::block(2, 3),
+            Err(BadJob::EmptyNodes { nodes: 3, ranks: 2 })
+        );
+        assert!(matches!(
+            Placement::block(MAX_RANKS + 1, 100),
+            Err(BadJob::TooMany { what: "ranks", .. })
+        ));
+        assert!(matches!(
+            Placement::block(MAX_RANKS_PER_NODE + 1, 1),
+            Err(BadJob::TooMany {
+                what: "ranks on one node",
+                ..
+            })
+        ));
+        let settings = Settings {
+            time_slice_ns: 10_000,
+            ..Settings::default()
+        };
+        let message = settings.check().unwrap_err().to_string();
+        assert!(
+            message.contains("time slice of 10000 ns") && message.contains("50000 to 100000000")
+        );
+    }
+
+    #[test]
+    fn the_driver_follows_the_cores() {
+        assert_eq!(Driver::for_cores(2, 2, 1), Driver::Shared);
+        assert_eq!(Driver::for_cores(4, 2, 1), Driver::Coprocessor);
+        assert_eq!(Driver::for_cores(16, 2, 2), Driver::Dedicated);
+    }
+}

@@ -1,0 +1,46 @@
+//! The vocabulary of BCS-MPI: what ranks, NICs and managers share.
+//!
+//! | module | is |
+//! |---|---|
+//! | [`job`], [`node`], [`phase`], [`limits`] | jobs, nodes, microphases, bounds |
+//! | [`memory`], [`ring`], [`bell`], [`waiting`], [`clock`] | memory shared between processes, and how to wait in it |
+//! | [`descriptor`], [`request`] | what a rank posts, and what it gets back |
+//! | [`fabric`] | the three primitives, on shared memory and in simulation |
+//! | [`matching`] | which message a receive gets |
+//! | [`datatype`], [`op`], [`arithmetic`] | what a reduction computes, to the bit |
+//! | [`welcome`] | how a rank is received by its node manager |
+
+// Under loom only what is tested under it is compiled: its atomics cannot lie in shared memory.
+#[cfg(not(loom))]
+pub mod arithmetic;
+pub mod bell;
+#[cfg(not(loom))]
+pub mod clock;
+#[cfg(not(loom))]
+pub mod datatype;
+#[cfg(not(loom))]
+pub mod descriptor;
+#[cfg(not(loom))]
+pub mod fabric;
+#[cfg(not(loom))]
+pub mod job;
+#[cfg(not(loom))]
+pub mod limits;
+#[cfg(not(loom))]
+pub mod matching;
+#[cfg(not(loom))]
+pub mod memory;
+#[cfg(not(loom))]
+pub mod node;
+#[cfg(not(loom))]
+pub mod op;
+#[cfg(not(loom))]
+pub mod phase;
+#[cfg(not(loom))]
+pub mod request;
+pub mod ring;
+mod sync;
+#[cfg(not(loom))]
+pub mod waiting;
+#[cfg(not(loom))]
+pub mod welcome;

@@ -1,0 +1,123 @@
+//! Every bound of the runtime, with its reason. Exceeding one is an error message, never a crash.
+
+/// Nodes of one job. A node set is a bit mask of this many bits, copied into every
+/// Compare-And-Write; four words keep it inside one cache line.
+pub const MAX_NODES: usize = 256;
+
+/// Ranks of one job. A rank number travels as `u32`; this bound keeps the member list of the
+/// world communicator (4 bytes a rank) small enough to be copied in one piece.
+pub const MAX_RANKS: usize = 16_384;
+
+/// Ranks on one node: a NIC scans the rings of its ranks once a slice.
+pub const MAX_RANKS_PER_NODE: usize = 1_024;
+
+/// Entries of a rank's send ring. A post beyond it waits in rank memory (law 4), so this is a
+/// question of speed only: 1,024 entries of 128 bytes cover a slice of back-to-back posts.
+pub const SEND_RING_ENTRIES: u64 = 1_024;
+
+/// Entries of a rank's receive ring, as the send ring.
+pub const RECEIVE_RING_ENTRIES: u64 = 1_024;
+
+/// Entries of a rank's collective ring: non-blocking collectives outstanding before posts wait.
+pub const COLLECTIVE_RING_ENTRIES: u64 = 256;
+
+/// Request slots of a rank: sends and receives whose completion the NIC still owes. Equal to the
+/// envelopes a receiver may hold (law 4), so that as many sends may be outstanding as can match.
+pub const REQUEST_SLOTS: usize = 1 << 20;
+
+/// Envelopes and posted receives the NIC keeps for one receiving rank (law 4).
+pub const MAX_ENVELOPES_PER_RANK: usize = 1 << 20;
+
+/// Bytes that travel inside a descriptor and inside a completion: what is left of the two cache
+/// lines of an entry after its fields.
+pub const INLINE_BYTES: usize = 64;
+
+/// Eager payload slots of a rank: eager sends above [`INLINE_BYTES`] whose data has not yet
+/// moved. When they are all taken, a send moves as rendezvous (law 4).
+pub const PAYLOAD_SLOTS: usize = 512;
+
+/// The largest `--eager-limit`: a payload slot is this large at most.
+pub const MAX_EAGER_LIMIT: usize = 64 * 1024;
+
+/// The default `--eager-limit` (DESIGN 5a, law 3).
+pub const DEFAULT_EAGER_LIMIT: usize = 4 * 1024;
+
+/// Context ids, and slots of global variables on a node: so many communicators may have members on
+/// one node at once. Each slot has three variables, and the bit mask by which ranks agree on a free
+/// id is reduced whenever a communicator is made.
+pub const MAX_CONTEXTS: usize = 2_048;
+
+/// Arrival hints kept per context: so many collectives of one communicator may be in flight
+/// before a node's last arrival goes unnoticed until the next regular strobe.
+pub const ARRIVAL_HINTS_PER_CONTEXT: usize = 4;
+
+/// Bytes of one descriptor block: what one BS can deliver to one BR in one DEM.
+pub const DESCRIPTOR_BLOCK_BYTES: usize = 64 * 1024;
+
+/// Bytes of one completion block: what one DH can report to one source node in one PM.
+pub const COMPLETION_BLOCK_BYTES: usize = 32 * 1024;
+
+/// Bytes of one credit block: credits one BR returns to one BS in one MSM.
+pub const CREDIT_BLOCK_BYTES: usize = 16 * 1024;
+
+/// Collective steps that may enter one node in one slice. Each may bring one token of bytes; all
+/// of them together are at most half the link's budget. More would only lengthen BBM and RM.
+pub const COLLECTIVE_TOKENS: u64 = 64;
+
+/// The largest collective step in bytes: 64 of them, 2 MiB, stay in an L2 cache.
+pub const MAX_TOKEN_BYTES: usize = 32 * 1024;
+
+/// Room in a token for the headers of its parts: one for each child in the reduce tree of
+/// [`MAX_NODES`] nodes, and one for the result.
+pub const TOKEN_PARTS: usize = 9;
+
+/// Bytes in front of each part of a token: one cache line.
+pub const TOKEN_HEADER_BYTES: usize = 64;
+
+/// The least a slice may bring into a node: below it, a collective step would be smaller than its
+/// header.
+pub const MIN_BUDGET: u64 = 4096;
+
+/// Slots probed for the global variables of a new context before it is refused.
+pub const CONTEXT_PROBES: usize = 64;
+
+/// Envelopes BS keeps per destination node before it stops taking descriptors from the rings.
+pub const MAX_OUTGOING_PER_NODE: usize = 8 * 1024;
+
+/// The shortest time slice: below it the strobe itself would be the load (five microphases cost
+/// some 25 µs of CPU).
+pub const MIN_TIME_SLICE_NS: u64 = 50_000;
+
+/// The longest time slice: above it a program that waits looks hung to its user.
+pub const MAX_TIME_SLICE_NS: u64 = 100_000_000;
+
+/// The default time slice, the paper's 500 µs.
+pub const DEFAULT_TIME_SLICE_NS: u64 = 500_000;
+
+/// Default of `--reduce soft:LIMIT`, in elements (paper section 4.4: programs reduce few).
+pub const DEFAULT_SOFT_REDUCE_ELEMENTS: u32 = 256;
+
+/// Bytes DH copies at a time through its bounce buffer: half of a usual L2 cache.
+pub const BOUNCE_BYTES: usize = 256 * 1024;
+
+/// The longest time a waiting OS thread spins before it sleeps in the futex (law 7).
+pub const MAX_SPIN_NS: u64 = 1_000_000;
+
+/// The longest time a NIC OS thread spins: about two sleeps' worth.
+pub const NIC_SPIN_NS: u64 = 20_000;
+
+/// The largest link bandwidth, bytes per second: keeps bandwidth × slice within 64 bits.
+pub const MAX_LINK_BANDWIDTH: u64 = 1 << 50;
+
+const _: () = {
+    assert!(MAX_NODES.is_multiple_of(64));
+    assert!(DEFAULT_EAGER_LIMIT <= MAX_EAGER_LIMIT);
+    assert!(MIN_TIME_SLICE_NS <= DEFAULT_TIME_SLICE_NS);
+    assert!(DEFAULT_TIME_SLICE_NS <= MAX_TIME_SLICE_NS);
+    assert!(REQUEST_SLOTS <= u32::MAX as usize);
+    assert!(1 << (TOKEN_PARTS - 1) >= MAX_NODES);
+    assert!(COLLECTIVE_TOKENS <= 64);
+    assert!(SEND_RING_ENTRIES.is_power_of_two());
+    assert!(RECEIVE_RING_ENTRIES.is_power_of_two());
+    assert!(COLLECTIVE_RING_ENTRIES.is_power_of_two());
+};

@@ -1,0 +1,129 @@
+//! What a message bears and what a receive asks for.
+
+/// The envelope of an arrived message, as far as it is matched: MPI 5.0, 3.2.3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Signature {
+    /// The communicator, and which of its uses (point-to-point, collectives ...): messages of one
+    /// context are never seen in another, wildcards or not.
+    pub context: u32,
+    /// The sender's rank in that context.
+    pub source: u32,
+    /// The tag that the sender gave.
+    pub tag: i32,
+}
+
+/// What a receive or a probe asks for. Only source and tag have wildcards: MPI 5.0, 3.2.4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Pattern {
+    /// The context, which must be the message's own.
+    pub context: u32,
+    /// The sender's rank; none for `MPI_ANY_SOURCE`.
+    pub source: Option<u32>,
+    /// The tag; none for `MPI_ANY_TAG`.
+    pub tag: Option<i32>,
+}
+
+/// The number of [`Wildcards`].
+pub(super) const WILDCARDS: usize = 4;
+
+/// Which of source and tag a pattern leaves open: an index below [`WILDCARDS`].
+pub(super) type Wildcards = usize;
+
+impl Pattern {
+    /// Would a receive with this pattern take this message?
+    #[must_use]
+    pub fn matches(&self, signature: &Signature) -> bool {
+        self.context == signature.context
+            && self.source.is_none_or(|source| source == signature.source)
+            && self.tag.is_none_or(|tag| tag == signature.tag)
+    }
+
+    /// The index of this pattern among the [`Signature::patterns`] of any message it matches.
+    pub(super) fn wildcards(&self) -> Wildcards {
+        usize::from(self.source.is_none()) | usize::from(self.tag.is_none()) << 1
+    }
+}
+
+impl Signature {
+    /// All patterns that match this message: there are no more than these.
+    pub(super) fn patterns(&self) -> [Pattern; WILDCARDS] {
+        let Self {
+            context,
+            source,
+            tag,
+        } = *self;
+        [
+            Pattern {
+                context,
+                source: Some(source),
+                tag: Some(tag),
+            },
+            Pattern {
+                context,
+                source: None,
+                tag: Some(tag),
+            },
+            Pattern {
+                context,
+                source: Some(source),
+                tag: None,
+            },
+            Pattern {
+                context,
+                source: None,
+                tag: None,
+            },
+        ]
+    }
+}
+
+/// The pattern without wildcards, which messages of this signature alone match.
+impl From<Signature> for Pattern {
+    fn from(signature: Signature) -> Self {
+        signature.patterns()[0]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_matches_its_four_patterns_and_each_knows_its_index() {
+        let signature = Signature {
+            context: 7,
+            source: 3,
+            tag: -5,
+        };
+        for (index, pattern) in signature.patterns().iter().enumerate() {
+            assert!(pattern.matches(&signature));
+            assert_eq!(pattern.wildcards(), index);
+        }
+        assert_eq!(Pattern::from(signature).wildcards(), 0);
+    }
+
+    #[test]
+    fn what_a_pattern_names_must_be_equal() {
+        let signature = Signature {
+            context: 7,
+            source: 3,
+            tag: 5,
+        };
+        for pattern in signature.patterns() {
+            assert!(!pattern.matches(&Signature {
+                context: 8,
+                ..signature
+            }));
+            let other_source = pattern.matches(&Signature {
+                source: 4,
+                ..signature
+            });
+            assert_eq!(other_source, pattern.source.is_none());
+            let other_tag = pattern.matches(&Signature {
+                tag: 6,
+                ..signature
+            });
+            assert_eq!(other_tag, pattern.tag.is_none());
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! A shared mapping: the only place that turns addresses into references.
+#![expect(
+    unsafe_code,
+    reason = "mmap and atomics in memory shared with other processes"
+)]
+
+use crate::ring::Words;
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::mm::{MapFlags, ProtFlags};
+use std::os::fd::{AsFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// A failure to make or map shared memory.
+#[derive(Debug, thiserror::Error)]
+pub enum MapError {
+    /// The memfd could not be made.
+    #[error("failed to make {bytes} bytes of shared memory for {what}: {source}")]
+    Create {
+        /// What the memory is for.
+        what: &'static str,
+        /// Its length.
+        bytes: usize,
+        /// The kernel's answer.
+        source: rustix::io::Errno,
+    },
+    /// The memfd could not be mapped.
+    #[error(
+        "failed to map {bytes} bytes of shared memory: {source}; \
+         is the address space limited (ulimit -v)?"
+    )]
+    Map {
+        /// The length asked for.
+        bytes: usize,
+        /// The kernel's answer.
+        source: rustix::io::Errno,
+    },
+}
+
+/// A mapped range of memory, shared with other processes or private to this one.
+///
+/// All access is by atomic words or by copies through raw pointers, never by references to plain
+/// data: another process may change it at any time.
+#[derive(Debug)]
+pub struct Mapping {
+    base: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the mapping is memory; all access to it is atomic or by raw copies.
+unsafe impl Send for Mapping {}
+// SAFETY: as for Send.
+unsafe impl Sync for Mapping {}
+
+/// Makes a sealed memfd of fixed length: nobody can shrink it under a mapping (SIGBUS) or grow it.
+///
+/// # Errors
+/// [`MapError::Create`] with the kernel's answer.
+pub(crate) fn sealed_memfd(what: &'static str, bytes: usize) -> Result<OwnedFd, MapError> {
+    let make = || {
+        let fd = rustix::fs::memfd_create(what, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+        rustix::fs::ftruncate(&fd, bytes as u64)?;
+        rustix::fs::fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        Ok(fd)
+    };
+    make().map_err(|source| MapError::Create {
+        what,
+        bytes,
+        source,
+    })
+}
+
+impl Mapping {
+    /// Maps the first `len` bytes of a memfd, shared.
+    ///
+    /// # Errors
+    /// [`MapError::Map`] with the kernel's answer.
+    pub fn shared(fd: impl AsFd, len: usize) -> Result<Self, MapError> {
+        // SAFETY: a fresh mapping at an address of the kernel's choice aliases nothing.
+        let base = unsafe {
+            rustix::mm::mmap(
+                std::ptr::null_mut(),
+                len,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED | MapFlags::NORESERVE,
+                fd,
+                0,
+            )
+        };
+        Self::mapped(base, len)
+    }
+
+    /// Private memory of this process that reads as zero and is touched on demand: for the
+    /// simulator, a world of one, and tests.
+    ///
+    /// # Errors
+    /// [`MapError::Map`] with the kernel's answer.
+    pub fn private(len: usize) -> Result<Self, MapError> {
+        // SAFETY: a fresh mapping at an address of the kernel's choice aliases nothing.
+        let base = unsafe {
+            rustix::mm::mmap_anonymous(
+                std::ptr::null_mut(),
+                len,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE | MapFlags::NORESERVE,
+            )
+        };
+        Self::mapped(base, len)
+    }
+
+    fn mapped(
+        base: rustix::io::Result<*mut std::ffi::c_void>,
+        len: usize,
+    ) -> Result<Self, MapError> {
+        let base = base.map_err(|source| MapError::Map { bytes: len, source })?;
+        let base = NonNull::new(base.cast()).expect("the kernel does not map page zero");
+        Ok(Self { base, len })
+    }
+
+    /// Length in bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the mapping has no bytes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The address of a byte in this process.
+    #[must_use]
+    pub fn address_of(&self, offset: usize) -> u64 {
+        assert!(
+            offset < self.len,
+            "offset {offset} lies outside {} bytes",
+            self.len
+        );
+        (self.base.as_ptr() as usize + offset) as u64
+    }
+
+    /// The 64-bit word at a byte offset that is a multiple of 8.
+    #[must_use]
+    pub fn word64(&self, offset: usize) -> &AtomicU64 {
+        assert!(
+            offset.is_multiple_of(8) && offset < self.len && self.len - offset >= 8,
+            "no 64-bit word at offset {offset} of {} bytes",
+            self.len
+        );
+        // SAFETY: in range (asserted), so within the allocation.
+        let word = unsafe { self.base.add(offset) };
+        // SAFETY: in range and aligned (asserted; the base is page-aligned), mapped as long as
+        // self lives, and only ever accessed atomically or by raw copies.
+        unsafe { word.cast::<AtomicU64>().as_ref() }
+    }
+
+    /// The 32-bit word at a byte offset that is a multiple of 4.
+    #[must_use]
+    pub fn word32(&self, offset: usize) -> &AtomicU32 {
+        assert!(
+            offset.is_multiple_of(4) && offset < self.len && self.len - offset >= 4,
+            "no 32-bit word at offset {offset} of {} bytes",
+            self.len
+        );
+        // SAFETY: in range (asserted), so within the allocation.
+        let word = unsafe { self.base.add(offset) };
+        // SAFETY: as for word64.
+        unsafe { word.cast::<AtomicU32>().as_ref() }
+    }
+
+    /// Copies bytes into the mapping. Whoever reads them must be told by a word stored with
+    /// `Release` afterwards.
+    pub fn write(&self, offset: usize, bytes: &[u8]) {
+        self.check(offset, bytes.len());
+        // SAFETY: in range (checked), so within the allocation.
+        let to = unsafe { self.base.add(offset) };
+        // SAFETY: both ranges are valid for the length, and a private slice cannot overlap the
+        // mapping. Another process may write the same bytes meanwhile: then the bytes are
+        // rubbish, which every reader of shared memory allows for.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.as_ptr(), bytes.len()) };
+    }
+
+    /// Copies bytes out of the mapping. They are an allegation: check the copy, then use it.
+    pub fn read(&self, offset: usize, bytes: &mut [u8]) {
+        self.check(offset, bytes.len());
+        // SAFETY: in range (checked), so within the allocation.
+        let from = unsafe { self.base.add(offset) };
+        // SAFETY: as for write.
+        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), bytes.as_mut_ptr(), bytes.len()) };
+    }
+
+    /// Copies bytes into the mapping word by word with relaxed atomics: for words that others
+    /// read as atomics.
+    pub fn write_words(&self, offset: usize, words: &[u64]) {
+        for (index, &word) in words.iter().enumerate() {
+            self.word64(offset + index * 8)
+                .store(word, Ordering::Relaxed);
+        }
+    }
+
+    fn check(&self, offset: usize, len: usize) {
+        assert!(
+            offset <= self.len && self.len - offset >= len,
+            "{len} bytes at offset {offset} lie outside {} bytes",
+            self.len
+        );
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: self owns the mapping, and no reference to it outlives self.
+        let unmapped = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len) };
+        debug_assert!(
+            unmapped.is_ok(),
+            "a mapping of ours can be unmapped: {unmapped:?}"
+        );
+    }
+}
+
+/// A mapping as the storage of rings.
+#[derive(Clone, Debug)]
+pub struct MappedWords(pub Arc<Mapping>);
+
+impl Words for MappedWords {
+    fn word(&self, index: usize) -> &AtomicU64 {
+        self.0.word64(index * 8)
+    }
+}

@@ -1,0 +1,19 @@
+//! Memory that processes share, and its layouts.
+//!
+//! | what | mapped by | module |
+//! |---|---|---|
+//! | NIC memory of a rank: rings, request slots, eager payload slots | that rank and its NIC | [`nic_memory`] |
+//! | machine page: bells, demand, hunger, who is awake, arrival hints | all ranks and NICs of the job on a machine | [`machine_page`] |
+//! | global memory and fabric state | NICs only | [`crate::fabric::shm`] |
+//!
+//! All of it is anonymous memfds, passed as file descriptors: nothing has a name in a file
+//! system, so nothing is left when processes die.
+
+pub mod machine_page;
+mod mapping;
+pub mod nic_memory;
+
+pub use machine_page::MachinePage;
+pub(crate) use mapping::sealed_memfd;
+pub use mapping::{MapError, MappedWords, Mapping};
+pub use nic_memory::NicMemory;
