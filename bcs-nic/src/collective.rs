@@ -1,0 +1,266 @@
+//! Communicators and collectives as NICs know them.
+
+use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
+use bcs_core::job::Placement;
+use bcs_core::node::{NodeId, NodeSet};
+use std::sync::Arc;
+
+/// The members of a context, and where they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// World ranks in communicator order.
+    pub members: Vec<u32>,
+    /// The nodes, in the order of their first members: the reduction tree is over this list, so
+    /// it is the same whoever is the root (law 9).
+    pub nodes: Vec<NodeId>,
+    /// The same nodes as a set.
+    pub set: NodeSet,
+}
+
+impl Group {
+    /// The group of these world ranks; `None` if one does not exist, is named twice, or there
+    /// is none.
+    #[must_use]
+    pub fn new(members: Vec<u32>, placement: &Placement) -> Option<Self> {
+        let mut nodes = Vec::new();
+        let mut set = NodeSet::EMPTY;
+        for &rank in &members {
+            let node = placement.node_of(rank)?;
+            if !set.contains(node) {
+                set.insert(node);
+                nodes.push(node);
+            }
+        }
+        let mut sorted = members.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        (!members.is_empty() && sorted.len() == members.len()).then_some(Self {
+            members,
+            nodes,
+            set,
+        })
+    }
+
+    /// The node whose BR schedules the group's collectives: the *master*'s (paper section 4.4).
+    #[must_use]
+    pub fn master(&self) -> NodeId {
+        self.nodes[0]
+    }
+
+    /// A node's place in the reduction tree.
+    #[must_use]
+    pub fn place(&self, node: NodeId) -> Option<usize> {
+        self.nodes.iter().position(|&other| other == node)
+    }
+
+    /// The children of a place in the binomial tree, in the order in which they are combined.
+    pub fn children(&self, place: usize) -> impl Iterator<Item = usize> + use<> {
+        let count = self.nodes.len();
+        let below = if place == 0 {
+            count.next_power_of_two()
+        } else {
+            lowest_bit(place)
+        };
+        std::iter::successors(Some(1), |step| Some(step * 2))
+            .take_while(move |&step| step < below)
+            .map(move |step| place + step)
+            .filter(move |&child| child < count)
+    }
+
+    /// The parent of a place in the binomial tree, and which child of it this is.
+    #[must_use]
+    pub fn parent(place: usize) -> Option<(usize, usize)> {
+        (place > 0).then(|| {
+            (
+                place - lowest_bit(place),
+                lowest_bit(place).trailing_zeros() as usize,
+            )
+        })
+    }
+}
+
+fn lowest_bit(place: usize) -> usize {
+    place & place.wrapping_neg()
+}
+
+/// A collective at which all ranks of this node have arrived.
+#[derive(Clone, Debug)]
+pub struct Collective {
+    /// The context's slot of global variables.
+    pub slot: u32,
+    /// Which collective of the context, from 0.
+    pub sequence: u64,
+    /// The members.
+    pub group: Arc<Group>,
+    /// What the local members posted, in communicator order.
+    pub local: Vec<(u32, CollectiveDescriptor)>,
+}
+
+impl Collective {
+    /// What the members do. All local members do the same: BR has checked it.
+    #[must_use]
+    pub fn kind(&self) -> CollectiveKind {
+        self.local[0].1.kind
+    }
+
+    /// Length of the data in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        match self.kind() {
+            CollectiveKind::Broadcast { .. } | CollectiveKind::Reduce { .. } => {
+                self.local[0].1.bytes
+            }
+            _ => 0,
+        }
+    }
+}
+
+/// What the master's BR writes into the `Go` variable of a context: which collective, how many
+/// of its steps may have been done after this slice, and the first token of those that are new.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Go {
+    /// Collectives of the context that were begun.
+    pub begun: u64,
+    /// Steps of the last of them that may be done.
+    pub steps: u64,
+    /// The first token of the steps that are new.
+    pub token: u64,
+}
+
+impl Go {
+    const STEP_BITS: u32 = 28;
+    const TOKEN_BITS: u32 = 6;
+    /// `begun` is counted modulo this: only neighbouring values are ever compared.
+    const BEGUN: u64 = 1 << (64 - Self::STEP_BITS - Self::TOKEN_BITS);
+
+    /// The largest number of steps of one collective.
+    pub const MAX_STEPS: u64 = (1 << Self::STEP_BITS) - 1;
+
+    /// The grant of steps up to `steps` of collective `sequence`, from this token on.
+    #[must_use]
+    pub fn of(sequence: u64, steps: u64, token: u64) -> Self {
+        Self {
+            begun: (sequence + 1) % Self::BEGUN,
+            steps,
+            token,
+        }
+    }
+
+    /// As a variable's value.
+    #[must_use]
+    pub fn encode(self) -> u64 {
+        ((self.begun % Self::BEGUN) << Self::STEP_BITS | self.steps) << Self::TOKEN_BITS
+            | self.token
+    }
+
+    /// From a variable's value.
+    #[must_use]
+    pub fn decode(value: u64) -> Self {
+        let steps = value >> Self::TOKEN_BITS;
+        Self {
+            begun: steps >> Self::STEP_BITS,
+            steps: steps & Self::MAX_STEPS,
+            token: value & ((1 << Self::TOKEN_BITS) - 1),
+        }
+    }
+
+    /// How many steps of collective `sequence` may have been done; `None` once a later one has
+    /// begun.
+    #[must_use]
+    pub fn steps_of(self, sequence: u64) -> Option<u64> {
+        match self.begun.wrapping_sub(sequence + 1) % Self::BEGUN {
+            0 => Some(self.steps),
+            ahead if ahead < Self::BEGUN / 2 => None,
+            _ => Some(0),
+        }
+    }
+}
+
+/// The steps of one collective, as its CH or RH follows them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Steps {
+    /// Steps done.
+    pub done: u64,
+}
+
+impl Steps {
+    /// The steps that `go` newly grants to collective `sequence`: (step, token) each.
+    pub fn granted(self, go: Go, sequence: u64) -> impl Iterator<Item = (u64, u64)> {
+        let upto = if go.begun == sequence + 1 {
+            go.steps
+        } else {
+            self.done
+        };
+        (self.done..upto).zip(go.token..)
+    }
+}
+
+/// How many steps so many bytes take: at least one, for even an empty collective synchronises.
+#[must_use]
+pub fn steps(bytes: u64, step_bytes: u64) -> u64 {
+    bytes.div_ceil(step_bytes).max(1)
+}
+
+/// The bytes of a step: (offset, length).
+#[must_use]
+pub fn step_range(step: u64, step_bytes: u64, bytes: u64) -> (u64, u64) {
+    let offset = (step * step_bytes).min(bytes);
+    (offset, step_bytes.min(bytes - offset))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tree_reaches_every_place_once() {
+        let placement = Placement::block(64, 64).unwrap();
+        for count in 1..=64u32 {
+            let group = Group::new((0..count).collect(), &placement).unwrap();
+            let mut reached = vec![0];
+            let mut next = 0;
+            while next < reached.len() {
+                let place = reached[next];
+                for (nth, child) in group.children(place).enumerate() {
+                    assert_eq!(Group::parent(child), Some((place, nth)), "{count} nodes");
+                    reached.push(child);
+                }
+                next += 1;
+            }
+            reached.sort_unstable();
+            assert_eq!(reached, (0..count as usize).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn groups_of_strangers_are_refused() {
+        let placement = Placement::block(4, 2).unwrap();
+        assert_eq!(Group::new(vec![0, 4], &placement), None);
+        assert_eq!(Group::new(vec![1, 1], &placement), None);
+        assert_eq!(Group::new(vec![], &placement), None);
+        let group = Group::new(vec![3, 0], &placement).unwrap();
+        assert_eq!(group.master(), NodeId(1));
+    }
+
+    #[test]
+    fn grants_come_back_from_their_variable() {
+        let first = Go {
+            begun: 1,
+            steps: 3,
+            token: 63,
+        };
+        let second = Go {
+            begun: 1,
+            steps: 4,
+            token: 0,
+        };
+        assert!(second.encode() > first.encode());
+        assert_eq!(Go::decode(first.encode()), first);
+        let steps = Steps { done: 1 };
+        assert_eq!(
+            steps.granted(first, 0).collect::<Vec<_>>(),
+            [(1, 63), (2, 64)]
+        );
+        assert_eq!(steps.granted(first, 1).count(), 0);
+    }
+}

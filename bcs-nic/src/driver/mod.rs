@@ -1,0 +1,268 @@
+//! Drivers: how the NIC threads of a node are run by OS threads (DESIGN section 4).
+//!
+//! | driver | OS threads |
+//! |---|---|
+//! | shared | one, for the Strobe Sender, the sequencer and all NICs of the machine |
+//! | coprocessor | one per NIC, and one for the Strobe Sender and the sequencer |
+//! | dedicated | one per NIC thread, and one for the Strobe Sender and the sequencer |
+//!
+//! An OS thread ([`os_thread`]) runs any number of state machines, whatever the driver, and sleeps
+//! on one bell. Mail between state machines of one OS thread is a queue, between OS threads a
+//! channel and a ring of the bell.
+
+mod os_thread;
+mod placement;
+mod priority;
+
+use crate::threads::{
+    BufferReceiver, BufferSender, CollectiveHelper, DmaHelper, NicThread, NodeConfig, ReduceHelper,
+    StrobeReceiver, StrobeSender,
+};
+use bcs_core::clock::now_ns;
+use bcs_core::fabric::shm::{NodeMemory, Segment, Sequencer, ShmPort};
+use bcs_core::job::{Driver, Placement, Settings};
+use bcs_core::memory::machine_page::BellId;
+use bcs_core::memory::{MachinePage, NicMemory};
+use bcs_core::node::NodeId;
+use bcs_core::phase::NicThreadId;
+use mds::dump::NodeDump;
+use mds::emds::StrobeRecorder;
+use os_thread::{Crew, Mailboxes, OsThread, Seat, Strobing};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+/// What a process that hosts NICs is given.
+#[derive(Clone, Debug)]
+pub struct NicHostConfig {
+    /// Which ranks run where.
+    pub placement: Placement,
+    /// How the runtime is set.
+    pub settings: Settings,
+    /// The nodes whose NICs run in this process.
+    pub nodes: Vec<NodeId>,
+    /// Whether the Strobe Sender and the sequencer run here, too: in the one NIC-host process of
+    /// the shared driver, else in the process of the machine manager (which hosts no node).
+    pub strobe_sender: bool,
+    /// The fabric's segment.
+    pub segment: Segment,
+    /// The machine page.
+    pub page: MachinePage,
+    /// NIC memory by world rank, of the ranks on the hosted nodes.
+    pub nic_memory: Arc<Vec<Option<NicMemory>>>,
+    /// The cores the OS threads may be pinned to, as the launcher found them.
+    pub cores: Vec<usize>,
+}
+
+/// Something that ends the job, found by a NIC.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NicFailure {
+    /// The node.
+    pub node: NodeId,
+    /// The rank at fault, if it is one rank's.
+    pub rank: Option<u32>,
+    /// What was found and what to do.
+    pub message: String,
+}
+
+/// What the NICs of a process recorded (EMDS).
+#[derive(Debug, Default)]
+pub struct Recordings {
+    /// The hosted nodes' local figures.
+    pub nodes: Vec<NodeDump>,
+    /// The global figures, where the Strobe Sender ran.
+    pub global: Option<mds::dump::StrobeDump>,
+}
+
+/// The running NICs of this process.
+#[derive(Debug)]
+pub struct NicHost {
+    page: MachinePage,
+    /// Not in the machine page: a rank could write it there.
+    stop: Arc<AtomicBool>,
+    threads: Vec<(BellId, JoinHandle<Recordings>)>,
+}
+
+impl NicHost {
+    /// Starts the OS threads.
+    ///
+    /// `report` is called, from an OS thread of the NIC, with whatever must end the job.
+    ///
+    /// # Errors
+    /// When an OS thread cannot be started.
+    pub fn start(
+        config: NicHostConfig,
+        report: impl Fn(NicFailure) + Send + Sync + 'static,
+    ) -> std::io::Result<Self> {
+        let plan = plan(&config);
+        let mailboxes = Mailboxes::new(&plan, &config.page);
+        let report: Arc<dyn Fn(NicFailure) + Send + Sync> = Arc::new(report);
+        let mut host = Self {
+            page: config.page.clone(),
+            stop: Arc::new(AtomicBool::new(false)),
+            threads: Vec::new(),
+        };
+        for (crew, inbox) in plan.into_iter().zip(mailboxes.inboxes) {
+            let bell = crew.bell;
+            let name = crew.name.clone();
+            let core = placement::core_for(&crew, &config);
+            let (config, routes, report) =
+                (config.clone(), mailboxes.routes.clone(), report.clone());
+            let stop = host.stop.clone();
+            let handle = std::thread::Builder::new().name(name).spawn(move || {
+                placement::pin(core);
+                priority::prefer_short_slices();
+                OsThread::new(
+                    seats(&crew, &config),
+                    strobing(&crew, &config),
+                    crew,
+                    routes,
+                    inbox,
+                )
+                .run(&config.page, &stop, &*report)
+            })?;
+            host.threads.push((bell, handle));
+        }
+        Ok(host)
+    }
+
+    /// Stops the OS threads, waits for them, and gives what was recorded.
+    #[must_use]
+    pub fn stop(self) -> Recordings {
+        self.stop.store(true, Ordering::Release);
+        for (bell, _) in &self.threads {
+            self.page.ring(*bell);
+        }
+        let mut all = Recordings::default();
+        for (_, handle) in self.threads {
+            match handle.join() {
+                Ok(mut recordings) => {
+                    all.nodes.append(&mut recordings.nodes);
+                    all.global = all.global.or(recordings.global);
+                }
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        all
+    }
+}
+
+/// Which OS threads there are, and which NIC threads each runs.
+fn plan(config: &NicHostConfig) -> Vec<Crew> {
+    let strobe_sender = |name: &str, hosted: Vec<(NodeId, NicThreadId)>| Crew {
+        name: name.to_owned(),
+        bell: BellId::STROBE_SENDER,
+        strobes: config.strobe_sender,
+        hosts_all: hosted.len() == config.placement.nodes() * NicThreadId::COUNT,
+        hosted,
+    };
+    let of = |node: NodeId| NicThreadId::ALL.map(|thread| (node, thread)).to_vec();
+    let mut crews = Vec::new();
+    match config.settings.driver {
+        Driver::Shared => {
+            let hosted = config.nodes.iter().flat_map(|&node| of(node)).collect();
+            crews.push(strobe_sender("bcs-nic", hosted));
+        }
+        driver => {
+            if config.strobe_sender {
+                crews.push(strobe_sender("bcs-SS", Vec::new()));
+            }
+            for &node in &config.nodes {
+                if driver == Driver::Coprocessor {
+                    crews.push(Crew {
+                        name: format!("bcs-nic-{node}"),
+                        bell: BellId::of(node, NicThreadId::StrobeReceiver),
+                        strobes: false,
+                        hosts_all: false,
+                        hosted: of(node),
+                    });
+                    continue;
+                }
+                crews.extend(of(node).into_iter().map(|(node, thread)| Crew {
+                    name: format!("bcs-{}-{node}", thread.name()),
+                    bell: BellId::of(node, thread),
+                    strobes: false,
+                    hosts_all: false,
+                    hosted: vec![(node, thread)],
+                }));
+            }
+        }
+    }
+    crews
+}
+
+fn memory(config: &NicHostConfig) -> NodeMemory {
+    NodeMemory::new(config.segment.clone(), config.nic_memory.clone())
+}
+
+/// The state machines of an OS thread.
+fn seats(crew: &Crew, config: &NicHostConfig) -> Vec<Seat> {
+    let placement = Arc::new(config.placement.clone());
+    let settings = Arc::new(config.settings.clone());
+    let mut last: Option<NodeConfig> = None;
+    crew.hosted
+        .iter()
+        .map(|&(node, thread)| {
+            let node_config = match &last {
+                Some(config) if config.node == node => config.clone(),
+                _ => {
+                    let ranks = placement
+                        .ranks_of(node)
+                        .map(|rank| {
+                            let memory = config.nic_memory[rank as usize].clone();
+                            (rank, memory.expect("a hosted rank has NIC memory"))
+                        })
+                        .collect();
+                    NodeConfig {
+                        node,
+                        placement: placement.clone(),
+                        settings: settings.clone(),
+                        page: config.page.clone(),
+                        ranks: Arc::new(ranks),
+                        bug: None,
+                    }
+                }
+            };
+            last = Some(node_config.clone());
+            Seat {
+                node,
+                thread,
+                machine: machine(thread, node_config),
+                port: ShmPort::new(
+                    config.segment.clone(),
+                    config.page.clone(),
+                    memory(config),
+                    node,
+                    thread,
+                ),
+                memory: memory(config),
+            }
+        })
+        .collect()
+}
+
+/// The state machine of a NIC thread.
+pub(crate) fn machine(thread: NicThreadId, config: NodeConfig) -> Box<dyn NicThread> {
+    match thread {
+        NicThreadId::StrobeReceiver => Box::new(StrobeReceiver::new(config)),
+        NicThreadId::BufferSender => Box::new(BufferSender::new(config)),
+        NicThreadId::BufferReceiver => Box::new(BufferReceiver::new(config)),
+        NicThreadId::DmaHelper => Box::new(DmaHelper::new(config)),
+        NicThreadId::CollectiveHelper => Box::new(CollectiveHelper::new(config)),
+        NicThreadId::ReduceHelper => Box::new(ReduceHelper::new(config)),
+    }
+}
+
+fn strobing(crew: &Crew, config: &NicHostConfig) -> Option<Strobing> {
+    crew.strobes.then(|| Strobing {
+        sender: StrobeSender::new(
+            Arc::new(config.settings.clone()),
+            config.page.clone(),
+            config.placement.nodes(),
+            now_ns(),
+        ),
+        sequencer: Sequencer::new(config.segment.clone(), config.page.clone()),
+        port: ShmPort::strobe_sender(config.segment.clone(), config.page.clone(), memory(config)),
+        recorder: StrobeRecorder::new(1),
+    })
+}

@@ -1,0 +1,282 @@
+//! One OS thread of a NIC: it runs its state machines until none moves on, then sleeps on its
+//! bell.
+
+use super::{NicFailure, Recordings};
+use crate::mail::Mail;
+use crate::threads::{Context, NicThread, Outbox, SliceTimes, StrobeSender};
+use bcs_core::clock::now_ns;
+use bcs_core::fabric::shm::{NodeMemory, Sequencer, ShmPort};
+use bcs_core::memory::MachinePage;
+use bcs_core::memory::machine_page::BellId;
+use bcs_core::node::NodeId;
+use bcs_core::phase::NicThreadId;
+use bcs_core::waiting::{self, Patience};
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use mds::emds::{StrobeFigures, StrobeRecorder};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Which state machines an OS thread runs.
+#[derive(Clone, Debug)]
+pub(super) struct Crew {
+    pub(super) name: String,
+    pub(super) bell: BellId,
+    pub(super) strobes: bool,
+    pub(super) hosts_all: bool,
+    pub(super) hosted: Vec<(NodeId, NicThreadId)>,
+}
+
+type Letter = (NodeId, NicThreadId, Mail);
+
+/// How to reach the OS thread of a NIC thread.
+#[derive(Clone, Debug)]
+pub(super) struct Route {
+    sender: Sender<Letter>,
+    bell: BellId,
+}
+
+/// The channels between the OS threads of this process.
+#[derive(Debug)]
+pub(super) struct Mailboxes {
+    pub(super) routes: Arc<HashMap<(NodeId, NicThreadId), Route>>,
+    pub(super) inboxes: Vec<Receiver<Letter>>,
+}
+
+impl Mailboxes {
+    pub(super) fn new(crews: &[Crew], page: &MachinePage) -> Self {
+        let mut routes = HashMap::new();
+        let mut inboxes = Vec::new();
+        for crew in crews {
+            let (sender, inbox) = unbounded();
+            inboxes.push(inbox);
+            for &seat in &crew.hosted {
+                routes.insert(
+                    seat,
+                    Route {
+                        sender: sender.clone(),
+                        bell: crew.bell,
+                    },
+                );
+                // Whoever signals this NIC thread through the fabric rings the right bell.
+                page.redirect(BellId::of(seat.0, seat.1), crew.bell);
+            }
+        }
+        Self {
+            routes: Arc::new(routes),
+            inboxes,
+        }
+    }
+}
+
+/// A state machine and what it works with.
+pub(super) struct Seat {
+    pub(super) node: NodeId,
+    pub(super) thread: NicThreadId,
+    pub(super) machine: Box<dyn NicThread>,
+    pub(super) port: ShmPort,
+    pub(super) memory: NodeMemory,
+}
+
+/// The Strobe Sender and the sequencer, where they run.
+pub(super) struct Strobing {
+    pub(super) sender: StrobeSender,
+    pub(super) sequencer: Sequencer,
+    pub(super) port: ShmPort,
+    pub(super) recorder: StrobeRecorder,
+}
+
+impl Strobing {
+    fn record(&mut self, times: &SliceTimes) {
+        let retries = |phase: usize| times.retries[phase];
+        self.recorder.slice(&StrobeFigures {
+            slice: times.slice,
+            strobe_ns: times.struck_ns,
+            gtdem_ns: times.phase_ns[0],
+            gtmsm_ns: times.phase_ns[1],
+            gtts_ns: times.over_ns - times.struck_ns,
+            usrsts: times.retries.iter().sum(),
+            usrdem: retries(0),
+            usrmsm: retries(1),
+        });
+    }
+}
+
+pub(super) struct OsThread {
+    seats: Vec<Seat>,
+    places: HashMap<(NodeId, NicThreadId), usize>,
+    strobing: Option<Strobing>,
+    /// Whether all NICs of the job are run here.
+    hosts_all: bool,
+    bell: BellId,
+    routes: Arc<HashMap<(NodeId, NicThreadId), Route>>,
+    inbox: Receiver<Letter>,
+    letters: VecDeque<(usize, Mail)>,
+    out: Outbox,
+}
+
+impl OsThread {
+    pub(super) fn new(
+        seats: Vec<Seat>,
+        strobing: Option<Strobing>,
+        crew: Crew,
+        routes: Arc<HashMap<(NodeId, NicThreadId), Route>>,
+        inbox: Receiver<Letter>,
+    ) -> Self {
+        let places = seats
+            .iter()
+            .enumerate()
+            .map(|(at, seat)| ((seat.node, seat.thread), at))
+            .collect();
+        Self {
+            seats,
+            places,
+            strobing,
+            hosts_all: crew.hosts_all,
+            bell: crew.bell,
+            routes,
+            inbox,
+            letters: VecDeque::new(),
+            out: Outbox::default(),
+        }
+    }
+
+    /// Runs until it is told to stop.
+    pub(super) fn run(
+        mut self,
+        page: &MachinePage,
+        stop: &AtomicBool,
+        report: &(dyn Fn(NicFailure) + Send + Sync),
+    ) -> Recordings {
+        page.awake(true);
+        while !stop.load(Ordering::Acquire) {
+            while self.turn(page) {}
+            for failure in self.out.failures.drain(..) {
+                report(failure);
+            }
+            let deadline = self.deadline_ns();
+            waiting::wait(page.bell(self.bell), page, deadline, Patience::NIC, || {
+                // Whoever arms the next strobe rings to have the deadline changed.
+                stop.load(Ordering::Acquire)
+                    || self.deadline_ns() != deadline
+                    || self.has_work(page)
+            });
+        }
+        page.awake(false);
+        self.recordings()
+    }
+
+    fn deadline_ns(&self) -> Option<u64> {
+        self.strobing
+            .as_ref()
+            .and_then(|strobing| strobing.sender.deadline_ns())
+    }
+
+    /// Gives every state machine one chance; returns whether anything moved on.
+    fn turn(&mut self, page: &MachinePage) -> bool {
+        let mut progress = self.strobe();
+        while let Ok((node, thread, mail)) = self.inbox.try_recv() {
+            self.letters.push_back((self.places[&(node, thread)], mail));
+        }
+        progress |= self.poll_seats(page);
+        while let Some((at, mail)) = self.letters.pop_front() {
+            progress = true;
+            let seat = &mut self.seats[at];
+            let mut context = Context {
+                now_ns: now_ns(),
+                port: &mut seat.port,
+                memory: &mut seat.memory,
+                out: &mut self.out,
+            };
+            seat.machine.handle(mail, &mut context);
+            self.post(at, page);
+        }
+        progress
+    }
+
+    fn poll_seats(&mut self, page: &MachinePage) -> bool {
+        let now_ns = now_ns();
+        let mut progress = false;
+        for at in 0..self.seats.len() {
+            let seat = &mut self.seats[at];
+            progress |= seat.machine.poll(&mut Context {
+                now_ns,
+                port: &mut seat.port,
+                memory: &mut seat.memory,
+                out: &mut self.out,
+            });
+            self.post(at, page);
+        }
+        progress
+    }
+
+    /// Lets sequencer and Strobe Sender go on, as far as they answer each other.
+    fn strobe(&mut self) -> bool {
+        let Some(strobing) = &mut self.strobing else {
+            return false;
+        };
+        let mut progress = false;
+        loop {
+            let decided = strobing.sequencer.poll();
+            let (moved, over) =
+                strobing
+                    .sender
+                    .poll(now_ns(), strobing.sequencer.retries(), &mut strobing.port);
+            if let Some(times) = over {
+                strobing.record(&times);
+            }
+            if !(decided || moved) {
+                return progress;
+            }
+            progress = true;
+        }
+    }
+
+    /// Sends what a state machine emitted.
+    fn post(&mut self, from: usize, page: &MachinePage) {
+        if self.out.mail.is_empty() {
+            return;
+        }
+        let node = self.seats[from].node;
+        for (thread, mail) in self.out.mail.drain(..) {
+            if let Some(&at) = self.places.get(&(node, thread)) {
+                self.letters.push_back((at, mail));
+                continue;
+            }
+            let route = &self.routes[&(node, thread)];
+            // The other end outlives this one but for the last moments of the job.
+            if route.sender.send((node, thread, mail)).is_ok() {
+                page.ring(route.bell);
+            }
+        }
+    }
+
+    /// A cheap look for work: while spinning, and the last one before a sleep, after it was
+    /// announced (law 6).
+    fn has_work(&mut self, page: &MachinePage) -> bool {
+        if !self.inbox.is_empty() {
+            return true;
+        }
+        if let Some(strobing) = &mut self.strobing {
+            if strobing.sequencer.has_requests() || strobing.sender.has_work(now_ns) {
+                // In a slice, only a poll can tell whether the nodes have moved on.
+                return self.turn(page);
+            }
+            if self.hosts_all {
+                return false; // between slices nobody else can signal the NICs of this thread
+            }
+        }
+        self.poll_seats(page) || !self.letters.is_empty()
+    }
+
+    fn recordings(mut self) -> Recordings {
+        Recordings {
+            nodes: self
+                .seats
+                .iter_mut()
+                .filter_map(|seat| seat.machine.recorded())
+                .collect(),
+            global: self.strobing.map(|strobing| strobing.recorder.finish()),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What NIC threads of one node tell each other.
+//!
+//! ```text
+//!             Phase                         Chunks
+//!   SR ───────────────► BS BR DH CH RH   BR ──────► DH ── Dropped ──► BR
+//!      ◄─────────────── Finished, Completed         
+//!   BS ── Arrived ──► BR ── Ready ──► CH, RH        SR ── Settled ──► BS
+//! ```
+
+use crate::collective::Collective;
+use bcs_core::descriptor::CollectiveDescriptor;
+use bcs_core::fabric::{DestinationSpan, SourceSpan};
+use bcs_core::node::{NodeId, NodeSet};
+use bcs_core::phase::Microphase;
+use bcs_core::request::{Completion, RequestId};
+use std::sync::Arc;
+
+/// The positions up to which the rings of a node's ranks belong to a slice: what was posted
+/// before the strobe (DESIGN section 5). In the order of the node's ranks: send, receive,
+/// collective ring.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cut(pub Vec<[u64; 3]>);
+
+/// A request of a rank of this node, and what it came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Release {
+    /// World rank.
+    pub rank: u32,
+    /// Its request.
+    pub request: RequestId,
+    /// The outcome.
+    pub completion: Completion,
+}
+
+/// Part of a message, scheduled for this slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// Which transfer of BR it belongs to.
+    pub transfer: u64,
+    /// What to move, and where to; `None` when all bytes came with the descriptor.
+    pub copy: Option<(SourceSpan, DestinationSpan)>,
+    /// What is complete once this chunk has moved.
+    pub last: Option<Ending>,
+    /// The receive, in case the chunk fails.
+    pub receiver: (u32, RequestId),
+    /// The sender's node, rank and request, if it is owed a completion.
+    pub sender: Option<(NodeId, u32, RequestId)>,
+}
+
+/// The end of a transfer: the receive's completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ending {
+    /// What the receive came to.
+    pub receive: Completion,
+}
+
+/// What a NIC thread did in a microphase (paper Table 5.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Point-to-point descriptors exchanged, or operations scheduled.
+    pub point_to_point: u64,
+    /// Collective descriptors taken, or collectives granted.
+    pub collectives: u64,
+}
+
+/// A piece of mail.
+#[derive(Clone, Debug)]
+pub enum Mail {
+    /// SR → the threads of a microphase: it has begun.
+    Phase {
+        /// The slice.
+        slice: u64,
+        /// The microphase.
+        phase: Microphase,
+        /// The cut, in DEM.
+        cut: Arc<Cut>,
+    },
+    /// Any → SR: this thread has finished the microphase, and whether the node has work in
+    /// later ones because of it.
+    Finished {
+        /// The microphase.
+        phase: Microphase,
+        /// Which later microphases the node needs, by [`Microphase::index`].
+        work: [bool; 5],
+        /// What the thread did in it.
+        tally: Tally,
+    },
+    /// Any → SR: requests to complete.
+    Completed(Vec<Release>),
+    /// SR → all: these nodes are dead.
+    Lost(NodeSet),
+    /// BS → BR: collective descriptors of this slice, by rank. Sent in every DEM, so that BR
+    /// knows when it has them all.
+    Arrived(Vec<(u32, CollectiveDescriptor)>),
+    /// BR → DH: the schedule of this slice.
+    Chunks(Vec<Chunk>),
+    /// DH → BR: a transfer failed, do not schedule more of it.
+    Dropped(u64),
+    /// BR → CH or RH: all local ranks have arrived.
+    Ready(Box<Collective>),
+    /// BR → CH and RH: the collectives of a context fail, for a member is gone.
+    Abandoned(u32),
+    /// SR → BS: sends to other nodes that are complete.
+    Settled(Vec<(u32, RequestId)>),
+}

@@ -1,0 +1,57 @@
+//! PM: completions of sends, from the DH that moved the data to the SR of the sender's node.
+
+use super::{stamp, stamped, to_bytes, to_words};
+use bcs_core::fabric::{Block, GlobalAddress, Port};
+use bcs_core::node::NodeId;
+use bcs_core::request::{Failure, RequestId};
+
+/// The block one DH puts into one SR's lane in one PM.
+#[derive(Debug)]
+pub struct CompletionBlock;
+
+/// Stamp, then per send: rank and failure, request.
+const RECORD_WORDS: usize = 2;
+
+impl CompletionBlock {
+    /// How many completions a block holds: BR schedules no more endings for one source node.
+    #[must_use]
+    pub fn capacity() -> usize {
+        Block::Completions.bytes() / 8 / RECORD_WORDS - 1
+    }
+
+    /// As bytes.
+    #[must_use]
+    pub fn encode(slice: u64, sends: &[(u32, RequestId, Failure)]) -> Vec<u8> {
+        let mut words = vec![stamp(slice, sends.len()), 0];
+        for (rank, request, failure) in sends {
+            words.push(u64::from(*rank) | u64::from(*failure as u8) << 32);
+            words.push(request.word());
+        }
+        to_bytes(&words)
+    }
+
+    /// The sends a lane completed in this slice.
+    #[must_use]
+    pub fn read(port: &dyn Port, lane: NodeId, slice: u64) -> Vec<(u32, RequestId, Failure)> {
+        let at = GlobalAddress::new(Block::Completions, lane);
+        let mut header = [0; 8];
+        port.read(at, &mut header);
+        let Some(count) = stamped(u64::from_le_bytes(header), slice) else {
+            return Vec::new();
+        };
+        let mut bytes = vec![0; count.min(Self::capacity()) * RECORD_WORDS * 8];
+        port.read(at.plus(16), &mut bytes);
+        to_words(&bytes)
+            .chunks_exact(RECORD_WORDS)
+            .map(|record| {
+                let rank = u32::try_from(record[0] & 0xffff_ffff).expect("32 bits");
+                let failure = u8::try_from(record[0] >> 32 & 0xff).expect("8 bits");
+                (
+                    rank,
+                    RequestId::from_word(record[1]),
+                    Failure::from_code(failure),
+                )
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,68 @@
+//! MSM: credits, from the BR of a receiver's node back to the BS of a sender's.
+//!
+//! A BR keeps at most [`MAX_ENVELOPES_PER_RANK`] envelopes for a receiver. That pool is divided
+//! evenly among the source nodes, so that no two BSs need to agree: each may have its share of
+//! envelopes at a receiver that no receive has matched. A BR returns credits as running totals,
+//! so that a lane that is read twice does no harm.
+//!
+//! [`MAX_ENVELOPES_PER_RANK`]: bcs_core::limits::MAX_ENVELOPES_PER_RANK
+
+use super::{stamp, to_bytes, to_words};
+use bcs_core::fabric::{Block, GlobalAddress, Port};
+use bcs_core::limits::MAX_ENVELOPES_PER_RANK;
+use bcs_core::node::NodeId;
+
+/// The block one BR puts into one BS's lane.
+#[derive(Debug)]
+pub struct CreditBlock;
+
+/// Stamp, then per receiver: rank, envelopes matched so far.
+const RECORD_WORDS: usize = 2;
+
+impl CreditBlock {
+    /// How many records a block holds; the rest goes in the next slice.
+    #[must_use]
+    pub fn capacity() -> usize {
+        Block::Credits.bytes() / 8 / RECORD_WORDS - 1
+    }
+
+    /// A source node's share of a receiver's pool.
+    #[must_use]
+    pub fn share(nodes: usize) -> u64 {
+        (MAX_ENVELOPES_PER_RANK / nodes) as u64
+    }
+
+    /// As bytes.
+    #[must_use]
+    pub fn encode(slice: u64, matched: &[(u32, u64)]) -> Vec<u8> {
+        let mut words = vec![stamp(slice, matched.len()), 0];
+        words.extend(
+            matched
+                .iter()
+                .flat_map(|&(rank, total)| [u64::from(rank), total]),
+        );
+        to_bytes(&words)
+    }
+
+    /// The stamp and the records of a lane, if its stamp is not `seen`.
+    #[must_use]
+    pub fn read(port: &dyn Port, lane: NodeId, seen: u64) -> Option<(u64, Vec<(u32, u64)>)> {
+        let at = GlobalAddress::new(Block::Credits, lane);
+        let mut header = [0; 8];
+        port.read(at, &mut header);
+        let found = u64::from_le_bytes(header);
+        if found == seen {
+            return None;
+        }
+        let count = usize::try_from(found & 0xffff)
+            .expect("16 bits")
+            .min(Self::capacity());
+        let mut bytes = vec![0; count * RECORD_WORDS * 8];
+        port.read(at.plus(16), &mut bytes);
+        let records = to_words(&bytes)
+            .chunks_exact(RECORD_WORDS)
+            .filter_map(|record| Some((u32::try_from(record[0]).ok()?, record[1])))
+            .collect();
+        Some((found, records))
+    }
+}

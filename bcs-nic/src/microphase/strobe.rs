@@ -1,0 +1,60 @@
+//! The microstrobe: SS → all SRs, the beginning of a microphase (paper section 4.2).
+
+use super::{to_bytes, to_words};
+use bcs_core::fabric::{Block, GlobalAddress, Port};
+use bcs_core::limits::MAX_NODES;
+use bcs_core::node::{NodeId, NodeSet};
+use bcs_core::phase::Microphase;
+
+/// A microstrobe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Microstrobe {
+    /// Counts microstrobes from 1: the value a node reports when it has finished.
+    pub sequence: u64,
+    /// The slice.
+    pub slice: u64,
+    /// The microphase that begins.
+    pub phase: Microphase,
+    /// The nodes that live.
+    pub alive: NodeSet,
+}
+
+const SET_WORDS: usize = MAX_NODES / 64;
+const WORDS: usize = 3 + SET_WORDS;
+
+impl Microstrobe {
+    /// Where it lies in global memory.
+    #[must_use]
+    pub fn address() -> GlobalAddress {
+        GlobalAddress::new(Block::Strobe, NodeId(0))
+    }
+
+    /// As bytes of global memory.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut words = [0; WORDS];
+        words[0] = self.sequence;
+        words[1] = self.slice;
+        words[2] = self.phase.index() as u64;
+        words[3..].copy_from_slice(&self.alive.words());
+        to_bytes(&words)
+    }
+
+    /// The microstrobe in a node's global memory, once there is one.
+    #[must_use]
+    pub fn read(port: &dyn Port) -> Option<Self> {
+        let mut bytes = [0; WORDS * 8];
+        port.read(Self::address(), &mut bytes);
+        let words = to_words(&bytes);
+        let mut alive = [0; SET_WORDS];
+        alive.copy_from_slice(&words[3..]);
+        let phase = Microphase::from_index(words[2])?;
+        let strobe = Self {
+            sequence: words[0],
+            slice: words[1],
+            phase,
+            alive: NodeSet::from_words(alive),
+        };
+        (strobe.sequence > 0).then_some(strobe)
+    }
+}

@@ -1,0 +1,72 @@
+//! BBM and RM: the parts of collective steps.
+//!
+//! A token's place in the collective block belongs in a slice to one step of one collective, on
+//! all nodes of its set alike. So a broadcast is one PUT at the same address of all of them. A
+//! reduction divides the place into parts: one for each child in the tree, the last for the
+//! result.
+
+use super::{to_bytes, to_words};
+use bcs_core::fabric::{Block, GlobalAddress, Port};
+use bcs_core::limits::TOKEN_HEADER_BYTES;
+use bcs_core::node::NodeId;
+
+/// The data of one part of a token's place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The slice it was put in.
+    pub slice: u64,
+    /// The context's slot.
+    pub slot: u32,
+    /// Which collective of the context.
+    pub sequence: u64,
+    /// Which step of it.
+    pub step: u64,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// Where part `part` of a token's place lies, when its parts have `part_bytes` of data each.
+#[must_use]
+pub fn part_address(token: u64, part: usize, part_bytes: u64) -> GlobalAddress {
+    let token = usize::try_from(token).expect("tokens are few");
+    let part_bytes = usize::try_from(part_bytes).expect("parts are small");
+    GlobalAddress::new(Block::Collective, NodeId(0))
+        .plus(token * Block::TOKEN_STRIDE + part * (part_bytes + TOKEN_HEADER_BYTES))
+}
+
+impl Part {
+    /// As bytes.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut words = [0; TOKEN_HEADER_BYTES / 8];
+        words[0] = self.slice;
+        words[1] = u64::from(self.slot);
+        words[2] = self.sequence;
+        words[3] = self.step;
+        words[4] = self.bytes.len() as u64;
+        let mut bytes = to_bytes(&words);
+        bytes.extend_from_slice(&self.bytes);
+        bytes
+    }
+
+    /// The part at an address, if it was put there in this slice; `max` bounds its length.
+    #[must_use]
+    pub fn read(port: &dyn Port, at: GlobalAddress, slice: u64, max: u64) -> Option<Self> {
+        let mut header = [0; TOKEN_HEADER_BYTES];
+        port.read(at, &mut header);
+        let header = to_words(&header);
+        if header[0] != slice || header[4] > max {
+            return None;
+        }
+        let mut bytes = vec![0; usize::try_from(header[4]).expect("checked")];
+        port.read(at.plus(TOKEN_HEADER_BYTES), &mut bytes);
+        let slot = u32::try_from(header[1]).ok()?;
+        Some(Self {
+            slice,
+            slot,
+            sequence: header[2],
+            step: header[3],
+            bytes,
+        })
+    }
+}

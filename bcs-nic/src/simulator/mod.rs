@@ -1,0 +1,183 @@
+//! The whole-cluster simulator: the very NIC state machines of [`crate::threads`], on the
+//! simulated fabric, with scripted ranks, in virtual time (DESIGN section 10).
+//!
+//! One seed fixes everything: the [`program`] of the ranks, the faults and when they strike, and
+//! so the trace. [`checkers`] look on; what they object to ends the run.
+
+mod checkers;
+mod cluster;
+mod program;
+mod rank;
+
+pub use checkers::{Checker, Objection};
+
+use crate::bug::PlantedBug;
+use bcs_core::fabric::sim::{FaultCounts, Faults};
+use bcs_core::job::Strobe;
+use bcs_core::node::NodeId;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// Which kinds of faults a run may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FaultKinds {
+    /// Transfers fail whole.
+    pub lose: bool,
+    /// Transfers are late.
+    pub delay: bool,
+    /// Transfers of different pairs overtake each other.
+    pub reorder: bool,
+    /// Nodes are slow.
+    pub slow: bool,
+    /// Nodes die.
+    pub crash: bool,
+}
+
+impl FaultKinds {
+    /// All of them: each run has each with probability one half.
+    pub const ALL: Self = Self {
+        lose: true,
+        delay: true,
+        reorder: true,
+        slow: true,
+        crash: true,
+    };
+    /// None of them.
+    pub const NONE: Self = Self {
+        lose: false,
+        delay: false,
+        reorder: false,
+        slow: false,
+        crash: false,
+    };
+}
+
+/// One run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Fixes everything.
+    pub seed: u64,
+    /// Nodes; `None` lets the seed choose 2 to 16.
+    pub nodes: Option<usize>,
+    /// Kinds of faults.
+    pub faults: FaultKinds,
+    /// A planted bug.
+    pub bug: Option<PlantedBug>,
+    /// The strobe; `None` lets the seed choose.
+    pub strobe: Option<Strobe>,
+}
+
+impl Options {
+    /// A run of this seed with every fault.
+    #[must_use]
+    pub fn seed(seed: u64) -> Self {
+        Self {
+            seed,
+            nodes: None,
+            faults: FaultKinds::ALL,
+            bug: None,
+            strobe: None,
+        }
+    }
+}
+
+/// What a run came to.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Nodes.
+    pub nodes: usize,
+    /// Ranks.
+    pub ranks: usize,
+    /// The strobe.
+    pub strobe: Strobe,
+    /// Slices struck.
+    pub slices: u64,
+    /// Messages and collectives checked.
+    pub operations: u64,
+    /// Virtual time in nanoseconds.
+    pub virtual_ns: u64,
+    /// Faults injected.
+    pub faults: FaultCounts,
+    /// A hash of all that happened, in order.
+    pub trace_hash: u64,
+    /// What a checker objected to, if one did.
+    pub objection: Option<Objection>,
+}
+
+/// Virtual time after which no more faults are injected: the liveness phase.
+const FAULTS_END_NS: u64 = 20_000_000;
+
+/// Runs one seed.
+#[must_use]
+pub fn run(options: &Options) -> Report {
+    let mut random = ChaCha8Rng::seed_from_u64(options.seed);
+    let nodes = options.nodes.unwrap_or_else(|| random.random_range(2..=16));
+    let strobe = if random.random_bool(0.5) {
+        Strobe::Elastic
+    } else {
+        Strobe::Fixed
+    };
+    let strobe = options.strobe.unwrap_or(strobe);
+    let faults = choose_faults(options.faults, nodes, &mut random);
+    cluster::Cluster::new(options, nodes, strobe, faults, &mut random).run()
+}
+
+fn choose_faults(kinds: FaultKinds, nodes: usize, random: &mut ChaCha8Rng) -> Faults {
+    // Every choice is made, whether or not it is used: the rest of a seed's run does not depend
+    // on which kinds are allowed.
+    let mut yes = |kind: bool| random.random_bool(0.5) && kind;
+    let (lose, delay, reorder, slow, crash) = (
+        yes(kinds.lose),
+        yes(kinds.delay),
+        yes(kinds.reorder),
+        yes(kinds.slow),
+        yes(kinds.crash),
+    );
+    let slow_node = NodeId::from_index(random.random_range(0..nodes));
+    let factor = random.random_range(2..20);
+    let victim = NodeId::from_index(random.random_range(0..nodes));
+    let crash_ns = random.random_range(1_000..FAULTS_END_NS / 4);
+    Faults {
+        lose: if lose { 0.05 } else { 0.0 },
+        delay: if delay { (0.2, 300_000) } else { (0.0, 0) },
+        reorder_ns: if reorder { 40_000 } else { 0 },
+        slow: if slow {
+            vec![(slow_node, factor)]
+        } else {
+            Vec::new()
+        },
+        crash: if crash {
+            vec![(victim, crash_ns)]
+        } else {
+            Vec::new()
+        },
+        until_ns: FAULTS_END_NS,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quiet_cluster_computes_what_it_should() {
+        for seed in 0..20 {
+            let options = Options {
+                faults: FaultKinds::NONE,
+                ..Options::seed(seed)
+            };
+            let report = run(&options);
+            assert_eq!(report.objection, None, "seed {seed}: {report:?}");
+            assert!(report.operations > 0);
+        }
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_trace() {
+        for seed in 0..5 {
+            let (first, second) = (run(&Options::seed(seed)), run(&Options::seed(seed)));
+            assert_eq!(first.trace_hash, second.trace_hash, "seed {seed}");
+            assert_ne!(first.trace_hash, run(&Options::seed(seed + 100)).trace_hash);
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! What the scripted ranks do: a random program without races or deadlocks, and its answers.
+//!
+//! A program is a list of rounds. In a round every rank posts its sends and receives in an order
+//! of its own, waits for all, and then takes part in at most one collective. So every operation
+//! has its partner in the same round, and whatever order the fabric brings about must end.
+
+use bcs_core::arithmetic::{Path, combine};
+use bcs_core::datatype::Datatype;
+use bcs_core::job::Placement;
+use bcs_core::op::Op;
+use rand::Rng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
+/// A message of a round.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Message {
+    pub(super) source: u32,
+    pub(super) destination: u32,
+    pub(super) tag: i32,
+    pub(super) len: usize,
+    /// Names the message in its own bytes.
+    pub(super) id: u64,
+}
+
+/// A post of a rank in a round.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Post {
+    /// Send message number `0` of the round.
+    Send(usize),
+    /// Receive from this source with this tag, into room for `capacity` bytes.
+    Receive {
+        source: Option<u32>,
+        tag: Option<i32>,
+        capacity: usize,
+    },
+}
+
+/// A collective at the end of a round.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Together {
+    Barrier,
+    Broadcast {
+        root: u32,
+        len: usize,
+    },
+    Reduce {
+        root: Option<u32>,
+        op: Op,
+        datatype: Datatype,
+        elements: usize,
+    },
+}
+
+/// A round.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Round {
+    pub(super) messages: Vec<Message>,
+    /// By rank.
+    pub(super) posts: Vec<Vec<Post>>,
+    /// Nanoseconds each rank computes before it posts.
+    pub(super) compute_ns: Vec<u64>,
+    /// Which context does what together, if any.
+    pub(super) together: Option<(u32, Together)>,
+}
+
+/// A program.
+#[derive(Clone, Debug)]
+pub(super) struct Program {
+    pub(super) rounds: Vec<Round>,
+    /// Members of context 1, in communicator order; context 0 is the world.
+    pub(super) subset: Vec<u32>,
+}
+
+const LENGTHS: [usize; 10] = [0, 1, 8, 63, 64, 65, 1000, 4096, 4097, 50_000];
+
+impl Program {
+    /// `wildcards`: whether receives may have any. When a node dies a receive from any source
+    /// fails, and whoever sent for it would wait for ever: not what a correct program does.
+    pub(super) fn new(ranks: u32, slice_ns: u64, wildcards: bool, random: &mut ChaCha8Rng) -> Self {
+        let mut subset: Vec<u32> = (0..ranks).filter(|_| random.random_bool(0.6)).collect();
+        if subset.is_empty() {
+            subset.push(ranks - 1);
+        }
+        subset.shuffle(random);
+        let mut id = 0;
+        let rounds = (0..random.random_range(3..8))
+            .map(|_| Round::new(ranks, slice_ns, &subset, wildcards, &mut id, random))
+            .collect();
+        Self { rounds, subset }
+    }
+
+    pub(super) fn members(&self, context: u32, ranks: u32) -> Vec<u32> {
+        if context == 0 {
+            (0..ranks).collect()
+        } else {
+            self.subset.clone()
+        }
+    }
+
+    /// The bytes of a message.
+    pub(super) fn payload(message: &Message) -> Vec<u8> {
+        let mut bytes = pattern(message.id, message.len);
+        let name = message.id.to_le_bytes();
+        let named = name.len().min(bytes.len());
+        bytes[..named].copy_from_slice(&name[..named]);
+        bytes
+    }
+}
+
+/// Bytes that differ from place to place and from id to id.
+pub(super) fn pattern(id: u64, len: usize) -> Vec<u8> {
+    (0..len as u64)
+        .map(|at| (id.wrapping_mul(31) + at.wrapping_mul(7)).to_le_bytes()[0])
+        .collect()
+}
+
+impl Round {
+    fn new(
+        ranks: u32,
+        slice_ns: u64,
+        subset: &[u32],
+        wildcards: bool,
+        id: &mut u64,
+        random: &mut ChaCha8Rng,
+    ) -> Self {
+        let mut round = Self {
+            posts: vec![Vec::new(); ranks as usize],
+            compute_ns: (0..ranks)
+                .map(|_| random.random_range(0..slice_ns * 2))
+                .collect(),
+            ..Self::default()
+        };
+        for _ in 0..random.random_range(0..=ranks * 4) {
+            let message = Message {
+                source: random.random_range(0..ranks),
+                destination: random.random_range(0..ranks),
+                tag: random.random_range(0..4),
+                len: LENGTHS[random.random_range(0..LENGTHS.len())],
+                id: *id,
+            };
+            *id += 1;
+            round.posts[message.source as usize].push(Post::Send(round.messages.len()));
+            round.messages.push(message);
+        }
+        for rank in 0..ranks {
+            round.add_receives(rank, wildcards, random);
+        }
+        round.together = random.random_bool(0.8).then(|| {
+            let (context, members) = if random.random_bool(0.5) {
+                (0, (0..ranks).collect())
+            } else {
+                (1, subset.to_vec())
+            };
+            (context, Together::new(&members, random))
+        });
+        round
+    }
+
+    /// A rank's receives: all exact, or all from any source, or all from any source with any tag;
+    /// a mixture could leave the wrong message for the exact one. They are shuffled among the
+    /// sends, each kind in order.
+    fn add_receives(&mut self, rank: u32, wildcards: bool, random: &mut ChaCha8Rng) {
+        let incoming: Vec<&Message> = self
+            .messages
+            .iter()
+            .filter(|message| message.destination == rank)
+            .collect();
+        let style = random.random_range(0..3) * u32::from(wildcards);
+        let longest = incoming
+            .iter()
+            .map(|message| message.len)
+            .max()
+            .unwrap_or(0);
+        let receives: Vec<Post> = incoming
+            .iter()
+            .map(|message| match style {
+                0 => Post::Receive {
+                    source: Some(message.source),
+                    tag: Some(message.tag),
+                    capacity: longest,
+                },
+                1 => Post::Receive {
+                    source: None,
+                    tag: Some(message.tag),
+                    capacity: longest,
+                },
+                _ => Post::Receive {
+                    source: None,
+                    tag: None,
+                    capacity: longest,
+                },
+            })
+            .collect();
+        let mut merged = Vec::new();
+        let mut sends = std::mem::take(&mut self.posts[rank as usize])
+            .into_iter()
+            .peekable();
+        let mut receives = receives.into_iter().peekable();
+        while sends.peek().is_some() || receives.peek().is_some() {
+            let send = receives.peek().is_none() || (sends.peek().is_some() && random.random());
+            merged.extend(if send { sends.next() } else { receives.next() });
+        }
+        self.posts[rank as usize] = merged;
+    }
+}
+
+impl Together {
+    fn new(members: &[u32], random: &mut ChaCha8Rng) -> Self {
+        let root = members[random.random_range(0..members.len())];
+        match random.random_range(0..3) {
+            0 => Self::Barrier,
+            1 => Self::Broadcast {
+                root,
+                len: LENGTHS[random.random_range(0..LENGTHS.len())],
+            },
+            _ => {
+                let datatype =
+                    [Datatype::Double, Datatype::Int32, Datatype::Float][random.random_range(0..3)];
+                let op = [Op::Sum, Op::Max, Op::Prod][random.random_range(0..3)];
+                let elements = [0, 1, 7, 8, 9, 300, 3000][random.random_range(0..7)];
+                let root = random.random_bool(0.5).then_some(root);
+                Self::Reduce {
+                    root,
+                    op,
+                    datatype,
+                    elements,
+                }
+            }
+        }
+    }
+
+    /// What a member contributes in round `round`.
+    pub(super) fn contribution(&self, member: u32, round: usize) -> Vec<u8> {
+        let id = u64::from(member) * 1000 + round as u64;
+        match self {
+            Self::Barrier => Vec::new(),
+            Self::Broadcast { len, .. } => pattern(id, *len),
+            Self::Reduce {
+                datatype: Datatype::Double,
+                elements,
+                ..
+            } => {
+                let value = |at: usize| (id as f64 + 0.1) / (at as f64 + 3.0);
+                (0..*elements)
+                    .flat_map(|at| value(at).to_le_bytes())
+                    .collect()
+            }
+            Self::Reduce {
+                datatype: Datatype::Float,
+                elements,
+                ..
+            } => {
+                let value = |at: usize| (id as f32 + 0.1) / (at as f32 + 3.0);
+                (0..*elements)
+                    .flat_map(|at| value(at).to_le_bytes())
+                    .collect()
+            }
+            Self::Reduce {
+                datatype, elements, ..
+            } => pattern(id, elements * datatype.size()),
+        }
+    }
+
+    /// What a member must have in the end; `None` if it gets nothing. This is the sequential
+    /// oracle: it knows the canonical order (law 9) by a recursion of its own, not by the RH's
+    /// code.
+    pub(super) fn answer(
+        &self,
+        member: u32,
+        members: &[u32],
+        placement: &Placement,
+        round: usize,
+    ) -> Option<Vec<u8>> {
+        match self {
+            Self::Barrier => None,
+            Self::Broadcast { root, .. } => Some(self.contribution(*root, round)),
+            Self::Reduce {
+                root: Some(root), ..
+            } if *root != member => None,
+            Self::Reduce { op, datatype, .. } => {
+                let mut nodes: Vec<Vec<u32>> = Vec::new();
+                for &rank in members {
+                    let node = placement.node_of(rank);
+                    match nodes.iter_mut().find(|on| placement.node_of(on[0]) == node) {
+                        Some(on) => on.push(rank),
+                        None => nodes.push(vec![rank]),
+                    }
+                }
+                let fold = |parts: Vec<Vec<u8>>| {
+                    parts.into_iter().reduce(|mut left, right| {
+                        combine(*op, *datatype, Path::Soft, &mut left, &right).expect("allowed");
+                        left
+                    })
+                };
+                let partials: Vec<Vec<u8>> = nodes
+                    .iter()
+                    .map(|on| {
+                        let local = on.iter().map(|&rank| self.contribution(rank, round));
+                        fold(local.collect()).expect("a node has a member")
+                    })
+                    .collect();
+                // Pairs of neighbours, then pairs of pairs: the binomial tree seen from above.
+                let mut level = partials;
+                while level.len() > 1 {
+                    level = level
+                        .chunks(2)
+                        .map(|pair| fold(pair.to_vec()).expect("some"))
+                        .collect();
+                }
+                level.pop()
+            }
+        }
+    }
+}

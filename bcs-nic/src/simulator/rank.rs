@@ -1,0 +1,507 @@
+//! A scripted rank: posts what its program says and checks what comes back.
+
+use super::checkers::{Checker, Received, check_receives, check_release};
+use super::program::{Post, Program, Together};
+use bcs_core::descriptor::{
+    CollectiveDescriptor, CollectiveKind, Payload, ReceiveDescriptor, ReceiveKind, SendDescriptor,
+};
+use bcs_core::fabric::sim::RankStore;
+use bcs_core::job::{Placement, Settings};
+use bcs_core::limits::{INLINE_BYTES, PAYLOAD_SLOTS};
+use bcs_core::memory::{MachinePage, MappedWords, NicMemory};
+use bcs_core::request::{Completion, Failure, RequestId};
+use bcs_core::ring::Producer;
+use std::sync::atomic::Ordering;
+
+/// Bytes of a rank's own memory.
+pub(super) const MEMORY_BYTES: usize = 1 << 22;
+
+/// What a request was for.
+#[derive(Clone, Debug)]
+enum Purpose {
+    Send,
+    Receive { address: u64 },
+    Collective { address: u64 },
+    Open,
+}
+
+#[derive(Clone, Debug)]
+struct Outstanding {
+    request: RequestId,
+    purpose: Purpose,
+    posted_cut: u64,
+    completion: Option<Completion>,
+}
+
+/// What a rank is about to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    Open,
+    Compute(usize),
+    Messages(usize),
+    Collective(usize),
+    Finished,
+}
+
+/// A scripted rank.
+#[derive(Debug)]
+pub(super) struct ScriptedRank {
+    pub(super) rank: u32,
+    memory: NicMemory,
+    sends: Producer<MappedWords>,
+    receives: Producer<MappedWords>,
+    collectives: Producer<MappedWords>,
+    next: Next,
+    /// When its computation ends.
+    pub(super) busy_until_ns: u64,
+    waiting: bool,
+    outstanding: Vec<Outstanding>,
+    /// The first byte of its memory that is free in this round.
+    free: u64,
+    requests: u32,
+    payloads: usize,
+    sequences: [u64; 2],
+    /// Whether context 1 was opened; not if one of its nodes had died.
+    opened: bool,
+    /// Messages and collectives checked.
+    pub(super) checked: u64,
+}
+
+/// What a rank sees of its world while it acts.
+pub(super) struct World<'a> {
+    pub(super) program: &'a Program,
+    pub(super) placement: &'a Placement,
+    pub(super) settings: &'a Settings,
+    pub(super) page: &'a MachinePage,
+    pub(super) now_ns: u64,
+    /// Cuts its node has taken so far.
+    pub(super) cuts: u64,
+    pub(super) nobody_died: bool,
+}
+
+impl ScriptedRank {
+    pub(super) fn new(rank: u32, memory: NicMemory) -> Self {
+        Self {
+            rank,
+            sends: Producer::new(memory.words(), NicMemory::send_ring()),
+            receives: Producer::new(memory.words(), NicMemory::receive_ring()),
+            collectives: Producer::new(memory.words(), NicMemory::collective_ring()),
+            memory,
+            next: Next::Open,
+            busy_until_ns: 0,
+            waiting: false,
+            outstanding: Vec::new(),
+            free: 0,
+            requests: 0,
+            payloads: 0,
+            sequences: [0; 2],
+            opened: false,
+            checked: 0,
+        }
+    }
+
+    pub(super) fn is_finished(&self) -> bool {
+        self.next == Next::Finished && !self.waiting
+    }
+
+    /// What it is doing, for a checker's objection.
+    pub(super) fn describe(&self) -> String {
+        let waits: Vec<&Purpose> = self
+            .outstanding
+            .iter()
+            .filter(|outstanding| self.waiting && outstanding.completion.is_none())
+            .map(|outstanding| &outstanding.purpose)
+            .collect();
+        format!(
+            "rank {} is before {:?} and waits for {waits:?}",
+            self.rank, self.next
+        )
+    }
+
+    /// Whether anything is left in its rings.
+    pub(super) fn leaks(&mut self) -> bool {
+        self.sends.consumed() < self.sends.pushed()
+            || self.receives.consumed() < self.receives.pushed()
+            || self.collectives.consumed() < self.collectives.pushed()
+            || self.memory.unexpected().load(Ordering::Relaxed) != 0
+            || self.memory.held_back().load(Ordering::Relaxed) != 0
+    }
+
+    /// Acts as far as it can. Returns words for the trace if it did anything.
+    pub(super) fn act(
+        &mut self,
+        world: &World<'_>,
+        store: &mut RankStore,
+    ) -> Result<Option<u64>, (Checker, String)> {
+        let mut acted = None;
+        loop {
+            if self.waiting {
+                if !self.look(world)? {
+                    return Ok(acted);
+                }
+                self.waiting = false;
+                world.page.block(false);
+                self.check(world, store)?;
+            } else if world.now_ns < self.busy_until_ns || self.next == Next::Finished {
+                return Ok(acted);
+            }
+            acted = Some(u64::from(self.rank) << 32 | self.checked);
+            self.step(world, store);
+        }
+    }
+
+    fn step(&mut self, world: &World<'_>, store: &mut RankStore) {
+        let rounds = &world.program.rounds;
+        self.outstanding.clear();
+        self.free = 0;
+        self.next = match self.next {
+            Next::Open => {
+                if world.program.subset.contains(&self.rank) {
+                    self.open(world, store);
+                }
+                Next::Compute(0)
+            }
+            Next::Compute(round) if round == rounds.len() => Next::Finished,
+            Next::Compute(round) => {
+                self.busy_until_ns = world.now_ns + rounds[round].compute_ns[self.rank as usize];
+                Next::Messages(round)
+            }
+            Next::Messages(round) => {
+                for post in &rounds[round].posts[self.rank as usize] {
+                    self.post(post, round, world, store);
+                }
+                Next::Collective(round)
+            }
+            Next::Collective(round) => {
+                if let Some((context, together)) = &rounds[round].together {
+                    let ranks = u32::try_from(world.placement.ranks()).expect("few");
+                    let member = world.program.members(*context, ranks).contains(&self.rank);
+                    if member && (*context == 0 || self.opened) {
+                        self.join(*context, together, round, world, store);
+                    }
+                }
+                Next::Compute(round + 1)
+            }
+            Next::Finished => Next::Finished,
+        };
+        self.ask(world.page);
+        if !self.outstanding.is_empty() {
+            self.waiting = true;
+            world.page.block(true);
+            if world.page.wanted().0 {
+                world.page.demand();
+            }
+        }
+    }
+
+    /// Asks for a slice as law 2 has it: for sends and collectives, and for receives only if BR
+    /// holds messages. What turns up later, the NIC itself must notice.
+    fn ask(&mut self, page: &MachinePage) {
+        let unexpected = self.memory.unexpected().load(Ordering::Relaxed) != 0;
+        let posted = self.sends.consumed() < self.sends.pushed()
+            || self.collectives.consumed() < self.collectives.pushed()
+            || (unexpected && self.receives.consumed() < self.receives.pushed());
+        if posted {
+            page.arm();
+            if page.hungry() {
+                page.demand();
+            }
+        }
+    }
+
+    fn request(&mut self) -> RequestId {
+        self.requests += 1;
+        RequestId {
+            slot: self.requests % 4096,
+            generation: self.requests,
+        }
+    }
+
+    fn expect(&mut self, purpose: Purpose, world: &World<'_>) -> RequestId {
+        let request = self.request();
+        let posted_cut = world.cuts;
+        let outstanding = Outstanding {
+            request,
+            purpose,
+            posted_cut,
+            completion: None,
+        };
+        self.outstanding.push(outstanding);
+        request
+    }
+
+    fn place(&mut self, len: usize) -> u64 {
+        let address = self.free;
+        self.free += len as u64;
+        assert!(
+            self.free <= MEMORY_BYTES as u64,
+            "a round fits a scripted rank's memory"
+        );
+        address
+    }
+
+    fn write(&mut self, bytes: &[u8], store: &mut RankStore) -> u64 {
+        let address = self.place(bytes.len());
+        let start = usize::try_from(address).expect("small");
+        store.bytes[start..start + bytes.len()].copy_from_slice(bytes);
+        address
+    }
+
+    fn post(&mut self, post: &Post, round: usize, world: &World<'_>, store: &mut RankStore) {
+        match post {
+            Post::Send(number) => {
+                let message = &world.program.rounds[round].messages[*number];
+                let bytes = Program::payload(message);
+                let eager = bytes.len() <= world.settings.eager_limit;
+                let (payload, owed) = if bytes.len() <= INLINE_BYTES {
+                    let mut inline = [0; INLINE_BYTES];
+                    inline[..bytes.len()].copy_from_slice(&bytes);
+                    (Payload::Inline(inline), !eager)
+                } else if eager && self.payloads < PAYLOAD_SLOTS {
+                    let slot = self.payloads;
+                    self.payloads += 1;
+                    self.memory.write_payload(slot, &bytes);
+                    let slot = u32::try_from(slot).expect("few");
+                    (Payload::Slot { slot, address: 0 }, true)
+                } else {
+                    (Payload::Address(self.write(&bytes, store)), true)
+                };
+                let request = if owed {
+                    self.expect(Purpose::Send, world)
+                } else {
+                    RequestId::default()
+                };
+                let send = SendDescriptor {
+                    request,
+                    owed,
+                    context: context_of(round),
+                    destination: message.destination,
+                    tag: message.tag,
+                    len: bytes.len() as u64,
+                    payload,
+                };
+                self.sends
+                    .push(&send.encode())
+                    .expect("a round fits the ring");
+            }
+            &Post::Receive {
+                source,
+                tag,
+                capacity,
+            } => {
+                let address = self.place(capacity);
+                let request = self.expect(Purpose::Receive { address }, world);
+                let kind = ReceiveKind::Receive {
+                    address,
+                    capacity: capacity as u64,
+                };
+                let receive = ReceiveDescriptor {
+                    request,
+                    context: context_of(round),
+                    source,
+                    tag,
+                    kind,
+                };
+                self.receives
+                    .push(&receive.encode())
+                    .expect("a round fits the ring");
+            }
+        }
+    }
+
+    fn open(&mut self, world: &World<'_>, store: &mut RankStore) {
+        let members: Vec<u8> = world
+            .program
+            .subset
+            .iter()
+            .flat_map(|rank| rank.to_le_bytes())
+            .collect();
+        let input = self.write(&members, store);
+        let request = self.expect(Purpose::Open, world);
+        self.push_collective(&CollectiveDescriptor {
+            request,
+            context: 1,
+            sequence: 0,
+            kind: CollectiveKind::OpenContext,
+            bytes: members.len() as u64,
+            input,
+            output: 0,
+            inline: None,
+        });
+    }
+
+    fn join(
+        &mut self,
+        context: u32,
+        together: &Together,
+        round: usize,
+        world: &World<'_>,
+        store: &mut RankStore,
+    ) {
+        let contribution = together.contribution(self.rank, round);
+        let (kind, bytes) = match together {
+            Together::Barrier => (CollectiveKind::Barrier, 0),
+            Together::Broadcast { root, len } => (CollectiveKind::Broadcast { root: *root }, *len),
+            Together::Reduce {
+                root,
+                op,
+                datatype,
+                elements,
+            } => (
+                CollectiveKind::Reduce {
+                    root: *root,
+                    op: *op,
+                    datatype: *datatype,
+                },
+                elements * datatype.size(),
+            ),
+        };
+        let inline = (bytes <= INLINE_BYTES).then(|| {
+            let mut inline = [0; INLINE_BYTES];
+            inline[..bytes].copy_from_slice(&contribution);
+            inline
+        });
+        let input = self.write(&contribution, store);
+        let is_root = matches!(kind, CollectiveKind::Broadcast { root } if root == self.rank);
+        let output = if is_root { input } else { self.place(bytes) };
+        let request = self.expect(Purpose::Collective { address: output }, world);
+        let sequence = self.sequences[context as usize];
+        self.sequences[context as usize] += 1;
+        let bytes = bytes as u64;
+        self.push_collective(&CollectiveDescriptor {
+            request,
+            context,
+            sequence,
+            kind,
+            bytes,
+            input,
+            output,
+            inline,
+        });
+    }
+
+    fn push_collective(&mut self, collective: &CollectiveDescriptor) {
+        self.collectives
+            .push(&collective.encode())
+            .expect("one collective a round");
+    }
+
+    /// Looks at the completions; true when all have come.
+    fn look(&mut self, world: &World<'_>) -> Result<bool, (Checker, String)> {
+        for outstanding in &mut self.outstanding {
+            if outstanding.completion.is_none() {
+                outstanding.completion = self.memory.completion(outstanding.request);
+                if outstanding.completion.is_some() {
+                    check_release(
+                        world.settings.strobe,
+                        self.rank,
+                        outstanding.posted_cut,
+                        world.cuts,
+                    )?;
+                }
+            }
+        }
+        Ok(self
+            .outstanding
+            .iter()
+            .all(|outstanding| outstanding.completion.is_some()))
+    }
+
+    /// All requests of a step have completed: are they right?
+    fn check(&mut self, world: &World<'_>, store: &RankStore) -> Result<(), (Checker, String)> {
+        for outstanding in &self.outstanding {
+            let completion = outstanding.completion.expect("all have completed");
+            let tolerated = completion.failure == Failure::PeerGone && !world.nobody_died;
+            if completion.failure != Failure::None && !tolerated {
+                let what = format!(
+                    "rank {}: {:?} failed with {:?}",
+                    self.rank, outstanding.purpose, completion.failure
+                );
+                return Err((Checker::Soundness, what));
+            }
+        }
+        self.opened |= self.outstanding.iter().any(|outstanding| {
+            matches!(outstanding.purpose, Purpose::Open)
+                && outstanding
+                    .completion
+                    .is_some_and(|done| done.failure == Failure::None)
+        });
+        match self.next {
+            Next::Collective(round) => self.check_round(round, world, store),
+            Next::Compute(round) if round > 0 => self.check_together(round - 1, world, store),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_round(
+        &mut self,
+        round: usize,
+        world: &World<'_>,
+        store: &RankStore,
+    ) -> Result<(), (Checker, String)> {
+        // All eager payloads of the round have been moved.
+        self.payloads = 0;
+        let mut received = Vec::new();
+        for outstanding in &self.outstanding {
+            let Purpose::Receive { address } = outstanding.purpose else {
+                continue;
+            };
+            let completion = outstanding.completion.expect("all have completed");
+            received.push((completion.failure == Failure::None).then(|| Received {
+                source: completion.source,
+                tag: completion.tag,
+                len: completion.len,
+                bytes: bytes_of(&completion, address, completion.len, store),
+            }));
+        }
+        let messages = &world.program.rounds[round].messages;
+        self.checked += check_receives(self.rank, messages, &received, world.nobody_died)?;
+        Ok(())
+    }
+
+    fn check_together(
+        &mut self,
+        round: usize,
+        world: &World<'_>,
+        store: &RankStore,
+    ) -> Result<(), (Checker, String)> {
+        let Some((context, together)) = &world.program.rounds[round].together else {
+            return Ok(());
+        };
+        for outstanding in &self.outstanding {
+            let Purpose::Collective { address } = outstanding.purpose else {
+                continue;
+            };
+            let completion = outstanding.completion.expect("all have completed");
+            if completion.failure != Failure::None {
+                continue;
+            }
+            let ranks = u32::try_from(world.placement.ranks()).expect("few");
+            let members = world.program.members(*context, ranks);
+            let answer = together.answer(self.rank, &members, world.placement, round);
+            if let Some(answer) = answer
+                && bytes_of(&completion, address, answer.len() as u64, store) != answer
+            {
+                let what = format!("rank {}: wrong result of {together:?}", self.rank);
+                return Err((Checker::Collective, what));
+            }
+            self.checked += 1;
+        }
+        Ok(())
+    }
+}
+
+/// A context of its own for each round's messages: a rank that is a round ahead must not send for
+/// the wildcards of this one.
+fn context_of(round: usize) -> u32 {
+    100 + u32::try_from(round).expect("few rounds")
+}
+
+/// What a completion brought: inline, or in the rank's memory.
+fn bytes_of(completion: &Completion, address: u64, len: u64, store: &RankStore) -> Vec<u8> {
+    if completion.inline_len > 0 {
+        return completion.inline_bytes().to_vec();
+    }
+    let start = usize::try_from(address).expect("small");
+    store.bytes[start..start + usize::try_from(len).expect("small")].to_vec()
+}

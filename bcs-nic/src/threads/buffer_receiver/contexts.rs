@@ -1,0 +1,494 @@
+//! Contexts: the communicators whose ranks are on this node, and which of their collectives may
+//! go (paper section 4.4).
+//!
+//! A context has a *slot*: the index of its global variables on all its nodes. The world has slot
+//! 0. The master's BR takes one for any other context by Compare-And-Write on `Owner`, so it is
+//! free on all nodes of the group and then taken on all of them; the other BRs find it by looking
+//! for the context's key along the same probes. A context is known by its id and its first
+//! member: two communicators of one id have no member in common.
+//!
+//! Readiness is a counter: `Arrived` of a slot says how many collectives all local members have
+//! arrived at (law 8). The master's BR tests it on all nodes; what holds is granted by writing
+//! `Go`. Data moves in steps of one token each; the tokens are taken on all nodes of the group at
+//! once, so a token is one place in the collective block that nobody else uses in this slice.
+
+mod grant;
+
+use crate::collective::{Collective, Go, Group, steps};
+use crate::mail::{Mail, Release};
+use crate::microphase::Quota;
+use crate::threads::{Context, NodeConfig};
+use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
+use bcs_core::fabric::Variable;
+use bcs_core::limits::{CONTEXT_PROBES, MAX_CONTEXTS, MAX_RANKS};
+use bcs_core::node::NodeSet;
+use bcs_core::phase::NicThreadId;
+use bcs_core::request::{Completion, Failure, RequestId};
+use grant::Grants;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+
+/// A context's first member and id.
+type Key = (u32, u32);
+
+/// A collective at which all local members have arrived, and how far it was granted.
+#[derive(Debug)]
+struct Pending {
+    sequence: u64,
+    reduces: bool,
+    has_data: bool,
+    steps: u64,
+    granted: u64,
+    /// Whether all nodes are known to have arrived.
+    arrived: bool,
+}
+
+#[derive(Debug)]
+struct Communicator {
+    group: Arc<Group>,
+    slot: Option<u32>,
+    local: Vec<u32>,
+    /// Requests of local members that wait for the slot.
+    opening: Vec<(u32, RequestId)>,
+    opened: BTreeSet<u32>,
+    closed: BTreeSet<u32>,
+    arrivals: BTreeMap<u64, Vec<(u32, CollectiveDescriptor)>>,
+    complete: u64,
+    pending: VecDeque<Pending>,
+    gone: bool,
+}
+
+/// The contexts of a node.
+#[derive(Debug)]
+pub(super) struct Contexts {
+    config: NodeConfig,
+    quota: Quota,
+    communicators: BTreeMap<Key, Communicator>,
+    /// Which communicator a rank means by a context id.
+    of_rank: HashMap<(u32, u32), Key>,
+    /// Opens of a context that still has members from its last life.
+    deferred: Vec<(u32, CollectiveDescriptor)>,
+    /// Contexts whose `Arrived` must be stored at the end of DEM.
+    changed: BTreeSet<Key>,
+    grants: Grants,
+    lost: NodeSet,
+}
+
+fn key_value(key: Key) -> u64 {
+    (u64::from(key.0) + 1) << 32 | u64::from(key.1)
+}
+
+/// The slots a context may get, in the order in which they are tried; never the world's.
+fn probes(key: Key) -> impl Iterator<Item = u32> {
+    let hash = key_value(key).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    (0..CONTEXT_PROBES as u64).map(move |probe| {
+        1 + u32::try_from((hash + probe) % (MAX_CONTEXTS as u64 - 1)).expect("few slots")
+    })
+}
+
+impl Contexts {
+    pub(super) fn new(config: &NodeConfig, quota: Quota) -> Self {
+        let ranks = u32::try_from(config.placement.ranks()).expect("limited");
+        let group = Group::new((0..ranks).collect(), &config.placement).expect("the world");
+        let local: Vec<u32> = config.ranks.iter().map(|(rank, _)| *rank).collect();
+        let world = Communicator {
+            group: Arc::new(group),
+            slot: Some(0),
+            opening: Vec::new(),
+            opened: local.iter().copied().collect(),
+            closed: BTreeSet::new(),
+            arrivals: BTreeMap::new(),
+            complete: 0,
+            pending: VecDeque::new(),
+            gone: false,
+            local: local.clone(),
+        };
+        Self {
+            of_rank: local.into_iter().map(|rank| ((rank, 0), (0, 0))).collect(),
+            communicators: BTreeMap::from([((0, 0), world)]),
+            deferred: Vec::new(),
+            changed: BTreeSet::new(),
+            grants: Grants::new(quota),
+            lost: NodeSet::EMPTY,
+            config: config.clone(),
+            quota,
+        }
+    }
+
+    /// A local rank posted a collective descriptor.
+    pub(super) fn arrive(
+        &mut self,
+        rank: u32,
+        descriptor: CollectiveDescriptor,
+        context: &mut Context<'_>,
+    ) {
+        let done = match descriptor.kind {
+            CollectiveKind::OpenContext => self.open(rank, descriptor, context),
+            CollectiveKind::CloseContext => self.close(rank, &descriptor, context),
+            _ => self.gather(rank, descriptor, context),
+        };
+        if let Err(failure) = done {
+            let completion = Completion::failed(failure);
+            context.out.complete(Release {
+                rank,
+                request: descriptor.request,
+                completion,
+            });
+        }
+    }
+
+    fn open(
+        &mut self,
+        rank: u32,
+        descriptor: CollectiveDescriptor,
+        context: &mut Context<'_>,
+    ) -> Result<(), Failure> {
+        let members = self.read_members(rank, &descriptor, context)?;
+        let group = Group::new(members, &self.config.placement).ok_or(Failure::BadDescriptor)?;
+        if !group.members.contains(&rank) {
+            return Err(Failure::BadDescriptor);
+        }
+        if !group.set.and(&self.lost).is_empty() {
+            return Err(Failure::PeerGone);
+        }
+        let key = (group.members[0], descriptor.context);
+        if let Some(old) = self.communicators.get(&key)
+            && (old.closed.contains(&rank) || old.group.members != group.members)
+        {
+            self.deferred.push((rank, descriptor));
+            return Ok(());
+        }
+        let config = &self.config;
+        let communicator = self.communicators.entry(key).or_insert_with(|| {
+            let is_local = |rank: &u32| config.local(*rank).is_some();
+            Communicator {
+                local: group.members.iter().copied().filter(is_local).collect(),
+                group: Arc::new(group),
+                slot: None,
+                opening: Vec::new(),
+                opened: BTreeSet::new(),
+                closed: BTreeSet::new(),
+                arrivals: BTreeMap::new(),
+                complete: 0,
+                pending: VecDeque::new(),
+                gone: false,
+            }
+        });
+        if !communicator.opened.insert(rank) {
+            return Err(Failure::BadDescriptor);
+        }
+        self.of_rank.insert((rank, descriptor.context), key);
+        communicator.opening.push((rank, descriptor.request));
+        if communicator.slot.is_some() {
+            communicator.answer(Completion::done(), context);
+        }
+        Ok(())
+    }
+
+    fn read_members(
+        &self,
+        rank: u32,
+        descriptor: &CollectiveDescriptor,
+        context: &mut Context<'_>,
+    ) -> Result<Vec<u32>, Failure> {
+        let len = usize::try_from(descriptor.bytes).unwrap_or(usize::MAX);
+        if len > MAX_RANKS * 4 || !len.is_multiple_of(4) {
+            return Err(Failure::BadDescriptor);
+        }
+        let mut bytes = vec![0; len];
+        match &descriptor.inline {
+            Some(inline) => bytes.copy_from_slice(&inline[..len]),
+            None => context
+                .memory
+                .read(rank, descriptor.input, &mut bytes)
+                .map_err(|_| Failure::BadAddress)?,
+        }
+        let word = |word: &[u8]| u32::from_le_bytes(word.try_into().expect("four bytes"));
+        Ok(bytes.chunks_exact(4).map(word).collect())
+    }
+
+    fn close(
+        &mut self,
+        rank: u32,
+        descriptor: &CollectiveDescriptor,
+        context: &mut Context<'_>,
+    ) -> Result<(), Failure> {
+        let key = self
+            .of_rank
+            .remove(&(rank, descriptor.context))
+            .ok_or(Failure::BadDescriptor)?;
+        let communicator = self
+            .communicators
+            .get_mut(&key)
+            .expect("a rank's context is known");
+        communicator.closed.insert(rank);
+        let request = descriptor.request;
+        context.out.complete(Release {
+            rank,
+            request,
+            completion: Completion::done(),
+        });
+        if communicator.closed.len() == communicator.local.len() && key != (0, 0) {
+            if let Some(slot) = communicator.slot {
+                for variable in [
+                    Variable::Arrived(slot),
+                    Variable::Go(slot),
+                    Variable::Owner(slot),
+                ] {
+                    context.port.store(variable, 0);
+                }
+            }
+            self.communicators.remove(&key);
+            for (rank, descriptor) in std::mem::take(&mut self.deferred) {
+                self.arrive(rank, descriptor, context);
+            }
+        }
+        Ok(())
+    }
+
+    fn gather(
+        &mut self,
+        rank: u32,
+        descriptor: CollectiveDescriptor,
+        context: &mut Context<'_>,
+    ) -> Result<(), Failure> {
+        let key = *self
+            .of_rank
+            .get(&(rank, descriptor.context))
+            .ok_or(Failure::BadDescriptor)?;
+        let communicator = self
+            .communicators
+            .get_mut(&key)
+            .expect("a rank's context is known");
+        if communicator.gone {
+            return Err(Failure::PeerGone);
+        }
+        if descriptor.sequence < communicator.complete {
+            return Err(Failure::BadDescriptor);
+        }
+        let arrivals = communicator
+            .arrivals
+            .entry(descriptor.sequence)
+            .or_default();
+        if arrivals.iter().any(|(other, _)| *other == rank) {
+            return Err(Failure::BadDescriptor);
+        }
+        arrivals.push((rank, descriptor));
+        while let Some(arrivals) = communicator.arrivals.get(&communicator.complete)
+            && arrivals.len() == communicator.local.len()
+        {
+            let arrivals = communicator
+                .arrivals
+                .remove(&communicator.complete)
+                .expect("seen");
+            communicator.ready(arrivals, self.quota, context);
+            self.changed.insert(key);
+        }
+        Ok(())
+    }
+
+    /// The end of DEM: tells the other nodes how far this one is, and looks for slots.
+    pub(super) fn publish(&mut self, context: &mut Context<'_>) {
+        for (&key, communicator) in &mut self.communicators {
+            if communicator.gone {
+                continue;
+            }
+            if communicator.slot.is_none() && communicator.group.master() != self.config.node {
+                communicator.slot = probes(key)
+                    .find(|&slot| context.port.load(Variable::Owner(slot)) == key_value(key));
+                match communicator.slot {
+                    Some(_) => communicator.answer(Completion::done(), context),
+                    None => self.config.page.arm(),
+                }
+            }
+            if let Some(slot) = communicator.slot {
+                if self.changed.remove(&key) {
+                    context
+                        .port
+                        .store(Variable::Arrived(slot), communicator.complete);
+                }
+                communicator.forget_done(Go::decode(context.port.load(Variable::Go(slot))));
+            }
+        }
+    }
+
+    /// Whether this node's BR has anything to test in MSM.
+    pub(super) fn has_candidates(&self) -> bool {
+        self.communicators.values().any(|communicator| {
+            communicator.group.master() == self.config.node && communicator.wants_schedule()
+        })
+    }
+
+    /// Whether a collective may bring data into this node in this slice.
+    pub(super) fn may_move_data(&self) -> bool {
+        self.communicators
+            .values()
+            .any(|communicator| communicator.pending.iter().any(|pending| pending.has_data))
+    }
+
+    /// Begins to schedule the collectives whose master is here.
+    pub(super) fn schedule(&mut self, slice: u64, context: &mut Context<'_>) {
+        let mut keys: Vec<Key> = self
+            .communicators
+            .iter()
+            .filter(|(_, communicator)| {
+                communicator.group.master() == self.config.node && communicator.wants_schedule()
+            })
+            .map(|(&key, _)| key)
+            .collect();
+        if !keys.is_empty() {
+            // Another context goes first in every slice, so that none is left without tokens.
+            let first = usize::try_from(slice % keys.len() as u64).expect("few contexts");
+            keys.rotate_left(first);
+        }
+        self.grants.begin(slice, keys);
+        self.poll(context);
+    }
+
+    pub(super) fn is_scheduled(&self) -> bool {
+        self.grants.is_done()
+    }
+
+    /// Whether barriers or broadcasts, and reductions, were granted in this slice.
+    pub(super) fn granted(&self) -> [bool; 2] {
+        self.grants.granted()
+    }
+
+    /// How many collectives were granted steps in this slice.
+    pub(super) fn grants(&self) -> u64 {
+        self.grants.count()
+    }
+
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> bool {
+        self.grants
+            .poll(&mut self.communicators, &self.config, context)
+    }
+
+    pub(super) fn mourn(&mut self, lost: NodeSet, context: &mut Context<'_>) {
+        self.lost = self.lost.iter().chain(lost.iter()).collect();
+        for communicator in self.communicators.values_mut() {
+            if communicator.group.set.and(&lost).is_empty() || communicator.gone {
+                continue;
+            }
+            communicator.gone = true;
+            communicator.pending.clear();
+            let completion = Completion::failed(Failure::PeerGone);
+            for (_, arrivals) in std::mem::take(&mut communicator.arrivals) {
+                for (rank, descriptor) in arrivals {
+                    let request = descriptor.request;
+                    context.out.complete(Release {
+                        rank,
+                        request,
+                        completion,
+                    });
+                }
+            }
+            communicator.answer(completion, context);
+            if let Some(slot) = communicator.slot {
+                for thread in [NicThreadId::CollectiveHelper, NicThreadId::ReduceHelper] {
+                    context.out.send(thread, Mail::Abandoned(slot));
+                }
+            }
+        }
+    }
+}
+
+impl Communicator {
+    /// All local members have arrived at the next collective.
+    fn ready(
+        &mut self,
+        mut arrivals: Vec<(u32, CollectiveDescriptor)>,
+        quota: Quota,
+        context: &mut Context<'_>,
+    ) {
+        arrivals.sort_by_key(|(rank, _)| self.local.iter().position(|local| local == rank));
+        let sequence = self.complete;
+        self.complete += 1;
+        let first = arrivals[0].1;
+        let alike = arrivals.iter().all(|(_, other)| {
+            other.kind == first.kind && (other.bytes == first.bytes || is_empty(first.kind))
+        });
+        let possible = match first.kind {
+            CollectiveKind::Broadcast { root } => self.group.members.contains(&root),
+            CollectiveKind::Reduce { root, op, datatype } => {
+                op.allowed(datatype) && root.is_none_or(|root| self.group.members.contains(&root))
+            }
+            _ => true,
+        };
+        let step = if matches!(first.kind, CollectiveKind::Reduce { .. }) {
+            quota.reduce_step(self.group.nodes.len())
+        } else {
+            quota.broadcast_step()
+        };
+        let possible = possible && steps(first.bytes, step) <= Go::MAX_STEPS;
+        if !(alike && possible) {
+            let failure = if alike {
+                Failure::BadDescriptor
+            } else {
+                Failure::Mismatch
+            };
+            for (rank, descriptor) in arrivals {
+                let completion = Completion::failed(failure);
+                context.out.complete(Release {
+                    rank,
+                    request: descriptor.request,
+                    completion,
+                });
+            }
+            return;
+        }
+        let collective = Collective {
+            slot: self
+                .slot
+                .expect("a context is used after its opening was answered"),
+            sequence,
+            group: self.group.clone(),
+            local: arrivals,
+        };
+        let reduces = matches!(first.kind, CollectiveKind::Reduce { .. });
+        let bytes = collective.bytes();
+        self.pending.push_back(Pending {
+            sequence,
+            reduces,
+            has_data: bytes > 0,
+            steps: steps(bytes, step),
+            granted: 0,
+            arrived: false,
+        });
+        let helper = if reduces {
+            NicThreadId::ReduceHelper
+        } else {
+            NicThreadId::CollectiveHelper
+        };
+        context.out.send(helper, Mail::Ready(Box::new(collective)));
+    }
+
+    /// Forgets what another node's master has granted in full.
+    fn forget_done(&mut self, go: Go) {
+        let is_done = |pending: &Pending| {
+            go.steps_of(pending.sequence)
+                .is_none_or(|steps| steps >= pending.steps)
+        };
+        while self.pending.front().is_some_and(is_done) {
+            self.pending.pop_front();
+        }
+    }
+
+    fn wants_schedule(&self) -> bool {
+        !self.gone && (self.slot.is_none() || !self.pending.is_empty())
+    }
+
+    fn answer(&mut self, completion: Completion, context: &mut Context<'_>) {
+        for (rank, request) in self.opening.drain(..) {
+            context.out.complete(Release {
+                rank,
+                request,
+                completion,
+            });
+        }
+    }
+}
+
+fn is_empty(kind: CollectiveKind) -> bool {
+    matches!(kind, CollectiveKind::Barrier)
+}

@@ -1,0 +1,275 @@
+//! The Compare-And-Writes by which the master's BR opens contexts and grants collectives.
+//!
+//! One at a time: each context of this slice is a short program of them. For a new context,
+//! *claim* a slot. For a collective: *test* whether all nodes have arrived; *take* tokens on all
+//! of them, if it moves data; *go*. A barrier needs no token, so its test and its go are one.
+
+use super::{Communicator, Key, Pending, key_value, probes};
+use crate::collective::Go;
+use crate::microphase::Quota;
+use crate::threads::{Context, NodeConfig};
+use bcs_core::fabric::{CompareAndWrite, Comparison, Event, Ticket, Variable};
+use bcs_core::limits::COLLECTIVE_TOKENS;
+use bcs_core::request::{Completion, Failure};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Where the program of a context stands: which Compare-And-Write is under way.
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    Claim { probe: usize },
+    Test,
+    Take { used: u64, tokens: u64 },
+    Go(Go),
+}
+
+#[derive(Debug)]
+struct UnderWay {
+    key: Key,
+    stage: Stage,
+    ticket: Ticket,
+}
+
+/// `Tokens` of a slice with none taken. Twice the tokens, so that "all taken" stays below the
+/// next slice's.
+fn tokens_of(slice: u64) -> u64 {
+    slice * 2 * COLLECTIVE_TOKENS
+}
+
+#[derive(Debug)]
+pub(super) struct Grants {
+    quota: Quota,
+    slice: u64,
+    todo: VecDeque<Key>,
+    under_way: Option<UnderWay>,
+    granted: [bool; 2],
+    count: u64,
+}
+
+impl Grants {
+    pub(super) fn new(quota: Quota) -> Self {
+        Self {
+            quota,
+            slice: 0,
+            todo: VecDeque::new(),
+            under_way: None,
+            granted: [false; 2],
+            count: 0,
+        }
+    }
+
+    pub(super) fn begin(&mut self, slice: u64, keys: Vec<Key>) {
+        self.slice = slice;
+        self.todo = keys.into();
+        self.granted = [false; 2];
+        self.count = 0;
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.todo.is_empty() && self.under_way.is_none()
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    pub(super) fn granted(&self) -> [bool; 2] {
+        self.granted
+    }
+
+    pub(super) fn poll(
+        &mut self,
+        communicators: &mut BTreeMap<Key, Communicator>,
+        config: &NodeConfig,
+        context: &mut Context<'_>,
+    ) -> bool {
+        let mut progress = false;
+        loop {
+            let Some(current) = &self.under_way else {
+                let Some(key) = self.todo.pop_front() else {
+                    return progress;
+                };
+                if let Some(communicator) = communicators.get(&key)
+                    && let Some(stage) = self.first_stage(communicator, context)
+                {
+                    self.ask(key, communicator, stage, context);
+                }
+                continue;
+            };
+            let Event::Verdict(holds) = context.port.test_event(current.ticket) else {
+                return progress;
+            };
+            progress = true;
+            let UnderWay { key, stage, .. } = self.under_way.take().expect("just seen");
+            let Some(communicator) = communicators.get_mut(&key) else {
+                continue;
+            };
+            if communicator.gone {
+                continue;
+            }
+            if let Some(stage) = self.decided(key, communicator, stage, holds, config, context) {
+                self.ask(key, communicator, stage, context);
+            }
+        }
+    }
+
+    fn first_stage(&self, communicator: &Communicator, context: &Context<'_>) -> Option<Stage> {
+        if communicator.slot.is_none() {
+            return Some(Stage::Claim { probe: 0 });
+        }
+        let pending = communicator.pending.front()?;
+        Some(if !pending.has_data {
+            Stage::Go(Go::of(pending.sequence, 1, 0))
+        } else if pending.arrived {
+            self.take(pending, self.used(context))?
+        } else {
+            Stage::Test
+        })
+    }
+
+    /// Tokens taken on this node in this slice.
+    fn used(&self, context: &Context<'_>) -> u64 {
+        context
+            .port
+            .load(Variable::Tokens)
+            .saturating_sub(tokens_of(self.slice))
+    }
+
+    /// Takes as many tokens as the collective can use, if there are any beyond the first `used`.
+    fn take(&self, pending: &Pending, used: u64) -> Option<Stage> {
+        let tokens = (pending.steps - pending.granted).min(self.quota.tokens.checked_sub(used)?);
+        (tokens > 0).then_some(Stage::Take { used, tokens })
+    }
+
+    fn ask(
+        &mut self,
+        key: Key,
+        communicator: &Communicator,
+        stage: Stage,
+        context: &mut Context<'_>,
+    ) {
+        let arrived = |write| {
+            let pending = communicator
+                .pending
+                .front()
+                .expect("a collective is being granted");
+            let slot = communicator.slot.expect("it has a slot");
+            (
+                Variable::Arrived(slot),
+                Comparison::AtLeast,
+                pending.sequence + 1,
+                write,
+            )
+        };
+        let (variable, comparison, operand, write) = match stage {
+            Stage::Claim { probe } => {
+                let slot = probes(key).nth(probe).expect("probes are counted");
+                let owner = Variable::Owner(slot);
+                (owner, Comparison::Equal, 0, Some((owner, key_value(key))))
+            }
+            Stage::Test => arrived(None),
+            Stage::Take { used, tokens } => {
+                let base = tokens_of(self.slice);
+                let write = Some((Variable::Tokens, base + used + tokens));
+                (Variable::Tokens, Comparison::Less, base + used + 1, write)
+            }
+            Stage::Go(go) => {
+                let slot = communicator.slot.expect("it has a slot");
+                arrived(Some((Variable::Go(slot), go.encode())))
+            }
+        };
+        let set = communicator.group.set;
+        let what = CompareAndWrite {
+            set,
+            variable,
+            comparison,
+            operand,
+            write,
+            wait: false,
+        };
+        let ticket = context.port.compare_and_write(&what);
+        self.under_way = Some(UnderWay { key, stage, ticket });
+    }
+
+    /// A verdict has come: the next stage, if there is one in this slice.
+    fn decided(
+        &mut self,
+        key: Key,
+        communicator: &mut Communicator,
+        stage: Stage,
+        holds: bool,
+        config: &NodeConfig,
+        context: &mut Context<'_>,
+    ) -> Option<Stage> {
+        match (stage, holds) {
+            (Stage::Claim { probe }, true) => {
+                communicator.slot = probes(key).nth(probe);
+                communicator.answer(Completion::done(), context);
+                config.page.arm(); // the other nodes look for the slot in the next DEM
+                None
+            }
+            (Stage::Claim { probe }, false) => {
+                if probes(key).nth(probe + 1).is_some() {
+                    return Some(Stage::Claim { probe: probe + 1 });
+                }
+                communicator.answer(Completion::failed(Failure::TableFull), context);
+                None
+            }
+            (Stage::Test, true) => {
+                let used = self.used(context);
+                let pending = communicator.pending.front_mut()?;
+                pending.arrived = true;
+                self.take_or_wait(communicator, used, config)
+            }
+            (Stage::Take { used, tokens }, true) => {
+                let pending = communicator.pending.front()?;
+                let steps = pending.granted + tokens;
+                Some(Stage::Go(Go::of(pending.sequence, steps, used)))
+            }
+            // A node of the group has taken more than this one.
+            (Stage::Take { used, .. }, false) => self.take_or_wait(communicator, used + 1, config),
+            (Stage::Go(go), true) => {
+                self.grant(communicator, go, config);
+                None
+            }
+            (Stage::Test | Stage::Go(_), false) => None, // whoever arrives last asks for a slice
+        }
+    }
+
+    fn take_or_wait(
+        &self,
+        communicator: &Communicator,
+        used: u64,
+        config: &NodeConfig,
+    ) -> Option<Stage> {
+        let stage = self.take(communicator.pending.front()?, used);
+        if stage.is_none() {
+            config.page.arm(); // left over by the budget: law 2
+        }
+        stage
+    }
+
+    fn grant(&mut self, communicator: &mut Communicator, go: Go, config: &NodeConfig) {
+        let pending = communicator
+            .pending
+            .front_mut()
+            .expect("it was being granted");
+        pending.granted = go.steps;
+        self.granted[usize::from(pending.reduces)] = true;
+        self.count += 1;
+        if pending.granted == pending.steps {
+            communicator.pending.pop_front();
+        }
+        if !communicator.pending.is_empty() {
+            config.page.arm();
+            // The next one of this context is ready as far as this node can tell: law 2.
+            if communicator
+                .pending
+                .front()
+                .is_some_and(|next| next.granted == 0)
+                && config.page.hungry()
+            {
+                config.page.demand();
+            }
+        }
+    }
+}

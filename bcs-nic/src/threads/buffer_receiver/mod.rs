@@ -1,0 +1,259 @@
+//! BR, the Buffer Receiver: matches, chunks and schedules, and tests whether collectives are
+//! ready (paper sections 4.3 and 4.4).
+//!
+//! - **Owns** the consuming side of the node's receive rings, the matching tables
+//!   ([`ranks`]), the transfers under way ([`schedule`]) and the contexts ([`contexts`]).
+//! - **Takes** `Phase` (DEM, MSM), `Arrived`, `Dropped`, `Lost`; descriptor blocks.
+//! - **Emits** `Chunks` to DH; `Ready` and `Abandoned` to CH and RH; credit blocks; the variables
+//!   `Arrived` and, by Compare-And-Write, `Owner`, `Tokens` and `Go`; `Finished` to SR.
+//! - **Invariants.** In MSM, receives posted before the cut come first, in the order of their
+//!   posts, then envelopes by (source rank, post sequence): matching is a function of the cut,
+//!   never of arrival time. What is scheduled stays within the [`Quota`].
+
+mod contexts;
+mod ranks;
+mod schedule;
+
+use super::{Context, NicThread, NodeConfig, Put, Retries};
+use crate::bug::PlantedBug;
+use crate::mail::{Cut, Mail, Tally};
+use crate::microphase::{CreditBlock, DescriptorBlock, Envelope, Quota};
+use bcs_core::fabric::{Block, GlobalAddress};
+use bcs_core::node::{NodeId, NodeSet};
+use bcs_core::phase::{Microphase, NicThreadId};
+use contexts::Contexts;
+use ranks::Ranks;
+use schedule::Schedule;
+
+#[derive(Debug, Default)]
+struct Dem {
+    receives_taken: bool,
+    collectives_taken: bool,
+}
+
+/// The Buffer Receiver of a node.
+#[derive(Debug)]
+pub struct BufferReceiver {
+    config: NodeConfig,
+    quota: Quota,
+    ranks: Ranks,
+    schedule: Schedule,
+    contexts: Contexts,
+    dem: Dem,
+    /// The slice whose MSM is under way.
+    scheduling: Option<u64>,
+    work: [bool; 5],
+    /// Chunks scheduled in this slice.
+    chunks: u64,
+    puts: Retries<Put>,
+}
+
+impl BufferReceiver {
+    /// The BR of a node.
+    #[must_use]
+    pub fn new(config: NodeConfig) -> Self {
+        let quota = Quota::new(&config.settings);
+        Self {
+            ranks: Ranks::new(&config),
+            schedule: Schedule::new(quota, config.bug),
+            contexts: Contexts::new(&config, quota),
+            dem: Dem::default(),
+            scheduling: None,
+            work: [false; 5],
+            chunks: 0,
+            puts: Retries::default(),
+            quota,
+            config,
+        }
+    }
+
+    fn take_receives(&mut self, cut: &Cut, context: &mut Context<'_>) {
+        for (local, &[_, receives, _]) in cut.0.iter().enumerate() {
+            let taken = self
+                .ranks
+                .take(local, receives, &mut self.schedule, context);
+            if let Err(message) = taken {
+                let rank = self.config.ranks[local].0;
+                context
+                    .out
+                    .failures
+                    .push(self.config.failure(Some(rank), message));
+            }
+        }
+        self.dem.receives_taken = true;
+        self.finish_dem(context);
+    }
+
+    fn finish_dem(&mut self, context: &mut Context<'_>) {
+        if !(self.dem.receives_taken && self.dem.collectives_taken) {
+            return;
+        }
+        self.dem = Dem::default();
+        self.contexts.publish(context);
+        let mut work = [false; 5];
+        work[Microphase::Msm.index()] = self.ranks.has_probes()
+            || self.schedule.has_transfers()
+            || self.contexts.has_candidates();
+        context
+            .out
+            .finished(Microphase::Dem, work, Tally::default());
+    }
+
+    fn match_and_schedule(&mut self, slice: u64, context: &mut Context<'_>) {
+        self.work = [false; 5];
+        for envelope in self.read_envelopes(slice, context) {
+            let arrived = self.ranks.arrive(envelope, &mut self.schedule, context);
+            if let Err(message) = arrived {
+                context
+                    .out
+                    .failures
+                    .push(self.config.failure(None, message));
+            }
+        }
+        self.ranks.answer_probes(context);
+        self.publish_unexpected();
+        let reserved = if self.contexts.may_move_data() {
+            self.quota.tokens * self.quota.token_bytes
+        } else {
+            0
+        };
+        let chunks = self.schedule.slice(self.quota.budget - reserved);
+        if self.schedule.has_transfers() {
+            self.config.page.arm(); // left over by the budget: law 2
+        }
+        self.work[Microphase::Pm.index()] = !chunks.is_empty();
+        self.chunks = chunks.len() as u64;
+        if !chunks.is_empty() {
+            context
+                .out
+                .send(NicThreadId::DmaHelper, Mail::Chunks(chunks));
+        }
+        self.return_credits(slice, context);
+        self.contexts.schedule(slice, context);
+        self.scheduling = Some(slice);
+    }
+
+    fn publish_unexpected(&mut self) {
+        self.ranks.publish_unexpected();
+        if self.ranks.has_meetings() {
+            self.config.page.arm();
+            if self.config.page.hungry() {
+                self.config.page.demand();
+            }
+        }
+    }
+
+    fn read_envelopes(&mut self, slice: u64, context: &mut Context<'_>) -> Vec<Envelope> {
+        let mut all = Vec::new();
+        for lane in (0..context.port.nodes()).map(NodeId::from_index) {
+            match DescriptorBlock::read(context.port, lane, slice) {
+                Ok((envelopes, held_back)) => {
+                    all.extend(envelopes);
+                    if held_back {
+                        self.check_starvation(lane, context);
+                    }
+                }
+                Err(error) => {
+                    let message =
+                        format!("node {lane} sent a descriptor block of rubbish: {error}");
+                    context
+                        .out
+                        .failures
+                        .push(self.config.failure(None, message));
+                }
+            }
+        }
+        // A source rank has one node, so its envelopes are already in the order of its posts.
+        all.sort_by_key(|envelope| envelope.source);
+        if self.config.bug == Some(PlantedBug::ReorderMatch) && all.len() > 1 {
+            all.swap(0, 1);
+        }
+        all
+    }
+
+    /// Law 4: a sender is held back for lack of credit, and a receiver is full of envelopes that
+    /// none of its receives matches: nothing can ever move again.
+    fn check_starvation(&self, lane: NodeId, context: &mut Context<'_>) {
+        let share = CreditBlock::share(self.config.placement.nodes());
+        if let Some(rank) = self.ranks.starving(lane, share) {
+            let message = format!(
+                "rank {rank} holds {share} messages from ranks of node {lane} that no receive \
+                 matches, and waits for one that no more can reach: receive them earlier, or send \
+                 fewer at once"
+            );
+            context
+                .out
+                .failures
+                .push(self.config.failure(Some(rank), message));
+        }
+    }
+
+    fn return_credits(&mut self, slice: u64, context: &mut Context<'_>) {
+        for (node, records) in self.ranks.credits_to_return() {
+            self.config.page.arm(); // a BS may wait for them
+            Put {
+                set: NodeSet::only(node),
+                at: GlobalAddress::new(Block::Credits, self.config.node),
+                bytes: CreditBlock::encode(slice, &records),
+                signal: None,
+            }
+            .start(context.port, &mut self.puts);
+        }
+    }
+}
+
+impl NicThread for BufferReceiver {
+    fn handle(&mut self, mail: Mail, context: &mut Context<'_>) {
+        match mail {
+            Mail::Phase {
+                phase: Microphase::Dem,
+                cut,
+                ..
+            } => self.take_receives(&cut, context),
+            Mail::Arrived(collectives) => {
+                for (rank, collective) in collectives {
+                    self.contexts.arrive(rank, collective, context);
+                }
+                self.dem.collectives_taken = true;
+                self.finish_dem(context);
+            }
+            Mail::Phase {
+                slice,
+                phase: Microphase::Msm,
+                ..
+            } => {
+                self.match_and_schedule(slice, context);
+                self.poll(context);
+            }
+            Mail::Dropped(transfer) => self.schedule.drop_transfer(transfer),
+            Mail::Lost(nodes) => {
+                self.ranks.mourn(nodes, context);
+                self.publish_unexpected();
+                self.schedule.mourn(nodes, context);
+                self.contexts.mourn(nodes, context);
+            }
+            other => unreachable!("BR does not take {other:?}"),
+        }
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> bool {
+        if self.scheduling.is_none() {
+            return false;
+        }
+        let mut progress = Put::poll(context.port, &mut self.puts);
+        progress |= self.contexts.poll(context);
+        if self.puts.is_empty() && self.contexts.is_scheduled() {
+            self.scheduling = None;
+            let [barriers, reductions] = self.contexts.granted();
+            self.work[Microphase::Bbm.index()] = barriers;
+            self.work[Microphase::Rm.index()] = reductions;
+            let tally = Tally {
+                point_to_point: self.chunks,
+                collectives: self.contexts.grants(),
+            };
+            context.out.finished(Microphase::Msm, self.work, tally);
+            return true;
+        }
+        progress
+    }
+}

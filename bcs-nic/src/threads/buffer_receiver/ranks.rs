@@ -1,0 +1,375 @@
+//! The matching tables of a node's ranks.
+
+use super::schedule::{Schedule, Transfer};
+use crate::mail::Release;
+use crate::microphase::{CreditBlock, Envelope};
+use crate::threads::{Context, NodeConfig};
+use bcs_core::descriptor::{ReceiveDescriptor, ReceiveKind};
+use bcs_core::job::Placement;
+use bcs_core::limits::MAX_ENVELOPES_PER_RANK;
+use bcs_core::matching::{Arrival, Matcher, Pattern, Posted, ReceiveHandle, Signature};
+use bcs_core::memory::{MappedWords, NicMemory};
+use bcs_core::node::{NodeId, NodeSet};
+use bcs_core::request::{Completion, Failure, RequestId};
+use bcs_core::ring::Consumer;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
+
+/// A posted receive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Receive {
+    pub(super) request: RequestId,
+    pub(super) address: u64,
+    pub(super) capacity: u64,
+}
+
+#[derive(Debug)]
+struct Rank {
+    rank: u32,
+    memory: NicMemory,
+    ring: Consumer<MappedWords>,
+    matcher: Matcher<Envelope, Receive>,
+    handles: HashMap<RequestId, ReceiveHandle>,
+    /// Probes in the order of their posts; those that are asked once are answered in this slice.
+    probes: Vec<(Pattern, RequestId, bool)>,
+    unexpected: u64,
+}
+
+/// The tables of all ranks of the node.
+#[derive(Debug)]
+pub(super) struct Ranks {
+    placement: Arc<Placement>,
+    ranks: Vec<Rank>,
+    /// Envelopes matched, by (source node, receiver): total and as last returned.
+    credits: BTreeMap<(u16, u32), (u64, u64)>,
+    return_at: u64,
+    lost: NodeSet,
+}
+
+impl Ranks {
+    pub(super) fn new(config: &NodeConfig) -> Self {
+        let ranks = config
+            .ranks
+            .iter()
+            .map(|(rank, memory)| Rank {
+                rank: *rank,
+                memory: memory.clone(),
+                ring: Consumer::new(memory.words(), NicMemory::receive_ring()),
+                matcher: Matcher::new(MAX_ENVELOPES_PER_RANK, MAX_ENVELOPES_PER_RANK),
+                handles: HashMap::new(),
+                probes: Vec::new(),
+                unexpected: 0,
+            })
+            .collect();
+        // Returned in quarters of the share: seldom, and long before a sender runs out.
+        let return_at = (CreditBlock::share(config.placement.nodes()) / 4).max(1);
+        let placement = config.placement.clone();
+        Self {
+            placement,
+            ranks,
+            credits: BTreeMap::new(),
+            return_at,
+            lost: NodeSet::EMPTY,
+        }
+    }
+
+    /// Takes the receives a rank posted before the cut.
+    pub(super) fn take(
+        &mut self,
+        local: usize,
+        cut: u64,
+        schedule: &mut Schedule,
+        context: &mut Context<'_>,
+    ) -> Result<(), String> {
+        let rank = self.ranks[local].rank;
+        let corrupt = |error: &dyn std::fmt::Display| {
+            format!("rank {rank} posted rubbish to its NIC: {error}; is it writing out of bounds?")
+        };
+        self.ranks[local]
+            .ring
+            .check(cut)
+            .map_err(|error| corrupt(&error))?;
+        while let Some(words) = self.ranks[local].ring.pop(cut) {
+            let receive = ReceiveDescriptor::parse(&words).map_err(|error| corrupt(&error))?;
+            self.post(local, &receive, schedule, context)?;
+        }
+        Ok(())
+    }
+
+    fn post(
+        &mut self,
+        local: usize,
+        descriptor: &ReceiveDescriptor,
+        schedule: &mut Schedule,
+        context: &mut Context<'_>,
+    ) -> Result<(), String> {
+        let table = &mut self.ranks[local];
+        let &ReceiveDescriptor {
+            request,
+            context: context_id,
+            source,
+            tag,
+            kind,
+        } = descriptor;
+        let pattern = Pattern {
+            context: context_id,
+            source,
+            tag,
+        };
+        match kind {
+            ReceiveKind::Receive { address, capacity } => {
+                let receive = Receive {
+                    request,
+                    address,
+                    capacity,
+                };
+                let posted = table.matcher.post(pattern, receive).map_err(|full| {
+                    format!("rank {} posted too many receives: {full}", table.rank)
+                })?;
+                match posted {
+                    Posted::Matched {
+                        signature,
+                        envelope,
+                        receive,
+                    } => {
+                        let rank = table.rank;
+                        self.matched(rank, signature, &envelope, &receive, schedule);
+                    }
+                    Posted::Waiting(handle)
+                        if can_only_fail(source, &self.placement, self.lost) =>
+                    {
+                        table.matcher.cancel(handle);
+                        let completion = Completion::failed(Failure::PeerGone);
+                        context.out.complete(Release {
+                            rank: table.rank,
+                            request,
+                            completion,
+                        });
+                    }
+                    Posted::Waiting(handle) => {
+                        table.handles.insert(request, handle);
+                    }
+                }
+            }
+            ReceiveKind::Probe => table.probes.push((pattern, request, false)),
+            ReceiveKind::ProbeOnce => table.probes.push((pattern, request, true)),
+            ReceiveKind::Cancel(target) => {
+                let handle = table.handles.remove(&target);
+                let cancelled = handle
+                    .and_then(|handle| table.matcher.cancel(handle))
+                    .is_some();
+                let probes = table.probes.len();
+                table.probes.retain(|(_, probe, _)| *probe != target);
+                let rank = table.rank;
+                if cancelled || table.probes.len() < probes {
+                    let completion = Completion::failed(Failure::Cancelled);
+                    context.out.complete(Release {
+                        rank,
+                        request: target,
+                        completion,
+                    });
+                }
+                context.out.complete(Release {
+                    rank,
+                    request,
+                    completion: Completion::done(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// An envelope has come for a rank of this node.
+    pub(super) fn arrive(
+        &mut self,
+        envelope: Envelope,
+        schedule: &mut Schedule,
+        context: &mut Context<'_>,
+    ) -> Result<(), String> {
+        let destination = envelope.send.destination;
+        let local = self
+            .ranks
+            .binary_search_by_key(&destination, |table| table.rank);
+        let Ok(local) = local else {
+            return Err(format!(
+                "a message for rank {destination} came to the wrong node"
+            ));
+        };
+        let table = &mut self.ranks[local];
+        let signature = Signature {
+            context: envelope.send.context,
+            source: envelope.source,
+            tag: envelope.send.tag,
+        };
+        let arrival = table
+            .matcher
+            .arrive(signature, envelope)
+            .map_err(|full| format!("rank {destination} cannot take more messages: {full}"))?;
+        if let Arrival::Matched {
+            envelope, receive, ..
+        } = arrival
+        {
+            table.handles.remove(&receive.request);
+            self.matched(destination, signature, &envelope, &receive, schedule);
+        }
+        let _ = context;
+        Ok(())
+    }
+
+    fn matched(
+        &mut self,
+        rank: u32,
+        signature: Signature,
+        envelope: &Envelope,
+        receive: &Receive,
+        schedule: &mut Schedule,
+    ) {
+        let source_node = self
+            .placement
+            .node_of(signature.source)
+            .expect("checked by BS");
+        self.credits.entry((source_node.0, rank)).or_default().0 += 1;
+        schedule.add(Transfer::new(rank, source_node, envelope, receive));
+    }
+
+    pub(super) fn has_probes(&self) -> bool {
+        self.ranks.iter().any(|table| !table.probes.is_empty())
+    }
+
+    /// Answers the probes whose message is there, and those that ask only once.
+    pub(super) fn answer_probes(&mut self, context: &mut Context<'_>) {
+        for table in &mut self.ranks {
+            let rank = table.rank;
+            let matcher = &table.matcher;
+            table.probes.retain(|&(pattern, request, once)| {
+                let completion = match matcher.probe(pattern) {
+                    Some((signature, envelope)) => Completion {
+                        source: signature.source,
+                        tag: signature.tag,
+                        len: envelope.send.len,
+                        ..Completion::done()
+                    },
+                    None if once => Completion::failed(Failure::Cancelled),
+                    None => return true,
+                };
+                context.out.complete(Release {
+                    rank,
+                    request,
+                    completion,
+                });
+                false
+            });
+        }
+    }
+
+    /// Tells each rank how many envelopes wait for it (law 2).
+    pub(super) fn publish_unexpected(&mut self) {
+        for table in &mut self.ranks {
+            // Once a node has died any receive may have to fail: none is alone any more.
+            let unexpected =
+                table.matcher.unexpected_len() as u64 + u64::from(!self.lost.is_empty());
+            if unexpected != table.unexpected {
+                table.unexpected = unexpected;
+                table
+                    .memory
+                    .unexpected()
+                    .store(unexpected, Ordering::Release);
+            }
+        }
+    }
+
+    /// Whether a rank has posted a receive since the cut that an envelope kept for it may match.
+    /// It thought itself alone when it posted: nobody has asked for the slice that matches them.
+    pub(super) fn has_meetings(&self) -> bool {
+        // LONELY: either the rank, which posts and then looks at `unexpected`, sees an envelope,
+        // or this node, which publishes and then looks at the ring, sees the receive.
+        fence(Ordering::SeqCst);
+        self.ranks
+            .iter()
+            .any(|table| table.unexpected > 0 && table.memory.tails()[1] != table.ring.position())
+    }
+
+    pub(super) fn credits_to_return(&mut self) -> BTreeMap<NodeId, Vec<(u32, u64)>> {
+        let mut returns: BTreeMap<NodeId, Vec<(u32, u64)>> = BTreeMap::new();
+        for (&(node, rank), (matched, returned)) in &mut self.credits {
+            if *matched - *returned < self.return_at {
+                continue;
+            }
+            let records = returns.entry(NodeId(node)).or_default();
+            if records.len() < CreditBlock::capacity() {
+                records.push((rank, *matched));
+                *returned = *matched;
+            }
+        }
+        returns
+    }
+
+    /// A rank that is full of envelopes from a node, none of which its posted receives match,
+    /// though it has posted one that could match a message from there.
+    pub(super) fn starving(&self, lane: NodeId, share: u64) -> Option<u32> {
+        let from_lane = |source| self.placement.node_of(source) == Some(lane);
+        self.ranks.iter().find_map(|table| {
+            if (table.matcher.unexpected_len() as u64) < share {
+                return None;
+            }
+            let held = table
+                .matcher
+                .unexpected()
+                .filter(|(signature, _)| from_lane(signature.source));
+            let waits = table
+                .matcher
+                .posted()
+                .any(|(pattern, _)| pattern.source.is_none_or(from_lane));
+            (waits && held.count() as u64 >= share).then_some(table.rank)
+        })
+    }
+
+    /// Receives that only the dead could have sent for, or that anybody could have, fail.
+    pub(super) fn mourn(&mut self, lost: NodeSet, context: &mut Context<'_>) {
+        for node in lost.iter() {
+            self.lost.insert(node);
+        }
+        let fails = |source| can_only_fail(source, &self.placement, lost);
+        for table in &mut self.ranks {
+            let rank = table.rank;
+            let mut failed: Vec<RequestId> = table
+                .matcher
+                .posted()
+                .filter(|(pattern, _)| fails(pattern.source))
+                .map(|(_, receive)| receive.request)
+                .collect();
+            for request in &failed {
+                if let Some(handle) = table.handles.remove(request) {
+                    table.matcher.cancel(handle);
+                }
+            }
+            table.probes.retain(|(pattern, request, _)| {
+                let gone = fails(pattern.source);
+                if gone {
+                    failed.push(*request);
+                }
+                !gone
+            });
+            let completion = Completion::failed(Failure::PeerGone);
+            for request in failed {
+                context.out.complete(Release {
+                    rank,
+                    request,
+                    completion,
+                });
+            }
+        }
+    }
+}
+
+/// Whether a receive from this source has to fail now that nodes are dead: its sender is, or,
+/// with MPI_ANY_SOURCE, may have been.
+fn can_only_fail(source: Option<u32>, placement: &Placement, lost: NodeSet) -> bool {
+    match source {
+        Some(source) => placement
+            .node_of(source)
+            .is_some_and(|node| lost.contains(node)),
+        None => !lost.is_empty(),
+    }
+}

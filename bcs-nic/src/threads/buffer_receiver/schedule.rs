@@ -1,0 +1,321 @@
+//! The transfers under way, and what of them goes in a slice.
+//!
+//! Pairs (sender, receiver) take turns: each gets one quantum, then the next pair has its turn,
+//! until the budget is spent; so no long message starves another pair. Transfers of one pair go
+//! one after the other, in the order in which they matched.
+
+use super::ranks::Receive;
+use crate::bug::PlantedBug;
+use crate::mail::{Chunk, Ending, Release};
+use crate::microphase::{CompletionBlock, Envelope, Quota};
+use crate::threads::Context;
+use bcs_core::descriptor::Payload;
+use bcs_core::fabric::{DestinationSpan, SourceSpan};
+use bcs_core::node::{NodeId, NodeSet};
+use bcs_core::request::{Completion, Failure, RequestId};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Bytes a pair may move before it is another pair's turn.
+const QUANTUM: u64 = 256 * 1024;
+
+/// A message on its way.
+#[derive(Clone, Debug)]
+pub(super) struct Transfer {
+    id: u64,
+    receiver: u32,
+    receive: Receive,
+    source: u32,
+    source_node: NodeId,
+    /// The sender's request, if it is owed a completion.
+    send: Option<RequestId>,
+    payload: Payload,
+    /// Bytes to move: what fits the receive.
+    len: u64,
+    moved: u64,
+    ending: Ending,
+}
+
+impl Transfer {
+    pub(super) fn new(
+        receiver: u32,
+        source_node: NodeId,
+        envelope: &Envelope,
+        receive: &Receive,
+    ) -> Self {
+        let send = &envelope.send;
+        let len = send.len.min(receive.capacity);
+        let mut completion = Completion {
+            source: envelope.source,
+            tag: send.tag,
+            len: send.len,
+            failure: if send.len > receive.capacity {
+                Failure::Truncated
+            } else {
+                Failure::None
+            },
+            ..Completion::default()
+        };
+        if let Payload::Inline(bytes) = &send.payload {
+            completion.set_inline(&bytes[..usize::try_from(len).expect("inline is short")]);
+        }
+        Self {
+            id: 0,
+            receiver,
+            receive: *receive,
+            source: envelope.source,
+            source_node,
+            send: send.owed.then_some(send.request),
+            payload: send.payload,
+            len,
+            moved: 0,
+            ending: Ending {
+                receive: completion,
+            },
+        }
+    }
+
+    fn pair(&self) -> (u32, u32) {
+        (self.source, self.receiver)
+    }
+
+    fn chunk(&mut self, bytes: u64) -> Chunk {
+        let inline = matches!(self.payload, Payload::Inline(_)) || bytes == 0;
+        let copy = (!inline).then(|| {
+            let from = SourceSpan {
+                rank: self.source,
+                payload: self.payload,
+                offset: self.moved,
+                len: bytes,
+            };
+            // The sum may wrap only for a receive that the destination's memory will refuse.
+            let address = self.receive.address.wrapping_add(self.moved);
+            (
+                from,
+                DestinationSpan {
+                    rank: self.receiver,
+                    address,
+                },
+            )
+        });
+        self.moved += bytes;
+        Chunk {
+            transfer: self.id,
+            copy,
+            last: (self.moved == self.len).then_some(self.ending),
+            receiver: (self.receiver, self.receive.request),
+            sender: self
+                .send
+                .map(|request| (self.source_node, self.source, request)),
+        }
+    }
+}
+
+/// The transfers under way on one node.
+#[derive(Debug)]
+pub(super) struct Schedule {
+    quota: Quota,
+    bug: Option<PlantedBug>,
+    pairs: BTreeMap<(u32, u32), VecDeque<Transfer>>,
+    /// The pairs with transfers, whose turn is next first.
+    turns: VecDeque<(u32, u32)>,
+    ids: u64,
+}
+
+impl Schedule {
+    pub(super) fn new(quota: Quota, bug: Option<PlantedBug>) -> Self {
+        Self {
+            quota,
+            bug,
+            pairs: BTreeMap::new(),
+            turns: VecDeque::new(),
+            ids: 0,
+        }
+    }
+
+    pub(super) fn add(&mut self, mut transfer: Transfer) {
+        self.ids += 1;
+        transfer.id = self.ids;
+        let pair = transfer.pair();
+        let queue = self.pairs.entry(pair).or_default();
+        if queue.is_empty() {
+            self.turns.push_back(pair);
+        }
+        queue.push_back(transfer);
+    }
+
+    pub(super) fn has_transfers(&self) -> bool {
+        !self.turns.is_empty()
+    }
+
+    /// The chunks of one slice: at most `budget` bytes.
+    pub(super) fn slice(&mut self, budget: u64) -> Vec<Chunk> {
+        let mut left = budget;
+        if self.bug == Some(PlantedBug::ExceedBudget) {
+            left = self.quota.budget * 2;
+        }
+        let mut chunks = Vec::new();
+        // Endings a source node's completion block still has room for.
+        let mut room: BTreeMap<NodeId, usize> = BTreeMap::new();
+        let mut sat_out = VecDeque::new();
+        while let Some(pair) = self.turns.pop_front() {
+            let queue = self
+                .pairs
+                .get_mut(&pair)
+                .expect("a pair with a turn has transfers");
+            let mut turn = QUANTUM.min(left);
+            let mut moved = false;
+            while let Some(transfer) = queue.front_mut() {
+                let room = room
+                    .entry(transfer.source_node)
+                    .or_insert_with(CompletionBlock::capacity);
+                let bytes = (transfer.len - transfer.moved).min(turn);
+                let ends = transfer.moved + bytes == transfer.len;
+                if (bytes == 0 && !ends) || (ends && *room == 0) {
+                    break;
+                }
+                chunks.push(transfer.chunk(bytes));
+                moved = true;
+                turn -= bytes;
+                left -= bytes;
+                if !ends {
+                    break;
+                }
+                *room -= usize::from(transfer.send.is_some());
+                queue.pop_front();
+            }
+            match (queue.is_empty(), moved) {
+                (true, _) => {
+                    self.pairs.remove(&pair);
+                }
+                (false, true) => self.turns.push_back(pair),
+                (false, false) => sat_out.push_back(pair),
+            }
+        }
+        self.turns = sat_out;
+        chunks
+    }
+
+    /// A transfer failed: whatever it still had to move is not scheduled.
+    pub(super) fn drop_transfer(&mut self, id: u64) {
+        self.remove(|transfer| transfer.id == id);
+    }
+
+    /// Transfers from dead nodes fail.
+    pub(super) fn mourn(&mut self, lost: NodeSet, context: &mut Context<'_>) {
+        for transfer in self.remove(|transfer| lost.contains(transfer.source_node)) {
+            context.out.complete(Release {
+                rank: transfer.receiver,
+                request: transfer.receive.request,
+                completion: Completion::failed(Failure::PeerGone),
+            });
+        }
+    }
+
+    fn remove(&mut self, mut which: impl FnMut(&Transfer) -> bool) -> Vec<Transfer> {
+        let mut removed = Vec::new();
+        for queue in self.pairs.values_mut() {
+            queue.retain(|transfer| {
+                let gone = which(transfer);
+                if gone {
+                    removed.push(transfer.clone());
+                }
+                !gone
+            });
+        }
+        self.pairs.retain(|_, queue| !queue.is_empty());
+        let pairs = &self.pairs;
+        self.turns.retain(|pair| pairs.contains_key(pair));
+        removed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bcs_core::descriptor::SendDescriptor;
+    use bcs_core::job::Settings;
+
+    fn transfer(source: u32, len: u64) -> Transfer {
+        let send = SendDescriptor {
+            request: RequestId {
+                slot: 1,
+                generation: 1,
+            },
+            owed: true,
+            context: 0,
+            destination: 9,
+            tag: 0,
+            len,
+            payload: Payload::Address(4096),
+        };
+        let receive = Receive {
+            request: RequestId {
+                slot: 2,
+                generation: 1,
+            },
+            address: 0,
+            capacity: len,
+        };
+        Transfer::new(
+            9,
+            NodeId(0),
+            &Envelope {
+                source,
+                sequence: 1,
+                send,
+            },
+            &receive,
+        )
+    }
+
+    fn bytes(chunks: &[Chunk]) -> u64 {
+        chunks
+            .iter()
+            .filter_map(|chunk| chunk.copy)
+            .map(|(from, _)| from.len)
+            .sum()
+    }
+
+    #[test]
+    fn a_long_message_is_chunked_by_the_budget_and_ends_once() {
+        let mut schedule = Schedule::new(Quota::new(&Settings::default()), None);
+        schedule.add(transfer(1, 1_000_000));
+        let mut moved = 0;
+        let mut endings = 0;
+        for _ in 0..10 {
+            let chunks = schedule.slice(100_000);
+            assert!(bytes(&chunks) <= 100_000);
+            for (from, to) in chunks.iter().filter_map(|chunk| chunk.copy) {
+                assert_eq!((from.offset, to.address), (moved, moved));
+                moved += from.len;
+            }
+            endings += chunks.iter().filter(|chunk| chunk.last.is_some()).count();
+        }
+        assert_eq!((moved, endings), (1_000_000, 1));
+        assert!(!schedule.has_transfers());
+    }
+
+    #[test]
+    fn pairs_take_turns() {
+        let mut schedule = Schedule::new(Quota::new(&Settings::default()), None);
+        schedule.add(transfer(1, 100 * QUANTUM));
+        schedule.add(transfer(2, 100));
+        let chunks = schedule.slice(2 * QUANTUM);
+        assert!(
+            chunks
+                .iter()
+                .any(|chunk| chunk.sender.unwrap().1 == 2 && chunk.last.is_some())
+        );
+        assert_eq!(bytes(&chunks), 2 * QUANTUM);
+    }
+
+    #[test]
+    fn an_empty_budget_still_ends_what_needs_none() {
+        let mut schedule = Schedule::new(Quota::new(&Settings::default()), None);
+        schedule.add(transfer(1, 0));
+        schedule.add(transfer(2, 1));
+        let chunks = schedule.slice(0);
+        assert_eq!(chunks.len(), 1);
+        assert!(schedule.has_transfers());
+    }
+}

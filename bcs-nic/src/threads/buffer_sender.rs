@@ -1,0 +1,361 @@
+//! BS, the Buffer Sender: takes send and collective descriptors and, in DEM, delivers send
+//! descriptors to the BRs of their destinations (paper section 4.3).
+//!
+//! - **Owns** the consuming side of the send and collective rings of the node's ranks, the
+//!   envelopes that wait for room or credit, and the credits.
+//! - **Takes** `Phase` (DEM) with the cut, `Settled`, `Lost`; credit blocks from the fabric.
+//! - **Emits** descriptor blocks; `Arrived` to BR; `Finished` to SR.
+//! - **Invariants.** Envelopes of one sender to one receiver leave in the order of their posts:
+//!   one queue per destination node, and one per receiver that is out of credit. At most
+//!   [`CreditBlock::share`] envelopes to one receiver are unmatched there. An exchanged send has
+//!   freed its ring entry (law 4).
+
+use super::{Context, NicThread, NodeConfig, Put, Retries};
+use crate::bug::PlantedBug;
+use crate::mail::{Cut, Mail, Release, Tally};
+use crate::microphase::{CreditBlock, DescriptorBlock, Envelope};
+use bcs_core::descriptor::{CollectiveDescriptor, SendDescriptor};
+use bcs_core::fabric::{Block, GlobalAddress};
+use bcs_core::limits::MAX_OUTGOING_PER_NODE;
+use bcs_core::memory::{MappedWords, NicMemory};
+use bcs_core::node::{NodeId, NodeSet};
+use bcs_core::phase::{Microphase, NicThreadId};
+use bcs_core::request::{Completion, Failure, RequestId, high};
+use bcs_core::ring::Consumer;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::atomic::Ordering;
+
+#[derive(Debug)]
+struct Rings {
+    sends: Consumer<MappedWords>,
+    collectives: Consumer<MappedWords>,
+    taken: u64,
+    held_back: u64,
+}
+
+/// A receiver, as the sending side sees it.
+#[derive(Debug, Default)]
+struct Receiver {
+    /// Envelopes delivered to it so far.
+    delivered: u64,
+    /// How many of them were matched, as its BR said last.
+    matched: u64,
+    /// Envelopes that wait for credit.
+    waiting: VecDeque<Envelope>,
+}
+
+/// The Buffer Sender of a node.
+#[derive(Debug)]
+pub struct BufferSender {
+    config: NodeConfig,
+    rings: Vec<Rings>,
+    outgoing: Vec<VecDeque<Envelope>>,
+    receivers: BTreeMap<u32, Receiver>,
+    /// Envelopes that wait for credit, by destination node.
+    waiting: Vec<usize>,
+    share: u64,
+    credits_seen: Vec<u64>,
+    puts: Retries<Put>,
+    exchanging: bool,
+    exchanged: bool,
+    tally: Tally,
+    lost: NodeSet,
+    /// Sends to other nodes that their senders wait for: they fail if the node dies.
+    owed: HashMap<(u32, RequestId), NodeId>,
+    dropped: u64,
+}
+
+impl BufferSender {
+    /// The BS of a node.
+    #[must_use]
+    pub fn new(config: NodeConfig) -> Self {
+        let nodes = config.placement.nodes();
+        let rings = config
+            .ranks
+            .iter()
+            .map(|(_, memory)| Rings {
+                sends: Consumer::new(memory.words(), NicMemory::send_ring()),
+                collectives: Consumer::new(memory.words(), NicMemory::collective_ring()),
+                taken: 0,
+                held_back: 0,
+            })
+            .collect();
+        Self {
+            rings,
+            outgoing: vec![VecDeque::new(); nodes],
+            receivers: BTreeMap::new(),
+            waiting: vec![0; nodes],
+            share: CreditBlock::share(nodes),
+            credits_seen: vec![0; nodes],
+            puts: Retries::default(),
+            exchanging: false,
+            exchanged: false,
+            tally: Tally::default(),
+            lost: NodeSet::EMPTY,
+            owed: HashMap::new(),
+            dropped: 0,
+            config,
+        }
+    }
+
+    fn exchange(&mut self, slice: u64, cut: &Cut, context: &mut Context<'_>) {
+        self.read_credits(context);
+        let mut arrived = Vec::new();
+        for local in 0..self.rings.len() {
+            if let Err(message) = self.take(local, cut.0[local], &mut arrived, context) {
+                let rank = self.config.ranks[local].0;
+                context
+                    .out
+                    .failures
+                    .push(self.config.failure(Some(rank), message));
+            }
+        }
+        self.exchanged = !arrived.is_empty();
+        self.tally = Tally {
+            point_to_point: 0,
+            collectives: arrived.len() as u64,
+        };
+        context
+            .out
+            .send(NicThreadId::BufferReceiver, Mail::Arrived(arrived));
+        for node in 0..self.outgoing.len() {
+            self.deliver(NodeId::from_index(node), slice, context);
+        }
+        self.publish_held_back();
+        self.ask_for_more();
+        self.exchanging = true;
+    }
+
+    /// Takes what a rank posted before the cut.
+    fn take(
+        &mut self,
+        local: usize,
+        [sends, _, collectives]: [u64; 3],
+        arrived: &mut Vec<(u32, CollectiveDescriptor)>,
+        context: &mut Context<'_>,
+    ) -> Result<(), String> {
+        let rank = self.config.ranks[local].0;
+        let rings = &mut self.rings[local];
+        let corrupt = |error: &dyn std::fmt::Display| {
+            format!("rank {rank} posted rubbish to its NIC: {error}; is it writing out of bounds?")
+        };
+        rings.sends.check(sends).map_err(|error| corrupt(&error))?;
+        rings
+            .collectives
+            .check(collectives)
+            .map_err(|error| corrupt(&error))?;
+        while let Some(words) = rings.collectives.pop(collectives) {
+            arrived.push((
+                rank,
+                CollectiveDescriptor::parse(&words).map_err(|error| corrupt(&error))?,
+            ));
+        }
+        loop {
+            // What does not fit into the table stays in the ring, in order.
+            if self
+                .outgoing
+                .iter()
+                .any(|queue| queue.len() >= MAX_OUTGOING_PER_NODE)
+            {
+                return Ok(());
+            }
+            let Some(words) = rings.sends.pop::<{ SendDescriptor::WORDS }>(sends) else {
+                return Ok(());
+            };
+            let send = SendDescriptor::parse(&words).map_err(|error| corrupt(&error))?;
+            let Some(node) = self.config.placement.node_of(send.destination) else {
+                return Err(corrupt(&format!("there is no rank {}", high(words[1]))));
+            };
+            rings.taken += 1;
+            if self.lost.contains(node) {
+                give_up(rank, &send, context);
+                continue;
+            }
+            if self.config.bug == Some(PlantedBug::DropDescriptor) {
+                self.dropped += 1;
+                if self.dropped.is_multiple_of(8) {
+                    continue;
+                }
+            }
+            rings.held_back += 1;
+            let envelope = Envelope {
+                source: rank,
+                sequence: rings.taken,
+                send,
+            };
+            match self.receivers.get_mut(&send.destination) {
+                Some(receiver) if !receiver.waiting.is_empty() => {
+                    receiver.waiting.push_back(envelope);
+                    self.waiting[node.index()] += 1;
+                }
+                _ => self.outgoing[node.index()].push_back(envelope),
+            }
+        }
+    }
+
+    fn read_credits(&mut self, context: &mut Context<'_>) {
+        for lane in (0..self.credits_seen.len()).map(NodeId::from_index) {
+            let seen = &mut self.credits_seen[lane.index()];
+            let Some((stamp, records)) = CreditBlock::read(context.port, lane, *seen) else {
+                continue;
+            };
+            *seen = stamp;
+            for (rank, matched) in records {
+                let Some(receiver) = self.receivers.get_mut(&rank) else {
+                    continue;
+                };
+                receiver.matched = receiver.matched.max(matched);
+                if receiver.delivered - receiver.matched.min(receiver.delivered) < self.share {
+                    // They waited longest: they go before what has been posted since.
+                    let queue = &mut self.outgoing[lane.index()];
+                    self.waiting[lane.index()] -= receiver.waiting.len();
+                    for envelope in receiver.waiting.drain(..).rev() {
+                        queue.push_front(envelope);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Puts one block for one destination node.
+    fn deliver(&mut self, node: NodeId, slice: u64, context: &mut Context<'_>) {
+        let mut block = Vec::new();
+        let queue = &mut self.outgoing[node.index()];
+        while block.len() < DescriptorBlock::capacity() {
+            let Some(envelope) = queue.pop_front() else {
+                break;
+            };
+            let receiver = self.receivers.entry(envelope.send.destination).or_default();
+            if receiver.delivered - receiver.matched >= self.share {
+                receiver.waiting.push_back(envelope);
+                self.waiting[node.index()] += 1;
+                continue;
+            }
+            receiver.delivered += 1;
+            let local = self
+                .config
+                .local(envelope.source)
+                .expect("only local ranks post here");
+            self.rings[local].held_back -= 1;
+            if envelope.send.owed && node != self.config.node {
+                self.owed
+                    .insert((envelope.source, envelope.send.request), node);
+            }
+            block.push(envelope);
+        }
+        let waiting = self.waiting[node.index()] > 0;
+        if block.is_empty() && !waiting {
+            return;
+        }
+        self.exchanged = true;
+        self.tally.point_to_point += block.len() as u64;
+        Put {
+            set: NodeSet::only(node),
+            at: GlobalAddress::new(Block::Descriptors, self.config.node),
+            bytes: DescriptorBlock::encode(slice, &block, waiting),
+            signal: None,
+        }
+        .start(context.port, &mut self.puts);
+    }
+
+    fn publish_held_back(&self) {
+        for (rings, (_, memory)) in self.rings.iter().zip(self.config.ranks.iter()) {
+            if memory.held_back().load(Ordering::Relaxed) != rings.held_back {
+                memory.held_back().store(rings.held_back, Ordering::Release);
+            }
+        }
+    }
+
+    /// Law 2: sends with credit that found no room in this slice's block are work.
+    fn ask_for_more(&self) {
+        if self.outgoing.iter().all(VecDeque::is_empty) {
+            return;
+        }
+        self.config.page.arm();
+        if self.config.page.hungry() {
+            self.config.page.demand();
+        }
+    }
+
+    fn mourn(&mut self, lost: NodeSet, context: &mut Context<'_>) {
+        for node in lost.iter() {
+            self.lost.insert(node);
+            self.waiting[node.index()] = 0;
+            let waiting = self
+                .receivers
+                .iter_mut()
+                .filter(|(rank, _)| self.config.placement.node_of(**rank) == Some(node))
+                .flat_map(|(_, receiver)| receiver.waiting.drain(..));
+            for envelope in self.outgoing[node.index()].drain(..).chain(waiting) {
+                let local = self
+                    .config
+                    .local(envelope.source)
+                    .expect("only local ranks");
+                self.rings[local].held_back -= 1;
+                give_up(envelope.source, &envelope.send, context);
+            }
+        }
+        let mut failed: Vec<_> = self
+            .owed
+            .iter()
+            .filter(|(_, node)| lost.contains(**node))
+            .map(|(key, _)| *key)
+            .collect();
+        failed.sort_unstable_by_key(|(rank, request)| (*rank, request.word()));
+        for (rank, request) in failed {
+            self.owed.remove(&(rank, request));
+            let completion = Completion::failed(Failure::PeerGone);
+            context.out.complete(Release {
+                rank,
+                request,
+                completion,
+            });
+        }
+        self.publish_held_back();
+    }
+}
+
+fn give_up(rank: u32, send: &SendDescriptor, context: &mut Context<'_>) {
+    if send.owed {
+        let completion = Completion::failed(Failure::PeerGone);
+        context.out.complete(Release {
+            rank,
+            request: send.request,
+            completion,
+        });
+    }
+}
+
+impl NicThread for BufferSender {
+    fn handle(&mut self, mail: Mail, context: &mut Context<'_>) {
+        match mail {
+            Mail::Phase {
+                slice,
+                phase: Microphase::Dem,
+                cut,
+            } => {
+                self.exchange(slice, &cut, context);
+                self.poll(context);
+            }
+            Mail::Settled(sends) => {
+                for send in sends {
+                    self.owed.remove(&send);
+                }
+            }
+            Mail::Lost(nodes) => self.mourn(nodes, context),
+            other => unreachable!("BS does not take {other:?}"),
+        }
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> bool {
+        let progress = Put::poll(context.port, &mut self.puts);
+        if self.exchanging && self.puts.is_empty() {
+            self.exchanging = false;
+            let mut work = [false; 5];
+            work[Microphase::Msm.index()] = self.exchanged;
+            context.out.finished(Microphase::Dem, work, self.tally);
+            return true;
+        }
+        progress
+    }
+}

@@ -1,0 +1,308 @@
+//! CH, the Collective Helper: barriers and broadcasts, in BBM (paper section 4.4).
+//!
+//! - **Owns** the barriers and broadcasts at which all local ranks have arrived.
+//! - **Takes** `Ready`, `Abandoned`, `Phase` (BBM); parts of the collective block.
+//! - **Emits** broadcast data as one PUT to all nodes of the group; completions to SR.
+//! - **Invariants.** A collective goes only as far as its context's `Go` says. A barrier is a
+//!   broadcast without data. The root's ranks complete when the data has left, the others when
+//!   it has been written to them.
+
+use super::{Context, NicThread, NodeConfig, Put, Retries};
+use crate::collective::{Collective, Go, Steps, step_range, steps};
+use crate::mail::{Mail, Release, Tally};
+use crate::microphase::{Part, Quota, part_address};
+use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
+use bcs_core::fabric::{MemoryFault, RankMemory, Variable};
+use bcs_core::limits::INLINE_BYTES;
+use bcs_core::phase::{Microphase, NicThreadId};
+use bcs_core::request::{Completion, Failure};
+
+#[derive(Debug)]
+struct Active {
+    collective: Collective,
+    steps: Steps,
+    /// (step, token) of this slice whose data this node waits for.
+    expected: Vec<(u64, u64)>,
+    result: Completion,
+}
+
+/// The Collective Helper of a node.
+#[derive(Debug)]
+pub struct CollectiveHelper {
+    config: NodeConfig,
+    quota: Quota,
+    active: Vec<Active>,
+    puts: Retries<Put>,
+    slice: Option<u64>,
+}
+
+impl CollectiveHelper {
+    /// The CH of a node.
+    #[must_use]
+    pub fn new(config: NodeConfig) -> Self {
+        let quota = Quota::new(&config.settings);
+        Self {
+            config,
+            quota,
+            active: Vec::new(),
+            puts: Retries::default(),
+            slice: None,
+        }
+    }
+
+    fn start(&mut self, slice: u64, context: &mut Context<'_>) {
+        self.slice = Some(slice);
+        for index in 0..self.active.len() {
+            let active = &mut self.active[index];
+            let slot = active.collective.slot;
+            let go = Go::decode(context.port.load(Variable::Go(slot)));
+            let granted: Vec<_> = active
+                .steps
+                .granted(go, active.collective.sequence)
+                .collect();
+            let root = match active.collective.kind() {
+                CollectiveKind::Broadcast { root } if active.collective.bytes() > 0 => root,
+                _ => {
+                    // Nothing moves, and no token was taken: going is all there is to it.
+                    active.steps.done += granted.len() as u64;
+                    continue;
+                }
+            };
+            if self.config.local(root).is_none() {
+                active.expected = granted;
+                continue;
+            }
+            for (step, token) in granted {
+                let data = self.root_data(index, root, step, context);
+                let active = &mut self.active[index];
+                active.steps.done += 1;
+                match data {
+                    Ok(bytes) => self.broadcast(index, slice, step, token, bytes, context),
+                    Err(_) => active.result.failure = Failure::BadAddress,
+                }
+            }
+        }
+    }
+
+    fn step_of(&self, index: usize, step: u64) -> (u64, u64) {
+        step_range(
+            step,
+            self.quota.broadcast_step(),
+            self.active[index].collective.bytes(),
+        )
+    }
+
+    fn root_data(
+        &self,
+        index: usize,
+        root: u32,
+        step: u64,
+        context: &mut Context<'_>,
+    ) -> Result<Vec<u8>, MemoryFault> {
+        let (offset, len) = self.step_of(index, step);
+        let local = &self.active[index].collective.local;
+        let (_, descriptor) = local
+            .iter()
+            .find(|(rank, _)| *rank == root)
+            .expect("the root is a local member");
+        contribution(root, descriptor, offset, len, context.memory)
+    }
+
+    /// Sends a step's bytes to the other nodes, and writes them to this one's ranks.
+    fn broadcast(
+        &mut self,
+        index: usize,
+        slice: u64,
+        step: u64,
+        token: u64,
+        bytes: Vec<u8>,
+        context: &mut Context<'_>,
+    ) {
+        let collective = &self.active[index].collective;
+        let mut set = collective.group.set;
+        set.remove(self.config.node);
+        let part = Part {
+            slice,
+            slot: collective.slot,
+            sequence: collective.sequence,
+            step,
+            bytes,
+        };
+        if !set.is_empty() {
+            Put {
+                set,
+                at: part_address(token, 0, 0),
+                bytes: part.encode(),
+                signal: Some(NicThreadId::CollectiveHelper),
+            }
+            .start(context.port, &mut self.puts);
+        }
+        self.deliver(index, step, &part.bytes, context);
+    }
+
+    fn deliver(&mut self, index: usize, step: u64, bytes: &[u8], context: &mut Context<'_>) {
+        let (offset, _) = self.step_of(index, step);
+        let active = &mut self.active[index];
+        let CollectiveKind::Broadcast { root } = active.collective.kind() else {
+            return;
+        };
+        if active.collective.bytes() <= INLINE_BYTES as u64 {
+            active.result.set_inline(bytes);
+            return;
+        }
+        for (rank, descriptor) in &active.collective.local {
+            if *rank != root
+                && context
+                    .memory
+                    .write(*rank, descriptor.output + offset, bytes)
+                    .is_err()
+            {
+                active.result.failure = Failure::BadAddress;
+            }
+        }
+    }
+
+    fn receive(&mut self, slice: u64, context: &mut Context<'_>) -> bool {
+        let mut progress = false;
+        for index in 0..self.active.len() {
+            for (step, token) in std::mem::take(&mut self.active[index].expected) {
+                let collective = &self.active[index].collective;
+                let (_, len) = self.step_of(index, step);
+                let (slot, sequence) = (collective.slot, collective.sequence);
+                let part = Part::read(context.port, part_address(token, 0, 0), slice, len)
+                    .filter(|part| (part.slot, part.sequence, part.step) == (slot, sequence, step));
+                let Some(part) = part else {
+                    self.active[index].expected.push((step, token));
+                    continue;
+                };
+                progress = true;
+                self.active[index].steps.done += 1;
+                self.deliver(index, step, &part.bytes, context);
+            }
+        }
+        progress
+    }
+
+    fn release_finished(&mut self, context: &mut Context<'_>) {
+        let step = self.quota.broadcast_step();
+        self.active.retain(|active| {
+            let collective = &active.collective;
+            if active.steps.done < steps(collective.bytes(), step) {
+                return true;
+            }
+            for (rank, descriptor) in &collective.local {
+                let request = descriptor.request;
+                context.out.complete(Release {
+                    rank: *rank,
+                    request,
+                    completion: active.result,
+                });
+            }
+            false
+        });
+    }
+}
+
+/// Bytes of what a rank contributed: inline, or from its memory.
+pub(super) fn contribution(
+    rank: u32,
+    descriptor: &CollectiveDescriptor,
+    offset: u64,
+    len: u64,
+    memory: &mut dyn RankMemory,
+) -> Result<Vec<u8>, MemoryFault> {
+    let mut bytes = vec![0; usize::try_from(len).expect("a step is small")];
+    match &descriptor.inline {
+        Some(inline) => {
+            let offset = usize::try_from(offset).expect("inline data is short");
+            let end = offset + bytes.len();
+            bytes.copy_from_slice(&inline[offset..end]);
+        }
+        None => memory.read(rank, descriptor.input + offset, &mut bytes)?,
+    }
+    Ok(bytes)
+}
+
+impl NicThread for CollectiveHelper {
+    fn handle(&mut self, mail: Mail, context: &mut Context<'_>) {
+        match mail {
+            Mail::Ready(collective) => self.active.push(Active {
+                collective: *collective,
+                steps: Steps::default(),
+                expected: Vec::new(),
+                result: Completion::done(),
+            }),
+            Mail::Phase {
+                slice,
+                phase: Microphase::Bbm,
+                ..
+            } => {
+                self.start(slice, context);
+                self.poll(context);
+            }
+            Mail::Abandoned(slot) => {
+                self.active.retain(|active| {
+                    let gone = active.collective.slot == slot;
+                    if gone {
+                        abandon(&active.collective, context);
+                    }
+                    !gone
+                });
+            }
+            Mail::Lost(_) => {} // BR says which contexts are gone
+            other => unreachable!("CH does not take {other:?}"),
+        }
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> bool {
+        let Some(slice) = self.slice else {
+            return false;
+        };
+        let mut progress = Put::poll(context.port, &mut self.puts);
+        progress |= self.receive(slice, context);
+        self.give_up_on_the_dead(context);
+        let waiting = self.active.iter().any(|active| !active.expected.is_empty());
+        if self.puts.is_empty() && !waiting {
+            self.slice = None;
+            self.release_finished(context);
+            context
+                .out
+                .finished(Microphase::Bbm, [false; 5], Tally::default());
+            return true;
+        }
+        progress
+    }
+}
+
+impl CollectiveHelper {
+    /// A root that died in this very phase will not send: its broadcast is over.
+    fn give_up_on_the_dead(&mut self, context: &mut Context<'_>) {
+        let alive = context.port.alive();
+        let placement = self.config.placement.clone();
+        self.active.retain(|active| {
+            let CollectiveKind::Broadcast { root } = active.collective.kind() else {
+                return true;
+            };
+            let dead = placement
+                .node_of(root)
+                .is_some_and(|node| !alive.contains(node));
+            if dead && !active.expected.is_empty() {
+                abandon(&active.collective, context);
+                return false;
+            }
+            true
+        });
+    }
+}
+
+/// Fails a collective for all local ranks: a member is gone.
+pub(super) fn abandon(collective: &Collective, context: &mut Context<'_>) {
+    for (rank, descriptor) in &collective.local {
+        let completion = Completion::failed(Failure::PeerGone);
+        context.out.complete(Release {
+            rank: *rank,
+            request: descriptor.request,
+            completion,
+        });
+    }
+}

@@ -1,0 +1,204 @@
+//! DH, the DMA Helper: moves point-to-point data in PM, one-sided, from the memory of the sender
+//! to the memory of the receiver (paper figure 4.5, step 9).
+//!
+//! - **Owns** the schedule of the slice, from BR.
+//! - **Takes** `Chunks`, `Phase` (PM), `Lost`.
+//! - **Emits** gets; completions of receives, and of sends of this node, to SR; completion blocks
+//!   to the SRs of the senders' other nodes; `Dropped` to BR for a transfer that failed.
+//! - **Invariants.** A request completes only after its data has moved. A transfer that failed
+//!   completes once, with the failure, however many chunks it still had.
+
+use super::{Context, NicThread, NodeConfig, Put, Retries};
+use crate::bug::PlantedBug;
+use crate::mail::{Chunk, Mail, Release, Tally};
+use crate::microphase::CompletionBlock;
+use bcs_core::fabric::{Block, Event, FabricError, GlobalAddress};
+use bcs_core::node::NodeSet;
+use bcs_core::phase::{Microphase, NicThreadId};
+use bcs_core::request::{Completion, Failure, RequestId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The DMA Helper of a node.
+#[derive(Debug)]
+pub struct DmaHelper {
+    config: NodeConfig,
+    schedule: Vec<Chunk>,
+    gets: Retries<Chunk>,
+    puts: Retries<Put>,
+    failed: BTreeSet<u64>,
+    /// Sends of other nodes that are complete: by node.
+    done: BTreeMap<u16, Vec<(u32, RequestId, Failure)>>,
+    moving: Option<u64>,
+    skipped: u64,
+}
+
+impl DmaHelper {
+    /// The DH of a node.
+    #[must_use]
+    pub fn new(config: NodeConfig) -> Self {
+        Self {
+            config,
+            schedule: Vec::new(),
+            gets: Retries::default(),
+            puts: Retries::default(),
+            failed: BTreeSet::new(),
+            done: BTreeMap::new(),
+            moving: None,
+            skipped: 0,
+        }
+    }
+
+    fn start(&mut self, slice: u64, context: &mut Context<'_>) {
+        self.moving = Some(slice);
+        for chunk in std::mem::take(&mut self.schedule) {
+            let Some((from, to)) = chunk.copy else {
+                self.moved(&chunk, context);
+                continue;
+            };
+            if self.config.bug == Some(PlantedBug::SkipChunk) {
+                self.skipped += 1;
+                if self.skipped.is_multiple_of(16) {
+                    self.moved(&chunk, context);
+                    continue;
+                }
+            }
+            let ticket = context.port.get(from, to);
+            match context.port.test_event(ticket) {
+                Event::Pending => self.gets.push(ticket, chunk),
+                Event::Failed(FabricError::Lost) => {
+                    let again = context.port.get(from, to);
+                    self.gets.push(again, chunk);
+                }
+                Event::Failed(error) => self.fail(&chunk, error, context),
+                _ => self.moved(&chunk, context),
+            }
+        }
+    }
+
+    fn moved(&mut self, chunk: &Chunk, context: &mut Context<'_>) {
+        if self.failed.contains(&chunk.transfer) {
+            return;
+        }
+        if let Some(ending) = chunk.last {
+            self.end(chunk, ending.receive, Failure::None, context);
+        }
+    }
+
+    fn fail(&mut self, chunk: &Chunk, error: FabricError, context: &mut Context<'_>) {
+        if !self.failed.insert(chunk.transfer) {
+            return;
+        }
+        let (receive, send) = match error {
+            FabricError::SourceMemory => (Failure::SenderMemory, Failure::BadAddress),
+            FabricError::DestinationMemory => (Failure::BadAddress, Failure::None),
+            FabricError::PeerGone | FabricError::Lost => (Failure::PeerGone, Failure::PeerGone),
+        };
+        self.end(chunk, Completion::failed(receive), send, context);
+        context
+            .out
+            .send(NicThreadId::BufferReceiver, Mail::Dropped(chunk.transfer));
+    }
+
+    fn end(
+        &mut self,
+        chunk: &Chunk,
+        receive: Completion,
+        send: Failure,
+        context: &mut Context<'_>,
+    ) {
+        let (rank, request) = chunk.receiver;
+        context.out.complete(Release {
+            rank,
+            request,
+            completion: receive,
+        });
+        let Some((node, rank, request)) = chunk.sender else {
+            return;
+        };
+        if node == self.config.node {
+            let completion = Completion {
+                failure: send,
+                ..Completion::done()
+            };
+            context.out.complete(Release {
+                rank,
+                request,
+                completion,
+            });
+        } else {
+            self.done
+                .entry(node.0)
+                .or_default()
+                .push((rank, request, send));
+        }
+    }
+
+    /// Tells the senders' nodes, once everything has moved.
+    fn report(&mut self, slice: u64, context: &mut Context<'_>) {
+        for (node, sends) in std::mem::take(&mut self.done) {
+            Put {
+                set: NodeSet::only(bcs_core::node::NodeId(node)),
+                at: GlobalAddress::new(Block::Completions, self.config.node),
+                bytes: CompletionBlock::encode(slice, &sends),
+                signal: Some(NicThreadId::StrobeReceiver),
+            }
+            .start(context.port, &mut self.puts);
+        }
+    }
+}
+
+impl NicThread for DmaHelper {
+    fn handle(&mut self, mail: Mail, context: &mut Context<'_>) {
+        match mail {
+            Mail::Chunks(chunks) => self.schedule = chunks,
+            Mail::Phase {
+                slice,
+                phase: Microphase::Pm,
+                ..
+            } => {
+                self.start(slice, context);
+                self.poll(context);
+            }
+            Mail::Lost(_) => {} // gets from the dead fail by themselves
+            other => unreachable!("DH does not take {other:?}"),
+        }
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> bool {
+        let Some(slice) = self.moving else {
+            return false;
+        };
+        let mut ended = Vec::new();
+        let mut progress = self
+            .gets
+            .poll(context.port, |port, chunk, event| match event {
+                Event::Failed(FabricError::Lost) => {
+                    let (from, to) = chunk.copy.expect("only copies are outstanding");
+                    Some(port.get(from, to))
+                }
+                event => {
+                    ended.push((*chunk, event));
+                    None
+                }
+            });
+        for (chunk, event) in ended {
+            match event {
+                Event::Failed(error) => self.fail(&chunk, error, context),
+                _ => self.moved(&chunk, context),
+            }
+        }
+        if self.gets.is_empty() && !self.done.is_empty() {
+            self.report(slice, context);
+        }
+        progress |= Put::poll(context.port, &mut self.puts);
+        if self.gets.is_empty() && self.puts.is_empty() {
+            self.moving = None;
+            self.failed.clear();
+            context
+                .out
+                .finished(Microphase::Pm, [false; 5], Tally::default());
+            return true;
+        }
+        progress
+    }
+}

@@ -1,0 +1,218 @@
+//! The NIC threads (paper section 4.1), each a state machine.
+//!
+//! A NIC thread is given mail ([`NicThread::handle`]) and a chance to look at the fabric
+//! ([`NicThread::poll`]). Time, fabric and rank memory come in with the [`Context`]; mail to the
+//! other threads of the node goes out by it. There is no clock, socket, OS thread or lock inside:
+//! the same state machines run on OS threads ([`crate::driver`]) and in virtual time
+//! ([`crate::simulator`]).
+//!
+//! Each file has the same order: what the thread owns, what it takes, what it emits, its
+//! invariants.
+
+mod buffer_receiver;
+mod buffer_sender;
+mod collective_helper;
+mod dma_helper;
+mod reduce_helper;
+mod strobe_receiver;
+mod strobe_sender;
+
+pub use buffer_receiver::BufferReceiver;
+pub use buffer_sender::BufferSender;
+pub use collective_helper::CollectiveHelper;
+pub use dma_helper::DmaHelper;
+pub use reduce_helper::ReduceHelper;
+pub use strobe_receiver::StrobeReceiver;
+pub use strobe_sender::{SliceTimes, StrobeSender};
+
+use crate::bug::PlantedBug;
+use crate::driver::NicFailure;
+use crate::mail::{Mail, Release, Tally};
+use bcs_core::fabric::{Event, Port, RankMemory, Ticket};
+use bcs_core::job::{Placement, Settings};
+use bcs_core::memory::{MachinePage, NicMemory};
+use bcs_core::node::NodeId;
+use bcs_core::phase::{Microphase, NicThreadId};
+use std::sync::Arc;
+
+/// What every NIC thread of a node knows.
+#[derive(Clone, Debug)]
+pub struct NodeConfig {
+    /// The node.
+    pub node: NodeId,
+    /// Which ranks run where.
+    pub placement: Arc<Placement>,
+    /// How the runtime is set.
+    pub settings: Arc<Settings>,
+    /// The machine page.
+    pub page: MachinePage,
+    /// The node's ranks in ascending order, with their NIC memory.
+    pub ranks: Arc<Vec<(u32, NicMemory)>>,
+    /// A planted bug, for the checkers' own test.
+    pub bug: Option<PlantedBug>,
+}
+
+impl NodeConfig {
+    /// The place of a local rank in [`ranks`](Self::ranks).
+    #[must_use]
+    pub fn local(&self, rank: u32) -> Option<usize> {
+        self.ranks
+            .binary_search_by_key(&rank, |(rank, _)| *rank)
+            .ok()
+    }
+
+    /// A failure of this node that ends the job.
+    #[must_use]
+    pub fn failure(&self, rank: Option<u32>, message: String) -> NicFailure {
+        NicFailure {
+            node: self.node,
+            rank,
+            message,
+        }
+    }
+}
+
+/// What a NIC thread emits.
+#[derive(Debug, Default)]
+pub struct Outbox {
+    /// Mail to other threads of the node, in order.
+    pub mail: Vec<(NicThreadId, Mail)>,
+    /// What must end the job.
+    pub failures: Vec<NicFailure>,
+}
+
+impl Outbox {
+    /// Sends mail.
+    pub fn send(&mut self, to: NicThreadId, mail: Mail) {
+        self.mail.push((to, mail));
+    }
+
+    /// Completes a request of a local rank.
+    pub fn complete(&mut self, release: Release) {
+        // Neighbouring completions travel together.
+        if let Some((NicThreadId::StrobeReceiver, Mail::Completed(batch))) = self.mail.last_mut() {
+            return batch.push(release);
+        }
+        self.send(NicThreadId::StrobeReceiver, Mail::Completed(vec![release]));
+    }
+
+    /// Tells SR that a microphase is finished.
+    pub fn finished(&mut self, phase: Microphase, work: [bool; 5], tally: Tally) {
+        self.send(
+            NicThreadId::StrobeReceiver,
+            Mail::Finished { phase, work, tally },
+        );
+    }
+}
+
+/// What a NIC thread works with while it handles an input.
+pub struct Context<'a> {
+    /// Nanoseconds: of the monotonic clock, or of virtual time.
+    pub now_ns: u64,
+    /// The thread's attachment to the fabric.
+    pub port: &'a mut dyn Port,
+    /// The memory of the node's ranks.
+    pub memory: &'a mut dyn RankMemory,
+    /// What it emits.
+    pub out: &'a mut Outbox,
+}
+
+impl std::fmt::Debug for Context<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context")
+            .field("now_ns", &self.now_ns)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A NIC thread.
+pub trait NicThread {
+    /// Takes mail.
+    fn handle(&mut self, mail: Mail, context: &mut Context<'_>);
+
+    /// Looks at the fabric; returns whether anything moved on.
+    fn poll(&mut self, context: &mut Context<'_>) -> bool;
+
+    /// What this thread's EMDS recorded, if it has one.
+    fn recorded(&mut self) -> Option<mds::dump::NodeDump> {
+        None
+    }
+}
+
+/// Outstanding transfers of a thread that are tried again when the network loses them.
+#[derive(Debug)]
+pub(crate) struct Retries<T> {
+    outstanding: Vec<(Ticket, T)>,
+}
+
+impl<T> Default for Retries<T> {
+    fn default() -> Self {
+        Self {
+            outstanding: Vec::new(),
+        }
+    }
+}
+
+impl<T> Retries<T> {
+    pub(crate) fn push(&mut self, ticket: Ticket, what: T) {
+        self.outstanding.push((ticket, what));
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.outstanding.is_empty()
+    }
+
+    /// Tests every outstanding transfer. `ended` is told how each ended, and gives a new ticket
+    /// when it has tried again. Returns whether any ended.
+    pub(crate) fn poll(
+        &mut self,
+        port: &mut dyn Port,
+        mut ended: impl FnMut(&mut dyn Port, &mut T, Event) -> Option<Ticket>,
+    ) -> bool {
+        let mut progress = false;
+        self.outstanding
+            .retain_mut(|(ticket, what)| match port.test_event(*ticket) {
+                Event::Pending => true,
+                event => {
+                    progress = true;
+                    match ended(port, what, event) {
+                        Some(again) => {
+                            *ticket = again;
+                            true
+                        }
+                        None => false,
+                    }
+                }
+            });
+        progress
+    }
+}
+
+/// A PUT that can be tried again.
+#[derive(Clone, Debug)]
+pub(crate) struct Put {
+    pub(crate) set: bcs_core::node::NodeSet,
+    pub(crate) at: bcs_core::fabric::GlobalAddress,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) signal: Option<NicThreadId>,
+}
+
+impl Put {
+    /// Puts the block; a PUT that nobody can get is complete.
+    pub(crate) fn start(self, port: &mut dyn Port, retries: &mut Retries<Self>) {
+        let ticket = port.xfer_and_signal(&self.set, self.at, &self.bytes, self.signal);
+        if port.test_event(ticket) != Event::Signalled {
+            retries.push(ticket, self);
+        }
+    }
+
+    /// Polls PUTs, trying again those that were lost.
+    pub(crate) fn poll(port: &mut dyn Port, retries: &mut Retries<Self>) -> bool {
+        retries.poll(port, |port, put, event| match event {
+            Event::Failed(_) => {
+                Some(port.xfer_and_signal(&put.set, put.at, &put.bytes, put.signal))
+            }
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,463 @@
+//! RH, the Reduce Helper: reductions along a binomial tree of nodes, in RM, in software floating
+//! point (paper section 4.4).
+//!
+//! - **Owns** the reductions at which all local ranks have arrived.
+//! - **Takes** `Ready`, `Abandoned`, `Phase` (RM); parts of the collective block.
+//! - **Emits** partial results to the parent's node, results to the nodes that want them;
+//!   completions to SR.
+//! - **Invariants.** The association is canonical (law 9): local ranks in communicator order, then
+//!   the children of the tree in ascending order. The tree is over the group's list of nodes and
+//!   does not depend on the root. At most [`Settings::soft_reduce_elements`] elements are computed
+//!   softly, more of them on the host's FPU: the bits are the same.
+//!
+//! [`Settings::soft_reduce_elements`]: bcs_core::job::Settings::soft_reduce_elements
+
+use super::collective_helper::{abandon, contribution};
+use super::{Context, NicThread, NodeConfig, Put, Retries};
+use crate::collective::{Collective, Go, Group, Steps, step_range, steps};
+use crate::mail::{Mail, Release, Tally};
+use crate::microphase::{Part, Quota, part_address};
+use bcs_core::arithmetic::{Path, combine};
+use bcs_core::datatype::Datatype;
+use bcs_core::descriptor::CollectiveKind;
+use bcs_core::fabric::{GlobalAddress, Variable};
+use bcs_core::limits::INLINE_BYTES;
+use bcs_core::node::{NodeId, NodeSet};
+use bcs_core::op::Op;
+use bcs_core::phase::{Microphase, NicThreadId};
+use bcs_core::request::{Completion, Failure};
+
+/// A step of a reduction in this slice.
+#[derive(Debug)]
+struct StepUnderWay {
+    step: u64,
+    token: u64,
+    /// This node's partial result so far.
+    partial: Vec<u8>,
+    /// Children whose parts are still to come: (which child, place).
+    children: Vec<(usize, usize)>,
+    /// Whether the partial result has gone on.
+    passed: bool,
+    /// Whether this node still waits for the result.
+    waits_for_result: bool,
+}
+
+#[derive(Debug)]
+struct Active {
+    collective: Collective,
+    root: Option<u32>,
+    op: Op,
+    datatype: Datatype,
+    place: usize,
+    steps: Steps,
+    under_way: Vec<StepUnderWay>,
+    result: Completion,
+}
+
+/// The Reduce Helper of a node.
+#[derive(Debug)]
+pub struct ReduceHelper {
+    config: NodeConfig,
+    quota: Quota,
+    active: Vec<Active>,
+    puts: Retries<Put>,
+    slice: Option<u64>,
+}
+
+impl ReduceHelper {
+    /// The RH of a node.
+    #[must_use]
+    pub fn new(config: NodeConfig) -> Self {
+        let quota = Quota::new(&config.settings);
+        Self {
+            config,
+            quota,
+            active: Vec::new(),
+            puts: Retries::default(),
+            slice: None,
+        }
+    }
+
+    fn admit(&mut self, collective: Collective) {
+        let CollectiveKind::Reduce { root, op, datatype } = collective.kind() else {
+            unreachable!("BR gives RH reductions only");
+        };
+        let place = collective
+            .group
+            .place(self.config.node)
+            .expect("local ranks are members");
+        self.active.push(Active {
+            root,
+            op,
+            datatype,
+            place,
+            steps: Steps::default(),
+            under_way: Vec::new(),
+            result: Completion::done(),
+            collective,
+        });
+    }
+
+    fn start(&mut self, slice: u64, context: &mut Context<'_>) {
+        self.slice = Some(slice);
+        for active in &mut self.active {
+            let go = Go::decode(context.port.load(Variable::Go(active.collective.slot)));
+            let granted: Vec<_> = active
+                .steps
+                .granted(go, active.collective.sequence)
+                .collect();
+            if active.collective.bytes() == 0 {
+                // Nothing moves, and no token was taken: going is all there is to it.
+                active.steps.done += granted.len() as u64;
+                continue;
+            }
+            for (step, token) in granted {
+                let step = active.begin(step, token, self.quota, &self.config, context);
+                active.under_way.push(step);
+            }
+        }
+    }
+
+    /// Moves every step of this slice on as far as it goes.
+    fn advance(&mut self, slice: u64, context: &mut Context<'_>) -> bool {
+        let mut progress = false;
+        for active in &mut self.active {
+            let mut under_way = std::mem::take(&mut active.under_way);
+            under_way.retain_mut(|step| {
+                progress |= active.take_children(step, slice, self.quota, &self.config, context);
+                if step.children.is_empty() && !step.passed {
+                    step.passed = true;
+                    progress = true;
+                    active.pass_on(
+                        step,
+                        slice,
+                        self.quota,
+                        &self.config,
+                        &mut self.puts,
+                        context,
+                    );
+                }
+                if step.waits_for_result
+                    && let Some(bytes) = active.read_result(step, slice, self.quota, context)
+                {
+                    step.waits_for_result = false;
+                    progress = true;
+                    active.deliver(step.step, &bytes, self.quota, context);
+                }
+                let done = step.passed && !step.waits_for_result;
+                active.steps.done += u64::from(done);
+                !done
+            });
+            active.under_way = under_way;
+        }
+        progress
+    }
+
+    fn release_finished(&mut self, context: &mut Context<'_>) {
+        let quota = self.quota;
+        self.active.retain(|active| {
+            let collective = &active.collective;
+            let step = quota.reduce_step(collective.group.nodes.len());
+            if active.steps.done < steps(collective.bytes(), step) {
+                return true;
+            }
+            for (rank, descriptor) in &collective.local {
+                let wants = active.root.is_none_or(|root| root == *rank);
+                let completion = if wants || active.result.failure != Failure::None {
+                    active.result
+                } else {
+                    Completion::done()
+                };
+                context.out.complete(Release {
+                    rank: *rank,
+                    request: descriptor.request,
+                    completion,
+                });
+            }
+            false
+        });
+    }
+
+    /// A node that died in this very phase will not send: reductions that wait for it are over.
+    fn give_up_on_the_dead(&mut self, context: &mut Context<'_>) {
+        let alive = context.port.alive();
+        self.active.retain(|active| {
+            let lost = active
+                .collective
+                .group
+                .nodes
+                .iter()
+                .any(|&node| !alive.contains(node));
+            if lost && !active.under_way.is_empty() {
+                abandon(&active.collective, context);
+                return false;
+            }
+            true
+        });
+    }
+}
+
+impl Active {
+    fn step_bytes(&self, quota: Quota) -> u64 {
+        quota.reduce_step(self.collective.group.nodes.len())
+    }
+
+    fn range(&self, step: u64, quota: Quota) -> (u64, u64) {
+        step_range(step, self.step_bytes(quota), self.collective.bytes())
+    }
+
+    /// Which part of a token's place holds the result: the one after all children's.
+    fn result_part(&self) -> usize {
+        self.collective
+            .group
+            .nodes
+            .len()
+            .next_power_of_two()
+            .trailing_zeros() as usize
+    }
+
+    /// The nodes that want the result.
+    fn wanting(&self, config: &NodeConfig) -> NodeSet {
+        match self.root {
+            None => self.collective.group.set,
+            Some(root) => {
+                NodeSet::only(config.placement.node_of(root).expect("BR checked the root"))
+            }
+        }
+    }
+
+    fn begin(
+        &mut self,
+        step: u64,
+        token: u64,
+        quota: Quota,
+        config: &NodeConfig,
+        context: &mut Context<'_>,
+    ) -> StepUnderWay {
+        let partial = self.local_partial(step, quota, config, context);
+        let children = self
+            .collective
+            .group
+            .children(self.place)
+            .enumerate()
+            .collect();
+        let waits_for_result = self.place != 0 && self.wanting(config).contains(config.node);
+        StepUnderWay {
+            step,
+            token,
+            partial,
+            children,
+            passed: false,
+            waits_for_result,
+        }
+    }
+
+    fn local_partial(
+        &mut self,
+        step: u64,
+        quota: Quota,
+        config: &NodeConfig,
+        context: &mut Context<'_>,
+    ) -> Vec<u8> {
+        let (offset, len) = self.range(step, quota);
+        let mut partial: Option<Vec<u8>> = None;
+        for (rank, descriptor) in &self.collective.local {
+            let bytes = contribution(*rank, descriptor, offset, len, context.memory)
+                .unwrap_or_else(|_| {
+                    self.result.failure = Failure::BadAddress;
+                    vec![0; usize::try_from(len).expect("a step is small")]
+                });
+            match &mut partial {
+                None => partial = Some(bytes),
+                Some(partial) => {
+                    let combined =
+                        combine(self.op, self.datatype, self.path(config), partial, &bytes);
+                    if combined.is_err() {
+                        self.result.failure = Failure::BadDescriptor;
+                    }
+                }
+            }
+        }
+        partial.expect("a node of a group has a member")
+    }
+
+    /// Who computes: a question of time only, the bits are the same.
+    fn path(&self, config: &NodeConfig) -> Path {
+        let elements = self.collective.bytes() / self.datatype.size() as u64;
+        if elements <= u64::from(config.settings.soft_reduce_elements) {
+            Path::Soft
+        } else {
+            Path::Host
+        }
+    }
+
+    fn part_at(&self, step: &StepUnderWay, part: usize, quota: Quota) -> GlobalAddress {
+        part_address(step.token, part, self.step_bytes(quota))
+    }
+
+    fn read_part(
+        &self,
+        step: &StepUnderWay,
+        part: usize,
+        slice: u64,
+        quota: Quota,
+        context: &Context<'_>,
+    ) -> Option<Vec<u8>> {
+        let (_, len) = self.range(step.step, quota);
+        let found = Part::read(context.port, self.part_at(step, part, quota), slice, len)?;
+        let Collective { slot, sequence, .. } = self.collective;
+        let ours = (found.slot, found.sequence, found.step) == (slot, sequence, step.step);
+        (ours && found.bytes.len() as u64 == len).then_some(found.bytes)
+    }
+
+    /// Combines the children's parts, each when all before it have come.
+    fn take_children(
+        &mut self,
+        step: &mut StepUnderWay,
+        slice: u64,
+        quota: Quota,
+        config: &NodeConfig,
+        context: &mut Context<'_>,
+    ) -> bool {
+        let mut progress = false;
+        while let Some(&(nth, _)) = step.children.first() {
+            let Some(bytes) = self.read_part(step, nth, slice, quota, context) else {
+                break;
+            };
+            step.children.remove(0);
+            progress = true;
+            let path = self.path(config);
+            if combine(self.op, self.datatype, path, &mut step.partial, &bytes).is_err() {
+                self.result.failure = Failure::BadDescriptor;
+            }
+        }
+        progress
+    }
+
+    /// All children have come: the partial result goes to the parent, or, at the top of the
+    /// tree, the result to whoever wants it.
+    fn pass_on(
+        &mut self,
+        step: &mut StepUnderWay,
+        slice: u64,
+        quota: Quota,
+        config: &NodeConfig,
+        puts: &mut Retries<Put>,
+        context: &mut Context<'_>,
+    ) {
+        let (set, part) = match Group::parent(self.place) {
+            Some((parent, nth)) => (NodeSet::only(self.node(parent)), nth),
+            None => {
+                let mut set = self.wanting(config);
+                if set.contains(config.node) {
+                    set.remove(config.node);
+                    self.deliver(step.step, &step.partial, quota, context);
+                }
+                (set, self.result_part())
+            }
+        };
+        if set.is_empty() {
+            return;
+        }
+        let bytes = Part {
+            slice,
+            slot: self.collective.slot,
+            sequence: self.collective.sequence,
+            step: step.step,
+            bytes: std::mem::take(&mut step.partial),
+        };
+        Put {
+            set,
+            at: self.part_at(step, part, quota),
+            bytes: bytes.encode(),
+            signal: Some(NicThreadId::ReduceHelper),
+        }
+        .start(context.port, puts);
+    }
+
+    fn node(&self, place: usize) -> NodeId {
+        self.collective.group.nodes[place]
+    }
+
+    fn read_result(
+        &self,
+        step: &StepUnderWay,
+        slice: u64,
+        quota: Quota,
+        context: &Context<'_>,
+    ) -> Option<Vec<u8>> {
+        self.read_part(step, self.result_part(), slice, quota, context)
+    }
+
+    /// Writes a step's result to the local ranks that want it.
+    fn deliver(&mut self, step: u64, bytes: &[u8], quota: Quota, context: &mut Context<'_>) {
+        if self.collective.bytes() <= INLINE_BYTES as u64 {
+            let offset = usize::try_from(self.range(step, quota).0).expect("inline is short");
+            self.result.inline[offset..offset + bytes.len()].copy_from_slice(bytes);
+            let end = u8::try_from(offset + bytes.len()).expect("inline is short");
+            self.result.inline_len = self.result.inline_len.max(end);
+            return;
+        }
+        let (offset, _) = self.range(step, quota);
+        for (rank, descriptor) in &self.collective.local {
+            let wants = self.root.is_none_or(|root| root == *rank);
+            if wants
+                && context
+                    .memory
+                    .write(*rank, descriptor.output + offset, bytes)
+                    .is_err()
+            {
+                self.result.failure = Failure::BadAddress;
+            }
+        }
+    }
+}
+
+impl NicThread for ReduceHelper {
+    fn handle(&mut self, mail: Mail, context: &mut Context<'_>) {
+        match mail {
+            Mail::Ready(collective) => self.admit(*collective),
+            Mail::Phase {
+                slice,
+                phase: Microphase::Rm,
+                ..
+            } => {
+                self.start(slice, context);
+                self.poll(context);
+            }
+            Mail::Abandoned(slot) => {
+                self.active.retain(|active| {
+                    let gone = active.collective.slot == slot;
+                    if gone {
+                        abandon(&active.collective, context);
+                    }
+                    !gone
+                });
+            }
+            Mail::Lost(_) => {} // BR says which contexts are gone
+            other => unreachable!("RH does not take {other:?}"),
+        }
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> bool {
+        let Some(slice) = self.slice else {
+            return false;
+        };
+        let mut progress = self.advance(slice, context);
+        progress |= Put::poll(context.port, &mut self.puts);
+        self.give_up_on_the_dead(context);
+        let waiting = self
+            .active
+            .iter()
+            .any(|active| !active.under_way.is_empty());
+        if self.puts.is_empty() && !waiting {
+            self.slice = None;
+            self.release_finished(context);
+            context
+                .out
+                .finished(Microphase::Rm, [false; 5], Tally::default());
+            return true;
+        }
+        progress
+    }
+}

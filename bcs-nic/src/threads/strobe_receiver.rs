@@ -1,0 +1,311 @@
+//! SR, the Strobe Receiver: the counterpart of SS on every node (paper section 4.1).
+//!
+//! - **Owns** the completion side of the node's ranks: request slots, completion counters, and
+//!   the ranks' bells.
+//! - **Takes** microstrobes and completion blocks from the fabric; `Finished` and `Completed`
+//!   from the other threads.
+//! - **Emits** `Phase` to the threads that a microphase needs; the report that the node has
+//!   finished it, and in which later ones it is quiet; completions to ranks.
+//! - **Invariants.** A cut is taken at the DEM strobe and before any completion is released by
+//!   it (law 1). Under the fixed strobe nothing is released between two strobes. One microphase
+//!   at a time: SS does not strobe the next before all nodes have reported this one.
+
+use super::{Context, NicThread, NodeConfig};
+use crate::bug::PlantedBug;
+use crate::mail::{Cut, Mail, Release, Tally};
+use crate::microphase::{CompletionBlock, Microstrobe};
+use bcs_core::bell::ASLEEP;
+use bcs_core::fabric::Variable;
+use bcs_core::job::Strobe;
+use bcs_core::memory::NicMemory;
+use bcs_core::node::{NodeId, NodeSet};
+use bcs_core::phase::{Microphase, NicThreadId};
+use bcs_core::request::{Completion, Failure};
+use mds::dump::NodeDump;
+use mds::emds::{SliceFigures, SliceRecorder};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// The Strobe Receiver of a node.
+#[derive(Debug)]
+pub struct StrobeReceiver {
+    config: NodeConfig,
+    signals_seen: u64,
+    /// The microstrobe being worked on, or the last one.
+    current: Option<Microstrobe>,
+    /// Threads that have not finished the microphase.
+    unfinished: usize,
+    /// Which microphases of this slice the node has work in.
+    work: [bool; 5],
+    /// Completions that wait for the next strobe (fixed).
+    held: Vec<Release>,
+    /// The last slice in which each lane of completions was read.
+    lane_read: Vec<u64>,
+    alive: NodeSet,
+    recorder: SliceRecorder,
+    figures: SliceFigures,
+    phase_began_ns: u64,
+    /// Local ranks to ring once the mail at hand is done.
+    to_ring: Vec<usize>,
+}
+
+impl StrobeReceiver {
+    /// The SR of a node.
+    #[must_use]
+    pub fn new(config: NodeConfig) -> Self {
+        let nodes = config.placement.nodes();
+        let node = u32::from(config.node.0);
+        Self {
+            config,
+            signals_seen: 0,
+            current: None,
+            unfinished: 0,
+            work: [false; 5],
+            held: Vec::new(),
+            lane_read: vec![0; nodes],
+            alive: NodeSet::first(nodes),
+            to_ring: Vec::new(),
+            recorder: SliceRecorder::new(node, 1),
+            figures: SliceFigures::default(),
+            phase_began_ns: 0,
+        }
+    }
+
+    fn begin(&mut self, strobe: Microstrobe, context: &mut Context<'_>) {
+        self.current = Some(strobe);
+        self.phase_began_ns = context.now_ns;
+        if strobe.alive != self.alive {
+            self.mourn(strobe.alive, context);
+        }
+        let cut = if strobe.phase == Microphase::Dem {
+            self.cut()
+        } else {
+            Cut::default()
+        };
+        let cut = Arc::new(cut);
+        let threads: &[NicThreadId] = match strobe.phase {
+            Microphase::Dem => &[NicThreadId::BufferSender, NicThreadId::BufferReceiver],
+            Microphase::Msm => &[NicThreadId::BufferReceiver],
+            Microphase::Pm => &[NicThreadId::DmaHelper],
+            Microphase::Bbm => &[NicThreadId::CollectiveHelper],
+            Microphase::Rm => &[NicThreadId::ReduceHelper],
+        };
+        self.unfinished = threads.len();
+        for &thread in threads {
+            let phase = Mail::Phase {
+                slice: strobe.slice,
+                phase: strobe.phase,
+                cut: cut.clone(),
+            };
+            context.out.send(thread, phase);
+        }
+        if strobe.phase == Microphase::Dem {
+            self.work = [false; 5];
+            self.record(strobe.slice, context.now_ns);
+            for release in std::mem::take(&mut self.held) {
+                self.release(&release);
+            }
+        }
+    }
+
+    fn cut(&self) -> Cut {
+        Cut(self
+            .config
+            .ranks
+            .iter()
+            .map(|(_, memory)| memory.tails())
+            .collect())
+    }
+
+    /// Records the slice that is over, and begins the figures of the next.
+    fn record(&mut self, slice: u64, now_ns: u64) {
+        if self.figures.slice > 0 {
+            self.recorder.slice(&self.figures);
+        }
+        self.figures = SliceFigures {
+            slice,
+            strobe_ns: now_ns,
+            bpts: self.blocked(),
+            ..SliceFigures::default()
+        };
+    }
+
+    fn count(&mut self, phase: Microphase, tally: Tally) {
+        let figures = &mut self.figures;
+        let (point_to_point, collectives) = match phase {
+            Microphase::Dem => (&mut figures.np2pdem, &mut figures.ncolldem),
+            Microphase::Msm => (&mut figures.np2pmsm, &mut figures.ncollmsm),
+            _ => return,
+        };
+        *point_to_point += tally.point_to_point;
+        *collectives += tally.collectives;
+    }
+
+    /// Ranks of this node that sleep in a call.
+    fn blocked(&self) -> u64 {
+        let asleep = |memory: &NicMemory| memory.bell().load(Ordering::Relaxed) == ASLEEP;
+        self.config
+            .ranks
+            .iter()
+            .filter(|(_, memory)| asleep(memory))
+            .count() as u64
+    }
+
+    fn mourn(&mut self, alive: NodeSet, context: &mut Context<'_>) {
+        let lost = self
+            .alive
+            .iter()
+            .filter(|&node| !alive.contains(node))
+            .collect();
+        self.alive = alive;
+        for thread in NicThreadId::ALL {
+            if thread != NicThreadId::StrobeReceiver {
+                context.out.send(thread, Mail::Lost(lost));
+            }
+        }
+    }
+
+    fn finished(&mut self, phase: Microphase, work: [bool; 5], context: &mut Context<'_>) {
+        let strobe = self
+            .current
+            .expect("a thread finished a microphase that was begun");
+        assert_eq!(
+            phase, strobe.phase,
+            "a thread finished another microphase than the current"
+        );
+        for (all, one) in self.work.iter_mut().zip(work) {
+            *all |= one;
+        }
+        self.unfinished -= 1;
+        if self.unfinished > 0 {
+            return;
+        }
+        let took = context.now_ns - self.phase_began_ns;
+        let figure = match phase {
+            Microphase::Dem => &mut self.figures.ltdem_ns,
+            Microphase::Msm => &mut self.figures.lmsm_ns,
+            Microphase::Pm => &mut self.figures.ltpm_ns,
+            Microphase::Bbm => &mut self.figures.ltbbm_ns,
+            Microphase::Rm => &mut self.figures.ltrm_ns,
+        };
+        *figure = Some(took);
+        self.figures.ltts_ns = context.now_ns - self.figures.strobe_ns;
+        // DEM decides whether there is anything to schedule, MSM what is to be transmitted.
+        let decided: &[Microphase] = match phase {
+            Microphase::Dem => &[Microphase::Msm],
+            Microphase::Msm => &[Microphase::Pm, Microphase::Bbm, Microphase::Rm],
+            _ => &[],
+        };
+        for &later in decided {
+            if !self.work[later.index()] {
+                context.port.store(Variable::Quiet(later), strobe.slice);
+            }
+        }
+        context.port.report(Variable::Finished, strobe.sequence);
+    }
+
+    fn completed(&mut self, batch: Vec<Release>) {
+        let early = self.config.bug == Some(PlantedBug::ReleaseEarly);
+        if self.config.settings.strobe == Strobe::Fixed && !early {
+            // Law 1: released at the next strobe, which there must be.
+            self.held.extend(batch);
+            self.config.page.arm();
+            return;
+        }
+        for release in &batch {
+            self.release(release);
+        }
+    }
+
+    fn release(&mut self, release: &Release) {
+        let Some(local) = self.config.local(release.rank) else {
+            return;
+        };
+        let memory = &self.config.ranks[local].1;
+        if memory.complete(release.request, &release.completion) {
+            memory.completions().fetch_add(1, Ordering::Release);
+            if self.to_ring.last() != Some(&local) {
+                self.to_ring.push(local);
+            }
+        }
+    }
+
+    fn ring(&mut self) {
+        for local in self.to_ring.drain(..) {
+            self.config.page.wake(self.config.ranks[local].1.bell());
+        }
+    }
+
+    /// Reads the completions that other nodes' DHs have put since the last look.
+    fn read_completions(&mut self, context: &mut Context<'_>) {
+        let Some(strobe) = self.current else { return };
+        let mut settled = Vec::new();
+        for lane in (0..self.lane_read.len()).map(NodeId::from_index) {
+            if self.lane_read[lane.index()] >= strobe.slice {
+                continue;
+            }
+            let sends = CompletionBlock::read(context.port, lane, strobe.slice);
+            if sends.is_empty() {
+                continue;
+            }
+            self.lane_read[lane.index()] = strobe.slice;
+            settled.extend(sends.iter().map(|&(rank, request, _)| (rank, request)));
+            let completion = |failure| match failure {
+                Failure::None => Completion::done(),
+                failure => Completion::failed(failure),
+            };
+            let batch = sends.into_iter().map(|(rank, request, failure)| Release {
+                rank,
+                request,
+                completion: completion(failure),
+            });
+            self.completed(batch.collect());
+        }
+        if !settled.is_empty() {
+            context
+                .out
+                .send(NicThreadId::BufferSender, Mail::Settled(settled));
+        }
+    }
+}
+
+impl NicThread for StrobeReceiver {
+    fn handle(&mut self, mail: Mail, context: &mut Context<'_>) {
+        match mail {
+            Mail::Finished { phase, work, tally } => {
+                self.count(phase, tally);
+                self.finished(phase, work, context);
+            }
+            Mail::Completed(batch) => self.completed(batch),
+            other => unreachable!("SR does not take {other:?}"),
+        }
+        self.ring();
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> bool {
+        let signals = context.port.signals();
+        if signals == self.signals_seen {
+            return false;
+        }
+        self.signals_seen = signals;
+        // Completions first: their lanes are used anew once this node has finished the next DEM.
+        self.read_completions(context);
+        if let Some(strobe) = Microstrobe::read(context.port)
+            && self
+                .current
+                .is_none_or(|current| strobe.sequence > current.sequence)
+        {
+            self.begin(strobe, context);
+        }
+        self.ring();
+        true
+    }
+
+    fn recorded(&mut self) -> Option<NodeDump> {
+        let last = self.figures.slice;
+        self.record(last, 0);
+        let node = u32::from(self.config.node.0);
+        let recorder = std::mem::replace(&mut self.recorder, SliceRecorder::new(node, 1));
+        Some(recorder.finish(last + 1))
+    }
+}

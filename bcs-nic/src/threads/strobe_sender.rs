@@ -1,0 +1,285 @@
+//! SS, the Strobe Sender: starts slices and microphases for the whole cluster (paper section
+//! 4.2).
+//!
+//! - **Owns** the slice number, the microstrobe number, and the time of the next regular strobe.
+//! - **Takes** what the machine page says is wanted; verdicts of its Compare-And-Writes.
+//! - **Emits** microstrobes to all SRs.
+//! - **Invariants.** A microphase begins when all nodes have finished the one before. One that no
+//!   node has work for is skipped, after a Compare-And-Write on that. A slice in which nobody has
+//!   work is not struck. Fixed: slices are struck at multiples of the time slice, and their
+//!   numbers follow time. Elastic: each struck slice takes the next number.
+
+use crate::microphase::Microstrobe;
+use bcs_core::fabric::{CompareAndWrite, Comparison, Event, Port, Ticket, Variable};
+use bcs_core::job::{Settings, Strobe};
+use bcs_core::memory::MachinePage;
+use bcs_core::node::NodeSet;
+use bcs_core::phase::Microphase;
+use std::sync::Arc;
+
+/// When a slice was struck, and how long its microphases took all nodes (paper Table 5.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SliceTimes {
+    /// The slice.
+    pub slice: u64,
+    /// When it was to be struck: fixed, the multiple of the time slice; elastic, when it was
+    /// wanted.
+    pub due_ns: u64,
+    /// When it was struck.
+    pub struck_ns: u64,
+    /// How long each microphase took; `None` when it was skipped.
+    pub phase_ns: [Option<u64>; 5],
+    /// Evaluations of "have all nodes finished?" that came out false, by microphase.
+    pub retries: [u64; 5],
+    /// When it was over.
+    pub over_ns: u64,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Between slices; `since` the last one was over.
+    Resting,
+    /// The microstrobe of a microphase is on its way.
+    Striking(Microphase, Ticket),
+    /// All nodes work on it.
+    Working(Microphase, Ticket),
+    /// Is any node in need of this one?
+    Asking(Microphase, Ticket),
+}
+
+/// The Strobe Sender.
+#[derive(Debug)]
+pub struct StrobeSender {
+    settings: Arc<Settings>,
+    page: MachinePage,
+    nodes: NodeSet,
+    /// Multiples of the time slice are counted from here.
+    epoch_ns: u64,
+    sequence: u64,
+    /// When the next regular strobe falls, once it is wanted.
+    due_ns: Option<u64>,
+    state: State,
+    times: SliceTimes,
+    phase_began_ns: u64,
+    /// The sequencer's retries when the microphase before was over.
+    retries_seen: u64,
+    alive: NodeSet,
+}
+
+impl StrobeSender {
+    /// The SS of a job; `now_ns` is the beginning of time.
+    #[must_use]
+    pub fn new(settings: Arc<Settings>, page: MachinePage, nodes: usize, now_ns: u64) -> Self {
+        Self {
+            settings,
+            page,
+            nodes: NodeSet::first(nodes),
+            epoch_ns: now_ns,
+            sequence: 0,
+            due_ns: None,
+            state: State::Resting,
+            times: SliceTimes::default(),
+            phase_began_ns: now_ns,
+            retries_seen: 0,
+            alive: NodeSet::first(nodes),
+        }
+    }
+
+    /// Whether a slice is under way.
+    #[must_use]
+    pub fn in_slice(&self) -> bool {
+        !matches!(self.state, State::Resting)
+    }
+
+    /// Whether a poll may find something to do. The clock is read only if that depends on it.
+    #[must_use]
+    pub fn has_work(&self, now_ns: impl FnOnce() -> u64) -> bool {
+        if self.in_slice() {
+            return true;
+        }
+        let (armed, demanded) = self.wanted();
+        (demanded && self.settings.strobe == Strobe::Elastic)
+            || ((armed || demanded) && self.due_ns.is_none_or(|due| now_ns() >= due))
+    }
+
+    /// The number of the slice under way, or of the last one.
+    #[must_use]
+    pub fn slice(&self) -> u64 {
+        self.times.slice
+    }
+
+    /// When to look again at the latest, if nothing rings before.
+    #[must_use]
+    pub fn deadline_ns(&self) -> Option<u64> {
+        if self.in_slice() {
+            return None;
+        }
+        let (armed, demanded) = self.wanted();
+        // What is wanted but not yet due anywhere has to be looked at.
+        (armed || demanded).then(|| self.due_ns.unwrap_or(0))
+    }
+
+    /// (armed, demanded): what the machine page says. To measure a slice, all of them are wanted.
+    fn wanted(&self) -> (bool, bool) {
+        let (armed, demanded) = self.page.wanted();
+        (armed || self.settings.all_phases, demanded)
+    }
+
+    /// The first multiple of the time slice after `now_ns` and after the last strobe.
+    fn next_regular_ns(&self, now_ns: u64) -> u64 {
+        let slice = self.settings.time_slice_ns;
+        let passed = now_ns.max(self.times.due_ns).max(self.epoch_ns) - self.epoch_ns;
+        self.epoch_ns + (passed / slice + 1) * slice
+    }
+
+    /// Moves on as far as it goes; `retries` is what the sequencer has counted. Returns whether
+    /// anything moved, and the figures of a slice that has just ended.
+    pub fn poll(
+        &mut self,
+        now_ns: u64,
+        retries: u64,
+        port: &mut dyn Port,
+    ) -> (bool, Option<SliceTimes>) {
+        let mut progress = false;
+        loop {
+            match self.state {
+                State::Resting => {
+                    if !self.strike_if_wanted(now_ns, port) {
+                        return (progress, None);
+                    }
+                }
+                State::Striking(phase, ticket) => match port.test_event(ticket) {
+                    Event::Pending => return (progress, None),
+                    Event::Failed(_) => self.strike(phase, port),
+                    _ => self.wait_for_all(phase, port),
+                },
+                State::Working(phase, ticket) => match port.test_event(ticket) {
+                    Event::Pending => return (progress, None),
+                    _ => {
+                        self.times.phase_ns[phase.index()] = Some(now_ns - self.phase_began_ns);
+                        self.times.retries[phase.index()] = retries - self.retries_seen;
+                        self.retries_seen = retries;
+                        if self.next(phase, now_ns, port) {
+                            return (true, Some(self.times));
+                        }
+                    }
+                },
+                State::Asking(phase, ticket) => match port.test_event(ticket) {
+                    Event::Pending => return (progress, None),
+                    Event::Verdict(true) => {
+                        // What is not scheduled is not transmitted: without MSM the slice is over.
+                        let last = if phase == Microphase::Msm {
+                            Microphase::Rm
+                        } else {
+                            phase
+                        };
+                        if self.next(last, now_ns, port) {
+                            return (true, Some(self.times));
+                        }
+                    }
+                    _ => {
+                        self.phase_began_ns = now_ns;
+                        self.strike(phase, port);
+                    }
+                },
+            }
+            progress = true;
+        }
+    }
+
+    fn strike_if_wanted(&mut self, now_ns: u64, port: &mut dyn Port) -> bool {
+        let alive = port.alive();
+        if alive != self.alive {
+            self.page.arm(); // a node died: the survivors must hear of it
+        }
+        let (armed, demanded) = self.wanted();
+        if !(armed || demanded) {
+            self.due_ns = None;
+            return false;
+        }
+        // The beat goes on while nobody is there to hear it: whatever arms it, after however long
+        // a rest or after an overrun, the strobe falls on the next multiple.
+        let regular = self.due_ns.unwrap_or_else(|| self.next_regular_ns(now_ns));
+        self.due_ns = Some(regular);
+        let at_once = self.settings.strobe == Strobe::Elastic && demanded;
+        if now_ns < regular && !at_once {
+            return false;
+        }
+        self.due_ns = None;
+        self.alive = alive;
+        let due_ns = if at_once {
+            now_ns.min(regular)
+        } else {
+            regular
+        };
+        let slice = match self.settings.strobe {
+            Strobe::Elastic => self.times.slice + 1,
+            Strobe::Fixed => (due_ns - self.epoch_ns) / self.settings.time_slice_ns,
+        };
+        self.times = SliceTimes {
+            slice,
+            due_ns,
+            struck_ns: now_ns,
+            phase_ns: [None; 5],
+            retries: [0; 5],
+            over_ns: now_ns,
+        };
+        self.phase_began_ns = now_ns;
+        self.page.begin_slice();
+        self.strike(Microphase::Dem, port);
+        true
+    }
+
+    fn strike(&mut self, phase: Microphase, port: &mut dyn Port) {
+        if !matches!(self.state, State::Striking(..)) {
+            self.sequence += 1;
+        }
+        let strobe = Microstrobe {
+            sequence: self.sequence,
+            slice: self.times.slice,
+            phase,
+            alive: self.alive,
+        };
+        let at = Microstrobe::address();
+        let signal = Some(bcs_core::phase::NicThreadId::StrobeReceiver);
+        let ticket = port.xfer_and_signal(&self.nodes, at, &strobe.encode(), signal);
+        self.state = State::Striking(phase, ticket);
+    }
+
+    fn wait_for_all(&mut self, phase: Microphase, port: &mut dyn Port) {
+        let ticket = port.compare_and_write(&CompareAndWrite {
+            set: self.nodes,
+            variable: Variable::Finished,
+            comparison: Comparison::AtLeast,
+            operand: self.sequence,
+            write: None,
+            wait: true,
+        });
+        self.state = State::Working(phase, ticket);
+    }
+
+    /// After a microphase, done or skipped: ask for the next. Returns true at the slice's end.
+    fn next(&mut self, phase: Microphase, now_ns: u64, port: &mut dyn Port) -> bool {
+        let Some(next) = phase.next() else {
+            self.state = State::Resting;
+            self.times.over_ns = now_ns;
+            return true;
+        };
+        if self.settings.all_phases {
+            self.state = State::Resting; // a new strobe, not a repeated one
+            self.phase_began_ns = now_ns;
+            self.strike(next, port);
+            return false;
+        }
+        let ticket = port.compare_and_write(&CompareAndWrite {
+            set: self.nodes,
+            variable: Variable::Quiet(next),
+            comparison: Comparison::AtLeast,
+            operand: self.times.slice,
+            write: None,
+            wait: false,
+        });
+        self.state = State::Asking(next, ticket);
+        false
+    }
+}

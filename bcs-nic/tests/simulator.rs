@@ -1,0 +1,92 @@
+//! The simulator over many seeds, and its checkers against planted bugs.
+
+use bcs_core::fabric::sim::FaultCounts;
+use bcs_core::job::Strobe;
+use bcs_nic::bug::PlantedBug;
+use bcs_nic::simulator::{Checker, FaultKinds, Options, run};
+
+/// Seeds in the normal test run; `BCS_SIM_SEEDS` asks for more.
+fn seeds() -> u64 {
+    std::env::var("BCS_SIM_SEEDS")
+        .ok()
+        .and_then(|seeds| seeds.parse().ok())
+        .unwrap_or(500)
+}
+
+#[test]
+fn no_seed_with_faults_trips_a_checker_and_every_fault_strikes_often() {
+    let mut struck = [0u64; 5];
+    let mut total = FaultCounts::default();
+    for seed in 0..seeds() {
+        let report = run(&Options::seed(seed));
+        assert_eq!(report.objection, None, "seed {seed}: {report:#?}");
+        let faults = report.faults;
+        total.add(&faults);
+        let kinds = [
+            faults.lost,
+            faults.delayed,
+            faults.reordered,
+            faults.slowed,
+            faults.crashed,
+        ];
+        for (count, injected) in struck.iter_mut().zip(kinds) {
+            *count += u64::from(injected > 0);
+        }
+    }
+    println!("seeds with lost, delayed, reordered, slowed, crashed: {struck:?}; {total:?}");
+    for (kind, count) in ["lost", "delayed", "reordered", "slowed", "crashed"]
+        .iter()
+        .zip(struck)
+    {
+        assert!(
+            count >= seeds() / 5,
+            "{kind} struck only {count} of {} seeds",
+            seeds()
+        );
+    }
+}
+
+#[test]
+fn the_same_seed_twice_gives_the_same_trace() {
+    for seed in 0..seeds() / 10 {
+        assert_eq!(
+            run(&Options::seed(seed)).trace_hash,
+            run(&Options::seed(seed)).trace_hash
+        );
+    }
+}
+
+/// Each planted bug is noticed by the checkers meant for it, and by no other.
+#[test]
+fn every_planted_bug_trips_its_checker() {
+    for bug in PlantedBug::ALL {
+        let meant: &[Checker] = match bug {
+            PlantedBug::DropDescriptor => &[Checker::Liveness],
+            PlantedBug::ReorderMatch => &[Checker::Order, Checker::ExactlyOnce],
+            PlantedBug::LoseCompareAndWrite => &[Checker::Liveness],
+            PlantedBug::ExceedBudget => &[Checker::Budget],
+            PlantedBug::ReleaseEarly => &[Checker::Release],
+            PlantedBug::SkipChunk => &[Checker::ExactlyOnce],
+        };
+        let strobe = (bug == PlantedBug::ReleaseEarly).then_some(Strobe::Fixed);
+        let mut tripped = 0;
+        for seed in 0..30 {
+            let faults = FaultKinds::NONE;
+            let report = run(&Options {
+                bug: Some(bug),
+                faults,
+                strobe,
+                ..Options::seed(seed)
+            });
+            if let Some(objection) = report.objection {
+                assert!(
+                    meant.contains(&objection.checker),
+                    "{bug:?}, seed {seed}: {objection:?}"
+                );
+                tripped += 1;
+            }
+        }
+        println!("{bug:?}: {tripped} of 30 seeds");
+        assert!(tripped > 0, "no seed shows {bug:?}");
+    }
+}
