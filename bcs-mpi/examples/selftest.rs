@@ -1,0 +1,224 @@
+//! Checks a job from inside: every rank sends, receives, probes and reduces, and compares what it
+//! gets with what it must get. Run it alone, or with `bcs run -n 4 --nodes 2 selftest`.
+//!
+//! Rank 0 prints a line per part, with how long it took.
+
+use bcs_mpi::{Communicator, Op, OwnedRequest, Result, Source, Tag, Universe};
+use std::time::Instant;
+
+const SIZES: [usize; 10] = [0, 1, 63, 64, 65, 4095, 4096, 4097, 100_003, 1 << 20];
+
+type Part = (&'static str, fn(&Communicator) -> Result<()>);
+
+fn main() -> Result<()> {
+    let universe = Universe::init()?;
+    let world = universe.world();
+    let parts: [Part; 8] = [
+        ("messages of all sizes to everybody", sizes),
+        ("many sends before any receive", flood),
+        ("order and wildcards", order),
+        ("probes", probes),
+        ("cancel", cancel),
+        ("collectives", collectives),
+        ("communicators", communicators),
+        ("many collectives at once", outstanding),
+    ];
+    for (name, part) in parts {
+        world.barrier()?;
+        let start = Instant::now();
+        part(world)?;
+        world.barrier()?;
+        if world.rank() == 0 {
+            println!("{name}: {:.3} ms", start.elapsed().as_secs_f64() * 1e3);
+        }
+    }
+    universe.finalize()
+}
+
+fn pattern(len: usize, seed: usize) -> Vec<u8> {
+    (0..len)
+        .map(|index| u8::try_from((index * 7 + seed) % 251).unwrap_or(0))
+        .collect()
+}
+
+fn sizes(world: &Communicator) -> Result<()> {
+    let (me, ranks) = (world.rank(), world.size());
+    for size in SIZES {
+        let sends: Vec<OwnedRequest<u8>> = (0..ranks)
+            .map(|to| world.isend_owned(pattern(size, me * ranks + to), to, 1))
+            .collect::<Result<_>>()?;
+        for from in 0..ranks {
+            let mut data = vec![0; size + 1];
+            let status = world.recv(&mut data, Source::Rank(from), Tag::Is(1))?;
+            assert_eq!((status.source, status.tag, status.bytes), (from, 1, size));
+            assert_eq!(
+                data[..size],
+                pattern(size, from * ranks + me),
+                "{size} bytes from {from}"
+            );
+            assert_eq!(data[size], 0);
+        }
+        for send in sends {
+            send.wait()?;
+        }
+    }
+    Ok(())
+}
+
+fn flood(world: &Communicator) -> Result<()> {
+    let (to, from) = (
+        (world.rank() + 1) % world.size(),
+        world.size() + world.rank() - 1,
+    );
+    let from = Source::Rank(from % world.size());
+    for (bytes, reverse) in [(8, false), (8, true), (1_000, true), (10_000, false)] {
+        let sends: Vec<OwnedRequest<u8>> = (0..3_000)
+            .map(|tag: i32| {
+                let mut data = vec![0; bytes];
+                data[..4].copy_from_slice(&tag.to_le_bytes());
+                world.isend_owned(data, to, tag)
+            })
+            .collect::<Result<_>>()?;
+        let mut tags: Vec<i32> = (0..3_000).collect();
+        if reverse {
+            tags.reverse();
+        }
+        for tag in tags {
+            let mut data = vec![0; bytes];
+            world.recv(&mut data, from, Tag::Is(tag))?;
+            assert_eq!(data[..4], tag.to_le_bytes());
+        }
+        for send in sends {
+            send.wait()?;
+        }
+    }
+    Ok(())
+}
+
+fn order(world: &Communicator) -> Result<()> {
+    let sizes = [5_000, 8, 100, 64, 4_096, 65];
+    if world.rank() == 0 {
+        let mut next = vec![0u64; world.size()];
+        for _ in 0..200 * (world.size() - 1) {
+            let mut data = vec![0u8; 5_000];
+            let status = world.recv(&mut data, Source::Any, Tag::Any)?;
+            let turn = next[status.source];
+            assert_eq!(data[..8], turn.to_le_bytes(), "from rank {}", status.source);
+            assert_eq!(status.bytes, sizes[usize::try_from(turn % 6).unwrap_or(0)]);
+            next[status.source] += 1;
+        }
+    } else {
+        for turn in 0..200u64 {
+            let mut data = vec![0u8; sizes[usize::try_from(turn % 6).unwrap_or(0)]];
+            data[..8].copy_from_slice(&turn.to_le_bytes());
+            world.send(&data, 0, 3)?;
+        }
+    }
+    Ok(())
+}
+
+fn probes(world: &Communicator) -> Result<()> {
+    let (me, ranks) = (world.rank(), world.size());
+    for size in [0, 10, 100, 10_000] {
+        let send = world.isend_owned(pattern(size, me), (me + 1) % ranks, 9)?;
+        let found = world.probe(Source::Any, Tag::Is(9))?;
+        assert_eq!(
+            (found.source, found.bytes),
+            ((me + ranks - 1) % ranks, size)
+        );
+        let again = loop {
+            if let Some(found) = world.iprobe(Source::Any, Tag::Any)? {
+                break found;
+            }
+        };
+        assert_eq!(again, found);
+        let mut data = vec![0; found.bytes];
+        world.recv(&mut data, Source::Rank(found.source), Tag::Is(9))?;
+        assert_eq!(data, pattern(size, found.source));
+        assert_eq!(world.iprobe(Source::Any, Tag::Any)?, None);
+        send.wait()?;
+        world.barrier()?;
+    }
+    Ok(())
+}
+
+fn cancel(world: &Communicator) -> Result<()> {
+    let request = world.irecv_owned(vec![0u8; 10], Source::Any, Tag::Is(77))?;
+    request.cancel();
+    assert!(request.wait()?.1.cancelled);
+    drop(world.irecv_owned(vec![0u8; 10], Source::Any, Tag::Is(77))?);
+    Ok(())
+}
+
+fn collectives(world: &Communicator) -> Result<()> {
+    let (me, ranks) = (world.rank() as i64, world.size() as i64);
+    for len in [0i64, 1, 7, 8, 9, 1_000, 100_003] {
+        let data: Vec<i64> = (0..len).map(|value| value + me).collect();
+        let mut sum = vec![0; data.len()];
+        world.allreduce(&data, &mut sum, Op::Sum)?;
+        assert!(
+            sum.iter()
+                .copied()
+                .eq((0..len).map(|v| v * ranks + ranks * (ranks - 1) / 2))
+        );
+        let mut max: Vec<f64> = data.iter().map(|&value| value as f64).collect();
+        world.allreduce_in_place(&mut max, Op::Max)?;
+        assert!(
+            max.into_iter()
+                .eq((0..len).map(|value| (value + ranks - 1) as f64))
+        );
+        for root in 0..world.size() {
+            let mut result = vec![0; data.len()];
+            world.reduce(&data, &mut result, Op::Min, root)?;
+            if world.rank() == root {
+                assert!(result.iter().copied().eq(0..len));
+                result.iter_mut().for_each(|value| *value += 5);
+            }
+            world.bcast(&mut result, root)?;
+            assert!(result.into_iter().eq(5..len + 5));
+        }
+    }
+    Ok(())
+}
+
+fn communicators(world: &Communicator) -> Result<()> {
+    for round in 0..20 {
+        let color = u32::try_from(world.rank() % 2).ok();
+        let half = world
+            .split(color, -i32::try_from(world.rank()).expect("few ranks"))?
+            .expect("a colour was given");
+        let twin = half.dup()?;
+        let quarter = half.split(Some(u32::try_from(half.rank() / 2).unwrap_or(0)), 0)?;
+        let quarter = quarter.expect("a colour was given");
+        let mut members = [1 << world.rank(); 1];
+        twin.allreduce_in_place(&mut members, Op::Bor)?;
+        let all = (0..world.size()).filter(|rank| rank % 2 == world.rank() % 2);
+        assert_eq!(
+            members[0],
+            all.map(|rank| 1u64 << rank).sum::<u64>(),
+            "round {round}"
+        );
+        let next = (quarter.rank() + 1) % quarter.size();
+        let mut from = [0usize];
+        let status = quarter.sendrecv(
+            (&[world.rank()], next, 4),
+            (&mut from, Source::Any, Tag::Is(4)),
+        )?;
+        assert_eq!(next, (quarter.rank() + 1) % quarter.size());
+        assert!(status.source < quarter.size() && from[0] < world.size());
+        quarter.barrier()?;
+    }
+    Ok(())
+}
+
+fn outstanding(world: &Communicator) -> Result<()> {
+    let batch = if world.rank() == 0 { 600 } else { 30 };
+    for _ in 0..600 / batch {
+        let barriers = (0..batch).map(|_| world.untyped().ibarrier());
+        let mut requests: Vec<_> = barriers.collect::<Result<_>>()?;
+        for done in bcs_mpi::mpi::request::waitall(&mut requests) {
+            done?;
+        }
+    }
+    Ok(())
+}

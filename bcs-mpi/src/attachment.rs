@@ -1,0 +1,317 @@
+//! How a rank finds its node manager: the socket it inherited (see [`bcs_core::welcome`]).
+#![expect(
+    unsafe_code,
+    reason = "takes possession of an inherited file descriptor"
+)]
+
+use bcs_core::memory::{MachinePage, MapError, NicMemory};
+use bcs_core::welcome::{
+    Answer, FromRank, MAX_MESSAGE_BYTES, PROTOCOL_VERSION, SOCKET_VARIABLE, Welcome,
+};
+use rustix::io::FdFlags;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendFlags, SocketType,
+    recvmsg, send,
+};
+use std::io::IoSliceMut;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+
+/// Why a rank was not received.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AttachError {
+    /// The variable does not name an inherited socket.
+    #[error(
+        "{SOCKET_VARIABLE} is {value:?}, which is no socket of this process ({reason}): start the \
+         program with bcs run, or unset the variable to run it alone"
+    )]
+    NoSocket {
+        /// What it says.
+        value: String,
+        /// Why that is no socket.
+        reason: String,
+    },
+    /// The conversation broke off.
+    #[error("failed to {what} the node manager: {source}; did it die?")]
+    Socket {
+        /// What was tried.
+        what: &'static str,
+        /// The kernel's answer.
+        source: rustix::io::Errno,
+    },
+    /// The node manager said something that is no answer.
+    #[error(
+        "the node manager's answer makes no sense ({0}): are the program and bcs of one version?"
+    )]
+    Nonsense(String),
+    /// The node manager does not want this rank.
+    #[error("the node manager refused this process: {0}")]
+    Refused(String),
+    /// The memory that came along cannot be mapped.
+    #[error(transparent)]
+    Map(#[from] MapError),
+}
+
+/// The connection to the node manager.
+#[derive(Debug)]
+pub(crate) struct Link {
+    socket: OwnedFd,
+}
+
+/// A rank that was received.
+#[derive(Debug)]
+pub(crate) struct Attachment {
+    pub(crate) link: Link,
+    pub(crate) welcome: Welcome,
+    pub(crate) memory: NicMemory,
+    pub(crate) page: MachinePage,
+}
+
+impl Attachment {
+    /// Says hello to the node manager; `None` if there is none.
+    pub(crate) fn find() -> Result<Option<Self>, AttachError> {
+        match std::env::var(SOCKET_VARIABLE) {
+            Ok(value) => Self::over(inherited(value)?).map(Some),
+            Err(std::env::VarError::NotPresent) => Ok(None),
+            Err(std::env::VarError::NotUnicode(value)) => Err(AttachError::NoSocket {
+                value: value.to_string_lossy().into_owned(),
+                reason: "not a number".to_owned(),
+            }),
+        }
+    }
+
+    fn over(socket: OwnedFd) -> Result<Self, AttachError> {
+        let link = Link { socket };
+        link.say(&FromRank::Hello {
+            version: PROTOCOL_VERSION,
+        })?;
+        let (answer, fds) = link.hear()?;
+        let welcome = match answer {
+            Answer::Welcome(welcome) => *welcome,
+            Answer::Refused(reason) => return Err(AttachError::Refused(reason)),
+        };
+        let Ok([memory, page]) = <[OwnedFd; 2]>::try_from(fds) else {
+            return Err(AttachError::Nonsense("not two file descriptors".to_owned()));
+        };
+        if welcome.placement.node_of(welcome.rank).is_none() {
+            return Err(AttachError::Nonsense(format!(
+                "rank {} has no node",
+                welcome.rank
+            )));
+        }
+        let memory = NicMemory::map(memory, welcome.settings.eager_limit)?;
+        let page = MachinePage::map(page, welcome.placement.nodes())?;
+        Ok(Self {
+            link,
+            welcome,
+            memory,
+            page,
+        })
+    }
+}
+
+/// The socket of this number, closed when this process executes another program: that one is no
+/// rank.
+fn inherited(value: String) -> Result<OwnedFd, AttachError> {
+    let refuse = |reason: String| AttachError::NoSocket {
+        value: value.clone(),
+        reason,
+    };
+    let number: i32 = value
+        .parse()
+        .map_err(|_| refuse("not a number".to_owned()))?;
+    if number <= 2 {
+        return Err(refuse("taken by standard input and output".to_owned()));
+    }
+    // SAFETY: a number that is open was inherited for this purpose, and nobody else in this process
+    // knows of it; the checks below only look at it. A number that is not open is given up again.
+    let socket = unsafe { OwnedFd::from_raw_fd(number) };
+    let kind = rustix::net::sockopt::socket_type(&socket)
+        .and_then(|kind| rustix::io::fcntl_setfd(&socket, FdFlags::CLOEXEC).map(|()| kind));
+    match kind {
+        Ok(SocketType::SEQPACKET) => Ok(socket),
+        Ok(kind) => Err(refuse(format!("{kind:?}"))),
+        Err(error) => {
+            // Not a socket, perhaps not even open: then it is not ours to close.
+            std::mem::forget(socket);
+            Err(refuse(error.to_string()))
+        }
+    }
+}
+
+impl Link {
+    /// Says something. The kernel adds who says it.
+    pub(crate) fn say(&self, what: &FromRank) -> Result<(), AttachError> {
+        let bytes = postcard::to_stdvec(what).expect("what a rank says can be encoded");
+        let sent = rustix::io::retry_on_intr(|| send(&self.socket, &bytes, SendFlags::NOSIGNAL));
+        sent.map(|_| ()).map_err(|source| AttachError::Socket {
+            what: "talk to",
+            source,
+        })
+    }
+
+    fn hear(&self) -> Result<(Answer, Vec<OwnedFd>), AttachError> {
+        let mut bytes = vec![0; MAX_MESSAGE_BYTES];
+        let mut space =
+            [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2), ScmCredentials(1))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let received = rustix::io::retry_on_intr(|| {
+            let mut slices = [IoSliceMut::new(&mut bytes)];
+            recvmsg(
+                self.socket.as_fd(),
+                &mut slices,
+                &mut ancillary,
+                RecvFlags::CMSG_CLOEXEC,
+            )
+        });
+        let received = received.map_err(|source| AttachError::Socket {
+            what: "hear from",
+            source,
+        })?;
+        if received.bytes == 0 {
+            return Err(AttachError::Nonsense("it closed the connection".to_owned()));
+        }
+        if received
+            .flags
+            .intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC)
+        {
+            return Err(AttachError::Nonsense("it is too long".to_owned()));
+        }
+        let answer = postcard::from_bytes(&bytes[..received.bytes]);
+        let answer = answer.map_err(|error| AttachError::Nonsense(error.to_string()))?;
+        let mut fds = Vec::new();
+        for message in ancillary.drain() {
+            if let RecvAncillaryMessage::ScmRights(rights) = message {
+                fds.extend(rights);
+            }
+        }
+        Ok((answer, fds))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bcs_core::job::{Placement, Settings};
+    use rustix::net::{
+        AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SocketFlags, recv, sendmsg,
+        socketpair,
+    };
+    use std::io::IoSlice;
+    use std::os::fd::BorrowedFd;
+
+    fn pair() -> (OwnedFd, OwnedFd) {
+        socketpair(
+            AddressFamily::UNIX,
+            SocketType::SEQPACKET,
+            SocketFlags::CLOEXEC,
+            None,
+        )
+        .unwrap()
+    }
+
+    /// The node manager's side: hears a hello and answers with these file descriptors.
+    fn answer(socket: &OwnedFd, answer: &Answer, fds: &[BorrowedFd<'_>]) {
+        let mut hello = [0; 64];
+        let (len, _) = recv(socket, &mut hello, RecvFlags::empty()).unwrap();
+        let version = PROTOCOL_VERSION;
+        assert_eq!(
+            postcard::from_bytes(&hello[..len]),
+            Ok(FromRank::Hello { version })
+        );
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        if !fds.is_empty() {
+            assert!(ancillary.push(SendAncillaryMessage::ScmRights(fds)));
+        }
+        let bytes = postcard::to_stdvec(answer).unwrap();
+        sendmsg(
+            socket,
+            &[IoSlice::new(&bytes)],
+            &mut ancillary,
+            SendFlags::empty(),
+        )
+        .unwrap();
+    }
+
+    #[test]
+    fn a_rank_is_received_with_its_memory() {
+        let (rank, manager) = pair();
+        let settings = Settings::default();
+        let (memory_fd, memory) = NicMemory::create(settings.eager_limit).unwrap();
+        let (page_fd, page) = MachinePage::create(2, 4).unwrap();
+        let welcome = Welcome {
+            rank: 2,
+            placement: Placement::block(4, 2).unwrap(),
+            settings,
+            job: "a test".to_owned(),
+            mds: None,
+        };
+        let said = Answer::Welcome(Box::new(welcome.clone()));
+        let manager = std::thread::spawn(move || {
+            answer(&manager, &said, &[memory_fd.as_fd(), page_fd.as_fd()]);
+            manager
+        });
+        let attachment = Attachment::over(rank).unwrap();
+        let manager = manager.join().unwrap();
+        assert_eq!(attachment.welcome, welcome);
+        memory
+            .unexpected()
+            .store(7, std::sync::atomic::Ordering::Relaxed);
+        let seen = attachment
+            .memory
+            .unexpected()
+            .load(std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(seen, 7, "it is the same memory");
+        page.arm();
+        assert_eq!(attachment.page.wanted(), (true, false));
+        attachment.link.say(&FromRank::Finalized).unwrap();
+        let mut last = [0; 64];
+        let (len, _) = recv(&manager, &mut last, RecvFlags::empty()).unwrap();
+        assert_eq!(postcard::from_bytes(&last[..len]), Ok(FromRank::Finalized));
+    }
+
+    #[test]
+    fn a_rank_that_is_not_received_says_why() {
+        let refused = |said: Answer| {
+            let (rank, manager) = pair();
+            let manager = std::thread::spawn(move || answer(&manager, &said, &[]));
+            let error = Attachment::over(rank).unwrap_err().to_string();
+            manager.join().unwrap();
+            error
+        };
+        let reason = "this program speaks version 9".to_owned();
+        assert!(refused(Answer::Refused(reason.clone())).ends_with(&reason));
+        let welcome = Welcome {
+            rank: 0,
+            placement: Placement::block(1, 1).unwrap(),
+            settings: Settings::default(),
+            job: String::new(),
+            mds: None,
+        };
+        let without_memory = refused(Answer::Welcome(Box::new(welcome)));
+        assert!(
+            without_memory.contains("not two file descriptors"),
+            "{without_memory}"
+        );
+        let (rank, manager) = pair();
+        drop(manager);
+        assert!(
+            Attachment::over(rank)
+                .unwrap_err()
+                .to_string()
+                .contains("node manager")
+        );
+    }
+
+    #[test]
+    fn what_is_no_socket_is_refused() {
+        for value in ["", "seven", "-1", "2", "999999"] {
+            let error = inherited(value.to_owned()).unwrap_err().to_string();
+            assert!(
+                error.contains(&format!("{SOCKET_VARIABLE} is {value:?}")),
+                "{error}"
+            );
+        }
+    }
+}

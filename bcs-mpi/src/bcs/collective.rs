@@ -1,0 +1,270 @@
+//! bcs_barrier, bcs_bcast, bcs_reduce, and the contexts they take place in.
+#![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
+
+use super::buffer;
+use super::endpoint::{Endpoint, State};
+use super::requests::{Handle, Purpose, Request, TooManyRequests};
+use bcs_core::datatype::Datatype;
+use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
+use bcs_core::limits::{ARRIVAL_HINTS_PER_CONTEXT, INLINE_BYTES};
+use bcs_core::op::Op;
+
+/// A context in which this rank takes part in collectives.
+#[derive(Debug)]
+pub(super) struct Context {
+    /// The number of the next collective.
+    sequence: u64,
+    /// Members on this rank's node.
+    local: u32,
+    /// The arrivals in each lane when the context was opened.
+    base: [u32; ARRIVAL_HINTS_PER_CONTEXT],
+}
+
+impl Context {
+    /// How many arrivals the lane of the next collective has when the node's last rank arrives.
+    fn due(&self) -> u32 {
+        let lanes = ARRIVAL_HINTS_PER_CONTEXT as u64;
+        let round = (self.sequence / lanes + 1) * u64::from(self.local);
+        let base = u64::from(self.base[usize::try_from(self.sequence % lanes).expect("small")]);
+        bcs_core::request::low(base + round) // The counters wrap, too.
+    }
+}
+
+/// A rank's part in a collective.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    kind: CollectiveKind,
+    bytes: usize,
+    /// Where this rank's contribution is, if it has one.
+    input: Option<u64>,
+    /// Where the result goes; 0 if this rank gets none.
+    output: u64,
+}
+
+impl Endpoint {
+    pub(super) fn know_world(&self) {
+        // The page was made for this job, so its counters started from 0: they are not looked up,
+        // since other ranks may have arrived at the first collective before this one came to be.
+        let base = [0; ARRIVAL_HINTS_PER_CONTEXT];
+        let world = Context {
+            sequence: 0,
+            local: self.place.local_ranks,
+            base,
+        };
+        self.lock().contexts.insert(0, world);
+    }
+
+    /// Makes a context known to this rank's NIC; `local` of its members are on this rank's node.
+    ///
+    /// The request has to be waited for, then [`opened`](Self::bcs_opened) called, and then all
+    /// members have to have done so, before anybody uses the context.
+    ///
+    /// # Safety
+    /// `members`, the world ranks in the order of the communicator, stays until the request is
+    /// done.
+    ///
+    /// # Errors
+    /// When all request slots are in use.
+    pub unsafe fn bcs_open(
+        &self,
+        context: u32,
+        members: &[u32],
+    ) -> Result<Request, TooManyRequests> {
+        // The list is little-endian, as this machine is (asserted where addresses are used).
+        let part = Part {
+            kind: CollectiveKind::OpenContext,
+            bytes: size_of_val(members),
+            input: Some(members.as_ptr().expose_provenance() as u64),
+            output: 0,
+        };
+        let mut state = self.lock();
+        // SAFETY: the caller's promise.
+        unsafe { self.post_collective(&mut state, context, 0, part, true) }
+    }
+
+    /// The context is open at this rank's NIC; `local` of its members are on this node. Nobody
+    /// may have used it yet.
+    pub fn bcs_opened(&self, context: u32, local: u32) {
+        let base =
+            std::array::from_fn(|lane| self.page.arrivals(self.place.node, context, lane as u64));
+        self.lock().contexts.insert(
+            context,
+            Context {
+                sequence: 0,
+                local,
+                base,
+            },
+        );
+    }
+
+    /// This rank uses the context no more. The id is free when all members' requests are done.
+    ///
+    /// # Errors
+    /// When all request slots are in use.
+    pub fn bcs_close(&self, context: u32) -> Result<Request, TooManyRequests> {
+        let mut state = self.lock();
+        let sequence = state
+            .contexts
+            .remove(&context)
+            .map_or(0, |context| context.sequence);
+        let part = Part {
+            kind: CollectiveKind::CloseContext,
+            bytes: 0,
+            input: None,
+            output: 0,
+        };
+        // SAFETY: there is no memory to promise.
+        unsafe { self.post_collective(&mut state, context, sequence, part, true) }
+    }
+
+    /// Posts this rank's arrival at a barrier.
+    ///
+    /// # Errors
+    /// When all request slots are in use.
+    pub fn bcs_barrier(&self, context: u32) -> Result<Request, TooManyRequests> {
+        let part = Part {
+            kind: CollectiveKind::Barrier,
+            bytes: 0,
+            input: None,
+            output: 0,
+        };
+        // SAFETY: there is no memory to promise.
+        unsafe { self.arrive(context, part) }
+    }
+
+    /// Posts this rank's part of a broadcast of `bytes` bytes: at `root` (a world rank) they are
+    /// read, elsewhere written.
+    ///
+    /// # Safety
+    /// The bytes at `address` may be read (at the root) or written (elsewhere) until the request
+    /// is done, and nobody else uses them.
+    ///
+    /// # Errors
+    /// When all request slots are in use.
+    pub unsafe fn bcs_bcast(
+        &self,
+        context: u32,
+        root: u32,
+        address: u64,
+        bytes: usize,
+    ) -> Result<Request, TooManyRequests> {
+        let input = (root == self.place.rank).then_some(address);
+        let output = if input.is_some() { 0 } else { address };
+        let kind = CollectiveKind::Broadcast { root };
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.arrive(
+                context,
+                Part {
+                    kind,
+                    bytes,
+                    input,
+                    output,
+                },
+            )
+        }
+    }
+
+    /// Posts this rank's part of a reduction of `bytes` bytes from `input` to `output`, at `root`
+    /// (a world rank) or, without one, everywhere. They may be the same.
+    ///
+    /// # Safety
+    /// The bytes at `input` may be read, and those at `output`, unless it is 0, written, until the
+    /// request is done, and nobody else uses them.
+    ///
+    /// # Errors
+    /// When all request slots are in use.
+    pub unsafe fn bcs_reduce(
+        &self,
+        context: u32,
+        (op, datatype): (Op, Datatype),
+        root: Option<u32>,
+        (input, output): (u64, u64),
+        bytes: usize,
+    ) -> Result<Request, TooManyRequests> {
+        let kind = CollectiveKind::Reduce { root, op, datatype };
+        let wanted = root.is_none_or(|root| root == self.place.rank);
+        let output = if wanted { output } else { 0 };
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.arrive(
+                context,
+                Part {
+                    kind,
+                    bytes,
+                    input: Some(input),
+                    output,
+                },
+            )
+        }
+    }
+
+    /// # Safety
+    /// As for the callers: the memory that `part` names stays until the request is done.
+    unsafe fn arrive(&self, context: u32, part: Part) -> Result<Request, TooManyRequests> {
+        let mut state = self.lock();
+        let known = state.contexts.get(&context);
+        let known = known.unwrap_or_else(|| panic!("context {context} is open"));
+        let (sequence, due) = (known.sequence, known.due());
+        // SAFETY: the caller's promise.
+        let posted = unsafe { self.post_collective(&mut state, context, sequence, part, false)? };
+        if let Some(known) = state.contexts.get_mut(&context) {
+            known.sequence += 1;
+        }
+        // The arrival is posted, now it may be counted: a slice that the count asks for sees it.
+        let last = self.page.arrive(self.place.node, context, sequence, due);
+        self.posted_collective(last);
+        self.progress(&mut state);
+        Ok(posted)
+    }
+
+    /// # Safety
+    /// As for [`arrive`](Self::arrive).
+    unsafe fn post_collective(
+        &self,
+        state: &mut State,
+        context: u32,
+        sequence: u64,
+        part: Part,
+        at_once: bool,
+    ) -> Result<Request, TooManyRequests> {
+        self.progress(state);
+        let Part {
+            kind,
+            bytes,
+            input,
+            output,
+        } = part;
+        let purpose = Purpose::Collective {
+            output,
+            bytes: bytes as u64,
+        };
+        let request = state.requests.open(purpose)?;
+        let contributes = kind != CollectiveKind::OpenContext && bytes <= INLINE_BYTES;
+        let inline = input.filter(|_| contributes).map(|address| {
+            // SAFETY: the caller's promise; the length was checked.
+            unsafe { buffer::inline(address, bytes) }
+        });
+        let descriptor = CollectiveDescriptor {
+            request,
+            context,
+            sequence,
+            kind,
+            bytes: bytes as u64,
+            input: input.unwrap_or(0),
+            output,
+            inline,
+        };
+        state.collectives.post(descriptor.encode());
+        if at_once {
+            self.posted_collective(true);
+            self.progress(state);
+        }
+        Ok(Request(Handle::Nic(request)))
+    }
+}
+
+const _: () = assert!(
+    cfg!(target_endian = "little"),
+    "member lists are little-endian in memory"
+);

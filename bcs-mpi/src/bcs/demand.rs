@@ -1,0 +1,117 @@
+//! When a rank asks for a slice (DESIGN 5a, law 2).
+//!
+//! Work arms the next regular strobe. With elastic strobes, work for which somebody waits demands
+//! a slice at once. Of the conditions of law 2, a rank can see these:
+//!
+//! | it | and | asks |
+//! |---|---|---|
+//! | posts a send | | arm |
+//! | posts a send | somebody of the job is blocked | demand |
+//! | posts a receive or probe | BR holds messages for it | arm |
+//! | arrives last of its node at a collective | | demand |
+//! | opens or closes a context, cancels a receive | | demand: somebody waits for it |
+//! | moves what was held back into a ring | | as if it were posted now |
+//! | is about to block, or finds nothing in a test or iprobe | it has work | demand |
+//! | is about to block | anybody armed | demand: now somebody waits |
+//!
+//! A demand makes arming superfluous. With fixed strobes there are no demands: what would be one
+//! arms.
+//!
+//! The rest (what the NIC holds back, matches that turn up during a slice) is looked at by the NIC
+//! at the end of each slice.
+
+use super::endpoint::{Endpoint, State};
+use std::sync::atomic::{Ordering, fence};
+
+/// What there was when the rank last demanded a slice: a loop of tests demands nothing more until
+/// something has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Asked {
+    sends: u64,
+    receives: u64,
+    unexpected: u64,
+    completions: u64,
+}
+
+impl Endpoint {
+    fn unexpected(&self) -> u64 {
+        self.memory.unexpected().load(Ordering::Acquire)
+    }
+
+    pub(super) fn posted_send(&self) {
+        if self.elastic() && self.page.hungry() {
+            self.page.demand(); // A slice at once: there is nothing left to arm for.
+            return;
+        }
+        self.page.arm();
+        // HUNGER: either this look sees that a rank is blocked, or that rank, which says so before
+        // it looks, sees that something is armed.
+        fence(Ordering::SeqCst);
+        if self.elastic() && self.page.hungry() {
+            self.page.demand();
+        }
+    }
+
+    pub(super) fn posted_receive(&self) {
+        // LONELY: either this look sees that BR holds a message, or BR, which says so before it
+        // looks at the ring, sees the receive.
+        fence(Ordering::SeqCst);
+        // A receive alone is no work.
+        if self.unexpected() != 0 {
+            self.page.arm();
+        }
+    }
+
+    pub(super) fn posted_collective(&self, last_of_node: bool) {
+        // The others have nothing yet that a slice could do, and arming for each of them would make
+        // each that then blocks demand a slice. The last one is never missed: see
+        // [`arrive`](bcs_core::memory::MachinePage::arrive).
+        if last_of_node {
+            self.ask();
+        }
+    }
+
+    /// Before a sleep. Whoever calls this has said that it is blocked.
+    pub(super) fn about_to_block(&self, state: &mut State) {
+        fence(Ordering::SeqCst); // HUNGER
+        let armed = self.elastic() && self.page.wanted().0;
+        if armed || self.has_work(state) {
+            state.asked = Some(self.asks(state));
+            self.ask();
+        }
+    }
+
+    /// After a test or iprobe that found nothing.
+    pub(super) fn found_nothing(&self, state: &mut State) {
+        if !self.has_work(state) {
+            return;
+        }
+        let asks = self.asks(state);
+        if state.asked != Some(asks) {
+            state.asked = Some(asks);
+            self.ask();
+        }
+    }
+
+    /// Somebody waits for work: as soon as the strobe allows.
+    pub(super) fn ask(&self) {
+        if self.elastic() {
+            self.page.demand();
+        } else {
+            self.page.arm();
+        }
+    }
+
+    fn has_work(&self, state: &mut State) -> bool {
+        state.sends.untaken() || (self.unexpected() != 0 && state.receives.untaken())
+    }
+
+    fn asks(&self, state: &State) -> Asked {
+        Asked {
+            sends: state.sends.posted(),
+            receives: state.receives.posted(),
+            unexpected: self.unexpected(),
+            completions: self.completions(),
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! An endpoint: one rank's end of its NIC.
+
+use super::outbox::Outbox;
+use super::payload_slots::PayloadSlots;
+use super::probe::Probes;
+use super::requests::{Handle, Outcome, Purpose, Request, Requests};
+use super::waiting::Turn;
+use super::{Blocking, buffer, demand::Asked};
+use crate::loopback::LoopbackNic;
+use bcs_core::descriptor::{CollectiveDescriptor, ReceiveDescriptor, SendDescriptor};
+use bcs_core::job::{Settings, Strobe};
+use bcs_core::memory::{MachinePage, NicMemory};
+use bcs_core::node::NodeId;
+use bcs_core::request::{Completion, Failure, RequestId};
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Who and where a rank is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The rank's number in the world.
+    pub rank: u32,
+    /// The rank's node.
+    pub node: NodeId,
+    /// Ranks of the world on that node.
+    pub local_ranks: u32,
+}
+
+/// One rank's end of its NIC.
+#[derive(Debug)]
+pub struct Endpoint {
+    pub(super) memory: NicMemory,
+    pub(super) page: MachinePage,
+    pub(super) place: Place,
+    pub(super) settings: Settings,
+    pub(super) turn: Turn,
+    state: Mutex<State>,
+}
+
+/// What an endpoint remembers.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) sends: Outbox<{ SendDescriptor::WORDS }>,
+    pub(super) receives: Outbox<{ ReceiveDescriptor::WORDS }>,
+    pub(super) collectives: Outbox<{ CollectiveDescriptor::WORDS }>,
+    pub(super) requests: Requests,
+    pub(super) payload_slots: PayloadSlots,
+    pub(super) probes: Probes,
+    pub(super) contexts: HashMap<u32, super::collective::Context>,
+    pub(super) asked: Option<Asked>,
+    /// The first failure of an eager send, whose sender had gone on: finalize reports it.
+    pub(super) lost: Failure,
+    /// In a world of one, the NIC is a part of its only rank.
+    nic: Option<LoopbackNic>,
+}
+
+impl Endpoint {
+    /// An endpoint over NIC memory that a NIC attends to.
+    #[must_use]
+    pub fn new(memory: NicMemory, page: MachinePage, place: Place, settings: Settings) -> Self {
+        Self::with_nic(memory, page, place, settings, None)
+    }
+
+    /// An endpoint that attends to its NIC memory itself: a world of one.
+    #[must_use]
+    pub fn alone(memory: NicMemory, page: MachinePage) -> Self {
+        let place = Place {
+            rank: 0,
+            node: NodeId(0),
+            local_ranks: 1,
+        };
+        let nic = LoopbackNic::new(vec![memory.clone()], page.clone());
+        Self::with_nic(memory, page, place, Settings::default(), Some(nic))
+    }
+
+    fn with_nic(
+        memory: NicMemory,
+        page: MachinePage,
+        place: Place,
+        settings: Settings,
+        nic: Option<LoopbackNic>,
+    ) -> Self {
+        let state = State {
+            sends: Outbox::new(memory.words(), NicMemory::send_ring()),
+            receives: Outbox::new(memory.words(), NicMemory::receive_ring()),
+            collectives: Outbox::new(memory.words(), NicMemory::collective_ring()),
+            requests: Requests::new(),
+            payload_slots: PayloadSlots::new(),
+            probes: Probes::default(),
+            contexts: HashMap::new(),
+            asked: None,
+            lost: Failure::None,
+            nic,
+        };
+        page.awake(true); // Law 7: this rank may want a core from now on.
+        let endpoint = Self {
+            memory,
+            page,
+            place,
+            settings,
+            turn: Turn::default(),
+            state: Mutex::new(state),
+        };
+        endpoint.know_world();
+        endpoint
+    }
+
+    /// Who and where this rank is.
+    #[must_use]
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// How the runtime is set.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic of another thread while it held the lock leaves a consistent state: nothing
+        // between two updates of it can panic but assertions about the program's own requests.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn elastic(&self) -> bool {
+        self.settings.strobe == Strobe::Elastic
+    }
+
+    pub(super) fn completions(&self) -> u64 {
+        self.memory.completions().load(Ordering::Acquire)
+    }
+
+    /// Law 5: passes on what was held back, which asks for slices as if it were posted now. Every
+    /// call does this.
+    pub(super) fn progress(&self, state: &mut State) {
+        loop {
+            if state.sends.drain() {
+                self.posted_send();
+            }
+            if state.receives.drain() {
+                self.posted_receive();
+            }
+            if state.collectives.drain() {
+                self.posted_collective(true);
+            }
+            // A world of one strikes its slices itself.
+            if !state.nic.as_mut().is_some_and(LoopbackNic::slice) {
+                return;
+            }
+        }
+    }
+
+    /// Closes what completed and nobody waits for: the oldest of it, or all.
+    pub(super) fn reap(&self, state: &mut State, all: bool) {
+        let State {
+            requests,
+            payload_slots,
+            lost,
+            ..
+        } = state;
+        let done = |purpose, completion: Completion| {
+            if let Purpose::Eager { payload_slot } = purpose {
+                payload_slots.give_back(payload_slot);
+                if *lost == Failure::None {
+                    *lost = completion.failure;
+                }
+            }
+        };
+        let completed = |request| self.memory.completion(request);
+        requests.reap(all, self.completions(), completed, done);
+    }
+
+    /// Asks whether a request is done, or waits until it is. `None` only if it is not done and
+    /// `blocking` is no.
+    pub fn bcs_test(&self, blocking: Blocking, request: Request) -> Option<Outcome> {
+        let id = match request.0 {
+            Handle::Complete(len) => {
+                return Some(Outcome {
+                    len,
+                    ..Outcome::default()
+                });
+            }
+            Handle::Nic(id) => id,
+        };
+        self.look(blocking, |state| self.take(state, id))
+    }
+
+    /// Asks whether all of several requests are done, or waits until they are. Nothing is spent
+    /// unless all are done.
+    pub fn bcs_testall(&self, blocking: Blocking, requests: &[Request]) -> Option<Vec<Outcome>> {
+        let mut done = 0; // All before this one are done, so none is looked at twice.
+        self.look(blocking, |state| {
+            let pending = |request: &Request| match request.0 {
+                Handle::Complete(_) => false,
+                Handle::Nic(id) => !self.is_done(id),
+            };
+            while done < requests.len() && !pending(&requests[done]) {
+                done += 1;
+            }
+            (done == requests.len()).then(|| {
+                requests
+                    .iter()
+                    .filter_map(|&request| self.take_any(state, request))
+                    .collect()
+            })
+        })
+    }
+
+    /// Asks whether any of several requests is done, or waits until one is: its index, and what it
+    /// came to. `None` at once if there are no requests.
+    pub fn bcs_testany(
+        &self,
+        blocking: Blocking,
+        requests: &[Request],
+    ) -> Option<(usize, Outcome)> {
+        let blocking = if requests.is_empty() {
+            Blocking::No
+        } else {
+            blocking
+        };
+        self.look(blocking, |state| {
+            let mut numbered = requests.iter().enumerate();
+            numbered.find_map(|(index, &request)| Some((index, self.take_any(state, request)?)))
+        })
+    }
+
+    fn take_any(&self, state: &mut State, request: Request) -> Option<Outcome> {
+        match request.0 {
+            Handle::Complete(len) => Some(Outcome {
+                len,
+                ..Outcome::default()
+            }),
+            Handle::Nic(id) => self.take(state, id),
+        }
+    }
+
+    fn is_done(&self, request: RequestId) -> bool {
+        self.memory.completion(request).is_some()
+    }
+
+    /// Takes the completion of a request, if it is there, and brings what came with it to where
+    /// it belongs.
+    #[expect(
+        unsafe_code,
+        reason = "fills the program's buffer with what came inline"
+    )]
+    pub(super) fn take(&self, state: &mut State, request: RequestId) -> Option<Outcome> {
+        let purpose = state.requests.purpose(request);
+        let completion = self.memory.completion(request)?;
+        state.requests.close(request);
+        let mut outcome = Outcome::from(&completion);
+        let (address, capacity) = match purpose {
+            Purpose::Receive {
+                address, capacity, ..
+            } => (address, capacity),
+            Purpose::Collective { output, bytes } => (output, bytes),
+            Purpose::Send { len } => {
+                outcome.len = len;
+                return Some(outcome);
+            }
+            Purpose::Eager { .. } | Purpose::Probe | Purpose::VoidProbe => return Some(outcome),
+        };
+        let inline = completion.inline_bytes();
+        let fits = inline
+            .len()
+            .min(usize::try_from(capacity).unwrap_or(usize::MAX));
+        if address != 0 {
+            // SAFETY: whoever posted the request promised `capacity` writable bytes at `address`
+            // until now.
+            unsafe { buffer::fill(address, &inline[..fits]) };
+        }
+        Some(outcome)
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        self.page.awake(false);
+    }
+}

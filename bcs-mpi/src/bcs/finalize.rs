@@ -1,0 +1,22 @@
+//! The end: a rank leaves when its sends have completed (law 5).
+
+use super::endpoint::Endpoint;
+use super::waiting::Watch;
+use bcs_core::request::Failure;
+use std::sync::atomic::Ordering;
+
+impl Endpoint {
+    /// Waits until everything this rank has sent has been taken by its NIC, delivered, and, where
+    /// the NIC reads the rank's memory for it, received. Returns how eager sends went whose sender
+    /// had gone on: their first failure.
+    pub fn bcs_finalize(&self) -> Failure {
+        self.wait_for(Watch::Rings, |state| {
+            self.reap(state, true);
+            if state.sends.untaken() || self.memory.held_back().load(Ordering::Acquire) != 0 {
+                return None;
+            }
+            let completed = |request| self.memory.completion(request).is_some();
+            (!state.requests.sends_outstanding(completed)).then_some(state.lost)
+        })
+    }
+}

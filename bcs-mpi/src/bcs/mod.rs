@@ -1,0 +1,45 @@
+//! The BCS API (paper Table 4.1): untyped communication over NIC memory.
+//!
+//! ```text
+//!  rank                              NIC memory                       NIC
+//!  bcs_send ── Outbox ── ring full? held back in rank memory ──► send ring ───────► BS
+//!  bcs_recv, bcs_probe ── Outbox ─────────────────────────────► receive ring ────► BR
+//!  bcs_barrier, bcs_bcast, bcs_reduce ── Outbox ──────────────► collective ring ─► BS, BR
+//!  bcs_test ◄── Requests ◄──────────────────────────────────── request slots ◄─── completion
+//! ```
+//!
+//! An [`Endpoint`] is one rank's end. A call only posts a descriptor; what it gets back is a
+//! [`Request`] that [`bcs_test`](Endpoint::bcs_test) asks about or waits for. Every call passes on
+//! what had to wait in rank memory before it does anything else (law 5).
+//!
+//! Threads: an endpoint may be shared. Its state lies behind one mutex that no sleeping thread
+//! holds; of several threads that wait, one listens to the rank's bell and passes on what it
+//! hears ([`waiting`]).
+//!
+//! Addresses are `u64`: the NIC is in another process and needs numbers. Whoever posts them
+//! promises that the memory stays until the request has completed, so these calls are unsafe.
+
+mod buffer;
+mod collective;
+mod demand;
+mod endpoint;
+mod finalize;
+mod outbox;
+mod payload_slots;
+mod point_to_point;
+mod probe;
+mod requests;
+mod waiting;
+
+pub use endpoint::{Endpoint, Place};
+pub use point_to_point::{Message, SendMode};
+pub use requests::{Outcome, Request, TooManyRequests};
+
+/// Whether a call waits for what it asks about, as in Table 4.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blocking {
+    /// Wait.
+    Yes,
+    /// Answer now.
+    No,
+}

@@ -1,0 +1,27 @@
+//! Eager payload slots: where the bytes of eager sends wait that do not fit a descriptor (law 3).
+
+use bcs_core::limits::PAYLOAD_SLOTS;
+
+/// Which payload slots are free. LIFO, so that a sender that waits now and then stays in cache.
+#[derive(Debug)]
+pub(super) struct PayloadSlots {
+    free: Vec<u32>,
+}
+
+impl PayloadSlots {
+    pub(super) fn new() -> Self {
+        let slots = u32::try_from(PAYLOAD_SLOTS).expect("there are few slots");
+        Self {
+            free: (0..slots).rev().collect(),
+        }
+    }
+
+    pub(super) fn take(&mut self) -> Option<u32> {
+        self.free.pop()
+    }
+
+    pub(super) fn give_back(&mut self, slot: u32) {
+        debug_assert!(!self.free.contains(&slot), "payload slot {slot} was taken");
+        self.free.push(slot);
+    }
+}

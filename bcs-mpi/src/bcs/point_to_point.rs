@@ -1,0 +1,187 @@
+//! bcs_send and bcs_recv.
+#![expect(
+    unsafe_code,
+    reason = "messages are named by address, as the NIC needs them"
+)]
+
+use super::buffer;
+use super::endpoint::{Endpoint, State};
+use super::requests::{Handle, Purpose, Request, Requests, TooManyRequests};
+use bcs_core::descriptor::{Payload, ReceiveDescriptor, ReceiveKind, SendDescriptor};
+use bcs_core::limits::INLINE_BYTES;
+use bcs_core::matching::Pattern;
+use bcs_core::request::RequestId;
+
+/// What is sent, and to whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Context id of the communicator.
+    pub context: u32,
+    /// World rank of the receiver.
+    pub destination: u32,
+    /// Tag.
+    pub tag: i32,
+    /// Where the bytes are.
+    pub address: u64,
+    /// How many there are.
+    pub len: usize,
+}
+
+/// When a send is complete (MPI 5.0, 3.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendMode {
+    /// When the buffer may be used again: at once if the message is eager (law 3).
+    Standard,
+    /// When the receive has been matched.
+    Synchronous,
+}
+
+impl Endpoint {
+    /// Posts a send. It never blocks; a blocking send is this and a
+    /// [`bcs_test`](Self::bcs_test) that waits.
+    ///
+    /// # Safety
+    /// `len` bytes at `address` are initialised, and nobody writes them until the request is done.
+    ///
+    /// # Errors
+    /// When all request slots are in use.
+    pub unsafe fn bcs_send(
+        &self,
+        mode: SendMode,
+        message: &Message,
+    ) -> Result<Request, TooManyRequests> {
+        let mut state = self.lock();
+        self.progress(&mut state);
+        // An eager limit of 0 means the paper's rendezvous for all, empty messages included.
+        let limit = self.settings.eager_limit;
+        let eager = mode == SendMode::Standard && limit > 0 && message.len <= limit;
+        let len = message.len as u64;
+        let open = |state: &mut State| state.requests.open(Purpose::Send { len });
+        let complete = Handle::Complete(len);
+        let (handle, owed, payload) = if message.len <= INLINE_BYTES {
+            // SAFETY: the caller's promise; the length was checked.
+            let inline = unsafe { buffer::inline(message.address, message.len) };
+            if eager {
+                (complete, None, Payload::Inline(inline))
+            } else {
+                let request = open(&mut state)?;
+                (Handle::Nic(request), Some(request), Payload::Inline(inline))
+            }
+        } else if let Some(slot) = eager.then(|| self.payload_slot(&mut state)).flatten() {
+            let opened = state
+                .requests
+                .opened_detached(Purpose::Eager { payload_slot: slot });
+            let Ok(request) = opened else {
+                state.payload_slots.give_back(slot);
+                return Err(TooManyRequests);
+            };
+            // SAFETY: the caller's promise.
+            let bytes = unsafe { buffer::bytes(message.address, message.len) };
+            self.memory.write_payload(slot as usize, bytes);
+            let address = self.memory.payload_address(slot as usize);
+            (complete, Some(request), Payload::Slot { slot, address })
+        } else {
+            let request = open(&mut state)?;
+            (
+                Handle::Nic(request),
+                Some(request),
+                Payload::Address(message.address),
+            )
+        };
+        let descriptor = SendDescriptor {
+            request: owed.unwrap_or(Requests::NOBODY),
+            owed: owed.is_some(),
+            context: message.context,
+            destination: message.destination,
+            tag: message.tag,
+            len,
+            payload,
+        };
+        state.sends.post(descriptor.encode());
+        self.posted_send();
+        self.progress(&mut state);
+        Ok(Request(handle))
+    }
+
+    fn payload_slot(&self, state: &mut State) -> Option<u32> {
+        self.reap(state, false);
+        if let Some(slot) = state.payload_slots.take() {
+            return Some(slot);
+        }
+        self.reap(state, true);
+        state.payload_slots.take()
+    }
+
+    /// Posts a receive of at most `capacity` bytes. It never blocks.
+    ///
+    /// # Safety
+    /// `capacity` bytes at `address` may be written, and nobody else uses them until the request
+    /// is done.
+    ///
+    /// # Errors
+    /// When all request slots are in use.
+    pub unsafe fn bcs_recv(
+        &self,
+        pattern: Pattern,
+        address: u64,
+        capacity: usize,
+    ) -> Result<Request, TooManyRequests> {
+        let mut state = self.lock();
+        self.progress(&mut state);
+        let capacity = capacity as u64;
+        let request = state.requests.open(Purpose::Receive {
+            pattern,
+            address,
+            capacity,
+        })?;
+        state.void_probes(pattern);
+        self.post_receive(
+            &mut state,
+            request,
+            pattern,
+            ReceiveKind::Receive { address, capacity },
+        );
+        Ok(Request(Handle::Nic(request)))
+    }
+
+    /// Asks to cancel a receive (MPI 5.0, 3.8.4). The request has still to be tested for: it
+    /// comes to [`Cancelled`](bcs_core::request::Failure::Cancelled), or to a message that was
+    /// matched before. Requests that are no receives go on as if nothing had been asked.
+    pub fn bcs_cancel(&self, request: Request) {
+        let Handle::Nic(target) = request.0 else {
+            return;
+        };
+        let mut state = self.lock();
+        if let Purpose::Receive { pattern, .. } = state.requests.purpose(target) {
+            let kind = ReceiveKind::Cancel(target);
+            self.post_receive(&mut state, Requests::NOBODY, pattern, kind);
+            // Whoever cancels will wait for it, and a receive alone asks for no slice.
+            self.ask();
+            self.progress(&mut state);
+        }
+    }
+
+    pub(super) fn post_receive(
+        &self,
+        state: &mut State,
+        request: RequestId,
+        pattern: Pattern,
+        kind: ReceiveKind,
+    ) {
+        let Pattern {
+            context,
+            source,
+            tag,
+        } = pattern;
+        let descriptor = ReceiveDescriptor {
+            request,
+            context,
+            source,
+            tag,
+            kind,
+        };
+        state.receives.post(descriptor.encode());
+        self.posted_receive();
+        self.progress(state);
+    }
+}

@@ -1,0 +1,123 @@
+//! bcs_probe: is there a message that a receive would take?
+//!
+//! Only BR knows, so a non-blocking probe that has not asked yet asks and answers "no"; the next
+//! one with the same pattern finds BR's answer. A "yes" stays true until this rank posts a
+//! receive that could take the message found: such a receive voids it, and also a question that
+//! BR has not answered yet, since BR may answer it before it sees the receive.
+
+use super::Blocking;
+use super::endpoint::{Endpoint, State};
+use super::requests::{Handle, Outcome, Purpose, Request, TooManyRequests};
+use bcs_core::descriptor::ReceiveKind;
+use bcs_core::matching::{Pattern, Signature};
+use bcs_core::request::{Failure, RequestId};
+use std::collections::HashMap;
+
+/// Non-blocking probes by what they look for.
+pub(super) type Probes = HashMap<Pattern, Once>;
+
+/// How far a non-blocking probe is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Once {
+    /// BR was asked.
+    Asked(RequestId),
+    /// BR found this message.
+    Found(Outcome),
+}
+
+impl Endpoint {
+    /// Asks whether there is a message for this pattern, or waits until there is one. What is
+    /// found stays where it is. `None` only if `blocking` is no.
+    ///
+    /// # Errors
+    /// When all request slots are in use.
+    pub fn bcs_probe(
+        &self,
+        blocking: Blocking,
+        pattern: Pattern,
+    ) -> Result<Option<Outcome>, TooManyRequests> {
+        if blocking == Blocking::Yes {
+            let mut state = self.lock();
+            self.progress(&mut state);
+            let request = state.requests.open(Purpose::Probe)?;
+            self.post_receive(&mut state, request, pattern, ReceiveKind::Probe);
+            drop(state);
+            return Ok(self.bcs_test(Blocking::Yes, Request(Handle::Nic(request))));
+        }
+        let mut asked = Ok(());
+        let found = self.look(Blocking::No, |state| {
+            // Twice, because BR's answer may be "no" and old: then it is asked anew, and in a
+            // world of one it answers at once.
+            for _ in 0..2 {
+                if !state.probes.contains_key(&pattern) && asked.is_ok() {
+                    asked = self.ask_once(state, pattern);
+                }
+                let answer = self.answer(state, pattern);
+                if answer.is_some() {
+                    return answer;
+                }
+            }
+            None
+        });
+        asked.map(|()| found)
+    }
+
+    fn ask_once(&self, state: &mut State, pattern: Pattern) -> Result<(), TooManyRequests> {
+        self.reap(state, false);
+        let request = state.requests.open(Purpose::Probe)?;
+        state.probes.insert(pattern, Once::Asked(request));
+        self.post_receive(state, request, pattern, ReceiveKind::ProbeOnce);
+        Ok(())
+    }
+
+    fn answer(&self, state: &mut State, pattern: Pattern) -> Option<Outcome> {
+        let request = match *state.probes.get(&pattern)? {
+            Once::Found(outcome) => return Some(outcome),
+            Once::Asked(request) => request,
+        };
+        let outcome = self.take(state, request)?;
+        state.probes.remove(&pattern);
+        match outcome.failure {
+            Failure::Cancelled => None,
+            Failure::None => {
+                state.probes.insert(pattern, Once::Found(outcome));
+                Some(outcome)
+            }
+            _ => Some(outcome),
+        }
+    }
+}
+
+impl State {
+    /// This rank posts a receive: what it could take is no longer found.
+    pub(super) fn void_probes(&mut self, receive: Pattern) {
+        if self.probes.is_empty() {
+            return;
+        }
+        let Self {
+            probes, requests, ..
+        } = self;
+        probes.retain(|&probe, once| match *once {
+            Once::Asked(request) => {
+                let may_meet = meet(probe, receive);
+                if may_meet {
+                    requests.detach(request, Purpose::VoidProbe);
+                }
+                !may_meet
+            }
+            Once::Found(Outcome { source, tag, .. }) => !receive.matches(&Signature {
+                context: probe.context,
+                source,
+                tag,
+            }),
+        });
+    }
+}
+
+/// Whether there can be a message for both patterns.
+fn meet(one: Pattern, other: Pattern) -> bool {
+    fn open<T: PartialEq>(one: Option<T>, other: Option<T>) -> bool {
+        one.is_none() || other.is_none() || one == other
+    }
+    one.context == other.context && open(one.source, other.source) && open(one.tag, other.tag)
+}

@@ -1,0 +1,237 @@
+//! Request slots: which of them are in use, for what, and what completed.
+
+use bcs_core::limits::REQUEST_SLOTS;
+use bcs_core::matching::Pattern;
+use bcs_core::request::{Completion, Failure, RequestId};
+use std::collections::VecDeque;
+
+/// Something that was posted. It is spent when [`bcs_test`](super::Endpoint::bcs_test) says that
+/// it is done: a copy kept beyond that must not be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[must_use = "a request that nobody waits for keeps its slot for ever"]
+pub struct Request(pub(super) Handle);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Handle {
+    /// It was complete when it was posted: an eager send of so many bytes.
+    Complete(u64),
+    /// The NIC completes it.
+    Nic(RequestId),
+}
+
+/// What a request came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Why it failed, if it did.
+    pub failure: Failure,
+    /// Receives and probes: the world rank of the sender.
+    pub source: u32,
+    /// Receives and probes: the tag of the message.
+    pub tag: i32,
+    /// The length of the message in bytes (of a truncated one: in full).
+    pub len: u64,
+}
+
+impl From<&Completion> for Outcome {
+    fn from(completion: &Completion) -> Self {
+        let Completion {
+            failure,
+            source,
+            tag,
+            len,
+            ..
+        } = *completion;
+        Self {
+            failure,
+            source,
+            tag,
+            len,
+        }
+    }
+}
+
+/// Every request slot is in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{REQUEST_SLOTS} requests are outstanding, and no more can be: wait for some of them")]
+pub struct TooManyRequests;
+
+/// What a request slot is used for: what is to be done when it completes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// A send that its sender waits for.
+    Send { len: u64 },
+    /// An eager send whose sender has gone on; its payload slot is free when it completes.
+    Eager { payload_slot: u32 },
+    /// A receive.
+    Receive {
+        pattern: Pattern,
+        address: u64,
+        capacity: u64,
+    },
+    /// A probe.
+    Probe,
+    /// A probe whose answer nobody wants any more.
+    VoidProbe,
+    /// A collective.
+    Collective { output: u64, bytes: u64 },
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    generation: u32,
+    purpose: Option<Purpose>,
+}
+
+/// The rank's request slots. The list of free ones is LIFO, so that a rank that has few requests
+/// outstanding uses few cache lines; it grows as far as the program needs.
+#[derive(Debug)]
+pub(super) struct Requests {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    /// Requests that no caller waits for, the oldest first.
+    detached: VecDeque<RequestId>,
+    /// The count of completions when all of `detached` was last looked through.
+    looked_at: u64,
+}
+
+impl Requests {
+    /// For what needs no completion (unowed sends, cancels). Its slot is never used otherwise, so
+    /// it does no harm if the NIC completes it all the same.
+    pub(super) const NOBODY: RequestId = RequestId {
+        slot: 0,
+        generation: 0,
+    };
+
+    pub(super) fn new() -> Self {
+        let nobody = Slot::default();
+        Self {
+            slots: vec![nobody],
+            free: Vec::new(),
+            detached: VecDeque::new(),
+            looked_at: 0,
+        }
+    }
+
+    pub(super) fn open(&mut self, purpose: Purpose) -> Result<RequestId, TooManyRequests> {
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None if self.slots.len() < REQUEST_SLOTS => {
+                self.slots.push(Slot::default());
+                u32::try_from(self.slots.len() - 1).expect("REQUEST_SLOTS fits u32")
+            }
+            None => return Err(TooManyRequests),
+        };
+        let entry = &mut self.slots[slot as usize];
+        // Generation 0 is fresh memory.
+        entry.generation = entry.generation.checked_add(1).unwrap_or(1);
+        entry.purpose = Some(purpose);
+        Ok(RequestId {
+            slot,
+            generation: entry.generation,
+        })
+    }
+
+    /// What an open request is for.
+    ///
+    /// # Panics
+    /// If the request is spent: the caller kept a copy of it.
+    pub(super) fn purpose(&self, request: RequestId) -> Purpose {
+        let slot = &self.slots[request.slot as usize];
+        assert_eq!(slot.generation, request.generation, "{request:?} is spent");
+        slot.purpose.expect("the slot of a live request is in use")
+    }
+
+    /// Frees the slot of a completed request.
+    pub(super) fn close(&mut self, request: RequestId) {
+        assert!(
+            self.slots[request.slot as usize].purpose.take().is_some(),
+            "{request:?} is open"
+        );
+        self.free.push(request.slot);
+    }
+
+    /// From now on no caller waits for this request.
+    pub(super) fn detach(&mut self, request: RequestId, purpose: Purpose) {
+        self.slots[request.slot as usize].purpose = Some(purpose);
+        self.detached.push_back(request);
+    }
+
+    pub(super) fn opened_detached(
+        &mut self,
+        purpose: Purpose,
+    ) -> Result<RequestId, TooManyRequests> {
+        let request = self.open(purpose)?;
+        self.detached.push_back(request);
+        Ok(request)
+    }
+
+    /// Closes detached requests that have completed and says what each was for. They complete
+    /// about in the order of their posts, so usually a look at the oldest is enough; `all` looks
+    /// at all of them, if `completions` says that anything completed since the last such look.
+    pub(super) fn reap(
+        &mut self,
+        all: bool,
+        completions: u64,
+        completed: impl Fn(RequestId) -> Option<Completion>,
+        mut done: impl FnMut(Purpose, Completion),
+    ) {
+        while let Some(&oldest) = self.detached.front() {
+            let Some(completion) = completed(oldest) else {
+                break;
+            };
+            self.detached.pop_front();
+            done(self.purpose(oldest), completion);
+            self.close(oldest);
+        }
+        if !all || self.looked_at == completions {
+            return;
+        }
+        self.looked_at = completions;
+        for request in std::mem::take(&mut self.detached) {
+            if let Some(completion) = completed(request) {
+                done(self.purpose(request), completion);
+                self.close(request);
+            } else {
+                self.detached.push_back(request);
+            }
+        }
+    }
+
+    /// The sends that have not completed according to `completed`.
+    pub(super) fn sends_outstanding(&self, completed: impl Fn(RequestId) -> bool) -> bool {
+        (0u32..).zip(&self.slots).any(|(slot, entry)| {
+            matches!(
+                entry.purpose,
+                Some(Purpose::Send { .. } | Purpose::Eager { .. })
+            ) && !completed(RequestId {
+                slot,
+                generation: entry.generation,
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_that_is_used_again_has_another_generation() {
+        let mut requests = Requests::new();
+        let first = requests.open(Purpose::Probe).unwrap();
+        assert_ne!(first.slot, Requests::NOBODY.slot);
+        requests.close(first);
+        let second = requests.open(Purpose::Probe).unwrap();
+        assert_eq!(second.slot, first.slot, "the last one freed is taken first");
+        assert_ne!(second.generation, first.generation);
+    }
+
+    #[test]
+    fn more_requests_than_slots_are_refused() {
+        let mut requests = Requests::new();
+        for _ in 1..REQUEST_SLOTS {
+            let _ = requests.open(Purpose::Probe).unwrap();
+        }
+        assert_eq!(requests.open(Purpose::Probe), Err(TooManyRequests));
+    }
+}

@@ -1,0 +1,255 @@
+//! Collectives (MPI 5.0, chapter 6).
+//!
+//! In a communicator of one they are no communication: there is nobody to wait for, and a
+//! reduction is a copy.
+#![expect(unsafe_code, reason = "buffers are named by address")]
+
+use super::comm::{checked_bytes, exhausted};
+use super::error::{ErrorClass, Operation, Peer};
+use super::request::What;
+use super::{Buffer, Comm, Request, Result, Status};
+use crate::recording::Primitive;
+use bcs_core::datatype::Datatype;
+use bcs_core::op::Op;
+
+/// The name of a call and its row in the MDS.
+type Call = (&'static str, Primitive);
+
+impl Comm {
+    fn post_barrier(&self, (call, primitive): Call) -> Result<Request> {
+        let begun = (self.process().recording().begin(), primitive);
+        let operation = Operation::plain(call);
+        self.usable(operation)?;
+        if self.is_single() {
+            return Ok(Request::done(Status::EMPTY, self, operation, begun));
+        }
+        let posted = self.process().endpoint().bcs_barrier(self.0.context);
+        let request = posted.map_err(exhausted(operation))?;
+        Ok(Request::posted(
+            request,
+            What::Nothing,
+            self,
+            operation,
+            begun,
+        ))
+    }
+
+    /// # Safety
+    /// As for [`ibcast`](Self::ibcast).
+    unsafe fn post_bcast(
+        &self,
+        (call, primitive): Call,
+        data: Buffer,
+        root: i32,
+    ) -> Result<Request> {
+        let begun = (self.process().recording().begin(), primitive);
+        let bytes = data.bytes().map(|bytes| bytes as u64);
+        let operation = Operation {
+            call,
+            bytes,
+            peer: Some(Peer::Root(root)),
+            tag: None,
+        };
+        self.usable(operation)?;
+        let bytes = checked_bytes(&data, operation)?;
+        let root = self.world_rank(root, operation)?;
+        if self.is_single() {
+            return Ok(Request::done(Status::EMPTY, self, operation, begun));
+        }
+        let (endpoint, context) = (self.process().endpoint(), self.0.context);
+        // SAFETY: the caller's promise.
+        let posted = unsafe { endpoint.bcs_bcast(context, root, data.address(), bytes) };
+        let request = posted.map_err(exhausted(operation))?;
+        Ok(Request::posted(
+            request,
+            What::Nothing,
+            self,
+            operation,
+            begun,
+        ))
+    }
+
+    /// # Safety
+    /// As for [`ireduce`](Self::ireduce).
+    unsafe fn post_reduce(
+        &self,
+        (call, primitive): Call,
+        input: Buffer,
+        output: Buffer,
+        op: Op,
+        root: Option<i32>,
+    ) -> Result<Request> {
+        let begun = (self.process().recording().begin(), primitive);
+        let bytes = input.bytes().map(|bytes| bytes as u64);
+        let operation = Operation {
+            call,
+            bytes,
+            peer: root.map(Peer::Root),
+            tag: None,
+        };
+        self.usable(operation)?;
+        let root = root
+            .map(|root| self.world_rank(root, operation))
+            .transpose()?;
+        let gets_result = root.is_none_or(|root| root == self.process().world_rank());
+        let bytes = checked_bytes(&input, operation)?;
+        if gets_result && checked_bytes(&output, operation)? != bytes {
+            let reason = format!(
+                "{} bytes are to be reduced into {:?}",
+                bytes,
+                output.bytes()
+            );
+            return Err(operation.error(ErrorClass::Count, reason));
+        }
+        let datatype = reducible(op, input, operation)?;
+        if self.is_single() {
+            // SAFETY: the caller's promise; the two may be the same.
+            unsafe { std::ptr::copy(input.start(), output.start(), bytes) };
+            return Ok(Request::done(Status::EMPTY, self, operation, begun));
+        }
+        let (endpoint, context) = (self.process().endpoint(), self.0.context);
+        let addresses = (input.address(), output.address());
+        let what = (op, datatype);
+        // SAFETY: the caller's promise.
+        let posted = unsafe { endpoint.bcs_reduce(context, what, root, addresses, bytes) };
+        let request = posted.map_err(exhausted(operation))?;
+        Ok(Request::posted(
+            request,
+            What::Nothing,
+            self,
+            operation,
+            begun,
+        ))
+    }
+
+    fn blocking(
+        &self,
+        primitive: Primitive,
+        bytes: Option<usize>,
+        post: impl FnOnce() -> Result<Request>,
+    ) -> Result<()> {
+        let bytes = bytes.unwrap_or(0) as u64;
+        let call = || post()?.silent().map(|_| ());
+        self.process().recording().blocking(primitive, bytes, call)
+    }
+
+    /// `MPI_Barrier`.
+    ///
+    /// # Errors
+    /// When the NIC reports a failure.
+    pub fn barrier(&self) -> Result<()> {
+        let call = ("MPI_Barrier", Primitive::Barrier);
+        self.blocking(call.1, None, || self.post_barrier(call))
+    }
+
+    /// `MPI_Ibarrier`.
+    ///
+    /// # Errors
+    /// When an argument is wrong.
+    pub fn ibarrier(&self) -> Result<Request> {
+        self.post_barrier(("MPI_Ibarrier", Primitive::Ibarrier))
+    }
+
+    /// `MPI_Bcast`.
+    ///
+    /// # Safety
+    /// `data` may be read (at the root) or written (elsewhere), and nobody else uses it during the
+    /// call.
+    ///
+    /// # Errors
+    /// When an argument is wrong, or the NIC reports a failure.
+    pub unsafe fn bcast(&self, data: Buffer, root: i32) -> Result<()> {
+        let call = ("MPI_Bcast", Primitive::Bcast);
+        // SAFETY: the caller's promise.
+        self.blocking(call.1, data.bytes(), || unsafe {
+            self.post_bcast(call, data, root)
+        })
+    }
+
+    /// `MPI_Ibcast`.
+    ///
+    /// # Safety
+    /// As for [`bcast`](Self::bcast), until the request is done.
+    ///
+    /// # Errors
+    /// When an argument is wrong.
+    pub unsafe fn ibcast(&self, data: Buffer, root: i32) -> Result<Request> {
+        // SAFETY: the caller's promise.
+        unsafe { self.post_bcast(("MPI_Ibcast", Primitive::Ibcast), data, root) }
+    }
+
+    /// `MPI_Reduce`. `output` is used at the root only; there it may be `input` (in place).
+    ///
+    /// # Safety
+    /// `input` may be read and `output`, at the root, written, and nobody else uses them during
+    /// the call.
+    ///
+    /// # Errors
+    /// When an argument is wrong, the operation is not defined on the datatype, or the NIC reports
+    /// a failure.
+    pub unsafe fn reduce(&self, input: Buffer, output: Buffer, op: Op, root: i32) -> Result<()> {
+        let call = ("MPI_Reduce", Primitive::Reduce);
+        // SAFETY: the caller's promise.
+        let post = || unsafe { self.post_reduce(call, input, output, op, Some(root)) };
+        self.blocking(call.1, input.bytes(), post)
+    }
+
+    /// `MPI_Ireduce`.
+    ///
+    /// # Safety
+    /// As for [`reduce`](Self::reduce), until the request is done.
+    ///
+    /// # Errors
+    /// When an argument is wrong, or the operation is not defined on the datatype.
+    pub unsafe fn ireduce(
+        &self,
+        input: Buffer,
+        output: Buffer,
+        op: Op,
+        root: i32,
+    ) -> Result<Request> {
+        let call = ("MPI_Ireduce", Primitive::Ireduce);
+        // SAFETY: the caller's promise.
+        unsafe { self.post_reduce(call, input, output, op, Some(root)) }
+    }
+
+    /// `MPI_Allreduce`. `output` may be `input` (in place).
+    ///
+    /// # Safety
+    /// `input` may be read and `output` written, and nobody else uses them during the call.
+    ///
+    /// # Errors
+    /// As [`reduce`](Self::reduce).
+    pub unsafe fn allreduce(&self, input: Buffer, output: Buffer, op: Op) -> Result<()> {
+        let call = ("MPI_Allreduce", Primitive::Allreduce);
+        // SAFETY: the caller's promise.
+        let post = || unsafe { self.post_reduce(call, input, output, op, None) };
+        self.blocking(call.1, input.bytes(), post)
+    }
+
+    /// `MPI_Iallreduce`.
+    ///
+    /// # Safety
+    /// As for [`allreduce`](Self::allreduce), until the request is done.
+    ///
+    /// # Errors
+    /// As [`ireduce`](Self::ireduce).
+    pub unsafe fn iallreduce(&self, input: Buffer, output: Buffer, op: Op) -> Result<Request> {
+        let call = ("MPI_Iallreduce", Primitive::Iallreduce);
+        // SAFETY: the caller's promise.
+        unsafe { self.post_reduce(call, input, output, op, None) }
+    }
+}
+
+/// The elementary datatype of what is to be reduced, if the operation is defined on it.
+fn reducible(op: Op, data: Buffer, operation: Operation) -> Result<Datatype> {
+    let Some(datatype) = data.datatype().elementary() else {
+        let reason = "predefined operations are defined on predefined datatypes only";
+        return Err(operation.error(ErrorClass::Type, reason));
+    };
+    if !op.allowed(datatype) {
+        let reason = format!("{op} is not defined on {datatype} (MPI 5.0, 6.9.2)");
+        return Err(operation.error(ErrorClass::Op, reason));
+    }
+    Ok(datatype)
+}

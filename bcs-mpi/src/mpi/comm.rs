@@ -1,0 +1,224 @@
+//! Communicators: a group of ranks and a context (MPI 5.0, 7.2).
+
+use super::context_ids::Family;
+use super::error::{Error, ErrorClass, Operation, Peer};
+use super::{ANY_SOURCE, ANY_TAG, Buffer, Process, Result, Status, TAG_UB};
+use bcs_core::matching::Pattern;
+use bcs_core::request::Failure;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The members of a communicator, in its order.
+#[derive(Debug)]
+pub(super) struct Group {
+    /// World ranks.
+    pub(super) members: Vec<u32>,
+    /// This rank's place among them.
+    pub(super) me: usize,
+    /// The place of a world rank; empty if every rank has its world's number.
+    places: HashMap<u32, usize>,
+}
+
+impl Group {
+    pub(super) fn new(members: Vec<u32>, me: usize) -> Self {
+        let identity = (0u32..).zip(&members).all(|(rank, &member)| rank == member);
+        let places = if identity {
+            HashMap::new()
+        } else {
+            members
+                .iter()
+                .enumerate()
+                .map(|(place, &member)| (member, place))
+                .collect()
+        };
+        Self {
+            members,
+            me,
+            places,
+        }
+    }
+
+    /// The rank in the communicator of a world rank that is in it.
+    fn place(&self, world_rank: u32) -> i32 {
+        let place = if self.places.is_empty() {
+            world_rank as usize
+        } else {
+            self.places
+                .get(&world_rank)
+                .copied()
+                .expect("messages of a context come from members")
+        };
+        as_rank(place)
+    }
+}
+
+/// A number of a rank as MPI writes it.
+pub(super) fn as_rank(place: usize) -> i32 {
+    i32::try_from(place).expect("MAX_RANKS fits i32")
+}
+
+/// What all handles of a communicator share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) process: Arc<Process>,
+    pub(super) context: u32,
+    pub(super) group: Group,
+    /// Who chooses the ids of its children.
+    pub(super) family: Arc<Family>,
+    /// Who chose its own id, if that has to be given back.
+    pub(super) origin: Option<Arc<Family>>,
+    /// `MPI_Comm_free` was called on a handle.
+    pub(super) freed: AtomicBool,
+}
+
+/// A communicator. Clones are handles of the same one; its context lives until the last of them,
+/// and the last request on it, is gone.
+#[derive(Clone, Debug)]
+pub struct Comm(pub(super) Arc<Shared>);
+
+impl PartialEq for Comm {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Comm {
+    /// `MPI_Comm_rank`.
+    #[must_use]
+    pub fn rank(&self) -> i32 {
+        as_rank(self.0.group.me)
+    }
+
+    /// `MPI_Comm_size`.
+    #[must_use]
+    pub fn size(&self) -> i32 {
+        as_rank(self.0.group.members.len())
+    }
+
+    /// The world ranks of the members, in order.
+    #[must_use]
+    pub fn members(&self) -> &[u32] {
+        &self.0.group.members
+    }
+
+    /// The process that this handle belongs to.
+    #[must_use]
+    pub fn process(&self) -> &Arc<Process> {
+        &self.0.process
+    }
+
+    /// Whether this rank is the only member: then collectives are no communication.
+    pub(super) fn is_single(&self) -> bool {
+        self.0.group.members.len() == 1
+    }
+
+    /// The call may go on: the library is there and the communicator not freed.
+    pub(super) fn usable(&self, operation: Operation) -> Result<()> {
+        self.0.process.alive(operation)?;
+        if self.0.freed.load(Ordering::Relaxed) {
+            return Err(operation.error(ErrorClass::Comm, "the communicator was freed"));
+        }
+        Ok(())
+    }
+
+    /// The world rank of a rank of this communicator.
+    pub(super) fn world_rank(&self, rank: i32, operation: Operation) -> Result<u32> {
+        let member = usize::try_from(rank)
+            .ok()
+            .and_then(|rank| self.0.group.members.get(rank));
+        member.copied().ok_or_else(|| {
+            let class = match operation.peer {
+                Some(Peer::Root(_)) => ErrorClass::Root,
+                _ => ErrorClass::Rank,
+            };
+            let size = self.size();
+            operation.error(
+                class,
+                format!("the communicator has no rank {rank}, but 0 to {}", size - 1),
+            )
+        })
+    }
+
+    /// What a receive from this source with this tag matches; either may be a wildcard.
+    pub(super) fn pattern(&self, source: i32, tag: i32, operation: Operation) -> Result<Pattern> {
+        let source = match source {
+            ANY_SOURCE => None,
+            rank => Some(self.world_rank(rank, operation)?),
+        };
+        let tag = match tag {
+            ANY_TAG => None,
+            tag => Some(checked_tag(tag, operation)?),
+        };
+        Ok(Pattern {
+            context: self.0.context,
+            source,
+            tag,
+        })
+    }
+
+    /// The status of a completed receive or probe.
+    pub(super) fn status(
+        &self,
+        outcome: &crate::bcs::Outcome,
+        operation: Operation,
+    ) -> Result<Status> {
+        match outcome.failure {
+            Failure::None => Ok(Status {
+                source: self.0.group.place(outcome.source),
+                tag: outcome.tag,
+                bytes: outcome.len,
+                cancelled: false,
+            }),
+            Failure::Cancelled => Ok(Status {
+                cancelled: true,
+                ..Status::EMPTY
+            }),
+            failure => Err(operation.failure(failure, outcome.len)),
+        }
+    }
+}
+
+/// A tag that a message may bear.
+pub(super) fn checked_tag(tag: i32, operation: Operation) -> Result<i32> {
+    if tag < 0 {
+        return Err(operation.error(
+            ErrorClass::Tag,
+            format!("tags are 0 to {TAG_UB}, not {tag}"),
+        ));
+    }
+    Ok(tag)
+}
+
+/// The length of a buffer that a call may be given.
+pub(super) fn checked_bytes(buffer: &Buffer, operation: Operation) -> Result<usize> {
+    let too_large = || {
+        let (count, size) = (buffer.count(), buffer.datatype().size());
+        let reason = format!("{count} elements of {size} bytes are more than an address space");
+        operation.error(ErrorClass::Count, reason)
+    };
+    let bytes = buffer
+        .bytes()
+        .filter(|&bytes| isize::try_from(bytes).is_ok());
+    let bytes = bytes.ok_or_else(too_large)?;
+    if buffer.is_nowhere() {
+        let reason = format!("the buffer has {bytes} bytes but its address is 0");
+        return Err(operation.error(ErrorClass::Buffer, reason));
+    }
+    Ok(bytes)
+}
+
+/// All request slots are in use.
+pub(super) fn exhausted(
+    operation: Operation,
+) -> impl FnOnce(crate::bcs::TooManyRequests) -> Box<Error> {
+    move |error| operation.error(ErrorClass::Other, error.to_string())
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if let Some(origin) = self.origin.take() {
+            self.process.clone().close(self.context, origin);
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Which context ids are free.
+//!
+//! A message is matched by its context id and sender, and a NIC knows a communicator by its id and
+//! first member. So an id may be used by any number of live communicators, as long as no two of
+//! them have a member in common.
+//!
+//! The members of a parent agree on the ids of its children by the bitwise or of what each of them
+//! *holds*. An id must not be used again before *all* members of its last communicator have closed
+//! it, or an open would meet the old context at some NIC and wait for somebody who may have no
+//! reason to close it soon. But a rank knows only when it has closed a context itself. Therefore:
+//!
+//! - A rank holds the ids of its live communicators (until its NIC has closed their contexts), and
+//!   goes on holding the ids that it has *given back*.
+//! - What it has given back is remembered with the *family* that chose the id: the communicators
+//!   of one group, which are the parent and whatever was made of it with the same members. In an
+//!   agreement of that family, and in no other, it counts as not held.
+//! - If such an agreement finds that nobody of the family holds it, all members of its last
+//!   communicator, who are members of the family, have closed it: then it is free, and no longer
+//!   held.
+//! - When a family is no more, what was given back to it passes to the family that it came from:
+//!   its group contains this one's, so the same reasoning holds. Until all members have come this
+//!   far, some of them hold the id as given back to another family, which errs on the safe side.
+//!
+//! Groups without a common member choose without knowing of each other and may choose the same id;
+//! siblings get different ids as long as there are enough. The search starts at a place that
+//! depends on the parent, so that cousins seldom meet: the hints by which arrivals at a collective
+//! are counted on a node ([`arrive`](bcs_core::memory::MachinePage::arrive)) go by the id alone,
+//! and are less exact if two communicators share it.
+//!
+//! Communicators of one rank take no part in this: their messages go from that rank to itself and
+//! their collectives go nowhere, so any number does that the rank does not use otherwise, and they
+//! have numbers above all ids.
+
+use bcs_core::limits::MAX_CONTEXTS;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Words of a set of ids.
+pub(super) const WORDS: usize = MAX_CONTEXTS / 64;
+
+/// A set of ids.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Ids([u64; WORDS]);
+
+impl Ids {
+    const NONE: Self = Self([0; WORDS]);
+
+    fn only(id: u32) -> Self {
+        let mut ids = Self::NONE;
+        ids.insert(id);
+        ids
+    }
+
+    pub(super) fn from_words(words: &[u64]) -> Self {
+        Self(std::array::from_fn(|index| words[index]))
+    }
+
+    pub(super) fn words(&self) -> &[u64] {
+        &self.0
+    }
+
+    fn insert(&mut self, id: u32) {
+        self.0[id as usize / 64] |= 1 << (id % 64);
+    }
+
+    fn contains(&self, id: u32) -> bool {
+        self.0[id as usize / 64] & 1 << (id % 64) != 0
+    }
+
+    fn join(&mut self, other: &Self) {
+        for (word, other) in self.0.iter_mut().zip(other.0) {
+            *word |= other;
+        }
+    }
+
+    fn without(&self, other: &Self) -> Self {
+        Self(std::array::from_fn(|index| self.0[index] & !other.0[index]))
+    }
+}
+
+fn lock(ids: &Mutex<Ids>) -> MutexGuard<'_, Ids> {
+    ids.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The ids that a rank holds.
+#[derive(Debug)]
+pub(super) struct Held {
+    ids: Mutex<Ids>,
+    /// A thread of this rank agrees on ids.
+    agreeing: AtomicBool,
+}
+
+/// This rank takes part in an agreement while this lives.
+#[derive(Debug)]
+pub(super) struct Agreement<'a>(&'a Held);
+
+impl Drop for Agreement<'_> {
+    fn drop(&mut self) {
+        self.0.agreeing.store(false, Ordering::Release);
+    }
+}
+
+impl Held {
+    /// At first there is the world.
+    pub(super) fn new() -> Arc<Self> {
+        let ids = Mutex::new(Ids::only(0));
+        Arc::new(Self {
+            ids,
+            agreeing: AtomicBool::new(false),
+        })
+    }
+
+    /// Begins to agree on ids; `None` if another thread of this rank does so just now, for another
+    /// communicator. Then this agreement must fail at all members and be repeated.
+    pub(super) fn agree(&self) -> Option<Agreement<'_>> {
+        (!self.agreeing.swap(true, Ordering::AcqRel)).then_some(Agreement(self))
+    }
+
+    /// This rank is a member of a new communicator.
+    pub(super) fn take(&self, id: u32) {
+        lock(&self.ids).insert(id);
+    }
+}
+
+/// The communicators of one group that stem from each other, as one of its members sees them.
+#[derive(Debug)]
+pub(super) struct Family {
+    held: Arc<Held>,
+    given_back: Mutex<Ids>,
+    parent: Option<Arc<Family>>,
+}
+
+impl Family {
+    pub(super) fn new(held: Arc<Held>, parent: Option<Arc<Self>>) -> Arc<Self> {
+        Arc::new(Self {
+            held,
+            given_back: Mutex::new(Ids::NONE),
+            parent,
+        })
+    }
+
+    /// What this rank says to an agreement of this family.
+    pub(super) fn unavailable(&self) -> Ids {
+        lock(&self.held.ids).without(&lock(&self.given_back))
+    }
+
+    /// What all members together say.
+    pub(super) fn agreed(&self, unavailable: &Ids) {
+        let mut given_back = lock(&self.given_back);
+        let free = given_back.without(unavailable);
+        *given_back = given_back.without(&free);
+        let mut held = lock(&self.held.ids);
+        *held = held.without(&free);
+    }
+
+    /// This rank's NIC has closed a context that this family chose the id of.
+    pub(super) fn give_back(&self, id: u32) {
+        lock(&self.given_back).insert(id);
+    }
+}
+
+impl Drop for Family {
+    fn drop(&mut self) {
+        if let Some(parent) = &self.parent {
+            lock(&parent.given_back).join(&lock(&self.given_back));
+        }
+    }
+}
+
+/// Chooses ids for the children of a communicator: different ones as far as there are enough.
+/// `None` if there is no free one. All members choose the same.
+pub(super) fn choose(
+    unavailable: &Ids,
+    children: usize,
+    (context, first_member): (u32, u32),
+) -> Option<Vec<u32>> {
+    let all = u32::try_from(MAX_CONTEXTS).expect("MAX_CONTEXTS fits u32");
+    let start = context.wrapping_mul(0x9e37_79b1) ^ first_member.wrapping_mul(0x85eb_ca6b);
+    let places = (0..all).map(|offset| ((start >> 8) % all + offset) % all);
+    let free: Vec<u32> = places
+        .filter(|&id| !unavailable.contains(id))
+        .take(children)
+        .collect();
+    if free.is_empty() && children > 0 {
+        return None;
+    }
+    Some(free.iter().copied().cycle().take(children).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn members(count: usize) -> Vec<(Arc<Held>, Arc<Family>)> {
+        (0..count)
+            .map(|_| {
+                let held = Held::new();
+                (held.clone(), Family::new(held, None))
+            })
+            .collect()
+    }
+
+    fn agree<'a>(families: impl IntoIterator<Item = &'a Arc<Family>> + Clone) -> Ids {
+        let mut unavailable = Ids::NONE;
+        families
+            .clone()
+            .into_iter()
+            .for_each(|family| unavailable.join(&family.unavailable()));
+        families
+            .into_iter()
+            .for_each(|family| family.agreed(&unavailable));
+        unavailable
+    }
+
+    #[test]
+    fn siblings_get_different_ids_while_there_are_enough() {
+        let ids = choose(&Ids::only(0), 2_047, (0, 0)).unwrap();
+        let mut sorted = ids.clone();
+        sorted.sort_unstable();
+        assert!(sorted.into_iter().eq(1..2_048));
+        let ids = choose(&Ids::only(0), 3_000, (7, 9)).unwrap();
+        assert!(ids.len() == 3_000 && !ids.contains(&0));
+        assert_eq!(choose(&Ids([u64::MAX; WORDS]), 1, (0, 0)), None);
+    }
+
+    #[test]
+    fn an_id_is_free_when_all_members_have_given_it_back() {
+        let ranks = members(2);
+        let world = || ranks.iter().map(|(_, family)| family);
+        ranks.iter().for_each(|(held, _)| held.take(5));
+        ranks[0].1.give_back(5);
+        let all: Vec<_> = world().cloned().collect();
+        assert!(agree(&all).contains(5));
+        // A part of the world that has closed it cannot use it either: the other member has not.
+        let part = Family::new(ranks[0].0.clone(), Some(ranks[0].1.clone()));
+        assert!(agree(&[part]).contains(5));
+        ranks[1].1.give_back(5);
+        assert!(!agree(&all).contains(5));
+        let part = Family::new(ranks[0].0.clone(), Some(ranks[0].1.clone()));
+        assert!(!agree(&[part]).contains(5), "now it is anybody's");
+    }
+
+    #[test]
+    fn what_was_given_back_to_a_family_passes_to_its_parent() {
+        let ranks = members(1);
+        let (held, world) = &ranks[0];
+        let part = Family::new(held.clone(), Some(world.clone()));
+        held.take(9);
+        part.give_back(9);
+        assert!(agree([world]).contains(9));
+        drop(part);
+        assert!(!agree([world]).contains(9));
+    }
+}

@@ -1,0 +1,284 @@
+//! Making communicators out of communicators (MPI 5.0, 7.4).
+//!
+//! The members of the parent agree by one allreduce on its context: each contributes its colour
+//! and key in its own place, and the ids that are not to be had ([`context_ids`]); the bitwise or
+//! of all is everybody's list of all colours and keys and of all unavailable ids. From that, all
+//! compute the same groups and ids.
+//!
+//! Then each makes the new context known to its NIC, and a barrier on the parent makes sure that
+//! all have, before anybody uses it.
+#![expect(
+    unsafe_code,
+    reason = "agrees by collectives, which name their buffers by address"
+)]
+
+use super::comm::{Group, Shared, exhausted};
+use super::context_ids::{Agreement, Family, Ids, WORDS, choose};
+use super::error::{ErrorClass, Operation};
+use super::request::{Request, What};
+use super::{Buffer, Comm, Op, Result};
+use crate::bcs::{self, Blocking};
+use crate::recording::{Begun, Primitive};
+use bcs_core::datatype::Datatype;
+use bcs_core::request::Failure;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A child of a communicator: the members' places in their new order.
+#[derive(Debug)]
+struct Child {
+    members: Vec<usize>,
+}
+
+/// A member's colour and key as two words, of which a member that said nothing has none.
+fn encode(color: Option<u32>, key: i32) -> [u64; 2] {
+    let color = color.map_or(0, |color| u64::from(color) + 1);
+    [color, u64::from(key.wrapping_sub(i32::MIN).cast_unsigned())]
+}
+
+/// The children in the order of their colours. Within one, members are ordered by key, then by
+/// their place in the parent.
+fn children(words: &[u64]) -> Vec<Child> {
+    let mut by_color: BTreeMap<u64, Vec<(u64, usize)>> = BTreeMap::new();
+    for (place, pair) in words.chunks_exact(2).enumerate() {
+        if pair[0] != 0 {
+            by_color.entry(pair[0]).or_default().push((pair[1], place));
+        }
+    }
+    let ordered = |mut members: Vec<(u64, usize)>| {
+        members.sort_unstable();
+        Child {
+            members: members.into_iter().map(|(_, place)| place).collect(),
+        }
+    };
+    by_color.into_values().map(ordered).collect()
+}
+
+impl Comm {
+    /// `MPI_Comm_dup`.
+    ///
+    /// # Errors
+    /// When there are not enough context ids, or the NIC reports a failure.
+    pub fn dup(&self) -> Result<Self> {
+        let operation = Operation::plain("MPI_Comm_dup");
+        self.process()
+            .clone()
+            .recording()
+            .blocking(Primitive::CommDup, 0, || {
+                self.usable(operation)?;
+                let (_, ids, _agreement) = self.agree(&[], operation, |_| {
+                    vec![Child {
+                        members: (0..self.members().len()).collect(),
+                    }]
+                })?;
+                let group = Group::new(self.members().to_vec(), self.0.group.me);
+                let comm = self.child(group, ids.into_iter().next().flatten(), operation)?;
+                self.all_are_ready(operation)?;
+                Ok(comm)
+            })
+    }
+
+    /// `MPI_Comm_split`: the members with the same colour make a new communicator, ordered by key
+    /// and then by their rank here. Without a colour (`MPI_UNDEFINED`) there is none for this rank.
+    ///
+    /// # Errors
+    /// As [`dup`](Self::dup).
+    pub fn split(&self, color: Option<u32>, key: i32) -> Result<Option<Self>> {
+        let operation = Operation::plain("MPI_Comm_split");
+        self.process()
+            .clone()
+            .recording()
+            .blocking(Primitive::CommSplit, 0, || {
+                self.usable(operation)?;
+                let me = self.0.group.me;
+                let mut words = vec![0; 2 * self.members().len()];
+                words[2 * me..][..2].copy_from_slice(&encode(color, key));
+                let (children, ids, _agreement) = self.agree(&words, operation, children)?;
+                let mine = children.iter().zip(ids).find_map(|(child, id)| {
+                    Some((
+                        child,
+                        child.members.iter().position(|&member| member == me)?,
+                        id,
+                    ))
+                });
+                let comm = mine.map(|(child, me, id)| {
+                    let members = child
+                        .members
+                        .iter()
+                        .map(|&member| self.members()[member])
+                        .collect();
+                    self.child(Group::new(members, me), id, operation)
+                });
+                let comm = comm.transpose()?;
+                self.all_are_ready(operation)?;
+                Ok(comm)
+            })
+    }
+
+    /// Agrees on `words` and on what each child gets; children of one rank get nothing.
+    #[expect(
+        clippy::type_complexity,
+        reason = "three things that belong together only here"
+    )]
+    fn agree(
+        &self,
+        words: &[u64],
+        operation: Operation,
+        children: impl Fn(&[u64]) -> Vec<Child>,
+    ) -> Result<(Vec<Child>, Vec<Option<u32>>, Option<Agreement<'_>>)> {
+        self.process().reap_closed();
+        loop {
+            let (family, process) = (&self.0.family, self.process());
+            let agreement = process.held_contexts().agree();
+            let mut all = words.to_vec();
+            all.extend(family.unavailable().words());
+            all.push(u64::from(agreement.is_none()));
+            self.or(&mut all, operation)?;
+            if all.pop() != Some(0) {
+                // Two threads of some rank agree for two communicators: one of them goes first.
+                drop(agreement);
+                std::thread::yield_now();
+                continue;
+            }
+            let unavailable = all.split_off(words.len());
+            debug_assert_eq!(unavailable.len(), WORDS);
+            let unavailable = Ids::from_words(&unavailable);
+            family.agreed(&unavailable);
+            let children = children(&all);
+            let larger = children
+                .iter()
+                .filter(|child| child.members.len() > 1)
+                .count();
+            let parent = (self.0.context, self.members()[0]);
+            let Some(ids) = choose(&unavailable, larger, parent) else {
+                let reason = "no context id is free for another communicator: free some first";
+                return Err(operation.error(ErrorClass::Other, reason));
+            };
+            let mut ids = ids.into_iter();
+            let ids = children
+                .iter()
+                .map(|child| (child.members.len() > 1).then(|| ids.next()).flatten())
+                .collect();
+            return Ok((children, ids, agreement));
+        }
+    }
+
+    /// The bitwise or of all members' words.
+    fn or(&self, words: &mut [u64], operation: Operation) -> Result<()> {
+        if self.is_single() {
+            return Ok(());
+        }
+        let data = Buffer::new(words.as_mut_ptr(), words.len(), Datatype::Uint64);
+        let endpoint = self.process().endpoint();
+        let (what, addresses) = (
+            (Op::Bor, Datatype::Uint64),
+            (data.address(), data.address()),
+        );
+        let bytes = size_of_val(words);
+        // SAFETY: the words are borrowed until the request is done, at the end of this function.
+        let posted = unsafe { endpoint.bcs_reduce(self.0.context, what, None, addresses, bytes) };
+        self.finish(posted.map_err(exhausted(operation))?, operation)
+    }
+
+    fn finish(&self, request: bcs::Request, operation: Operation) -> Result<()> {
+        let begun = (Begun::UNKNOWN, Primitive::CommSplit);
+        Request::posted(request, What::Nothing, self, operation, begun)
+            .silent()
+            .map(|_| ())
+    }
+
+    /// Makes this rank's handle of a child.
+    fn child(&self, group: Group, id: Option<u32>, operation: Operation) -> Result<Self> {
+        let process = self.process();
+        let Some(id) = id else {
+            return Ok(process.single(group));
+        };
+        let endpoint = process.endpoint();
+        process.held_contexts().take(id);
+        // SAFETY: the members are borrowed until the request is done, in the next line.
+        let posted = unsafe { endpoint.bcs_open(id, &group.members) };
+        self.finish(posted.map_err(exhausted(operation))?, operation)?;
+        endpoint.bcs_opened(id, process.local_members(&group.members));
+        let origin = self.0.family.clone();
+        let family = if group.members.len() == self.members().len() {
+            origin.clone()
+        } else {
+            Family::new(process.held_contexts().clone(), Some(origin.clone()))
+        };
+        Ok(Self(Arc::new(Shared {
+            process: process.clone(),
+            context: id,
+            group,
+            family,
+            origin: Some(origin),
+            freed: AtomicBool::new(false),
+        })))
+    }
+
+    fn all_are_ready(&self, operation: Operation) -> Result<()> {
+        if self.is_single() {
+            return Ok(());
+        }
+        let posted = self.process().endpoint().bcs_barrier(self.0.context);
+        self.finish(posted.map_err(exhausted(operation))?, operation)
+    }
+
+    /// `MPI_Comm_free`: no handle of this communicator can be used any more. What was started on
+    /// it goes on. (Dropping the last handle does the same.)
+    ///
+    /// # Errors
+    /// When it is the world, or was freed.
+    pub fn free(&self) -> Result<()> {
+        let operation = Operation::plain("MPI_Comm_free");
+        self.usable(operation)?;
+        if self.0.context == 0 {
+            return Err(operation.error(ErrorClass::Comm, "the world cannot be freed"));
+        }
+        self.0.freed.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// A context that a rank has closed, as soon as its NIC has.
+#[derive(Debug)]
+pub(super) struct Closing {
+    pub(super) request: bcs::Request,
+    pub(super) context: u32,
+    pub(super) origin: Arc<Family>,
+}
+
+impl Closing {
+    /// Waits until the NIC has closed it; then the id is free as far as this rank is concerned.
+    pub(super) fn finish(self, endpoint: &bcs::Endpoint) {
+        let outcome = endpoint.bcs_test(Blocking::Yes, self.request);
+        if outcome.is_some_and(|outcome| outcome.failure == Failure::None) {
+            self.origin.give_back(self.context);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_order_members_and_ties_go_by_rank() {
+        let members = [
+            (Some(7), 3),
+            (None, 0),
+            (Some(2), -5),
+            (Some(7), -1),
+            (Some(7), 3),
+        ];
+        let words: Vec<u64> = members
+            .iter()
+            .flat_map(|&(color, key)| encode(color, key))
+            .collect();
+        let children: Vec<Vec<usize>> = children(&words)
+            .into_iter()
+            .map(|child| child.members)
+            .collect();
+        assert_eq!(children, [vec![2], vec![3, 0, 4]]);
+    }
+}

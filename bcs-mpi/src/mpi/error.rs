@@ -1,0 +1,196 @@
+//! What can go wrong, in the classes of the standard (MPI 5.0, 9.4).
+
+use super::{ANY_SOURCE, ANY_TAG};
+use bcs_core::request::Failure;
+use std::fmt;
+
+/// Error classes, with the codes of the standard's ABI (MPI 5.0, chapter 20).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(i32)]
+#[expect(
+    missing_docs,
+    reason = "each is the standard's MPI_ERR_ of the same name"
+)]
+pub enum ErrorClass {
+    Success = 0,
+    Buffer = 1,
+    Count = 2,
+    Type = 3,
+    Tag = 4,
+    Comm = 5,
+    Rank = 6,
+    Request = 7,
+    Root = 8,
+    Group = 9,
+    Op = 10,
+    Topology = 11,
+    Dims = 12,
+    Arg = 13,
+    Unknown = 14,
+    Truncate = 15,
+    Other = 16,
+    Intern = 17,
+    Pending = 18,
+    InStatus = 19,
+    NoMem = 39,
+    ProcAborted = 58,
+    ValueTooLarge = 59,
+}
+
+impl ErrorClass {
+    /// The code in the standard's ABI.
+    #[must_use]
+    pub fn code(self) -> i32 {
+        self as i32
+    }
+}
+
+/// What failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("failed to {operation}: {reason}")]
+pub struct Error {
+    /// The class.
+    pub class: ErrorClass,
+    /// The call and its arguments.
+    pub operation: Operation,
+    /// Why.
+    pub reason: String,
+}
+
+/// The result of a call.
+pub type Result<T> = std::result::Result<T, Box<Error>>;
+
+/// A call as messages name it: "`MPI_Recv` 16 bytes from rank 3 with tag 7".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// The call's name in the standard.
+    pub call: &'static str,
+    /// The length of its buffer, if it has one.
+    pub bytes: Option<u64>,
+    /// Its peer or root, if it has one.
+    pub peer: Option<Peer>,
+    /// Its tag, if it has one.
+    pub tag: Option<i32>,
+}
+
+/// The other side of a call, as a rank of its communicator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// The receiver of a send.
+    To(i32),
+    /// The sender that a receive or probe asks for.
+    From(i32),
+    /// The root of a collective.
+    Root(i32),
+}
+
+impl Operation {
+    /// A call without arguments worth a mention.
+    #[must_use]
+    pub fn plain(call: &'static str) -> Self {
+        Self {
+            call,
+            bytes: None,
+            peer: None,
+            tag: None,
+        }
+    }
+
+    /// An error of this call.
+    pub(crate) fn error(self, class: ErrorClass, reason: impl Into<String>) -> Box<Error> {
+        Box::new(Error {
+            class,
+            operation: self,
+            reason: reason.into(),
+        })
+    }
+
+    /// The error that a NIC reported of this call; `len` is the length of the message.
+    pub(crate) fn failure(self, failure: Failure, len: u64) -> Box<Error> {
+        let (class, reason) = match failure {
+            Failure::Truncated => {
+                let reason = format!("message truncated: {len} bytes arrived");
+                return self.error(ErrorClass::Truncate, reason);
+            }
+            Failure::BadAddress => (
+                ErrorClass::Buffer,
+                "the buffer is not in this rank's memory",
+            ),
+            Failure::SenderMemory => (
+                ErrorClass::Buffer,
+                "the sender's buffer is not in its memory",
+            ),
+            Failure::PeerGone => (ErrorClass::ProcAborted, "a rank that it needs is gone"),
+            Failure::TableFull => (
+                ErrorClass::Other,
+                "a table of the NIC is full: receive before you send more",
+            ),
+            Failure::Mismatch => (
+                ErrorClass::Other,
+                "the ranks of the communicator called different collectives, or with different \
+                 arguments",
+            ),
+            Failure::BadDescriptor | Failure::None | Failure::Cancelled => {
+                (ErrorClass::Intern, "the NIC did not understand the library")
+            }
+        };
+        self.error(class, reason)
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.call)?;
+        match self.bytes {
+            Some(1) => f.write_str(" 1 byte")?,
+            Some(bytes) => write!(f, " {bytes} bytes")?,
+            None => {}
+        }
+        match self.peer {
+            Some(Peer::To(rank)) => write!(f, " to rank {rank}")?,
+            Some(Peer::From(ANY_SOURCE)) => f.write_str(" from any rank")?,
+            Some(Peer::From(rank)) => write!(f, " from rank {rank}")?,
+            Some(Peer::Root(rank)) => write!(f, " with root {rank}")?,
+            None => {}
+        }
+        match self.tag {
+            Some(ANY_TAG) => f.write_str(" with any tag"),
+            Some(tag) => write!(f, " with tag {tag}"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_call_peer_and_tag() {
+        let operation = Operation {
+            call: "MPI_Recv",
+            bytes: Some(16),
+            peer: Some(Peer::From(3)),
+            tag: Some(7),
+        };
+        assert_eq!(
+            operation.failure(Failure::Truncated, 64).to_string(),
+            "failed to MPI_Recv 16 bytes from rank 3 with tag 7: message truncated: 64 bytes arrived"
+        );
+        let any = Operation {
+            peer: Some(Peer::From(ANY_SOURCE)),
+            tag: Some(ANY_TAG),
+            ..operation
+        };
+        assert_eq!(
+            any.to_string(),
+            "MPI_Recv 16 bytes from any rank with any tag"
+        );
+        let root = Operation {
+            peer: Some(Peer::Root(2)),
+            ..Operation::plain("MPI_Bcast")
+        };
+        assert_eq!(root.to_string(), "MPI_Bcast with root 2");
+        assert_eq!(ErrorClass::InStatus.code(), 19);
+    }
+}

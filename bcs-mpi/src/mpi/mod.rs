@@ -1,0 +1,43 @@
+//! The untyped core of MPI over the BCS API: what the safe Rust layer and a C ABI stand on.
+//!
+//! | module | is |
+//! |---|---|
+//! | [`process`] | this rank: initialise, finalise, abort |
+//! | [`comm`], [`create`](Comm::split), [`context_ids`] | communicators |
+//! | [`point_to_point`](Comm::send), [`request`], [`status`] | messages (MPI 5.0, chapter 3) |
+//! | [`collective`](Comm::barrier) | collectives (chapter 6) |
+//! | [`buffer`], [`error`] | data described by a datatype, and what can go wrong with it |
+//!
+//! Ranks and tags are `i32` as in C, with the wildcards and codes of the standard's ABI (MPI 5.0,
+//! chapter 20). Calls that hand over a buffer by address are unsafe: it must stay until the
+//! request is done.
+
+pub mod buffer;
+mod collective;
+pub mod comm;
+mod context_ids;
+mod create;
+pub mod error;
+mod point_to_point;
+pub mod process;
+pub mod request;
+pub mod status;
+
+pub use bcs_core::op::Op;
+pub use buffer::{Buffer, Datatype};
+pub use comm::Comm;
+pub use error::{Error, ErrorClass, Result};
+pub use process::Process;
+pub use request::Request;
+pub use status::Status;
+
+/// `MPI_ANY_SOURCE`.
+pub const ANY_SOURCE: i32 = -1;
+/// `MPI_PROC_NULL`: nobody. Sends to it and receives from it are done at once.
+pub const PROC_NULL: i32 = -2;
+/// `MPI_ANY_TAG`.
+pub const ANY_TAG: i32 = -31;
+/// `MPI_UNDEFINED`.
+pub const UNDEFINED: i32 = -32766;
+/// `MPI_TAG_UB`: the largest tag.
+pub const TAG_UB: i32 = i32::MAX;

@@ -1,0 +1,307 @@
+//! Messages (MPI 5.0, chapter 3).
+#![expect(unsafe_code, reason = "buffers are named by address")]
+
+use super::comm::{checked_bytes, checked_tag, exhausted};
+use super::error::{Operation, Peer};
+use super::request::What;
+use super::{Buffer, Comm, PROC_NULL, Request, Result, Status};
+use crate::bcs::{Blocking, Message, SendMode};
+use crate::recording::Primitive;
+
+/// A call that posts a message: its name, its row in the MDS, its mode.
+#[derive(Clone, Copy)]
+struct Call {
+    name: &'static str,
+    primitive: Primitive,
+    mode: SendMode,
+}
+
+const SEND: Call = Call {
+    name: "MPI_Send",
+    primitive: Primitive::Send,
+    mode: SendMode::Standard,
+};
+const SSEND: Call = Call {
+    name: "MPI_Ssend",
+    primitive: Primitive::Ssend,
+    mode: SendMode::Synchronous,
+};
+const ISEND: Call = Call {
+    name: "MPI_Isend",
+    primitive: Primitive::Isend,
+    mode: SendMode::Standard,
+};
+const ISSEND: Call = Call {
+    name: "MPI_Issend",
+    primitive: Primitive::Issend,
+    mode: SendMode::Synchronous,
+};
+const SENDRECV: Call = Call {
+    name: "MPI_Sendrecv",
+    primitive: Primitive::Sendrecv,
+    mode: SendMode::Standard,
+};
+
+impl Comm {
+    /// # Safety
+    /// As for [`isend`](Self::isend).
+    unsafe fn post_send(&self, call: Call, data: Buffer, to: i32, tag: i32) -> Result<Request> {
+        let begun = self.process().recording().begin();
+        let bytes = data.bytes().map(|bytes| bytes as u64);
+        let peer = Some(Peer::To(to));
+        let operation = Operation {
+            call: call.name,
+            bytes,
+            peer,
+            tag: Some(tag),
+        };
+        self.usable(operation)?;
+        let len = checked_bytes(&data, operation)?;
+        let tag = checked_tag(tag, operation)?;
+        if to == PROC_NULL {
+            return Ok(Request::done(
+                Status::EMPTY,
+                self,
+                operation,
+                (begun, call.primitive),
+            ));
+        }
+        let destination = self.world_rank(to, operation)?;
+        let message = Message {
+            context: self.0.context,
+            destination,
+            tag,
+            address: data.address(),
+            len,
+        };
+        // SAFETY: the caller's promise.
+        let posted = unsafe { self.process().endpoint().bcs_send(call.mode, &message) };
+        let request = posted.map_err(exhausted(operation))?;
+        Ok(Request::posted(
+            request,
+            What::Nothing,
+            self,
+            operation,
+            (begun, call.primitive),
+        ))
+    }
+
+    /// # Safety
+    /// As for [`irecv`](Self::irecv).
+    unsafe fn post_recv(
+        &self,
+        (call, primitive): (&'static str, Primitive),
+        data: Buffer,
+        from: i32,
+        tag: i32,
+    ) -> Result<Request> {
+        let begun = self.process().recording().begin();
+        let bytes = data.bytes().map(|bytes| bytes as u64);
+        let operation = Operation {
+            call,
+            bytes,
+            peer: Some(Peer::From(from)),
+            tag: Some(tag),
+        };
+        self.usable(operation)?;
+        let capacity = checked_bytes(&data, operation)?;
+        if from == PROC_NULL {
+            return Ok(Request::done(
+                Status::PROC_NULL,
+                self,
+                operation,
+                (begun, primitive),
+            ));
+        }
+        let pattern = self.pattern(from, tag, operation)?;
+        let endpoint = self.process().endpoint();
+        // SAFETY: the caller's promise.
+        let posted = unsafe { endpoint.bcs_recv(pattern, data.address(), capacity) };
+        let request = posted.map_err(exhausted(operation))?;
+        Ok(Request::posted(
+            request,
+            What::Receive,
+            self,
+            operation,
+            (begun, primitive),
+        ))
+    }
+
+    /// A blocking call, made of a post and a wait.
+    fn block(
+        &self,
+        primitive: Primitive,
+        bytes: Option<usize>,
+        post: impl FnOnce() -> Result<Request>,
+    ) -> Result<Status> {
+        let bytes = bytes.unwrap_or(0) as u64;
+        self.process()
+            .recording()
+            .blocking(primitive, bytes, || post()?.silent())
+    }
+
+    /// `MPI_Send`.
+    ///
+    /// # Safety
+    /// `data` is initialised, and nobody writes it during the call.
+    ///
+    /// # Errors
+    /// When an argument is wrong, or the NIC reports a failure.
+    pub unsafe fn send(&self, data: Buffer, to: i32, tag: i32) -> Result<()> {
+        // SAFETY: the caller's promise.
+        let post = || unsafe { self.post_send(SEND, data, to, tag) };
+        self.block(SEND.primitive, data.bytes(), post).map(|_| ())
+    }
+
+    /// `MPI_Ssend`: returns when the receive was matched.
+    ///
+    /// # Safety
+    /// As for [`send`](Self::send).
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub unsafe fn ssend(&self, data: Buffer, to: i32, tag: i32) -> Result<()> {
+        // SAFETY: the caller's promise.
+        let post = || unsafe { self.post_send(SSEND, data, to, tag) };
+        self.block(SSEND.primitive, data.bytes(), post).map(|_| ())
+    }
+
+    /// `MPI_Isend`.
+    ///
+    /// # Safety
+    /// `data` is initialised, and nobody writes it until the request is done.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub unsafe fn isend(&self, data: Buffer, to: i32, tag: i32) -> Result<Request> {
+        // SAFETY: the caller's promise.
+        unsafe { self.post_send(ISEND, data, to, tag) }
+    }
+
+    /// `MPI_Issend`.
+    ///
+    /// # Safety
+    /// As for [`isend`](Self::isend).
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub unsafe fn issend(&self, data: Buffer, to: i32, tag: i32) -> Result<Request> {
+        // SAFETY: the caller's promise.
+        unsafe { self.post_send(ISSEND, data, to, tag) }
+    }
+
+    /// `MPI_Recv`.
+    ///
+    /// # Safety
+    /// `data` may be written, and nobody else uses it during the call.
+    ///
+    /// # Errors
+    /// When an argument is wrong, the message is longer than `data` (its start is then received),
+    /// or the NIC reports a failure.
+    pub unsafe fn recv(&self, data: Buffer, from: i32, tag: i32) -> Result<Status> {
+        let call = ("MPI_Recv", Primitive::Recv);
+        // SAFETY: the caller's promise.
+        self.block(call.1, data.bytes(), || unsafe {
+            self.post_recv(call, data, from, tag)
+        })
+    }
+
+    /// `MPI_Irecv`.
+    ///
+    /// # Safety
+    /// `data` may be written, and nobody else uses it until the request is done.
+    ///
+    /// # Errors
+    /// When an argument is wrong.
+    pub unsafe fn irecv(&self, data: Buffer, from: i32, tag: i32) -> Result<Request> {
+        // SAFETY: the caller's promise.
+        unsafe { self.post_recv(("MPI_Irecv", Primitive::Irecv), data, from, tag) }
+    }
+
+    /// `MPI_Sendrecv`: sends to one and receives from one at the same time.
+    ///
+    /// # Safety
+    /// As for [`send`](Self::send) and [`recv`](Self::recv); the buffers do not overlap.
+    ///
+    /// # Errors
+    /// As for those. Both have ended then.
+    pub unsafe fn sendrecv(
+        &self,
+        (out, to, out_tag): (Buffer, i32, i32),
+        (into, from, in_tag): (Buffer, i32, i32),
+    ) -> Result<Status> {
+        let call = ("MPI_Sendrecv", Primitive::Sendrecv);
+        self.block(call.1, out.bytes(), || {
+            // SAFETY: the caller's promise.
+            let mut receive = unsafe { self.post_recv(call, into, from, in_tag)? };
+            // SAFETY: the caller's promise.
+            let mut send = match unsafe { self.post_send(SENDRECV, out, to, out_tag) } {
+                Ok(send) => send,
+                Err(error) => {
+                    // The receive must not outlive the call, and what it would get is lost.
+                    receive.cancel();
+                    let _lost = receive.silent();
+                    return Err(error);
+                }
+            };
+            let sent = send.silent();
+            let received = receive.silent()?;
+            sent?;
+            let (operation, begun) = (Operation::plain(call.0), self.process().recording().begin());
+            Ok(Request::done(received, self, operation, (begun, call.1)))
+        })
+    }
+
+    /// `MPI_Probe`: waits for a message and leaves it where it is.
+    ///
+    /// # Errors
+    /// When an argument is wrong, or the NIC reports a failure.
+    pub fn probe(&self, from: i32, tag: i32) -> Result<Status> {
+        let find = || self.find(Blocking::Yes, "MPI_Probe", from, tag);
+        let found = self
+            .process()
+            .recording()
+            .blocking(Primitive::Probe, 0, find)?;
+        Ok(found.expect("a blocking probe finds something"))
+    }
+
+    /// `MPI_Iprobe`: is there a message?
+    ///
+    /// Only the NIC knows, so the answer may be old; it does not stay "no" when it is asked again
+    /// and again.
+    ///
+    /// # Errors
+    /// As [`probe`](Self::probe).
+    pub fn iprobe(&self, from: i32, tag: i32) -> Result<Option<Status>> {
+        let begun = self.process().recording().begin();
+        let found = self.find(Blocking::No, "MPI_Iprobe", from, tag);
+        self.process().recording().end(begun, Primitive::Iprobe, 0);
+        found
+    }
+
+    fn find(
+        &self,
+        blocking: Blocking,
+        call: &'static str,
+        from: i32,
+        tag: i32,
+    ) -> Result<Option<Status>> {
+        let peer = Some(Peer::From(from));
+        let operation = Operation {
+            call,
+            bytes: None,
+            peer,
+            tag: Some(tag),
+        };
+        self.usable(operation)?;
+        if from == PROC_NULL {
+            return Ok(Some(Status::PROC_NULL));
+        }
+        let pattern = self.pattern(from, tag, operation)?;
+        let found = self.process().endpoint().bcs_probe(blocking, pattern);
+        let found = found.map_err(exhausted(operation))?;
+        found
+            .map(|outcome| self.status(&outcome, operation))
+            .transpose()
+    }
+}

@@ -1,0 +1,275 @@
+//! This rank: initialise, finalise, abort (MPI 5.0, 11.2 and 9.7).
+
+use super::Result;
+use super::comm::{Comm, Group, Shared};
+use super::context_ids::{Family, Held};
+use super::create::Closing;
+use super::error::{ErrorClass, Operation};
+use crate::attachment::{Attachment, Link};
+use crate::bcs::{Endpoint, Place};
+use crate::recording::{Destination, Primitive, Recording};
+use bcs_core::job::Placement;
+use bcs_core::limits::{DEFAULT_EAGER_LIMIT, MAX_CONTEXTS};
+use bcs_core::memory::{MachinePage, NicMemory};
+use bcs_core::request::Failure;
+use bcs_core::welcome::FromRank;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// A rank of a job, as the library sees it. There is one in a process, except in tests.
+#[derive(Debug)]
+pub struct Process {
+    endpoint: Endpoint,
+    placement: Placement,
+    link: Option<Link>,
+    recording: Recording,
+    held_contexts: Arc<Held>,
+    world_family: Arc<Family>,
+    finalized: AtomicBool,
+    /// The number of the next communicator of one rank.
+    next_single: AtomicU32,
+    closing: Mutex<Vec<Closing>>,
+}
+
+impl Process {
+    /// `MPI_Init`: finds the node manager, or starts a world of one if there is none.
+    ///
+    /// # Errors
+    /// When there is a node manager but it does not receive this process.
+    pub fn init() -> Result<Arc<Self>> {
+        let fail = |error: &dyn std::fmt::Display| {
+            Operation::plain("MPI_Init").error(ErrorClass::Other, error.to_string())
+        };
+        let Some(attachment) = Attachment::find().map_err(|error| fail(&error))? else {
+            let memory = NicMemory::private(DEFAULT_EAGER_LIMIT).map_err(|error| fail(&error))?;
+            let cores = std::thread::available_parallelism().map_or(1, usize::from);
+            let cores = u32::try_from(cores).unwrap_or(u32::MAX);
+            let page = MachinePage::private(1, cores).map_err(|error| fail(&error))?;
+            let placement = Placement::block(1, 1).expect("one rank fits one node");
+            let recording = Recording::new(0, None);
+            return Ok(Self::over(
+                Endpoint::alone(memory, page),
+                placement,
+                None,
+                recording,
+            ));
+        };
+        let Attachment {
+            link,
+            welcome,
+            memory,
+            page,
+        } = attachment;
+        let place = place(&welcome.placement, welcome.rank);
+        let endpoint = Endpoint::new(memory, page, place, welcome.settings);
+        let job = welcome.job;
+        let destination = welcome.mds.map(|directory| Destination { directory, job });
+        let recording = Recording::new(welcome.rank, destination);
+        Ok(Self::over(
+            endpoint,
+            welcome.placement,
+            Some(link),
+            recording,
+        ))
+    }
+
+    /// A rank over its end of a NIC.
+    pub(crate) fn over(
+        endpoint: Endpoint,
+        placement: Placement,
+        link: Option<Link>,
+        recording: Recording,
+    ) -> Arc<Self> {
+        let held_contexts = Held::new();
+        Arc::new(Self {
+            endpoint,
+            placement,
+            link,
+            recording,
+            world_family: Family::new(held_contexts.clone(), None),
+            held_contexts,
+            finalized: AtomicBool::new(false),
+            next_single: AtomicU32::new(0),
+            closing: Mutex::default(),
+        })
+    }
+
+    /// `MPI_COMM_WORLD`.
+    #[must_use]
+    pub fn world(self: &Arc<Self>) -> Comm {
+        let ranks = u32::try_from(self.placement.ranks()).expect("MAX_RANKS fits u32");
+        Comm(Arc::new(Shared {
+            process: self.clone(),
+            context: 0,
+            group: Group::new((0..ranks).collect(), self.world_rank() as usize),
+            family: self.world_family.clone(),
+            origin: None,
+            freed: AtomicBool::new(false),
+        }))
+    }
+
+    /// A communicator of this rank alone, like `MPI_COMM_SELF`.
+    #[must_use]
+    pub fn itself(self: &Arc<Self>) -> Comm {
+        self.single(Group::new(vec![self.world_rank()], 0))
+    }
+
+    /// A communicator of one rank.
+    pub(super) fn single(self: &Arc<Self>, group: Group) -> Comm {
+        let number = self.next_single.fetch_add(1, Ordering::Relaxed);
+        let first = u32::try_from(MAX_CONTEXTS).expect("MAX_CONTEXTS fits u32");
+        Comm(Arc::new(Shared {
+            process: self.clone(),
+            context: first + number % (u32::MAX - first),
+            group,
+            family: self.world_family.clone(), // Never asked: its children are single, too.
+            origin: None,
+            freed: AtomicBool::new(false),
+        }))
+    }
+
+    /// The rank's number in the world.
+    #[must_use]
+    pub fn world_rank(&self) -> u32 {
+        self.endpoint.place().rank
+    }
+
+    /// Which ranks run on which node.
+    #[must_use]
+    pub fn placement(&self) -> &Placement {
+        &self.placement
+    }
+
+    /// This rank's end of its NIC.
+    #[must_use]
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    pub(crate) fn recording(&self) -> &Recording {
+        &self.recording
+    }
+
+    pub(super) fn held_contexts(&self) -> &Arc<Held> {
+        &self.held_contexts
+    }
+
+    /// How many of these world ranks are on this rank's node.
+    pub(super) fn local_members(&self, members: &[u32]) -> u32 {
+        let node = Some(self.endpoint.place().node);
+        let local = members
+            .iter()
+            .filter(|&&member| self.placement.node_of(member) == node);
+        u32::try_from(local.count()).expect("MAX_RANKS fits u32")
+    }
+
+    /// Whether `MPI_Finalize` was called.
+    #[must_use]
+    pub fn is_finalized(&self) -> bool {
+        self.finalized.load(Ordering::Acquire)
+    }
+
+    pub(super) fn alive(&self, operation: Operation) -> Result<()> {
+        if self.is_finalized() {
+            return Err(operation.error(ErrorClass::Other, "called after MPI_Finalize"));
+        }
+        Ok(())
+    }
+
+    /// Closes a context that this rank uses no more.
+    pub(super) fn close(&self, context: u32, origin: Arc<Family>) {
+        if self.is_finalized() {
+            return;
+        }
+        // Without a free request slot the id is lost to this job: nothing worse.
+        if let Ok(request) = self.endpoint.bcs_close(context) {
+            let mut closing = self.closing.lock().unwrap_or_else(PoisonError::into_inner);
+            closing.push(Closing {
+                request,
+                context,
+                origin,
+            });
+        }
+    }
+
+    /// Gives back the ids of the contexts that this rank has closed.
+    pub(super) fn reap_closed(&self) {
+        let closing =
+            std::mem::take(&mut *self.closing.lock().unwrap_or_else(PoisonError::into_inner));
+        for closing in closing {
+            closing.finish(&self.endpoint);
+        }
+    }
+
+    /// `MPI_Finalize`: returns when this rank's sends have completed. Calling it again does
+    /// nothing.
+    ///
+    /// # Errors
+    /// When a message that was sent eagerly could not be delivered, the node manager is gone, or
+    /// the recorded data cannot be written.
+    pub fn finalize(&self) -> Result<()> {
+        let operation = Operation::plain("MPI_Finalize");
+        if self.finalized.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let wait = || self.endpoint.bcs_finalize();
+        let lost = self.recording.blocking(Primitive::Finalize, 0, wait);
+        let dumped = self.recording.dump();
+        if let Some(link) = &self.link {
+            let said = link.say(&FromRank::Finalized);
+            said.map_err(|error| operation.error(ErrorClass::Other, error.to_string()))?;
+        }
+        if lost != Failure::None {
+            return Err(operation.failure(lost, 0));
+        }
+        dumped.map_err(|reason| operation.error(ErrorClass::Other, reason))
+    }
+
+    /// `MPI_Abort`: ends the job with this exit code. The reason is for its user.
+    pub fn abort(&self, code: i32, reason: &str) -> ! {
+        if let Some(link) = &self.link {
+            // If the node manager is gone, this rank's end is all that can be done.
+            let _gone = link.say(&FromRank::Abort {
+                code,
+                reason: reason.to_owned(),
+            });
+        } else if !reason.is_empty() {
+            eprintln!("aborted: {reason}");
+        }
+        std::process::exit(code)
+    }
+}
+
+/// Where a rank is.
+pub(crate) fn place(placement: &Placement, rank: u32) -> Place {
+    let node = placement
+        .node_of(rank)
+        .expect("the rank is one of the job's");
+    let local = placement.ranks_of(node).count();
+    Place {
+        rank,
+        node,
+        local_ranks: u32::try_from(local).expect("MAX_RANKS fits u32"),
+    }
+}
+
+/// `MPI_Wtime`: seconds since some moment, the same one on all ranks of a machine.
+#[must_use]
+pub fn wtime() -> f64 {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "53 bits of nanoseconds are a hundred days"
+    )]
+    let ns = bcs_core::clock::now_ns() as f64;
+    ns * 1e-9
+}
+
+static THE_PROCESS: OnceLock<()> = OnceLock::new();
+
+/// Makes sure that a process initialises once.
+pub(crate) fn claim_process() -> Result<()> {
+    THE_PROCESS.set(()).map_err(|()| {
+        let reason = "this process has been initialised before";
+        Operation::plain("MPI_Init").error(ErrorClass::Other, reason)
+    })
+}

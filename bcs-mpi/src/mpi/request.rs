@@ -1,0 +1,311 @@
+//! Requests (MPI 5.0, 3.7): what a non-blocking call started.
+
+use super::error::Operation;
+use super::{Comm, Process, Result, Status};
+use crate::bcs::{self, Blocking, Outcome};
+use crate::recording::{Begun, Primitive};
+use bcs_core::request::Failure;
+use std::sync::Arc;
+
+/// What a call started. It is active until a wait or test says that it is done; then it is
+/// inactive, and waiting for it gives the empty status at once.
+///
+/// It keeps its communicator's context alive. Dropping an active request does not stop what it
+/// started: the buffers must stay until the process ends.
+#[derive(Debug)]
+pub struct Request(Option<Active>);
+
+#[derive(Debug)]
+struct Active {
+    state: State,
+    what: What,
+    comm: Comm,
+    operation: Operation,
+    begun: Begun,
+    primitive: Primitive,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// It was done when it was posted.
+    Done(Status),
+    Posted(bcs::Request),
+}
+
+/// What a request is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// A send or collective: the status is empty.
+    Nothing,
+    /// A receive: the status says what came.
+    Receive,
+}
+
+impl Request {
+    pub(super) fn posted(
+        request: bcs::Request,
+        what: What,
+        comm: &Comm,
+        operation: Operation,
+        (begun, primitive): (Begun, Primitive),
+    ) -> Self {
+        let comm = comm.clone();
+        let state = State::Posted(request);
+        Self(Some(Active {
+            state,
+            what,
+            comm,
+            operation,
+            begun,
+            primitive,
+        }))
+    }
+
+    pub(super) fn done(
+        status: Status,
+        comm: &Comm,
+        operation: Operation,
+        (begun, primitive): (Begun, Primitive),
+    ) -> Self {
+        let (comm, state) = (comm.clone(), State::Done(status));
+        Self(Some(Active {
+            state,
+            what: What::Nothing,
+            comm,
+            operation,
+            begun,
+            primitive,
+        }))
+    }
+
+    /// One that is inactive (`MPI_REQUEST_NULL`).
+    #[must_use]
+    pub fn inactive() -> Self {
+        Self(None)
+    }
+
+    /// Whether it has yet to be waited for.
+    #[must_use]
+    pub fn is_active(&self) -> bool {
+        self.0.is_some()
+    }
+
+    fn process(&self) -> Option<Arc<Process>> {
+        self.0.as_ref().map(|active| active.comm.process().clone())
+    }
+
+    fn handle(&self) -> Option<bcs::Request> {
+        match self.0.as_ref()?.state {
+            State::Posted(request) => Some(request),
+            State::Done(_) => None,
+        }
+    }
+
+    fn ready(&mut self) -> Option<Result<Status>> {
+        match self.0.as_ref()?.state {
+            State::Done(status) => {
+                self.end(0);
+                Some(Ok(status))
+            }
+            State::Posted(_) => None,
+        }
+    }
+
+    fn end(&mut self, bytes: u64) -> Option<Active> {
+        let active = self.0.take()?;
+        active
+            .comm
+            .process()
+            .recording()
+            .end(active.begun, active.primitive, bytes);
+        Some(active)
+    }
+
+    fn finish(&mut self, outcome: &Outcome) -> Result<Status> {
+        let bytes = match self.0.as_ref().map(|active| active.what) {
+            Some(What::Receive) => outcome.len,
+            _ => self
+                .0
+                .as_ref()
+                .and_then(|active| active.operation.bytes)
+                .unwrap_or(0),
+        };
+        let Some(active) = self.end(bytes) else {
+            return Ok(Status::EMPTY);
+        };
+        match (active.what, outcome.failure) {
+            (What::Receive, _) => active.comm.status(outcome, active.operation),
+            (What::Nothing, Failure::None) => Ok(Status::EMPTY),
+            (What::Nothing, failure) => Err(active.operation.failure(failure, outcome.len)),
+        }
+    }
+
+    /// Waits without being recorded: blocking calls are made of this, and are themselves.
+    pub(super) fn silent(&mut self) -> Result<Status> {
+        if let Some(active) = &mut self.0 {
+            active.begun = Begun::UNKNOWN;
+        }
+        self.complete()
+    }
+
+    fn complete(&mut self) -> Result<Status> {
+        self.answer(Blocking::Yes)
+            .expect("a blocking test has an answer")
+    }
+
+    fn answer(&mut self, blocking: Blocking) -> Option<Result<Status>> {
+        let Some(process) = self.process() else {
+            return Some(Ok(Status::EMPTY));
+        };
+        if let Some(ready) = self.ready() {
+            return Some(ready);
+        }
+        let handle = self.handle()?;
+        let outcome = process.endpoint().bcs_test(blocking, handle)?;
+        Some(self.finish(&outcome))
+    }
+
+    /// `MPI_Wait`.
+    ///
+    /// # Errors
+    /// What the call that started it failed with.
+    pub fn wait(&mut self) -> Result<Status> {
+        let Some(process) = self.process() else {
+            return Ok(Status::EMPTY);
+        };
+        process
+            .recording()
+            .blocking(Primitive::Wait, 0, || self.complete())
+    }
+
+    /// `MPI_Test`: `None` if it is not done.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    pub fn test(&mut self) -> Result<Option<Status>> {
+        let Some(process) = self.process() else {
+            return Ok(Some(Status::EMPTY));
+        };
+        let begun = process.recording().begin();
+        let answer = self.answer(Blocking::No);
+        process.recording().end(begun, Primitive::Test, 0);
+        answer.transpose()
+    }
+
+    /// `MPI_Cancel` of a receive; it has still to be waited for, and its status says whether it
+    /// was cancelled. Sends and collectives cannot be cancelled: for them this does nothing.
+    pub fn cancel(&self) {
+        if let (Some(process), Some(handle)) = (self.process(), self.handle()) {
+            process.endpoint().bcs_cancel(handle);
+        }
+    }
+}
+
+/// `MPI_Waitall`: waits for all of them, and says how each went. They are of one process.
+pub fn waitall(requests: &mut [Request]) -> Vec<Result<Status>> {
+    let Some(process) = process_of(requests) else {
+        return vec![Ok(Status::EMPTY); requests.len()];
+    };
+    process.recording().blocking(Primitive::Waitall, 0, || {
+        all(&process, Blocking::Yes, requests).expect("a blocking test has an answer")
+    })
+}
+
+/// `MPI_Testall`: `None`, and nothing done, unless all of them are done.
+pub fn testall(requests: &mut [Request]) -> Option<Vec<Result<Status>>> {
+    let Some(process) = process_of(requests) else {
+        return Some(vec![Ok(Status::EMPTY); requests.len()]);
+    };
+    let begun = process.recording().begin();
+    let answer = all(&process, Blocking::No, requests);
+    process.recording().end(begun, Primitive::Testall, 0);
+    answer
+}
+
+/// `MPI_Waitany`: waits until one of them is done: its index and how it went. `None` if none is
+/// active.
+pub fn waitany(requests: &mut [Request]) -> Option<(usize, Result<Status>)> {
+    let process = process_of(requests)?;
+    let call = || any(&process, Blocking::Yes, requests);
+    process.recording().blocking(Primitive::Waitany, 0, call)
+}
+
+/// `MPI_Testany`: the index of one that is done, and how it went. `None` if none is.
+pub fn testany(requests: &mut [Request]) -> Option<(usize, Result<Status>)> {
+    let process = process_of(requests)?;
+    let begun = process.recording().begin();
+    let answer = any(&process, Blocking::No, requests);
+    process.recording().end(begun, Primitive::Testany, 0);
+    answer
+}
+
+/// `MPI_Waitsome`: waits until one of them is done and gives all that are. Empty if none is
+/// active.
+pub fn waitsome(requests: &mut [Request]) -> Vec<(usize, Result<Status>)> {
+    let Some(process) = process_of(requests) else {
+        return Vec::new();
+    };
+    process.recording().blocking(Primitive::Waitsome, 0, || {
+        let first = any(&process, Blocking::Yes, requests);
+        let others = std::iter::from_fn(|| any(&process, Blocking::No, requests));
+        first.into_iter().chain(others).collect()
+    })
+}
+
+/// `MPI_Testsome`: all that are done.
+pub fn testsome(requests: &mut [Request]) -> Vec<(usize, Result<Status>)> {
+    let Some(process) = process_of(requests) else {
+        return Vec::new();
+    };
+    let begun = process.recording().begin();
+    let done = std::iter::from_fn(|| any(&process, Blocking::No, requests)).collect();
+    process.recording().end(begun, Primitive::Testsome, 0);
+    done
+}
+
+fn process_of(requests: &[Request]) -> Option<Arc<Process>> {
+    requests.iter().find_map(Request::process)
+}
+
+fn posted(requests: &[Request]) -> (Vec<usize>, Vec<bcs::Request>) {
+    let handles = requests.iter().enumerate();
+    handles
+        .filter_map(|(index, request)| Some((index, request.handle()?)))
+        .unzip()
+}
+
+fn all(
+    process: &Process,
+    blocking: Blocking,
+    requests: &mut [Request],
+) -> Option<Vec<Result<Status>>> {
+    let (_, handles) = posted(requests);
+    let outcomes = process.endpoint().bcs_testall(blocking, &handles)?;
+    let mut outcomes = outcomes.into_iter();
+    let finish = |request: &mut Request| {
+        if let Some(ready) = request.ready() {
+            return ready;
+        }
+        if !request.is_active() {
+            return Ok(Status::EMPTY);
+        }
+        request.finish(&outcomes.next().expect("each request has an outcome"))
+    };
+    Some(requests.iter_mut().map(finish).collect())
+}
+
+fn any(
+    process: &Process,
+    blocking: Blocking,
+    requests: &mut [Request],
+) -> Option<(usize, Result<Status>)> {
+    for (index, request) in requests.iter_mut().enumerate() {
+        if let Some(ready) = request.ready() {
+            return Some((index, ready));
+        }
+    }
+    let (indices, handles) = posted(requests);
+    let (nth, outcome) = process.endpoint().bcs_testany(blocking, &handles)?;
+    let index = indices[nth];
+    Some((index, requests[index].finish(&outcome)))
+}

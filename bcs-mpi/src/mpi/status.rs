@@ -1,0 +1,42 @@
+//! What a receive or probe found (MPI 5.0, 3.2.5).
+
+use super::{ANY_SOURCE, ANY_TAG, Datatype, PROC_NULL};
+
+/// Source, tag and length of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// The sender's rank in the communicator.
+    pub source: i32,
+    /// The tag.
+    pub tag: i32,
+    /// The length in bytes.
+    pub bytes: u64,
+    /// Whether the receive was cancelled before it met a message.
+    pub cancelled: bool,
+}
+
+impl Status {
+    /// The *empty* status (3.7.3): of a send, of nothing at all.
+    pub const EMPTY: Self = Self {
+        source: ANY_SOURCE,
+        tag: ANY_TAG,
+        bytes: 0,
+        cancelled: false,
+    };
+
+    /// The status of a receive from nobody (3.10).
+    pub const PROC_NULL: Self = Self {
+        source: PROC_NULL,
+        ..Self::EMPTY
+    };
+
+    /// How many elements of a datatype came; `None` (`MPI_UNDEFINED`) if it was no whole number.
+    #[must_use]
+    pub fn count(&self, datatype: Datatype) -> Option<u64> {
+        let size = datatype.size() as u64;
+        match size {
+            0 => Some(0),
+            _ => self.bytes.is_multiple_of(size).then(|| self.bytes / size),
+        }
+    }
+}

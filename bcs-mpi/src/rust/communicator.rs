@@ -1,0 +1,170 @@
+//! Communicators over typed slices: blocking calls.
+#![expect(unsafe_code, reason = "hands slices to the untyped core by address")]
+
+use super::equivalence::{Equivalence, read, write};
+use super::matching::{Source, Status, Tag, as_rank};
+use crate::mpi::{Comm, Op, Result};
+
+/// A group of ranks that talk to each other, and to nobody else.
+///
+/// Clones are handles of the same communicator. It is freed when the last handle, and the last
+/// request on it, is gone; that is a local affair and not collective.
+#[derive(Clone, Debug)]
+pub struct Communicator(pub(crate) Comm);
+
+impl Communicator {
+    /// This process's rank, from 0.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        usize::try_from(self.0.rank()).expect("ranks are not negative")
+    }
+
+    /// How many ranks there are.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.0.members().len()
+    }
+
+    /// The communicator as the untyped core knows it.
+    #[must_use]
+    pub fn untyped(&self) -> &Comm {
+        &self.0
+    }
+
+    /// Sends, and returns when `data` may be used again. (`MPI_Send`)
+    ///
+    /// # Errors
+    /// When an argument is wrong or a rank is gone.
+    pub fn send<T: Equivalence>(&self, data: &[T], to: usize, tag: i32) -> Result<()> {
+        // SAFETY: the slice is borrowed for the call.
+        unsafe { self.0.send(read(data), as_rank(to), tag) }
+    }
+
+    /// Sends, and returns when the receive was matched. (`MPI_Ssend`)
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn ssend<T: Equivalence>(&self, data: &[T], to: usize, tag: i32) -> Result<()> {
+        // SAFETY: the slice is borrowed for the call.
+        unsafe { self.0.ssend(read(data), as_rank(to), tag) }
+    }
+
+    /// Receives into the start of `data`. (`MPI_Recv`)
+    ///
+    /// # Errors
+    /// When an argument is wrong, the message is longer than `data`, or a rank is gone.
+    pub fn recv<T: Equivalence>(&self, data: &mut [T], from: Source, tag: Tag) -> Result<Status> {
+        // SAFETY: the slice is borrowed for the call, and any bytes are values of its type.
+        unsafe { self.0.recv(write(data), from.rank(), tag.tag()) }.map(Status::from)
+    }
+
+    /// Sends `out` and receives into `data`, at the same time. (`MPI_Sendrecv`)
+    ///
+    /// # Errors
+    /// As [`send`](Self::send) and [`recv`](Self::recv).
+    pub fn sendrecv<T: Equivalence, U: Equivalence>(
+        &self,
+        (out, to, out_tag): (&[T], usize, i32),
+        (data, from, tag): (&mut [U], Source, Tag),
+    ) -> Result<Status> {
+        let (out, into) = (
+            (read(out), as_rank(to), out_tag),
+            (write(data), from.rank(), tag.tag()),
+        );
+        // SAFETY: the slices are borrowed for the call, one of them exclusively; any bytes are
+        // values of its type.
+        unsafe { self.0.sendrecv(out, into) }.map(Status::from)
+    }
+
+    /// Waits for a message and leaves it where it is. (`MPI_Probe`)
+    ///
+    /// # Errors
+    /// When an argument is wrong or a rank is gone.
+    pub fn probe(&self, from: Source, tag: Tag) -> Result<Status> {
+        self.0.probe(from.rank(), tag.tag()).map(Status::from)
+    }
+
+    /// Is there a message? The answer may be old, but asking again and again finds it.
+    /// (`MPI_Iprobe`)
+    ///
+    /// # Errors
+    /// As [`probe`](Self::probe).
+    pub fn iprobe(&self, from: Source, tag: Tag) -> Result<Option<Status>> {
+        Ok(self.0.iprobe(from.rank(), tag.tag())?.map(Status::from))
+    }
+
+    /// Returns when every rank has called it. (`MPI_Barrier`)
+    ///
+    /// # Errors
+    /// When a rank is gone, or calls another collective.
+    pub fn barrier(&self) -> Result<()> {
+        self.0.barrier()
+    }
+
+    /// Copies `data` of `root` to everybody's. (`MPI_Bcast`)
+    ///
+    /// # Errors
+    /// When an argument is wrong, a rank is gone, or calls another collective.
+    pub fn bcast<T: Equivalence>(&self, data: &mut [T], root: usize) -> Result<()> {
+        // SAFETY: the slice is borrowed exclusively, and any bytes are values of its type.
+        unsafe { self.0.bcast(write(data), as_rank(root)) }
+    }
+
+    /// Combines everybody's `data`, element by element, into `result` of `root`; elsewhere
+    /// `result` is ignored and may be empty. (`MPI_Reduce`)
+    ///
+    /// # Errors
+    /// As [`bcast`](Self::bcast), and when the operation is not defined on the type.
+    pub fn reduce<T: Equivalence>(
+        &self,
+        data: &[T],
+        result: &mut [T],
+        op: Op,
+        root: usize,
+    ) -> Result<()> {
+        // SAFETY: the slices are borrowed, one of them exclusively; any bytes are values.
+        unsafe { self.0.reduce(read(data), write(result), op, as_rank(root)) }
+    }
+
+    /// Combines everybody's `data`, element by element, into everybody's `result`.
+    /// (`MPI_Allreduce`)
+    ///
+    /// # Errors
+    /// As [`reduce`](Self::reduce).
+    pub fn allreduce<T: Equivalence>(&self, data: &[T], result: &mut [T], op: Op) -> Result<()> {
+        // SAFETY: the slices are borrowed, one of them exclusively; any bytes are values.
+        unsafe { self.0.allreduce(read(data), write(result), op) }
+    }
+
+    /// Replaces everybody's `data` by the combination of all. (`MPI_Allreduce` in place)
+    ///
+    /// # Errors
+    /// As [`reduce`](Self::reduce).
+    pub fn allreduce_in_place<T: Equivalence>(&self, data: &mut [T], op: Op) -> Result<()> {
+        let both = write(data);
+        // SAFETY: the slice is borrowed exclusively; any bytes are values.
+        unsafe { self.0.allreduce(both, both, op) }
+    }
+
+    /// The ranks with the same colour make a communicator, in the order of their keys and then of
+    /// their ranks here; without a colour this rank is in none. (`MPI_Comm_split`)
+    ///
+    /// # Errors
+    /// When no context is free, or a rank is gone or calls another collective.
+    pub fn split(&self, color: Option<u32>, key: i32) -> Result<Option<Self>> {
+        Ok(self.0.split(color, key)?.map(Self))
+    }
+
+    /// A communicator of the same ranks whose messages are its own. (`MPI_Comm_dup`)
+    ///
+    /// # Errors
+    /// As [`split`](Self::split).
+    pub fn dup(&self) -> Result<Self> {
+        self.0.dup().map(Self)
+    }
+
+    /// Ends the whole job with this exit code. (`MPI_Abort`)
+    pub fn abort(&self, code: i32, reason: &str) -> ! {
+        self.0.process().abort(code, reason)
+    }
+}

@@ -1,0 +1,9 @@
+//! The safe layer: typed slices, requests that cannot outlive their buffers, failures as
+//! [`Result`](crate::Result)s. It is re-exported at the root of the crate.
+
+pub(crate) mod communicator;
+pub(crate) mod equivalence;
+pub(crate) mod matching;
+pub(crate) mod owned;
+pub(crate) mod scope;
+pub(crate) mod universe;

@@ -1,0 +1,132 @@
+//! Requests that own their buffer.
+#![expect(unsafe_code, reason = "hands vectors to the untyped core by address")]
+
+use super::communicator::Communicator;
+use super::equivalence::{Equivalence, read, write};
+use super::matching::{Source, Status, Tag, as_rank};
+use crate::mpi::{self, Result};
+
+/// A send or receive under way, with its buffer. [`wait`](Self::wait) gives the buffer back.
+///
+/// Forgetting it (`std::mem::forget`) leaks the buffer, so what is under way stays harmless.
+/// Dropping it without having waited ends it first: a receive is cancelled, a send is waited for,
+/// and if nobody ever receives what is sent, that waits for ever.
+#[derive(Debug)]
+#[must_use = "dropping a request cancels a receive, and waits for a send"]
+pub struct OwnedRequest<T: Equivalence> {
+    buffer: Vec<T>,
+    request: mpi::Request,
+    /// What a test found.
+    done: Option<Status>,
+}
+
+impl Communicator {
+    /// Starts to send a vector. (`MPI_Isend`)
+    ///
+    /// # Errors
+    /// When an argument is wrong.
+    pub fn isend_owned<T: Equivalence>(
+        &self,
+        buffer: Vec<T>,
+        to: usize,
+        tag: i32,
+    ) -> Result<OwnedRequest<T>> {
+        // SAFETY: the request owns the vector, touches it only when it is done, and leaks it
+        // rather than freeing it before.
+        let request = unsafe { self.untyped().isend(read(&buffer), as_rank(to), tag)? };
+        Ok(OwnedRequest {
+            buffer,
+            request,
+            done: None,
+        })
+    }
+
+    /// Starts to receive into a vector, at most as many elements as it has. (`MPI_Irecv`)
+    ///
+    /// # Errors
+    /// When an argument is wrong.
+    pub fn irecv_owned<T: Equivalence>(
+        &self,
+        mut buffer: Vec<T>,
+        from: Source,
+        tag: Tag,
+    ) -> Result<OwnedRequest<T>> {
+        let data = write(&mut buffer);
+        // SAFETY: as for sends; any bytes are values of its type.
+        let request = unsafe { self.untyped().irecv(data, from.rank(), tag.tag())? };
+        Ok(OwnedRequest {
+            buffer,
+            request,
+            done: None,
+        })
+    }
+}
+
+impl<T: Equivalence> OwnedRequest<T> {
+    /// Waits until it is done and gives the buffer back. A receive leaves what came at its start;
+    /// the length of the vector does not change. (`MPI_Wait`)
+    ///
+    /// # Errors
+    /// When it failed; the buffer is dropped then.
+    pub fn wait(mut self) -> Result<(Vec<T>, Status)> {
+        let status = match self.done {
+            Some(status) => status,
+            None => self.request.wait()?.into(),
+        };
+        Ok((std::mem::take(&mut self.buffer), status))
+    }
+
+    /// Whether it is done; then [`wait`](Self::wait) does not wait. (`MPI_Test`)
+    ///
+    /// # Errors
+    /// When it failed.
+    pub fn test(&mut self) -> Result<bool> {
+        if self.done.is_none() {
+            self.done = self.request.test()?.map(Status::from);
+        }
+        Ok(self.done.is_some())
+    }
+
+    /// Asks to cancel a receive. It has still to be waited for: its status says whether it was
+    /// cancelled. (`MPI_Cancel`)
+    pub fn cancel(&self) {
+        self.request.cancel();
+    }
+
+    /// Waits until one of them is done, takes it out of the list, and gives its former index, its
+    /// buffer and its status; `None` if the list is empty. (`MPI_Waitany`)
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait); the failed one is taken out, too.
+    pub fn wait_any(requests: &mut Vec<Self>) -> Result<Option<(usize, Vec<T>, Status)>> {
+        if let Some(index) = requests.iter().position(|owned| owned.done.is_some()) {
+            let (buffer, status) = requests.remove(index).wait()?;
+            return Ok(Some((index, buffer, status)));
+        }
+        let take =
+            |owned: &mut Self| std::mem::replace(&mut owned.request, mpi::Request::inactive());
+        let mut untyped: Vec<mpi::Request> = requests.iter_mut().map(take).collect();
+        let done = mpi::request::waitany(&mut untyped);
+        for (owned, request) in requests.iter_mut().zip(untyped) {
+            owned.request = request;
+        }
+        let Some((index, status)) = done else {
+            return Ok(None);
+        };
+        let mut owned = requests.remove(index);
+        Ok(Some((
+            index,
+            std::mem::take(&mut owned.buffer),
+            status?.into(),
+        )))
+    }
+}
+
+impl<T: Equivalence> Drop for OwnedRequest<T> {
+    fn drop(&mut self) {
+        if self.request.is_active() {
+            self.request.cancel();
+            let _nobody_asks = self.request.wait();
+        }
+    }
+}

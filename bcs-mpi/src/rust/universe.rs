@@ -1,0 +1,73 @@
+//! The beginning and the end.
+
+use super::communicator::Communicator;
+use crate::mpi::process::claim_process;
+use crate::mpi::{Process, Result};
+use std::sync::Arc;
+
+/// This process's part in the job, from `MPI_Init` to `MPI_Finalize`.
+///
+/// Dropping it finalises, unless a panic is under way: then the process leaves without, and its
+/// node manager ends the job.
+#[derive(Debug)]
+pub struct Universe {
+    process: Arc<Process>,
+    world: Communicator,
+}
+
+impl Universe {
+    /// Takes this process's place in the job that `bcs run` started, or, without a launcher, in a
+    /// world of one. (`MPI_Init`)
+    ///
+    /// # Errors
+    /// When it was called before, or the node manager does not receive this process.
+    pub fn init() -> Result<Self> {
+        claim_process()?;
+        Process::init().map(Self::over)
+    }
+
+    pub(crate) fn over(process: Arc<Process>) -> Self {
+        let world = Communicator(process.world());
+        Self { process, world }
+    }
+
+    /// All ranks of the job. (`MPI_COMM_WORLD`)
+    #[must_use]
+    pub fn world(&self) -> &Communicator {
+        &self.world
+    }
+
+    /// This rank alone. (`MPI_COMM_SELF`)
+    #[must_use]
+    pub fn itself(&self) -> Communicator {
+        Communicator(self.process.itself())
+    }
+
+    /// The node this rank is on, and how many nodes there are.
+    #[must_use]
+    pub fn node(&self) -> (usize, usize) {
+        (
+            self.process.endpoint().place().node.index(),
+            self.process.placement().nodes(),
+        )
+    }
+
+    /// Waits until this rank's sends have completed, and leaves the job. (`MPI_Finalize`)
+    ///
+    /// # Errors
+    /// When a message could not be delivered, or what the MDS recorded could not be written.
+    pub fn finalize(self) -> Result<()> {
+        self.process.finalize()
+    }
+}
+
+impl Drop for Universe {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        if let Err(error) = self.process.finalize() {
+            eprintln!("{error}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Who asks for slices (law 2), with nobody there to strike them.
+
+use super::Machine;
+use crate::{Op, Source, Tag, Universe};
+use bcs_core::job::{Settings, Strobe};
+
+#[derive(Debug, PartialEq)]
+enum Wanted {
+    Nothing,
+    Armed,
+    Demanded,
+}
+
+fn wanted(machine: &Machine) -> Wanted {
+    match machine.page.wanted() {
+        (_, true) => Wanted::Demanded,
+        (true, false) => Wanted::Armed,
+        (false, false) => Wanted::Nothing,
+    }
+}
+
+fn machine(strobe: Strobe) -> (Machine, Vec<Universe>) {
+    let machine = Machine::new(
+        3,
+        1,
+        Settings {
+            strobe,
+            ..Settings::default()
+        },
+    );
+    let universes = (0..3)
+        .map(|rank| Universe::over(machine.process(rank, None)))
+        .collect();
+    (machine, universes)
+}
+
+fn end(machine: &Machine, universes: Vec<Universe>) {
+    machine.nic().slice();
+    for universe in universes {
+        std::mem::forget(universe); // Nobody strikes slices for it to finalise.
+    }
+}
+
+#[test]
+fn a_send_arms_and_demands_if_somebody_is_blocked() {
+    let (machine, ranks) = machine(Strobe::Elastic);
+    ranks[0].world().send(&[1u8], 1, 0).unwrap();
+    assert_eq!(wanted(&machine), Wanted::Armed);
+    machine.page.begin_slice();
+    machine.page.block(true);
+    ranks[0].world().send(&[1u8], 1, 0).unwrap();
+    assert_eq!(wanted(&machine), Wanted::Demanded);
+    machine.page.block(false);
+    end(&machine, ranks);
+}
+
+#[test]
+fn a_lone_receive_asks_for_nothing() {
+    let (machine, ranks) = machine(Strobe::Elastic);
+    let mut nic = machine.nic();
+    let receive = || {
+        ranks[1]
+            .world()
+            .irecv_owned(vec![0u8], Source::Any, Tag::Is(9))
+            .unwrap()
+    };
+    std::mem::forget(receive());
+    assert_eq!(wanted(&machine), Wanted::Nothing);
+    ranks[0].world().send(&[1u8], 1, 0).unwrap();
+    machine.page.begin_slice();
+    nic.slice();
+    // Now BR holds a message for the rank.
+    std::mem::forget(receive());
+    assert_eq!(wanted(&machine), Wanted::Armed);
+    end(&machine, ranks);
+}
+
+#[test]
+fn a_test_that_finds_nothing_demands_once() {
+    let (machine, ranks) = machine(Strobe::Elastic);
+    let world = ranks[0].world();
+    let mut request = world.isend_owned(vec![0u8; 10_000], 1, 0).unwrap();
+    assert_eq!(wanted(&machine), Wanted::Armed);
+    assert!(!request.test().unwrap());
+    assert_eq!(wanted(&machine), Wanted::Demanded);
+    machine.page.begin_slice();
+    assert!(!request.test().unwrap());
+    assert_eq!(wanted(&machine), Wanted::Nothing, "nothing has changed");
+    let other = world.isend_owned(vec![0u8; 10_000], 1, 0).unwrap();
+    assert!(!request.test().unwrap());
+    assert_eq!(wanted(&machine), Wanted::Demanded, "there is more to do");
+    machine.page.begin_slice();
+    machine.nic().slice();
+    assert!(!request.test().unwrap());
+    assert_eq!(wanted(&machine), Wanted::Nothing, "all was exchanged");
+    std::mem::forget((request, other));
+    end(&machine, ranks);
+}
+
+#[test]
+fn the_last_of_a_node_demands_its_collective() {
+    let (machine, ranks) = machine(Strobe::Elastic);
+    let barrier = |rank: usize| ranks[rank].world().untyped().ibarrier().unwrap();
+    let early = [barrier(2), barrier(0)];
+    assert_eq!(wanted(&machine), Wanted::Nothing);
+    let last = barrier(1);
+    assert_eq!(wanted(&machine), Wanted::Demanded);
+    std::mem::forget((early, last));
+    end(&machine, ranks);
+}
+
+#[test]
+fn fixed_strobes_are_only_armed() {
+    let (machine, ranks) = machine(Strobe::Fixed);
+    machine.page.block(true);
+    let world = ranks[0].world();
+    let mut request = world.isend_owned(vec![0u8; 10_000], 1, 0).unwrap();
+    assert!(!request.test().unwrap());
+    assert_eq!(wanted(&machine), Wanted::Armed);
+    machine.page.begin_slice();
+    let barriers: Vec<_> = ranks
+        .iter()
+        .map(|rank| rank.world().untyped().ibarrier().unwrap())
+        .collect();
+    assert_eq!(wanted(&machine), Wanted::Armed);
+    machine.page.block(false);
+    std::mem::forget((request, barriers));
+    end(&machine, ranks);
+}
+
+/// A collective costs about one slice, not one for each rank that arrives.
+#[test]
+fn collectives_of_many_ranks_take_few_slices() {
+    let slices = Machine::new(8, 1, Settings::default()).run(|universe| {
+        for _ in 0..50 {
+            let mut sum = [1u64];
+            universe
+                .world()
+                .allreduce_in_place(&mut sum, Op::Sum)
+                .unwrap();
+        }
+    });
+    assert!(
+        (50..=110).contains(&slices),
+        "{slices} slices for 50 reductions"
+    );
+}

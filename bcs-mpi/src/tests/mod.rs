@@ -1,0 +1,154 @@
+//! Several ranks as threads of one process, with a model of the machine: one OS thread is the
+//! Strobe Sender and the NIC of all nodes.
+
+mod alone;
+mod collectives;
+mod communicators;
+mod demand;
+mod messages;
+mod probes;
+mod safe;
+mod untyped;
+
+use crate::bcs::Endpoint;
+use crate::loopback::LoopbackNic;
+use crate::mpi::Process;
+use crate::mpi::process::place;
+use crate::recording::{Destination, Recording};
+use crate::rust::universe::Universe;
+use bcs_core::clock::now_ns;
+use bcs_core::job::{Placement, Settings, Strobe};
+use bcs_core::limits::DEFAULT_TIME_SLICE_NS;
+use bcs_core::memory::machine_page::BellId;
+use bcs_core::memory::{MachinePage, NicMemory};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A job of threads.
+struct Machine {
+    memories: Vec<NicMemory>,
+    page: MachinePage,
+    stop: AtomicBool,
+    placement: Placement,
+    settings: Settings,
+}
+
+impl Machine {
+    fn new(ranks: usize, nodes: usize, settings: Settings) -> Self {
+        let memory = |_| NicMemory::private(settings.eager_limit).unwrap();
+        Self {
+            memories: (0..ranks).map(memory).collect(),
+            page: MachinePage::private(nodes, 2).unwrap(),
+            stop: AtomicBool::new(false),
+            placement: Placement::block(ranks, nodes).unwrap(),
+            settings,
+        }
+    }
+
+    fn process(&self, rank: usize, mds: Option<&Path>) -> Arc<Process> {
+        let number = u32::try_from(rank).unwrap();
+        let place = place(&self.placement, number);
+        let memory = self.memories[rank].clone();
+        let endpoint = Endpoint::new(memory, self.page.clone(), place, self.settings.clone());
+        let destination = mds.map(|directory| Destination {
+            directory: directory.to_owned(),
+            job: "a test".to_owned(),
+        });
+        Process::over(
+            endpoint,
+            self.placement.clone(),
+            None,
+            Recording::new(number, destination),
+        )
+    }
+
+    fn nic(&self) -> LoopbackNic {
+        LoopbackNic::new(self.memories.clone(), self.page.clone())
+    }
+
+    /// Strikes slices as law 2 says, until the job stops. Returns how many.
+    fn strobe(&self) -> u64 {
+        let mut nic = self.nic();
+        let slice_ns = DEFAULT_TIME_SLICE_NS;
+        let mut slices = 0;
+        let start = now_ns();
+        while !self.stop.load(Ordering::Acquire) {
+            let (armed, demanded) = self.page.wanted();
+            let now = now_ns();
+            if now - start > 120_000_000_000 {
+                eprintln!("the job hangs");
+                std::process::abort();
+            }
+            let regular = armed && now % slice_ns + slice_ns / 10 > slice_ns;
+            if demanded || regular {
+                self.page.begin_slice();
+                nic.slice();
+                slices += 1;
+                if nic.has_work() {
+                    self.page.arm();
+                    if self.settings.strobe == Strobe::Elastic && self.page.hungry() {
+                        self.page.demand();
+                    }
+                }
+                continue;
+            }
+            let next = if armed {
+                now + slice_ns / 20
+            } else {
+                now + 1_000_000_000
+            };
+            bcs_core::bell::sleep(
+                self.page.bell(BellId::STROBE_SENDER),
+                &bcs_core::bell::KernelFutex,
+                Some(next),
+                || self.page.wanted() != (armed, demanded) || self.stop.load(Ordering::Acquire),
+            );
+        }
+        slices
+    }
+
+    /// Runs `body` in every rank, and finalises. Returns how many slices were struck.
+    fn run(&self, body: impl Fn(&Universe) + Sync) -> u64 {
+        self.run_recorded(None, body)
+    }
+
+    fn run_recorded(&self, mds: Option<&Path>, body: impl Fn(&Universe) + Sync) -> u64 {
+        std::thread::scope(|threads| {
+            let strobe = threads.spawn(|| self.strobe());
+            let body = &body;
+            let ranks: Vec<_> = (0..self.memories.len())
+                .map(|rank| {
+                    threads.spawn(move || {
+                        let universe = Universe::over(self.process(rank, mds));
+                        body(&universe);
+                        universe.finalize().unwrap();
+                    })
+                })
+                .collect();
+            let mut failed = false;
+            for rank in ranks {
+                failed |= rank.join().is_err();
+                // The others may wait for it for ever.
+                if failed {
+                    eprintln!("a rank failed");
+                    std::process::abort();
+                }
+            }
+            self.stop.store(true, Ordering::Release);
+            self.page.ring(BellId::STROBE_SENDER);
+            strobe.join().unwrap()
+        })
+    }
+}
+
+/// Runs `body` in so many ranks on so many nodes, with both strobes.
+fn run(ranks: usize, nodes: usize, body: impl Fn(&Universe) + Sync) {
+    for strobe in [Strobe::Elastic, Strobe::Fixed] {
+        let settings = Settings {
+            strobe,
+            ..Settings::default()
+        };
+        Machine::new(ranks, nodes, settings).run(&body);
+    }
+}
