@@ -1,0 +1,111 @@
+//! What can be wrong with a dump.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Why a dump could not be written or read. Every message names the file, what was found and what to do.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum DumpError {
+    /// The file system refused to write.
+    #[error("failed to write the MDS dump {}: {source}", path.display())]
+    Write {
+        /// The dump that was to be written.
+        path: PathBuf,
+        /// What the file system said.
+        source: io::Error,
+    },
+    /// The file system refused to read.
+    #[error("failed to read {}: {source}", path.display())]
+    Read {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the file system said.
+        source: io::Error,
+    },
+    /// The directory holds no dump at all.
+    #[error(
+        "failed to find MDS dumps in {}: no rank-*.json or node-*.json there; \
+         name the directory that a run was given with --mds",
+        path.display()
+    )]
+    NoDumps {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The file ends before its JSON object does.
+    #[error(
+        "failed to read {}: it breaks off after {length} bytes; dumps are never written in part, so \
+         it was cut short later: copy it again, or delete it",
+        path.display()
+    )]
+    Truncated {
+        /// The file.
+        path: PathBuf,
+        /// Its length in bytes.
+        length: usize,
+    },
+    /// The file is of some other kind.
+    #[error(
+        "failed to read {}: expected the format \"{expected}\", found {found}; \
+         move it out of this directory, or name the directory of a run",
+        path.display()
+    )]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// The format that a file of this name has.
+        expected: &'static str,
+        /// What it has instead.
+        found: String,
+    },
+    /// A later program wrote the file.
+    #[error(
+        "failed to read {}: it is in version {found} of its format and this program knows version {known}; \
+         use the program that wrote it, or a newer one",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// The version of the file.
+        found: u64,
+        /// The newest version that can be read.
+        known: u64,
+    },
+    /// The file claims to be a dump, but its content is not one.
+    #[error("failed to read {}: {what}; it was changed after it was written: run again", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        what: String,
+    },
+    /// The name of the file and its content disagree.
+    #[error(
+        "failed to read {}: by its content it is {content}; give it back the name it was written under",
+        path.display()
+    )]
+    Misnamed {
+        /// The file.
+        path: PathBuf,
+        /// The name that its content calls for.
+        content: String,
+    },
+    /// Dumps of two runs lie in one directory.
+    #[error(
+        "failed to read {} together with the dumps beside it: it is of run \"{job}\" and they are of run \
+         \"{other}\"; delete those of one run, and give every run a directory of its own",
+        path.display()
+    )]
+    TwoRuns {
+        /// The file that differs from the first.
+        path: PathBuf,
+        /// Its run.
+        job: String,
+        /// The run of the first file.
+        other: String,
+    },
+}

@@ -1,0 +1,25 @@
+//! The Monitoring and Debugging System (MDS), after section 5 of the BCS-MPI paper.
+//!
+//! ```text
+//!   rank (MPI library)          node (NIC)                   machine manager
+//!   mmds::RankRecorder          emds::SliceRecorder (SR)      emds::StrobeRecorder (SS)
+//!          │ finish                    │ finish                     │ finish
+//!          ▼                           ▼                            ▼
+//!   dump::RankDump              dump::NodeDump ◄──────────── dump::StrobeDump
+//!          │ write_rank                │ write_node
+//!          ▼                           ▼
+//!   rank-00003.json             node-0000.json   ── read_dir ──►  report::table_5_3, table_nodes
+//! ```
+//!
+//! The recorders only add to memory that they took when they were made, so that being watched costs
+//! a program next to nothing; everything else happens once, after the program has ended. There is
+//! no clock in this crate: time is always an argument, in nanoseconds since any fixed moment.
+
+pub mod dump;
+pub mod emds;
+pub mod mmds;
+pub mod report;
+
+mod distribution;
+
+pub use distribution::Distribution;

@@ -1,0 +1,132 @@
+//! The MPI calls that have a row of their own in Table 5.3.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// One line per primitive: its variant, its name in reports and dumps, and whether its calls have a size.
+/// The order here is the order of rows in reports.
+macro_rules! primitives {
+    ($($variant:ident $name:literal $size:ident,)*) => {
+        /// An MPI call, named as in Table 5.3. Dumps spell it `MPI_Isend`.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[non_exhaustive]
+        pub enum Primitive {
+            $(
+                #[doc = concat!("`", $name, "`")]
+                #[serde(rename = $name)]
+                $variant,
+            )*
+        }
+
+        impl Primitive {
+            /// All primitives, in the order of the rows of a report.
+            pub const ALL: &'static [Primitive] = &[$(Primitive::$variant,)*];
+
+            /// The name by which MPI programmers know it, such as `MPI_Isend`.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Primitive::$variant => $name,)*
+                }
+            }
+
+            /// Whether calls of it move data, so that a distribution of sizes is kept.
+            #[must_use]
+            pub const fn has_size(self) -> bool {
+                match self {
+                    $(Primitive::$variant => primitives!(@ $size),)*
+                }
+            }
+        }
+    };
+    (@ sized) => { true };
+    (@ plain) => { false };
+}
+
+primitives! {
+    Send "MPI_Send" sized,
+    Bsend "MPI_Bsend" sized,
+    Ssend "MPI_Ssend" sized,
+    Rsend "MPI_Rsend" sized,
+    Isend "MPI_Isend" sized,
+    Ibsend "MPI_Ibsend" sized,
+    Issend "MPI_Issend" sized,
+    Irsend "MPI_Irsend" sized,
+    Recv "MPI_Recv" sized,
+    Irecv "MPI_Irecv" sized,
+    Mrecv "MPI_Mrecv" sized,
+    Imrecv "MPI_Imrecv" sized,
+    Sendrecv "MPI_Sendrecv" sized,
+    SendrecvReplace "MPI_Sendrecv_replace" sized,
+    Start "MPI_Start" plain,
+    Startall "MPI_Startall" plain,
+    Probe "MPI_Probe" plain,
+    Iprobe "MPI_Iprobe" plain,
+    Mprobe "MPI_Mprobe" plain,
+    Improbe "MPI_Improbe" plain,
+    Wait "MPI_Wait" plain,
+    Waitall "MPI_Waitall" plain,
+    Waitany "MPI_Waitany" plain,
+    Waitsome "MPI_Waitsome" plain,
+    Test "MPI_Test" plain,
+    Testall "MPI_Testall" plain,
+    Testany "MPI_Testany" plain,
+    Testsome "MPI_Testsome" plain,
+    Barrier "MPI_Barrier" plain,
+    Ibarrier "MPI_Ibarrier" plain,
+    Bcast "MPI_Bcast" sized,
+    Ibcast "MPI_Ibcast" sized,
+    Reduce "MPI_Reduce" sized,
+    Ireduce "MPI_Ireduce" sized,
+    Allreduce "MPI_Allreduce" sized,
+    Iallreduce "MPI_Iallreduce" sized,
+    ReduceScatter "MPI_Reduce_scatter" sized,
+    ReduceScatterBlock "MPI_Reduce_scatter_block" sized,
+    Scan "MPI_Scan" sized,
+    Exscan "MPI_Exscan" sized,
+    Gather "MPI_Gather" sized,
+    Gatherv "MPI_Gatherv" sized,
+    Scatter "MPI_Scatter" sized,
+    Scatterv "MPI_Scatterv" sized,
+    Allgather "MPI_Allgather" sized,
+    Allgatherv "MPI_Allgatherv" sized,
+    Alltoall "MPI_Alltoall" sized,
+    Alltoallv "MPI_Alltoallv" sized,
+    Alltoallw "MPI_Alltoallw" sized,
+    CommDup "MPI_Comm_dup" plain,
+    CommSplit "MPI_Comm_split" plain,
+    CommCreate "MPI_Comm_create" plain,
+    CommFree "MPI_Comm_free" plain,
+    Finalize "MPI_Finalize" plain,
+}
+
+impl fmt::Display for Primitive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_primitive_is_its_own_index_in_all() {
+        for (index, primitive) in Primitive::ALL.iter().enumerate() {
+            assert_eq!(*primitive as usize, index);
+        }
+    }
+
+    #[test]
+    fn dumps_spell_primitives_as_reports_do() {
+        for primitive in Primitive::ALL {
+            let text = serde_json::to_string(primitive).unwrap();
+            assert_eq!(text, format!("\"{}\"", primitive.name()));
+            assert_eq!(
+                serde_json::from_str::<Primitive>(&text).unwrap(),
+                *primitive
+            );
+        }
+    }
+}

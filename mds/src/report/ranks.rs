@@ -1,0 +1,138 @@
+//! Table 5.3: what ranks did.
+
+use std::collections::BTreeMap;
+
+use thiserror::Error;
+
+use crate::dump::{DistributionDump, RankDump};
+use crate::mmds::Primitive;
+
+/// The ranks that a report is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// All of them, merged.
+    AllRanks,
+    /// This one.
+    Rank(u32),
+}
+
+/// Why a report could not be made.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReportError {
+    /// The rank that was asked for left no dump.
+    #[error("failed to report on rank {rank}: it left no dump; there are dumps of {held}")]
+    NoSuchRank {
+        /// The rank that was asked for.
+        rank: u32,
+        /// Those that there are, in words.
+        held: String,
+    },
+}
+
+/// The summary in the layout of Table 5.3, in milliseconds: a row for every primitive that was used, then the
+/// computation granularity and the communication overhead.
+///
+/// # Errors
+///
+/// [`ReportError::NoSuchRank`].
+pub fn table_5_3(dumps: &[RankDump], whose: Whose) -> Result<String, ReportError> {
+    let dumps = chosen(dumps, whose)?;
+    let mut primitives: BTreeMap<Primitive, DistributionDump> = BTreeMap::new();
+    for dump in dumps {
+        for (primitive, seen) in &dump.primitives {
+            primitives
+                .entry(*primitive)
+                .or_default()
+                .merge(&seen.latency_ns);
+        }
+    }
+    let computation =
+        DistributionDump::merged(dumps.iter().map(|dump| &dump.computation_granularity_ns));
+    let overhead =
+        DistributionDump::merged(dumps.iter().map(|dump| &dump.communication_overhead_ns));
+
+    let heads = [
+        "Primitive",
+        "Min(ms)",
+        "Max(ms)",
+        "Total(ms)",
+        "Count",
+        "Average(ms)",
+    ];
+    let mut table = super::table(heads);
+    for (primitive, latency_ns) in &primitives {
+        table.add_row(super::time_row(primitive.name(), latency_ns));
+    }
+    table.add_row(super::time_row("Comp Granularity", &computation));
+    table.add_row(super::time_row("Comm Overhead", &overhead));
+    Ok(table.trim_fmt())
+}
+
+/// One line that sets the run time against the sum of computation and communication, as the end of section
+/// 5.4 does: they differ only if the recorder lost time.
+///
+/// # Errors
+///
+/// [`ReportError::NoSuchRank`].
+pub fn run_time(dumps: &[RankDump], whose: Whose) -> Result<String, ReportError> {
+    let dumps = chosen(dumps, whose)?;
+    let seconds = |of: fn(&RankDump) -> u64| dumps.iter().map(of).sum::<u64>() as f64 / 1e9;
+    Ok(format!(
+        "run time {:.3} s, computation {:.3} s + communication {:.3} s (sums over {} {})",
+        seconds(|dump| dump.run_ns),
+        seconds(|dump| dump.computation_granularity_ns.total),
+        seconds(|dump| dump.communication_overhead_ns.total),
+        dumps.len(),
+        if dumps.len() == 1 { "rank" } else { "ranks" },
+    ))
+}
+
+fn chosen(dumps: &[RankDump], whose: Whose) -> Result<&[RankDump], ReportError> {
+    match whose {
+        Whose::AllRanks => Ok(dumps),
+        Whose::Rank(rank) => {
+            let found = dumps.iter().position(|dump| dump.rank == rank);
+            let index = found.ok_or_else(|| ReportError::NoSuchRank {
+                rank,
+                held: held(dumps),
+            })?;
+            Ok(&dumps[index..=index])
+        }
+    }
+}
+
+fn held(dumps: &[RankDump]) -> String {
+    let ranks = dumps.iter().map(|dump| dump.rank);
+    match (ranks.clone().min(), ranks.max()) {
+        (Some(low), Some(high)) if low != high => {
+            format!("{} ranks from {low} to {high}", dumps.len())
+        }
+        (Some(only), _) => format!("rank {only}"),
+        (None, _) => "no rank at all".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mmds::RankRecorder;
+
+    #[test]
+    fn a_rank_that_left_no_dump_is_named() {
+        let dumps: Vec<_> = (4..7)
+            .map(|rank| RankRecorder::new(rank, 0).finish(1))
+            .collect();
+        let error = table_5_3(&dumps, Whose::Rank(9)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "failed to report on rank 9: it left no dump; there are dumps of 3 ranks from 4 to 6"
+        );
+        assert!(
+            run_time(&[], Whose::Rank(0))
+                .unwrap_err()
+                .to_string()
+                .ends_with("no rank at all")
+        );
+    }
+}
