@@ -1,0 +1,76 @@
+//! `bcs sim`: the NIC's state machines in virtual time.
+
+use crate::cli::{FaultName, SimArgs};
+use crate::exit_code;
+use bcs_core::limits::MAX_NODES;
+use bcs_nic::simulator::{self, FaultKinds, Options, Report};
+use std::process::ExitCode;
+
+pub(super) fn run(arguments: &SimArgs) -> ExitCode {
+    if let Some(nodes) = arguments.nodes
+        && !(1..=MAX_NODES).contains(&nodes)
+    {
+        eprintln!("bcs: --nodes {nodes} is out of range: choose a number from 1 to {MAX_NODES}");
+        return ExitCode::from(exit_code::BAD_INPUT);
+    }
+    let faults = kinds(&arguments.faults);
+    let mut objections = 0u64;
+    for seed in arguments.seed..arguments.seed.saturating_add(arguments.seeds) {
+        let options = Options {
+            nodes: arguments.nodes,
+            faults,
+            ..Options::seed(seed)
+        };
+        let report = simulator::run(&options);
+        println!("{}", line(seed, &report));
+        let again = arguments.twice.then(|| simulator::run(&options).trace_hash);
+        if again.is_some_and(|hash| hash != report.trace_hash) {
+            println!("seed {seed}: the second run left another trace");
+            objections += 1;
+        }
+        if let Some(objection) = &report.objection {
+            let (checker, slice) = (objection.checker, objection.slice);
+            println!(
+                "seed {seed}: {checker:?} objects in slice {slice}: {}",
+                objection.what
+            );
+            objections += 1;
+        }
+    }
+    if objections == 0 {
+        return ExitCode::SUCCESS;
+    }
+    eprintln!("bcs: checkers objected {objections} times; a seed can be run again by --seed");
+    ExitCode::FAILURE
+}
+
+fn kinds(names: &[FaultName]) -> FaultKinds {
+    let has = |name| names.contains(&name) || names.contains(&FaultName::All);
+    FaultKinds {
+        lose: has(FaultName::Lose),
+        delay: has(FaultName::Delay),
+        reorder: has(FaultName::Reorder),
+        slow: has(FaultName::Slow),
+        crash: has(FaultName::Crash),
+    }
+}
+
+fn line(seed: u64, report: &Report) -> String {
+    let faults = report.faults;
+    format!(
+        "seed {seed}: {} nodes, {} ranks, {:?}, {} slices in {} us, {} operations checked; \
+         lost {} delayed {} reordered {} slowed {} crashed {}; trace {:016x}",
+        report.nodes,
+        report.ranks,
+        report.strobe,
+        report.slices,
+        report.virtual_ns / 1000,
+        report.operations,
+        faults.lost,
+        faults.delayed,
+        faults.reordered,
+        faults.slowed,
+        faults.crashed,
+        report.trace_hash,
+    )
+}

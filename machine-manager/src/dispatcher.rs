@@ -1,0 +1,398 @@
+//! What happens while a job runs, one event after the other.
+//!
+//! One OS thread and one poll. It owns the node managers' sockets and processes, the standard
+//! streams and the signals; what to do about an event is decided by [`JobControl`].
+
+use crate::exit_code;
+use crate::job_control::{Action, Event, JobControl};
+use crate::launch::{Launched, Manager, StrobeHost};
+use crate::output::{Gone, Output};
+use crate::signals::EndingSignals;
+use crate::terminal_input::TerminalInput;
+use crate::verdict::{Verdict, manager_name};
+use anyhow::Context as _;
+use bcs_core::job::Driver;
+use node_manager::control::{Arrived, Frame, FromManager, Stream, ToManager};
+use node_manager::limits::{MANAGER_DELAY, OUTPUT_QUEUE_BYTES, READ_BYTES};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus};
+use rustix::time::Timespec;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+/// A running job.
+#[derive(Debug)]
+pub struct Dispatcher {
+    control: JobControl,
+    managers: Vec<Manager>,
+    strobe: Option<StrobeHost>,
+    nic_host: bool,
+    output: Output,
+    signals: EndingSignals,
+    ranks: usize,
+    timeout: Option<(Instant, Duration)>,
+    /// When node managers that were told to end are killed.
+    deadline: Option<Instant>,
+    /// Children that this process had before the job.
+    spared: Vec<Pid>,
+    /// The way to rank 0, when standard input is a terminal.
+    input: Option<TerminalInput>,
+    /// Whether the job is over and the user does not want to read the rest of its output.
+    impatient: bool,
+    buffer: Vec<u8>,
+}
+
+/// What `bcs run` brings along.
+#[derive(Debug)]
+pub struct Surroundings {
+    /// The way out.
+    pub output: Output,
+    /// The way in, when standard input is a terminal.
+    pub input: Option<TerminalInput>,
+    /// Signals.
+    pub signals: EndingSignals,
+    /// Children that this process had before the job: a shell may have had them before it became
+    /// `bcs run`.
+    pub spared: Vec<Pid>,
+}
+
+/// What a descriptor in the poll set is.
+#[derive(Clone, Copy, Debug)]
+enum Watched {
+    Signals,
+    Output,
+    Input,
+    Strobe,
+    Control(usize),
+    Process(usize),
+}
+
+impl Dispatcher {
+    /// Takes over a job that was just started.
+    #[must_use]
+    pub fn new(
+        launched: Launched,
+        surroundings: Surroundings,
+        ranks: usize,
+        timeout: Option<Duration>,
+    ) -> Self {
+        let timeout = timeout.and_then(|time| Some((Instant::now().checked_add(time)?, time)));
+        let Surroundings {
+            output,
+            input,
+            signals,
+            spared,
+        } = surroundings;
+        Self {
+            control: JobControl::new(launched.managers.len()),
+            // With one OS thread for all NICs one process manages all nodes.
+            nic_host: launched.settings.driver == Driver::Shared,
+            managers: launched.managers,
+            strobe: launched.strobe,
+            output,
+            signals,
+            ranks,
+            timeout,
+            deadline: None,
+            spared,
+            input,
+            impatient: false,
+            buffer: vec![0; READ_BYTES],
+        }
+    }
+
+    /// Runs the job to its end. Returns the exit code.
+    ///
+    /// # Errors
+    /// When the kernel does not let us wait.
+    pub fn run(mut self) -> anyhow::Result<u8> {
+        while !self.control.over() {
+            self.step()?;
+        }
+        // Orphans of a node manager that was killed: the kernel made them ours.
+        node_manager::reaper::end_descendants(&self.spared);
+        let code = match self.control.verdict() {
+            None => exit_code::SUCCESS,
+            Some(verdict) => {
+                if let Some(message) = verdict.message(self.ranks) {
+                    self.output
+                        .add(None, Stream::Err, (message + "\n").into_bytes());
+                }
+                verdict.exit_code()
+            }
+        };
+        // A signal ends the wait for a user who does not read.
+        while self.output.waiting() > 0 && !self.impatient {
+            self.step()?;
+        }
+        Ok(code)
+    }
+
+    /// Waits for the next events and handles them.
+    fn step(&mut self) -> anyhow::Result<()> {
+        let mut fds = Vec::with_capacity(3 + 2 * self.managers.len());
+        let mut watched = Vec::with_capacity(fds.capacity());
+        let mut watch = |fd, what| {
+            fds.push(fd);
+            watched.push(what);
+        };
+        watch(
+            PollFd::from_borrowed_fd(self.signals.fd(), PollFlags::IN),
+            Watched::Signals,
+        );
+        if let Some(fd) = self.output.poll_fd() {
+            watch(fd, Watched::Output);
+        }
+        if let Some(fd) = self.input.as_ref().and_then(TerminalInput::poll_fd) {
+            watch(fd, Watched::Input);
+        }
+        if let Some(strobe) = &self.strobe {
+            watch(
+                PollFd::from_borrowed_fd(strobe.failures.fd(), PollFlags::IN),
+                Watched::Strobe,
+            );
+        }
+        // A user who does not read stops the ranks that write, not us. What a job that is ending
+        // still has to say is bounded, and holding it back would keep node managers from ending.
+        let listening = self.output.waiting() < OUTPUT_QUEUE_BYTES || self.control.ending();
+        for (index, manager) in self.managers.iter().enumerate() {
+            if let Some(control) = &manager.control {
+                let mut flags = PollFlags::empty();
+                flags.set(PollFlags::IN, listening);
+                flags.set(PollFlags::OUT, manager.writer.waiting() > 0);
+                // With nothing asked for, poll would still tell of a hang-up, again and again.
+                if !flags.is_empty() {
+                    watch(PollFd::new(control, flags), Watched::Control(index));
+                }
+            }
+            if let Some(pidfd) = &manager.pidfd {
+                watch(PollFd::new(pidfd, PollFlags::IN), Watched::Process(index));
+            }
+        }
+        let timer = self
+            .timeout
+            .map(|(end, _)| end)
+            .into_iter()
+            .chain(self.deadline)
+            .min();
+        let left = timer.map(|timer| {
+            let left = timer.saturating_duration_since(Instant::now());
+            Timespec::try_from(left).unwrap_or(Timespec {
+                tv_sec: i64::MAX,
+                tv_nsec: 0,
+            })
+        });
+        match poll(&mut fds, left.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno).context("failed to wait for the job"),
+        }
+        let ready: Vec<Watched> = fds
+            .iter()
+            .zip(watched)
+            .filter(|(fd, _)| !fd.revents().is_empty())
+            .map(|(_, what)| what)
+            .collect();
+        for what in ready {
+            self.happened(what);
+        }
+        self.look_at_the_clock();
+        Ok(())
+    }
+
+    fn happened(&mut self, what: Watched) {
+        match what {
+            Watched::Signals => {
+                while let Some(signal) = self.signals.next() {
+                    self.impatient = self.control.over();
+                    self.handle(Event::Signal(signal));
+                }
+            }
+            Watched::Output => {
+                if self.output.write() == Err(Gone) {
+                    self.handle(Event::Failure(Verdict::OutputGone));
+                }
+            }
+            Watched::Input => {
+                if let Some(input) = &mut self.input {
+                    input.pass_on();
+                }
+            }
+            Watched::Strobe => {
+                let failures = self.strobe.as_ref().map(|strobe| strobe.failures.take());
+                for failure in failures.into_iter().flatten() {
+                    let (node, rank, message) = (failure.node, failure.rank, failure.message);
+                    self.handle(Event::Failure(Verdict::Nic {
+                        node,
+                        rank,
+                        message,
+                    }));
+                }
+            }
+            Watched::Control(index) => {
+                self.managers[index].send();
+                self.listen(index);
+            }
+            Watched::Process(index) => self.manager_ended(index),
+        }
+    }
+
+    fn look_at_the_clock(&mut self) {
+        let now = Instant::now();
+        if let Some((end, time)) = self.timeout
+            && now >= end
+        {
+            self.timeout = None;
+            self.handle(Event::Failure(Verdict::TimedOut(time)));
+        }
+        if self.deadline.is_some_and(|deadline| now >= deadline) {
+            self.deadline = None;
+            self.handle(Event::Deadline);
+        }
+    }
+
+    /// Hears what a node manager says. Returns whether there may be more.
+    fn listen(&mut self, index: usize) -> bool {
+        let manager = &mut self.managers[index];
+        let Some(control) = &manager.control else {
+            return false;
+        };
+        let more = match manager.reader.receive(control, &mut self.buffer) {
+            Ok(Arrived::Bytes) => true,
+            Ok(Arrived::Nothing) => false,
+            Ok(Arrived::End) | Err(_) => {
+                manager.control = None;
+                false
+            }
+        };
+        loop {
+            match self.managers[index].reader.frame() {
+                Ok(Some(frame)) => self.heard(index, frame),
+                Ok(None) => return more,
+                Err(error) => {
+                    self.managers[index].control = None;
+                    let verdict = self.manager_verdict(index, format!("sent rubbish: {error}"));
+                    self.handle(Event::Failure(verdict));
+                    return false;
+                }
+            }
+        }
+    }
+
+    fn heard(&mut self, index: usize, frame: Frame<FromManager>) {
+        let verdict = match frame {
+            Frame::Output {
+                rank,
+                stream,
+                bytes,
+            } => {
+                return self.output.add(Some(rank), stream, bytes);
+            }
+            Frame::Message(FromManager::AllDone) => return self.handle(Event::AllDone(index)),
+            Frame::Message(FromManager::ProcessFail(failure)) => Verdict::Rank(failure),
+            Frame::Message(FromManager::NotStarted {
+                rank,
+                node,
+                message,
+            }) => Verdict::NotStarted {
+                rank,
+                node,
+                message,
+            },
+            Frame::Message(FromManager::NicFailed {
+                node,
+                rank,
+                message,
+            }) => Verdict::Nic {
+                node,
+                rank,
+                message,
+            },
+            Frame::Message(FromManager::ManagerFailed { message }) => {
+                self.manager_verdict(index, format!("failed: {message}"))
+            }
+        };
+        self.handle(Event::Failure(verdict));
+    }
+
+    fn manager_ended(&mut self, index: usize) {
+        let Some(pidfd) = self.managers[index].pidfd.take() else {
+            return;
+        };
+        let reap = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+        let status = match rustix::process::waitid(WaitId::PidFd(pidfd.as_fd()), reap) {
+            Ok(Some(status)) => Some(status),
+            Ok(None) => {
+                self.managers[index].pidfd = Some(pidfd);
+                return;
+            }
+            Err(_) => None,
+        };
+        // Its last words.
+        while self.listen(index) {}
+        self.managers[index].control = None;
+        let how = match fate(status.as_ref()) {
+            None if self.control.may_end() => Ok(()),
+            None => Err(self.manager_verdict(index, "left too early".into())),
+            Some(how) => Err(self.manager_verdict(index, how)),
+        };
+        self.handle(Event::ManagerEnded(index, how));
+    }
+
+    fn manager_verdict(&self, index: usize, how: String) -> Verdict {
+        let manager = &self.managers[index];
+        let who = manager_name(&manager.nodes, self.nic_host);
+        Verdict::Manager {
+            who,
+            pid: manager.pid.as_raw_nonzero().get(),
+            how,
+        }
+    }
+
+    fn handle(&mut self, event: Event) {
+        match self.control.handle(event) {
+            Action::Nothing => {}
+            Action::Finish => {
+                self.timeout = None;
+                // The Strobe Sender first: it asks the NICs of nodes, which are still there.
+                let global = self.strobe.take().and_then(StrobeHost::stop);
+                self.tell_all(&ToManager::Finish { global });
+            }
+            Action::Terminate => {
+                self.timeout = None;
+                self.deadline = Some(Instant::now() + MANAGER_DELAY);
+                self.tell_all(&ToManager::Terminate);
+            }
+            Action::Kill => {
+                for manager in self
+                    .managers
+                    .iter()
+                    .filter(|manager| manager.pidfd.is_some())
+                {
+                    let _ = rustix::process::kill_process(manager.pid, Signal::KILL);
+                }
+            }
+        }
+    }
+
+    fn tell_all(&mut self, message: &ToManager) {
+        self.managers
+            .iter_mut()
+            .for_each(|manager| manager.tell(message));
+    }
+}
+
+/// How a process ended, if not well.
+fn fate(status: Option<&WaitIdStatus>) -> Option<String> {
+    let status = status?;
+    if let Some(signal) = status.terminating_signal() {
+        return Some(format!(
+            "was killed by {}",
+            crate::signals::describe(signal)
+        ));
+    }
+    match status.exit_status() {
+        Some(0) | None => None,
+        Some(code) => Some(format!("exited with code {code}")),
+    }
+}

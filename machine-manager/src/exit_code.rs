@@ -1,0 +1,70 @@
+//! Exit codes of `bcs run`, all of them.
+
+/// All ranks exited with 0.
+pub const SUCCESS: u8 = 0;
+
+/// A rank exited with 0 but without MPI_Finalize, or called MPI_Abort with a code that says
+/// success: neither is one.
+pub const UNFINISHED: u8 = 1;
+
+/// Bad input: nothing was started.
+pub const BAD_INPUT: u8 = 2;
+
+/// `--timeout`.
+pub const TIMED_OUT: u8 = 124;
+
+/// The runtime failed, not the program: a node manager died, or a NIC found something that ends
+/// the job.
+pub const RUNTIME: u8 = 125;
+
+/// A rank could not be started.
+pub const NOT_STARTED: u8 = 126;
+
+/// Plus the signal's number: the first failing rank was killed by it, or `bcs run` was told to
+/// end by it.
+pub const SIGNAL_BASE: u8 = 128;
+
+/// The exit code for a signal.
+#[must_use]
+pub fn for_signal(signal: i32) -> u8 {
+    u8::try_from(signal).map_or(RUNTIME, |signal| SIGNAL_BASE.saturating_add(signal))
+}
+
+/// The exit code for one that a rank chose. The kernel keeps eight bits of it.
+#[must_use]
+pub fn for_code(code: i32) -> u8 {
+    match u8::try_from(code & 0xff) {
+        Ok(0) | Err(_) => UNFINISHED,
+        Ok(code) => code,
+    }
+}
+
+/// For the user.
+pub const TABLE: &str = "\
+Exit codes of `bcs run`:
+
+  0      all ranks exited with 0
+  1      a rank exited without MPI_Finalize, or called MPI_Abort with code 0
+  2      bad input; nothing was started
+  124    the time of --timeout was over
+  125    the runtime failed: a node manager died, or a NIC had to end the job
+  126    a rank could not be started
+  128+S  the first failing rank was killed by signal S, or bcs run was ended by it
+         (130: Ctrl-C, 137: SIGKILL, 139: SIGSEGV, 141: nobody reads the output)
+  other  the exit code of the first rank that failed";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_failure_looks_like_success() {
+        assert_eq!(for_code(7), 7);
+        assert_eq!(for_code(256), UNFINISHED);
+        assert_eq!(for_code(0), UNFINISHED);
+        assert_eq!(for_code(-1), 255);
+        assert_eq!(for_signal(9), 137);
+        assert_eq!(for_signal(64), 192);
+        assert_eq!(for_signal(1000), RUNTIME);
+    }
+}

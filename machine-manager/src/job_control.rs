@@ -1,0 +1,198 @@
+//! What is to be done about what happens to a job: a state machine without processes or clock.
+//!
+//! ```text
+//!            all node managers say AllDone                all gone
+//!   Running ────────────────────────────────► Finishing ──────────► (exit 0)
+//!      │ failure, signal, timeout                 │ failure, signal
+//!      ▼                                          ▼
+//!   Ending ── signal, or deadline ──► Killed    Ending
+//! ```
+//!
+//! Invariants: the first verdict stands; a job that is ending never goes back; after Killed
+//! nothing more is asked of anybody.
+
+use crate::verdict::Verdict;
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A node manager says that all its ranks have ended well.
+    AllDone(usize),
+    /// Something ends the job.
+    Failure(Verdict),
+    /// A node manager's process has ended, and all that it said was heard. `Err` has the verdict
+    /// for the case that it should not have ended, or not so.
+    ManagerEnded(usize, Result<(), Verdict>),
+    /// `bcs run` received a signal.
+    Signal(i32),
+    /// The time that node managers had to end is over.
+    Deadline,
+}
+
+/// Something to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Nothing.
+    Nothing,
+    /// Tell node managers that the job has ended well.
+    Finish,
+    /// Tell node managers to end their ranks, and set the deadline.
+    Terminate,
+    /// Kill the node managers: the kernel kills their ranks.
+    Kill,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Running,
+    Finishing,
+    Ending,
+    Killed,
+}
+
+/// The state of a job.
+#[derive(Debug)]
+pub struct JobControl {
+    phase: Phase,
+    done: Vec<bool>,
+    ended: Vec<bool>,
+    verdict: Option<Verdict>,
+}
+
+impl JobControl {
+    /// A job with so many node managers.
+    #[must_use]
+    pub fn new(managers: usize) -> Self {
+        Self {
+            phase: Phase::Running,
+            done: vec![false; managers],
+            ended: vec![false; managers],
+            verdict: None,
+        }
+    }
+
+    /// Takes an event, and says what to do.
+    #[must_use]
+    pub fn handle(&mut self, event: Event) -> Action {
+        match event {
+            Event::AllDone(manager) => {
+                self.done[manager] = true;
+                if self.phase == Phase::Running && self.done.iter().all(|&done| done) {
+                    self.phase = Phase::Finishing;
+                    return Action::Finish;
+                }
+                Action::Nothing
+            }
+            Event::Failure(verdict) => self.end(verdict),
+            Event::ManagerEnded(manager, how) => {
+                self.ended[manager] = true;
+                match how {
+                    Ok(()) if self.phase != Phase::Running => Action::Nothing,
+                    Ok(()) => unreachable!("a node manager that ends early has failed"),
+                    Err(verdict) => self.end(verdict),
+                }
+            }
+            Event::Signal(_) | Event::Deadline if self.phase == Phase::Ending => {
+                self.phase = Phase::Killed;
+                Action::Kill
+            }
+            Event::Signal(signal) => self.end(Verdict::Signal(signal)),
+            Event::Deadline => Action::Nothing,
+        }
+    }
+
+    fn end(&mut self, verdict: Verdict) -> Action {
+        match self.phase {
+            Phase::Running | Phase::Finishing => {
+                self.phase = Phase::Ending;
+                self.verdict = Some(verdict);
+                Action::Terminate
+            }
+            Phase::Ending | Phase::Killed => Action::Nothing,
+        }
+    }
+
+    /// Whether a node manager that ends now does so as told.
+    #[must_use]
+    pub fn may_end(&self) -> bool {
+        self.phase != Phase::Running
+    }
+
+    /// Whether the job is ending before its time.
+    #[must_use]
+    pub fn ending(&self) -> bool {
+        matches!(self.phase, Phase::Ending | Phase::Killed)
+    }
+
+    /// Whether all node managers have ended.
+    #[must_use]
+    pub fn over(&self) -> bool {
+        self.ended.iter().all(|&ended| ended)
+    }
+
+    /// Why the job failed, if it did.
+    #[must_use]
+    pub fn verdict(&self) -> Option<&Verdict> {
+        self.verdict.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bcs_core::node::NodeId;
+
+    fn failure(rank: u32) -> Verdict {
+        Verdict::NotStarted {
+            rank,
+            node: NodeId(0),
+            message: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_job_finishes_when_all_nodes_are_done() {
+        let mut job = JobControl::new(2);
+        assert_eq!(job.handle(Event::AllDone(1)), Action::Nothing);
+        assert_eq!(job.handle(Event::AllDone(0)), Action::Finish);
+        assert_eq!(job.handle(Event::ManagerEnded(0, Ok(()))), Action::Nothing);
+        assert!(!job.over());
+        assert_eq!(job.handle(Event::ManagerEnded(1, Ok(()))), Action::Nothing);
+        assert!(job.over() && job.verdict().is_none());
+    }
+
+    #[test]
+    fn the_first_failure_is_the_verdict() {
+        let mut job = JobControl::new(1);
+        assert_eq!(job.handle(Event::Failure(failure(3))), Action::Terminate);
+        assert_eq!(job.handle(Event::Failure(failure(4))), Action::Nothing);
+        assert_eq!(job.handle(Event::AllDone(0)), Action::Nothing);
+        assert_eq!(job.handle(Event::Deadline), Action::Kill);
+        assert_eq!(
+            job.handle(Event::ManagerEnded(0, Err(failure(5)))),
+            Action::Nothing
+        );
+        assert_eq!(job.verdict(), Some(&failure(3)));
+    }
+
+    #[test]
+    fn the_second_signal_kills() {
+        let mut job = JobControl::new(1);
+        assert_eq!(job.handle(Event::Signal(2)), Action::Terminate);
+        assert_eq!(job.handle(Event::Signal(2)), Action::Kill);
+        assert_eq!(job.handle(Event::Signal(2)), Action::Nothing);
+        assert_eq!(job.verdict(), Some(&Verdict::Signal(2)));
+    }
+
+    #[test]
+    fn a_failure_while_finishing_is_not_lost() {
+        let mut job = JobControl::new(2);
+        let _ = job.handle(Event::AllDone(0));
+        let _ = job.handle(Event::AllDone(1));
+        assert_eq!(
+            job.handle(Event::ManagerEnded(1, Err(failure(1)))),
+            Action::Terminate
+        );
+        assert_eq!(job.verdict(), Some(&failure(1)));
+    }
+}

@@ -1,0 +1,223 @@
+//! The processes of a job: its node managers, and the Strobe Sender in this one.
+
+use crate::program::Program;
+use anyhow::Context as _;
+use bcs_core::fabric::shm::Segment;
+use bcs_core::job::{Driver, Placement, Settings};
+use bcs_core::memory::MachinePage;
+use bcs_core::node::NodeId;
+use bcs_nic::driver::{NicHost, NicHostConfig};
+use node_manager::control::{FrameReader, FrameWriter, Start, ToManager};
+use node_manager::nic::FailureBox;
+use node_manager::spawn::{Child, Image, Setup, Spawner};
+use rustix::fs::{Mode, OFlags};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A job, checked and ready to be started.
+#[derive(Debug)]
+pub struct Job {
+    /// What every rank runs.
+    pub program: Program,
+    /// Which ranks run where.
+    pub placement: Placement,
+    /// How the runtime is set; `link_bandwidth` counts only with `measure` unset.
+    pub settings: Settings,
+    /// Whether the link bandwidth is to be measured.
+    pub measure: bool,
+    /// The cores of the job.
+    pub cores: Vec<usize>,
+    /// How many of them can be busy at once.
+    pub usable_cores: usize,
+    /// The directory for dumps.
+    pub mds: Option<PathBuf>,
+}
+
+/// A node manager as the launcher knows it.
+#[derive(Debug)]
+pub struct Manager {
+    /// Its nodes.
+    pub nodes: Vec<NodeId>,
+    /// Its process, and its pidfd until it is reaped.
+    pub pid: rustix::process::Pid,
+    /// See `pid`.
+    pub pidfd: Option<OwnedFd>,
+    /// The control socket, until its other end is closed.
+    pub control: Option<OwnedFd>,
+    /// What it says.
+    pub reader: FrameReader,
+    /// What it is told.
+    pub writer: FrameWriter,
+}
+
+impl Manager {
+    /// Tells it something, as soon as its socket takes it. A node manager that is gone needs no
+    /// telling: its pidfd says so.
+    pub fn tell(&mut self, message: &ToManager) {
+        self.writer.message(message);
+        self.send();
+    }
+
+    /// Sends what the socket takes.
+    pub fn send(&mut self) {
+        if let Some(control) = &self.control
+            && self.writer.send(control).is_err()
+        {
+            self.writer = FrameWriter::default();
+        }
+    }
+}
+
+/// The Strobe Sender, where this process hosts it.
+#[derive(Debug)]
+pub struct StrobeHost {
+    host: NicHost,
+    /// What it complains about.
+    pub failures: Arc<FailureBox>,
+}
+
+impl StrobeHost {
+    /// Stops it and gives what it recorded (EMDS), as JSON.
+    #[must_use]
+    pub fn stop(self) -> Option<String> {
+        let recordings = self.host.stop();
+        debug_assert!(recordings.nodes.is_empty(), "the launcher hosts no node");
+        serde_json::to_string(&recordings.global?).ok()
+    }
+}
+
+/// What was started.
+#[derive(Debug)]
+pub struct Launched {
+    /// One per node, or one for all.
+    pub managers: Vec<Manager>,
+    /// Unless the driver is shared.
+    pub strobe: Option<StrobeHost>,
+    /// How the runtime is set, with the link bandwidth as measured.
+    pub settings: Settings,
+}
+
+/// Starts the node managers and tells them their part. `input` becomes the standard input of
+/// rank 0.
+///
+/// # Errors
+/// When the kernel refuses something. Whatever was started before finds its control socket
+/// closed, and ends.
+pub fn launch(mut job: Job, input: BorrowedFd<'_>) -> anyhow::Result<Launched> {
+    let (nodes, ranks) = (job.placement.nodes(), job.placement.ranks());
+    let cores = u32::try_from(job.usable_cores).unwrap_or(u32::MAX);
+    let (page_fd, page) = MachinePage::create(nodes, cores)?;
+    let (segment_fd, segment) = Segment::create(nodes, ranks)?;
+    let shared = job.settings.driver == Driver::Shared;
+    let all = (0..nodes).map(NodeId::from_index);
+    let parts: Vec<Vec<NodeId>> = if shared {
+        vec![all.collect()]
+    } else {
+        all.map(|node| vec![node]).collect()
+    };
+    let mut managers = start_managers(&job, parts, input, &page_fd, &segment_fd)?;
+    // While they load.
+    if job.measure {
+        job.settings.link_bandwidth = crate::bandwidth::measure();
+    }
+    let strobe = if shared {
+        None
+    } else {
+        Some(start_strobe(&job, segment, page)?)
+    };
+    let name = job_name();
+    for manager in &mut managers {
+        let start = Start {
+            job: name.clone(),
+            placement: job.placement.clone(),
+            settings: job.settings.clone(),
+            nodes: manager.nodes.clone(),
+            strobe_sender: shared,
+            cores: job.cores.clone(),
+            program: job.program.file.clone(),
+            arguments: job.program.arguments.clone(),
+            mds: job.mds.clone(),
+        };
+        manager.tell(&ToManager::Start(Box::new(start)));
+    }
+    Ok(Launched {
+        managers,
+        strobe,
+        settings: job.settings,
+    })
+}
+
+fn start_managers(
+    job: &Job,
+    parts: Vec<Vec<NodeId>>,
+    input: BorrowedFd<'_>,
+    page: &OwnedFd,
+    segment: &OwnedFd,
+) -> anyhow::Result<Vec<Manager>> {
+    let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+        .context("failed to open /dev/null")?;
+    let image = Image::new("/proc/self/exe".as_ref(), &["bcs", "node-manager"], None)?;
+    let mut spawner = Spawner::default();
+    let first = job.placement.node_of(0);
+    let mut managers = Vec::with_capacity(parts.len());
+    for nodes in parts {
+        let flags = SocketFlags::CLOEXEC;
+        let (near, far) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)
+            .context("failed to make a control socket")?;
+        let has_rank_0 = first.is_some_and(|node| nodes.contains(&node));
+        let setup = Setup {
+            // Its own words are those of a panic; what ranks write comes over the socket.
+            standard: [
+                if has_rank_0 { input } else { null.as_fd() },
+                null.as_fd(),
+                rustix::stdio::stderr(),
+            ],
+            inherited: &[far.as_fd(), page.as_fd(), segment.as_fd()],
+            // It must outlive us for as long as it takes to end what its ranks have started.
+            dies_with_parent: false,
+            open_files: None,
+        };
+        let Child { pid, pidfd } = spawner.spawn(&image, &setup).with_context(|| {
+            format!(
+                "failed to start {}",
+                crate::verdict::manager_name(&nodes, job.settings.driver == Driver::Shared)
+            )
+        })?;
+        managers.push(Manager {
+            nodes,
+            pid,
+            pidfd: Some(pidfd),
+            control: Some(near),
+            reader: FrameReader::default(),
+            writer: FrameWriter::default(),
+        });
+    }
+    Ok(managers)
+}
+
+fn start_strobe(job: &Job, segment: Segment, page: MachinePage) -> anyhow::Result<StrobeHost> {
+    let failures = FailureBox::new().context("failed to make an eventfd")?;
+    let config = NicHostConfig {
+        placement: job.placement.clone(),
+        settings: job.settings.clone(),
+        nodes: Vec::new(),
+        strobe_sender: true,
+        segment,
+        page,
+        nic_memory: Arc::new((0..job.placement.ranks()).map(|_| None).collect()),
+        cores: job.cores.clone(),
+    };
+    let report = failures.clone();
+    let host = NicHost::start(config, move |failure| report.report(failure))
+        .context("failed to start the Strobe Sender")?;
+    Ok(StrobeHost { host, failures })
+}
+
+/// A name that no other run has: dumps of two runs are not to be mixed.
+fn job_name() -> String {
+    let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let time = time.map_or(0, |time| time.as_millis());
+    format!("{time:x}-{}", std::process::id())
+}

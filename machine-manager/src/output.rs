@@ -1,0 +1,188 @@
+//! Output of the ranks on its way to the user: whole line by whole line, in one order.
+//!
+//! It never blocks: a user who has stopped reading (`less`) must not keep `bcs run` from ending
+//! the job. The standard streams belong to others, too, so they cannot be made non-blocking;
+//! instead, no more is written at a time than fits when poll says that something does.
+
+use node_manager::control::Stream;
+use rustix::event::{PollFd, PollFlags};
+use rustix::fs::FileType;
+use rustix::io::Errno;
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// A pipe that poll calls writable takes so much without blocking (PIPE_BUF).
+const PIECE_BYTES: usize = 4096;
+
+/// Nobody reads a stream any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gone;
+
+/// The two standard streams. One queue for both: they may be the same terminal or file, and then
+/// a line of one must not end up inside a line of the other.
+#[derive(Debug)]
+pub struct Output {
+    label: bool,
+    queue: VecDeque<(Stream, Vec<u8>)>,
+    waiting: usize,
+    /// Bytes written of the first element.
+    written: usize,
+    /// The rank whose line at the end of each stream lacks its newline.
+    unfinished: [Option<Option<u32>>; 2],
+    piece: [usize; 2],
+    gone: [bool; 2],
+}
+
+fn index(stream: Stream) -> usize {
+    match stream {
+        Stream::Out => 0,
+        Stream::Err => 1,
+    }
+}
+
+/// How much may be written at a time.
+fn piece(fd: impl AsFd) -> usize {
+    match rustix::fs::fstat(fd) {
+        // A file on disk always takes everything.
+        Ok(stat) if FileType::from_raw_mode(stat.st_mode).is_file() => usize::MAX,
+        _ => PIECE_BYTES,
+    }
+}
+
+impl Output {
+    /// Nothing yet; with `label`, lines will begin with their rank.
+    #[must_use]
+    pub fn new(label: bool) -> Self {
+        Self {
+            label,
+            queue: VecDeque::new(),
+            waiting: 0,
+            written: 0,
+            unfinished: [None; 2],
+            piece: [piece(std::io::stdout()), piece(std::io::stderr())],
+            gone: [false; 2],
+        }
+    }
+
+    /// Bytes that still wait.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// Adds lines of a rank, or of `bcs` itself.
+    pub fn add(&mut self, rank: Option<u32>, stream: Stream, lines: Vec<u8>) {
+        let Some(&last) = lines.last() else { return };
+        if self.gone[index(stream)] {
+            return;
+        }
+        let unfinished = &mut self.unfinished[index(stream)];
+        let continued = *unfinished == Some(rank);
+        let broken = unfinished.is_some() && !continued;
+        *unfinished = (last != b'\n').then_some(rank);
+        let label = rank.filter(|_| self.label).map(|rank| format!("[{rank}] "));
+        let bytes = match (label, broken) {
+            (None, false) => lines,
+            (label, broken) => {
+                let label = label.unwrap_or_default();
+                let mut bytes = Vec::with_capacity(lines.len() + 64);
+                if broken {
+                    bytes.push(b'\n');
+                }
+                for (number, line) in lines.split_inclusive(|&byte| byte == b'\n').enumerate() {
+                    if number > 0 || !continued {
+                        bytes.extend_from_slice(label.as_bytes());
+                    }
+                    bytes.extend_from_slice(line);
+                }
+                bytes
+            }
+        };
+        self.waiting += bytes.len();
+        self.queue.push_back((stream, bytes));
+    }
+
+    /// What to poll for, while something waits.
+    #[must_use]
+    pub fn poll_fd(&self) -> Option<PollFd<'static>> {
+        let (stream, _) = self.queue.front()?;
+        Some(PollFd::from_borrowed_fd(standard(*stream), PollFlags::OUT))
+    }
+
+    /// Writes one piece, after poll said that it fits.
+    ///
+    /// # Errors
+    /// [`Gone`] when nobody reads the stream: what waits for it is dropped.
+    pub fn write(&mut self) -> Result<(), Gone> {
+        let Some((stream, bytes)) = self.queue.front() else {
+            return Ok(());
+        };
+        let stream = *stream;
+        let rest = &bytes[self.written..];
+        let piece = &rest[..rest.len().min(self.piece[index(stream)])];
+        match rustix::io::write(standard(stream), piece) {
+            Ok(len) => {
+                self.written += len;
+                self.waiting -= len;
+                if self.written == bytes.len() {
+                    self.queue.pop_front();
+                    self.written = 0;
+                }
+                Ok(())
+            }
+            // Somebody else made the stream non-blocking and filled it.
+            Err(Errno::INTR | Errno::AGAIN) => Ok(()),
+            Err(_) => {
+                self.drop_stream(stream);
+                Err(Gone)
+            }
+        }
+    }
+
+    fn drop_stream(&mut self, stream: Stream) {
+        self.gone[index(stream)] = true;
+        self.queue.retain(|(of, _)| *of != stream);
+        self.written = 0;
+        self.waiting = self.queue.iter().map(|(_, bytes)| bytes.len()).sum();
+    }
+}
+
+fn standard(stream: Stream) -> BorrowedFd<'static> {
+    match stream {
+        Stream::Out => rustix::stdio::stdout(),
+        Stream::Err => rustix::stdio::stderr(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(output: &Output) -> String {
+        let bytes: Vec<u8> = output
+            .queue
+            .iter()
+            .flat_map(|(_, bytes)| bytes.clone())
+            .collect();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn labels_stand_at_the_beginning_of_lines() {
+        let mut output = Output::new(true);
+        output.add(Some(3), Stream::Out, b"a\nb\n".to_vec());
+        output.add(Some(12), Stream::Out, b"c".to_vec());
+        output.add(Some(12), Stream::Out, b"d\n".to_vec());
+        assert_eq!(all(&output), "[3] a\n[3] b\n[12] cd\n");
+    }
+
+    #[test]
+    fn a_last_line_without_newline_is_not_continued_by_another_rank() {
+        let mut output = Output::new(false);
+        output.add(Some(0), Stream::Out, b"a".to_vec());
+        output.add(Some(1), Stream::Out, b"b\n".to_vec());
+        output.add(None, Stream::Err, b"bcs: x\n".to_vec());
+        output.add(Some(1), Stream::Out, b"c".to_vec());
+        assert_eq!(all(&output), "a\nb\nbcs: x\nc");
+    }
+}

@@ -1,0 +1,82 @@
+//! Numbers with units, as users write them.
+
+use std::time::Duration;
+
+/// A number of ranks or nodes.
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn parse_count(text: &str) -> Result<usize, String> {
+    text.parse()
+        .map_err(|_| "this is no number of ranks or nodes: give one from 1".into())
+}
+
+/// A duration such as `500us`, `1ms`, `2s` or `1m 30s`.
+///
+/// # Errors
+/// What is wrong with the text, and how a duration looks.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(&text.replace('µ', "u"))
+        .map_err(|_| "this is no duration: give a number and a unit, as in 500us, 1ms or 2s".into())
+}
+
+/// A size such as `4096` or `4KiB`, in bytes.
+///
+/// # Errors
+/// What is wrong with the text, and how a size looks.
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    text.parse::<bytesize::ByteSize>()
+        .map(|size| size.0)
+        .map_err(|_| "this is no size: give bytes, or a number and a unit, as in 4KiB".into())
+}
+
+/// A bandwidth such as `2GB/s` or `2GB`, in bytes per second.
+///
+/// # Errors
+/// What is wrong with the text, and how a bandwidth looks.
+pub fn parse_bandwidth(text: &str) -> Result<u64, String> {
+    parse_size(text.trim().strip_suffix("/s").unwrap_or(text))
+        .map_err(|_| "this is no bandwidth: give a number and a unit, as in 2GB/s".into())
+}
+
+/// `soft:LIMIT` or `host`, as a number of elements.
+///
+/// # Errors
+/// What is wrong with the text, and what there is.
+pub fn parse_reduce(text: &str) -> Result<u32, String> {
+    match text.strip_prefix("soft:") {
+        Some(limit) => limit.parse().ok(),
+        None => (text == "host").then_some(0),
+    }
+    .ok_or_else(|| "this is neither soft:LIMIT, with a number of elements, nor host".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_are_read_as_written() {
+        assert_eq!(parse_duration("500us"), Ok(Duration::from_micros(500)));
+        assert_eq!(parse_duration("500µs"), Ok(Duration::from_micros(500)));
+        assert_eq!(parse_duration("2s"), Ok(Duration::from_secs(2)));
+        assert_eq!(parse_size("4KiB"), Ok(4096));
+        assert_eq!(parse_size("0"), Ok(0));
+        assert_eq!(parse_bandwidth("2GB/s"), Ok(2_000_000_000));
+        assert_eq!(parse_bandwidth("2GB"), Ok(2_000_000_000));
+        assert_eq!(parse_reduce("soft:16"), Ok(16));
+        assert_eq!(parse_reduce("host"), Ok(0));
+    }
+
+    #[test]
+    fn what_is_no_quantity_says_how_one_looks() {
+        assert!(parse_duration("500").unwrap_err().contains("500us"));
+        assert!(parse_size("4 parsecs").unwrap_err().contains("4KiB"));
+        assert!(parse_bandwidth("fast").unwrap_err().contains("2GB/s"));
+        assert!(
+            parse_reduce("soft:many")
+                .unwrap_err()
+                .contains("soft:LIMIT")
+        );
+    }
+}

@@ -1,0 +1,183 @@
+//! Why a job ended: the message and the exit code.
+
+use crate::exit_code;
+use crate::signals;
+use bcs_core::node::NodeId;
+use node_manager::control::{RankEnd, RankFailure};
+use std::time::Duration;
+
+/// Why a job ended before all ranks were done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// A rank failed.
+    Rank(RankFailure),
+    /// A rank could not be started.
+    NotStarted {
+        /// The rank.
+        rank: u32,
+        /// Its node.
+        node: NodeId,
+        /// What failed.
+        message: String,
+    },
+    /// A NIC had to end the job.
+    Nic {
+        /// The node.
+        node: NodeId,
+        /// The rank at fault, if it is one rank's.
+        rank: Option<u32>,
+        /// What was found.
+        message: String,
+    },
+    /// A node manager is gone.
+    Manager {
+        /// Who, as in [`manager_name`].
+        who: String,
+        /// Its process.
+        pid: i32,
+        /// How it went.
+        how: String,
+    },
+    /// `bcs run` was told to end.
+    Signal(i32),
+    /// `--timeout`.
+    TimedOut(Duration),
+    /// Nobody reads the output: as a shell does with such a program, end without a word.
+    OutputGone,
+}
+
+/// A node manager as a user knows it.
+#[must_use]
+pub fn manager_name(nodes: &[NodeId], nic_host: bool) -> String {
+    let role = if nic_host { "NIC host" } else { "node manager" };
+    match nodes {
+        [node] => format!("the {role} of node {node}"),
+        [first, .., last] => format!("the {role} of nodes {first} to {last}"),
+        [] => format!("the {role}"),
+    }
+}
+
+impl Verdict {
+    /// What `bcs run` exits with.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Rank(failure) => match &failure.what {
+                RankEnd::Exited(code) | RankEnd::Aborted { code, .. } => exit_code::for_code(*code),
+                RankEnd::Killed { signal, .. } => exit_code::for_signal(*signal),
+                RankEnd::NotFinalized => exit_code::UNFINISHED,
+                RankEnd::Rubbish(_) => exit_code::RUNTIME,
+            },
+            Self::NotStarted { .. } => exit_code::NOT_STARTED,
+            Self::Nic { .. } | Self::Manager { .. } => exit_code::RUNTIME,
+            Self::Signal(signal) => exit_code::for_signal(*signal),
+            Self::TimedOut(_) => exit_code::TIMED_OUT,
+            Self::OutputGone => exit_code::for_signal(libc::SIGPIPE),
+        }
+    }
+
+    /// What `bcs run` says, if anything.
+    #[must_use]
+    pub fn message(&self, ranks: usize) -> Option<String> {
+        let what = match self {
+            Self::Rank(failure) => rank_message(failure),
+            Self::NotStarted {
+                rank,
+                node,
+                message,
+            } => {
+                format!("rank {rank} on node {node} could not be started: {message}")
+            }
+            Self::Nic {
+                node,
+                rank: None,
+                message,
+            } => {
+                format!("the NIC of node {node} had to give up: {message}")
+            }
+            Self::Nic {
+                node,
+                rank: Some(rank),
+                message,
+            } => {
+                format!("the NIC of node {node} had to give up because of rank {rank}: {message}")
+            }
+            Self::Manager { who, pid, how } => format!("{who} (pid {pid}) {how}"),
+            Self::Signal(signal) => format!("bcs run received {}", signals::describe(*signal)),
+            Self::TimedOut(time) => {
+                format!(
+                    "the time limit of {} was over",
+                    humantime::format_duration(*time)
+                )
+            }
+            Self::OutputGone => return None,
+        };
+        let plural = if ranks == 1 { "" } else { "s" };
+        Some(format!(
+            "bcs: {what}; the job of {ranks} rank{plural} was ended"
+        ))
+    }
+}
+
+fn rank_message(failure: &RankFailure) -> String {
+    let RankFailure {
+        rank,
+        node,
+        pid,
+        what,
+    } = failure;
+    let what = match what {
+        RankEnd::Exited(code) => format!("exited with code {code}"),
+        RankEnd::Killed {
+            signal,
+            core_dumped,
+        } => {
+            let core = if *core_dumped { " and dumped core" } else { "" };
+            format!("was killed by {}{core}", signals::describe(*signal))
+        }
+        RankEnd::NotFinalized => "left without calling MPI_Finalize".into(),
+        RankEnd::Aborted { code, reason } if reason.is_empty() => {
+            format!("called MPI_Abort with code {code}")
+        }
+        RankEnd::Aborted { code, reason } => {
+            format!("called MPI_Abort with code {code}: {reason}")
+        }
+        RankEnd::Rubbish(what) => format!("sent its node manager {what}"),
+    };
+    format!("rank {rank} on node {node} (pid {pid}) {what}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failing_rank_is_named_with_node_process_and_signal() {
+        let what = RankEnd::Killed {
+            signal: 9,
+            core_dumped: false,
+        };
+        let verdict = Verdict::Rank(RankFailure {
+            rank: 3,
+            node: NodeId(1),
+            pid: 1234,
+            what,
+        });
+        assert_eq!(
+            verdict.message(4).unwrap(),
+            "bcs: rank 3 on node 1 (pid 1234) was killed by signal 9 (SIGKILL); \
+             the job of 4 ranks was ended"
+        );
+        assert_eq!(verdict.exit_code(), 137);
+    }
+
+    #[test]
+    fn a_nic_host_is_named_by_its_nodes() {
+        let nodes: Vec<NodeId> = (0..4).map(NodeId).collect();
+        assert_eq!(manager_name(&nodes, true), "the NIC host of nodes 0 to 3");
+        assert_eq!(
+            manager_name(&nodes[1..2], false),
+            "the node manager of node 1"
+        );
+    }
+}

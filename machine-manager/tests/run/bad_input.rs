@@ -1,0 +1,121 @@
+//! Bad input is one line that names the thing and what to do, exit code 2, and nothing started.
+
+use super::job::{run, text};
+
+#[test]
+fn bad_input_is_one_line_that_says_what_to_do() {
+    let see = "see `bcs run --help`";
+    let count = "this is no number of ranks or nodes: give one from 1";
+    for (arguments, expected) in [
+        (
+            "run -n 0 hello",
+            "a job has at least one rank, but 0 were asked for: give -n a number from 1",
+        ),
+        (
+            "run --nodes 0 hello",
+            "a job has at least one node, but 0 were asked for: give --nodes a number from 1",
+        ),
+        (
+            "run -n 2 --nodes 3 hello",
+            "3 nodes cannot share 2 ranks: give at most as many nodes as ranks",
+        ),
+        (
+            "run -n 1000000 --nodes 256 hello",
+            "1000000 ranks are more than the 16384 this runtime is built for: ask for fewer",
+        ),
+        (
+            "run -n 5000 --nodes 1000 hello",
+            "1000 nodes are more than the 256 this runtime is built for: ask for fewer",
+        ),
+        (
+            "run -n -1 hello",
+            &format!("invalid value '-1' for '-n <N>': {count}; {see}"),
+        ),
+        (
+            "run -n many hello",
+            &format!("invalid value 'many' for '-n <N>': {count}; {see}"),
+        ),
+        (
+            "run",
+            "no program is named: say what to run, as in `bcs run -n 4 hello`",
+        ),
+        (
+            "run -n 2",
+            "no program is named: say what to run, as in `bcs run -n 4 hello`",
+        ),
+        (
+            "run --fast hello",
+            &format!("unexpected argument '--fast' found; {see}"),
+        ),
+        (
+            "run no-such-program",
+            &format!(
+                "program no-such-program is neither built in ({}) nor on PATH: check the name, \
+                 or give a path with a slash",
+                machine_manager::builtin::names()
+            ),
+        ),
+        (
+            "run ./no-such-program",
+            "program ./no-such-program does not exist: check the path",
+        ),
+        ("run /", "program / is a directory: name the program in it"),
+        (
+            "run /etc/passwd",
+            "program /etc/passwd is not executable: make it so with chmod +x /etc/passwd",
+        ),
+        (
+            "run --time-slice 10us hello",
+            "the time slice of 10000 ns is out of range: choose one from 50000 to 100000000 ns",
+        ),
+        (
+            "run --time-slice 500 hello",
+            &format!(
+                "invalid value '500' for '--time-slice <D>': this is no duration: give a number \
+                 and a unit, as in 500us, 1ms or 2s; {see}"
+            ),
+        ),
+        (
+            "run --eager-limit 1MiB hello",
+            "the eager limit of 1048576 bytes is out of range: choose one from 0 to 65536 bytes",
+        ),
+        (
+            "run --link-bandwidth 0 hello",
+            "the link bandwidth of 0 bytes/s is out of range: choose one from 1 to 1125899906842624 \
+             bytes/s",
+        ),
+        (
+            "run --strobe never hello",
+            "invalid value 'never' for '--strobe <S>' [possible values: fixed, elastic]; \
+             see `bcs run --help`",
+        ),
+        (
+            "run --timeout 0s hello",
+            "--timeout 0s would end the job before it starts: give a longer time, or none",
+        ),
+        (
+            "run --mds /dev/null/x hello",
+            "directory /dev/null/x for --mds cannot be made: Not a directory (os error 20)",
+        ),
+        ("walk", "unrecognized subcommand 'walk'; see `bcs help`"),
+    ] {
+        let output = run(arguments, "");
+        assert_eq!(
+            text(&output.stderr),
+            format!("bcs: {expected}\n"),
+            "bcs {arguments}"
+        );
+        assert_eq!(output.status.code(), Some(2), "bcs {arguments}");
+        assert_eq!(text(&output.stdout), "", "bcs {arguments}");
+    }
+}
+
+#[test]
+fn a_node_manager_is_not_started_by_hand() {
+    let output = run("node-manager", "");
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        text(&output.stderr),
+        "bcs: a node manager is started by `bcs run`, not by hand\n"
+    );
+}

@@ -1,0 +1,128 @@
+//! SIGKILL to any one process of a job, at any moment: nothing is left, and what can still be
+//! said is said.
+//!
+//! `BCS_KILL_ROUNDS` sets how often (default 5), `BCS_KILL_SEED` repeats a run.
+
+use super::job::{GONE_WITHIN, Job, Process, is_rank, managers_of, signal, text};
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use rustix::process::Signal;
+use std::time::{Duration, Instant};
+
+/// Ranks with children of all kinds: in their process group, in a session of their own, orphaned.
+const SCRIPT: &str = "sleep 1000 & setsid sleep 1000 & (setsid sleep 1000 &) ; wait";
+
+/// Two nodes in one process, and in two.
+const CLUSTERS: [&str; 2] = [
+    "run -n 4 --nodes 2 --nic-threads shared",
+    "run -n 4 --nodes 2 --nic-threads coprocessor",
+];
+
+fn rounds(name: &str, mut round: impl FnMut(&mut ChaCha8Rng, &str)) {
+    let number = |variable| {
+        std::env::var(variable)
+            .ok()
+            .map(|text| text.parse::<u64>().unwrap())
+    };
+    let seed = number("BCS_KILL_SEED").unwrap_or_else(fresh_seed);
+    println!("{name}: BCS_KILL_SEED={seed}");
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    for index in 0..number("BCS_KILL_ROUNDS").unwrap_or(5) {
+        let cluster = CLUSTERS[usize::try_from(index).unwrap() % 2];
+        println!("{name}: round {index} of seed {seed}: {cluster}");
+        round(&mut rng, cluster);
+    }
+    let left: Vec<_> = std::fs::read_dir("/dev/shm")
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    assert!(
+        !left
+            .iter()
+            .any(|path| path.to_string_lossy().contains("bcs")),
+        "{left:?}"
+    );
+}
+
+fn fresh_seed() -> u64 {
+    let time = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap();
+    u64::from(time.subsec_nanos()) ^ (time.as_secs() << 20)
+}
+
+/// Kills a process at a random moment from now on.
+fn kill(rng: &mut ChaCha8Rng, pid: i32) -> Instant {
+    std::thread::sleep(Duration::from_micros(rng.random_range(0..20_000)));
+    signal(pid, Signal::KILL);
+    Instant::now()
+}
+
+fn pick(rng: &mut ChaCha8Rng, job: &Job, what: impl Fn(&Process) -> bool, at_least: usize) -> i32 {
+    let found = job.find_all(at_least, what);
+    found[rng.random_range(0..found.len())].pid
+}
+
+#[test]
+fn of_a_rank() {
+    rounds("rank", |rng, cluster| {
+        let job = Job::start(cluster, SCRIPT);
+        let at_least = rng.random_range(1..=4);
+        let victim = pick(rng, &job, is_rank, at_least);
+        let killed = kill(rng, victim);
+        let output = job.finish();
+        assert!(killed.elapsed() < GONE_WITHIN, "{:?}", killed.elapsed());
+        assert_eq!(output.status.code(), Some(137), "{output:?}");
+        let message = text(&output.stderr);
+        let expected = format!(
+            "(pid {victim}) was killed by signal 9 (SIGKILL); the job of 4 ranks was ended\n"
+        );
+        assert!(
+            message.starts_with("bcs: rank ") && message.ends_with(&expected),
+            "{message}"
+        );
+        assert!(message.contains(" on node "), "{message}");
+    });
+}
+
+#[test]
+fn of_a_node_manager() {
+    rounds("node manager", |rng, cluster| {
+        let job = Job::start(cluster, SCRIPT);
+        let victim = pick(rng, &job, managers_of(&job), 1);
+        let killed = kill(rng, victim);
+        let output = job.finish();
+        assert!(killed.elapsed() < GONE_WITHIN, "{:?}", killed.elapsed());
+        assert_eq!(output.status.code(), Some(125), "{output:?}");
+        let message = text(&output.stderr);
+        let expected = format!(
+            "(pid {victim}) was killed by signal 9 (SIGKILL); the job of 4 ranks was ended\n"
+        );
+        let who = if cluster.ends_with("shared") {
+            "bcs: the NIC host of nodes 0 to 1 "
+        } else {
+            "bcs: the node manager of node "
+        };
+        assert!(
+            message.starts_with(who) && message.ends_with(&expected),
+            "{message}"
+        );
+    });
+}
+
+#[test]
+fn of_bcs_run() {
+    rounds("bcs run", |rng, cluster| {
+        let job = Job::start(cluster, SCRIPT);
+        if rng.random() {
+            // Half of the time ranks run already.
+            job.find_all(rng.random_range(1..=4), is_rank);
+        }
+        kill(rng, job.pid());
+        let status = job.finish_later();
+        assert_eq!(
+            std::os::unix::process::ExitStatusExt::signal(&status),
+            Some(9)
+        );
+    });
+}

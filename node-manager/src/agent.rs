@@ -1,0 +1,473 @@
+//! The agent: one OS thread that waits for everything that can happen on its nodes.
+//!
+//! It owns the ranks, the control socket and the NIC host. It takes messages of `bcs run`, deaths
+//! of ranks (pidfds), what they write and say, and failures of the NIC; it emits messages and
+//! lines. It sleeps in one epoll and nowhere else, and has one timer: the kill delay.
+//!
+//! Invariants: after the launcher is gone, or has said Terminate, the process ends by
+//! itself; it never ends before all that descends from it has.
+
+use crate::control::{
+    Arrived, Frame, FrameError, FrameReader, FrameWriter, FromManager, RankEnd, RankFailure, Start,
+    Stream, ToManager,
+};
+use crate::conversation::Heard;
+use crate::crew::{self, Crew};
+use crate::inherited::Inherited;
+use crate::limits::{KILL_DELAY, OUTPUT_QUEUE_BYTES, READ_BYTES};
+use crate::nic::{Nic, NicError};
+use crate::rank_process::{Caller, Stage};
+use crate::watch::{Source, Watch};
+use bcs_core::welcome::{Answer, FromRank, MAX_MESSAGE_BYTES, PROTOCOL_VERSION, Welcome};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// What stops a node manager that can still speak.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AgentError {
+    #[error("{0}: {1}")]
+    Kernel(&'static str, Errno),
+    #[error("the launcher sent rubbish: {0}")]
+    Frame(#[from] FrameError),
+    #[error(transparent)]
+    Nic(#[from] NicError),
+}
+
+/// Puts a name to a failing call.
+pub(crate) fn kernel(what: &'static str) -> impl FnOnce(Errno) -> AgentError {
+    move |errno| AgentError::Kernel(what, errno)
+}
+
+/// The whole life of a node manager process.
+#[must_use]
+pub fn run() -> ExitCode {
+    let (control, inherited) = match Inherited::take() {
+        Ok(inherited) => inherited,
+        Err(_) => {
+            eprintln!("bcs: a node manager is started by `bcs run`, not by hand");
+            return ExitCode::from(2);
+        }
+    };
+    let mut agent = Agent {
+        link: Link {
+            control,
+            reader: FrameReader::default(),
+            writer: FrameWriter::default(),
+        },
+        buffer: vec![0; READ_BYTES.max(MAX_MESSAGE_BYTES)],
+    };
+    match agent.live(inherited) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Say so, and leave nothing behind.
+            crate::reaper::end_descendants(&[]);
+            agent.link.writer.message(&FromManager::ManagerFailed {
+                message: error.to_string(),
+            });
+            agent.link.send_all();
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The way to the launcher.
+struct Link {
+    control: OwnedFd,
+    reader: FrameReader,
+    writer: FrameWriter,
+}
+
+impl Link {
+    fn wait(&self, flags: PollFlags) {
+        let mut fds = [PollFd::new(&self.control, flags)];
+        while poll(&mut fds, None) == Err(Errno::INTR) {}
+    }
+
+    /// Sends everything, waiting for the launcher to take it; gives up when it is gone.
+    fn send_all(&mut self) {
+        while self.writer.send(&self.control).is_ok() && self.writer.waiting() > 0 {
+            self.wait(PollFlags::OUT);
+        }
+    }
+
+    /// The first message; `None` when the launcher is gone.
+    fn start(&mut self, buffer: &mut [u8]) -> Result<Option<Start>, AgentError> {
+        loop {
+            if let Some(Frame::Message(ToManager::Start(start))) = self.reader.frame()? {
+                return Ok(Some(*start));
+            }
+            self.wait(PollFlags::IN);
+            let arrived = self.reader.receive(&self.control, buffer);
+            if arrived.map_err(kernel("failed to read from bcs run"))? == Arrived::End {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+struct Agent {
+    link: Link,
+    buffer: Vec<u8>,
+}
+
+/// What the agent is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Running,
+    /// Ranks were told to end, and are killed then.
+    Terminating(Instant),
+    /// The launcher is gone: the ranks are to be killed now.
+    Killing,
+    /// The job has ended well.
+    Finishing,
+}
+
+impl Agent {
+    fn live(&mut self, inherited: Inherited) -> Result<(), AgentError> {
+        crate::reaper::adopt_orphans().map_err(kernel("failed to become a subreaper"))?;
+        let Some(start) = self.link.start(&mut self.buffer)? else {
+            return Ok(());
+        };
+        let watch = Watch::new().map_err(kernel("failed to make an epoll"))?;
+        watch
+            .add(&self.link.control, Source::Control)
+            .map_err(kernel("failed to watch the control socket"))?;
+        // Ranks first: they load while the NIC starts, and are spawned from the only thread.
+        let (crew, not_started) = crew::start(&start, &watch)?;
+        let nic = Nic::start(&start, inherited)?;
+        watch
+            .add(nic.failures.fd(), Source::Nic)
+            .map_err(kernel("failed to watch the NIC"))?;
+        if let Some(message) = not_started {
+            self.link.writer.message(&message);
+        }
+        let mut shift = Shift {
+            link: &mut self.link,
+            buffer: &mut self.buffer,
+            start,
+            watch,
+            crew,
+            nic,
+            phase: Phase::Running,
+            all_done: false,
+            global: None,
+            sending: false,
+        };
+        shift.work()?;
+        shift.end();
+        Ok(())
+    }
+}
+
+/// The time from the start of the ranks to their end.
+struct Shift<'a> {
+    link: &'a mut Link,
+    buffer: &'a mut [u8],
+    start: Start,
+    watch: Watch,
+    crew: Crew,
+    nic: Nic,
+    phase: Phase,
+    /// Whether AllDone was said.
+    all_done: bool,
+    /// What the Strobe Sender recorded in the launcher.
+    global: Option<String>,
+    /// Whether the control socket is full and watched for room.
+    sending: bool,
+}
+
+impl Shift<'_> {
+    /// Until the ranks have to be gone.
+    fn work(&mut self) -> Result<(), AgentError> {
+        // Terminate may have arrived together with Start, and then no event tells of it.
+        self.obey()?;
+        loop {
+            // Before the first wait, too: a rank that could not be started is news already.
+            self.report_all_done();
+            self.send()?;
+            let deadline = match self.phase {
+                Phase::Running => None,
+                Phase::Terminating(_) if self.crew.running() == 0 => return Ok(()),
+                Phase::Terminating(deadline) => Some(deadline),
+                Phase::Killing | Phase::Finishing => return Ok(()),
+            };
+            let sources = self
+                .watch
+                .wait(deadline)
+                .map_err(kernel("failed to wait"))?;
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Ok(());
+            }
+            for source in sources {
+                self.happened(source)?;
+            }
+        }
+    }
+
+    fn happened(&mut self, source: Source) -> Result<(), AgentError> {
+        match source {
+            Source::Control => self.listen_to_launcher()?,
+            Source::Nic => {
+                for failure in self.nic.failures.take() {
+                    let (node, rank, message) = (failure.node, failure.rank, failure.message);
+                    self.link.writer.message(&FromManager::NicFailed {
+                        node,
+                        rank,
+                        message,
+                    });
+                }
+            }
+            Source::Process(index) => self.rank_ended(index),
+            Source::Visitor(index) => self.visitor_ended(index),
+            Source::Conversation(index) => self.converse(index),
+            Source::Output(index, stream) => self.read_output(index, stream),
+        }
+        Ok(())
+    }
+
+    fn listen_to_launcher(&mut self) -> Result<(), AgentError> {
+        match self.link.reader.receive(&self.link.control, self.buffer) {
+            Ok(Arrived::Bytes | Arrived::Nothing) => {}
+            // Whoever is ended by this is not to be asked politely: nobody waits for it.
+            Ok(Arrived::End) | Err(_) => self.phase = Phase::Killing,
+        }
+        self.obey()
+    }
+
+    /// Does what the launcher has said so far.
+    fn obey(&mut self) -> Result<(), AgentError> {
+        while let Some(frame) = self.link.reader.frame()? {
+            match frame {
+                Frame::Message(ToManager::Finish { global }) => {
+                    self.phase = Phase::Finishing;
+                    self.global = global;
+                }
+                Frame::Message(ToManager::Terminate) => {
+                    if self.phase == Phase::Running {
+                        self.phase = Phase::Terminating(Instant::now() + KILL_DELAY);
+                        self.crew.signal(Signal::TERM);
+                        // A stopped rank takes its SIGTERM only when it goes on.
+                        self.crew.signal(Signal::CONT);
+                    }
+                }
+                Frame::Message(ToManager::Start(_)) | Frame::Output { .. } => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Law of the pid word: look, withdraw the pid, and only then reap, so that the NIC never
+    /// writes to a process that got a recycled id.
+    fn rank_ended(&mut self, index: usize) {
+        let rank = &mut self.crew.ranks[index];
+        let Some(pidfd) = &rank.pidfd else { return };
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let Ok(Some(status)) = rustix::process::waitid(WaitId::PidFd(pidfd.as_fd()), look) else {
+            return;
+        };
+        // What it said and wrote before it died comes before the news of its death.
+        self.converse(index);
+        for stream in [Stream::Out, Stream::Err] {
+            self.crew
+                .drain(index, stream, self.buffer, &mut self.link.writer);
+        }
+        let rank = &mut self.crew.ranks[index];
+        self.nic.withdraw_pid(rank.rank);
+        if let Some(pidfd) = rank.pidfd.take() {
+            self.watch.remove(&pidfd);
+            let reap = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+            let _ = rustix::process::waitid(WaitId::PidFd(pidfd.as_fd()), reap);
+        }
+        if let Some(what) = rank.judge(&status) {
+            self.fail(index, what);
+        }
+    }
+
+    fn fail(&mut self, index: usize, what: RankEnd) {
+        let rank = &mut self.crew.ranks[index];
+        if !rank.failed && self.phase == Phase::Running {
+            rank.failed = true;
+            let pid = rank.pid.as_raw_nonzero().get();
+            let failure = RankFailure {
+                rank: rank.rank,
+                node: rank.node,
+                pid,
+                what,
+            };
+            self.link.writer.message(&FromManager::ProcessFail(failure));
+        }
+    }
+
+    fn report_all_done(&mut self) {
+        if !self.all_done && self.phase == Phase::Running && self.crew.all_ended_well() {
+            self.all_done = true;
+            self.link.writer.message(&FromManager::AllDone);
+        }
+    }
+
+    /// A rank that another program had started is gone: we are not its parent, so how it ended is
+    /// for that program to know.
+    fn visitor_ended(&mut self, index: usize) {
+        let rank = &mut self.crew.ranks[index];
+        if let Stage::Received(caller) = &mut rank.stage {
+            if let Caller::Visitor(pidfd) = caller {
+                self.watch.remove(pidfd);
+            }
+            *caller = Caller::Gone;
+            self.nic.withdraw_pid(rank.rank);
+            self.converse(index);
+        }
+    }
+
+    /// Takes all that a rank has said.
+    fn converse(&mut self, index: usize) {
+        self.listen_to_rank(index);
+        if matches!(self.crew.ranks[index].stage, Stage::Received(Caller::Gone)) {
+            self.fail(index, RankEnd::NotFinalized);
+        }
+    }
+
+    fn listen_to_rank(&mut self, index: usize) {
+        loop {
+            let rank = &mut self.crew.ranks[index];
+            match rank.conversation.hear(self.buffer) {
+                Heard::Nothing => return,
+                Heard::Gone => return self.watch.remove(rank.conversation.fd()),
+                Heard::Rubbish(what) => {
+                    self.watch.remove(rank.conversation.fd());
+                    return self.fail(index, RankEnd::Rubbish(what));
+                }
+                Heard::Message(FromRank::Hello { version }, pid) => {
+                    self.receive_rank(index, version, pid);
+                }
+                Heard::Message(FromRank::Finalized, _) => {
+                    if let Stage::Received(Caller::Visitor(visitor)) = &rank.stage {
+                        self.watch.remove(visitor);
+                    }
+                    rank.stage = Stage::Finalized;
+                }
+                Heard::Message(FromRank::Abort { code, reason }, _) => {
+                    self.fail(index, RankEnd::Aborted { code, reason });
+                }
+            }
+        }
+    }
+
+    /// Answers Hello.
+    fn receive_rank(&mut self, index: usize, version: u32, pid: Pid) {
+        let number = self.crew.ranks[index].rank;
+        let refuse = |why: String| (Answer::Refused(why), None);
+        let (answer, memory) = if version != PROTOCOL_VERSION {
+            refuse(format!(
+                "this program speaks version {version} of the protocol and this runtime version \
+                 {PROTOCOL_VERSION}: build the program against the library of this runtime"
+            ))
+        } else if let Some(memory) = self.nic.take_memory(number) {
+            let welcome = Welcome {
+                rank: number,
+                placement: self.start.placement.clone(),
+                settings: self.start.settings.clone(),
+                job: self.start.job.clone(),
+                mds: self.start.mds.clone(),
+            };
+            (Answer::Welcome(Box::new(welcome)), Some(memory))
+        } else {
+            refuse(format!(
+                "rank {number} was received before: MPI is initialised once"
+            ))
+        };
+        let rank = &mut self.crew.ranks[index];
+        let answered = match &memory {
+            None => rank.conversation.answer(&answer, &[]),
+            Some(memory) => {
+                rank.stage = Stage::Received(caller(rank.pid, pid, index, &self.watch));
+                // Before the rank can post anything that makes the NIC look for it.
+                self.nic
+                    .publish_pid(number, pid.as_raw_nonzero().get().unsigned_abs());
+                rank.conversation
+                    .answer(&answer, &[memory.as_fd(), self.nic.page()])
+            }
+        };
+        if let Err(errno) = answered {
+            let what = format!("a greeting that cannot be answered ({errno})");
+            self.fail(index, RankEnd::Rubbish(what));
+        }
+    }
+
+    fn read_output(&mut self, index: usize, stream: Stream) {
+        let room = self.link.writer.waiting() < OUTPUT_QUEUE_BYTES;
+        self.crew.read(index, stream, self.buffer, &self.watch);
+        if room {
+            self.crew.forward(index, stream, &mut self.link.writer);
+        } else {
+            self.crew.hold(index, stream, &self.watch);
+        }
+    }
+
+    /// Sends what the launcher takes, lets held pipes flow again, and asks to be told of room.
+    fn send(&mut self) -> Result<(), AgentError> {
+        loop {
+            if self.link.writer.send(&self.link.control).is_err() {
+                // The launcher is gone: its end of the socket will say so, too.
+                self.phase = Phase::Killing;
+                return Ok(());
+            }
+            if self.link.writer.waiting() >= OUTPUT_QUEUE_BYTES
+                || !self.crew.release(&mut self.link.writer, &self.watch)
+            {
+                break;
+            }
+        }
+        let full = self.link.writer.waiting() > 0;
+        if full != self.sending {
+            self.sending = full;
+            self.watch
+                .control(&self.link.control, full)
+                .map_err(kernel("failed to watch the control socket"))?;
+        }
+        Ok(())
+    }
+
+    /// The end: nothing of these nodes stays.
+    fn end(self) {
+        let Self {
+            link,
+            buffer,
+            start,
+            mut crew,
+            nic,
+            phase,
+            global,
+            ..
+        } = self;
+        crew.signal(Signal::KILL);
+        for rank in &crew.ranks {
+            nic.withdraw_pid(rank.rank);
+        }
+        crate::reaper::end_descendants(&[]);
+        crew.drain_all(buffer, &mut link.writer);
+        // After a failure the other side of the NIC may be gone, and waiting for it in vain.
+        if phase == Phase::Finishing {
+            let recordings = nic.stop();
+            if let Err(message) = crate::dumps::write(&start, recordings, global.as_deref()) {
+                link.writer.message(&FromManager::ManagerFailed { message });
+            }
+        }
+        link.send_all();
+    }
+}
+
+/// Who says Hello for a rank whose started process is `started`.
+fn caller(started: Pid, caller: Pid, index: usize, watch: &Watch) -> Caller {
+    if caller == started {
+        return Caller::Started;
+    }
+    let watched = rustix::process::pidfd_open(caller, PidfdFlags::empty())
+        .and_then(|pidfd| watch.add(&pidfd, Source::Visitor(index)).map(|()| pidfd));
+    // It may have ended before its Hello was heard.
+    watched.map_or(Caller::Gone, Caller::Visitor)
+}

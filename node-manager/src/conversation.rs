@@ -1,0 +1,102 @@
+//! The conversation with a rank (`bcs_core::welcome`), seen from the node manager.
+
+use bcs_core::welcome::{Answer, FromRank};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg,
+    sendmsg, socketpair, sockopt,
+};
+use rustix::process::Pid;
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// The node manager's end of the socket of one rank.
+#[derive(Debug)]
+pub(crate) struct Conversation {
+    socket: OwnedFd,
+}
+
+/// What came from a rank.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    /// Nothing for now.
+    Nothing,
+    /// All processes that had the rank's end are gone.
+    Gone,
+    /// A message, from a process whose id the kernel vouches for.
+    Message(FromRank, Pid),
+    /// Something that is no message: why.
+    Rubbish(String),
+}
+
+impl Conversation {
+    /// A conversation and the rank's end of the socket.
+    pub(crate) fn open() -> Result<(Self, OwnedFd), Errno> {
+        let flags = SocketFlags::CLOEXEC;
+        let (socket, rank_end) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        // Before the rank exists: the kernel adds its id to what it sends from here on.
+        sockopt::set_socket_passcred(&socket, true)?;
+        Ok((Self { socket }, rank_end))
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Receives a message, if there is one.
+    pub(crate) fn hear(&self, buffer: &mut [u8]) -> Heard {
+        // Room for descriptors, too, though ranks send none: the kernel closes what does not fit.
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmCredentials(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+        let received = loop {
+            let mut parts = [IoSliceMut::new(buffer)];
+            match recvmsg(&self.socket, &mut parts, &mut control, flags) {
+                Err(Errno::INTR) => {}
+                received => break received,
+            }
+        };
+        let received = match received {
+            Ok(received) => received,
+            Err(Errno::AGAIN) => return Heard::Nothing,
+            Err(_) => return Heard::Gone,
+        };
+        let pid = control.drain().find_map(|message| match message {
+            RecvAncillaryMessage::ScmCredentials(credentials) => Some(credentials.pid),
+            _ => None,
+        });
+        if received.bytes == 0 {
+            return Heard::Gone;
+        }
+        if received.flags.contains(ReturnFlags::TRUNC) {
+            return Heard::Rubbish(format!("a message of more than {} bytes", buffer.len()));
+        }
+        match (postcard::from_bytes(&buffer[..received.bytes]), pid) {
+            (Ok(message), Some(pid)) => Heard::Message(message, pid),
+            (Err(error), _) => Heard::Rubbish(format!("a message that is none ({error})")),
+            (_, None) => Heard::Rubbish("a message without a sender".into()),
+        }
+    }
+
+    /// Answers, with file descriptors. A rank that is gone meanwhile needs no answer.
+    pub(crate) fn answer(&self, answer: &Answer, fds: &[BorrowedFd<'_>]) -> Result<(), Errno> {
+        let bytes = postcard::to_stdvec(answer).expect("our messages can be encoded");
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !fds.is_empty() {
+            assert!(
+                control.push(SendAncillaryMessage::ScmRights(fds)),
+                "two descriptors fit"
+            );
+        }
+        // The rank has read nothing yet, so this does not block.
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        match sendmsg(&self.socket, &[IoSlice::new(&bytes)], &mut control, flags) {
+            Ok(_) | Err(Errno::PIPE | Errno::CONNRESET) => Ok(()),
+            Err(errno) => Err(errno),
+        }
+    }
+}

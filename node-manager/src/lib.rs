@@ -1,0 +1,40 @@
+//! The node daemon: spawns, feeds and guards the ranks of its nodes and hosts their NIC.
+//!
+//! ```text
+//!                       Start, Finish, Terminate
+//!        bcs run ─────────────── control ──────────────► agent ── NicHost (OS threads)
+//!                ◄────────────────────────────────────── │  ▲
+//!                  lines of output, failures, AllDone    │  │ pidfd, stdout, stderr
+//!                                                 spawn  ▼  │ conversation (Hello, Finalized)
+//!                                                        ranks
+//! ```
+//!
+//! One process per node; with the shared driver one process, the *NIC host*, for all nodes of the
+//! machine. One OS thread and one epoll do everything but the NIC: it is the thread that spawns
+//! the ranks, because the kernel kills a rank when the *thread* that made it dies.
+//!
+//! How nothing is left, whatever dies:
+//!
+//! | who is killed | who ends the rest |
+//! |---|---|
+//! | a rank | its node manager reports it, `bcs run` ends the job |
+//! | a node manager | the kernel kills its ranks (PR_SET_PDEATHSIG); what those had started falls to `bcs run`, which kills it (subreaper) |
+//! | `bcs run` | every node manager finds its control socket closed and kills its ranks and what they had started (subreaper) |
+//!
+//! Nothing has a name in a file system: sockets are pairs, memory is memfds.
+
+mod agent;
+pub mod control;
+mod conversation;
+mod crew;
+mod dumps;
+mod inherited;
+pub mod limits;
+pub mod nic;
+mod output;
+mod rank_process;
+pub mod reaper;
+pub mod spawn;
+mod watch;
+
+pub use agent::run;

@@ -1,0 +1,142 @@
+//! The NIC as the node manager hosts it: its memory, its OS threads, its complaints.
+
+use crate::control::Start;
+use crate::inherited::Inherited;
+use bcs_core::fabric::shm::Segment;
+use bcs_core::memory::{MachinePage, MapError, NicMemory};
+use bcs_nic::driver::{NicFailure, NicHost, NicHostConfig, Recordings};
+use rustix::event::EventfdFlags;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+
+/// Where NIC OS threads leave failures, and how they wake the one who reads them.
+#[derive(Debug)]
+pub struct FailureBox {
+    event: OwnedFd,
+    failures: Mutex<Vec<NicFailure>>,
+}
+
+impl FailureBox {
+    /// An empty box.
+    ///
+    /// # Errors
+    /// When no eventfd can be made.
+    pub fn new() -> Result<Arc<Self>, rustix::io::Errno> {
+        let event = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Arc::new(Self {
+            event,
+            failures: Mutex::new(Vec::new()),
+        }))
+    }
+
+    /// Puts a failure in: for `NicHost::start`.
+    pub fn report(&self, failure: NicFailure) {
+        self.failures
+            .lock()
+            .unwrap_or_else(|e| e.into_inner())
+            .push(failure);
+        // The counter cannot overflow: 2^64 failures do not happen.
+        let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
+    }
+
+    /// Readable while there are failures.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.event.as_fd()
+    }
+
+    /// Takes the failures out.
+    pub fn take(&self) -> Vec<NicFailure> {
+        let _ = rustix::io::read(&self.event, &mut [0; 8]);
+        std::mem::take(&mut *self.failures.lock().unwrap_or_else(|e| e.into_inner()))
+    }
+}
+
+/// The NICs of this process's nodes.
+#[derive(Debug)]
+pub(crate) struct Nic {
+    host: NicHost,
+    segment: Segment,
+    page: OwnedFd,
+    pub(crate) failures: Arc<FailureBox>,
+    /// NIC memory by world rank, until its rank has it.
+    memory: Vec<Option<OwnedFd>>,
+}
+
+/// The NICs could not be started.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NicError {
+    #[error(transparent)]
+    Memory(#[from] MapError),
+    #[error("failed to start the OS threads of the NIC: {0}")]
+    Threads(std::io::Error),
+    #[error("failed to make an eventfd: {0}")]
+    Event(#[from] rustix::io::Errno),
+}
+
+impl Nic {
+    pub(crate) fn start(start: &Start, inherited: Inherited) -> Result<Self, NicError> {
+        let (nodes, ranks) = (start.placement.nodes(), start.placement.ranks());
+        let segment = Segment::map(&inherited.segment, nodes, ranks)?;
+        let page = MachinePage::map(&inherited.page, nodes)?;
+        let mut memory_fds: Vec<_> = (0..ranks).map(|_| None).collect();
+        let mut nic_memory: Vec<_> = (0..ranks).map(|_| None).collect();
+        for rank in start
+            .nodes
+            .iter()
+            .flat_map(|&node| start.placement.ranks_of(node))
+        {
+            let (fd, memory) = NicMemory::create(start.settings.eager_limit)?;
+            memory_fds[rank as usize] = Some(fd);
+            nic_memory[rank as usize] = Some(memory);
+        }
+        let failures = FailureBox::new()?;
+        let config = NicHostConfig {
+            placement: start.placement.clone(),
+            settings: start.settings.clone(),
+            nodes: start.nodes.clone(),
+            strobe_sender: start.strobe_sender,
+            segment: segment.clone(),
+            page,
+            nic_memory: Arc::new(nic_memory),
+            cores: start.cores.clone(),
+        };
+        let report = failures.clone();
+        let host = NicHost::start(config, move |failure| report.report(failure))
+            .map_err(NicError::Threads)?;
+        Ok(Self {
+            host,
+            segment,
+            page: inherited.page,
+            failures,
+            memory: memory_fds,
+        })
+    }
+
+    /// What a rank is given; `None` when it has it already.
+    pub(crate) fn take_memory(&mut self, rank: u32) -> Option<OwnedFd> {
+        self.memory[rank as usize].take()
+    }
+
+    /// The machine page.
+    pub(crate) fn page(&self) -> BorrowedFd<'_> {
+        self.page.as_fd()
+    }
+
+    /// From now on the NIC may reach into this process for the rank's data.
+    pub(crate) fn publish_pid(&self, rank: u32, pid: u32) {
+        if let Some(word) = self.segment.pid(rank) {
+            word.store(pid, Ordering::Release);
+        }
+    }
+
+    /// ... and from now on no more: before the process is reaped and its id given to another one.
+    pub(crate) fn withdraw_pid(&self, rank: u32) {
+        self.publish_pid(rank, 0);
+    }
+
+    /// Stops the OS threads and gives what they recorded (EMDS).
+    pub(crate) fn stop(self) -> Recordings {
+        self.host.stop()
+    }
+}

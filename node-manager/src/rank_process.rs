@@ -1,0 +1,79 @@
+//! A rank as its node manager knows it.
+
+use crate::control::RankEnd;
+use crate::conversation::Conversation;
+use crate::output::OutputPipe;
+use bcs_core::node::NodeId;
+use rustix::process::{Pid, Signal, WaitIdStatus};
+use std::os::fd::OwnedFd;
+
+/// How far a rank has come with MPI.
+#[derive(Debug)]
+pub(crate) enum Stage {
+    /// It has not called MPI_Init; a program that is none of MPI never does.
+    Started,
+    /// It was received.
+    Received(Caller),
+    /// It called MPI_Finalize.
+    Finalized,
+}
+
+/// The process that was received as a rank.
+#[derive(Debug)]
+pub(crate) enum Caller {
+    /// The one that was started.
+    Started,
+    /// One that the started one has started (it is a shell script), and its pidfd: its death is
+    /// nothing that we are told as its parent.
+    Visitor(OwnedFd),
+    /// Such a one, and it has ended. What it had said before may not have been heard yet.
+    Gone,
+}
+
+/// A rank's process and all that belongs to it.
+#[derive(Debug)]
+pub(crate) struct RankProcess {
+    pub(crate) rank: u32,
+    pub(crate) node: NodeId,
+    /// The process that was started, leader of its process group.
+    pub(crate) pid: Pid,
+    /// Its pidfd, until it is reaped.
+    pub(crate) pidfd: Option<OwnedFd>,
+    pub(crate) conversation: Conversation,
+    pub(crate) stage: Stage,
+    /// Standard output and standard error.
+    pub(crate) output: [OutputPipe; 2],
+    /// Whether a failure of it was already reported: one is enough.
+    pub(crate) failed: bool,
+}
+
+impl RankProcess {
+    /// Whether the process has not been reaped.
+    pub(crate) fn runs(&self) -> bool {
+        self.pidfd.is_some()
+    }
+
+    /// Signals the whole process group, while its leader keeps the id from being recycled.
+    pub(crate) fn signal(&self, signal: Signal) {
+        if self.runs() {
+            // ESRCH is impossible, and EPERM (a set-user-id program) leaves PDEATHSIG and the
+            // launcher to deal with it.
+            let _ = rustix::process::kill_process_group(self.pid, signal);
+        }
+    }
+
+    /// What its end means, if it is a failure.
+    pub(crate) fn judge(&self, status: &WaitIdStatus) -> Option<RankEnd> {
+        if let Some(signal) = status.terminating_signal() {
+            return Some(RankEnd::Killed {
+                signal,
+                core_dumped: status.dumped(),
+            });
+        }
+        match status.exit_status() {
+            Some(0) if matches!(self.stage, Stage::Received(_)) => Some(RankEnd::NotFinalized),
+            Some(0) | None => None,
+            Some(code) => Some(RankEnd::Exited(code)),
+        }
+    }
+}
