@@ -1,0 +1,55 @@
+//! An application's view of an MPI: the operations our programs use and nothing else.
+
+/// The world of a job as one of its processes sees it.
+///
+/// The semantics are those of MPI point-to-point messages and collectives over doubles: messages
+/// between two processes with the same tag do not overtake each other, and a blocking `send` may
+/// wait until its receive is posted. All buffer lengths are in elements.
+pub trait MessagePassing {
+    /// What a failed operation reports.
+    type Error: std::error::Error + Send + Sync + 'static;
+
+    /// A non-blocking operation that owns its buffer until it is waited for.
+    type Request;
+
+    /// This process's rank, from 0.
+    fn rank(&self) -> usize;
+
+    /// Number of processes in the job.
+    fn size(&self) -> usize;
+
+    /// Sends `data` and returns when it may be reused.
+    fn send(&self, data: &[f64], destination: usize, tag: i32) -> Result<(), Self::Error>;
+
+    /// Receives exactly `data.len()` elements from `source`.
+    fn recv(&self, data: &mut [f64], source: usize, tag: i32) -> Result<(), Self::Error>;
+
+    /// Starts to send `data`; [`wait`](Self::wait) gives the buffer back when it may be reused.
+    fn isend(
+        &self,
+        data: Vec<f64>,
+        destination: usize,
+        tag: i32,
+    ) -> Result<Self::Request, Self::Error>;
+
+    /// Posts a receive of exactly `data.len()` elements; [`wait`](Self::wait) gives them.
+    fn irecv(&self, data: Vec<f64>, source: usize, tag: i32) -> Result<Self::Request, Self::Error>;
+
+    /// Waits for a non-blocking operation and gives its buffer back.
+    fn wait(&self, request: Self::Request) -> Result<Vec<f64>, Self::Error>;
+
+    /// Returns when every process has called it.
+    fn barrier(&self) -> Result<(), Self::Error>;
+
+    /// Copies `data` of process `root` into `data` of every process.
+    fn bcast(&self, data: &mut [f64], root: usize) -> Result<(), Self::Error>;
+
+    /// Replaces each element by its maximum over all processes.
+    fn allreduce_max(&self, data: &mut [f64]) -> Result<(), Self::Error>;
+
+    /// Replaces each element by its sum over all processes.
+    fn allreduce_sum(&self, data: &mut [f64]) -> Result<(), Self::Error>;
+
+    /// Replaces each element by its sum over all processes.
+    fn allreduce_sum_i64(&self, data: &mut [i64]) -> Result<(), Self::Error>;
+}

@@ -1,0 +1,184 @@
+//! Communication: a block's inflows from the upstream neighbours, its outflows to the downstream
+//! ones.
+//!
+//! A message's buffer is the face the kernel works on: it arrives as inflow, becomes outflow in
+//! place and is sent on, without a copy. Messages are whole blocks even if the last block of
+//! planes is short.
+
+use std::collections::VecDeque;
+
+use super::deck::Deck;
+use super::decomposition::{Axis, Decomposition};
+use super::octant::Step;
+use crate::MessagePassing;
+
+/// Sends of an axis that may be under way while the next block is computed: buffers are double.
+const SENDS_UNDER_WAY: usize = 2;
+
+/// How neighbours exchange their messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Communication {
+    /// Receive, compute, send: the original, which waits for every message.
+    #[default]
+    Blocking,
+    /// The receives of the next block are posted before the current block is computed, and sends
+    /// complete while later blocks are computed: section 6.3 of the paper.
+    #[value(name = "nonblocking")]
+    NonBlocking,
+}
+
+/// The messages of a process.
+pub(super) struct Exchange<'a, M: MessagePassing> {
+    mpi: &'a M,
+    communication: Communication,
+    decomposition: &'a Decomposition,
+    lanes: [Lane<M::Request>; 2],
+    /// Messages sent so far.
+    sent: i64,
+}
+
+/// The buffers of an axis.
+struct Lane<Request> {
+    axis: Axis,
+    /// Elements of a message.
+    length: usize,
+    /// Buffers that nothing uses.
+    spare: Vec<Vec<f64>>,
+    /// The receive of the next block.
+    posted: Option<Request>,
+    /// Sends that are not known to be complete, oldest first.
+    under_way: VecDeque<Request>,
+}
+
+impl<Request> Lane<Request> {
+    fn new(axis: Axis, length: usize) -> Lane<Request> {
+        Lane {
+            axis,
+            length,
+            spare: Vec::new(),
+            posted: None,
+            under_way: VecDeque::new(),
+        }
+    }
+
+    fn buffer(&mut self) -> Vec<f64> {
+        self.spare.pop().unwrap_or_else(|| vec![0.0; self.length])
+    }
+}
+
+impl<'a, M: MessagePassing> Exchange<'a, M> {
+    /// The exchange of a deck fitted to the number of processes.
+    pub(super) fn new(
+        mpi: &'a M,
+        communication: Communication,
+        deck: &Deck,
+        decomposition: &'a Decomposition,
+    ) -> Exchange<'a, M> {
+        let [it, jt, _] = decomposition.extent();
+        let lanes = [
+            Lane::new(Axis::I, jt * deck.mk * deck.mmi),
+            Lane::new(Axis::J, it * deck.mk * deck.mmi),
+        ];
+        Exchange {
+            mpi,
+            communication,
+            decomposition,
+            lanes,
+            sent: 0,
+        }
+    }
+
+    /// Messages this process has sent so far.
+    pub(super) fn sent(&self) -> i64 {
+        self.sent
+    }
+
+    /// Prepares for the first step of an iteration.
+    pub(super) fn begin(&mut self, first: &Step) -> Result<(), M::Error> {
+        self.post_receives(first)
+    }
+
+    /// The I- and J-inflows of a step. At a face of the global grid, where there is no neighbour,
+    /// the buffer's content is of no meaning. `next` is the step after this one.
+    pub(super) fn inflows(
+        &mut self,
+        step: &Step,
+        next: Option<&Step>,
+    ) -> Result<[Vec<f64>; 2], M::Error> {
+        let mut inflows = [Vec::new(), Vec::new()];
+        for (lane, inflow) in self.lanes.iter_mut().zip(&mut inflows) {
+            *inflow = match (
+                lane.posted.take(),
+                self.decomposition.upstream(lane.axis, &step.octant),
+            ) {
+                (Some(request), _) => self.mpi.wait(request)?,
+                (None, Some(source)) => {
+                    let mut buffer = lane.buffer();
+                    self.mpi
+                        .recv(&mut buffer, source, step.octant.tag(lane.axis))?;
+                    buffer
+                }
+                (None, None) => lane.buffer(),
+            };
+        }
+        if let Some(next) = next {
+            self.post_receives(next)?;
+        }
+        Ok(inflows)
+    }
+
+    /// Sends the I- and J-outflows of a step to where there is a neighbour.
+    pub(super) fn outflows(
+        &mut self,
+        step: &Step,
+        outflows: [Vec<f64>; 2],
+    ) -> Result<(), M::Error> {
+        for (lane, outflow) in self.lanes.iter_mut().zip(outflows) {
+            let Some(destination) = self.decomposition.downstream(lane.axis, &step.octant) else {
+                lane.spare.push(outflow);
+                continue;
+            };
+            let tag = step.octant.tag(lane.axis);
+            self.sent += 1;
+            match self.communication {
+                Communication::Blocking => {
+                    self.mpi.send(&outflow, destination, tag)?;
+                    lane.spare.push(outflow);
+                }
+                Communication::NonBlocking => {
+                    if lane.under_way.len() == SENDS_UNDER_WAY
+                        && let Some(oldest) = lane.under_way.pop_front()
+                    {
+                        lane.spare.push(self.mpi.wait(oldest)?);
+                    }
+                    lane.under_way
+                        .push_back(self.mpi.isend(outflow, destination, tag)?);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the sends of an iteration.
+    pub(super) fn finish(&mut self) -> Result<(), M::Error> {
+        for lane in &mut self.lanes {
+            for request in lane.under_way.drain(..) {
+                lane.spare.push(self.mpi.wait(request)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn post_receives(&mut self, step: &Step) -> Result<(), M::Error> {
+        if self.communication == Communication::Blocking {
+            return Ok(());
+        }
+        for lane in &mut self.lanes {
+            if let Some(source) = self.decomposition.upstream(lane.axis, &step.octant) {
+                let buffer = lane.buffer();
+                lane.posted = Some(self.mpi.irecv(buffer, source, step.octant.tag(lane.axis))?);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,396 @@
+//! SWEEP3D: a one-group, time-independent, discrete-ordinates neutron transport problem on a
+//! Cartesian grid, solved by sweeps. It is the benchmark of section 6.3 of the paper.
+//!
+//! A sweep follows the neutrons of an octant of directions through the grid. Processes own
+//! rectangles of the I-J plane and pass wavefronts on in blocks of K-planes and angles, so that the
+//! communication is fine-grained: every block waits for a message from two neighbours.
+//!
+//! From the outside in: `deck` says what to solve, `problem` has the physics, `decomposition` and
+//! `octant` cut the work into blocks, `sweep` is an iteration of all blocks, `exchange` passes a
+//! block's faces on and `boundary` takes those at the grid's edge, `block` computes a block with
+//! the coefficients of `ray` and the exceptions of `fixup`.
+//!
+//! The arithmetic of a cell does not depend on the decomposition: errors and fix-up counts are the
+//! same to the last digit for every process grid, block size and way of communication. Sums over
+//! processes (the balance) differ in their last digits.
+
+mod block;
+mod boundary;
+mod command;
+mod currents;
+mod deck;
+mod decomposition;
+mod estimates;
+mod exchange;
+mod fields;
+mod fixup;
+mod octant;
+mod problem;
+mod ray;
+mod report;
+mod sweep;
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+
+pub use command::command;
+pub use deck::{Deck, DeckError, FixUps, Stop, fitted_grid};
+pub use estimates::Estimates;
+pub use exchange::Communication;
+
+use crate::MessagePassing;
+use decomposition::Decomposition;
+use exchange::Exchange;
+use report::{PRINTED_PLANE, Report};
+use sweep::Sweeper;
+
+/// Iterations after which a run that waits for convergence gives up. Half of what scatters is
+/// absorbed, so an error at least halves every time or two: one that did not fall below its limit
+/// by now is below what doubles resolve, or goes round in fix-ups.
+const MOST_ITERATIONS_TO_CONVERGE: usize = 1000;
+
+/// Tag of the messages that bring printed fluxes to rank 0. Tags of the sweeps are thousands.
+const PRINT_TAG: i32 = 1;
+
+/// What to run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Arguments {
+    /// The problem and how to cut it.
+    pub deck: Deck,
+    /// How neighbours exchange messages.
+    pub comm: Communication,
+}
+
+/// Why a run failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The deck cannot be run by this number of processes.
+    #[error(transparent)]
+    Deck(#[from] DeckError),
+    /// The report could not be written.
+    #[error("failed to write the report: {0}")]
+    Report(#[from] std::io::Error),
+    /// A message was not passed.
+    #[error("failed to pass messages: {0}")]
+    MessagePassing(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The error never fell to the deck's limit.
+    #[error(
+        "failed to converge: err is {err:e} after {iterations} iterations, the deck's line 3 asks \
+         for epsi = {epsi:e}: write a larger epsi"
+    )]
+    NotConverged {
+        /// Iterations done.
+        iterations: usize,
+        /// Error of the last one.
+        err: f64,
+        /// The limit.
+        epsi: f64,
+    },
+}
+
+impl Error {
+    fn message_passing(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+        Error::MessagePassing(Box::new(error))
+    }
+}
+
+/// What a run found. It is the same on all processes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// Every iteration.
+    pub iterations: Vec<Iteration>,
+    /// Where the neutrons of the last iteration went.
+    pub balance: Balance,
+    /// Times, of the process that took longest.
+    pub times: Times,
+    /// Messages that all processes sent to their neighbours in all iterations.
+    pub messages: i64,
+    /// With DSA, the largest violation of a cell's balance by its face currents, relative to what
+    /// is born in the cell or removed.
+    pub dsa_imbalance: Option<f64>,
+}
+
+/// What an iteration found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Iteration {
+    /// Largest relative change of the scalar flux.
+    pub err: f64,
+    /// Cells and angles that needed a fix-up.
+    pub fixups: i64,
+}
+
+/// Where neutrons come from and go to, per unit of time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Balance {
+    /// Born of the external source.
+    pub external_source: f64,
+    /// Absorbed.
+    pub absorption: f64,
+    /// Net flow through the low and the high face in I, J, K, in the direction of the axis.
+    pub leakage: [[f64; 2]; 3],
+}
+
+impl Balance {
+    /// Absorbed and leaked; as iterations proceed this approaches the external source.
+    pub fn sinks(&self) -> f64 {
+        self.absorption
+            + self
+                .leakage
+                .iter()
+                .map(|[low, high]| high - low)
+                .sum::<f64>()
+    }
+}
+
+/// How long the iterations took.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Times {
+    /// CPU time of a process, in seconds.
+    pub cpu_s: f64,
+    /// Elapsed time, in seconds.
+    pub elapsed_s: f64,
+    /// CPU time per cell, angle and iteration of the whole grid, in microseconds.
+    pub cpu_grind_us: f64,
+    /// Elapsed time per cell, angle and iteration of the whole grid, in microseconds.
+    pub elapsed_grind_us: f64,
+}
+
+/// Solves the problem of a deck; rank 0 prints the report to `out`.
+///
+/// All processes must call it with the same arguments. If `out` fails, all processes stop after the
+/// iteration and return an error.
+pub fn run<M: MessagePassing>(
+    mpi: &M,
+    arguments: &Arguments,
+    out: &mut dyn Write,
+) -> Result<Outcome, Error> {
+    let deck = arguments.deck.fitted_to(mpi.size())?;
+    let arguments = Arguments { deck, ..*arguments };
+    let mut report = Report::new((mpi.rank() == 0).then_some(out));
+    match arguments.deck.moments() {
+        1 => Solution::<M, 1>::new(mpi, &arguments).run(&mut report),
+        _ => Solution::<M, 4>::new(mpi, &arguments).run(&mut report),
+    }
+}
+
+/// A run on a process, for `NM` flux moments.
+struct Solution<'a, M: MessagePassing, const NM: usize> {
+    mpi: &'a M,
+    arguments: &'a Arguments,
+    decomposition: Decomposition,
+    sweeper: Sweeper<NM>,
+}
+
+impl<'a, M: MessagePassing, const NM: usize> Solution<'a, M, NM> {
+    fn new(mpi: &'a M, arguments: &'a Arguments) -> Self {
+        let decomposition = Decomposition::new(&arguments.deck, mpi.rank());
+        let sweeper = Sweeper::new(&arguments.deck, &decomposition);
+        Solution {
+            mpi,
+            arguments,
+            decomposition,
+            sweeper,
+        }
+    }
+
+    fn run(mut self, report: &mut Report<'_>) -> Result<Outcome, Error> {
+        let mpi = self.mpi;
+        report.print(|out| report::header(out, self.arguments, self.sweeper.bytes()));
+        mpi.barrier().map_err(Error::message_passing)?;
+        let start = Clocks::now();
+        let (iterations, messages) = self.iterate(report)?;
+        let times = self.times(&start, iterations.len())?;
+        let balance = self.balance()?;
+        let dsa_imbalance = self.dsa_imbalance()?;
+        let mut messages = [messages];
+        mpi.allreduce_sum_i64(&mut messages)
+            .map_err(Error::message_passing)?;
+        if self.arguments.deck.print_flux {
+            self.print_fluxes(report)?;
+        }
+        report.print(|out| report::balance(out, &balance));
+        report.print(|out| report::times(out, &times));
+        match report.failure() {
+            Some(failure) => Err(Error::Report(failure)),
+            None => Ok(Outcome {
+                iterations,
+                balance,
+                times,
+                messages: messages[0],
+                dsa_imbalance,
+            }),
+        }
+    }
+
+    /// Iterates until the deck says stop. Gives the iterations and this process's messages.
+    fn iterate(&mut self, report: &mut Report<'_>) -> Result<(Vec<Iteration>, i64), Error> {
+        let mpi = self.mpi;
+        let deck = &self.arguments.deck;
+        let mut exchange = Exchange::new(mpi, self.arguments.comm, deck, &self.decomposition);
+        let mut iterations = Vec::new();
+        loop {
+            let number = iterations.len() + 1;
+            let fixed = self
+                .sweeper
+                .iterate(&mut exchange, &self.decomposition, deck.fixups.on(number))
+                .map_err(Error::message_passing)?;
+            let mut err = [self.sweeper.fields.largest_change()];
+            mpi.allreduce_max(&mut err)
+                .map_err(Error::message_passing)?;
+            let mut sums = [fixed.cast_signed(), i64::from(report.failed())];
+            mpi.allreduce_sum_i64(&mut sums)
+                .map_err(Error::message_passing)?;
+            let [fixups, failures] = sums;
+            if failures > 0 {
+                let elsewhere = || std::io::Error::other("rank 0 cannot write it");
+                return Err(Error::Report(report.failure().unwrap_or_else(elsewhere)));
+            }
+            let iteration = Iteration {
+                err: err[0],
+                fixups,
+            };
+            report.print(|out| report::iteration(out, number, &iteration));
+            iterations.push(iteration);
+            match deck.stop {
+                Stop::After(wanted) if number < wanted => {}
+                Stop::Converged(epsi) if iteration.err > epsi => {
+                    if number >= MOST_ITERATIONS_TO_CONVERGE {
+                        let err = iteration.err;
+                        return Err(Error::NotConverged {
+                            iterations: number,
+                            err,
+                            epsi,
+                        });
+                    }
+                }
+                _ => return Ok((iterations, exchange.sent())),
+            }
+            // Only the leakage of the last iteration is of interest.
+            self.sweeper.boundary.take_leakage();
+        }
+    }
+
+    fn times(&self, start: &Clocks, iterations: usize) -> Result<Times, Error> {
+        let end = Clocks::now();
+        let mut times = [
+            end.cpu.saturating_sub(start.cpu).as_secs_f64(),
+            (end.elapsed - start.elapsed).as_secs_f64(),
+        ];
+        self.mpi
+            .allreduce_max(&mut times)
+            .map_err(Error::message_passing)?;
+        let Deck {
+            it_g, jt_g, kt, mm, ..
+        } = self.arguments.deck;
+        #[expect(clippy::cast_precision_loss, reason = "a time needs no 53 bits")]
+        let units = (iterations * it_g * jt_g * kt * mm * 8) as f64;
+        let [cpu_s, elapsed_s] = times;
+        Ok(Times {
+            cpu_s,
+            elapsed_s,
+            cpu_grind_us: cpu_s * 1e6 / units,
+            elapsed_grind_us: elapsed_s * 1e6 / units,
+        })
+    }
+
+    fn balance(&mut self) -> Result<Balance, Error> {
+        let Deck { dx, dy, dz, .. } = self.arguments.deck;
+        let volume = dx * dy * dz;
+        let fields = &self.sweeper.fields;
+        let [i, j, k] = self.sweeper.boundary.take_leakage();
+        let mut sums = [
+            fields.external_source() * volume,
+            fields.absorption() * volume,
+            i[0],
+            i[1],
+            j[0],
+            j[1],
+            k[0],
+            k[1],
+        ];
+        self.mpi
+            .allreduce_sum(&mut sums)
+            .map_err(Error::message_passing)?;
+        let [
+            external_source,
+            absorption,
+            i_low,
+            i_high,
+            j_low,
+            j_high,
+            k_low,
+            k_high,
+        ] = sums;
+        Ok(Balance {
+            external_source,
+            absorption,
+            leakage: [[i_low, i_high], [j_low, j_high], [k_low, k_high]],
+        })
+    }
+
+    fn dsa_imbalance(&self) -> Result<Option<f64>, Error> {
+        let Some(currents) = &self.sweeper.currents else {
+            return Ok(None);
+        };
+        let deck = &self.arguments.deck;
+        let weights: f64 = problem::ordinates(deck.mm)
+            .iter()
+            .map(|ordinate| 8.0 * ordinate.weight)
+            .sum();
+        let cell = [deck.dx, deck.dy, deck.dz];
+        let mut imbalance = [currents.largest_imbalance(&self.sweeper.fields, cell, weights)];
+        self.mpi
+            .allreduce_max(&mut imbalance)
+            .map_err(Error::message_passing)?;
+        Ok(Some(imbalance[0]))
+    }
+
+    /// Prints a plane of every flux moment, process by process; rank 0 collects them.
+    fn print_fluxes(&self, report: &mut Report<'_>) -> Result<(), Error> {
+        let k = PRINTED_PLANE - 1;
+        if k >= self.arguments.deck.kt {
+            report.print(report::no_plane);
+            return Ok(());
+        }
+        for rank in 0..self.mpi.size() {
+            let [it, jt, _] = Decomposition::new(&self.arguments.deck, rank).extent();
+            for moment in 0..NM {
+                let mut flux = vec![0.0; it * jt];
+                if rank == self.mpi.rank() {
+                    flux = self.sweeper.fields.plane(moment, k);
+                }
+                if rank != 0 && rank == self.mpi.rank() {
+                    self.mpi
+                        .send(&flux, 0, PRINT_TAG)
+                        .map_err(Error::message_passing)?;
+                } else if rank != 0 && self.mpi.rank() == 0 {
+                    self.mpi
+                        .recv(&mut flux, rank, PRINT_TAG)
+                        .map_err(Error::message_passing)?;
+                }
+                let (process, moment) = (rank + 1, moment + 1);
+                report.print(|out| report::plane(out, process, moment, it, &flux));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A point in CPU time and elapsed time.
+struct Clocks {
+    cpu: Duration,
+    elapsed: Instant,
+}
+
+impl Clocks {
+    fn now() -> Clocks {
+        let cpu = clock_gettime(ClockId::ProcessCPUTime);
+        Clocks {
+            cpu: Duration::try_from(cpu).unwrap_or_default(),
+            elapsed: Instant::now(),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Command lines of the programs: options in, one line of complaint out.
+
+use std::fmt::Display;
+use std::process::ExitCode;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use crate::MessagePassing;
+
+/// Exit code of a program that was asked for something it cannot do.
+pub(crate) const USAGE: u8 = 2;
+
+/// Exit code of a program that failed at what it was asked to do.
+pub(crate) const FAILURE: u8 = 1;
+
+/// Parses a program's arguments, without its name.
+///
+/// All processes of a job have the same command line, so all come to the same result and only
+/// rank 0 says it; the others leave with the same exit code.
+pub(crate) fn parse<P: Parser, M: MessagePassing>(
+    mpi: &M,
+    program: &str,
+    arguments: &[String],
+) -> Result<P, ExitCode> {
+    let name = program.to_owned();
+    P::try_parse_from(std::iter::once(&name).chain(arguments)).map_err(|error| {
+        if matches!(
+            error.kind(),
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
+        ) {
+            if mpi.rank() == 0 {
+                // Nobody is left to be told that standard output is closed.
+                let _ = error.print();
+            }
+            return ExitCode::SUCCESS;
+        }
+        complain(mpi, program, one_line(&error.to_string()));
+        ExitCode::from(USAGE)
+    })
+}
+
+/// Says on rank 0 what is wrong, in one line that starts with the program's name.
+pub(crate) fn complain<M: MessagePassing>(mpi: &M, program: &str, what: impl Display) {
+    if mpi.rank() == 0 {
+        eprintln!("{program}: {what}");
+    }
+}
+
+/// The exit code of a program whose work ended so; an error is said on the way.
+pub(crate) fn exit_code<M: MessagePassing>(
+    mpi: &M,
+    program: &str,
+    result: Result<(), M::Error>,
+) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(
+                mpi,
+                program,
+                format_args!("failed to pass messages: {error}"),
+            );
+            ExitCode::from(FAILURE)
+        }
+    }
+}
+
+/// Says that there are fewer than `least` ranks, and gives the exit code for it.
+pub(crate) fn too_few_ranks<M: MessagePassing>(mpi: &M, program: &str, least: usize) -> ExitCode {
+    let ranks = mpi.size();
+    complain(
+        mpi,
+        program,
+        format_args!("{ranks} process is too few: start {least} or more"),
+    );
+    ExitCode::from(USAGE)
+}
+
+/// A time on a command line, in seconds: more than 0 and at most a day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seconds(pub Duration);
+
+/// The longest time that a program may be told to last.
+const LONGEST: Duration = Duration::from_secs(86_400);
+
+impl FromStr for Seconds {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.parse()
+            .ok()
+            .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+            .filter(|time| !time.is_zero() && *time <= LONGEST)
+            .map(Self)
+            .ok_or_else(|| "give a number of seconds, more than 0 and at most 86400".to_owned())
+    }
+}
+
+/// The parts of clap's message that say what is wrong and what would be right, in one line.
+fn one_line(message: &str) -> String {
+    let lines: Vec<&str> = message
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
+        .collect();
+    let text = lines.join(" ");
+    format!(
+        "{}; --help lists the options",
+        text.strip_prefix("error: ").unwrap_or(&text)
+    )
+}
