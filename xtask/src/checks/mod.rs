@@ -1,0 +1,96 @@
+//! The registry of acceptance checks.
+
+mod beat_cost;
+mod blocked_cpu;
+mod compute_only_cpu;
+mod elastic_pingpong;
+mod fixed_gaps;
+mod fixed_time;
+mod hello_startup;
+mod simulator;
+mod slice_cpu;
+mod sweep3d_identity;
+mod sweep3d_oversubscribed;
+mod sweep3d_published;
+
+use anyhow::Result;
+
+use crate::verdict::Outcome;
+use crate::workspace::Workspace;
+
+/// An acceptance check.
+#[derive(Debug, Clone, Copy)]
+pub struct Check {
+    /// What it is called on the command line.
+    pub name: &'static str,
+    /// What it shows, in one line.
+    pub about: &'static str,
+    /// It measures time or processor time, so it wants a machine that does nothing else.
+    pub about_time: bool,
+    /// It takes no more than about a minute.
+    pub quick: bool,
+    /// Runs it. An error is a miss, unless it is a [`CannotTell`](crate::verdict::CannotTell).
+    pub run: fn(&Workspace) -> Result<Outcome>,
+}
+
+/// All checks, in the order they are listed.
+pub const ALL: &[Check] = &[
+    sweep3d_published::CHECK,
+    sweep3d_identity::CHECK,
+    simulator::CHECK,
+    fixed_time::SEND,
+    fixed_time::PINGPONG,
+    fixed_gaps::IDLE,
+    fixed_gaps::BUSY,
+    elastic_pingpong::EAGER,
+    elastic_pingpong::RENDEZVOUS,
+    compute_only_cpu::CHECK,
+    beat_cost::CHECK,
+    slice_cpu::CHECK,
+    blocked_cpu::CHECK,
+    sweep3d_oversubscribed::CHECK,
+    hello_startup::OF_2,
+    hello_startup::OF_64,
+];
+
+/// One line for every check: its name, whether it is about time, what it shows.
+#[must_use]
+pub fn listing() -> String {
+    let width = ALL
+        .iter()
+        .map(|check| check.name.len())
+        .max()
+        .unwrap_or_default();
+    let line = |check: &Check| {
+        let kind = match (check.about_time, check.quick) {
+            (true, _) => "time ",
+            (false, true) => "quick",
+            (false, false) => "long ",
+        };
+        format!("{:width$}  {kind}  {}\n", check.name, check.about)
+    };
+    ALL.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_check_has_a_name_of_its_own_and_one_line_about_it() {
+        let listing = listing();
+        assert_eq!(listing.lines().count(), ALL.len());
+        for (index, check) in ALL.iter().enumerate() {
+            assert!(
+                ALL[..index].iter().all(|other| other.name != check.name),
+                "{}",
+                check.name
+            );
+            assert!(
+                !check.about.is_empty() && !check.about.contains('\n'),
+                "{}",
+                check.name
+            );
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! A running `bcs run`, watched from outside while its ranks say where they are.
+//!
+//! A program of `apps` that is measured prints a line when its measured part begins and ends. Between the two,
+//! the processor-time clocks of the runtime's processes (`bcs run` and its managers, which host the NICs) are
+//! read, so that neither start nor end are in the figure, nor are the ranks.
+
+use std::io::{PipeReader, Read, pipe};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::process::{self, processor_time};
+
+/// A job under way. It is killed when it is dropped before [`Job::finish`].
+#[derive(Debug)]
+pub struct Job {
+    command: String,
+    pid: Pid,
+    /// `bcs run` itself and the managers.
+    runtime: Vec<Pid>,
+    output: PipeReader,
+    text: Vec<u8>,
+    read: usize,
+    deadline: Instant,
+    ended: bool,
+}
+
+impl Job {
+    /// Starts a `bcs run`, which has to have the option `-v`, since that is how the processes of the runtime are
+    /// known.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be started.
+    pub fn start(mut command: Command, limit: Duration) -> Result<Self> {
+        let text = process::typed(&command);
+        let context = || format!("failed to run `{text}`");
+        // Both outputs go into one pipe, so that their order is known: -v speaks before any rank does.
+        let (output, input) = pipe().with_context(context)?;
+        command
+            .stdin(Stdio::null())
+            .stdout(input.try_clone().with_context(context)?)
+            .stderr(input)
+            .process_group(0);
+        let child = command.spawn().with_context(context)?;
+        // The command still holds our copies of the pipe's writing end; without them the end is seen.
+        drop(command);
+        Ok(Self {
+            pid: Pid::from_child(&child),
+            runtime: Vec::new(),
+            output,
+            text: Vec::new(),
+            read: 0,
+            deadline: Instant::now() + limit,
+            ended: false,
+            command: text,
+        })
+    }
+
+    /// The next line of output that starts with `head`, and when it was read; lines before it are passed over.
+    ///
+    /// # Errors
+    ///
+    /// The job ended, or ran past its limit, before it printed such a line.
+    pub fn wait_for(&mut self, head: &str) -> Result<String> {
+        loop {
+            let Some(line) = self.line()? else {
+                let end = self.last_lines();
+                bail!("`{}` ended before it printed `{head}`:{end}", self.command);
+            };
+            if line.starts_with(head) {
+                return Ok(line);
+            }
+        }
+    }
+
+    /// Processor time, up to now, of `bcs run` and the managers.
+    ///
+    /// # Errors
+    ///
+    /// They are not known or have ended.
+    pub fn runtime_cpu(&self) -> Result<Duration> {
+        ensure!(
+            self.runtime.len() > 1,
+            "`{}` has not said which processes it has: run it with -v",
+            self.command
+        );
+        self.runtime
+            .iter()
+            .map(|pid| processor_time(*pid))
+            .sum::<std::io::Result<Duration>>()
+            .context("failed to read the processor time of the runtime")
+    }
+
+    /// Waits for the end. Gives the whole output and the processor time of the job, all processes together.
+    ///
+    /// # Errors
+    ///
+    /// The job failed, or ran past its limit.
+    pub fn finish(mut self) -> Result<(String, Duration)> {
+        while self.line()?.is_some() {}
+        self.ended = true;
+        let (status, cpu) = process::reap(self.pid)?;
+        ensure!(
+            status.success(),
+            "`{}` failed: {status}{}",
+            self.command,
+            self.last_lines()
+        );
+        Ok((String::from_utf8_lossy(&self.text).into_owned(), cpu))
+    }
+
+    /// The next line, without its end; nothing at the end of the output.
+    fn line(&mut self) -> Result<Option<String>> {
+        loop {
+            let rest = &self.text[self.read..];
+            if let Some(length) = rest.iter().position(|byte| *byte == b'\n') {
+                let line = String::from_utf8_lossy(&rest[..length]).into_owned();
+                self.read += length + 1;
+                self.note_process(&line);
+                return Ok(Some(line));
+            }
+            if !self.fill()? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Reads on; false at the end of the output.
+    fn fill(&mut self) -> Result<bool> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        ensure!(!left.is_zero(), "`{}` took too long", self.command);
+        let left = Timespec::try_from(left)?;
+        match poll(&mut [PollFd::new(&self.output, PollFlags::IN)], Some(&left)) {
+            Ok(0) | Err(Errno::INTR) => return Ok(true),
+            Ok(_) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut block = [0; 16 * 1024];
+        let length = self.output.read(&mut block)?;
+        self.text.extend_from_slice(&block[..length]);
+        Ok(length > 0)
+    }
+
+    /// `bcs: WHO is process N`, as -v says it of `bcs run` and of every manager.
+    fn note_process(&mut self, line: &str) {
+        let pid = line
+            .strip_prefix("bcs: ")
+            .and_then(|rest| rest.rsplit_once(" is process "))
+            .and_then(|(_, number)| number.parse().ok())
+            .and_then(Pid::from_raw);
+        self.runtime.extend(pid);
+    }
+
+    fn last_lines(&self) -> String {
+        let text = String::from_utf8_lossy(&self.text);
+        let lines: Vec<&str> = text.lines().collect();
+        let last = &lines[lines.len().saturating_sub(6)..];
+        last.iter().map(|line| format!("\n    {line}")).collect()
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        if !self.ended {
+            // Nobody is left to be told that it is gone already, or how it ended.
+            let _ = kill_process_group(self.pid, Signal::KILL);
+            let _ = process::reap(self.pid);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str) -> Job {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        Job::start(command, Duration::from_secs(60)).unwrap()
+    }
+
+    #[test]
+    fn lines_are_told_as_they_come_and_processes_are_known() {
+        let mut job = sh(
+            "echo \"bcs: bcs run is process $$\" >&2; echo \"bcs: it is process $$\" >&2;
+            echo begin; sleep 0.05; echo end 7",
+        );
+        job.wait_for("begin").unwrap();
+        let cpu = job.runtime_cpu().unwrap();
+        assert_eq!(job.wait_for("end").unwrap(), "end 7");
+        let (text, whole) = job.finish().unwrap();
+        assert!(text.ends_with("begin\nend 7\n") && whole > Duration::ZERO && cpu > Duration::ZERO);
+    }
+
+    #[test]
+    fn a_line_that_never_comes_and_a_failure_are_errors() {
+        let error = sh("echo one").wait_for("two").unwrap_err().to_string();
+        assert!(error.contains("ended before it printed `two`"), "{error}");
+        let error = sh("echo one; exit 3").finish().unwrap_err().to_string();
+        assert!(error.contains("exit status: 3"), "{error}");
+        assert!(
+            sh("sleep 1000").runtime_cpu().is_err(),
+            "and the job is killed"
+        );
+    }
+}

@@ -1,0 +1,21 @@
+//! Chores of the developers. The only one so far is `cargo xtask check`: the acceptance checks.
+//!
+//! A check runs the finished programs from outside, prints a figure and the bar that it is held to, and
+//! says whether the bar was held, missed, or cannot be judged on this machine (exit codes 0, 1 and 77).
+//! To add one: write `checks/<name>.rs` with a `CHECK`, and put that into `checks::ALL`.
+//!
+//! Absolute times on shared machines mean nothing. So a check about time measures a ratio against another
+//! program in the same run, in rounds that take turns ([`rounds`]), and judges its median by a
+//! bootstrap interval ([`bootstrap`]) rather than by one number.
+
+pub mod bootstrap;
+pub mod checks;
+pub mod futex_pingpong;
+pub mod job;
+pub mod other_load;
+pub mod peers;
+pub mod process;
+pub mod rounds;
+pub mod sweep3d;
+pub mod verdict;
+pub mod workspace;

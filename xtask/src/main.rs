@@ -1,0 +1,96 @@
+//! The command line of the chores; see the library for what they are.
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, Parser, Subcommand};
+
+use xtask::checks::{self, Check};
+use xtask::futex_pingpong::Partner;
+use xtask::other_load::OtherLoad;
+use xtask::verdict::{Outcome, Verdict};
+use xtask::workspace::Workspace;
+
+/// Chores of the developers.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Debug, Subcommand)]
+enum Chore {
+    /// Run acceptance checks. Exits 0 when all held, 1 when one missed its bar, 77 when none missed but this
+    /// machine cannot tell for one, 2 on a fault of the command line.
+    Check(CheckArgs),
+    /// One of the two processes of the bare futex ping-pong, started by a check.
+    #[command(hide = true)]
+    FutexPartner(Partner),
+}
+
+#[derive(Debug, Args)]
+struct CheckArgs {
+    /// The checks to run.
+    #[arg(value_name = "NAME", required_unless_present_any = ["list", "quick"])]
+    names: Vec<String>,
+    /// List all checks, and run none.
+    #[arg(long, conflicts_with_all = ["names", "quick"])]
+    list: bool,
+    /// Run those that are quick and not about time.
+    #[arg(long, conflicts_with = "names")]
+    quick: bool,
+}
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().chore {
+        Chore::Check(args) => check(&args),
+        Chore::FutexPartner(partner) => partner.play().map(|()| Verdict::Held),
+    };
+    match outcome {
+        Ok(verdict) => verdict.into(),
+        Err(error) => {
+            eprintln!("cargo xtask: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn check(args: &CheckArgs) -> Result<Verdict> {
+    if args.list {
+        print!("{}", checks::listing());
+        return Ok(Verdict::Held);
+    }
+    let chosen: Vec<&Check> = if args.quick {
+        checks::ALL
+            .iter()
+            .filter(|check| check.quick && !check.about_time)
+            .collect()
+    } else {
+        args.names
+            .iter()
+            .map(|name| named(name))
+            .collect::<Result<_>>()?
+    };
+    let workspace = Workspace::find()?;
+    let verdicts = chosen.iter().map(|check| {
+        let load = OtherLoad::watch();
+        let outcome = Outcome::from_result((check.run)(&workspace));
+        println!("{}: {outcome}", check.name);
+        if let (true, Some(cores)) = (check.about_time, load.cores()) {
+            println!("  beside: other programs kept {cores:.2} cores busy");
+        }
+        outcome.verdict
+    });
+    Verdict::of_all(verdicts).context("no check was chosen")
+}
+
+fn named(name: &str) -> Result<&'static Check> {
+    match checks::ALL.iter().find(|check| check.name == name) {
+        Some(check) => Ok(check),
+        None => bail!(
+            "there is no check named {name}; there are:\n{}",
+            checks::listing()
+        ),
+    }
+}

@@ -1,0 +1,44 @@
+//! Taking the exit status of a child together with the processor time that it used.
+#![expect(
+    unsafe_code,
+    reason = "neither std nor rustix offers wait4 with its resource usage"
+)]
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use rustix::process::Pid;
+
+/// Waits for the child `pid` to end. The processor time is that of the child and of all descendants that were
+/// waited for by their parents, user and system together.
+pub(crate) fn reap(pid: Pid) -> io::Result<(ExitStatus, Duration)> {
+    let mut status = 0;
+    let mut usage = MaybeUninit::<libc::rusage>::uninit();
+    loop {
+        // SAFETY: both pointers are to locals of the types that wait4 writes, and outlive the call.
+        let got = unsafe { libc::wait4(pid.as_raw_pid(), &mut status, 0, usage.as_mut_ptr()) };
+        if got == pid.as_raw_pid() {
+            break;
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    // SAFETY: wait4 succeeded, so it has filled in the usage.
+    let usage = unsafe { usage.assume_init() };
+    Ok((
+        ExitStatus::from_raw(status),
+        duration(usage.ru_utime) + duration(usage.ru_stime),
+    ))
+}
+
+/// The kernel gives neither part negative; if it did, no time is the best reading of it.
+fn duration(time: libc::timeval) -> Duration {
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    let micros = u64::try_from(time.tv_usec).unwrap_or_default();
+    Duration::from_secs(seconds) + Duration::from_micros(micros)
+}

@@ -1,0 +1,360 @@
+//! Measuring in rounds, and judging the median of all rounds against a bar.
+
+use std::fmt;
+
+use anyhow::{Result, ensure};
+
+use crate::bootstrap::{Interval, median, median_interval};
+use crate::verdict::{Outcome, Verdict};
+
+/// What a figure is held to. A figure that is equal to a limit holds it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Bar {
+    /// No more than this.
+    AtMost(f64),
+    /// No less than this.
+    AtLeast(f64),
+    /// Neither further below `value` nor above it than `tolerance`.
+    Within {
+        /// The value that is expected.
+        value: f64,
+        /// How far off it may be.
+        tolerance: f64,
+    },
+}
+
+impl Bar {
+    /// The figures that hold the bar.
+    fn range(self) -> Interval {
+        match self {
+            Bar::AtMost(high) => Interval {
+                low: f64::NEG_INFINITY,
+                high,
+            },
+            Bar::AtLeast(low) => Interval {
+                low,
+                high: f64::INFINITY,
+            },
+            Bar::Within { value, tolerance } => Interval {
+                low: value - tolerance,
+                high: value + tolerance,
+            },
+        }
+    }
+
+    /// The verdict on one figure that has no spread.
+    #[must_use]
+    pub fn judge(self, figure: f64) -> Verdict {
+        let range = self.range();
+        if range.low <= figure && figure <= range.high {
+            Verdict::Held
+        } else {
+            Verdict::Missed
+        }
+    }
+
+    /// The verdict on a figure that lies somewhere in `interval`; none while both are possible.
+    #[must_use]
+    pub fn judge_interval(self, interval: Interval) -> Option<Verdict> {
+        let range = self.range();
+        if range.low <= interval.low && interval.high <= range.high {
+            Some(Verdict::Held)
+        } else if interval.high < range.low || range.high < interval.low {
+            Some(Verdict::Missed)
+        } else {
+            None
+        }
+    }
+}
+
+impl fmt::Display for Bar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bar::AtMost(high) => write!(f, "at most {high}"),
+            Bar::AtLeast(low) => write!(f, "at least {low}"),
+            Bar::Within { value, tolerance } => write!(f, "{value} ± {tolerance}"),
+        }
+    }
+}
+
+/// How many rounds, and from which seed the bootstrap draws.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rounds {
+    /// Rounds that come first and are not counted: programs are read from disk and caches fill.
+    pub warm_ups: usize,
+    /// Rounds before anything is judged; at least 15, or the interval is too narrow for what it claims.
+    pub least: usize,
+    /// Rounds after which the median decides.
+    pub most: usize,
+    /// Rounds between one judgement and the next. Looking after every round would find, sooner or later, an
+    /// interval that lies on one side by chance.
+    pub step: usize,
+    /// The seed of the bootstrap.
+    pub seed: u64,
+}
+
+impl Default for Rounds {
+    fn default() -> Self {
+        Self {
+            warm_ups: 1,
+            least: 15,
+            most: 60,
+            step: 15,
+            seed: 0x00BC_500D,
+        }
+    }
+}
+
+/// What was measured in rounds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// The figure, or the ratio, of every round that counts.
+    pub samples: Vec<f64>,
+    /// Their median.
+    pub median: f64,
+    /// The 95 % interval of the median.
+    pub interval: Interval,
+    /// What it was held to.
+    pub bar: Bar,
+    /// The judgement.
+    pub verdict: Verdict,
+}
+
+impl Measured {
+    /// As the outcome of a check; `what` says what the figure is and `unit` stands behind it.
+    #[must_use]
+    pub fn outcome(&self, what: &str, unit: &str) -> Outcome {
+        Outcome {
+            verdict: self.verdict,
+            figure: format!(
+                "{what}: {:.4}{unit} (median of {} rounds, 95 % interval {})",
+                self.median,
+                self.samples.len(),
+                self.interval
+            ),
+            bar: format!("{}{unit}", self.bar),
+        }
+    }
+}
+
+impl Rounds {
+    /// Measures `a` and `b` in every round, and judges the ratio a/b. Rounds alternate which comes first, so that
+    /// a machine that gets slower or faster favours neither.
+    ///
+    /// # Errors
+    ///
+    /// What `a` or `b` fail with, and figures of which no ratio can be taken.
+    pub fn ratio(
+        &self,
+        bar: Bar,
+        mut a: impl FnMut() -> Result<f64>,
+        mut b: impl FnMut() -> Result<f64>,
+    ) -> Result<Measured> {
+        let mut a_first = false;
+        self.figure(bar, || {
+            a_first = !a_first;
+            let (a, b) = if a_first {
+                let a = a()?;
+                (a, b()?)
+            } else {
+                let b = b()?;
+                (a()?, b)
+            };
+            ensure!(
+                a >= 0.0 && b > 0.0,
+                "failed to take the ratio of {a} and {b}"
+            );
+            Ok(a / b)
+        })
+    }
+
+    /// Measures `figure` once in every round, and judges it.
+    ///
+    /// # Errors
+    ///
+    /// What `figure` fails with, and figures that are not finite numbers.
+    pub fn figure(&self, bar: Bar, mut figure: impl FnMut() -> Result<f64>) -> Result<Measured> {
+        assert!(
+            self.least >= 15 && self.most >= self.least && self.step > 0,
+            "{self:?}"
+        );
+        let mut measure = || {
+            let sample = figure()?;
+            ensure!(
+                sample.is_finite(),
+                "failed to measure: the figure is {sample}"
+            );
+            Ok(sample)
+        };
+        for _ in 0..self.warm_ups {
+            measure()?;
+        }
+        let mut samples = Vec::with_capacity(self.most);
+        let mut target = self.least;
+        loop {
+            while samples.len() < target {
+                samples.push(measure()?);
+            }
+            let interval = median_interval(&samples, self.seed);
+            let median = median(&samples);
+            let clear = bar.judge_interval(interval);
+            let last = samples.len() == self.most;
+            if let Some(verdict) = clear.or(last.then(|| bar.judge(median))) {
+                return Ok(Measured {
+                    samples,
+                    median,
+                    interval,
+                    bar,
+                    verdict,
+                });
+            }
+            target = self.most.min(target + self.step);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+
+    /// Draws between `mean - spread` and `mean + spread`.
+    fn uniform(seed: u64, mean: f64, spread: f64) -> impl FnMut() -> Result<f64> {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        move || Ok(mean + spread * (2.0 * rng.random::<f64>() - 1.0))
+    }
+
+    #[test]
+    fn a_ratio_clearly_within_the_bar_is_held_after_the_least_rounds() {
+        let measured =
+            Rounds::default().ratio(Bar::AtMost(3.0), uniform(1, 2.0, 0.2), uniform(2, 1.0, 0.1));
+        let measured = measured.unwrap();
+        assert_eq!(
+            (measured.verdict, measured.samples.len()),
+            (Verdict::Held, 15)
+        );
+        assert!((measured.median - 2.0).abs() < 0.1, "{measured:?}");
+    }
+
+    #[test]
+    fn a_ratio_clearly_beyond_the_bar_is_missed() {
+        let measured = Rounds::default().ratio(
+            Bar::AtMost(1.1),
+            uniform(1, 1.2, 0.05),
+            uniform(2, 1.0, 0.05),
+        );
+        assert_eq!(measured.unwrap().verdict, Verdict::Missed);
+        let measured = Rounds::default().ratio(
+            Bar::AtLeast(0.9),
+            uniform(1, 0.8, 0.05),
+            uniform(2, 1.0, 0.05),
+        );
+        assert_eq!(measured.unwrap().verdict, Verdict::Missed);
+    }
+
+    #[test]
+    fn a_figure_at_the_bar_takes_all_rounds_and_its_median_decides() {
+        for (centre, verdict) in [(0.997, Verdict::Held), (1.003, Verdict::Missed)] {
+            // Both sides of the bar, evenly and widely, so that no interval can lie on one side of it.
+            let mut round = 0_u32;
+            let measured = Rounds::default().figure(Bar::AtMost(1.0), || {
+                round += 1;
+                Ok(centre + if round.is_multiple_of(2) { 0.5 } else { -0.5 })
+            });
+            let measured = measured.unwrap();
+            assert_eq!(
+                (measured.verdict, measured.samples.len()),
+                (verdict, 60),
+                "{measured:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_two_sided_bar_is_missed_on_both_sides() {
+        let bar = Bar::Within {
+            value: 1.5,
+            tolerance: 0.1,
+        };
+        let judged = |mean| {
+            Rounds::default()
+                .figure(bar, uniform(3, mean, 0.02))
+                .unwrap()
+                .verdict
+        };
+        assert_eq!(judged(1.5), Verdict::Held);
+        assert_eq!(judged(1.3), Verdict::Missed);
+        assert_eq!(judged(1.7), Verdict::Missed);
+    }
+
+    #[test]
+    fn a_machine_that_slows_down_does_not_bend_the_ratio() {
+        let slowness = Cell::new(1.0);
+        let run = |cost: f64| {
+            slowness.set(slowness.get() * 1.05);
+            Ok(cost * slowness.get())
+        };
+        let measured = Rounds::default()
+            .ratio(
+                Bar::Within {
+                    value: 2.0,
+                    tolerance: 0.11,
+                },
+                || run(2.0),
+                || run(1.0),
+            )
+            .unwrap();
+        assert_eq!(measured.verdict, Verdict::Held, "{measured:?}");
+    }
+
+    #[test]
+    fn rounds_take_turns_and_alternate_which_is_first() {
+        let order = Cell::new(String::new());
+        let log = |name: char| {
+            let mut text = order.take();
+            text.push(name);
+            order.set(text);
+            Ok(1.0)
+        };
+        Rounds::default()
+            .ratio(Bar::AtMost(2.0), || log('a'), || log('b'))
+            .unwrap();
+        assert_eq!(
+            order.take(),
+            "abba".repeat(8),
+            "16 rounds, one of them to warm up"
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_measured_is_an_error() {
+        let rounds = Rounds::default();
+        assert!(
+            rounds
+                .ratio(Bar::AtMost(1.0), || Ok(1.0), || Ok(0.0))
+                .is_err()
+        );
+        assert!(rounds.figure(Bar::AtMost(1.0), || Ok(f64::NAN)).is_err());
+        assert!(
+            rounds
+                .figure(Bar::AtMost(1.0), || anyhow::bail!("it crashed"))
+                .is_err()
+        );
+    }
+
+    /// Where the truth is exactly the bar, either verdict may come, and neither is favoured.
+    #[test]
+    fn at_the_bar_both_verdicts_come_about_equally_often() {
+        let held = (0..100)
+            .filter(|seed| {
+                let measured = Rounds::default().figure(Bar::AtMost(1.0), uniform(*seed, 1.0, 0.1));
+                measured.unwrap().verdict == Verdict::Held
+            })
+            .count();
+        assert!((30..=70).contains(&held), "{held} of 100");
+    }
+}

@@ -1,0 +1,150 @@
+//! What a check found, and how it is told.
+
+use std::error::Error;
+use std::fmt;
+use std::process::ExitCode;
+
+/// The judgement of a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The bar was held: exit code 0.
+    Held,
+    /// The bar was missed: exit code 1.
+    Missed,
+    /// This machine cannot tell: exit code 77, which Automake and Meson take for a skipped test.
+    CannotTell,
+}
+
+impl Verdict {
+    /// The exit code that says it.
+    #[must_use]
+    pub const fn exit_code(self) -> u8 {
+        match self {
+            Verdict::Held => 0,
+            Verdict::Missed => 1,
+            Verdict::CannotTell => 77,
+        }
+    }
+
+    /// The verdict on several checks: missed if one missed, else unknown if one is unknown. Nothing for none,
+    /// since no checks are not checks that held. All of `verdicts` are run through.
+    #[must_use]
+    pub fn of_all(verdicts: impl Iterator<Item = Verdict>) -> Option<Verdict> {
+        verdicts.reduce(|one, other| match (one, other) {
+            (Verdict::Missed, _) | (_, Verdict::Missed) => Verdict::Missed,
+            (Verdict::CannotTell, _) | (_, Verdict::CannotTell) => Verdict::CannotTell,
+            (Verdict::Held, Verdict::Held) => Verdict::Held,
+        })
+    }
+}
+
+impl From<Verdict> for ExitCode {
+    fn from(verdict: Verdict) -> ExitCode {
+        verdict.exit_code().into()
+    }
+}
+
+/// What a check has to say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// The judgement.
+    pub verdict: Verdict,
+    /// What was measured, or why nothing could be.
+    pub figure: String,
+    /// What it is held to; empty when nothing was measured.
+    pub bar: String,
+}
+
+impl Outcome {
+    /// An outcome that is known without statistics.
+    #[must_use]
+    pub fn exact(held: bool, figure: impl Into<String>, bar: impl Into<String>) -> Self {
+        let verdict = if held { Verdict::Held } else { Verdict::Missed };
+        Self {
+            verdict,
+            figure: figure.into(),
+            bar: bar.into(),
+        }
+    }
+
+    /// What a check gave back. An error is a miss, since what cannot be shown does not hold, unless it is
+    /// [`CannotTell`].
+    #[must_use]
+    pub fn from_result(result: anyhow::Result<Outcome>) -> Self {
+        result.unwrap_or_else(|error| {
+            let cannot_tell = error.chain().any(|cause| cause.is::<CannotTell>());
+            let verdict = if cannot_tell {
+                Verdict::CannotTell
+            } else {
+                Verdict::Missed
+            };
+            Self {
+                verdict,
+                figure: format!("{error:#}"),
+                bar: String::new(),
+            }
+        })
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verdict = match self.verdict {
+            Verdict::Held => "held",
+            Verdict::Missed => "missed",
+            Verdict::CannotTell => "this machine cannot tell",
+        };
+        if self.bar.is_empty() {
+            return write!(f, "{verdict}: {}", self.figure);
+        }
+        write!(
+            f,
+            "{verdict}\n  figure: {}\n  bar:    {}",
+            self.figure, self.bar
+        )
+    }
+}
+
+/// The error of a check that this machine is no place for; the text says why. It may lie under contexts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CannotTell(pub String);
+
+impl fmt::Display for CannotTell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for CannotTell {}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::{Context, anyhow};
+
+    use super::Verdict::{CannotTell as Unknown, Held, Missed};
+    use super::*;
+
+    #[test]
+    fn one_miss_outweighs_all_and_nothing_is_not_held() {
+        let of = |verdicts: &[Verdict]| Verdict::of_all(verdicts.iter().copied());
+        assert_eq!(of(&[Held, Held]), Some(Held));
+        assert_eq!(of(&[Held, Unknown, Held]), Some(Unknown));
+        assert_eq!(of(&[Unknown, Missed, Held]), Some(Missed));
+        assert_eq!(of(&[]), None);
+    }
+
+    #[test]
+    fn an_error_is_a_miss_unless_the_machine_cannot_tell() {
+        let broken = Outcome::from_result(Err(anyhow!("rank 3 died").context("run 7 failed")));
+        assert_eq!(broken.verdict, Missed);
+        assert_eq!(broken.to_string(), "missed: run 7 failed: rank 3 died");
+
+        let unknown: anyhow::Result<Outcome> = Err(CannotTell("no python3".to_owned()).into());
+        let unknown = Outcome::from_result(unknown.context("failed to install MPICH"));
+        assert_eq!(unknown.verdict.exit_code(), 77);
+        assert_eq!(
+            unknown.to_string(),
+            "this machine cannot tell: failed to install MPICH: no python3"
+        );
+    }
+}

@@ -1,0 +1,104 @@
+//! The checkout that is checked: where it is, how its programs are built and run.
+
+use std::cell::OnceCell;
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::process;
+
+/// A first build of everything on a slow machine.
+const BUILD_LIMIT: Duration = Duration::from_secs(3600);
+
+/// The checkout that this program was built from.
+#[derive(Debug)]
+pub struct Workspace {
+    root: PathBuf,
+    target: PathBuf,
+    /// The folder of release programs, once they are built.
+    release: OnceCell<PathBuf>,
+}
+
+impl Workspace {
+    /// Finds the checkout. Cargo says where the chore's own package lies.
+    ///
+    /// # Errors
+    ///
+    /// It was not started by cargo from a checkout.
+    pub fn find() -> Result<Self> {
+        let package = env::var_os("CARGO_MANIFEST_DIR")
+            .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+        let root = package
+            .parent()
+            .context("failed to find the workspace above xtask")?;
+        ensure!(
+            root.join("Cargo.lock").is_file(),
+            "failed to find the workspace: no Cargo.lock in {}; run `cargo xtask` inside a checkout",
+            root.display()
+        );
+        let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+        Ok(Self {
+            root: root.to_owned(),
+            target: root.join(target),
+            release: OnceCell::new(),
+        })
+    }
+
+    /// Where build products and the programs we measure against are kept.
+    #[must_use]
+    pub fn target(&self) -> &Path {
+        &self.target
+    }
+
+    /// Builds the `bcs` command, which the programs of `apps` are built into, for release, the first time that it
+    /// is asked, and gives the folder it is in.
+    ///
+    /// # Errors
+    ///
+    /// They do not build.
+    pub fn release(&self) -> Result<&Path> {
+        if let Some(release) = self.release.get() {
+            return Ok(release);
+        }
+        let mut build = self.cargo(["build", "--release", "--package", "machine-manager"]);
+        eprintln!("building the bcs command ...");
+        process::run(&mut build, BUILD_LIMIT)?
+            .succeeded()
+            .context("failed to build")?;
+        Ok(self.release.get_or_init(|| self.target.join("release")))
+    }
+
+    /// Cargo with `words` as its arguments, in this checkout.
+    #[must_use]
+    pub fn cargo<'a>(&self, words: impl IntoIterator<Item = &'a str>) -> Command {
+        let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command.args(words).current_dir(&self.root);
+        command
+    }
+
+    /// The `bcs` command with `words` as its arguments, built if need be.
+    ///
+    /// # Errors
+    ///
+    /// It does not build.
+    pub fn bcs<'a>(&self, words: impl IntoIterator<Item = &'a str>) -> Result<Command> {
+        let mut command = Command::new(self.release()?.join("bcs"));
+        command.args(words);
+        Ok(command)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_checkout_is_found_from_its_own_package() {
+        let workspace = Workspace::find().unwrap();
+        assert!(workspace.root.join("xtask/src/workspace.rs").is_file());
+        assert!(workspace.target().is_absolute());
+    }
+}
