@@ -21,6 +21,12 @@
 //!   its group contains this one's, so the same reasoning holds. Until all members have come this
 //!   far, some of them hold the id as given back to another family, which errs on the safe side.
 //!
+//! Threads of a rank may agree for several communicators at a time (`MPI_THREAD_MULTIPLE`), in any
+//! order, and other ranks in another one: neither agreement may wait for the other. So each chooses
+//! as if it were alone, every member then *reserves* the id of its child, and the members say to
+//! each other whether all could. If not, another agreement was faster at some member: all let go
+//! and begin again, from another place. No thread waits while it keeps others from going on.
+//!
 //! Groups without a common member choose without knowing of each other and may choose the same id;
 //! siblings get different ids as long as there are enough. The search starts at a place that
 //! depends on the parent, so that cousins seldom meet: the hints by which arrivals at a collective
@@ -32,11 +38,10 @@
 //! have numbers above all ids.
 
 use bcs_core::limits::MAX_CONTEXTS;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Words of a set of ids.
-pub(super) const WORDS: usize = MAX_CONTEXTS / 64;
+const WORDS: usize = MAX_CONTEXTS / 64;
 
 /// A set of ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,41 +89,51 @@ fn lock(ids: &Mutex<Ids>) -> MutexGuard<'_, Ids> {
 
 /// The ids that a rank holds.
 #[derive(Debug)]
-pub(super) struct Held {
-    ids: Mutex<Ids>,
-    /// A thread of this rank agrees on ids.
-    agreeing: AtomicBool,
+pub(super) struct Held(Mutex<HeldIds>);
+
+#[derive(Debug)]
+struct HeldIds {
+    ids: Ids,
+    /// How many were ever reserved.
+    reserved: u64,
 }
 
-/// This rank takes part in an agreement while this lives.
+/// What a rank said to an agreement, and how many ids it had reserved before.
 #[derive(Debug)]
-pub(super) struct Agreement<'a>(&'a Held);
-
-impl Drop for Agreement<'_> {
-    fn drop(&mut self) {
-        self.0.agreeing.store(false, Ordering::Release);
-    }
+pub(super) struct Said {
+    pub(super) unavailable: Ids,
+    reserved: u64,
 }
 
 impl Held {
     /// At first there is the world.
     pub(super) fn new() -> Arc<Self> {
-        let ids = Mutex::new(Ids::only(0));
-        Arc::new(Self {
-            ids,
-            agreeing: AtomicBool::new(false),
-        })
+        Arc::new(Self(Mutex::new(HeldIds {
+            ids: Ids::only(0),
+            reserved: 0,
+        })))
     }
 
-    /// Begins to agree on ids; `None` if another thread of this rank does so just now, for another
-    /// communicator. Then this agreement must fail at all members and be repeated.
-    pub(super) fn agree(&self) -> Option<Agreement<'_>> {
-        (!self.agreeing.swap(true, Ordering::AcqRel)).then_some(Agreement(self))
+    fn lock(&self) -> MutexGuard<'_, HeldIds> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// This rank is a member of a new communicator.
-    pub(super) fn take(&self, id: u32) {
-        lock(&self.ids).insert(id);
+    /// This rank will be a member of a communicator with this id. Returns whether it can: another
+    /// thread may have reserved the id since this rank said what it holds.
+    pub(super) fn reserve(&self, id: u32) -> bool {
+        let mut held = self.lock();
+        if held.ids.contains(id) {
+            return false;
+        }
+        held.ids.insert(id);
+        held.reserved += 1;
+        true
+    }
+
+    /// Takes back a reservation: no context was opened.
+    pub(super) fn release(&self, id: u32) {
+        let mut held = self.lock();
+        held.ids = held.ids.without(&Ids::only(id));
     }
 }
 
@@ -140,17 +155,27 @@ impl Family {
     }
 
     /// What this rank says to an agreement of this family.
-    pub(super) fn unavailable(&self) -> Ids {
-        lock(&self.held.ids).without(&lock(&self.given_back))
+    pub(super) fn say(&self) -> Said {
+        let held = self.held.lock();
+        Said {
+            unavailable: held.ids.without(&lock(&self.given_back)),
+            reserved: held.reserved,
+        }
     }
 
     /// What all members together say.
-    pub(super) fn agreed(&self, unavailable: &Ids) {
+    ///
+    /// That is out of date if this rank has reserved ids since: one that is given back now may be
+    /// given back for the second time. Then nothing becomes free yet; a later agreement says it.
+    pub(super) fn agreed(&self, unavailable: &Ids, said: &Said) {
+        let mut held = self.held.lock();
+        if held.reserved != said.reserved {
+            return;
+        }
         let mut given_back = lock(&self.given_back);
         let free = given_back.without(unavailable);
         *given_back = given_back.without(&free);
-        let mut held = lock(&self.held.ids);
-        *held = held.without(&free);
+        held.ids = held.ids.without(&free);
     }
 
     /// This rank's NIC has closed a context that this family chose the id of.
@@ -168,14 +193,17 @@ impl Drop for Family {
 }
 
 /// Chooses ids for the children of a communicator: different ones as far as there are enough.
-/// `None` if there is no free one. All members choose the same.
+/// `None` if there is no free one. All members choose the same; each attempt starts elsewhere.
 pub(super) fn choose(
     unavailable: &Ids,
     children: usize,
     (context, first_member): (u32, u32),
+    attempt: u32,
 ) -> Option<Vec<u32>> {
     let all = u32::try_from(MAX_CONTEXTS).expect("MAX_CONTEXTS fits u32");
-    let start = context.wrapping_mul(0x9e37_79b1) ^ first_member.wrapping_mul(0x85eb_ca6b);
+    let start = context.wrapping_mul(0x9e37_79b1)
+        ^ first_member.wrapping_mul(0x85eb_ca6b)
+        ^ attempt.wrapping_mul(0xc2b2_ae35);
     let places = (0..all).map(|offset| ((start >> 8) % all + offset) % all);
     let free: Vec<u32> = places
         .filter(|&id| !unavailable.contains(id))
@@ -202,32 +230,36 @@ mod tests {
 
     fn agree<'a>(families: impl IntoIterator<Item = &'a Arc<Family>> + Clone) -> Ids {
         let mut unavailable = Ids::NONE;
-        families
+        let said: Vec<_> = families
             .clone()
             .into_iter()
-            .for_each(|family| unavailable.join(&family.unavailable()));
+            .map(|family| family.say())
+            .collect();
+        said.iter()
+            .for_each(|said| unavailable.join(&said.unavailable));
         families
             .into_iter()
-            .for_each(|family| family.agreed(&unavailable));
+            .zip(&said)
+            .for_each(|(family, said)| family.agreed(&unavailable, said));
         unavailable
     }
 
     #[test]
     fn siblings_get_different_ids_while_there_are_enough() {
-        let ids = choose(&Ids::only(0), 2_047, (0, 0)).unwrap();
+        let ids = choose(&Ids::only(0), 2_047, (0, 0), 0).unwrap();
         let mut sorted = ids.clone();
         sorted.sort_unstable();
         assert!(sorted.into_iter().eq(1..2_048));
-        let ids = choose(&Ids::only(0), 3_000, (7, 9)).unwrap();
+        let ids = choose(&Ids::only(0), 3_000, (7, 9), 3).unwrap();
         assert!(ids.len() == 3_000 && !ids.contains(&0));
-        assert_eq!(choose(&Ids([u64::MAX; WORDS]), 1, (0, 0)), None);
+        assert_eq!(choose(&Ids([u64::MAX; WORDS]), 1, (0, 0), 0), None);
     }
 
     #[test]
     fn an_id_is_free_when_all_members_have_given_it_back() {
         let ranks = members(2);
         let world = || ranks.iter().map(|(_, family)| family);
-        ranks.iter().for_each(|(held, _)| held.take(5));
+        ranks.iter().for_each(|(held, _)| assert!(held.reserve(5)));
         ranks[0].1.give_back(5);
         let all: Vec<_> = world().cloned().collect();
         assert!(agree(&all).contains(5));
@@ -241,11 +273,29 @@ mod tests {
     }
 
     #[test]
+    fn what_another_agreement_has_taken_meanwhile_cannot_be_reserved_or_freed() {
+        let ranks = members(1);
+        let (held, family) = &ranks[0];
+        let said = family.say();
+        let unavailable = said.unavailable.clone();
+        // Another thread: takes the id, and its communicator comes and goes.
+        assert!(held.reserve(7));
+        assert!(!held.reserve(7));
+        family.give_back(7);
+        family.agreed(&unavailable, &said);
+        assert!(!held.reserve(7), "what was said is out of date");
+        agree([family]);
+        assert!(held.reserve(7));
+        held.release(7);
+        assert!(held.reserve(7));
+    }
+
+    #[test]
     fn what_was_given_back_to_a_family_passes_to_its_parent() {
         let ranks = members(1);
         let (held, world) = &ranks[0];
         let part = Family::new(held.clone(), Some(world.clone()));
-        held.take(9);
+        assert!(held.reserve(9));
         part.give_back(9);
         assert!(agree([world]).contains(9));
         drop(part);

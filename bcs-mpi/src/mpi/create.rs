@@ -3,7 +3,7 @@
 //! The members of the parent agree by one allreduce on its context: each contributes its colour
 //! and key in its own place, and the ids that are not to be had ([`context_ids`]); the bitwise or
 //! of all is everybody's list of all colours and keys and of all unavailable ids. From that, all
-//! compute the same groups and ids.
+//! compute the same groups and ids. A second allreduce says whether all could reserve theirs.
 //!
 //! Then each makes the new context known to its NIC, and a barrier on the parent makes sure that
 //! all have, before anybody uses it.
@@ -13,7 +13,7 @@
 )]
 
 use super::comm::{Group, Shared, exhausted};
-use super::context_ids::{Agreement, Family, Ids, WORDS, choose};
+use super::context_ids::{Family, Ids, choose};
 use super::error::{ErrorClass, Operation};
 use super::request::{Request, What};
 use super::{Buffer, Comm, Op, Result};
@@ -24,6 +24,10 @@ use bcs_core::request::Failure;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How often members begin to agree again because another agreement was faster. They choose from
+/// different places, so a second time is rare unless hardly any id is left.
+const ATTEMPTS: u32 = 64;
 
 /// A child of a communicator: the members' places in their new order.
 #[derive(Debug)]
@@ -67,7 +71,7 @@ impl Comm {
             .recording()
             .blocking(Primitive::CommDup, 0, || {
                 self.usable(operation)?;
-                let (_, ids, _agreement) = self.agree(&[], operation, |_| {
+                let (_, ids) = self.agree(&[], operation, |_| {
                     vec![Child {
                         members: (0..self.members().len()).collect(),
                     }]
@@ -94,7 +98,7 @@ impl Comm {
                 let me = self.0.group.me;
                 let mut words = vec![0; 2 * self.members().len()];
                 words[2 * me..][..2].copy_from_slice(&encode(color, key));
-                let (children, ids, _agreement) = self.agree(&words, operation, children)?;
+                let (children, ids) = self.agree(&words, operation, children)?;
                 let mine = children.iter().zip(ids).find_map(|(child, id)| {
                     Some((
                         child,
@@ -116,52 +120,54 @@ impl Comm {
             })
     }
 
-    /// Agrees on `words` and on what each child gets; children of one rank get nothing.
-    #[expect(
-        clippy::type_complexity,
-        reason = "three things that belong together only here"
-    )]
+    /// Agrees on `words` and on what each child gets; children of one rank get nothing. What this
+    /// rank's child gets is reserved.
     fn agree(
         &self,
         words: &[u64],
         operation: Operation,
         children: impl Fn(&[u64]) -> Vec<Child>,
-    ) -> Result<(Vec<Child>, Vec<Option<u32>>, Option<Agreement<'_>>)> {
+    ) -> Result<(Vec<Child>, Vec<Option<u32>>)> {
         self.process().reap_closed();
-        loop {
-            let (family, process) = (&self.0.family, self.process());
-            let agreement = process.held_contexts().agree();
+        let (family, held) = (&self.0.family, self.process().held_contexts());
+        for attempt in 0..ATTEMPTS {
+            let said = family.say();
             let mut all = words.to_vec();
-            all.extend(family.unavailable().words());
-            all.push(u64::from(agreement.is_none()));
+            all.extend(said.unavailable.words());
             self.or(&mut all, operation)?;
-            if all.pop() != Some(0) {
-                // Two threads of some rank agree for two communicators: one of them goes first.
-                drop(agreement);
-                std::thread::yield_now();
-                continue;
-            }
-            let unavailable = all.split_off(words.len());
-            debug_assert_eq!(unavailable.len(), WORDS);
-            let unavailable = Ids::from_words(&unavailable);
-            family.agreed(&unavailable);
+            let unavailable = Ids::from_words(&all.split_off(words.len()));
+            family.agreed(&unavailable, &said);
             let children = children(&all);
             let larger = children
                 .iter()
                 .filter(|child| child.members.len() > 1)
                 .count();
             let parent = (self.0.context, self.members()[0]);
-            let Some(ids) = choose(&unavailable, larger, parent) else {
-                let reason = "no context id is free for another communicator: free some first";
-                return Err(operation.error(ErrorClass::Other, reason));
+            let Some(ids) = choose(&unavailable, larger, parent, attempt) else {
+                break;
             };
             let mut ids = ids.into_iter();
-            let ids = children
+            let ids: Vec<_> = children
                 .iter()
                 .map(|child| (child.members.len() > 1).then(|| ids.next()).flatten())
                 .collect();
-            return Ok((children, ids, agreement));
+            let me = self.0.group.me;
+            let mine = children
+                .iter()
+                .zip(&ids)
+                .find_map(|(child, &id)| id.filter(|_| child.members.contains(&me)));
+            let reserved = mine.is_none_or(|id| held.reserve(id));
+            let mut failed = [u64::from(!reserved)];
+            self.or(&mut failed, operation)?;
+            if failed == [0] {
+                return Ok((children, ids));
+            }
+            if let Some(id) = mine.filter(|_| reserved) {
+                held.release(id);
+            }
         }
+        let reason = "no context id is free for another communicator: free some first";
+        Err(operation.error(ErrorClass::Other, reason))
     }
 
     /// The bitwise or of all members' words.
@@ -195,7 +201,6 @@ impl Comm {
             return Ok(process.single(group));
         };
         let endpoint = process.endpoint();
-        process.held_contexts().take(id);
         // SAFETY: the members are borrowed until the request is done, in the next line.
         let posted = unsafe { endpoint.bcs_open(id, &group.members) };
         self.finish(posted.map_err(exhausted(operation))?, operation)?;

@@ -30,6 +30,11 @@ fn a_panic_in_a_scope_cancels_receives_and_waits_for_sends() {
             let mut into = vec![0u8; 10_000];
             world.recv(&mut into, Source::Rank(0), Tag::Is(0)).unwrap();
             assert_eq!(into, vec![3u8; 10_000]);
+            // Not before rank 0 has left the scope: an earlier message would
+            // rightly go to the receive that is to be cancelled.
+            world
+                .recv(&mut into[..1], Source::Rank(0), Tag::Is(2))
+                .unwrap();
             world.send(&[4u8], 0, 1).unwrap();
             return;
         }
@@ -44,6 +49,7 @@ fn a_panic_in_a_scope_cancels_receives_and_waits_for_sends() {
         }));
         assert!(panicked.is_err());
         drop(out);
+        world.send(&[5u8], 1, 2).unwrap();
         // The receive of the scope was cancelled: this one gets the message.
         let mut data = [0u8];
         world.recv(&mut data, Source::Rank(1), Tag::Is(1)).unwrap();
