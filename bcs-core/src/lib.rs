@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`job`], [`node`], [`phase`], [`limits`] | jobs, nodes, microphases, bounds |
 //! | [`memory`], [`ring`], [`bell`], [`waiting`], [`clock`] | memory shared between processes, and how to wait in it |
+//! | [`scheduling`] | what a job asks of the kernel's scheduler |
 //! | [`descriptor`], [`request`] | what a rank posts, and what it gets back |
 //! | [`fabric`] | the three primitives, on shared memory and in simulation |
 //! | [`matching`] | which message a receive gets |
@@ -39,6 +40,8 @@ pub mod phase;
 #[cfg(not(loom))]
 pub mod request;
 pub mod ring;
+#[cfg(not(loom))]
+pub mod scheduling;
 mod sync;
 #[cfg(not(loom))]
 pub mod waiting;

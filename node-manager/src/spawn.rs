@@ -260,6 +260,7 @@ fn prepare(errand: &Errand<'_>) -> &'static str {
         unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, limit) };
     }
     reset_signals();
+    bcs_core::scheduling::prefer_short_slices();
     // SAFETY: path, arguments and environment are NUL-terminated strings, the latter two in
     // arrays that end with a null pointer; they live in the suspended parent.
     unsafe {

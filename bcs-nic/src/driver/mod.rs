@@ -12,7 +12,6 @@
 
 mod os_thread;
 mod placement;
-mod priority;
 
 use crate::threads::{
     BufferReceiver, BufferSender, CollectiveHelper, DmaHelper, NicThread, NodeConfig, ReduceHelper,
@@ -25,6 +24,7 @@ use bcs_core::memory::machine_page::BellId;
 use bcs_core::memory::{MachinePage, NicMemory};
 use bcs_core::node::NodeId;
 use bcs_core::phase::NicThreadId;
+use bcs_core::scheduling;
 use mds::dump::NodeDump;
 use mds::emds::StrobeRecorder;
 use os_thread::{Crew, Mailboxes, OsThread, Seat, Strobing};
@@ -111,7 +111,8 @@ impl NicHost {
             let stop = host.stop.clone();
             let handle = std::thread::Builder::new().name(name).spawn(move || {
                 placement::pin(core);
-                priority::prefer_short_slices();
+                scheduling::prefer_short_slices();
+                scheduling::prefer_exact_timers();
                 OsThread::new(
                     seats(&crew, &config),
                     strobing(&crew, &config),
