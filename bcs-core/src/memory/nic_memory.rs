@@ -19,7 +19,7 @@ use crate::request::{COMPLETION_WORDS, Completion, RequestId};
 use crate::ring::RingLayout;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 const LINE: usize = 128; // two cache lines: adjacent-line prefetch counts as sharing
 const BELL: usize = 0;
@@ -32,6 +32,7 @@ const RECEIVE_HEAD: usize = 6 * LINE;
 const COLLECTIVE_TAIL: usize = 7 * LINE;
 const COLLECTIVE_HEAD: usize = 8 * LINE;
 const HELD_BACK: usize = 9 * LINE;
+const ROOM_WANTED: usize = 10 * LINE;
 const SEND_RING: usize = 4096;
 
 #[expect(clippy::cast_possible_truncation, reason = "small constants")]
@@ -179,6 +180,27 @@ impl NicMemory {
         self.mapping.word64(HELD_BACK)
     }
 
+    /// Rank side: asks to be rung when the NIC has taken descriptors, or delivered what it held
+    /// back. Whoever asks then looks at the ring positions and [`held_back`](Self::held_back) once
+    /// more before it sleeps.
+    pub fn want_room(&self) {
+        let wanted = self.mapping.word64(ROOM_WANTED);
+        if wanted.load(Ordering::Relaxed) == 0 {
+            wanted.store(1, Ordering::Relaxed);
+        }
+        // ROOM: either the look that follows sees what the NIC has taken, or the NIC sees the wish.
+        fence(Ordering::SeqCst);
+    }
+
+    /// NIC side, after it has published what it took: whether the rank is to be rung for that. The
+    /// wish is spent.
+    #[must_use]
+    pub fn take_wish_for_room(&self) -> bool {
+        fence(Ordering::SeqCst); // ROOM
+        let wanted = self.mapping.word64(ROOM_WANTED);
+        wanted.load(Ordering::Relaxed) != 0 && wanted.swap(0, Ordering::AcqRel) != 0
+    }
+
     /// The address, in this process, of an eager payload slot.
     #[must_use]
     pub fn payload_address(&self, slot: usize) -> u64 {
@@ -257,7 +279,7 @@ fn payload_slot_bytes(eager_limit: usize) -> usize {
 }
 
 const _: () = {
-    assert!(HELD_BACK + LINE <= SEND_RING);
+    assert!(ROOM_WANTED + LINE <= SEND_RING);
     assert!(PAYLOAD.is_multiple_of(64));
 };
 

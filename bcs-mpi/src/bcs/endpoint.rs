@@ -55,6 +55,13 @@ pub(super) struct State {
     nic: Option<LoopbackNic>,
 }
 
+impl State {
+    /// Whether descriptors wait for room in a ring.
+    fn holds(&self) -> bool {
+        self.sends.holds() || self.receives.holds() || self.collectives.holds()
+    }
+}
+
 impl Endpoint {
     /// An endpoint over NIC memory that a NIC attends to.
     #[must_use]
@@ -135,6 +142,7 @@ impl Endpoint {
     /// Law 5: passes on what was held back, which asks for slices as if it were posted now. Every
     /// call does this.
     pub(super) fn progress(&self, state: &mut State) {
+        let mut wanted = false;
         loop {
             if state.sends.drain() {
                 self.posted_send();
@@ -146,9 +154,17 @@ impl Endpoint {
                 self.posted_collective(true);
             }
             // A world of one strikes its slices itself.
-            if !state.nic.as_mut().is_some_and(LoopbackNic::slice) {
+            if state.nic.as_mut().is_some_and(LoopbackNic::slice) {
+                continue;
+            }
+            let holds = state.holds();
+            self.turn.holds(holds);
+            if !holds || wanted {
                 return;
             }
+            // Who posted may never wait, and who waits may sleep already: the NIC is to ring.
+            self.memory.want_room();
+            wanted = true;
         }
     }
 

@@ -3,35 +3,48 @@
 //! A wait looks at what it is for, under the lock; if it is not there, the thread sleeps, without
 //! the lock, until the NIC has done something since *before* that look. What the NIC has done is
 //! the count of completions, and, for who waits for room in a ring or for the end of its sends,
-//! also how much the NIC has taken.
+//! also how much the NIC has taken. The NIC rings for completions; for the rest only a rank that
+//! says so, each time before it sleeps ([`NicMemory::want_room`]).
 //!
 //! The bell has room for one sleeper. The first thread that waits takes the [`Turn`] and sleeps on
 //! the bell; others sleep on a condition variable. Whoever held the turn wakes them all when it
 //! wakes. None is missed: a thread decides to sleep behind the holder of the turn under the turn's
 //! lock, after it has seen that the count is still what it was before its look; the holder sleeps
-//! at most until the count changes, and then needs that lock to wake the others.
+//! at most until the count changes, and then needs that lock to wake the others. While any thread
+//! waits for room, or descriptors of any thread do, the holder of the turn does so for them,
+//! whatever it waits for itself: that was said before the NIC was asked to ring, and the ring makes
+//! the holder look.
 
 use super::Blocking;
 use super::endpoint::{Endpoint, State};
-use bcs_core::clock::now_ns;
 use bcs_core::memory::{MachinePage, NicMemory};
 use bcs_core::ring::Words;
 use bcs_core::waiting::Patience;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
-use std::time::Duration;
-
-/// A NIC rings when a request is complete, not when it has only taken descriptors or delivered what
-/// it held back. Who waits for that looks again after this time, and then after twice the time.
-const FIRST_PATIENCE_NS: u64 = 50_000;
-/// The longest time between two such looks: a hundred a second cost nothing.
-const LAST_PATIENCE_NS: u64 = 10_000_000;
 
 /// Whose turn it is to listen to the bell.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
     taken: Mutex<bool>,
     passed: Condvar,
+    /// Threads that wait for room, whether or not they have the turn.
+    want_room: AtomicU32,
+    /// Descriptors wait for room. Only changed under the endpoint's lock.
+    held: AtomicBool,
+}
+
+impl Turn {
+    /// Whether descriptors wait for room. Says so before the NIC is asked to ring for room.
+    pub(super) fn holds(&self, holds: bool) {
+        if self.held.load(Ordering::Relaxed) != holds {
+            self.held.store(holds, Ordering::Release);
+        }
+    }
+
+    fn wants_room(&self) -> bool {
+        self.held.load(Ordering::Acquire) || self.want_room.load(Ordering::Acquire) > 0
+    }
 }
 
 /// What a wait wants to be woken by.
@@ -101,7 +114,6 @@ impl Endpoint {
         mut look: impl FnMut(&mut State) -> Option<T>,
     ) -> T {
         let mut hungry = None;
-        let mut patience_ns = FIRST_PATIENCE_NS;
         loop {
             let mut state = self.lock();
             let seen = self.done();
@@ -115,11 +127,8 @@ impl Endpoint {
             } else {
                 self.found_nothing(&mut state);
             }
-            // Law 5: room in a ring is a reason to go on, whatever this wait is for.
-            let holds = state.sends.holds() || state.receives.holds() || state.collectives.holds();
             drop(state);
-            self.sleep(if holds { Watch::Rings } else { watch }, &seen, patience_ns);
-            patience_ns = (patience_ns * 2).min(LAST_PATIENCE_NS);
+            self.sleep(watch, &seen);
         }
     }
 
@@ -146,40 +155,43 @@ impl Endpoint {
         }
     }
 
-    fn sleep(&self, watch: Watch, seen: &Done, patience_ns: u64) {
-        let patience_ns = (watch == Watch::Rings).then_some(patience_ns);
-        let mut taken = self
-            .turn
-            .taken
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if self.more_than(seen, watch) {
+    /// Whether there is something for this thread, or for one that sleeps behind it. The last look
+    /// before a sleep, and each one after a ring.
+    fn awaited(&self, seen: &Done, watch: Watch) -> bool {
+        // Law 5: room in a ring is a reason to go on, whatever this wait is for.
+        if watch == Watch::Rings || self.turn.wants_room() {
+            self.memory.want_room();
+            return self.more_than(seen, Watch::Rings);
+        }
+        self.more_than(seen, watch)
+    }
+
+    fn sleep(&self, watch: Watch, seen: &Done) {
+        let room = u32::from(watch == Watch::Rings);
+        self.turn.want_room.fetch_add(room, Ordering::AcqRel);
+        self.take_turns(watch, seen);
+        self.turn.want_room.fetch_sub(room, Ordering::AcqRel);
+    }
+
+    fn take_turns(&self, watch: Watch, seen: &Done) {
+        let lock = || {
+            let taken = self.turn.taken.lock();
+            taken.unwrap_or_else(PoisonError::into_inner)
+        };
+        let mut taken = lock();
+        if self.awaited(seen, watch) {
             return;
         }
         if *taken {
-            let passed = &self.turn.passed;
-            if let Some(patience_ns) = patience_ns {
-                drop(passed.wait_timeout(taken, Duration::from_nanos(patience_ns)));
-            } else {
-                drop(passed.wait(taken));
-            }
+            drop(self.turn.passed.wait(taken));
             return;
         }
         *taken = true;
         drop(taken);
-        let deadline = patience_ns.map(|patience_ns| now_ns() + patience_ns);
-        bcs_core::waiting::wait(
-            self.memory.bell(),
-            &self.page,
-            deadline,
-            Patience::RANK,
-            || self.more_than(seen, watch),
-        );
-        *self
-            .turn
-            .taken
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = false;
+        bcs_core::waiting::wait(self.memory.bell(), &self.page, None, Patience::RANK, || {
+            self.awaited(seen, watch)
+        });
+        *lock() = false;
         self.turn.passed.notify_all();
     }
 }

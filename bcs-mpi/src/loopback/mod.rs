@@ -42,8 +42,6 @@ struct Rank {
     probes: Vec<(Pattern, RequestId)>,
     /// Completions of this slice.
     completed: u64,
-    /// Whether the rank may wait for room in a ring.
-    was_full: bool,
 }
 
 /// A message that has arrived.
@@ -72,7 +70,6 @@ impl Rank {
             handles: HashMap::new(),
             probes: Vec::new(),
             completed: 0,
-            was_full: false,
             memory,
         }
     }
@@ -85,16 +82,11 @@ impl Rank {
         self.completed += 1;
     }
 
-    fn take<const WORDS: usize>(
-        ring: &mut Consumer<MappedWords>,
-        entries: u64,
-        was_full: &mut bool,
-    ) -> Vec<[u64; WORDS]> {
+    fn take<const WORDS: usize>(ring: &mut Consumer<MappedWords>) -> Vec<[u64; WORDS]> {
         // The ranks of this process are this library: they write no rubbish.
         let cut = ring
             .published()
             .expect("a rank of this process keeps its rings whole");
-        *was_full |= cut - ring.position() == entries;
         std::iter::from_fn(|| ring.pop(cut)).collect()
     }
 }
@@ -117,8 +109,7 @@ impl LoopbackNic {
         let mut any = false;
         for sender in 0..self.ranks.len() {
             let rank = &mut self.ranks[sender];
-            let entries = NicMemory::send_ring().entries;
-            let sends = Rank::take(&mut rank.sends, entries, &mut rank.was_full);
+            let sends = Rank::take(&mut rank.sends);
             any |= !sends.is_empty();
             for words in sends {
                 let send = SendDescriptor::parse(&words).expect("a rank of ours posts sense");
@@ -129,8 +120,7 @@ impl LoopbackNic {
         for receiver in 0..self.ranks.len() {
             self.answer_probes(receiver);
             let rank = &mut self.ranks[receiver];
-            let entries = NicMemory::receive_ring().entries;
-            let receives = Rank::take(&mut rank.receives, entries, &mut rank.was_full);
+            let receives = Rank::take(&mut rank.receives);
             any |= !receives.is_empty();
             for words in receives {
                 let receive = ReceiveDescriptor::parse(&words).expect("a rank of ours posts sense");
@@ -139,8 +129,7 @@ impl LoopbackNic {
         }
         for member in 0..self.ranks.len() {
             let rank = &mut self.ranks[member];
-            let entries = NicMemory::collective_ring().entries;
-            let arrivals = Rank::take(&mut rank.collectives, entries, &mut rank.was_full);
+            let arrivals = Rank::take(&mut rank.collectives);
             any |= !arrivals.is_empty();
             for words in arrivals {
                 let part = CollectiveDescriptor::parse(&words).expect("a rank of ours posts sense");
@@ -175,7 +164,7 @@ impl LoopbackNic {
                 .unexpected()
                 .store(unexpected, Ordering::Release);
             let completed = std::mem::take(&mut rank.completed);
-            if completed == 0 && !std::mem::take(&mut rank.was_full) {
+            if completed == 0 && !rank.memory.take_wish_for_room() {
                 continue;
             }
             rank.memory

@@ -111,6 +111,34 @@ fn five_thousand_sends_before_any_receive() {
     }
 }
 
+/// The thread that listens to the bell waits for a message; the one behind it, for room in the ring.
+#[test]
+fn a_thread_waits_for_room_while_another_waits_for_a_message() {
+    const SENDS: u32 = 3_000;
+    run(2, 2, |universe| {
+        let world = universe.world();
+        if world.rank() == 1 {
+            let mut data = [0u32];
+            for number in 0..SENDS {
+                world.recv(&mut data, Source::Rank(0), Tag::Is(0)).unwrap();
+                assert_eq!(data, [number]);
+            }
+            world.send(&[7u8], 0, 1).unwrap();
+            return;
+        }
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                let mut last = [0u8];
+                world.recv(&mut last, Source::Rank(1), Tag::Is(1)).unwrap();
+                assert_eq!(last, [7]);
+            });
+            let send = |number| world.isend_owned(vec![number], 1, 0).unwrap();
+            let sends: Vec<_> = (0..SENDS).map(send).collect();
+            sends.into_iter().for_each(|send| _ = send.wait().unwrap());
+        });
+    });
+}
+
 #[test]
 fn messages_do_not_overtake_each_other_whatever_their_size() {
     run(2, 2, |universe| {

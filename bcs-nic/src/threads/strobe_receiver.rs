@@ -47,6 +47,8 @@ pub struct StrobeReceiver {
     phase_began_ns: u64,
     /// Local ranks to ring once the mail at hand is done.
     to_ring: Vec<usize>,
+    /// BS and BR take descriptors, or drop what they held back, in this microphase.
+    takes: bool,
 }
 
 impl StrobeReceiver {
@@ -65,6 +67,7 @@ impl StrobeReceiver {
             lane_read: vec![0; nodes],
             alive: NodeSet::first(nodes),
             to_ring: Vec::new(),
+            takes: false,
             recorder: SliceRecorder::new(node, 1),
             figures: SliceFigures::default(),
             phase_began_ns: 0,
@@ -74,6 +77,7 @@ impl StrobeReceiver {
     fn begin(&mut self, strobe: Microstrobe, context: &mut Context<'_>) {
         self.current = Some(strobe);
         self.phase_began_ns = context.now_ns;
+        self.takes = strobe.phase == Microphase::Dem || strobe.alive != self.alive;
         if strobe.alive != self.alive {
             self.mourn(strobe.alive, context);
         }
@@ -202,6 +206,18 @@ impl StrobeReceiver {
             }
         }
         context.port.report(Variable::Finished, strobe.sequence);
+        if self.takes {
+            self.tell_of_room();
+        }
+    }
+
+    /// Law 5: rings the ranks that wait for room in a ring or for the end of what BS holds back.
+    fn tell_of_room(&mut self) {
+        for (local, (_, memory)) in self.config.ranks.iter().enumerate() {
+            if memory.take_wish_for_room() {
+                self.to_ring.push(local);
+            }
+        }
     }
 
     fn completed(&mut self, batch: Vec<Release>) {
