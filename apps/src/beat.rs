@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 
 use crate::MessagePassing;
-use crate::computation::compute;
+use crate::computation::{compute, sleep};
 use crate::spin::compute_and_tell;
 use crate::usage::{Seconds, exit_code, parse, too_few_ranks};
 
@@ -80,7 +80,7 @@ pub fn run<M: MessagePassing>(mpi: &M, options: &Options) -> Result<Option<u32>,
             None
         }
         _ if options.asleep => {
-            std::thread::sleep(options.seconds.0);
+            sleep(options.seconds.0);
             None
         }
         0 => Some(exchange(mpi, options, last)?),

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::MessagePassing;
+use crate::computation::sleep;
 use crate::usage::{Seconds, exit_code, parse};
 
 /// The name in messages.
@@ -47,7 +48,7 @@ pub fn run<M: MessagePassing>(mpi: &M, options: &Options) -> Result<(), M::Error
     if rank % 2 == 1 {
         mpi.recv(&mut [0.0], rank - 1, TAG)?;
     } else {
-        std::thread::sleep(options.seconds.0);
+        sleep(options.seconds.0);
         if rank == 0 {
             println!("awake");
         }

@@ -52,6 +52,7 @@ fn fresh_seed() -> u64 {
 }
 
 /// Kills a process at a random moment from now on.
+#[expect(clippy::disallowed_methods, reason = "the moment is the point")]
 fn kill(rng: &mut ChaCha8Rng, pid: i32) -> Instant {
     std::thread::sleep(Duration::from_micros(rng.random_range(0..20_000)));
     signal(pid, Signal::KILL);
