@@ -13,11 +13,12 @@ type Part = (&'static str, fn(&Communicator) -> Result<()>);
 fn main() -> Result<()> {
     let universe = Universe::init()?;
     let world = universe.world();
-    let parts: [Part; 8] = [
+    let parts: [Part; 9] = [
         ("messages of all sizes to everybody", sizes),
         ("many sends before any receive", flood),
         ("order and wildcards", order),
         ("probes", probes),
+        ("matched probes", matched_probes),
         ("cancel", cancel),
         ("collectives", collectives),
         ("communicators", communicators),
@@ -138,6 +139,32 @@ fn probes(world: &Communicator) -> Result<()> {
         assert_eq!(world.iprobe(Source::Any, Tag::Any)?, None);
         send.wait()?;
         world.barrier()?;
+    }
+    Ok(())
+}
+
+fn matched_probes(world: &Communicator) -> Result<()> {
+    let (me, ranks) = (world.rank(), world.size());
+    for size in SIZES {
+        let sends: Vec<OwnedRequest<u8>> = (0..ranks)
+            .map(|to| world.isend_owned(pattern(size, me), to, 4))
+            .collect::<Result<_>>()?;
+        for turn in 0..ranks {
+            let message = if turn % 2 == 0 {
+                world.mprobe(Source::Any, Tag::Is(4))?
+            } else {
+                loop {
+                    if let Some(message) = world.improbe(Source::Any, Tag::Is(4))? {
+                        break message;
+                    }
+                }
+            };
+            let from = message.status().source;
+            assert_eq!(message.recv_vec::<u8>()?.0, pattern(size, from));
+        }
+        for send in sends {
+            send.wait()?;
+        }
     }
     Ok(())
 }

@@ -33,6 +33,7 @@ pub use mpi::process::wtime;
 pub use mpi::{Error, ErrorClass, Op, Result};
 pub use rust::communicator::Communicator;
 pub use rust::equivalence::Equivalence;
+pub use rust::matched::Message;
 pub use rust::matching::{Source, Status, Tag};
 pub use rust::owned::OwnedRequest;
 pub use rust::scope::{ReceiveRequest, Scope, SendRequest, scope};

@@ -21,6 +21,22 @@ pub enum ReceiveKind {
     /// Complete at the next MSM whether or not a message matches: `failure` is
     /// [`Cancelled`](crate::request::Failure::Cancelled) if none does.
     ProbeOnce,
+    /// Complete when a message that matches has arrived, and keep that message for
+    /// [`ReceiveExtracted`](Self::ReceiveExtracted), which names it by this request: no other
+    /// receive or probe will find it (section 3.8.2).
+    Extract,
+    /// The same if a message matches at the next MSM, else `failure` is
+    /// [`Cancelled`](crate::request::Failure::Cancelled).
+    ExtractOnce,
+    /// Receive the message that was kept for this request.
+    ReceiveExtracted {
+        /// The request of the extraction.
+        message: RequestId,
+        /// Where to.
+        address: u64,
+        /// Bytes there are.
+        capacity: u64,
+    },
     /// Cancel the receive or probe with this request, if it has not matched (section 3.8.4).
     Cancel(RequestId),
 }
@@ -64,6 +80,18 @@ impl ReceiveDescriptor {
                 flags |= 3;
                 words[3] = target.word();
             }
+            ReceiveKind::Extract => flags |= 4,
+            ReceiveKind::ExtractOnce => flags |= 5,
+            ReceiveKind::ReceiveExtracted {
+                message,
+                address,
+                capacity,
+            } => {
+                flags |= 6;
+                words[3] = capacity;
+                words[4] = address;
+                words[5] = message.word();
+            }
         }
         words[2] = u64::from(self.tag.unwrap_or(0).cast_unsigned()) | flags << 32;
         words
@@ -80,7 +108,7 @@ impl ReceiveDescriptor {
             return bad("source", u64::from(source));
         }
         let kind = match flags & !ANY_TAG {
-            0 if words[4].checked_add(words[3]).is_none() => return bad("address", words[4]),
+            0 | 6 if words[4].checked_add(words[3]).is_none() => return bad("address", words[4]),
             0 => ReceiveKind::Receive {
                 address: words[4],
                 capacity: words[3],
@@ -88,6 +116,13 @@ impl ReceiveDescriptor {
             1 => ReceiveKind::Probe,
             2 => ReceiveKind::ProbeOnce,
             3 => ReceiveKind::Cancel(RequestId::from_word(words[3])),
+            4 => ReceiveKind::Extract,
+            5 => ReceiveKind::ExtractOnce,
+            6 => ReceiveKind::ReceiveExtracted {
+                message: RequestId::from_word(words[5]),
+                address: words[4],
+                capacity: words[3],
+            },
             _ => return bad("flags", flags),
         };
         Ok(Self {
@@ -108,7 +143,7 @@ mod tests {
     proptest! {
         #[test]
         fn parsing_is_total_and_encoding_is_its_inverse(
-            mut words: [u64; ReceiveDescriptor::WORDS], kind in 0u64..5, any_tag: bool,
+            mut words: [u64; ReceiveDescriptor::WORDS], kind in 0u64..8, any_tag: bool,
         ) {
             let flags = kind | if any_tag { ANY_TAG } else { 0 };
             words[2] = words[2] & 0xffff_ffff | flags << 32;

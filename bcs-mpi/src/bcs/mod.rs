@@ -33,6 +33,7 @@ mod waiting;
 
 pub use endpoint::{Endpoint, Place};
 pub use point_to_point::{Message, SendMode};
+pub use probe::Extracted;
 pub use requests::{Outcome, Request, TooManyRequests};
 
 /// Whether a call waits for what it asks about, as in Table 4.2.

@@ -4,6 +4,14 @@
 //! one with the same pattern finds BR's answer. A "yes" stays true until this rank posts a
 //! receive that could take the message found: such a receive voids it, and also a question that
 //! BR has not answered yet, since BR may answer it before it sees the receive.
+//!
+//! A matched probe (MPI 5.0, 3.8.2) takes the message out: only [`bcs_recv_extracted`] gets it then.
+//! A non-blocking one first asks as any probe does, because an answer that came later would take a
+//! message away from receives that were posted meanwhile; only when there is a message does it have
+//! it taken out, and waits for that: BR answers in its next slice, whatever other ranks do.
+//!
+//! [`bcs_recv_extracted`]: Endpoint::bcs_recv_extracted
+#![expect(unsafe_code, reason = "receives are named by address")]
 
 use super::Blocking;
 use super::endpoint::{Endpoint, State};
@@ -25,7 +33,83 @@ pub(super) enum Once {
     Found(Outcome),
 }
 
+/// A message that a matched probe has taken out.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "nobody else can receive this message"]
+pub struct Extracted {
+    request: RequestId,
+    pattern: Pattern,
+}
+
 impl Endpoint {
+    /// Takes a message for this pattern out, or waits until there is one: what it is, and what to
+    /// receive. `None` only if `blocking` is no. Where there is a failure, there is no message.
+    ///
+    /// # Errors
+    /// When all request slots are in use.
+    pub fn bcs_extract(
+        &self,
+        blocking: Blocking,
+        pattern: Pattern,
+    ) -> Result<Option<(Outcome, Extracted)>, TooManyRequests> {
+        let kind = match blocking {
+            Blocking::Yes => ReceiveKind::Extract,
+            Blocking::No => match self.bcs_probe(Blocking::No, pattern)? {
+                None => return Ok(None),
+                Some(_) => ReceiveKind::ExtractOnce,
+            },
+        };
+        let mut state = self.lock();
+        self.progress(&mut state);
+        let request = state.requests.open(Purpose::Probe)?;
+        state.void_probes(pattern);
+        self.post_receive(&mut state, request, pattern, kind);
+        if blocking == Blocking::No {
+            self.ask(); // Also when another thread has got the message: BR is to say so.
+        }
+        drop(state);
+        let outcome = self
+            .bcs_test(Blocking::Yes, Request(Handle::Nic(request)))
+            .expect("a blocking test has an answer");
+        if outcome.failure == Failure::Cancelled {
+            return Ok(None);
+        }
+        Ok(Some((outcome, Extracted { request, pattern })))
+    }
+
+    /// Posts the receive of a message that was taken out. It never blocks.
+    ///
+    /// # Safety
+    /// As for [`bcs_recv`](Self::bcs_recv).
+    ///
+    /// # Errors
+    /// When all request slots are in use.
+    pub unsafe fn bcs_recv_extracted(
+        &self,
+        message: &Extracted,
+        address: u64,
+        capacity: usize,
+    ) -> Result<Request, TooManyRequests> {
+        let mut state = self.lock();
+        self.progress(&mut state);
+        let (pattern, capacity) = (message.pattern, capacity as u64);
+        let request = state.requests.open(Purpose::Receive {
+            pattern,
+            address,
+            capacity,
+        })?;
+        let kind = ReceiveKind::ReceiveExtracted {
+            message: message.request,
+            address,
+            capacity,
+        };
+        self.post_receive(&mut state, request, pattern, kind);
+        // The message is not among those that BR says it holds for this rank.
+        self.ask();
+        self.progress(&mut state);
+        Ok(Request(Handle::Nic(request)))
+    }
+
     /// Asks whether there is a message for this pattern, or waits until there is one. What is
     /// found stays where it is. `None` only if `blocking` is no.
     ///

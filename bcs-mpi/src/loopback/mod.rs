@@ -38,8 +38,10 @@ struct Rank {
     matcher: Matcher<Envelope, Waiting>,
     /// Posted receives and probes that may be cancelled.
     handles: HashMap<RequestId, ReceiveHandle>,
-    /// Probes that wait for a message, in the order of their posts.
-    probes: Vec<(Pattern, RequestId)>,
+    /// Probes that wait for a message, in the order of their posts, and whether they take it out.
+    probes: Vec<(Pattern, RequestId, bool)>,
+    /// Messages that were taken out, by the request of the probe.
+    extracted: HashMap<RequestId, Envelope>,
     /// Completions of this slice.
     completed: u64,
 }
@@ -69,6 +71,7 @@ impl Rank {
             matcher: Matcher::new(MAX_ENVELOPES_PER_RANK, MAX_ENVELOPES_PER_RANK),
             handles: HashMap::new(),
             probes: Vec::new(),
+            extracted: HashMap::new(),
             completed: 0,
             memory,
         }
@@ -80,6 +83,18 @@ impl Rank {
             "{request:?} is a slot of ours"
         );
         self.completed += 1;
+    }
+
+    /// Answers a probe if there is a message for it.
+    fn answer(&mut self, pattern: Pattern, request: RequestId, extracts: bool) -> bool {
+        let Some(found) = self.matcher.probe(pattern).map(found) else {
+            return false;
+        };
+        if extracts && let Some((_, envelope)) = self.matcher.take(pattern) {
+            self.extracted.insert(request, envelope);
+        }
+        self.complete(request, &found);
+        true
     }
 
     fn take<const WORDS: usize>(ring: &mut Consumer<MappedWords>) -> Vec<[u64; WORDS]> {
@@ -231,13 +246,31 @@ impl LoopbackNic {
                 }
             }
             ReceiveKind::Probe => {
-                rank.probes.push((pattern, request));
+                rank.probes.push((pattern, request, false));
                 self.answer_probes(receiver);
             }
-            ReceiveKind::ProbeOnce => {
-                let none = Completion::failed(Failure::Cancelled);
-                let found = rank.matcher.probe(pattern).map(found);
-                rank.complete(request, &found.unwrap_or(none));
+            ReceiveKind::Extract => {
+                rank.probes.push((pattern, request, true));
+                self.answer_probes(receiver);
+            }
+            ReceiveKind::ProbeOnce | ReceiveKind::ExtractOnce => {
+                if !rank.answer(pattern, request, kind == ReceiveKind::ExtractOnce) {
+                    rank.complete(request, &Completion::failed(Failure::Cancelled));
+                }
+            }
+            ReceiveKind::ReceiveExtracted {
+                message,
+                address,
+                capacity,
+            } => {
+                let envelope = rank.extracted.remove(&message);
+                let envelope = envelope.expect("a rank of this process receives what it extracted");
+                let waiting = Waiting {
+                    request,
+                    address,
+                    capacity,
+                };
+                self.deliver(receiver, &envelope, &waiting);
             }
             ReceiveKind::Cancel(target) => {
                 let handle = rank.handles.remove(&target);
@@ -253,10 +286,9 @@ impl LoopbackNic {
 
     fn answer_probes(&mut self, receiver: usize) {
         let rank = &mut self.ranks[receiver];
-        for (pattern, request) in std::mem::take(&mut rank.probes) {
-            match rank.matcher.probe(pattern).map(found) {
-                Some(found) => rank.complete(request, &found),
-                None => rank.probes.push((pattern, request)),
+        for (pattern, request, extracts) in std::mem::take(&mut rank.probes) {
+            if !rank.answer(pattern, request, extracts) {
+                rank.probes.push((pattern, request, extracts));
             }
         }
     }

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | [`process`] | this rank: initialise, finalise, abort |
 //! | [`comm`], [`create`](Comm::split), [`context_ids`] | communicators |
-//! | [`point_to_point`](Comm::send), [`request`], [`status`] | messages (MPI 5.0, chapter 3) |
+//! | [`point_to_point`](Comm::send), [`buffered`], [`matched`] | messages (MPI 5.0, chapter 3) |
+//! | [`request`], [`status`] | what was started, and what came of it |
 //! | [`collective`](Comm::barrier) | collectives (chapter 6) |
 //! | [`buffer`], [`error`] | data described by a datatype, and what can go wrong with it |
 //!
@@ -13,11 +14,13 @@
 //! request is done.
 
 pub mod buffer;
+pub mod buffered;
 mod collective;
 pub mod comm;
 mod context_ids;
 mod create;
 pub mod error;
+pub mod matched;
 mod point_to_point;
 pub mod process;
 pub mod request;
@@ -27,6 +30,7 @@ pub use bcs_core::op::Op;
 pub use buffer::{Buffer, Datatype};
 pub use comm::Comm;
 pub use error::{Error, ErrorClass, Result};
+pub use matched::Message;
 pub use process::Process;
 pub use request::Request;
 pub use status::Status;

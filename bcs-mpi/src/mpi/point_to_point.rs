@@ -10,10 +10,10 @@ use crate::recording::Primitive;
 
 /// A call that posts a message: its name, its row in the MDS, its mode.
 #[derive(Clone, Copy)]
-struct Call {
-    name: &'static str,
-    primitive: Primitive,
-    mode: SendMode,
+pub(super) struct Call {
+    pub(super) name: &'static str,
+    pub(super) primitive: Primitive,
+    pub(super) mode: SendMode,
 }
 
 const SEND: Call = Call {
@@ -36,16 +36,39 @@ const ISSEND: Call = Call {
     primitive: Primitive::Issend,
     mode: SendMode::Synchronous,
 };
+// A ready send promises that its receive is posted, which nothing here could do better for; if the
+// promise is broken, it is still a send.
+const RSEND: Call = Call {
+    name: "MPI_Rsend",
+    primitive: Primitive::Rsend,
+    mode: SendMode::Standard,
+};
+const IRSEND: Call = Call {
+    name: "MPI_Irsend",
+    primitive: Primitive::Irsend,
+    mode: SendMode::Standard,
+};
 const SENDRECV: Call = Call {
     name: "MPI_Sendrecv",
     primitive: Primitive::Sendrecv,
+    mode: SendMode::Standard,
+};
+const SENDRECV_REPLACE: Call = Call {
+    name: "MPI_Sendrecv_replace",
+    primitive: Primitive::SendrecvReplace,
     mode: SendMode::Standard,
 };
 
 impl Comm {
     /// # Safety
     /// As for [`isend`](Self::isend).
-    unsafe fn post_send(&self, call: Call, data: Buffer, to: i32, tag: i32) -> Result<Request> {
+    pub(super) unsafe fn post_send(
+        &self,
+        call: Call,
+        data: Buffer,
+        to: i32,
+        tag: i32,
+    ) -> Result<Request> {
         let begun = self.process().recording().begin();
         let bytes = data.bytes().map(|bytes| bytes as u64);
         let peer = Some(Peer::To(to));
@@ -166,6 +189,31 @@ impl Comm {
         self.block(SSEND.primitive, data.bytes(), post).map(|_| ())
     }
 
+    /// `MPI_Rsend`: the receive is posted already.
+    ///
+    /// # Safety
+    /// As for [`send`](Self::send).
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub unsafe fn rsend(&self, data: Buffer, to: i32, tag: i32) -> Result<()> {
+        // SAFETY: the caller's promise.
+        let post = || unsafe { self.post_send(RSEND, data, to, tag) };
+        self.block(RSEND.primitive, data.bytes(), post).map(|_| ())
+    }
+
+    /// `MPI_Irsend`.
+    ///
+    /// # Safety
+    /// As for [`isend`](Self::isend).
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub unsafe fn irsend(&self, data: Buffer, to: i32, tag: i32) -> Result<Request> {
+        // SAFETY: the caller's promise.
+        unsafe { self.post_send(IRSEND, data, to, tag) }
+    }
+
     /// `MPI_Isend`.
     ///
     /// # Safety
@@ -227,15 +275,57 @@ impl Comm {
     /// As for those. Both have ended then.
     pub unsafe fn sendrecv(
         &self,
+        out: (Buffer, i32, i32),
+        into: (Buffer, i32, i32),
+    ) -> Result<Status> {
+        // SAFETY: the caller's promise.
+        unsafe { self.exchange(SENDRECV, out, into) }
+    }
+
+    /// `MPI_Sendrecv_replace`: the same from and into one buffer.
+    ///
+    /// # Safety
+    /// As for [`recv`](Self::recv), and `data` is initialised.
+    ///
+    /// # Errors
+    /// As [`sendrecv`](Self::sendrecv).
+    pub unsafe fn sendrecv_replace(
+        &self,
+        data: Buffer,
+        (to, out_tag): (i32, i32),
+        (from, in_tag): (i32, i32),
+    ) -> Result<Status> {
+        let operation = Operation {
+            call: SENDRECV_REPLACE.name,
+            bytes: data.bytes().map(|bytes| bytes as u64),
+            peer: Some(Peer::To(to)),
+            tag: Some(out_tag),
+        };
+        let len = checked_bytes(&data, operation)?;
+        let mut copy = vec![0_u8; len];
+        if len > 0 {
+            // SAFETY: the caller promises `len` initialised bytes; the copy has as many.
+            unsafe { std::ptr::copy_nonoverlapping(data.start(), copy.as_mut_ptr(), len) };
+        }
+        let out = Buffer::read_only(copy.as_ptr(), data.count(), data.datatype());
+        // SAFETY: the caller's promise; the copy lives until both have ended.
+        unsafe { self.exchange(SENDRECV_REPLACE, (out, to, out_tag), (data, from, in_tag)) }
+    }
+
+    /// # Safety
+    /// As for [`sendrecv`](Self::sendrecv).
+    unsafe fn exchange(
+        &self,
+        call: Call,
         (out, to, out_tag): (Buffer, i32, i32),
         (into, from, in_tag): (Buffer, i32, i32),
     ) -> Result<Status> {
-        let call = ("MPI_Sendrecv", Primitive::Sendrecv);
-        self.block(call.1, out.bytes(), || {
+        let begins = (call.name, call.primitive);
+        self.block(call.primitive, out.bytes(), || {
             // SAFETY: the caller's promise.
-            let mut receive = unsafe { self.post_recv(call, into, from, in_tag)? };
+            let mut receive = unsafe { self.post_recv(begins, into, from, in_tag)? };
             // SAFETY: the caller's promise.
-            let mut send = match unsafe { self.post_send(SENDRECV, out, to, out_tag) } {
+            let mut send = match unsafe { self.post_send(call, out, to, out_tag) } {
                 Ok(send) => send,
                 Err(error) => {
                     // The receive must not outlive the call, and what it would get is lost.
@@ -247,8 +337,9 @@ impl Comm {
             let sent = send.silent();
             let received = receive.silent()?;
             sent?;
-            let (operation, begun) = (Operation::plain(call.0), self.process().recording().begin());
-            Ok(Request::done(received, self, operation, (begun, call.1)))
+            let operation = Operation::plain(call.name);
+            let begun = (self.process().recording().begin(), call.primitive);
+            Ok(Request::done(received, self, operation, begun))
         })
     }
 

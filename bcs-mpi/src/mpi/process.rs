@@ -1,6 +1,7 @@
 //! This rank: initialise, finalise, abort (MPI 5.0, 11.2 and 9.7).
 
 use super::Result;
+use super::buffered::Account;
 use super::comm::{Comm, Group, Shared};
 use super::context_ids::{Family, Held};
 use super::create::Closing;
@@ -29,6 +30,7 @@ pub struct Process {
     /// The number of the next communicator of one rank.
     next_single: AtomicU32,
     closing: Mutex<Vec<Closing>>,
+    buffered: Account,
 }
 
 impl Process {
@@ -91,6 +93,7 @@ impl Process {
             finalized: AtomicBool::new(false),
             next_single: AtomicU32::new(0),
             closing: Mutex::default(),
+            buffered: Account::default(),
         })
     }
 
@@ -148,6 +151,10 @@ impl Process {
 
     pub(crate) fn recording(&self) -> &Recording {
         &self.recording
+    }
+
+    pub(super) fn buffered(&self) -> &Account {
+        &self.buffered
     }
 
     pub(super) fn held_contexts(&self) -> &Arc<Held> {
@@ -212,7 +219,10 @@ impl Process {
         if self.finalized.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
-        let wait = || self.endpoint.bcs_finalize();
+        let wait = || {
+            self.buffered.flush();
+            self.endpoint.bcs_finalize()
+        };
         let lost = self.recording.blocking(Primitive::Finalize, 0, wait);
         let dumped = self.recording.dump();
         if let Some(link) = &self.link {

@@ -148,6 +148,14 @@ impl Request {
         self.complete()
     }
 
+    /// Tests without being recorded.
+    pub(super) fn silent_test(&mut self) -> Result<Option<Status>> {
+        if let Some(active) = &mut self.0 {
+            active.begun = Begun::UNKNOWN;
+        }
+        self.answer(Blocking::No).transpose()
+    }
+
     fn complete(&mut self) -> Result<Status> {
         self.answer(Blocking::Yes)
             .expect("a blocking test has an answer")

@@ -49,6 +49,26 @@ impl Communicator {
         unsafe { self.0.ssend(read(data), as_rank(to), tag) }
     }
 
+    /// Sends, with a receive that is posted already. (`MPI_Rsend`)
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn rsend<T: Equivalence>(&self, data: &[T], to: usize, tag: i32) -> Result<()> {
+        // SAFETY: the slice is borrowed for the call.
+        unsafe { self.0.rsend(read(data), as_rank(to), tag) }
+    }
+
+    /// Sends from a copy in the buffer that was attached
+    /// ([`Universe::attach_buffer`](crate::Universe::attach_buffer)), and returns at once.
+    /// (`MPI_Bsend`)
+    ///
+    /// # Errors
+    /// When an argument is wrong, or the buffer has no room for the message.
+    pub fn bsend<T: Equivalence>(&self, data: &[T], to: usize, tag: i32) -> Result<()> {
+        // SAFETY: the slice is borrowed for the call.
+        unsafe { self.0.bsend(read(data), as_rank(to), tag) }
+    }
+
     /// Receives into the start of `data`. (`MPI_Recv`)
     ///
     /// # Errors
@@ -74,6 +94,21 @@ impl Communicator {
         // SAFETY: the slices are borrowed for the call, one of them exclusively; any bytes are
         // values of its type.
         unsafe { self.0.sendrecv(out, into) }.map(Status::from)
+    }
+
+    /// Sends `data` and receives into it, at the same time. (`MPI_Sendrecv_replace`)
+    ///
+    /// # Errors
+    /// As [`send`](Self::send) and [`recv`](Self::recv).
+    pub fn sendrecv_replace<T: Equivalence>(
+        &self,
+        data: &mut [T],
+        (to, out_tag): (usize, i32),
+        (from, tag): (Source, Tag),
+    ) -> Result<Status> {
+        let (to, from) = ((as_rank(to), out_tag), (from.rank(), tag.tag()));
+        // SAFETY: the slice is borrowed exclusively; any bytes are values of its type.
+        unsafe { self.0.sendrecv_replace(write(data), to, from) }.map(Status::from)
     }
 
     /// Waits for a message and leaves it where it is. (`MPI_Probe`)

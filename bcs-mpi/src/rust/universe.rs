@@ -52,6 +52,23 @@ impl Universe {
         )
     }
 
+    /// Lets buffered sends use so many bytes. (`MPI_Buffer_attach`)
+    ///
+    /// # Errors
+    /// When a buffer is attached already.
+    pub fn attach_buffer(&self, bytes: usize) -> Result<()> {
+        self.process.attach_buffer(bytes)
+    }
+
+    /// Waits until all buffered messages have been sent, and gives the size of the buffer back.
+    /// (`MPI_Buffer_detach`)
+    ///
+    /// # Errors
+    /// When no buffer is attached.
+    pub fn detach_buffer(&self) -> Result<usize> {
+        self.process.detach_buffer()
+    }
+
     /// Waits until this rank's sends have completed, and leaves the job. (`MPI_Finalize`)
     ///
     /// # Errors

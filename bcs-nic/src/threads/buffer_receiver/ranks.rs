@@ -24,6 +24,17 @@ pub(super) struct Receive {
     pub(super) capacity: u64,
 }
 
+/// A probe that was not answered yet.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    pattern: Pattern,
+    request: RequestId,
+    /// It is answered in the slice in which it was taken, whatever there is.
+    once: bool,
+    /// It takes the message out (a matched probe).
+    extracts: bool,
+}
+
 #[derive(Debug)]
 struct Rank {
     rank: u32,
@@ -31,8 +42,10 @@ struct Rank {
     ring: Consumer<MappedWords>,
     matcher: Matcher<Envelope, Receive>,
     handles: HashMap<RequestId, ReceiveHandle>,
-    /// Probes in the order of their posts; those that are asked once are answered in this slice.
-    probes: Vec<(Pattern, RequestId, bool)>,
+    /// Probes in the order of their posts.
+    probes: Vec<Probe>,
+    /// Messages that matched probes have taken out, by the request of the probe.
+    extracted: HashMap<RequestId, (Signature, Envelope)>,
     unexpected: u64,
 }
 
@@ -59,6 +72,7 @@ impl Ranks {
                 matcher: Matcher::new(MAX_ENVELOPES_PER_RANK, MAX_ENVELOPES_PER_RANK),
                 handles: HashMap::new(),
                 probes: Vec::new(),
+                extracted: HashMap::new(),
                 unexpected: 0,
             })
             .collect();
@@ -117,6 +131,12 @@ impl Ranks {
             source,
             tag,
         };
+        let probe = |once, extracts| Probe {
+            pattern,
+            request,
+            once,
+            extracts,
+        };
         match kind {
             ReceiveKind::Receive { address, capacity } => {
                 let receive = Receive {
@@ -152,15 +172,39 @@ impl Ranks {
                     }
                 }
             }
-            ReceiveKind::Probe => table.probes.push((pattern, request, false)),
-            ReceiveKind::ProbeOnce => table.probes.push((pattern, request, true)),
+            ReceiveKind::Probe => table.probes.push(probe(false, false)),
+            ReceiveKind::ProbeOnce => table.probes.push(probe(true, false)),
+            ReceiveKind::Extract => table.probes.push(probe(false, true)),
+            ReceiveKind::ExtractOnce => table.probes.push(probe(true, true)),
+            ReceiveKind::ReceiveExtracted {
+                message,
+                address,
+                capacity,
+            } => {
+                let rank = table.rank;
+                let Some((signature, envelope)) = table.extracted.remove(&message) else {
+                    let completion = Completion::failed(Failure::BadDescriptor);
+                    context.out.complete(Release {
+                        rank,
+                        request,
+                        completion,
+                    });
+                    return Ok(());
+                };
+                let receive = Receive {
+                    request,
+                    address,
+                    capacity,
+                };
+                self.matched(rank, signature, &envelope, &receive, schedule);
+            }
             ReceiveKind::Cancel(target) => {
                 let handle = table.handles.remove(&target);
                 let cancelled = handle
                     .and_then(|handle| table.matcher.cancel(handle))
                     .is_some();
                 let probes = table.probes.len();
-                table.probes.retain(|(_, probe, _)| *probe != target);
+                table.probes.retain(|probe| probe.request != target);
                 let rank = table.rank;
                 if cancelled || table.probes.len() < probes {
                     let completion = Completion::failed(Failure::Cancelled);
@@ -241,18 +285,29 @@ impl Ranks {
     pub(super) fn answer_probes(&mut self, context: &mut Context<'_>) {
         for table in &mut self.ranks {
             let rank = table.rank;
-            let matcher = &table.matcher;
-            table.probes.retain(|&(pattern, request, once)| {
-                let completion = match matcher.probe(pattern) {
+            let Rank {
+                matcher,
+                extracted,
+                probes,
+                ..
+            } = table;
+            probes.retain(|&probe| {
+                let request = probe.request;
+                let completion = match matcher.probe(probe.pattern) {
                     Some((signature, envelope)) => Completion {
                         source: signature.source,
                         tag: signature.tag,
                         len: envelope.send.len,
                         ..Completion::done()
                     },
-                    None if once => Completion::failed(Failure::Cancelled),
+                    None if probe.once => Completion::failed(Failure::Cancelled),
                     None => return true,
                 };
+                if probe.extracts
+                    && let Some(message) = matcher.take(probe.pattern)
+                {
+                    extracted.insert(request, message);
+                }
                 context.out.complete(Release {
                     rank,
                     request,
@@ -344,10 +399,10 @@ impl Ranks {
                     table.matcher.cancel(handle);
                 }
             }
-            table.probes.retain(|(pattern, request, _)| {
-                let gone = fails(pattern.source);
+            table.probes.retain(|probe| {
+                let gone = fails(probe.pattern.source);
                 if gone {
-                    failed.push(*request);
+                    failed.push(probe.request);
                 }
                 !gone
             });

@@ -1,0 +1,179 @@
+//! Matched probes (MPI 5.0, 3.8.2): a message is found and taken out in one step, so that no other
+//! thread of this rank can receive what was found.
+#![expect(unsafe_code, reason = "buffers are named by address")]
+
+use super::comm::{checked_bytes, exhausted};
+use super::error::{ErrorClass, Operation, Peer};
+use super::request::What;
+use super::{Buffer, Comm, PROC_NULL, Request, Result, Status};
+use crate::bcs::{Blocking, Extracted};
+use crate::recording::Primitive;
+
+/// A message that a matched probe found (`MPI_Message`). Once it is received it is
+/// `MPI_MESSAGE_NULL`.
+#[derive(Debug)]
+#[must_use = "nobody else can receive this message"]
+pub struct Message {
+    comm: Comm,
+    status: Status,
+    content: Content,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Content {
+    /// What the NIC keeps.
+    Extracted(Extracted),
+    /// `MPI_MESSAGE_NO_PROC`: what nobody sends.
+    NoProc,
+    /// `MPI_MESSAGE_NULL`.
+    Null,
+}
+
+impl Comm {
+    /// `MPI_Mprobe`: waits for a message and takes it out.
+    ///
+    /// # Errors
+    /// When an argument is wrong, or the NIC reports a failure.
+    pub fn mprobe(&self, from: i32, tag: i32) -> Result<Message> {
+        let find = || self.extract(Blocking::Yes, "MPI_Mprobe", from, tag);
+        let found = self
+            .process()
+            .recording()
+            .blocking(Primitive::Mprobe, 0, find)?;
+        Ok(found.expect("a blocking probe finds something"))
+    }
+
+    /// `MPI_Improbe`: takes a message out if there is one.
+    ///
+    /// As for [`iprobe`](Self::iprobe), "no" may be an old answer; it does not stay "no" when it is
+    /// asked again and again.
+    ///
+    /// # Errors
+    /// As [`mprobe`](Self::mprobe).
+    pub fn improbe(&self, from: i32, tag: i32) -> Result<Option<Message>> {
+        let begun = self.process().recording().begin();
+        let found = self.extract(Blocking::No, "MPI_Improbe", from, tag);
+        self.process().recording().end(begun, Primitive::Improbe, 0);
+        found
+    }
+
+    fn extract(
+        &self,
+        blocking: Blocking,
+        call: &'static str,
+        from: i32,
+        tag: i32,
+    ) -> Result<Option<Message>> {
+        let operation = Operation {
+            call,
+            bytes: None,
+            peer: Some(Peer::From(from)),
+            tag: Some(tag),
+        };
+        self.usable(operation)?;
+        let message = |status, content| Message {
+            comm: self.clone(),
+            status,
+            content,
+        };
+        if from == PROC_NULL {
+            return Ok(Some(message(Status::PROC_NULL, Content::NoProc)));
+        }
+        let pattern = self.pattern(from, tag, operation)?;
+        let endpoint = self.process().endpoint();
+        let found = endpoint
+            .bcs_extract(blocking, pattern)
+            .map_err(exhausted(operation))?;
+        let Some((outcome, extracted)) = found else {
+            return Ok(None);
+        };
+        let status = self.status(&outcome, operation)?;
+        Ok(Some(message(status, Content::Extracted(extracted))))
+    }
+}
+
+impl Message {
+    /// What was found.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.status
+    }
+
+    /// The communicator in which it was sent.
+    #[must_use]
+    pub fn comm(&self) -> &Comm {
+        &self.comm
+    }
+
+    /// # Safety
+    /// As for [`irecv`](Self::irecv).
+    unsafe fn post(
+        &mut self,
+        (call, primitive): (&'static str, Primitive),
+        data: Buffer,
+    ) -> Result<Request> {
+        let comm = self.comm.clone();
+        let begun = (comm.process().recording().begin(), primitive);
+        let operation = Operation {
+            call,
+            bytes: data.bytes().map(|bytes| bytes as u64),
+            peer: Some(Peer::From(self.status.source)),
+            tag: Some(self.status.tag),
+        };
+        comm.usable(operation)?;
+        let capacity = checked_bytes(&data, operation)?;
+        let extracted = match &self.content {
+            Content::Extracted(extracted) => extracted,
+            Content::NoProc => {
+                self.content = Content::Null;
+                return Ok(Request::done(Status::PROC_NULL, &comm, operation, begun));
+            }
+            Content::Null => {
+                let reason = "the message was received before (MPI_MESSAGE_NULL)";
+                return Err(operation.error(ErrorClass::Request, reason));
+            }
+        };
+        let endpoint = comm.process().endpoint();
+        // SAFETY: the caller's promise.
+        let posted = unsafe { endpoint.bcs_recv_extracted(extracted, data.address(), capacity) };
+        let request = posted.map_err(exhausted(operation))?;
+        self.content = Content::Null;
+        Ok(Request::posted(
+            request,
+            What::Receive,
+            &comm,
+            operation,
+            begun,
+        ))
+    }
+
+    /// `MPI_Mrecv`. After an error in an argument the message is still there.
+    ///
+    /// # Safety
+    /// `data` may be written, and nobody else uses it during the call.
+    ///
+    /// # Errors
+    /// When the message was received before, an argument is wrong, the message is longer than
+    /// `data` (its start is then received), or the NIC reports a failure.
+    pub unsafe fn recv(&mut self, data: Buffer) -> Result<Status> {
+        let call = ("MPI_Mrecv", Primitive::Mrecv);
+        let bytes = data.bytes().unwrap_or(0) as u64;
+        let process = self.comm.process().clone();
+        process.recording().blocking(call.1, bytes, || {
+            // SAFETY: the caller's promise.
+            unsafe { self.post(call, data) }?.silent()
+        })
+    }
+
+    /// `MPI_Imrecv`.
+    ///
+    /// # Safety
+    /// `data` may be written, and nobody else uses it until the request is done.
+    ///
+    /// # Errors
+    /// When the message was received before, or an argument is wrong.
+    pub unsafe fn irecv(&mut self, data: Buffer) -> Result<Request> {
+        // SAFETY: the caller's promise.
+        unsafe { self.post(("MPI_Imrecv", Primitive::Imrecv), data) }
+    }
+}
