@@ -30,7 +30,7 @@ mod recording;
 mod rust;
 
 pub use mpi::process::wtime;
-pub use mpi::{Error, ErrorClass, Op, Result};
+pub use mpi::{Comparison, Error, ErrorClass, Group, Op, Result};
 pub use rust::communicator::Communicator;
 pub use rust::equivalence::Equivalence;
 pub use rust::matched::Message;

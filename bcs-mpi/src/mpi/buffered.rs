@@ -14,9 +14,9 @@ use crate::recording::Primitive;
 use bcs_core::datatype::Datatype;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// `MPI_BSEND_OVERHEAD`: what a message takes from the buffer beside its bytes. Nothing does, but
-/// programs must be free to count it.
-pub const BSEND_OVERHEAD: usize = 0;
+/// `MPI_BSEND_OVERHEAD`, with the value of the standard's ABI: what programs are to count for a
+/// message beside its bytes. Nothing is taken beside them.
+pub const BSEND_OVERHEAD: usize = 512;
 
 const BSEND: Call = Call {
     name: "MPI_Bsend",
@@ -142,7 +142,7 @@ impl Comm {
         let mut state = self.process().buffered().lock();
         state.reap();
         let (attached, used) = (state.attached.unwrap_or(0), state.used);
-        if len + BSEND_OVERHEAD > attached.saturating_sub(used) {
+        if len > attached.saturating_sub(used) {
             let reason = format!(
                 "{used} of the {attached} bytes attached as buffer are in use (MPI_Buffer_attach)"
             );

@@ -2,16 +2,20 @@
 
 use super::context_ids::Family;
 use super::error::{Error, ErrorClass, Operation, Peer};
-use super::{ANY_SOURCE, ANY_TAG, Buffer, Process, Result, Status, TAG_UB};
+use super::topology::Cartesian;
+use super::{ANY_SOURCE, ANY_TAG, Buffer, Comparison, Group, Process, Result, Status, TAG_UB};
 use bcs_core::matching::Pattern;
 use bcs_core::request::Failure;
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// `MPI_MAX_OBJECT_NAME`, without the zero at the end of a C string.
+pub const MAX_OBJECT_NAME: usize = 127;
 
 /// The members of a communicator, in its order.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct Members {
     /// World ranks.
     pub(super) members: Vec<u32>,
     /// This rank's place among them.
@@ -20,7 +24,7 @@ pub(super) struct Group {
     places: HashMap<u32, usize>,
 }
 
-impl Group {
+impl Members {
     pub(super) fn new(members: Vec<u32>, me: usize) -> Self {
         let identity = (0u32..).zip(&members).all(|(rank, &member)| rank == member);
         let places = if identity {
@@ -63,13 +67,17 @@ pub(super) fn as_rank(place: usize) -> i32 {
 pub(super) struct Shared {
     pub(super) process: Arc<Process>,
     pub(super) context: u32,
-    pub(super) group: Group,
+    pub(super) group: Members,
     /// Who chooses the ids of its children.
     pub(super) family: Arc<Family>,
     /// Who chose its own id, if that has to be given back.
     pub(super) origin: Option<Arc<Family>>,
     /// `MPI_Comm_free` was called on a handle.
     pub(super) freed: AtomicBool,
+    /// `MPI_Comm_set_name`.
+    pub(super) name: Mutex<String>,
+    /// The grid that its ranks are on, if it has one.
+    pub(super) cartesian: Option<Cartesian>,
 }
 
 /// A communicator. Clones are handles of the same one; its context lives until the last of them,
@@ -100,6 +108,40 @@ impl Comm {
     #[must_use]
     pub fn members(&self) -> &[u32] {
         &self.0.group.members
+    }
+
+    /// `MPI_Comm_group`.
+    #[must_use]
+    pub fn group(&self) -> Group {
+        Group::new(self.members().to_vec(), self.0.process.world_rank())
+    }
+
+    /// `MPI_Comm_compare`.
+    #[must_use]
+    pub fn compare(&self, other: &Self) -> Comparison {
+        // A process is in one communicator of a context at a time.
+        if self.0.context == other.0.context {
+            return Comparison::Identical;
+        }
+        match self.group().compare(&other.group()) {
+            Comparison::Identical => Comparison::Congruent,
+            comparison => comparison,
+        }
+    }
+
+    /// `MPI_Comm_get_name`: empty if it has none.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let name = self.0.name.lock();
+        name.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// `MPI_Comm_set_name`, for this process. Of a longer name the first [`MAX_OBJECT_NAME`] bytes
+    /// are kept, as far as they are whole characters.
+    pub fn set_name(&self, name: &str) {
+        let end = name.floor_char_boundary(MAX_OBJECT_NAME);
+        let kept = self.0.name.lock();
+        name[..end].clone_into(&mut kept.unwrap_or_else(PoisonError::into_inner));
     }
 
     /// The process that this handle belongs to.

@@ -12,18 +12,19 @@
     reason = "agrees by collectives, which name their buffers by address"
 )]
 
-use super::comm::{Group, Shared, exhausted};
+use super::comm::{Members, Shared, exhausted};
 use super::context_ids::{Family, Ids, choose};
 use super::error::{ErrorClass, Operation};
 use super::request::{Request, What};
-use super::{Buffer, Comm, Op, Result};
+use super::topology::Cartesian;
+use super::{Buffer, Comm, Group, Op, Result, UNDEFINED};
 use crate::bcs::{self, Blocking};
 use crate::recording::{Begun, Primitive};
 use bcs_core::datatype::Datatype;
 use bcs_core::request::Failure;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// How often members begin to agree again because another agreement was faster. They choose from
 /// different places, so a second time is rare unless hardly any id is left.
@@ -60,7 +61,7 @@ fn children(words: &[u64]) -> Vec<Child> {
 }
 
 impl Comm {
-    /// `MPI_Comm_dup`.
+    /// `MPI_Comm_dup`. The duplicate has the same topology, and no name.
     ///
     /// # Errors
     /// When there are not enough context ids, or the NIC reports a failure.
@@ -76,8 +77,9 @@ impl Comm {
                         members: (0..self.members().len()).collect(),
                     }]
                 })?;
-                let group = Group::new(self.members().to_vec(), self.0.group.me);
-                let comm = self.child(group, ids.into_iter().next().flatten(), operation)?;
+                let group = Members::new(self.members().to_vec(), self.0.group.me);
+                let id = ids.into_iter().next().flatten();
+                let comm = self.child(group, id, self.0.cartesian.clone(), operation)?;
                 self.all_are_ready(operation)?;
                 Ok(comm)
             })
@@ -89,11 +91,60 @@ impl Comm {
     /// # Errors
     /// As [`dup`](Self::dup).
     pub fn split(&self, color: Option<u32>, key: i32) -> Result<Option<Self>> {
-        let operation = Operation::plain("MPI_Comm_split");
+        let call = ("MPI_Comm_split", Primitive::CommSplit);
+        self.split_for(call, color, key, None)
+    }
+
+    /// `MPI_Comm_split_type` with `MPI_COMM_TYPE_SHARED`: the members on one node, ordered by key.
+    /// If `takes_part` is no (`MPI_UNDEFINED`) there is none for this rank.
+    ///
+    /// # Errors
+    /// As [`dup`](Self::dup).
+    pub fn split_by_node(&self, takes_part: bool, key: i32) -> Result<Option<Self>> {
+        let node = self.process().endpoint().place().node;
+        let color = takes_part.then_some(u32::from(node.0));
+        self.split_for(
+            ("MPI_Comm_split_type", Primitive::CommSplit),
+            color,
+            key,
+            None,
+        )
+    }
+
+    /// `MPI_Comm_create`: the members of a group that is a part of this communicator make one of
+    /// their own. All members of this communicator call it; those that give the same group are in
+    /// it, and groups of different members have no member in common.
+    ///
+    /// # Errors
+    /// When the group has a rank that is no member here, and as [`dup`](Self::dup).
+    pub fn create(&self, group: &Group) -> Result<Option<Self>> {
+        let call = ("MPI_Comm_create", Primitive::CommCreate);
+        let places = group.translate_all(&self.group());
+        if let Some(index) = places.iter().position(|&place| place == UNDEFINED) {
+            let reason = format!(
+                "rank {index} of the group, which is {} in the world, is not in the communicator",
+                group.members()[index]
+            );
+            return Err(Operation::plain(call.0).error(ErrorClass::Group, reason));
+        }
+        let first = places.first().and_then(|&place| u32::try_from(place).ok());
+        let me = group.rank();
+        self.split_for(call, first.filter(|_| me.is_some()), me.unwrap_or(0), None)
+    }
+
+    /// Splits, and gives this rank's part a grid.
+    pub(super) fn split_for(
+        &self,
+        (call, primitive): (&'static str, Primitive),
+        color: Option<u32>,
+        key: i32,
+        cartesian: Option<Cartesian>,
+    ) -> Result<Option<Self>> {
+        let operation = Operation::plain(call);
         self.process()
             .clone()
             .recording()
-            .blocking(Primitive::CommSplit, 0, || {
+            .blocking(primitive, 0, || {
                 self.usable(operation)?;
                 let me = self.0.group.me;
                 let mut words = vec![0; 2 * self.members().len()];
@@ -112,7 +163,7 @@ impl Comm {
                         .iter()
                         .map(|&member| self.members()[member])
                         .collect();
-                    self.child(Group::new(members, me), id, operation)
+                    self.child(Members::new(members, me), id, cartesian, operation)
                 });
                 let comm = comm.transpose()?;
                 self.all_are_ready(operation)?;
@@ -195,10 +246,16 @@ impl Comm {
     }
 
     /// Makes this rank's handle of a child.
-    fn child(&self, group: Group, id: Option<u32>, operation: Operation) -> Result<Self> {
+    fn child(
+        &self,
+        group: Members,
+        id: Option<u32>,
+        cartesian: Option<Cartesian>,
+        operation: Operation,
+    ) -> Result<Self> {
         let process = self.process();
         let Some(id) = id else {
-            return Ok(process.single(group));
+            return Ok(process.single(group, cartesian));
         };
         let endpoint = process.endpoint();
         // SAFETY: the members are borrowed until the request is done, in the next line.
@@ -218,6 +275,8 @@ impl Comm {
             family,
             origin: Some(origin),
             freed: AtomicBool::new(false),
+            name: Mutex::default(),
+            cartesian,
         })))
     }
 

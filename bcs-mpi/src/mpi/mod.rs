@@ -3,7 +3,8 @@
 //! | module | is |
 //! |---|---|
 //! | [`process`] | this rank: initialise, finalise, abort |
-//! | [`comm`], [`create`](Comm::split), [`context_ids`] | communicators |
+//! | [`group`], [`comm`], [`create`](Comm::split), [`context_ids`] | groups and communicators (chapter 7) |
+//! | [`topology`] | Cartesian communicators (chapter 8) |
 //! | [`point_to_point`](Comm::send), [`buffered`], [`matched`] | messages (MPI 5.0, chapter 3) |
 //! | [`request`], [`status`] | what was started, and what came of it |
 //! | [`collective`](Comm::barrier) | collectives (chapter 6) |
@@ -20,16 +21,19 @@ pub mod comm;
 mod context_ids;
 mod create;
 pub mod error;
+pub mod group;
 pub mod matched;
 mod point_to_point;
 pub mod process;
 pub mod request;
 pub mod status;
+pub mod topology;
 
 pub use bcs_core::op::Op;
 pub use buffer::{Buffer, Datatype};
 pub use comm::Comm;
 pub use error::{Error, ErrorClass, Result};
+pub use group::{Comparison, Group};
 pub use matched::Message;
 pub use process::Process;
 pub use request::Request;
@@ -38,9 +42,9 @@ pub use status::Status;
 /// `MPI_ANY_SOURCE`.
 pub const ANY_SOURCE: i32 = -1;
 /// `MPI_PROC_NULL`: nobody. Sends to it and receives from it are done at once.
-pub const PROC_NULL: i32 = -2;
+pub const PROC_NULL: i32 = -3;
 /// `MPI_ANY_TAG`.
-pub const ANY_TAG: i32 = -31;
+pub const ANY_TAG: i32 = -2;
 /// `MPI_UNDEFINED`.
 pub const UNDEFINED: i32 = -32766;
 /// `MPI_TAG_UB`: the largest tag.

@@ -2,10 +2,11 @@
 
 use super::Result;
 use super::buffered::Account;
-use super::comm::{Comm, Group, Shared};
+use super::comm::{Comm, Members, Shared};
 use super::context_ids::{Family, Held};
 use super::create::Closing;
 use super::error::{ErrorClass, Operation};
+use super::topology::Cartesian;
 use crate::attachment::{Attachment, Link};
 use crate::bcs::{Endpoint, Place};
 use crate::recording::{Destination, Primitive, Recording};
@@ -104,21 +105,25 @@ impl Process {
         Comm(Arc::new(Shared {
             process: self.clone(),
             context: 0,
-            group: Group::new((0..ranks).collect(), self.world_rank() as usize),
+            group: Members::new((0..ranks).collect(), self.world_rank() as usize),
             family: self.world_family.clone(),
             origin: None,
             freed: AtomicBool::new(false),
+            name: Mutex::new("MPI_COMM_WORLD".to_owned()),
+            cartesian: None,
         }))
     }
 
     /// A communicator of this rank alone, like `MPI_COMM_SELF`.
     #[must_use]
     pub fn itself(self: &Arc<Self>) -> Comm {
-        self.single(Group::new(vec![self.world_rank()], 0))
+        let itself = self.single(Members::new(vec![self.world_rank()], 0), None);
+        itself.set_name("MPI_COMM_SELF");
+        itself
     }
 
     /// A communicator of one rank.
-    pub(super) fn single(self: &Arc<Self>, group: Group) -> Comm {
+    pub(super) fn single(self: &Arc<Self>, group: Members, cartesian: Option<Cartesian>) -> Comm {
         let number = self.next_single.fetch_add(1, Ordering::Relaxed);
         let first = u32::try_from(MAX_CONTEXTS).expect("MAX_CONTEXTS fits u32");
         Comm(Arc::new(Shared {
@@ -128,6 +133,8 @@ impl Process {
             family: self.world_family.clone(), // Never asked: its children are single, too.
             origin: None,
             freed: AtomicBool::new(false),
+            name: Mutex::default(),
+            cartesian,
         }))
     }
 

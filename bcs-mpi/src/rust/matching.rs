@@ -46,6 +46,11 @@ pub(crate) fn as_rank(rank: usize) -> i32 {
     i32::try_from(rank).unwrap_or(i32::MAX)
 }
 
+/// A rank as MPI wrote it; nobody is `None`.
+pub(crate) fn as_peer(rank: i32) -> Option<usize> {
+    usize::try_from(rank).ok()
+}
+
 /// Where a message came from, and what it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {

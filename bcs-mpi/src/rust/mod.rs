@@ -3,6 +3,7 @@
 
 pub(crate) mod communicator;
 pub(crate) mod equivalence;
+pub(crate) mod groups;
 pub(crate) mod matched;
 pub(crate) mod matching;
 pub(crate) mod owned;

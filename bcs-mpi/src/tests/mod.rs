@@ -5,6 +5,7 @@ mod alone;
 mod collectives;
 mod communicators;
 mod demand;
+mod groups;
 mod matched;
 mod messages;
 mod modes;
