@@ -45,8 +45,9 @@ impl ErrorClass {
     }
 }
 
-/// What failed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+/// What failed. Both ways to print it are the sentence, so that a `main` that returns it says
+/// something that a user can read.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("failed to {operation}: {reason}")]
 pub struct Error {
     /// The class.
@@ -55,6 +56,12 @@ pub struct Error {
     pub operation: Operation,
     /// Why.
     pub reason: String,
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self} ({:?})", self.class)
+    }
 }
 
 /// The result of a call.

@@ -1,0 +1,75 @@
+//! The examples of the workspace as jobs. Each checks its own answer.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// Layouts that differ in what they use: one rank, one node, several nodes, ranks that do not
+/// divide, each driver, both strobes, no eager sends.
+const LAYOUTS: [&str; 6] = [
+    "-n 1",
+    "-n 3",
+    "-n 4 --nodes 2",
+    "-n 5 --nodes 3 --nic-threads coprocessor",
+    "-n 4 --nodes 2 --nic-threads dedicated --eager-limit 0",
+    "-n 3 --nodes 2 --strobe fixed",
+];
+
+fn example(name: &str) -> PathBuf {
+    let bcs = PathBuf::from(env!("CARGO_BIN_EXE_bcs"));
+    let path = bcs.parent().unwrap().join("examples").join(name);
+    assert!(
+        path.exists(),
+        "{} was not built: run `cargo build --examples` or `cargo test --workspace`",
+        path.display()
+    );
+    path
+}
+
+/// Runs an example in a layout and returns what it printed.
+fn run(layout: &str, name: &str) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_bcs"))
+        .args(["run", "--timeout", "120s"])
+        .args(layout.split_whitespace())
+        .arg(example(name))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{name} {layout}: {}\n{told}",
+        output.status
+    );
+    assert_eq!(told, "", "{name} {layout}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn every_example_finds_its_answer_in_every_layout() {
+    for layout in LAYOUTS {
+        for name in ["ring", "pi", "heat", "master_worker", "sample_sort"] {
+            let lines = run(layout, name).lines().count();
+            assert_eq!(lines, 1, "{name} {layout}: rank 0 prints its answer");
+        }
+    }
+}
+
+#[test]
+fn a_sum_has_the_same_digits_in_every_run_of_a_layout() {
+    let layout = "-n 5 --nodes 3";
+    let first = run(layout, "pi");
+    for _ in 0..5 {
+        assert_eq!(run(layout, "pi"), first);
+    }
+}
+
+#[test]
+fn the_library_finds_no_fault_with_itself() {
+    for layout in [
+        "-n 1",
+        "-n 4 --nodes 2",
+        "-n 3 --nodes 3 --nic-threads dedicated",
+    ] {
+        assert_eq!(run(layout, "selftest").lines().count(), 9, "{layout}");
+    }
+}
