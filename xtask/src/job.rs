@@ -105,7 +105,7 @@ impl Job {
     pub fn finish(mut self) -> Result<(String, Duration)> {
         while self.line()?.is_some() {}
         self.ended = true;
-        let (status, cpu) = process::reap(self.pid)?;
+        let process::Reaped { status, cpu, .. } = process::reap(self.pid)?;
         ensure!(
             status.success(),
             "`{}` failed: {status}{}",

@@ -4,7 +4,7 @@ mod cpu_clock;
 mod reap;
 
 pub use cpu_clock::processor_time;
-pub(crate) use reap::reap;
+pub(crate) use reap::{Reaped, reap};
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -43,6 +43,8 @@ pub struct Finished {
     pub wall: Duration,
     /// User and system time of it and of all descendants that were waited for.
     pub cpu: Duration,
+    /// The most memory, in bytes, that it or one of those descendants had at a time.
+    pub peak_memory: u64,
 }
 
 impl Finished {
@@ -122,7 +124,7 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Finished> {
         // Members of the group may have closed their output and still run.
         watch.signal_group(Signal::KILL).with_context(context)?;
     }
-    let (status, cpu) = reap(pid).with_context(context)?;
+    let reaped = reap(pid).with_context(context)?;
     let [stdout, stderr] = watch
         .pipes
         .map(|pipe| String::from_utf8_lossy(&pipe.text).into_owned());
@@ -134,13 +136,14 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Finished> {
     } = watch;
     Ok(Finished {
         command: text,
-        status,
+        status: reaped.status,
         timed_out,
         left_behind,
         stdout,
         stderr,
         wall,
-        cpu,
+        cpu: reaped.cpu,
+        peak_memory: reaped.peak_memory,
     })
 }
 

@@ -71,6 +71,32 @@ impl Workspace {
         Ok(self.release.get_or_init(|| self.target.join("release")))
     }
 
+    /// An example program with `words` as its arguments, built for release if need be: `bcs run` and what it is
+    /// to do for the example, as `layout`.
+    ///
+    /// # Errors
+    ///
+    /// The example or the `bcs` command does not build.
+    pub fn example<'a>(
+        &self,
+        layout: &str,
+        package: &str,
+        name: &str,
+        words: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Command> {
+        let mut build = self.cargo(["build", "--release", "--package", package]);
+        build.args(["--example", name]);
+        process::run(&mut build, BUILD_LIMIT)?
+            .succeeded()
+            .with_context(|| format!("failed to build the example {name}"))?;
+        let mut command = self.bcs(["run"])?;
+        command
+            .args(layout.split_whitespace())
+            .arg(self.release()?.join("examples").join(name))
+            .args(words);
+        Ok(command)
+    }
+
     /// Cargo with `words` as its arguments, in this checkout.
     #[must_use]
     pub fn cargo<'a>(&self, words: impl IntoIterator<Item = &'a str>) -> Command {

@@ -6,6 +6,7 @@ mod compute_only_cpu;
 mod elastic_pingpong;
 mod fixed_gaps;
 mod fixed_time;
+mod flood;
 mod hello_startup;
 mod simulator;
 mod slice_cpu;
@@ -51,6 +52,7 @@ pub const ALL: &[Check] = &[
     sweep3d_oversubscribed::CHECK,
     hello_startup::OF_2,
     hello_startup::OF_64,
+    flood::CHECK,
 ];
 
 /// One line for every check: its name, whether it is about time, what it shows.

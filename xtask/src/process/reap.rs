@@ -1,4 +1,4 @@
-//! Taking the exit status of a child together with the processor time that it used.
+//! Taking the exit status of a child together with what it used.
 #![expect(
     unsafe_code,
     reason = "neither std nor rustix offers wait4 with its resource usage"
@@ -12,9 +12,18 @@ use std::time::Duration;
 
 use rustix::process::Pid;
 
-/// Waits for the child `pid` to end. The processor time is that of the child and of all descendants that were
-/// waited for by their parents, user and system together.
-pub(crate) fn reap(pid: Pid) -> io::Result<(ExitStatus, Duration)> {
+/// How a child ended, and what it and all descendants that were waited for by their parents used.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reaped {
+    pub(crate) status: ExitStatus,
+    /// User and system time of all together.
+    pub(crate) cpu: Duration,
+    /// The most memory of any one of them, in bytes.
+    pub(crate) peak_memory: u64,
+}
+
+/// Waits for the child `pid` to end.
+pub(crate) fn reap(pid: Pid) -> io::Result<Reaped> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::uninit();
     loop {
@@ -30,10 +39,11 @@ pub(crate) fn reap(pid: Pid) -> io::Result<(ExitStatus, Duration)> {
     }
     // SAFETY: wait4 succeeded, so it has filled in the usage.
     let usage = unsafe { usage.assume_init() };
-    Ok((
-        ExitStatus::from_raw(status),
-        duration(usage.ru_utime) + duration(usage.ru_stime),
-    ))
+    Ok(Reaped {
+        status: ExitStatus::from_raw(status),
+        cpu: duration(usage.ru_utime) + duration(usage.ru_stime),
+        peak_memory: u64::try_from(usage.ru_maxrss).unwrap_or_default() * 1024, // in KiB
+    })
 }
 
 /// The kernel gives neither part negative; if it did, no time is the best reading of it.
