@@ -1,5 +1,6 @@
 //! Request slots: which of them are in use, for what, and what completed.
 
+use super::schedule::ScheduleId;
 use bcs_core::limits::REQUEST_SLOTS;
 use bcs_core::matching::Pattern;
 use bcs_core::request::{Completion, Failure, RequestId};
@@ -17,6 +18,8 @@ pub(super) enum Handle {
     Complete(u64),
     /// The NIC completes it.
     Nic(RequestId),
+    /// A schedule completes it.
+    Schedule(ScheduleId),
 }
 
 /// What a request came to.
@@ -30,6 +33,8 @@ pub struct Outcome {
     pub tag: i32,
     /// The length of the message in bytes (of a truncated one: in full).
     pub len: u64,
+    /// Schedules: the length that the message whose failure this is should have had.
+    pub expected: Option<u64>,
 }
 
 impl From<&Completion> for Outcome {
@@ -46,6 +51,7 @@ impl From<&Completion> for Outcome {
             source,
             tag,
             len,
+            expected: None,
         }
     }
 }
@@ -129,6 +135,11 @@ impl Requests {
             slot,
             generation: entry.generation,
         })
+    }
+
+    /// How many more requests may be opened.
+    pub(super) fn room(&self) -> usize {
+        REQUEST_SLOTS - self.slots.len() + self.free.len()
     }
 
     /// What an open request is for.

@@ -5,7 +5,7 @@
 //! | [`process`] | this rank: initialise, finalise, abort |
 //! | [`comm`], [`create`](Comm::split), [`context_ids`] | communicators |
 //! | [`point_to_point`](Comm::send), [`request`], [`status`] | messages (MPI 5.0, chapter 3) |
-//! | [`collective`](Comm::barrier) | collectives (chapter 6) |
+//! | [`collective`](Comm::barrier), [`exchange`] | collectives (chapter 6) |
 //! | [`buffer`], [`error`] | data described by a datatype, and what can go wrong with it |
 //!
 //! Ranks and tags are `i32` as in C, with the wildcards and codes of the standard's ABI (MPI 5.0,
@@ -18,6 +18,7 @@ pub mod comm;
 mod context_ids;
 mod create;
 pub mod error;
+pub mod exchange;
 mod point_to_point;
 pub mod process;
 pub mod request;
@@ -27,6 +28,7 @@ pub use bcs_core::op::Op;
 pub use buffer::{Buffer, Datatype};
 pub use comm::Comm;
 pub use error::{Error, ErrorClass, Result};
+pub use exchange::Blocks;
 pub use process::Process;
 pub use request::Request;
 pub use status::Status;

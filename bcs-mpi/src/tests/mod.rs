@@ -5,6 +5,7 @@ mod alone;
 mod collectives;
 mod communicators;
 mod demand;
+mod exchange;
 mod messages;
 mod probes;
 mod safe;
