@@ -1,4 +1,15 @@
 //! Collectives that are made of messages, against a sequential oracle.
+#![expect(unsafe_code, reason = "some of them are calls of the untyped core")]
+#![expect(
+    clippy::multiple_unsafe_ops_per_block,
+    reason = "calls that all have the same argument for their safety"
+)]
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "random numbers may lose bits, and ranks are small"
+)]
 
 use super::{Machine, run};
 use crate::mpi::{self, Buffer};
@@ -619,10 +630,6 @@ fn a_collective_moves_on_while_its_rank_waits_for_a_message() {
 
 #[test]
 fn schedules_and_messages_in_one_wait() {
-    #![expect(
-        unsafe_code,
-        reason = "the untyped core waits for requests of all kinds"
-    )]
     run(2, 1, |universe| {
         let world = universe.world().untyped();
         let (me, peer) = (world.rank(), 1 - world.rank());
@@ -690,7 +697,6 @@ fn lengths_that_differ_between_ranks_are_failures_at_the_receiver() {
 
 #[test]
 fn wrong_arguments_of_collectives_are_refused() {
-    #![expect(unsafe_code, reason = "says what the safe layer cannot")]
     run(2, 1, |universe| {
         let world = universe.world();
         let mut data = [0i32; 4];
@@ -769,7 +775,6 @@ fn wrong_arguments_of_collectives_are_refused() {
 
 #[test]
 fn blocks_of_different_types() {
-    #![expect(unsafe_code, reason = "the safe layer has one type for all")]
     run(2, 2, |universe| {
         let world = universe.world().untyped();
         let me = world.rank();
