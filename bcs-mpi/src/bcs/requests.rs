@@ -240,9 +240,11 @@ mod tests {
     #[test]
     fn more_requests_than_slots_are_refused() {
         let mut requests = Requests::new();
+        assert_eq!(requests.room(), REQUEST_SLOTS - 1, "one is nobody's");
         for _ in 1..REQUEST_SLOTS {
             let _ = requests.open(Purpose::Probe).unwrap();
         }
+        assert_eq!(requests.room(), 0);
         assert_eq!(requests.open(Purpose::Probe), Err(TooManyRequests));
     }
 }

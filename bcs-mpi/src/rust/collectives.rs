@@ -131,6 +131,20 @@ fn numbers(counts: &[usize]) -> Vec<i64> {
 }
 
 /// A collective under way in a scope. [`wait`](Self::wait) gives the slice that it writes back.
+///
+/// Nobody can look at that slice before:
+///
+/// ```compile_fail,E0502
+/// # fn gather(world: &bcs_mpi::Communicator) -> bcs_mpi::Result<()> {
+/// let (own, mut all) = ([world.rank()], vec![0; world.size()]);
+/// bcs_mpi::scope(|scope| {
+///     let request = world.iallgather(scope, &own, &mut all)?;
+///     println!("{}", all[0]); // `all` is borrowed
+///     request.wait()?;
+///     Ok(())
+/// })
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct CollectiveRequest<'scope, 'env: 'scope, T: Equivalence> {
     scope: &'scope Scope<'scope, 'env>,
