@@ -49,7 +49,7 @@ impl Rubbish {
             2 => 1 << self.below(64),
             3 => u64::MAX - self.next() % 4,
             4 => self.next() % 2_048,
-            _ => u64::from(self.next() as u8) << 32 | self.next() % 4,
+            _ => ((self.next() % 256) << 32) | (self.next() % 4),
         }
     }
 }

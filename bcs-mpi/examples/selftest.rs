@@ -13,7 +13,7 @@ type Part = (&'static str, fn(&Communicator) -> Result<()>);
 fn main() -> Result<()> {
     let universe = Universe::init()?;
     let world = universe.world();
-    let parts: [Part; 9] = [
+    let parts: [Part; 10] = [
         ("messages of all sizes to everybody", sizes),
         ("many sends before any receive", flood),
         ("order and wildcards", order),
@@ -23,6 +23,7 @@ fn main() -> Result<()> {
         ("collectives", collectives),
         ("communicators", communicators),
         ("many collectives at once", outstanding),
+        ("collectives made of messages", exchanges),
     ];
     for (name, part) in parts {
         world.barrier()?;
@@ -246,6 +247,65 @@ fn outstanding(world: &Communicator) -> Result<()> {
         for done in bcs_mpi::mpi::request::waitall(&mut requests) {
             done?;
         }
+    }
+    Ok(())
+}
+
+/// Scatter, gather, allgather, all-to-all and scans: one after the other, and many at once among
+/// messages that a wildcard receives.
+fn exchanges(world: &Communicator) -> Result<()> {
+    let (me, ranks) = (world.rank(), world.size());
+    for count in [0, 1, 8, 600, 40_000] {
+        let value = |rank: usize, index: usize| (rank * 1_000_003 + index) as u64;
+        let of = |rank: usize, from: usize, count: usize| -> Vec<u64> {
+            (from..from + count)
+                .map(|index| value(rank, index))
+                .collect()
+        };
+        let root = count % ranks;
+        let (data, mut mine) = (of(me, 0, count * ranks), vec![0; count]);
+        world.scatter(&data, &mut mine, root)?;
+        assert_eq!(mine, of(root, me * count, count));
+        let mut all = vec![0; data.len()];
+        world.gather(&of(me, 0, count), &mut all, root)?;
+        let everybody: Vec<u64> = (0..ranks).flat_map(|rank| of(rank, 0, count)).collect();
+        if me == root {
+            assert_eq!(all, everybody);
+        }
+        world.allgather(&of(me, 0, count), &mut all)?;
+        assert_eq!(all, everybody);
+        let exchanged = (0..ranks).flat_map(|rank| of(rank, me * count, count));
+        let exchanged: Vec<u64> = exchanged.collect();
+        let mut in_place = data.clone();
+        world.alltoall_in_place(&mut in_place)?;
+        assert_eq!(in_place, exchanged);
+        let sum = |ranks: usize, index: usize| (0..ranks).map(|rank| value(rank, index)).sum();
+        world.reduce_scatter_block(&data, &mut mine, Op::Sum)?;
+        let mut sums = (me * count..(me + 1) * count).map(|index| sum(ranks, index));
+        assert!(mine.iter().all(|&found: &u64| sums.next() == Some(found)));
+        world.scan(&data[..count], &mut mine, Op::Sum)?;
+        assert!((0..count).all(|index| mine[index] == sum(me + 1, index)));
+
+        let mut results = vec![vec![0; data.len()]; 20];
+        let mut scans = vec![vec![0; count]; 20];
+        let mut message = [0u64];
+        bcs_mpi::scope(|scope| {
+            let message = world.irecv(scope, &mut message, Source::Any, Tag::Any)?;
+            let mut requests = Vec::new();
+            for (result, scan) in results.iter_mut().zip(&mut scans) {
+                requests.push(world.ialltoall(scope, &data, result)?);
+                requests.push(world.iexscan(scope, &data[..count], scan, Op::Sum)?);
+            }
+            world.send(&[7u64], (me + 1) % ranks, 1)?;
+            assert_eq!(message.wait()?.0, [7]);
+            while let Some(request) = requests.pop() {
+                request.wait()?;
+            }
+            Ok(())
+        })?;
+        assert!(results.iter().all(|result| *result == exchanged));
+        let below = |scan: &Vec<u64>| (0..count).all(|index| scan[index] == sum(me, index));
+        assert!(me == 0 || scans.iter().all(below));
     }
     Ok(())
 }

@@ -31,6 +31,7 @@ mod rust;
 
 pub use mpi::process::wtime;
 pub use mpi::{Comparison, Error, ErrorClass, Group, Op, Result};
+pub use rust::collectives::{Blocks, CollectiveRequest};
 pub use rust::communicator::Communicator;
 pub use rust::equivalence::Equivalence;
 pub use rust::matched::Message;

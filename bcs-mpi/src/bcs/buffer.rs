@@ -43,6 +43,34 @@ pub(super) unsafe fn fill(address: u64, bytes: &[u8]) {
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), start, bytes.len()) };
 }
 
+/// The bytes of a buffer that is being filled.
+///
+/// # Safety
+/// `len` bytes at `address` are initialised and may be written, and nobody else uses them while
+/// the slice lives.
+pub(super) unsafe fn bytes_mut<'a>(address: u64, len: usize) -> &'a mut [u8] {
+    if len == 0 {
+        return &mut [];
+    }
+    let start = std::ptr::with_exposed_provenance_mut(to_usize(address));
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts_mut(start, len) }
+}
+
+/// Copies bytes, also between buffers that overlap.
+///
+/// # Safety
+/// `len` bytes at `from` are initialised, those at `to` may be written, and nobody else uses them.
+pub(super) unsafe fn copy(from: u64, to: u64, len: usize) {
+    if len == 0 || from == to {
+        return;
+    }
+    let source: *const u8 = std::ptr::with_exposed_provenance(to_usize(from));
+    let destination = std::ptr::with_exposed_provenance_mut(to_usize(to));
+    // SAFETY: the caller's promise.
+    unsafe { std::ptr::copy(source, destination, len) };
+}
+
 fn to_usize(address: u64) -> usize {
     usize::try_from(address).expect("addresses have 64 bits here")
 }

@@ -8,6 +8,7 @@ use bcs_core::datatype::Datatype;
 use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
 use bcs_core::limits::{ARRIVAL_HINTS_PER_CONTEXT, INLINE_BYTES};
 use bcs_core::op::Op;
+use bcs_core::request::RequestId;
 
 /// A context in which this rank takes part in collectives.
 #[derive(Debug)]
@@ -18,9 +19,19 @@ pub(super) struct Context {
     local: u32,
     /// The arrivals in each lane when the context was opened.
     base: [u32; ARRIVAL_HINTS_PER_CONTEXT],
+    /// The number of the next collective that is made of messages ([`super::schedule`]).
+    schedules: u32,
 }
 
 impl Context {
+    /// The tag of the next collective that is made of messages. Numbers wrap: a tag comes again
+    /// when 2^31 later ones have been posted, of which far fewer can be under way.
+    pub(super) fn next_tag(&mut self) -> i32 {
+        let number = self.schedules;
+        self.schedules = number.wrapping_add(1);
+        (number & i32::MAX.cast_unsigned()).cast_signed()
+    }
+
     /// How many arrivals the lane of the next collective has when the node's last rank arrives.
     fn due(&self) -> u32 {
         let lanes = ARRIVAL_HINTS_PER_CONTEXT as u64;
@@ -32,13 +43,13 @@ impl Context {
 
 /// A rank's part in a collective.
 #[derive(Clone, Copy, Debug)]
-struct Part {
-    kind: CollectiveKind,
-    bytes: usize,
+pub(super) struct Part {
+    pub(super) kind: CollectiveKind,
+    pub(super) bytes: usize,
     /// Where this rank's contribution is, if it has one.
-    input: Option<u64>,
+    pub(super) input: Option<u64>,
     /// Where the result goes; 0 if this rank gets none.
-    output: u64,
+    pub(super) output: u64,
 }
 
 impl Endpoint {
@@ -50,6 +61,7 @@ impl Endpoint {
             sequence: 0,
             local: self.place.local_ranks,
             base,
+            schedules: 0,
         };
         self.lock().contexts.insert(0, world);
     }
@@ -79,7 +91,7 @@ impl Endpoint {
         };
         let mut state = self.lock();
         // SAFETY: the caller's promise.
-        unsafe { self.post_collective(&mut state, context, 0, part, true) }
+        unsafe { self.post_at_once(&mut state, context, 0, part) }
     }
 
     /// The context is open at this rank's NIC; `local` of its members are on this node. Nobody
@@ -93,6 +105,7 @@ impl Endpoint {
                 sequence: 0,
                 local,
                 base,
+                schedules: 0,
             },
         );
     }
@@ -114,7 +127,7 @@ impl Endpoint {
             output: 0,
         };
         // SAFETY: there is no memory to promise.
-        unsafe { self.post_collective(&mut state, context, sequence, part, true) }
+        unsafe { self.post_at_once(&mut state, context, sequence, part) }
     }
 
     /// Posts this rank's arrival at a barrier.
@@ -203,18 +216,34 @@ impl Endpoint {
     /// As for the callers: the memory that `part` names stays until the request is done.
     unsafe fn arrive(&self, context: u32, part: Part) -> Result<Request, TooManyRequests> {
         let mut state = self.lock();
+        self.progress(&mut state);
+        // SAFETY: the caller's promise.
+        let request = unsafe { self.arrive_at(&mut state, context, part)? };
+        self.progress(&mut state);
+        Ok(Request(Handle::Nic(request)))
+    }
+
+    /// Posts an arrival, and leaves it to the caller to make progress.
+    ///
+    /// # Safety
+    /// As for [`arrive`](Self::arrive).
+    pub(super) unsafe fn arrive_at(
+        &self,
+        state: &mut State,
+        context: u32,
+        part: Part,
+    ) -> Result<RequestId, TooManyRequests> {
         let known = state.contexts.get(&context);
         let known = known.unwrap_or_else(|| panic!("context {context} is open"));
         let (sequence, due) = (known.sequence, known.due());
         // SAFETY: the caller's promise.
-        let posted = unsafe { self.post_collective(&mut state, context, sequence, part, false)? };
+        let posted = unsafe { self.post_collective(state, context, sequence, part)? };
         if let Some(known) = state.contexts.get_mut(&context) {
             known.sequence += 1;
         }
         // The arrival is posted, now it may be counted: a slice that the count asks for sees it.
         let last = self.page.arrive(self.place.node, context, sequence, due);
         self.posted_collective(last);
-        self.progress(&mut state);
         Ok(posted)
     }
 
@@ -226,9 +255,7 @@ impl Endpoint {
         context: u32,
         sequence: u64,
         part: Part,
-        at_once: bool,
-    ) -> Result<Request, TooManyRequests> {
-        self.progress(state);
+    ) -> Result<RequestId, TooManyRequests> {
         let Part {
             kind,
             bytes,
@@ -256,10 +283,25 @@ impl Endpoint {
             inline,
         };
         state.collectives.post(descriptor.encode());
-        if at_once {
-            self.posted_collective(true);
-            self.progress(state);
-        }
+        Ok(request)
+    }
+
+    /// Posts what somebody waits for by itself: the opening or closing of a context.
+    ///
+    /// # Safety
+    /// As for [`arrive`](Self::arrive).
+    unsafe fn post_at_once(
+        &self,
+        state: &mut State,
+        context: u32,
+        sequence: u64,
+        part: Part,
+    ) -> Result<Request, TooManyRequests> {
+        self.progress(state);
+        // SAFETY: the caller's promise.
+        let request = unsafe { self.post_collective(state, context, sequence, part)? };
+        self.posted_collective(true);
+        self.progress(state);
         Ok(Request(Handle::Nic(request)))
     }
 }

@@ -4,6 +4,7 @@ use super::outbox::Outbox;
 use super::payload_slots::PayloadSlots;
 use super::probe::Probes;
 use super::requests::{Handle, Outcome, Purpose, Request, Requests};
+use super::schedule::Schedules;
 use super::waiting::Turn;
 use super::{Blocking, buffer, demand::Asked};
 use crate::loopback::LoopbackNic;
@@ -48,6 +49,7 @@ pub(super) struct State {
     pub(super) payload_slots: PayloadSlots,
     pub(super) probes: Probes,
     pub(super) contexts: HashMap<u32, super::collective::Context>,
+    pub(super) schedules: Schedules,
     pub(super) asked: Option<Asked>,
     /// The first failure of an eager send, whose sender had gone on: finalize reports it.
     pub(super) lost: Failure,
@@ -96,6 +98,7 @@ impl Endpoint {
             payload_slots: PayloadSlots::new(),
             probes: Probes::default(),
             contexts: HashMap::new(),
+            schedules: Schedules::default(),
             asked: None,
             lost: Failure::None,
             nic,
@@ -139,8 +142,8 @@ impl Endpoint {
         self.memory.completions().load(Ordering::Acquire)
     }
 
-    /// Law 5: passes on what was held back, which asks for slices as if it were posted now. Every
-    /// call does this.
+    /// Law 5: passes on what was held back, which asks for slices as if it were posted now, and
+    /// moves schedules on. Every call does this.
     pub(super) fn progress(&self, state: &mut State) {
         let mut wanted = false;
         loop {
@@ -155,6 +158,9 @@ impl Endpoint {
             }
             // A world of one strikes its slices itself.
             if state.nic.as_mut().is_some_and(LoopbackNic::slice) {
+                continue;
+            }
+            if self.advance_schedules(state) {
                 continue;
             }
             let holds = state.holds();
@@ -191,16 +197,10 @@ impl Endpoint {
     /// Asks whether a request is done, or waits until it is. `None` only if it is not done and
     /// `blocking` is no.
     pub fn bcs_test(&self, blocking: Blocking, request: Request) -> Option<Outcome> {
-        let id = match request.0 {
-            Handle::Complete(len) => {
-                return Some(Outcome {
-                    len,
-                    ..Outcome::default()
-                });
-            }
-            Handle::Nic(id) => id,
-        };
-        self.look(blocking, |state| self.take(state, id))
+        if let Handle::Complete(_) = request.0 {
+            return self.take_any(&mut self.lock(), request);
+        }
+        self.look(blocking, |state| self.take_any(state, request))
     }
 
     /// Asks whether all of several requests are done, or waits until they are. Nothing is spent
@@ -211,6 +211,7 @@ impl Endpoint {
             let pending = |request: &Request| match request.0 {
                 Handle::Complete(_) => false,
                 Handle::Nic(id) => !self.is_done(id),
+                Handle::Schedule(id) => !state.schedules.is_done(id),
             };
             while done < requests.len() && !pending(&requests[done]) {
                 done += 1;
@@ -249,6 +250,7 @@ impl Endpoint {
                 ..Outcome::default()
             }),
             Handle::Nic(id) => self.take(state, id),
+            Handle::Schedule(id) => state.schedules.take(id),
         }
     }
 

@@ -5,6 +5,7 @@
 //!  bcs_send ── Outbox ── ring full? held back in rank memory ──► send ring ───────► BS
 //!  bcs_recv, bcs_probe ── Outbox ─────────────────────────────► receive ring ────► BR
 //!  bcs_barrier, bcs_bcast, bcs_reduce ── Outbox ──────────────► collective ring ─► BS, BR
+//!  bcs_scatter, bcs_gather, bcs_allgather, bcs_alltoall ── Schedules: sends and receives as above
 //!  bcs_test ◄── Requests ◄──────────────────────────────────── request slots ◄─── completion
 //! ```
 //!
@@ -23,18 +24,22 @@ mod buffer;
 mod collective;
 mod demand;
 mod endpoint;
+mod exchange;
 mod finalize;
 mod outbox;
 mod payload_slots;
 mod point_to_point;
 mod probe;
 mod requests;
+mod schedule;
 mod waiting;
 
 pub use endpoint::{Endpoint, Place};
+pub use exchange::Members;
 pub use point_to_point::{Message, SendMode};
 pub use probe::Extracted;
 pub use requests::{Outcome, Request, TooManyRequests};
+pub use schedule::{COLLECTIVE_MESSAGES, Piece};
 
 /// Whether a call waits for what it asks about, as in Table 4.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -52,6 +52,22 @@ impl Endpoint {
     ) -> Result<Request, TooManyRequests> {
         let mut state = self.lock();
         self.progress(&mut state);
+        // SAFETY: the caller's promise.
+        let request = unsafe { self.send(&mut state, mode, message)? };
+        self.progress(&mut state);
+        Ok(request)
+    }
+
+    /// Posts a send, and leaves it to the caller to make progress.
+    ///
+    /// # Safety
+    /// As for [`bcs_send`](Self::bcs_send).
+    pub(super) unsafe fn send(
+        &self,
+        state: &mut State,
+        mode: SendMode,
+        message: &Message,
+    ) -> Result<Request, TooManyRequests> {
         // An eager limit of 0 means the paper's rendezvous for all, empty messages included.
         let limit = self.settings.eager_limit;
         let eager = mode == SendMode::Standard && limit > 0 && message.len <= limit;
@@ -64,10 +80,10 @@ impl Endpoint {
             if eager {
                 (complete, None, Payload::Inline(inline))
             } else {
-                let request = open(&mut state)?;
+                let request = open(state)?;
                 (Handle::Nic(request), Some(request), Payload::Inline(inline))
             }
-        } else if let Some(slot) = eager.then(|| self.payload_slot(&mut state)).flatten() {
+        } else if let Some(slot) = eager.then(|| self.payload_slot(state)).flatten() {
             let opened = state
                 .requests
                 .opened_detached(Purpose::Eager { payload_slot: slot });
@@ -81,7 +97,7 @@ impl Endpoint {
             let address = self.memory.payload_address(slot as usize);
             (complete, Some(request), Payload::Slot { slot, address })
         } else {
-            let request = open(&mut state)?;
+            let request = open(state)?;
             (
                 Handle::Nic(request),
                 Some(request),
@@ -99,7 +115,6 @@ impl Endpoint {
         };
         state.sends.post(descriptor.encode());
         self.posted_send();
-        self.progress(&mut state);
         Ok(Request(handle))
     }
 
@@ -128,6 +143,23 @@ impl Endpoint {
     ) -> Result<Request, TooManyRequests> {
         let mut state = self.lock();
         self.progress(&mut state);
+        // SAFETY: the caller's promise.
+        let request = unsafe { self.receive(&mut state, pattern, address, capacity)? };
+        self.progress(&mut state);
+        Ok(Request(Handle::Nic(request)))
+    }
+
+    /// Posts a receive, and leaves it to the caller to make progress.
+    ///
+    /// # Safety
+    /// As for [`bcs_recv`](Self::bcs_recv).
+    pub(super) unsafe fn receive(
+        &self,
+        state: &mut State,
+        pattern: Pattern,
+        address: u64,
+        capacity: usize,
+    ) -> Result<RequestId, TooManyRequests> {
         let capacity = capacity as u64;
         let request = state.requests.open(Purpose::Receive {
             pattern,
@@ -135,13 +167,9 @@ impl Endpoint {
             capacity,
         })?;
         state.void_probes(pattern);
-        self.post_receive(
-            &mut state,
-            request,
-            pattern,
-            ReceiveKind::Receive { address, capacity },
-        );
-        Ok(Request(Handle::Nic(request)))
+        let kind = ReceiveKind::Receive { address, capacity };
+        self.push_receive(state, request, pattern, kind);
+        Ok(request)
     }
 
     /// Asks to cancel a receive (MPI 5.0, 3.8.4). The request has still to be tested for: it
@@ -168,6 +196,17 @@ impl Endpoint {
         pattern: Pattern,
         kind: ReceiveKind,
     ) {
+        self.push_receive(state, request, pattern, kind);
+        self.progress(state);
+    }
+
+    fn push_receive(
+        &self,
+        state: &mut State,
+        request: RequestId,
+        pattern: Pattern,
+        kind: ReceiveKind,
+    ) {
         let Pattern {
             context,
             source,
@@ -182,6 +221,5 @@ impl Endpoint {
         };
         state.receives.post(descriptor.encode());
         self.posted_receive();
-        self.progress(state);
     }
 }

@@ -1,5 +1,6 @@
 //! Request slots: which of them are in use, for what, and what completed.
 
+use super::schedule::ScheduleId;
 use bcs_core::limits::REQUEST_SLOTS;
 use bcs_core::matching::Pattern;
 use bcs_core::request::{Completion, Failure, RequestId};
@@ -17,6 +18,8 @@ pub(super) enum Handle {
     Complete(u64),
     /// The NIC completes it.
     Nic(RequestId),
+    /// A schedule completes it.
+    Schedule(ScheduleId),
 }
 
 /// What a request came to.
@@ -30,6 +33,8 @@ pub struct Outcome {
     pub tag: i32,
     /// The length of the message in bytes (of a truncated one: in full).
     pub len: u64,
+    /// Schedules: the length that the message whose failure this is should have had.
+    pub expected: Option<u64>,
 }
 
 impl From<&Completion> for Outcome {
@@ -46,6 +51,7 @@ impl From<&Completion> for Outcome {
             source,
             tag,
             len,
+            expected: None,
         }
     }
 }
@@ -129,6 +135,11 @@ impl Requests {
             slot,
             generation: entry.generation,
         })
+    }
+
+    /// How many more requests may be opened.
+    pub(super) fn room(&self) -> usize {
+        REQUEST_SLOTS - self.slots.len() + self.free.len()
     }
 
     /// What an open request is for.
@@ -229,9 +240,11 @@ mod tests {
     #[test]
     fn more_requests_than_slots_are_refused() {
         let mut requests = Requests::new();
+        assert_eq!(requests.room(), REQUEST_SLOTS - 1, "one is nobody's");
         for _ in 1..REQUEST_SLOTS {
             let _ = requests.open(Purpose::Probe).unwrap();
         }
+        assert_eq!(requests.room(), 0);
         assert_eq!(requests.open(Purpose::Probe), Err(TooManyRequests));
     }
 }

@@ -242,7 +242,7 @@ impl Comm {
 }
 
 /// The elementary datatype of what is to be reduced, if the operation is defined on it.
-fn reducible(op: Op, data: Buffer, operation: Operation) -> Result<Datatype> {
+pub(super) fn reducible(op: Op, data: Buffer, operation: Operation) -> Result<Datatype> {
     let Some(datatype) = data.datatype().elementary() else {
         let reason = "predefined operations are defined on predefined datatypes only";
         return Err(operation.error(ErrorClass::Type, reason));

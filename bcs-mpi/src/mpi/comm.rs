@@ -199,6 +199,26 @@ impl Comm {
         })
     }
 
+    /// Why a collective failed.
+    pub(super) fn collective_failure(
+        &self,
+        outcome: &crate::bcs::Outcome,
+        operation: Operation,
+    ) -> Box<Error> {
+        let class = match outcome.failure {
+            Failure::Truncated => ErrorClass::Truncate,
+            _ => ErrorClass::Count,
+        };
+        match (outcome.expected, outcome.failure) {
+            (Some(expected), Failure::Truncated | Failure::Mismatch) => {
+                let (rank, len) = (self.0.group.place(outcome.source), outcome.len);
+                let reason = format!("rank {rank} sent {len} bytes, and {expected} were expected");
+                operation.error(class, reason)
+            }
+            _ => operation.failure(outcome.failure, outcome.len),
+        }
+    }
+
     /// The status of a completed receive or probe.
     pub(super) fn status(
         &self,

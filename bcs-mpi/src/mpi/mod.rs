@@ -7,7 +7,7 @@
 //! | [`topology`] | Cartesian communicators (chapter 8) |
 //! | [`point_to_point`](Comm::send), [`buffered`], [`matched`] | messages (MPI 5.0, chapter 3) |
 //! | [`request`], [`status`] | what was started, and what came of it |
-//! | [`collective`](Comm::barrier) | collectives (chapter 6) |
+//! | [`collective`](Comm::barrier), [`exchange`] | collectives (chapter 6) |
 //! | [`buffer`], [`error`] | data described by a datatype, and what can go wrong with it |
 //!
 //! Ranks and tags are `i32` as in C, with the wildcards and codes of the standard's ABI (MPI 5.0,
@@ -21,6 +21,7 @@ pub mod comm;
 mod context_ids;
 mod create;
 pub mod error;
+pub mod exchange;
 pub mod group;
 pub mod matched;
 mod point_to_point;
@@ -33,6 +34,7 @@ pub use bcs_core::op::Op;
 pub use buffer::{Buffer, Datatype};
 pub use comm::Comm;
 pub use error::{Error, ErrorClass, Result};
+pub use exchange::Blocks;
 pub use group::{Comparison, Group};
 pub use matched::Message;
 pub use process::Process;

@@ -8,7 +8,7 @@ use super::create::Closing;
 use super::error::{ErrorClass, Operation};
 use super::topology::Cartesian;
 use crate::attachment::{Attachment, Link};
-use crate::bcs::{Endpoint, Place};
+use crate::bcs::{COLLECTIVE_MESSAGES, Endpoint, Place};
 use crate::recording::{Destination, Primitive, Recording};
 use bcs_core::job::Placement;
 use bcs_core::limits::{DEFAULT_EAGER_LIMIT, MAX_CONTEXTS};
@@ -128,7 +128,7 @@ impl Process {
         let first = u32::try_from(MAX_CONTEXTS).expect("MAX_CONTEXTS fits u32");
         Comm(Arc::new(Shared {
             process: self.clone(),
-            context: first + number % (u32::MAX - first),
+            context: first + number % (COLLECTIVE_MESSAGES - first),
             group,
             family: self.world_family.clone(), // Never asked: its children are single, too.
             origin: None,

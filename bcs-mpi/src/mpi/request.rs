@@ -136,7 +136,7 @@ impl Request {
         match (active.what, outcome.failure) {
             (What::Receive, _) => active.comm.status(outcome, active.operation),
             (What::Nothing, Failure::None) => Ok(Status::EMPTY),
-            (What::Nothing, failure) => Err(active.operation.failure(failure, outcome.len)),
+            (What::Nothing, _) => Err(active.comm.collective_failure(outcome, active.operation)),
         }
     }
 

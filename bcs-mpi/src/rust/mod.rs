@@ -1,6 +1,7 @@
 //! The safe layer: typed slices, requests that cannot outlive their buffers, failures as
 //! [`Result`](crate::Result)s. It is re-exported at the root of the crate.
 
+pub(crate) mod collectives;
 pub(crate) mod communicator;
 pub(crate) mod equivalence;
 pub(crate) mod groups;

@@ -142,19 +142,19 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, request: mpi::Request) -> usize {
+    pub(super) fn add(&self, request: mpi::Request) -> usize {
         let mut requests = self.requests();
         requests.push(request);
         requests.len() - 1
     }
 
     /// Waits for one request, without keeping other threads from the scope.
-    fn wait(&self, number: usize) -> Result<Status> {
+    pub(super) fn wait(&self, number: usize) -> Result<Status> {
         let mut request = Borrowed::of(self, number);
         request.request.wait().map(Status::from)
     }
 
-    fn test(&self, number: usize) -> Result<Option<Status>> {
+    pub(super) fn test(&self, number: usize) -> Result<Option<Status>> {
         let mut request = Borrowed::of(self, number);
         Ok(request.request.test()?.map(Status::from))
     }

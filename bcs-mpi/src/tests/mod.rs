@@ -5,6 +5,7 @@ mod alone;
 mod collectives;
 mod communicators;
 mod demand;
+mod exchange;
 mod groups;
 mod matched;
 mod messages;

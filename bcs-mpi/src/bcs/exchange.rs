@@ -1,0 +1,343 @@
+//! bcs_scatter, bcs_gather, bcs_allgather, bcs_alltoall and what is made like them: which messages
+//! each of them is.
+//!
+//! Here time is counted in slices, not in messages: whatever was posted before a strobe is
+//! exchanged in that slice, and BR shares out the bandwidth among all of it. A tree over ranks
+//! would take the logarithm of their number in slices where one slice will do, and would keep
+//! ranks in the middle of the tree from computing. So every collective here is **one round of
+//! direct messages**:
+//!
+//! | collective | messages of one rank | bytes it sends and receives |
+//! |---|---|---|
+//! | scatter, gather | root: one for each other rank; others: one | what they must |
+//! | allgather | one to and one from each other rank | its block p-1 times, and all others |
+//! | alltoall | one to and one from each other rank | what it must |
+//! | scan, exscan | one to each higher rank, one from each lower one | its data p-1 times at most |
+//! | reduce_scatter | none: an allreduce by the NICs, and the own part of it | |
+//!
+//! The bound is that of request slots: 2^20 of them are enough for 30 alltoalls at the same time
+//! among 16,384 ranks. Small messages are eager and keep no slot at the sender.
+//!
+//! **Scans** fold from the left (law 9): a rank gets the data of each lower rank and combines them
+//! in the order of the communicator. Passing partial results from rank to rank would move less, in
+//! as many slices as there are ranks. What has come and is not yet combined needs memory, so
+//! a rank receives from so many at a time as fit [`SCAN_WINDOW_BYTES`]. That is its own affair: its
+//! senders send once, however it receives.
+//!
+//! **reduce_scatter** takes its own part of an allreduce into memory of its own. The reduction tree
+//! does not depend on the root, so these are the bits of a reduce followed by a scatterv.
+#![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
+
+use super::collective::Part;
+use super::endpoint::Endpoint;
+use super::requests::{Request, TooManyRequests};
+use super::schedule::{Local, Piece, Plan, Round};
+use bcs_core::datatype::Datatype;
+use bcs_core::descriptor::CollectiveKind;
+use bcs_core::op::Op;
+
+/// Memory for what a scan has received and not yet combined, unless one contribution is larger: as
+/// much as stays in a usual L2 cache.
+const SCAN_WINDOW_BYTES: usize = 1 << 20;
+
+/// The communicator of a collective.
+#[derive(Clone, Copy, Debug)]
+pub struct Members<'a> {
+    /// The id of its context.
+    pub context: u32,
+    /// World ranks in its order.
+    pub world: &'a [u32],
+    /// This rank's place among them.
+    pub me: usize,
+}
+
+impl Members<'_> {
+    /// Everybody else, with their blocks. The one after this rank comes first, so that not all
+    /// ranks send to the same one first.
+    fn others(&self, blocks: impl Fn(usize) -> Piece) -> Vec<(u32, Piece)> {
+        let size = self.world.len();
+        (1..size)
+            .map(|step| (self.me + step) % size)
+            .map(|place| (self.world[place], blocks(place)))
+            .collect()
+    }
+}
+
+/// A round of receives without anything that follows.
+fn receive(receives: Vec<(u32, Piece)>) -> Round {
+    Round {
+        receives,
+        then: Vec::new(),
+    }
+}
+
+impl Endpoint {
+    /// Posts this rank's part of a scatter from `root`, which has a block for each member;
+    /// `blocks` is not looked at elsewhere. What this rank gets goes to `into`, unless that is
+    /// none: at the root its own block then stays where it is. "Non-vectorial" is with blocks of
+    /// one length, side by side.
+    ///
+    /// # Safety
+    /// Blocks that are read are initialised and nobody writes them until the request is done;
+    /// those that are written may be, and nobody else uses them until then.
+    ///
+    /// # Errors
+    /// When there are not enough request slots: nothing is posted then.
+    pub unsafe fn bcs_scatter(
+        &self,
+        members: Members<'_>,
+        root: usize,
+        blocks: &[Piece],
+        into: Option<Piece>,
+    ) -> Result<Request, TooManyRequests> {
+        let mut plan = Plan::default();
+        if members.me == root {
+            plan.sends = members.others(|place| blocks[place]);
+            plan.first.extend(into.map(|into| Local::Copy {
+                from: blocks[root],
+                to: into.address,
+            }));
+        } else {
+            let into = into.unwrap_or(Piece::EMPTY);
+            plan.rounds
+                .push_back(receive(vec![(members.world[root], into)]));
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.post_schedule(members.context, plan) }
+    }
+
+    /// Posts this rank's part of a gather at `root`, which has a block for each member; `blocks`
+    /// is not looked at elsewhere. This rank contributes `from`; at the root it may be none if its
+    /// block is where it belongs already.
+    ///
+    /// # Safety
+    /// As for [`bcs_scatter`](Self::bcs_scatter).
+    ///
+    /// # Errors
+    /// As [`bcs_scatter`](Self::bcs_scatter).
+    pub unsafe fn bcs_gather(
+        &self,
+        members: Members<'_>,
+        root: usize,
+        from: Option<Piece>,
+        blocks: &[Piece],
+    ) -> Result<Request, TooManyRequests> {
+        let mut plan = Plan::default();
+        if members.me == root {
+            let receives = members.others(|place| blocks[place]);
+            plan.rounds.push_back(receive(receives));
+            plan.first.extend(from.map(|from| Local::Copy {
+                from,
+                to: blocks[root].address,
+            }));
+        } else {
+            plan.sends = vec![(members.world[root], from.unwrap_or(Piece::EMPTY))];
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.post_schedule(members.context, plan) }
+    }
+
+    /// Posts this rank's part of an allgather into `blocks`, one for each member. It contributes
+    /// `from`, or, without it, what is in its own block.
+    ///
+    /// # Safety
+    /// As for [`bcs_scatter`](Self::bcs_scatter).
+    ///
+    /// # Errors
+    /// As [`bcs_scatter`](Self::bcs_scatter).
+    pub unsafe fn bcs_allgather(
+        &self,
+        members: Members<'_>,
+        from: Option<Piece>,
+        blocks: &[Piece],
+    ) -> Result<Request, TooManyRequests> {
+        let mut plan = Plan::default();
+        let own = blocks[members.me];
+        plan.first.extend(from.map(|from| Local::Copy {
+            from,
+            to: own.address,
+        }));
+        let out = from.unwrap_or(own);
+        plan.sends = members.others(|_| out);
+        let receives = members.others(|place| blocks[place]);
+        plan.rounds.push_back(receive(receives));
+        // SAFETY: the caller's promise.
+        unsafe { self.post_schedule(members.context, plan) }
+    }
+
+    /// Posts this rank's part of an all-to-all: it sends `out`, one block for each member, and
+    /// receives into `into`, one from each. Without `out`, what is in `into` is sent and replaced;
+    /// that needs a copy of it.
+    ///
+    /// # Safety
+    /// As for [`bcs_scatter`](Self::bcs_scatter).
+    ///
+    /// # Errors
+    /// As [`bcs_scatter`](Self::bcs_scatter).
+    pub unsafe fn bcs_alltoall(
+        &self,
+        members: Members<'_>,
+        out: Option<&[Piece]>,
+        into: &[Piece],
+    ) -> Result<Request, TooManyRequests> {
+        let mut plan = Plan::default();
+        if let Some(out) = out {
+            plan.first.push(Local::Copy {
+                from: out[members.me],
+                to: into[members.me].address,
+            });
+            plan.sends = members.others(|place| out[place]);
+        } else {
+            let mut copies: Vec<Piece> = Vec::with_capacity(into.len());
+            for (place, &from) in into.iter().enumerate() {
+                if place == members.me {
+                    copies.push(Piece::EMPTY); // It stays where it is.
+                    continue;
+                }
+                let copy = plan.scratch.piece(from.len);
+                plan.first.push(Local::Copy {
+                    from,
+                    to: copy.address,
+                });
+                copies.push(copy);
+            }
+            plan.sends = members.others(|place| copies[place]);
+        }
+        let receives = members.others(|place| into[place]);
+        plan.rounds.push_back(receive(receives));
+        // SAFETY: the caller's promise.
+        unsafe { self.post_schedule(members.context, plan) }
+    }
+
+    /// Posts this rank's part of a reduction of which each member gets a part: of this rank's
+    /// `input` the bytes from `offset` on, combined with everybody's, go to `into`, which may be a
+    /// part of `input`.
+    ///
+    /// # Safety
+    /// As for [`bcs_scatter`](Self::bcs_scatter).
+    ///
+    /// # Errors
+    /// As [`bcs_scatter`](Self::bcs_scatter).
+    ///
+    /// # Panics
+    /// If the part is not within `input`.
+    pub unsafe fn bcs_reduce_scatter(
+        &self,
+        members: Members<'_>,
+        (op, datatype): (Op, Datatype),
+        input: Piece,
+        offset: usize,
+        into: Piece,
+    ) -> Result<Request, TooManyRequests> {
+        assert!(offset <= input.len && into.len <= input.len - offset);
+        let mut plan = Plan::default();
+        let part = |of: Piece| Piece {
+            address: of.address + offset as u64,
+            len: into.len,
+        };
+        if members.world.len() == 1 {
+            plan.first.push(Local::Copy {
+                from: part(input),
+                to: into.address,
+            });
+        } else {
+            let result = plan.scratch.piece(input.len);
+            plan.reduction = Some(Part {
+                kind: CollectiveKind::Reduce {
+                    root: None,
+                    op,
+                    datatype,
+                },
+                bytes: input.len,
+                input: Some(input.address),
+                output: result.address,
+            });
+            let then = vec![Local::Copy {
+                from: part(result),
+                to: into.address,
+            }];
+            plan.rounds.push_back(Round {
+                receives: Vec::new(),
+                then,
+            });
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.post_schedule(members.context, plan) }
+    }
+
+    /// Posts this rank's part of a scan: `output` gets the combination of what the lower ranks
+    /// contribute and, if it is `inclusive`, this one, in the order of the communicator. If it is
+    /// not, rank 0's `output` is left alone. Without `input` this rank contributes what is in
+    /// `output`.
+    ///
+    /// # Safety
+    /// As for [`bcs_scatter`](Self::bcs_scatter).
+    ///
+    /// # Errors
+    /// As [`bcs_scatter`](Self::bcs_scatter).
+    pub unsafe fn bcs_scan(
+        &self,
+        members: Members<'_>,
+        (op, datatype): (Op, Datatype),
+        inclusive: bool,
+        input: Option<Piece>,
+        output: Piece,
+    ) -> Result<Request, TooManyRequests> {
+        let mut plan = Plan::default();
+        let Members { world, me, .. } = members;
+        let own = input.unwrap_or_else(|| {
+            // The result replaces it while it may still be on its way.
+            let copy = plan.scratch.piece(output.len);
+            plan.first.push(Local::Copy {
+                from: output,
+                to: copy.address,
+            });
+            copy
+        });
+        plan.sends = world[me + 1..].iter().map(|&rank| (rank, own)).collect();
+        if me == 0 {
+            if inclusive {
+                plan.first.push(Local::Copy {
+                    from: own,
+                    to: output.address,
+                });
+            }
+            // SAFETY: the caller's promise.
+            return unsafe { self.post_schedule(members.context, plan) };
+        }
+        let combine = |accumulator, operand| Local::Combine {
+            op,
+            datatype,
+            accumulator,
+            operand,
+        };
+        let window = (SCAN_WINDOW_BYTES / own.len.max(1)).clamp(1, me);
+        let slots: Vec<Piece> = (0..window).map(|_| plan.scratch.piece(own.len)).collect();
+        let accumulator = plan.scratch.piece(own.len);
+        for (round, lower) in world[..me].chunks(window).enumerate() {
+            let receives: Vec<_> = lower.iter().copied().zip(slots.iter().copied()).collect();
+            let mut then = Vec::with_capacity(receives.len());
+            for (nth, &(_, piece)) in receives.iter().enumerate() {
+                then.push(if round == 0 && nth == 0 {
+                    Local::Copy {
+                        from: piece,
+                        to: accumulator.address,
+                    }
+                } else {
+                    combine(accumulator, piece)
+                });
+            }
+            plan.rounds.push_back(Round { receives, then });
+        }
+        let last = plan.rounds.back_mut().expect("somebody is lower");
+        if inclusive {
+            last.then.push(combine(accumulator, own));
+        }
+        last.then.push(Local::Copy {
+            from: accumulator,
+            to: output.address,
+        });
+        // SAFETY: the caller's promise.
+        unsafe { self.post_schedule(members.context, plan) }
+    }
+}

@@ -1,0 +1,396 @@
+//! Schedules: collectives that are made of messages, and how they move on.
+//!
+//! What a NIC does by itself (barrier, broadcast, reductions) is one descriptor. The other
+//! collectives move different bytes between each pair of ranks, which is what BS, BR and DH do
+//! already: they are *schedules* of messages and of local steps, which a rank makes when it posts
+//! ([`super::exchange`]) and which move on in every call of the rank
+//! ([`Endpoint::progress`], law 5), whatever that call is for. Blocking or not makes no
+//! difference: a blocking call posts a schedule and waits for it. Whoever waits sleeps on the
+//! rank's bell as for any other request; when something completes, the schedules are moved on
+//! before the wait looks at what it is for.
+//!
+//! A schedule is: all its sends, posted at once; then *rounds* of receives, each followed by local
+//! steps. Sends need not be over before a round is, because no send of a schedule depends on what
+//! it receives. So all ranks' sends are always under way, no rank waits for the progress of a
+//! third one, and a rank that computes for long delays only itself.
+//!
+//! **Matching.** Messages of schedules travel in a context of their own: the communicator's with
+//! [`COLLECTIVE_MESSAGES`] added, which no communicator has, so no wildcard of the program sees
+//! them. NICs match by the number of a context and need not know it for messages. Their tag is the
+//! number of the collective on its communicator, so any number of them may be under way. A pair of
+//! ranks exchanges the same number of messages whatever its counts are, empty ones included: if
+//! the ranks disagree about a length, that is a failure at the receiver and not a hang.
+//!
+//! **Failure.** A schedule whose message failed still sends and receives all the others, so that
+//! no message of it is left for a later one. It ends with the first failure, and its remaining
+//! local steps are left out.
+//!
+//! **Bound.** A schedule is posted only if there are request slots for all its sends and its first
+//! round; otherwise nothing of it is posted. Later rounds wait for slots.
+#![expect(
+    unsafe_code,
+    reason = "messages are named by address, as the NIC needs them"
+)]
+
+use super::buffer;
+use super::collective::Part;
+use super::endpoint::{Endpoint, State};
+use super::point_to_point::{Message, SendMode};
+use super::requests::{Handle, Outcome, Request, TooManyRequests};
+use bcs_core::arithmetic::{Path, combine};
+use bcs_core::datatype::Datatype;
+use bcs_core::limits::MAX_CONTEXTS;
+use bcs_core::matching::Pattern;
+use bcs_core::op::Op;
+use bcs_core::request::{Failure, RequestId};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+/// What is added to a communicator's context for the messages of its collectives.
+pub const COLLECTIVE_MESSAGES: u32 = 1 << 31;
+
+const _: () = assert!(MAX_CONTEXTS < COLLECTIVE_MESSAGES as usize);
+
+/// A piece of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Where it is.
+    pub address: u64,
+    /// How many bytes it has.
+    pub len: usize,
+}
+
+impl Piece {
+    /// No memory.
+    pub const EMPTY: Self = Self { address: 0, len: 0 };
+}
+
+/// What a rank does with memory of its own.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Local {
+    /// Copies a piece.
+    Copy { from: Piece, to: u64 },
+    /// `accumulator = accumulator OP operand`.
+    Combine {
+        op: Op,
+        datatype: Datatype,
+        accumulator: Piece,
+        operand: Piece,
+    },
+}
+
+/// Receives that are under way at the same time, and what follows when all have come.
+#[derive(Debug, Default)]
+pub(super) struct Round {
+    /// From whom (a world rank), and where to.
+    pub(super) receives: Vec<(u32, Piece)>,
+    pub(super) then: Vec<Local>,
+}
+
+/// A schedule that is to be posted.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    /// Before anything is sent.
+    pub(super) first: Vec<Local>,
+    /// To whom (a world rank), and what.
+    pub(super) sends: Vec<(u32, Piece)>,
+    pub(super) rounds: VecDeque<Round>,
+    /// A reduction by the NIC, which is a part of the first round. NICs number them, so it must
+    /// be posted with the schedule.
+    pub(super) reduction: Option<Part>,
+    pub(super) scratch: Scratch,
+}
+
+/// Memory of a schedule's own. It stays where it is when the schedule moves.
+#[derive(Debug, Default)]
+pub(super) struct Scratch(Vec<Vec<u8>>);
+
+impl Scratch {
+    pub(super) fn piece(&mut self, len: usize) -> Piece {
+        if len == 0 {
+            return Piece::EMPTY;
+        }
+        let mut bytes = vec![0u8; len];
+        let address = bytes.as_mut_ptr().expose_provenance() as u64;
+        self.0.push(bytes);
+        Piece { address, len }
+    }
+}
+
+/// A schedule, for its request.
+pub(super) type ScheduleId = u64;
+
+/// A schedule under way.
+#[derive(Debug)]
+struct Schedule {
+    /// Where its messages are matched, and as what.
+    context: u32,
+    tag: i32,
+    sends: Vec<RequestId>,
+    /// Receives of this round that wait for a request slot.
+    unposted: Vec<(u32, Piece)>,
+    /// Those that wait for their messages, with the length each should have; a reduction has none.
+    receives: Vec<(RequestId, Option<u64>)>,
+    /// What follows this round.
+    then: Vec<Local>,
+    rounds: VecDeque<Round>,
+    scratch: Scratch,
+    failed: Option<Outcome>,
+}
+
+/// How far a schedule has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Advance {
+    /// It waits for completions, and has posted more or not.
+    Waits {
+        posted: bool,
+    },
+    Done,
+}
+
+/// The schedules of a rank.
+#[derive(Debug, Default)]
+pub(super) struct Schedules {
+    /// In the order of their posts.
+    under_way: BTreeMap<ScheduleId, Schedule>,
+    /// Those that are done and not yet asked for.
+    ended: HashMap<ScheduleId, Outcome>,
+    posted: u64,
+    /// The count of completions when they were last moved on.
+    looked_at: u64,
+}
+
+impl Schedules {
+    pub(super) fn is_done(&self, id: ScheduleId) -> bool {
+        self.ended.contains_key(&id)
+    }
+
+    /// Spends a schedule that is done.
+    ///
+    /// # Panics
+    /// If it is spent: the caller kept a copy of its request.
+    pub(super) fn take(&mut self, id: ScheduleId) -> Option<Outcome> {
+        let outcome = self.ended.remove(&id);
+        assert!(
+            outcome.is_some() || self.under_way.contains_key(&id),
+            "schedule {id} is spent"
+        );
+        outcome
+    }
+}
+
+impl Local {
+    /// # Safety
+    /// The memory that it names may be used so.
+    unsafe fn run(self) {
+        match self {
+            Self::Copy { from, to } => {
+                // SAFETY: the caller's promise.
+                unsafe { buffer::copy(from.address, to, from.len) };
+            }
+            Self::Combine {
+                op,
+                datatype,
+                accumulator,
+                operand,
+            } => {
+                // SAFETY: the caller's promise; an accumulator is scratch memory of its own.
+                let into = unsafe { buffer::bytes_mut(accumulator.address, accumulator.len) };
+                // SAFETY: the caller's promise.
+                let bytes = unsafe { buffer::bytes(operand.address, operand.len) };
+                combine(op, datatype, Path::Host, into, bytes)
+                    .expect("operation, datatype and lengths were checked");
+            }
+        }
+    }
+}
+
+impl Schedule {
+    fn note(&mut self, outcome: Outcome, expected: Option<u64>) {
+        let short = expected.is_some_and(|expected| outcome.len < expected);
+        let failure = match outcome.failure {
+            Failure::None if short => Failure::Mismatch,
+            failure => failure,
+        };
+        if failure != Failure::None && self.failed.is_none() {
+            self.failed = Some(Outcome {
+                failure,
+                expected,
+                ..outcome
+            });
+        }
+    }
+
+    /// Posts the receives of this round for which there are request slots. Returns whether that
+    /// were all.
+    fn post(&mut self, endpoint: &Endpoint, state: &mut State, posted: &mut bool) -> bool {
+        while let Some(&(from, into)) = self.unposted.last() {
+            let pattern = Pattern {
+                context: self.context,
+                source: Some(from),
+                tag: Some(self.tag),
+            };
+            // SAFETY: whoever posted the schedule promised that the memory stays until it is done.
+            let request = unsafe { endpoint.receive(state, pattern, into.address, into.len) };
+            let Ok(request) = request else {
+                return false;
+            };
+            self.unposted.pop();
+            self.receives.push((request, Some(into.len as u64)));
+            *posted = true;
+        }
+        true
+    }
+
+    /// Goes as far as what has completed allows.
+    fn advance(&mut self, endpoint: &Endpoint, state: &mut State) -> Advance {
+        let mut posted = false;
+        loop {
+            let all_posted = self.post(endpoint, state, &mut posted);
+            while let Some(&(request, expected)) = self.receives.last() {
+                let Some(outcome) = endpoint.take(state, request) else {
+                    return Advance::Waits { posted };
+                };
+                self.receives.pop();
+                self.note(outcome, expected);
+            }
+            if !all_posted {
+                return Advance::Waits { posted };
+            }
+            for local in std::mem::take(&mut self.then) {
+                if self.failed.is_none() {
+                    // SAFETY: whoever posted the schedule promised that the memory stays until it
+                    // is done; what was to be received has come.
+                    unsafe { local.run() };
+                }
+            }
+            let Some(round) = self.rounds.pop_front() else {
+                break;
+            };
+            self.unposted = round.receives;
+            self.then = round.then;
+        }
+        while let Some(&request) = self.sends.last() {
+            let Some(outcome) = endpoint.take(state, request) else {
+                return Advance::Waits { posted };
+            };
+            self.sends.pop();
+            self.note(outcome, None);
+        }
+        Advance::Done
+    }
+}
+
+impl Drop for Schedule {
+    fn drop(&mut self) {
+        // Whatever made it end early, the NIC may still write there.
+        if !self.receives.is_empty() || !self.sends.is_empty() {
+            std::mem::forget(std::mem::take(&mut self.scratch.0));
+        }
+    }
+}
+
+impl Endpoint {
+    /// Posts a schedule on a communicator's context.
+    ///
+    /// # Safety
+    /// The memory that the plan names, other than its scratch memory, stays until the request is
+    /// done; what is read is initialised and nobody writes it, and what is written nobody else
+    /// uses.
+    pub(super) unsafe fn post_schedule(
+        &self,
+        context: u32,
+        mut plan: Plan,
+    ) -> Result<Request, TooManyRequests> {
+        let mut state = self.lock();
+        self.progress(&mut state);
+        let first_round = plan.rounds.front().map_or(0, |round| round.receives.len());
+        let needed = plan.sends.len() + first_round + usize::from(plan.reduction.is_some());
+        if state.requests.room() < needed {
+            return Err(TooManyRequests);
+        }
+        // A communicator of one is no context of the NIC's, and sends nothing.
+        let known = state.contexts.get_mut(&context);
+        let tag = known.map_or(0, super::collective::Context::next_tag);
+        for local in plan.first.drain(..) {
+            // SAFETY: the caller's promise.
+            unsafe { local.run() };
+        }
+        let mut schedule = Schedule {
+            context: context | COLLECTIVE_MESSAGES,
+            tag,
+            sends: Vec::new(),
+            unposted: Vec::new(),
+            receives: Vec::new(),
+            then: Vec::new(),
+            rounds: plan.rounds,
+            scratch: plan.scratch,
+            failed: None,
+        };
+        if let Some(part) = plan.reduction {
+            // SAFETY: the caller's promise; scratch memory lives as long as the schedule.
+            let request = unsafe { self.arrive_at(&mut state, context, part)? };
+            schedule.receives.push((request, None));
+        }
+        if let Some(round) = schedule.rounds.pop_front() {
+            schedule.unposted = round.receives;
+            schedule.then = round.then;
+            // Before the sends: what comes early then finds its receive.
+            schedule.post(self, &mut state, &mut false);
+        }
+        for (destination, piece) in plan.sends {
+            let message = Message {
+                context: schedule.context,
+                destination,
+                tag,
+                address: piece.address,
+                len: piece.len,
+            };
+            // SAFETY: the caller's promise; scratch memory lives as long as the schedule.
+            let sent = unsafe { self.send(&mut state, SendMode::Standard, &message) };
+            let sent = sent.expect("there is a request slot for each send: it was counted");
+            if let Handle::Nic(request) = sent.0 {
+                schedule.sends.push(request);
+            }
+        }
+        let advance = schedule.advance(self, &mut state);
+        if advance == Advance::Done && schedule.failed.is_none() {
+            self.progress(&mut state);
+            return Ok(Request(Handle::Complete(0)));
+        }
+        state.schedules.posted += 1;
+        let id = state.schedules.posted;
+        if advance == Advance::Done {
+            let outcome = schedule.failed.unwrap_or_default();
+            state.schedules.ended.insert(id, outcome);
+        } else {
+            state.schedules.under_way.insert(id, schedule);
+        }
+        self.progress(&mut state);
+        Ok(Request(Handle::Schedule(id)))
+    }
+
+    /// Moves all schedules on, if anything has completed since they were last moved on. Returns
+    /// whether anything was posted.
+    pub(super) fn advance_schedules(&self, state: &mut State) -> bool {
+        let completions = self.completions();
+        if state.schedules.under_way.is_empty() || state.schedules.looked_at == completions {
+            return false;
+        }
+        state.schedules.looked_at = completions;
+        let mut any_posted = false;
+        let mut under_way = std::mem::take(&mut state.schedules.under_way);
+        under_way.retain(|&id, schedule| match schedule.advance(self, state) {
+            Advance::Waits { posted } => {
+                any_posted |= posted;
+                true
+            }
+            Advance::Done => {
+                let outcome = schedule.failed.unwrap_or_default();
+                state.schedules.ended.insert(id, outcome);
+                false
+            }
+        });
+        state.schedules.under_way = under_way;
+        any_posted
+    }
+}

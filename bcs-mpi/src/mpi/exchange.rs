@@ -1,0 +1,686 @@
+//! Collectives that exchange data, and scans (MPI 5.0, 6.5 to 6.8, 6.10, 6.11, and 6.12 for those
+//! that do not block).
+//!
+//! This module checks arguments and says where everybody's block is; which messages that makes is
+//! said in [`crate::bcs`]. `MPI_IN_PLACE` is an input, or for scatters an output, of `None`.
+//!
+//! Counts of the vector collectives are 64 bits wide (`MPI_Count`), which includes those of the
+//! older bindings.
+#![expect(unsafe_code, reason = "buffers are named by address")]
+
+use super::comm::{checked_bytes, exhausted};
+use super::error::{ErrorClass, Operation, Peer};
+use super::request::What;
+use super::{Buffer, Comm, Datatype, Request, Result};
+use crate::bcs::{self, Members, Piece, TooManyRequests};
+use crate::recording::{Begun, Primitive};
+use bcs_core::datatype;
+use bcs_core::op::Op;
+
+/// The name of a call and its row in the MDS.
+type Call = (&'static str, Primitive);
+
+/// A block for each rank of a communicator, as the vector collectives name them. It promises
+/// nothing about the memory; the calls that take it say what the caller has to promise.
+#[derive(Clone, Copy, Debug)]
+pub struct Blocks<'a> {
+    address: *mut u8,
+    counts: &'a [i64],
+    displacements: &'a [i64],
+    datatypes: Datatypes<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Datatypes<'a> {
+    /// Displacements count elements of it.
+    One(Datatype),
+    /// Displacements count bytes.
+    Each(&'a [Datatype]),
+}
+
+impl<'a> Blocks<'a> {
+    /// Blocks of one datatype; displacements are in elements of it. A communicator of n ranks
+    /// wants n counts and n displacements.
+    pub fn new<T>(
+        address: *mut T,
+        counts: &'a [i64],
+        displacements: &'a [i64],
+        datatype: impl Into<Datatype>,
+    ) -> Self {
+        Self {
+            address: address.cast(),
+            counts,
+            displacements,
+            datatypes: Datatypes::One(datatype.into()),
+        }
+    }
+
+    /// Blocks that are only read: they must be given only to calls that read them.
+    pub fn read_only<T>(
+        address: *const T,
+        counts: &'a [i64],
+        displacements: &'a [i64],
+        datatype: impl Into<Datatype>,
+    ) -> Self {
+        Self::new(address.cast_mut(), counts, displacements, datatype)
+    }
+
+    /// Blocks each of a datatype of its own, as `MPI_Alltoallw` has them; displacements are in
+    /// bytes.
+    pub fn of_types<T>(
+        address: *mut T,
+        counts: &'a [i64],
+        displacements: &'a [i64],
+        datatypes: &'a [Datatype],
+    ) -> Self {
+        Self {
+            address: address.cast(),
+            counts,
+            displacements,
+            datatypes: Datatypes::Each(datatypes),
+        }
+    }
+
+    fn block(&self, rank: usize, operation: Operation) -> Result<Piece> {
+        let (count, displacement) = (self.counts[rank], self.displacements[rank]);
+        let (datatype, unit) = match self.datatypes {
+            Datatypes::One(datatype) => (datatype, datatype.size()),
+            Datatypes::Each(datatypes) => (datatypes[rank], 1),
+        };
+        let Ok(elements) = usize::try_from(count) else {
+            let reason = format!("the count for rank {rank} is {count}");
+            return Err(operation.error(ErrorClass::Count, reason));
+        };
+        let len = elements.checked_mul(datatype.size());
+        let start = i128::from(self.address.expose_provenance() as u64)
+            + i128::from(displacement) * unit as i128;
+        let piece = len
+            .zip(u64::try_from(start).ok())
+            .and_then(|(len, address)| {
+                isize::try_from(len).ok()?;
+                address.checked_add(len as u64)?;
+                Some(Piece { address, len })
+            });
+        let Some(piece) = piece else {
+            let reason = format!(
+                "{count} elements of {} bytes for rank {rank}, displaced by {displacement}, are \
+                 outside of any address space",
+                datatype.size()
+            );
+            return Err(operation.error(ErrorClass::Arg, reason));
+        };
+        if self.address.is_null() && piece.len > 0 {
+            let reason = format!("there are {} bytes for rank {rank} at address 0", piece.len);
+            return Err(operation.error(ErrorClass::Buffer, reason));
+        }
+        Ok(if piece.len == 0 { Piece::EMPTY } else { piece })
+    }
+}
+
+/// Who knows where the block of each rank is.
+trait Layout: Copy {
+    /// The blocks for so many ranks.
+    fn pieces(&self, ranks: usize, operation: Operation) -> Result<Vec<Piece>>;
+
+    /// All bytes of all blocks, as far as they can be counted without an error.
+    fn all_bytes(&self, ranks: usize) -> u64;
+}
+
+impl Layout for Blocks<'_> {
+    fn pieces(&self, ranks: usize, operation: Operation) -> Result<Vec<Piece>> {
+        let types = match self.datatypes {
+            Datatypes::One(_) => ranks,
+            Datatypes::Each(datatypes) => datatypes.len(),
+        };
+        let (counts, displacements) = (self.counts.len(), self.displacements.len());
+        if [counts, displacements, types] != [ranks; 3] {
+            let reason = format!(
+                "{counts} counts, {displacements} displacements and {types} datatypes were given \
+                 for {ranks} ranks"
+            );
+            return Err(operation.error(ErrorClass::Arg, reason));
+        }
+        (0..ranks).map(|rank| self.block(rank, operation)).collect()
+    }
+
+    fn all_bytes(&self, _ranks: usize) -> u64 {
+        let size = |rank: usize| match self.datatypes {
+            Datatypes::One(datatype) => datatype.size() as u64,
+            Datatypes::Each(datatypes) => datatypes.get(rank).map_or(0, |of| of.size() as u64),
+        };
+        let block = |(rank, &count): (usize, &i64)| {
+            u64::try_from(count).unwrap_or(0).saturating_mul(size(rank))
+        };
+        let blocks = self.counts.iter().enumerate().map(block);
+        blocks.fold(0, u64::saturating_add)
+    }
+}
+
+/// A buffer whose count is that of one block; the blocks are side by side.
+impl Layout for Buffer {
+    fn pieces(&self, ranks: usize, operation: Operation) -> Result<Vec<Piece>> {
+        let len = checked_bytes(self, operation)?;
+        let all = len.checked_mul(ranks);
+        if all.is_none_or(|all| isize::try_from(all).is_err()) {
+            let reason = format!("{ranks} blocks of {len} bytes are more than an address space");
+            return Err(operation.error(ErrorClass::Count, reason));
+        }
+        let piece = |rank: usize| Piece {
+            address: self.address() + (rank * len) as u64,
+            len,
+        };
+        Ok((0..ranks).map(piece).collect())
+    }
+
+    fn all_bytes(&self, ranks: usize) -> u64 {
+        let bytes = Buffer::bytes(self).map_or(0, |bytes| bytes as u64);
+        bytes.saturating_mul(ranks as u64)
+    }
+}
+
+/// The standard forbids that a place is written twice (MPI 5.0, 6.5).
+fn disjoint(pieces: &[Piece], operation: Operation) -> Result<()> {
+    let mut order: Vec<usize> = (0..pieces.len()).filter(|&at| pieces[at].len > 0).collect();
+    order.sort_unstable_by_key(|&at| pieces[at].address);
+    for pair in order.windows(2) {
+        let (one, other) = (pair[0], pair[1]);
+        if pieces[one].address + pieces[one].len as u64 > pieces[other].address {
+            let reason = format!(
+                "the blocks that are received from ranks {} and {} overlap",
+                one.min(other),
+                one.max(other)
+            );
+            return Err(operation.error(ErrorClass::Arg, reason));
+        }
+    }
+    Ok(())
+}
+
+/// What a rank sends itself must be as much as it receives of itself.
+fn same_length(sent: usize, received: usize, operation: Operation) -> Result<()> {
+    if sent != received {
+        let class = if sent > received {
+            ErrorClass::Truncate
+        } else {
+            ErrorClass::Count
+        };
+        let reason = format!("this rank gives {sent} bytes to itself but takes {received}");
+        return Err(operation.error(class, reason));
+    }
+    Ok(())
+}
+
+/// The lengths of blocks that lie side by side. Their sum fits an address space.
+fn lengths(
+    counts: &[i64],
+    datatype: Datatype,
+    ranks: usize,
+    operation: Operation,
+) -> Result<Vec<usize>> {
+    if counts.len() != ranks {
+        let reason = format!("{} counts were given for {ranks} ranks", counts.len());
+        return Err(operation.error(ErrorClass::Arg, reason));
+    }
+    let mut lens = Vec::with_capacity(ranks);
+    let mut total = 0usize;
+    for (rank, &count) in counts.iter().enumerate() {
+        let len = usize::try_from(count)
+            .ok()
+            .and_then(|count| count.checked_mul(datatype.size()));
+        let sum = len.and_then(|len| total.checked_add(len));
+        let sum = sum.filter(|&sum| isize::try_from(sum).is_ok());
+        let (Some(len), Some(sum)) = (len, sum) else {
+            let reason = format!("the count for rank {rank} is {count}");
+            return Err(operation.error(ErrorClass::Count, reason));
+        };
+        lens.push(len);
+        total = sum;
+    }
+    Ok(lens)
+}
+
+fn piece(buffer: Buffer, operation: Operation) -> Result<Piece> {
+    Ok(Piece {
+        address: buffer.address(),
+        len: checked_bytes(&buffer, operation)?,
+    })
+}
+
+fn in_place_elsewhere(operation: Operation) -> Box<super::Error> {
+    let reason = "MPI_IN_PLACE is for the root only";
+    operation.error(ErrorClass::Buffer, reason)
+}
+
+/// A call that has passed its first checks.
+struct Begin {
+    operation: Operation,
+    begun: (Begun, Primitive),
+}
+
+impl Comm {
+    fn begin(&self, (call, primitive): Call, bytes: u64, root: Option<i32>) -> Result<Begin> {
+        let begun = (self.process().recording().begin(), primitive);
+        let operation = Operation {
+            call,
+            bytes: Some(bytes),
+            peer: root.map(Peer::Root),
+            tag: None,
+        };
+        self.usable(operation)?;
+        if let Some(root) = root {
+            self.world_rank(root, operation)?;
+        }
+        Ok(Begin { operation, begun })
+    }
+
+    fn members_of_context(&self) -> Members<'_> {
+        Members {
+            context: self.0.context,
+            world: self.members(),
+            me: self.0.group.me,
+        }
+    }
+
+    fn started(
+        &self,
+        Begin { operation, begun }: Begin,
+        posted: std::result::Result<bcs::Request, TooManyRequests>,
+    ) -> Result<Request> {
+        let request = posted.map_err(exhausted(operation))?;
+        let what = What::Nothing;
+        Ok(Request::posted(request, what, self, operation, begun))
+    }
+
+    /// # Safety
+    /// As for [`iscatter`](Self::iscatter).
+    unsafe fn post_scatter(
+        &self,
+        call: Call,
+        input: impl Layout,
+        output: Option<Buffer>,
+        root: i32,
+    ) -> Result<Request> {
+        let size = self.members().len();
+        let at_root = root == self.rank();
+        let bytes = match output {
+            Some(output) if !at_root => output.all_bytes(1),
+            _ => input.all_bytes(size),
+        };
+        let begin = self.begin(call, bytes, Some(root))?;
+        let operation = begin.operation;
+        let into = output.map(|output| piece(output, operation)).transpose()?;
+        let mut blocks = Vec::new();
+        if at_root {
+            blocks = input.pieces(size, operation)?;
+            if let Some(into) = into {
+                same_length(blocks[self.0.group.me].len, into.len, operation)?;
+            }
+        } else if into.is_none() {
+            return Err(in_place_elsewhere(operation));
+        }
+        let root = usize::try_from(root).expect("it was checked");
+        let endpoint = self.process().endpoint();
+        // SAFETY: the caller's promise.
+        let posted =
+            unsafe { endpoint.bcs_scatter(self.members_of_context(), root, &blocks, into) };
+        self.started(begin, posted)
+    }
+
+    /// # Safety
+    /// As for [`igather`](Self::igather).
+    unsafe fn post_gather(
+        &self,
+        call: Call,
+        input: Option<Buffer>,
+        output: impl Layout,
+        root: i32,
+    ) -> Result<Request> {
+        let size = self.members().len();
+        let at_root = root == self.rank();
+        let bytes = match input {
+            Some(input) if !at_root => input.all_bytes(1),
+            _ => output.all_bytes(size),
+        };
+        let begin = self.begin(call, bytes, Some(root))?;
+        let operation = begin.operation;
+        let from = input.map(|input| piece(input, operation)).transpose()?;
+        let mut blocks = Vec::new();
+        if at_root {
+            blocks = output.pieces(size, operation)?;
+            disjoint(&blocks, operation)?;
+            if let Some(from) = from {
+                same_length(from.len, blocks[self.0.group.me].len, operation)?;
+            }
+        } else if from.is_none() {
+            return Err(in_place_elsewhere(operation));
+        }
+        let root = usize::try_from(root).expect("it was checked");
+        let endpoint = self.process().endpoint();
+        // SAFETY: the caller's promise.
+        let posted = unsafe { endpoint.bcs_gather(self.members_of_context(), root, from, &blocks) };
+        self.started(begin, posted)
+    }
+
+    /// # Safety
+    /// As for [`iallgather`](Self::iallgather).
+    unsafe fn post_allgather(
+        &self,
+        call: Call,
+        input: Option<Buffer>,
+        output: impl Layout,
+    ) -> Result<Request> {
+        let size = self.members().len();
+        let begin = self.begin(call, output.all_bytes(size), None)?;
+        let operation = begin.operation;
+        let from = input.map(|input| piece(input, operation)).transpose()?;
+        let blocks = output.pieces(size, operation)?;
+        disjoint(&blocks, operation)?;
+        if let Some(from) = from {
+            same_length(from.len, blocks[self.0.group.me].len, operation)?;
+        }
+        let endpoint = self.process().endpoint();
+        // SAFETY: the caller's promise.
+        let posted = unsafe { endpoint.bcs_allgather(self.members_of_context(), from, &blocks) };
+        self.started(begin, posted)
+    }
+
+    /// # Safety
+    /// As for [`ialltoall`](Self::ialltoall).
+    unsafe fn post_alltoall<L: Layout>(
+        &self,
+        call: Call,
+        input: Option<L>,
+        output: L,
+    ) -> Result<Request> {
+        let size = self.members().len();
+        let begin = self.begin(call, input.unwrap_or(output).all_bytes(size), None)?;
+        let operation = begin.operation;
+        let out = input
+            .map(|input| input.pieces(size, operation))
+            .transpose()?;
+        let into = output.pieces(size, operation)?;
+        disjoint(&into, operation)?;
+        if let Some(out) = &out {
+            let me = self.0.group.me;
+            same_length(out[me].len, into[me].len, operation)?;
+        }
+        let endpoint = self.process().endpoint();
+        // SAFETY: the caller's promise.
+        let posted =
+            unsafe { endpoint.bcs_alltoall(self.members_of_context(), out.as_deref(), &into) };
+        self.started(begin, posted)
+    }
+
+    /// # Safety
+    /// As for [`ireduce_scatter`](Self::ireduce_scatter).
+    unsafe fn post_reduce_scatter(
+        &self,
+        call: Call,
+        input: Option<Buffer>,
+        output: Buffer,
+        counts: &[i64],
+        op: Op,
+    ) -> Result<Request> {
+        let size = self.members().len();
+        let blocks = Blocks::new(output.start(), counts, counts, output.datatype());
+        let begin = self.begin(call, blocks.all_bytes(size), None)?;
+        let operation = begin.operation;
+        let datatype = self.reducible(op, output, operation)?;
+        let lens = lengths(counts, output.datatype(), size, operation)?;
+        let me = self.0.group.me;
+        let (offset, total) = (lens[..me].iter().sum::<usize>(), lens.iter().sum::<usize>());
+        let into = piece(output, operation)?;
+        if into.len != lens[me] {
+            let reason = format!(
+                "{} elements are to go where there are {}",
+                counts[me],
+                output.count()
+            );
+            return Err(operation.error(ErrorClass::Count, reason));
+        }
+        let input = match input {
+            None => Piece {
+                address: into.address,
+                len: total,
+            },
+            Some(input) => {
+                self.one_datatype(input, output, operation)?;
+                piece(input, operation)?
+            }
+        };
+        if input.len != total {
+            let reason = format!("{} bytes are given, and the counts make {total}", input.len);
+            return Err(operation.error(ErrorClass::Count, reason));
+        }
+        if input.address == 0 && total > 0 {
+            let reason = format!("there are {total} bytes to reduce at address 0");
+            return Err(operation.error(ErrorClass::Buffer, reason));
+        }
+        let (endpoint, what) = (self.process().endpoint(), (op, datatype));
+        // SAFETY: the caller's promise.
+        let posted = unsafe {
+            endpoint.bcs_reduce_scatter(self.members_of_context(), what, input, offset, into)
+        };
+        self.started(begin, posted)
+    }
+
+    /// # Safety
+    /// As for [`ireduce_scatter_block`](Self::ireduce_scatter_block).
+    unsafe fn post_reduce_scatter_block(
+        &self,
+        call: Call,
+        input: Option<Buffer>,
+        output: Buffer,
+        op: Op,
+    ) -> Result<Request> {
+        // A count beyond what memory there is fails below, as any that is too large.
+        let count = i64::try_from(output.count()).unwrap_or(i64::MAX);
+        let counts = vec![count; self.members().len()];
+        // SAFETY: the caller's promise.
+        unsafe { self.post_reduce_scatter(call, input, output, &counts, op) }
+    }
+
+    /// # Safety
+    /// As for [`iscan`](Self::iscan).
+    unsafe fn post_scan(
+        &self,
+        call: Call,
+        inclusive: bool,
+        input: Option<Buffer>,
+        output: Buffer,
+        op: Op,
+    ) -> Result<Request> {
+        let contribution = input.unwrap_or(output);
+        let begin = self.begin(call, contribution.all_bytes(1), None)?;
+        let operation = begin.operation;
+        let datatype = self.reducible(op, contribution, operation)?;
+        let from = piece(contribution, operation)?;
+        // Rank 0 gets nothing of an exclusive scan: where to does not matter (6.11.2).
+        let gets = inclusive || self.rank() != 0;
+        let into = match input {
+            Some(_) if !gets => Piece::EMPTY,
+            _ => piece(output, operation)?,
+        };
+        if gets && input.is_some() {
+            self.one_datatype(contribution, output, operation)?;
+            if from.len != into.len {
+                let reason = format!("{} bytes are to go where there are {}", from.len, into.len);
+                return Err(operation.error(ErrorClass::Count, reason));
+            }
+        }
+        let input = input.map(|_| from);
+        let (endpoint, what) = (self.process().endpoint(), (op, datatype));
+        // SAFETY: the caller's promise.
+        let posted =
+            unsafe { endpoint.bcs_scan(self.members_of_context(), what, inclusive, input, into) };
+        self.started(begin, posted)
+    }
+
+    /// # Safety
+    /// As for [`iscan`](Self::iscan).
+    unsafe fn post_inclusive(
+        &self,
+        call: Call,
+        input: Option<Buffer>,
+        output: Buffer,
+        op: Op,
+    ) -> Result<Request> {
+        // SAFETY: the caller's promise.
+        unsafe { self.post_scan(call, true, input, output, op) }
+    }
+
+    /// # Safety
+    /// As for [`iexscan`](Self::iexscan).
+    unsafe fn post_exclusive(
+        &self,
+        call: Call,
+        input: Option<Buffer>,
+        output: Buffer,
+        op: Op,
+    ) -> Result<Request> {
+        // SAFETY: the caller's promise.
+        unsafe { self.post_scan(call, false, input, output, op) }
+    }
+
+    fn reducible(&self, op: Op, data: Buffer, operation: Operation) -> Result<datatype::Datatype> {
+        super::collective::reducible(op, data, operation)
+    }
+
+    fn one_datatype(&self, input: Buffer, output: Buffer, operation: Operation) -> Result<()> {
+        if input.datatype() != output.datatype() {
+            let reason = "input and output are of different datatypes";
+            return Err(operation.error(ErrorClass::Type, reason));
+        }
+        Ok(())
+    }
+}
+
+/// A collective that blocks and one that does not. The bytes are what the MDS is told.
+macro_rules! collectives {
+    ($(
+        $(#[doc = $text:literal])*
+        $blocking:ident $name:literal $primitive:ident,
+        $nonblocking:ident $iname:literal $iprimitive:ident:
+        $post:ident($($argument:ident: $type:ty),*), $bytes:expr;
+    )*) => {
+        impl Comm {
+            $(
+                #[doc = concat!("`", $name, "`")]
+                $(#[doc = $text])*
+                ///
+                /// # Safety
+                /// What is read is initialised and nobody writes it during the call; what is
+                /// written may be, and nobody else uses it during the call.
+                ///
+                /// # Errors
+                /// When an argument is wrong, the ranks disagree about a length, or the NIC
+                /// reports a failure.
+                pub unsafe fn $blocking(&self, $($argument: $type),*) -> Result<()> {
+                    let call = ($name, Primitive::$primitive);
+                    let post = || {
+                        // SAFETY: the caller's promise, for as long as this call waits.
+                        let mut request = unsafe { self.$post(call, $($argument),*)? };
+                        request.silent().map(|_| ())
+                    };
+                    let bytes: fn(&Self, $($type),*) -> u64 = $bytes;
+                    let bytes = bytes(self, $($argument),*);
+                    self.process().recording().blocking(call.1, bytes, post)
+                }
+
+                #[doc = concat!("`", $iname, "`: starts a [`", stringify!($blocking), "`](Self::",
+                    stringify!($blocking), ").")]
+                ///
+                /// # Safety
+                /// What is read is initialised and nobody writes it until the request is done;
+                /// what is written may be, and nobody else uses it until then. Lists of counts and
+                /// displacements are needed for the call only.
+                ///
+                /// # Errors
+                /// When an argument is wrong; the rest is the request's.
+                pub unsafe fn $nonblocking(&self, $($argument: $type),*) -> Result<Request> {
+                    let call = ($iname, Primitive::$iprimitive);
+                    // SAFETY: the caller's promise.
+                    unsafe { self.$post(call, $($argument),*) }
+                }
+            )*
+        }
+    };
+}
+
+collectives! {
+    /// (6.6): gives each rank the root's block for it. `input`, at the root only, has the count of
+    /// one block; `None` as `output` leaves the root's own block where it is.
+    scatter "MPI_Scatter" Scatter, iscatter "MPI_Iscatter" Iscatter:
+    post_scatter(input: Buffer, output: Option<Buffer>, root: i32),
+    |comm, input, _, root| if root == comm.rank() { input.all_bytes(comm.members().len()) } else { 0 };
+
+    /// (6.6): a [`scatter`](Self::scatter) whose blocks are anywhere and of any length.
+    scatterv "MPI_Scatterv" Scatterv, iscatterv "MPI_Iscatterv" Iscatterv:
+    post_scatter(input: Blocks<'_>, output: Option<Buffer>, root: i32),
+    |comm, input, _, root| if root == comm.rank() { input.all_bytes(comm.members().len()) } else { 0 };
+
+    /// (6.5): collects each rank's `input` in the blocks of the root. `output`, at the root only,
+    /// has the count of one block; `None` as `input` says that the root's own block is there.
+    gather "MPI_Gather" Gather, igather "MPI_Igather" Igather:
+    post_gather(input: Option<Buffer>, output: Buffer, root: i32),
+    |_, input, _, _| input.map_or(0, |input| input.all_bytes(1));
+
+    /// (6.5): a [`gather`](Self::gather) whose blocks are anywhere and of any length.
+    gatherv "MPI_Gatherv" Gatherv, igatherv "MPI_Igatherv" Igatherv:
+    post_gather(input: Option<Buffer>, output: Blocks<'_>, root: i32),
+    |_, input, _, _| input.map_or(0, |input| input.all_bytes(1));
+
+    /// (6.7): collects each rank's `input` in the blocks of everybody. `output` has the count of
+    /// one block; `None` as `input` says that each rank's own block is there.
+    allgather "MPI_Allgather" Allgather, iallgather "MPI_Iallgather" Iallgather:
+    post_allgather(input: Option<Buffer>, output: Buffer),
+    |_, input, output| input.unwrap_or(output).all_bytes(1);
+
+    /// (6.7): an [`allgather`](Self::allgather) whose blocks are anywhere and of any length.
+    allgatherv "MPI_Allgatherv" Allgatherv, iallgatherv "MPI_Iallgatherv" Iallgatherv:
+    post_allgather(input: Option<Buffer>, output: Blocks<'_>),
+    |_, input, _| input.map_or(0, |input| input.all_bytes(1));
+
+    /// (6.8): sends a block of `input` to each rank and receives one of `output` from each. Both
+    /// have the count of one block; `None` as `input` replaces what is in `output`.
+    alltoall "MPI_Alltoall" Alltoall, ialltoall "MPI_Ialltoall" Ialltoall:
+    post_alltoall(input: Option<Buffer>, output: Buffer),
+    |comm, input, output| input.unwrap_or(output).all_bytes(comm.members().len());
+
+    /// (6.8): an [`alltoall`](Self::alltoall) whose blocks are anywhere and of any length.
+    alltoallv "MPI_Alltoallv" Alltoallv, ialltoallv "MPI_Ialltoallv" Ialltoallv:
+    post_alltoall(input: Option<Blocks<'_>>, output: Blocks<'_>),
+    |comm, input, output| input.unwrap_or(output).all_bytes(comm.members().len());
+
+    /// (6.8): an [`alltoallv`](Self::alltoallv) whose blocks are of a datatype each
+    /// ([`Blocks::of_types`]).
+    alltoallw "MPI_Alltoallw" Alltoallw, ialltoallw "MPI_Ialltoallw" Ialltoallw:
+    post_alltoall(input: Option<Blocks<'_>>, output: Blocks<'_>),
+    |comm, input, output| input.unwrap_or(output).all_bytes(comm.members().len());
+
+    /// (6.10.1): combines everybody's blocks and gives each rank its own. `output` has the count
+    /// of one block, `input` that of all; without it, all blocks are where `output` begins.
+    reduce_scatter_block "MPI_Reduce_scatter_block" ReduceScatterBlock,
+    ireduce_scatter_block "MPI_Ireduce_scatter_block" IreduceScatterBlock:
+    post_reduce_scatter_block(input: Option<Buffer>, output: Buffer, op: Op),
+    |comm, _, output, _| output.all_bytes(comm.members().len());
+
+    /// (6.10.2): as [`reduce_scatter_block`](Self::reduce_scatter_block), with blocks of as many
+    /// elements as `counts` says. `output` has this rank's count.
+    reduce_scatter "MPI_Reduce_scatter" ReduceScatter,
+    ireduce_scatter "MPI_Ireduce_scatter" IreduceScatter:
+    post_reduce_scatter(input: Option<Buffer>, output: Buffer, counts: &[i64], op: Op),
+    |_, input, _, _, _| input.map_or(0, |input| input.all_bytes(1));
+
+    /// (6.11.1): combines what the lower ranks and this one contribute, in the order of the
+    /// communicator. Without `input`, what is in `output`.
+    scan "MPI_Scan" Scan, iscan "MPI_Iscan" Iscan:
+    post_inclusive(input: Option<Buffer>, output: Buffer, op: Op),
+    |_, input, output, _| input.unwrap_or(output).all_bytes(1);
+
+    /// (6.11.2): combines what the lower ranks contribute, in the order of the communicator.
+    /// Rank 0's `output` is left alone. Without `input`, what is in `output`.
+    exscan "MPI_Exscan" Exscan, iexscan "MPI_Iexscan" Iexscan:
+    post_exclusive(input: Option<Buffer>, output: Buffer, op: Op),
+    |_, input, output, _| input.unwrap_or(output).all_bytes(1);
+}

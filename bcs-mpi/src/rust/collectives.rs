@@ -1,0 +1,421 @@
+//! Collectives that exchange slices, and scans: blocking, and in a scope.
+//!
+//! Where the ranks' blocks lie side by side, a slice holds all of them and its length says how
+//! long one is. Vector collectives take [`Blocks`]. What would write outside of a slice is refused
+//! here; whether lengths fit each other is checked by the untyped core.
+#![expect(unsafe_code, reason = "hands slices to the untyped core by address")]
+
+use super::communicator::Communicator;
+use super::equivalence::{Equivalence, read, write};
+use super::matching::as_rank;
+use super::scope::Scope;
+use crate::mpi::error::Operation;
+use crate::mpi::{self, Buffer, ErrorClass, Op, Result};
+use std::marker::PhantomData;
+
+/// Where in a slice the block of each rank is, in elements.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Blocks<'a> {
+    /// How many elements each rank's block has.
+    pub counts: &'a [usize],
+    /// Where each rank's block begins.
+    pub displacements: &'a [usize],
+}
+
+/// Blocks as the untyped core takes them.
+struct Lists {
+    buffer: Buffer,
+    counts: Vec<i64>,
+    displacements: Vec<i64>,
+}
+
+impl Lists {
+    fn none() -> Self {
+        Self {
+            buffer: Buffer::EMPTY,
+            counts: Vec::new(),
+            displacements: Vec::new(),
+        }
+    }
+
+    /// Blocks of a buffer, if all of them are in it.
+    fn new(blocks: Blocks<'_>, buffer: Buffer, call: &'static str) -> Result<Self> {
+        let ends = blocks.counts.iter().zip(blocks.displacements).enumerate();
+        for (rank, (&count, &displacement)) in ends {
+            let end = displacement.checked_add(count);
+            if end.is_none_or(|end| end > buffer.count()) {
+                let reason = format!(
+                    "{count} elements from {displacement} on, for rank {rank}, are not in a slice \
+                     of {}",
+                    buffer.count()
+                );
+                return Err(Operation::plain(call).error(ErrorClass::Arg, reason));
+            }
+        }
+        Ok(Self {
+            buffer,
+            counts: numbers(blocks.counts),
+            displacements: numbers(blocks.displacements),
+        })
+    }
+
+    fn untyped(&self) -> mpi::Blocks<'_> {
+        let (start, datatype) = (self.buffer.start(), self.buffer.datatype());
+        mpi::Blocks::new(start, &self.counts, &self.displacements, datatype)
+    }
+}
+
+impl Communicator {
+    /// One of as many blocks as there are ranks, which a buffer consists of.
+    fn block(&self, buffer: Buffer, call: &'static str) -> Result<Buffer> {
+        let (count, ranks) = (buffer.count(), self.size());
+        if !count.is_multiple_of(ranks) {
+            let reason = format!("{count} elements are no whole number for each of {ranks} ranks");
+            return Err(Operation::plain(call).error(ErrorClass::Count, reason));
+        }
+        Ok(Buffer::new(
+            buffer.start(),
+            count / ranks,
+            buffer.datatype(),
+        ))
+    }
+
+    /// As [`block`](Self::block) at the root; elsewhere there are no blocks.
+    fn block_at(&self, root: usize, buffer: Buffer, call: &'static str) -> Result<Buffer> {
+        if self.rank() == root {
+            return self.block(buffer, call);
+        }
+        Ok(Buffer::EMPTY)
+    }
+
+    fn lists_at(
+        &self,
+        root: usize,
+        blocks: Blocks<'_>,
+        buffer: Buffer,
+        call: &'static str,
+    ) -> Result<Lists> {
+        if self.rank() == root {
+            return Lists::new(blocks, buffer, call);
+        }
+        Ok(Lists::none())
+    }
+
+    /// This rank's part of a buffer that consists of as many elements for each as `counts` says.
+    fn counted(
+        &self,
+        buffer: Buffer,
+        counts: &[usize],
+        call: &'static str,
+    ) -> Result<(Buffer, Vec<i64>)> {
+        let sum = counts
+            .iter()
+            .try_fold(0usize, |sum, &count| sum.checked_add(count));
+        if counts.len() != self.size() || sum != Some(buffer.count()) {
+            let reason = format!(
+                "{} counts, which together make {sum:?}, are given for {} ranks and {} elements",
+                counts.len(),
+                self.size(),
+                buffer.count()
+            );
+            return Err(Operation::plain(call).error(ErrorClass::Count, reason));
+        }
+        let own = Buffer::new(buffer.start(), counts[self.rank()], buffer.datatype());
+        Ok((own, numbers(counts)))
+    }
+}
+
+fn numbers(counts: &[usize]) -> Vec<i64> {
+    let number = |&count: &usize| i64::try_from(count).unwrap_or(i64::MAX);
+    counts.iter().map(number).collect()
+}
+
+/// A collective under way in a scope. [`wait`](Self::wait) gives the slice that it writes back.
+///
+/// Nobody can look at that slice before:
+///
+/// ```compile_fail,E0502
+/// # fn gather(world: &bcs_mpi::Communicator) -> bcs_mpi::Result<()> {
+/// let (own, mut all) = ([world.rank()], vec![0; world.size()]);
+/// bcs_mpi::scope(|scope| {
+///     let request = world.iallgather(scope, &own, &mut all)?;
+///     println!("{}", all[0]); // `all` is borrowed
+///     request.wait()?;
+///     Ok(())
+/// })
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct CollectiveRequest<'scope, 'env: 'scope, T: Equivalence> {
+    scope: &'scope Scope<'scope, 'env>,
+    number: usize,
+    /// The slice, but not as a reference while others may write it.
+    start: *mut T,
+    len: usize,
+    slice: PhantomData<&'env mut [T]>,
+}
+
+impl<'env, T: Equivalence> CollectiveRequest<'_, 'env, T> {
+    /// Waits until this rank's part is done, and gives the slice back. (`MPI_Wait`)
+    ///
+    /// # Errors
+    /// When it failed.
+    pub fn wait(self) -> Result<&'env mut [T]> {
+        self.scope.wait(self.number)?;
+        // SAFETY: made from a slice that was borrowed exclusively for this long, and the request
+        // is done; `self`, which could have given it back before, is consumed.
+        Ok(unsafe { std::slice::from_raw_parts_mut(self.start, self.len) })
+    }
+
+    /// Whether this rank's part is done; then [`wait`](Self::wait) does not wait. (`MPI_Test`)
+    ///
+    /// # Errors
+    /// When it failed.
+    pub fn test(&mut self) -> Result<bool> {
+        Ok(self.scope.test(self.number)?.is_some())
+    }
+}
+
+/// A collective that blocks and one in a scope. Both turn slices into the buffers that the
+/// untyped core's calls of the same names take.
+macro_rules! collectives {
+    ($(
+        $(#[doc = $text:literal])*
+        $blocking:ident as $untyped:ident $nonblocking:ident as $iuntyped:ident $name:literal
+        ($comm:ident, $call:ident; $($data:ident)? => $result:ident $(, $argument:ident: $type:ty)*)
+        { $(let $variable:pat = $value:expr;)* ($($passed:expr),*) }
+    )*) => {
+        impl Communicator {
+            $(
+                $(#[doc = $text])*
+                #[doc = concat!("(`", $name, "`)")]
+                ///
+                /// # Errors
+                /// When an argument is wrong, the ranks disagree about a length, or a rank is
+                /// gone.
+                pub fn $blocking<T: Equivalence>(
+                    &self,
+                    $($data: &[T],)?
+                    $result: &mut [T]
+                    $(, $argument: $type)*
+                ) -> Result<()> {
+                    let ($comm, $call) = (self, $name);
+                    let _ = ($comm, $call); // Not all collectives need them.
+                    $(let $data = read($data);)?
+                    let $result = write($result);
+                    $(let $variable = $value;)*
+                    // SAFETY: the slices are borrowed for the call, one that is written
+                    // exclusively; any bytes are values of their type; blocks are within them.
+                    unsafe { self.0.$untyped($($passed),*) }
+                }
+
+                #[doc = concat!("Starts a [`", stringify!($blocking), "`](Self::",
+                    stringify!($blocking), "), which ends before the scope does. All ranks have to \
+                    start it, or this waits for ever. (`MPI_I` instead of `MPI_`)")]
+                ///
+                /// # Errors
+                /// When an argument is wrong; the rest is the request's.
+                pub fn $nonblocking<'scope, 'env, T: Equivalence>(
+                    &self,
+                    scope: &'scope Scope<'scope, 'env>,
+                    $($data: &'env [T],)?
+                    $result: &'env mut [T]
+                    $(, $argument: $type)*
+                ) -> Result<CollectiveRequest<'scope, 'env, T>> {
+                    let ($comm, $call) = (self, $name);
+                    let _ = ($comm, $call); // Not all collectives need them.
+                    $(let $data = read($data);)?
+                    let (start, len) = ($result.as_mut_ptr(), $result.len());
+                    let $result = Buffer::new(start, len, T::DATATYPE);
+                    $(let $variable = $value;)*
+                    // SAFETY: the slices are borrowed for longer than the scope, which waits for
+                    // the request, one that is written exclusively; any bytes are values of their
+                    // type; blocks are within them.
+                    let request = unsafe { self.0.$iuntyped($($passed),*)? };
+                    let (number, slice) = (scope.add(request), PhantomData);
+                    Ok(CollectiveRequest { scope, number, start, len, slice })
+                }
+            )*
+        }
+    };
+}
+
+collectives! {
+    /// Gives each rank its block of the root's `data`, which is ignored elsewhere.
+    scatter as scatter iscatter as iscatter "MPI_Scatter"
+    (comm, call; data => result, root: usize) {
+        let data = comm.block_at(root, data, call)?;
+        (data, Some(result), as_rank(root))
+    }
+
+    /// Gives each rank its block of the root's `data`. The root keeps its own where it is, and
+    /// elsewhere `data` is what the block goes to.
+    scatter_in_place as scatter iscatter_in_place as iscatter "MPI_Scatter"
+    (comm, call; => data, root: usize) {
+        let blocks = comm.block_at(root, data, call)?;
+        (blocks, (comm.rank() != root).then_some(data), as_rank(root))
+    }
+
+    /// Gives each rank its block of the root's `data`. `data` and `blocks` are ignored elsewhere.
+    scatterv as scatterv iscatterv as iscatterv "MPI_Scatterv"
+    (comm, call; data => result, blocks: Blocks<'_>, root: usize) {
+        let lists = comm.lists_at(root, blocks, data, call)?;
+        (lists.untyped(), Some(result), as_rank(root))
+    }
+
+    /// Gives each rank its block of the root's `data`. The root keeps its own where it is, and
+    /// elsewhere `data` is what the block goes to, and `blocks` are ignored.
+    scatterv_in_place as scatterv iscatterv_in_place as iscatterv "MPI_Scatterv"
+    (comm, call; => data, blocks: Blocks<'_>, root: usize) {
+        let lists = comm.lists_at(root, blocks, data, call)?;
+        (lists.untyped(), (comm.rank() != root).then_some(data), as_rank(root))
+    }
+
+    /// Collects everybody's `data` in the root's `result`, which is ignored elsewhere.
+    gather as gather igather as igather "MPI_Gather"
+    (comm, call; data => result, root: usize) {
+        let blocks = comm.block_at(root, result, call)?;
+        (Some(data), blocks, as_rank(root))
+    }
+
+    /// Collects everybody's `data` in the root's, where its own block is already.
+    gather_in_place as gather igather_in_place as igather "MPI_Gather"
+    (comm, call; => data, root: usize) {
+        let blocks = comm.block_at(root, data, call)?;
+        ((comm.rank() != root).then_some(data), blocks, as_rank(root))
+    }
+
+    /// Collects everybody's `data` in blocks of the root's `result`. `result` and `blocks` are
+    /// ignored elsewhere.
+    gatherv as gatherv igatherv as igatherv "MPI_Gatherv"
+    (comm, call; data => result, blocks: Blocks<'_>, root: usize) {
+        let lists = comm.lists_at(root, blocks, result, call)?;
+        (Some(data), lists.untyped(), as_rank(root))
+    }
+
+    /// Collects everybody's `data` in blocks of the root's, where its own block is already.
+    /// `blocks` are ignored elsewhere.
+    gatherv_in_place as gatherv igatherv_in_place as igatherv "MPI_Gatherv"
+    (comm, call; => data, blocks: Blocks<'_>, root: usize) {
+        let lists = comm.lists_at(root, blocks, data, call)?;
+        ((comm.rank() != root).then_some(data), lists.untyped(), as_rank(root))
+    }
+
+    /// Collects everybody's `data` in everybody's `result`.
+    allgather as allgather iallgather as iallgather "MPI_Allgather"
+    (comm, call; data => result) {
+        let blocks = comm.block(result, call)?;
+        (Some(data), blocks)
+    }
+
+    /// Collects everybody's block in everybody's `data`, where each rank's own is already.
+    allgather_in_place as allgather iallgather_in_place as iallgather "MPI_Allgather"
+    (comm, call; => data) {
+        let blocks = comm.block(data, call)?;
+        (None, blocks)
+    }
+
+    /// Collects everybody's `data` in blocks of everybody's `result`.
+    allgatherv as allgatherv iallgatherv as iallgatherv "MPI_Allgatherv"
+    (comm, call; data => result, blocks: Blocks<'_>) {
+        let lists = Lists::new(blocks, result, call)?;
+        (Some(data), lists.untyped())
+    }
+
+    /// Collects everybody's block in everybody's `data`, where each rank's own is already.
+    allgatherv_in_place as allgatherv iallgatherv_in_place as iallgatherv "MPI_Allgatherv"
+    (comm, call; => data, blocks: Blocks<'_>) {
+        let lists = Lists::new(blocks, data, call)?;
+        (None, lists.untyped())
+    }
+
+    /// Sends a block of `data` to each rank, and receives one of `result` from each.
+    alltoall as alltoall ialltoall as ialltoall "MPI_Alltoall"
+    (comm, call; data => result) {
+        let data = comm.block(data, call)?;
+        let result = comm.block(result, call)?;
+        (Some(data), result)
+    }
+
+    /// Sends a block of `data` to each rank, and replaces it by one from that rank.
+    alltoall_in_place as alltoall ialltoall_in_place as ialltoall "MPI_Alltoall"
+    (comm, call; => data) {
+        let blocks = comm.block(data, call)?;
+        (None, blocks)
+    }
+
+    /// Sends a block of `data` (`out`) to each rank, and receives one of `result` (`into`) from
+    /// each.
+    alltoallv as alltoallv ialltoallv as ialltoallv "MPI_Alltoallv"
+    (comm, call; data => result, out: Blocks<'_>, into: Blocks<'_>) {
+        let out = Lists::new(out, data, call)?;
+        let into = Lists::new(into, result, call)?;
+        (Some(out.untyped()), into.untyped())
+    }
+
+    /// Sends a block of `data` to each rank, and replaces it by one from that rank.
+    alltoallv_in_place as alltoallv ialltoallv_in_place as ialltoallv "MPI_Alltoallv"
+    (comm, call; => data, blocks: Blocks<'_>) {
+        let blocks = Lists::new(blocks, data, call)?;
+        (None, blocks.untyped())
+    }
+
+    /// Combines everybody's `data`, element by element, and gives each rank its block of that.
+    reduce_scatter_block as reduce_scatter_block
+    ireduce_scatter_block as ireduce_scatter_block "MPI_Reduce_scatter_block"
+    (comm, call; data => result, op: Op) {
+        (Some(data), result, op)
+    }
+
+    /// Combines everybody's `data`, element by element, and gives each rank its block of that at
+    /// the start of `data`.
+    reduce_scatter_block_in_place as reduce_scatter_block
+    ireduce_scatter_block_in_place as ireduce_scatter_block "MPI_Reduce_scatter_block"
+    (comm, call; => data, op: Op) {
+        let blocks = comm.block(data, call)?;
+        (None, blocks, op)
+    }
+
+    /// Combines everybody's `data`, element by element, and gives each rank as many elements of
+    /// that as `counts` says.
+    reduce_scatter as reduce_scatter ireduce_scatter as ireduce_scatter "MPI_Reduce_scatter"
+    (comm, call; data => result, counts: &[usize], op: Op) {
+        let counts = numbers(counts);
+        (Some(data), result, &counts, op)
+    }
+
+    /// Combines everybody's `data`, element by element, and gives each rank as many elements of
+    /// that as `counts` says, at the start of `data`.
+    reduce_scatter_in_place as reduce_scatter
+    ireduce_scatter_in_place as ireduce_scatter "MPI_Reduce_scatter"
+    (comm, call; => data, counts: &[usize], op: Op) {
+        let (own, counts) = comm.counted(data, counts, call)?;
+        (None, own, &counts, op)
+    }
+
+    /// Combines, element by element and in the order of the ranks, the `data` of all ranks up to
+    /// this one.
+    scan as scan iscan as iscan "MPI_Scan"
+    (comm, call; data => result, op: Op) {
+        (Some(data), result, op)
+    }
+
+    /// Replaces `data` by the combination of all ranks' up to this one.
+    scan_in_place as scan iscan_in_place as iscan "MPI_Scan"
+    (comm, call; => data, op: Op) {
+        (None, data, op)
+    }
+
+    /// Combines, element by element and in the order of the ranks, the `data` of all ranks below
+    /// this one. Rank 0's `result` is left alone.
+    exscan as exscan iexscan as iexscan "MPI_Exscan"
+    (comm, call; data => result, op: Op) {
+        (Some(data), result, op)
+    }
+
+    /// Replaces `data` by the combination of all ranks' below this one. Rank 0's is left alone.
+    exscan_in_place as exscan iexscan_in_place as iexscan "MPI_Exscan"
+    (comm, call; => data, op: Op) {
+        (None, data, op)
+    }
+}

@@ -1,0 +1,868 @@
+//! Collectives that are made of messages, against a sequential oracle.
+#![expect(unsafe_code, reason = "some of them are calls of the untyped core")]
+#![expect(
+    clippy::multiple_unsafe_ops_per_block,
+    reason = "calls that all have the same argument for their safety"
+)]
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "random numbers may lose bits, and ranks are small"
+)]
+
+use super::{Machine, run};
+use crate::mpi::{self, Buffer};
+use crate::{Blocks, Communicator, Equivalence, ErrorClass, Op, Source, Tag};
+use bcs_core::datatype::Datatype;
+use bcs_core::job::Settings;
+use std::fmt::Debug;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// A number that looks random, of a few others.
+fn random(of: &[u64]) -> u64 {
+    let step = |state: u64, number: &u64| {
+        let mixed = (state ^ number).wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb) ^ (mixed >> 31)
+    };
+    of.iter().fold(7, step)
+}
+
+/// What the test sends: values of which sums depend on their order.
+trait Value: Equivalence + Debug {
+    fn new(random: u64) -> Self;
+    fn bits(self) -> u64;
+    fn plus(self, other: Self) -> Self;
+}
+
+macro_rules! values {
+    ($($type:ty: $new:expr, $bits:expr, $plus:expr;)*) => {
+        $(impl Value for $type {
+            fn new(random: u64) -> Self { ($new)(random) }
+            fn bits(self) -> u64 { ($bits)(self) }
+            fn plus(self, other: Self) -> Self { ($plus)(self, other) }
+        })*
+    };
+}
+
+values! {
+    i32: |random: u64| random as i32, |own: i32| u64::from(own.cast_unsigned()), i32::wrapping_add;
+    u64: |random: u64| random, |own: u64| own, u64::wrapping_add;
+    f32: |random: u64| (random as i32) as f32 * 1e-3, |own: f32| u64::from(own.to_bits()),
+        |one: f32, other: f32| one + other;
+    f64: |random: u64| (random as i64) as f64 * 1e-9, f64::to_bits, |one: f64, other: f64| one + other;
+}
+
+fn same<T: Value>(found: &[T], expected: &[T], what: &dyn Debug) {
+    let bits = |values: &[T]| values.iter().map(|&value| value.bits()).collect::<Vec<_>>();
+    assert_eq!(bits(found), bits(expected), "{what:?}");
+}
+
+/// Calls a collective, or starts it in a scope and waits for it.
+macro_rules! call {
+    ($case:expr, $blocking:ident, $nonblocking:ident, $($argument:expr),*) => {
+        if $case.blocking {
+            $case.world.$blocking($($argument),*).unwrap();
+        } else {
+            crate::scope(|scope| {
+                $case.world.$nonblocking(scope, $($argument),*)?.wait()?;
+                Ok(())
+            })
+            .unwrap();
+        }
+    };
+}
+
+/// One collective with its arguments, which all ranks know.
+#[derive(Clone, Copy)]
+struct Case<'a> {
+    world: &'a Communicator,
+    seed: u64,
+    count: usize,
+    in_place: bool,
+    blocking: bool,
+}
+
+impl Case<'_> {
+    fn value<T: Value>(&self, rank: usize, index: usize) -> T {
+        T::new(random(&[self.seed, rank as u64, index as u64]))
+    }
+
+    fn root(&self) -> usize {
+        random(&[self.seed, 1]) as usize % self.world.size()
+    }
+
+    fn values<T: Value>(&self, rank: usize, count: usize) -> Vec<T> {
+        (0..count).map(|index| self.value(rank, index)).collect()
+    }
+
+    fn nothing<T: Value>(&self, count: usize) -> Vec<T> {
+        vec![T::new(99); count]
+    }
+
+    /// A count for this pair of ranks; in place, it is the same in both directions.
+    fn count_of(&self, one: usize, other: usize) -> usize {
+        let (one, other) = if self.in_place {
+            (one.min(other), one.max(other))
+        } else {
+            (one, other)
+        };
+        let random = random(&[self.seed, 2, one as u64, other as u64]);
+        [0, 1, 7, self.count][random as usize % 4]
+    }
+
+    fn what(&self, name: &'static str) -> (&'static str, usize, u64, usize, bool, bool) {
+        let (rank, seed) = (self.world.rank(), self.seed);
+        (name, rank, seed, self.count, self.in_place, self.blocking)
+    }
+}
+
+/// Blocks with gaps, the last one first, and the length of a slice that holds them.
+fn spread(counts: &[usize]) -> (Vec<usize>, usize) {
+    let mut displacements = vec![0; counts.len()];
+    let mut end = 0;
+    for (displacement, count) in displacements.iter_mut().zip(counts).rev() {
+        *displacement = end + 1;
+        end += 1 + count;
+    }
+    (displacements, end + 2)
+}
+
+fn scatters<T: Value>(case: Case<'_>) {
+    let (me, size, root) = (case.world.rank(), case.world.size(), case.root());
+    let all: Vec<T> = case.values(root, size * case.count);
+    let mine = &all[me * case.count..][..case.count];
+    let what = case.what("scatter");
+    if case.in_place {
+        let mut data = if me == root {
+            all.clone()
+        } else {
+            case.nothing(case.count)
+        };
+        call!(case, scatter_in_place, iscatter_in_place, &mut data, root);
+        same(&data, if me == root { &all } else { mine }, &what);
+    } else {
+        let data = if me == root { &all[..] } else { &[] };
+        let mut result = case.nothing(case.count);
+        call!(case, scatter, iscatter, data, &mut result, root);
+        same(&result, mine, &what);
+    }
+    let what = case.what("scatterv");
+    let counts: Vec<_> = (0..size).map(|rank| case.count_of(rank, rank)).collect();
+    let (displacements, len) = spread(&counts);
+    let all: Vec<T> = case.values(root, len);
+    let mine = &all[displacements[me]..][..counts[me]];
+    let (counts, displacements) = (&counts[..], &displacements[..]);
+    let blocks = Blocks {
+        counts,
+        displacements,
+    };
+    if case.in_place {
+        let mut data = if me == root {
+            all.clone()
+        } else {
+            case.nothing(counts[me])
+        };
+        call!(
+            case,
+            scatterv_in_place,
+            iscatterv_in_place,
+            &mut data,
+            blocks,
+            root
+        );
+        same(&data, if me == root { &all } else { mine }, &what);
+    } else {
+        let mut result = case.nothing(counts[me]);
+        call!(case, scatterv, iscatterv, &all, &mut result, blocks, root);
+        same(&result, mine, &what);
+    }
+}
+
+fn gathers<T: Value>(case: Case<'_>) {
+    let (me, size, root) = (case.world.rank(), case.world.size(), case.root());
+    let mine: Vec<T> = case.values(me, case.count);
+    let all: Vec<T> = (0..size)
+        .flat_map(|rank| case.values(rank, case.count))
+        .collect();
+    let own = me * case.count..(me + 1) * case.count;
+    let mut filled = case.nothing(all.len());
+    filled[own].copy_from_slice(&mine);
+    if case.in_place {
+        let mut data = if me == root {
+            filled.clone()
+        } else {
+            mine.clone()
+        };
+        call!(case, gather_in_place, igather_in_place, &mut data, root);
+        same(
+            &data,
+            if me == root { &all } else { &mine },
+            &case.what("gather"),
+        );
+        call!(case, allgather_in_place, iallgather_in_place, &mut filled);
+        same(&filled, &all, &case.what("allgather"));
+    } else {
+        let mut result = case.nothing(if me == root { all.len() } else { 0 });
+        call!(case, gather, igather, &mine, &mut result, root);
+        same(
+            &result,
+            if me == root { &all } else { &[] },
+            &case.what("gather"),
+        );
+        let mut result = case.nothing(all.len());
+        call!(case, allgather, iallgather, &mine, &mut result);
+        same(&result, &all, &case.what("allgather"));
+    }
+    let counts: Vec<_> = (0..size).map(|rank| case.count_of(rank, rank)).collect();
+    let (displacements, len) = spread(&counts);
+    let mine: Vec<T> = case.values(me, counts[me]);
+    let mut all = case.nothing(len);
+    for (rank, (&count, &displacement)) in counts.iter().zip(&displacements).enumerate() {
+        all[displacement..displacement + count].copy_from_slice(&case.values(rank, count));
+    }
+    let mut empty = case.nothing(len);
+    let mut filled = empty.clone();
+    filled[displacements[me]..][..counts[me]].copy_from_slice(&mine);
+    let (counts, displacements) = (&counts[..], &displacements[..]);
+    let blocks = Blocks {
+        counts,
+        displacements,
+    };
+    if case.in_place {
+        let mut data = if me == root {
+            filled.clone()
+        } else {
+            mine.clone()
+        };
+        call!(
+            case,
+            gatherv_in_place,
+            igatherv_in_place,
+            &mut data,
+            blocks,
+            root
+        );
+        same(
+            &data,
+            if me == root { &all } else { &mine },
+            &case.what("gatherv"),
+        );
+        call!(
+            case,
+            allgatherv_in_place,
+            iallgatherv_in_place,
+            &mut filled,
+            blocks
+        );
+        same(&filled, &all, &case.what("allgatherv"));
+    } else {
+        let untouched = empty.clone();
+        call!(case, gatherv, igatherv, &mine, &mut empty, blocks, root);
+        same(
+            &empty,
+            if me == root { &all } else { &untouched },
+            &case.what("gatherv"),
+        );
+        let mut result = untouched;
+        call!(case, allgatherv, iallgatherv, &mine, &mut result, blocks);
+        same(&result, &all, &case.what("allgatherv"));
+    }
+}
+
+fn all_to_alls<T: Value>(case: Case<'_>) {
+    let (me, size, n) = (case.world.rank(), case.world.size(), case.count);
+    let mut data: Vec<T> = case.values(me, size * n);
+    let from = |rank: usize| (0..n).map(move |index| case.value(rank, me * n + index));
+    let expected: Vec<T> = (0..size).flat_map(from).collect();
+    if case.in_place {
+        call!(case, alltoall_in_place, ialltoall_in_place, &mut data);
+        same(&data, &expected, &case.what("alltoall"));
+    } else {
+        let mut result = case.nothing(data.len());
+        call!(case, alltoall, ialltoall, &data, &mut result);
+        same(&result, &expected, &case.what("alltoall"));
+    }
+    let counts = |from: usize| (0..size).map(move |to| case.count_of(from, to));
+    let out: Vec<_> = counts(me).collect();
+    let into: Vec<_> = (0..size).map(|from| case.count_of(from, me)).collect();
+    let (out_at, out_len) = spread(&out);
+    let (into_at, into_len) = spread(&into);
+    let mut data: Vec<T> = case.values(me, out_len);
+    let gaps = if case.in_place {
+        data.clone()
+    } else {
+        case.nothing(into_len)
+    };
+    let mut expected = gaps.clone();
+    for from in 0..size {
+        let (at, _) = spread(&counts(from).collect::<Vec<_>>());
+        for index in 0..into[from] {
+            expected[into_at[from] + index] = case.value(from, at[me] + index);
+        }
+    }
+    let out = Blocks {
+        counts: &out,
+        displacements: &out_at,
+    };
+    let into = Blocks {
+        counts: &into,
+        displacements: &into_at,
+    };
+    if case.in_place {
+        call!(
+            case,
+            alltoallv_in_place,
+            ialltoallv_in_place,
+            &mut data,
+            into
+        );
+        same(&data, &expected, &case.what("alltoallv"));
+    } else {
+        let mut result = gaps;
+        call!(case, alltoallv, ialltoallv, &data, &mut result, out, into);
+        same(&result, &expected, &case.what("alltoallv"));
+    }
+}
+
+fn reductions<T: Value>(case: Case<'_>) {
+    let (me, size, n) = (case.world.rank(), case.world.size(), case.count);
+    // Bits of a sum depend on the tree over nodes: an allreduce is the oracle of that.
+    let mut data: Vec<T> = case.values(me, size * n);
+    let mut sums = case.nothing(data.len());
+    case.world.allreduce(&data, &mut sums, Op::Sum).unwrap();
+    let mine = &sums[me * n..][..n];
+    if case.in_place {
+        call!(
+            case,
+            reduce_scatter_block_in_place,
+            ireduce_scatter_block_in_place,
+            &mut data,
+            Op::Sum
+        );
+        same(&data[..n], mine, &case.what("reduce_scatter_block"));
+    } else {
+        let mut result = case.nothing(n);
+        call!(
+            case,
+            reduce_scatter_block,
+            ireduce_scatter_block,
+            &data,
+            &mut result,
+            Op::Sum
+        );
+        same(&result, mine, &case.what("reduce_scatter_block"));
+    }
+    let counts: Vec<_> = (0..size).map(|rank| case.count_of(rank, rank)).collect();
+    let (before, len) = (counts[..me].iter().sum::<usize>(), counts.iter().sum());
+    let mut data: Vec<T> = case.values(me, len);
+    let mut sums = case.nothing(len);
+    case.world.allreduce(&data, &mut sums, Op::Sum).unwrap();
+    let mine = &sums[before..][..counts[me]];
+    if case.in_place {
+        call!(
+            case,
+            reduce_scatter_in_place,
+            ireduce_scatter_in_place,
+            &mut data,
+            &counts,
+            Op::Sum
+        );
+        same(&data[..counts[me]], mine, &case.what("reduce_scatter"));
+    } else {
+        let mut result = case.nothing(counts[me]);
+        call!(
+            case,
+            reduce_scatter,
+            ireduce_scatter,
+            &data,
+            &mut result,
+            &counts,
+            Op::Sum
+        );
+        same(&result, mine, &case.what("reduce_scatter"));
+    }
+}
+
+fn scans<T: Value>(case: Case<'_>) {
+    let (me, n) = (case.world.rank(), case.count);
+    let data: Vec<T> = case.values(me, n);
+    let fold = |ranks: usize| -> Vec<T> {
+        let sum = |index| {
+            let lower = (1..ranks).map(|rank| case.value(rank, index));
+            lower.fold(case.value(0, index), T::plus)
+        };
+        (0..n).map(sum).collect()
+    };
+    let (below, nothing) = (fold(me), case.nothing(n));
+    let mut result = if case.in_place {
+        data.clone()
+    } else {
+        nothing.clone()
+    };
+    if case.in_place {
+        call!(case, scan_in_place, iscan_in_place, &mut result, Op::Sum);
+    } else {
+        call!(case, scan, iscan, &data, &mut result, Op::Sum);
+    }
+    same(&result, &fold(me + 1), &case.what("scan"));
+    let mut result = if case.in_place { data.clone() } else { nothing };
+    let before = result.clone();
+    if case.in_place {
+        call!(
+            case,
+            exscan_in_place,
+            iexscan_in_place,
+            &mut result,
+            Op::Sum
+        );
+    } else {
+        call!(case, exscan, iexscan, &data, &mut result, Op::Sum);
+    }
+    same(
+        &result,
+        if me == 0 { &before } else { &below },
+        &case.what("exscan"),
+    );
+}
+
+fn every_collective<T: Value>(case: Case<'_>) {
+    scatters::<T>(case);
+    gathers::<T>(case);
+    all_to_alls::<T>(case);
+    reductions::<T>(case);
+    scans::<T>(case);
+}
+
+/// All collectives, each count, in place or not, blocking or not; the type by seed.
+fn with_all_arguments(world: &Communicator, seed: u64) {
+    for (nth, count) in [0, 1, 7, 1_000].into_iter().enumerate() {
+        for variant in 0..4u64 {
+            let seed = random(&[seed, nth as u64, variant]);
+            let (in_place, blocking) = (variant & 1 == 1, variant & 2 == 2);
+            let case = Case {
+                world,
+                seed,
+                count,
+                in_place,
+                blocking,
+            };
+            match (seed + variant) % 4 {
+                0 => every_collective::<i32>(case),
+                1 => every_collective::<u64>(case),
+                2 => every_collective::<f32>(case),
+                _ => every_collective::<f64>(case),
+            }
+        }
+    }
+}
+
+#[test]
+fn every_collective_gives_what_the_oracle_says() {
+    for (ranks, nodes) in [(1, 1), (2, 1), (2, 2), (3, 2), (5, 3), (8, 1), (8, 3)] {
+        run(ranks, nodes, |universe| {
+            with_all_arguments(universe.world(), (ranks * 10 + nodes) as u64);
+        });
+    }
+}
+
+#[test]
+fn every_type_gives_what_the_oracle_says() {
+    let machine = Machine::new(3, 2, Settings::default());
+    machine.run(|universe| {
+        for (seed, in_place) in [(1, false), (2, true), (3, false)] {
+            let (world, count, blocking) = (universe.world(), 7, in_place);
+            let case = Case {
+                world,
+                seed,
+                count,
+                in_place,
+                blocking,
+            };
+            every_collective::<i32>(case);
+            every_collective::<u64>(case);
+            every_collective::<f32>(case);
+            every_collective::<f64>(case);
+        }
+    });
+}
+
+/// Also in a communicator whose order is not the world's.
+#[test]
+fn ranks_are_those_of_the_communicator() {
+    run(5, 2, |universe| {
+        let world = universe.world();
+        let me = i32::try_from(world.rank()).unwrap();
+        let half = world
+            .split(Some(world.rank() as u32 % 2), -me)
+            .unwrap()
+            .unwrap();
+        for variant in 0..4u64 {
+            let (in_place, blocking) = (variant & 1 == 1, variant & 2 == 2);
+            let case = Case {
+                world: &half,
+                seed: variant,
+                count: 7,
+                in_place,
+                blocking,
+            };
+            every_collective::<f64>(case);
+        }
+    });
+}
+
+/// Without eager messages, and with contributions that do not fit the window of a scan.
+#[test]
+fn long_messages_and_no_eager_ones() {
+    let settings = Settings {
+        eager_limit: 0,
+        ..Settings::default()
+    };
+    Machine::new(4, 2, settings).run(|universe| {
+        let world = universe.world();
+        for (seed, count) in [(1, 3), (2, 60_000)] {
+            for in_place in [false, true] {
+                let case = Case {
+                    world,
+                    seed,
+                    count,
+                    in_place,
+                    blocking: !in_place,
+                };
+                every_collective::<f64>(case);
+            }
+        }
+    });
+}
+
+/// Several on two communicators at once, waited for backwards, among messages that wildcards
+/// receive.
+#[test]
+fn collectives_side_by_side_and_wildcards_do_not_meet() {
+    run(3, 2, |universe| {
+        let world = universe.world();
+        let other = world.dup().unwrap();
+        let (me, size) = (world.rank(), world.size());
+        let data: Vec<Vec<u64>> = (0..20u64)
+            .map(|round| {
+                (0..size as u64)
+                    .map(|to| round * 100 + me as u64 * 10 + to)
+                    .collect()
+            })
+            .collect();
+        let mut swapped = vec![vec![0; size]; data.len()];
+        let mut sums = vec![vec![0; size]; data.len()];
+        let (mut from_any, mut empty) = ([0u64; 3], [0u64; 0]);
+        crate::scope(|scope| {
+            let received = world.irecv(scope, &mut from_any, Source::Any, Tag::Any)?;
+            let mut requests = Vec::new();
+            let results = swapped.iter_mut().zip(&mut sums);
+            for (round, (data, (swapped, sums))) in data.iter().zip(results).enumerate() {
+                let (one, two) = if round % 2 == 0 {
+                    (world, &other)
+                } else {
+                    (&other, world)
+                };
+                requests.push(one.ialltoall(scope, data, swapped)?);
+                requests.push(two.iscan(scope, data, sums, Op::Sum)?);
+            }
+            requests.push(world.iscan_in_place(scope, &mut empty, Op::Max)?);
+            world.send(&[me as u64; 3], (me + 1) % size, 5)?;
+            while let Some(request) = requests.pop() {
+                request.wait()?;
+            }
+            let (came, status) = received.wait()?;
+            let before = (me + size - 1) % size;
+            assert_eq!(
+                (status.source, status.tag, &came[..]),
+                (before, 5, &[before as u64; 3][..])
+            );
+            Ok(())
+        })
+        .unwrap();
+        for round in 0..data.len() {
+            let (base, to) = (round as u64 * 100, me as u64);
+            let came: Vec<_> = (0..size as u64).map(|from| base + from * 10 + to).collect();
+            assert_eq!(swapped[round], came);
+            let sum = |to| (0..=me as u64).map(|from| base + from * 10 + to).sum();
+            let sum: Vec<u64> = (0..size as u64).map(sum).collect();
+            assert_eq!(sums[round], sum);
+        }
+        assert_eq!(
+            world.iprobe(Source::Any, Tag::Any).unwrap(),
+            None,
+            "nothing is left"
+        );
+    });
+}
+
+/// Law 5: a schedule moves on while its rank waits for something else.
+#[test]
+fn a_collective_moves_on_while_its_rank_waits_for_a_message() {
+    run(3, 1, |universe| {
+        let world = universe.world();
+        let me = world.rank();
+        // Of three contributions that exceed the window of a scan, the second is received only
+        // after the first has come.
+        let data = vec![me as u64 + 1; 200_000];
+        let (mut sums, mut told) = (vec![0; data.len()], [0u8; 0]);
+        crate::scope(|scope| {
+            let scan = world.iscan(scope, &data, &mut sums, Op::Sum)?;
+            if me == 2 {
+                world.recv(&mut told, Source::Rank(0), Tag::Is(1))?;
+                scan.wait()?;
+            } else {
+                // Ends only if rank 2 has received this rank's contribution.
+                scan.wait()?;
+                world.send(&[0u8; 0], 1 - me, 0)?;
+                world.recv(&mut told, Source::Rank(1 - me), Tag::Is(0))?;
+                if me == 0 {
+                    world.send(&[0u8; 0], 2, 1)?;
+                }
+            }
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(sums, vec![[1, 3, 6][me]; data.len()]);
+    });
+}
+
+#[test]
+fn schedules_and_messages_in_one_wait() {
+    run(2, 1, |universe| {
+        let world = universe.world().untyped();
+        let (me, peer) = (world.rank(), 1 - world.rank());
+        let mut own = [me + 1];
+        let mut all = [[0; 2]; 2];
+        let mut came = [0];
+        let buffer = |data: &mut [i32]| Buffer::new(data.as_mut_ptr(), data.len(), Datatype::INT);
+        let block = |data: &mut [i32]| Buffer::new(data.as_mut_ptr(), 1, Datatype::INT);
+        // SAFETY: the buffers stay until all requests are done, below.
+        let mut requests = unsafe {
+            let own = buffer(&mut own);
+            vec![
+                world.iallgather(Some(own), block(&mut all[0])).unwrap(),
+                world.irecv(buffer(&mut came), peer, 3).unwrap(),
+                mpi::Request::inactive(),
+                world.ibarrier().unwrap(),
+                world.iallgather(Some(own), block(&mut all[1])).unwrap(),
+                world.isend(own, peer, 3).unwrap(),
+            ]
+        };
+        let mut done = vec![mpi::request::waitany(&mut requests).unwrap().0];
+        done.extend(
+            mpi::request::waitsome(&mut requests)
+                .iter()
+                .map(|(index, _)| *index),
+        );
+        while let Some((index, status)) = mpi::request::testany(&mut requests) {
+            status.unwrap();
+            done.push(index);
+        }
+        assert!(done.iter().all(|&index| !requests[index].is_active()));
+        for status in mpi::request::waitall(&mut requests) {
+            status.unwrap();
+        }
+        assert!(mpi::request::testall(&mut requests).is_some());
+        assert_eq!((all, came), ([[1, 2]; 2], [peer + 1]));
+    });
+}
+
+#[test]
+fn lengths_that_differ_between_ranks_are_failures_at_the_receiver() {
+    run(3, 2, |universe| {
+        let world = universe.world();
+        let me = world.rank();
+        for (len, class) in [(5, ErrorClass::Truncate), (0, ErrorClass::Count)] {
+            // Rank 1 contributes more, or less, than the others.
+            let data = vec![me as u64; if me == 1 { len } else { 1 }];
+            let (mut result, mut folded) = ([7u64; 3], vec![7u64; data.len()]);
+            let gathered = world.gather(&data, &mut result, 0);
+            if me == 0 {
+                let error = gathered.unwrap_err();
+                let said = format!("rank 1 sent {} bytes, and 8 were expected", len * 8);
+                assert_eq!((error.class, error.reason), (class, said));
+            } else {
+                gathered.unwrap();
+            }
+            let scanned = world.scan(&data, &mut folded, Op::Sum);
+            assert_eq!(scanned.is_err(), me > 0);
+            // Nothing of that is left for the next one.
+            world.allgather(&[me], &mut [0; 3]).unwrap();
+            world.barrier().unwrap();
+        }
+    });
+}
+
+#[test]
+fn wrong_arguments_of_collectives_are_refused() {
+    run(2, 1, |universe| {
+        let world = universe.world();
+        let mut data = [0i32; 4];
+        let error = world.gather(&[1i32], &mut data, 2).unwrap_err();
+        assert_eq!(error.class, ErrorClass::Root);
+        assert!(
+            error.to_string().contains("MPI_Gather 4 bytes with root 2"),
+            "{error}"
+        );
+        let blocks = Blocks {
+            counts: &[2, 3],
+            displacements: &[0, 2],
+        };
+        let error = world.allgatherv(&[1i32, 2], &mut data, blocks).unwrap_err();
+        assert_eq!(error.class, ErrorClass::Arg);
+        assert!(
+            error.reason.contains("3 elements from 2 on, for rank 1"),
+            "{error}"
+        );
+        let blocks = Blocks {
+            counts: &[2],
+            displacements: &[0],
+        };
+        assert_eq!(
+            world
+                .alltoallv_in_place(&mut data, blocks)
+                .unwrap_err()
+                .class,
+            ErrorClass::Arg
+        );
+        let error = world.allgather(&[1i32], &mut data[..3]).unwrap_err();
+        assert_eq!(error.class, ErrorClass::Count);
+        let error = world.scan(&[1i32, 2], &mut data, Op::Sum).unwrap_err();
+        assert_eq!(error.class, ErrorClass::Count);
+        let error = world.scan(&[1.0f32], &mut [0.0], Op::Band).unwrap_err();
+        assert_eq!(error.class, ErrorClass::Op);
+        let error = world
+            .reduce_scatter(&[1i32; 4], &mut data, &[1, 2], Op::Sum)
+            .unwrap_err();
+        assert_eq!(error.class, ErrorClass::Count);
+
+        let untyped = world.untyped();
+        let (start, peer) = (data.as_mut_ptr(), 1 - untyped.rank());
+        let (counts, overlapping, zeros) = ([2i64, 2], [0i64, 1], [0i64; 2]);
+        let own = Buffer::new(start, 2, Datatype::INT);
+        let into = |counts, at| mpi::Blocks::new(start, counts, at, Datatype::INT);
+        // SAFETY: the calls refuse their arguments.
+        unsafe {
+            let error = untyped
+                .allgatherv(Some(own), into(&counts, &overlapping))
+                .unwrap_err();
+            assert_eq!(error.class, ErrorClass::Arg);
+            assert!(
+                error.reason.contains("from ranks 0 and 1 overlap"),
+                "{error}"
+            );
+            let error = untyped.alltoallv(None, into(&[1, -3], &zeros)).unwrap_err();
+            assert_eq!(error.class, ErrorClass::Count);
+            assert!(error.reason.contains("rank 1 is -3"), "{error}");
+            let error = untyped.gather(None, own, peer).unwrap_err();
+            assert_eq!(error.class, ErrorClass::Buffer);
+            let error = untyped.scatter(own, None, peer).unwrap_err();
+            assert_eq!(error.class, ErrorClass::Buffer);
+            let nowhere =
+                mpi::Blocks::new(std::ptr::null_mut::<i32>(), &counts, &zeros, Datatype::INT);
+            let error = untyped.allgatherv(Some(own), nowhere).unwrap_err();
+            assert_eq!(error.class, ErrorClass::Buffer);
+            let error = untyped
+                .alltoallv(None, into(&[1, i64::MAX], &zeros))
+                .unwrap_err();
+            assert_eq!(error.class, ErrorClass::Arg);
+        }
+        assert_eq!(data, [0; 4]);
+    });
+}
+
+#[test]
+fn blocks_of_different_types() {
+    run(2, 2, |universe| {
+        let world = universe.world().untyped();
+        let me = world.rank();
+        // Rank 0 gets two bytes of each, rank 1 one number of 64 bits of each.
+        let types = |to: i32| [Datatype::Byte, Datatype::Uint64][to as usize].into();
+        let mut out = [u64::from_le_bytes([me as u8 + 1; 8]), u64::MAX - me as u64];
+        let mut into = [0u64; 2];
+        let (counts, own) = ([2, 1], [[2, 2], [1, 1]][me as usize]);
+        let (from, to) = ([types(0), types(1)], [types(me); 2]);
+        let out = mpi::Blocks::of_types(out.as_mut_ptr(), &counts, &[0, 8], &from);
+        let result = mpi::Blocks::of_types(into.as_mut_ptr(), &own, &[8, 0], &to);
+        // SAFETY: the arrays stay during the call.
+        unsafe { world.alltoallw(Some(out), result) }.unwrap();
+        assert_eq!(
+            into,
+            [[0x0202, 0x0101], [u64::MAX - 1, u64::MAX]][me as usize]
+        );
+    });
+}
+
+#[test]
+fn a_panic_in_a_scope_waits_for_its_collectives() {
+    run(2, 1, |universe| {
+        let world = universe.world();
+        let data = vec![world.rank() as u64; 10_000];
+        let mut result = vec![9; 20_000];
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            crate::scope(|scope| -> crate::Result<()> {
+                world.iallgather(scope, &data, &mut result)?;
+                std::panic::resume_unwind(Box::new("on purpose"));
+            })
+        }));
+        assert!(panicked.is_err());
+        drop(data);
+        assert_eq!((result[0], result[10_000]), (0, 1), "it has ended");
+    });
+}
+
+/// Threads of a rank wait for collectives on communicators of their own.
+#[test]
+fn threads_use_communicators_side_by_side() {
+    run(3, 2, |universe| {
+        let world = universe.world();
+        let communicators = [
+            world.dup().unwrap(),
+            world.dup().unwrap(),
+            world.dup().unwrap(),
+        ];
+        std::thread::scope(|threads| {
+            for (nth, communicator) in communicators.iter().enumerate() {
+                threads.spawn(move || {
+                    for round in 0..30 {
+                        let own = [round * 10 + nth, communicator.rank()];
+                        let mut all = [0; 6];
+                        communicator.allgather(&own, &mut all).unwrap();
+                        let first = round * 10 + nth;
+                        assert_eq!(all, [first, 0, first, 1, first, 2]);
+                    }
+                });
+            }
+        });
+    });
+}
+
+#[test]
+fn the_mds_gets_collectives_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let machine = Machine::new(2, 1, Settings::default());
+    machine.run_recorded(Some(directory.path()), |universe| {
+        let world = universe.world();
+        world.allgather(&[1u64], &mut [0; 2]).unwrap();
+        let mut result = [0u64; 2];
+        crate::scope(|scope| {
+            world
+                .ialltoall(scope, &[1; 2], &mut result)?
+                .wait()
+                .map(|_| ())
+        })
+        .unwrap();
+    });
+    let dumps = mds::dump::read_dir(directory.path()).unwrap();
+    let names: Vec<_> = dumps.ranks[0]
+        .primitives
+        .keys()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(
+        names,
+        ["MPI_Wait", "MPI_Allgather", "MPI_Ialltoall", "MPI_Finalize"]
+    );
+}
