@@ -7,13 +7,13 @@ use crate::exit_code;
 use crate::job_control::{Action, Event, JobControl};
 use crate::launch::{Launched, Manager, StrobeHost};
 use crate::output::{Gone, Output};
-use crate::signals::EndingSignals;
+use crate::signals::Signals;
 use crate::terminal_input::TerminalInput;
 use crate::verdict::{Verdict, manager_name};
 use anyhow::Context as _;
 use bcs_core::job::Driver;
-use node_manager::control::{Arrived, Frame, FromManager, Stream, ToManager};
-use node_manager::limits::{MANAGER_DELAY, OUTPUT_QUEUE_BYTES, READ_BYTES};
+use node_manager::control::{Arrived, Frame, FromManager, Stream, ToManager, UserSignal};
+use node_manager::limits::{MANAGER_GRACE, OUTPUT_QUEUE_BYTES, READ_BYTES};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus};
@@ -29,14 +29,16 @@ pub struct Dispatcher {
     strobe: Option<StrobeHost>,
     nic_host: bool,
     output: Output,
-    signals: EndingSignals,
+    signals: Signals,
     ranks: usize,
     timeout: Option<(Instant, Duration)>,
+    /// What ranks that are told to end have until they are killed.
+    kill_delay: Duration,
     /// When node managers that were told to end are killed.
     deadline: Option<Instant>,
     /// Children that this process had before the job.
     spared: Vec<Pid>,
-    /// The way to rank 0, when standard input is a terminal.
+    /// The way to the rank that reads, when standard input is a terminal.
     input: Option<TerminalInput>,
     /// Whether the job is over and the user does not want to read the rest of its output.
     impatient: bool,
@@ -51,7 +53,7 @@ pub struct Surroundings {
     /// The way in, when standard input is a terminal.
     pub input: Option<TerminalInput>,
     /// Signals.
-    pub signals: EndingSignals,
+    pub signals: Signals,
     /// Children that this process had before the job: a shell may have had them before it became
     /// `bcs run`.
     pub spared: Vec<Pid>,
@@ -94,6 +96,7 @@ impl Dispatcher {
             signals,
             ranks,
             timeout,
+            kill_delay: launched.kill_delay,
             deadline: None,
             spared,
             input,
@@ -204,8 +207,13 @@ impl Dispatcher {
         match what {
             Watched::Signals => {
                 while let Some(signal) = self.signals.next() {
-                    self.impatient = self.control.over();
-                    self.handle(Event::Signal(signal));
+                    let user = matches!(signal, libc::SIGUSR1 | libc::SIGUSR2);
+                    self.impatient |= self.control.over() && !user;
+                    self.handle(match signal {
+                        libc::SIGUSR1 => Event::UserSignal(UserSignal::Usr1),
+                        libc::SIGUSR2 => Event::UserSignal(UserSignal::Usr2),
+                        _ => Event::Signal(signal),
+                    });
                 }
             }
             Watched::Output => {
@@ -360,9 +368,10 @@ impl Dispatcher {
             }
             Action::Terminate => {
                 self.timeout = None;
-                self.deadline = Some(Instant::now() + MANAGER_DELAY);
+                self.deadline = Some(Instant::now() + self.kill_delay + MANAGER_GRACE);
                 self.tell_all(&ToManager::Terminate);
             }
+            Action::PassOn(signal) => self.tell_all(&ToManager::Signal(signal)),
             Action::Kill => {
                 for manager in self
                     .managers

@@ -9,12 +9,12 @@
 
 use crate::control::{
     Arrived, Frame, FrameError, FrameReader, FrameWriter, FromManager, RankEnd, RankFailure, Start,
-    Stream, ToManager,
+    Stream, ToManager, UserSignal,
 };
 use crate::conversation::Heard;
 use crate::crew::{self, Crew};
 use crate::inherited::Inherited;
-use crate::limits::{KILL_DELAY, OUTPUT_QUEUE_BYTES, READ_BYTES};
+use crate::limits::{OUTPUT_QUEUE_BYTES, READ_BYTES};
 use crate::nic::{Nic, NicError};
 use crate::rank_process::{Caller, Stage};
 use crate::watch::{Source, Watch};
@@ -248,11 +248,17 @@ impl Shift<'_> {
                 }
                 Frame::Message(ToManager::Terminate) => {
                     if self.phase == Phase::Running {
-                        self.phase = Phase::Terminating(Instant::now() + KILL_DELAY);
+                        self.phase = Phase::Terminating(Instant::now() + self.start.kill_delay);
                         self.crew.signal(Signal::TERM);
                         // A stopped rank takes its SIGTERM only when it goes on.
                         self.crew.signal(Signal::CONT);
                     }
+                }
+                Frame::Message(ToManager::Signal(signal)) => {
+                    self.crew.signal(match signal {
+                        UserSignal::Usr1 => Signal::USR1,
+                        UserSignal::Usr2 => Signal::USR2,
+                    });
                 }
                 Frame::Message(ToManager::Start(_)) | Frame::Output { .. } => {}
             }

@@ -1,9 +1,9 @@
 //! The ranks of this process's nodes, and the flow of what they write.
 
 use crate::agent::{AgentError, kernel};
-use crate::control::{FrameWriter, FromManager, Start, Stream};
+use crate::control::{FrameWriter, FromManager, Input, Start, Stream};
 use crate::conversation::Conversation;
-use crate::limits::{OUTPUT_QUEUE_BYTES, READ_BYTES};
+use crate::limits::{DESCRIPTORS_PER_RANK, OUTPUT_QUEUE_BYTES, OWN_DESCRIPTORS, READ_BYTES};
 use crate::output::OutputPipe;
 use crate::rank_process::{RankProcess, Stage};
 use crate::spawn::{Image, Setup, SpawnError, Spawner};
@@ -15,6 +15,7 @@ use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 
 /// The ranks.
 #[derive(Debug)]
@@ -48,7 +49,7 @@ pub(crate) fn start(
         Ok(nursery) => nursery,
         Err(error) => {
             let (node, rank) = placed[0];
-            return Ok((crew, Some(not_started(start, node, rank, error))));
+            return Ok((crew, Some(not_started(start, node, rank, &error))));
         }
     };
     for (node, rank) in placed {
@@ -57,26 +58,32 @@ pub(crate) fn start(
                 crew.add(process, watch)
                     .map_err(kernel("failed to watch a rank"))?;
             }
-            Err(error) => return Ok((crew, Some(not_started(start, node, rank, error)))),
+            Err(error) => return Ok((crew, Some(not_started(start, node, rank, &error)))),
         }
     }
-    // Only rank 0 holds on to the launcher's input: whoever writes into it learns when it is gone.
+    // Only the rank that reads it holds on to the launcher's input: whoever writes into it learns when it is gone.
     rustix::stdio::dup2_stdin(&null).map_err(kernel("failed to let go of the input"))?;
     Ok((crew, None))
 }
 
-fn not_started(start: &Start, node: NodeId, rank: u32, error: SpawnError) -> FromManager {
-    let program = start.program.display();
-    let message = match (error.step, error.errno) {
-        ("execve", Errno::NOEXEC) => format!(
-            "{program} is not in a format that can be executed: if it is a script, \
-             its first line must name the interpreter (#!/bin/sh)"
-        ),
-        ("execve", Errno::NOENT) => {
-            format!("{program} or the interpreter that it names is missing")
+/// A rank could not be started.
+enum NotRaised {
+    Spawn(SpawnError),
+    OutputFile(PathBuf, Errno),
+}
+
+impl From<SpawnError> for NotRaised {
+    fn from(error: SpawnError) -> Self {
+        Self::Spawn(error)
+    }
+}
+
+fn not_started(start: &Start, node: NodeId, rank: u32, error: &NotRaised) -> FromManager {
+    let message = match error {
+        NotRaised::Spawn(error) => not_spawned(start, rank, *error),
+        NotRaised::OutputFile(path, errno) => {
+            format!("{} cannot be written: {errno}", path.display())
         }
-        ("execve", errno) => format!("{program} cannot be executed: {errno}"),
-        (step, errno) => format!("{step}: {errno}"),
     };
     FromManager::NotStarted {
         rank,
@@ -85,42 +92,81 @@ fn not_started(start: &Start, node: NodeId, rank: u32, error: SpawnError) -> Fro
     }
 }
 
+fn not_spawned(start: &Start, rank: u32, error: SpawnError) -> String {
+    let application = &start.applications[start.application_of(rank)];
+    let program = application.program.display();
+    match (error.step, error.errno) {
+        ("execve", Errno::NOEXEC) => format!(
+            "{program} is not in a format that can be executed: if it is a script, \
+             its first line must name the interpreter (#!/bin/sh)"
+        ),
+        ("execve", Errno::NOENT) => {
+            format!("{program} or the interpreter that it names is missing")
+        }
+        ("execve", errno) => format!("{program} cannot be executed: {errno}"),
+        ("chdir", errno) => {
+            let directory = application.directory.as_deref().unwrap_or("".as_ref());
+            format!("it cannot run in {}: {errno}", directory.display())
+        }
+        (step, errno) => format!("{step}: {errno}"),
+    }
+}
+
 /// Where ranks come from.
 struct Nursery<'a> {
+    start: &'a Start,
     spawner: Spawner,
-    image: Image,
+    /// One per application.
+    images: Vec<Image>,
     null: BorrowedFd<'a>,
     open_files: Option<(u64, u64)>,
 }
 
 impl<'a> Nursery<'a> {
-    fn new(start: &Start, null: BorrowedFd<'a>, ranks: usize) -> Result<Self, SpawnError> {
-        let variable = Some((SOCKET_VARIABLE, RANK_SOCKET));
+    fn new(start: &'a Start, null: BorrowedFd<'a>, ranks: usize) -> Result<Self, NotRaised> {
+        let images = start.applications.iter().map(|application| {
+            let socket = (SOCKET_VARIABLE.into(), RANK_SOCKET.into());
+            let variables = application.environment.iter().cloned().chain([socket]);
+            let directory = application.directory.as_deref();
+            Image::new(
+                &application.program,
+                &application.arguments,
+                variables,
+                directory,
+            )
+        });
         Ok(Self {
+            start,
             spawner: Spawner::default(),
-            image: Image::new(&start.program, &start.arguments, variable)?,
+            images: images.collect::<Result<_, _>>()?,
             null,
             open_files: make_room_for_files(ranks),
         })
     }
 
-    fn raise(&mut self, node: NodeId, rank: u32) -> Result<RankProcess, SpawnError> {
+    fn raise(&mut self, node: NodeId, rank: u32) -> Result<RankProcess, NotRaised> {
         let failed = |step| move |errno| SpawnError { step, errno };
         let (conversation, rank_end) = Conversation::open().map_err(failed("socketpair"))?;
-        let (stdout, stdout_end) = output_pipe().map_err(failed("pipe"))?;
-        let (stderr, stderr_end) = output_pipe().map_err(failed("pipe"))?;
+        let (stdout, stdout_end) = self.output(rank, Stream::Out)?;
+        let (stderr, stderr_end) = self.output(rank, Stream::Err)?;
         let stdin = std::io::stdin();
         let setup = Setup {
             standard: [
-                if rank == 0 { stdin.as_fd() } else { self.null },
+                if self.start.input == Input::Rank(rank) {
+                    stdin.as_fd()
+                } else {
+                    self.null
+                },
                 stdout_end.as_fd(),
                 stderr_end.as_fd(),
             ],
             inherited: &[rank_end.as_fd()],
             dies_with_parent: true,
             open_files: self.open_files,
+            core: self.start.bindings.get(rank as usize).copied(),
         };
-        let child = self.spawner.spawn(&self.image, &setup)?;
+        let image = &self.images[self.start.application_of(rank)];
+        let child = self.spawner.spawn(image, &setup)?;
         Ok(RankProcess {
             rank,
             node,
@@ -135,6 +181,29 @@ impl<'a> Nursery<'a> {
             failed: false,
         })
     }
+
+    /// Where a rank writes: the end that we read, if we do, and the rank's.
+    fn output(&self, rank: u32, stream: Stream) -> Result<(Option<OwnedFd>, OwnedFd), NotRaised> {
+        let Some(directory) = &self.start.output_dir else {
+            let (ours, theirs) = output_pipe().map_err(|errno| SpawnError {
+                step: "pipe",
+                errno,
+            })?;
+            return Ok((Some(ours), theirs));
+        };
+        let ending = match stream {
+            Stream::Out => "out",
+            Stream::Err => "err",
+        };
+        let path = directory.join(format!("rank.{rank}.{ending}"));
+        // Appending, so that all that a rank starts writes after what is there.
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::APPEND | OFlags::CLOEXEC;
+        match rustix::fs::open(&path, flags, Mode::from_raw_mode(0o666)) {
+            Ok(file) => Ok((None, file)),
+            Err(errno) => Err(NotRaised::OutputFile(path, errno)),
+        }
+    }
 }
 
 /// A pipe whose read end does not block; the other end is the rank's, who expects to.
@@ -144,9 +213,9 @@ fn output_pipe() -> Result<(OwnedFd, OwnedFd), Errno> {
     Ok((reader, writer))
 }
 
-/// A rank takes six descriptors of ours. Gives the limit that ranks are to keep, if it was raised.
+/// Raises the limit of open files where ranks need it. Gives the limit that they are to keep then.
 fn make_room_for_files(ranks: usize) -> Option<(u64, u64)> {
-    let needed = ranks as u64 * 6 + 64;
+    let needed = ranks as u64 * DESCRIPTORS_PER_RANK + OWN_DESCRIPTORS;
     let limit = getrlimit(Resource::Nofile);
     let (soft, hard) = (limit.current?, limit.maximum.unwrap_or(u64::MAX));
     if soft >= needed {

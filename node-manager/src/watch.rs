@@ -108,7 +108,7 @@ impl Watch {
         let mut events = Vec::<Event>::with_capacity(BATCH);
         let timeout = deadline.map(|deadline| {
             let left = deadline.saturating_duration_since(Instant::now());
-            Timespec::try_from(left).expect("a kill delay is short")
+            Timespec::try_from(left).expect("at most MAX_KILL_DELAY")
         });
         match epoll::wait(&self.epoll, spare_capacity(&mut events), timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}

@@ -1,6 +1,7 @@
 //! `bcs run` from outside, with real processes.
 
 mod bad_input;
+mod configuration;
 mod conversation;
 mod ending;
 mod exit_codes;
@@ -8,3 +9,8 @@ mod hello;
 mod job;
 mod kill;
 mod lines;
+mod mpmd;
+mod names;
+mod placing;
+mod signals;
+mod streams;

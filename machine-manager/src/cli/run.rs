@@ -1,53 +1,84 @@
-//! The command line.
+//! The command line of `bcs run`: the one table of its options. `bcs.toml` and the variables know
+//! them from here, too (`configuration.rs`).
 
-use crate::quantities::{parse_bandwidth, parse_count, parse_duration, parse_reduce, parse_size};
+use crate::quantities::{
+    parse_assignment, parse_bandwidth, parse_count, parse_duration, parse_reduce, parse_size,
+};
 use bcs_core::job::{Driver, Strobe};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use node_manager::limits::KILL_DELAY;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// BCS-MPI: an MPI runtime in which the whole cluster marches to one beat.
-#[derive(Debug, Parser)]
-#[command(name = "bcs", version, arg_required_else_help = true)]
-pub struct Cli {
-    /// The subcommand.
-    #[command(subcommand)]
-    pub command: Command,
-}
-
-/// Subcommands.
-#[derive(Debug, Subcommand)]
-pub enum Command {
-    /// Run a program as a job of communicating ranks
-    Run(RunArgs),
-    /// Simulate a cluster in virtual time, with faults, under checkers
-    Sim(SimArgs),
-    /// Look at what the Monitoring and Debugging System recorded
-    Mds(MdsArgs),
-    /// What the exit codes of `bcs run` mean
-    #[command(long_about = crate::exit_code::TABLE)]
-    ExitCodes,
-}
-
 /// What `bcs run` can be asked.
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "bcs run [OPTIONS] PROGRAM [ARGS]...",
+    override_usage = "bcs run [OPTIONS] PROGRAM [ARGS]... [: [-n N] [--wdir D] [--env K=V] PROGRAM [ARGS]...]...",
     disable_help_subcommand = true,
     arg_required_else_help = false,
     subcommand_value_name = "PROGRAM",
     after_help = crate::builtin::help()
 )]
 pub struct RunArgs {
+    /// All that may stand before the program.
+    #[command(flatten)]
+    pub options: RunOptions,
+    /// The program and its arguments: nothing after its name is ours, but for a lone colon.
+    #[command(subcommand)]
+    pub program: ProgramArgs,
+}
+
+/// What each program of a job can be given.
+#[derive(Clone, Debug, Args)]
+pub struct ApplicationOptions {
     /// Number of ranks, each a process
     #[arg(short = 'n', value_name = "N", default_value_t = 1, value_parser = parse_count,
           allow_negative_numbers = true)]
     pub ranks: usize,
+    /// Run in this directory
+    #[arg(long, value_name = "D")]
+    pub wdir: Option<PathBuf>,
+    /// Set an environment variable; may be repeated
+    #[arg(long, value_name = "K=V", value_parser = parse_assignment)]
+    pub env: Vec<(String, String)>,
+}
+
+/// A program after a colon.
+#[derive(Debug, Parser)]
+#[command(
+    disable_help_flag = true,
+    disable_help_subcommand = true,
+    subcommand_value_name = "PROGRAM"
+)]
+pub struct FurtherApplication {
+    /// What is its own.
+    #[command(flatten)]
+    pub options: ApplicationOptions,
+    /// As in [`RunArgs`].
+    #[command(subcommand)]
+    pub program: ProgramArgs,
+}
+
+/// The options of `bcs run`.
+#[derive(Debug, Args)]
+pub struct RunOptions {
+    /// What the first program is given.
+    #[command(flatten)]
+    pub application: ApplicationOptions,
     /// Number of nodes (emulated NICs) that share the ranks, consecutive ranks on one node
-    #[arg(long, value_name = "M", default_value_t = 1, value_parser = parse_count,
-          allow_negative_numbers = true)]
-    pub nodes: usize,
+    /// [default: 1, or by --ppn]
+    #[arg(long, value_name = "M", value_parser = parse_count, allow_negative_numbers = true)]
+    pub nodes: Option<usize>,
+    /// Ranks on each node; the last one may have fewer
+    #[arg(long, value_name = "P", value_parser = parse_count, allow_negative_numbers = true)]
+    pub ppn: Option<usize>,
+    /// Which cores a rank may use: all, or one each, in turn
+    #[arg(long, value_name = "B", value_enum, default_value_t = BindName::None)]
+    pub bind: BindName,
+    /// Say on standard error which cores each rank may use
+    #[arg(long)]
+    pub report_bindings: bool,
     /// Length of a time slice, 50us to 100ms; with elastic strobes the longest gap between two
     #[arg(long, value_name = "D", default_value = "500us", value_parser = parse_duration)]
     pub time_slice: Duration,
@@ -67,12 +98,22 @@ pub struct RunArgs {
     #[arg(long, value_name = "soft:LIMIT|host", default_value = "soft:256",
           value_parser = parse_reduce)]
     pub reduce: u32,
+    /// Who reads the standard input: a rank by its number, or none
+    #[arg(long, value_name = "WHO", default_value = "0", value_parser = InputName::parse)]
+    pub stdin: InputName,
     /// Label every line of output with its rank
     #[arg(short = 'l')]
     pub label: bool,
+    /// Write what rank N writes to rank.N.out and rank.N.err in this directory, not to the terminal
+    #[arg(long, value_name = "DIR")]
+    pub output_dir: Option<PathBuf>,
     /// End the job after so long, with exit code 124
     #[arg(long, value_name = "D", value_parser = parse_duration)]
     pub timeout: Option<Duration>,
+    /// From SIGTERM to SIGKILL, for the ranks of a job that ends badly
+    #[arg(long, value_name = "D", value_parser = parse_duration,
+          default_value = humantime::Duration::from(KILL_DELAY).to_string())]
+    pub kill_delay: Duration,
     /// Record, and write one JSON file per rank and node into this directory
     #[arg(long, value_name = "DIR")]
     pub mds: Option<PathBuf>,
@@ -82,76 +123,6 @@ pub struct RunArgs {
     /// Strike every slice, and all five microphases of it, needed or not: to measure what one costs
     #[arg(long, hide = true)]
     pub all_phases: bool,
-    /// The program and its arguments: nothing after its name is ours.
-    #[command(subcommand)]
-    pub program: ProgramArgs,
-}
-
-/// What `bcs sim` can be asked.
-#[derive(Debug, Args)]
-pub struct SimArgs {
-    /// Number of nodes [default: 2 to 16, by the seed]
-    #[arg(long, value_name = "N")]
-    pub nodes: Option<usize>,
-    /// The seed, which fixes everything
-    #[arg(long, value_name = "S", default_value_t = 0)]
-    pub seed: u64,
-    /// How many seeds to run, from the given one on
-    #[arg(long, value_name = "COUNT", default_value_t = 1)]
-    pub seeds: u64,
-    /// Kinds of faults; each seed has each of them with probability one half
-    #[arg(
-        long,
-        value_enum,
-        value_delimiter = ',',
-        value_name = "KINDS",
-        default_value = "all"
-    )]
-    pub faults: Vec<FaultName>,
-    /// Run every seed twice and compare the trace hashes
-    #[arg(long)]
-    pub twice: bool,
-}
-
-/// `--faults`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum FaultName {
-    /// Every kind.
-    All,
-    /// No fault.
-    None,
-    /// Transfers fail whole.
-    Lose,
-    /// Transfers are late.
-    Delay,
-    /// Transfers of different pairs overtake each other.
-    Reorder,
-    /// Nodes are slow.
-    Slow,
-    /// Nodes die.
-    Crash,
-}
-
-/// What `bcs mds` can be asked.
-#[derive(Debug, Args)]
-pub struct MdsArgs {
-    /// What to do with the recordings.
-    #[command(subcommand)]
-    pub command: MdsCommand,
-}
-
-/// Subcommands of `bcs mds`.
-#[derive(Debug, Subcommand)]
-pub enum MdsCommand {
-    /// Print per-primitive statistics and what the nodes did
-    Report {
-        /// The directory that `bcs run --mds` wrote
-        #[arg(value_name = "DIR")]
-        dir: PathBuf,
-        /// Of one rank only
-        #[arg(long, value_name = "R")]
-        rank: Option<u32>,
-    },
 }
 
 /// The program with its arguments.
@@ -204,21 +175,32 @@ impl From<DriverName> for Driver {
     }
 }
 
-/// A complaint of clap in one line: what is wrong, and where to look.
-#[must_use]
-pub fn one_line(error: &clap::Error) -> String {
-    use clap::error::{ContextKind, ErrorKind};
-    if error.kind() == ErrorKind::MissingSubcommand {
-        return "no program is named: say what to run, as in `bcs run -n 4 hello`".into();
+/// `--bind`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BindName {
+    /// Every rank may use every core.
+    None,
+    /// One core each.
+    Core,
+}
+
+/// `--stdin`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputName {
+    /// A rank.
+    Rank(u32),
+    /// Nobody.
+    None,
+}
+
+impl InputName {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "none" => Ok(Self::None),
+            number => number
+                .parse()
+                .map(Self::Rank)
+                .map_err(|_| "this is neither the number of a rank nor none".into()),
+        }
     }
-    let text = error.render().to_string();
-    let what = text.split("\n\n").next().unwrap_or_default();
-    let what: Vec<&str> = what.split_whitespace().collect();
-    let what = what.join(" ");
-    let what = what.strip_prefix("error: ").unwrap_or(&what);
-    let hint = match error.get(ContextKind::InvalidSubcommand) {
-        Some(_) => "`bcs help`",
-        None => "`bcs run --help`",
-    };
-    format!("{what}; see {hint}")
 }
