@@ -7,6 +7,7 @@ use crate::exit_code;
 use crate::job_control::{Action, Event, JobControl};
 use crate::launch::{Launched, Manager, StrobeHost};
 use crate::output::{Gone, Output};
+use crate::shared_input::SharedInput;
 use crate::signals::Signals;
 use crate::terminal_input::TerminalInput;
 use crate::verdict::{Verdict, manager_name};
@@ -40,6 +41,8 @@ pub struct Dispatcher {
     spared: Vec<Pid>,
     /// The way to the rank that reads, when standard input is a terminal.
     input: Option<TerminalInput>,
+    /// The way to all ranks, when they all read standard input.
+    shared_input: Option<SharedInput>,
     /// Whether the job is over and the user does not want to read the rest of its output.
     impatient: bool,
     buffer: Vec<u8>,
@@ -52,6 +55,8 @@ pub struct Surroundings {
     pub output: Output,
     /// The way in, when standard input is a terminal.
     pub input: Option<TerminalInput>,
+    /// The way in, when all ranks read standard input.
+    pub shared_input: Option<SharedInput>,
     /// Signals.
     pub signals: Signals,
     /// Children that this process had before the job: a shell may have had them before it became
@@ -65,6 +70,7 @@ enum Watched {
     Signals,
     Output,
     Input,
+    SharedInput,
     Strobe,
     Control(usize),
     Process(usize),
@@ -83,6 +89,7 @@ impl Dispatcher {
         let Surroundings {
             output,
             input,
+            shared_input,
             signals,
             spared,
         } = surroundings;
@@ -100,6 +107,7 @@ impl Dispatcher {
             deadline: None,
             spared,
             input,
+            shared_input,
             impatient: false,
             buffer: vec![0; READ_BYTES],
         }
@@ -149,6 +157,9 @@ impl Dispatcher {
         }
         if let Some(fd) = self.input.as_ref().and_then(TerminalInput::poll_fd) {
             watch(fd, Watched::Input);
+        }
+        if let Some(fd) = self.shared_input.as_ref().and_then(SharedInput::poll_fd) {
+            watch(fd, Watched::SharedInput);
         }
         if let Some(strobe) = &self.strobe {
             watch(
@@ -226,6 +237,12 @@ impl Dispatcher {
                     input.pass_on();
                 }
             }
+            Watched::SharedInput => {
+                let input = self.shared_input.as_mut();
+                if let Some(piece) = input.and_then(|input| input.read(&mut self.buffer)) {
+                    self.tell_all(&ToManager::Input(piece));
+                }
+            }
             Watched::Strobe => {
                 let failures = self.strobe.as_ref().map(|strobe| strobe.failures.take());
                 for failure in failures.into_iter().flatten() {
@@ -297,6 +314,9 @@ impl Dispatcher {
                 return self.output.add(Some(rank), stream, bytes);
             }
             Frame::Message(FromManager::AllDone) => return self.handle(Event::AllDone(index)),
+            Frame::Message(FromManager::InputTaken) => {
+                return self.shared_input.iter_mut().for_each(SharedInput::taken);
+            }
             Frame::Message(FromManager::ProcessFail(failure)) => Verdict::Rank(failure),
             Frame::Message(FromManager::NotStarted {
                 rank,

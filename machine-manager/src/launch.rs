@@ -181,7 +181,7 @@ fn start_managers(
     let mut spawner = Spawner::default();
     let reading = match job.input {
         Input::Rank(rank) => job.placement.node_of(rank),
-        Input::None => None,
+        Input::All | Input::None => None,
     };
     let mut managers = Vec::with_capacity(parts.len());
     for nodes in parts {

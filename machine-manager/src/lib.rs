@@ -31,6 +31,7 @@ pub mod output;
 pub mod placing;
 pub mod program;
 pub mod quantities;
+pub mod shared_input;
 pub mod signals;
 pub mod terminal_input;
 pub mod verdict;

@@ -18,6 +18,16 @@ pub struct TerminalInput {
     typed: Vec<u8>,
 }
 
+/// Whether standard input may be read: the kernel stops a process that reads a terminal from the
+/// background.
+#[must_use]
+pub fn is_ours_to_read() -> bool {
+    let terminal = rustix::stdio::stdin();
+    let foreground = rustix::termios::tcgetpgrp(terminal);
+    // An error: it is no terminal.
+    foreground.map_or(true, |group| group == rustix::process::getpgrp())
+}
+
 impl TerminalInput {
     /// If standard input is a terminal: the way, and what the rank is to read.
     ///
@@ -45,10 +55,7 @@ impl TerminalInput {
         if !self.typed.is_empty() {
             return Some(PollFd::new(pipe, PollFlags::OUT));
         }
-        let terminal = rustix::stdio::stdin();
-        let foreground = rustix::termios::tcgetpgrp(terminal).ok();
-        (foreground == Some(rustix::process::getpgrp()))
-            .then(|| PollFd::from_borrowed_fd(terminal, PollFlags::IN))
+        is_ours_to_read().then(|| PollFd::from_borrowed_fd(rustix::stdio::stdin(), PollFlags::IN))
     }
 
     /// Passes on, after poll.

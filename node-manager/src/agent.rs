@@ -224,6 +224,10 @@ impl Shift<'_> {
             Source::Process(index) => self.rank_ended(index),
             Source::Visitor(index) => self.visitor_ended(index),
             Source::Conversation(index) => self.converse(index),
+            Source::Input(index) => {
+                let taken = self.crew.input.go_on(index, &self.watch);
+                self.input_taken(taken)?;
+            }
             Source::Output(index, stream) => self.read_output(index, stream),
         }
         Ok(())
@@ -254,6 +258,10 @@ impl Shift<'_> {
                         self.crew.signal(Signal::CONT);
                     }
                 }
+                Frame::Message(ToManager::Input(piece)) => {
+                    let taken = self.crew.input.offer(piece, &self.watch);
+                    self.input_taken(taken)?;
+                }
                 Frame::Message(ToManager::Signal(signal)) => {
                     self.crew.signal(match signal {
                         UserSignal::Usr1 => Signal::USR1,
@@ -262,6 +270,14 @@ impl Shift<'_> {
                 }
                 Frame::Message(ToManager::Start(_)) | Frame::Output { .. } => {}
             }
+        }
+        Ok(())
+    }
+
+    /// Asks for more to read, if all ranks have taken what there was.
+    fn input_taken(&mut self, all_have: Result<bool, Errno>) -> Result<(), AgentError> {
+        if all_have.map_err(kernel("failed to watch the input of a rank"))? {
+            self.link.writer.message(&FromManager::InputTaken);
         }
         Ok(())
     }

@@ -36,8 +36,11 @@ pub enum ToManager {
     },
     /// End the ranks: SIGTERM, and SIGKILL after [`Start::kill_delay`].
     Terminate,
-    /// Pass a signal on to the ranks, which goes on otherwise.
+    /// Pass a signal on to the ranks, which go on otherwise.
     Signal(UserSignal),
+    /// With [`Input::All`]: what every rank is to read next; nothing at the end. The next comes
+    /// after [`FromManager::InputTaken`], so no more than one waits anywhere.
+    Input(Vec<u8>),
 }
 
 /// A signal that means what the program wants it to mean.
@@ -70,6 +73,8 @@ pub struct Application {
 pub enum Input {
     /// One rank.
     Rank(u32),
+    /// Every rank, through us.
+    All,
     /// Nobody.
     None,
 }
@@ -142,6 +147,8 @@ pub enum FromManager {
         /// What was found and what to do.
         message: String,
     },
+    /// All its ranks have taken the last [`ToManager::Input`].
+    InputTaken,
     /// The node manager itself failed.
     ManagerFailed {
         /// What failed.

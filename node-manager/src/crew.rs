@@ -6,6 +6,7 @@ use crate::conversation::Conversation;
 use crate::limits::{DESCRIPTORS_PER_RANK, OUTPUT_QUEUE_BYTES, OWN_DESCRIPTORS, READ_BYTES};
 use crate::output::OutputPipe;
 use crate::rank_process::{RankProcess, Stage};
+use crate::shared_input::SharedInput;
 use crate::spawn::{Image, Setup, SpawnError, Spawner};
 use crate::watch::{Source, Watch};
 use bcs_core::node::NodeId;
@@ -21,6 +22,8 @@ use std::path::PathBuf;
 #[derive(Debug)]
 pub(crate) struct Crew {
     pub(crate) ranks: Vec<RankProcess>,
+    /// What all of them read, where they all read the same.
+    pub(crate) input: SharedInput,
     /// Output that is not read because the launcher does not take what was read before.
     held: Vec<(usize, Stream)>,
 }
@@ -41,6 +44,7 @@ pub(crate) fn start(
         .collect();
     let mut crew = Crew {
         ranks: Vec::with_capacity(placed.len()),
+        input: SharedInput::default(),
         held: Vec::new(),
     };
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
@@ -53,7 +57,7 @@ pub(crate) fn start(
         }
     };
     for (node, rank) in placed {
-        match nursery.raise(node, rank) {
+        match nursery.raise(node, rank, &mut crew.input) {
             Ok(process) => {
                 crew.add(process, watch)
                     .map_err(kernel("failed to watch a rank"))?;
@@ -144,18 +148,27 @@ impl<'a> Nursery<'a> {
         })
     }
 
-    fn raise(&mut self, node: NodeId, rank: u32) -> Result<RankProcess, NotRaised> {
+    fn raise(
+        &mut self,
+        node: NodeId,
+        rank: u32,
+        input: &mut SharedInput,
+    ) -> Result<RankProcess, NotRaised> {
         let failed = |step| move |errno| SpawnError { step, errno };
         let (conversation, rank_end) = Conversation::open().map_err(failed("socketpair"))?;
         let (stdout, stdout_end) = self.output(rank, Stream::Out)?;
         let (stderr, stderr_end) = self.output(rank, Stream::Err)?;
         let stdin = std::io::stdin();
+        let shared = match self.start.input {
+            Input::All => Some(input_pipe().map_err(failed("pipe"))?),
+            Input::Rank(_) | Input::None => None,
+        };
         let setup = Setup {
             standard: [
-                if self.start.input == Input::Rank(rank) {
-                    stdin.as_fd()
-                } else {
-                    self.null
+                match (self.start.input, &shared) {
+                    (_, Some((theirs, _))) => theirs.as_fd(),
+                    (Input::Rank(reader), None) if reader == rank => stdin.as_fd(),
+                    _ => self.null,
                 },
                 stdout_end.as_fd(),
                 stderr_end.as_fd(),
@@ -167,6 +180,9 @@ impl<'a> Nursery<'a> {
         };
         let image = &self.images[self.start.application_of(rank)];
         let child = self.spawner.spawn(image, &setup)?;
+        if let Some((_, ours)) = shared {
+            input.add(ours);
+        }
         Ok(RankProcess {
             rank,
             node,
@@ -204,6 +220,13 @@ impl<'a> Nursery<'a> {
             Err(errno) => Err(NotRaised::OutputFile(path, errno)),
         }
     }
+}
+
+/// A pipe whose write end does not block: the rank's end, and ours.
+fn input_pipe() -> Result<(OwnedFd, OwnedFd), Errno> {
+    let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
+    fcntl_setfl(&writer, OFlags::NONBLOCK)?;
+    Ok((reader, writer))
 }
 
 /// A pipe whose read end does not block; the other end is the rank's, who expects to.

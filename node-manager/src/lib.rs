@@ -34,6 +34,7 @@ pub mod nic;
 mod output;
 mod rank_process;
 pub mod reaper;
+mod shared_input;
 pub mod spawn;
 mod watch;
 

@@ -23,6 +23,8 @@ pub(crate) enum Source {
     Conversation(usize),
     /// A rank wrote.
     Output(usize, Stream),
+    /// A rank's input has room, or no reader any more.
+    Input(usize),
 }
 
 const KINDS: u64 = 8;
@@ -37,6 +39,7 @@ impl Source {
             Self::Conversation(index) => (4, index),
             Self::Output(index, Stream::Out) => (5, index),
             Self::Output(index, Stream::Err) => (6, index),
+            Self::Input(index) => (7, index),
         };
         kind + KINDS * index as u64
     }
@@ -50,7 +53,8 @@ impl Source {
             3 => Self::Visitor(index),
             4 => Self::Conversation(index),
             5 => Self::Output(index, Stream::Out),
-            _ => Self::Output(index, Stream::Err),
+            6 => Self::Output(index, Stream::Err),
+            _ => Self::Input(index),
         }
     }
 }
@@ -78,6 +82,16 @@ impl Watch {
             fd,
             EventData::new_u64(source.encode()),
             EventFlags::IN,
+        )
+    }
+
+    /// Watches for room to write, or that nobody reads any more.
+    pub(crate) fn add_for_room(&self, fd: impl AsFd, source: Source) -> Result<(), Errno> {
+        epoll::add(
+            &self.epoll,
+            fd,
+            EventData::new_u64(source.encode()),
+            EventFlags::OUT,
         )
     }
 
@@ -135,6 +149,7 @@ mod tests {
             Source::Conversation(7),
             Source::Output(3, Stream::Out),
             Source::Output(1, Stream::Err),
+            Source::Input(2),
         ] {
             assert_eq!(Source::decode(source.encode()), source);
         }

@@ -98,7 +98,8 @@ pub struct RunOptions {
     #[arg(long, value_name = "soft:LIMIT|host", default_value = "soft:256",
           value_parser = parse_reduce)]
     pub reduce: u32,
-    /// Who reads the standard input: a rank by its number, or none
+    /// Who reads the standard input: a rank by its number, all, or none; of all, the slowest reader
+    /// sets the pace
     #[arg(long, value_name = "WHO", default_value = "0", value_parser = InputName::parse)]
     pub stdin: InputName,
     /// Label every line of output with its rank
@@ -189,6 +190,8 @@ pub enum BindName {
 pub enum InputName {
     /// A rank.
     Rank(u32),
+    /// Every rank.
+    All,
     /// Nobody.
     None,
 }
@@ -196,11 +199,12 @@ pub enum InputName {
 impl InputName {
     fn parse(text: &str) -> Result<Self, String> {
         match text {
+            "all" => Ok(Self::All),
             "none" => Ok(Self::None),
             number => number
                 .parse()
                 .map(Self::Rank)
-                .map_err(|_| "this is neither the number of a rank nor none".into()),
+                .map_err(|_| "give the number of a rank, all, or none".into()),
         }
     }
 }

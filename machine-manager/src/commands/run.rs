@@ -8,6 +8,7 @@ use crate::exit_code;
 use crate::launch::{Job, Launched, launch};
 use crate::output::Output;
 use crate::placing::{self, BadPlacing};
+use crate::shared_input::SharedInput;
 use crate::signals::Signals;
 use crate::terminal_input::TerminalInput;
 use crate::verdict::manager_name;
@@ -37,7 +38,9 @@ enum BadInput {
         humantime::format_duration(MAX_KILL_DELAY)
     )]
     KillDelay(std::time::Duration),
-    #[error("--stdin {rank} names none of the {ranks} ranks: give a number below that, or none")]
+    #[error(
+        "--stdin {rank} names none of the {ranks} ranks: give a number below that, all, or none"
+    )]
     NoSuchReader { rank: u32, ranks: usize },
     #[error("--bind core: the kernel does not say which cores may be used; use --bind none")]
     NoCores,
@@ -105,6 +108,7 @@ fn plan(options: &RunOptions, program: &ProgramArgs) -> Result<Job, BadInput> {
             return Err(BadInput::NoSuchReader { rank, ranks });
         }
         InputName::Rank(rank) => Input::Rank(rank),
+        InputName::All => Input::All,
         InputName::None => Input::None,
     };
     let bindings = match options.bind {
@@ -168,14 +172,14 @@ fn start_and_watch(options: &RunOptions, job: Job, spared: Vec<Pid>) -> anyhow::
     let signals = Signals::take_over().context("failed to take signals over")?;
     let terminal = match job.input {
         Input::Rank(_) => TerminalInput::open().context("failed to make a pipe for the input")?,
-        Input::None => None,
+        Input::All | Input::None => None,
     };
     let (input, far_end) = terminal.unzip();
     let stdin = match &far_end {
         Some(far_end) => far_end.as_fd(),
         None => rustix::stdio::stdin(),
     };
-    let ranks = job.placement.ranks();
+    let (ranks, input_from) = (job.placement.ranks(), job.input);
     if options.report_bindings {
         for line in placing::report(&job.placement, &job.bindings, &job.cores) {
             eprintln!("bcs: {line}");
@@ -186,9 +190,12 @@ fn start_and_watch(options: &RunOptions, job: Job, spared: Vec<Pid>) -> anyhow::
     if options.verbose {
         describe(&launched, ranks);
     }
+    let shared_input =
+        (input_from == Input::All).then(|| SharedInput::new(launched.managers.len()));
     let surroundings = Surroundings {
         output: Output::new(options.label),
         input,
+        shared_input,
         signals,
         spared,
     };

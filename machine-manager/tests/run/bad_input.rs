@@ -110,7 +110,7 @@ fn bad_input_is_one_line_that_says_what_to_do() {
         ),
         (
             "run -n 2 --stdin 2 cat",
-            "--stdin 2 names none of the 2 ranks: give a number below that, or none",
+            "--stdin 2 names none of the 2 ranks: give a number below that, all, or none",
         ),
         (
             "run --kill-delay 2h hello",

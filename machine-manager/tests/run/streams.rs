@@ -32,6 +32,50 @@ fn nobody_need_read_the_input() {
 }
 
 #[test]
+fn all_ranks_may_read_the_input() {
+    // More than pipes hold, so that everybody has to wait for everybody.
+    let input = "one line of many\n".repeat(20_000);
+    for driver in ["shared", "coprocessor"] {
+        let line = format!("run -n 3 --nodes 2 --nic-threads {driver} --stdin all");
+        let mut command = bcs(&line);
+        command.args(["sh", "-c", "cksum"]).stdin(Stdio::piped());
+        let mut job = Job::spawn(command);
+        let mut stdin = job.child().stdin.take().unwrap();
+        stdin.write_all(input.as_bytes()).unwrap();
+        drop(stdin);
+        let output = job.finish();
+        assert!(output.status.success(), "{output:?}");
+        let stdout = text(&output.stdout);
+        let sums: Vec<&str> = stdout.lines().collect();
+        assert_eq!(sums.len(), 3, "{driver}");
+        let len = input.len().to_string();
+        assert!(
+            sums.iter()
+                .all(|sum| sum.ends_with(&len) && *sum == sums[0])
+        );
+    }
+}
+
+#[test]
+fn a_rank_that_reads_no_more_is_not_waited_for() {
+    let input = "x\n".repeat(200_000);
+    let mut command = bcs("run -n 1 --stdin all true : -n 1 sh -c");
+    command.arg("wc -c").stdin(Stdio::piped());
+    let mut job = Job::spawn(command);
+    let mut stdin = job.child().stdin.take().unwrap();
+    stdin.write_all(input.as_bytes()).unwrap();
+    drop(stdin);
+    assert_eq!(text(&job.finish().stdout).trim(), "400000");
+}
+
+#[test]
+fn all_ranks_may_read_nothing() {
+    let output = with_input("run -n 2 -l --stdin all cat", b"");
+    assert_eq!(text(&output.stdout), "");
+    assert!(output.status.success());
+}
+
+#[test]
 fn ranks_write_into_files_of_their_own() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path().join("made/on/the/way");
