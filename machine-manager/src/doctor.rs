@@ -61,6 +61,7 @@ pub fn examine(time_slice: Duration) -> Vec<Finding> {
         look_at_process_memory(),
         look_at_memfd(),
         look_at_slices(),
+        look_at_real_time(),
         look_at_timers(time_slice),
         look_at_open_files(),
         look_at_locked_memory(),
@@ -185,6 +186,19 @@ fn look_at_slices() -> Finding {
         what: "short EEVDF slices",
         health,
         found: found.into(),
+    }
+}
+
+fn look_at_real_time() -> Finding {
+    let allowed = match getrlimit(Resource::Rtprio).current {
+        Some(0) => "not allowed".into(),
+        Some(most) => format!("allowed up to {most}"),
+        None => "allowed".into(),
+    };
+    Finding {
+        what: "real-time priority",
+        health: Health::Ok,
+        found: format!("{allowed} (ulimit -r): not asked for, short slices do without privilege"),
     }
 }
 

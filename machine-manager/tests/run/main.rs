@@ -5,6 +5,7 @@ mod configuration;
 mod conversation;
 mod ending;
 mod exit_codes;
+mod guidance;
 mod hello;
 mod job;
 mod kill;
