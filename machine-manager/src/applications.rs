@@ -3,7 +3,7 @@
 
 use crate::cli::{self, ApplicationOptions, FurtherApplication, ProgramArgs};
 use crate::program::{BadProgram, Program};
-use clap::{CommandFactory as _, Parser as _};
+use clap::FromArgMatches as _;
 use node_manager::control::Application;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -39,7 +39,8 @@ pub enum BadApplication {
 }
 
 /// Finds all programs of a command line: the first with its options as they were parsed, further
-/// ones with theirs behind colons.
+/// ones with theirs behind colons, which `further` parses: it is that of [`FurtherApplication`],
+/// with the defaults that were configured.
 ///
 /// # Errors
 /// [`BadApplication`] says what is wrong with which.
@@ -47,21 +48,22 @@ pub fn find(
     first: &ApplicationOptions,
     line: &[OsString],
     search: Option<&OsStr>,
+    mut further: clap::Command,
 ) -> Result<Vec<Application>, BadApplication> {
     let lines: Vec<&[OsString]> = line.split(|word| word == ":").collect();
     if lines.iter().any(|line| line.is_empty()) {
         return Err(BadApplication::Nothing);
     }
     let mut applications = vec![application(first, lines[0], search)?];
-    let options = FurtherApplication::command();
     for (number, line) in (2..).zip(&lines[1..]) {
         let bad = |what| BadApplication::Line { number, what };
-        let further = FurtherApplication::try_parse_from(
-            std::iter::once("bcs run".into()).chain(cli::with_np_as_n(&options, line)),
-        )
-        .map_err(|error| bad(cli::what(&error)))?;
-        let ProgramArgs::Line(line) = &further.program;
-        applications.push(application(&further.options, line, search)?);
+        let words = cli::with_np_as_n(&further, line);
+        let parsed = further
+            .try_get_matches_from_mut(std::iter::once("bcs run".into()).chain(words))
+            .and_then(|matches| FurtherApplication::from_arg_matches(&matches))
+            .map_err(|error| bad(cli::what(&error)))?;
+        let ProgramArgs::Line(line) = &parsed.program;
+        applications.push(application(&parsed.options, line, search)?);
     }
     Ok(applications)
 }
@@ -109,6 +111,7 @@ fn directory(path: &Path) -> Result<PathBuf, BadApplication> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::CommandFactory as _;
 
     fn find_words(words: &str) -> Result<Vec<Application>, BadApplication> {
         let first = ApplicationOptions {
@@ -117,7 +120,8 @@ mod tests {
             env: Vec::new(),
         };
         let line: Vec<OsString> = words.split(' ').map(OsString::from).collect();
-        find(&first, &line, Some("/bin".as_ref()))
+        let further = FurtherApplication::command();
+        find(&first, &line, Some("/bin".as_ref()), further)
     }
 
     #[test]

@@ -151,14 +151,13 @@ impl Configuration {
         Ok(())
     }
 
-    /// Makes the settings the defaults of a command that has the options of `bcs run`.
+    /// Makes the settings the defaults of a command that has options of `bcs run`, all or some.
     #[must_use]
     pub fn apply(&self, command: Command) -> Command {
-        self.settings
-            .iter()
-            .fold(command, |command, (id, setting)| {
-                command.mut_arg(id, |option| option.default_values(setting.values.clone()))
-            })
+        command.mut_args(|option| match self.settings.get(option.get_id().as_str()) {
+            Some(setting) => option.default_values(setting.values.clone()),
+            None => option,
+        })
     }
 
     /// Where the default of an option was found, if it is not the built-in one.
@@ -272,6 +271,12 @@ mod tests {
         assert_eq!(merged.application.env.len(), 2);
         let merged = options(&files, &[("BCS_RANKS", "7"), ("BCS_PPN", "")], &[]).unwrap();
         assert_eq!((merged.application.ranks, merged.ppn), (7, Some(5)));
+        let merged = options(&files, &[], &["--nodes", "2"]).unwrap();
+        assert_eq!(
+            (merged.nodes, merged.ppn),
+            (Some(2), None),
+            "they contradict each other"
+        );
         let merged = options(&files, &[("BCS_RANKS", "7")], &["-n", "9"]).unwrap();
         assert_eq!(merged.application.ranks, 9);
     }

@@ -5,6 +5,7 @@ use crate::quantities::{
     parse_assignment, parse_bandwidth, parse_count, parse_duration, parse_reduce, parse_size,
 };
 use bcs_core::job::{Driver, Strobe};
+use clap::builder::ArgPredicate;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use node_manager::limits::KILL_DELAY;
 use std::ffi::OsString;
@@ -68,10 +69,14 @@ pub struct RunOptions {
     pub application: ApplicationOptions,
     /// Number of nodes (emulated NICs) that share the ranks, consecutive ranks on one node
     /// [default: 1, or by --ppn]
-    #[arg(long, value_name = "M", value_parser = parse_count, allow_negative_numbers = true)]
+    // A number of nodes from a file or variable is none for who asks for ranks per node; and the
+    // other way round below.
+    #[arg(long, value_name = "M", value_parser = parse_count, allow_negative_numbers = true,
+          default_value_if("ppn", ArgPredicate::IsPresent, None))]
     pub nodes: Option<usize>,
     /// Ranks on each node; the last one may have fewer
-    #[arg(long, value_name = "P", value_parser = parse_count, allow_negative_numbers = true)]
+    #[arg(long, value_name = "P", value_parser = parse_count, allow_negative_numbers = true,
+          default_value_if("nodes", ArgPredicate::IsPresent, None))]
     pub ppn: Option<usize>,
     /// Which cores a rank may use: all, or one each, in turn
     #[arg(long, value_name = "B", value_enum, default_value_t = BindName::None)]

@@ -8,7 +8,7 @@ mod mds;
 mod run;
 mod sim;
 
-use crate::cli::{self, Cli, Command};
+use crate::cli::{self, Cli, Command, FurtherApplication};
 use crate::configuration::{self, Configuration};
 use crate::exit_code;
 use clap::error::ErrorKind;
@@ -57,7 +57,10 @@ fn configured(arguments: &[OsString]) -> ExitCode {
     });
     match parse(command, arguments) {
         Ok((matches, cli)) => match (cli.command, matches.subcommand()) {
-            (Command::Run(arguments), _) => run::run(&arguments),
+            (Command::Run(arguments), _) => {
+                let further = configuration.apply(FurtherApplication::command());
+                run::run(&arguments, further)
+            }
             (_, Some((_, matches))) => config::run(matches, &configuration),
             (_, None) => unreachable!("parsed before as run or config"),
         },

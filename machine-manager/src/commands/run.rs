@@ -54,9 +54,10 @@ enum BadInput {
     DirectoryName { option: &'static str, path: String },
 }
 
-pub(super) fn run(arguments: &RunArgs) -> ExitCode {
+/// Runs a job. `further` parses what stands after a colon.
+pub(super) fn run(arguments: &RunArgs, further: clap::Command) -> ExitCode {
     let options = &arguments.options;
-    let job = match plan(options, &arguments.program) {
+    let job = match plan(options, &arguments.program, further) {
         Ok(job) => job,
         Err(error) => {
             eprintln!("bcs: {error}");
@@ -73,10 +74,14 @@ pub(super) fn run(arguments: &RunArgs) -> ExitCode {
 }
 
 /// Checks everything that can be checked before anything is started.
-fn plan(options: &RunOptions, program: &ProgramArgs) -> Result<Job, BadInput> {
+fn plan(
+    options: &RunOptions,
+    program: &ProgramArgs,
+    further: clap::Command,
+) -> Result<Job, BadInput> {
     let ProgramArgs::Line(line) = program;
     let path = std::env::var_os("PATH");
-    let applications = applications::find(&options.application, line, path.as_deref())?;
+    let applications = applications::find(&options.application, line, path.as_deref(), further)?;
     let ranks = applications.iter().fold(0, |ranks: usize, application| {
         ranks.saturating_add(application.ranks)
     });

@@ -38,6 +38,18 @@ fn a_flag_goes_before_a_variable_before_a_file() {
 }
 
 #[test]
+fn defaults_are_those_of_every_program_of_a_job() {
+    let output = configured(
+        "run printenv A : -n 1 --env A=2 printenv A",
+        "ranks = 2\nenv = \"A=1\"\nlabel = true\n",
+        "",
+        |_| {},
+    );
+    let lines = super::placing::by_rank(&output.stdout);
+    assert_eq!(lines, ["[0] 1", "[1] 1", "[2] 2"], "{output:?}");
+}
+
+#[test]
 fn config_prints_every_option_and_where_it_came_from() {
     let own = "strobe = \"fixed\"\n\nenv = [\"A=1\", \"B=2\"]\n";
     let output = configured("config --ppn 4", own, "timeout = \"1m\"", |command| {
