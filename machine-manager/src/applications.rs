@@ -22,6 +22,16 @@ pub enum BadApplication {
         /// What is wrong with it.
         error: std::io::Error,
     },
+    /// One of several without ranks.
+    #[error(
+        "program {number} of {count} has no rank: give its -n a number from 1, or leave it out"
+    )]
+    NoRanks {
+        /// Counted from 1.
+        number: usize,
+        /// How many there are.
+        count: usize,
+    },
     /// What stands after a colon.
     #[error(
         "program {number} (after a ':'): {what}; only -n, --wdir and --env may stand there, other \
@@ -65,7 +75,14 @@ pub fn find(
         let ProgramArgs::Line(line) = &parsed.program;
         applications.push(application(&parsed.options, line, search)?);
     }
-    Ok(applications)
+    let count = applications.len();
+    match applications.iter().position(|one| one.ranks == 0) {
+        Some(index) if count > 1 => Err(BadApplication::NoRanks {
+            number: index + 1,
+            count,
+        }),
+        _ => Ok(applications),
+    }
 }
 
 fn application(

@@ -55,7 +55,9 @@ pub fn key(option: &Arg) -> &str {
     option.get_long().unwrap_or(option.get_id().as_str())
 }
 
-fn variable(option: &Arg) -> String {
+/// The variable of an option.
+#[must_use]
+pub fn variable(option: &Arg) -> String {
     format!("BCS_{}", key(option).replace('-', "_").to_uppercase())
 }
 
@@ -121,7 +123,7 @@ impl Configuration {
             let place = place(name.span().start);
             let name: &str = name.get_ref();
             let Some(option) = options.get_arguments().find(|option| key(option) == name) else {
-                let what = format!("there is no option {name}; `bcs config` prints all");
+                let what = unknown(options, name);
                 return Err(BadConfiguration { place, what });
             };
             let Some(values) = texts(option, value) else {
@@ -168,6 +170,19 @@ impl Configuration {
     }
 }
 
+/// What to say to a key that is none.
+fn unknown(options: &Command, name: &str) -> String {
+    let short = |option: &&Arg| {
+        option
+            .get_short()
+            .is_some_and(|short| short.to_string() == name)
+    };
+    match options.get_arguments().find(short) {
+        Some(option) => format!("write {}: {name} is only for the command line", key(option)),
+        None => format!("there is no option {name}; `bcs config` prints all"),
+    }
+}
+
 fn absent(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{NotADirectory, NotFound};
     matches!(error.kind(), NotFound | NotADirectory)
@@ -195,9 +210,9 @@ fn texts(option: &Arg, value: &Spanned<DeValue<'_>>) -> Option<Vec<String>> {
 
 fn kind(option: &Arg) -> &'static str {
     if repeats(option) {
-        "a string or an array of strings"
+        "a string, or an array of strings"
     } else {
-        "a string, a number or true and false"
+        "a string, a whole number, true or false"
     }
 }
 
@@ -295,7 +310,11 @@ mod tests {
         );
         assert_eq!(
             error("ranks = [1]"),
-            "0, line 1: ranks takes a string, a number or true and false"
+            "0, line 1: ranks takes a string, a whole number, true or false"
+        );
+        assert_eq!(
+            error("n = 1"),
+            "0, line 1: write ranks: n is only for the command line"
         );
         assert!(error("ranks = 1\nranks = 2").starts_with("0, line 2: duplicate key"));
         let error = options(&[], &[("BCS_TIMEOUT", "soon")], &[]).unwrap_err();

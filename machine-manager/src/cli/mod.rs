@@ -8,7 +8,7 @@ pub use run::{
 };
 
 use crate::quantities::parse_duration;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -175,16 +175,19 @@ pub fn what(error: &clap::Error) -> String {
     what.strip_prefix("error: ").unwrap_or(&what).into()
 }
 
-/// A complaint of clap in one line: what is wrong, and where to look.
+/// A complaint of clap in one line: what is wrong, and where to look, by the words of the command
+/// line.
 #[must_use]
-pub fn one_line(error: &clap::Error) -> String {
-    use clap::error::{ContextKind, ErrorKind};
-    let hint = match error.get(ContextKind::InvalidSubcommand) {
-        _ if error.kind() == ErrorKind::MissingSubcommand => return what(error),
-        Some(_) => "`bcs help`",
-        None => "`bcs run --help`",
-    };
-    format!("{}; see {hint}", what(error))
+pub fn one_line(error: &clap::Error, words: &[OsString]) -> String {
+    if error.kind() == clap::error::ErrorKind::MissingSubcommand {
+        return what(error);
+    }
+    let all = Cli::command();
+    let named = words.get(1).and_then(|word| all.find_subcommand(word));
+    match named {
+        Some(command) => format!("{}; see `bcs {} --help`", what(error), command.get_name()),
+        None => format!("{}; see `bcs help`", what(error)),
+    }
 }
 
 #[cfg(test)]

@@ -79,7 +79,7 @@ fn parse(command: clap::Command, arguments: &[OsString]) -> Result<(ArgMatches, 
             ExitCode::from(exit_code::BAD_INPUT)
         }
         _ if error.use_stderr() => {
-            eprintln!("bcs: {}", cli::one_line(&error));
+            eprintln!("bcs: {}", cli::one_line(&error, arguments));
             ExitCode::from(exit_code::BAD_INPUT)
         }
         _ => {

@@ -130,6 +130,14 @@ fn bad_input_is_one_line_that_says_what_to_do() {
              may stand there, other options stand before the first program",
         ),
         (
+            "run hello : -n 0 hello",
+            "program 2 of 2 has no rank: give its -n a number from 1, or leave it out",
+        ),
+        (
+            "config extra",
+            "unexpected argument 'extra' found; see `bcs config --help`",
+        ),
+        (
             "run hello : no-such-program",
             &format!(
                 "program no-such-program is neither built in ({}) nor on PATH: check the name, \

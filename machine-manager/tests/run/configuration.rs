@@ -53,7 +53,9 @@ fn defaults_are_those_of_every_program_of_a_job() {
 fn config_prints_every_option_and_where_it_came_from() {
     let own = "strobe = \"fixed\"\n\nenv = [\"A=1\", \"B=2\"]\n";
     let output = configured("config --ppn 4", own, "timeout = \"1m\"", |command| {
-        command.env("BCS_TIME_SLICE", "1ms");
+        command
+            .env("BCS_TIME_SLICE", "1ms")
+            .env("BCS_TIMESLICE", "2ms");
     });
     let stdout = text(&output.stdout);
     let lines: Vec<Vec<&str>> = stdout
@@ -68,6 +70,7 @@ fn config_prints_every_option_and_where_it_came_from() {
         ("strobe = \"fixed\"", "bcs.toml, line 1"),
         ("env = [\"A=1\", \"B=2\"]", "bcs.toml, line 3"),
         ("label = false", "default"),
+        ("# BCS_TIMESLICE", "a variable, but of no option"),
     ] {
         assert!(
             lines.contains(&vec![origin, setting]),
