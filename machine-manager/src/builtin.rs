@@ -98,14 +98,5 @@ pub fn help() -> String {
     for program in TABLE {
         text += &format!("  {:<10} {}\n", program.name, program.about);
     }
-    text + "
-Examples:
-  bcs run -n 4 hello                              four processes on one node
-  bcs run -n 8 --ppn 4 -l ./solver in.dat         two nodes, output labelled with the rank
-  bcs run -n 1 ./master : -n 7 ./worker           two programs in one job
-  bcs run -n 4 --wdir run1 --env A=1 ./solver     in a directory, with a variable
-  bcs run -n 4 --timeout 10m --output-dir out x   in time, output in files
-
-Each option has a default that `bcs.toml` and variables can change: see `bcs config --help`.
-Exit codes: see `bcs help exit-codes`."
+    text
 }

@@ -12,6 +12,18 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Ends `bcs run --help`. A test runs the examples.
+const EXAMPLES: &str = "
+Examples:
+  bcs run -n 4 hello                              four processes on one node
+  bcs run -n 8 --ppn 4 -l ./solver in.dat         two nodes, output labelled with the rank
+  bcs run -n 1 ./master : -n 7 ./worker           two programs in one job
+  bcs run -n 4 --wdir run1 --env A=1 ./solver     in a directory, with a variable
+  bcs run -n 4 --timeout 10m --output-dir out x   in time, output in files
+
+Each option has a default that `bcs.toml` and variables can change: see `bcs config --help`.
+Exit codes: see `bcs help exit-codes`.";
+
 /// What `bcs run` can be asked.
 #[derive(Debug, Args)]
 #[command(
@@ -19,7 +31,7 @@ use std::time::Duration;
     disable_help_subcommand = true,
     arg_required_else_help = false,
     subcommand_value_name = "PROGRAM",
-    after_help = crate::builtin::help()
+    after_help = crate::builtin::help() + EXAMPLES
 )]
 pub struct RunArgs {
     /// All that may stand before the program.
