@@ -143,6 +143,9 @@ pub enum BadJob {
     /// No node.
     #[error("a job has at least one node, but 0 were asked for: give --nodes a number from 1")]
     NoNodes,
+    /// No rank on a node.
+    #[error("a node takes at least one rank, but 0 were asked for: give --ppn a number from 1")]
+    NoRanksOnNode,
     /// Nodes would be empty.
     #[error("{nodes} nodes cannot share {ranks} ranks: give at most as many nodes as ranks")]
     EmptyNodes {
@@ -177,41 +180,61 @@ pub enum BadJob {
     },
 }
 
+fn check_counts(ranks: usize, nodes: usize, on_one_node: usize) -> Result<(), BadJob> {
+    let limits = [
+        ("ranks", ranks, MAX_RANKS),
+        ("nodes", nodes, MAX_NODES),
+        ("ranks on one node", on_one_node, MAX_RANKS_PER_NODE),
+    ];
+    if ranks == 0 {
+        return Err(BadJob::NoRanks);
+    }
+    if nodes == 0 {
+        return Err(BadJob::NoNodes);
+    }
+    for (what, asked, limit) in limits {
+        if asked > limit {
+            return Err(BadJob::TooMany { what, asked, limit });
+        }
+    }
+    if nodes > ranks {
+        return Err(BadJob::EmptyNodes { nodes, ranks });
+    }
+    Ok(())
+}
+
 impl Placement {
     /// Block placement: consecutive ranks share a node, the first nodes take the remainder.
     ///
     /// # Errors
     /// [`BadJob`] when there are no ranks or nodes, more nodes than ranks, or more than a limit.
     pub fn block(ranks: usize, nodes: usize) -> Result<Self, BadJob> {
-        let limits = [
-            ("ranks", ranks, MAX_RANKS),
-            ("nodes", nodes, MAX_NODES),
-            (
-                "ranks on one node",
-                ranks.div_ceil(nodes.max(1)),
-                MAX_RANKS_PER_NODE,
-            ),
-        ];
-        if ranks == 0 {
-            return Err(BadJob::NoRanks);
-        }
-        if nodes == 0 {
-            return Err(BadJob::NoNodes);
-        }
-        for (what, asked, limit) in limits {
-            if asked > limit {
-                return Err(BadJob::TooMany { what, asked, limit });
-            }
-        }
-        if nodes > ranks {
-            return Err(BadJob::EmptyNodes { nodes, ranks });
-        }
+        check_counts(ranks, nodes, ranks.div_ceil(nodes.max(1)))?;
         let (share, remainder) = (ranks / nodes, ranks % nodes);
         let node_of_rank = (0..nodes)
             .flat_map(|node| {
                 let ranks = share + usize::from(node < remainder);
                 std::iter::repeat_n(NodeId::from_index(node).0, ranks)
             })
+            .collect();
+        Ok(Self {
+            node_of_rank,
+            nodes,
+        })
+    }
+
+    /// Full nodes: so many consecutive ranks on each, and what is left on the last.
+    ///
+    /// # Errors
+    /// [`BadJob`] when there are no ranks, none on a node, or more than a limit.
+    pub fn full(ranks: usize, ranks_per_node: usize) -> Result<Self, BadJob> {
+        if ranks_per_node == 0 {
+            return Err(BadJob::NoRanksOnNode);
+        }
+        let nodes = ranks.div_ceil(ranks_per_node);
+        check_counts(ranks, nodes.max(1), ranks.min(ranks_per_node))?;
+        let node_of_rank = (0..ranks)
+            .map(|rank| NodeId::from_index(rank / ranks_per_node).0)
             .collect();
         Ok(Self {
             node_of_rank,

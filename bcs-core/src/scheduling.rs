@@ -32,11 +32,8 @@ struct SchedAttr {
     period: u64,
 }
 
-/// Asks for a short slice, for this thread and those that it will start. Nothing else changes: a
-/// user's niceness stays, and a policy without such slices.
-///
-/// Two system calls: fit for a child between clone and execve.
-pub fn prefer_short_slices() {
+/// The policy and the slice of this thread, as the kernel says them.
+fn attributes() -> Option<SchedAttr> {
     let mut attributes = SchedAttr::default();
     // SAFETY: the kernel writes at most as many bytes as it is told the struct has.
     let got = unsafe {
@@ -48,10 +45,27 @@ pub fn prefer_short_slices() {
             0,
         )
     };
+    (got == 0).then_some(attributes)
+}
+
+/// Whether this thread has the short slice: kernels before Linux 6.12 take no wishes.
+#[must_use]
+pub fn has_short_slices() -> bool {
+    attributes().is_some_and(|attributes| attributes.runtime == SLICE_NS)
+}
+
+/// Asks for a short slice, for this thread and those that it will start. Nothing else changes: a
+/// user's niceness stays, and a policy without such slices.
+///
+/// Two system calls: fit for a child between clone and execve.
+pub fn prefer_short_slices() {
+    let Some(mut attributes) = attributes() else {
+        return;
+    };
     let sliced = [libc::SCHED_OTHER, libc::SCHED_BATCH]
         .iter()
         .any(|&policy| u32::try_from(policy) == Ok(attributes.policy));
-    if got != 0 || !sliced {
+    if !sliced {
         return;
     }
     attributes.runtime = SLICE_NS;

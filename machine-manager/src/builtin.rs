@@ -98,5 +98,5 @@ pub fn help() -> String {
     for program in TABLE {
         text += &format!("  {:<10} {}\n", program.name, program.about);
     }
-    text + "\nExit codes: see `bcs exit-codes`."
+    text
 }

@@ -7,13 +7,14 @@ use crate::exit_code;
 use crate::job_control::{Action, Event, JobControl};
 use crate::launch::{Launched, Manager, StrobeHost};
 use crate::output::{Gone, Output};
-use crate::signals::EndingSignals;
+use crate::shared_input::SharedInput;
+use crate::signals::Signals;
 use crate::terminal_input::TerminalInput;
 use crate::verdict::{Verdict, manager_name};
 use anyhow::Context as _;
 use bcs_core::job::Driver;
-use node_manager::control::{Arrived, Frame, FromManager, Stream, ToManager};
-use node_manager::limits::{MANAGER_DELAY, OUTPUT_QUEUE_BYTES, READ_BYTES};
+use node_manager::control::{Arrived, Frame, FromManager, Stream, ToManager, UserSignal};
+use node_manager::limits::{MANAGER_GRACE, OUTPUT_QUEUE_BYTES, READ_BYTES};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus};
@@ -29,15 +30,19 @@ pub struct Dispatcher {
     strobe: Option<StrobeHost>,
     nic_host: bool,
     output: Output,
-    signals: EndingSignals,
+    signals: Signals,
     ranks: usize,
     timeout: Option<(Instant, Duration)>,
+    /// What ranks that are told to end have until they are killed.
+    kill_delay: Duration,
     /// When node managers that were told to end are killed.
     deadline: Option<Instant>,
     /// Children that this process had before the job.
     spared: Vec<Pid>,
-    /// The way to rank 0, when standard input is a terminal.
+    /// The way to the rank that reads, when standard input is a terminal.
     input: Option<TerminalInput>,
+    /// The way to all ranks, when they all read standard input.
+    shared_input: Option<SharedInput>,
     /// Whether the job is over and the user does not want to read the rest of its output.
     impatient: bool,
     buffer: Vec<u8>,
@@ -50,8 +55,10 @@ pub struct Surroundings {
     pub output: Output,
     /// The way in, when standard input is a terminal.
     pub input: Option<TerminalInput>,
+    /// The way in, when all ranks read standard input.
+    pub shared_input: Option<SharedInput>,
     /// Signals.
-    pub signals: EndingSignals,
+    pub signals: Signals,
     /// Children that this process had before the job: a shell may have had them before it became
     /// `bcs run`.
     pub spared: Vec<Pid>,
@@ -63,6 +70,7 @@ enum Watched {
     Signals,
     Output,
     Input,
+    SharedInput,
     Strobe,
     Control(usize),
     Process(usize),
@@ -81,6 +89,7 @@ impl Dispatcher {
         let Surroundings {
             output,
             input,
+            shared_input,
             signals,
             spared,
         } = surroundings;
@@ -94,9 +103,11 @@ impl Dispatcher {
             signals,
             ranks,
             timeout,
+            kill_delay: launched.kill_delay,
             deadline: None,
             spared,
             input,
+            shared_input,
             impatient: false,
             buffer: vec![0; READ_BYTES],
         }
@@ -146,6 +157,9 @@ impl Dispatcher {
         }
         if let Some(fd) = self.input.as_ref().and_then(TerminalInput::poll_fd) {
             watch(fd, Watched::Input);
+        }
+        if let Some(fd) = self.shared_input.as_ref().and_then(SharedInput::poll_fd) {
+            watch(fd, Watched::SharedInput);
         }
         if let Some(strobe) = &self.strobe {
             watch(
@@ -204,8 +218,13 @@ impl Dispatcher {
         match what {
             Watched::Signals => {
                 while let Some(signal) = self.signals.next() {
-                    self.impatient = self.control.over();
-                    self.handle(Event::Signal(signal));
+                    let user = matches!(signal, libc::SIGUSR1 | libc::SIGUSR2);
+                    self.impatient |= self.control.over() && !user;
+                    self.handle(match signal {
+                        libc::SIGUSR1 => Event::UserSignal(UserSignal::Usr1),
+                        libc::SIGUSR2 => Event::UserSignal(UserSignal::Usr2),
+                        _ => Event::Signal(signal),
+                    });
                 }
             }
             Watched::Output => {
@@ -216,6 +235,12 @@ impl Dispatcher {
             Watched::Input => {
                 if let Some(input) = &mut self.input {
                     input.pass_on();
+                }
+            }
+            Watched::SharedInput => {
+                let input = self.shared_input.as_mut();
+                if let Some(piece) = input.and_then(|input| input.read(&mut self.buffer)) {
+                    self.tell_all(&ToManager::Input(piece));
                 }
             }
             Watched::Strobe => {
@@ -289,6 +314,9 @@ impl Dispatcher {
                 return self.output.add(Some(rank), stream, bytes);
             }
             Frame::Message(FromManager::AllDone) => return self.handle(Event::AllDone(index)),
+            Frame::Message(FromManager::InputTaken) => {
+                return self.shared_input.iter_mut().for_each(SharedInput::taken);
+            }
             Frame::Message(FromManager::ProcessFail(failure)) => Verdict::Rank(failure),
             Frame::Message(FromManager::NotStarted {
                 rank,
@@ -360,9 +388,10 @@ impl Dispatcher {
             }
             Action::Terminate => {
                 self.timeout = None;
-                self.deadline = Some(Instant::now() + MANAGER_DELAY);
+                self.deadline = Some(Instant::now() + self.kill_delay + MANAGER_GRACE);
                 self.tell_all(&ToManager::Terminate);
             }
+            Action::PassOn(signal) => self.tell_all(&ToManager::Signal(signal)),
             Action::Kill => {
                 for manager in self
                     .managers

@@ -12,6 +12,7 @@
 //! nothing more is asked of anybody.
 
 use crate::verdict::Verdict;
+use node_manager::control::UserSignal;
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,8 +24,10 @@ pub enum Event {
     /// A node manager's process has ended, and all that it said was heard. `Err` has the verdict
     /// for the case that it should not have ended, or not so.
     ManagerEnded(usize, Result<(), Verdict>),
-    /// `bcs run` received a signal.
+    /// `bcs run` received a signal that ends it.
     Signal(i32),
+    /// `bcs run` received a signal that is the program's.
+    UserSignal(UserSignal),
     /// The time that node managers had to end is over.
     Deadline,
 }
@@ -38,6 +41,8 @@ pub enum Action {
     Finish,
     /// Tell node managers to end their ranks, and set the deadline.
     Terminate,
+    /// Tell node managers to pass a signal on to their ranks.
+    PassOn(UserSignal),
     /// Kill the node managers: the kernel kills their ranks.
     Kill,
 }
@@ -96,6 +101,9 @@ impl JobControl {
                 self.phase = Phase::Killed;
                 Action::Kill
             }
+            // A job that is ending has its signal already.
+            Event::UserSignal(signal) if self.phase == Phase::Running => Action::PassOn(signal),
+            Event::UserSignal(_) => Action::Nothing,
             Event::Signal(signal) => self.end(Verdict::Signal(signal)),
             Event::Deadline => Action::Nothing,
         }
@@ -182,6 +190,20 @@ mod tests {
         assert_eq!(job.handle(Event::Signal(2)), Action::Kill);
         assert_eq!(job.handle(Event::Signal(2)), Action::Nothing);
         assert_eq!(job.verdict(), Some(&Verdict::Signal(2)));
+    }
+
+    #[test]
+    fn user_signals_are_passed_on_while_the_job_runs() {
+        let mut job = JobControl::new(1);
+        let usr1 = UserSignal::Usr1;
+        assert_eq!(job.handle(Event::UserSignal(usr1)), Action::PassOn(usr1));
+        assert_eq!(job.handle(Event::Signal(2)), Action::Terminate);
+        assert_eq!(job.handle(Event::UserSignal(usr1)), Action::Nothing);
+        assert_eq!(
+            job.handle(Event::Signal(2)),
+            Action::Kill,
+            "it is no second Ctrl-C"
+        );
     }
 
     #[test]

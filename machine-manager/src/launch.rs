@@ -1,13 +1,12 @@
 //! The processes of a job: its node managers, and the Strobe Sender in this one.
 
-use crate::program::Program;
 use anyhow::Context as _;
 use bcs_core::fabric::shm::Segment;
 use bcs_core::job::{Driver, Placement, Settings};
 use bcs_core::memory::MachinePage;
 use bcs_core::node::NodeId;
 use bcs_nic::driver::{NicHost, NicHostConfig};
-use node_manager::control::{FrameReader, FrameWriter, Start, ToManager};
+use node_manager::control::{Application, FrameReader, FrameWriter, Input, Start, ToManager};
 use node_manager::nic::FailureBox;
 use node_manager::spawn::{Child, Image, Setup, Spawner};
 use rustix::fs::{Mode, OFlags};
@@ -15,12 +14,13 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A job, checked and ready to be started.
 #[derive(Debug)]
 pub struct Job {
-    /// What every rank runs.
-    pub program: Program,
+    /// What the ranks run.
+    pub applications: Vec<Application>,
     /// Which ranks run where.
     pub placement: Placement,
     /// How the runtime is set; `link_bandwidth` counts only with `measure` unset.
@@ -31,6 +31,14 @@ pub struct Job {
     pub cores: Vec<usize>,
     /// How many of them can be busy at once.
     pub usable_cores: usize,
+    /// The core of each rank; empty if they may use all.
+    pub bindings: Vec<usize>,
+    /// Who reads the standard input.
+    pub input: Input,
+    /// Where ranks write, if not to us.
+    pub output_dir: Option<PathBuf>,
+    /// What ranks that are told to end have until they are killed.
+    pub kill_delay: Duration,
     /// The directory for dumps.
     pub mds: Option<PathBuf>,
 }
@@ -97,10 +105,12 @@ pub struct Launched {
     pub strobe: Option<StrobeHost>,
     /// How the runtime is set, with the link bandwidth as measured.
     pub settings: Settings,
+    /// As in [`Job`].
+    pub kill_delay: Duration,
 }
 
 /// Starts the node managers and tells them their part. `input` becomes the standard input of
-/// rank 0.
+/// the rank that reads it.
 ///
 /// # Errors
 /// When the kernel refuses something. Whatever was started before finds its control socket
@@ -136,8 +146,11 @@ pub fn launch(mut job: Job, input: BorrowedFd<'_>) -> anyhow::Result<Launched> {
             nodes: manager.nodes.clone(),
             strobe_sender: shared,
             cores: job.cores.clone(),
-            program: job.program.file.clone(),
-            arguments: job.program.arguments.clone(),
+            applications: job.applications.clone(),
+            input: job.input,
+            output_dir: job.output_dir.clone(),
+            bindings: job.bindings.clone(),
+            kill_delay: job.kill_delay,
             mds: job.mds.clone(),
         };
         manager.tell(&ToManager::Start(Box::new(start)));
@@ -146,6 +159,7 @@ pub fn launch(mut job: Job, input: BorrowedFd<'_>) -> anyhow::Result<Launched> {
         managers,
         strobe,
         settings: job.settings,
+        kill_delay: job.kill_delay,
     })
 }
 
@@ -158,19 +172,27 @@ fn start_managers(
 ) -> anyhow::Result<Vec<Manager>> {
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
         .context("failed to open /dev/null")?;
-    let image = Image::new("/proc/self/exe".as_ref(), &["bcs", "node-manager"], None)?;
+    let image = Image::new(
+        "/proc/self/exe".as_ref(),
+        &["bcs", "node-manager"],
+        [],
+        None,
+    )?;
     let mut spawner = Spawner::default();
-    let first = job.placement.node_of(0);
+    let reading = match job.input {
+        Input::Rank(rank) => job.placement.node_of(rank),
+        Input::All | Input::None => None,
+    };
     let mut managers = Vec::with_capacity(parts.len());
     for nodes in parts {
         let flags = SocketFlags::CLOEXEC;
         let (near, far) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)
             .context("failed to make a control socket")?;
-        let has_rank_0 = first.is_some_and(|node| nodes.contains(&node));
+        let reads = reading.is_some_and(|node| nodes.contains(&node));
         let setup = Setup {
             // Its own words are those of a panic; what ranks write comes over the socket.
             standard: [
-                if has_rank_0 { input } else { null.as_fd() },
+                if reads { input } else { null.as_fd() },
                 null.as_fd(),
                 rustix::stdio::stderr(),
             ],
@@ -178,6 +200,7 @@ fn start_managers(
             // It must outlive us for as long as it takes to end what its ranks have started.
             dies_with_parent: false,
             open_files: None,
+            core: None,
         };
         let Child { pid, pidfd } = spawner.spawn(&image, &setup).with_context(|| {
             format!(

@@ -6,32 +6,47 @@
 //! | command line | role |
 //! |---|---|
 //! | `bcs run ...` | launcher: places ranks, starts node managers, forwards output, ends the job; hosts the Strobe Sender unless the driver is `shared` |
+//! | `bcsrun`, `mpiexec`, `mpirun` | the same, by the name under which the binary is called |
 //! | `bcs node-manager` | node manager (hidden; `bcs run` starts it as `/proc/self/exe`) |
 //! | `bcs app NAME ...` | a rank that runs a built-in program (hidden; started by a node manager) |
 //!
-//! `bcs run` reads from top to bottom as [`commands`]`::run` (what was asked for), [`program`]
-//! (what is to be run), [`launch`] (the processes), [`dispatcher`] (what happens meanwhile),
+//! `bcs run` reads from top to bottom as [`commands`]`::run` (what was asked for), [`applications`] and
+//! [`program`] (what is to be run), [`placing`] (where), [`launch`] (the processes), [`dispatcher`] (what happens meanwhile),
 //! [`job_control`] (what is to be done about it), [`verdict`] and [`exit_code`] (what is said in
 //! the end).
 
+pub mod applications;
 pub mod bandwidth;
 pub mod builtin;
 pub mod cli;
 pub mod commands;
+pub mod configuration;
 pub mod cores;
 pub mod dispatcher;
+pub mod doctor;
 pub mod exit_code;
 pub mod job_control;
 pub mod launch;
 pub mod output;
+pub mod placing;
 pub mod program;
 pub mod quantities;
+pub mod shared_input;
 pub mod signals;
 pub mod terminal_input;
 pub mod verdict;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::process::ExitCode;
+
+/// Names under which the binary may be called, and is `bcs run` then.
+const NAMES_OF_RUN: [&str; 3] = ["bcsrun", "mpiexec", "mpirun"];
+
+fn means_run(name: &OsStr) -> bool {
+    let name = Path::new(name).file_name();
+    NAMES_OF_RUN.iter().any(|run| name == Some(run.as_ref()))
+}
 
 /// The whole program.
 ///
@@ -40,6 +55,10 @@ use std::process::ExitCode;
 #[must_use]
 pub fn main() -> ExitCode {
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
+    if arguments.first().is_some_and(|name| means_run(name)) {
+        arguments.splice(..1, ["bcs".into(), "run".into()]);
+        return commands::dispatch(arguments);
+    }
     match arguments.get(1).and_then(|role| role.to_str()) {
         Some("node-manager") => node_manager::run(),
         Some("app") => builtin::main(arguments.split_off(2)),

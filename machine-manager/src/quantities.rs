@@ -51,6 +51,17 @@ pub fn parse_reduce(text: &str) -> Result<u32, String> {
     .ok_or_else(|| "this is neither soft:LIMIT, with a number of elements, nor host".into())
 }
 
+/// `K=V`, an environment variable to be set.
+///
+/// # Errors
+/// What is wrong with the text, and how an assignment looks.
+pub fn parse_assignment(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
+        _ => Err("this sets no variable: give a name and a value, as in OMP_NUM_THREADS=1".into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,12 +77,15 @@ mod tests {
         assert_eq!(parse_bandwidth("2GB"), Ok(2_000_000_000));
         assert_eq!(parse_reduce("soft:16"), Ok(16));
         assert_eq!(parse_reduce("host"), Ok(0));
+        let assignment = ("A".into(), "b=c".into());
+        assert_eq!(parse_assignment("A=b=c"), Ok(assignment));
     }
 
     #[test]
     fn what_is_no_quantity_says_how_one_looks() {
         assert!(parse_duration("500").unwrap_err().contains("500us"));
         assert!(parse_size("4 parsecs").unwrap_err().contains("4KiB"));
+        assert!(parse_assignment("=x").unwrap_err().contains("OMP_NUM"));
         assert!(parse_bandwidth("fast").unwrap_err().contains("2GB/s"));
         assert!(
             parse_reduce("soft:many")

@@ -7,17 +7,17 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// The signals that end a job, as readable events.
+/// The signals that end a job and those that are passed on to it, as readable events.
 ///
 /// They stay blocked in all OS threads started later, so that none is interrupted. A signal that
 /// was ignored when `bcs` was started (nohup) stays ignored.
 #[derive(Debug)]
-pub struct EndingSignals {
+pub struct Signals {
     fd: OwnedFd,
 }
 
-impl EndingSignals {
-    /// Takes SIGINT, SIGTERM and SIGHUP over. To be called before any OS thread is started.
+impl Signals {
+    /// Takes SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 over. To be called before any OS thread is started.
     ///
     /// # Errors
     /// The kernel's answer.
@@ -27,7 +27,14 @@ impl EndingSignals {
         unsafe { libc::sigemptyset(set.as_mut_ptr()) };
         // SAFETY: initialised by the line above.
         let mut set = unsafe { set.assume_init() };
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        let taken = [
+            libc::SIGINT,
+            libc::SIGTERM,
+            libc::SIGHUP,
+            libc::SIGUSR1,
+            libc::SIGUSR2,
+        ];
+        for signal in taken {
             // SAFETY: the set is initialised and the signal exists.
             unsafe { libc::sigaddset(&raw mut set, signal) };
         }

@@ -1,8 +1,8 @@
-//! Rank 0's standard input, when it is a terminal.
+//! A rank's standard input, when it is a terminal.
 //!
 //! Ranks have process groups of their own, and the kernel stops a process that reads a terminal
 //! from the background. So `bcs run`, which is in the foreground, reads the terminal and passes
-//! what the user types on through a pipe. Any other standard input is given to rank 0 itself.
+//! what the user types on through a pipe. Any other standard input is given to the rank itself.
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{OFlags, fcntl_setfl};
@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::os::fd::OwnedFd;
 
-/// The way from the terminal to rank 0.
+/// The way from the terminal to the rank.
 #[derive(Debug)]
 pub struct TerminalInput {
     /// Closed when the user types Ctrl-D, or nobody reads.
@@ -18,8 +18,18 @@ pub struct TerminalInput {
     typed: Vec<u8>,
 }
 
+/// Whether standard input may be read: the kernel stops a process that reads a terminal from the
+/// background.
+#[must_use]
+pub fn is_ours_to_read() -> bool {
+    let terminal = rustix::stdio::stdin();
+    let foreground = rustix::termios::tcgetpgrp(terminal);
+    // An error: it is no terminal.
+    foreground.map_or(true, |group| group == rustix::process::getpgrp())
+}
+
 impl TerminalInput {
-    /// If standard input is a terminal: the way, and what rank 0 is to read.
+    /// If standard input is a terminal: the way, and what the rank is to read.
     ///
     /// # Errors
     /// When no pipe can be made.
@@ -45,10 +55,7 @@ impl TerminalInput {
         if !self.typed.is_empty() {
             return Some(PollFd::new(pipe, PollFlags::OUT));
         }
-        let terminal = rustix::stdio::stdin();
-        let foreground = rustix::termios::tcgetpgrp(terminal).ok();
-        (foreground == Some(rustix::process::getpgrp()))
-            .then(|| PollFd::from_borrowed_fd(terminal, PollFlags::IN))
+        is_ours_to_read().then(|| PollFd::from_borrowed_fd(rustix::stdio::stdin(), PollFlags::IN))
     }
 
     /// Passes on, after poll.

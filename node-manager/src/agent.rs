@@ -9,12 +9,12 @@
 
 use crate::control::{
     Arrived, Frame, FrameError, FrameReader, FrameWriter, FromManager, RankEnd, RankFailure, Start,
-    Stream, ToManager,
+    Stream, ToManager, UserSignal,
 };
 use crate::conversation::Heard;
 use crate::crew::{self, Crew};
 use crate::inherited::Inherited;
-use crate::limits::{KILL_DELAY, OUTPUT_QUEUE_BYTES, READ_BYTES};
+use crate::limits::{OUTPUT_QUEUE_BYTES, READ_BYTES};
 use crate::nic::{Nic, NicError};
 use crate::rank_process::{Caller, Stage};
 use crate::watch::{Source, Watch};
@@ -224,6 +224,10 @@ impl Shift<'_> {
             Source::Process(index) => self.rank_ended(index),
             Source::Visitor(index) => self.visitor_ended(index),
             Source::Conversation(index) => self.converse(index),
+            Source::Input(index) => {
+                let taken = self.crew.input.go_on(index, &self.watch);
+                self.input_taken(taken)?;
+            }
             Source::Output(index, stream) => self.read_output(index, stream),
         }
         Ok(())
@@ -248,14 +252,32 @@ impl Shift<'_> {
                 }
                 Frame::Message(ToManager::Terminate) => {
                     if self.phase == Phase::Running {
-                        self.phase = Phase::Terminating(Instant::now() + KILL_DELAY);
+                        self.phase = Phase::Terminating(Instant::now() + self.start.kill_delay);
                         self.crew.signal(Signal::TERM);
                         // A stopped rank takes its SIGTERM only when it goes on.
                         self.crew.signal(Signal::CONT);
                     }
                 }
+                Frame::Message(ToManager::Input(piece)) => {
+                    let taken = self.crew.input.offer(piece, &self.watch);
+                    self.input_taken(taken)?;
+                }
+                Frame::Message(ToManager::Signal(signal)) => {
+                    self.crew.signal(match signal {
+                        UserSignal::Usr1 => Signal::USR1,
+                        UserSignal::Usr2 => Signal::USR2,
+                    });
+                }
                 Frame::Message(ToManager::Start(_)) | Frame::Output { .. } => {}
             }
+        }
+        Ok(())
+    }
+
+    /// Asks for more to read, if all ranks have taken what there was.
+    fn input_taken(&mut self, all_have: Result<bool, Errno>) -> Result<(), AgentError> {
+        if all_have.map_err(kernel("failed to watch the input of a rank"))? {
+            self.link.writer.message(&FromManager::InputTaken);
         }
         Ok(())
     }

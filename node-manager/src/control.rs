@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// A node manager inherits its end of the control socket as this descriptor.
 pub const CONTROL_FD: i32 = 3;
@@ -33,8 +34,49 @@ pub enum ToManager {
         /// manager of node 0. (Dumps leave out members, which only formats with names can.)
         global: Option<String>,
     },
-    /// End the ranks: SIGTERM, and SIGKILL after [`crate::limits::KILL_DELAY`].
+    /// End the ranks: SIGTERM, and SIGKILL after [`Start::kill_delay`].
     Terminate,
+    /// Pass a signal on to the ranks, which go on otherwise.
+    Signal(UserSignal),
+    /// With [`Input::All`]: what every rank is to read next; nothing at the end. The next comes
+    /// after [`FromManager::InputTaken`], so no more than one waits anywhere.
+    Input(Vec<u8>),
+}
+
+/// A signal that means what the program wants it to mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum UserSignal {
+    /// SIGUSR1.
+    Usr1,
+    /// SIGUSR2.
+    Usr2,
+}
+
+/// A program of a job, and what belongs to it. A job has one, or several (MPMD): world ranks
+/// follow their order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Application {
+    /// How many ranks run it.
+    pub ranks: usize,
+    /// The file to execute; absolute if `directory` is set.
+    pub program: OsString,
+    /// Its arguments, the name first.
+    pub arguments: Vec<OsString>,
+    /// Variables that are set beside those that the node manager inherited.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Where it runs, if not where `bcs run` does.
+    pub directory: Option<PathBuf>,
+}
+
+/// Who reads the standard input of `bcs run`. The others find it empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Input {
+    /// One rank.
+    Rank(u32),
+    /// Every rank, through us.
+    All,
+    /// Nobody.
+    None,
 }
 
 /// What a node manager needs to know.
@@ -52,12 +94,32 @@ pub struct Start {
     pub strobe_sender: bool,
     /// The cores that OS threads of the NIC may be pinned to.
     pub cores: Vec<usize>,
-    /// The file to execute.
-    pub program: OsString,
-    /// Its arguments, the name first.
-    pub arguments: Vec<OsString>,
+    /// What the ranks run, in the order of the ranks.
+    pub applications: Vec<Application>,
+    /// Who reads the standard input.
+    pub input: Input,
+    /// Where ranks write instead of to us, if anywhere: `rank.N.out` and `rank.N.err`.
+    pub output_dir: Option<PathBuf>,
+    /// The core of each rank of the job; empty if they may use all.
+    pub bindings: Vec<usize>,
+    /// From SIGTERM to SIGKILL, when ranks are told to end.
+    pub kill_delay: Duration,
     /// The directory for dumps of the MDS.
     pub mds: Option<PathBuf>,
+}
+
+impl Start {
+    /// The index of a rank's application.
+    pub(crate) fn application_of(&self, rank: u32) -> usize {
+        let mut after = 0;
+        self.applications
+            .iter()
+            .position(|application| {
+                after += application.ranks;
+                (rank as usize) < after
+            })
+            .expect("applications have as many ranks as the job")
+    }
 }
 
 /// What a node manager says.
@@ -85,6 +147,8 @@ pub enum FromManager {
         /// What was found and what to do.
         message: String,
     },
+    /// All its ranks have taken the last [`ToManager::Input`].
+    InputTaken,
     /// The node manager itself failed.
     ManagerFailed {
         /// What failed.

@@ -2,30 +2,27 @@
 
 use crate::agent::{AgentError, kernel};
 use crate::control::{FrameWriter, FromManager, Start, Stream};
-use crate::conversation::Conversation;
 use crate::limits::{OUTPUT_QUEUE_BYTES, READ_BYTES};
+use crate::nursery::{Nursery, not_started};
 use crate::output::OutputPipe;
-use crate::rank_process::{RankProcess, Stage};
-use crate::spawn::{Image, Setup, SpawnError, Spawner};
+use crate::rank_process::RankProcess;
+use crate::shared_input::SharedInput;
 use crate::watch::{Source, Watch};
 use bcs_core::node::NodeId;
-use bcs_core::welcome::SOCKET_VARIABLE;
-use rustix::fs::{Mode, OFlags, fcntl_setfl};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::process::Signal;
+use std::os::fd::AsFd;
 
 /// The ranks.
 #[derive(Debug)]
 pub(crate) struct Crew {
     pub(crate) ranks: Vec<RankProcess>,
+    /// What all of them read, where they all read the same.
+    pub(crate) input: SharedInput,
     /// Output that is not read because the launcher does not take what was read before.
     held: Vec<(usize, Stream)>,
 }
-
-/// The rank finds its socket at this descriptor: the first one after the standard ones.
-const RANK_SOCKET: &str = "3";
 
 /// Starts the ranks. A rank that cannot be started is reported, and the others stay until the
 /// launcher has heard of it.
@@ -40,6 +37,7 @@ pub(crate) fn start(
         .collect();
     let mut crew = Crew {
         ranks: Vec::with_capacity(placed.len()),
+        input: SharedInput::default(),
         held: Vec::new(),
     };
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
@@ -48,117 +46,21 @@ pub(crate) fn start(
         Ok(nursery) => nursery,
         Err(error) => {
             let (node, rank) = placed[0];
-            return Ok((crew, Some(not_started(start, node, rank, error))));
+            return Ok((crew, Some(not_started(start, node, rank, &error))));
         }
     };
     for (node, rank) in placed {
-        match nursery.raise(node, rank) {
+        match nursery.raise(node, rank, &mut crew.input) {
             Ok(process) => {
                 crew.add(process, watch)
                     .map_err(kernel("failed to watch a rank"))?;
             }
-            Err(error) => return Ok((crew, Some(not_started(start, node, rank, error)))),
+            Err(error) => return Ok((crew, Some(not_started(start, node, rank, &error)))),
         }
     }
-    // Only rank 0 holds on to the launcher's input: whoever writes into it learns when it is gone.
+    // Only the rank that reads it holds on to the launcher's input: whoever writes into it learns when it is gone.
     rustix::stdio::dup2_stdin(&null).map_err(kernel("failed to let go of the input"))?;
     Ok((crew, None))
-}
-
-fn not_started(start: &Start, node: NodeId, rank: u32, error: SpawnError) -> FromManager {
-    let program = start.program.display();
-    let message = match (error.step, error.errno) {
-        ("execve", Errno::NOEXEC) => format!(
-            "{program} is not in a format that can be executed: if it is a script, \
-             its first line must name the interpreter (#!/bin/sh)"
-        ),
-        ("execve", Errno::NOENT) => {
-            format!("{program} or the interpreter that it names is missing")
-        }
-        ("execve", errno) => format!("{program} cannot be executed: {errno}"),
-        (step, errno) => format!("{step}: {errno}"),
-    };
-    FromManager::NotStarted {
-        rank,
-        node,
-        message,
-    }
-}
-
-/// Where ranks come from.
-struct Nursery<'a> {
-    spawner: Spawner,
-    image: Image,
-    null: BorrowedFd<'a>,
-    open_files: Option<(u64, u64)>,
-}
-
-impl<'a> Nursery<'a> {
-    fn new(start: &Start, null: BorrowedFd<'a>, ranks: usize) -> Result<Self, SpawnError> {
-        let variable = Some((SOCKET_VARIABLE, RANK_SOCKET));
-        Ok(Self {
-            spawner: Spawner::default(),
-            image: Image::new(&start.program, &start.arguments, variable)?,
-            null,
-            open_files: make_room_for_files(ranks),
-        })
-    }
-
-    fn raise(&mut self, node: NodeId, rank: u32) -> Result<RankProcess, SpawnError> {
-        let failed = |step| move |errno| SpawnError { step, errno };
-        let (conversation, rank_end) = Conversation::open().map_err(failed("socketpair"))?;
-        let (stdout, stdout_end) = output_pipe().map_err(failed("pipe"))?;
-        let (stderr, stderr_end) = output_pipe().map_err(failed("pipe"))?;
-        let stdin = std::io::stdin();
-        let setup = Setup {
-            standard: [
-                if rank == 0 { stdin.as_fd() } else { self.null },
-                stdout_end.as_fd(),
-                stderr_end.as_fd(),
-            ],
-            inherited: &[rank_end.as_fd()],
-            dies_with_parent: true,
-            open_files: self.open_files,
-        };
-        let child = self.spawner.spawn(&self.image, &setup)?;
-        Ok(RankProcess {
-            rank,
-            node,
-            pid: child.pid,
-            pidfd: Some(child.pidfd),
-            conversation,
-            stage: Stage::Started,
-            output: [
-                OutputPipe::new(stdout, Stream::Out),
-                OutputPipe::new(stderr, Stream::Err),
-            ],
-            failed: false,
-        })
-    }
-}
-
-/// A pipe whose read end does not block; the other end is the rank's, who expects to.
-fn output_pipe() -> Result<(OwnedFd, OwnedFd), Errno> {
-    let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
-    fcntl_setfl(&reader, OFlags::NONBLOCK)?;
-    Ok((reader, writer))
-}
-
-/// A rank takes six descriptors of ours. Gives the limit that ranks are to keep, if it was raised.
-fn make_room_for_files(ranks: usize) -> Option<(u64, u64)> {
-    let needed = ranks as u64 * 6 + 64;
-    let limit = getrlimit(Resource::Nofile);
-    let (soft, hard) = (limit.current?, limit.maximum.unwrap_or(u64::MAX));
-    if soft >= needed {
-        return None;
-    }
-    let raised = Rlimit {
-        current: Some(hard.min(needed)),
-        maximum: limit.maximum,
-    };
-    // When that is refused or too little, the call that runs out of descriptors says so.
-    setrlimit(Resource::Nofile, raised).ok()?;
-    Some((soft, hard))
 }
 
 impl Crew {

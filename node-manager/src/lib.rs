@@ -1,7 +1,7 @@
 //! The node daemon: spawns, feeds and guards the ranks of its nodes and hosts their NIC.
 //!
 //! ```text
-//!                       Start, Finish, Terminate
+//!                 Start, Input, Signal, Finish, Terminate
 //!        bcs run ─────────────── control ──────────────► agent ── NicHost (OS threads)
 //!                ◄────────────────────────────────────── │  ▲
 //!                  lines of output, failures, AllDone    │  │ pidfd, stdout, stderr
@@ -31,9 +31,11 @@ mod dumps;
 mod inherited;
 pub mod limits;
 pub mod nic;
+mod nursery;
 mod output;
 mod rank_process;
 pub mod reaper;
+mod shared_input;
 pub mod spawn;
 mod watch;
 

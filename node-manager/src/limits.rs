@@ -2,13 +2,18 @@
 
 use std::time::Duration;
 
-/// From SIGTERM to SIGKILL, for ranks that are told to end. Long enough to flush a log file; with
-/// [`MANAGER_DELAY`] short enough that a job is gone within 2 s of its first failure.
+/// From SIGTERM to SIGKILL, for ranks that are told to end, unless `--kill-delay` says otherwise.
+/// Long enough to flush a log file; with [`MANAGER_GRACE`] short enough that a job is gone within
+/// 2 s of its first failure.
 pub const KILL_DELAY: Duration = Duration::from_millis(500);
 
-/// From telling a node manager to end to SIGKILL for it: twice what it gives its ranks, so that
-/// only a node manager that is stopped or stuck is ever killed.
-pub const MANAGER_DELAY: Duration = Duration::from_millis(1000);
+/// The longest `--kill-delay`. A rank that needs more to end well is better told to save its work
+/// earlier; and a deadline this near is one that every clock and timer can express.
+pub const MAX_KILL_DELAY: Duration = Duration::from_hours(1);
+
+/// What a node manager has to end, after the time that it gives its ranks, before it is killed:
+/// enough that only one that is stopped or stuck ever is.
+pub const MANAGER_GRACE: Duration = Duration::from_millis(500);
 
 /// A line that is longer is forwarded in pieces: otherwise one rank that never writes a newline
 /// could take all memory.
@@ -17,6 +22,13 @@ pub const MAX_LINE_BYTES: usize = 16 << 20;
 /// While more output than this waits for its reader, no more is read from ranks: a rank that
 /// writes faster than the user reads is blocked by its pipe, as it would be in a shell.
 pub const OUTPUT_QUEUE_BYTES: usize = 256 << 10;
+
+/// Descriptors of a node manager's per rank: a pidfd for what was started and one for who called
+/// MPI_Init, its socket, and the pipes of its three standard streams.
+pub const DESCRIPTORS_PER_RANK: u64 = 6;
+
+/// Descriptors of a node manager's that are there with any number of ranks.
+pub const OWN_DESCRIPTORS: u64 = 64;
 
 /// Read from a pipe at a time: what a pipe holds by default.
 pub const READ_BYTES: usize = 64 << 10;

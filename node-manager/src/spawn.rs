@@ -17,9 +17,11 @@
 
 use rustix::io::Errno;
 use rustix::process::Pid;
-use std::ffi::{CString, OsStr, c_char, c_int, c_void};
+use std::collections::BTreeMap;
+use std::ffi::{CString, OsStr, OsString, c_char, c_int, c_void};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// The first descriptor after the standard ones: where [`Setup::inherited`] begins.
 const FIRST_INHERITED: RawFd = 3;
@@ -37,10 +39,12 @@ pub struct SpawnError {
     pub errno: Errno,
 }
 
-/// A program, its arguments and its environment, as execve takes them. Made once for many ranks.
+/// A program, its arguments, its environment and its directory, as system calls take them. Made
+/// once for many ranks.
 #[derive(Debug)]
 pub struct Image {
     path: CString,
+    directory: Option<CString>,
     // The strings that the pointers below point to.
     _strings: Vec<CString>,
     arguments: Vec<*const c_char>,
@@ -48,15 +52,16 @@ pub struct Image {
 }
 
 impl Image {
-    /// Of a file, the arguments (the name first), and this process's environment with one
-    /// variable set.
+    /// Of a file, the arguments (the name first), and this process's environment with variables
+    /// set, the later of two with one name. It runs in this process's directory or another.
     ///
     /// # Errors
     /// EINVAL when a string contains a NUL byte.
     pub fn new(
         path: &OsStr,
         arguments: &[impl AsRef<OsStr>],
-        variable: Option<(&str, &str)>,
+        variables: impl IntoIterator<Item = (OsString, OsString)>,
+        directory: Option<&Path>,
     ) -> Result<Self, SpawnError> {
         let nul = |_| SpawnError {
             step: "an argument contains a NUL byte",
@@ -66,15 +71,13 @@ impl Image {
         for argument in arguments {
             strings.push(CString::new(argument.as_ref().as_bytes()).map_err(nul)?);
         }
-        if let Some((name, value)) = variable {
-            strings.push(CString::new(format!("{name}={value}")).map_err(nul)?);
+        let mut environment: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+        environment.extend(variables);
+        for (name, value) in environment {
+            let pair = [name.as_bytes(), b"=", value.as_bytes()].concat();
+            strings.push(CString::new(pair).map_err(nul)?);
         }
-        for (name, value) in std::env::vars_os() {
-            if variable.is_none_or(|(set, _)| name != set) {
-                let pair = [name.as_bytes(), b"=", value.as_bytes()].concat();
-                strings.push(CString::new(pair).map_err(nul)?);
-            }
-        }
+        let directory = directory.map(|path| CString::new(path.as_os_str().as_bytes()));
         let pointers = |strings: &[CString]| {
             strings
                 .iter()
@@ -85,6 +88,7 @@ impl Image {
         let (first, rest) = strings.split_at(arguments.len());
         Ok(Self {
             path: CString::new(path.as_bytes()).map_err(nul)?,
+            directory: directory.transpose().map_err(nul)?,
             arguments: pointers(first),
             environment: pointers(rest),
             _strings: strings,
@@ -103,6 +107,8 @@ pub struct Setup<'a> {
     pub dies_with_parent: bool,
     /// Limit of open files (soft, hard), where this process has raised its own.
     pub open_files: Option<(u64, u64)>,
+    /// The only core it may use; all of this thread's otherwise.
+    pub core: Option<usize>,
 }
 
 /// A started process.
@@ -129,6 +135,7 @@ struct Errand<'a> {
     inherited_count: usize,
     parent: Option<c_int>,
     open_files: Option<libc::rlimit>,
+    core: Option<libc::cpu_set_t>,
     failure: Option<(&'static str, c_int)>,
 }
 
@@ -160,6 +167,7 @@ impl Spawner {
                 rlim_cur: soft,
                 rlim_max: hard,
             }),
+            core: setup.core.map(only),
             failure: None,
         };
         for (to, from) in errand.inherited[..setup.inherited.len()]
@@ -217,6 +225,15 @@ impl Spawner {
     }
 }
 
+/// The set of one core. One beyond the set's size makes it empty, which the kernel refuses.
+fn only(core: usize) -> libc::cpu_set_t {
+    // SAFETY: an array of integers, for which zeroes are valid: no core.
+    let mut set = unsafe { std::mem::zeroed() };
+    // SAFETY: the set is initialised, and the call checks the bound.
+    unsafe { libc::CPU_SET(core, &mut set) };
+    set
+}
+
 /// The child: everything up to execve.
 extern "C" fn child(errand: *mut c_void) -> c_int {
     // SAFETY: the parent lent its errand for as long as it is suspended, which is until execve or
@@ -258,6 +275,18 @@ fn prepare(errand: &Errand<'_>) -> &'static str {
     if let Some(limit) = &errand.open_files {
         // SAFETY: as above; the limit is a valid structure.
         unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, limit) };
+    }
+    if let Some(set) = &errand.core {
+        // SAFETY: as above; the set is a valid structure.
+        if unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), set) } < 0 {
+            return "sched_setaffinity";
+        }
+    }
+    if let Some(directory) = &errand.image.directory {
+        // SAFETY: as above; a NUL-terminated string in the suspended parent.
+        if unsafe { libc::chdir(directory.as_ptr()) } < 0 {
+            return "chdir";
+        }
     }
     reset_signals();
     bcs_core::scheduling::prefer_short_slices();
@@ -324,6 +353,7 @@ mod tests {
             inherited: &[],
             dies_with_parent: true,
             open_files: None,
+            core: None,
         };
         let child = spawner.spawn(image, &setup)?;
         let status =
@@ -335,7 +365,13 @@ mod tests {
     fn arguments_variable_and_descriptors_reach_the_child() {
         let script = r#"test "$BCS_X" = 1 && read line <&3 && test "$line" = hi && exit 7"#;
         let arguments = ["sh", "-c", script];
-        let image = Image::new("/bin/sh".as_ref(), &arguments, Some(("BCS_X", "1"))).unwrap();
+        let image = Image::new(
+            "/bin/sh".as_ref(),
+            &arguments,
+            [("BCS_X".into(), "1".into())],
+            None,
+        )
+        .unwrap();
         let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
         rustix::io::write(&writer, b"hi\n").unwrap();
         let null = null();
@@ -344,6 +380,7 @@ mod tests {
             inherited: &[reader.as_fd()],
             dies_with_parent: true,
             open_files: None,
+            core: None,
         };
         let child = Spawner::default().spawn(&image, &setup).unwrap();
         let status =
@@ -353,7 +390,7 @@ mod tests {
 
     #[test]
     fn an_execve_that_fails_is_told_and_leaves_no_zombie() {
-        let image = Image::new("/nowhere/at/all".as_ref(), &["x"], None).unwrap();
+        let image = Image::new("/nowhere/at/all".as_ref(), &["x"], [], None).unwrap();
         let error = run(&mut Spawner::default(), &image).unwrap_err();
         assert_eq!(
             error,
@@ -369,7 +406,7 @@ mod tests {
     #[ignore = "a measurement"]
     fn spawning_costs() {
         use std::os::unix::process::CommandExt;
-        let image = Image::new("/bin/true".as_ref(), &["true"], None).unwrap();
+        let image = Image::new("/bin/true".as_ref(), &["true"], [], None).unwrap();
         let ballast = vec![1_u8; 16 << 20];
         let time = |what: &str, mut spawn: Box<dyn FnMut() + '_>| {
             let start = std::time::Instant::now();

@@ -23,6 +23,8 @@ pub(crate) enum Source {
     Conversation(usize),
     /// A rank wrote.
     Output(usize, Stream),
+    /// A rank's input has room, or no reader any more.
+    Input(usize),
 }
 
 const KINDS: u64 = 8;
@@ -37,6 +39,7 @@ impl Source {
             Self::Conversation(index) => (4, index),
             Self::Output(index, Stream::Out) => (5, index),
             Self::Output(index, Stream::Err) => (6, index),
+            Self::Input(index) => (7, index),
         };
         kind + KINDS * index as u64
     }
@@ -50,7 +53,8 @@ impl Source {
             3 => Self::Visitor(index),
             4 => Self::Conversation(index),
             5 => Self::Output(index, Stream::Out),
-            _ => Self::Output(index, Stream::Err),
+            6 => Self::Output(index, Stream::Err),
+            _ => Self::Input(index),
         }
     }
 }
@@ -81,6 +85,16 @@ impl Watch {
         )
     }
 
+    /// Watches for room to write, or that nobody reads any more.
+    pub(crate) fn add_for_room(&self, fd: impl AsFd, source: Source) -> Result<(), Errno> {
+        epoll::add(
+            &self.epoll,
+            fd,
+            EventData::new_u64(source.encode()),
+            EventFlags::OUT,
+        )
+    }
+
     /// Watches no more. A descriptor must be removed before it is closed: a child that is just
     /// being started may hold a copy, which would keep it in the epoll.
     pub(crate) fn remove(&self, fd: impl AsFd) {
@@ -108,7 +122,7 @@ impl Watch {
         let mut events = Vec::<Event>::with_capacity(BATCH);
         let timeout = deadline.map(|deadline| {
             let left = deadline.saturating_duration_since(Instant::now());
-            Timespec::try_from(left).expect("a kill delay is short")
+            Timespec::try_from(left).expect("at most MAX_KILL_DELAY")
         });
         match epoll::wait(&self.epoll, spare_capacity(&mut events), timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
@@ -135,6 +149,7 @@ mod tests {
             Source::Conversation(7),
             Source::Output(3, Stream::Out),
             Source::Output(1, Stream::Err),
+            Source::Input(2),
         ] {
             assert_eq!(Source::decode(source.encode()), source);
         }

@@ -1,40 +1,91 @@
 //! The subcommands, one file each.
 
+mod config;
+mod doctor;
 mod exit_codes;
+mod manual;
 mod mds;
 mod run;
 mod sim;
 
-use crate::cli::{self, Cli, Command};
+use crate::cli::{self, Cli, Command, FurtherApplication};
+use crate::configuration::{self, Configuration};
 use crate::exit_code;
-use clap::Parser as _;
 use clap::error::ErrorKind;
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// Parses the command line and does what it says.
 #[must_use]
-pub fn dispatch(arguments: Vec<OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(arguments) {
-        Ok(cli) => cli,
-        Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            eprint!("{error}");
-            return ExitCode::from(exit_code::BAD_INPUT);
-        }
-        Err(error) if error.use_stderr() => {
-            eprintln!("bcs: {}", cli::one_line(&error));
-            return ExitCode::from(exit_code::BAD_INPUT);
-        }
-        Err(help) => {
-            // A reader who has seen enough is no failure.
-            let _ = help.print();
-            return ExitCode::SUCCESS;
-        }
+pub fn dispatch(mut arguments: Vec<OsString>) -> ExitCode {
+    if let Some((_, [subcommand, words @ ..])) = arguments.split_first()
+        && (subcommand == "run" || subcommand == "config")
+    {
+        let words = cli::with_np_as_n(&cli::run_options(), words);
+        arguments.splice(2.., words);
+    }
+    // First as if nothing were configured: help, and what has nothing to do with it, works even
+    // where the configuration is bad.
+    let command = match parse(Cli::command(), &arguments) {
+        Ok((_, cli)) => cli.command,
+        Err(code) => return code,
     };
-    match cli.command {
-        Command::Run(arguments) => run::run(arguments),
+    match command {
+        Command::Run(_) | Command::Config(_) => configured(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
         Command::Mds(arguments) => mds::run(arguments.command),
+        Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Completions { shell } => manual::completions(shell),
+        Command::Man { dir } => manual::pages(&dir),
         Command::ExitCodes => exit_codes::run(),
     }
+}
+
+/// What has defaults from elsewhere.
+fn configured(arguments: &[OsString]) -> ExitCode {
+    let configuration = Configuration::load(&configuration::files(), |name| std::env::var_os(name));
+    let configuration = match configuration {
+        Ok(configuration) => configuration,
+        Err(error) => {
+            eprintln!("bcs: {error}");
+            return ExitCode::from(exit_code::BAD_INPUT);
+        }
+    };
+    let command = ["run", "config"].iter().fold(Cli::command(), |all, name| {
+        all.mut_subcommand(name, |one| configuration.apply(one))
+    });
+    match parse(command, arguments) {
+        Ok((matches, cli)) => match (cli.command, matches.subcommand()) {
+            (Command::Run(arguments), _) => {
+                let further = configuration.apply(FurtherApplication::command());
+                run::run(&arguments, further)
+            }
+            (_, Some((_, matches))) => config::run(matches, &configuration),
+            (_, None) => unreachable!("parsed before as run or config"),
+        },
+        Err(code) => code,
+    }
+}
+
+fn parse(command: clap::Command, arguments: &[OsString]) -> Result<(ArgMatches, Cli), ExitCode> {
+    let parsed = command.try_get_matches_from(arguments).and_then(|matches| {
+        let cli = Cli::from_arg_matches(&matches)?;
+        Ok((matches, cli))
+    });
+    parsed.map_err(|error| match error.kind() {
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            eprint!("{error}");
+            ExitCode::from(exit_code::BAD_INPUT)
+        }
+        _ if error.use_stderr() => {
+            eprintln!("bcs: {}", cli::one_line(&error, arguments));
+            ExitCode::from(exit_code::BAD_INPUT)
+        }
+        _ => {
+            // A reader who has seen enough is no failure.
+            let _ = error.print();
+            ExitCode::SUCCESS
+        }
+    })
 }

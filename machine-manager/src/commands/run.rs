@@ -1,17 +1,21 @@
 //! `bcs run`: from what was asked for to a job.
 
-use crate::cli::{ProgramArgs, RunArgs};
+use crate::applications::{self, BadApplication};
+use crate::cli::{BindName, InputName, ProgramArgs, RunArgs, RunOptions};
 use crate::cores;
 use crate::dispatcher::{Dispatcher, Surroundings};
 use crate::exit_code;
 use crate::launch::{Job, Launched, launch};
 use crate::output::Output;
-use crate::program::{BadProgram, Program};
-use crate::signals::EndingSignals;
+use crate::placing::{self, BadPlacing};
+use crate::shared_input::SharedInput;
+use crate::signals::Signals;
 use crate::terminal_input::TerminalInput;
 use crate::verdict::manager_name;
 use anyhow::Context as _;
-use bcs_core::job::{BadJob, Driver, Placement, Settings};
+use bcs_core::job::{BadJob, Driver, Settings};
+use node_manager::control::Input;
+use node_manager::limits::MAX_KILL_DELAY;
 use rustix::process::Pid;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -23,24 +27,44 @@ enum BadInput {
     #[error(transparent)]
     Job(#[from] BadJob),
     #[error(transparent)]
-    Program(#[from] BadProgram),
+    Placing(#[from] BadPlacing),
+    #[error(transparent)]
+    Application(#[from] BadApplication),
     #[error("--timeout 0s would end the job before it starts: give a longer time, or none")]
     NoTime,
-    #[error("directory {path} for --mds cannot be made: {error}")]
-    Mds { path: String, error: std::io::Error },
-    #[error("directory {path} for --mds is not UTF-8: give another name")]
-    MdsName { path: String },
+    #[error(
+        "--kill-delay {} is out of range: choose one from 0s to {}",
+        humantime::format_duration(*.0),
+        humantime::format_duration(MAX_KILL_DELAY)
+    )]
+    KillDelay(std::time::Duration),
+    #[error(
+        "--stdin {rank} names none of the {ranks} ranks: give a number below that, all, or none"
+    )]
+    NoSuchReader { rank: u32, ranks: usize },
+    #[error("--bind core: the kernel does not say which cores may be used; use --bind none")]
+    NoCores,
+    #[error("directory {path} for {option} cannot be made: {error}")]
+    Directory {
+        option: &'static str,
+        path: String,
+        error: std::io::Error,
+    },
+    #[error("directory {path} for {option} is not UTF-8: give another name")]
+    DirectoryName { option: &'static str, path: String },
 }
 
-pub(super) fn run(arguments: RunArgs) -> ExitCode {
-    let job = match plan(&arguments) {
+/// Runs a job. `further` parses what stands after a colon.
+pub(super) fn run(arguments: &RunArgs, further: clap::Command) -> ExitCode {
+    let options = &arguments.options;
+    let job = match plan(options, &arguments.program, further) {
         Ok(job) => job,
         Err(error) => {
             eprintln!("bcs: {error}");
             return ExitCode::from(exit_code::BAD_INPUT);
         }
     };
-    match carry_out(&arguments, job) {
+    match carry_out(options, job) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             eprintln!("bcs: {error:#}");
@@ -50,97 +74,137 @@ pub(super) fn run(arguments: RunArgs) -> ExitCode {
 }
 
 /// Checks everything that can be checked before anything is started.
-fn plan(arguments: &RunArgs) -> Result<Job, BadInput> {
-    let placement = Placement::block(arguments.ranks, arguments.nodes)?;
-    let usable_cores = cores::usable();
-    let default_driver = || Driver::for_cores(usable_cores, arguments.ranks, arguments.nodes);
+fn plan(
+    options: &RunOptions,
+    program: &ProgramArgs,
+    further: clap::Command,
+) -> Result<Job, BadInput> {
+    let ProgramArgs::Line(line) = program;
+    let path = std::env::var_os("PATH");
+    let applications = applications::find(&options.application, line, path.as_deref(), further)?;
+    let ranks = applications.iter().fold(0, |ranks: usize, application| {
+        ranks.saturating_add(application.ranks)
+    });
+    let placement = placing::place(ranks, options.nodes, options.ppn)?;
+    let (cores, usable_cores) = (cores::allowed(), cores::usable());
+    let default_driver = || Driver::for_cores(usable_cores, ranks, placement.nodes());
     let settings = Settings {
-        strobe: arguments.strobe.into(),
-        time_slice_ns: u64::try_from(arguments.time_slice.as_nanos()).unwrap_or(u64::MAX),
-        eager_limit: usize::try_from(arguments.eager_limit).unwrap_or(usize::MAX),
-        link_bandwidth: arguments
+        strobe: options.strobe.into(),
+        time_slice_ns: u64::try_from(options.time_slice.as_nanos()).unwrap_or(u64::MAX),
+        eager_limit: usize::try_from(options.eager_limit).unwrap_or(usize::MAX),
+        link_bandwidth: options
             .link_bandwidth
             .unwrap_or_else(|| Settings::default().link_bandwidth),
-        driver: arguments
+        driver: options
             .nic_threads
             .map_or_else(default_driver, Driver::from),
-        soft_reduce_elements: arguments.reduce,
-        all_phases: arguments.all_phases,
+        soft_reduce_elements: options.reduce,
+        all_phases: options.all_phases,
     };
     settings.check()?;
-    if arguments.timeout.is_some_and(|time| time.is_zero()) {
+    if options.timeout.is_some_and(|time| time.is_zero()) {
         return Err(BadInput::NoTime);
     }
-    let ProgramArgs::Line(line) = &arguments.program;
-    let program = Program::find(line, std::env::var_os("PATH").as_deref())?;
-    let mds = arguments
-        .mds
-        .as_deref()
-        .map(make_mds_directory)
-        .transpose()?;
+    if options.kill_delay > MAX_KILL_DELAY {
+        return Err(BadInput::KillDelay(options.kill_delay));
+    }
+    let input = match options.stdin {
+        InputName::Rank(rank) if placement.node_of(rank).is_none() => {
+            return Err(BadInput::NoSuchReader { rank, ranks });
+        }
+        InputName::Rank(rank) => Input::Rank(rank),
+        InputName::All => Input::All,
+        InputName::None => Input::None,
+    };
+    let bindings = match options.bind {
+        BindName::None => Vec::new(),
+        BindName::Core if cores.is_empty() => return Err(BadInput::NoCores),
+        BindName::Core => placing::bind_to_cores(ranks, &cores),
+    };
+    let made = |option, path: &Option<PathBuf>| {
+        let path = path.as_deref();
+        path.map(|path| make_directory(option, path)).transpose()
+    };
     Ok(Job {
-        program,
+        applications,
         placement,
         settings,
-        measure: arguments.link_bandwidth.is_none(),
-        cores: cores::allowed(),
+        measure: options.link_bandwidth.is_none(),
+        cores,
         usable_cores,
-        mds,
+        bindings,
+        input,
+        kill_delay: options.kill_delay,
+        mds: made("--mds", &options.mds)?,
+        output_dir: made("--output-dir", &options.output_dir)?,
     })
 }
 
 /// Ranks may change their directory, so they are told an absolute path.
-fn make_mds_directory(path: &Path) -> Result<PathBuf, BadInput> {
+fn make_directory(option: &'static str, path: &Path) -> Result<PathBuf, BadInput> {
     let make = || {
         std::fs::create_dir_all(path)?;
         std::fs::canonicalize(path)
     };
     let name = || path.display().to_string();
-    let made = make().map_err(|error| BadInput::Mds {
+    let made = make().map_err(|error| BadInput::Directory {
+        option,
         path: name(),
         error,
     })?;
     if made.to_str().is_none() {
-        return Err(BadInput::MdsName { path: name() });
+        let path = name();
+        return Err(BadInput::DirectoryName { option, path });
     }
     Ok(made)
 }
 
-fn carry_out(arguments: &RunArgs, job: Job) -> anyhow::Result<u8> {
+fn carry_out(options: &RunOptions, job: Job) -> anyhow::Result<u8> {
     // Children that a shell had before it became us (exec) are not ours to kill.
     let spared = match node_manager::reaper::childless() {
         true => Vec::new(),
         false => node_manager::reaper::children(),
     };
     node_manager::reaper::adopt_orphans().context("failed to become a subreaper")?;
-    let outcome = start_and_watch(arguments, job, spared.clone());
+    let outcome = start_and_watch(options, job, spared.clone());
     if outcome.is_err() {
         node_manager::reaper::end_descendants(&spared);
     }
     outcome
 }
 
-fn start_and_watch(arguments: &RunArgs, job: Job, spared: Vec<Pid>) -> anyhow::Result<u8> {
-    let signals = EndingSignals::take_over().context("failed to take signals over")?;
-    let terminal = TerminalInput::open().context("failed to make a pipe for the input")?;
+fn start_and_watch(options: &RunOptions, job: Job, spared: Vec<Pid>) -> anyhow::Result<u8> {
+    let signals = Signals::take_over().context("failed to take signals over")?;
+    let terminal = match job.input {
+        Input::Rank(_) => TerminalInput::open().context("failed to make a pipe for the input")?,
+        Input::All | Input::None => None,
+    };
     let (input, far_end) = terminal.unzip();
     let stdin = match &far_end {
         Some(far_end) => far_end.as_fd(),
         None => rustix::stdio::stdin(),
     };
-    let ranks = job.placement.ranks();
+    let (ranks, input_from) = (job.placement.ranks(), job.input);
+    if options.report_bindings {
+        for line in placing::report(&job.placement, &job.bindings, &job.cores) {
+            eprintln!("bcs: {line}");
+        }
+    }
     let launched = launch(job, stdin)?;
     drop(far_end);
-    if arguments.verbose {
+    if options.verbose {
         describe(&launched, ranks);
     }
+    let shared_input =
+        (input_from == Input::All).then(|| SharedInput::new(launched.managers.len()));
     let surroundings = Surroundings {
-        output: Output::new(arguments.label),
+        output: Output::new(options.label),
         input,
+        shared_input,
         signals,
         spared,
     };
-    Dispatcher::new(launched, surroundings, ranks, arguments.timeout).run()
+    Dispatcher::new(launched, surroundings, ranks, options.timeout).run()
 }
 
 /// `-v`.

@@ -85,6 +85,67 @@ fn bad_input_is_one_line_that_says_what_to_do() {
              bytes/s",
         ),
         (
+            "run -n 4 --nodes 3 --ppn 2 hello",
+            "--nodes 3 and --ppn 2 contradict each other: 4 ranks, 2 on each node, take 2; leave \
+             one of the two out",
+        ),
+        (
+            "run -n 4 --ppn 0 hello",
+            "a node takes at least one rank, but 0 were asked for: give --ppn a number from 1",
+        ),
+        (
+            "run --wdir /no/such hello",
+            "directory /no/such for --wdir cannot be used: No such file or directory (os error 2)",
+        ),
+        (
+            "run --wdir /etc/passwd hello",
+            "directory /etc/passwd for --wdir cannot be used: Not a directory (os error 20)",
+        ),
+        (
+            "run --env HOME hello",
+            &format!(
+                "invalid value 'HOME' for '--env <K=V>': this sets no variable: give a name and a \
+                 value, as in OMP_NUM_THREADS=1; {see}"
+            ),
+        ),
+        (
+            "run -n 2 --stdin 2 cat",
+            "--stdin 2 names none of the 2 ranks: give a number below that, all, or none",
+        ),
+        (
+            "run --kill-delay 2h hello",
+            "--kill-delay 2h is out of range: choose one from 0s to 1h",
+        ),
+        (
+            "run --output-dir /dev/null/x hello",
+            "directory /dev/null/x for --output-dir cannot be made: Not a directory (os error 20)",
+        ),
+        (
+            "run hello :",
+            "no program is named before or after a ':': name one, or leave the ':' out",
+        ),
+        (
+            "run hello : -n 2 -l hello",
+            "program 2 (after a ':'): unexpected argument '-l' found; only -n, --wdir and --env \
+             may stand there, other options stand before the first program",
+        ),
+        (
+            "run hello : -n 0 hello",
+            "program 2 of 2 has no rank: give its -n a number from 1, or leave it out",
+        ),
+        (
+            "config extra",
+            "unexpected argument 'extra' found; see `bcs config --help`",
+        ),
+        (
+            "run hello : no-such-program",
+            &format!(
+                "program no-such-program is neither built in ({}) nor on PATH: check the name, \
+                 or give a path with a slash",
+                machine_manager::builtin::names()
+            ),
+        ),
+        (
             "run --strobe never hello",
             "invalid value 'never' for '--strobe <S>' [possible values: fixed, elastic]; \
              see `bcs run --help`",

@@ -33,7 +33,9 @@ pub(crate) fn bcs(arguments: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bcs"));
     command
         .args(arguments.split_whitespace())
-        .stdin(Stdio::null());
+        .stdin(Stdio::null())
+        // Whoever runs the tests may have a configuration.
+        .env("XDG_CONFIG_HOME", "/dev/null");
     command
 }
 

@@ -1,10 +1,17 @@
 //! `bcs run` from outside, with real processes.
 
 mod bad_input;
+mod configuration;
 mod conversation;
 mod ending;
 mod exit_codes;
+mod guidance;
 mod hello;
 mod job;
 mod kill;
 mod lines;
+mod mpmd;
+mod names;
+mod placing;
+mod signals;
+mod streams;

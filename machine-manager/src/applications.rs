@@ -1,0 +1,169 @@
+//! The programs of a job: one, or several with a lone colon between them (MPMD). Found and checked
+//! before anything is started.
+
+use crate::cli::{self, ApplicationOptions, FurtherApplication, ProgramArgs};
+use crate::program::{BadProgram, Program};
+use clap::FromArgMatches as _;
+use node_manager::control::Application;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// A program that cannot be run as asked.
+#[derive(Debug, thiserror::Error)]
+pub enum BadApplication {
+    /// The program itself.
+    #[error(transparent)]
+    Program(#[from] BadProgram),
+    /// Where it is to run.
+    #[error("directory {path} for --wdir cannot be used: {error}")]
+    Directory {
+        /// As given.
+        path: String,
+        /// What is wrong with it.
+        error: std::io::Error,
+    },
+    /// One of several without ranks.
+    #[error(
+        "program {number} of {count} has no rank: give its -n a number from 1, or leave it out"
+    )]
+    NoRanks {
+        /// Counted from 1.
+        number: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// What stands after a colon.
+    #[error(
+        "program {number} (after a ':'): {what}; only -n, --wdir and --env may stand there, other \
+         options stand before the first program"
+    )]
+    Line {
+        /// Counted from 1.
+        number: usize,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// Nothing stands there.
+    #[error("no program is named before or after a ':': name one, or leave the ':' out")]
+    Nothing,
+}
+
+/// Finds all programs of a command line: the first with its options as they were parsed, further
+/// ones with theirs behind colons, which `further` parses: it is that of [`FurtherApplication`],
+/// with the defaults that were configured.
+///
+/// # Errors
+/// [`BadApplication`] says what is wrong with which.
+pub fn find(
+    first: &ApplicationOptions,
+    line: &[OsString],
+    search: Option<&OsStr>,
+    mut further: clap::Command,
+) -> Result<Vec<Application>, BadApplication> {
+    let lines: Vec<&[OsString]> = line.split(|word| word == ":").collect();
+    if lines.iter().any(|line| line.is_empty()) {
+        return Err(BadApplication::Nothing);
+    }
+    let mut applications = vec![application(first, lines[0], search)?];
+    for (number, line) in (2..).zip(&lines[1..]) {
+        let bad = |what| BadApplication::Line { number, what };
+        let words = cli::with_np_as_n(&further, line);
+        let parsed = further
+            .try_get_matches_from_mut(std::iter::once("bcs run".into()).chain(words))
+            .and_then(|matches| FurtherApplication::from_arg_matches(&matches))
+            .map_err(|error| bad(cli::what(&error)))?;
+        let ProgramArgs::Line(line) = &parsed.program;
+        applications.push(application(&parsed.options, line, search)?);
+    }
+    let count = applications.len();
+    match applications.iter().position(|one| one.ranks == 0) {
+        Some(index) if count > 1 => Err(BadApplication::NoRanks {
+            number: index + 1,
+            count,
+        }),
+        _ => Ok(applications),
+    }
+}
+
+fn application(
+    options: &ApplicationOptions,
+    line: &[OsString],
+    search: Option<&OsStr>,
+) -> Result<Application, BadApplication> {
+    let mut program = Program::find(line, search)?;
+    let directory = options.wdir.as_deref().map(directory).transpose()?;
+    if directory.is_some() {
+        // A relative path starts where `bcs run` does: there it was looked for.
+        let absolute = std::path::absolute(&program.file);
+        program.file = absolute.map_or(program.file, PathBuf::into_os_string);
+    }
+    let environment = options.env.iter();
+    Ok(Application {
+        ranks: options.ranks,
+        program: program.file,
+        arguments: program.arguments,
+        environment: environment
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect(),
+        directory,
+    })
+}
+
+fn directory(path: &Path) -> Result<PathBuf, BadApplication> {
+    let check = || {
+        let path = std::fs::canonicalize(path)?;
+        if path.to_str().is_none() {
+            return Err(std::io::Error::other("its name is not UTF-8"));
+        }
+        // Fails for what is no directory.
+        rustix::fs::access(path.join("."), rustix::fs::Access::EXEC_OK)?;
+        Ok(path)
+    };
+    check().map_err(|error| BadApplication::Directory {
+        path: path.display().to_string(),
+        error,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    fn find_words(words: &str) -> Result<Vec<Application>, BadApplication> {
+        let first = ApplicationOptions {
+            ranks: 2,
+            wdir: None,
+            env: Vec::new(),
+        };
+        let line: Vec<OsString> = words.split(' ').map(OsString::from).collect();
+        let further = FurtherApplication::command();
+        find(&first, &line, Some("/bin".as_ref()), further)
+    }
+
+    #[test]
+    fn colons_separate_programs_that_have_options_of_their_own() {
+        let found =
+            find_words("true -n : -n 3 --wdir / --env A=1 echo -n x : -np 4 hello").unwrap();
+        let ranks: Vec<usize> = found.iter().map(|one| one.ranks).collect();
+        assert_eq!(ranks, [2, 3, 4]);
+        assert_eq!(found[0].arguments, ["true", "-n"]);
+        assert_eq!(found[1].arguments, ["echo", "-n", "x"]);
+        assert_eq!(found[1].directory.as_deref(), Some(Path::new("/")));
+        assert_eq!(found[1].environment, [("A".into(), "1".into())]);
+        assert_eq!(found[0].directory, None, "nobody else's options count");
+    }
+
+    #[test]
+    fn what_is_wrong_after_a_colon_is_named_with_its_place() {
+        let message = |words| find_words(words).unwrap_err().to_string();
+        assert!(message("true :").contains("before or after a ':'"));
+        assert!(message(": true").contains("before or after a ':'"));
+        let other = message("true : -n 2 --time-slice 1ms true");
+        assert!(
+            other.starts_with("program 2 (after a ':'): unexpected argument '--time-slice' found;"),
+            "{other}"
+        );
+        assert!(message("true : -n 2").contains("no program is named"));
+    }
+}

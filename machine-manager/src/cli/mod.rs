@@ -1,0 +1,210 @@
+//! The command line.
+
+mod run;
+
+pub use run::{
+    ApplicationOptions, BindName, DriverName, FurtherApplication, InputName, ProgramArgs, RunArgs,
+    RunOptions, StrobeName,
+};
+
+use crate::quantities::parse_duration;
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// BCS-MPI: an MPI runtime in which the whole cluster marches to one beat.
+#[derive(Debug, Parser)]
+#[command(name = "bcs", version, arg_required_else_help = true)]
+pub struct Cli {
+    /// The subcommand.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a program as a job of communicating ranks
+    Run(Box<RunArgs>),
+    /// Simulate a cluster in virtual time, with faults, under checkers
+    Sim(SimArgs),
+    /// Print the options of `bcs run` as they are in effect, and where each came from
+    #[command(long_about = crate::configuration::HELP, override_usage = "bcs config [OPTIONS]")]
+    Config(Box<RunOptions>),
+    /// Look at what the Monitoring and Debugging System recorded
+    Mds(MdsArgs),
+    /// Say what this machine allows, and what the runtime will do therefore
+    #[command(long_about = crate::doctor::HELP)]
+    Doctor(DoctorArgs),
+    /// Print a script that completes `bcs` command lines in a shell
+    Completions {
+        /// The shell
+        #[arg(value_name = "SHELL", value_enum)]
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages of `bcs` and its subcommands into a directory
+    Man {
+        /// The directory
+        #[arg(value_name = "DIR")]
+        dir: PathBuf,
+    },
+    /// What the exit codes of `bcs run` mean
+    #[command(long_about = crate::exit_code::TABLE)]
+    ExitCodes,
+}
+
+/// What `bcs sim` can be asked.
+#[derive(Debug, Args)]
+pub struct SimArgs {
+    /// Number of nodes [default: 2 to 16, by the seed]
+    #[arg(long, value_name = "N")]
+    pub nodes: Option<usize>,
+    /// The seed, which fixes everything
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub seed: u64,
+    /// How many seeds to run, from the given one on
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    pub seeds: u64,
+    /// Kinds of faults; each seed has each of them with probability one half
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        value_name = "KINDS",
+        default_value = "all"
+    )]
+    pub faults: Vec<FaultName>,
+    /// Run every seed twice and compare the trace hashes
+    #[arg(long)]
+    pub twice: bool,
+}
+
+/// `--faults`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FaultName {
+    /// Every kind.
+    All,
+    /// No fault.
+    None,
+    /// Transfers fail whole.
+    Lose,
+    /// Transfers are late.
+    Delay,
+    /// Transfers of different pairs overtake each other.
+    Reorder,
+    /// Nodes are slow.
+    Slow,
+    /// Nodes die.
+    Crash,
+}
+
+/// What `bcs doctor` can be asked.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// The time slice for which timers are tried
+    #[arg(long, value_name = "D", default_value = "500us", value_parser = parse_duration)]
+    pub time_slice: Duration,
+}
+
+/// What `bcs mds` can be asked.
+#[derive(Debug, Args)]
+pub struct MdsArgs {
+    /// What to do with the recordings.
+    #[command(subcommand)]
+    pub command: MdsCommand,
+}
+
+/// Subcommands of `bcs mds`.
+#[derive(Debug, Subcommand)]
+pub enum MdsCommand {
+    /// Print per-primitive statistics and what the nodes did
+    Report {
+        /// The directory that `bcs run --mds` wrote
+        #[arg(value_name = "DIR")]
+        dir: PathBuf,
+        /// Of one rank only
+        #[arg(long, value_name = "R")]
+        rank: Option<u32>,
+    },
+}
+
+/// The options of `bcs run` alone, for those who look at them rather than parse them.
+#[must_use]
+pub fn run_options() -> clap::Command {
+    RunOptions::augment_args(clap::Command::new("bcs run"))
+}
+
+/// The words of a command line with `-np`, as it stands in books about MPI, replaced by `-n`:
+/// among the options, and not in what belongs to the program.
+#[must_use]
+pub fn with_np_as_n(options: &clap::Command, words: &[OsString]) -> Vec<OsString> {
+    let mut words = words.to_vec();
+    let mut index = 0;
+    while let Some(word) = words.get_mut(index) {
+        if word == "-np" {
+            *word = "-n".into();
+        }
+        let Some(option) = word.to_str().and_then(|word| word.strip_prefix('-')) else {
+            break;
+        };
+        let value_follows = options.get_arguments().any(|known| {
+            let long = option.strip_prefix('-');
+            let same = match long {
+                Some(long) => known.get_long() == Some(long),
+                None => option.len() == 1 && known.get_short() == option.chars().next(),
+            };
+            same && known.get_action().takes_values()
+        });
+        index += 1 + usize::from(value_follows);
+    }
+    words
+}
+
+/// A complaint of clap in one line: what is wrong.
+#[must_use]
+pub fn what(error: &clap::Error) -> String {
+    use clap::error::ErrorKind;
+    if error.kind() == ErrorKind::MissingSubcommand {
+        return "no program is named: say what to run, as in `bcs run -n 4 hello`".into();
+    }
+    let text = error.render().to_string();
+    let what = text.split("\n\n").next().unwrap_or_default();
+    let what: Vec<&str> = what.split_whitespace().collect();
+    let what = what.join(" ");
+    what.strip_prefix("error: ").unwrap_or(&what).into()
+}
+
+/// A complaint of clap in one line: what is wrong, and where to look, by the words of the command
+/// line.
+#[must_use]
+pub fn one_line(error: &clap::Error, words: &[OsString]) -> String {
+    if error.kind() == clap::error::ErrorKind::MissingSubcommand {
+        return what(error);
+    }
+    let all = Cli::command();
+    let named = words.get(1).and_then(|word| all.find_subcommand(word));
+    match named {
+        Some(command) => format!("{}; see `bcs {} --help`", what(error), command.get_name()),
+        None => format!("{}; see `bcs help`", what(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn np_is_n_among_the_options_only() {
+        for (words, expected) in [
+            ("-np 4 hello -np 3", "-n 4 hello -np 3"),
+            ("--wdir -np -l -np 4 x", "--wdir -np -l -n 4 x"),
+            ("--wdir=d -np 4 x", "--wdir=d -n 4 x"),
+            ("-n4 x -np", "-n4 x -np"),
+        ] {
+            let words: Vec<OsString> = words.split(' ').map(OsString::from).collect();
+            let expected: Vec<OsString> = expected.split(' ').map(OsString::from).collect();
+            assert_eq!(with_np_as_n(&run_options(), &words), expected);
+        }
+    }
+}

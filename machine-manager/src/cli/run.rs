@@ -1,0 +1,227 @@
+//! The command line of `bcs run`: the one table of its options. `bcs.toml` and the variables know
+//! them from here, too (`configuration.rs`).
+
+use crate::quantities::{
+    parse_assignment, parse_bandwidth, parse_count, parse_duration, parse_reduce, parse_size,
+};
+use bcs_core::job::{Driver, Strobe};
+use clap::builder::ArgPredicate;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use node_manager::limits::KILL_DELAY;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Ends `bcs run --help`. A test runs the examples.
+const EXAMPLES: &str = "
+Examples:
+  bcs run -n 4 hello                              four processes on one node
+  bcs run -n 8 --ppn 4 -l ./solver in.dat         two nodes, output labelled with the rank
+  bcs run -n 1 ./master : -n 7 ./worker           two programs in one job
+  bcs run -n 4 --wdir run1 --env A=1 ./solver     in a directory, with a variable
+  bcs run -n 4 --timeout 10m --output-dir out x   in time, output in files
+
+Each option has a default that `bcs.toml` and variables can change: see `bcs config --help`.
+Exit codes: see `bcs help exit-codes`.";
+
+/// What `bcs run` can be asked.
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "bcs run [OPTIONS] PROGRAM [ARGS]... [: [-n N] [--wdir D] [--env K=V] PROGRAM [ARGS]...]...",
+    disable_help_subcommand = true,
+    arg_required_else_help = false,
+    subcommand_value_name = "PROGRAM",
+    after_help = crate::builtin::help() + EXAMPLES
+)]
+pub struct RunArgs {
+    /// All that may stand before the program.
+    #[command(flatten)]
+    pub options: RunOptions,
+    /// The program and its arguments: nothing after its name is ours, but for a lone colon.
+    #[command(subcommand)]
+    pub program: ProgramArgs,
+}
+
+/// What each program of a job can be given.
+#[derive(Clone, Debug, Args)]
+pub struct ApplicationOptions {
+    /// Number of ranks, each a process
+    #[arg(short = 'n', value_name = "N", default_value_t = 1, value_parser = parse_count,
+          allow_negative_numbers = true)]
+    pub ranks: usize,
+    /// Run in this directory
+    #[arg(long, value_name = "D")]
+    pub wdir: Option<PathBuf>,
+    /// Set an environment variable; may be repeated
+    #[arg(long, value_name = "K=V", value_parser = parse_assignment)]
+    pub env: Vec<(String, String)>,
+}
+
+/// A program after a colon.
+#[derive(Debug, Parser)]
+#[command(
+    disable_help_flag = true,
+    disable_help_subcommand = true,
+    subcommand_value_name = "PROGRAM"
+)]
+pub struct FurtherApplication {
+    /// What is its own.
+    #[command(flatten)]
+    pub options: ApplicationOptions,
+    /// As in [`RunArgs`].
+    #[command(subcommand)]
+    pub program: ProgramArgs,
+}
+
+/// The options of `bcs run`.
+#[derive(Debug, Args)]
+pub struct RunOptions {
+    /// What the first program is given.
+    #[command(flatten)]
+    pub application: ApplicationOptions,
+    /// Number of nodes (emulated NICs) that share the ranks, consecutive ranks on one node
+    /// [default: 1, or by --ppn]
+    // A number of nodes from a file or variable is none for who asks for ranks per node; and the
+    // other way round below.
+    #[arg(long, value_name = "M", value_parser = parse_count, allow_negative_numbers = true,
+          default_value_if("ppn", ArgPredicate::IsPresent, None))]
+    pub nodes: Option<usize>,
+    /// Ranks on each node; the last one may have fewer
+    #[arg(long, value_name = "P", value_parser = parse_count, allow_negative_numbers = true,
+          default_value_if("nodes", ArgPredicate::IsPresent, None))]
+    pub ppn: Option<usize>,
+    /// Which cores a rank may use: all, or one each, in turn
+    #[arg(long, value_name = "B", value_enum, default_value_t = BindName::None)]
+    pub bind: BindName,
+    /// Say on standard error which cores each rank may use
+    #[arg(long)]
+    pub report_bindings: bool,
+    /// Length of a time slice, 50us to 100ms; with elastic strobes the longest gap between two
+    #[arg(long, value_name = "D", default_value = "500us", value_parser = parse_duration)]
+    pub time_slice: Duration,
+    /// When slices are struck: on demand, or at every multiple of the time slice with work
+    #[arg(long, value_name = "S", value_enum, default_value_t = StrobeName::Elastic)]
+    pub strobe: StrobeName,
+    /// Standard sends of at most so many bytes complete when they are posted; 0: none
+    #[arg(long, value_name = "B", default_value = "4KiB", value_parser = parse_size)]
+    pub eager_limit: u64,
+    /// Bytes per second that may enter a node, as 2GB/s [default: measured]
+    #[arg(long, value_name = "R", value_parser = parse_bandwidth)]
+    pub link_bandwidth: Option<u64>,
+    /// OS threads of a NIC: one for all, one each, one per NIC thread [default: by cores]
+    #[arg(long, value_name = "L", value_enum)]
+    pub nic_threads: Option<DriverName>,
+    /// Reductions of at most LIMIT elements in software floating point (soft:LIMIT), or none (host)
+    #[arg(long, value_name = "soft:LIMIT|host", default_value = "soft:256",
+          value_parser = parse_reduce)]
+    pub reduce: u32,
+    /// Who reads the standard input: a rank by its number, all, or none; of all, the slowest reader
+    /// sets the pace
+    #[arg(long, value_name = "WHO", default_value = "0", value_parser = InputName::parse)]
+    pub stdin: InputName,
+    /// Label every line of output with its rank
+    #[arg(short = 'l')]
+    pub label: bool,
+    /// Write what rank N writes to rank.N.out and rank.N.err in this directory, not to the terminal
+    #[arg(long, value_name = "DIR")]
+    pub output_dir: Option<PathBuf>,
+    /// End the job after so long, with exit code 124
+    #[arg(long, value_name = "D", value_parser = parse_duration)]
+    pub timeout: Option<Duration>,
+    /// From SIGTERM to SIGKILL, for the ranks of a job that ends badly
+    #[arg(long, value_name = "D", value_parser = parse_duration,
+          default_value = humantime::Duration::from(KILL_DELAY).to_string())]
+    pub kill_delay: Duration,
+    /// Record, and write one JSON file per rank and node into this directory
+    #[arg(long, value_name = "DIR")]
+    pub mds: Option<PathBuf>,
+    /// Say on standard error what is started
+    #[arg(short = 'v')]
+    pub verbose: bool,
+    /// Strike every slice, and all five microphases of it, needed or not: to measure what one costs
+    #[arg(long, hide = true)]
+    pub all_phases: bool,
+}
+
+/// The program with its arguments.
+///
+/// To clap it is an unknown subcommand: that is how clap passes everything after a name on as it
+/// is, even what looks like an option of ours.
+#[derive(Debug, Subcommand)]
+pub enum ProgramArgs {
+    /// Name or path, then arguments.
+    #[command(external_subcommand)]
+    Line(Vec<OsString>),
+}
+
+/// `--strobe`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StrobeName {
+    /// At every multiple of the time slice at which there is work.
+    Fixed,
+    /// When somebody waits for it.
+    Elastic,
+}
+
+impl From<StrobeName> for Strobe {
+    fn from(name: StrobeName) -> Self {
+        match name {
+            StrobeName::Fixed => Self::Fixed,
+            StrobeName::Elastic => Self::Elastic,
+        }
+    }
+}
+
+/// `--nic-threads`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DriverName {
+    /// One OS thread for all NICs of this machine.
+    Shared,
+    /// One OS thread per NIC.
+    Coprocessor,
+    /// One OS thread per NIC thread.
+    Dedicated,
+}
+
+impl From<DriverName> for Driver {
+    fn from(name: DriverName) -> Self {
+        match name {
+            DriverName::Shared => Self::Shared,
+            DriverName::Coprocessor => Self::Coprocessor,
+            DriverName::Dedicated => Self::Dedicated,
+        }
+    }
+}
+
+/// `--bind`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BindName {
+    /// Every rank may use every core.
+    None,
+    /// One core each.
+    Core,
+}
+
+/// `--stdin`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputName {
+    /// A rank.
+    Rank(u32),
+    /// Every rank.
+    All,
+    /// Nobody.
+    None,
+}
+
+impl InputName {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "all" => Ok(Self::All),
+            "none" => Ok(Self::None),
+            number => number
+                .parse()
+                .map(Self::Rank)
+                .map_err(|_| "give the number of a rank, all, or none".into()),
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! `bcs config`: the options of `bcs run` in effect.
+
+use crate::cli;
+use crate::configuration::{Configuration, key, repeats, variable};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches};
+use std::io::Write as _;
+use std::process::ExitCode;
+
+pub(super) fn run(matches: &ArgMatches, configuration: &Configuration) -> ExitCode {
+    let options = cli::run_options();
+    let mut lines: Vec<(String, &str)> = options
+        .get_arguments()
+        .filter(|option| !option.is_hide_set())
+        .map(|option| line(option, matches, configuration))
+        .collect();
+    let names: Vec<String> = options.get_arguments().map(variable).collect();
+    // They may belong to the program, so they are no error; but they may also be misspelt.
+    let strangers = std::env::vars_os()
+        .filter_map(|(name, _)| name.into_string().ok())
+        .filter(|name| name.starts_with("BCS_") && !names.contains(name))
+        .map(|name| (format!("# {name}"), "a variable, but of no option"));
+    lines.extend(strangers);
+    let width = lines.iter().map(|(left, _)| left.len()).max().unwrap_or(0);
+    for (left, origin) in lines {
+        // A reader who has seen enough is no failure.
+        let _ = writeln!(std::io::stdout(), "{left:width$}  # {origin}");
+    }
+    ExitCode::SUCCESS
+}
+
+/// An assignment as it can stand in `bcs.toml`, and where it came from.
+fn line<'a>(
+    option: &Arg,
+    matches: &ArgMatches,
+    configuration: &'a Configuration,
+) -> (String, &'a str) {
+    let id = option.get_id().as_str();
+    let name = key(option);
+    let origin = match matches.value_source(id) {
+        None => return (format!("# {name}"), "not set"),
+        Some(ValueSource::CommandLine) => "command line",
+        Some(_) => configuration.place(option).unwrap_or("default"),
+    };
+    if !option.get_action().takes_values() {
+        return (format!("{name} = {}", matches.get_flag(id)), origin);
+    }
+    let raw = matches.get_raw(id).into_iter().flatten();
+    let values: Vec<String> = raw.map(|value| quoted(&value.to_string_lossy())).collect();
+    let value = if repeats(option) {
+        format!("[{}]", values.join(", "))
+    } else {
+        values.concat()
+    };
+    (format!("{name} = {value}"), origin)
+}
+
+/// A number as it is, anything else as a string.
+fn quoted(value: &str) -> String {
+    match value.parse::<u64>() {
+        Ok(number) => number.to_string(),
+        Err(_) => format!("{value:?}"),
+    }
+}

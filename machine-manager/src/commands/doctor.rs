@@ -1,0 +1,31 @@
+//! `bcs doctor`.
+
+use crate::cli::DoctorArgs;
+use crate::doctor::{self, Health};
+use crate::exit_code;
+use bcs_core::job::Settings;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+pub(super) fn run(arguments: &DoctorArgs) -> ExitCode {
+    let settings = Settings {
+        time_slice_ns: u64::try_from(arguments.time_slice.as_nanos()).unwrap_or(u64::MAX),
+        ..Settings::default()
+    };
+    if let Err(error) = settings.check() {
+        eprintln!("bcs: {error}");
+        return ExitCode::from(exit_code::BAD_INPUT);
+    }
+    let findings = doctor::examine(arguments.time_slice);
+    let mut bad = 0;
+    for finding in &findings {
+        // A reader who has seen enough is no failure.
+        let _ = writeln!(std::io::stdout(), "{finding}");
+        bad += usize::from(finding.health == Health::Bad);
+    }
+    if bad == 0 {
+        return ExitCode::SUCCESS;
+    }
+    eprintln!("bcs: {bad} of {} things will not work here", findings.len());
+    ExitCode::FAILURE
+}

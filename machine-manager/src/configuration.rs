@@ -1,0 +1,326 @@
+//! Defaults of the options of `bcs run`, from variables and files.
+//!
+//! There is one table of options: the command line's. A key in `bcs.toml` is the long name of an
+//! option (`ranks`, `label`, `verbose` for `-n`, `-l`, `-v`); a variable is `BCS_` and that name in
+//! capitals. What is found becomes the *default* of the option, after the option's own parser has
+//! accepted it; so a flag goes before a variable, and a variable before a file.
+
+use crate::cli;
+use clap::{Arg, Command};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// For the user.
+pub const HELP: &str = "\
+Print the options of `bcs run` as they are in effect, and where each came from.
+
+An option is looked up in this order:
+  1. the command line:  bcs run --time-slice 1ms
+  2. a variable:        export BCS_TIME_SLICE=1ms
+  3. a file:            time-slice = \"1ms\"
+     bcs.toml in the working directory, then $XDG_CONFIG_HOME/bcs/bcs.toml (~/.config/bcs/bcs.toml)
+  4. the built-in default
+
+What this command prints is itself a valid bcs.toml.";
+
+/// What is wrong with a variable or file.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {what}")]
+pub struct BadConfiguration {
+    place: String,
+    what: String,
+}
+
+/// Values of one option, and where they were found: a place as a user looks for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// As a user would write them on the command line: several only if the option may be repeated.
+    pub values: Vec<String>,
+    /// The variable, or file and line.
+    pub place: String,
+}
+
+/// All that was found, by the id of the option.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Configuration {
+    settings: BTreeMap<String, Setting>,
+}
+
+/// What an option is called in a file.
+#[must_use]
+pub fn key(option: &Arg) -> &str {
+    option.get_long().unwrap_or(option.get_id().as_str())
+}
+
+/// The variable of an option.
+#[must_use]
+pub fn variable(option: &Arg) -> String {
+    format!("BCS_{}", key(option).replace('-', "_").to_uppercase())
+}
+
+/// The files, the one that counts most first.
+#[must_use]
+pub fn files() -> Vec<PathBuf> {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    let home = || Some(Path::new(&set("HOME")?).join(".config"));
+    let user = set("XDG_CONFIG_HOME").map(PathBuf::from).or_else(home);
+    let user = user.map(|directory| directory.join("bcs/bcs.toml"));
+    std::iter::once("bcs.toml".into()).chain(user).collect()
+}
+
+impl Configuration {
+    /// Reads files that exist, the most important first, and variables, which are more important.
+    ///
+    /// # Errors
+    /// [`BadConfiguration`]: an unknown key, a value that the option does not take, a file that
+    /// cannot be read.
+    pub fn load(
+        files: &[PathBuf],
+        lookup: impl Fn(&str) -> Option<OsString>,
+    ) -> Result<Self, BadConfiguration> {
+        let options = cli::run_options();
+        let mut all = Self::default();
+        for option in options.get_arguments() {
+            let place = variable(option);
+            let Some(value) = lookup(&place).filter(|value| !value.is_empty()) else {
+                continue;
+            };
+            let Ok(value) = value.into_string() else {
+                let what = "its value is not UTF-8".into();
+                return Err(BadConfiguration { place, what });
+            };
+            let values = vec![value];
+            all.add(&options, option, Setting { values, place })?;
+        }
+        for file in files {
+            match std::fs::read_to_string(file) {
+                Ok(text) => all.read(&options, file, &text)?,
+                Err(error) if absent(&error) => {}
+                Err(error) => {
+                    return Err(BadConfiguration {
+                        place: file.display().to_string(),
+                        what: format!("it cannot be read: {error}"),
+                    });
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    fn read(&mut self, options: &Command, file: &Path, text: &str) -> Result<(), BadConfiguration> {
+        let place = |offset: usize| {
+            let line = text[..offset].matches('\n').count() + 1;
+            format!("{}, line {line}", file.display())
+        };
+        let table = DeTable::parse(text).map_err(|error| BadConfiguration {
+            place: place(error.span().map_or(0, |span| span.start)),
+            what: error.message().lines().collect::<Vec<_>>().join(", "),
+        })?;
+        for (name, value) in table.get_ref() {
+            let place = place(name.span().start);
+            let name: &str = name.get_ref();
+            let Some(option) = options.get_arguments().find(|option| key(option) == name) else {
+                let what = unknown(options, name);
+                return Err(BadConfiguration { place, what });
+            };
+            let Some(values) = texts(option, value) else {
+                let what = format!("{name} takes {}", kind(option));
+                return Err(BadConfiguration { place, what });
+            };
+            self.add(options, option, Setting { values, place })?;
+        }
+        Ok(())
+    }
+
+    /// Adds a setting if the option likes it; what was added before counts more.
+    fn add(
+        &mut self,
+        options: &Command,
+        option: &Arg,
+        setting: Setting,
+    ) -> Result<(), BadConfiguration> {
+        for value in &setting.values {
+            if let Err(what) = check(options, option, value) {
+                let place = setting.place;
+                return Err(BadConfiguration { place, what });
+            }
+        }
+        let id = option.get_id().to_string();
+        self.settings.entry(id).or_insert(setting);
+        Ok(())
+    }
+
+    /// Makes the settings the defaults of a command that has options of `bcs run`, all or some.
+    #[must_use]
+    pub fn apply(&self, command: Command) -> Command {
+        command.mut_args(|option| match self.settings.get(option.get_id().as_str()) {
+            Some(setting) => option.default_values(setting.values.clone()),
+            None => option,
+        })
+    }
+
+    /// Where the default of an option was found, if it is not the built-in one.
+    #[must_use]
+    pub fn place(&self, option: &Arg) -> Option<&str> {
+        let setting = self.settings.get(option.get_id().as_str())?;
+        Some(&setting.place)
+    }
+}
+
+/// What to say to a key that is none.
+fn unknown(options: &Command, name: &str) -> String {
+    let short = |option: &&Arg| {
+        option
+            .get_short()
+            .is_some_and(|short| short.to_string() == name)
+    };
+    match options.get_arguments().find(short) {
+        Some(option) => format!("write {}: {name} is only for the command line", key(option)),
+        None => format!("there is no option {name}; `bcs config` prints all"),
+    }
+}
+
+fn absent(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory)
+}
+
+/// Whether an option can be given more than once.
+#[must_use]
+pub fn repeats(option: &Arg) -> bool {
+    matches!(option.get_action(), clap::ArgAction::Append)
+}
+
+/// The value of a key as it would be written on the command line.
+fn texts(option: &Arg, value: &Spanned<DeValue<'_>>) -> Option<Vec<String>> {
+    let text = |value: &Spanned<DeValue<'_>>| match value.get_ref() {
+        DeValue::String(text) => Some(text.to_string()),
+        DeValue::Integer(number) => Some(number.to_string()),
+        DeValue::Boolean(truth) => Some(truth.to_string()),
+        _ => None,
+    };
+    match value.get_ref() {
+        DeValue::Array(values) if repeats(option) => values.iter().map(text).collect(),
+        _ => Some(vec![text(value)?]),
+    }
+}
+
+fn kind(option: &Arg) -> &'static str {
+    if repeats(option) {
+        "a string, or an array of strings"
+    } else {
+        "a string, a whole number, true or false"
+    }
+}
+
+/// What the option's own parser says to a value.
+fn check(options: &Command, option: &Arg, value: &str) -> Result<(), String> {
+    if !option.get_action().takes_values() {
+        return match value {
+            "true" | "false" => Ok(()),
+            _ => Err(format!(
+                "{} is either true or false, not '{value}'",
+                key(option)
+            )),
+        };
+    }
+    let flag = match (option.get_long(), option.get_short()) {
+        (Some(long), _) => format!("--{long}={value}"),
+        (None, short) => format!("-{}={value}", short.expect("an option has a name")),
+    };
+    let parsed = options
+        .clone()
+        .try_get_matches_from(["bcs run".into(), flag]);
+    parsed.map(|_| ()).map_err(|error| cli::what(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::FromArgMatches as _;
+
+    fn options(
+        files: &[&str],
+        variables: &[(&str, &str)],
+        flags: &[&str],
+    ) -> Result<cli::RunOptions, String> {
+        let directory = tempfile::tempdir().unwrap();
+        let paths: Vec<PathBuf> = (0..files.len())
+            .map(|number| directory.path().join(number.to_string()))
+            .collect();
+        for (path, text) in paths.iter().zip(files) {
+            std::fs::write(path, text).unwrap();
+        }
+        let lookup = |name: &str| {
+            let found = variables.iter().find(|(of, _)| *of == name);
+            found.map(|(_, value)| OsString::from(value))
+        };
+        let found = Configuration::load(&paths, lookup).map_err(|error| {
+            let directory = format!("{}/", directory.path().display());
+            error.to_string().replace(&directory, "")
+        })?;
+        let command = found.apply(cli::run_options());
+        let words = std::iter::once(&"bcs run").chain(flags);
+        let matches = command.try_get_matches_from(words).unwrap();
+        Ok(cli::RunOptions::from_arg_matches(&matches).unwrap())
+    }
+
+    #[test]
+    fn a_flag_goes_before_a_variable_before_a_file() {
+        let files = [
+            "ranks = 2\nlabel = true\nenv = [\"A=1\", \"B=2\"]\n",
+            "ranks = 3\nppn = 5\n[ignored]\n",
+        ];
+        let error = options(&files, &[], &[]).unwrap_err();
+        assert_eq!(
+            error,
+            "1, line 3: there is no option ignored; `bcs config` prints all"
+        );
+        let files = [files[0], "ranks = 3\nppn = 5\n"];
+        let merged = options(&files, &[], &[]).unwrap();
+        assert_eq!((merged.application.ranks, merged.ppn), (2, Some(5)));
+        assert!(merged.label);
+        assert_eq!(merged.application.env.len(), 2);
+        let merged = options(&files, &[("BCS_RANKS", "7"), ("BCS_PPN", "")], &[]).unwrap();
+        assert_eq!((merged.application.ranks, merged.ppn), (7, Some(5)));
+        let merged = options(&files, &[], &["--nodes", "2"]).unwrap();
+        assert_eq!(
+            (merged.nodes, merged.ppn),
+            (Some(2), None),
+            "they contradict each other"
+        );
+        let merged = options(&files, &[("BCS_RANKS", "7")], &["-n", "9"]).unwrap();
+        assert_eq!(merged.application.ranks, 9);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_place() {
+        let error = |file: &str| options(&[file], &[], &[]).unwrap_err();
+        assert_eq!(
+            error("\nstrobe = \"never\"\n"),
+            "0, line 2: invalid value 'never' for '--strobe <S>' \
+             [possible values: fixed, elastic]"
+        );
+        assert_eq!(
+            error("label = \"yes\""),
+            "0, line 1: label is either true or false, not 'yes'"
+        );
+        assert_eq!(
+            error("ranks = [1]"),
+            "0, line 1: ranks takes a string, a whole number, true or false"
+        );
+        assert_eq!(
+            error("n = 1"),
+            "0, line 1: write ranks: n is only for the command line"
+        );
+        assert!(error("ranks = 1\nranks = 2").starts_with("0, line 2: duplicate key"));
+        let error = options(&[], &[("BCS_TIMEOUT", "soon")], &[]).unwrap_err();
+        assert!(
+            error.starts_with("BCS_TIMEOUT: invalid value 'soon' for '--timeout <D>': this is no"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,320 @@
+//! What this machine allows, and what the runtime will do therefore.
+
+use crate::cores;
+use crate::placing::ranges;
+use bcs_core::fabric::shm::probe_process_memory;
+use bcs_core::job::Driver;
+use bcs_core::limits::MAX_RANKS_PER_NODE;
+use bcs_core::scheduling;
+use node_manager::limits::{DESCRIPTORS_PER_RANK, OWN_DESCRIPTORS};
+use rustix::fs::MemfdFlags;
+use rustix::process::{Resource, getrlimit};
+use std::fmt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// For the user.
+pub const HELP: &str = "\
+Say what this machine allows, and what the runtime will do therefore.
+
+Each line begins with ok, with slow (it works, but not as well as it could), or with bad (it will \
+not work). The exit code is 1 when a line is bad.";
+
+/// How well something works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// As it should.
+    Ok,
+    /// Less well than it could.
+    Slow,
+    /// Not at all.
+    Bad,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What.
+    pub what: &'static str,
+    /// How well it works.
+    pub health: Health,
+    /// What was found, and what the runtime does therefore.
+    pub found: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let health = match self.health {
+            Health::Ok => "ok",
+            Health::Slow => "slow",
+            Health::Bad => "bad",
+        };
+        write!(f, "{health:<4}  {:<18} {}", self.what, self.found)
+    }
+}
+
+/// Looks at everything. Takes some hundred slices, because timers are tried.
+#[must_use]
+pub fn examine(time_slice: Duration) -> Vec<Finding> {
+    vec![
+        look_at_cores(),
+        look_at_process_memory(),
+        look_at_memfd(),
+        look_at_slices(),
+        look_at_real_time(),
+        look_at_timers(time_slice),
+        look_at_open_files(),
+        look_at_locked_memory(),
+        look_at_shared_memory(),
+    ]
+}
+
+fn look_at_cores() -> Finding {
+    let (allowed, usable) = (cores::allowed(), cores::usable());
+    let driver = |ranks| match Driver::for_cores(usable, ranks, 1) {
+        Driver::Shared => "shared",
+        Driver::Coprocessor => "coprocessor",
+        Driver::Dedicated => "dedicated",
+    };
+    let (health, advice) = if allowed.is_empty() {
+        (
+            Health::Slow,
+            "; the kernel does not say which, so --bind core is refused",
+        )
+    } else if usable < 2 {
+        (Health::Slow, "; ranks and NIC take turns on it")
+    } else {
+        (Health::Ok, "")
+    };
+    Finding {
+        what: "cores",
+        health,
+        found: format!(
+            "{usable} can be busy at once, allowed are {}; --nic-threads is {} for 2 ranks and {} \
+             for {usable}{advice}",
+            ranges(&allowed),
+            driver(2),
+            driver(usable),
+        ),
+    }
+}
+
+/// Tries it on a child, which waits for an input that never comes.
+fn look_at_process_memory() -> Finding {
+    let what = "process_vm_readv";
+    let mut cat = Command::new("cat");
+    cat.stdin(Stdio::piped()).stdout(Stdio::null());
+    let mut child = match cat.spawn() {
+        Ok(child) => child,
+        Err(error) => {
+            return Finding {
+                what,
+                health: Health::Slow,
+                found: format!("could not be tried: cat cannot be started ({error})"),
+            };
+        }
+    };
+    let tried = try_process_memory(child.id());
+    drop(child.stdin.take());
+    let _ = child.wait();
+    let (health, found) = match tried {
+        Ok(()) => (
+            Health::Ok,
+            "allowed: messages are copied once, from rank to rank".into(),
+        ),
+        Err(error) => (
+            Health::Bad,
+            format!(
+                "refused ({error}): messages of more than 64 bytes will fail; see \
+                 /proc/sys/kernel/yama/ptrace_scope, or the container's seccomp profile"
+            ),
+        ),
+    };
+    Finding {
+        what,
+        health,
+        found,
+    }
+}
+
+fn try_process_memory(child: u32) -> std::io::Result<()> {
+    let maps = std::fs::read_to_string(format!("/proc/{child}/maps"))?;
+    // The first mapping is the program's own file, which can be read.
+    let address = maps
+        .split('-')
+        .next()
+        .and_then(|start| u64::from_str_radix(start, 16).ok())
+        .ok_or_else(|| std::io::Error::other("a child without memory"))?;
+    probe_process_memory(i32::try_from(child).unwrap_or(i32::MAX), address)
+}
+
+fn look_at_memfd() -> Finding {
+    let (health, found) = match rustix::fs::memfd_create("bcs-doctor", MemfdFlags::CLOEXEC) {
+        Ok(_) => (
+            Health::Ok,
+            "allowed: NIC memory has no name in any file system".into(),
+        ),
+        Err(errno) => (
+            Health::Bad,
+            format!("refused ({errno}): no job can be started"),
+        ),
+    };
+    Finding {
+        what: "memfd_create",
+        health,
+        found,
+    }
+}
+
+fn look_at_slices() -> Finding {
+    // In a thread of its own, which takes the wish with it.
+    let granted = std::thread::spawn(|| {
+        scheduling::prefer_short_slices();
+        scheduling::has_short_slices()
+    });
+    let (health, found) = match granted.join() {
+        Ok(true) => (
+            Health::Ok,
+            "granted: a NIC thread that wakes gets a busy core soon",
+        ),
+        _ => (
+            Health::Slow,
+            "not granted (Linux 6.12 and later do): beside ranks that compute, slices are late",
+        ),
+    };
+    Finding {
+        what: "short EEVDF slices",
+        health,
+        found: found.into(),
+    }
+}
+
+fn look_at_real_time() -> Finding {
+    let allowed = match getrlimit(Resource::Rtprio).current {
+        Some(0) => "not allowed".into(),
+        Some(most) => format!("allowed up to {most}"),
+        None => "allowed".into(),
+    };
+    Finding {
+        what: "real-time priority",
+        health: Health::Ok,
+        found: format!("{allowed} (ulimit -r): not asked for, short slices do without privilege"),
+    }
+}
+
+/// Wakes up at so many slices.
+const TRIED_SLICES: u32 = 200;
+
+fn look_at_timers(time_slice: Duration) -> Finding {
+    // In a thread that asks the kernel for what NIC threads ask for.
+    let late = std::thread::spawn(move || {
+        scheduling::prefer_short_slices();
+        scheduling::prefer_exact_timers();
+        let mut late: Vec<Duration> = (0..TRIED_SLICES)
+            .map(|_| {
+                let start = Instant::now();
+                std::thread::sleep(time_slice);
+                start.elapsed().saturating_sub(time_slice)
+            })
+            .collect();
+        late.sort_unstable();
+        late
+    });
+    let late = late.join().unwrap_or_default();
+    let at = |hundredths: usize| late.get(late.len() * hundredths / 100).copied();
+    let (median, most) = (at(50).unwrap_or_default(), at(90).unwrap_or_default());
+    let (health, advice) = judge_lateness(median, most, time_slice);
+    Finding {
+        what: "timers",
+        health,
+        found: format!(
+            "at slices of {} half of the wake-ups are at most {median:.0?} late, nine in ten \
+             {most:.0?}{advice}",
+            humantime::format_duration(time_slice)
+        ),
+    }
+}
+
+/// A strobe that comes a tenth of a slice late costs as much; one that comes more than a slice
+/// late misses its slice.
+fn judge_lateness(
+    median: Duration,
+    most: Duration,
+    time_slice: Duration,
+) -> (Health, &'static str) {
+    if most > time_slice {
+        (
+            Health::Slow,
+            ": fixed strobes will miss slices; choose longer ones or elastic strobes",
+        )
+    } else if median > time_slice / 10 {
+        (
+            Health::Slow,
+            ": a good part of each slice; longer ones lose less",
+        )
+    } else {
+        (Health::Ok, "")
+    }
+}
+
+fn look_at_open_files() -> Finding {
+    let hard = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
+    let ranks = hard.saturating_sub(OWN_DESCRIPTORS) / DESCRIPTORS_PER_RANK;
+    let health = if ranks == 0 {
+        Health::Bad
+    } else if ranks < MAX_RANKS_PER_NODE as u64 {
+        Health::Slow
+    } else {
+        Health::Ok
+    };
+    let ranks = ranks.min(MAX_RANKS_PER_NODE as u64);
+    Finding {
+        what: "open files",
+        health,
+        found: format!(
+            "at most {hard} (ulimit -Hn): enough for {ranks} ranks on a node; the soft limit is \
+             raised as needed"
+        ),
+    }
+}
+
+fn look_at_locked_memory() -> Finding {
+    let limit = match getrlimit(Resource::Memlock).current {
+        Some(bytes) => bytesize::ByteSize(bytes).display().iec().to_string(),
+        None => "unlimited".into(),
+    };
+    Finding {
+        what: "locked memory",
+        health: Health::Ok,
+        found: format!("{limit} (ulimit -l): no memory is locked, so any limit will do"),
+    }
+}
+
+fn look_at_shared_memory() -> Finding {
+    let found = match rustix::fs::statvfs("/dev/shm") {
+        Ok(stat) => {
+            let free = bytesize::ByteSize(stat.f_bavail.saturating_mul(stat.f_frsize));
+            format!("{} free", free.display().iec())
+        }
+        Err(errno) => format!("not there ({errno})"),
+    };
+    Finding {
+        what: "/dev/shm",
+        health: Health::Ok,
+        found: format!("{found}: not used, NIC memory is memfds"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lateness_is_judged_by_the_slice() {
+        let us = Duration::from_micros;
+        let judge = |median, most| judge_lateness(us(median), us(most), us(500)).0;
+        assert_eq!(judge(5, 100), Health::Ok);
+        assert_eq!(judge(60, 100), Health::Slow);
+        assert_eq!(judge(5, 600), Health::Slow);
+    }
+}

@@ -1,0 +1,125 @@
+//! What tells people about `bcs` and about their machine: doctor, completions, manual pages, help.
+
+use super::job::{Job, bcs, run, text};
+use std::process::Command;
+
+const LOOKED_AT: [&str; 9] = [
+    "cores",
+    "process_vm_readv",
+    "memfd_create",
+    "short EEVDF slices",
+    "real-time priority",
+    "timers",
+    "open files",
+    "locked memory",
+    "/dev/shm",
+];
+
+#[test]
+fn the_doctor_has_a_line_for_everything() {
+    let output = run("doctor --time-slice 100us", "");
+    let stdout = text(&output.stdout);
+    for (line, what) in stdout.lines().zip(LOOKED_AT) {
+        let (health, rest) = line.split_at(6);
+        assert!(["ok    ", "slow  ", "bad   "].contains(&health), "{line}");
+        assert!(rest.starts_with(what), "{line}");
+    }
+    assert_eq!(stdout.lines().count(), LOOKED_AT.len(), "{stdout}");
+    let bad = stdout.lines().any(|line| line.starts_with("bad"));
+    assert_eq!(output.status.code(), Some(i32::from(bad)), "{output:?}");
+}
+
+#[test]
+fn the_doctor_says_what_will_not_work() {
+    let bcs = env!("CARGO_BIN_EXE_bcs");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("ulimit -n 40; exec {bcs} doctor")]);
+    let output = Job::spawn(shell).finish();
+    let stdout = text(&output.stdout);
+    let line = stdout.lines().find(|line| line.contains("open files"));
+    assert!(
+        line.unwrap()
+            .starts_with("bad   open files         at most 40 (ulimit -Hn): enough for 0"),
+        "{stdout}"
+    );
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).ends_with(" of 9 things will not work here\n"));
+}
+
+#[test]
+fn a_slice_that_no_job_can_have_is_not_tried() {
+    let output = run("doctor --time-slice 1s", "");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).starts_with("bcs: the time slice of 1000000000 ns is out of"));
+}
+
+#[test]
+fn every_shell_gets_completions() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let output = run(&format!("completions {shell}"), "");
+        assert!(output.status.success());
+        assert!(text(&output.stdout).contains("report-bindings"), "{shell}");
+    }
+    assert_eq!(run("completions tcsh", "").status.code(), Some(2));
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().join("man1");
+    let output = run(&format!("man {}", place.display()), "");
+    assert!(output.status.success(), "{output:?}");
+    for page in [
+        "bcs",
+        "bcs-run",
+        "bcs-config",
+        "bcs-doctor",
+        "bcs-mds-report",
+    ] {
+        let page = std::fs::read_to_string(place.join(format!("{page}.1"))).unwrap();
+        assert!(page.contains(".TH"), "{page}");
+    }
+    let refused = run("man /dev/null/x", "");
+    assert_eq!(refused.status.code(), Some(2));
+    assert_eq!(
+        text(&refused.stderr),
+        "bcs: failed to write manual pages into /dev/null/x: Not a directory (os error 20)\n"
+    );
+}
+
+#[test]
+fn exit_codes_are_documented_where_people_look() {
+    for arguments in ["exit-codes", "help exit-codes", "exit-codes --help"] {
+        let output = run(arguments, "");
+        assert!(output.status.success());
+        let stdout = text(&output.stdout);
+        assert!(
+            stdout.starts_with(machine_manager::exit_code::TABLE),
+            "{stdout}"
+        );
+    }
+}
+
+#[test]
+fn help_teaches_by_example_and_the_examples_parse() {
+    let output = run("run --help", "");
+    let help = text(&output.stdout);
+    let examples = help.split("Examples:\n").nth(1).unwrap();
+    let examples = examples.split("\n\n").next().unwrap();
+    assert_eq!(examples.lines().count(), 5);
+    for example in examples.lines() {
+        let line = example.trim().strip_prefix("bcs ").unwrap();
+        let line = line.split("  ").next().unwrap();
+        // What they name does not exist here: that is all there may be to complain about.
+        let empty = tempfile::tempdir().unwrap();
+        std::fs::create_dir(empty.path().join("run1")).unwrap();
+        let mut command = bcs(line);
+        command.current_dir(empty.path());
+        let output = Job::spawn(command).finish();
+        let stderr = text(&output.stderr);
+        assert!(
+            output.status.success() || stderr.starts_with("bcs: program "),
+            "{line}: {stderr}"
+        );
+    }
+}

@@ -1,0 +1,212 @@
+//! Where ranks come from: what each is given, and what to say of one that cannot be started.
+
+use crate::control::{FromManager, Input, Start, Stream};
+use crate::conversation::Conversation;
+use crate::limits::{DESCRIPTORS_PER_RANK, OWN_DESCRIPTORS};
+use crate::output::OutputPipe;
+use crate::rank_process::{RankProcess, Stage};
+use crate::shared_input::SharedInput;
+use crate::spawn::{Image, Setup, SpawnError, Spawner};
+use bcs_core::node::NodeId;
+use bcs_core::welcome::SOCKET_VARIABLE;
+use rustix::fs::{Mode, OFlags, fcntl_setfl};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+
+/// The rank finds its socket at this descriptor: the first one after the standard ones.
+const RANK_SOCKET: &str = "3";
+
+/// A rank could not be started.
+pub(crate) enum NotRaised {
+    Spawn(SpawnError),
+    OutputFile(PathBuf, Errno),
+}
+
+impl From<SpawnError> for NotRaised {
+    fn from(error: SpawnError) -> Self {
+        Self::Spawn(error)
+    }
+}
+
+pub(crate) fn not_started(
+    start: &Start,
+    node: NodeId,
+    rank: u32,
+    error: &NotRaised,
+) -> FromManager {
+    let message = match error {
+        NotRaised::Spawn(error) => not_spawned(start, rank, *error),
+        NotRaised::OutputFile(path, errno) => {
+            format!("{} cannot be written: {errno}", path.display())
+        }
+    };
+    FromManager::NotStarted {
+        rank,
+        node,
+        message,
+    }
+}
+
+fn not_spawned(start: &Start, rank: u32, error: SpawnError) -> String {
+    let application = &start.applications[start.application_of(rank)];
+    let program = application.program.display();
+    match (error.step, error.errno) {
+        ("execve", Errno::NOEXEC) => format!(
+            "{program} is not in a format that can be executed: if it is a script, \
+             its first line must name the interpreter (#!/bin/sh)"
+        ),
+        ("execve", Errno::NOENT) => {
+            format!("{program} or the interpreter that it names is missing")
+        }
+        ("execve", errno) => format!("{program} cannot be executed: {errno}"),
+        ("chdir", errno) => {
+            let directory = application.directory.as_deref().unwrap_or("".as_ref());
+            format!("it cannot run in {}: {errno}", directory.display())
+        }
+        (step, errno) => format!("{step}: {errno}"),
+    }
+}
+
+/// Where ranks come from.
+pub(crate) struct Nursery<'a> {
+    start: &'a Start,
+    spawner: Spawner,
+    /// One per application.
+    images: Vec<Image>,
+    null: BorrowedFd<'a>,
+    open_files: Option<(u64, u64)>,
+}
+
+impl<'a> Nursery<'a> {
+    pub(crate) fn new(
+        start: &'a Start,
+        null: BorrowedFd<'a>,
+        ranks: usize,
+    ) -> Result<Self, NotRaised> {
+        let images = start.applications.iter().map(|application| {
+            let socket = (SOCKET_VARIABLE.into(), RANK_SOCKET.into());
+            let variables = application.environment.iter().cloned().chain([socket]);
+            let directory = application.directory.as_deref();
+            Image::new(
+                &application.program,
+                &application.arguments,
+                variables,
+                directory,
+            )
+        });
+        Ok(Self {
+            start,
+            spawner: Spawner::default(),
+            images: images.collect::<Result<_, _>>()?,
+            null,
+            open_files: make_room_for_files(ranks),
+        })
+    }
+
+    pub(crate) fn raise(
+        &mut self,
+        node: NodeId,
+        rank: u32,
+        input: &mut SharedInput,
+    ) -> Result<RankProcess, NotRaised> {
+        let failed = |step| move |errno| SpawnError { step, errno };
+        let (conversation, rank_end) = Conversation::open().map_err(failed("socketpair"))?;
+        let (stdout, stdout_end) = self.output(rank, Stream::Out)?;
+        let (stderr, stderr_end) = self.output(rank, Stream::Err)?;
+        let stdin = std::io::stdin();
+        let shared = match self.start.input {
+            Input::All => Some(input_pipe().map_err(failed("pipe"))?),
+            Input::Rank(_) | Input::None => None,
+        };
+        let setup = Setup {
+            standard: [
+                match (self.start.input, &shared) {
+                    (_, Some((theirs, _))) => theirs.as_fd(),
+                    (Input::Rank(reader), None) if reader == rank => stdin.as_fd(),
+                    _ => self.null,
+                },
+                stdout_end.as_fd(),
+                stderr_end.as_fd(),
+            ],
+            inherited: &[rank_end.as_fd()],
+            dies_with_parent: true,
+            open_files: self.open_files,
+            core: self.start.bindings.get(rank as usize).copied(),
+        };
+        let image = &self.images[self.start.application_of(rank)];
+        let child = self.spawner.spawn(image, &setup)?;
+        if let Some((_, ours)) = shared {
+            input.add(ours);
+        }
+        Ok(RankProcess {
+            rank,
+            node,
+            pid: child.pid,
+            pidfd: Some(child.pidfd),
+            conversation,
+            stage: Stage::Started,
+            output: [
+                OutputPipe::new(stdout, Stream::Out),
+                OutputPipe::new(stderr, Stream::Err),
+            ],
+            failed: false,
+        })
+    }
+
+    /// Where a rank writes: the end that we read, if we do, and the rank's.
+    fn output(&self, rank: u32, stream: Stream) -> Result<(Option<OwnedFd>, OwnedFd), NotRaised> {
+        let Some(directory) = &self.start.output_dir else {
+            let (ours, theirs) = output_pipe().map_err(|errno| SpawnError {
+                step: "pipe",
+                errno,
+            })?;
+            return Ok((Some(ours), theirs));
+        };
+        let ending = match stream {
+            Stream::Out => "out",
+            Stream::Err => "err",
+        };
+        let path = directory.join(format!("rank.{rank}.{ending}"));
+        // Appending, so that all that a rank starts writes after what is there.
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::APPEND | OFlags::CLOEXEC;
+        match rustix::fs::open(&path, flags, Mode::from_raw_mode(0o666)) {
+            Ok(file) => Ok((None, file)),
+            Err(errno) => Err(NotRaised::OutputFile(path, errno)),
+        }
+    }
+}
+
+/// A pipe whose write end does not block: the rank's end, and ours.
+fn input_pipe() -> Result<(OwnedFd, OwnedFd), Errno> {
+    let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
+    fcntl_setfl(&writer, OFlags::NONBLOCK)?;
+    Ok((reader, writer))
+}
+
+/// A pipe whose read end does not block; the other end is the rank's, who expects to.
+fn output_pipe() -> Result<(OwnedFd, OwnedFd), Errno> {
+    let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
+    fcntl_setfl(&reader, OFlags::NONBLOCK)?;
+    Ok((reader, writer))
+}
+
+/// Raises the limit of open files where ranks need it. Gives the limit that they are to keep then.
+fn make_room_for_files(ranks: usize) -> Option<(u64, u64)> {
+    let needed = ranks as u64 * DESCRIPTORS_PER_RANK + OWN_DESCRIPTORS;
+    let limit = getrlimit(Resource::Nofile);
+    let (soft, hard) = (limit.current?, limit.maximum.unwrap_or(u64::MAX));
+    if soft >= needed {
+        return None;
+    }
+    let raised = Rlimit {
+        current: Some(hard.min(needed)),
+        maximum: limit.maximum,
+    };
+    // When that is refused or too little, the call that runs out of descriptors says so.
+    setrlimit(Resource::Nofile, raised).ok()?;
+    Some((soft, hard))
+}
