@@ -205,6 +205,10 @@ fn look_at_real_time() -> Finding {
 /// Wakes up at so many slices.
 const TRIED_SLICES: u32 = 200;
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "how late a timer is can only be seen by waiting for it"
+)]
 fn look_at_timers(time_slice: Duration) -> Finding {
     // In a thread that asks the kernel for what NIC threads ask for.
     let late = std::thread::spawn(move || {
