@@ -2,7 +2,7 @@
 //!
 //! `BCS_RUBBISH_ROUNDS` sets how often (default 8), `BCS_RUBBISH_SEED` repeats a run.
 
-use std::path::PathBuf;
+use crate::program::example;
 use std::process::{Command, Stdio};
 
 /// How an honest rank says that a byte has changed that nobody may write.
@@ -18,17 +18,6 @@ const LAYOUTS: [&str; 4] = [
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
-}
-
-fn example(name: &str) -> PathBuf {
-    let bcs = PathBuf::from(env!("CARGO_BIN_EXE_bcs"));
-    let path = bcs.parent().unwrap().join("examples").join(name);
-    assert!(
-        path.exists(),
-        "{} was not built: run `cargo build --examples` or `cargo test --workspace`",
-        path.display()
-    );
-    path
 }
 
 fn bcs(layout: &str) -> Command {

@@ -1,6 +1,6 @@
 //! The examples of the workspace as jobs. Each checks its own answer.
 
-use std::path::PathBuf;
+use crate::program::example;
 use std::process::{Command, Stdio};
 
 /// Layouts that differ in what they use: one rank, one node, several nodes, ranks that do not
@@ -13,17 +13,6 @@ const LAYOUTS: [&str; 6] = [
     "-n 4 --nodes 2 --nic-threads dedicated --eager-limit 0",
     "-n 3 --nodes 2 --strobe fixed",
 ];
-
-fn example(name: &str) -> PathBuf {
-    let bcs = PathBuf::from(env!("CARGO_BIN_EXE_bcs"));
-    let path = bcs.parent().unwrap().join("examples").join(name);
-    assert!(
-        path.exists(),
-        "{} was not built: run `cargo build --examples` or `cargo test --workspace`",
-        path.display()
-    );
-    path
-}
 
 /// Runs an example in a layout and returns what it printed.
 fn run(layout: &str, name: &str) -> String {

@@ -1,0 +1,130 @@
+//! A rank to which something happens, for tests: `unlucky CASE`. Rank 0 is the unlucky one; the
+//! others receive from it for ever, or exchange messages with it, as the case is.
+#![expect(
+    unsafe_code,
+    reason = "what happens to rank 0 is not what safe code does"
+)]
+
+use bcs_mpi::{Result, Source, Tag, Universe};
+use std::process::Command;
+
+fn main() -> Result<()> {
+    let case = std::env::args().nth(1).unwrap_or_default();
+    let universe = Universe::init()?;
+    let world = universe.world();
+    world.barrier()?;
+    let unlucky = world.rank() == 0;
+    let peer = world.size() - 1;
+    match case.as_str() {
+        // What was sent eagerly is not lost when its sender leaves, whoever receives it when.
+        "finalizes-with-sends-pending" if unlucky => {
+            for number in 0..2_000_u32 {
+                world.send(&[number], peer, 1)?;
+            }
+        }
+        "finalizes-with-sends-pending" => {
+            let mut data = [0_u32];
+            for number in (0..2_000).filter(|_| world.rank() == peer) {
+                world.recv(&mut data, Source::Rank(0), Tag::Is(1))?;
+                assert_eq!(data, [number]);
+            }
+        }
+        // A receive that is not over is cancelled, and the rank may leave.
+        "finalizes-with-a-receive-pending" if unlucky => {
+            drop(world.irecv_owned(vec![0_u8; 8], Source::Any, Tag::Any)?);
+        }
+        "finalizes-with-a-receive-pending" => {}
+        // A child knows nothing of MPI, and the rank goes on.
+        "forks" => {
+            if unlucky {
+                let child = Command::new("sh").args(["-c", "exit 3"]).status();
+                assert_eq!(child.ok().and_then(|status| status.code()), Some(3));
+                // SAFETY: the child only leaves, without running anything of this process.
+                match unsafe { libc::fork() } {
+                    // SAFETY: as above.
+                    0 => unsafe { libc::_exit(0) },
+                    child => assert!(child > 0),
+                }
+            }
+            exchange(world)?;
+        }
+        // The program that replaces this one is no rank, and ends without finalize.
+        "executes-another-program" if unlucky => {
+            use std::os::unix::process::CommandExt;
+            panic!("{}", Command::new("true").exec());
+        }
+        // Its memory is still mapped, so messages go on; its node manager thinks it gone.
+        "closes-its-descriptors" if unlucky => {
+            for fd in 3..1_024 {
+                // SAFETY: closes what this process does not use by itself any more.
+                unsafe { libc::close(fd) };
+            }
+            exchange(world)?;
+        }
+        "closes-its-descriptors" => exchange(world)?,
+        // Nothing that the NIC reads comes from this process's own mapping.
+        "maps-over-its-nic-memory" if unlucky => {
+            let maps = std::fs::read_to_string("/proc/self/maps").expect("there is /proc");
+            let line = maps
+                .lines()
+                .find(|line| line.contains("memfd:bcs-nic-memory"));
+            let (from, to) = line
+                .and_then(|line| line.split(' ').next()?.split_once('-'))
+                .expect("NIC memory");
+            let address = |hex| usize::from_str_radix(hex, 16).expect("an address");
+            let (from, to) = (address(from), address(to));
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+            let access = libc::PROT_READ | libc::PROT_WRITE;
+            // SAFETY: replaces shared memory by zeroes, which the library has to bear.
+            let mapped = unsafe { libc::mmap(from as *mut _, to - from, access, flags, -1, 0) };
+            assert_ne!(mapped, libc::MAP_FAILED);
+            exchange(world)?;
+        }
+        "maps-over-its-nic-memory" => exchange(world)?,
+        "runs-out-of-memory" if unlucky => {
+            let limit = libc::rlimit {
+                rlim_cur: 256 << 20,
+                rlim_max: 256 << 20,
+            };
+            // SAFETY: the limit is a valid structure.
+            unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) };
+            let mut hoard: Vec<Vec<u8>> = Vec::new();
+            loop {
+                hoard.push(vec![1; 16 << 20]);
+            }
+        }
+        // A stop is no end: messages wait until it goes on.
+        "is-stopped" => {
+            if unlucky {
+                let myself = std::process::id();
+                let script = format!("kill -STOP {myself}; sleep 0.3; kill -CONT {myself}");
+                let child = Command::new("sh").args(["-c", &script]).spawn();
+                exchange(world)?;
+                let _ended = child.and_then(|mut child| child.wait());
+            } else {
+                exchange(world)?;
+            }
+        }
+        // Everybody else waits for the unlucky one.
+        _ => {
+            world.recv(&mut [0_u8], Source::Rank(0), Tag::Any)?;
+        }
+    }
+    universe.finalize()
+}
+
+/// Rank 0 and the last rank exchange messages of several sizes; the others do nothing.
+fn exchange(world: &bcs_mpi::Communicator) -> Result<()> {
+    let last = world.size() - 1;
+    if world.rank() != 0 && world.rank() != last {
+        return Ok(());
+    }
+    let peer = last - world.rank();
+    for len in [1_usize, 64, 3_000, 200_000].repeat(20) {
+        let out = vec![u8::try_from(len % 251).unwrap_or(0); len];
+        let mut into = vec![0; len];
+        world.sendrecv((&out, peer, 1), (&mut into, Source::Rank(peer), Tag::Is(1)))?;
+        assert_eq!(into, out);
+    }
+    Ok(())
+}

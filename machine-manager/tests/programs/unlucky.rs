@@ -1,0 +1,102 @@
+//! Ranks to which something happens that is not their program's idea: what the job does, what it
+//! says, and its exit code.
+
+use crate::program::example;
+use std::process::{Command, Stdio};
+
+const LAYOUTS: [&str; 3] = [
+    "-n 3 --nodes 1",
+    "-n 3 --nodes 3",
+    "-n 4 --nodes 2 --nic-threads coprocessor",
+];
+
+/// Runs a case in all layouts; each time the exit code is one of these, and the last line that
+/// `bcs run` says, if any, has all of these words.
+fn check(case: &str, codes: &[i32], words: &[&str]) {
+    for layout in LAYOUTS {
+        let output = Command::new(env!("CARGO_BIN_EXE_bcs"))
+            .args(["run", "--timeout", "30s"])
+            .args(layout.split_whitespace())
+            .arg(example("unlucky"))
+            .arg(case)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        let last = told.lines().last().unwrap_or_default();
+        let code = output.status.code().expect("bcs run is not killed");
+        assert!(
+            codes.contains(&code),
+            "{case} {layout}: exit code {code}\n{told}"
+        );
+        assert_eq!(last.is_empty(), words.is_empty(), "{case} {layout}: {told}");
+        for word in words {
+            assert!(
+                last.contains(word),
+                "{case} {layout}: no `{word}` in: {told}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_rank_may_finalize_while_its_sends_are_pending() {
+    check("finalizes-with-sends-pending", &[0], &[]);
+}
+
+#[test]
+fn a_rank_may_finalize_while_a_receive_is_pending() {
+    check("finalizes-with-a-receive-pending", &[0], &[]);
+}
+
+#[test]
+fn a_rank_may_have_children() {
+    check("forks", &[0], &[]);
+}
+
+#[test]
+fn a_rank_that_is_stopped_for_a_while_goes_on() {
+    check("is-stopped", &[0], &[]);
+}
+
+#[test]
+fn a_rank_that_becomes_another_program_is_missed() {
+    let words = [
+        "bcs: rank 0 on node 0",
+        "without calling MPI_Finalize",
+        "was ended",
+    ];
+    check("executes-another-program", &[1], &words);
+}
+
+#[test]
+fn a_rank_without_memory_is_named() {
+    let words = ["bcs: rank 0 on node 0", "SIGABRT", "was ended"];
+    check("runs-out-of-memory", &[134], &words);
+}
+
+#[test]
+fn a_rank_that_closes_its_descriptors_is_named() {
+    // 134: the standard library checks, in debug builds, that nobody closes what it owns.
+    check(
+        "closes-its-descriptors",
+        &[1, 134],
+        &["bcs: rank 0 on node 0", "was ended"],
+    );
+}
+
+#[test]
+fn a_rank_that_maps_over_its_nic_memory_hangs_until_the_time_limit() {
+    for layout in LAYOUTS {
+        let output = Command::new(env!("CARGO_BIN_EXE_bcs"))
+            .args(["run", "--timeout", "1s"])
+            .args(layout.split_whitespace())
+            .arg(example("unlucky"))
+            .arg("maps-over-its-nic-memory")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(124), "{layout}: {told}");
+    }
+}
