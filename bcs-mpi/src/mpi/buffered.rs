@@ -129,7 +129,13 @@ impl Process {
 impl Comm {
     /// # Safety
     /// As for [`bsend`](Self::bsend).
-    unsafe fn post_buffered(&self, call: Call, data: Buffer, to: i32, tag: i32) -> Result<Request> {
+    pub(super) unsafe fn post_buffered(
+        &self,
+        call: Call,
+        data: Buffer,
+        to: i32,
+        tag: i32,
+    ) -> Result<Request> {
         let operation = Operation {
             call: call.name,
             bytes: data.bytes().map(|bytes| bytes as u64),

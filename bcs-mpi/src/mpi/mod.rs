@@ -5,7 +5,7 @@
 //! | [`process`] | this rank: initialise, finalise, abort |
 //! | [`group`], [`comm`], [`create`](Comm::split), [`context_ids`] | groups and communicators (chapter 7) |
 //! | [`topology`] | Cartesian communicators (chapter 8) |
-//! | [`point_to_point`](Comm::send), [`buffered`], [`matched`] | messages (MPI 5.0, chapter 3) |
+//! | [`point_to_point`](Comm::send), [`buffered`], [`matched`], [`persistent`] | messages (MPI 5.0, chapter 3) |
 //! | [`request`], [`status`] | what was started, and what came of it |
 //! | [`collective`](Comm::barrier), [`exchange`] | collectives (chapter 6) |
 //! | [`buffer`], [`error`] | data described by a datatype, and what can go wrong with it |
@@ -24,6 +24,7 @@ pub mod error;
 pub mod exchange;
 pub mod group;
 pub mod matched;
+pub mod persistent;
 mod point_to_point;
 pub mod process;
 pub mod request;
@@ -37,6 +38,7 @@ pub use error::{Error, ErrorClass, Result};
 pub use exchange::Blocks;
 pub use group::{Comparison, Group};
 pub use matched::Message;
+pub use persistent::Persistent;
 pub use process::Process;
 pub use request::Request;
 pub use status::Status;

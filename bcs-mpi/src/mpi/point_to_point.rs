@@ -111,7 +111,7 @@ impl Comm {
 
     /// # Safety
     /// As for [`irecv`](Self::irecv).
-    unsafe fn post_recv(
+    pub(super) unsafe fn post_recv(
         &self,
         (call, primitive): (&'static str, Primitive),
         data: Buffer,
