@@ -120,7 +120,7 @@ fn look_at_process_memory() -> Finding {
     let (health, found) = match tried {
         Ok(()) => (
             Health::Ok,
-            "allowed: messages are copied once, from rank to rank".into(),
+            "allowed: the NIC copies messages between ranks, through a buffer of its own".into(),
         ),
         Err(error) => (
             Health::Bad,

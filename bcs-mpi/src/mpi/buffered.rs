@@ -8,7 +8,7 @@
 use super::comm::checked_bytes;
 use super::error::{ErrorClass, Operation, Peer};
 use super::point_to_point::Call;
-use super::{Buffer, Comm, Process, Request, Result};
+use super::{Buffer, Comm, Error, Process, Request, Result};
 use crate::bcs::SendMode;
 use crate::recording::Primitive;
 use bcs_core::datatype::Datatype;
@@ -40,6 +40,8 @@ struct State {
     /// Bytes of the copies below.
     used: usize,
     under_way: Vec<Copied>,
+    /// The first failure of a send whose caller had gone on: finalize reports it.
+    lost: Option<Box<Error>>,
 }
 
 /// A send and the copy it sends. The copy is freed when the send is complete and not before.
@@ -52,14 +54,15 @@ struct Copied {
 impl State {
     /// Drops the copies of sends that are complete.
     fn reap(&mut self) {
-        let used = &mut self.used;
+        let Self { used, lost, .. } = self;
         self.under_way.retain_mut(|copied| {
-            // How a send went whose caller has gone on is told by nobody but the receiver.
-            let pending = matches!(copied.request.silent_test(), Ok(None));
-            if !pending {
-                *used -= copied.bytes.len();
+            let outcome = copied.request.silent_test();
+            if let Ok(None) = outcome {
+                return true;
             }
-            pending
+            *used -= copied.bytes.len();
+            *lost = lost.take().or(outcome.err());
+            false
         });
     }
 }
@@ -69,17 +72,21 @@ impl Account {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// How the sends went whose callers had gone on: the first failure, which is told once.
+    pub(super) fn lost(&self) -> Result<()> {
+        self.lock().lost.take().map_or(Ok(()), Err)
+    }
+
     /// Waits until every copy was sent.
     pub(super) fn flush(&self) {
         // Not under the lock: another thread may have to receive or send meanwhile.
         let mut under_way = std::mem::take(&mut self.lock().under_way);
-        for copied in &mut under_way {
-            let _told_by_the_receiver = copied.request.silent();
+        for mut copied in under_way.drain(..) {
+            let failed = copied.request.silent().err();
+            let mut state = self.lock();
+            state.used -= copied.bytes.len();
+            state.lost = state.lost.take().or(failed);
         }
-        self.lock().used -= under_way
-            .iter()
-            .map(|copied| copied.bytes.len())
-            .sum::<usize>();
     }
 }
 

@@ -219,7 +219,7 @@ impl Process {
     /// nothing.
     ///
     /// # Errors
-    /// When a message that was sent eagerly could not be delivered, the node manager is gone, or
+    /// When a message that was sent eagerly or buffered could not be delivered, the node manager is gone, or
     /// the recorded data cannot be written.
     pub fn finalize(&self) -> Result<()> {
         let operation = Operation::plain("MPI_Finalize");
@@ -239,6 +239,7 @@ impl Process {
         if lost != Failure::None {
             return Err(operation.failure(lost, 0));
         }
+        self.buffered.lost()?;
         dumped.map_err(|reason| operation.error(ErrorClass::Other, reason))
     }
 
