@@ -51,10 +51,14 @@ pub fn wait(
     patience: Patience,
     mut check: impl FnMut() -> bool,
 ) -> bool {
+    let passed = || deadline_ns.is_some_and(|deadline| now_ns() >= deadline);
     if check() || spin(page, deadline_ns, patience, &mut check) {
         return true;
     }
     loop {
+        if passed() {
+            return false;
+        }
         let mut found = false;
         page.awake(false);
         let slept = bell::sleep(word, &KernelFutex, deadline_ns, || {
@@ -66,9 +70,6 @@ pub fn wait(
         }
         if found || check() {
             return true;
-        }
-        if deadline_ns.is_some_and(|deadline| now_ns() >= deadline) {
-            return false;
         }
     }
 }

@@ -17,10 +17,18 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 const LINE: usize = 128;
 const DEMAND: usize = 0;
 const ARMED: usize = LINE;
+const ARMED_AT: usize = LINE + 8;
 const BLOCKED: usize = 2 * LINE;
 const AWAKE_THREADS: usize = 3 * LINE;
 const CORES: usize = 4 * LINE;
 const BELLS: usize = 8 * LINE;
+
+/// The word ARMED: nothing is wanted, and who wants something rings the Strobe Sender.
+const UNARMED: u32 = 0;
+/// The next regular strobe is wanted.
+const IS_ARMED: u32 = 1;
+/// As unarmed, but the Strobe Sender looks at the next regular time anyway: no need to ring it.
+const WATCHED: u32 = 2;
 
 /// A bell of a NIC OS thread. Number 0 is the Strobe Sender's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,14 +141,45 @@ impl MachinePage {
     }
 
     /// Law 2: there is work, strike the next regular strobe. The system call happens at most once
-    /// a slice: the Strobe Sender clears the word before it takes the cut.
+    /// a slice, since the Strobe Sender clears the word before it takes the cut, and not at all
+    /// while one regular strobe follows the other.
     pub fn arm(&self) {
+        self.arm_at(0);
+    }
+
+    /// The same; the strobe that is wanted is the first one after `now_ns`. It may have passed
+    /// when the Strobe Sender wakes.
+    pub fn arm_at(&self, now_ns: u64) {
         let armed = self.mapping.word32(ARMED);
         // DEMAND: what was posted before this store is seen by the slice it asks for.
         fence(Ordering::SeqCst);
-        if armed.load(Ordering::Relaxed) == 0 && armed.swap(1, Ordering::AcqRel) == 0 {
+        if armed.load(Ordering::Relaxed) == IS_ARMED {
+            return;
+        }
+        let armed_at = self.mapping.word64(ARMED_AT);
+        armed_at.store(now_ns, Ordering::Relaxed);
+        if armed.swap(IS_ARMED, Ordering::AcqRel) == UNARMED {
             self.ring(BellId::STROBE_SENDER);
         }
+    }
+
+    /// When the next regular strobe was armed, if who did so said it. A rank's allegation.
+    #[must_use]
+    pub fn armed_at(&self) -> u64 {
+        self.mapping.word64(ARMED_AT).load(Ordering::Relaxed)
+    }
+
+    /// The Strobe Sender wants to be rung again. Returns false when it is armed: whoever armed saw
+    /// it still watching.
+    #[must_use]
+    pub fn stop_watching(&self) -> bool {
+        let armed = self.mapping.word32(ARMED).compare_exchange(
+            WATCHED,
+            UNARMED,
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        );
+        armed != Err(IS_ARMED)
     }
 
     /// Law 2: there is work and somebody waits for it, strike now (elastic).
@@ -157,14 +196,17 @@ impl MachinePage {
     #[must_use]
     pub fn wanted(&self) -> (bool, bool) {
         (
-            self.mapping.word32(ARMED).load(Ordering::Relaxed) != 0,
+            // ARMED_AT was said before.
+            self.mapping.word32(ARMED).load(Ordering::Acquire) == IS_ARMED,
             self.mapping.word32(DEMAND).load(Ordering::Relaxed) != 0,
         )
     }
 
-    /// The Strobe Sender is about to strike: what is posted from here on asks anew.
-    pub fn begin_slice(&self) {
-        self.mapping.word32(ARMED).store(0, Ordering::Relaxed);
+    /// The Strobe Sender is about to strike: what is posted from here on asks anew. If it
+    /// `watches`, it will look at the next regular time whether or not it is rung.
+    pub fn begin_slice(&self, watches: bool) {
+        let unarmed = if watches { WATCHED } else { UNARMED };
+        self.mapping.word32(ARMED).store(unarmed, Ordering::Relaxed);
         self.mapping.word32(DEMAND).store(0, Ordering::Relaxed);
         // DEMAND: whoever saw the words still set has published its post before the cut.
         fence(Ordering::SeqCst);
@@ -245,8 +287,28 @@ mod tests {
         page.demand();
         page.arm();
         assert_eq!(page.wanted(), (true, true));
-        page.begin_slice();
+        page.begin_slice(false);
         assert_eq!(page.wanted(), (false, false));
+    }
+
+    #[test]
+    fn a_strobe_sender_that_watches_is_not_rung_and_misses_nothing() {
+        let page = MachinePage::private(1, 2).unwrap();
+        let bell = page.bell(BellId::STROBE_SENDER);
+        for (watches, awake_after) in [(true, false), (false, true)] {
+            page.begin_slice(watches);
+            bell.store(bell::ASLEEP, Ordering::Relaxed);
+            page.arm_at(7);
+            assert_eq!(page.wanted(), (true, false));
+            assert_eq!(page.armed_at(), 7);
+            assert_eq!(bell.load(Ordering::Relaxed) == bell::AWAKE, awake_after);
+            assert!(!page.stop_watching(), "it is armed");
+        }
+        page.begin_slice(true);
+        assert!(page.stop_watching());
+        bell.store(bell::ASLEEP, Ordering::Relaxed);
+        page.arm();
+        assert_eq!(bell.load(Ordering::Relaxed), bell::AWAKE);
     }
 
     #[test]

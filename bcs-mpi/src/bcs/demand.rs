@@ -21,6 +21,7 @@
 //! at the end of each slice.
 
 use super::endpoint::{Endpoint, State};
+use bcs_core::clock::now_ns;
 use std::sync::atomic::{Ordering, fence};
 
 /// What there was when the rank last demanded a slice: a loop of tests demands nothing more until
@@ -43,7 +44,7 @@ impl Endpoint {
             self.page.demand(); // A slice at once: there is nothing left to arm for.
             return;
         }
-        self.page.arm();
+        self.page.arm_at(now_ns());
         // HUNGER: either this look sees that a rank is blocked, or that rank, which says so before
         // it looks, sees that something is armed.
         fence(Ordering::SeqCst);
@@ -58,7 +59,7 @@ impl Endpoint {
         fence(Ordering::SeqCst);
         // A receive alone is no work.
         if self.unexpected() != 0 {
-            self.page.arm();
+            self.page.arm_at(now_ns());
         }
     }
 
@@ -98,7 +99,7 @@ impl Endpoint {
         if self.elastic() {
             self.page.demand();
         } else {
-            self.page.arm();
+            self.page.arm_at(now_ns());
         }
     }
 

@@ -46,7 +46,7 @@ fn a_send_arms_and_demands_if_somebody_is_blocked() {
     let (machine, ranks) = machine(Strobe::Elastic);
     ranks[0].world().send(&[1u8], 1, 0).unwrap();
     assert_eq!(wanted(&machine), Wanted::Armed);
-    machine.page.begin_slice();
+    machine.page.begin_slice(false);
     machine.page.block(true);
     ranks[0].world().send(&[1u8], 1, 0).unwrap();
     assert_eq!(wanted(&machine), Wanted::Demanded);
@@ -67,7 +67,7 @@ fn a_lone_receive_asks_for_nothing() {
     std::mem::forget(receive());
     assert_eq!(wanted(&machine), Wanted::Nothing);
     ranks[0].world().send(&[1u8], 1, 0).unwrap();
-    machine.page.begin_slice();
+    machine.page.begin_slice(false);
     nic.slice();
     // Now BR holds a message for the rank.
     std::mem::forget(receive());
@@ -83,13 +83,13 @@ fn a_test_that_finds_nothing_demands_once() {
     assert_eq!(wanted(&machine), Wanted::Armed);
     assert!(!request.test().unwrap());
     assert_eq!(wanted(&machine), Wanted::Demanded);
-    machine.page.begin_slice();
+    machine.page.begin_slice(false);
     assert!(!request.test().unwrap());
     assert_eq!(wanted(&machine), Wanted::Nothing, "nothing has changed");
     let other = world.isend_owned(vec![0u8; 10_000], 1, 0).unwrap();
     assert!(!request.test().unwrap());
     assert_eq!(wanted(&machine), Wanted::Demanded, "there is more to do");
-    machine.page.begin_slice();
+    machine.page.begin_slice(false);
     machine.nic().slice();
     assert!(!request.test().unwrap());
     assert_eq!(wanted(&machine), Wanted::Nothing, "all was exchanged");
@@ -117,7 +117,7 @@ fn fixed_strobes_are_only_armed() {
     let mut request = world.isend_owned(vec![0u8; 10_000], 1, 0).unwrap();
     assert!(!request.test().unwrap());
     assert_eq!(wanted(&machine), Wanted::Armed);
-    machine.page.begin_slice();
+    machine.page.begin_slice(false);
     let barriers: Vec<_> = ranks
         .iter()
         .map(|rank| rank.world().untyped().ibarrier().unwrap())

@@ -87,7 +87,7 @@ impl Machine {
             }
             let regular = armed && now % slice_ns + slice_ns / 10 > slice_ns;
             if demanded || regular {
-                self.page.begin_slice();
+                self.page.begin_slice(false);
                 nic.slice();
                 slices += 1;
                 if nic.has_work() {

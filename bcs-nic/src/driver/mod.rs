@@ -10,6 +10,7 @@
 //! on one bell. Mail between state machines of one OS thread is a queue, between OS threads a
 //! channel and a ring of the bell.
 
+mod alarm;
 mod os_thread;
 mod placement;
 

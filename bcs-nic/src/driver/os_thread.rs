@@ -1,13 +1,14 @@
 //! One OS thread of a NIC: it runs its state machines until none moves on, then sleeps on its
 //! bell.
 
+use super::alarm::Alarm;
 use super::{NicFailure, Recordings};
 use crate::mail::Mail;
 use crate::threads::{Context, NicThread, Outbox, SliceTimes, StrobeSender};
 use bcs_core::clock::now_ns;
 use bcs_core::fabric::shm::{NodeMemory, Sequencer, ShmPort};
-use bcs_core::memory::MachinePage;
 use bcs_core::memory::machine_page::BellId;
+use bcs_core::memory::{MachinePage, NicMemory};
 use bcs_core::node::NodeId;
 use bcs_core::phase::NicThreadId;
 use bcs_core::waiting::{self, Patience};
@@ -113,6 +114,9 @@ pub(super) struct OsThread {
     inbox: Receiver<Letter>,
     letters: VecDeque<(usize, Mail)>,
     out: Outbox,
+    alarm: Alarm,
+    /// Ranks to be rung.
+    to_ring: Vec<NicMemory>,
 }
 
 impl OsThread {
@@ -138,6 +142,8 @@ impl OsThread {
             inbox,
             letters: VecDeque::new(),
             out: Outbox::default(),
+            alarm: Alarm::default(),
+            to_ring: Vec::new(),
         }
     }
 
@@ -151,16 +157,21 @@ impl OsThread {
         page.awake(true);
         while !stop.load(Ordering::Acquire) {
             while self.turn(page) {}
+            self.ring(page);
             for failure in self.out.failures.drain(..) {
                 report(failure);
             }
-            let deadline = self.deadline_ns();
-            waiting::wait(page.bell(self.bell), page, deadline, Patience::NIC, || {
+            let due = self.deadline_ns();
+            let cores_suffice = page.cores_suffice();
+            let timer = due.map(|due| self.alarm.set(due, now_ns(), cores_suffice));
+            waiting::wait(page.bell(self.bell), page, timer, Patience::NIC, || {
                 // Whoever arms the next strobe rings to have the deadline changed.
                 stop.load(Ordering::Acquire)
-                    || self.deadline_ns() != deadline
+                    || self.deadline_ns() != due
+                    || self.alarm.has_rung(now_ns)
                     || self.has_work(page)
             });
+            self.alarm.over(now_ns());
         }
         page.awake(false);
         self.recordings()
@@ -183,7 +194,7 @@ impl OsThread {
             progress = true;
             let seat = &mut self.seats[at];
             let mut context = Context {
-                now_ns: now_ns(),
+                clock: &now_ns,
                 port: &mut seat.port,
                 memory: &mut seat.memory,
                 out: &mut self.out,
@@ -191,16 +202,31 @@ impl OsThread {
             seat.machine.handle(mail, &mut context);
             self.post(at, page);
         }
+        // With a core for everybody a rank goes on at once. Else it would take this thread's core
+        // in the middle of a slice, for which all ranks wait: the slice is finished first.
+        let in_slice = self
+            .strobing
+            .as_ref()
+            .is_some_and(|it| it.sender.in_slice());
+        if !self.to_ring.is_empty() && (!in_slice || page.cores_suffice()) {
+            self.ring(page);
+        }
         progress
     }
 
+    /// Rings the ranks for whom something was released.
+    fn ring(&mut self, page: &MachinePage) {
+        for memory in self.to_ring.drain(..) {
+            page.wake(memory.bell());
+        }
+    }
+
     fn poll_seats(&mut self, page: &MachinePage) -> bool {
-        let now_ns = now_ns();
         let mut progress = false;
         for at in 0..self.seats.len() {
             let seat = &mut self.seats[at];
             progress |= seat.machine.poll(&mut Context {
-                now_ns,
+                clock: &now_ns,
                 port: &mut seat.port,
                 memory: &mut seat.memory,
                 out: &mut self.out,
@@ -221,7 +247,7 @@ impl OsThread {
             let (moved, over) =
                 strobing
                     .sender
-                    .poll(now_ns(), strobing.sequencer.retries(), &mut strobing.port);
+                    .poll(&now_ns, strobing.sequencer.retries(), &mut strobing.port);
             if let Some(times) = over {
                 strobing.record(&times);
             }
@@ -234,6 +260,7 @@ impl OsThread {
 
     /// Sends what a state machine emitted.
     fn post(&mut self, from: usize, page: &MachinePage) {
+        self.to_ring.append(&mut self.out.to_ring);
         if self.out.mail.is_empty() {
             return;
         }

@@ -257,7 +257,9 @@ impl Cluster {
     fn turn(&mut self) -> Result<bool, Objection> {
         let now_ns = self.network.borrow().now_ns();
         let alive = self.network.borrow().alive();
-        let (mut progress, over) = self.strobe_sender.poll(now_ns, 0, &mut self.strobe_port);
+        let (mut progress, over) = self
+            .strobe_sender
+            .poll(&|| now_ns, 0, &mut self.strobe_port);
         if self.strobe_sender.slice() != self.last_slice {
             self.last_slice = self.strobe_sender.slice();
             self.strobes += 1;
@@ -289,8 +291,9 @@ impl Cluster {
     /// One NIC thread takes its mail and looks at the fabric.
     fn work(&mut self, at: usize, now_ns: u64) -> bool {
         let seat = &mut self.seats[at];
+        let clock = || now_ns;
         let mut context = Context {
-            now_ns,
+            clock: &clock,
             port: &mut seat.port,
             memory: &mut seat.memory,
             out: &mut self.out,
@@ -300,6 +303,7 @@ impl Cluster {
             progress = true;
             seat.machine.handle(mail, &mut context);
         }
+        self.out.to_ring.clear(); // these ranks never sleep
         let first = at - at % NicThreadId::COUNT;
         for (thread, mail) in self.out.mail.drain(..) {
             progress = true;

@@ -184,7 +184,7 @@ impl ScriptedRank {
             }
             Next::Finished => Next::Finished,
         };
-        self.ask(world.page);
+        self.ask(world);
         if !self.outstanding.is_empty() {
             self.waiting = true;
             world.page.block(true);
@@ -196,13 +196,14 @@ impl ScriptedRank {
 
     /// Asks for a slice as law 2 has it: for sends and collectives, and for receives only if BR
     /// holds messages. What turns up later, the NIC itself must notice.
-    fn ask(&mut self, page: &MachinePage) {
+    fn ask(&mut self, world: &World<'_>) {
+        let page = world.page;
         let unexpected = self.memory.unexpected().load(Ordering::Relaxed) != 0;
         let posted = self.sends.consumed() < self.sends.pushed()
             || self.collectives.consumed() < self.collectives.pushed()
             || (unexpected && self.receives.consumed() < self.receives.pushed());
         if posted {
-            page.arm();
+            page.arm_at(world.now_ns);
             if page.hungry() {
                 page.demand();
             }

@@ -79,6 +79,8 @@ pub struct Outbox {
     pub mail: Vec<(NicThreadId, Mail)>,
     /// What must end the job.
     pub failures: Vec<NicFailure>,
+    /// Local ranks whose bell is to be rung, by their NIC memory.
+    pub to_ring: Vec<NicMemory>,
 }
 
 impl Outbox {
@@ -96,6 +98,11 @@ impl Outbox {
         self.send(NicThreadId::StrobeReceiver, Mail::Completed(vec![release]));
     }
 
+    /// Rings a local rank, soon.
+    pub fn ring(&mut self, rank: &NicMemory) {
+        self.to_ring.push(rank.clone());
+    }
+
     /// Tells SR that a microphase is finished.
     pub fn finished(&mut self, phase: Microphase, work: [bool; 5], tally: Tally) {
         self.send(
@@ -107,8 +114,9 @@ impl Outbox {
 
 /// What a NIC thread works with while it handles an input.
 pub struct Context<'a> {
-    /// Nanoseconds: of the monotonic clock, or of virtual time.
-    pub now_ns: u64,
+    /// Nanoseconds: of the monotonic clock, or of virtual time. Read only where it is needed: most
+    /// of what a NIC thread handles in a slice takes less time than to look at the clock.
+    pub clock: &'a dyn Fn() -> u64,
     /// The thread's attachment to the fabric.
     pub port: &'a mut dyn Port,
     /// The memory of the node's ranks.
@@ -120,7 +128,7 @@ pub struct Context<'a> {
 impl std::fmt::Debug for Context<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Context")
-            .field("now_ns", &self.now_ns)
+            .field("now_ns", &(self.clock)())
             .finish_non_exhaustive()
     }
 }

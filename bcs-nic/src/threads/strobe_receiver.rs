@@ -1,7 +1,7 @@
 //! SR, the Strobe Receiver: the counterpart of SS on every node (paper section 4.1).
 //!
 //! - **Owns** the completion side of the node's ranks: request slots, completion counters, and
-//!   the ranks' bells.
+//!   the wish to ring the ranks' bells.
 //! - **Takes** microstrobes and completion blocks from the fabric; `Finished` and `Completed`
 //!   from the other threads.
 //! - **Emits** `Phase` to the threads that a microphase needs; the report that the node has
@@ -10,7 +10,7 @@
 //!   it (law 1). Under the fixed strobe nothing is released between two strobes. One microphase
 //!   at a time: SS does not strobe the next before all nodes have reported this one.
 
-use super::{Context, NicThread, NodeConfig};
+use super::{Context, NicThread, NodeConfig, Outbox};
 use crate::bug::PlantedBug;
 use crate::mail::{Cut, Mail, Release, Tally};
 use crate::microphase::{CompletionBlock, Microstrobe};
@@ -45,8 +45,6 @@ pub struct StrobeReceiver {
     recorder: SliceRecorder,
     figures: SliceFigures,
     phase_began_ns: u64,
-    /// Local ranks to ring once the mail at hand is done.
-    to_ring: Vec<usize>,
     /// BS and BR take descriptors, or drop what they held back, in this microphase.
     takes: bool,
 }
@@ -66,7 +64,6 @@ impl StrobeReceiver {
             held: Vec::new(),
             lane_read: vec![0; nodes],
             alive: NodeSet::first(nodes),
-            to_ring: Vec::new(),
             takes: false,
             recorder: SliceRecorder::new(node, 1),
             figures: SliceFigures::default(),
@@ -76,7 +73,7 @@ impl StrobeReceiver {
 
     fn begin(&mut self, strobe: Microstrobe, context: &mut Context<'_>) {
         self.current = Some(strobe);
-        self.phase_began_ns = context.now_ns;
+        self.phase_began_ns = (context.clock)();
         self.takes = strobe.phase == Microphase::Dem || strobe.alive != self.alive;
         if strobe.alive != self.alive {
             self.mourn(strobe.alive, context);
@@ -105,9 +102,9 @@ impl StrobeReceiver {
         }
         if strobe.phase == Microphase::Dem {
             self.work = [false; 5];
-            self.record(strobe.slice, context.now_ns);
+            self.record(strobe.slice, self.phase_began_ns);
             for release in std::mem::take(&mut self.held) {
-                self.release(&release);
+                self.release(&release, context.out);
             }
         }
     }
@@ -184,7 +181,8 @@ impl StrobeReceiver {
         if self.unfinished > 0 {
             return;
         }
-        let took = context.now_ns - self.phase_began_ns;
+        let now_ns = (context.clock)();
+        let took = now_ns - self.phase_began_ns;
         let figure = match phase {
             Microphase::Dem => &mut self.figures.ltdem_ns,
             Microphase::Msm => &mut self.figures.lmsm_ns,
@@ -193,7 +191,7 @@ impl StrobeReceiver {
             Microphase::Rm => &mut self.figures.ltrm_ns,
         };
         *figure = Some(took);
-        self.figures.ltts_ns = context.now_ns - self.figures.strobe_ns;
+        self.figures.ltts_ns = now_ns - self.figures.strobe_ns;
         // DEM decides whether there is anything to schedule, MSM what is to be transmitted.
         let decided: &[Microphase] = match phase {
             Microphase::Dem => &[Microphase::Msm],
@@ -207,20 +205,20 @@ impl StrobeReceiver {
         }
         context.port.report(Variable::Finished, strobe.sequence);
         if self.takes {
-            self.tell_of_room();
+            self.tell_of_room(context.out);
         }
     }
 
     /// Law 5: rings the ranks that wait for room in a ring or for the end of what BS holds back.
-    fn tell_of_room(&mut self) {
-        for (local, (_, memory)) in self.config.ranks.iter().enumerate() {
+    fn tell_of_room(&self, out: &mut Outbox) {
+        for (_, memory) in self.config.ranks.iter() {
             if memory.take_wish_for_room() {
-                self.to_ring.push(local);
+                out.ring(memory);
             }
         }
     }
 
-    fn completed(&mut self, batch: Vec<Release>) {
+    fn completed(&mut self, batch: Vec<Release>, out: &mut Outbox) {
         let early = self.config.bug == Some(PlantedBug::ReleaseEarly);
         if self.config.settings.strobe == Strobe::Fixed && !early {
             // Law 1: released at the next strobe, which there must be.
@@ -229,26 +227,18 @@ impl StrobeReceiver {
             return;
         }
         for release in &batch {
-            self.release(release);
+            self.release(release, out);
         }
     }
 
-    fn release(&mut self, release: &Release) {
+    fn release(&self, release: &Release, out: &mut Outbox) {
         let Some(local) = self.config.local(release.rank) else {
             return;
         };
         let memory = &self.config.ranks[local].1;
         if memory.complete(release.request, &release.completion) {
             memory.completions().fetch_add(1, Ordering::Release);
-            if self.to_ring.last() != Some(&local) {
-                self.to_ring.push(local);
-            }
-        }
-    }
-
-    fn ring(&mut self) {
-        for local in self.to_ring.drain(..) {
-            self.config.page.wake(self.config.ranks[local].1.bell());
+            out.ring(memory);
         }
     }
 
@@ -275,7 +265,7 @@ impl StrobeReceiver {
                 request,
                 completion: completion(failure),
             });
-            self.completed(batch.collect());
+            self.completed(batch.collect(), context.out);
         }
         if !settled.is_empty() {
             context
@@ -292,10 +282,9 @@ impl NicThread for StrobeReceiver {
                 self.count(phase, tally);
                 self.finished(phase, work, context);
             }
-            Mail::Completed(batch) => self.completed(batch),
+            Mail::Completed(batch) => self.completed(batch, context.out),
             other => unreachable!("SR does not take {other:?}"),
         }
-        self.ring();
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> bool {
@@ -313,7 +302,6 @@ impl NicThread for StrobeReceiver {
         {
             self.begin(strobe, context);
         }
-        self.ring();
         true
     }
 

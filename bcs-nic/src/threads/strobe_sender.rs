@@ -7,7 +7,9 @@
 //! - **Invariants.** A microphase begins when all nodes have finished the one before. One that no
 //!   node has work for is skipped, after a Compare-And-Write on that. A slice in which nobody has
 //!   work is not struck. Fixed: slices are struck at multiples of the time slice, and their
-//!   numbers follow time. Elastic: each struck slice takes the next number.
+//!   numbers follow time. Elastic: each struck slice takes the next number. After a regular strobe
+//!   it looks at the next regular time whether or not it is rung: while one follows the other,
+//!   nobody has to wake it twice for one.
 
 use crate::microphase::Microstrobe;
 use bcs_core::fabric::{CompareAndWrite, Comparison, Event, Port, Ticket, Variable};
@@ -58,6 +60,8 @@ pub struct StrobeSender {
     sequence: u64,
     /// When the next regular strobe falls, once it is wanted.
     due_ns: Option<u64>,
+    /// Whether it looks at the next regular time without being armed.
+    watches: bool,
     state: State,
     times: SliceTimes,
     phase_began_ns: u64,
@@ -77,6 +81,7 @@ impl StrobeSender {
             epoch_ns: now_ns,
             sequence: 0,
             due_ns: None,
+            watches: false,
             state: State::Resting,
             times: SliceTimes::default(),
             phase_began_ns: now_ns,
@@ -99,7 +104,8 @@ impl StrobeSender {
         }
         let (armed, demanded) = self.wanted();
         (demanded && self.settings.strobe == Strobe::Elastic)
-            || ((armed || demanded) && self.due_ns.is_none_or(|due| now_ns() >= due))
+            || ((armed || demanded || self.watches)
+                && self.due_ns.is_none_or(|due| now_ns() >= due))
     }
 
     /// The number of the slice under way, or of the last one.
@@ -116,7 +122,7 @@ impl StrobeSender {
         }
         let (armed, demanded) = self.wanted();
         // What is wanted but not yet due anywhere has to be looked at.
-        (armed || demanded).then(|| self.due_ns.unwrap_or(0))
+        (armed || demanded || self.watches).then(|| self.due_ns.unwrap_or(0))
     }
 
     /// (armed, demanded): what the machine page says. To measure a slice, all of them are wanted.
@@ -125,18 +131,27 @@ impl StrobeSender {
         (armed || self.settings.all_phases, demanded)
     }
 
-    /// The first multiple of the time slice after `now_ns` and after the last strobe.
+    /// The first multiple of the time slice after the strobe was armed, and after the last slice.
+    ///
+    /// To wake on a core that idles takes time, and the multiple may have passed meanwhile: what was
+    /// posted before it is not made to wait for the next. When it was armed is what a rank says:
+    /// nobody is believed who says that it was longer ago than a slice.
     fn next_regular_ns(&self, now_ns: u64) -> u64 {
         let slice = self.settings.time_slice_ns;
-        let passed = now_ns.max(self.times.due_ns).max(self.epoch_ns) - self.epoch_ns;
+        let armed_ns = match self.page.armed_at() {
+            said if (now_ns.saturating_sub(slice)..now_ns).contains(&said) => said,
+            _ => now_ns,
+        };
+        let after_ns = armed_ns.max(self.times.over_ns).max(self.times.due_ns);
+        let passed = after_ns.max(self.epoch_ns) - self.epoch_ns;
         self.epoch_ns + (passed / slice + 1) * slice
     }
 
-    /// Moves on as far as it goes; `retries` is what the sequencer has counted. Returns whether
-    /// anything moved, and the figures of a slice that has just ended.
+    /// Moves on as far as it goes. `clock` tells nanoseconds; `retries` is what the sequencer has
+    /// counted. Returns whether anything moved, and the figures of a slice that has just ended.
     pub fn poll(
         &mut self,
-        now_ns: u64,
+        clock: &dyn Fn() -> u64,
         retries: u64,
         port: &mut dyn Port,
     ) -> (bool, Option<SliceTimes>) {
@@ -144,7 +159,7 @@ impl StrobeSender {
         loop {
             match self.state {
                 State::Resting => {
-                    if !self.strike_if_wanted(now_ns, port) {
+                    if !self.strike_if_wanted(clock, port) {
                         return (progress, None);
                     }
                 }
@@ -156,6 +171,7 @@ impl StrobeSender {
                 State::Working(phase, ticket) => match port.test_event(ticket) {
                     Event::Pending => return (progress, None),
                     _ => {
+                        let now_ns = clock();
                         self.times.phase_ns[phase.index()] = Some(now_ns - self.phase_began_ns);
                         self.times.retries[phase.index()] = retries - self.retries_seen;
                         self.retries_seen = retries;
@@ -173,12 +189,12 @@ impl StrobeSender {
                         } else {
                             phase
                         };
-                        if self.next(last, now_ns, port) {
+                        if self.next(last, clock(), port) {
                             return (true, Some(self.times));
                         }
                     }
                     _ => {
-                        self.phase_began_ns = now_ns;
+                        self.phase_began_ns = clock();
                         self.strike(phase, port);
                     }
                 },
@@ -187,16 +203,17 @@ impl StrobeSender {
         }
     }
 
-    fn strike_if_wanted(&mut self, now_ns: u64, port: &mut dyn Port) -> bool {
+    fn strike_if_wanted(&mut self, clock: &dyn Fn() -> u64, port: &mut dyn Port) -> bool {
         let alive = port.alive();
         if alive != self.alive {
             self.page.arm(); // a node died: the survivors must hear of it
         }
-        let (armed, demanded) = self.wanted();
-        if !(armed || demanded) {
+        let (mut armed, demanded) = self.wanted();
+        if !(armed || demanded || self.watches) {
             self.due_ns = None;
             return false;
         }
+        let now_ns = clock();
         // The beat goes on while nobody is there to hear it: whatever arms it, after however long
         // a rest or after an overrun, the strobe falls on the next multiple.
         let regular = self.due_ns.unwrap_or_else(|| self.next_regular_ns(now_ns));
@@ -206,6 +223,13 @@ impl StrobeSender {
             return false;
         }
         self.due_ns = None;
+        if std::mem::take(&mut self.watches) && !(armed || demanded) {
+            armed = !self.page.stop_watching();
+            if !armed {
+                return false;
+            }
+        }
+        self.watches = !at_once;
         self.alive = alive;
         let due_ns = if at_once {
             now_ns.min(regular)
@@ -225,7 +249,7 @@ impl StrobeSender {
             over_ns: now_ns,
         };
         self.phase_began_ns = now_ns;
-        self.page.begin_slice();
+        self.page.begin_slice(self.watches);
         self.strike(Microphase::Dem, port);
         true
     }
