@@ -103,7 +103,8 @@ pub struct Completion {
     pub source: u32,
     /// Receives and probes: the tag of the message.
     pub tag: i32,
-    /// Receives and probes: the length of the message in bytes (of a truncated one: in full).
+    /// Receives and probes: the length of the message in bytes (of a truncated one: in full). Of a
+    /// mismatch: what another rank called.
     pub len: u64,
     /// How many bytes of `inline` the rank must copy to its buffer.
     pub inline_len: u8,
@@ -139,6 +140,16 @@ impl Completion {
         Self {
             failure,
             ..Self::default()
+        }
+    }
+
+    /// Of a collective that was refused: what another rank called, packed
+    /// ([`Call::pack`](crate::descriptor::Call::pack)).
+    #[must_use]
+    pub fn mismatch(against: u64) -> Self {
+        Self {
+            len: against,
+            ..Self::failed(Failure::Mismatch)
         }
     }
 

@@ -133,8 +133,22 @@ impl Go {
     /// `begun` is counted modulo this: only neighbouring values are ever compared.
     const BEGUN: u64 = 1 << (64 - Self::STEP_BITS - Self::TOKEN_BITS);
 
+    const REFUSED: u64 = (1 << Self::STEP_BITS) - 1;
+
     /// The largest number of steps of one collective.
-    pub const MAX_STEPS: u64 = (1 << Self::STEP_BITS) - 1;
+    pub const MAX_STEPS: u64 = Self::REFUSED - 1;
+
+    /// Collective `sequence` will never go: its members did not call the same.
+    #[must_use]
+    pub fn refusal(sequence: u64) -> Self {
+        Self::of(sequence, Self::REFUSED, 0)
+    }
+
+    /// Whether this refuses collective `sequence`.
+    #[must_use]
+    pub fn refuses(self, sequence: u64) -> bool {
+        self == Self::refusal(sequence)
+    }
 
     /// The grant of steps up to `steps` of collective `sequence`, from this token on.
     #[must_use]
@@ -159,7 +173,7 @@ impl Go {
         let steps = value >> Self::TOKEN_BITS;
         Self {
             begun: steps >> Self::STEP_BITS,
-            steps: steps & Self::MAX_STEPS,
+            steps: steps & Self::REFUSED,
             token: value & ((1 << Self::TOKEN_BITS) - 1),
         }
     }
@@ -186,10 +200,9 @@ pub struct Steps {
 impl Steps {
     /// The steps that `go` newly grants to collective `sequence`: (step, token) each.
     pub fn granted(self, go: Go, sequence: u64) -> impl Iterator<Item = (u64, u64)> {
-        let upto = if go.begun == sequence + 1 {
-            go.steps
-        } else {
-            self.done
+        let upto = match go.steps_of(sequence) {
+            Some(steps) if !go.refuses(sequence) => steps.max(self.done),
+            _ => self.done,
         };
         (self.done..upto).zip(go.token..)
     }

@@ -5,6 +5,8 @@
 //!   SR ───────────────► BS BR DH CH RH   BR ──────► DH ── Dropped ──► BR
 //!      ◄─────────────── Finished, Completed         
 //!   BS ── Arrived ──► BR ── Ready ──► CH, RH        SR ── Settled ──► BS
+//!                         GivenUp
+//!   SR ── Lost ─────► all others
 //! ```
 
 use crate::collective::Collective;
@@ -63,6 +65,17 @@ pub struct Tally {
     pub collectives: u64,
 }
 
+/// Collectives at which the local members have arrived, and which will never go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GivenUp {
+    /// The context's slot.
+    pub slot: u32,
+    /// Which collective of the context; `None`: all, for a member is gone.
+    pub sequence: Option<u64>,
+    /// What the members are told.
+    pub completion: Completion,
+}
+
 /// A piece of mail.
 #[derive(Clone, Debug)]
 pub enum Mail {
@@ -98,8 +111,8 @@ pub enum Mail {
     Dropped(u64),
     /// BR → CH or RH: all local ranks have arrived.
     Ready(Box<Collective>),
-    /// BR → CH and RH: the collectives of a context fail, for a member is gone.
-    Abandoned(u32),
+    /// BR → CH and RH: collectives that will never go.
+    GivenUp(GivenUp),
     /// SR → BS: sends to other nodes that are complete.
     Settled(Vec<(u32, RequestId)>),
 }

@@ -11,7 +11,7 @@ use crate::op::Op;
 use crate::request::{RequestId, high, inline_from_words, inline_to_words, low};
 
 /// What the members do together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CollectiveKind {
     /// Nobody leaves before all have come.
     Barrier,

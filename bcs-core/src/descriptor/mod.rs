@@ -5,10 +5,12 @@
 //! the meaning is used. Parsing is total: every word a rank can write gives a descriptor or an
 //! error, never a panic.
 
+mod call;
 mod collective;
 mod receive;
 mod send;
 
+pub use call::Call;
 pub use collective::{CollectiveDescriptor, CollectiveKind};
 pub use receive::{ReceiveDescriptor, ReceiveKind};
 pub use send::{Payload, SendDescriptor};

@@ -17,12 +17,15 @@ pub enum Variable {
     /// The collective tokens taken on the node: twice [`COLLECTIVE_TOKENS`] times the slice, plus
     /// those taken in it (BRs write by Compare-And-Write).
     Tokens,
-    /// Which context has a slot of `Arrived` and `Go`; 0 is none. The master's BR takes a slot on
+    /// Which context has a slot of `Arrived`, `Called` and `Go`; 0 is none. The master's BR takes a slot on
     /// all nodes of a context at once by Compare-And-Write, each BR gives it back on its own node.
     Owner(u32),
-    /// How many collectives of a context all ranks of the node have arrived at (BR writes, the
-    /// master's BR compares).
+    /// At which collective of a context all ranks of the node have arrived, and the signature of
+    /// what they called (BR writes, the master's BR compares).
     Arrived(u32),
+    /// What a rank of the node called there (BR writes); after the master has refused it, what a
+    /// rank of another node called instead (the master's BR writes by Compare-And-Write).
+    Called(u32),
     /// Which steps of which collective of a context may go (the master's BR writes by
     /// Compare-And-Write).
     Go(u32),
@@ -33,7 +36,7 @@ pub enum Variable {
 impl Variable {
     const FIRST_CONTEXT: usize = 16;
     /// How many variables a node has.
-    pub const COUNT: usize = Self::FIRST_CONTEXT + 3 * MAX_CONTEXTS;
+    pub const COUNT: usize = Self::FIRST_CONTEXT + 4 * MAX_CONTEXTS;
 
     /// The variable's place.
     #[must_use]
@@ -47,6 +50,9 @@ impl Variable {
             Self::Go(slot) => Self::FIRST_CONTEXT + MAX_CONTEXTS + slot as usize % MAX_CONTEXTS,
             Self::Owner(slot) => {
                 Self::FIRST_CONTEXT + 2 * MAX_CONTEXTS + slot as usize % MAX_CONTEXTS
+            }
+            Self::Called(slot) => {
+                Self::FIRST_CONTEXT + 3 * MAX_CONTEXTS + slot as usize % MAX_CONTEXTS
             }
         }
     }

@@ -2,9 +2,9 @@
 
 use super::memory;
 use bcs_core::arithmetic::{Path, combine};
-use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
+use bcs_core::descriptor::{Call, CollectiveDescriptor, CollectiveKind};
 use bcs_core::limits::INLINE_BYTES;
-use bcs_core::request::{Completion, Failure, RequestId};
+use bcs_core::request::{Completion, RequestId};
 use std::collections::HashMap;
 
 /// A completion for a world rank.
@@ -105,25 +105,19 @@ impl Collectives {
             .expect("all are there");
         let place = |rank| context.members.iter().position(|&member| member == rank);
         parts.sort_by_key(|&(rank, _)| place(rank));
-        let one = |kind| {
-            matches!(
-                (kind, part.kind),
-                (CollectiveKind::Barrier, CollectiveKind::Barrier)
-                    | (
-                        CollectiveKind::Broadcast { .. },
-                        CollectiveKind::Broadcast { .. }
-                    )
-                    | (CollectiveKind::Reduce { .. }, CollectiveKind::Reduce { .. })
-            )
-        };
-        if parts
+        let calls: Vec<Call> = parts
             .iter()
-            .any(|(_, other)| !one(other.kind) || other.bytes != part.bytes)
-        {
-            let mismatch = Completion::failed(Failure::Mismatch);
+            .map(|(rank, part)| Call::of(*rank, part))
+            .collect();
+        let against = |call: &Call| calls.iter().find(|other| !other.agrees_with(call));
+        if against(&calls[0]).is_some() {
             return parts
                 .iter()
-                .map(|&(rank, part)| (rank, part.request, mismatch))
+                .zip(&calls)
+                .map(|(&(rank, part), call)| {
+                    let other = against(call).expect("some do not agree");
+                    (rank, part.request, Completion::mismatch(other.pack()))
+                })
                 .collect();
         }
         let (result, root) = result(&parts);

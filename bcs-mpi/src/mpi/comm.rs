@@ -4,6 +4,7 @@ use super::context_ids::Family;
 use super::error::{Error, ErrorClass, Operation, Peer};
 use super::topology::Cartesian;
 use super::{ANY_SOURCE, ANY_TAG, Buffer, Comparison, Group, Process, Result, Status, TAG_UB};
+use bcs_core::descriptor::{Call, CollectiveKind};
 use bcs_core::matching::Pattern;
 use bcs_core::request::Failure;
 use std::collections::HashMap;
@@ -215,8 +216,40 @@ impl Comm {
                 let reason = format!("rank {rank} sent {len} bytes, and {expected} were expected");
                 operation.error(class, reason)
             }
+            (None, Failure::Mismatch) => {
+                let reason = match Call::unpack(outcome.len) {
+                    Some(call) => self.objection(&call),
+                    None => "another rank called something else".to_owned(),
+                };
+                operation.error(ErrorClass::Other, reason)
+            }
             _ => operation.failure(outcome.failure, outcome.len),
         }
+    }
+
+    /// What another rank called instead, in the numbers of this communicator.
+    fn objection(&self, call: &Call) -> String {
+        let place = |rank: u32| {
+            let place = self.members().iter().position(|&member| member == rank);
+            // A number that is no member's comes from a rank that posted rubbish.
+            place.map_or(rank, |place| u32::try_from(place).expect("MAX_RANKS fits"))
+        };
+        let kind = match call.kind {
+            CollectiveKind::Broadcast { root } => CollectiveKind::Broadcast { root: place(root) },
+            CollectiveKind::Reduce { root, op, datatype } => CollectiveKind::Reduce {
+                root: root.map(place),
+                op,
+                datatype,
+            },
+            kind => kind,
+        };
+        let rank = place(call.rank);
+        let call = Call {
+            rank,
+            kind,
+            ..*call
+        };
+        format!("the ranks of the communicator did not call the same: rank {rank} is at {call}")
     }
 
     /// The status of a completed receive or probe.

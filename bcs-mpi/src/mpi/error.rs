@@ -134,8 +134,7 @@ impl Operation {
             ),
             Failure::Mismatch => (
                 ErrorClass::Other,
-                "the ranks of the communicator called different collectives, or with different \
-                 arguments",
+                "the ranks of the communicator did not call the same",
             ),
             Failure::BadDescriptor | Failure::None | Failure::Cancelled => {
                 (ErrorClass::Intern, "the NIC did not understand the library")

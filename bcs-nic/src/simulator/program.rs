@@ -6,6 +6,7 @@
 
 use bcs_core::arithmetic::{Path, combine};
 use bcs_core::datatype::Datatype;
+use bcs_core::descriptor::{Call, CollectiveKind};
 use bcs_core::job::Placement;
 use bcs_core::op::Op;
 use rand::Rng;
@@ -62,6 +63,8 @@ pub(super) struct Round {
     pub(super) compute_ns: Vec<u64>,
     /// Which context does what together, if any.
     pub(super) together: Option<(u32, Together)>,
+    /// A rank that does something else instead.
+    pub(super) astray: Option<(u32, Together)>,
 }
 
 /// A program.
@@ -152,9 +155,31 @@ impl Round {
             } else {
                 (1, subset.to_vec())
             };
+            if random.random_bool(0.2) {
+                let rank = members[random.random_range(0..members.len())];
+                round.astray = Some((rank, Together::new(&members, random)));
+            }
             (context, Together::new(&members, random))
         });
         round
+    }
+
+    /// What a rank does at the end of the round.
+    pub(super) fn together_of(&self, rank: u32) -> Option<&Together> {
+        match &self.astray {
+            Some((astray, other)) if *astray == rank => Some(other),
+            _ => self.together.as_ref().map(|(_, together)| together),
+        }
+    }
+
+    /// Whether the `members` do not do the same, so that the collective must be refused.
+    pub(super) fn disagrees(&self, members: &[u32]) -> bool {
+        match (&self.together, &self.astray) {
+            (Some((_, together)), Some((_, other))) => {
+                members.len() > 1 && together.call(0) != other.call(0)
+            }
+            _ => false,
+        }
     }
 
     /// A rank's receives: all exact, or all from any source, or all from any source with any tag;
@@ -228,6 +253,29 @@ impl Together {
                 }
             }
         }
+    }
+
+    /// What a member calls.
+    pub(super) fn call(&self, rank: u32) -> Call {
+        let (kind, bytes) = match self {
+            Self::Barrier => (CollectiveKind::Barrier, 0),
+            Self::Broadcast { root, len } => (CollectiveKind::Broadcast { root: *root }, *len),
+            Self::Reduce {
+                root,
+                op,
+                datatype,
+                elements,
+            } => {
+                let kind = CollectiveKind::Reduce {
+                    root: *root,
+                    op: *op,
+                    datatype: *datatype,
+                };
+                (kind, elements * datatype.size())
+            }
+        };
+        let bytes = bytes as u64;
+        Call { rank, kind, bytes }
     }
 
     /// What a member contributes in round `round`.

@@ -1,9 +1,10 @@
 //! A scripted rank: posts what its program says and checks what comes back.
 
 use super::checkers::{Checker, Received, check_receives, check_release};
-use super::program::{Post, Program, Together};
+use super::program::{Post, Program, Round, Together};
 use bcs_core::descriptor::{
-    CollectiveDescriptor, CollectiveKind, Payload, ReceiveDescriptor, ReceiveKind, SendDescriptor,
+    Call, CollectiveDescriptor, CollectiveKind, Payload, ReceiveDescriptor, ReceiveKind,
+    SendDescriptor,
 };
 use bcs_core::fabric::sim::RankStore;
 use bcs_core::job::{Placement, Settings};
@@ -173,7 +174,8 @@ impl ScriptedRank {
                 Next::Collective(round)
             }
             Next::Collective(round) => {
-                if let Some((context, together)) = &rounds[round].together {
+                let together = rounds[round].together_of(self.rank);
+                if let (Some((context, _)), Some(together)) = (&rounds[round].together, together) {
                     let ranks = u32::try_from(world.placement.ranks()).expect("few");
                     let member = world.program.members(*context, ranks).contains(&self.rank);
                     if member && (*context == 0 || self.opened) {
@@ -340,23 +342,8 @@ impl ScriptedRank {
         store: &mut RankStore,
     ) {
         let contribution = together.contribution(self.rank, round);
-        let (kind, bytes) = match together {
-            Together::Barrier => (CollectiveKind::Barrier, 0),
-            Together::Broadcast { root, len } => (CollectiveKind::Broadcast { root: *root }, *len),
-            Together::Reduce {
-                root,
-                op,
-                datatype,
-                elements,
-            } => (
-                CollectiveKind::Reduce {
-                    root: *root,
-                    op: *op,
-                    datatype: *datatype,
-                },
-                elements * datatype.size(),
-            ),
-        };
+        let Call { kind, bytes, .. } = together.call(self.rank);
+        let bytes = usize::try_from(bytes).expect("small");
         let inline = (bytes <= INLINE_BYTES).then(|| {
             let mut inline = [0; INLINE_BYTES];
             inline[..bytes].copy_from_slice(&contribution);
@@ -412,7 +399,11 @@ impl ScriptedRank {
     fn check(&mut self, world: &World<'_>, store: &RankStore) -> Result<(), (Checker, String)> {
         for outstanding in &self.outstanding {
             let completion = outstanding.completion.expect("all have completed");
-            let tolerated = completion.failure == Failure::PeerGone && !world.nobody_died;
+            let tolerated = match completion.failure {
+                Failure::PeerGone => !world.nobody_died,
+                Failure::Mismatch => matches!(outstanding.purpose, Purpose::Collective { .. }),
+                _ => false,
+            };
             if completion.failure != Failure::None && !tolerated {
                 let what = format!(
                     "rank {}: {:?} failed with {:?}",
@@ -466,7 +457,8 @@ impl ScriptedRank {
         world: &World<'_>,
         store: &RankStore,
     ) -> Result<(), (Checker, String)> {
-        let Some((context, together)) = &world.program.rounds[round].together else {
+        let program = &world.program.rounds[round];
+        let Some((context, together)) = &program.together else {
             return Ok(());
         };
         for outstanding in &self.outstanding {
@@ -474,11 +466,25 @@ impl ScriptedRank {
                 continue;
             };
             let completion = outstanding.completion.expect("all have completed");
+            let ranks = u32::try_from(world.placement.ranks()).expect("few");
+            let members = world.program.members(*context, ranks);
+            if (completion.failure == Failure::Mismatch) != program.disagrees(&members)
+                && completion.failure != Failure::PeerGone
+            {
+                let what = format!(
+                    "rank {}: {together:?} ended with {:?}, though one did {:?}",
+                    self.rank, completion.failure, program.astray
+                );
+                return Err((Checker::Collective, what));
+            }
+            if completion.failure == Failure::Mismatch {
+                check_told(&completion, program, &members)?;
+                self.checked += 1;
+            }
             if completion.failure != Failure::None {
                 continue;
             }
-            let ranks = u32::try_from(world.placement.ranks()).expect("few");
-            let members = world.program.members(*context, ranks);
+            let together = program.together_of(self.rank).unwrap_or(together);
             let answer = together.answer(self.rank, &members, world.placement, round);
             if let Some(answer) = answer
                 && bytes_of(&completion, address, answer.len() as u64, store) != answer
@@ -490,6 +496,24 @@ impl ScriptedRank {
         }
         Ok(())
     }
+}
+
+/// A member of a refused collective is told what some member really called.
+fn check_told(
+    completion: &Completion,
+    round: &Round,
+    members: &[u32],
+) -> Result<(), (Checker, String)> {
+    let told = Call::unpack(completion.len);
+    let is_true = told.is_some_and(|told| {
+        let really = round.together_of(told.rank);
+        members.contains(&told.rank) && really.is_some_and(|what| what.call(told.rank) == told)
+    });
+    if is_true {
+        return Ok(());
+    }
+    let what = format!("a member was told that another called {told:?}");
+    Err((Checker::Collective, what))
 }
 
 /// A context of its own for each round's messages: a rank that is a round ahead must not send for

@@ -1,7 +1,7 @@
 //! CH, the Collective Helper: barriers and broadcasts, in BBM (paper section 4.4).
 //!
 //! - **Owns** the barriers and broadcasts at which all local ranks have arrived.
-//! - **Takes** `Ready`, `Abandoned`, `Phase` (BBM); parts of the collective block.
+//! - **Takes** `Ready`, `GivenUp`, `Phase` (BBM); parts of the collective block.
 //! - **Emits** broadcast data as one PUT to all nodes of the group; completions to SR.
 //! - **Invariants.** A collective goes only as far as its context's `Go` says. A barrier is a
 //!   broadcast without data. The root's ranks complete when the data has left, the others when
@@ -9,7 +9,7 @@
 
 use super::{Context, NicThread, NodeConfig, Put, Retries};
 use crate::collective::{Collective, Go, Steps, step_range, steps};
-use crate::mail::{Mail, Release, Tally};
+use crate::mail::{GivenUp, Mail, Release, Tally};
 use crate::microphase::{Part, Quota, part_address};
 use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
 use bcs_core::fabric::{MemoryFault, RankMemory, Variable};
@@ -240,15 +240,9 @@ impl NicThread for CollectiveHelper {
                 self.start(slice, context);
                 self.poll(context);
             }
-            Mail::Abandoned(slot) => {
-                self.active.retain(|active| {
-                    let gone = active.collective.slot == slot;
-                    if gone {
-                        abandon(&active.collective, context);
-                    }
-                    !gone
-                });
-            }
+            Mail::GivenUp(what) => self
+                .active
+                .retain(|active| !give_up(what, &active.collective, context)),
             Mail::Lost(_) => {} // BR says which contexts are gone
             other => unreachable!("CH does not take {other:?}"),
         }
@@ -297,8 +291,24 @@ impl CollectiveHelper {
 
 /// Fails a collective for all local ranks: a member is gone.
 pub(super) fn abandon(collective: &Collective, context: &mut Context<'_>) {
+    fail(collective, Completion::failed(Failure::PeerGone), context);
+}
+
+/// Fails a collective if it is among those that are given up; returns whether it is.
+pub(super) fn give_up(what: GivenUp, collective: &Collective, context: &mut Context<'_>) -> bool {
+    let is_it = what.slot == collective.slot
+        && what
+            .sequence
+            .is_none_or(|sequence| sequence == collective.sequence);
+    if is_it {
+        fail(collective, what.completion, context);
+    }
+    is_it
+}
+
+/// Fails a collective for all local ranks.
+fn fail(collective: &Collective, completion: Completion, context: &mut Context<'_>) {
     for (rank, descriptor) in &collective.local {
-        let completion = Completion::failed(Failure::PeerGone);
         context.out.complete(Release {
             rank: *rank,
             request: descriptor.request,

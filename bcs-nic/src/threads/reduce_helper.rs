@@ -2,7 +2,7 @@
 //! point (paper section 4.4).
 //!
 //! - **Owns** the reductions at which all local ranks have arrived.
-//! - **Takes** `Ready`, `Abandoned`, `Phase` (RM); parts of the collective block.
+//! - **Takes** `Ready`, `GivenUp`, `Phase` (RM); parts of the collective block.
 //! - **Emits** partial results to the parent's node, results to the nodes that want them;
 //!   completions to SR.
 //! - **Invariants.** The association is canonical (law 9): local ranks in communicator order, then
@@ -12,7 +12,7 @@
 //!
 //! [`Settings::soft_reduce_elements`]: bcs_core::job::Settings::soft_reduce_elements
 
-use super::collective_helper::{abandon, contribution};
+use super::collective_helper::{abandon, contribution, give_up};
 use super::{Context, NicThread, NodeConfig, Put, Retries};
 use crate::collective::{Collective, Go, Group, Steps, step_range, steps};
 use crate::mail::{Mail, Release, Tally};
@@ -425,15 +425,9 @@ impl NicThread for ReduceHelper {
                 self.start(slice, context);
                 self.poll(context);
             }
-            Mail::Abandoned(slot) => {
-                self.active.retain(|active| {
-                    let gone = active.collective.slot == slot;
-                    if gone {
-                        abandon(&active.collective, context);
-                    }
-                    !gone
-                });
-            }
+            Mail::GivenUp(what) => self
+                .active
+                .retain(|active| !give_up(what, &active.collective, context)),
             Mail::Lost(_) => {} // BR says which contexts are gone
             other => unreachable!("RH does not take {other:?}"),
         }

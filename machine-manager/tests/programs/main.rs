@@ -1,5 +1,6 @@
 //! Real programs as jobs, with what can happen to them. They are examples of the workspace.
 
+mod astray;
 mod examples;
 mod hostile;
 mod program;

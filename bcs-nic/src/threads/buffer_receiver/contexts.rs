@@ -7,18 +7,21 @@
 //! for the context's key along the same probes. A context is known by its id and its first
 //! member: two communicators of one id have no member in common.
 //!
-//! Readiness is a counter: `Arrived` of a slot says how many collectives all local members have
-//! arrived at (law 8). The master's BR tests it on all nodes; what holds is granted by writing
-//! `Go`. Data moves in steps of one token each; the tokens are taken on all nodes of the group at
+//! Readiness is a variable: `Arrived` of a slot says at which collective all local members have
+//! arrived (law 8), and bears the signature of what they called. A node publishes one at a time, the
+//! next when that has gone, so that equality on all nodes means that all ranks are at the same
+//! collective and called the same: one Compare-And-Write. The master's BR does it, and grants what
+//! holds by writing `Go`, or refuses it ([`refusal`]). Data moves in steps of one token each; the tokens are taken on all nodes of the group at
 //! once, so a token is one place in the collective block that nobody else uses in this slice.
 
 mod grant;
+mod refusal;
 
 use crate::collective::{Collective, Go, Group, steps};
-use crate::mail::{Mail, Release};
+use crate::mail::{GivenUp, Mail, Release};
 use crate::microphase::Quota;
 use crate::threads::{Context, NodeConfig};
-use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
+use bcs_core::descriptor::{Call, CollectiveDescriptor, CollectiveKind};
 use bcs_core::fabric::Variable;
 use bcs_core::limits::{CONTEXT_PROBES, MAX_CONTEXTS, MAX_RANKS};
 use bcs_core::node::NodeSet;
@@ -35,12 +38,32 @@ type Key = (u32, u32);
 #[derive(Debug)]
 struct Pending {
     sequence: u64,
+    /// Zero: the local members do not agree, or what they called is impossible. They have been told.
+    signature: u64,
+    /// What a local member called, packed; if they do not agree, one that the others object to.
+    called: u64,
     reduces: bool,
     has_data: bool,
     steps: u64,
     granted: u64,
     /// Whether all nodes are known to have arrived.
     arrived: bool,
+}
+
+impl Pending {
+    /// The value of `Arrived`.
+    fn arrival(&self) -> u64 {
+        arrival(self.sequence, self.signature)
+    }
+
+    fn agreed(&self) -> bool {
+        self.signature != 0
+    }
+}
+
+/// The value of `Arrived`, at collective `sequence` of a context.
+fn arrival(sequence: u64, signature: u64) -> u64 {
+    (sequence + 1) << Call::SIGNATURE_BITS | signature
 }
 
 #[derive(Debug)]
@@ -55,6 +78,8 @@ struct Communicator {
     arrivals: BTreeMap<u64, Vec<(u32, CollectiveDescriptor)>>,
     complete: u64,
     pending: VecDeque<Pending>,
+    /// The value of `Arrived` that the other nodes see.
+    published: u64,
     gone: bool,
 }
 
@@ -68,8 +93,6 @@ pub(super) struct Contexts {
     of_rank: HashMap<(u32, u32), Key>,
     /// Opens of a context that still has members from its last life.
     deferred: Vec<(u32, CollectiveDescriptor)>,
-    /// Contexts whose `Arrived` must be stored at the end of DEM.
-    changed: BTreeSet<Key>,
     grants: Grants,
     lost: NodeSet,
 }
@@ -100,6 +123,7 @@ impl Contexts {
             arrivals: BTreeMap::new(),
             complete: 0,
             pending: VecDeque::new(),
+            published: 0,
             gone: false,
             local: local.clone(),
         };
@@ -107,7 +131,6 @@ impl Contexts {
             of_rank: local.into_iter().map(|rank| ((rank, 0), (0, 0))).collect(),
             communicators: BTreeMap::from([((0, 0), world)]),
             deferred: Vec::new(),
-            changed: BTreeSet::new(),
             grants: Grants::new(quota),
             lost: NodeSet::EMPTY,
             config: config.clone(),
@@ -171,6 +194,7 @@ impl Contexts {
                 arrivals: BTreeMap::new(),
                 complete: 0,
                 pending: VecDeque::new(),
+                published: 0,
                 gone: false,
             }
         });
@@ -231,6 +255,7 @@ impl Contexts {
         if communicator.closed.len() == communicator.local.len() && key != (0, 0) {
             if let Some(slot) = communicator.slot {
                 for variable in [
+                    Variable::Called(slot),
                     Variable::Arrived(slot),
                     Variable::Go(slot),
                     Variable::Owner(slot),
@@ -282,7 +307,6 @@ impl Contexts {
                 .remove(&communicator.complete)
                 .expect("seen");
             communicator.ready(arrivals, self.quota, context);
-            self.changed.insert(key);
         }
         Ok(())
     }
@@ -302,12 +326,10 @@ impl Contexts {
                 }
             }
             if let Some(slot) = communicator.slot {
-                if self.changed.remove(&key) {
-                    context
-                        .port
-                        .store(Variable::Arrived(slot), communicator.complete);
-                }
-                communicator.forget_done(Go::decode(context.port.load(Variable::Go(slot))));
+                let go = Go::decode(context.port.load(Variable::Go(slot)));
+                communicator.heed_refusal(slot, go, context);
+                communicator.forget_done(go);
+                communicator.publish(slot, go, context);
             }
         }
     }
@@ -385,8 +407,13 @@ impl Contexts {
             }
             communicator.answer(completion, context);
             if let Some(slot) = communicator.slot {
+                let given_up = GivenUp {
+                    slot,
+                    sequence: None,
+                    completion,
+                };
                 for thread in [NicThreadId::CollectiveHelper, NicThreadId::ReduceHelper] {
-                    context.out.send(thread, Mail::Abandoned(slot));
+                    context.out.send(thread, Mail::GivenUp(given_up));
                 }
             }
         }
@@ -405,9 +432,11 @@ impl Communicator {
         let sequence = self.complete;
         self.complete += 1;
         let first = arrivals[0].1;
-        let alike = arrivals.iter().all(|(_, other)| {
-            other.kind == first.kind && (other.bytes == first.bytes || is_empty(first.kind))
-        });
+        let calls: Vec<Call> = arrivals
+            .iter()
+            .map(|(rank, descriptor)| Call::of(*rank, descriptor))
+            .collect();
+        let odd = odd_one_out(&calls);
         let possible = match first.kind {
             CollectiveKind::Broadcast { root } => self.group.members.contains(&root),
             CollectiveKind::Reduce { root, op, datatype } => {
@@ -421,20 +450,41 @@ impl Communicator {
             quota.broadcast_step()
         };
         let possible = possible && steps(first.bytes, step) <= Go::MAX_STEPS;
-        if !(alike && possible) {
-            let failure = if alike {
-                Failure::BadDescriptor
-            } else {
-                Failure::Mismatch
-            };
-            for (rank, descriptor) in arrivals {
-                let completion = Completion::failed(failure);
+        let reduces = matches!(first.kind, CollectiveKind::Reduce { .. });
+        let bytes = calls[0].bytes;
+        let pending = Pending {
+            sequence,
+            signature: calls[0].signature(),
+            called: calls[0].pack(),
+            reduces,
+            has_data: bytes > 0,
+            steps: steps(bytes, step),
+            granted: 0,
+            arrived: false,
+        };
+        if odd.is_some() || !possible {
+            for ((rank, descriptor), call) in arrivals.iter().zip(&calls) {
+                let completion = match odd {
+                    Some((odd, other)) => {
+                        let against = if call.agrees_with(&odd) { other } else { odd };
+                        Completion::mismatch(against.pack())
+                    }
+                    None => Completion::failed(Failure::BadDescriptor),
+                };
                 context.out.complete(Release {
-                    rank,
+                    rank: *rank,
                     request: descriptor.request,
                     completion,
                 });
             }
+            // The other nodes have to be told.
+            self.pending.push_back(Pending {
+                signature: 0,
+                called: odd.map_or(calls[0], |(odd, _)| odd).pack(),
+                has_data: false,
+                steps: 1,
+                ..pending
+            });
             return;
         }
         let collective = Collective {
@@ -445,22 +495,54 @@ impl Communicator {
             group: self.group.clone(),
             local: arrivals,
         };
-        let reduces = matches!(first.kind, CollectiveKind::Reduce { .. });
-        let bytes = collective.bytes();
-        self.pending.push_back(Pending {
-            sequence,
-            reduces,
-            has_data: bytes > 0,
-            steps: steps(bytes, step),
-            granted: 0,
-            arrived: false,
-        });
+        self.pending.push_back(pending);
         let helper = if reduces {
             NicThreadId::ReduceHelper
         } else {
             NicThreadId::CollectiveHelper
         };
         context.out.send(helper, Mail::Ready(Box::new(collective)));
+    }
+
+    /// The collective that is next to be granted.
+    fn front(&self) -> &Pending {
+        self.pending.front().expect("a collective is being granted")
+    }
+
+    /// Gives up the collective that the master has refused.
+    fn heed_refusal(&mut self, slot: u32, go: Go, context: &mut Context<'_>) {
+        let Some(refused) = self.pending.pop_front_if(|next| go.refuses(next.sequence)) else {
+            return;
+        };
+        if !refused.agreed() {
+            return; // the local members have been told
+        }
+        let helper = if refused.reduces {
+            NicThreadId::ReduceHelper
+        } else {
+            NicThreadId::CollectiveHelper
+        };
+        let against = context.port.load(Variable::Called(slot));
+        let given_up = GivenUp {
+            slot,
+            sequence: Some(refused.sequence),
+            completion: Completion::mismatch(against),
+        };
+        context.out.send(helper, Mail::GivenUp(given_up));
+    }
+
+    /// Tells the master at which collective this node's ranks are, once the one before has begun.
+    fn publish(&mut self, slot: u32, go: Go, context: &mut Context<'_>) {
+        let Some(next) = self.pending.front() else {
+            return;
+        };
+        let arrival = next.arrival();
+        if self.published == arrival || go.steps_of(next.sequence) != Some(0) {
+            return;
+        }
+        self.published = arrival;
+        context.port.store(Variable::Called(slot), next.called);
+        context.port.store(Variable::Arrived(slot), arrival);
     }
 
     /// Forgets what another node's master has granted in full.
@@ -489,6 +571,11 @@ impl Communicator {
     }
 }
 
-fn is_empty(kind: CollectiveKind) -> bool {
-    matches!(kind, CollectiveKind::Barrier)
+/// If ranks called different things, a call that the fewest made, and one that does not agree with
+/// it: more likely than any other it is the wrong one.
+fn odd_one_out(calls: &[Call]) -> Option<(Call, Call)> {
+    let made_by = |call: &Call| calls.iter().filter(|other| call.agrees_with(other)).count();
+    let odd = *calls.iter().min_by_key(|call| made_by(call))?;
+    let other = calls.iter().find(|call| !call.agrees_with(&odd))?;
+    Some((odd, *other))
 }

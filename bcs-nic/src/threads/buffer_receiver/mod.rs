@@ -4,8 +4,8 @@
 //! - **Owns** the consuming side of the node's receive rings, the matching tables
 //!   ([`ranks`]), the transfers under way ([`schedule`]) and the contexts ([`contexts`]).
 //! - **Takes** `Phase` (DEM, MSM), `Arrived`, `Dropped`, `Lost`; descriptor blocks.
-//! - **Emits** `Chunks` to DH; `Ready` and `Abandoned` to CH and RH; credit blocks; the variables
-//!   `Arrived` and, by Compare-And-Write, `Owner`, `Tokens` and `Go`; `Finished` to SR.
+//! - **Emits** `Chunks` to DH; `Ready` and `GivenUp` to CH and RH; credit blocks; the variables
+//!   `Arrived` and `Called` and, by Compare-And-Write, `Owner`, `Tokens` and `Go`; `Finished` to SR.
 //! - **Invariants.** In MSM, receives posted before the cut come first, in the order of their
 //!   posts, then envelopes by (source rank, post sequence): matching is a function of the cut,
 //!   never of arrival time. What is scheduled stays within the [`Quota`].

@@ -1,10 +1,12 @@
 //! The Compare-And-Writes by which the master's BR opens contexts and grants collectives.
 //!
 //! One at a time: each context of this slice is a short program of them. For a new context,
-//! *claim* a slot. For a collective: *test* whether all nodes have arrived; *take* tokens on all
-//! of them, if it moves data; *go*. A barrier needs no token, so its test and its go are one.
+//! *claim* a slot. For a collective: *test* whether all nodes have arrived at the same; *take* tokens
+//! on all of them, if it moves data; *go*. A barrier needs no token, so its test and its go are one.
+//! If the test fails: has anybody not arrived (*late*)? Else *refuse*.
 
-use super::{Communicator, Key, Pending, key_value, probes};
+use super::refusal::Refusal;
+use super::{Communicator, Key, Pending, arrival, key_value, probes};
 use crate::collective::Go;
 use crate::microphase::Quota;
 use crate::threads::{Context, NodeConfig};
@@ -20,6 +22,8 @@ enum Stage {
     Test,
     Take { used: u64, tokens: u64 },
     Go(Go),
+    Late,
+    Refuse(Refusal),
 }
 
 #[derive(Debug)]
@@ -117,7 +121,9 @@ impl Grants {
             return Some(Stage::Claim { probe: 0 });
         }
         let pending = communicator.pending.front()?;
-        Some(if !pending.has_data {
+        Some(if !pending.agreed() {
+            Stage::Late
+        } else if !pending.has_data {
             Stage::Go(Go::of(pending.sequence, 1, 0))
         } else if pending.arrived {
             self.take(pending, self.used(context))?
@@ -148,17 +154,9 @@ impl Grants {
         context: &mut Context<'_>,
     ) {
         let arrived = |write| {
-            let pending = communicator
-                .pending
-                .front()
-                .expect("a collective is being granted");
             let slot = communicator.slot.expect("it has a slot");
-            (
-                Variable::Arrived(slot),
-                Comparison::AtLeast,
-                pending.sequence + 1,
-                write,
-            )
+            let arrival = communicator.front().arrival();
+            (Variable::Arrived(slot), Comparison::Equal, arrival, write)
         };
         let (variable, comparison, operand, write) = match stage {
             Stage::Claim { probe } => {
@@ -175,6 +173,18 @@ impl Grants {
             Stage::Go(go) => {
                 let slot = communicator.slot.expect("it has a slot");
                 arrived(Some((Variable::Go(slot), go.encode())))
+            }
+            Stage::Late => {
+                let slot = communicator.slot.expect("it has a slot");
+                let least = arrival(communicator.front().sequence, 0);
+                (Variable::Arrived(slot), Comparison::AtLeast, least, None)
+            }
+            Stage::Refuse(refusal) => {
+                let ticket = context
+                    .port
+                    .compare_and_write(&refusal.question(communicator));
+                self.under_way = Some(UnderWay { key, stage, ticket });
+                return;
             }
         };
         let set = communicator.group.set;
@@ -231,7 +241,18 @@ impl Grants {
                 self.grant(communicator, go, config);
                 None
             }
-            (Stage::Test | Stage::Go(_), false) => None, // whoever arrives last asks for a slice
+            (Stage::Test | Stage::Go(_), false) => {
+                (!communicator.front().arrived).then_some(Stage::Late)
+            }
+            (Stage::Late, false) => None, // whoever arrives last asks for a slice
+            (Stage::Late, true) => Some(Stage::Refuse(Refusal::new(communicator))),
+            (Stage::Refuse(refusal), holds) => {
+                let next = refusal.decided(holds, communicator).map(Stage::Refuse);
+                if next.is_none() {
+                    ask_for_another(config); // in whose DEM all nodes see it
+                }
+                next
+            }
         }
     }
 
@@ -260,16 +281,20 @@ impl Grants {
             communicator.pending.pop_front();
         }
         if !communicator.pending.is_empty() {
-            config.page.arm();
             // The next one of this context is ready as far as this node can tell: law 2.
-            if communicator
-                .pending
-                .front()
-                .is_some_and(|next| next.granted == 0)
-                && config.page.hungry()
-            {
-                config.page.demand();
+            if communicator.front().granted == 0 {
+                ask_for_another(config);
+            } else {
+                config.page.arm();
             }
         }
+    }
+}
+
+/// Law 2: another slice is wanted, at once if somebody is blocked.
+fn ask_for_another(config: &NodeConfig) {
+    config.page.arm();
+    if config.page.hungry() {
+        config.page.demand();
     }
 }

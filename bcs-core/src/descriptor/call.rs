@@ -1,0 +1,203 @@
+//! What a rank called, as far as all ranks of the communicator must have called the same (MPI 5.0,
+//! 6.1 and 6.2): a collective descriptor without its request and buffers.
+//!
+//! Nodes compare *signatures*, 24 bits in the variable that also says who has arrived. Only where
+//! those differ does anybody ask for more: then a whole call, packed into one word, goes from node
+//! to node and to the ranks, so that an error can say who called what.
+
+use super::{CollectiveDescriptor, CollectiveKind};
+use crate::datatype::Datatype;
+use crate::op::Op;
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// What a rank called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// The rank, in the world.
+    pub rank: u32,
+    /// The collective, with root, operation and datatype.
+    pub kind: CollectiveKind,
+    /// Length of the data in bytes; of a call that was packed, from 1 MiB on, in whole MiB.
+    pub bytes: u64,
+}
+
+const RANK_BITS: u32 = 14;
+const ROOT_BITS: u32 = 15;
+const CODE_BITS: u32 = 6;
+const LEN_BITS: u32 = 20;
+const MIB: u64 = 1 << LEN_BITS;
+
+impl Call {
+    /// Bits of a signature.
+    pub const SIGNATURE_BITS: u32 = 24;
+
+    /// The call behind a rank's descriptor.
+    #[must_use]
+    pub fn of(rank: u32, descriptor: &CollectiveDescriptor) -> Self {
+        let bytes = match descriptor.kind {
+            CollectiveKind::Broadcast { .. } | CollectiveKind::Reduce { .. } => descriptor.bytes,
+            _ => 0,
+        };
+        Self {
+            rank,
+            kind: descriptor.kind,
+            bytes,
+        }
+    }
+
+    /// Whether two ranks called the same.
+    #[must_use]
+    pub fn agrees_with(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.bytes == other.bytes
+    }
+
+    /// The same for calls that agree, and hardly ever for others; never zero.
+    #[must_use]
+    pub fn signature(&self) -> u64 {
+        // Its keys are fixed: all nodes of a job run the same program.
+        let mut hasher = DefaultHasher::new();
+        (self.kind, self.bytes).hash(&mut hasher);
+        (hasher.finish() >> (64 - Self::SIGNATURE_BITS)).max(1)
+    }
+
+    /// In one word.
+    #[must_use]
+    pub fn pack(&self) -> u64 {
+        let (code, root, op, datatype) = match self.kind {
+            CollectiveKind::Broadcast { root } => (1, Some(root), 0, 0),
+            CollectiveKind::Reduce { root, op, datatype } => (2, root, op as u8, datatype as u8),
+            _ => (0, None, 0, 0),
+        };
+        let (in_mib, len) = if self.bytes < MIB {
+            (0, self.bytes)
+        } else {
+            (1, (self.bytes / MIB).min(MIB - 1))
+        };
+        [
+            (u64::from(self.rank), RANK_BITS),
+            (root.map_or(0, |root| u64::from(root) + 1), ROOT_BITS),
+            (u64::from(op), CODE_BITS),
+            (u64::from(datatype), CODE_BITS),
+            (in_mib, 1),
+            (len, LEN_BITS),
+        ]
+        .iter()
+        .fold(code, |word, &(field, bits)| word << bits | field)
+    }
+
+    /// From its word; `None` if that is none.
+    #[must_use]
+    pub fn unpack(mut word: u64) -> Option<Self> {
+        let mut field = |bits: u32| {
+            let field = word & ((1 << bits) - 1);
+            word >>= bits;
+            u32::try_from(field).expect("fields are short")
+        };
+        let len = u64::from(field(LEN_BITS));
+        let bytes = if field(1) == 1 { len * MIB } else { len };
+        let [datatype, op] = [field(CODE_BITS), field(CODE_BITS)]
+            .map(|code| u8::try_from(code).expect("codes are short"));
+        let root = field(ROOT_BITS).checked_sub(1);
+        let rank = field(RANK_BITS);
+        let kind = match (field(2), root) {
+            (0, _) => CollectiveKind::Barrier,
+            (1, Some(root)) => CollectiveKind::Broadcast { root },
+            (2, root) => CollectiveKind::Reduce {
+                root,
+                op: Op::try_from(op).ok()?,
+                datatype: Datatype::try_from(datatype).ok()?,
+            },
+            _ => return None,
+        };
+        Some(Self { rank, kind, bytes })
+    }
+}
+
+/// What it is, without who is at it: "a broadcast of 8 bytes from rank 2". Ranks are the world's.
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.bytes;
+        match self.kind {
+            CollectiveKind::Broadcast { root } => {
+                write!(f, "a broadcast of {bytes} bytes from rank {root}")
+            }
+            CollectiveKind::Reduce { root, op, datatype } => {
+                write!(f, "a reduction of {bytes} bytes of {datatype} by {op} to ")?;
+                match root {
+                    Some(root) => write!(f, "rank {root}"),
+                    None => f.write_str("all"),
+                }
+            }
+            _ => f.write_str("a barrier"),
+        }
+    }
+}
+
+const _: () = {
+    assert!(2 + RANK_BITS + ROOT_BITS + 2 * CODE_BITS + 1 + LEN_BITS <= 64);
+    assert!(crate::limits::MAX_RANKS <= 1 << RANK_BITS);
+    assert!(crate::limits::MAX_RANKS < 1 << ROOT_BITS);
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn calls() -> impl Iterator<Item = Call> {
+        let reductions = Op::ALL.into_iter().flat_map(|op| {
+            Datatype::ALL.map(|datatype| CollectiveKind::Reduce {
+                root: None,
+                op,
+                datatype,
+            })
+        });
+        let others = [
+            CollectiveKind::Barrier,
+            CollectiveKind::Broadcast { root: 0 },
+            CollectiveKind::Broadcast { root: 16_383 },
+            CollectiveKind::Reduce {
+                root: Some(16_383),
+                op: Op::Sum,
+                datatype: Datatype::Double,
+            },
+        ];
+        reductions.chain(others).map(|kind| Call {
+            rank: 16_383,
+            kind,
+            bytes: if kind == CollectiveKind::Barrier {
+                0
+            } else {
+                999_999
+            },
+        })
+    }
+
+    #[test]
+    fn every_call_comes_back_from_its_word() {
+        for call in calls() {
+            assert_eq!(Call::unpack(call.pack()), Some(call));
+        }
+        let long = Call {
+            rank: 3,
+            kind: CollectiveKind::Broadcast { root: 2 },
+            bytes: (5 << 20) + 17,
+        };
+        assert_eq!(Call::unpack(long.pack()).unwrap().bytes, 5 << 20);
+        assert_eq!(Call::unpack(u64::MAX), None);
+    }
+
+    #[test]
+    fn signatures_tell_calls_apart_but_not_ranks() {
+        let mut seen: Vec<u64> = calls().map(|call| call.signature()).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), calls().count());
+        for call in calls() {
+            let other = Call { rank: 7, ..call };
+            assert!(call.agrees_with(&other));
+            assert_eq!(call.signature(), other.signature());
+            assert!(call.signature() < 1 << Call::SIGNATURE_BITS);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! How the master's BR refuses a collective: all nodes have arrived, and not all at the same one.
+//!
+//! Nobody may wait for it, and everybody is told who called what instead. The only way to look at
+//! another node's variable is Compare-And-Write, so the program is made of those:
+//!
+//! 1. *Compare* each node's arrival with this node's: the others are *odd*.
+//! 2. *Search* what the first odd node called, by halving: 64 of them for 64 bits. That is much for
+//!    one word, and nothing for a program that is about to fail.
+//! 3. *Tell* the nodes that agree with this one what the odd one called, and the odd ones what this
+//!    one called (`Called`).
+//! 4. *Go*, which says that it is refused. All nodes see it in their next DEM.
+
+use super::Communicator;
+use crate::collective::Go;
+use bcs_core::fabric::{CompareAndWrite, Comparison, Variable};
+use bcs_core::node::{NodeId, NodeSet};
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Compare { place: usize },
+    Search { low: u64, high: u64 },
+    TellAlike { called: u64 },
+    TellOdd,
+    Go,
+}
+
+/// A refusal under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Refusal {
+    odd: NodeSet,
+    step: Step,
+}
+
+impl Refusal {
+    /// Begins to refuse the first pending collective of a communicator of this node.
+    pub(super) fn new(communicator: &Communicator) -> Self {
+        let me = communicator.group.master();
+        let mut others = communicator.group.set;
+        others.remove(me);
+        if communicator.front().agreed() {
+            let first = Self {
+                odd: NodeSet::EMPTY,
+                step: Step::Compare { place: 0 },
+            };
+            return first;
+        }
+        // Already the ranks of this node do not agree: everybody else is told so.
+        let step = if others.is_empty() {
+            Step::Go
+        } else {
+            Step::TellOdd
+        };
+        Self { odd: others, step }
+    }
+
+    /// The next Compare-And-Write.
+    pub(super) fn question(&self, communicator: &Communicator) -> CompareAndWrite {
+        let group = &communicator.group;
+        let slot = communicator.slot.expect("it has a slot");
+        let front = communicator.front();
+        let called = Variable::Called(slot);
+        let ask = |set, variable, comparison, operand, write| CompareAndWrite {
+            set,
+            variable,
+            comparison,
+            operand,
+            write,
+            wait: false,
+        };
+        let write = |set, write| ask(set, called, Comparison::AtLeast, 0, Some(write));
+        match self.step {
+            Step::Compare { place } => ask(
+                NodeSet::only(group.nodes[place]),
+                Variable::Arrived(slot),
+                Comparison::Equal,
+                front.arrival(),
+                None,
+            ),
+            Step::Search { low, high } => {
+                let odd = self.first_odd().expect("searched on an odd node");
+                let middle = upper_middle(low, high);
+                ask(
+                    NodeSet::only(odd),
+                    called,
+                    Comparison::AtLeast,
+                    middle,
+                    None,
+                )
+            }
+            Step::TellAlike { called: theirs } => {
+                let mut alike = group.set;
+                self.odd.iter().for_each(|node| alike.remove(node));
+                write(alike, (called, theirs))
+            }
+            Step::TellOdd => write(self.odd, (called, front.called)),
+            Step::Go => write(
+                group.set,
+                (Variable::Go(slot), Go::refusal(front.sequence).encode()),
+            ),
+        }
+    }
+
+    /// The verdict has come: what follows, or `None` at the end.
+    pub(super) fn decided(mut self, holds: bool, communicator: &Communicator) -> Option<Self> {
+        let nodes = &communicator.group.nodes;
+        self.step = match self.step {
+            Step::Compare { place } => {
+                if !holds {
+                    self.odd.insert(nodes[place]);
+                }
+                match place + 1 {
+                    next if next < nodes.len() => Step::Compare { place: next },
+                    _ => {
+                        self.first_odd()?; // it has died: so does the communicator
+                        Step::Search {
+                            low: 0,
+                            high: u64::MAX,
+                        }
+                    }
+                }
+            }
+            Step::Search { low, high } => {
+                let middle = upper_middle(low, high);
+                let (low, high) = if holds {
+                    (middle, high)
+                } else {
+                    (low, middle - 1)
+                };
+                if low < high {
+                    Step::Search { low, high }
+                } else {
+                    Step::TellAlike { called: low }
+                }
+            }
+            Step::TellAlike { .. } => Step::TellOdd,
+            Step::TellOdd => Step::Go,
+            Step::Go => return None,
+        };
+        Some(self)
+    }
+
+    fn first_odd(&self) -> Option<NodeId> {
+        self.odd.iter().next()
+    }
+}
+
+/// The middle of a range, never its lower end.
+fn upper_middle(low: u64, high: u64) -> u64 {
+    low + (high - low) / 2 + 1
+}
