@@ -468,9 +468,13 @@ impl ScriptedRank {
             let completion = outstanding.completion.expect("all have completed");
             let ranks = u32::try_from(world.placement.ranks()).expect("few");
             let members = world.program.members(*context, ranks);
-            if (completion.failure == Failure::Mismatch) != program.disagrees(&members)
-                && completion.failure != Failure::PeerGone
-            {
+            // Who went astray may have died before anybody could see it.
+            let as_it_should = match completion.failure {
+                Failure::None => !(world.nobody_died && program.disagrees(&members)),
+                Failure::Mismatch => program.disagrees(&members),
+                _ => true,
+            };
+            if !as_it_should {
                 let what = format!(
                     "rank {}: {together:?} ended with {:?}, though one did {:?}",
                     self.rank, completion.failure, program.astray
