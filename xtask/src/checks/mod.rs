@@ -13,6 +13,7 @@ mod slice_cpu;
 mod sweep3d_identity;
 mod sweep3d_oversubscribed;
 mod sweep3d_published;
+mod writers;
 
 use anyhow::Result;
 
@@ -53,6 +54,7 @@ pub const ALL: &[Check] = &[
     hello_startup::OF_2,
     hello_startup::OF_64,
     flood::CHECK,
+    writers::CHECK,
 ];
 
 /// One line for every check: its name, whether it is about time, what it shows.
