@@ -8,6 +8,7 @@ mod fixed_gaps;
 mod fixed_time;
 mod flood;
 mod hello_startup;
+mod oracle;
 mod simulator;
 mod slice_cpu;
 mod sweep3d_identity;
@@ -54,6 +55,7 @@ pub const ALL: &[Check] = &[
     hello_startup::OF_2,
     hello_startup::OF_64,
     flood::CHECK,
+    oracle::CHECK,
     writers::CHECK,
 ];
 

@@ -1,0 +1,171 @@
+//! What all ranks do: drawn from the seed, the same on all of them.
+#![expect(unsafe_code, reason = "the untyped core takes buffers by address")]
+
+use crate::data::Random;
+use bcs_core::datatype::Datatype;
+use bcs_core::op::Op;
+use bcs_mpi::mpi::{Buffer, Comm, Result};
+
+/// A collective of MPI 5.0, chapter 6.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Collective {
+    Barrier,
+    Bcast,
+    Reduce,
+    Allreduce,
+    ReduceScatterBlock,
+    ReduceScatter,
+    Scan,
+    Exscan,
+    Scatter,
+    Scatterv,
+    Gather,
+    Gatherv,
+    Allgather,
+    Allgatherv,
+    Alltoall,
+    Alltoallv,
+    Alltoallw,
+}
+
+const COLLECTIVES: [Collective; 17] = [
+    Collective::Barrier,
+    Collective::Bcast,
+    Collective::Reduce,
+    Collective::Allreduce,
+    Collective::ReduceScatterBlock,
+    Collective::ReduceScatter,
+    Collective::Scan,
+    Collective::Exscan,
+    Collective::Scatter,
+    Collective::Scatterv,
+    Collective::Gather,
+    Collective::Gatherv,
+    Collective::Allgather,
+    Collective::Allgatherv,
+    Collective::Alltoall,
+    Collective::Alltoallv,
+    Collective::Alltoallw,
+];
+
+impl Collective {
+    pub(crate) fn reduces(self) -> bool {
+        use Collective::{Allreduce, Exscan, Reduce, ReduceScatter, ReduceScatterBlock, Scan};
+        [
+            Reduce,
+            Allreduce,
+            ReduceScatterBlock,
+            ReduceScatter,
+            Scan,
+            Exscan,
+        ]
+        .contains(&self)
+    }
+}
+
+/// The counts, and how often in a thousand cases.
+const COUNTS: [(usize, usize); 5] = [(0, 100), (1, 200), (7, 400), (1_000, 290), (100_003, 10)];
+
+/// A case.
+#[derive(Clone, Debug)]
+pub(crate) struct Case {
+    /// Names it in its data.
+    pub(crate) number: u64,
+    pub(crate) team: usize,
+    pub(crate) collective: Collective,
+    pub(crate) datatype: Datatype,
+    pub(crate) op: Op,
+    /// Elements of a block; where blocks differ, of the largest that is possible.
+    pub(crate) count: usize,
+    /// To be taken modulo the size of the team.
+    pub(crate) root: usize,
+    pub(crate) in_place: bool,
+    pub(crate) blocking: bool,
+    pub(crate) mild: bool,
+    /// For what else is to be drawn.
+    pub(crate) seed: u64,
+}
+
+impl Case {
+    pub(crate) fn draw(number: u64, teams: usize, random: &mut Random) -> Self {
+        let collective = random.of(&COLLECTIVES);
+        let op = random.of(&Op::ALL);
+        let allowed: Vec<Datatype> = Datatype::ALL
+            .into_iter()
+            .filter(|&datatype| !collective.reduces() || op.allowed(datatype))
+            .collect();
+        let mut lot = random.below(1_000);
+        let mut count = 0;
+        for (next, share) in COUNTS {
+            count = next;
+            if lot < share {
+                break;
+            }
+            lot -= share;
+        }
+        Self {
+            number,
+            team: random.below(teams),
+            collective,
+            datatype: random.of(&allowed),
+            op,
+            count,
+            root: random.below(1 << 20),
+            in_place: random.below(3) == 0,
+            blocking: random.below(2) == 0,
+            mild: random.below(2) == 0,
+            seed: random.next(),
+        }
+    }
+
+    /// How many elements `from` has for `to`, both ranks of the team.
+    pub(crate) fn count_between(&self, from: usize, to: usize) -> usize {
+        use Collective::{Allgatherv, Alltoallv, Alltoallw, Gatherv, ReduceScatter, Scatterv};
+        // In place the counts of a pair must be the same both ways.
+        let (from, to) = match self.collective {
+            Alltoallv | Alltoallw if self.in_place => (from.min(to), from.max(to)),
+            Alltoallv | Alltoallw => (from, to),
+            Gatherv | Allgatherv => (from, 0),
+            Scatterv | ReduceScatter => (0, to),
+            _ => return self.count,
+        };
+        let pair = (from as u64) << 32 | to as u64;
+        Random::new(self.seed, pair).below(self.count + 1)
+    }
+}
+
+/// A communicator, and on which node each of its ranks is.
+#[derive(Debug)]
+pub(crate) struct Team {
+    pub(crate) comm: Comm,
+    pub(crate) me: usize,
+    pub(crate) size: usize,
+    /// A number for each node.
+    pub(crate) node: Vec<i32>,
+}
+
+impl Team {
+    pub(crate) fn new(comm: Comm) -> Result<Self> {
+        let size = usize::try_from(comm.size()).expect("positive");
+        let me = usize::try_from(comm.rank()).expect("positive");
+        let here = comm
+            .split_by_node(true, 0)?
+            .expect("this rank is on a node");
+        // The lowest world rank there names a node.
+        let name = here.members().iter().min().expect("somebody");
+        let name = i32::try_from(*name).expect("few");
+        let mut node = vec![0; size];
+        let (input, output) = (
+            Buffer::read_only(&raw const name, 1, Datatype::INT),
+            Buffer::new(node.as_mut_ptr(), 1, Datatype::INT),
+        );
+        // SAFETY: one number from each rank.
+        unsafe { comm.allgather(Some(input), output)? };
+        Ok(Self {
+            comm,
+            me,
+            size,
+            node,
+        })
+    }
+}

@@ -1,0 +1,69 @@
+//! Random collectives against a sequential oracle, to the bit.
+//!
+//! `oracle SEED CASES`: all ranks draw the same cases from the seed: a collective, a communicator, a
+//! datatype, an operation, a count, a root, in place or not, blocking or not. Each then computes
+//! by itself what it must get, from what all ranks contribute, and compares the whole of its output
+//! buffer, gaps between blocks included. Up to four non-blocking collectives are outstanding.
+
+mod answer;
+mod call;
+mod case;
+mod data;
+
+use bcs_mpi::mpi::{Comm, Process, Request, Result};
+use call::Call;
+use case::{Case, Team};
+use data::Random;
+
+/// Non-blocking collectives under way at a time.
+const OUTSTANDING: usize = 4;
+
+fn main() -> Result<()> {
+    let number = |nth: usize| std::env::args().nth(nth).and_then(|word| word.parse().ok());
+    let seed: u64 = number(1).unwrap_or(1);
+    let cases: u64 = number(2).unwrap_or(100);
+    let process = Process::init()?;
+    let world = process.world();
+    let teams = teams(&world)?;
+    let mut random = Random::new(seed, 0);
+    // When to wait for what is each rank's own choice; so is in which order.
+    let mut own = Random::new(seed, 1 + u64::from(world.rank().unsigned_abs()));
+    let mut under_way: Vec<(Call, Request)> = Vec::new();
+    for number in 0..cases {
+        let case = Case::draw(number, teams.len(), &mut random);
+        let team = &teams[case.team];
+        let mut call = Call::new(case, team);
+        match call.start(team)? {
+            None => call.check(),
+            Some(request) => under_way.push((call, request)),
+        }
+        while under_way.len() > OUTSTANDING || (!under_way.is_empty() && own.below(4) == 0) {
+            finish(&mut under_way, &mut own)?;
+        }
+    }
+    while !under_way.is_empty() {
+        finish(&mut under_way, &mut own)?;
+    }
+    world.barrier()?;
+    if world.rank() == 0 {
+        println!("{cases} cases of seed {seed} agree with the oracle");
+    }
+    drop(teams);
+    drop(world);
+    process.finalize()
+}
+
+fn finish(under_way: &mut Vec<(Call, Request)>, own: &mut Random) -> Result<()> {
+    let (call, mut request) = under_way.swap_remove(own.below(under_way.len()));
+    request.wait()?;
+    call.check();
+    Ok(())
+}
+
+/// The world, the world backwards, and the ranks of my parity.
+fn teams(world: &Comm) -> Result<Vec<Team>> {
+    let backwards = world.split(Some(0), -world.rank())?;
+    let parity = world.split(Some(world.rank().unsigned_abs() % 2), 0)?;
+    let all = [Some(world.clone()), backwards, parity];
+    all.into_iter().flatten().map(Team::new).collect()
+}
