@@ -55,7 +55,8 @@ pub const ALL: &[Check] = &[
     hello_startup::OF_2,
     hello_startup::OF_64,
     flood::CHECK,
-    oracle::CHECK,
+    oracle::COLLECTIVES,
+    oracle::MESSAGES,
     writers::CHECK,
 ];
 

@@ -1,0 +1,287 @@
+//! One rank's part in a program.
+#![expect(unsafe_code, reason = "the untyped core takes buffers by address")]
+
+use crate::draw::{DECOY, Exchange, Message, Mode, Program, Receive, Way};
+use crate::receipts::{Receipt, UNTOUCHED, check};
+use bcs_core::datatype::Datatype;
+use bcs_mpi::mpi::{ANY_SOURCE, Buffer, Comm, Persistent, Request, Result, Status};
+use std::thread;
+
+/// Does this rank's part, checks it, and returns how many messages it got.
+pub(crate) fn run(program: &Program, comms: &[Comm]) -> Result<usize> {
+    let pairs = || program.exchanges.iter().zip(comms);
+    if program.threads {
+        return thread::scope(|scope| {
+            let threads: Vec<_> = pairs()
+                .map(|(exchange, comm)| scope.spawn(move || by_threads(program, exchange, comm)))
+                .collect();
+            let mut got = 0;
+            for thread in threads {
+                got += thread.join().expect("no thread panics")?;
+            }
+            Ok(got)
+        });
+    }
+    let mut got = 0;
+    let mut parts = Vec::new();
+    for (exchange, comm) in pairs() {
+        let mut part = Part::new(exchange, comm);
+        part.post_all()?;
+        if program.posted_first {
+            comm.barrier()?;
+        }
+        parts.push(part);
+    }
+    let mut sends = Vec::new();
+    for (exchange, comm) in pairs() {
+        for message in outgoing(exchange, comm) {
+            sends.push(Sent::start(message, comm)?);
+        }
+    }
+    for part in &mut parts {
+        part.receive_all()?;
+    }
+    for send in sends {
+        send.wait()?;
+    }
+    for part in parts {
+        got += part.finish()?;
+    }
+    Ok(got)
+}
+
+/// The same on one communicator, with blocking sends in a thread of their own.
+fn by_threads(program: &Program, exchange: &Exchange, comm: &Comm) -> Result<usize> {
+    let mut part = Part::new(exchange, comm);
+    part.post_all()?;
+    if program.posted_first {
+        comm.barrier()?;
+    }
+    thread::scope(|scope| {
+        let sender = scope.spawn(|| -> Result<()> {
+            for message in outgoing(exchange, comm) {
+                send(message, comm)?;
+            }
+            Ok(())
+        });
+        part.receive_all()?;
+        sender.join().expect("the sender does not panic")
+    })?;
+    part.finish()
+}
+
+fn outgoing<'a>(exchange: &'a Exchange, comm: &Comm) -> impl Iterator<Item = &'a Message> {
+    let me = comm.rank();
+    let messages = exchange.messages.iter();
+    messages.filter(move |message| message.source == me)
+}
+
+fn read_only(bytes: &[u8]) -> Buffer {
+    Buffer::read_only(bytes.as_ptr(), bytes.len(), Datatype::Byte)
+}
+
+/// A blocking send.
+fn send(message: &Message, comm: &Comm) -> Result<()> {
+    let bytes = message.bytes();
+    let (data, to, tag) = (read_only(&bytes), message.destination, message.tag);
+    let send: unsafe fn(&Comm, Buffer, i32, i32) -> Result<()> = match message.mode {
+        Mode::Standard => Comm::send,
+        Mode::Synchronous => Comm::ssend,
+        Mode::Buffered => Comm::bsend,
+        Mode::Ready => Comm::rsend,
+    };
+    // SAFETY: the bytes live until the call returns.
+    unsafe { send(comm, data, to, tag) }
+}
+
+/// A send under way.
+#[derive(Debug)]
+struct Sent {
+    request: Request,
+    /// Read until the request is over.
+    _bytes: Vec<u8>,
+}
+
+impl Sent {
+    fn start(message: &Message, comm: &Comm) -> Result<Self> {
+        let bytes = message.bytes();
+        let (data, to, tag) = (read_only(&bytes), message.destination, message.tag);
+        let send: unsafe fn(&Comm, Buffer, i32, i32) -> Result<Request> = match message.mode {
+            Mode::Standard => Comm::isend,
+            Mode::Synchronous => Comm::issend,
+            Mode::Buffered => Comm::ibsend,
+            Mode::Ready => Comm::irsend,
+        };
+        // SAFETY: the bytes are kept with the request.
+        let request = unsafe { send(comm, data, to, tag)? };
+        Ok(Self {
+            request,
+            _bytes: bytes,
+        })
+    }
+
+    fn wait(mut self) -> Result<()> {
+        self.request.wait().map(|_| ())
+    }
+}
+
+#[derive(Debug)]
+enum Posted {
+    Once(Request),
+    Persistent(Persistent),
+}
+
+/// The receiving side of a rank on a communicator.
+#[derive(Debug)]
+struct Part<'a> {
+    exchange: &'a Exchange,
+    comm: &'a Comm,
+    capacity: usize,
+    posts: usize,
+    posted: Vec<(usize, Posted, Vec<u8>)>,
+    decoys: Vec<(Request, Vec<u8>)>,
+    receipts: Vec<Receipt>,
+}
+
+impl<'a> Part<'a> {
+    fn new(exchange: &'a Exchange, comm: &'a Comm) -> Self {
+        let me = comm.rank();
+        let incoming = exchange.messages.iter();
+        let incoming = incoming.filter(|message| message.destination == me);
+        Self {
+            exchange,
+            comm,
+            capacity: incoming.map(|message| message.len).max().unwrap_or(0) + 9,
+            posts: 0,
+            posted: Vec::new(),
+            decoys: Vec::new(),
+            receipts: Vec::new(),
+        }
+    }
+
+    fn me(&self) -> usize {
+        usize::try_from(self.comm.rank()).expect("positive")
+    }
+
+    fn receives(&self) -> impl Iterator<Item = &'a Receive> + use<'a> {
+        self.exchange.receives[self.me()].iter()
+    }
+
+    fn buffer(&self) -> Vec<u8> {
+        vec![UNTOUCHED; self.capacity]
+    }
+
+    /// Posts what does not block.
+    fn post_all(&mut self) -> Result<()> {
+        for _ in 0..self.exchange.decoys[self.me()] {
+            let mut buffer = self.buffer();
+            let data = writable(&mut buffer);
+            // SAFETY: the buffer is kept with the request.
+            let request = unsafe { self.comm.irecv(data, ANY_SOURCE, DECOY)? };
+            self.decoys.push((request, buffer));
+        }
+        for receive in self.receives() {
+            let mut buffer = self.buffer();
+            let data = writable(&mut buffer);
+            let posted = match receive.way {
+                // SAFETY: the buffer is kept with the request.
+                Way::Irecv => unsafe {
+                    Posted::Once(self.comm.irecv(data, receive.source, receive.tag)?)
+                },
+                Way::Persistent => {
+                    let mut request = self.comm.recv_init(data, receive.source, receive.tag)?;
+                    // SAFETY: the buffer is kept with the request.
+                    unsafe { request.start()? };
+                    Posted::Persistent(request)
+                }
+                _ => continue,
+            };
+            self.posted.push((self.posts, posted, buffer));
+            self.posts += 1;
+        }
+        Ok(())
+    }
+
+    /// Receives what blocks, and waits for what does not.
+    fn receive_all(&mut self) -> Result<()> {
+        for receive in self.receives() {
+            let mut buffer = self.buffer();
+            let data = writable(&mut buffer);
+            if let Some(status) = receive_now(self.comm, receive, data)? {
+                let post = self.posts;
+                self.posts += 1;
+                self.receipts.push(Receipt {
+                    post,
+                    status,
+                    buffer,
+                });
+            }
+        }
+        // The last first: waiting is not bound to the order of posts.
+        while let Some((post, posted, buffer)) = self.posted.pop() {
+            let status = match posted {
+                Posted::Once(mut request) => request.wait()?,
+                Posted::Persistent(mut request) => request.started().wait()?,
+            };
+            self.receipts.push(Receipt {
+                post,
+                status,
+                buffer,
+            });
+        }
+        Ok(())
+    }
+
+    /// Cancels what nobody sent for, and checks the rest.
+    fn finish(self) -> Result<usize> {
+        for (mut request, buffer) in self.decoys {
+            request.cancel();
+            let status = request.wait()?;
+            assert!(
+                status.cancelled,
+                "nobody sends with tag {DECOY}: {status:?}"
+            );
+            assert!(
+                buffer.iter().all(|&byte| byte == UNTOUCHED),
+                "and nothing came"
+            );
+        }
+        Ok(check(self.comm.rank(), self.exchange, self.receipts))
+    }
+}
+
+fn writable(buffer: &mut [u8]) -> Buffer {
+    Buffer::new(buffer.as_mut_ptr(), buffer.len(), Datatype::Byte)
+}
+
+/// Receives a message in one of the ways that block; `None` for the other ways.
+fn receive_now(comm: &Comm, receive: &Receive, data: Buffer) -> Result<Option<Status>> {
+    let &Receive { source, tag, way } = receive;
+    let take = |found: Status| {
+        // SAFETY: the buffer lives until the call returns.
+        unsafe { comm.recv(data, found.source, found.tag) }
+    };
+    let status = match way {
+        Way::Irecv | Way::Persistent => return Ok(None),
+        // SAFETY: as above.
+        Way::Recv => unsafe { comm.recv(data, source, tag)? },
+        Way::Probe => take(comm.probe(source, tag)?)?,
+        Way::Iprobe => loop {
+            if let Some(found) = comm.iprobe(source, tag)? {
+                break take(found)?;
+            }
+        },
+        Way::Mprobe => {
+            let mut message = comm.mprobe(source, tag)?;
+            // SAFETY: as above.
+            unsafe { message.recv(data)? }
+        }
+        Way::Improbe => loop {
+            if let Some(mut message) = comm.improbe(source, tag)? {
+                // SAFETY: as above.
+                break unsafe { message.recv(data)? };
+            }
+        },
+    };
+    Ok(Some(status))
+}
