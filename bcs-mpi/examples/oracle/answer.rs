@@ -2,7 +2,7 @@
 //! in its own way, and the arithmetic of one element from `bcs_core`, which has oracles of its own.
 
 use crate::case::{Case, Collective, Team};
-use crate::data::{Random, elements};
+use crate::data::{elements, random};
 use bcs_core::arithmetic::{Path, combine};
 
 impl Case {
@@ -20,7 +20,7 @@ impl Case {
             Collective::Barrier => 0,
             _ => (0..size).map(|to| self.count_between(rank, to)).sum(),
         };
-        let mut random = Random::new(self.seed ^ self.number, 1 << 40 | rank as u64);
+        let mut random = random(self.seed ^ self.number, 1 << 40 | rank as u64);
         elements(self.datatype, count, self.mild, &mut random)
     }
 

@@ -2,8 +2,10 @@
 #![expect(unsafe_code, reason = "the untyped core takes buffers by address")]
 
 use crate::case::{Case, Collective, Team};
-use crate::data::Random;
+use crate::data::random;
 use bcs_mpi::mpi::{Blocks, Buffer, Datatype, Request, Result};
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
 
 /// What is in a buffer where nobody may write.
 const UNTOUCHED: u8 = 0xe7;
@@ -18,13 +20,13 @@ struct Places {
 }
 
 impl Places {
-    fn scattered(counts: &[usize], random: &mut Random) -> Self {
+    fn scattered(counts: &[usize], random: &mut ChaCha8Rng) -> Self {
         let mut left: Vec<usize> = (0..counts.len()).collect();
         let mut displacements = vec![0; counts.len()];
         let mut elements = 0;
         while !left.is_empty() {
-            let rank = left.swap_remove(random.below(left.len()));
-            elements += random.below(4);
+            let rank = left.swap_remove(random.random_range(0..left.len()));
+            elements += random.random_range(0..4);
             displacements[rank] = as_i64(elements);
             elements += counts[rank];
         }
@@ -242,7 +244,7 @@ impl Call {
     fn laid_out(&self, blocks: &[Vec<u8>]) -> (Places, Vec<u8>) {
         let unit = self.unit();
         let counts: Vec<usize> = blocks.iter().map(|block| block.len() / unit).collect();
-        let mut random = Random::new(self.case.seed, 2 << 40 | self.me as u64);
+        let mut random = random(self.case.seed, 2 << 40 | self.me as u64);
         let places = Places::scattered(&counts, &mut random);
         let mut buffer = vec![UNTOUCHED; places.elements * unit];
         for (rank, block) in blocks.iter().enumerate() {

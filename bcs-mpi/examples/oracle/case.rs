@@ -1,10 +1,13 @@
 //! What all ranks do: drawn from the seed, the same on all of them.
 #![expect(unsafe_code, reason = "the untyped core takes buffers by address")]
 
-use crate::data::Random;
+use crate::data::random;
 use bcs_core::datatype::Datatype;
 use bcs_core::op::Op;
 use bcs_mpi::mpi::{Buffer, Comm, Result};
+use rand::Rng;
+use rand::seq::IndexedRandom;
+use rand_chacha::ChaCha8Rng;
 
 /// A collective of MPI 5.0, chapter 6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,14 +90,14 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    pub(crate) fn draw(number: u64, teams: usize, random: &mut Random) -> Self {
-        let collective = random.of(&COLLECTIVES);
-        let op = random.of(&Op::ALL);
+    pub(crate) fn draw(number: u64, teams: usize, random: &mut ChaCha8Rng) -> Self {
+        let collective = *COLLECTIVES.choose(random).expect("there are some");
+        let op = *Op::ALL.choose(random).expect("there are some");
         let allowed: Vec<Datatype> = Datatype::ALL
             .into_iter()
             .filter(|&datatype| !collective.reduces() || op.allowed(datatype))
             .collect();
-        let mut lot = random.below(1_000);
+        let mut lot = random.random_range(0..1_000);
         let mut count = 0;
         for (next, share) in COUNTS {
             count = next;
@@ -105,16 +108,16 @@ impl Case {
         }
         Self {
             number,
-            team: random.below(teams),
+            team: random.random_range(0..teams),
             collective,
-            datatype: random.of(&allowed),
+            datatype: *allowed.choose(random).expect("there are some"),
             op,
             count,
-            root: random.below(1 << 20),
-            in_place: random.below(3) == 0,
-            blocking: random.below(2) == 0,
-            mild: random.below(2) == 0,
-            seed: random.next(),
+            root: random.random_range(0..1 << 20),
+            in_place: random.random_range(0..3) == 0,
+            blocking: random.random_range(0..2) == 0,
+            mild: random.random_range(0..2) == 0,
+            seed: random.random(),
         }
     }
 
@@ -130,7 +133,7 @@ impl Case {
             _ => return self.count,
         };
         let pair = (from as u64) << 32 | to as u64;
-        Random::new(self.seed, pair).below(self.count + 1)
+        random(self.seed, pair).random_range(0..self.count + 1)
     }
 }
 

@@ -1,41 +1,14 @@
 //! Random numbers, and random elements that are worth adding.
 
 use bcs_core::datatype::Datatype;
+use rand::{RngCore, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 
-/// SplitMix64.
-#[derive(Clone, Debug)]
-pub(crate) struct Random(u64);
-
-impl Random {
-    /// A sequence of its own for each pair.
-    pub(crate) fn new(seed: u64, stream: u64) -> Self {
-        let mut random = Self(seed ^ stream.wrapping_mul(0xd605_bbb5_8c8a_bbfd));
-        random.next();
-        random
-    }
-
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ (bits >> 31)
-    }
-
-    /// A number below `bound`, which is not 0.
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
-        usize::try_from(self.next() % bound as u64).expect("below a usize")
-    }
-
-    pub(crate) fn of<T: Copy>(&mut self, choices: &[T]) -> T {
-        choices[self.below(choices.len())]
-    }
-
-    /// So many bytes.
-    pub(crate) fn bytes(&mut self, len: usize) -> Vec<u8> {
-        let words = (0..len.div_ceil(8)).flat_map(|_| self.next().to_le_bytes());
-        words.take(len).collect()
-    }
+/// A sequence of its own for each pair.
+pub(crate) fn random(seed: u64, stream: u64) -> ChaCha8Rng {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    random.set_stream(stream);
+    random
 }
 
 /// Elements of any bits; `mild` ones of floating-point types are numbers near 1, whose sums and
@@ -44,9 +17,10 @@ pub(crate) fn elements(
     datatype: Datatype,
     count: usize,
     mild: bool,
-    random: &mut Random,
+    random: &mut ChaCha8Rng,
 ) -> Vec<u8> {
-    let mut bytes = random.bytes(count * datatype.size());
+    let mut bytes = vec![0; count * datatype.size()];
+    random.fill_bytes(&mut bytes);
     if mild {
         bytes
             .chunks_exact_mut(datatype.size())

@@ -13,7 +13,8 @@ mod data;
 use bcs_mpi::mpi::{Comm, Process, Request, Result};
 use call::Call;
 use case::{Case, Team};
-use data::Random;
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
 
 /// Non-blocking collectives under way at a time.
 const OUTSTANDING: usize = 4;
@@ -25,9 +26,9 @@ fn main() -> Result<()> {
     let process = Process::init()?;
     let world = process.world();
     let teams = teams(&world)?;
-    let mut random = Random::new(seed, 0);
+    let mut random = data::random(seed, 0);
     // When to wait for what is each rank's own choice; so is in which order.
-    let mut own = Random::new(seed, 1 + u64::from(world.rank().unsigned_abs()));
+    let mut own = data::random(seed, 1 + u64::from(world.rank().unsigned_abs()));
     let mut under_way: Vec<(Call, Request)> = Vec::new();
     for number in 0..cases {
         let case = Case::draw(number, teams.len(), &mut random);
@@ -37,7 +38,9 @@ fn main() -> Result<()> {
             None => call.check(),
             Some(request) => under_way.push((call, request)),
         }
-        while under_way.len() > OUTSTANDING || (!under_way.is_empty() && own.below(4) == 0) {
+        while under_way.len() > OUTSTANDING
+            || (!under_way.is_empty() && own.random_range(0..4) == 0)
+        {
             finish(&mut under_way, &mut own)?;
         }
     }
@@ -53,8 +56,8 @@ fn main() -> Result<()> {
     process.finalize()
 }
 
-fn finish(under_way: &mut Vec<(Call, Request)>, own: &mut Random) -> Result<()> {
-    let (call, mut request) = under_way.swap_remove(own.below(under_way.len()));
+fn finish(under_way: &mut Vec<(Call, Request)>, own: &mut ChaCha8Rng) -> Result<()> {
+    let (call, mut request) = under_way.swap_remove(own.random_range(0..under_way.len()));
     request.wait()?;
     call.check();
     Ok(())

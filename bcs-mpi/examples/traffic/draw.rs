@@ -1,39 +1,14 @@
 //! What all ranks do: drawn from the seed, the same on all of them.
 
-/// SplitMix64.
-#[derive(Clone, Debug)]
-pub(crate) struct Random(u64);
+use rand::seq::{IndexedRandom, SliceRandom};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 
-impl Random {
-    /// A sequence of its own for each pair.
-    pub(crate) fn new(seed: u64, stream: u64) -> Self {
-        let mut random = Self(seed ^ stream.wrapping_mul(0xd605_bbb5_8c8a_bbfd));
-        random.next();
-        random
-    }
-
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ (bits >> 31)
-    }
-
-    /// A number below `bound`, which is not 0.
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
-        usize::try_from(self.next() % bound as u64).expect("below a usize")
-    }
-
-    pub(crate) fn of<T: Copy>(&mut self, choices: &[T]) -> T {
-        choices[self.below(choices.len())]
-    }
-
-    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
-        for last in (1..items.len()).rev() {
-            items.swap(last, self.below(last + 1));
-        }
-    }
+/// A sequence of its own for each pair.
+pub(crate) fn random(seed: u64, stream: u64) -> ChaCha8Rng {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    random.set_stream(stream);
+    random
 }
 
 /// The mode of a send (MPI 5.0, 3.4).
@@ -130,9 +105,9 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    pub(crate) fn draw(number: u64, ranks: usize, comms: usize, random: &mut Random) -> Self {
-        let threads = random.below(3) == 0;
-        let posted_first = random.below(4) == 0;
+    pub(crate) fn draw(number: u64, ranks: usize, comms: usize, random: &mut ChaCha8Rng) -> Self {
+        let threads = random.random_range(0..3) == 0;
+        let posted_first = random.random_range(0..4) == 0;
         let mut id = number << 32;
         let exchanges = (0..comms)
             .map(|_| Exchange::draw(ranks, threads, posted_first, &mut id, random))
@@ -151,7 +126,7 @@ impl Exchange {
         threads: bool,
         posted_first: bool,
         id: &mut u64,
-        random: &mut Random,
+        random: &mut ChaCha8Rng,
     ) -> Self {
         use Mode::{Buffered, Ready, Standard, Synchronous};
         let modes: &[Mode] = if posted_first {
@@ -159,27 +134,31 @@ impl Exchange {
         } else {
             &[Standard, Synchronous, Buffered]
         };
-        let rank = |random: &mut Random| i32::try_from(random.below(ranks)).expect("few");
+        let rank =
+            |random: &mut ChaCha8Rng| i32::try_from(random.random_range(0..ranks)).expect("few");
         let mut messages = Vec::new();
-        for _ in 0..random.below(ranks * 6 + 1) {
+        for _ in 0..random.random_range(0..ranks * 6 + 1) {
             *id += 1;
             messages.push(Message {
                 id: *id,
                 source: rank(random),
                 destination: rank(random),
-                tag: i32::try_from(random.below(TAGS)).expect("few"),
-                len: random.of(&LENGTHS),
-                mode: random.of(modes),
+                tag: i32::try_from(random.random_range(0..TAGS)).expect("few"),
+                len: *LENGTHS.choose(random).expect("there are some"),
+                mode: *modes.choose(random).expect("there are some"),
             });
         }
-        let styles = (0..ranks)
-            .map(|_| random.of(&[Style::Exact, Style::AnyTag, Style::AnySource, Style::Any]));
+        let styles = (0..ranks).map(|_| {
+            *[Style::Exact, Style::AnyTag, Style::AnySource, Style::Any]
+                .choose(random)
+                .expect("there are some")
+        });
         let styles: Vec<Style> = styles.collect();
         let receives = (0i32..)
             .zip(&styles)
             .map(|(rank, style)| receives(rank, *style, &messages, threads, posted_first, random))
             .collect();
-        let decoys = (0..ranks).map(|_| random.below(3)).collect();
+        let decoys = (0..ranks).map(|_| random.random_range(0..3)).collect();
         Self {
             messages,
             styles,
@@ -196,7 +175,7 @@ fn receives(
     messages: &[Message],
     threads: bool,
     posted_first: bool,
-    random: &mut Random,
+    random: &mut ChaCha8Rng,
 ) -> Vec<Receive> {
     use Way::{Improbe, Iprobe, Irecv, Mprobe, Persistent, Probe, Recv};
     // A thread that blocks in a send waits for a receive, which must not wait for a later send of
@@ -217,10 +196,10 @@ fn receives(
                 Style::AnySource => (bcs_mpi::mpi::ANY_SOURCE, message.tag),
                 Style::Any => (bcs_mpi::mpi::ANY_SOURCE, bcs_mpi::mpi::ANY_TAG),
             };
-            let way = random.of(ways);
+            let way = *ways.choose(random).expect("there are some");
             Receive { source, tag, way }
         })
         .collect();
-    random.shuffle(&mut receives);
+    receives.shuffle(random);
     receives
 }

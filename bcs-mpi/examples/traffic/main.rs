@@ -12,7 +12,7 @@ mod part;
 mod receipts;
 
 use bcs_mpi::mpi::{Comm, Process, Result};
-use draw::{Program, Random};
+use draw::Program;
 
 /// For buffered sends: more than all of a program's.
 const BUFFER: usize = 1 << 30;
@@ -30,7 +30,7 @@ fn main() -> Result<()> {
         .into_iter()
         .flatten()
         .collect();
-    let mut random = Random::new(seed, 0);
+    let mut random = draw::random(seed, 0);
     let mut checked = 0;
     for number in 0..programs {
         let program = Program::draw(number, ranks, comms.len(), &mut random);
