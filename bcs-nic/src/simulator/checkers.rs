@@ -49,11 +49,13 @@ pub(super) struct Received {
     pub(super) bytes: Vec<u8>,
 }
 
-/// Checks one rank's receives of one round, in the order of their posts.
+/// Checks one rank's receives of one round, in the order of their posts, and what it extracted: that
+/// is ordered against nothing, for a program that waits for an extraction posts no receive meanwhile.
 pub(super) fn check_receives(
     rank: u32,
     messages: &[Message],
     received: &[Option<Received>],
+    extracted: &[Received],
     nobody_died: bool,
 ) -> Result<u64, (Checker, String)> {
     // For each pair and tag, what is still to come, in the order of the sends.
@@ -68,7 +70,9 @@ pub(super) fn check_receives(
             .push(message);
     }
     let mut checked = 0;
-    for got in received.iter().flatten() {
+    let in_order = received.iter().flatten().map(|got| (got, true));
+    let all = extracted.iter().map(|got| (got, false)).chain(in_order);
+    for (got, ordered) in all {
         let queue = to_come.entry((got.source, got.tag)).or_default();
         let name = |what: &str| {
             format!(
@@ -81,6 +85,9 @@ pub(super) fn check_receives(
         };
         match queue.iter().position(|message| is_it(message)) {
             // A receive that failed for the death of a node has used its message up.
+            Some(place) if !ordered => {
+                queue.remove(place);
+            }
             Some(place) if place == 0 || !nobody_died => {
                 queue.drain(..=place);
             }

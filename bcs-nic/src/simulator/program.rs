@@ -1,7 +1,8 @@
 //! What the scripted ranks do: a random program without races or deadlocks, and its answers.
 //!
-//! A program is a list of rounds. In a round every rank posts its sends and receives in an order
-//! of its own, waits for all, and then takes part in at most one collective. So every operation
+//! A program is a list of rounds. In a round every rank posts its sends, receives and probes in an
+//! order of its own, waits for all, and then takes part in at most one collective. Receives that
+//! nobody sends for are cancelled. So every operation
 //! has its partner in the same round, and whatever order the fabric brings about must end.
 
 use bcs_core::arithmetic::{Path, combine};
@@ -34,7 +35,16 @@ pub(super) enum Post {
         source: Option<u32>,
         tag: Option<i32>,
         capacity: usize,
+        /// Take the message out first (matched probe), and then receive it.
+        extract: bool,
     },
+    /// Is there a message for this pattern? There may be, and may be not.
+    ProbeOnce {
+        source: Option<u32>,
+        tag: Option<i32>,
+    },
+    /// Receive what nobody sends, and cancel that at the end of the round.
+    Decoy,
 }
 
 /// A collective at the end of a round.
@@ -199,22 +209,24 @@ impl Round {
             .unwrap_or(0);
         let receives: Vec<Post> = incoming
             .iter()
-            .map(|message| match style {
-                0 => Post::Receive {
-                    source: Some(message.source),
-                    tag: Some(message.tag),
+            .flat_map(|message| {
+                let (source, tag) = match style {
+                    0 => (Some(message.source), Some(message.tag)),
+                    1 => (None, Some(message.tag)),
+                    _ => (None, None),
+                };
+                let receive = Post::Receive {
+                    source,
+                    tag,
                     capacity: longest,
-                },
-                1 => Post::Receive {
-                    source: None,
-                    tag: Some(message.tag),
-                    capacity: longest,
-                },
-                _ => Post::Receive {
-                    source: None,
-                    tag: None,
-                    capacity: longest,
-                },
+                    extract: random.random_bool(0.2),
+                };
+                let other = match random.random_range(0..10) {
+                    0 => Some(Post::ProbeOnce { source, tag }),
+                    1 => Some(Post::Decoy),
+                    _ => None,
+                };
+                [Some(receive), other].into_iter().flatten()
             })
             .collect();
         let mut merged = Vec::new();

@@ -1,7 +1,7 @@
 //! A scripted rank: posts what its program says and checks what comes back.
 
 use super::checkers::{Checker, Received, check_receives, check_release};
-use super::program::{Post, Program, Round, Together};
+use super::program::{Message, Post, Program, Round, Together};
 use bcs_core::descriptor::{
     Call, CollectiveDescriptor, CollectiveKind, Payload, ReceiveDescriptor, ReceiveKind,
     SendDescriptor,
@@ -17,12 +17,28 @@ use std::sync::atomic::Ordering;
 /// Bytes of a rank's own memory.
 pub(super) const MEMORY_BYTES: usize = 1 << 22;
 
+/// The tag of receives that nobody sends for.
+const DECOY: i32 = 77;
+
 /// What a request was for.
 #[derive(Clone, Debug)]
 enum Purpose {
     Send,
-    Receive { address: u64 },
-    Collective { address: u64 },
+    /// A receive, with its place among those of the round; `None` for the second half of one that
+    /// began with an extraction.
+    Receive {
+        place: Option<usize>,
+        address: u64,
+    },
+    /// The first half of one.
+    Extract {
+        capacity: usize,
+    },
+    ProbeOnce,
+    Cancelled,
+    Collective {
+        address: u64,
+    },
     Open,
 }
 
@@ -57,6 +73,10 @@ pub(super) struct ScriptedRank {
     pub(super) busy_until_ns: u64,
     waiting: bool,
     outstanding: Vec<Outstanding>,
+    /// Receives posted in this round.
+    places: usize,
+    /// Receives of this round that nobody sends for, and after which cut they were posted.
+    decoys: Vec<(RequestId, u64)>,
     /// The first byte of its memory that is free in this round.
     free: u64,
     requests: u32,
@@ -92,6 +112,8 @@ impl ScriptedRank {
             busy_until_ns: 0,
             waiting: false,
             outstanding: Vec::new(),
+            places: 0,
+            decoys: Vec::new(),
             free: 0,
             requests: 0,
             payloads: 0,
@@ -155,6 +177,7 @@ impl ScriptedRank {
         let rounds = &world.program.rounds;
         self.outstanding.clear();
         self.free = 0;
+        self.places = 0;
         self.next = match self.next {
             Next::Open => {
                 if world.program.subset.contains(&self.rank) {
@@ -174,6 +197,7 @@ impl ScriptedRank {
                 Next::Collective(round)
             }
             Next::Collective(round) => {
+                self.cancel_decoys(round, world);
                 let together = rounds[round].together_of(self.rank);
                 if let (Some((context, _)), Some(together)) = (&rounds[round].together, together) {
                     let ranks = u32::try_from(world.placement.ranks()).expect("few");
@@ -291,24 +315,87 @@ impl ScriptedRank {
                 source,
                 tag,
                 capacity,
+                extract,
             } => {
-                let address = self.place(capacity);
-                let request = self.expect(Purpose::Receive { address }, world);
-                let kind = ReceiveKind::Receive {
-                    address,
-                    capacity: capacity as u64,
+                let (purpose, kind) = if extract {
+                    (Purpose::Extract { capacity }, ReceiveKind::Extract)
+                } else {
+                    let place = Some(self.places);
+                    self.places += 1;
+                    let address = self.place(capacity);
+                    let capacity = capacity as u64;
+                    let kind = ReceiveKind::Receive { address, capacity };
+                    (Purpose::Receive { place, address }, kind)
                 };
-                let receive = ReceiveDescriptor {
-                    request,
-                    context: context_of(round),
-                    source,
-                    tag,
-                    kind,
-                };
-                self.receives
-                    .push(&receive.encode())
-                    .expect("a round fits the ring");
+                let request = self.expect(purpose, world);
+                self.push_receive(request, (source, tag), round, kind);
             }
+            &Post::ProbeOnce { source, tag } => {
+                let request = self.expect(Purpose::ProbeOnce, world);
+                self.push_receive(request, (source, tag), round, ReceiveKind::ProbeOnce);
+            }
+            Post::Decoy => {
+                let request = self.request();
+                self.decoys.push((request, world.cuts));
+                let kind = ReceiveKind::Receive {
+                    address: 0,
+                    capacity: 0,
+                };
+                self.push_receive(request, (None, Some(DECOY)), round, kind);
+            }
+        }
+    }
+
+    fn push_receive(
+        &mut self,
+        request: RequestId,
+        (source, tag): (Option<u32>, Option<i32>),
+        round: usize,
+        kind: ReceiveKind,
+    ) {
+        let receive = ReceiveDescriptor {
+            request,
+            context: context_of(round),
+            source,
+            tag,
+            kind,
+        };
+        self.receives
+            .push(&receive.encode())
+            .expect("a round fits the ring");
+    }
+
+    /// Receives a message that was taken out, at once: its sender may wait for that.
+    fn receive_extracted(&mut self, extracted: &Outstanding, round: usize, world: &World<'_>) {
+        let Purpose::Extract { capacity } = extracted.purpose else {
+            return;
+        };
+        let address = self.place(capacity);
+        let receive = Purpose::Receive {
+            place: None,
+            address,
+        };
+        let request = self.expect(receive, world);
+        let kind = ReceiveKind::ReceiveExtracted {
+            message: extracted.request,
+            address,
+            capacity: capacity as u64,
+        };
+        self.push_receive(request, (None, None), round, kind);
+        world.page.demand();
+    }
+
+    fn cancel_decoys(&mut self, round: usize, world: &World<'_>) {
+        for (request, posted_cut) in std::mem::take(&mut self.decoys) {
+            self.outstanding.push(Outstanding {
+                request,
+                purpose: Purpose::Cancelled,
+                posted_cut,
+                completion: None,
+            });
+            let kind = ReceiveKind::Cancel(request);
+            self.push_receive(RequestId::default(), (None, Some(DECOY)), round, kind);
+            world.page.demand();
         }
     }
 
@@ -376,6 +463,7 @@ impl ScriptedRank {
 
     /// Looks at the completions; true when all have come.
     fn look(&mut self, world: &World<'_>) -> Result<bool, (Checker, String)> {
+        let mut extracted = Vec::new();
         for outstanding in &mut self.outstanding {
             if outstanding.completion.is_none() {
                 outstanding.completion = self.memory.completion(outstanding.request);
@@ -387,6 +475,17 @@ impl ScriptedRank {
                         world.cuts,
                     )?;
                 }
+                let whole = outstanding
+                    .completion
+                    .is_some_and(|completion| completion.failure == Failure::None);
+                if whole && matches!(outstanding.purpose, Purpose::Extract { .. }) {
+                    extracted.push(outstanding.clone());
+                }
+            }
+        }
+        if let Next::Collective(round) = self.next {
+            for extracted in &extracted {
+                self.receive_extracted(extracted, round, world);
             }
         }
         Ok(self
@@ -402,9 +501,13 @@ impl ScriptedRank {
             let tolerated = match completion.failure {
                 Failure::PeerGone => !world.nobody_died,
                 Failure::Mismatch => matches!(outstanding.purpose, Purpose::Collective { .. }),
+                Failure::Cancelled => {
+                    matches!(outstanding.purpose, Purpose::ProbeOnce | Purpose::Cancelled)
+                }
+                Failure::None => !matches!(outstanding.purpose, Purpose::Cancelled),
                 _ => false,
             };
-            if completion.failure != Failure::None && !tolerated {
+            if !tolerated {
                 let what = format!(
                     "rank {}: {:?} failed with {:?}",
                     self.rank, outstanding.purpose, completion.failure
@@ -433,21 +536,40 @@ impl ScriptedRank {
     ) -> Result<(), (Checker, String)> {
         // All eager payloads of the round have been moved.
         self.payloads = 0;
-        let mut received = Vec::new();
-        for outstanding in &self.outstanding {
-            let Purpose::Receive { address } = outstanding.purpose else {
-                continue;
-            };
-            let completion = outstanding.completion.expect("all have completed");
-            received.push((completion.failure == Failure::None).then(|| Received {
-                source: completion.source,
-                tag: completion.tag,
-                len: completion.len,
-                bytes: bytes_of(&completion, address, completion.len, store),
-            }));
-        }
         let messages = &world.program.rounds[round].messages;
-        self.checked += check_receives(self.rank, messages, &received, world.nobody_died)?;
+        let mut received: Vec<Option<Received>> = vec![None; self.places];
+        let mut extracted = Vec::new();
+        for outstanding in &self.outstanding {
+            let completion = outstanding.completion.expect("all have completed");
+            if completion.failure != Failure::None {
+                continue;
+            }
+            match outstanding.purpose {
+                Purpose::Receive { place, address } => {
+                    let got = Received {
+                        source: completion.source,
+                        tag: completion.tag,
+                        len: completion.len,
+                        bytes: bytes_of(&completion, address, completion.len, store),
+                    };
+                    match place {
+                        Some(place) => received[place] = Some(got),
+                        None => extracted.push(got),
+                    }
+                }
+                Purpose::ProbeOnce | Purpose::Extract { .. } => {
+                    check_found(self.rank, messages, &completion)?;
+                }
+                _ => {}
+            }
+        }
+        self.checked += check_receives(
+            self.rank,
+            messages,
+            &received,
+            &extracted,
+            world.nobody_died,
+        )?;
         Ok(())
     }
 
@@ -500,6 +622,23 @@ impl ScriptedRank {
         }
         Ok(())
     }
+}
+
+/// What a probe found was sent to this rank.
+fn check_found(
+    rank: u32,
+    messages: &[Message],
+    found: &Completion,
+) -> Result<(), (Checker, String)> {
+    let is_it = |message: &Message| {
+        let envelope = (message.source, message.tag, message.len as u64);
+        message.destination == rank && envelope == (found.source, found.tag, found.len)
+    };
+    if messages.iter().any(is_it) {
+        return Ok(());
+    }
+    let what = format!("rank {rank} found a message that nobody sent: {found:?}");
+    Err((Checker::ExactlyOnce, what))
 }
 
 /// A member of a refused collective is told what some member really called.

@@ -281,8 +281,10 @@ impl Ranks {
         self.ranks.iter().any(|table| !table.probes.is_empty())
     }
 
-    /// Answers the probes whose message is there, and those that ask only once.
+    /// Answers the probes whose message is there, those that ask only once, and those for whom
+    /// nothing can come any more.
     pub(super) fn answer_probes(&mut self, context: &mut Context<'_>) {
+        let (placement, lost) = (&self.placement, self.lost);
         for table in &mut self.ranks {
             let rank = table.rank;
             let Rank {
@@ -300,6 +302,9 @@ impl Ranks {
                         len: envelope.send.len,
                         ..Completion::done()
                     },
+                    None if can_only_fail(probe.pattern.source, placement, lost) => {
+                        Completion::failed(Failure::PeerGone)
+                    }
                     None if probe.once => Completion::failed(Failure::Cancelled),
                     None => return true,
                 };
