@@ -21,11 +21,22 @@ pub(super) const COLLECTIVES: Check = Check {
 
 pub(super) const MESSAGES: Check = Check {
     name: "traffic",
-    about: "2,000 random programs of messages in 30 layouts agree with a matching oracle (BCS_TRAFFIC_PROGRAMS: more)",
+    about: "2,000 random programs of messages, as jobs in 30 layouts and in the simulator, agree with a matching oracle (BCS_TRAFFIC_PROGRAMS: more)",
     about_time: false,
     quick: true,
-    run: |workspace| in_every_layout(workspace, "traffic", "BCS_TRAFFIC_PROGRAMS", 2_000),
+    run: |workspace| {
+        let mut outcome = in_every_layout(workspace, "traffic", "BCS_TRAFFIC_PROGRAMS", 2_000)?;
+        let mut command = workspace.bcs(["sim", "--seeds", SIMULATED])?;
+        process::run(&mut command, LIMIT)?.succeeded()?;
+        outcome
+            .figure
+            .push_str(&format!("; {SIMULATED} seeds of the simulator, too"));
+        Ok(outcome)
+    },
 };
+
+/// Programs in the simulator, with faults, which have collectives as well.
+const SIMULATED: &str = "2000";
 
 const RANKS: [usize; 6] = [1, 2, 3, 5, 8, 13];
 const NODES: [usize; 3] = [1, 2, 3];
