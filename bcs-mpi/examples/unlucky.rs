@@ -97,7 +97,8 @@ fn main() -> Result<()> {
         "is-stopped" => {
             if unlucky {
                 let myself = std::process::id();
-                let script = format!("kill -STOP {myself}; sleep 0.3; kill -CONT {myself}");
+                let seconds = std::env::var("BCS_STOP_SECONDS").unwrap_or("0.3".to_owned());
+                let script = format!("kill -STOP {myself}; sleep {seconds}; kill -CONT {myself}");
                 let child = Command::new("sh").args(["-c", &script]).spawn();
                 exchange(world)?;
                 let _ended = child.and_then(|mut child| child.wait());
