@@ -10,6 +10,7 @@ mod flood;
 mod hello_startup;
 mod simulator;
 mod slice_cpu;
+mod soft_float;
 mod sweep3d_identity;
 mod sweep3d_oversubscribed;
 mod sweep3d_published;
@@ -53,6 +54,7 @@ pub const ALL: &[Check] = &[
     hello_startup::OF_2,
     hello_startup::OF_64,
     flood::CHECK,
+    soft_float::CHECK,
 ];
 
 /// One line for every check: its name, whether it is about time, what it shows.
