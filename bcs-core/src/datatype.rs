@@ -7,6 +7,9 @@
 //! Derived datatypes never come this far: the MPI layer packs them, and reduces elementary ones.
 
 mod names;
+mod pair;
+
+pub use pair::Pair;
 
 use std::fmt;
 
@@ -98,42 +101,6 @@ pub enum Class {
     Complex,
     /// A value and its place, for `MPI_MINLOC` and `MPI_MAXLOC` (6.9.4).
     Located,
-}
-
-/// The C structure of a value and its place: what is where in it. The bytes in between and after
-/// are padding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Pair {
-    /// The datatype of the value, which comes first.
-    pub value: Datatype,
-    /// The datatype of the place.
-    pub place: Datatype,
-}
-
-impl Pair {
-    const fn new(value: Datatype, place: Datatype) -> Self {
-        Self { value, place }
-    }
-
-    /// Where the place is, in bytes from the start.
-    #[must_use]
-    pub const fn place_at(self) -> usize {
-        self.value.size().next_multiple_of(self.place.align())
-    }
-
-    const fn align(self) -> usize {
-        if self.value.align() > self.place.align() {
-            self.value.align()
-        } else {
-            self.place.align()
-        }
-    }
-
-    /// Bytes from one structure of an array to the next.
-    #[must_use]
-    pub const fn size(self) -> usize {
-        (self.place_at() + self.place.size()).next_multiple_of(self.align())
-    }
 }
 
 impl Datatype {
@@ -263,45 +230,6 @@ impl Datatype {
             Self::FloatInt | Self::DoubleInt | Self::LongDoubleInt => Class::Located,
             Self::Int64Int | Self::Int32Int | Self::Int16Int => Class::Located,
             Self::FloatFloat | Self::DoubleDouble => Class::Located,
-        }
-    }
-
-    /// The name in the standard. `BFloat16` has none there; it bears the one that MPICH gave it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Int8 => "MPI_INT8_T",
-            Self::Int16 => "MPI_INT16_T",
-            Self::Int32 => "MPI_INT32_T",
-            Self::Int64 => "MPI_INT64_T",
-            Self::Uint8 => "MPI_UINT8_T",
-            Self::Uint16 => "MPI_UINT16_T",
-            Self::Uint32 => "MPI_UINT32_T",
-            Self::Uint64 => "MPI_UINT64_T",
-            Self::Float => "MPI_FLOAT",
-            Self::Double => "MPI_DOUBLE",
-            Self::LongDouble => "MPI_LONG_DOUBLE",
-            Self::Float16 => "MPI_REAL2",
-            Self::BFloat16 => "MPIX_BFLOAT16",
-            Self::Quad => "MPI_REAL16",
-            Self::Bool => "MPI_C_BOOL",
-            Self::Byte => "MPI_BYTE",
-            Self::Logical16 => "MPI_LOGICAL2",
-            Self::Logical32 => "MPI_LOGICAL4",
-            Self::Logical64 => "MPI_LOGICAL8",
-            Self::FloatComplex => "MPI_C_FLOAT_COMPLEX",
-            Self::DoubleComplex => "MPI_C_DOUBLE_COMPLEX",
-            Self::LongDoubleComplex => "MPI_C_LONG_DOUBLE_COMPLEX",
-            Self::Float16Complex => "MPI_COMPLEX4",
-            Self::QuadComplex => "MPI_COMPLEX32",
-            Self::FloatInt => "MPI_FLOAT_INT",
-            Self::DoubleInt => "MPI_DOUBLE_INT",
-            Self::Int64Int => "MPI_LONG_INT",
-            Self::Int32Int => "MPI_2INT",
-            Self::Int16Int => "MPI_SHORT_INT",
-            Self::LongDoubleInt => "MPI_LONG_DOUBLE_INT",
-            Self::FloatFloat => "MPI_2REAL",
-            Self::DoubleDouble => "MPI_2DOUBLE_PRECISION",
         }
     }
 }
