@@ -8,6 +8,7 @@
 //! | [`point_to_point`](Comm::send), [`buffered`], [`matched`], [`persistent`] | messages (MPI 5.0, chapter 3) |
 //! | [`request`], [`status`] | what was started, and what came of it |
 //! | [`collective`](Comm::barrier), [`exchange`] | collectives (chapter 6) |
+//! | [`op`] | operations that the program makes (6.9.5) |
 //! | [`buffer`], [`error`] | data described by a datatype, and what can go wrong with it |
 //!
 //! Ranks and tags are `i32` as in C, with the wildcards and codes of the standard's ABI (MPI 5.0,
@@ -24,6 +25,7 @@ pub mod error;
 pub mod exchange;
 pub mod group;
 pub mod matched;
+pub mod op;
 pub mod persistent;
 mod point_to_point;
 pub mod process;
@@ -38,6 +40,7 @@ pub use error::{Error, ErrorClass, Result};
 pub use exchange::Blocks;
 pub use group::{Comparison, Group};
 pub use matched::Message;
+pub use op::{AnyOp, UserOp, reduce_local};
 pub use persistent::Persistent;
 pub use process::Process;
 pub use request::Request;

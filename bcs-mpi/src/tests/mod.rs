@@ -10,6 +10,7 @@ mod groups;
 mod matched;
 mod messages;
 mod modes;
+mod operations;
 mod persistent;
 mod probes;
 mod safe;

@@ -77,6 +77,12 @@ fn a_rank_that_becomes_another_program_is_missed() {
 }
 
 #[test]
+fn a_rank_that_panics_in_an_operation_ends_the_job() {
+    let words = ["rank 0", "operation panicked: an unlucky number"];
+    check("panics-in-an-operation", &[101], &words);
+}
+
+#[test]
 fn a_rank_without_memory_is_named() {
     let words = ["bcs: rank 0 on node 0", "SIGABRT", "was ended"];
     check("runs-out-of-memory", &[134], &words);
