@@ -6,6 +6,8 @@ use super::comm::{Comm, Members, Shared};
 use super::context_ids::{Family, Held};
 use super::create::Closing;
 use super::error::{ErrorClass, Operation};
+use super::error_codes::ErrorCodes;
+use super::kept::Kept;
 use super::topology::Cartesian;
 use crate::attachment::{Attachment, Link};
 use crate::bcs::{COLLECTIVE_MESSAGES, Endpoint, Place};
@@ -32,6 +34,9 @@ pub struct Process {
     next_single: AtomicU32,
     closing: Mutex<Vec<Closing>>,
     buffered: Account,
+    world_kept: Arc<Kept>,
+    self_kept: Arc<Kept>,
+    error_codes: ErrorCodes,
 }
 
 impl Process {
@@ -95,6 +100,9 @@ impl Process {
             next_single: AtomicU32::new(0),
             closing: Mutex::default(),
             buffered: Account::default(),
+            world_kept: Arc::new(Kept::named("MPI_COMM_WORLD")),
+            self_kept: Arc::new(Kept::named("MPI_COMM_SELF")),
+            error_codes: ErrorCodes::default(),
         })
     }
 
@@ -109,7 +117,7 @@ impl Process {
             family: self.world_family.clone(),
             origin: None,
             freed: AtomicBool::new(false),
-            name: Mutex::new("MPI_COMM_WORLD".to_owned()),
+            kept: self.world_kept.clone(),
             cartesian: None,
         }))
     }
@@ -117,13 +125,17 @@ impl Process {
     /// A communicator of this rank alone, like `MPI_COMM_SELF`.
     #[must_use]
     pub fn itself(self: &Arc<Self>) -> Comm {
-        let itself = self.single(Members::new(vec![self.world_rank()], 0), None);
-        itself.set_name("MPI_COMM_SELF");
-        itself
+        let group = Members::new(vec![self.world_rank()], 0);
+        self.single(group, None, self.self_kept.clone())
     }
 
     /// A communicator of one rank.
-    pub(super) fn single(self: &Arc<Self>, group: Members, cartesian: Option<Cartesian>) -> Comm {
+    pub(super) fn single(
+        self: &Arc<Self>,
+        group: Members,
+        cartesian: Option<Cartesian>,
+        kept: Arc<Kept>,
+    ) -> Comm {
         let number = self.next_single.fetch_add(1, Ordering::Relaxed);
         let first = u32::try_from(MAX_CONTEXTS).expect("MAX_CONTEXTS fits u32");
         Comm(Arc::new(Shared {
@@ -133,7 +145,7 @@ impl Process {
             family: self.world_family.clone(), // Never asked: its children are single, too.
             origin: None,
             freed: AtomicBool::new(false),
-            name: Mutex::default(),
+            kept,
             cartesian,
         }))
     }
@@ -148,6 +160,10 @@ impl Process {
     #[must_use]
     pub fn placement(&self) -> &Placement {
         &self.placement
+    }
+
+    pub(super) fn error_codes(&self) -> &ErrorCodes {
+        &self.error_codes
     }
 
     /// This rank's end of its NIC.
@@ -221,8 +237,14 @@ impl Process {
     /// # Errors
     /// When a message that was sent eagerly or buffered could not be delivered, the node manager is gone, or
     /// the recorded data cannot be written.
-    pub fn finalize(&self) -> Result<()> {
+    pub fn finalize(self: &Arc<Self>) -> Result<()> {
         let operation = Operation::plain("MPI_Finalize");
+        // The first thing of all (11.2.2): its functions may call MPI.
+        let deleted = if self.finalized.load(Ordering::Acquire) {
+            Ok(())
+        } else {
+            self.itself().delete_attributes()
+        };
         if self.finalized.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
@@ -240,6 +262,7 @@ impl Process {
             return Err(operation.failure(lost, 0));
         }
         self.buffered.lost()?;
+        deleted?;
         dumped.map_err(|reason| operation.error(ErrorClass::Other, reason))
     }
 

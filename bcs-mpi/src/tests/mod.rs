@@ -7,6 +7,7 @@ mod communicators;
 mod demand;
 mod exchange;
 mod groups;
+mod kept;
 mod matched;
 mod messages;
 mod modes;
