@@ -19,6 +19,8 @@ pub(super) struct Message {
     pub(super) destination: u32,
     pub(super) tag: i32,
     pub(super) len: usize,
+    /// A seed, if its data are in pieces at the sender (unless it is eager and so was packed).
+    pub(super) pieces: Option<u64>,
     /// Names the message in its own bytes.
     pub(super) id: u64,
 }
@@ -28,11 +30,13 @@ pub(super) struct Message {
 pub(super) enum Post {
     /// Send message number `0` of the round.
     Send(usize),
-    /// Receive from this source with this tag, into room for `capacity` bytes.
+    /// Receive from this source with this tag, into room for `capacity` bytes, in pieces if there
+    /// is a seed for them.
     Receive {
         source: Option<u32>,
         tag: Option<i32>,
         capacity: usize,
+        pieces: Option<u64>,
     },
 }
 
@@ -137,6 +141,7 @@ impl Round {
                 destination: random.random_range(0..ranks),
                 tag: random.random_range(0..4),
                 len: LENGTHS[random.random_range(0..LENGTHS.len())],
+                pieces: random.random_bool(0.5).then(|| random.random()),
                 id: *id,
             };
             *id += 1;
@@ -174,22 +179,11 @@ impl Round {
             .unwrap_or(0);
         let receives: Vec<Post> = incoming
             .iter()
-            .map(|message| match style {
-                0 => Post::Receive {
-                    source: Some(message.source),
-                    tag: Some(message.tag),
-                    capacity: longest,
-                },
-                1 => Post::Receive {
-                    source: None,
-                    tag: Some(message.tag),
-                    capacity: longest,
-                },
-                _ => Post::Receive {
-                    source: None,
-                    tag: None,
-                    capacity: longest,
-                },
+            .map(|message| Post::Receive {
+                source: (style == 0).then_some(message.source),
+                tag: (style < 2).then_some(message.tag),
+                capacity: longest,
+                pieces: random.random_bool(0.5).then(|| random.random()),
             })
             .collect();
         let mut merged = Vec::new();

@@ -1,6 +1,7 @@
 //! A scripted rank: posts what its program says and checks what comes back.
 
 use super::checkers::{Checker, Received, check_receives, check_release};
+use super::place::Place;
 use super::program::{Post, Program, Together};
 use bcs_core::descriptor::{
     CollectiveDescriptor, CollectiveKind, Payload, ReceiveDescriptor, ReceiveKind, SendDescriptor,
@@ -14,13 +15,15 @@ use bcs_core::ring::Producer;
 use std::sync::atomic::Ordering;
 
 /// Bytes of a rank's own memory.
-pub(super) const MEMORY_BYTES: usize = 1 << 22;
+pub(super) const MEMORY_BYTES: usize = 1 << 23;
+/// The first byte of it that is used: address 0 is that of no layout.
+const MEMORY_START: u64 = 8;
 
 /// What a request was for.
 #[derive(Clone, Debug)]
 enum Purpose {
     Send,
-    Receive { address: u64 },
+    Receive { into: Place },
     Collective { address: u64 },
     Open,
 }
@@ -91,7 +94,7 @@ impl ScriptedRank {
             busy_until_ns: 0,
             waiting: false,
             outstanding: Vec::new(),
-            free: 0,
+            free: MEMORY_START,
             requests: 0,
             payloads: 0,
             sequences: [0; 2],
@@ -153,7 +156,7 @@ impl ScriptedRank {
     fn step(&mut self, world: &World<'_>, store: &mut RankStore) {
         let rounds = &world.program.rounds;
         self.outstanding.clear();
-        self.free = 0;
+        self.free = MEMORY_START;
         self.next = match self.next {
             Next::Open => {
                 if world.program.subset.contains(&self.rank) {
@@ -231,21 +234,20 @@ impl ScriptedRank {
         request
     }
 
-    fn place(&mut self, len: usize) -> u64 {
-        let address = self.free;
-        self.free += len as u64;
+    fn place(&mut self, len: usize, pieces: Option<u64>, store: &mut RankStore) -> Place {
+        let place = Place::new(len, pieces, self.free, store);
+        self.free = place.end();
         assert!(
             self.free <= MEMORY_BYTES as u64,
             "a round fits a scripted rank's memory"
         );
-        address
+        place
     }
 
     fn write(&mut self, bytes: &[u8], store: &mut RankStore) -> u64 {
-        let address = self.place(bytes.len());
-        let start = usize::try_from(address).expect("small");
-        store.bytes[start..start + bytes.len()].copy_from_slice(bytes);
-        address
+        let place = self.place(bytes.len(), None, store);
+        place.fill(bytes, store);
+        place.location.address
     }
 
     fn post(&mut self, post: &Post, round: usize, world: &World<'_>, store: &mut RankStore) {
@@ -265,7 +267,9 @@ impl ScriptedRank {
                     let slot = u32::try_from(slot).expect("few");
                     (Payload::Slot { slot, address: 0 }, true)
                 } else {
-                    (Payload::Address(self.write(&bytes, store)), true)
+                    let place = self.place(bytes.len(), message.pieces, store);
+                    place.fill(&bytes, store);
+                    (Payload::Memory(place.location), true)
                 };
                 let request = if owed {
                     self.expect(Purpose::Send, world)
@@ -289,11 +293,14 @@ impl ScriptedRank {
                 source,
                 tag,
                 capacity,
+                pieces,
             } => {
-                let address = self.place(capacity);
-                let request = self.expect(Purpose::Receive { address }, world);
+                let into = self.place(capacity, pieces, store);
+                into.guard(store);
+                let location = into.location;
+                let request = self.expect(Purpose::Receive { into }, world);
                 let kind = ReceiveKind::Receive {
-                    address,
+                    into: location,
                     capacity: capacity as u64,
                 };
                 let receive = ReceiveDescriptor {
@@ -364,7 +371,11 @@ impl ScriptedRank {
         });
         let input = self.write(&contribution, store);
         let is_root = matches!(kind, CollectiveKind::Broadcast { root } if root == self.rank);
-        let output = if is_root { input } else { self.place(bytes) };
+        let output = if is_root {
+            input
+        } else {
+            self.place(bytes, None, store).location.address
+        };
         let request = self.expect(Purpose::Collective { address: output }, world);
         let sequence = self.sequences[context as usize];
         self.sequences[context as usize] += 1;
@@ -444,15 +455,31 @@ impl ScriptedRank {
         self.payloads = 0;
         let mut received = Vec::new();
         for outstanding in &self.outstanding {
-            let Purpose::Receive { address } = outstanding.purpose else {
+            let Purpose::Receive { into } = &outstanding.purpose else {
                 continue;
             };
             let completion = outstanding.completion.expect("all have completed");
-            received.push((completion.failure == Failure::None).then(|| Received {
+            if completion.failure != Failure::None {
+                received.push(None);
+                continue;
+            }
+            let len = usize::try_from(completion.len).expect("small");
+            let inline = completion.inline_bytes();
+            let moved = if inline.is_empty() { len } else { 0 };
+            if !into.is_guarded(moved, store) {
+                let what = format!("rank {}: bytes beside a message were written", self.rank);
+                return Err((Checker::ExactlyOnce, what));
+            }
+            let bytes = if inline.is_empty() {
+                into.message(len, store)
+            } else {
+                inline.to_vec()
+            };
+            received.push(Some(Received {
                 source: completion.source,
                 tag: completion.tag,
                 len: completion.len,
-                bytes: bytes_of(&completion, address, completion.len, store),
+                bytes,
             }));
         }
         let messages = &world.program.rounds[round].messages;

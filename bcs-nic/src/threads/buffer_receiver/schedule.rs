@@ -87,13 +87,12 @@ impl Transfer {
                 offset: self.moved,
                 len: bytes,
             };
-            // The sum may wrap only for a receive that the destination's memory will refuse.
-            let address = self.receive.address.wrapping_add(self.moved);
             (
                 from,
                 DestinationSpan {
                     rank: self.receiver,
-                    address,
+                    into: self.receive.into,
+                    offset: self.moved,
                 },
             )
         });
@@ -234,6 +233,7 @@ mod tests {
     use super::*;
     use bcs_core::descriptor::SendDescriptor;
     use bcs_core::job::Settings;
+    use bcs_core::layout::Location;
 
     fn transfer(source: u32, len: u64) -> Transfer {
         let send = SendDescriptor {
@@ -246,14 +246,14 @@ mod tests {
             destination: 9,
             tag: 0,
             len,
-            payload: Payload::Address(4096),
+            payload: Payload::Memory(Location::at(4096)),
         };
         let receive = Receive {
             request: RequestId {
                 slot: 2,
                 generation: 1,
             },
-            address: 0,
+            into: Location::at(0),
             capacity: len,
         };
         Transfer::new(
@@ -286,7 +286,7 @@ mod tests {
             let chunks = schedule.slice(100_000);
             assert!(bytes(&chunks) <= 100_000);
             for (from, to) in chunks.iter().filter_map(|chunk| chunk.copy) {
-                assert_eq!((from.offset, to.address), (moved, moved));
+                assert_eq!((from.offset, to.offset), (moved, moved));
                 moved += from.len;
             }
             endings += chunks.iter().filter(|chunk| chunk.last.is_some()).count();
