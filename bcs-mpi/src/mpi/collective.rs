@@ -4,7 +4,7 @@
 //! reduction is a copy.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
-use super::comm::{checked_bytes, exhausted};
+use super::comm::exhausted;
 use super::error::{ErrorClass, Operation, Peer};
 use super::request::What;
 use super::{Buffer, Comm, Request, Result, Status};
@@ -39,7 +39,7 @@ impl Comm {
     unsafe fn post_bcast(
         &self,
         (call, primitive): Call,
-        data: Buffer,
+        data: &Buffer,
         root: i32,
     ) -> Result<Request> {
         let begun = (self.process().recording().begin(), primitive);
@@ -51,14 +51,20 @@ impl Comm {
             tag: None,
         };
         self.usable(operation)?;
-        let bytes = checked_bytes(&data, operation)?;
-        let root = self.world_rank(root, operation)?;
+        let data = data.piece(operation)?;
+        let world_root = self.world_rank(root, operation)?;
         if self.is_single() {
             return Ok(Request::done(Status::EMPTY, self, operation, begun));
         }
         let (endpoint, context) = (self.process().endpoint(), self.0.context);
-        // SAFETY: the caller's promise.
-        let posted = unsafe { endpoint.bcs_bcast(context, root, data.address(), bytes) };
+        let posted = if data.layout.is_none() {
+            // SAFETY: the caller's promise.
+            unsafe { endpoint.bcs_bcast(context, world_root, data.address, data.len) }
+        } else {
+            let (members, root) = (self.members_of_context(), root.unsigned_abs() as usize);
+            // SAFETY: the caller's promise.
+            unsafe { endpoint.bcs_bcast_packed(members, root, data) }
+        };
         let request = posted.map_err(exhausted(operation))?;
         Ok(Request::posted(
             request,
@@ -74,8 +80,8 @@ impl Comm {
     unsafe fn post_reduce(
         &self,
         (call, primitive): Call,
-        input: Buffer,
-        output: Buffer,
+        input: &Buffer,
+        output: &Buffer,
         op: Op,
         root: Option<i32>,
     ) -> Result<Request> {
@@ -92,16 +98,16 @@ impl Comm {
             .map(|root| self.world_rank(root, operation))
             .transpose()?;
         let gets_result = root.is_none_or(|root| root == self.process().world_rank());
-        let bytes = checked_bytes(&input, operation)?;
-        if gets_result && checked_bytes(&output, operation)? != bytes {
-            let reason = format!(
-                "{} bytes are to be reduced into {:?}",
-                bytes,
-                output.bytes()
-            );
-            return Err(operation.error(ErrorClass::Count, reason));
-        }
         let datatype = reducible(op, input, operation)?;
+        let bytes = input.piece(operation)?.len;
+        if gets_result {
+            reducible(op, output, operation)?;
+            let into = output.piece(operation)?.len;
+            if into != bytes {
+                let reason = format!("{bytes} bytes are to be reduced into {into}");
+                return Err(operation.error(ErrorClass::Count, reason));
+            }
+        }
         if self.is_single() {
             // SAFETY: the caller's promise; the two may be the same.
             unsafe { std::ptr::copy(input.start(), output.start(), bytes) };
@@ -162,7 +168,7 @@ impl Comm {
         let call = ("MPI_Bcast", Primitive::Bcast);
         // SAFETY: the caller's promise.
         self.blocking(call.1, data.bytes(), || unsafe {
-            self.post_bcast(call, data, root)
+            self.post_bcast(call, &data, root)
         })
     }
 
@@ -175,7 +181,7 @@ impl Comm {
     /// When an argument is wrong.
     pub unsafe fn ibcast(&self, data: Buffer, root: i32) -> Result<Request> {
         // SAFETY: the caller's promise.
-        unsafe { self.post_bcast(("MPI_Ibcast", Primitive::Ibcast), data, root) }
+        unsafe { self.post_bcast(("MPI_Ibcast", Primitive::Ibcast), &data, root) }
     }
 
     /// `MPI_Reduce`. `output` is used at the root only; there it may be `input` (in place).
@@ -190,7 +196,7 @@ impl Comm {
     pub unsafe fn reduce(&self, input: Buffer, output: Buffer, op: Op, root: i32) -> Result<()> {
         let call = ("MPI_Reduce", Primitive::Reduce);
         // SAFETY: the caller's promise.
-        let post = || unsafe { self.post_reduce(call, input, output, op, Some(root)) };
+        let post = || unsafe { self.post_reduce(call, &input, &output, op, Some(root)) };
         self.blocking(call.1, input.bytes(), post)
     }
 
@@ -210,7 +216,7 @@ impl Comm {
     ) -> Result<Request> {
         let call = ("MPI_Ireduce", Primitive::Ireduce);
         // SAFETY: the caller's promise.
-        unsafe { self.post_reduce(call, input, output, op, Some(root)) }
+        unsafe { self.post_reduce(call, &input, &output, op, Some(root)) }
     }
 
     /// `MPI_Allreduce`. `output` may be `input` (in place).
@@ -223,7 +229,7 @@ impl Comm {
     pub unsafe fn allreduce(&self, input: Buffer, output: Buffer, op: Op) -> Result<()> {
         let call = ("MPI_Allreduce", Primitive::Allreduce);
         // SAFETY: the caller's promise.
-        let post = || unsafe { self.post_reduce(call, input, output, op, None) };
+        let post = || unsafe { self.post_reduce(call, &input, &output, op, None) };
         self.blocking(call.1, input.bytes(), post)
     }
 
@@ -237,12 +243,12 @@ impl Comm {
     pub unsafe fn iallreduce(&self, input: Buffer, output: Buffer, op: Op) -> Result<Request> {
         let call = ("MPI_Iallreduce", Primitive::Iallreduce);
         // SAFETY: the caller's promise.
-        unsafe { self.post_reduce(call, input, output, op, None) }
+        unsafe { self.post_reduce(call, &input, &output, op, None) }
     }
 }
 
 /// The elementary datatype of what is to be reduced, if the operation is defined on it.
-pub(super) fn reducible(op: Op, data: Buffer, operation: Operation) -> Result<Datatype> {
+pub(super) fn reducible(op: Op, data: &Buffer, operation: Operation) -> Result<Datatype> {
     let Some(datatype) = data.datatype().elementary() else {
         let reason = "predefined operations are defined on predefined datatypes only";
         return Err(operation.error(ErrorClass::Type, reason));

@@ -8,7 +8,7 @@
 //! older bindings.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
-use super::comm::{checked_bytes, exhausted};
+use super::comm::exhausted;
 use super::error::{ErrorClass, Operation, Peer};
 use super::request::What;
 use super::{Buffer, Comm, Datatype, Request, Result};
@@ -22,7 +22,7 @@ type Call = (&'static str, Primitive);
 
 /// A block for each rank of a communicator, as the vector collectives name them. It promises
 /// nothing about the memory; the calls that take it say what the caller has to promise.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Blocks<'a> {
     address: *mut u8,
     counts: &'a [i64],
@@ -30,16 +30,16 @@ pub struct Blocks<'a> {
     datatypes: Datatypes<'a>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Datatypes<'a> {
-    /// Displacements count elements of it.
+    /// Displacements count its extents.
     One(Datatype),
     /// Displacements count bytes.
     Each(&'a [Datatype]),
 }
 
 impl<'a> Blocks<'a> {
-    /// Blocks of one datatype; displacements are in elements of it. A communicator of n ranks
+    /// Blocks of one datatype; displacements are in extents of it. A communicator of n ranks
     /// wants n counts and n displacements.
     pub fn new<T>(
         address: *mut T,
@@ -83,42 +83,35 @@ impl<'a> Blocks<'a> {
 
     fn block(&self, rank: usize, operation: Operation) -> Result<Piece> {
         let (count, displacement) = (self.counts[rank], self.displacements[rank]);
-        let (datatype, unit) = match self.datatypes {
-            Datatypes::One(datatype) => (datatype, datatype.size()),
-            Datatypes::Each(datatypes) => (datatypes[rank], 1),
+        let (datatype, unit) = match &self.datatypes {
+            Datatypes::One(datatype) => (datatype, datatype.extent().1),
+            Datatypes::Each(datatypes) => (&datatypes[rank], 1),
         };
         let Ok(elements) = usize::try_from(count) else {
             let reason = format!("the count for rank {rank} is {count}");
             return Err(operation.error(ErrorClass::Count, reason));
         };
-        let len = elements.checked_mul(datatype.size());
-        let start = i128::from(self.address.expose_provenance() as u64)
-            + i128::from(displacement) * unit as i128;
-        let piece = len
-            .zip(u64::try_from(start).ok())
-            .and_then(|(len, address)| {
-                isize::try_from(len).ok()?;
-                address.checked_add(len as u64)?;
-                Some(Piece { address, len })
-            });
-        let Some(piece) = piece else {
-            let reason = format!(
-                "{count} elements of {} bytes for rank {rank}, displaced by {displacement}, are \
-                 outside of any address space",
-                datatype.size()
-            );
+        let distance = i128::from(displacement) * i128::from(unit);
+        let start = i128::from(self.address.expose_provenance() as u64) + distance;
+        let Ok(start) = usize::try_from(start) else {
+            let reason = format!("the displacement for rank {rank}, {displacement}, leaves memory");
             return Err(operation.error(ErrorClass::Arg, reason));
         };
-        if self.address.is_null() && piece.len > 0 {
-            let reason = format!("there are {} bytes for rank {rank} at address 0", piece.len);
-            return Err(operation.error(ErrorClass::Buffer, reason));
-        }
-        Ok(if piece.len == 0 { Piece::EMPTY } else { piece })
+        let start = std::ptr::with_exposed_provenance_mut::<u8>(start);
+        // An address of 0 is an error however far from it a block is said to be.
+        let nowhere = self.address.is_null() && datatype.elementary().is_some();
+        let start = if nowhere { self.address } else { start };
+        let named = |mut error: Box<super::Error>| {
+            error.reason = format!("the block for rank {rank}: {}", error.reason);
+            error
+        };
+        let block = Buffer::new(start, elements, datatype);
+        block.piece(operation).map_err(named)
     }
 }
 
 /// Who knows where the block of each rank is.
-trait Layout: Copy {
+trait Arrangement {
     /// The blocks for so many ranks.
     fn pieces(&self, ranks: usize, operation: Operation) -> Result<Vec<Piece>>;
 
@@ -126,9 +119,9 @@ trait Layout: Copy {
     fn all_bytes(&self, ranks: usize) -> u64;
 }
 
-impl Layout for Blocks<'_> {
+impl Arrangement for Blocks<'_> {
     fn pieces(&self, ranks: usize, operation: Operation) -> Result<Vec<Piece>> {
-        let types = match self.datatypes {
+        let types = match &self.datatypes {
             Datatypes::One(_) => ranks,
             Datatypes::Each(datatypes) => datatypes.len(),
         };
@@ -144,7 +137,7 @@ impl Layout for Blocks<'_> {
     }
 
     fn all_bytes(&self, _ranks: usize) -> u64 {
-        let size = |rank: usize| match self.datatypes {
+        let size = |rank: usize| match &self.datatypes {
             Datatypes::One(datatype) => datatype.size() as u64,
             Datatypes::Each(datatypes) => datatypes.get(rank).map_or(0, |of| of.size() as u64),
         };
@@ -157,19 +150,30 @@ impl Layout for Blocks<'_> {
 }
 
 /// A buffer whose count is that of one block; the blocks are side by side.
-impl Layout for Buffer {
+impl Arrangement for Buffer {
     fn pieces(&self, ranks: usize, operation: Operation) -> Result<Vec<Piece>> {
-        let len = checked_bytes(self, operation)?;
-        let all = len.checked_mul(ranks);
-        if all.is_none_or(|all| isize::try_from(all).is_err()) {
-            let reason = format!("{ranks} blocks of {len} bytes are more than an address space");
+        let all = self.count().checked_mul(ranks);
+        // If all of them are in the address space as one buffer, so is each.
+        let all = all.map(|count| self.moved(self.start(), count).piece(operation));
+        let Some(all) = all else {
+            let reason = format!("{ranks} blocks are more than an address space");
             return Err(operation.error(ErrorClass::Count, reason));
-        }
-        let piece = |rank: usize| Piece {
-            address: self.address() + (rank * len) as u64,
-            len,
         };
-        Ok((0..ranks).map(piece).collect())
+        if all?.len == 0 {
+            return Ok(vec![Piece::EMPTY; ranks]);
+        }
+        let distance = self.datatype().extent().1.unsigned_abs() as usize * self.count();
+        let backwards = self.datatype().extent().1 < 0;
+        (0..ranks)
+            .map(|rank| {
+                let start = if backwards {
+                    self.start().wrapping_sub(rank * distance)
+                } else {
+                    self.start().wrapping_add(rank * distance)
+                };
+                self.moved(start, self.count()).piece(operation)
+            })
+            .collect()
     }
 
     fn all_bytes(&self, ranks: usize) -> u64 {
@@ -178,9 +182,11 @@ impl Layout for Buffer {
     }
 }
 
-/// The standard forbids that a place is written twice (MPI 5.0, 6.5).
+/// The standard forbids that a place is written twice (MPI 5.0, 6.5). Looked for are only blocks
+/// that lie side by side each: columns of a matrix overlap without a place in common.
 fn disjoint(pieces: &[Piece], operation: Operation) -> Result<()> {
-    let mut order: Vec<usize> = (0..pieces.len()).filter(|&at| pieces[at].len > 0).collect();
+    let plain = |piece: &Piece| piece.len > 0 && piece.layout.is_none();
+    let mut order: Vec<usize> = (0..pieces.len()).filter(|&at| plain(&pieces[at])).collect();
     order.sort_unstable_by_key(|&at| pieces[at].address);
     for pair in order.windows(2) {
         let (one, other) = (pair[0], pair[1]);
@@ -213,7 +219,7 @@ fn same_length(sent: usize, received: usize, operation: Operation) -> Result<()>
 /// The lengths of blocks that lie side by side. Their sum fits an address space.
 fn lengths(
     counts: &[i64],
-    datatype: Datatype,
+    datatype: &Datatype,
     ranks: usize,
     operation: Operation,
 ) -> Result<Vec<usize>> {
@@ -237,13 +243,6 @@ fn lengths(
         total = sum;
     }
     Ok(lens)
-}
-
-fn piece(buffer: Buffer, operation: Operation) -> Result<Piece> {
-    Ok(Piece {
-        address: buffer.address(),
-        len: checked_bytes(&buffer, operation)?,
-    })
 }
 
 fn in_place_elsewhere(operation: Operation) -> Box<super::Error> {
@@ -273,7 +272,7 @@ impl Comm {
         Ok(Begin { operation, begun })
     }
 
-    fn members_of_context(&self) -> Members<'_> {
+    pub(super) fn members_of_context(&self) -> Members<'_> {
         Members {
             context: self.0.context,
             world: self.members(),
@@ -296,23 +295,23 @@ impl Comm {
     unsafe fn post_scatter(
         &self,
         call: Call,
-        input: impl Layout,
+        input: impl Arrangement,
         output: Option<Buffer>,
         root: i32,
     ) -> Result<Request> {
         let size = self.members().len();
         let at_root = root == self.rank();
-        let bytes = match output {
+        let bytes = match &output {
             Some(output) if !at_root => output.all_bytes(1),
             _ => input.all_bytes(size),
         };
         let begin = self.begin(call, bytes, Some(root))?;
         let operation = begin.operation;
-        let into = output.map(|output| piece(output, operation)).transpose()?;
+        let into = output.map(|output| output.piece(operation)).transpose()?;
         let mut blocks = Vec::new();
         if at_root {
             blocks = input.pieces(size, operation)?;
-            if let Some(into) = into {
+            if let Some(into) = &into {
                 same_length(blocks[self.0.group.me].len, into.len, operation)?;
             }
         } else if into.is_none() {
@@ -332,23 +331,23 @@ impl Comm {
         &self,
         call: Call,
         input: Option<Buffer>,
-        output: impl Layout,
+        output: impl Arrangement,
         root: i32,
     ) -> Result<Request> {
         let size = self.members().len();
         let at_root = root == self.rank();
-        let bytes = match input {
+        let bytes = match &input {
             Some(input) if !at_root => input.all_bytes(1),
             _ => output.all_bytes(size),
         };
         let begin = self.begin(call, bytes, Some(root))?;
         let operation = begin.operation;
-        let from = input.map(|input| piece(input, operation)).transpose()?;
+        let from = input.map(|input| input.piece(operation)).transpose()?;
         let mut blocks = Vec::new();
         if at_root {
             blocks = output.pieces(size, operation)?;
             disjoint(&blocks, operation)?;
-            if let Some(from) = from {
+            if let Some(from) = &from {
                 same_length(from.len, blocks[self.0.group.me].len, operation)?;
             }
         } else if from.is_none() {
@@ -367,15 +366,15 @@ impl Comm {
         &self,
         call: Call,
         input: Option<Buffer>,
-        output: impl Layout,
+        output: impl Arrangement,
     ) -> Result<Request> {
         let size = self.members().len();
         let begin = self.begin(call, output.all_bytes(size), None)?;
         let operation = begin.operation;
-        let from = input.map(|input| piece(input, operation)).transpose()?;
+        let from = input.map(|input| input.piece(operation)).transpose()?;
         let blocks = output.pieces(size, operation)?;
         disjoint(&blocks, operation)?;
-        if let Some(from) = from {
+        if let Some(from) = &from {
             same_length(from.len, blocks[self.0.group.me].len, operation)?;
         }
         let endpoint = self.process().endpoint();
@@ -386,14 +385,18 @@ impl Comm {
 
     /// # Safety
     /// As for [`ialltoall`](Self::ialltoall).
-    unsafe fn post_alltoall<L: Layout>(
+    unsafe fn post_alltoall<A: Arrangement>(
         &self,
         call: Call,
-        input: Option<L>,
-        output: L,
+        input: Option<A>,
+        output: A,
     ) -> Result<Request> {
         let size = self.members().len();
-        let begin = self.begin(call, input.unwrap_or(output).all_bytes(size), None)?;
+        let begin = self.begin(
+            call,
+            input.as_ref().unwrap_or(&output).all_bytes(size),
+            None,
+        )?;
         let operation = begin.operation;
         let out = input
             .map(|input| input.pieces(size, operation))
@@ -425,11 +428,11 @@ impl Comm {
         let blocks = Blocks::new(output.start(), counts, counts, output.datatype());
         let begin = self.begin(call, blocks.all_bytes(size), None)?;
         let operation = begin.operation;
-        let datatype = self.reducible(op, output, operation)?;
+        let datatype = self.reducible(op, &output, operation)?;
         let lens = lengths(counts, output.datatype(), size, operation)?;
         let me = self.0.group.me;
         let (offset, total) = (lens[..me].iter().sum::<usize>(), lens.iter().sum::<usize>());
-        let into = piece(output, operation)?;
+        let into = output.piece(operation)?;
         if into.len != lens[me] {
             let reason = format!(
                 "{} elements are to go where there are {}",
@@ -439,13 +442,10 @@ impl Comm {
             return Err(operation.error(ErrorClass::Count, reason));
         }
         let input = match input {
-            None => Piece {
-                address: into.address,
-                len: total,
-            },
+            None => Piece::new(output.address(), total),
             Some(input) => {
-                self.one_datatype(input, output, operation)?;
-                piece(input, operation)?
+                self.one_datatype(&input, &output, operation)?;
+                input.piece(operation)?
             }
         };
         if input.len != total {
@@ -490,19 +490,19 @@ impl Comm {
         output: Buffer,
         op: Op,
     ) -> Result<Request> {
-        let contribution = input.unwrap_or(output);
+        let contribution = input.as_ref().unwrap_or(&output);
         let begin = self.begin(call, contribution.all_bytes(1), None)?;
         let operation = begin.operation;
         let datatype = self.reducible(op, contribution, operation)?;
-        let from = piece(contribution, operation)?;
+        let from = contribution.piece(operation)?;
         // Rank 0 gets nothing of an exclusive scan: where to does not matter (6.11.2).
         let gets = inclusive || self.rank() != 0;
         let into = match input {
             Some(_) if !gets => Piece::EMPTY,
-            _ => piece(output, operation)?,
+            _ => output.piece(operation)?,
         };
         if gets && input.is_some() {
-            self.one_datatype(contribution, output, operation)?;
+            self.one_datatype(contribution, &output, operation)?;
             if from.len != into.len {
                 let reason = format!("{} bytes are to go where there are {}", from.len, into.len);
                 return Err(operation.error(ErrorClass::Count, reason));
@@ -542,11 +542,11 @@ impl Comm {
         unsafe { self.post_scan(call, false, input, output, op) }
     }
 
-    fn reducible(&self, op: Op, data: Buffer, operation: Operation) -> Result<datatype::Datatype> {
+    fn reducible(&self, op: Op, data: &Buffer, operation: Operation) -> Result<datatype::Datatype> {
         super::collective::reducible(op, data, operation)
     }
 
-    fn one_datatype(&self, input: Buffer, output: Buffer, operation: Operation) -> Result<()> {
+    fn one_datatype(&self, input: &Buffer, output: &Buffer, operation: Operation) -> Result<()> {
         if input.datatype() != output.datatype() {
             let reason = "input and output are of different datatypes";
             return Err(operation.error(ErrorClass::Type, reason));
@@ -577,13 +577,13 @@ macro_rules! collectives {
                 /// reports a failure.
                 pub unsafe fn $blocking(&self, $($argument: $type),*) -> Result<()> {
                     let call = ($name, Primitive::$primitive);
+                    let bytes: fn(&Self, $(&$type),*) -> u64 = $bytes;
+                    let bytes = bytes(self, $(&$argument),*);
                     let post = || {
                         // SAFETY: the caller's promise, for as long as this call waits.
                         let mut request = unsafe { self.$post(call, $($argument),*)? };
                         request.silent().map(|_| ())
                     };
-                    let bytes: fn(&Self, $($type),*) -> u64 = $bytes;
-                    let bytes = bytes(self, $($argument),*);
                     self.process().recording().blocking(call.1, bytes, post)
                 }
 
@@ -612,51 +612,51 @@ collectives! {
     /// one block; `None` as `output` leaves the root's own block where it is.
     scatter "MPI_Scatter" Scatter, iscatter "MPI_Iscatter" Iscatter:
     post_scatter(input: Buffer, output: Option<Buffer>, root: i32),
-    |comm, input, _, root| if root == comm.rank() { input.all_bytes(comm.members().len()) } else { 0 };
+    |comm, input, _, root| if *root == comm.rank() { input.all_bytes(comm.members().len()) } else { 0 };
 
     /// (6.6): a [`scatter`](Self::scatter) whose blocks are anywhere and of any length.
     scatterv "MPI_Scatterv" Scatterv, iscatterv "MPI_Iscatterv" Iscatterv:
     post_scatter(input: Blocks<'_>, output: Option<Buffer>, root: i32),
-    |comm, input, _, root| if root == comm.rank() { input.all_bytes(comm.members().len()) } else { 0 };
+    |comm, input, _, root| if *root == comm.rank() { input.all_bytes(comm.members().len()) } else { 0 };
 
     /// (6.5): collects each rank's `input` in the blocks of the root. `output`, at the root only,
     /// has the count of one block; `None` as `input` says that the root's own block is there.
     gather "MPI_Gather" Gather, igather "MPI_Igather" Igather:
     post_gather(input: Option<Buffer>, output: Buffer, root: i32),
-    |_, input, _, _| input.map_or(0, |input| input.all_bytes(1));
+    |_, input, _, _| input.as_ref().map_or(0, |input| input.all_bytes(1));
 
     /// (6.5): a [`gather`](Self::gather) whose blocks are anywhere and of any length.
     gatherv "MPI_Gatherv" Gatherv, igatherv "MPI_Igatherv" Igatherv:
     post_gather(input: Option<Buffer>, output: Blocks<'_>, root: i32),
-    |_, input, _, _| input.map_or(0, |input| input.all_bytes(1));
+    |_, input, _, _| input.as_ref().map_or(0, |input| input.all_bytes(1));
 
     /// (6.7): collects each rank's `input` in the blocks of everybody. `output` has the count of
     /// one block; `None` as `input` says that each rank's own block is there.
     allgather "MPI_Allgather" Allgather, iallgather "MPI_Iallgather" Iallgather:
     post_allgather(input: Option<Buffer>, output: Buffer),
-    |_, input, output| input.unwrap_or(output).all_bytes(1);
+    |_, input, output| input.as_ref().unwrap_or(output).all_bytes(1);
 
     /// (6.7): an [`allgather`](Self::allgather) whose blocks are anywhere and of any length.
     allgatherv "MPI_Allgatherv" Allgatherv, iallgatherv "MPI_Iallgatherv" Iallgatherv:
     post_allgather(input: Option<Buffer>, output: Blocks<'_>),
-    |_, input, _| input.map_or(0, |input| input.all_bytes(1));
+    |_, input, _| input.as_ref().map_or(0, |input| input.all_bytes(1));
 
     /// (6.8): sends a block of `input` to each rank and receives one of `output` from each. Both
     /// have the count of one block; `None` as `input` replaces what is in `output`.
     alltoall "MPI_Alltoall" Alltoall, ialltoall "MPI_Ialltoall" Ialltoall:
     post_alltoall(input: Option<Buffer>, output: Buffer),
-    |comm, input, output| input.unwrap_or(output).all_bytes(comm.members().len());
+    |comm, input, output| input.as_ref().unwrap_or(output).all_bytes(comm.members().len());
 
     /// (6.8): an [`alltoall`](Self::alltoall) whose blocks are anywhere and of any length.
     alltoallv "MPI_Alltoallv" Alltoallv, ialltoallv "MPI_Ialltoallv" Ialltoallv:
     post_alltoall(input: Option<Blocks<'_>>, output: Blocks<'_>),
-    |comm, input, output| input.unwrap_or(output).all_bytes(comm.members().len());
+    |comm, input, output| input.as_ref().unwrap_or(output).all_bytes(comm.members().len());
 
     /// (6.8): an [`alltoallv`](Self::alltoallv) whose blocks are of a datatype each
     /// ([`Blocks::of_types`]).
     alltoallw "MPI_Alltoallw" Alltoallw, ialltoallw "MPI_Ialltoallw" Ialltoallw:
     post_alltoall(input: Option<Blocks<'_>>, output: Blocks<'_>),
-    |comm, input, output| input.unwrap_or(output).all_bytes(comm.members().len());
+    |comm, input, output| input.as_ref().unwrap_or(output).all_bytes(comm.members().len());
 
     /// (6.10.1): combines everybody's blocks and gives each rank its own. `output` has the count
     /// of one block, `input` that of all; without it, all blocks are where `output` begins.
@@ -670,17 +670,17 @@ collectives! {
     reduce_scatter "MPI_Reduce_scatter" ReduceScatter,
     ireduce_scatter "MPI_Ireduce_scatter" IreduceScatter:
     post_reduce_scatter(input: Option<Buffer>, output: Buffer, counts: &[i64], op: Op),
-    |_, input, _, _, _| input.map_or(0, |input| input.all_bytes(1));
+    |_, input, _, _, _| input.as_ref().map_or(0, |input| input.all_bytes(1));
 
     /// (6.11.1): combines what the lower ranks and this one contribute, in the order of the
     /// communicator. Without `input`, what is in `output`.
     scan "MPI_Scan" Scan, iscan "MPI_Iscan" Iscan:
     post_inclusive(input: Option<Buffer>, output: Buffer, op: Op),
-    |_, input, output, _| input.unwrap_or(output).all_bytes(1);
+    |_, input, output, _| input.as_ref().unwrap_or(output).all_bytes(1);
 
     /// (6.11.2): combines what the lower ranks contribute, in the order of the communicator.
     /// Rank 0's `output` is left alone. Without `input`, what is in `output`.
     exscan "MPI_Exscan" Exscan, iexscan "MPI_Iexscan" Iexscan:
     post_exclusive(input: Option<Buffer>, output: Buffer, op: Op),
-    |_, input, output, _| input.unwrap_or(output).all_bytes(1);
+    |_, input, output, _| input.as_ref().unwrap_or(output).all_bytes(1);
 }

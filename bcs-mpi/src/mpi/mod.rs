@@ -8,6 +8,7 @@
 //! | [`point_to_point`](Comm::send), [`buffered`], [`matched`], [`persistent`] | messages (MPI 5.0, chapter 3) |
 //! | [`request`], [`status`] | what was started, and what came of it |
 //! | [`collective`](Comm::barrier), [`exchange`] | collectives (chapter 6) |
+//! | [`datatype`] | datatypes (chapter 5) |
 //! | [`buffer`], [`error`] | data described by a datatype, and what can go wrong with it |
 //!
 //! Ranks and tags are `i32` as in C, with the wildcards and codes of the standard's ABI (MPI 5.0,
@@ -20,6 +21,7 @@ mod collective;
 pub mod comm;
 mod context_ids;
 mod create;
+pub mod datatype;
 pub mod error;
 pub mod exchange;
 pub mod group;
@@ -32,8 +34,9 @@ pub mod status;
 pub mod topology;
 
 pub use bcs_core::op::Op;
-pub use buffer::{Buffer, Datatype};
+pub use buffer::Buffer;
 pub use comm::Comm;
+pub use datatype::Datatype;
 pub use error::{Error, ErrorClass, Result};
 pub use exchange::Blocks;
 pub use group::{Comparison, Group};

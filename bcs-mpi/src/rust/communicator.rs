@@ -178,7 +178,7 @@ impl Communicator {
     pub fn allreduce_in_place<T: Equivalence>(&self, data: &mut [T], op: Op) -> Result<()> {
         let both = write(data);
         // SAFETY: the slice is borrowed exclusively; any bytes are values.
-        unsafe { self.0.allreduce(both, both, op) }
+        unsafe { self.0.allreduce(both.clone(), both, op) }
     }
 
     /// The ranks with the same colour make a communicator, in the order of their keys and then of

@@ -263,7 +263,7 @@ impl ScriptedRank {
                 } else if eager && self.payloads < PAYLOAD_SLOTS {
                     let slot = self.payloads;
                     self.payloads += 1;
-                    self.memory.write_payload(slot, &bytes);
+                    self.memory.write_payload(slot, 0, &bytes);
                     let slot = u32::try_from(slot).expect("few");
                     (Payload::Slot { slot, address: 0 }, true)
                 } else {

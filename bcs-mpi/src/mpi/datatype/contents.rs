@@ -6,7 +6,10 @@ use crate::mpi::error::{ErrorClass, Operation};
 
 /// Which call has made a type (`MPI_COMBINER_...`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "each is the standard's MPI_COMBINER_ of the same name")]
+#[expect(
+    missing_docs,
+    reason = "each is the standard's MPI_COMBINER_ of the same name"
+)]
 pub enum Combiner {
     Named,
     Dup,

@@ -49,12 +49,7 @@ impl Comm {
     ///
     /// # Errors
     /// When an argument is wrong, or there are not enough bytes.
-    pub unsafe fn unpack(
-        &self,
-        packed: &[u8],
-        position: &mut usize,
-        data: &Buffer,
-    ) -> Result<()> {
+    pub unsafe fn unpack(&self, packed: &[u8], position: &mut usize, data: &Buffer) -> Result<()> {
         let operation = Operation::plain("MPI_Unpack");
         self.usable(operation)?;
         let piece = data.piece(operation)?;
