@@ -75,6 +75,7 @@ impl ReceiveDescriptor {
                 words[3] = capacity;
                 words[4] = into.address;
                 words[6] = into.layout_word();
+                words[7] = u64::from(into.grain);
             }
             ReceiveKind::Probe => flags |= 1,
             ReceiveKind::ProbeOnce => flags |= 2,
@@ -94,6 +95,7 @@ impl ReceiveDescriptor {
                 words[4] = into.address;
                 words[5] = message.word();
                 words[6] = into.layout_word();
+                words[7] = u64::from(into.grain);
             }
         }
         words[2] = u64::from(self.tag.unwrap_or(0).cast_unsigned()) | flags << 32;
@@ -110,7 +112,7 @@ impl ReceiveDescriptor {
         if source != ANY_SOURCE && source as usize >= MAX_RANKS {
             return bad("source", u64::from(source));
         }
-        let into = Location::from_words(words[4], words[6]);
+        let into = Location::from_words(words[4], words[6], words[7]);
         let kind = match flags & !ANY_TAG {
             0 | 6 if !into.may_have(words[3]) => return bad("address", words[4]),
             0 => ReceiveKind::Receive {

@@ -72,6 +72,7 @@ impl SendDescriptor {
             Payload::Memory(location) => {
                 words[4] = location.address;
                 words[5] = location.layout_word();
+                words[8] = u64::from(location.grain);
             }
         }
         words[2] = u64::from(self.tag.cast_unsigned()) | flags << 32;
@@ -98,7 +99,7 @@ impl SendDescriptor {
             INLINE => return bad("inline length", len),
             INLINE_AND_SLOT => return bad("flags", flags),
             0 => {
-                let location = Location::from_words(words[4], words[5]);
+                let location = Location::from_words(words[4], words[5], words[8]);
                 if !location.may_have(len) {
                     return bad("address", words[4]);
                 }
@@ -147,7 +148,7 @@ mod tests {
             prop_assert_eq!(SendDescriptor::parse(&send.encode()), Ok(send));
             let send = SendDescriptor { payload: Payload::Memory(Location::at(u64::from(slot))), ..send };
             prop_assert_eq!(SendDescriptor::parse(&send.encode()), Ok(send));
-            let location = Location::from_words(u64::MAX, u64::from(tag.cast_unsigned()) + 1);
+            let location = Location::from_words(u64::MAX, u64::from(tag.cast_unsigned()) + 1, len);
             let send = SendDescriptor { payload: Payload::Memory(location), ..send };
             prop_assert_eq!(SendDescriptor::parse(&send.encode()), Ok(send));
         }

@@ -106,14 +106,16 @@ impl Builder {
     pub fn finish(self, extent: i64) -> Layout {
         let mut words = Vec::with_capacity(HEADER_WORDS + self.runs.len() * RUN_WORDS);
         words.extend([self.runs.len() as u64, 0, extent.cast_unsigned()]);
-        let mut start = 0;
+        let (mut start, mut blocks) = (0, 0);
         for run in self.runs {
+            blocks += run.count;
             words.extend(Run { start, ..run }.words());
             start += run.bytes();
         }
         words[1] = start;
         Layout {
             words: words.into_boxed_slice(),
+            grain: u32::try_from(start / blocks.max(1)).unwrap_or(u32::MAX),
         }
     }
 

@@ -99,6 +99,9 @@ pub struct Location {
     pub address: u64,
     /// Where the words of the layout are, if they do not lie side by side.
     pub layout: Option<NonZeroU64>,
+    /// Bytes of a piece on average, by which the NIC reckons what moving them costs; 0 without a
+    /// layout. A rank that says more than there are holds up its own job.
+    pub grain: u32,
 }
 
 impl Location {
@@ -108,14 +111,18 @@ impl Location {
         Self {
             address,
             layout: None,
+            grain: 0,
         }
     }
 
-    /// From two words of a descriptor.
-    pub(crate) fn from_words(address: u64, layout: u64) -> Self {
+    /// From three words of a descriptor.
+    pub(crate) fn from_words(address: u64, layout: u64, grain: u64) -> Self {
+        let layout = NonZeroU64::new(layout);
+        let grain = u32::try_from(grain.max(1)).unwrap_or(u32::MAX);
         Self {
             address,
-            layout: NonZeroU64::new(layout),
+            layout,
+            grain: layout.map_or(0, |_| grain),
         }
     }
 
@@ -134,6 +141,8 @@ impl Location {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     words: Box<[u64]>,
+    /// Bytes of a block on average.
+    grain: u32,
 }
 
 impl Layout {
@@ -159,6 +168,13 @@ impl Layout {
     #[must_use]
     pub fn words(&self) -> &[u64] {
         &self.words
+    }
+
+    /// Data of this layout in this process's memory.
+    #[must_use]
+    pub fn location(&self, address: u64) -> Location {
+        let layout = self.words.as_ptr().expose_provenance() as u64;
+        Location::from_words(address, layout, self.grain.into())
     }
 
     /// Offset and length, if an element is one block.

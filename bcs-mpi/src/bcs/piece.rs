@@ -2,7 +2,6 @@
 
 use super::buffer;
 use bcs_core::layout::{Layout, Location};
-use std::num::NonZeroU64;
 use std::sync::Arc;
 
 /// Memory for a message: bytes side by side, or as a layout says. Whoever has posted it holds the
@@ -33,11 +32,9 @@ impl Piece {
 
     /// As descriptors name it.
     pub(super) fn location(&self) -> Location {
-        let words = |layout: &Arc<Layout>| layout.words().as_ptr().expose_provenance() as u64;
-        let layout = self.layout.as_ref().map(words);
-        Location {
-            address: self.address,
-            layout: layout.and_then(NonZeroU64::new),
+        match &self.layout {
+            None => Location::at(self.address),
+            Some(layout) => layout.location(self.address),
         }
     }
 }

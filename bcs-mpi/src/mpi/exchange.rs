@@ -162,18 +162,14 @@ impl Arrangement for Buffer {
         if all?.len == 0 {
             return Ok(vec![Piece::EMPTY; ranks]);
         }
-        let distance = self.datatype().extent().1.unsigned_abs() as usize * self.count();
-        let backwards = self.datatype().extent().1 < 0;
-        (0..ranks)
-            .map(|rank| {
-                let start = if backwards {
-                    self.start().wrapping_sub(rank * distance)
-                } else {
-                    self.start().wrapping_add(rank * distance)
-                };
-                self.moved(start, self.count()).piece(operation)
-            })
-            .collect()
+        let distance = i128::from(self.datatype().extent().1) * self.count() as i128;
+        let block = |rank: usize| {
+            let offset = isize::try_from(distance * rank as i128);
+            let offset = offset.expect("the first element of a block is among all of them");
+            let start = self.start().wrapping_offset(offset);
+            self.moved(start, self.count()).piece(operation)
+        };
+        (0..ranks).map(block).collect()
     }
 
     fn all_bytes(&self, ranks: usize) -> u64 {

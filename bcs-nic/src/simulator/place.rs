@@ -48,6 +48,7 @@ impl Place {
             location: Location {
                 address: base,
                 layout: Some(at),
+                grain: 100,
             },
             layout: Some(layout),
             span: first..first + index(span),

@@ -315,8 +315,8 @@ mod tests {
         let mut source: Vec<u32> = (0..COUNT * 5).collect();
         let mut target = vec![u32::MAX; COUNT as usize * 4];
         let (mut out, mut into) = (out.words().to_vec(), into.words().to_vec());
-        let from = Location::from_words(address(&mut source), address(&mut out));
-        let to = Location::from_words(address(&mut target), address(&mut into));
+        let from = Location::from_words(address(&mut source), address(&mut out), 12);
+        let to = Location::from_words(address(&mut target), address(&mut into), 12);
         let len = u64::from(COUNT) * 12;
         let mut at = 0;
         while at < len {
@@ -348,7 +348,7 @@ mod tests {
         let mut rubbish = [3, 8, 8, 0, 0, 4, 0, 0];
         let rubbish = [address(&mut rubbish), 8, u64::MAX];
         for layout in rubbish {
-            let bad = Location::from_words(good.address, layout);
+            let bad = Location::from_words(good.address, layout, 0);
             let from = get(&mut memory, bad, good, 0..16);
             assert_eq!(from, Err(FabricError::SourceMemory));
             let to = get(&mut memory, good, bad, 0..16);
