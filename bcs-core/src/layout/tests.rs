@@ -134,7 +134,9 @@ fn what_is_too_irregular_is_refused() {
 
 #[test]
 fn a_walk_begins_after_a_bisection() {
-    let blocks: Vec<(i64, u64)> = (0..100_000).map(|n| (n * n, 1 + (n % 2) as u64)).collect();
+    let blocks: Vec<(i64, u64)> = (0..100_000i64)
+        .map(|n| (n * n, 1 + (n % 2).cast_unsigned()))
+        .collect();
     let layout = built(&blocks, 0);
     let mut reads = 0;
     let mut read = memory(layout.words(), 8);

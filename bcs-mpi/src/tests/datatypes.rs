@@ -1,5 +1,14 @@
 //! Messages of derived datatypes through everything that takes a buffer.
-#![expect(unsafe_code, reason = "buffers are named by address")]
+#![expect(
+    unsafe_code,
+    clippy::multiple_unsafe_ops_per_block,
+    reason = "buffers are named by address"
+)]
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "numbers of a test are small"
+)]
 
 use super::{Machine, run};
 use crate::mpi::datatype::Order;

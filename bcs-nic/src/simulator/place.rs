@@ -62,7 +62,8 @@ impl Place {
 
     fn pieces(&self, len: usize) -> Vec<Range<usize>> {
         let Some(layout) = &self.layout else {
-            return vec![self.span.start..self.span.start + len];
+            let start = self.span.start;
+            return std::iter::once(start..start + len).collect();
         };
         let mut pieces = Vec::new();
         for strip in layout.pieces(0, len as u64) {

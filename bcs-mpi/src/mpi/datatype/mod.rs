@@ -203,7 +203,7 @@ impl Datatype {
     }
 
     /// `MPI_Type_set_name`. Of a longer name the first
-    /// [`MAX_OBJECT_NAME`](super::comm::MAX_OBJECT_NAME) bytes are kept, as far as they are whole
+    /// [`MAX_OBJECT_NAME`] bytes are kept, as far as they are whole
     /// characters.
     ///
     /// # Errors

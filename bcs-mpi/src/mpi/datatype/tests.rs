@@ -264,7 +264,9 @@ proptest! {
         prop_assume!(!bytes.is_empty() && places.len() == bytes.len());
         let base = *places.first().unwrap();
         let span = usize::try_from(places.last().unwrap() - base).unwrap() + 1;
-        let mut memory: Vec<u8> = (0..span).map(|at| (at * 7 % 251) as u8).collect();
+        let mut memory: Vec<u8> = (0..span)
+            .map(|at| u8::try_from(at * 7 % 251).unwrap())
+            .collect();
         let original = memory.clone();
         of.datatype.commit().unwrap();
         let start = memory.as_mut_ptr().wrapping_offset(isize::try_from(-base).unwrap());
