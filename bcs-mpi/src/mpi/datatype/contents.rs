@@ -22,6 +22,7 @@ pub enum Combiner {
     HindexedBlock,
     Struct,
     Subarray,
+    Darray,
     Resized,
 }
 
@@ -33,6 +34,29 @@ pub enum Order {
     C = 0xc,
     /// `MPI_ORDER_FORTRAN`: the first index runs fastest.
     Fortran = 0xf,
+}
+
+/// How one dimension of an array is distributed over processes. Sizes of blocks may be left to the
+/// call (`MPI_DISTRIBUTE_DFLT_DARG`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Distribution {
+    /// `MPI_DISTRIBUTE_NONE`: there is one process.
+    None,
+    /// `MPI_DISTRIBUTE_BLOCK`: each process has one block.
+    Block(Option<i64>),
+    /// `MPI_DISTRIBUTE_CYCLIC`: blocks are dealt out in turn.
+    Cyclic(Option<i64>),
+}
+
+impl Distribution {
+    /// As [`Contents`] has it: 0, 1 or 2, and the size of the blocks or -1.
+    pub(super) fn numbers(self) -> (i64, i64) {
+        match self {
+            Self::None => (0, -1),
+            Self::Block(size) => (1, size.unwrap_or(-1)),
+            Self::Cyclic(size) => (2, size.unwrap_or(-1)),
+        }
+    }
 }
 
 /// `MPI_Type_get_envelope`: how many arguments of each kind a type was made of.

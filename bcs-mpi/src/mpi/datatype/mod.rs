@@ -35,7 +35,7 @@ use bounds::Bounds;
 use contents::Contents;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-pub use contents::{Combiner, Envelope, Order};
+pub use contents::{Combiner, Distribution, Envelope, Order};
 
 /// A datatype. Clones are handles of the same one.
 ///

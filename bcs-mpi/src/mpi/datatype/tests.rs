@@ -1,7 +1,7 @@
 //! Types against their type maps, written out entry by entry.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
-use super::{Combiner, Datatype, Order};
+use super::{Combiner, Datatype, Distribution, Order};
 use crate::bcs::{gather, scatter};
 use crate::mpi::error::Operation;
 use crate::mpi::{Buffer, ErrorClass, Status};
@@ -292,6 +292,67 @@ proptest! {
     }
 }
 
+proptest! {
+    /// All processes together have each element of an array once, in the order of memory each, and
+    /// each has those that its distribution says.
+    #[test]
+    fn distributed_arrays_are_dealt_out(
+        dimensions in prop::collection::vec((1i64..9, 1i64..4, 0u8..6, 1i64..4), 1..4),
+        fortran: bool,
+    ) {
+        let sizes: Vec<i64> = dimensions.iter().map(|of| of.0).collect();
+        let (mut grid, mut how) = (Vec::new(), Vec::new());
+        for &(size, processes, kind, block) in &dimensions {
+            let none = kind == 0;
+            grid.push(if none { 1 } else { processes });
+            how.push(match kind {
+                0 => Distribution::None,
+                1 => Distribution::Block(None),
+                2 => Distribution::Block(Some((size + processes - 1) / processes + block)),
+                3 => Distribution::Cyclic(None),
+                _ => Distribution::Cyclic(Some(block)),
+            });
+        }
+        let order = if fortran { Order::Fortran } else { Order::C };
+        let processes: i64 = grid.iter().product();
+        let total: i64 = sizes.iter().product();
+        let owner = |mut at: i64| {
+            let mut owners = vec![0; sizes.len()];
+            let fastest_first: Vec<usize> = if fortran {
+                (0..sizes.len()).collect()
+            } else {
+                (0..sizes.len()).rev().collect()
+            };
+            for dimension in fastest_first {
+                let (size, of) = (sizes[dimension], grid[dimension]);
+                let index = at % size;
+                at /= size;
+                owners[dimension] = match how[dimension] {
+                    Distribution::None => 0,
+                    Distribution::Block(block) => index / block.unwrap_or((size + of - 1) / of),
+                    Distribution::Cyclic(block) => index / block.unwrap_or(1) % of,
+                };
+            }
+            owners.iter().zip(&grid).fold(0, |rank, (owner, of)| rank * of + owner)
+        };
+        for rank in 0..processes {
+            let made = int().darray((processes, rank), &sizes, &how, &grid, order).unwrap();
+            prop_assert_eq!(made.extent(), (0, 4 * total));
+            made.commit().unwrap();
+            let layout = made.layout(Operation::plain("a test")).unwrap().unwrap();
+            let mut found = Vec::new();
+            for strip in layout.pieces(0, layout.size()) {
+                for at in strip.offsets() {
+                    found.extend((0..strip.block.cast_signed()).map(|byte| at + byte));
+                }
+            }
+            let own = (0..total).filter(|&at| owner(at) == rank);
+            let bytes: Vec<i64> = own.flat_map(|at| 4 * at..4 * at + 4).collect();
+            prop_assert!(found == bytes, "{rank} of {grid:?}: {how:?} of {sizes:?}");
+        }
+    }
+}
+
 fn int() -> Datatype {
     Elementary::Int32.into()
 }
@@ -333,6 +394,24 @@ fn arguments_that_cannot_be_are_refused() {
         class(int().subarray(&[], &[], &[], Order::C)),
         ErrorClass::Arg
     );
+    let deal = |how, grid: i64, rank| int().darray((3, rank), &[10], &[how], &[grid], Order::C);
+    assert_eq!(
+        class(deal(Distribution::Cyclic(None), 3, 3)),
+        ErrorClass::Arg
+    );
+    assert_eq!(
+        class(deal(Distribution::Cyclic(Some(0)), 3, 0)),
+        ErrorClass::Arg
+    );
+    assert_eq!(
+        class(deal(Distribution::Cyclic(None), 2, 0)),
+        ErrorClass::Arg
+    );
+    assert_eq!(
+        class(deal(Distribution::Block(Some(3)), 3, 0)),
+        ErrorClass::Arg
+    );
+    assert_eq!(class(deal(Distribution::None, 3, 0)), ErrorClass::Arg);
     let mut deep = int();
     let refused = (0..1_000).find_map(|_| {
         let deeper = deep.contiguous(1);
