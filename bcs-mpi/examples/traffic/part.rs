@@ -257,7 +257,7 @@ fn writable(buffer: &mut [u8]) -> Buffer {
 /// Receives a message in one of the ways that block; `None` for the other ways.
 fn receive_now(comm: &Comm, receive: &Receive, data: Buffer) -> Result<Option<Status>> {
     let &Receive { source, tag, way } = receive;
-    let take = |found: Status| {
+    let take = |found: Status, data: Buffer| {
         // SAFETY: the buffer lives until the call returns.
         unsafe { comm.recv(data, found.source, found.tag) }
     };
@@ -265,10 +265,10 @@ fn receive_now(comm: &Comm, receive: &Receive, data: Buffer) -> Result<Option<St
         Way::Irecv | Way::Persistent => return Ok(None),
         // SAFETY: as above.
         Way::Recv => unsafe { comm.recv(data, source, tag)? },
-        Way::Probe => take(comm.probe(source, tag)?)?,
+        Way::Probe => take(comm.probe(source, tag)?, data)?,
         Way::Iprobe => loop {
             if let Some(found) = comm.iprobe(source, tag)? {
-                break take(found)?;
+                break take(found, data)?;
             }
         },
         Way::Mprobe => {

@@ -8,6 +8,7 @@
 //! | [`point_to_point`](Comm::send), [`buffered`], [`matched`], [`persistent`] | messages (MPI 5.0, chapter 3) |
 //! | [`request`], [`status`] | what was started, and what came of it |
 //! | [`collective`](Comm::barrier), [`exchange`] | collectives (chapter 6) |
+//! | [`datatype`] | datatypes (chapter 5) |
 //! | [`op`] | operations that the program makes (6.9.5) |
 //! | [`attributes`], [`info`], [`error_handler`], [`error_codes`] | what a program keeps with a communicator, and its own errors (chapters 7.7, 10, 9) |
 //! | [`buffer`], [`error`] | data described by a datatype, and what can go wrong with it |
@@ -23,6 +24,7 @@ mod collective;
 pub mod comm;
 mod context_ids;
 mod create;
+pub mod datatype;
 pub mod error;
 mod error_class;
 pub mod error_codes;
@@ -42,8 +44,9 @@ pub mod topology;
 
 pub use attributes::Keyval;
 pub use bcs_core::op::Op;
-pub use buffer::{Buffer, Datatype};
+pub use buffer::Buffer;
 pub use comm::Comm;
+pub use datatype::Datatype;
 pub use error::{Error, ErrorClass, Result};
 pub use error_handler::ErrorHandler;
 pub use exchange::Blocks;

@@ -4,6 +4,7 @@
 mod alone;
 mod collectives;
 mod communicators;
+mod datatypes;
 mod demand;
 mod exchange;
 mod groups;
