@@ -2,7 +2,7 @@
 //!
 //! | module | is |
 //! |---|---|
-//! | [`process`] | this rank: initialise, finalise, abort |
+//! | [`process`], [`threads`] | this rank: initialise, finalise, abort; its threads |
 //! | [`group`], [`comm`], [`create`](Comm::split), [`context_ids`] | groups and communicators (chapter 7) |
 //! | [`topology`] | Cartesian communicators (chapter 8) |
 //! | [`point_to_point`](Comm::send), [`buffered`], [`matched`], [`persistent`] | messages (MPI 5.0, chapter 3) |
@@ -40,6 +40,7 @@ mod point_to_point;
 pub mod process;
 pub mod request;
 pub mod status;
+pub mod threads;
 pub mod topology;
 
 pub use attributes::Keyval;
@@ -58,6 +59,7 @@ pub use persistent::Persistent;
 pub use process::Process;
 pub use request::Request;
 pub use status::Status;
+pub use threads::ThreadLevel;
 
 /// `MPI_ANY_SOURCE`.
 pub const ANY_SOURCE: i32 = -1;
