@@ -26,6 +26,7 @@ mod demand;
 mod endpoint;
 mod exchange;
 mod finalize;
+mod neighborhood;
 mod outbox;
 mod payload_slots;
 mod point_to_point;
@@ -36,6 +37,7 @@ mod waiting;
 
 pub use endpoint::{Endpoint, Place};
 pub use exchange::Members;
+pub use neighborhood::Parcel;
 pub use point_to_point::{Message, SendMode};
 pub use probe::Extracted;
 pub use requests::{Outcome, Request, TooManyRequests};

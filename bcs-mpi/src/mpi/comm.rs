@@ -2,7 +2,7 @@
 
 use super::context_ids::Family;
 use super::error::{Error, ErrorClass, Operation, Peer};
-use super::topology::Cartesian;
+use super::topology::Topology;
 use super::{ANY_SOURCE, ANY_TAG, Buffer, Comparison, Group, Process, Result, Status, TAG_UB};
 use bcs_core::descriptor::{Call, CollectiveKind};
 use bcs_core::matching::Pattern;
@@ -77,8 +77,8 @@ pub(super) struct Shared {
     pub(super) freed: AtomicBool,
     /// `MPI_Comm_set_name`.
     pub(super) name: Mutex<String>,
-    /// The grid that its ranks are on, if it has one.
-    pub(super) cartesian: Option<Cartesian>,
+    /// Which ranks are neighbours, if that was said.
+    pub(super) topology: Option<Arc<Topology>>,
 }
 
 /// A communicator. Clones are handles of the same one; its context lives until the last of them,

@@ -16,7 +16,7 @@ use super::comm::{Members, Shared, exhausted};
 use super::context_ids::{Family, Ids, choose};
 use super::error::{ErrorClass, Operation};
 use super::request::{Request, What};
-use super::topology::Cartesian;
+use super::topology::Topology;
 use super::{Buffer, Comm, Group, Op, Result, UNDEFINED};
 use crate::bcs::{self, Blocking};
 use crate::recording::{Begun, Primitive};
@@ -66,7 +66,12 @@ impl Comm {
     /// # Errors
     /// When there are not enough context ids, or the NIC reports a failure.
     pub fn dup(&self) -> Result<Self> {
-        let operation = Operation::plain("MPI_Comm_dup");
+        self.dup_for("MPI_Comm_dup")
+    }
+
+    /// A duplicate that another call needs.
+    pub(super) fn dup_for(&self, call: &'static str) -> Result<Self> {
+        let operation = Operation::plain(call);
         self.process()
             .clone()
             .recording()
@@ -79,7 +84,7 @@ impl Comm {
                 })?;
                 let group = Members::new(self.members().to_vec(), self.0.group.me);
                 let id = ids.into_iter().next().flatten();
-                let comm = self.child(group, id, self.0.cartesian.clone(), operation)?;
+                let comm = self.child(group, id, self.0.topology.clone(), operation)?;
                 self.all_are_ready(operation)?;
                 Ok(comm)
             })
@@ -132,15 +137,16 @@ impl Comm {
         self.split_for(call, first.filter(|_| me.is_some()), me.unwrap_or(0), None)
     }
 
-    /// Splits, and gives this rank's part a grid.
+    /// Splits, and gives this rank's part a topology.
     pub(super) fn split_for(
         &self,
         (call, primitive): (&'static str, Primitive),
         color: Option<u32>,
         key: i32,
-        cartesian: Option<Cartesian>,
+        topology: Option<Topology>,
     ) -> Result<Option<Self>> {
         let operation = Operation::plain(call);
+        let topology = topology.map(Arc::new);
         self.process()
             .clone()
             .recording()
@@ -163,7 +169,7 @@ impl Comm {
                         .iter()
                         .map(|&member| self.members()[member])
                         .collect();
-                    self.child(Members::new(members, me), id, cartesian, operation)
+                    self.child(Members::new(members, me), id, topology, operation)
                 });
                 let comm = comm.transpose()?;
                 self.all_are_ready(operation)?;
@@ -250,12 +256,12 @@ impl Comm {
         &self,
         group: Members,
         id: Option<u32>,
-        cartesian: Option<Cartesian>,
+        topology: Option<Arc<Topology>>,
         operation: Operation,
     ) -> Result<Self> {
         let process = self.process();
         let Some(id) = id else {
-            return Ok(process.single(group, cartesian));
+            return Ok(process.single(group, topology));
         };
         let endpoint = process.endpoint();
         // SAFETY: the members are borrowed until the request is done, in the next line.
@@ -276,7 +282,7 @@ impl Comm {
             origin: Some(origin),
             freed: AtomicBool::new(false),
             name: Mutex::default(),
-            cartesian,
+            topology,
         })))
     }
 

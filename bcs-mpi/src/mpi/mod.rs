@@ -4,10 +4,11 @@
 //! |---|---|
 //! | [`process`] | this rank: initialise, finalise, abort |
 //! | [`group`], [`comm`], [`create`](Comm::split), [`context_ids`] | groups and communicators (chapter 7) |
-//! | [`topology`] | Cartesian communicators (chapter 8) |
+//! | [`topology`] | who is whose neighbour: grids and graphs (chapter 8) |
 //! | [`point_to_point`](Comm::send), [`buffered`], [`matched`], [`persistent`] | messages (MPI 5.0, chapter 3) |
 //! | [`request`], [`status`] | what was started, and what came of it |
 //! | [`collective`](Comm::barrier), [`exchange`] | collectives (chapter 6) |
+//! | [`neighborhood`](Comm::neighbor_alltoall) | collectives among neighbours (8.6) |
 //! | [`buffer`], [`error`] | data described by a datatype, and what can go wrong with it |
 //!
 //! Ranks and tags are `i32` as in C, with the wildcards and codes of the standard's ABI (MPI 5.0,
@@ -24,6 +25,7 @@ pub mod error;
 pub mod exchange;
 pub mod group;
 pub mod matched;
+mod neighborhood;
 pub mod persistent;
 mod point_to_point;
 pub mod process;

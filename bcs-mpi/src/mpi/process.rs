@@ -6,7 +6,7 @@ use super::comm::{Comm, Members, Shared};
 use super::context_ids::{Family, Held};
 use super::create::Closing;
 use super::error::{ErrorClass, Operation};
-use super::topology::Cartesian;
+use super::topology::Topology;
 use crate::attachment::{Attachment, Link};
 use crate::bcs::{COLLECTIVE_MESSAGES, Endpoint, Place};
 use crate::recording::{Destination, Primitive, Recording};
@@ -110,7 +110,7 @@ impl Process {
             origin: None,
             freed: AtomicBool::new(false),
             name: Mutex::new("MPI_COMM_WORLD".to_owned()),
-            cartesian: None,
+            topology: None,
         }))
     }
 
@@ -123,7 +123,11 @@ impl Process {
     }
 
     /// A communicator of one rank.
-    pub(super) fn single(self: &Arc<Self>, group: Members, cartesian: Option<Cartesian>) -> Comm {
+    pub(super) fn single(
+        self: &Arc<Self>,
+        group: Members,
+        topology: Option<Arc<Topology>>,
+    ) -> Comm {
         let number = self.next_single.fetch_add(1, Ordering::Relaxed);
         let first = u32::try_from(MAX_CONTEXTS).expect("MAX_CONTEXTS fits u32");
         Comm(Arc::new(Shared {
@@ -134,7 +138,7 @@ impl Process {
             origin: None,
             freed: AtomicBool::new(false),
             name: Mutex::default(),
-            cartesian,
+            topology,
         }))
     }
 

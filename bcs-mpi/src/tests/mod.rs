@@ -13,6 +13,7 @@ mod modes;
 mod persistent;
 mod probes;
 mod safe;
+mod topologies;
 mod untyped;
 
 use crate::bcs::Endpoint;

@@ -1,10 +1,8 @@
 //! Cartesian topologies (MPI 5.0, 8.5): the ranks of a communicator on a grid.
-//!
-//! Ranks keep their numbers: nothing is known here that a reordering could use, since all nodes
-//! are equally far from each other.
 
-use super::error::{ErrorClass, Operation};
-use super::{Comm, PROC_NULL, Result};
+use super::Topology;
+use crate::mpi::error::{ErrorClass, Operation};
+use crate::mpi::{Comm, PROC_NULL, Result};
 use crate::recording::Primitive;
 
 /// A grid. Ranks lie on it in row-major order: the last coordinate of neighbours in rank differs.
@@ -66,14 +64,36 @@ impl Cartesian {
                 place.map(|(dim, coordinate)| rank * dim + coordinate)
             })
     }
+
+    /// Who is so far before a rank in a dimension of the grid, and so far behind it.
+    fn shift(&self, rank: i32, dimension: usize, displacement: i32) -> (i32, i32) {
+        let here = self.coords(rank);
+        let at = |displacement: Option<i32>| {
+            let mut coords = here.clone();
+            coords[dimension] = displacement.and_then(|d| coords[dimension].checked_add(d))?;
+            self.rank(&coords)
+        };
+        let before = at(displacement.checked_neg()).unwrap_or(PROC_NULL);
+        (before, at(Some(displacement)).unwrap_or(PROC_NULL))
+    }
+
+    /// The neighbours of a rank in the order of the standard (MPI 5.0, 8.6): for each dimension
+    /// the one before it and the one behind it.
+    pub(super) fn neighbors(&self, rank: i32) -> Vec<i32> {
+        let dimensions = 0..self.dims.len();
+        let pairs = dimensions.map(|dimension| <[i32; 2]>::from(self.shift(rank, dimension, 1)));
+        pairs.flatten().collect()
+    }
 }
 
 impl Comm {
-    /// The grid that the ranks of this communicator are on (`MPI_Topo_test`, `MPI_Cartdim_get`,
-    /// `MPI_Cart_get`).
+    /// The grid that the ranks of this communicator are on (`MPI_Cartdim_get`, `MPI_Cart_get`).
     #[must_use]
     pub fn cartesian(&self) -> Option<&Cartesian> {
-        self.0.cartesian.as_ref()
+        match self.topology()? {
+            Topology::Cartesian(grid) => Some(grid),
+            _ => None,
+        }
     }
 
     fn grid(&self, operation: Operation) -> Result<&Cartesian> {
@@ -114,7 +134,7 @@ impl Comm {
             periods: periods.to_vec(),
         };
         let color = (self.rank() < size).then_some(0);
-        self.split_for(call, color, 0, Some(grid))
+        self.split_for(call, color, 0, Some(Topology::Cartesian(grid)))
     }
 
     /// `MPI_Cart_coords`: where a rank is.
@@ -159,14 +179,7 @@ impl Comm {
             let reason = format!("a grid of {:?} has no direction {direction}", grid.dims);
             operation.error(ErrorClass::Dims, reason)
         })?;
-        let here = grid.coords(self.rank());
-        let at = |displacement: Option<i32>| {
-            let mut coords = here.clone();
-            coords[dimension] = displacement.and_then(|d| coords[dimension].checked_add(d))?;
-            grid.rank(&coords)
-        };
-        let source = at(displacement.checked_neg()).unwrap_or(PROC_NULL);
-        Ok((source, at(Some(displacement)).unwrap_or(PROC_NULL)))
+        Ok(grid.shift(self.rank(), dimension, displacement))
     }
 
     /// `MPI_Cart_sub`: the grids of the dimensions that remain, one for each combination of the
@@ -199,7 +212,12 @@ impl Comm {
             periods: kept.iter().map(|&d| grid.periods[d]).collect(),
         };
         let color = index(&others).cast_unsigned();
-        let comm = self.split_for(call, Some(color), index(&kept), Some(sub))?;
+        let comm = self.split_for(
+            call,
+            Some(color),
+            index(&kept),
+            Some(Topology::Cartesian(sub)),
+        )?;
         Ok(comm.expect("a rank with a colour is in a communicator"))
     }
 }
