@@ -9,6 +9,7 @@
 //! | [`request`], [`status`] | what was started, and what came of it |
 //! | [`collective`](Comm::barrier), [`exchange`] | collectives (chapter 6) |
 //! | [`neighborhood`](Comm::neighbor_alltoall) | collectives among neighbours (8.6) |
+//! | [`persistent_collectives`](Comm::barrier_init) | collectives to be started again (6.13) |
 //! | [`buffer`], [`error`] | data described by a datatype, and what can go wrong with it |
 //!
 //! Ranks and tags are `i32` as in C, with the wildcards and codes of the standard's ABI (MPI 5.0,
@@ -27,6 +28,7 @@ pub mod group;
 pub mod matched;
 mod neighborhood;
 pub mod persistent;
+mod persistent_collectives;
 mod point_to_point;
 pub mod process;
 pub mod request;
