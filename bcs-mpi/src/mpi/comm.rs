@@ -1,6 +1,7 @@
 //! Communicators: a group of ranks and a context (MPI 5.0, 7.2).
 
 use super::context_ids::Family;
+use super::create_group::GroupFamilies;
 use super::error::{Error, ErrorClass, Operation, Peer};
 use super::topology::Topology;
 use super::{ANY_SOURCE, ANY_TAG, Buffer, Comparison, Group, Process, Result, Status, TAG_UB};
@@ -79,6 +80,8 @@ pub(super) struct Shared {
     pub(super) name: Mutex<String>,
     /// Which ranks are neighbours, if that was said.
     pub(super) topology: Option<Arc<Topology>>,
+    /// Who chooses ids for parts of it that agree on their own.
+    pub(super) group_families: GroupFamilies,
 }
 
 /// A communicator. Clones are handles of the same one; its context lives until the last of them,

@@ -14,6 +14,7 @@
 
 use super::comm::{Members, Shared, exhausted};
 use super::context_ids::{Family, Ids, choose};
+use super::create_group::GroupFamilies;
 use super::error::{ErrorClass, Operation};
 use super::request::{Request, What};
 use super::topology::Topology;
@@ -28,7 +29,13 @@ use std::sync::{Arc, Mutex};
 
 /// How often members begin to agree again because another agreement was faster. They choose from
 /// different places, so a second time is rare unless hardly any id is left.
-const ATTEMPTS: u32 = 64;
+pub(super) const ATTEMPTS: u32 = 64;
+
+/// All ids are in use at one member or another.
+pub(super) fn no_id(operation: Operation) -> Box<super::Error> {
+    let reason = "no context id is free for another communicator: free some first";
+    operation.error(ErrorClass::Other, reason)
+}
 
 /// A child of a communicator: the members' places in their new order.
 #[derive(Debug)]
@@ -223,8 +230,7 @@ impl Comm {
                 held.release(id);
             }
         }
-        let reason = "no context id is free for another communicator: free some first";
-        Err(operation.error(ErrorClass::Other, reason))
+        Err(no_id(operation))
     }
 
     /// The bitwise or of all members' words.
@@ -259,6 +265,18 @@ impl Comm {
         topology: Option<Arc<Topology>>,
         operation: Operation,
     ) -> Result<Self> {
+        self.child_from(&self.0.family, group, id, topology, operation)
+    }
+
+    /// The same of a child whose id was chosen by a family of all its members.
+    pub(super) fn child_from(
+        &self,
+        origin: &Arc<Family>,
+        group: Members,
+        id: Option<u32>,
+        topology: Option<Arc<Topology>>,
+        operation: Operation,
+    ) -> Result<Self> {
         let process = self.process();
         let Some(id) = id else {
             return Ok(process.single(group, topology));
@@ -268,11 +286,12 @@ impl Comm {
         let posted = unsafe { endpoint.bcs_open(id, &group.members) };
         self.finish(posted.map_err(exhausted(operation))?, operation)?;
         endpoint.bcs_opened(id, process.local_members(&group.members));
-        let origin = self.0.family.clone();
-        let family = if group.members.len() == self.members().len() {
+        let origin = origin.clone();
+        let family = if origin.is_of(group.members.len()) {
             origin.clone()
         } else {
-            Family::new(process.held_contexts().clone(), Some(origin.clone()))
+            let (held, members) = (process.held_contexts().clone(), group.members.len());
+            Family::new(held, members, Some(origin.clone()))
         };
         Ok(Self(Arc::new(Shared {
             process: process.clone(),
@@ -283,6 +302,7 @@ impl Comm {
             freed: AtomicBool::new(false),
             name: Mutex::default(),
             topology,
+            group_families: GroupFamilies::default(),
         })))
     }
 

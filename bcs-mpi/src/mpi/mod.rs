@@ -3,7 +3,7 @@
 //! | module | is |
 //! |---|---|
 //! | [`process`] | this rank: initialise, finalise, abort |
-//! | [`group`], [`comm`], [`create`](Comm::split), [`context_ids`] | groups and communicators (chapter 7) |
+//! | [`group`], [`comm`], [`create`](Comm::split), [`create_group`](Comm::create_group), [`context_ids`] | groups and communicators (chapter 7) |
 //! | [`topology`] | who is whose neighbour: grids and graphs (chapter 8) |
 //! | [`point_to_point`](Comm::send), [`buffered`], [`matched`], [`persistent`] | messages (MPI 5.0, chapter 3) |
 //! | [`request`], [`status`] | what was started, and what came of it |
@@ -22,6 +22,7 @@ mod collective;
 pub mod comm;
 mod context_ids;
 mod create;
+mod create_group;
 pub mod error;
 pub mod exchange;
 pub mod group;

@@ -5,10 +5,11 @@ use super::buffered::Account;
 use super::comm::{Comm, Members, Shared};
 use super::context_ids::{Family, Held};
 use super::create::Closing;
+use super::create_group::{GROUP_MESSAGES, GroupFamilies};
 use super::error::{ErrorClass, Operation};
 use super::topology::Topology;
 use crate::attachment::{Attachment, Link};
-use crate::bcs::{COLLECTIVE_MESSAGES, Endpoint, Place};
+use crate::bcs::{Endpoint, Place};
 use crate::recording::{Destination, Primitive, Recording};
 use bcs_core::job::Placement;
 use bcs_core::limits::{DEFAULT_EAGER_LIMIT, MAX_CONTEXTS};
@@ -84,12 +85,13 @@ impl Process {
         recording: Recording,
     ) -> Arc<Self> {
         let held_contexts = Held::new();
+        let world_family = Family::new(held_contexts.clone(), placement.ranks(), None);
         Arc::new(Self {
             endpoint,
             placement,
             link,
             recording,
-            world_family: Family::new(held_contexts.clone(), None),
+            world_family,
             held_contexts,
             finalized: AtomicBool::new(false),
             next_single: AtomicU32::new(0),
@@ -111,6 +113,7 @@ impl Process {
             freed: AtomicBool::new(false),
             name: Mutex::new("MPI_COMM_WORLD".to_owned()),
             topology: None,
+            group_families: GroupFamilies::default(),
         }))
     }
 
@@ -132,13 +135,14 @@ impl Process {
         let first = u32::try_from(MAX_CONTEXTS).expect("MAX_CONTEXTS fits u32");
         Comm(Arc::new(Shared {
             process: self.clone(),
-            context: first + number % (COLLECTIVE_MESSAGES - first),
+            context: first + number % (GROUP_MESSAGES - first),
             group,
             family: self.world_family.clone(), // Never asked: its children are single, too.
             origin: None,
             freed: AtomicBool::new(false),
             name: Mutex::default(),
             topology,
+            group_families: GroupFamilies::default(),
         }))
     }
 

@@ -4,6 +4,7 @@
 mod alone;
 mod collectives;
 mod communicators;
+mod create_group;
 mod demand;
 mod exchange;
 mod groups;
