@@ -6,15 +6,17 @@
 //!
 //! Derived datatypes never come this far: the MPI layer packs them, and reduces elementary ones.
 
-use std::ffi::{
-    c_int, c_long, c_longlong, c_schar, c_short, c_uchar, c_uint, c_ulong, c_ulonglong,
-};
+mod names;
+mod pair;
+
+pub use pair::Pair;
+
 use std::fmt;
 
 /// A predefined elementary datatype (MPI 5.0, 3.2.2), named by its representation.
 ///
-/// The C types of this platform are associated constants ([`Datatype::INT`], [`Datatype::LONG`]
-/// ...), since they are other names for some of these.
+/// The types of C and Fortran on this platform are associated constants ([`Datatype::INT`],
+/// [`Datatype::LONG`], [`Datatype::INTEGER`] ...), since they are other names for some of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Datatype {
@@ -50,6 +52,38 @@ pub enum Datatype {
     Bool = 0x19,
     /// An uninterpreted byte, for bitwise operations only.
     Byte = 0x1a,
+    /// A Fortran logical of 2 bytes, of which anything but zero is true.
+    Logical16 = 0x1b,
+    /// A Fortran logical of 4 bytes.
+    Logical32 = 0x1c,
+    /// A Fortran logical of 8 bytes.
+    Logical64 = 0x1d,
+    /// Real and imaginary part, each a [`Datatype::Float`]: the C `float _Complex`.
+    FloatComplex = 0x21,
+    /// Two of [`Datatype::Double`]: the C `double _Complex`.
+    DoubleComplex = 0x22,
+    /// Two of [`Datatype::LongDouble`]: the C `long double _Complex`.
+    LongDoubleComplex = 0x23,
+    /// Two of [`Datatype::Float16`]: the Fortran `complex*4`.
+    Float16Complex = 0x24,
+    /// Two of [`Datatype::Quad`]: the Fortran `complex*32`.
+    QuadComplex = 0x26,
+    /// The C structure of a `float` and an `int`, for minima and maxima with their place.
+    FloatInt = 0x31,
+    /// The C structure of a `double` and an `int`.
+    DoubleInt = 0x32,
+    /// The C structure of a `long`, here of 8 bytes, and an `int`.
+    Int64Int = 0x33,
+    /// The C structure of two `int`.
+    Int32Int = 0x34,
+    /// The C structure of a `short` and an `int`.
+    Int16Int = 0x35,
+    /// The C structure of a `long double` and an `int`.
+    LongDoubleInt = 0x36,
+    /// Two Fortran reals: the place is a number in floating point, too.
+    FloatFloat = 0x37,
+    /// Two Fortran double precision numbers.
+    DoubleDouble = 0x38,
 }
 
 /// What a datatype is to the operations on it: the groups of MPI 5.0, 6.9.2.
@@ -63,11 +97,15 @@ pub enum Class {
     Logical,
     /// "Byte".
     Byte,
+    /// "Complex".
+    Complex,
+    /// A value and its place, for `MPI_MINLOC` and `MPI_MAXLOC` (6.9.4).
+    Located,
 }
 
 impl Datatype {
     /// All datatypes, in the order of their codes.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 32] = [
         Self::Int8,
         Self::Int16,
         Self::Int32,
@@ -84,45 +122,52 @@ impl Datatype {
         Self::Quad,
         Self::Bool,
         Self::Byte,
+        Self::Logical16,
+        Self::Logical32,
+        Self::Logical64,
+        Self::FloatComplex,
+        Self::DoubleComplex,
+        Self::LongDoubleComplex,
+        Self::Float16Complex,
+        Self::QuadComplex,
+        Self::FloatInt,
+        Self::DoubleInt,
+        Self::Int64Int,
+        Self::Int32Int,
+        Self::Int16Int,
+        Self::LongDoubleInt,
+        Self::FloatFloat,
+        Self::DoubleDouble,
     ];
 
-    /// `MPI_SIGNED_CHAR`. (`MPI_CHAR` is a character: no operation is defined on it.)
-    pub const SIGNED_CHAR: Self = signed(size_of::<c_schar>());
-    /// `MPI_UNSIGNED_CHAR`.
-    pub const UNSIGNED_CHAR: Self = unsigned(size_of::<c_uchar>());
-    /// `MPI_SHORT`.
-    pub const SHORT: Self = signed(size_of::<c_short>());
-    /// `MPI_UNSIGNED_SHORT`.
-    pub const UNSIGNED_SHORT: Self = unsigned(size_of::<c_short>());
-    /// `MPI_INT`.
-    pub const INT: Self = signed(size_of::<c_int>());
-    /// `MPI_UNSIGNED`.
-    pub const UNSIGNED: Self = unsigned(size_of::<c_uint>());
-    /// `MPI_LONG`.
-    pub const LONG: Self = signed(size_of::<c_long>());
-    /// `MPI_UNSIGNED_LONG`.
-    pub const UNSIGNED_LONG: Self = unsigned(size_of::<c_ulong>());
-    /// `MPI_LONG_LONG`.
-    pub const LONG_LONG: Self = signed(size_of::<c_longlong>());
-    /// `MPI_UNSIGNED_LONG_LONG`.
-    pub const UNSIGNED_LONG_LONG: Self = unsigned(size_of::<c_ulonglong>());
-    /// `MPI_AINT`. The standard leaves the logical operations out of this one and the next two
-    /// ("multi-language types"); here they are integers like the others.
-    pub const AINT: Self = signed(size_of::<isize>());
-    /// `MPI_OFFSET`.
-    pub const OFFSET: Self = Self::Int64;
-    /// `MPI_COUNT`.
-    pub const COUNT: Self = Self::Int64;
-
-    /// Bytes from one element of an array to the next.
+    /// Bytes from one element of an array to the next: the *extent* of the standard, padding
+    /// included. Whoever moves or reduces elements side by side needs this one.
     #[must_use]
     pub const fn size(self) -> usize {
+        if let Some(pair) = self.pair() {
+            return pair.size();
+        }
+        if let Some(part) = self.part() {
+            return 2 * part.size();
+        }
         match self {
             Self::Int8 | Self::Uint8 | Self::Bool | Self::Byte => 1,
-            Self::Int16 | Self::Uint16 | Self::Float16 | Self::BFloat16 => 2,
-            Self::Int32 | Self::Uint32 | Self::Float => 4,
-            Self::Int64 | Self::Uint64 | Self::Double => 8,
+            Self::Int16 | Self::Uint16 | Self::Float16 | Self::BFloat16 | Self::Logical16 => 2,
+            Self::Int32 | Self::Uint32 | Self::Float | Self::Logical32 => 4,
+            Self::Int64 | Self::Uint64 | Self::Double | Self::Logical64 => 8,
             Self::LongDouble | Self::Quad => 16,
+            _ => panic!("a datatype of two parts was dealt with above"),
+        }
+    }
+
+    /// `MPI_Type_size`: the bytes of an element that are data. Less than [`size`](Self::size) for
+    /// the structures of a value and its place that have padding. (That of a `long double` counts
+    /// as data in C.)
+    #[must_use]
+    pub const fn data_size(self) -> usize {
+        match self.pair() {
+            Some(pair) => pair.value.size() + pair.place.size(),
+            None => self.size(),
         }
     }
 
@@ -130,8 +175,44 @@ impl Datatype {
     /// structures needs it: the arithmetic takes bytes of any alignment.
     #[must_use]
     pub const fn align(self) -> usize {
-        // On x86-64 and AArch64 every elementary type is aligned to its size.
-        self.size()
+        if let Some(pair) = self.pair() {
+            return pair.align();
+        }
+        match self.part() {
+            Some(part) => part.align(),
+            // On x86-64 and AArch64 every type of one part is aligned to its size.
+            None => self.size(),
+        }
+    }
+
+    /// What real and imaginary part are, if this is complex.
+    #[must_use]
+    pub const fn part(self) -> Option<Self> {
+        match self {
+            Self::FloatComplex => Some(Self::Float),
+            Self::DoubleComplex => Some(Self::Double),
+            Self::LongDoubleComplex => Some(Self::LongDouble),
+            Self::Float16Complex => Some(Self::Float16),
+            Self::QuadComplex => Some(Self::Quad),
+            _ => None,
+        }
+    }
+
+    /// Of what it consists, if this is a value and its place.
+    #[must_use]
+    pub const fn pair(self) -> Option<Pair> {
+        let pair = match self {
+            Self::FloatInt => Pair::new(Self::Float, Self::Int32),
+            Self::DoubleInt => Pair::new(Self::Double, Self::Int32),
+            Self::Int64Int => Pair::new(Self::Int64, Self::Int32),
+            Self::Int32Int => Pair::new(Self::Int32, Self::Int32),
+            Self::Int16Int => Pair::new(Self::Int16, Self::Int32),
+            Self::LongDoubleInt => Pair::new(Self::LongDouble, Self::Int32),
+            Self::FloatFloat => Pair::new(Self::Float, Self::Float),
+            Self::DoubleDouble => Pair::new(Self::Double, Self::Double),
+            _ => return None,
+        };
+        Some(pair)
     }
 
     /// The group of types this one belongs to, which decides what operations it has.
@@ -142,54 +223,14 @@ impl Datatype {
             Self::Uint8 | Self::Uint16 | Self::Uint32 | Self::Uint64 => Class::Integer,
             Self::Float | Self::Double | Self::LongDouble => Class::Floating,
             Self::Float16 | Self::BFloat16 | Self::Quad => Class::Floating,
-            Self::Bool => Class::Logical,
+            Self::Bool | Self::Logical16 | Self::Logical32 | Self::Logical64 => Class::Logical,
             Self::Byte => Class::Byte,
+            Self::FloatComplex | Self::DoubleComplex | Self::LongDoubleComplex => Class::Complex,
+            Self::Float16Complex | Self::QuadComplex => Class::Complex,
+            Self::FloatInt | Self::DoubleInt | Self::LongDoubleInt => Class::Located,
+            Self::Int64Int | Self::Int32Int | Self::Int16Int => Class::Located,
+            Self::FloatFloat | Self::DoubleDouble => Class::Located,
         }
-    }
-
-    /// The name in the standard. `BFloat16` has none there; it bears the one that MPICH gave it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Int8 => "MPI_INT8_T",
-            Self::Int16 => "MPI_INT16_T",
-            Self::Int32 => "MPI_INT32_T",
-            Self::Int64 => "MPI_INT64_T",
-            Self::Uint8 => "MPI_UINT8_T",
-            Self::Uint16 => "MPI_UINT16_T",
-            Self::Uint32 => "MPI_UINT32_T",
-            Self::Uint64 => "MPI_UINT64_T",
-            Self::Float => "MPI_FLOAT",
-            Self::Double => "MPI_DOUBLE",
-            Self::LongDouble => "MPI_LONG_DOUBLE",
-            Self::Float16 => "MPI_REAL2",
-            Self::BFloat16 => "MPIX_BFLOAT16",
-            Self::Quad => "MPI_REAL16",
-            Self::Bool => "MPI_C_BOOL",
-            Self::Byte => "MPI_BYTE",
-        }
-    }
-}
-
-/// The signed integer of `size` bytes.
-const fn signed(size: usize) -> Datatype {
-    match size {
-        1 => Datatype::Int8,
-        2 => Datatype::Int16,
-        4 => Datatype::Int32,
-        8 => Datatype::Int64,
-        _ => panic!("this platform has an integer type of an unknown size"),
-    }
-}
-
-/// The unsigned integer of `size` bytes.
-const fn unsigned(size: usize) -> Datatype {
-    match size {
-        1 => Datatype::Uint8,
-        2 => Datatype::Uint16,
-        4 => Datatype::Uint32,
-        8 => Datatype::Uint64,
-        _ => panic!("this platform has an integer type of an unknown size"),
     }
 }
 
@@ -218,6 +259,8 @@ impl TryFrom<u8> for Datatype {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ffi::{c_int, c_long, c_short, c_ulong};
+    use std::mem::offset_of;
 
     #[test]
     fn codes_round_trip_and_nothing_else_is_a_datatype() {
@@ -243,6 +286,66 @@ mod tests {
         assert_eq!(Datatype::SHORT.align(), align_of::<c_short>());
         assert_eq!(Datatype::Double.align(), align_of::<f64>());
         assert_eq!(Datatype::AINT.size(), size_of::<usize>());
+    }
+
+    /// Against the compiler's own layout of C structures.
+    #[test]
+    fn pairs_are_laid_out_as_in_c() {
+        macro_rules! laid_out {
+            ($($datatype:ident: $value:ty, $place:ty, $data:literal;)*) => {$({
+                #[repr(C)]
+                struct InC {
+                    value: $value,
+                    place: $place,
+                }
+                let datatype = Datatype::$datatype;
+                let pair = datatype.pair().unwrap();
+                assert_eq!(offset_of!(InC, value), 0);
+                assert_eq!(pair.place_at(), offset_of!(InC, place), "{datatype}");
+                assert_eq!(datatype.size(), size_of::<InC>(), "{datatype}");
+                assert_eq!(datatype.align(), align_of::<InC>(), "{datatype}");
+                assert_eq!(datatype.data_size(), $data, "{datatype}");
+            })*};
+        }
+        // A `long double` of x86-64 is laid out as this is.
+        #[repr(C, align(16))]
+        struct LongDouble([u8; 16]);
+        laid_out! {
+            FLOAT_INT: f32, c_int, 8;
+            DOUBLE_INT: f64, c_int, 12;
+            LONG_INT: c_long, c_int, 12;
+            TWO_INT: c_int, c_int, 8;
+            SHORT_INT: c_short, c_int, 6;
+            LONG_DOUBLE_INT: LongDouble, c_int, 20;
+            TWO_REAL: f32, f32, 8;
+            TWO_DOUBLE_PRECISION: f64, f64, 16;
+            TWO_INTEGER: i32, i32, 8;
+        }
+    }
+
+    #[test]
+    fn complex_numbers_are_two_parts_side_by_side() {
+        let sizes = [
+            (Datatype::COMPLEX4, 4, 2),
+            (Datatype::COMPLEX8, 8, 4),
+            (Datatype::COMPLEX16, 16, 8),
+            (Datatype::C_LONG_DOUBLE_COMPLEX, 32, 16),
+            (Datatype::COMPLEX32, 32, 16),
+        ];
+        for (datatype, size, align) in sizes {
+            assert_eq!((datatype.size(), datatype.align()), (size, align));
+            assert_eq!(datatype.data_size(), size);
+        }
+    }
+
+    /// Steps of a reduction by the NIC are multiples of 64 bytes.
+    #[test]
+    fn no_step_of_a_reduction_ends_within_an_element() {
+        assert!(
+            Datatype::ALL
+                .iter()
+                .all(|datatype| 64 % datatype.size() == 0)
+        );
     }
 
     #[test]

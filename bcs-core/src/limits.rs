@@ -94,8 +94,21 @@ pub const MAX_TIME_SLICE_NS: u64 = 100_000_000;
 /// The default time slice, the paper's 500 µs.
 pub const DEFAULT_TIME_SLICE_NS: u64 = 500_000;
 
-/// Default of `--reduce soft:LIMIT`, in elements (paper section 4.4: programs reduce few).
-pub const DEFAULT_SOFT_REDUCE_ELEMENTS: u32 = 256;
+/// Default of `--reduce soft:LIMIT`, in elements: up to so many, software is as quick as the
+/// processor for some operation.
+///
+/// The paper's NIC reduces in software because programs reduce few elements, and to compute those
+/// slowly takes less time than to send them to the host (4.4). Here nothing is sent: what the host
+/// path costs more is to enter the default floating-point environment, 3 to 8 ns. `cargo xtask
+/// soft-float` measures what that is worth. Software takes 3 to 8 ns for each element of a minimum or
+/// maximum, which it does by comparing integers: the processor is as quick from 2 to 4 elements on. It
+/// takes 45 to 70 ns for an element of a sum or product (430 ns for a complex product), so there the
+/// processor is quicker at once; but for 3 elements that is some 0.2 µs (complex products: 1.3 µs) of
+/// a slice that costs 25 µs. This bound was 256 before that was measured: then a sum of 256 numbers
+/// took 12 to 17 µs for each contribution, and for ten contributions a third of a slice.
+///
+/// `cargo xtask check soft-float` holds this to within a factor of 2 of the greatest crossover.
+pub const DEFAULT_SOFT_REDUCE_ELEMENTS: u32 = 3;
 
 /// Bytes DH copies at a time through its bounce buffer: half of a usual L2 cache.
 pub const BOUNCE_BYTES: usize = 256 * 1024;

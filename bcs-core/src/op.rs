@@ -9,8 +9,9 @@ use crate::datatype::{Class, Datatype};
 /// All of them are associative and commutative in the standard's sense: an implementation may
 /// reorder them. This one does not need to (see [`crate::arithmetic`]).
 ///
-/// The codes are those of the handles in the standard's ABI (MPI 5.0, chapter 20), which leave room
-/// for `MPI_MINLOC` (0x38) and what follows. Zero, which fresh memory holds, is none of them.
+/// The codes are those of the handles in the standard's ABI (MPI 5.0, chapter 20). Zero, which fresh
+/// memory holds, is none of them. `MPI_REPLACE` (0x3c) and `MPI_NO_OP` (0x3d) are for one-sided
+/// accumulation only, and not here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Op {
@@ -34,11 +35,15 @@ pub enum Op {
     Lor = 0x31,
     /// Logical exclusive or.
     Lxor = 0x32,
+    /// Minimum and its place (6.9.4): of equal values the lowest place.
+    MinLoc = 0x38,
+    /// Maximum and its place: of equal values the lowest place, too.
+    MaxLoc = 0x39,
 }
 
 impl Op {
     /// All operations, in the order of their codes.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Sum,
         Self::Min,
         Self::Max,
@@ -49,15 +54,22 @@ impl Op {
         Self::Land,
         Self::Lor,
         Self::Lxor,
+        Self::MinLoc,
+        Self::MaxLoc,
     ];
 
     /// Is this operation defined on `datatype`? The table of MPI 5.0, 6.9.2.
     #[must_use]
     pub const fn allowed(self, datatype: Datatype) -> bool {
         match self {
-            Self::Max | Self::Min | Self::Sum | Self::Prod => {
+            Self::Max | Self::Min => {
                 matches!(datatype.class(), Class::Integer | Class::Floating)
             }
+            Self::Sum | Self::Prod => {
+                let class = datatype.class();
+                matches!(class, Class::Integer | Class::Floating | Class::Complex)
+            }
+            Self::MinLoc | Self::MaxLoc => matches!(datatype.class(), Class::Located),
             Self::Land | Self::Lor | Self::Lxor => {
                 matches!(datatype.class(), Class::Integer | Class::Logical)
             }
@@ -81,6 +93,8 @@ impl Op {
             Self::Land => "MPI_LAND",
             Self::Lor => "MPI_LOR",
             Self::Lxor => "MPI_LXOR",
+            Self::MinLoc => "MPI_MINLOC",
+            Self::MaxLoc => "MPI_MAXLOC",
         }
     }
 }
@@ -133,19 +147,28 @@ mod tests {
             Datatype::Float, Datatype::Double, Datatype::LongDouble,
             Datatype::Float16, Datatype::BFloat16, Datatype::Quad,
             Datatype::Bool, Datatype::Byte,
+            Datatype::Logical16, Datatype::Logical32, Datatype::Logical64,
+            Datatype::FloatComplex, Datatype::DoubleComplex, Datatype::LongDoubleComplex,
+            Datatype::Float16Complex, Datatype::QuadComplex,
+            Datatype::FloatInt, Datatype::DoubleInt, Datatype::Int64Int, Datatype::Int32Int,
+            Datatype::Int16Int, Datatype::LongDoubleInt,
+            Datatype::FloatFloat, Datatype::DoubleDouble,
         ];
         let table = [
-            (Op::Max, "iiii uuuu fff fff - -"),
-            (Op::Min, "iiii uuuu fff fff - -"),
-            (Op::Sum, "iiii uuuu fff fff - -"),
-            (Op::Prod, "iiii uuuu fff fff - -"),
-            (Op::Land, "iiii uuuu --- --- l -"),
-            (Op::Lor, "iiii uuuu --- --- l -"),
-            (Op::Lxor, "iiii uuuu --- --- l -"),
-            (Op::Band, "iiii uuuu --- --- - b"),
-            (Op::Bor, "iiii uuuu --- --- - b"),
-            (Op::Bxor, "iiii uuuu --- --- - b"),
+            (Op::Max, "iiii uuuu fff fff - - --- ----- --------"),
+            (Op::Min, "iiii uuuu fff fff - - --- ----- --------"),
+            (Op::Sum, "iiii uuuu fff fff - - --- ccccc --------"),
+            (Op::Prod, "iiii uuuu fff fff - - --- ccccc --------"),
+            (Op::Land, "iiii uuuu --- --- l - lll ----- --------"),
+            (Op::Lor, "iiii uuuu --- --- l - lll ----- --------"),
+            (Op::Lxor, "iiii uuuu --- --- l - lll ----- --------"),
+            (Op::Band, "iiii uuuu --- --- - b --- ----- --------"),
+            (Op::Bor, "iiii uuuu --- --- - b --- ----- --------"),
+            (Op::Bxor, "iiii uuuu --- --- - b --- ----- --------"),
+            (Op::MinLoc, "---- ---- --- --- - - --- ----- pppppppp"),
+            (Op::MaxLoc, "---- ---- --- --- - - --- ----- pppppppp"),
         ];
+        assert_eq!(columns.len(), Datatype::ALL.len());
         assert_eq!(table.len(), Op::ALL.len());
         for (op, row) in table {
             let cells = row.chars().filter(|cell| *cell != ' ');

@@ -3,7 +3,8 @@
 //!
 //! Rank 0 prints a line per part, with how long it took.
 
-use bcs_mpi::{Communicator, Op, OwnedRequest, Result, Source, Tag, Universe};
+use bcs_mpi::{Communicator, Complex, DoubleInt, Op, OwnedRequest, Result, Source, Tag};
+use bcs_mpi::{Universe, UserOp};
 use std::time::Instant;
 
 const SIZES: [usize; 10] = [0, 1, 63, 64, 65, 4095, 4096, 4097, 100_003, 1 << 20];
@@ -13,7 +14,7 @@ type Part = (&'static str, fn(&Communicator) -> Result<()>);
 fn main() -> Result<()> {
     let universe = Universe::init()?;
     let world = universe.world();
-    let parts: [Part; 10] = [
+    let parts: [Part; 11] = [
         ("messages of all sizes to everybody", sizes),
         ("many sends before any receive", flood),
         ("order and wildcards", order),
@@ -24,6 +25,7 @@ fn main() -> Result<()> {
         ("communicators", communicators),
         ("many collectives at once", outstanding),
         ("collectives made of messages", exchanges),
+        ("operations of many kinds", operations),
     ];
     for (name, part) in parts {
         world.barrier()?;
@@ -308,6 +310,63 @@ fn exchanges(world: &Communicator) -> Result<()> {
         assert!(results.iter().all(|result| *result == exchanged));
         let below = |scan: &Vec<u64>| (0..count).all(|index| scan[index] == sum(me, index));
         assert!(me == 0 || scans.iter().all(below));
+    }
+    Ok(())
+}
+
+/// Reductions by the NICs of complex numbers and of values with their places, and those by a
+/// closure that is not commutative.
+fn operations(world: &Communicator) -> Result<()> {
+    let (me, ranks) = (world.rank(), world.size());
+    for count in [0, 1, 3, 4, 5, 5_000] {
+        // i to the power of the index: products are exact.
+        let turn = |turns: usize| match turns % 4 {
+            0 => Complex { re: 1.0, im: 0.0 },
+            1 => Complex { re: 0.0, im: 1.0 },
+            2 => Complex { re: -1.0, im: 0.0 },
+            _ => Complex { re: 0.0, im: -1.0 },
+        };
+        let data: Vec<Complex<f64>> = (0..count).map(|index| turn(index + me)).collect();
+        let mut product = vec![Complex::default(); count];
+        world.allreduce(&data, &mut product, Op::Prod)?;
+        let turns = |index: usize| index * ranks + ranks * (ranks - 1) / 2;
+        assert!((0..count).all(|index| product[index] == turn(turns(index))));
+
+        let value = |rank: usize, index: usize| ((rank * 5 + index * 3) % 7) as f64;
+        let here = i32::try_from(me).expect("few ranks");
+        let data: Vec<_> = (0..count)
+            .map(|index| DoubleInt::new(value(me, index), here))
+            .collect();
+        let mut greatest = vec![DoubleInt::default(); count];
+        world.allreduce(&data, &mut greatest, Op::MaxLoc)?;
+        for (index, found) in greatest.into_iter().enumerate() {
+            let at = usize::try_from(found.place).expect("ranks are not negative");
+            assert_eq!(found.value, value(at, index));
+            assert!((0..ranks).all(|rank| value(rank, index) <= found.value));
+            assert!((0..at).all(|rank| value(rank, index) < found.value));
+        }
+
+        // A step x -> ax + b modulo 2^32, as a and b: one after the other, in the order of the ranks.
+        let after = |first: u64, second: u64| {
+            let parts = |step: u64| (step & 0xffff_ffff, step >> 32);
+            let ((a, b), (c, d)) = (parts(first), parts(second));
+            let below = |number: u64| number & 0xffff_ffff;
+            below(c * a) | below(below(c * b) + d) << 32
+        };
+        let step = |rank: usize, index: usize| {
+            (rank as u64 * 77 + index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        };
+        let op = UserOp::new(after);
+        let data: Vec<u64> = (0..count).map(|index| step(me, index)).collect();
+        let (mut all, mut below) = (vec![0; count], vec![0; count]);
+        world.allreduce(&data, &mut all, &op)?;
+        world.scan(&data, &mut below, &op)?;
+        let mut at_root = vec![0; count];
+        world.reduce(&data, &mut at_root, &op, ranks - 1)?;
+        let fold = |ranks: usize, index| (0..ranks).map(|rank| step(rank, index)).reduce(after);
+        assert!((0..count).all(|index| Some(all[index]) == fold(ranks, index)));
+        assert!((0..count).all(|index| Some(below[index]) == fold(me + 1, index)));
+        assert!(me != ranks - 1 || at_root == all);
     }
     Ok(())
 }

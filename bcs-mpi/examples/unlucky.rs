@@ -5,7 +5,7 @@
     reason = "what happens to rank 0 is not what safe code does"
 )]
 
-use bcs_mpi::{Result, Source, Tag, Universe};
+use bcs_mpi::{Result, Source, Tag, Universe, UserOp};
 use std::process::Command;
 
 fn main() -> Result<()> {
@@ -93,11 +93,18 @@ fn main() -> Result<()> {
                 hoard.push(vec![1; 16 << 20]);
             }
         }
+        // Only the root calls the function; the others wait for it in the barrier.
+        "panics-in-an-operation" => {
+            let op = UserOp::new(|_: u64, _| panic!("an unlucky number"));
+            world.reduce(&[1], &mut [0], &op, 0)?;
+            world.barrier()?;
+        }
         // A stop is no end: messages wait until it goes on.
         "is-stopped" => {
             if unlucky {
                 let myself = std::process::id();
-                let script = format!("kill -STOP {myself}; sleep 0.3; kill -CONT {myself}");
+                let seconds = std::env::var("BCS_STOP_SECONDS").unwrap_or("0.3".to_owned());
+                let script = format!("kill -STOP {myself}; sleep {seconds}; kill -CONT {myself}");
                 let child = Command::new("sh").args(["-c", &script]).spawn();
                 exchange(world)?;
                 let _ended = child.and_then(|mut child| child.wait());

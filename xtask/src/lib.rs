@@ -1,4 +1,5 @@
-//! Chores of the developers. The only one so far is `cargo xtask check`: the acceptance checks.
+//! Chores of the developers: `cargo xtask check`, the acceptance checks, and `cargo xtask soft-float`,
+//! which says what the NIC's floating point in software costs.
 //!
 //! A check runs the finished programs from outside, prints a figure and the bar that it is held to, and
 //! says whether the bar was held, missed, or cannot be judged on this machine (exit codes 0, 1 and 77).
@@ -16,6 +17,7 @@ pub mod other_load;
 pub mod peers;
 pub mod process;
 pub mod rounds;
+pub mod soft_float;
 pub mod sweep3d;
 pub mod verdict;
 pub mod workspace;

@@ -24,6 +24,10 @@ enum Chore {
     /// Run acceptance checks. Exits 0 when all held, 1 when one missed its bar, 77 when none missed but this
     /// machine cannot tell for one, 2 on a fault of the command line.
     Check(CheckArgs),
+    /// Say what floating point in software costs, against the processor's: for every type and operation of
+    /// the Reduce Helper the time of a call with one element and of each more, what entering the host path
+    /// costs, and from how many elements on that is the quicker.
+    SoftFloat,
     /// One of the two processes of the bare futex ping-pong, started by a check.
     #[command(hide = true)]
     FutexPartner(Partner),
@@ -45,6 +49,10 @@ struct CheckArgs {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().chore {
         Chore::Check(args) => check(&args),
+        Chore::SoftFloat => {
+            print!("{}", xtask::soft_float::table());
+            Ok(Verdict::Held)
+        }
         Chore::FutexPartner(partner) => partner.play().map(|()| Verdict::Held),
     };
     match outcome {

@@ -6,7 +6,7 @@
 //! takes a block at a time, in vector code; where a NaN shows up in it, that element is done in
 //! software.
 
-use super::{environment, soft};
+use super::{complex, environment, soft};
 use crate::datatype::Datatype;
 use crate::op::Op;
 
@@ -16,6 +16,34 @@ const BLOCK: usize = 64;
 /// Can the processor compute with this type?
 pub(super) const fn has(datatype: Datatype) -> bool {
     matches!(datatype, Datatype::Float | Datatype::Double)
+}
+
+/// Complex products of parts of this type; the lengths have been checked.
+pub(super) fn complex_product(part: Datatype, accumulator: &mut [u8], operand: &[u8]) {
+    environment::with_default(accumulator, operand, |accumulator, operand| match part {
+        Datatype::Float => each_product::<f32, 4>(accumulator, operand),
+        Datatype::Double => each_product::<f64, 8>(accumulator, operand),
+        _ => unreachable!("the processor does not have {part}"),
+    });
+}
+
+/// Number by number. A NaN on the way to a result shows in it, so a result without one is that of
+/// the software; where there is one, the number is left to the software.
+fn each_product<T: Number<SIZE>, const SIZE: usize>(accumulator: &mut [u8], operand: &[u8]) {
+    let numbers = accumulator.chunks_exact_mut(2 * SIZE);
+    for (left, right) in numbers.zip(operand.chunks_exact(2 * SIZE)) {
+        let part = |bytes: &[u8]| T::load(*bytes.first_chunk().expect("a part has SIZE bytes"));
+        let (a, b) = (part(left), part(&left[SIZE..]));
+        let (c, d) = (part(right), part(&right[SIZE..]));
+        let real = a.product(c).value.difference(b.product(d).value);
+        let imaginary = a.product(d).value.sum(b.product(c).value);
+        if real.nan | imaginary.nan {
+            complex::soft_product(T::DATATYPE, left, right);
+        } else {
+            left[..SIZE].copy_from_slice(&real.value.store());
+            left[SIZE..].copy_from_slice(&imaginary.value.store());
+        }
+    }
 }
 
 /// `accumulator = accumulator OP operand`; operation, datatype and lengths have been checked.
@@ -99,6 +127,7 @@ trait Number<const SIZE: usize>: Copy {
     fn load(bytes: [u8; SIZE]) -> Self;
     fn store(self) -> [u8; SIZE];
     fn sum(self, other: Self) -> Computed<Self>;
+    fn difference(self, other: Self) -> Computed<Self>;
     fn product(self, other: Self) -> Computed<Self>;
     fn maximum(self, other: Self) -> Computed<Self>;
     fn minimum(self, other: Self) -> Computed<Self>;
@@ -122,6 +151,12 @@ macro_rules! numbers {
             #[inline]
             fn sum(self, other: Self) -> Computed<Self> {
                 let value = self + other;
+                Computed { value, nan: value.is_nan() }
+            }
+
+            #[inline]
+            fn difference(self, other: Self) -> Computed<Self> {
+                let value = self - other;
                 Computed { value, nan: value.is_nan() }
             }
 

@@ -21,6 +21,7 @@ pub(super) fn combine(op: Op, datatype: Datatype, accumulator: &mut [u8], operan
             8 => modular::<u64, 8>(op, accumulator, operand),
             size => unreachable!("{datatype} has {size} bytes and is no integer"),
         },
+        Op::MinLoc | Op::MaxLoc => unreachable!("{op} is of values with their places"),
     }
 }
 

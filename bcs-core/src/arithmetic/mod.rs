@@ -33,12 +33,17 @@
 //! *Long double.* The six padding bytes are ignored, and zero in the result. Encodings that the 387
 //! and its successors refuse (unnormals, pseudo-infinities, pseudo-NaNs) count as the default NaN;
 //! pseudo-denormals have the value they spell.
+//!
+//! *Complex numbers* ([`complex`]) have sums and products, made of those of their parts; *values with
+//! their places* ([`location`]) have minima and maxima.
 
+mod complex;
 #[cfg(target_arch = "x86_64")]
 mod environment;
 #[cfg(target_arch = "x86_64")]
 mod host;
 mod integer;
+mod location;
 mod soft;
 
 #[cfg(test)]
@@ -52,10 +57,25 @@ use crate::op::Op;
 pub enum Path {
     /// Floating point in software, as the NIC does it.
     Soft,
-    /// The processor's floating-point unit where it has the type: binary32 and binary64 on x86-64.
-    /// Other types, and other processors (whose floating-point mode we do not know how to
-    /// guard), go the soft path.
+    /// The processor's floating-point unit where it has the type: binary32 and binary64, and
+    /// complex numbers of them, on x86-64. Other types, and other processors (whose floating-point
+    /// mode we do not know how to guard), go the soft path at any length.
     Host,
+}
+
+impl Path {
+    /// Whether there are two ways to compute with this type: where there is one, a path is as good
+    /// as the other.
+    #[must_use]
+    pub fn makes_a_difference(datatype: Datatype) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        return host::has(datatype.part().unwrap_or(datatype));
+        #[cfg(not(target_arch = "x86_64"))]
+        return {
+            _ = datatype;
+            false
+        };
+    }
 }
 
 /// Why nothing was combined.
@@ -118,15 +138,19 @@ pub fn combine(
             datatype,
         });
     }
-    match datatype.class() {
-        Class::Integer | Class::Logical | Class::Byte => {
-            integer::combine(op, datatype, accumulator, operand);
-        }
-        Class::Floating => match path {
-            #[cfg(target_arch = "x86_64")]
-            Path::Host if host::has(datatype) => host::combine(op, datatype, accumulator, operand),
-            Path::Soft | Path::Host => soft::combine(op, datatype, accumulator, operand),
-        },
+    match (datatype.class(), datatype.part(), datatype.pair()) {
+        (Class::Floating, ..) => floating(op, datatype, path, accumulator, operand),
+        (_, Some(part), _) => complex::combine(op, part, path, accumulator, operand),
+        (_, _, Some(pair)) => location::combine(op, pair, accumulator, operand),
+        _ => integer::combine(op, datatype, accumulator, operand),
     }
     Ok(())
+}
+
+fn floating(op: Op, datatype: Datatype, path: Path, accumulator: &mut [u8], operand: &[u8]) {
+    match path {
+        #[cfg(target_arch = "x86_64")]
+        Path::Host if host::has(datatype) => host::combine(op, datatype, accumulator, operand),
+        Path::Soft | Path::Host => soft::combine(op, datatype, accumulator, operand),
+    }
 }

@@ -32,13 +32,14 @@ fn each<F: Format>(op: Op, accumulator: &mut [u8], operand: &[u8]) {
 }
 
 /// The bits of up to sixteen little-endian bytes.
-fn load(bytes: &[u8]) -> u128 {
+pub(super) fn load(bytes: &[u8]) -> u128 {
     let mut wide = [0; 16];
     wide[..bytes.len()].copy_from_slice(bytes);
     u128::from_le_bytes(wide)
 }
 
-fn element<F: Format>(op: Op, a: u128, b: u128) -> u128 {
+/// One element; the operands are canonical, and the result is.
+pub(super) fn element<F: Format>(op: Op, a: u128, b: u128) -> u128 {
     match (F::is_nan(a), F::is_nan(b)) {
         (true, true) => greater_nan::<F>(a | F::QUIET, b | F::QUIET),
         (true, false) => a | F::QUIET,
@@ -74,7 +75,7 @@ fn number<F: Format>(op: Op, a: u128, b: u128) -> u128 {
 }
 
 /// An integer that grows with the number that `bits` encode, -0 before +0.
-fn order<F: Format>(bits: u128) -> i128 {
+pub(super) fn order<F: Format>(bits: u128) -> i128 {
     let magnitude = (bits & !F::SIGN).cast_signed();
     if bits & F::SIGN == 0 {
         magnitude
@@ -84,7 +85,7 @@ fn order<F: Format>(bits: u128) -> i128 {
 }
 
 /// A floating-point format: sign, exponent and significand from the top, right-aligned in 128 bits.
-trait Format {
+pub(super) trait Format {
     /// The software implementation.
     type Soft: Float;
     /// Bytes of storage.
@@ -96,6 +97,7 @@ trait Format {
     /// The bit that tells a quiet NaN from a signalling one.
     const QUIET: u128;
 
+    /// Do these bits encode a NaN?
     fn is_nan(bits: u128) -> bool {
         bits & !Self::SIGN > Self::INFINITY
     }
@@ -109,7 +111,7 @@ trait Format {
 /// The formats of IEEE 754 and those made like them: the integer bit is implied.
 macro_rules! interchange_formats {
     ($($format:ident = $soft:ty, $size:literal bytes, $fraction:literal bits of fraction;)*) => {$(
-        struct $format;
+        pub(super) struct $format;
 
         impl Format for $format {
             type Soft = $soft;
@@ -130,7 +132,7 @@ interchange_formats! {
 }
 
 /// The x87 format: 80 bits, of which the integer bit is spelled out, and 48 bits of padding.
-struct Extended;
+pub(super) struct Extended;
 
 impl Extended {
     const INTEGER: u128 = 1 << 63;

@@ -35,6 +35,11 @@ impl Case {
 
     /// What all ranks' contributions come to.
     pub(crate) fn reduced(&self, team: &Team) -> Vec<u8> {
+        if self.op.is_none() {
+            // No NIC does it: from the left.
+            let all = (0..team.size).map(|rank| self.contribution(rank, team.size));
+            return self.fold(all).expect("somebody contributed");
+        }
         let mut nodes: Vec<(i32, Vec<usize>)> = Vec::new();
         for (rank, &node) in team.node.iter().enumerate() {
             match nodes.iter_mut().find(|(other, _)| *other == node) {
@@ -67,8 +72,29 @@ impl Case {
         };
         let mut all = parts.next()?;
         for part in parts {
-            combine(self.op, self.datatype, path, &mut all, &part).expect("allowed, equally long");
+            match self.op {
+                Some(op) => combine(op, self.datatype, path, &mut all, &part)
+                    .expect("allowed, equally long"),
+                None => all = compose(&all, &part, self.datatype.size()),
+            }
         }
         Some(all)
     }
+}
+
+/// The program's own operation on elements of so many bytes. Pairs of bytes stand for `x -> ax + b`
+/// modulo 256: one after the other, which is associative and not commutative. A byte alone is 7 bits
+/// that or.
+pub(crate) fn compose(first: &[u8], then: &[u8], unit: usize) -> Vec<u8> {
+    let elements = first.chunks(unit).zip(then.chunks(unit));
+    elements
+        .flat_map(|(first, then)| first.chunks(2).zip(then.chunks(2)))
+        .flat_map(|pair| match pair {
+            (&[a, b], &[c, d]) => {
+                let both = [c.wrapping_mul(a), c.wrapping_mul(b).wrapping_add(d)];
+                both.to_vec()
+            }
+            (a, b) => vec![(a[0] | b[0]) & 0x7f],
+        })
+        .collect()
 }

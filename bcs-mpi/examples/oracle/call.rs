@@ -1,9 +1,10 @@
 //! A case as this rank calls it: its buffers, and what must be in them afterwards.
 #![expect(unsafe_code, reason = "the untyped core takes buffers by address")]
 
+use crate::answer::compose;
 use crate::case::{Case, Collective, Team};
 use crate::data::random;
-use bcs_mpi::mpi::{Blocks, Buffer, Datatype, Request, Result};
+use bcs_mpi::mpi::{AnyOp, Blocks, Buffer, Datatype, Request, Result, UserOp};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
@@ -256,7 +257,8 @@ impl Call {
 
     /// Calls it; gives a request if it does not block.
     pub(crate) fn start(&mut self, team: &Team) -> Result<Option<Request>> {
-        let (comm, op, blocking) = (&team.comm, self.case.op, self.case.blocking);
+        let (comm, blocking) = (&team.comm, self.case.blocking);
+        let op = self.operation();
         let root = i32::try_from(self.root()).expect("few");
         let counts = self.places.counts.clone();
         let (input, output) = (self.input_buffer(), self.output_buffer());
@@ -341,6 +343,23 @@ impl Call {
             Collective::Alltoallv => call!(alltoallv, ialltoallv, unless_blocks, to),
             Collective::Alltoallw => call!(alltoallw, ialltoallw, unless_blocks, to),
         }
+    }
+
+    fn operation(&self) -> AnyOp {
+        if let Some(op) = self.case.op {
+            return op.into();
+        }
+        let unit = self.unit();
+        let function = move |invec: *const u8, inoutvec: *mut u8, count: usize, _| {
+            // SAFETY: the library gives so many elements at either address.
+            let first = unsafe { std::slice::from_raw_parts(invec, count * unit) };
+            // SAFETY: as above.
+            let both = unsafe { std::slice::from_raw_parts_mut(inoutvec, count * unit) };
+            let composed = compose(first, both, unit);
+            both.copy_from_slice(&composed);
+        };
+        // SAFETY: it uses those elements and nothing else.
+        unsafe { UserOp::create(function, false) }.into()
     }
 
     fn input_buffer(&self) -> Buffer {

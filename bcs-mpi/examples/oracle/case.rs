@@ -77,7 +77,8 @@ pub(crate) struct Case {
     pub(crate) team: usize,
     pub(crate) collective: Collective,
     pub(crate) datatype: Datatype,
-    pub(crate) op: Op,
+    /// `None`: a function of the program's.
+    pub(crate) op: Option<Op>,
     /// Elements of a block; where blocks differ, of the largest that is possible.
     pub(crate) count: usize,
     /// To be taken modulo the size of the team.
@@ -92,10 +93,11 @@ pub(crate) struct Case {
 impl Case {
     pub(crate) fn draw(number: u64, teams: usize, random: &mut ChaCha8Rng) -> Self {
         let collective = *COLLECTIVES.choose(random).expect("there are some");
-        let op = *Op::ALL.choose(random).expect("there are some");
+        let op = Op::ALL.choose(random).copied();
+        let op = op.filter(|_| random.random_range(0..10) > 0);
         let allowed: Vec<Datatype> = Datatype::ALL
             .into_iter()
-            .filter(|&datatype| !collective.reduces() || op.allowed(datatype))
+            .filter(|&datatype| !collective.reduces() || op.is_none_or(|op| op.allowed(datatype)))
             .collect();
         let mut lot = random.random_range(0..1_000);
         let mut count = 0;

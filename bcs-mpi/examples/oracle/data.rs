@@ -29,8 +29,16 @@ pub(crate) fn elements(
     bytes
 }
 
-/// Sets the exponent of a floating-point number, so that it is in [1, 2).
+/// Sets the exponent of floating-point numbers, so that they are in [1, 2).
 fn make_mild(datatype: Datatype, element: &mut [u8]) {
+    if let Some(part) = datatype.part() {
+        let (real, imaginary) = element.split_at_mut(part.size());
+        make_mild(part, real);
+        return make_mild(part, imaginary);
+    }
+    if let Some(pair) = datatype.pair() {
+        return make_mild(pair.value, element);
+    }
     match datatype {
         Datatype::Float16 => element[1] = element[1] & 0x83 | 0x3c,
         Datatype::BFloat16 => {

@@ -71,6 +71,11 @@ pub(super) unsafe fn copy(from: u64, to: u64, len: usize) {
     unsafe { std::ptr::copy(source, destination, len) };
 }
 
+/// An address of the program's memory as a pointer, for whoever may use it.
+pub(super) fn start(address: u64) -> *mut u8 {
+    std::ptr::with_exposed_provenance_mut(to_usize(address))
+}
+
 fn to_usize(address: u64) -> usize {
     usize::try_from(address).expect("addresses have 64 bits here")
 }

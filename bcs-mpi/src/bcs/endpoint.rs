@@ -129,6 +129,11 @@ impl Endpoint {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        // Such a call is an error of the program's, but one that would hang without a word.
+        assert!(
+            !super::fold::in_function(),
+            "a function that combines elements called MPI (MPI 5.0, 6.9.5, forbids it)"
+        );
         // A panic of another thread while it held the lock leaves a consistent state: nothing
         // between two updates of it can panic but assertions about the program's own requests.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

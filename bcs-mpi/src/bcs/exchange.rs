@@ -12,19 +12,14 @@
 //! | scatter, gather | root: one for each other rank; others: one | what they must |
 //! | allgather | one to and one from each other rank | its block p-1 times, and all others |
 //! | alltoall | one to and one from each other rank | what it must |
-//! | scan, exscan | one to each higher rank, one from each lower one | its data p-1 times at most |
 //! | reduce_scatter | none: an allreduce by the NICs, and the own part of it | |
 //!
 //! The bound is that of request slots: 2^20 of them are enough for 30 alltoalls at the same time
 //! among 16,384 ranks. Small messages are eager and keep no slot at the sender.
 //!
-//! **Scans** fold from the left (law 9): a rank gets the data of each lower rank and combines them
-//! in the order of the communicator. Passing partial results from rank to rank would move less, in
-//! as many slices as there are ranks. What has come and is not yet combined needs memory, so
-//! a rank receives from so many at a time as fit [`SCAN_WINDOW_BYTES`]. That is its own affair: its
-//! senders send once, however it receives.
+//! Scans, and reductions by functions of the program's, are made likewise ([`super::fold`]).
 //!
-//! **reduce_scatter** takes its own part of an allreduce into memory of its own. The reduction tree
+//! **reduce_scatter** by a predefined operation takes its own part of an allreduce into memory of its own. The reduction tree
 //! does not depend on the root, so these are the bits of a reduce followed by a scatterv.
 #![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
@@ -35,10 +30,6 @@ use super::schedule::{Local, Piece, Plan, Round};
 use bcs_core::datatype::Datatype;
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::op::Op;
-
-/// Memory for what a scan has received and not yet combined, unless one contribution is larger: as
-/// much as stays in a usual L2 cache.
-const SCAN_WINDOW_BYTES: usize = 1 << 20;
 
 /// The communicator of a collective.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +45,7 @@ pub struct Members<'a> {
 impl Members<'_> {
     /// Everybody else, with their blocks. The one after this rank comes first, so that not all
     /// ranks send to the same one first.
-    fn others(&self, blocks: impl Fn(usize) -> Piece) -> Vec<(u32, Piece)> {
+    pub(super) fn others(&self, blocks: impl Fn(usize) -> Piece) -> Vec<(u32, Piece)> {
         let size = self.world.len();
         (1..size)
             .map(|step| (self.me + step) % size)
@@ -261,82 +252,6 @@ impl Endpoint {
                 then,
             });
         }
-        // SAFETY: the caller's promise.
-        unsafe { self.post_schedule(members.context, plan) }
-    }
-
-    /// Posts this rank's part of a scan: `output` gets the combination of what the lower ranks
-    /// contribute and, if it is `inclusive`, this one, in the order of the communicator. If it is
-    /// not, rank 0's `output` is left alone. Without `input` this rank contributes what is in
-    /// `output`.
-    ///
-    /// # Safety
-    /// As for [`bcs_scatter`](Self::bcs_scatter).
-    ///
-    /// # Errors
-    /// As [`bcs_scatter`](Self::bcs_scatter).
-    pub unsafe fn bcs_scan(
-        &self,
-        members: Members<'_>,
-        (op, datatype): (Op, Datatype),
-        inclusive: bool,
-        input: Option<Piece>,
-        output: Piece,
-    ) -> Result<Request, TooManyRequests> {
-        let mut plan = Plan::default();
-        let Members { world, me, .. } = members;
-        let own = input.unwrap_or_else(|| {
-            // The result replaces it while it may still be on its way.
-            let copy = plan.scratch.piece(output.len);
-            plan.first.push(Local::Copy {
-                from: output,
-                to: copy.address,
-            });
-            copy
-        });
-        plan.sends = world[me + 1..].iter().map(|&rank| (rank, own)).collect();
-        if me == 0 {
-            if inclusive {
-                plan.first.push(Local::Copy {
-                    from: own,
-                    to: output.address,
-                });
-            }
-            // SAFETY: the caller's promise.
-            return unsafe { self.post_schedule(members.context, plan) };
-        }
-        let combine = |accumulator, operand| Local::Combine {
-            op,
-            datatype,
-            accumulator,
-            operand,
-        };
-        let window = (SCAN_WINDOW_BYTES / own.len.max(1)).clamp(1, me);
-        let slots: Vec<Piece> = (0..window).map(|_| plan.scratch.piece(own.len)).collect();
-        let accumulator = plan.scratch.piece(own.len);
-        for (round, lower) in world[..me].chunks(window).enumerate() {
-            let receives: Vec<_> = lower.iter().copied().zip(slots.iter().copied()).collect();
-            let mut then = Vec::with_capacity(receives.len());
-            for (nth, &(_, piece)) in receives.iter().enumerate() {
-                then.push(if round == 0 && nth == 0 {
-                    Local::Copy {
-                        from: piece,
-                        to: accumulator.address,
-                    }
-                } else {
-                    combine(accumulator, piece)
-                });
-            }
-            plan.rounds.push_back(Round { receives, then });
-        }
-        let last = plan.rounds.back_mut().expect("somebody is lower");
-        if inclusive {
-            last.then.push(combine(accumulator, own));
-        }
-        last.then.push(Local::Copy {
-            from: accumulator,
-            to: output.address,
-        });
         // SAFETY: the caller's promise.
         unsafe { self.post_schedule(members.context, plan) }
     }

@@ -6,6 +6,7 @@
 //!  bcs_recv, bcs_probe ── Outbox ─────────────────────────────► receive ring ────► BR
 //!  bcs_barrier, bcs_bcast, bcs_reduce ── Outbox ──────────────► collective ring ─► BS, BR
 //!  bcs_scatter, bcs_gather, bcs_allgather, bcs_alltoall ── Schedules: sends and receives as above
+//!  bcs_scan, bcs_fold ── the same, and functions of the program's in between
 //!  bcs_test ◄── Requests ◄──────────────────────────────────── request slots ◄─── completion
 //! ```
 //!
@@ -26,6 +27,7 @@ mod demand;
 mod endpoint;
 mod exchange;
 mod finalize;
+mod fold;
 mod neighborhood;
 mod outbox;
 mod payload_slots;
@@ -37,6 +39,7 @@ mod waiting;
 
 pub use endpoint::{Endpoint, Place};
 pub use exchange::Members;
+pub use fold::{Fold, Function};
 pub use neighborhood::Parcel;
 pub use point_to_point::{Message, SendMode};
 pub use probe::Extracted;

@@ -35,13 +35,11 @@
 use super::buffer;
 use super::collective::Part;
 use super::endpoint::{Endpoint, State};
+use super::fold::Fold;
 use super::point_to_point::{Message, SendMode};
 use super::requests::{Handle, Outcome, Request, TooManyRequests};
-use bcs_core::arithmetic::{Path, combine};
-use bcs_core::datatype::Datatype;
 use bcs_core::limits::MAX_CONTEXTS;
 use bcs_core::matching::Pattern;
-use bcs_core::op::Op;
 use bcs_core::request::{Failure, RequestId};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -62,17 +60,21 @@ pub struct Piece {
 impl Piece {
     /// No memory.
     pub const EMPTY: Self = Self { address: 0, len: 0 };
+
+    /// The start of it.
+    pub(super) fn start(self) -> *mut u8 {
+        buffer::start(self.address)
+    }
 }
 
 /// What a rank does with memory of its own.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) enum Local {
     /// Copies a piece.
     Copy { from: Piece, to: u64 },
-    /// `accumulator = accumulator OP operand`.
+    /// `accumulator = accumulator OP operand`; a function of the program's writes both.
     Combine {
-        op: Op,
-        datatype: Datatype,
+        fold: Fold,
         accumulator: Piece,
         operand: Piece,
     },
@@ -100,16 +102,24 @@ pub(super) struct Plan {
     pub(super) scratch: Scratch,
 }
 
-/// Memory of a schedule's own. It stays where it is when the schedule moves.
+/// Memory of a schedule's own. It stays where it is when the schedule moves, and is aligned for
+/// every datatype, since functions of the program's look at it.
 #[derive(Debug, Default)]
-pub(super) struct Scratch(Vec<Vec<u8>>);
+pub(super) struct Scratch(Vec<Vec<Aligned>>);
+
+/// The strictest alignment of a datatype, that of `long double`.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(16))]
+struct Aligned {
+    _bytes: [u8; 16],
+}
 
 impl Scratch {
     pub(super) fn piece(&mut self, len: usize) -> Piece {
         if len == 0 {
             return Piece::EMPTY;
         }
-        let mut bytes = vec![0u8; len];
+        let mut bytes = vec![Aligned { _bytes: [0; 16] }; len.div_ceil(size_of::<Aligned>())];
         let address = bytes.as_mut_ptr().expose_provenance() as u64;
         self.0.push(bytes);
         Piece { address, len }
@@ -188,17 +198,13 @@ impl Local {
                 unsafe { buffer::copy(from.address, to, from.len) };
             }
             Self::Combine {
-                op,
-                datatype,
+                fold,
                 accumulator,
                 operand,
             } => {
-                // SAFETY: the caller's promise; an accumulator is scratch memory of its own.
-                let into = unsafe { buffer::bytes_mut(accumulator.address, accumulator.len) };
-                // SAFETY: the caller's promise.
-                let bytes = unsafe { buffer::bytes(operand.address, operand.len) };
-                combine(op, datatype, Path::Host, into, bytes)
-                    .expect("operation, datatype and lengths were checked");
+                // SAFETY: the caller's promise; an accumulator is scratch memory of its own, and
+                // so is what a function writes.
+                unsafe { fold.run(accumulator, operand) };
             }
         }
     }

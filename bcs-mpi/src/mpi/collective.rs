@@ -6,11 +6,11 @@
 
 use super::comm::{checked_bytes, exhausted};
 use super::error::{ErrorClass, Operation, Peer};
+use super::op::{AnyOp, one_datatype};
 use super::request::What;
 use super::{Buffer, Comm, Request, Result, Status};
+use crate::bcs::{Fold, Piece};
 use crate::recording::Primitive;
-use bcs_core::datatype::Datatype;
-use bcs_core::op::Op;
 
 /// The name of a call and its row in the MDS.
 type Call = (&'static str, Primitive);
@@ -76,7 +76,7 @@ impl Comm {
         (call, primitive): Call,
         input: Buffer,
         output: Buffer,
-        op: Op,
+        op: &AnyOp,
         root: Option<i32>,
     ) -> Result<Request> {
         let begun = (self.process().recording().begin(), primitive);
@@ -88,6 +88,7 @@ impl Comm {
             tag: None,
         };
         self.usable(operation)?;
+        let place = root.and_then(|root| usize::try_from(root).ok());
         let root = root
             .map(|root| self.world_rank(root, operation))
             .transpose()?;
@@ -101,7 +102,10 @@ impl Comm {
             );
             return Err(operation.error(ErrorClass::Count, reason));
         }
-        let datatype = reducible(op, input, operation)?;
+        if gets_result {
+            one_datatype(input, output, operation)?;
+        }
+        let fold = op.fold(self, input, operation)?;
         if self.is_single() {
             // SAFETY: the caller's promise; the two may be the same.
             unsafe { std::ptr::copy(input.start(), output.start(), bytes) };
@@ -109,9 +113,19 @@ impl Comm {
         }
         let (endpoint, context) = (self.process().endpoint(), self.0.context);
         let addresses = (input.address(), output.address());
-        let what = (op, datatype);
-        // SAFETY: the caller's promise.
-        let posted = unsafe { endpoint.bcs_reduce(context, what, root, addresses, bytes) };
+        let posted = if let Fold::Arithmetic(op, datatype) = fold {
+            let what = (op, datatype);
+            // SAFETY: the caller's promise.
+            unsafe { endpoint.bcs_reduce(context, what, root, addresses, bytes) }
+        } else {
+            let [input, output] = [addresses.0, addresses.1].map(|address| Piece {
+                address,
+                len: bytes,
+            });
+            let members = self.members_of_context();
+            // SAFETY: the caller's promise.
+            unsafe { endpoint.bcs_fold(members, &fold, place, input, output) }
+        };
         let request = posted.map_err(exhausted(operation))?;
         Ok(Request::posted(
             request,
@@ -187,10 +201,16 @@ impl Comm {
     /// # Errors
     /// When an argument is wrong, the operation is not defined on the datatype, or the NIC reports
     /// a failure.
-    pub unsafe fn reduce(&self, input: Buffer, output: Buffer, op: Op, root: i32) -> Result<()> {
+    pub unsafe fn reduce(
+        &self,
+        input: Buffer,
+        output: Buffer,
+        op: impl Into<AnyOp>,
+        root: i32,
+    ) -> Result<()> {
         let call = ("MPI_Reduce", Primitive::Reduce);
         // SAFETY: the caller's promise.
-        let post = || unsafe { self.post_reduce(call, input, output, op, Some(root)) };
+        let post = || unsafe { self.post_reduce(call, input, output, &op.into(), Some(root)) };
         self.blocking(call.1, input.bytes(), post)
     }
 
@@ -205,12 +225,12 @@ impl Comm {
         &self,
         input: Buffer,
         output: Buffer,
-        op: Op,
+        op: impl Into<AnyOp>,
         root: i32,
     ) -> Result<Request> {
         let call = ("MPI_Ireduce", Primitive::Ireduce);
         // SAFETY: the caller's promise.
-        unsafe { self.post_reduce(call, input, output, op, Some(root)) }
+        unsafe { self.post_reduce(call, input, output, &op.into(), Some(root)) }
     }
 
     /// `MPI_Allreduce`. `output` may be `input` (in place).
@@ -220,10 +240,15 @@ impl Comm {
     ///
     /// # Errors
     /// As [`reduce`](Self::reduce).
-    pub unsafe fn allreduce(&self, input: Buffer, output: Buffer, op: Op) -> Result<()> {
+    pub unsafe fn allreduce(
+        &self,
+        input: Buffer,
+        output: Buffer,
+        op: impl Into<AnyOp>,
+    ) -> Result<()> {
         let call = ("MPI_Allreduce", Primitive::Allreduce);
         // SAFETY: the caller's promise.
-        let post = || unsafe { self.post_reduce(call, input, output, op, None) };
+        let post = || unsafe { self.post_reduce(call, input, output, &op.into(), None) };
         self.blocking(call.1, input.bytes(), post)
     }
 
@@ -234,22 +259,14 @@ impl Comm {
     ///
     /// # Errors
     /// As [`ireduce`](Self::ireduce).
-    pub unsafe fn iallreduce(&self, input: Buffer, output: Buffer, op: Op) -> Result<Request> {
+    pub unsafe fn iallreduce(
+        &self,
+        input: Buffer,
+        output: Buffer,
+        op: impl Into<AnyOp>,
+    ) -> Result<Request> {
         let call = ("MPI_Iallreduce", Primitive::Iallreduce);
         // SAFETY: the caller's promise.
-        unsafe { self.post_reduce(call, input, output, op, None) }
+        unsafe { self.post_reduce(call, input, output, &op.into(), None) }
     }
-}
-
-/// The elementary datatype of what is to be reduced, if the operation is defined on it.
-pub(super) fn reducible(op: Op, data: Buffer, operation: Operation) -> Result<Datatype> {
-    let Some(datatype) = data.datatype().elementary() else {
-        let reason = "predefined operations are defined on predefined datatypes only";
-        return Err(operation.error(ErrorClass::Type, reason));
-    };
-    if !op.allowed(datatype) {
-        let reason = format!("{op} is not defined on {datatype} (MPI 5.0, 6.9.2)");
-        return Err(operation.error(ErrorClass::Op, reason));
-    }
-    Ok(datatype)
 }

@@ -3,14 +3,16 @@
 use super::context_ids::Family;
 use super::create_group::GroupFamilies;
 use super::error::{Error, ErrorClass, Operation, Peer};
+use super::info::Info;
+use super::kept::Kept;
 use super::topology::Topology;
 use super::{ANY_SOURCE, ANY_TAG, Buffer, Comparison, Group, Process, Result, Status, TAG_UB};
 use bcs_core::descriptor::{Call, CollectiveKind};
 use bcs_core::matching::Pattern;
 use bcs_core::request::Failure;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// `MPI_MAX_OBJECT_NAME`, without the zero at the end of a C string.
 pub const MAX_OBJECT_NAME: usize = 127;
@@ -76,8 +78,8 @@ pub(super) struct Shared {
     pub(super) origin: Option<Arc<Family>>,
     /// `MPI_Comm_free` was called on a handle.
     pub(super) freed: AtomicBool,
-    /// `MPI_Comm_set_name`.
-    pub(super) name: Mutex<String>,
+    /// Name, attributes, error handler, info.
+    pub(super) kept: Arc<Kept>,
     /// Which ranks are neighbours, if that was said.
     pub(super) topology: Option<Arc<Topology>>,
     /// Who chooses ids for parts of it that agree on their own.
@@ -136,16 +138,26 @@ impl Comm {
     /// `MPI_Comm_get_name`: empty if it has none.
     #[must_use]
     pub fn name(&self) -> String {
-        let name = self.0.name.lock();
-        name.unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.kept.name().clone()
     }
 
     /// `MPI_Comm_set_name`, for this process. Of a longer name the first [`MAX_OBJECT_NAME`] bytes
     /// are kept, as far as they are whole characters.
     pub fn set_name(&self, name: &str) {
         let end = name.floor_char_boundary(MAX_OBJECT_NAME);
-        let kept = self.0.name.lock();
-        name[..end].clone_into(&mut kept.unwrap_or_else(PoisonError::into_inner));
+        name[..end].clone_into(&mut self.0.kept.name());
+    }
+
+    /// `MPI_Comm_get_info`: another object with what the communicator was told. No key means anything
+    /// to this library, but what was set is kept.
+    #[must_use]
+    pub fn info(&self) -> Info {
+        self.0.kept.info().dup()
+    }
+
+    /// `MPI_Comm_set_info`.
+    pub fn set_info(&self, info: &Info) {
+        *self.0.kept.info() = info.dup();
     }
 
     /// The process that this handle belongs to.

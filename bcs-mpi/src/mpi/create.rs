@@ -18,14 +18,14 @@ use super::create_group::GroupFamilies;
 use super::error::{ErrorClass, Operation};
 use super::request::{Request, What};
 use super::topology::Topology;
-use super::{Buffer, Comm, Group, Op, Result, UNDEFINED};
+use super::{Buffer, Comm, Group, Info, Op, Result, UNDEFINED};
 use crate::bcs::{self, Blocking};
 use crate::recording::{Begun, Primitive};
 use bcs_core::datatype::Datatype;
 use bcs_core::request::Failure;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 
 /// How often members begin to agree again because another agreement was faster. They choose from
 /// different places, so a second time is rare unless hardly any id is left.
@@ -73,11 +73,25 @@ impl Comm {
     /// # Errors
     /// When there are not enough context ids, or the NIC reports a failure.
     pub fn dup(&self) -> Result<Self> {
-        self.dup_for("MPI_Comm_dup")
+        let duplicate = self.congruent("MPI_Comm_dup")?;
+        self.copy_attributes(&duplicate)?;
+        duplicate.set_info(&self.info());
+        Ok(duplicate)
     }
 
-    /// A duplicate that another call needs.
-    pub(super) fn dup_for(&self, call: &'static str) -> Result<Self> {
+    /// `MPI_Comm_dup_with_info`: a duplicate that is told something else.
+    ///
+    /// # Errors
+    /// As [`dup`](Self::dup).
+    pub fn dup_with_info(&self, info: &Info) -> Result<Self> {
+        let duplicate = self.congruent("MPI_Comm_dup_with_info")?;
+        self.copy_attributes(&duplicate)?;
+        duplicate.set_info(info);
+        Ok(duplicate)
+    }
+
+    /// A communicator of the same members, with the same topology and without attributes.
+    pub(super) fn congruent(&self, call: &'static str) -> Result<Self> {
         let operation = Operation::plain(call);
         self.process()
             .clone()
@@ -279,7 +293,8 @@ impl Comm {
     ) -> Result<Self> {
         let process = self.process();
         let Some(id) = id else {
-            return Ok(process.single(group, topology));
+            let kept = Arc::new(self.0.kept.inherited());
+            return Ok(process.single(group, topology, kept));
         };
         let endpoint = process.endpoint();
         // SAFETY: the members are borrowed until the request is done, in the next line.
@@ -300,7 +315,7 @@ impl Comm {
             family,
             origin: Some(origin),
             freed: AtomicBool::new(false),
-            name: Mutex::default(),
+            kept: Arc::new(self.0.kept.inherited()),
             topology,
             group_families: GroupFamilies::default(),
         })))
@@ -315,16 +330,18 @@ impl Comm {
     }
 
     /// `MPI_Comm_free`: no handle of this communicator can be used any more. What was started on
-    /// it goes on. (Dropping the last handle does the same.)
+    /// it goes on. Its attributes are deleted. (Dropping the last handle does the same, but then the
+    /// functions that delete attributes are not called: they want a handle.)
     ///
     /// # Errors
-    /// When it is the world, or was freed.
+    /// When it is the world, or was freed, or a function that deletes an attribute fails.
     pub fn free(&self) -> Result<()> {
         let operation = Operation::plain("MPI_Comm_free");
         self.usable(operation)?;
         if self.0.context == 0 {
             return Err(operation.error(ErrorClass::Comm, "the world cannot be freed"));
         }
+        self.delete_attributes()?;
         self.0.freed.store(true, Ordering::Relaxed);
         Ok(())
     }

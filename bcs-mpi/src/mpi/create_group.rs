@@ -195,7 +195,8 @@ impl Comm {
         let make = || {
             let members = || Members::new(group.members().to_vec(), me);
             if group.members().len() == 1 {
-                return Ok(process.single(members(), None));
+                let kept = Arc::new(self.0.kept.inherited());
+                return Ok(process.single(members(), None, kept));
             }
             process.reap_closed();
             let held = process.held_contexts();
@@ -221,7 +222,7 @@ impl Comm {
             family: family.clone(),
             origin: None,
             freed: AtomicBool::new(false),
-            name: Mutex::default(),
+            kept: Arc::new(self.0.kept.inherited()),
             topology: None,
             group_families: GroupFamilies::default(),
         }))

@@ -1,49 +1,9 @@
-//! What can go wrong, in the classes of the standard (MPI 5.0, 9.4).
+//! What went wrong in which call, with which arguments.
 
+pub use super::error_class::ErrorClass;
 use super::{ANY_SOURCE, ANY_TAG};
 use bcs_core::request::Failure;
 use std::fmt;
-
-/// Error classes, with the codes of the standard's ABI (MPI 5.0, chapter 20).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(i32)]
-#[expect(
-    missing_docs,
-    reason = "each is the standard's MPI_ERR_ of the same name"
-)]
-pub enum ErrorClass {
-    Success = 0,
-    Buffer = 1,
-    Count = 2,
-    Type = 3,
-    Tag = 4,
-    Comm = 5,
-    Rank = 6,
-    Request = 7,
-    Root = 8,
-    Group = 9,
-    Op = 10,
-    Topology = 11,
-    Dims = 12,
-    Arg = 13,
-    Unknown = 14,
-    Truncate = 15,
-    Other = 16,
-    Intern = 17,
-    Pending = 18,
-    InStatus = 19,
-    NoMem = 39,
-    ProcAborted = 58,
-    ValueTooLarge = 59,
-}
-
-impl ErrorClass {
-    /// The code in the standard's ABI.
-    #[must_use]
-    pub fn code(self) -> i32 {
-        self as i32
-    }
-}
 
 /// What failed. Both ways to print it are the sentence, so that a `main` that returns it says
 /// something that a user can read.

@@ -10,12 +10,11 @@
 
 use super::comm::{checked_bytes, exhausted};
 use super::error::{ErrorClass, Operation, Peer};
+use super::op::{AnyOp, one_datatype};
 use super::request::What;
 use super::{Buffer, Comm, Datatype, Request, Result};
-use crate::bcs::{self, Members, Piece, TooManyRequests};
+use crate::bcs::{self, Fold, Members, Piece, TooManyRequests};
 use crate::recording::{Begun, Primitive};
-use bcs_core::datatype;
-use bcs_core::op::Op;
 
 /// The name of a call and its row in the MDS.
 type Call = (&'static str, Primitive);
@@ -239,6 +238,16 @@ fn lengths(
     Ok(lens)
 }
 
+/// Blocks of these lengths, one after the other.
+fn side_by_side(mut address: u64, lens: &[usize]) -> Vec<Piece> {
+    let block = |&len: &usize| {
+        let piece = Piece { address, len };
+        address += len as u64;
+        piece
+    };
+    lens.iter().map(block).collect()
+}
+
 pub(super) fn piece(buffer: Buffer, operation: Operation) -> Result<Piece> {
     Ok(Piece {
         address: buffer.address(),
@@ -424,13 +433,13 @@ impl Comm {
         input: Option<Buffer>,
         output: Buffer,
         counts: &[i64],
-        op: Op,
+        op: impl Into<AnyOp>,
     ) -> Result<Request> {
         let size = self.members().len();
         let blocks = Blocks::new(output.start(), counts, counts, output.datatype());
         let begin = self.begin(call, blocks.all_bytes(size), None)?;
         let operation = begin.operation;
-        let datatype = self.reducible(op, output, operation)?;
+        let fold = op.into().fold(self, output, operation)?;
         let lens = lengths(counts, output.datatype(), size, operation)?;
         let me = self.0.group.me;
         let (offset, total) = (lens[..me].iter().sum::<usize>(), lens.iter().sum::<usize>());
@@ -443,13 +452,14 @@ impl Comm {
             );
             return Err(operation.error(ErrorClass::Count, reason));
         }
+        let in_place = input.is_none();
         let input = match input {
             None => Piece {
                 address: into.address,
                 len: total,
             },
             Some(input) => {
-                self.one_datatype(input, output, operation)?;
+                one_datatype(input, output, operation)?;
                 piece(input, operation)?
             }
         };
@@ -461,10 +471,15 @@ impl Comm {
             let reason = format!("there are {total} bytes to reduce at address 0");
             return Err(operation.error(ErrorClass::Buffer, reason));
         }
-        let (endpoint, what) = (self.process().endpoint(), (op, datatype));
-        // SAFETY: the caller's promise.
-        let posted = unsafe {
-            endpoint.bcs_reduce_scatter(self.members_of_context(), what, input, offset, into)
+        let (endpoint, members) = (self.process().endpoint(), self.members_of_context());
+        let posted = if let Fold::Arithmetic(op, datatype) = fold {
+            let what = (op, datatype);
+            // SAFETY: the caller's promise.
+            unsafe { endpoint.bcs_reduce_scatter(members, what, input, offset, into) }
+        } else {
+            let blocks = side_by_side(input.address, &lens);
+            // SAFETY: the caller's promise.
+            unsafe { endpoint.bcs_fold_scatter(members, &fold, &blocks, into, in_place) }
         };
         self.started(begin, posted)
     }
@@ -476,7 +491,7 @@ impl Comm {
         call: Call,
         input: Option<Buffer>,
         output: Buffer,
-        op: Op,
+        op: impl Into<AnyOp>,
     ) -> Result<Request> {
         // A count beyond what memory there is fails below, as any that is too large.
         let count = i64::try_from(output.count()).unwrap_or(i64::MAX);
@@ -493,12 +508,12 @@ impl Comm {
         inclusive: bool,
         input: Option<Buffer>,
         output: Buffer,
-        op: Op,
+        op: impl Into<AnyOp>,
     ) -> Result<Request> {
         let contribution = input.unwrap_or(output);
         let begin = self.begin(call, contribution.all_bytes(1), None)?;
         let operation = begin.operation;
-        let datatype = self.reducible(op, contribution, operation)?;
+        let fold = op.into().fold(self, contribution, operation)?;
         let from = piece(contribution, operation)?;
         // Rank 0 gets nothing of an exclusive scan: where to does not matter (6.11.2).
         let gets = inclusive || self.rank() != 0;
@@ -507,17 +522,17 @@ impl Comm {
             _ => piece(output, operation)?,
         };
         if gets && input.is_some() {
-            self.one_datatype(contribution, output, operation)?;
+            one_datatype(contribution, output, operation)?;
             if from.len != into.len {
                 let reason = format!("{} bytes are to go where there are {}", from.len, into.len);
                 return Err(operation.error(ErrorClass::Count, reason));
             }
         }
         let input = input.map(|_| from);
-        let (endpoint, what) = (self.process().endpoint(), (op, datatype));
+        let endpoint = self.process().endpoint();
         // SAFETY: the caller's promise.
         let posted =
-            unsafe { endpoint.bcs_scan(self.members_of_context(), what, inclusive, input, into) };
+            unsafe { endpoint.bcs_scan(self.members_of_context(), &fold, inclusive, input, into) };
         self.started(begin, posted)
     }
 
@@ -528,7 +543,7 @@ impl Comm {
         call: Call,
         input: Option<Buffer>,
         output: Buffer,
-        op: Op,
+        op: impl Into<AnyOp>,
     ) -> Result<Request> {
         // SAFETY: the caller's promise.
         unsafe { self.post_scan(call, true, input, output, op) }
@@ -541,22 +556,10 @@ impl Comm {
         call: Call,
         input: Option<Buffer>,
         output: Buffer,
-        op: Op,
+        op: impl Into<AnyOp>,
     ) -> Result<Request> {
         // SAFETY: the caller's promise.
         unsafe { self.post_scan(call, false, input, output, op) }
-    }
-
-    fn reducible(&self, op: Op, data: Buffer, operation: Operation) -> Result<datatype::Datatype> {
-        super::collective::reducible(op, data, operation)
-    }
-
-    fn one_datatype(&self, input: Buffer, output: Buffer, operation: Operation) -> Result<()> {
-        if input.datatype() != output.datatype() {
-            let reason = "input and output are of different datatypes";
-            return Err(operation.error(ErrorClass::Type, reason));
-        }
-        Ok(())
     }
 }
 
@@ -566,7 +569,7 @@ macro_rules! collectives {
         $(#[doc = $text:literal])*
         $blocking:ident $name:literal $primitive:ident,
         $nonblocking:ident $iname:literal $iprimitive:ident:
-        $post:ident($($argument:ident: $type:ty),*), $bytes:expr;
+        $post:ident($($argument:ident: $type:ty),*), $comm:ident => $bytes:expr;
     )*) => {
         impl Comm {
             $(
@@ -582,13 +585,13 @@ macro_rules! collectives {
                 /// reports a failure.
                 pub unsafe fn $blocking(&self, $($argument: $type),*) -> Result<()> {
                     let call = ($name, Primitive::$primitive);
+                    let $comm = self;
+                    let bytes: u64 = $bytes;
                     let post = || {
                         // SAFETY: the caller's promise, for as long as this call waits.
-                        let mut request = unsafe { self.$post(call, $($argument),*)? };
+                        let mut request = unsafe { $comm.$post(call, $($argument),*)? };
                         request.silent().map(|_| ())
                     };
-                    let bytes: fn(&Self, $($type),*) -> u64 = $bytes;
-                    let bytes = bytes(self, $($argument),*);
                     self.process().recording().blocking(call.1, bytes, post)
                 }
 
@@ -618,75 +621,75 @@ collectives! {
     /// one block; `None` as `output` leaves the root's own block where it is.
     scatter "MPI_Scatter" Scatter, iscatter "MPI_Iscatter" Iscatter:
     post_scatter(input: Buffer, output: Option<Buffer>, root: i32),
-    |comm, input, _, root| if root == comm.rank() { input.all_bytes(comm.members().len()) } else { 0 };
+    comm => if root == comm.rank() { input.all_bytes(comm.members().len()) } else { 0 };
 
     /// (6.6): a [`scatter`](Self::scatter) whose blocks are anywhere and of any length.
     scatterv "MPI_Scatterv" Scatterv, iscatterv "MPI_Iscatterv" Iscatterv:
     post_scatter(input: Blocks<'_>, output: Option<Buffer>, root: i32),
-    |comm, input, _, root| if root == comm.rank() { input.all_bytes(comm.members().len()) } else { 0 };
+    comm => if root == comm.rank() { input.all_bytes(comm.members().len()) } else { 0 };
 
     /// (6.5): collects each rank's `input` in the blocks of the root. `output`, at the root only,
     /// has the count of one block; `None` as `input` says that the root's own block is there.
     gather "MPI_Gather" Gather, igather "MPI_Igather" Igather:
     post_gather(input: Option<Buffer>, output: Buffer, root: i32),
-    |_, input, _, _| input.map_or(0, |input| input.all_bytes(1));
+    comm => input.map_or(0, |input| input.all_bytes(1));
 
     /// (6.5): a [`gather`](Self::gather) whose blocks are anywhere and of any length.
     gatherv "MPI_Gatherv" Gatherv, igatherv "MPI_Igatherv" Igatherv:
     post_gather(input: Option<Buffer>, output: Blocks<'_>, root: i32),
-    |_, input, _, _| input.map_or(0, |input| input.all_bytes(1));
+    comm => input.map_or(0, |input| input.all_bytes(1));
 
     /// (6.7): collects each rank's `input` in the blocks of everybody. `output` has the count of
     /// one block; `None` as `input` says that each rank's own block is there.
     allgather "MPI_Allgather" Allgather, iallgather "MPI_Iallgather" Iallgather:
     post_allgather(input: Option<Buffer>, output: Buffer),
-    |_, input, output| input.unwrap_or(output).all_bytes(1);
+    comm => input.unwrap_or(output).all_bytes(1);
 
     /// (6.7): an [`allgather`](Self::allgather) whose blocks are anywhere and of any length.
     allgatherv "MPI_Allgatherv" Allgatherv, iallgatherv "MPI_Iallgatherv" Iallgatherv:
     post_allgather(input: Option<Buffer>, output: Blocks<'_>),
-    |_, input, _| input.map_or(0, |input| input.all_bytes(1));
+    comm => input.map_or(0, |input| input.all_bytes(1));
 
     /// (6.8): sends a block of `input` to each rank and receives one of `output` from each. Both
     /// have the count of one block; `None` as `input` replaces what is in `output`.
     alltoall "MPI_Alltoall" Alltoall, ialltoall "MPI_Ialltoall" Ialltoall:
     post_alltoall(input: Option<Buffer>, output: Buffer),
-    |comm, input, output| input.unwrap_or(output).all_bytes(comm.members().len());
+    comm => input.unwrap_or(output).all_bytes(comm.members().len());
 
     /// (6.8): an [`alltoall`](Self::alltoall) whose blocks are anywhere and of any length.
     alltoallv "MPI_Alltoallv" Alltoallv, ialltoallv "MPI_Ialltoallv" Ialltoallv:
     post_alltoall(input: Option<Blocks<'_>>, output: Blocks<'_>),
-    |comm, input, output| input.unwrap_or(output).all_bytes(comm.members().len());
+    comm => input.unwrap_or(output).all_bytes(comm.members().len());
 
     /// (6.8): an [`alltoallv`](Self::alltoallv) whose blocks are of a datatype each
     /// ([`Blocks::of_types`]).
     alltoallw "MPI_Alltoallw" Alltoallw, ialltoallw "MPI_Ialltoallw" Ialltoallw:
     post_alltoall(input: Option<Blocks<'_>>, output: Blocks<'_>),
-    |comm, input, output| input.unwrap_or(output).all_bytes(comm.members().len());
+    comm => input.unwrap_or(output).all_bytes(comm.members().len());
 
     /// (6.10.1): combines everybody's blocks and gives each rank its own. `output` has the count
     /// of one block, `input` that of all; without it, all blocks are where `output` begins.
     reduce_scatter_block "MPI_Reduce_scatter_block" ReduceScatterBlock,
     ireduce_scatter_block "MPI_Ireduce_scatter_block" IreduceScatterBlock:
-    post_reduce_scatter_block(input: Option<Buffer>, output: Buffer, op: Op),
-    |comm, _, output, _| output.all_bytes(comm.members().len());
+    post_reduce_scatter_block(input: Option<Buffer>, output: Buffer, op: impl Into<AnyOp>),
+    comm => output.all_bytes(comm.members().len());
 
     /// (6.10.2): as [`reduce_scatter_block`](Self::reduce_scatter_block), with blocks of as many
     /// elements as `counts` says. `output` has this rank's count.
     reduce_scatter "MPI_Reduce_scatter" ReduceScatter,
     ireduce_scatter "MPI_Ireduce_scatter" IreduceScatter:
-    post_reduce_scatter(input: Option<Buffer>, output: Buffer, counts: &[i64], op: Op),
-    |_, input, _, _, _| input.map_or(0, |input| input.all_bytes(1));
+    post_reduce_scatter(input: Option<Buffer>, output: Buffer, counts: &[i64], op: impl Into<AnyOp>),
+    comm => input.map_or(0, |input| input.all_bytes(1));
 
     /// (6.11.1): combines what the lower ranks and this one contribute, in the order of the
     /// communicator. Without `input`, what is in `output`.
     scan "MPI_Scan" Scan, iscan "MPI_Iscan" Iscan:
-    post_inclusive(input: Option<Buffer>, output: Buffer, op: Op),
-    |_, input, output, _| input.unwrap_or(output).all_bytes(1);
+    post_inclusive(input: Option<Buffer>, output: Buffer, op: impl Into<AnyOp>),
+    comm => input.unwrap_or(output).all_bytes(1);
 
     /// (6.11.2): combines what the lower ranks contribute, in the order of the communicator.
     /// Rank 0's `output` is left alone. Without `input`, what is in `output`.
     exscan "MPI_Exscan" Exscan, iexscan "MPI_Iexscan" Iexscan:
-    post_exclusive(input: Option<Buffer>, output: Buffer, op: Op),
-    |_, input, output, _| input.unwrap_or(output).all_bytes(1);
+    post_exclusive(input: Option<Buffer>, output: Buffer, op: impl Into<AnyOp>),
+    comm => input.unwrap_or(output).all_bytes(1);
 }

@@ -10,12 +10,15 @@
 //! | [`collective`](Comm::barrier), [`exchange`] | collectives (chapter 6) |
 //! | [`neighborhood`](Comm::neighbor_alltoall) | collectives among neighbours (8.6) |
 //! | [`persistent_collectives`](Comm::barrier_init) | collectives to be started again (6.13) |
+//! | [`op`] | operations that the program makes (6.9.5) |
+//! | [`attributes`], [`info`], [`error_handler`], [`error_codes`] | what a program keeps with a communicator, and its own errors (chapters 7.7, 10, 9) |
 //! | [`buffer`], [`error`] | data described by a datatype, and what can go wrong with it |
 //!
 //! Ranks and tags are `i32` as in C, with the wildcards and codes of the standard's ABI (MPI 5.0,
 //! chapter 20). Calls that hand over a buffer by address are unsafe: it must stay until the
 //! request is done.
 
+pub mod attributes;
 pub mod buffer;
 pub mod buffered;
 mod collective;
@@ -24,10 +27,16 @@ mod context_ids;
 mod create;
 mod create_group;
 pub mod error;
+mod error_class;
+pub mod error_codes;
+pub mod error_handler;
 pub mod exchange;
 pub mod group;
+pub mod info;
+mod kept;
 pub mod matched;
 mod neighborhood;
+pub mod op;
 pub mod persistent;
 mod persistent_collectives;
 mod point_to_point;
@@ -36,13 +45,17 @@ pub mod request;
 pub mod status;
 pub mod topology;
 
+pub use attributes::Keyval;
 pub use bcs_core::op::Op;
 pub use buffer::{Buffer, Datatype};
 pub use comm::Comm;
 pub use error::{Error, ErrorClass, Result};
+pub use error_handler::ErrorHandler;
 pub use exchange::Blocks;
 pub use group::{Comparison, Group};
+pub use info::Info;
 pub use matched::Message;
+pub use op::{AnyOp, UserOp, reduce_local};
 pub use persistent::Persistent;
 pub use process::Process;
 pub use request::Request;

@@ -127,33 +127,33 @@ collectives! {
     neighbor_allgather "MPI_Neighbor_allgather" NeighborAllgather,
     ineighbor_allgather "MPI_Ineighbor_allgather" IneighborAllgather:
     post_neighbor_allgather(input: Buffer, output: Buffer),
-    |_, input, _| input.all_bytes(1);
+    comm => input.all_bytes(1);
 
     /// (8.6.1): a [`neighbor_allgather`](Self::neighbor_allgather) whose blocks are anywhere and
     /// of any length.
     neighbor_allgatherv "MPI_Neighbor_allgatherv" NeighborAllgatherv,
     ineighbor_allgatherv "MPI_Ineighbor_allgatherv" IneighborAllgatherv:
     post_neighbor_allgather(input: Buffer, output: Blocks<'_>),
-    |_, input, _| input.all_bytes(1);
+    comm => input.all_bytes(1);
 
     /// (8.6.2): sends a block of `input` to each neighbour and receives one of `output` from each.
     /// Both have the count of one block.
     neighbor_alltoall "MPI_Neighbor_alltoall" NeighborAlltoall,
     ineighbor_alltoall "MPI_Ineighbor_alltoall" IneighborAlltoall:
     post_neighbor_alltoall(input: Buffer, output: Buffer),
-    |comm, input, _| input.all_bytes(comm.out_degree());
+    comm => input.all_bytes(comm.out_degree());
 
     /// (8.6.2): a [`neighbor_alltoall`](Self::neighbor_alltoall) whose blocks are anywhere and of
     /// any length.
     neighbor_alltoallv "MPI_Neighbor_alltoallv" NeighborAlltoallv,
     ineighbor_alltoallv "MPI_Ineighbor_alltoallv" IneighborAlltoallv:
     post_neighbor_alltoall(input: Blocks<'_>, output: Blocks<'_>),
-    |comm, input, _| input.all_bytes(comm.out_degree());
+    comm => input.all_bytes(comm.out_degree());
 
     /// (8.6.3): a [`neighbor_alltoallv`](Self::neighbor_alltoallv) whose blocks are of a datatype
     /// each ([`Blocks::of_types`]).
     neighbor_alltoallw "MPI_Neighbor_alltoallw" NeighborAlltoallw,
     ineighbor_alltoallw "MPI_Ineighbor_alltoallw" IneighborAlltoallw:
     post_neighbor_alltoall(input: Blocks<'_>, output: Blocks<'_>),
-    |comm, input, _| input.all_bytes(comm.out_degree());
+    comm => input.all_bytes(comm.out_degree());
 }

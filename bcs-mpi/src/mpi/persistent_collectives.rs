@@ -18,9 +18,13 @@
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::exchange::{Blocks, Datatypes};
+use super::op::AnyOp;
 use super::persistent::Persistent;
-use super::{Buffer, Comm, Datatype, Op, Request, Result};
+use super::{Buffer, Comm, Datatype, Request, Result};
 use std::fmt;
+
+/// What begins a collective.
+type Post = dyn Fn(&Comm) -> Result<Request>;
 
 /// A collective that can be started again and again, on a communicator of its own.
 pub(super) struct Collective {
@@ -28,7 +32,7 @@ pub(super) struct Collective {
     pub(super) init: &'static str,
     comm: Comm,
     /// Starts the non-blocking collective, whose promises the caller has to keep.
-    post: Box<dyn Fn(&Comm) -> Result<Request>>,
+    post: Box<Post>,
     /// What a start is called in errors.
     start: &'static str,
 }
@@ -90,7 +94,23 @@ macro_rules! kept_as_they_are {
     )*};
 }
 
-kept_as_they_are!(Buffer, Op, i32);
+kept_as_they_are!(Buffer, i32);
+
+impl<T: Into<AnyOp>> Keep for T {
+    type Kept = AnyOp;
+
+    fn keep(self) -> AnyOp {
+        self.into()
+    }
+}
+
+impl Lend for AnyOp {
+    type Lent<'a> = Self;
+
+    fn lend(&self) -> Self {
+        self.clone()
+    }
+}
 
 impl<T: Keep> Keep for Option<T> {
     type Kept = Option<T::Kept>;
@@ -178,7 +198,7 @@ impl Comm {
         (init, start): (&'static str, &'static str),
         post: impl Fn(&Comm) -> Result<Request> + 'static,
     ) -> Result<Persistent> {
-        let comm = self.dup_for(init)?;
+        let comm = self.congruent(init)?;
         let post = Box::new(post);
         Ok(Persistent::collective(Collective {
             init,
@@ -225,8 +245,8 @@ macro_rules! persistent {
 
 persistent! {
     bcast_init "MPI_Bcast_init": ibcast(data: Buffer, root: i32);
-    reduce_init "MPI_Reduce_init": ireduce(input: Buffer, output: Buffer, op: Op, root: i32);
-    allreduce_init "MPI_Allreduce_init": iallreduce(input: Buffer, output: Buffer, op: Op);
+    reduce_init "MPI_Reduce_init": ireduce(input: Buffer, output: Buffer, op: impl Into<AnyOp>, root: i32);
+    allreduce_init "MPI_Allreduce_init": iallreduce(input: Buffer, output: Buffer, op: impl Into<AnyOp>);
     scatter_init "MPI_Scatter_init": iscatter(input: Buffer, output: Option<Buffer>, root: i32);
     scatterv_init "MPI_Scatterv_init":
         iscatterv(input: Blocks<'_>, output: Option<Buffer>, root: i32);
@@ -241,11 +261,11 @@ persistent! {
     alltoallw_init "MPI_Alltoallw_init":
         ialltoallw(input: Option<Blocks<'_>>, output: Blocks<'_>);
     reduce_scatter_block_init "MPI_Reduce_scatter_block_init":
-        ireduce_scatter_block(input: Option<Buffer>, output: Buffer, op: Op);
+        ireduce_scatter_block(input: Option<Buffer>, output: Buffer, op: impl Into<AnyOp>);
     reduce_scatter_init "MPI_Reduce_scatter_init":
-        ireduce_scatter(input: Option<Buffer>, output: Buffer, counts: &[i64], op: Op);
-    scan_init "MPI_Scan_init": iscan(input: Option<Buffer>, output: Buffer, op: Op);
-    exscan_init "MPI_Exscan_init": iexscan(input: Option<Buffer>, output: Buffer, op: Op);
+        ireduce_scatter(input: Option<Buffer>, output: Buffer, counts: &[i64], op: impl Into<AnyOp>);
+    scan_init "MPI_Scan_init": iscan(input: Option<Buffer>, output: Buffer, op: impl Into<AnyOp>);
+    exscan_init "MPI_Exscan_init": iexscan(input: Option<Buffer>, output: Buffer, op: impl Into<AnyOp>);
     neighbor_allgather_init "MPI_Neighbor_allgather_init":
         ineighbor_allgather(input: Buffer, output: Buffer);
     neighbor_allgatherv_init "MPI_Neighbor_allgatherv_init":

@@ -7,6 +7,8 @@ use super::context_ids::{Family, Held};
 use super::create::Closing;
 use super::create_group::{GROUP_MESSAGES, GroupFamilies};
 use super::error::{ErrorClass, Operation};
+use super::error_codes::ErrorCodes;
+use super::kept::Kept;
 use super::topology::Topology;
 use crate::attachment::{Attachment, Link};
 use crate::bcs::{Endpoint, Place};
@@ -33,6 +35,9 @@ pub struct Process {
     next_single: AtomicU32,
     closing: Mutex<Vec<Closing>>,
     buffered: Account,
+    world_kept: Arc<Kept>,
+    self_kept: Arc<Kept>,
+    error_codes: ErrorCodes,
 }
 
 impl Process {
@@ -97,6 +102,9 @@ impl Process {
             next_single: AtomicU32::new(0),
             closing: Mutex::default(),
             buffered: Account::default(),
+            world_kept: Arc::new(Kept::named("MPI_COMM_WORLD")),
+            self_kept: Arc::new(Kept::named("MPI_COMM_SELF")),
+            error_codes: ErrorCodes::default(),
         })
     }
 
@@ -111,7 +119,7 @@ impl Process {
             family: self.world_family.clone(),
             origin: None,
             freed: AtomicBool::new(false),
-            name: Mutex::new("MPI_COMM_WORLD".to_owned()),
+            kept: self.world_kept.clone(),
             topology: None,
             group_families: GroupFamilies::default(),
         }))
@@ -120,9 +128,8 @@ impl Process {
     /// A communicator of this rank alone, like `MPI_COMM_SELF`.
     #[must_use]
     pub fn itself(self: &Arc<Self>) -> Comm {
-        let itself = self.single(Members::new(vec![self.world_rank()], 0), None);
-        itself.set_name("MPI_COMM_SELF");
-        itself
+        let group = Members::new(vec![self.world_rank()], 0);
+        self.single(group, None, self.self_kept.clone())
     }
 
     /// A communicator of one rank.
@@ -130,6 +137,7 @@ impl Process {
         self: &Arc<Self>,
         group: Members,
         topology: Option<Arc<Topology>>,
+        kept: Arc<Kept>,
     ) -> Comm {
         let number = self.next_single.fetch_add(1, Ordering::Relaxed);
         let first = u32::try_from(MAX_CONTEXTS).expect("MAX_CONTEXTS fits u32");
@@ -140,7 +148,7 @@ impl Process {
             family: self.world_family.clone(), // Never asked: its children are single, too.
             origin: None,
             freed: AtomicBool::new(false),
-            name: Mutex::default(),
+            kept,
             topology,
             group_families: GroupFamilies::default(),
         }))
@@ -156,6 +164,10 @@ impl Process {
     #[must_use]
     pub fn placement(&self) -> &Placement {
         &self.placement
+    }
+
+    pub(super) fn error_codes(&self) -> &ErrorCodes {
+        &self.error_codes
     }
 
     /// This rank's end of its NIC.
@@ -229,8 +241,14 @@ impl Process {
     /// # Errors
     /// When a message that was sent eagerly or buffered could not be delivered, the node manager is gone, or
     /// the recorded data cannot be written.
-    pub fn finalize(&self) -> Result<()> {
+    pub fn finalize(self: &Arc<Self>) -> Result<()> {
         let operation = Operation::plain("MPI_Finalize");
+        // The first thing of all (11.2.2): its functions may call MPI.
+        let deleted = if self.finalized.load(Ordering::Acquire) {
+            Ok(())
+        } else {
+            self.itself().delete_attributes()
+        };
         if self.finalized.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
@@ -248,6 +266,7 @@ impl Process {
             return Err(operation.failure(lost, 0));
         }
         self.buffered.lost()?;
+        deleted?;
         dumped.map_err(|reason| operation.error(ErrorClass::Other, reason))
     }
 

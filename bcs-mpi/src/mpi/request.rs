@@ -121,6 +121,7 @@ impl Request {
 
     fn end(&mut self, bytes: u64) -> Option<Active> {
         let active = self.0.take()?;
+        super::op::drop_returned();
         active
             .comm
             .process()

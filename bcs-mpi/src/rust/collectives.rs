@@ -8,9 +8,10 @@
 use super::communicator::Communicator;
 use super::equivalence::{Equivalence, read, write};
 use super::matching::as_rank;
+use super::operation::Operation;
 use super::scope::Scope;
-use crate::mpi::error::Operation;
-use crate::mpi::{self, Buffer, ErrorClass, Op, Result};
+use crate::mpi::error::Operation as Call;
+use crate::mpi::{self, Buffer, ErrorClass, Result};
 use std::marker::PhantomData;
 
 /// Where in a slice the block of each rank is, in elements.
@@ -49,7 +50,7 @@ impl Lists {
                      of {}",
                     buffer.count()
                 );
-                return Err(Operation::plain(call).error(ErrorClass::Arg, reason));
+                return Err(Call::plain(call).error(ErrorClass::Arg, reason));
             }
         }
         Ok(Self {
@@ -71,7 +72,7 @@ impl Communicator {
         let (count, ranks) = (buffer.count(), self.size());
         if !count.is_multiple_of(ranks) {
             let reason = format!("{count} elements are no whole number for each of {ranks} ranks");
-            return Err(Operation::plain(call).error(ErrorClass::Count, reason));
+            return Err(Call::plain(call).error(ErrorClass::Count, reason));
         }
         Ok(Buffer::new(
             buffer.start(),
@@ -118,7 +119,7 @@ impl Communicator {
                 self.size(),
                 buffer.count()
             );
-            return Err(Operation::plain(call).error(ErrorClass::Count, reason));
+            return Err(Call::plain(call).error(ErrorClass::Count, reason));
         }
         let own = Buffer::new(buffer.start(), counts[self.rank()], buffer.datatype());
         Ok((own, numbers(counts)))
@@ -363,59 +364,59 @@ collectives! {
     /// Combines everybody's `data`, element by element, and gives each rank its block of that.
     reduce_scatter_block as reduce_scatter_block
     ireduce_scatter_block as ireduce_scatter_block "MPI_Reduce_scatter_block"
-    (comm, call; data => result, op: Op) {
-        (Some(data), result, op)
+    (comm, call; data => result, op: impl Operation<T>) {
+        (Some(data), result, op.untyped())
     }
 
     /// Combines everybody's `data`, element by element, and gives each rank its block of that at
     /// the start of `data`.
     reduce_scatter_block_in_place as reduce_scatter_block
     ireduce_scatter_block_in_place as ireduce_scatter_block "MPI_Reduce_scatter_block"
-    (comm, call; => data, op: Op) {
+    (comm, call; => data, op: impl Operation<T>) {
         let blocks = comm.block(data, call)?;
-        (None, blocks, op)
+        (None, blocks, op.untyped())
     }
 
     /// Combines everybody's `data`, element by element, and gives each rank as many elements of
     /// that as `counts` says.
     reduce_scatter as reduce_scatter ireduce_scatter as ireduce_scatter "MPI_Reduce_scatter"
-    (comm, call; data => result, counts: &[usize], op: Op) {
+    (comm, call; data => result, counts: &[usize], op: impl Operation<T>) {
         let counts = numbers(counts);
-        (Some(data), result, &counts, op)
+        (Some(data), result, &counts, op.untyped())
     }
 
     /// Combines everybody's `data`, element by element, and gives each rank as many elements of
     /// that as `counts` says, at the start of `data`.
     reduce_scatter_in_place as reduce_scatter
     ireduce_scatter_in_place as ireduce_scatter "MPI_Reduce_scatter"
-    (comm, call; => data, counts: &[usize], op: Op) {
+    (comm, call; => data, counts: &[usize], op: impl Operation<T>) {
         let (own, counts) = comm.counted(data, counts, call)?;
-        (None, own, &counts, op)
+        (None, own, &counts, op.untyped())
     }
 
     /// Combines, element by element and in the order of the ranks, the `data` of all ranks up to
     /// this one.
     scan as scan iscan as iscan "MPI_Scan"
-    (comm, call; data => result, op: Op) {
-        (Some(data), result, op)
+    (comm, call; data => result, op: impl Operation<T>) {
+        (Some(data), result, op.untyped())
     }
 
     /// Replaces `data` by the combination of all ranks' up to this one.
     scan_in_place as scan iscan_in_place as iscan "MPI_Scan"
-    (comm, call; => data, op: Op) {
-        (None, data, op)
+    (comm, call; => data, op: impl Operation<T>) {
+        (None, data, op.untyped())
     }
 
     /// Combines, element by element and in the order of the ranks, the `data` of all ranks below
     /// this one. Rank 0's `result` is left alone.
     exscan as exscan iexscan as iexscan "MPI_Exscan"
-    (comm, call; data => result, op: Op) {
-        (Some(data), result, op)
+    (comm, call; data => result, op: impl Operation<T>) {
+        (Some(data), result, op.untyped())
     }
 
     /// Replaces `data` by the combination of all ranks' below this one. Rank 0's is left alone.
     exscan_in_place as exscan iexscan_in_place as iexscan "MPI_Exscan"
-    (comm, call; => data, op: Op) {
-        (None, data, op)
+    (comm, call; => data, op: impl Operation<T>) {
+        (None, data, op.untyped())
     }
 }

@@ -3,7 +3,8 @@
 
 use super::equivalence::{Equivalence, read, write};
 use super::matching::{Source, Status, Tag, as_rank};
-use crate::mpi::{Comm, Op, Result};
+use super::operation::Operation;
+use crate::mpi::{Comm, Result};
 
 /// A group of ranks that talk to each other, and to nobody else.
 ///
@@ -154,11 +155,14 @@ impl Communicator {
         &self,
         data: &[T],
         result: &mut [T],
-        op: Op,
+        op: impl Operation<T>,
         root: usize,
     ) -> Result<()> {
         // SAFETY: the slices are borrowed, one of them exclusively; any bytes are values.
-        unsafe { self.0.reduce(read(data), write(result), op, as_rank(root)) }
+        unsafe {
+            self.0
+                .reduce(read(data), write(result), op.untyped(), as_rank(root))
+        }
     }
 
     /// Combines everybody's `data`, element by element, into everybody's `result`.
@@ -166,19 +170,28 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`reduce`](Self::reduce).
-    pub fn allreduce<T: Equivalence>(&self, data: &[T], result: &mut [T], op: Op) -> Result<()> {
+    pub fn allreduce<T: Equivalence>(
+        &self,
+        data: &[T],
+        result: &mut [T],
+        op: impl Operation<T>,
+    ) -> Result<()> {
         // SAFETY: the slices are borrowed, one of them exclusively; any bytes are values.
-        unsafe { self.0.allreduce(read(data), write(result), op) }
+        unsafe { self.0.allreduce(read(data), write(result), op.untyped()) }
     }
 
     /// Replaces everybody's `data` by the combination of all. (`MPI_Allreduce` in place)
     ///
     /// # Errors
     /// As [`reduce`](Self::reduce).
-    pub fn allreduce_in_place<T: Equivalence>(&self, data: &mut [T], op: Op) -> Result<()> {
+    pub fn allreduce_in_place<T: Equivalence>(
+        &self,
+        data: &mut [T],
+        op: impl Operation<T>,
+    ) -> Result<()> {
         let both = write(data);
         // SAFETY: the slice is borrowed exclusively; any bytes are values.
-        unsafe { self.0.allreduce(both, both, op) }
+        unsafe { self.0.allreduce(both, both, op.untyped()) }
     }
 
     /// The ranks with the same colour make a communicator, in the order of their keys and then of

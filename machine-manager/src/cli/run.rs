@@ -5,6 +5,7 @@ use crate::quantities::{
     parse_assignment, parse_bandwidth, parse_count, parse_duration, parse_reduce, parse_size,
 };
 use bcs_core::job::{Driver, Strobe};
+use bcs_core::limits::DEFAULT_SOFT_REDUCE_ELEMENTS;
 use clap::builder::ArgPredicate;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use node_manager::limits::KILL_DELAY;
@@ -112,8 +113,8 @@ pub struct RunOptions {
     #[arg(long, value_name = "L", value_enum)]
     pub nic_threads: Option<DriverName>,
     /// Reductions of at most LIMIT elements in software floating point (soft:LIMIT), or none (host)
-    #[arg(long, value_name = "soft:LIMIT|host", default_value = "soft:256",
-          value_parser = parse_reduce)]
+    #[arg(long, value_name = "soft:LIMIT|host", value_parser = parse_reduce,
+          default_value = format!("soft:{DEFAULT_SOFT_REDUCE_ELEMENTS}"))]
     pub reduce: u32,
     /// Who reads the standard input: a rank by its number, all, or none; of all, the slowest reader
     /// sets the pace

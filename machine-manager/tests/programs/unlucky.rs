@@ -15,7 +15,7 @@ const LAYOUTS: [&str; 3] = [
 fn check(case: &str, codes: &[i32], words: &[&str]) {
     for layout in LAYOUTS {
         let output = Command::new(env!("CARGO_BIN_EXE_bcs"))
-            .args(["run", "--timeout", "30s"])
+            .args(["run", "--timeout", &timeout()])
             .args(layout.split_whitespace())
             .arg(example("unlucky"))
             .arg(case)
@@ -37,6 +37,13 @@ fn check(case: &str, codes: &[i32], words: &[&str]) {
             );
         }
     }
+}
+
+/// A rank is stopped for `BCS_STOP_SECONDS`, which somebody may want to be minutes.
+fn timeout() -> String {
+    let stop = std::env::var("BCS_STOP_SECONDS").ok();
+    let stop = stop.and_then(|seconds| seconds.parse::<f64>().ok());
+    format!("{}s", 30.0 + stop.unwrap_or(0.0))
 }
 
 #[test]
@@ -67,6 +74,12 @@ fn a_rank_that_becomes_another_program_is_missed() {
         "was ended",
     ];
     check("executes-another-program", &[1], &words);
+}
+
+#[test]
+fn a_rank_that_panics_in_an_operation_ends_the_job() {
+    let words = ["rank 0", "operation panicked: an unlucky number"];
+    check("panics-in-an-operation", &[101], &words);
 }
 
 #[test]

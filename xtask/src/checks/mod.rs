@@ -11,6 +11,7 @@ mod hello_startup;
 mod oracle;
 mod simulator;
 mod slice_cpu;
+mod soft_float;
 mod sweep3d_identity;
 mod sweep3d_oversubscribed;
 mod sweep3d_published;
@@ -58,6 +59,7 @@ pub const ALL: &[Check] = &[
     oracle::COLLECTIVES,
     oracle::MESSAGES,
     writers::CHECK,
+    soft_float::CHECK,
 ];
 
 /// One line for every check: its name, whether it is about time, what it shows.

@@ -1,7 +1,9 @@
 //! The laws of the arithmetic, each against something that is not its implementation.
 
+mod complex;
 mod formats;
 mod integers;
+mod location;
 mod paths;
 mod rules;
 

@@ -1,0 +1,266 @@
+//! Collectives that fold: scans, and reductions that no NIC can do, because the operation is a
+//! function of the program's (MPI 5.0, 6.9.5).
+//!
+//! They are schedules ([`super::schedule`]): whoever wants a result gets all contributions to it by
+//! direct messages, and combines them **from the left, in the order of the communicator**:
+//!
+//! ```text
+//! ((x0 OP x1) OP x2) OP ...
+//! ```
+//!
+//! That order depends on nothing else, neither on nodes nor on what comes first, so results are
+//! the same to the bit in every layout, and an operation need not be commutative. (Reductions by
+//! the NICs have an order of their own, law 9.)
+//!
+//! | collective | messages of one rank | bytes it sends and receives |
+//! |---|---|---|
+//! | reduce | root: one from each other rank; others: one | root: all data; others: theirs |
+//! | allreduce | one to and one from each other rank | its data p-1 times, and everybody's |
+//! | reduce_scatter | one to and one from each other rank | what it must |
+//! | scan, exscan | one to each higher rank, one from each lower one | its data p-1 times at most |
+//!
+//! An allreduce of long data would move less as a reduce_scatter and an allgather of the results,
+//! at the price of a second slice and of sends that wait for receives, which schedules do not have
+//! (a rank would wait for the progress of another one). Programs reduce few elements, and in a
+//! slice of their own what counts is slices.
+//!
+//! What has come and is not yet combined needs memory, so a rank receives from so many at a time as
+//! fit [`WINDOW_BYTES`]. That is its own affair: its senders send once, however it receives.
+#![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
+
+use super::buffer;
+use super::endpoint::Endpoint;
+use super::exchange::Members;
+use super::requests::{Request, TooManyRequests};
+use super::schedule::{Local, Piece, Plan, Round};
+use bcs_core::arithmetic::{Path, combine};
+use bcs_core::datatype::Datatype;
+use bcs_core::op::Op;
+use std::cell::Cell;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Memory for what has been received and not yet combined, unless one contribution is larger: as
+/// much as stays in a usual L2 cache.
+const WINDOW_BYTES: usize = 1 << 20;
+
+/// A function of the program's that combines so many bytes: `inout = in OP inout`, element by
+/// element. It must not panic: it is called while the endpoint is locked. Both addresses are
+/// aligned for every datatype.
+pub type Function = dyn Fn(*const u8, *mut u8, usize) + Send + Sync;
+
+/// How two contributions become one.
+#[derive(Clone)]
+pub enum Fold {
+    /// By a predefined operation.
+    Arithmetic(Op, Datatype),
+    /// By a function of the program's.
+    Function(Arc<Function>),
+}
+
+impl fmt::Debug for Fold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Arithmetic(op, datatype) => write!(f, "Arithmetic({op}, {datatype})"),
+            Self::Function(_) => f.write_str("Function"),
+        }
+    }
+}
+
+thread_local! {
+    static IN_FUNCTION: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread is in a function of the program's, and the endpoint locked by it. What
+/// would lock it again (a call of MPI, which the standard forbids there) would hang.
+pub(super) fn in_function() -> bool {
+    IN_FUNCTION.get()
+}
+
+impl Fold {
+    /// `accumulator = accumulator OP operand`. A function leaves its result in `operand` first.
+    ///
+    /// # Safety
+    /// Both are initialised and as long as each other, the accumulator may be written, as may the
+    /// operand if this is a function, and nobody else uses them.
+    pub(super) unsafe fn run(&self, accumulator: Piece, operand: Piece) {
+        if accumulator.len == 0 {
+            return; // An address of nothing means nothing.
+        }
+        match self {
+            Self::Arithmetic(op, datatype) => {
+                // SAFETY: the caller's promise.
+                let into = unsafe { buffer::bytes_mut(accumulator.address, accumulator.len) };
+                // SAFETY: the caller's promise.
+                let bytes = unsafe { buffer::bytes(operand.address, operand.len) };
+                combine(*op, *datatype, Path::Host, into, bytes)
+                    .expect("operation, datatype and lengths were checked");
+            }
+            Self::Function(function) => {
+                let (left, right) = (accumulator.start(), operand.start());
+                IN_FUNCTION.set(true);
+                function(left.cast_const(), right, operand.len);
+                IN_FUNCTION.set(false);
+                // SAFETY: the caller's promise.
+                unsafe { buffer::copy(operand.address, accumulator.address, operand.len) };
+            }
+        }
+    }
+}
+
+impl Plan {
+    /// Adds what folds the contributions of these places into `output`. This rank's own is `own`,
+    /// which is only read; all are of that length.
+    fn fold(
+        &mut self,
+        members: Members<'_>,
+        places: Range<usize>,
+        own: Piece,
+        output: Piece,
+        fold: &Fold,
+    ) {
+        let others = places.clone().filter(|&place| place != members.me).count();
+        let window = (WINDOW_BYTES / own.len.max(1)).clamp(1, others.max(1));
+        let slots: Vec<Piece> = (0..window.min(others))
+            .map(|_| self.scratch.piece(own.len))
+            .collect();
+        let accumulator = self.scratch.piece(own.len);
+        let mut round = Round::default();
+        for place in places.clone() {
+            let mut operand = own;
+            if place != members.me {
+                if round.receives.len() == window {
+                    self.rounds.push_back(std::mem::take(&mut round));
+                }
+                operand = slots[round.receives.len()];
+                round.receives.push((members.world[place], operand));
+            } else if place != places.start && matches!(fold, Fold::Function(_)) {
+                // A function writes its operand.
+                operand = self.scratch.piece(own.len);
+                round.then.push(copy(own, operand));
+            }
+            round.then.push(if place == places.start {
+                copy(operand, accumulator)
+            } else {
+                Local::Combine {
+                    fold: fold.clone(),
+                    accumulator,
+                    operand,
+                }
+            });
+        }
+        round.then.push(copy(accumulator, output));
+        self.rounds.push_back(round);
+    }
+
+    /// A copy of what may be replaced while it is still on its way.
+    fn copied(&mut self, from: Piece) -> Piece {
+        let to = self.scratch.piece(from.len);
+        self.first.push(copy(from, to));
+        to
+    }
+}
+
+fn copy(from: Piece, to: Piece) -> Local {
+    let to = to.address;
+    Local::Copy { from, to }
+}
+
+impl Endpoint {
+    /// Posts this rank's part of a scan: `output` gets the combination of what the lower ranks
+    /// contribute and, if it is `inclusive`, this one, in the order of the communicator. If it is
+    /// not, rank 0's `output` is left alone. Without `input` this rank contributes what is in
+    /// `output`.
+    ///
+    /// # Safety
+    /// As for [`bcs_scatter`](Self::bcs_scatter).
+    ///
+    /// # Errors
+    /// As [`bcs_scatter`](Self::bcs_scatter).
+    pub unsafe fn bcs_scan(
+        &self,
+        members: Members<'_>,
+        fold: &Fold,
+        inclusive: bool,
+        input: Option<Piece>,
+        output: Piece,
+    ) -> Result<Request, TooManyRequests> {
+        let mut plan = Plan::default();
+        let Members { world, me, .. } = members;
+        let own = input.unwrap_or_else(|| plan.copied(output));
+        plan.sends = world[me + 1..].iter().map(|&rank| (rank, own)).collect();
+        let places = 0..me + usize::from(inclusive);
+        if !places.is_empty() {
+            plan.fold(members, places, own, output, fold);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.post_schedule(members.context, plan) }
+    }
+
+    /// Posts this rank's part of a reduction from `input` to `output`, at the place `root` or,
+    /// without one, everywhere; elsewhere `output` is not looked at. They may be the same.
+    ///
+    /// # Safety
+    /// As for [`bcs_scatter`](Self::bcs_scatter).
+    ///
+    /// # Errors
+    /// As [`bcs_scatter`](Self::bcs_scatter).
+    pub unsafe fn bcs_fold(
+        &self,
+        members: Members<'_>,
+        fold: &Fold,
+        root: Option<usize>,
+        input: Piece,
+        output: Piece,
+    ) -> Result<Request, TooManyRequests> {
+        let mut plan = Plan::default();
+        let mut own = input;
+        match root {
+            None => {
+                if input.address == output.address {
+                    own = plan.copied(input);
+                }
+                plan.sends = members.others(|_| own);
+            }
+            Some(root) if root == members.me => {}
+            Some(root) => plan.sends = vec![(members.world[root], own)],
+        }
+        if root.is_none_or(|root| root == members.me) {
+            plan.fold(members, 0..members.world.len(), own, output, fold);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.post_schedule(members.context, plan) }
+    }
+
+    /// Posts this rank's part of a reduction of which each member gets its block: of this rank's
+    /// `blocks`, one for each member, its own is combined with everybody's into `output`. If that
+    /// is `among` the blocks, they are copied first.
+    ///
+    /// # Safety
+    /// As for [`bcs_scatter`](Self::bcs_scatter).
+    ///
+    /// # Errors
+    /// As [`bcs_scatter`](Self::bcs_scatter).
+    pub unsafe fn bcs_fold_scatter(
+        &self,
+        members: Members<'_>,
+        fold: &Fold,
+        blocks: &[Piece],
+        output: Piece,
+        among: bool,
+    ) -> Result<Request, TooManyRequests> {
+        let mut plan = Plan::default();
+        let mut sends = members.others(|place| blocks[place]);
+        if among {
+            for (_, block) in &mut sends {
+                *block = plan.copied(*block);
+            }
+        }
+        plan.sends = sends;
+        let places = 0..members.world.len();
+        plan.fold(members, places, blocks[members.me], output, fold);
+        // SAFETY: the caller's promise.
+        unsafe { self.post_schedule(members.context, plan) }
+    }
+}

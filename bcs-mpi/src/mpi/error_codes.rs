@@ -1,0 +1,155 @@
+//! Error classes, codes and strings of the program's own (MPI 5.0, 9.5).
+//!
+//! They are numbers above the predefined classes, given out in order, classes and codes alike. They
+//! are of this process: another one that makes the same ones in the same order has the same
+//! numbers.
+
+use super::error::{ErrorClass, Operation};
+use super::{Process, Result};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+/// `MPI_MAX_ERROR_STRING`, without the zero at the end of a C string.
+pub const MAX_ERROR_STRING: usize = 511;
+
+/// `MPI_ERR_LASTCODE`: the last code of the standard's own.
+pub const ERR_LASTCODE: i32 = 0x3fff;
+
+/// A code of the program's.
+#[derive(Clone, Debug)]
+struct Own {
+    /// Its class; its own number if it is one.
+    class: i32,
+    text: String,
+}
+
+/// What the program has added.
+#[derive(Debug)]
+struct Added {
+    /// The last number given out: none is given out twice.
+    last: i32,
+    codes: BTreeMap<i32, Own>,
+}
+
+impl Added {
+    fn add(&mut self, class: Option<i32>) -> i32 {
+        self.last += 1;
+        let own = Own {
+            class: class.unwrap_or(self.last),
+            text: String::new(),
+        };
+        self.codes.insert(self.last, own);
+        self.last
+    }
+}
+
+/// The program's codes of a process.
+#[derive(Debug)]
+pub(super) struct ErrorCodes(Mutex<Added>);
+
+impl Default for ErrorCodes {
+    fn default() -> Self {
+        Self(Mutex::new(Added {
+            last: ERR_LASTCODE,
+            codes: BTreeMap::new(),
+        }))
+    }
+}
+
+impl Process {
+    fn added<T>(&self, look: impl FnOnce(&mut Added) -> T) -> T {
+        let added = &self.error_codes().0;
+        look(&mut added.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The attribute `MPI_LASTUSEDCODE`: no larger code is in use.
+    #[must_use]
+    pub fn last_used_code(&self) -> i32 {
+        self.added(|added| added.last)
+    }
+
+    /// `MPI_Add_error_class`.
+    pub fn add_error_class(&self) -> i32 {
+        self.added(|added| added.add(None))
+    }
+
+    /// `MPI_Add_error_code`: a code of a class, which may be predefined.
+    ///
+    /// # Errors
+    /// When there is no such class.
+    pub fn add_error_code(&self, class: i32) -> Result<i32> {
+        self.added(|added| {
+            let is_class = |own: &Own| own.class == class;
+            let known = ErrorClass::from_code(class).is_some()
+                || added.codes.get(&class).is_some_and(is_class);
+            if !known {
+                let reason = format!("{class} is no error class");
+                let operation = Operation::plain("MPI_Add_error_code");
+                return Err(operation.error(ErrorClass::Arg, reason));
+            }
+            Ok(added.add(Some(class)))
+        })
+    }
+
+    /// `MPI_Add_error_string`, and with an empty text `MPI_Remove_error_string`: what a code of the
+    /// program's own means. Of a longer text the first [`MAX_ERROR_STRING`] bytes are kept, as far
+    /// as they are whole characters.
+    ///
+    /// # Errors
+    /// When the code is not one that the program added.
+    pub fn add_error_string(&self, code: i32, text: &str) -> Result<()> {
+        self.added(|added| {
+            let Some(known) = added.codes.get_mut(&code) else {
+                return Err(unknown("MPI_Add_error_string", code));
+            };
+            text[..text.floor_char_boundary(MAX_ERROR_STRING)].clone_into(&mut known.text);
+            Ok(())
+        })
+    }
+
+    /// `MPI_Remove_error_class` and `MPI_Remove_error_code`: forgets a number that was added.
+    ///
+    /// # Errors
+    /// When it was not added, or is a class that has codes left.
+    pub fn remove_error_code(&self, code: i32) -> Result<()> {
+        self.added(|added| {
+            let call = "MPI_Remove_error_code";
+            let mut others = added.codes.iter().filter(|&(&other, _)| other != code);
+            if others.any(|(_, own)| own.class == code) {
+                let reason = format!("the class {code} has codes left");
+                return Err(Operation::plain(call).error(ErrorClass::Other, reason));
+            }
+            let removed = added.codes.remove(&code);
+            removed.map(|_| ()).ok_or_else(|| unknown(call, code))
+        })
+    }
+
+    /// `MPI_Error_class`.
+    ///
+    /// # Errors
+    /// When there is no such code.
+    pub fn error_class(&self, code: i32) -> Result<i32> {
+        if ErrorClass::from_code(code).is_some() {
+            return Ok(code);
+        }
+        let class = self.added(|added| added.codes.get(&code).map(|own| own.class));
+        class.ok_or_else(|| unknown("MPI_Error_class", code))
+    }
+
+    /// `MPI_Error_string`.
+    ///
+    /// # Errors
+    /// When there is no such code.
+    pub fn error_string(&self, code: i32) -> Result<String> {
+        if let Some(class) = ErrorClass::from_code(code) {
+            return Ok(format!("{class}: {}", class.text()));
+        }
+        let text = self.added(|added| added.codes.get(&code).map(|own| own.text.clone()));
+        text.ok_or_else(|| unknown("MPI_Error_string", code))
+    }
+}
+
+fn unknown(call: &'static str, code: i32) -> Box<super::Error> {
+    let reason = format!("{code} is no error code");
+    Operation::plain(call).error(ErrorClass::Arg, reason)
+}

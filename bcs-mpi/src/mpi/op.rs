@@ -1,0 +1,251 @@
+//! Operations of reductions: the predefined ones, and functions of the program's (MPI 5.0, 6.9.5).
+//!
+//! Predefined operations are the NIC's. It cannot call a function of the program's, so reductions
+//! with one are made of messages ([`crate::bcs`]): they fold from the left, in the order of the
+//! communicator. The result is the same to the bit in every layout, whether the function is
+//! commutative or not; what [`UserOp::create`] is told about that is only kept for whoever asks.
+//!
+//! A function may be called in any call of this rank, and with any part of the elements. It must not
+//! call MPI. If it panics, or does call MPI, the job ends with a message: the other ranks wait for
+//! a contribution that will never come.
+#![expect(unsafe_code, reason = "functions get buffers by address")]
+
+use super::comm::checked_bytes;
+use super::error::{ErrorClass, Operation};
+use super::{Buffer, Comm, Datatype, Op, Process, Result};
+use crate::bcs::Fold;
+use bcs_core::arithmetic::{Path, combine};
+use bcs_core::datatype;
+use std::any::Any;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// The exit code of a job whose function panicked: that of a Rust program that panics.
+const PANICKED: i32 = 101;
+
+/// `MPI_User_function`: `inoutvec[i] = invec[i] OP inoutvec[i]` for so many elements of the
+/// datatype. `invec` is of the lower ranks.
+type Function = dyn Fn(*const u8, *mut u8, usize, Datatype) + Send + Sync;
+
+/// An operation that the program made. Clones are handles of the same one.
+#[derive(Clone)]
+pub struct UserOp {
+    function: Arc<Function>,
+    commute: bool,
+}
+
+impl UserOp {
+    /// `MPI_Op_create`, of a function of `invec`, `inoutvec`, `count` and `datatype` that says
+    /// `inoutvec[i] = invec[i] OP inoutvec[i]`. The operation is taken to be associative, and to be
+    /// commutative if `commute` says so.
+    ///
+    /// # Safety
+    /// Given `count` elements of the datatype at either address, which nobody else uses and which
+    /// do not overlap, the function does nothing undefined: it reads `invec`, reads and writes
+    /// `inoutvec`, and nothing beside them.
+    #[must_use]
+    pub unsafe fn create(
+        function: impl Fn(*const u8, *mut u8, usize, Datatype) + Send + Sync + 'static,
+        commute: bool,
+    ) -> Self {
+        Self {
+            function: Arc::new(function),
+            commute,
+        }
+    }
+
+    /// The function for elements of a datatype, as a NIC's schedule calls it: it ends the job if
+    /// it panics.
+    fn fold(&self, process: &Arc<Process>, datatype: Datatype) -> Fold {
+        let function = Lent(self.function.clone());
+        // Weak, because the process keeps the schedules that will keep this.
+        let process = Arc::downgrade(process);
+        let size = datatype.size().max(1);
+        Fold::Function(Arc::new(move |invec, inoutvec, bytes| {
+            let Lent(function) = &function;
+            let call = || function(invec, inoutvec, bytes / size, datatype);
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(call)) {
+                end(&process, panic.as_ref());
+            }
+        }))
+    }
+}
+
+/// A function that a schedule has. The schedule lets it go while the endpoint is locked, and what
+/// the function has captured may want to lock it, too: to free a communicator, say. So it is put
+/// aside, and dropped by whoever next has a request that is done ([`drop_returned`]).
+struct Lent(Arc<Function>);
+
+static RETURNED: Mutex<Vec<Arc<Function>>> = Mutex::new(Vec::new());
+
+/// Whether there are any, so that others need not lock the list to look.
+static ANY_RETURNED: AtomicBool = AtomicBool::new(false);
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        let mut returned = RETURNED.lock().unwrap_or_else(PoisonError::into_inner);
+        returned.push(self.0.clone());
+        ANY_RETURNED.store(true, Ordering::Release);
+    }
+}
+
+/// Drops the functions that schedules have let go. No lock may be held.
+pub(super) fn drop_returned() {
+    if ANY_RETURNED.load(Ordering::Acquire) {
+        let mut list = RETURNED.lock().unwrap_or_else(PoisonError::into_inner);
+        ANY_RETURNED.store(false, Ordering::Release);
+        let returned = std::mem::take(&mut *list);
+        drop(list);
+        drop(returned);
+    }
+}
+
+impl fmt::Debug for UserOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let commute = self.commute;
+        write!(f, "UserOp {{ commute: {commute} }}")
+    }
+}
+
+/// A function panicked: the job ends.
+fn end(process: &Weak<Process>, panic: &(dyn Any + Send)) -> ! {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    let reason = format!(
+        "the function of a reduction operation panicked: {}",
+        text.unwrap_or("it did not say why")
+    );
+    match process.upgrade() {
+        Some(process) => process.abort(PANICKED, &reason),
+        // Only a schedule of a process that is gone; nobody is left to be told.
+        None => std::process::exit(PANICKED),
+    }
+}
+
+/// An operation (`MPI_Op`): predefined, or the program's own.
+#[derive(Clone, Debug)]
+pub enum AnyOp {
+    /// `MPI_SUM` and the like.
+    Predefined(Op),
+    /// What `MPI_Op_create` made.
+    User(UserOp),
+}
+
+impl From<Op> for AnyOp {
+    fn from(op: Op) -> Self {
+        Self::Predefined(op)
+    }
+}
+
+impl From<UserOp> for AnyOp {
+    fn from(op: UserOp) -> Self {
+        Self::User(op)
+    }
+}
+
+impl From<&UserOp> for AnyOp {
+    fn from(op: &UserOp) -> Self {
+        Self::User(op.clone())
+    }
+}
+
+impl AnyOp {
+    /// `MPI_Op_commutative`.
+    #[must_use]
+    pub fn commutative(&self) -> bool {
+        match self {
+            Self::Predefined(_) => true,
+            Self::User(op) => op.commute,
+        }
+    }
+
+    /// `MPI_Op_free`: gives up a handle. Reductions under way keep the operation.
+    ///
+    /// # Errors
+    /// When the operation is predefined: those are nobody's to free.
+    pub fn free(self) -> Result<()> {
+        match self {
+            Self::Predefined(op) => {
+                let operation = Operation::plain("MPI_Op_free");
+                let reason = format!("{op} is a predefined operation");
+                Err(operation.error(ErrorClass::Op, reason))
+            }
+            Self::User(_) => Ok(()),
+        }
+    }
+
+    /// How elements of `data` are combined.
+    pub(super) fn fold(&self, comm: &Comm, data: Buffer, operation: Operation) -> Result<Fold> {
+        Ok(match self {
+            Self::Predefined(op) => Fold::Arithmetic(*op, reducible(*op, data, operation)?),
+            Self::User(op) => op.fold(comm.process(), data.datatype()),
+        })
+    }
+}
+
+/// The elementary datatype of what is to be reduced, if the operation is defined on it.
+pub(super) fn reducible(op: Op, data: Buffer, operation: Operation) -> Result<datatype::Datatype> {
+    let Some(datatype) = data.datatype().elementary() else {
+        let reason = "predefined operations are defined on predefined datatypes only";
+        return Err(operation.error(ErrorClass::Type, reason));
+    };
+    if !op.allowed(datatype) {
+        let reason = format!("{op} is not defined on {datatype} (MPI 5.0, 6.9.2)");
+        return Err(operation.error(ErrorClass::Op, reason));
+    }
+    Ok(datatype)
+}
+
+/// Input and output of a reduction must be of one datatype.
+pub(super) fn one_datatype(input: Buffer, output: Buffer, operation: Operation) -> Result<()> {
+    if input.datatype() != output.datatype() {
+        let reason = "input and output are of different datatypes";
+        return Err(operation.error(ErrorClass::Type, reason));
+    }
+    Ok(())
+}
+
+/// `MPI_Reduce_local` (6.9.7): `inout[i] = input[i] OP inout[i]`, here and without communication.
+/// A panic of the program's function is the caller's.
+///
+/// # Safety
+/// `input` may be read and `inout` read and written, nobody else uses them, and they do not overlap.
+///
+/// # Errors
+/// When the lengths or datatypes differ, or the operation is not defined on the datatype.
+pub unsafe fn reduce_local(input: Buffer, inout: Buffer, op: impl Into<AnyOp>) -> Result<()> {
+    let operation = Operation {
+        bytes: input.bytes().map(|bytes| bytes as u64),
+        ..Operation::plain("MPI_Reduce_local")
+    };
+    let bytes = checked_bytes(&input, operation)?;
+    one_datatype(input, inout, operation)?;
+    let room = checked_bytes(&inout, operation)?;
+    if bytes != room {
+        let reason = format!("{bytes} bytes are to be combined with {room}");
+        return Err(operation.error(ErrorClass::Count, reason));
+    }
+    match op.into() {
+        AnyOp::Predefined(op) => {
+            let datatype = reducible(op, input, operation)?;
+            if bytes == 0 {
+                return Ok(());
+            }
+            // SAFETY: the caller's promise; the address is not 0.
+            let operand = unsafe { std::slice::from_raw_parts(input.start(), bytes) };
+            // SAFETY: the caller's promise; the address is not 0.
+            let into = unsafe { std::slice::from_raw_parts_mut(inout.start(), bytes) };
+            // Predefined operations are commutative to the bit.
+            combine(op, datatype, Path::Host, into, operand)
+                .expect("operation, datatype and lengths were checked");
+        }
+        AnyOp::User(op) if bytes > 0 => {
+            let (invec, inoutvec) = (input.start().cast_const(), inout.start());
+            (op.function)(invec, inoutvec, input.count(), input.datatype());
+        }
+        AnyOp::User(_) => {}
+    }
+    Ok(())
+}

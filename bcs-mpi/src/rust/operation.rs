@@ -1,0 +1,109 @@
+//! What a reduction does with two elements: a predefined operation, or a closure.
+#![expect(unsafe_code, reason = "closures get elements out of untyped buffers")]
+
+use super::equivalence::{Equivalence, read, write};
+use crate::mpi::{self, AnyOp, Op, Result};
+use std::marker::PhantomData;
+
+/// An operation of a reduction of `T`: an [`Op`], if the standard defines it on this type (MPI 5.0,
+/// 6.9.2), or a [`UserOp`].
+pub trait Operation<T: Equivalence>: private::Operation {}
+
+mod private {
+    /// What the untyped core takes.
+    pub trait Operation {
+        fn untyped(&self) -> crate::mpi::AnyOp;
+    }
+}
+
+pub(super) use private::Operation as Untyped;
+
+impl Untyped for Op {
+    fn untyped(&self) -> AnyOp {
+        (*self).into()
+    }
+}
+
+impl<T: Equivalence> Operation<T> for Op {}
+
+/// An operation that the program makes (`MPI_Op_create`): a closure of two elements.
+///
+/// The closure is taken to be associative. It need not be commutative: what it is given first is
+/// always of the lower ranks. It may be called in any call of this rank, must not call MPI, and ends
+/// the job if it panics.
+///
+/// ```
+/// # fn main() -> bcs_mpi::Result<()> {
+/// # let universe = bcs_mpi::Universe::init()?;
+/// # let world = universe.world();
+/// // Of each element what the lowest rank says that says anything.
+/// let first = bcs_mpi::UserOp::new(|left: i32, right| if left != 0 { left } else { right });
+/// let mut said = [0; 3];
+/// world.allreduce(&[0, 7, world.rank() as i32 + 1], &mut said, &first)?;
+/// assert_eq!(said, [0, 7, 1]);
+/// # universe.finalize()
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct UserOp<T> {
+    op: mpi::UserOp,
+    of: PhantomData<fn(T, T) -> T>,
+}
+
+impl<T: Equivalence> UserOp<T> {
+    /// An operation that need not be commutative.
+    #[must_use]
+    pub fn new(closure: impl Fn(T, T) -> T + Send + Sync + 'static) -> Self {
+        Self::create(closure, false)
+    }
+
+    /// An operation that is commutative. That makes no difference here but for whoever asks
+    /// ([`AnyOp::commutative`]).
+    #[must_use]
+    pub fn commutative(closure: impl Fn(T, T) -> T + Send + Sync + 'static) -> Self {
+        Self::create(closure, true)
+    }
+
+    fn create(closure: impl Fn(T, T) -> T + Send + Sync + 'static, commute: bool) -> Self {
+        let function = move |invec: *const u8, inoutvec: *mut u8, count: usize, _| {
+            let (invec, inoutvec) = (invec.cast::<T>(), inoutvec.cast::<T>());
+            for at in 0..count {
+                let (left, right) = (invec.wrapping_add(at), inoutvec.wrapping_add(at));
+                // SAFETY: `create` is given so many elements, of a datatype of which any bytes are
+                // values; only calls that reduce slices of `T` are given this operation.
+                let left = unsafe { left.read_unaligned() };
+                // SAFETY: as above.
+                let value = closure(left, unsafe { right.read_unaligned() });
+                // SAFETY: as above, and nobody else uses them.
+                unsafe { right.write_unaligned(value) };
+            }
+        };
+        Self {
+            // SAFETY: it uses so many elements at either address and nothing else.
+            op: unsafe { mpi::UserOp::create(function, commute) },
+            of: PhantomData,
+        }
+    }
+}
+
+impl<T: Equivalence> Untyped for &UserOp<T> {
+    fn untyped(&self) -> AnyOp {
+        (&self.op).into()
+    }
+}
+
+impl<T: Equivalence> Operation<T> for &UserOp<T> {}
+
+/// Combines two slices, element by element and without communication: `result` becomes
+/// `data OP result`. (`MPI_Reduce_local`)
+///
+/// # Errors
+/// When the slices are of different lengths, or the operation is not defined on the type.
+pub fn reduce_local<T: Equivalence>(
+    data: &[T],
+    result: &mut [T],
+    op: impl Operation<T>,
+) -> Result<()> {
+    // SAFETY: the slices are borrowed, one of them exclusively; any bytes are values.
+    unsafe { mpi::reduce_local(read(data), write(result), op.untyped()) }
+}

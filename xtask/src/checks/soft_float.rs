@@ -1,0 +1,56 @@
+//! The default limit of reductions in software is where the processor becomes as quick.
+//!
+//! One limit serves all types and operations, which cross over at different lengths: sums and products
+//! at once, since one of them takes software longer than to enter the floating-point environment;
+//! minima and maxima, which software does by comparing integers, after a few elements. Up to the
+//! greatest crossover there is an operation that software does as quickly. Beyond it there is none, and
+//! the default should not be. Below it the default need not be: for so few elements software loses
+//! next to nothing of a slice, and few elements are what programs reduce (paper, 4.4).
+
+use anyhow::{Context, Result};
+use bcs_core::limits::DEFAULT_SOFT_REDUCE_ELEMENTS;
+
+use crate::rounds::{Bar, Rounds};
+use crate::soft_float::{Row, measure_both};
+use crate::verdict::{CannotTell, Outcome};
+use crate::workspace::Workspace;
+
+use super::Check;
+
+pub(super) const CHECK: Check = Check {
+    name: "soft-float",
+    about: "the default limit of reductions in software is within a factor of 2 of the greatest crossover",
+    about_time: true,
+    quick: true,
+    run,
+};
+
+fn run(_: &Workspace) -> Result<Outcome> {
+    let limit = f64::from(DEFAULT_SOFT_REDUCE_ELEMENTS);
+    let (mut greatest, mut loss_ns) = (vec![], vec![]);
+    let ratio = || {
+        let rows = measure_both();
+        let crossovers = rows.iter().filter_map(Row::crossover);
+        let crossover = crossovers.reduce(f64::max).context(CannotTell(
+            "this processor computes no type with its floating-point unit".into(),
+        ))?;
+        let loss = |row: &Row| Some(row.soft.of(limit) - row.host?.of(limit));
+        loss_ns.extend(rows.iter().filter_map(loss).reduce(f64::max));
+        greatest.push(crossover);
+        Ok(limit / crossover)
+    };
+    // From a half to twice as much.
+    let bar = Bar::Within {
+        value: 1.25,
+        tolerance: 0.75,
+    };
+    let measured = Rounds::default().figure(bar, ratio)?;
+    let mut outcome = measured.outcome("the limit against the greatest crossover", " x");
+    outcome.figure.push_str(&format!(
+        "; limit {limit}, greatest crossover {:.1} elements; of {limit} elements software takes at most {:.0} ns \
+         longer",
+        crate::bootstrap::median(&greatest),
+        crate::bootstrap::median(&loss_ns)
+    ));
+    Ok(outcome)
+}
