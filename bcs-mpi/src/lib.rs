@@ -36,6 +36,7 @@ pub use rust::communicator::Communicator;
 pub use rust::equivalence::Equivalence;
 pub use rust::matched::Message;
 pub use rust::matching::{Source, Status, Tag};
+pub use rust::neighborhoods::Neighbors;
 pub use rust::numbers::{Complex, DoubleInt, FloatInt, LongInt, ShortInt, TwoInt};
 pub use rust::operation::{Operation, UserOp, reduce_local};
 pub use rust::owned::OwnedRequest;

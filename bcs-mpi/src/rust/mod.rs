@@ -7,6 +7,7 @@ pub(crate) mod equivalence;
 pub(crate) mod groups;
 pub(crate) mod matched;
 pub(crate) mod matching;
+pub(crate) mod neighborhoods;
 pub(crate) mod numbers;
 pub(crate) mod operation;
 pub(crate) mod owned;

@@ -292,6 +292,34 @@ fn what_a_start_refuses_names_the_init() {
     });
 }
 
+/// The first of two: associative, and not commutative.
+fn first(invec: *const u8, inoutvec: *mut u8, count: usize, _datatype: crate::mpi::Datatype) {
+    // SAFETY: both have so many elements, of 8 bytes each, and do not overlap.
+    unsafe { std::ptr::copy_nonoverlapping(invec, inoutvec, 8 * count) };
+}
+
+#[test]
+fn operations_of_the_program_are_kept() {
+    run(3, 2, |universe| {
+        let world = universe.world().untyped();
+        let mut data = [world.rank().cast_unsigned().into(), 5_u64];
+        let mut result = [0_u64; 2];
+        let input = Buffer::read_only(data.as_ptr(), 2, Datatype::Uint64);
+        let output = Buffer::new(result.as_mut_ptr(), 2, Datatype::Uint64);
+        // SAFETY: it uses the elements that it is given.
+        let op = unsafe { crate::mpi::UserOp::create(first, false) };
+        let mut request = world.allreduce_init(input, output, &op).unwrap();
+        drop(op);
+        for round in 0..5 {
+            data[1] = round + data[0];
+            // SAFETY: both stay until the request is done.
+            unsafe { request.start().unwrap() };
+            request.started().wait().unwrap();
+            assert_eq!(result, [0, round]);
+        }
+    });
+}
+
 /// An init takes a context, and what is dropped gives it back. Its parent may be freed before.
 #[test]
 fn more_are_made_than_there_are_contexts() {

@@ -76,6 +76,16 @@ impl Comm {
         self.0.topology.as_deref()
     }
 
+    /// From whom this rank receives and to whom it sends in a neighbourhood collective, in the
+    /// order of the blocks (MPI 5.0, 8.6). In a grid some may be [`PROC_NULL`](super::PROC_NULL).
+    ///
+    /// # Errors
+    /// When the communicator has no topology, or a graph with an edge that does not lead back.
+    pub fn neighbors(&self) -> Result<(Vec<i32>, Vec<i32>)> {
+        let hood = self.neighborhood(Operation::plain("MPI_Dist_graph_neighbors"))?;
+        Ok((hood.sources, hood.destinations))
+    }
+
     /// How many blocks this rank sends in a neighbourhood collective, or would at the ends of a
     /// grid.
     pub(super) fn out_degree(&self) -> usize {
