@@ -68,7 +68,7 @@ impl Lists {
 
 impl Communicator {
     /// One of as many blocks as there are ranks, which a buffer consists of.
-    fn block(&self, buffer: Buffer, call: &'static str) -> Result<Buffer> {
+    pub(super) fn block(&self, buffer: Buffer, call: &'static str) -> Result<Buffer> {
         let (count, ranks) = (buffer.count(), self.size());
         if !count.is_multiple_of(ranks) {
             let reason = format!("{count} elements are no whole number for each of {ranks} ranks");

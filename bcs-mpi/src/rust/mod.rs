@@ -11,5 +11,6 @@ pub(crate) mod neighborhoods;
 pub(crate) mod numbers;
 pub(crate) mod operation;
 pub(crate) mod owned;
+pub(crate) mod persistent;
 pub(crate) mod scope;
 pub(crate) mod universe;

@@ -58,7 +58,7 @@ impl Communicator {
     }
 
     /// One of as many blocks as there are neighbours, which a buffer consists of.
-    fn neighbor_block(
+    pub(super) fn neighbor_block(
         &self,
         buffer: Buffer,
         neighbors: usize,
@@ -74,11 +74,11 @@ impl Communicator {
         Ok(Buffer::new(buffer.start(), block, buffer.datatype()))
     }
 
-    fn sources(&self) -> Result<usize> {
+    pub(super) fn sources(&self) -> Result<usize> {
         Ok(self.0.neighbors()?.0.len())
     }
 
-    fn destinations(&self) -> Result<usize> {
+    pub(super) fn destinations(&self) -> Result<usize> {
         Ok(self.0.neighbors()?.1.len())
     }
 }

@@ -338,3 +338,47 @@ fn more_are_made_than_there_are_contexts() {
         }
     });
 }
+
+/// The safe layer: what is forgotten while it is under way is waited for before anybody looks.
+#[test]
+fn persistent_collectives_own_their_memory() {
+    run(3, 2, |universe| {
+        let world = universe.world();
+        let (me, ranks) = (world.rank(), world.size());
+        let ring = world.cart_create(&[3], &[true]).unwrap().unwrap();
+        let mut sum = world
+            .allreduce_init(vec![0; 500], vec![0; 500], Op::Sum)
+            .unwrap();
+        let mut all = world.allgather_init(vec![0; 2], vec![0; 6]).unwrap();
+        let mut around = ring.neighbor_alltoall_init(vec![0; 2], vec![0; 2]).unwrap();
+        let mut told = world.bcast_init(vec![0; 3], 2).unwrap();
+        for round in 0..10 {
+            sum.input().fill(me + round);
+            all.input().copy_from_slice(&[me, round]);
+            around.input().copy_from_slice(&[me, me + 10 * round]);
+            if me == 2 {
+                told.output().fill(round);
+            }
+            let one = told.start().unwrap();
+            // In another order on each rank.
+            let (two, three) = if me == 0 {
+                let two = sum.start().unwrap();
+                (two, all.start().unwrap())
+            } else {
+                let three = all.start().unwrap();
+                (sum.start().unwrap(), three)
+            };
+            std::mem::forget(around.start().unwrap());
+            let (below, above) = ((me + 2) % 3, (me + 1) % 3);
+            assert_eq!(around.output(), [below + 10 * round, above]);
+            two.wait().unwrap();
+            drop(three);
+            one.wait().unwrap();
+            assert!(sum.output().iter().all(|&sum| sum == 3 + ranks * round));
+            assert_eq!(all.output(), [0, round, 1, round, 2, round]);
+            assert_eq!(told.output(), [round; 3]);
+        }
+        let refused = world.alltoall_init(vec![0; 4], vec![0; 3]).unwrap_err();
+        assert_eq!(refused.class, ErrorClass::Count);
+    });
+}

@@ -14,6 +14,12 @@ fn every_rank_knows_all_of_a_graph() {
         let (index, edges) = ([2, 3, 4, 6], [1, 3, 0, 3, 0, 2]);
         let graph = world.graph_create(&index, &edges).unwrap();
         assert_eq!(graph.is_some(), world.rank() < 4);
+        let mapped = world.graph_map(&index, &edges).unwrap();
+        assert_eq!(mapped, (world.rank() < 4).then_some(world.rank()));
+        let mapped = world.cart_map(&[2, 1], &[true, false]).unwrap();
+        assert_eq!(mapped, (world.rank() < 2).then_some(world.rank()));
+        let error = world.cart_map(&[3, 2], &[true, false]).unwrap_err();
+        assert_eq!(error.class, ErrorClass::Dims);
         let Some(graph) = graph else {
             return;
         };

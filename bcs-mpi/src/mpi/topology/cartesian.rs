@@ -104,15 +104,13 @@ impl Comm {
         })
     }
 
-    /// `MPI_Cart_create`: the first ranks of this communicator on a grid of these dimensions. The
-    /// others get none. All members call it, with the same arguments.
-    ///
-    /// # Errors
-    /// When a dimension is not positive, the numbers of dimensions and periods differ, the grid
-    /// has more ranks than the communicator, and as [`dup`](Self::dup).
-    pub fn cart_create(&self, dims: &[i32], periods: &[bool]) -> Result<Option<Self>> {
-        let call = ("MPI_Cart_create", Primitive::CommCreate);
-        let operation = Operation::plain(call.0);
+    /// A grid for the first ranks, and how many it has.
+    fn planned_grid(
+        &self,
+        dims: &[i32],
+        periods: &[bool],
+        operation: Operation,
+    ) -> Result<(Cartesian, i32)> {
         self.usable(operation)?;
         if dims.len() != periods.len() {
             let reason = format!("{} dimensions have {} periods", dims.len(), periods.len());
@@ -133,6 +131,29 @@ impl Comm {
             dims: dims.to_vec(),
             periods: periods.to_vec(),
         };
+        Ok((grid, size))
+    }
+
+    /// `MPI_Cart_map`: this rank's number on such a grid, which is its number here; `None` if it
+    /// is not on it (`MPI_UNDEFINED`).
+    ///
+    /// # Errors
+    /// As [`cart_create`](Self::cart_create), as far as this rank can tell.
+    pub fn cart_map(&self, dims: &[i32], periods: &[bool]) -> Result<Option<i32>> {
+        let operation = Operation::plain("MPI_Cart_map");
+        let (_, size) = self.planned_grid(dims, periods, operation)?;
+        Ok(Some(self.rank()).filter(|&rank| rank < size))
+    }
+
+    /// `MPI_Cart_create`: the first ranks of this communicator on a grid of these dimensions. The
+    /// others get none. All members call it, with the same arguments.
+    ///
+    /// # Errors
+    /// When a dimension is not positive, the numbers of dimensions and periods differ, the grid
+    /// has more ranks than the communicator, and as [`dup`](Self::dup).
+    pub fn cart_create(&self, dims: &[i32], periods: &[bool]) -> Result<Option<Self>> {
+        let call = ("MPI_Cart_create", Primitive::CommCreate);
+        let (grid, size) = self.planned_grid(dims, periods, Operation::plain(call.0))?;
         let color = (self.rank() < size).then_some(0);
         self.split_for(call, color, 0, Some(Topology::Cartesian(grid)))
     }

@@ -105,6 +105,28 @@ impl Comm {
         }
     }
 
+    /// A graph for the first ranks.
+    fn planned_graph(&self, index: &[i32], edges: &[i32], operation: Operation) -> Result<Graph> {
+        self.usable(operation)?;
+        let ranks = self.members().len();
+        if index.len() > ranks {
+            let nodes = index.len();
+            let reason = format!("{nodes} nodes in a communicator of {ranks} ranks");
+            return Err(operation.error(ErrorClass::Arg, reason));
+        }
+        Graph::new(index, edges, operation)
+    }
+
+    /// `MPI_Graph_map`: this rank's number in such a graph, which is its number here; `None` if it
+    /// is not in it (`MPI_UNDEFINED`).
+    ///
+    /// # Errors
+    /// As [`graph_create`](Self::graph_create), as far as this rank can tell.
+    pub fn graph_map(&self, index: &[i32], edges: &[i32]) -> Result<Option<i32>> {
+        let graph = self.planned_graph(index, edges, Operation::plain("MPI_Graph_map"))?;
+        Ok(Some(self.rank()).filter(|_| self.0.group.me < graph.nodes()))
+    }
+
     /// `MPI_Graph_create`: the first ranks of this communicator as the nodes of a graph. The
     /// others get none. All members call it, with the same arguments: `index` has for each node
     /// the number of its edges and of those of all before it, `edges` where they lead.
@@ -114,15 +136,7 @@ impl Comm {
     /// ranks, and as [`dup`](Self::dup).
     pub fn graph_create(&self, index: &[i32], edges: &[i32]) -> Result<Option<Self>> {
         let call = ("MPI_Graph_create", Primitive::CommCreate);
-        let operation = Operation::plain(call.0);
-        self.usable(operation)?;
-        let ranks = self.members().len();
-        if index.len() > ranks {
-            let nodes = index.len();
-            let reason = format!("{nodes} nodes in a communicator of {ranks} ranks");
-            return Err(operation.error(ErrorClass::Arg, reason));
-        }
-        let graph = Graph::new(index, edges, operation)?;
+        let graph = self.planned_graph(index, edges, Operation::plain(call.0))?;
         let color = (self.0.group.me < index.len()).then_some(0);
         self.split_for(call, color, 0, Some(Topology::Graph(graph)))
     }
