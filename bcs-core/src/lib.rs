@@ -6,6 +6,7 @@
 //! | [`memory`], [`ring`], [`bell`], [`waiting`], [`clock`] | memory shared between processes, and how to wait in it |
 //! | [`scheduling`] | what a job asks of the kernel's scheduler |
 //! | [`descriptor`], [`request`] | what a rank posts, and what it gets back |
+//! | [`layout`] | where the bytes of a message lie that do not lie side by side |
 //! | [`fabric`] | the three primitives, on shared memory and in simulation |
 //! | [`matching`] | which message a receive gets |
 //! | [`datatype`], [`op`], [`arithmetic`] | what a reduction computes, to the bit |
@@ -25,6 +26,8 @@ pub mod descriptor;
 pub mod fabric;
 #[cfg(not(loom))]
 pub mod job;
+#[cfg(not(loom))]
+pub mod layout;
 #[cfg(not(loom))]
 pub mod limits;
 #[cfg(not(loom))]

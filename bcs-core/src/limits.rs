@@ -21,6 +21,10 @@ pub const RECEIVE_RING_ENTRIES: u64 = 1_024;
 /// Entries of a rank's collective ring: non-blocking collectives outstanding before posts wait.
 pub const COLLECTIVE_RING_ENTRIES: u64 = 256;
 
+/// Runs of a derived datatype ([`crate::layout`]), which take 40 bytes each. It bounds what a NIC
+/// searches in a rank's memory, and the memory and time that a commit takes.
+pub const MAX_LAYOUT_RUNS: usize = 1 << 24;
+
 /// Request slots of a rank: sends and receives whose completion the NIC still owes. Equal to the
 /// envelopes a receiver may hold (law 4), so that as many sends may be outstanding as can match.
 pub const REQUEST_SLOTS: usize = 1 << 20;

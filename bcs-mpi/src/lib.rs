@@ -34,6 +34,8 @@ pub use mpi::{Comparison, Error, ErrorClass, Group, Op, Result};
 pub use rust::collectives::{Blocks, CollectiveRequest};
 pub use rust::communicator::Communicator;
 pub use rust::equivalence::Equivalence;
+#[doc(hidden)]
+pub use rust::equivalence::{field, structure};
 pub use rust::matched::Message;
 pub use rust::matching::{Source, Status, Tag};
 pub use rust::neighborhoods::Neighbors;

@@ -2,16 +2,17 @@
 //! among the receives is the program's.
 
 use super::{ANY_SOURCE, BadDescriptor, bad};
+use crate::layout::Location;
 use crate::limits::MAX_RANKS;
 use crate::request::{RequestId, high, low};
 
 /// What is asked of BR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiveKind {
-    /// Receive into memory at this address of the receiver.
+    /// Receive into memory of the receiver.
     Receive {
         /// Where to.
-        address: u64,
+        into: Location,
         /// Bytes there are.
         capacity: u64,
     },
@@ -33,7 +34,7 @@ pub enum ReceiveKind {
         /// The request of the extraction.
         message: RequestId,
         /// Where to.
-        address: u64,
+        into: Location,
         /// Bytes there are.
         capacity: u64,
     },
@@ -70,9 +71,11 @@ impl ReceiveDescriptor {
         words[1] = u64::from(self.context) | u64::from(self.source.unwrap_or(ANY_SOURCE)) << 32;
         let mut flags = if self.tag.is_none() { ANY_TAG } else { 0 };
         match self.kind {
-            ReceiveKind::Receive { address, capacity } => {
+            ReceiveKind::Receive { into, capacity } => {
                 words[3] = capacity;
-                words[4] = address;
+                words[4] = into.address;
+                words[6] = into.layout_word();
+                words[7] = u64::from(into.grain);
             }
             ReceiveKind::Probe => flags |= 1,
             ReceiveKind::ProbeOnce => flags |= 2,
@@ -84,13 +87,15 @@ impl ReceiveDescriptor {
             ReceiveKind::ExtractOnce => flags |= 5,
             ReceiveKind::ReceiveExtracted {
                 message,
-                address,
+                into,
                 capacity,
             } => {
                 flags |= 6;
                 words[3] = capacity;
-                words[4] = address;
+                words[4] = into.address;
                 words[5] = message.word();
+                words[6] = into.layout_word();
+                words[7] = u64::from(into.grain);
             }
         }
         words[2] = u64::from(self.tag.unwrap_or(0).cast_unsigned()) | flags << 32;
@@ -107,10 +112,11 @@ impl ReceiveDescriptor {
         if source != ANY_SOURCE && source as usize >= MAX_RANKS {
             return bad("source", u64::from(source));
         }
+        let into = Location::from_words(words[4], words[6], words[7]);
         let kind = match flags & !ANY_TAG {
-            0 | 6 if words[4].checked_add(words[3]).is_none() => return bad("address", words[4]),
+            0 | 6 if !into.may_have(words[3]) => return bad("address", words[4]),
             0 => ReceiveKind::Receive {
-                address: words[4],
+                into,
                 capacity: words[3],
             },
             1 => ReceiveKind::Probe,
@@ -120,7 +126,7 @@ impl ReceiveDescriptor {
             5 => ReceiveKind::ExtractOnce,
             6 => ReceiveKind::ReceiveExtracted {
                 message: RequestId::from_word(words[5]),
-                address: words[4],
+                into,
                 capacity: words[3],
             },
             _ => return bad("flags", flags),

@@ -1,6 +1,7 @@
 //! Send descriptors: rank → BS, and, with the sender's name on it, BS → BR.
 
 use super::{BadDescriptor, bad};
+use crate::layout::Location;
 use crate::limits::{INLINE_BYTES, MAX_RANKS, PAYLOAD_SLOTS};
 use crate::request::{RequestId, high, inline_from_words, inline_to_words, low};
 
@@ -17,8 +18,8 @@ pub enum Payload {
         /// Where the sender has it mapped.
         address: u64,
     },
-    /// At an address of the sender: rendezvous.
-    Address(u64),
+    /// In the sender's memory: rendezvous.
+    Memory(Location),
 }
 
 /// A send.
@@ -68,7 +69,11 @@ impl SendDescriptor {
                 words[4] = *address;
                 words[5] = u64::from(*slot);
             }
-            Payload::Address(address) => words[4] = *address,
+            Payload::Memory(location) => {
+                words[4] = location.address;
+                words[5] = location.layout_word();
+                words[8] = u64::from(location.grain);
+            }
         }
         words[2] = u64::from(self.tag.cast_unsigned()) | flags << 32;
         words
@@ -93,13 +98,19 @@ impl SendDescriptor {
             }
             INLINE => return bad("inline length", len),
             INLINE_AND_SLOT => return bad("flags", flags),
+            0 => {
+                let location = Location::from_words(words[4], words[5], words[8]);
+                if !location.may_have(len) {
+                    return bad("address", words[4]);
+                }
+                Payload::Memory(location)
+            }
             _ if words[4].checked_add(len).is_none() => return bad("address", words[4]),
-            IN_SLOT if words[5] < PAYLOAD_SLOTS as u64 => Payload::Slot {
+            _ if words[5] < PAYLOAD_SLOTS as u64 => Payload::Slot {
                 slot: low(words[5]),
                 address: words[4],
             },
-            IN_SLOT => return bad("payload slot", words[5]),
-            _ => Payload::Address(words[4]),
+            _ => return bad("payload slot", words[5]),
         };
         Ok(Self {
             request: RequestId::from_word(words[0]),
@@ -135,7 +146,10 @@ mod tests {
                 payload: Payload::Inline([byte; INLINE_BYTES]),
             };
             prop_assert_eq!(SendDescriptor::parse(&send.encode()), Ok(send));
-            let send = SendDescriptor { payload: Payload::Address(u64::from(slot)), ..send };
+            let send = SendDescriptor { payload: Payload::Memory(Location::at(u64::from(slot))), ..send };
+            prop_assert_eq!(SendDescriptor::parse(&send.encode()), Ok(send));
+            let location = Location::from_words(u64::MAX, u64::from(tag.cast_unsigned()) + 1, len);
+            let send = SendDescriptor { payload: Payload::Memory(location), ..send };
             prop_assert_eq!(SendDescriptor::parse(&send.encode()), Ok(send));
         }
     }

@@ -25,6 +25,7 @@ pub mod sim;
 pub use address::{Block, GlobalAddress, Variable};
 
 use crate::descriptor::Payload;
+use crate::layout::Location;
 use crate::node::NodeSet;
 use crate::phase::NicThreadId;
 
@@ -130,8 +131,10 @@ pub struct SourceSpan {
 pub struct DestinationSpan {
     /// World rank.
     pub rank: u32,
-    /// Address in that rank.
-    pub address: u64,
+    /// Where its receive puts a message.
+    pub into: Location,
+    /// The first byte of the message that is moved.
+    pub offset: u64,
 }
 
 /// A NIC thread's attachment to the fabric.

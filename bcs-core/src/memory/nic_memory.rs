@@ -207,13 +207,13 @@ impl NicMemory {
         self.mapping.address_of(self.payload(slot))
     }
 
-    /// Copies an eager payload into its slot.
-    pub fn write_payload(&self, slot: usize, bytes: &[u8]) {
+    /// Copies bytes of an eager payload into its slot, from `offset` on.
+    pub fn write_payload(&self, slot: usize, offset: usize, bytes: &[u8]) {
         assert!(
-            bytes.len() <= self.payload_slot_bytes,
+            offset <= self.payload_slot_bytes && bytes.len() <= self.payload_slot_bytes - offset,
             "a payload fits its slot"
         );
-        self.mapping.write(self.payload(slot), bytes);
+        self.mapping.write(self.payload(slot) + offset, bytes);
     }
 
     /// Copies part of a payload slot out; returns false when the range lies outside the slot.
@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn a_payload_outside_its_slot_is_refused() {
         let memory = NicMemory::private(100).unwrap();
-        memory.write_payload(3, &[9; 100]);
+        memory.write_payload(3, 0, &[9; 100]);
         let mut bytes = [0; 28];
         assert!(
             memory.read_payload(3, 100, &mut bytes),

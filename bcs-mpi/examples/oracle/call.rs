@@ -265,7 +265,7 @@ impl Call {
         let (from, to) = (self.input_blocks(), self.output_blocks());
         let in_place = self.case.in_place;
         let at_root = in_place && self.is_root();
-        let unless = |in_place: bool| (!in_place).then_some(input);
+        let unless = |in_place: bool| (!in_place).then(|| input.clone());
         macro_rules! call {
             ($now:ident, $later:ident, $($argument:expr),*) => {
                 // SAFETY: the buffers are this call's own, as long as the counts say, and kept
@@ -279,7 +279,7 @@ impl Call {
                 }
             };
         }
-        let both = |in_place: bool| if in_place { output } else { input };
+        let both = |in_place: bool| if in_place { &output } else { &input }.clone();
         let unless_blocks = (!in_place).then_some(from);
         match self.case.collective {
             Collective::Barrier if blocking => comm.barrier().map(|()| None),

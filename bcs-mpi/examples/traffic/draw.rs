@@ -59,6 +59,8 @@ pub(crate) struct Message {
     pub(crate) tag: i32,
     pub(crate) len: usize,
     pub(crate) mode: Mode,
+    /// Seed of the pieces it is in at the sender, if it is in pieces.
+    pub(crate) pieces: Option<u64>,
 }
 
 impl Message {
@@ -79,6 +81,8 @@ pub(crate) struct Receive {
     pub(crate) source: i32,
     pub(crate) tag: i32,
     pub(crate) way: Way,
+    /// Seed of the pieces of its buffer, if it is in pieces.
+    pub(crate) pieces: Option<u64>,
 }
 
 /// What happens on one communicator.
@@ -146,6 +150,7 @@ impl Exchange {
                 tag: i32::try_from(random.random_range(0..TAGS)).expect("few"),
                 len: *LENGTHS.choose(random).expect("there are some"),
                 mode: *modes.choose(random).expect("there are some"),
+                pieces: in_pieces(random),
             });
         }
         let styles = (0..ranks).map(|_| {
@@ -166,6 +171,12 @@ impl Exchange {
             decoys,
         }
     }
+}
+
+/// One in three is.
+fn in_pieces(random: &mut ChaCha8Rng) -> Option<u64> {
+    let seed = random.random();
+    (random.random_range(0..3) == 0).then_some(seed)
 }
 
 /// A receive for every message that comes, in any order.
@@ -197,7 +208,12 @@ fn receives(
                 Style::Any => (bcs_mpi::mpi::ANY_SOURCE, bcs_mpi::mpi::ANY_TAG),
             };
             let way = *ways.choose(random).expect("there are some");
-            Receive { source, tag, way }
+            Receive {
+                source,
+                tag,
+                way,
+                pieces: in_pieces(random),
+            }
         })
         .collect();
     receives.shuffle(random);

@@ -1,7 +1,7 @@
 //! Random programs of messages against a matching oracle.
 //!
 //! `traffic SEED PROGRAMS`: all ranks draw the same programs from the seed. A program is messages of
-//! all modes and lengths on two communicators, among them to oneself; receives that are exact or
+//! all modes and lengths, side by side in memory or in pieces, on two communicators, among them to oneself; receives that are exact or
 //! wild, blocking or not, after probes and matched probes, persistent, or cancelled because nobody
 //! sends for them; by one thread, or by a thread for the sends and one for the receives of each
 //! communicator. Every program ends if the library is right, and each rank checks what it got: every
@@ -10,6 +10,7 @@
 mod draw;
 mod part;
 mod receipts;
+mod room;
 
 use bcs_mpi::mpi::{Comm, Process, Result};
 use draw::Program;

@@ -1,9 +1,9 @@
 //! One rank's part in a program.
 #![expect(unsafe_code, reason = "the untyped core takes buffers by address")]
 
-use crate::draw::{DECOY, Exchange, Message, Mode, Program, Receive, Way};
-use crate::receipts::{Receipt, UNTOUCHED, check};
-use bcs_core::datatype::Datatype;
+use crate::draw::{DECOY, Exchange, Message, Mode, Program, Receive, Way, random};
+use crate::receipts::{Receipt, check};
+use crate::room::Room;
 use bcs_mpi::mpi::{ANY_SOURCE, Buffer, Comm, Persistent, Request, Result, Status};
 use std::thread;
 
@@ -76,21 +76,29 @@ fn outgoing<'a>(exchange: &'a Exchange, comm: &Comm) -> impl Iterator<Item = &'a
     messages.filter(move |message| message.source == me)
 }
 
-fn read_only(bytes: &[u8]) -> Buffer {
-    Buffer::read_only(bytes.as_ptr(), bytes.len(), Datatype::Byte)
+/// Room for a message, in pieces if it has a seed for them.
+fn room(len: usize, pieces: Option<u64>) -> Result<Room> {
+    Room::new(len, pieces.map(|seed| random(seed, 0)))
+}
+
+/// A message in its sender's memory.
+fn filled(message: &Message) -> Result<Room> {
+    let mut room = room(message.len, message.pieces)?;
+    room.fill(&message.bytes());
+    Ok(room)
 }
 
 /// A blocking send.
 fn send(message: &Message, comm: &Comm) -> Result<()> {
-    let bytes = message.bytes();
-    let (data, to, tag) = (read_only(&bytes), message.destination, message.tag);
+    let room = filled(message)?;
+    let (data, to, tag) = (room.read_only(), message.destination, message.tag);
     let send: unsafe fn(&Comm, Buffer, i32, i32) -> Result<()> = match message.mode {
         Mode::Standard => Comm::send,
         Mode::Synchronous => Comm::ssend,
         Mode::Buffered => Comm::bsend,
         Mode::Ready => Comm::rsend,
     };
-    // SAFETY: the bytes live until the call returns.
+    // SAFETY: the room lives until the call returns.
     unsafe { send(comm, data, to, tag) }
 }
 
@@ -99,24 +107,24 @@ fn send(message: &Message, comm: &Comm) -> Result<()> {
 struct Sent {
     request: Request,
     /// Read until the request is over.
-    _bytes: Vec<u8>,
+    _room: Room,
 }
 
 impl Sent {
     fn start(message: &Message, comm: &Comm) -> Result<Self> {
-        let bytes = message.bytes();
-        let (data, to, tag) = (read_only(&bytes), message.destination, message.tag);
+        let room = filled(message)?;
+        let (data, to, tag) = (room.read_only(), message.destination, message.tag);
         let send: unsafe fn(&Comm, Buffer, i32, i32) -> Result<Request> = match message.mode {
             Mode::Standard => Comm::isend,
             Mode::Synchronous => Comm::issend,
             Mode::Buffered => Comm::ibsend,
             Mode::Ready => Comm::irsend,
         };
-        // SAFETY: the bytes are kept with the request.
+        // SAFETY: the room is kept with the request.
         let request = unsafe { send(comm, data, to, tag)? };
         Ok(Self {
             request,
-            _bytes: bytes,
+            _room: room,
         })
     }
 
@@ -138,8 +146,8 @@ struct Part<'a> {
     comm: &'a Comm,
     capacity: usize,
     posts: usize,
-    posted: Vec<(usize, Posted, Vec<u8>)>,
-    decoys: Vec<(Request, Vec<u8>)>,
+    posted: Vec<(usize, Posted, Room)>,
+    decoys: Vec<(Request, Room)>,
     receipts: Vec<Receipt>,
 }
 
@@ -167,36 +175,32 @@ impl<'a> Part<'a> {
         self.exchange.receives[self.me()].iter()
     }
 
-    fn buffer(&self) -> Vec<u8> {
-        vec![UNTOUCHED; self.capacity]
-    }
-
     /// Posts what does not block.
     fn post_all(&mut self) -> Result<()> {
         for _ in 0..self.exchange.decoys[self.me()] {
-            let mut buffer = self.buffer();
-            let data = writable(&mut buffer);
-            // SAFETY: the buffer is kept with the request.
+            let mut room = room(self.capacity, None)?;
+            let data = room.writable();
+            // SAFETY: the room is kept with the request.
             let request = unsafe { self.comm.irecv(data, ANY_SOURCE, DECOY)? };
-            self.decoys.push((request, buffer));
+            self.decoys.push((request, room));
         }
         for receive in self.receives() {
-            let mut buffer = self.buffer();
-            let data = writable(&mut buffer);
+            let mut room = room(self.capacity, receive.pieces)?;
+            let data = room.writable();
             let posted = match receive.way {
-                // SAFETY: the buffer is kept with the request.
+                // SAFETY: the room is kept with the request.
                 Way::Irecv => unsafe {
                     Posted::Once(self.comm.irecv(data, receive.source, receive.tag)?)
                 },
                 Way::Persistent => {
                     let mut request = self.comm.recv_init(data, receive.source, receive.tag)?;
-                    // SAFETY: the buffer is kept with the request.
+                    // SAFETY: the room is kept with the request.
                     unsafe { request.start()? };
                     Posted::Persistent(request)
                 }
                 _ => continue,
             };
-            self.posted.push((self.posts, posted, buffer));
+            self.posted.push((self.posts, posted, room));
             self.posts += 1;
         }
         Ok(())
@@ -205,70 +209,57 @@ impl<'a> Part<'a> {
     /// Receives what blocks, and waits for what does not.
     fn receive_all(&mut self) -> Result<()> {
         for receive in self.receives() {
-            let mut buffer = self.buffer();
-            let data = writable(&mut buffer);
+            let mut room = room(self.capacity, receive.pieces)?;
+            let data = room.writable();
             if let Some(status) = receive_now(self.comm, receive, data)? {
                 let post = self.posts;
                 self.posts += 1;
-                self.receipts.push(Receipt {
-                    post,
-                    status,
-                    buffer,
-                });
+                self.receipts.push(Receipt { post, status, room });
             }
         }
         // The last first: waiting is not bound to the order of posts.
-        while let Some((post, posted, buffer)) = self.posted.pop() {
+        while let Some((post, posted, room)) = self.posted.pop() {
             let status = match posted {
                 Posted::Once(mut request) => request.wait()?,
                 Posted::Persistent(mut request) => request.started().wait()?,
             };
-            self.receipts.push(Receipt {
-                post,
-                status,
-                buffer,
-            });
+            self.receipts.push(Receipt { post, status, room });
         }
         Ok(())
     }
 
     /// Cancels what nobody sent for, and checks the rest.
     fn finish(self) -> Result<usize> {
-        for (mut request, buffer) in self.decoys {
+        for (mut request, room) in self.decoys {
             request.cancel();
             let status = request.wait()?;
             assert!(
                 status.cancelled,
                 "nobody sends with tag {DECOY}: {status:?}"
             );
-            assert!(
-                buffer.iter().all(|&byte| byte == UNTOUCHED),
-                "and nothing came"
-            );
+            assert!(room.has_just(&[]), "and nothing came");
         }
         Ok(check(self.comm.rank(), self.exchange, self.receipts))
     }
 }
 
-fn writable(buffer: &mut [u8]) -> Buffer {
-    Buffer::new(buffer.as_mut_ptr(), buffer.len(), Datatype::Byte)
-}
-
 /// Receives a message in one of the ways that block; `None` for the other ways.
 fn receive_now(comm: &Comm, receive: &Receive, data: Buffer) -> Result<Option<Status>> {
-    let &Receive { source, tag, way } = receive;
-    let take = |found: Status| {
-        // SAFETY: the buffer lives until the call returns.
+    let &Receive {
+        source, tag, way, ..
+    } = receive;
+    let take = |found: Status, data: Buffer| {
+        // SAFETY: the room lives until the call returns.
         unsafe { comm.recv(data, found.source, found.tag) }
     };
     let status = match way {
         Way::Irecv | Way::Persistent => return Ok(None),
         // SAFETY: as above.
         Way::Recv => unsafe { comm.recv(data, source, tag)? },
-        Way::Probe => take(comm.probe(source, tag)?)?,
+        Way::Probe => take(comm.probe(source, tag)?, data)?,
         Way::Iprobe => loop {
             if let Some(found) = comm.iprobe(source, tag)? {
-                break take(found)?;
+                break take(found, data)?;
             }
         },
         Way::Mprobe => {

@@ -1,11 +1,9 @@
 //! The oracle: what a rank got on a communicator, against what was sent to it.
 
 use crate::draw::{Exchange, Message, Style};
+use crate::room::Room;
 use bcs_mpi::mpi::Status;
 use std::collections::{HashMap, VecDeque};
-
-/// What is in a buffer where nobody may write.
-pub(crate) const UNTOUCHED: u8 = 0xe7;
 
 /// A receive that is over.
 #[derive(Debug)]
@@ -13,7 +11,7 @@ pub(crate) struct Receipt {
     /// In the order of the posts.
     pub(crate) post: usize,
     pub(crate) status: Status,
-    pub(crate) buffer: Vec<u8>,
+    pub(crate) room: Room,
 }
 
 /// Checks the receives of a rank, and returns how many messages it got.
@@ -39,11 +37,9 @@ pub(crate) fn check(rank: i32, exchange: &Exchange, mut receipts: Vec<Receipt>) 
         let queue = to_come.entry(lane(status.source, status.tag)).or_default();
         let message = queue.pop_front();
         let message = message.unwrap_or_else(|| panic!("rank {rank}: nobody sent {status:?}"));
-        let (body, rest) = receipt.buffer.split_at(message.len);
         let right = status.tag == message.tag
             && status.bytes == message.len as u64
-            && body == message.bytes()
-            && rest.iter().all(|&byte| byte == UNTOUCHED);
+            && receipt.room.has_just(&message.bytes());
         assert!(
             right,
             "rank {rank}, post {}: {status:?} instead of {message:?}, or other bytes",

@@ -4,7 +4,7 @@
     reason = "buffers are named by address, as the NIC needs them"
 )]
 
-use bcs_core::limits::INLINE_BYTES;
+use bcs_core::layout::Strip;
 
 /// The bytes of a buffer.
 ///
@@ -19,15 +19,50 @@ pub(super) unsafe fn bytes<'a>(address: u64, len: usize) -> &'a [u8] {
     unsafe { std::slice::from_raw_parts(start, len) }
 }
 
-/// The bytes of a small buffer, as they travel in a descriptor.
+/// Copies blocks of memory to bytes side by side.
 ///
 /// # Safety
-/// As for [`bytes`]; `len` is at most [`INLINE_BYTES`].
-pub(super) unsafe fn inline(address: u64, len: usize) -> [u8; INLINE_BYTES] {
-    let mut inline = [0; INLINE_BYTES];
-    // SAFETY: the caller's promise.
-    inline[..len].copy_from_slice(unsafe { bytes(address, len) });
-    inline
+/// The blocks are initialised and nobody writes them; `into` has as many bytes.
+pub(super) unsafe fn gather(base: u64, strip: Strip, into: &mut [u8]) {
+    let block = |address: u64, at: usize, len: usize| {
+        let from: *const u8 = std::ptr::with_exposed_provenance(to_usize(address));
+        // SAFETY: the caller's promise; `into` is borrowed, so nobody's message.
+        unsafe { std::ptr::copy_nonoverlapping(from, into[at..at + len].as_mut_ptr(), len) };
+    };
+    each_block(base, strip, block);
+}
+
+/// Copies bytes side by side to blocks of memory.
+///
+/// # Safety
+/// The blocks may be written and nobody else uses them; `from` has as many bytes, elsewhere.
+pub(super) unsafe fn scatter(base: u64, strip: Strip, from: &[u8]) {
+    let block = |address: u64, at: usize, len: usize| {
+        let to = std::ptr::with_exposed_provenance_mut(to_usize(address));
+        // SAFETY: the caller's promise.
+        unsafe { std::ptr::copy_nonoverlapping(from[at..at + len].as_ptr(), to, len) };
+    };
+    each_block(base, strip, block);
+}
+
+/// Goes through the blocks of a strip: address, place in the message, length. Copies of the usual
+/// lengths become moves of a register, because the compiler knows them.
+fn each_block(base: u64, strip: Strip, mut copy: impl FnMut(u64, usize, usize)) {
+    let first = base.wrapping_add_signed(strip.offset);
+    let count = to_usize(strip.count);
+    let mut all = |len: usize| {
+        let mut address = first;
+        for nth in 0..count {
+            copy(address, nth * len, len);
+            address = address.wrapping_add_signed(strip.stride);
+        }
+    };
+    match strip.block {
+        4 => all(4),
+        8 => all(8),
+        16 => all(16),
+        block => all(to_usize(block)),
+    }
 }
 
 /// Fills the start of a buffer.

@@ -270,7 +270,10 @@ impl Endpoint {
         let contributes = kind != CollectiveKind::OpenContext && bytes <= INLINE_BYTES;
         let inline = input.filter(|_| contributes).map(|address| {
             // SAFETY: the caller's promise; the length was checked.
-            unsafe { buffer::inline(address, bytes) }
+            let contribution = unsafe { buffer::bytes(address, bytes) };
+            let mut inline = [0; INLINE_BYTES];
+            inline[..bytes].copy_from_slice(contribution);
+            inline
         });
         let descriptor = CollectiveDescriptor {
             request,

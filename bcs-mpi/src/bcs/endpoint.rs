@@ -6,7 +6,7 @@ use super::probe::Probes;
 use super::requests::{Handle, Outcome, Purpose, Request, Requests};
 use super::schedule::Schedules;
 use super::waiting::Turn;
-use super::{Blocking, buffer, demand::Asked};
+use super::{Blocking, Piece, demand::Asked, scatter};
 use crate::loopback::LoopbackNic;
 use bcs_core::descriptor::{CollectiveDescriptor, ReceiveDescriptor, SendDescriptor};
 use bcs_core::job::{Settings, Strobe};
@@ -270,30 +270,24 @@ impl Endpoint {
         reason = "fills the program's buffer with what came inline"
     )]
     pub(super) fn take(&self, state: &mut State, request: RequestId) -> Option<Outcome> {
-        let purpose = state.requests.purpose(request);
         let completion = self.memory.completion(request)?;
-        state.requests.close(request);
         let mut outcome = Outcome::from(&completion);
-        let (address, capacity) = match purpose {
-            Purpose::Receive {
-                address, capacity, ..
-            } => (address, capacity),
-            Purpose::Collective { output, bytes } => (output, bytes),
-            Purpose::Send { len } => {
+        let inline = completion.inline_bytes();
+        let into = match state.requests.close(request) {
+            Purpose::Receive { into, .. } => into,
+            Purpose::Collective { output: 0, .. } => return Some(outcome),
+            Purpose::Collective { output, bytes } => {
+                Piece::new(output, usize::try_from(bytes).unwrap_or(usize::MAX))
+            }
+            Purpose::Send { len, .. } => {
                 outcome.len = len;
                 return Some(outcome);
             }
             Purpose::Eager { .. } | Purpose::Probe | Purpose::VoidProbe => return Some(outcome),
         };
-        let inline = completion.inline_bytes();
-        let fits = inline
-            .len()
-            .min(usize::try_from(capacity).unwrap_or(usize::MAX));
-        if address != 0 {
-            // SAFETY: whoever posted the request promised `capacity` writable bytes at `address`
-            // until now.
-            unsafe { buffer::fill(address, &inline[..fits]) };
-        }
+        let fits = inline.len().min(into.len);
+        // SAFETY: whoever posted the request promised that this may be written until now.
+        unsafe { scatter(&into, 0, &inline[..fits]) };
         Some(outcome)
     }
 }

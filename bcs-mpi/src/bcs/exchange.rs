@@ -25,8 +25,9 @@
 
 use super::collective::Part;
 use super::endpoint::Endpoint;
+use super::piece::Piece;
 use super::requests::{Request, TooManyRequests};
-use super::schedule::{Local, Piece, Plan, Round};
+use super::schedule::{Local, Plan, Round};
 use bcs_core::datatype::Datatype;
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::op::Op;
@@ -63,6 +64,48 @@ fn receive(receives: Vec<(u32, Piece)>) -> Round {
 }
 
 impl Endpoint {
+    /// Posts this rank's part of a broadcast from `root` of data that do not lie side by side. The
+    /// collective helpers of NICs know nothing of layouts, so it goes through a copy at each rank.
+    ///
+    /// # Safety
+    /// As for [`bcs_scatter`](Self::bcs_scatter).
+    ///
+    /// # Errors
+    /// As [`bcs_scatter`](Self::bcs_scatter).
+    pub unsafe fn bcs_bcast_packed(
+        &self,
+        members: Members<'_>,
+        root: usize,
+        data: Piece,
+    ) -> Result<Request, TooManyRequests> {
+        let mut plan = Plan::default();
+        let packed = plan.scratch.piece(data.len);
+        let (address, bytes) = (packed.address, packed.len);
+        let sends = members.me == root;
+        let mut then = Vec::new();
+        if sends {
+            let (from, to) = (data, packed);
+            plan.first.push(Local::Copy { from, to });
+        } else {
+            let (from, to) = (packed, data);
+            then.push(Local::Copy { from, to });
+        }
+        plan.part = Some(Part {
+            kind: CollectiveKind::Broadcast {
+                root: members.world[root],
+            },
+            bytes,
+            input: sends.then_some(address),
+            output: if sends { 0 } else { address },
+        });
+        plan.rounds.push_back(Round {
+            receives: Vec::new(),
+            then,
+        });
+        // SAFETY: the caller's promise.
+        unsafe { self.post_schedule(members.context, plan) }
+    }
+
     /// Posts this rank's part of a scatter from `root`, which has a block for each member;
     /// `blocks` is not looked at elsewhere. What this rank gets goes to `into`, unless that is
     /// none: at the root its own block then stays where it is. "Non-vectorial" is with blocks of
@@ -83,10 +126,10 @@ impl Endpoint {
     ) -> Result<Request, TooManyRequests> {
         let mut plan = Plan::default();
         if members.me == root {
-            plan.sends = members.others(|place| blocks[place]);
+            plan.sends = members.others(|place| blocks[place].clone());
             plan.first.extend(into.map(|into| Local::Copy {
-                from: blocks[root],
-                to: into.address,
+                from: blocks[root].clone(),
+                to: into,
             }));
         } else {
             let into = into.unwrap_or(Piece::EMPTY);
@@ -115,11 +158,11 @@ impl Endpoint {
     ) -> Result<Request, TooManyRequests> {
         let mut plan = Plan::default();
         if members.me == root {
-            let receives = members.others(|place| blocks[place]);
+            let receives = members.others(|place| blocks[place].clone());
             plan.rounds.push_back(receive(receives));
             plan.first.extend(from.map(|from| Local::Copy {
                 from,
-                to: blocks[root].address,
+                to: blocks[root].clone(),
             }));
         } else {
             plan.sends = vec![(members.world[root], from.unwrap_or(Piece::EMPTY))];
@@ -143,14 +186,14 @@ impl Endpoint {
         blocks: &[Piece],
     ) -> Result<Request, TooManyRequests> {
         let mut plan = Plan::default();
-        let own = blocks[members.me];
-        plan.first.extend(from.map(|from| Local::Copy {
+        let own = &blocks[members.me];
+        plan.first.extend(from.clone().map(|from| Local::Copy {
             from,
-            to: own.address,
+            to: own.clone(),
         }));
-        let out = from.unwrap_or(own);
-        plan.sends = members.others(|_| out);
-        let receives = members.others(|place| blocks[place]);
+        let out = from.unwrap_or_else(|| own.clone());
+        plan.sends = members.others(|_| out.clone());
+        let receives = members.others(|place| blocks[place].clone());
         plan.rounds.push_back(receive(receives));
         // SAFETY: the caller's promise.
         unsafe { self.post_schedule(members.context, plan) }
@@ -174,27 +217,27 @@ impl Endpoint {
         let mut plan = Plan::default();
         if let Some(out) = out {
             plan.first.push(Local::Copy {
-                from: out[members.me],
-                to: into[members.me].address,
+                from: out[members.me].clone(),
+                to: into[members.me].clone(),
             });
-            plan.sends = members.others(|place| out[place]);
+            plan.sends = members.others(|place| out[place].clone());
         } else {
             let mut copies: Vec<Piece> = Vec::with_capacity(into.len());
-            for (place, &from) in into.iter().enumerate() {
+            for (place, from) in into.iter().enumerate() {
                 if place == members.me {
                     copies.push(Piece::EMPTY); // It stays where it is.
                     continue;
                 }
                 let copy = plan.scratch.piece(from.len);
                 plan.first.push(Local::Copy {
-                    from,
-                    to: copy.address,
+                    from: from.clone(),
+                    to: copy.clone(),
                 });
                 copies.push(copy);
             }
-            plan.sends = members.others(|place| copies[place]);
+            plan.sends = members.others(|place| copies[place].clone());
         }
-        let receives = members.others(|place| into[place]);
+        let receives = members.others(|place| into[place].clone());
         plan.rounds.push_back(receive(receives));
         // SAFETY: the caller's promise.
         unsafe { self.post_schedule(members.context, plan) }
@@ -222,18 +265,15 @@ impl Endpoint {
     ) -> Result<Request, TooManyRequests> {
         assert!(offset <= input.len && into.len <= input.len - offset);
         let mut plan = Plan::default();
-        let part = |of: Piece| Piece {
-            address: of.address + offset as u64,
-            len: into.len,
-        };
+        let part = |of: &Piece| Piece::new(of.address + offset as u64, into.len);
         if members.world.len() == 1 {
             plan.first.push(Local::Copy {
-                from: part(input),
-                to: into.address,
+                from: part(&input),
+                to: into,
             });
         } else {
             let result = plan.scratch.piece(input.len);
-            plan.reduction = Some(Part {
+            plan.part = Some(Part {
                 kind: CollectiveKind::Reduce {
                     root: None,
                     op,
@@ -244,8 +284,8 @@ impl Endpoint {
                 output: result.address,
             });
             let then = vec![Local::Copy {
-                from: part(result),
-                to: into.address,
+                from: part(&result),
+                to: into,
             }];
             plan.rounds.push_back(Round {
                 receives: Vec::new(),

@@ -31,8 +31,9 @@
 use super::buffer;
 use super::endpoint::Endpoint;
 use super::exchange::Members;
+use super::piece::Piece;
 use super::requests::{Request, TooManyRequests};
-use super::schedule::{Local, Piece, Plan, Round};
+use super::schedule::{Local, Plan, Round};
 use bcs_core::arithmetic::{Path, combine};
 use bcs_core::datatype::Datatype;
 use bcs_core::op::Op;
@@ -98,7 +99,10 @@ impl Fold {
                     .expect("operation, datatype and lengths were checked");
             }
             Self::Function(function) => {
-                let (left, right) = (accumulator.start(), operand.start());
+                let (left, right) = (
+                    buffer::start(accumulator.address),
+                    buffer::start(operand.address),
+                );
                 IN_FUNCTION.set(true);
                 function(left.cast_const(), right, operand.len);
                 IN_FUNCTION.set(false);
@@ -116,7 +120,7 @@ impl Plan {
         &mut self,
         members: Members<'_>,
         places: Range<usize>,
-        own: Piece,
+        own: &Piece,
         output: Piece,
         fold: &Fold,
     ) {
@@ -128,24 +132,24 @@ impl Plan {
         let accumulator = self.scratch.piece(own.len);
         let mut round = Round::default();
         for place in places.clone() {
-            let mut operand = own;
+            let mut operand = own.clone();
             if place != members.me {
                 if round.receives.len() == window {
                     self.rounds.push_back(std::mem::take(&mut round));
                 }
-                operand = slots[round.receives.len()];
-                round.receives.push((members.world[place], operand));
+                operand = slots[round.receives.len()].clone();
+                round.receives.push((members.world[place], operand.clone()));
             } else if place != places.start && matches!(fold, Fold::Function(_)) {
                 // A function writes its operand.
                 operand = self.scratch.piece(own.len);
-                round.then.push(copy(own, operand));
+                round.then.push(copy(own.clone(), operand.clone()));
             }
             round.then.push(if place == places.start {
-                copy(operand, accumulator)
+                copy(operand, accumulator.clone())
             } else {
                 Local::Combine {
                     fold: fold.clone(),
-                    accumulator,
+                    accumulator: accumulator.clone(),
                     operand,
                 }
             });
@@ -155,15 +159,14 @@ impl Plan {
     }
 
     /// A copy of what may be replaced while it is still on its way.
-    fn copied(&mut self, from: Piece) -> Piece {
+    fn copied(&mut self, from: &Piece) -> Piece {
         let to = self.scratch.piece(from.len);
-        self.first.push(copy(from, to));
+        self.first.push(copy(from.clone(), to.clone()));
         to
     }
 }
 
 fn copy(from: Piece, to: Piece) -> Local {
-    let to = to.address;
     Local::Copy { from, to }
 }
 
@@ -188,11 +191,12 @@ impl Endpoint {
     ) -> Result<Request, TooManyRequests> {
         let mut plan = Plan::default();
         let Members { world, me, .. } = members;
-        let own = input.unwrap_or_else(|| plan.copied(output));
-        plan.sends = world[me + 1..].iter().map(|&rank| (rank, own)).collect();
+        let own = input.unwrap_or_else(|| plan.copied(&output));
+        let higher = world[me + 1..].iter();
+        plan.sends = higher.map(|&rank| (rank, own.clone())).collect();
         let places = 0..me + usize::from(inclusive);
         if !places.is_empty() {
-            plan.fold(members, places, own, output, fold);
+            plan.fold(members, places, &own, output, fold);
         }
         // SAFETY: the caller's promise.
         unsafe { self.post_schedule(members.context, plan) }
@@ -218,16 +222,16 @@ impl Endpoint {
         let mut own = input;
         match root {
             None => {
-                if input.address == output.address {
-                    own = plan.copied(input);
+                if own.address == output.address {
+                    own = plan.copied(&own);
                 }
-                plan.sends = members.others(|_| own);
+                plan.sends = members.others(|_| own.clone());
             }
             Some(root) if root == members.me => {}
-            Some(root) => plan.sends = vec![(members.world[root], own)],
+            Some(root) => plan.sends = vec![(members.world[root], own.clone())],
         }
         if root.is_none_or(|root| root == members.me) {
-            plan.fold(members, 0..members.world.len(), own, output, fold);
+            plan.fold(members, 0..members.world.len(), &own, output, fold);
         }
         // SAFETY: the caller's promise.
         unsafe { self.post_schedule(members.context, plan) }
@@ -251,15 +255,15 @@ impl Endpoint {
         among: bool,
     ) -> Result<Request, TooManyRequests> {
         let mut plan = Plan::default();
-        let mut sends = members.others(|place| blocks[place]);
+        let mut sends = members.others(|place| blocks[place].clone());
         if among {
             for (_, block) in &mut sends {
-                *block = plan.copied(*block);
+                *block = plan.copied(block);
             }
         }
         plan.sends = sends;
         let places = 0..members.world.len();
-        plan.fold(members, places, blocks[members.me], output, fold);
+        plan.fold(members, places, &blocks[members.me], output, fold);
         // SAFETY: the caller's promise.
         unsafe { self.post_schedule(members.context, plan) }
     }

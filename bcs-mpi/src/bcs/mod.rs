@@ -18,6 +18,9 @@
 //! holds; of several threads that wait, one listens to the rank's bell and passes on what it
 //! hears ([`waiting`]).
 //!
+//! Data that do not lie side by side are a [`Piece`] with a layout. Short messages are packed and
+//! unpacked here; of long ones the NIC reads and writes the pieces where they are.
+//!
 //! Addresses are `u64`: the NIC is in another process and needs numbers. Whoever posts them
 //! promises that the memory stays until the request has completed, so these calls are unsafe.
 
@@ -31,6 +34,7 @@ mod fold;
 mod neighborhood;
 mod outbox;
 mod payload_slots;
+mod piece;
 mod point_to_point;
 mod probe;
 mod requests;
@@ -41,10 +45,12 @@ pub use endpoint::{Endpoint, Place};
 pub use exchange::Members;
 pub use fold::{Fold, Function};
 pub use neighborhood::Parcel;
+pub use piece::Piece;
+pub(crate) use piece::{gather, scatter};
 pub use point_to_point::{Message, SendMode};
 pub use probe::Extracted;
 pub use requests::{Outcome, Request, TooManyRequests};
-pub use schedule::{COLLECTIVE_MESSAGES, Piece};
+pub use schedule::COLLECTIVE_MESSAGES;
 
 /// Whether a call waits for what it asks about, as in Table 4.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,8 +8,9 @@
 
 use super::endpoint::Endpoint;
 use super::exchange::Members;
+use super::piece::Piece;
 use super::requests::{Request, TooManyRequests};
-use super::schedule::{Local, Piece, Plan, Round};
+use super::schedule::{Local, Plan, Round};
 
 /// What is sent to a member of a communicator or received from it, by its place.
 pub type Parcel = (usize, Piece);
@@ -35,7 +36,7 @@ impl Endpoint {
         let split = |parcels: Vec<Parcel>| -> (Vec<Parcel>, Vec<Parcel>) {
             parcels
                 .into_iter()
-                .partition(|&(place, _)| place == members.me)
+                .partition(|(place, _)| *place == members.me)
         };
         let named = |parcels: Vec<Parcel>| -> Vec<(u32, Piece)> {
             let name = |(place, piece): Parcel| (members.world[place], piece);
@@ -49,10 +50,7 @@ impl Endpoint {
         );
         let copy = |((_, from), (_, to)): (Parcel, Parcel)| {
             assert_eq!(from.len, to.len, "what a rank sends itself it receives");
-            Local::Copy {
-                from,
-                to: to.address,
-            }
+            Local::Copy { from, to }
         };
         let mut plan = Plan {
             first: from_me.into_iter().zip(to_me).map(copy).collect(),

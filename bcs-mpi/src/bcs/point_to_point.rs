@@ -6,6 +6,7 @@
 
 use super::buffer;
 use super::endpoint::{Endpoint, State};
+use super::piece::{Piece, gather};
 use super::requests::{Handle, Purpose, Request, Requests, TooManyRequests};
 use bcs_core::descriptor::{Payload, ReceiveDescriptor, ReceiveKind, SendDescriptor};
 use bcs_core::limits::INLINE_BYTES;
@@ -13,7 +14,7 @@ use bcs_core::matching::Pattern;
 use bcs_core::request::RequestId;
 
 /// What is sent, and to whom.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     /// Context id of the communicator.
     pub context: u32,
@@ -21,10 +22,8 @@ pub struct Message {
     pub destination: u32,
     /// Tag.
     pub tag: i32,
-    /// Where the bytes are.
-    pub address: u64,
-    /// How many there are.
-    pub len: usize,
+    /// Where the bytes are, and how many.
+    pub data: Piece,
 }
 
 /// When a send is complete (MPI 5.0, 3.4).
@@ -41,7 +40,7 @@ impl Endpoint {
     /// [`bcs_test`](Self::bcs_test) that waits.
     ///
     /// # Safety
-    /// `len` bytes at `address` are initialised, and nobody writes them until the request is done.
+    /// The data are initialised, and nobody writes them until the request is done.
     ///
     /// # Errors
     /// When all request slots are in use.
@@ -70,17 +69,19 @@ impl Endpoint {
     ) -> Result<Request, TooManyRequests> {
         // An eager limit of 0 means the paper's rendezvous for all, empty messages included.
         let limit = self.settings.eager_limit;
-        let eager = mode == SendMode::Standard && limit > 0 && message.len <= limit;
-        let len = message.len as u64;
-        let open = |state: &mut State| state.requests.open(Purpose::Send { len });
+        let data = &message.data;
+        let eager = mode == SendMode::Standard && limit > 0 && data.len <= limit;
+        let len = data.len as u64;
+        let open = |state: &mut State, layout| state.requests.open(Purpose::Send { len, layout });
         let complete = Handle::Complete(len);
-        let (handle, owed, payload) = if message.len <= INLINE_BYTES {
-            // SAFETY: the caller's promise; the length was checked.
-            let inline = unsafe { buffer::inline(message.address, message.len) };
+        let (handle, owed, payload) = if data.len <= INLINE_BYTES {
+            let mut inline = [0; INLINE_BYTES];
+            // SAFETY: the caller's promise.
+            unsafe { gather(data, 0, &mut inline[..data.len]) };
             if eager {
                 (complete, None, Payload::Inline(inline))
             } else {
-                let request = open(state)?;
+                let request = open(state, None)?;
                 (Handle::Nic(request), Some(request), Payload::Inline(inline))
             }
         } else if let Some(slot) = eager.then(|| self.payload_slot(state)).flatten() {
@@ -92,16 +93,15 @@ impl Endpoint {
                 return Err(TooManyRequests);
             };
             // SAFETY: the caller's promise.
-            let bytes = unsafe { buffer::bytes(message.address, message.len) };
-            self.memory.write_payload(slot as usize, bytes);
+            unsafe { self.fill_payload(slot, data) };
             let address = self.memory.payload_address(slot as usize);
             (complete, Some(request), Payload::Slot { slot, address })
         } else {
-            let request = open(state)?;
+            let request = open(state, data.layout.clone())?;
             (
                 Handle::Nic(request),
                 Some(request),
-                Payload::Address(message.address),
+                Payload::Memory(data.location()),
             )
         };
         let descriptor = SendDescriptor {
@@ -118,6 +118,28 @@ impl Endpoint {
         Ok(Request(handle))
     }
 
+    /// # Safety
+    /// The data are initialised and nobody writes them.
+    unsafe fn fill_payload(&self, slot: u32, data: &Piece) {
+        let slot = slot as usize;
+        if data.layout.is_none() {
+            // SAFETY: the caller's promise.
+            let bytes = unsafe { buffer::bytes(data.address, data.len) };
+            self.memory.write_payload(slot, 0, bytes);
+            return;
+        }
+        // Through a copy of which some lines of the first cache are enough.
+        let mut bounce = [0; 1024];
+        let mut offset = 0;
+        while offset < data.len {
+            let bytes = &mut bounce[..(data.len - offset).min(1024)];
+            // SAFETY: the caller's promise.
+            unsafe { gather(data, offset, bytes) };
+            self.memory.write_payload(slot, offset, bytes);
+            offset += bytes.len();
+        }
+    }
+
     fn payload_slot(&self, state: &mut State) -> Option<u32> {
         self.reap(state, false);
         if let Some(slot) = state.payload_slots.take() {
@@ -127,24 +149,22 @@ impl Endpoint {
         state.payload_slots.take()
     }
 
-    /// Posts a receive of at most `capacity` bytes. It never blocks.
+    /// Posts a receive of at most as many bytes as `into` has. It never blocks.
     ///
     /// # Safety
-    /// `capacity` bytes at `address` may be written, and nobody else uses them until the request
-    /// is done.
+    /// `into` may be written, and nobody else uses it until the request is done.
     ///
     /// # Errors
     /// When all request slots are in use.
     pub unsafe fn bcs_recv(
         &self,
         pattern: Pattern,
-        address: u64,
-        capacity: usize,
+        into: Piece,
     ) -> Result<Request, TooManyRequests> {
         let mut state = self.lock();
         self.progress(&mut state);
         // SAFETY: the caller's promise.
-        let request = unsafe { self.receive(&mut state, pattern, address, capacity)? };
+        let request = unsafe { self.receive(&mut state, pattern, into)? };
         self.progress(&mut state);
         Ok(Request(Handle::Nic(request)))
     }
@@ -157,17 +177,15 @@ impl Endpoint {
         &self,
         state: &mut State,
         pattern: Pattern,
-        address: u64,
-        capacity: usize,
+        into: Piece,
     ) -> Result<RequestId, TooManyRequests> {
-        let capacity = capacity as u64;
-        let request = state.requests.open(Purpose::Receive {
-            pattern,
-            address,
-            capacity,
-        })?;
+        let (location, capacity) = (into.location(), into.len as u64);
+        let request = state.requests.open(Purpose::Receive { pattern, into })?;
         state.void_probes(pattern);
-        let kind = ReceiveKind::Receive { address, capacity };
+        let kind = ReceiveKind::Receive {
+            into: location,
+            capacity,
+        };
         self.push_receive(state, request, pattern, kind);
         Ok(request)
     }
@@ -180,7 +198,7 @@ impl Endpoint {
             return;
         };
         let mut state = self.lock();
-        if let Purpose::Receive { pattern, .. } = state.requests.purpose(target) {
+        if let &Purpose::Receive { pattern, .. } = state.requests.purpose(target) {
             let kind = ReceiveKind::Cancel(target);
             self.post_receive(&mut state, Requests::NOBODY, pattern, kind);
             // Whoever cancels will wait for it, and a receive alone asks for no slice.

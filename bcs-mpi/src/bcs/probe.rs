@@ -13,9 +13,9 @@
 //! [`bcs_recv_extracted`]: Endpoint::bcs_recv_extracted
 #![expect(unsafe_code, reason = "receives are named by address")]
 
-use super::Blocking;
 use super::endpoint::{Endpoint, State};
 use super::requests::{Handle, Outcome, Purpose, Request, TooManyRequests};
+use super::{Blocking, Piece};
 use bcs_core::descriptor::ReceiveKind;
 use bcs_core::matching::{Pattern, Signature};
 use bcs_core::request::{Failure, RequestId};
@@ -87,20 +87,16 @@ impl Endpoint {
     pub unsafe fn bcs_recv_extracted(
         &self,
         message: &Extracted,
-        address: u64,
-        capacity: usize,
+        into: Piece,
     ) -> Result<Request, TooManyRequests> {
         let mut state = self.lock();
         self.progress(&mut state);
-        let (pattern, capacity) = (message.pattern, capacity as u64);
-        let request = state.requests.open(Purpose::Receive {
-            pattern,
-            address,
-            capacity,
-        })?;
+        let (pattern, capacity) = (message.pattern, into.len as u64);
+        let location = into.location();
+        let request = state.requests.open(Purpose::Receive { pattern, into })?;
         let kind = ReceiveKind::ReceiveExtracted {
             message: message.request,
-            address,
+            into: location,
             capacity,
         };
         self.post_receive(&mut state, request, pattern, kind);

@@ -1,10 +1,13 @@
 //! Request slots: which of them are in use, for what, and what completed.
 
+use super::piece::Piece;
 use super::schedule::ScheduleId;
+use bcs_core::layout::Layout;
 use bcs_core::limits::REQUEST_SLOTS;
 use bcs_core::matching::Pattern;
 use bcs_core::request::{Completion, Failure, RequestId};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Something that was posted. It is spent when [`bcs_test`](super::Endpoint::bcs_test) says that
 /// it is done: a copy kept beyond that must not be used.
@@ -62,18 +65,18 @@ impl From<&Completion> for Outcome {
 pub struct TooManyRequests;
 
 /// What a request slot is used for: what is to be done when it completes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// A send that its sender waits for.
-    Send { len: u64 },
+    Send {
+        len: u64,
+        /// What the NIC reads to find the data.
+        layout: Option<Arc<Layout>>,
+    },
     /// An eager send whose sender has gone on; its payload slot is free when it completes.
     Eager { payload_slot: u32 },
     /// A receive.
-    Receive {
-        pattern: Pattern,
-        address: u64,
-        capacity: u64,
-    },
+    Receive { pattern: Pattern, into: Piece },
     /// A probe.
     Probe,
     /// A probe whose answer nobody wants any more.
@@ -146,19 +149,23 @@ impl Requests {
     ///
     /// # Panics
     /// If the request is spent: the caller kept a copy of it.
-    pub(super) fn purpose(&self, request: RequestId) -> Purpose {
+    pub(super) fn purpose(&self, request: RequestId) -> &Purpose {
         let slot = &self.slots[request.slot as usize];
         assert_eq!(slot.generation, request.generation, "{request:?} is spent");
-        slot.purpose.expect("the slot of a live request is in use")
+        let purpose = slot.purpose.as_ref();
+        purpose.expect("the slot of a live request is in use")
     }
 
-    /// Frees the slot of a completed request.
-    pub(super) fn close(&mut self, request: RequestId) {
-        assert!(
-            self.slots[request.slot as usize].purpose.take().is_some(),
-            "{request:?} is open"
-        );
+    /// Frees the slot of a completed request, and says what it was for.
+    ///
+    /// # Panics
+    /// As [`purpose`](Self::purpose).
+    pub(super) fn close(&mut self, request: RequestId) -> Purpose {
+        let slot = &mut self.slots[request.slot as usize];
+        assert_eq!(slot.generation, request.generation, "{request:?} is spent");
+        let purpose = slot.purpose.take();
         self.free.push(request.slot);
+        purpose.expect("the slot of a live request is in use")
     }
 
     /// From now on no caller waits for this request.
@@ -191,8 +198,7 @@ impl Requests {
                 break;
             };
             self.detached.pop_front();
-            done(self.purpose(oldest), completion);
-            self.close(oldest);
+            done(self.close(oldest), completion);
         }
         if !all || self.looked_at == completions {
             return;
@@ -200,8 +206,7 @@ impl Requests {
         self.looked_at = completions;
         for request in std::mem::take(&mut self.detached) {
             if let Some(completion) = completed(request) {
-                done(self.purpose(request), completion);
-                self.close(request);
+                done(self.close(request), completion);
             } else {
                 self.detached.push_back(request);
             }
@@ -222,6 +227,20 @@ impl Requests {
     }
 }
 
+impl Drop for Requests {
+    fn drop(&mut self) {
+        // Whatever made this end early, the NIC may still look for where to write. The data are
+        // the program's, and stay; so must the layouts, or it would write anywhere.
+        for slot in &mut self.slots {
+            match slot.purpose.take() {
+                Some(Purpose::Send { layout, .. }) => std::mem::forget(layout),
+                Some(Purpose::Receive { into, .. }) => std::mem::forget(into),
+                _ => {}
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -231,7 +250,7 @@ mod tests {
         let mut requests = Requests::new();
         let first = requests.open(Purpose::Probe).unwrap();
         assert_ne!(first.slot, Requests::NOBODY.slot);
-        requests.close(first);
+        assert_eq!(requests.close(first), Purpose::Probe);
         let second = requests.open(Purpose::Probe).unwrap();
         assert_eq!(second.slot, first.slot, "the last one freed is taken first");
         assert_ne!(second.generation, first.generation);

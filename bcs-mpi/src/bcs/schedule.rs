@@ -32,10 +32,10 @@
     reason = "messages are named by address, as the NIC needs them"
 )]
 
-use super::buffer;
 use super::collective::Part;
 use super::endpoint::{Endpoint, State};
 use super::fold::Fold;
+use super::piece::{self, Piece};
 use super::point_to_point::{Message, SendMode};
 use super::requests::{Handle, Outcome, Request, TooManyRequests};
 use bcs_core::limits::MAX_CONTEXTS;
@@ -48,31 +48,12 @@ pub const COLLECTIVE_MESSAGES: u32 = 1 << 31;
 
 const _: () = assert!(MAX_CONTEXTS < COLLECTIVE_MESSAGES as usize);
 
-/// A piece of memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
-    /// Where it is.
-    pub address: u64,
-    /// How many bytes it has.
-    pub len: usize,
-}
-
-impl Piece {
-    /// No memory.
-    pub const EMPTY: Self = Self { address: 0, len: 0 };
-
-    /// The start of it.
-    pub(super) fn start(self) -> *mut u8 {
-        buffer::start(self.address)
-    }
-}
-
 /// What a rank does with memory of its own.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Local {
-    /// Copies a piece.
-    Copy { from: Piece, to: u64 },
-    /// `accumulator = accumulator OP operand`; a function of the program's writes both.
+    /// Copies a piece to the start of another.
+    Copy { from: Piece, to: Piece },
+    /// `accumulator = accumulator OP operand`, of elements side by side; a function of the program's writes both.
     Combine {
         fold: Fold,
         accumulator: Piece,
@@ -96,9 +77,9 @@ pub(super) struct Plan {
     /// To whom (a world rank), and what.
     pub(super) sends: Vec<(u32, Piece)>,
     pub(super) rounds: VecDeque<Round>,
-    /// A reduction by the NIC, which is a part of the first round. NICs number them, so it must
+    /// A collective of the NIC, which is a part of the first round. NICs number them, so it must
     /// be posted with the schedule.
-    pub(super) reduction: Option<Part>,
+    pub(super) part: Option<Part>,
     pub(super) scratch: Scratch,
 }
 
@@ -122,7 +103,7 @@ impl Scratch {
         let mut bytes = vec![Aligned { _bytes: [0; 16] }; len.div_ceil(size_of::<Aligned>())];
         let address = bytes.as_mut_ptr().expose_provenance() as u64;
         self.0.push(bytes);
-        Piece { address, len }
+        Piece::new(address, len)
     }
 }
 
@@ -195,7 +176,7 @@ impl Local {
         match self {
             Self::Copy { from, to } => {
                 // SAFETY: the caller's promise.
-                unsafe { buffer::copy(from.address, to, from.len) };
+                unsafe { piece::copy(&from, &to) };
             }
             Self::Combine {
                 fold,
@@ -229,19 +210,20 @@ impl Schedule {
     /// Posts the receives of this round for which there are request slots. Returns whether that
     /// were all.
     fn post(&mut self, endpoint: &Endpoint, state: &mut State, posted: &mut bool) -> bool {
-        while let Some(&(from, into)) = self.unposted.last() {
+        while let Some((from, into)) = self.unposted.last() {
             let pattern = Pattern {
                 context: self.context,
-                source: Some(from),
+                source: Some(*from),
                 tag: Some(self.tag),
             };
+            let len = into.len as u64;
             // SAFETY: whoever posted the schedule promised that the memory stays until it is done.
-            let request = unsafe { endpoint.receive(state, pattern, into.address, into.len) };
+            let request = unsafe { endpoint.receive(state, pattern, into.clone()) };
             let Ok(request) = request else {
                 return false;
             };
             self.unposted.pop();
-            self.receives.push((request, Some(into.len as u64)));
+            self.receives.push((request, Some(len)));
             *posted = true;
         }
         true
@@ -310,12 +292,15 @@ impl Endpoint {
         let mut state = self.lock();
         self.progress(&mut state);
         let first_round = plan.rounds.front().map_or(0, |round| round.receives.len());
-        let needed = plan.sends.len() + first_round + usize::from(plan.reduction.is_some());
+        let needed = plan.sends.len() + first_round + usize::from(plan.part.is_some());
         if state.requests.room() < needed {
             return Err(TooManyRequests);
         }
         // A communicator of one is no context of the NIC's, and sends nothing.
-        let known = state.contexts.get_mut(&context);
+        // What a collective of the NIC is a part of has no messages, and takes no number: whether a
+        // broadcast is a schedule is each rank's own affair.
+        let messages = plan.part.is_none();
+        let known = state.contexts.get_mut(&context).filter(|_| messages);
         let tag = known.map_or(0, super::collective::Context::next_tag);
         for local in plan.first.drain(..) {
             // SAFETY: the caller's promise.
@@ -332,7 +317,7 @@ impl Endpoint {
             scratch: plan.scratch,
             failed: None,
         };
-        if let Some(part) = plan.reduction {
+        if let Some(part) = plan.part {
             // SAFETY: the caller's promise; scratch memory lives as long as the schedule.
             let request = unsafe { self.arrive_at(&mut state, context, part)? };
             schedule.receives.push((request, None));
@@ -343,13 +328,12 @@ impl Endpoint {
             // Before the sends: what comes early then finds its receive.
             schedule.post(self, &mut state, &mut false);
         }
-        for (destination, piece) in plan.sends {
+        for (destination, data) in plan.sends {
             let message = Message {
                 context: schedule.context,
                 destination,
                 tag,
-                address: piece.address,
-                len: piece.len,
+                data,
             };
             // SAFETY: the caller's promise; scratch memory lives as long as the schedule.
             let sent = unsafe { self.send(&mut state, SendMode::Standard, &message) };

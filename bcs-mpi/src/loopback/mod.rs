@@ -11,6 +11,7 @@ mod memory;
 use bcs_core::descriptor::{
     CollectiveDescriptor, Payload, ReceiveDescriptor, ReceiveKind, SendDescriptor,
 };
+use bcs_core::layout::Location;
 use bcs_core::limits::MAX_ENVELOPES_PER_RANK;
 use bcs_core::matching::{Arrival, Matcher, Pattern, Posted, ReceiveHandle, Signature};
 use bcs_core::memory::{MachinePage, MappedWords, NicMemory};
@@ -57,7 +58,7 @@ struct Envelope {
 #[derive(Debug)]
 struct Waiting {
     request: RequestId,
-    address: u64,
+    into: Location,
     capacity: u64,
 }
 
@@ -227,10 +228,10 @@ impl LoopbackNic {
             tag,
         };
         match kind {
-            ReceiveKind::Receive { address, capacity } => {
+            ReceiveKind::Receive { into, capacity } => {
                 let waiting = Waiting {
                     request,
-                    address,
+                    into,
                     capacity,
                 };
                 match rank.matcher.post(pattern, waiting) {
@@ -260,14 +261,14 @@ impl LoopbackNic {
             }
             ReceiveKind::ReceiveExtracted {
                 message,
-                address,
+                into,
                 capacity,
             } => {
                 let envelope = rank.extracted.remove(&message);
                 let envelope = envelope.expect("a rank of this process receives what it extracted");
                 let waiting = Waiting {
                     request,
-                    address,
+                    into,
                     capacity,
                 };
                 self.deliver(receiver, &envelope, &waiting);
@@ -311,9 +312,10 @@ impl LoopbackNic {
         let len = usize::try_from(send.len.min(receive.capacity)).expect("64 bits");
         match &send.payload {
             Payload::Inline(bytes) => completion.set_inline(&bytes[..len]),
-            Payload::Slot { address, .. } | Payload::Address(address) => {
-                memory::copy(*address, receive.address, len);
+            Payload::Slot { address, .. } => {
+                memory::copy(Location::at(*address), receive.into, len);
             }
+            Payload::Memory(from) => memory::copy(*from, receive.into, len),
         }
         rank.complete(receive.request, &completion);
         self.end_send(*sender, send, Failure::None);

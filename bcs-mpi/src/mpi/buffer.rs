@@ -1,60 +1,13 @@
 //! Data: an address, a count and a datatype.
 
-use bcs_core::datatype;
-
-/// A datatype: so many elements of an elementary one, side by side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Datatype {
-    element: datatype::Datatype,
-    elements: usize,
-}
-
-impl Datatype {
-    /// `MPI_BYTE`.
-    pub const BYTE: Self = Self::predefined(datatype::Datatype::Byte);
-
-    /// An elementary datatype.
-    #[must_use]
-    pub const fn predefined(element: datatype::Datatype) -> Self {
-        Self {
-            element,
-            elements: 1,
-        }
-    }
-
-    /// `MPI_Type_contiguous`; `None` if the size is too large for this machine.
-    #[must_use]
-    pub fn contiguous(self, count: usize) -> Option<Self> {
-        let elements = self.elements.checked_mul(count)?;
-        elements.checked_mul(self.element.size())?;
-        Some(Self {
-            element: self.element,
-            elements,
-        })
-    }
-
-    /// The size in bytes.
-    #[must_use]
-    pub fn size(self) -> usize {
-        self.element.size() * self.elements
-    }
-
-    /// The elementary datatype, if this is one: only those can be reduced.
-    #[must_use]
-    pub fn elementary(self) -> Option<datatype::Datatype> {
-        (self.elements == 1).then_some(self.element)
-    }
-}
-
-impl From<datatype::Datatype> for Datatype {
-    fn from(element: datatype::Datatype) -> Self {
-        Self::predefined(element)
-    }
-}
+use super::error::{ErrorClass, Operation};
+use super::{Datatype, Result};
+use crate::bcs::Piece;
+use std::sync::Arc;
 
 /// A buffer as MPI calls name it: address, count, datatype. It promises nothing about the memory;
 /// the calls that take it say what the caller has to promise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buffer {
     address: *mut u8,
     count: usize,
@@ -101,18 +54,84 @@ impl Buffer {
 
     /// The datatype.
     #[must_use]
-    pub fn datatype(&self) -> Datatype {
-        self.datatype
+    pub fn datatype(&self) -> &Datatype {
+        &self.datatype
     }
 
-    /// Its length; `None` if that is too large for this machine.
+    /// The length of its data; `None` if that is too large for this machine.
     #[must_use]
     pub fn bytes(&self) -> Option<usize> {
         self.count.checked_mul(self.datatype.size())
     }
 
-    /// Whether there should be bytes at address 0.
-    pub(crate) fn is_nowhere(&self) -> bool {
-        self.address.is_null() && self.bytes() != Some(0)
+    /// As many elements from another place.
+    pub(crate) fn moved(&self, address: *mut u8, count: usize) -> Self {
+        Self::new(address, count, self.datatype.clone())
     }
+
+    /// Its memory, if a call may be given it.
+    ///
+    /// The data of a derived type may lie before the address, and its displacements may be
+    /// addresses themselves (`MPI_BOTTOM`): so it is asked whether the data are in the address
+    /// space, and not whether the address is.
+    pub(crate) fn piece(&self, operation: Operation) -> Result<Piece> {
+        let (count, size) = (self.count, self.datatype.size());
+        let layout = self.datatype.layout(operation)?;
+        let len = self.bytes().filter(|&len| isize::try_from(len).is_ok());
+        let Some(len) = len else {
+            let reason = format!("{count} elements of {size} bytes are more than an address space");
+            return Err(operation.error(ErrorClass::Count, reason));
+        };
+        if len == 0 {
+            return Ok(Piece::EMPTY);
+        }
+        let Some(layout) = layout else {
+            if self.address.is_null() {
+                return Err(at_address_0(len, operation));
+            }
+            if self.address().checked_add(len as u64).is_none() {
+                let reason = format!(
+                    "{len} bytes at {:#x} leave the address space",
+                    self.address()
+                );
+                return Err(operation.error(ErrorClass::Arg, reason));
+            }
+            return Ok(Piece::new(self.address(), len));
+        };
+        let (lower, extent) = self.datatype.true_extent();
+        let (address, from) = (i128::from(self.address()), i128::from(lower));
+        let last = i128::from(layout.extent()).checked_mul(count as i128 - 1);
+        let ends = last.and_then(|last| {
+            let low = (address + from).checked_add(last.min(0))?;
+            let high = (address + from + i128::from(extent)).checked_add(last.max(0))?;
+            Some((low, high))
+        });
+        match ends {
+            Some((FIRST_PAGE.., high)) if i64::try_from(high).is_ok() => {}
+            Some((0.., _)) if self.address.is_null() => return Err(at_address_0(len, operation)),
+            _ => {
+                let reason =
+                    format!("{count} elements {last:?} bytes apart leave the address space");
+                return Err(operation.error(ErrorClass::Arg, reason));
+            }
+        }
+        let block = layout.single_block();
+        let block = block.filter(|_| count == 1 || layout.is_contiguous());
+        Ok(match block {
+            Some((offset, _)) => Piece::new(self.address().wrapping_add_signed(offset), len),
+            None => Piece {
+                address: self.address(),
+                len,
+                layout: Some(Arc::clone(layout)),
+            },
+        })
+    }
+}
+
+/// Where nobody has memory.
+const FIRST_PAGE: i128 = 4096;
+
+fn at_address_0(len: usize, operation: Operation) -> Box<super::Error> {
+    let reason = format!("the buffer has {len} bytes but its address is 0");
+    operation.error(ErrorClass::Buffer, reason)
 }

@@ -5,11 +5,10 @@
 //! as the standard says. So the order in which messages complete cannot fragment anything.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
-use super::comm::checked_bytes;
 use super::error::{ErrorClass, Operation, Peer};
 use super::point_to_point::Call;
 use super::{Buffer, Comm, Error, Process, Request, Result};
-use crate::bcs::SendMode;
+use crate::bcs::{SendMode, gather};
 use crate::recording::Primitive;
 use bcs_core::datatype::Datatype;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -139,7 +138,7 @@ impl Comm {
     pub(super) unsafe fn post_buffered(
         &self,
         call: Call,
-        data: Buffer,
+        data: &Buffer,
         to: i32,
         tag: i32,
     ) -> Result<Request> {
@@ -151,7 +150,8 @@ impl Comm {
         };
         let begun = (self.process().recording().begin(), call.primitive);
         self.usable(operation)?;
-        let len = checked_bytes(&data, operation)?;
+        let piece = data.piece(operation)?;
+        let len = piece.len;
         let mut state = self.process().buffered().lock();
         state.reap();
         let (attached, used) = (state.attached.unwrap_or(0), state.used);
@@ -162,13 +162,11 @@ impl Comm {
             return Err(operation.error(ErrorClass::Buffer, reason));
         }
         let mut bytes = vec![0_u8; len];
-        if len > 0 {
-            // SAFETY: the caller promises `len` initialised bytes; the copy has as many.
-            unsafe { std::ptr::copy_nonoverlapping(data.start(), bytes.as_mut_ptr(), len) };
-        }
+        // SAFETY: the caller's promise.
+        unsafe { gather(&piece, 0, &mut bytes) };
         let copy = Buffer::read_only(bytes.as_ptr(), len, Datatype::Byte);
         // SAFETY: the copy is kept, and not written, until the send is complete.
-        let request = unsafe { self.post_send(call, copy, to, tag) }?;
+        let request = unsafe { self.post_send(call, &copy, to, tag) }?;
         state.used += len;
         state.under_way.push(Copied { request, bytes });
         Ok(Request::done(super::Status::EMPTY, self, operation, begun))
@@ -184,7 +182,7 @@ impl Comm {
     pub unsafe fn bsend(&self, data: Buffer, to: i32, tag: i32) -> Result<()> {
         let bytes = data.bytes().unwrap_or(0) as u64;
         // SAFETY: the caller's promise.
-        let post = || unsafe { self.post_buffered(BSEND, data, to, tag) };
+        let post = || unsafe { self.post_buffered(BSEND, &data, to, tag) };
         self.process()
             .recording()
             .blocking(BSEND.primitive, bytes, || post()?.silent().map(|_| ()))
@@ -199,6 +197,6 @@ impl Comm {
     /// As [`bsend`](Self::bsend).
     pub unsafe fn ibsend(&self, data: Buffer, to: i32, tag: i32) -> Result<Request> {
         // SAFETY: the caller's promise.
-        unsafe { self.post_buffered(IBSEND, data, to, tag) }
+        unsafe { self.post_buffered(IBSEND, &data, to, tag) }
     }
 }

@@ -4,7 +4,7 @@
 //! reduction is a copy.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
-use super::comm::{checked_bytes, exhausted};
+use super::comm::exhausted;
 use super::error::{ErrorClass, Operation, Peer};
 use super::op::{AnyOp, one_datatype};
 use super::request::What;
@@ -39,7 +39,7 @@ impl Comm {
     unsafe fn post_bcast(
         &self,
         (call, primitive): Call,
-        data: Buffer,
+        data: &Buffer,
         root: i32,
     ) -> Result<Request> {
         let begun = (self.process().recording().begin(), primitive);
@@ -51,14 +51,20 @@ impl Comm {
             tag: None,
         };
         self.usable(operation)?;
-        let bytes = checked_bytes(&data, operation)?;
-        let root = self.world_rank(root, operation)?;
+        let data = data.piece(operation)?;
+        let world_root = self.world_rank(root, operation)?;
         if self.is_single() {
             return Ok(Request::done(Status::EMPTY, self, operation, begun));
         }
         let (endpoint, context) = (self.process().endpoint(), self.0.context);
-        // SAFETY: the caller's promise.
-        let posted = unsafe { endpoint.bcs_bcast(context, root, data.address(), bytes) };
+        let posted = if data.layout.is_none() {
+            // SAFETY: the caller's promise.
+            unsafe { endpoint.bcs_bcast(context, world_root, data.address, data.len) }
+        } else {
+            let (members, root) = (self.members_of_context(), root.unsigned_abs() as usize);
+            // SAFETY: the caller's promise.
+            unsafe { endpoint.bcs_bcast_packed(members, root, data) }
+        };
         let request = posted.map_err(exhausted(operation))?;
         Ok(Request::posted(
             request,
@@ -74,8 +80,8 @@ impl Comm {
     unsafe fn post_reduce(
         &self,
         (call, primitive): Call,
-        input: Buffer,
-        output: Buffer,
+        input: &Buffer,
+        output: &Buffer,
         op: &AnyOp,
         root: Option<i32>,
     ) -> Result<Request> {
@@ -93,16 +99,13 @@ impl Comm {
             .map(|root| self.world_rank(root, operation))
             .transpose()?;
         let gets_result = root.is_none_or(|root| root == self.process().world_rank());
-        let bytes = checked_bytes(&input, operation)?;
-        if gets_result && checked_bytes(&output, operation)? != bytes {
-            let reason = format!(
-                "{} bytes are to be reduced into {:?}",
-                bytes,
-                output.bytes()
-            );
-            return Err(operation.error(ErrorClass::Count, reason));
-        }
+        let bytes = input.piece(operation)?.len;
         if gets_result {
+            let into = output.piece(operation)?.len;
+            if into != bytes {
+                let reason = format!("{bytes} bytes are to be reduced into {into}");
+                return Err(operation.error(ErrorClass::Count, reason));
+            }
             one_datatype(input, output, operation)?;
         }
         let fold = op.fold(self, input, operation)?;
@@ -118,10 +121,8 @@ impl Comm {
             // SAFETY: the caller's promise.
             unsafe { endpoint.bcs_reduce(context, what, root, addresses, bytes) }
         } else {
-            let [input, output] = [addresses.0, addresses.1].map(|address| Piece {
-                address,
-                len: bytes,
-            });
+            let [input, output] =
+                [addresses.0, addresses.1].map(|address| Piece::new(address, bytes));
             let members = self.members_of_context();
             // SAFETY: the caller's promise.
             unsafe { endpoint.bcs_fold(members, &fold, place, input, output) }
@@ -176,7 +177,7 @@ impl Comm {
         let call = ("MPI_Bcast", Primitive::Bcast);
         // SAFETY: the caller's promise.
         self.blocking(call.1, data.bytes(), || unsafe {
-            self.post_bcast(call, data, root)
+            self.post_bcast(call, &data, root)
         })
     }
 
@@ -189,7 +190,7 @@ impl Comm {
     /// When an argument is wrong.
     pub unsafe fn ibcast(&self, data: Buffer, root: i32) -> Result<Request> {
         // SAFETY: the caller's promise.
-        unsafe { self.post_bcast(("MPI_Ibcast", Primitive::Ibcast), data, root) }
+        unsafe { self.post_bcast(("MPI_Ibcast", Primitive::Ibcast), &data, root) }
     }
 
     /// `MPI_Reduce`. `output` is used at the root only; there it may be `input` (in place).
@@ -210,7 +211,7 @@ impl Comm {
     ) -> Result<()> {
         let call = ("MPI_Reduce", Primitive::Reduce);
         // SAFETY: the caller's promise.
-        let post = || unsafe { self.post_reduce(call, input, output, &op.into(), Some(root)) };
+        let post = || unsafe { self.post_reduce(call, &input, &output, &op.into(), Some(root)) };
         self.blocking(call.1, input.bytes(), post)
     }
 
@@ -230,7 +231,7 @@ impl Comm {
     ) -> Result<Request> {
         let call = ("MPI_Ireduce", Primitive::Ireduce);
         // SAFETY: the caller's promise.
-        unsafe { self.post_reduce(call, input, output, &op.into(), Some(root)) }
+        unsafe { self.post_reduce(call, &input, &output, &op.into(), Some(root)) }
     }
 
     /// `MPI_Allreduce`. `output` may be `input` (in place).
@@ -248,7 +249,7 @@ impl Comm {
     ) -> Result<()> {
         let call = ("MPI_Allreduce", Primitive::Allreduce);
         // SAFETY: the caller's promise.
-        let post = || unsafe { self.post_reduce(call, input, output, &op.into(), None) };
+        let post = || unsafe { self.post_reduce(call, &input, &output, &op.into(), None) };
         self.blocking(call.1, input.bytes(), post)
     }
 
@@ -267,6 +268,6 @@ impl Comm {
     ) -> Result<Request> {
         let call = ("MPI_Iallreduce", Primitive::Iallreduce);
         // SAFETY: the caller's promise.
-        unsafe { self.post_reduce(call, input, output, &op.into(), None) }
+        unsafe { self.post_reduce(call, &input, &output, &op.into(), None) }
     }
 }

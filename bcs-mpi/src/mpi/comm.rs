@@ -6,7 +6,7 @@ use super::error::{Error, ErrorClass, Operation, Peer};
 use super::info::Info;
 use super::kept::Kept;
 use super::topology::Topology;
-use super::{ANY_SOURCE, ANY_TAG, Buffer, Comparison, Group, Process, Result, Status, TAG_UB};
+use super::{ANY_SOURCE, ANY_TAG, Comparison, Group, Process, Result, Status, TAG_UB};
 use bcs_core::descriptor::{Call, CollectiveKind};
 use bcs_core::matching::Pattern;
 use bcs_core::request::Failure;
@@ -298,24 +298,6 @@ pub(super) fn checked_tag(tag: i32, operation: Operation) -> Result<i32> {
         ));
     }
     Ok(tag)
-}
-
-/// The length of a buffer that a call may be given.
-pub(super) fn checked_bytes(buffer: &Buffer, operation: Operation) -> Result<usize> {
-    let too_large = || {
-        let (count, size) = (buffer.count(), buffer.datatype().size());
-        let reason = format!("{count} elements of {size} bytes are more than an address space");
-        operation.error(ErrorClass::Count, reason)
-    };
-    let bytes = buffer
-        .bytes()
-        .filter(|&bytes| isize::try_from(bytes).is_ok());
-    let bytes = bytes.ok_or_else(too_large)?;
-    if buffer.is_nowhere() {
-        let reason = format!("the buffer has {bytes} bytes but its address is 0");
-        return Err(operation.error(ErrorClass::Buffer, reason));
-    }
-    Ok(bytes)
 }
 
 /// All request slots are in use.

@@ -83,7 +83,7 @@ impl Circle {
     unsafe fn send(&self, words: &[u64], to: i32) -> Result<Request> {
         let data = Buffer::read_only(words.as_ptr(), words.len(), Datatype::Uint64);
         // SAFETY: the caller's promise.
-        unsafe { self.comm.post_send(CALL, data, to, self.tag) }
+        unsafe { self.comm.post_send(CALL, &data, to, self.tag) }
     }
 
     /// A message from a rank of the group.
@@ -94,7 +94,7 @@ impl Circle {
         let data = Buffer::new(words.as_mut_ptr(), words.len(), Datatype::Uint64);
         let call = (CALL.name, CALL.primitive);
         // SAFETY: the caller's promise.
-        unsafe { self.comm.post_recv(call, data, from, self.tag) }
+        unsafe { self.comm.post_recv(call, &data, from, self.tag) }
     }
 
     /// The bitwise or of all members' words.

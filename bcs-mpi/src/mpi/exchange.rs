@@ -8,7 +8,7 @@
 //! older bindings.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
-use super::comm::{checked_bytes, exhausted};
+use super::comm::exhausted;
 use super::error::{ErrorClass, Operation, Peer};
 use super::op::{AnyOp, one_datatype};
 use super::request::What;
@@ -21,7 +21,7 @@ type Call = (&'static str, Primitive);
 
 /// A block for each rank of a communicator, as the vector collectives name them. It promises
 /// nothing about the memory; the calls that take it say what the caller has to promise.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Blocks<'a> {
     pub(super) address: *mut u8,
     pub(super) counts: &'a [i64],
@@ -29,16 +29,16 @@ pub struct Blocks<'a> {
     pub(super) datatypes: Datatypes<'a>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Datatypes<'a> {
-    /// Displacements count elements of it.
+    /// Displacements count its extents.
     One(Datatype),
     /// Displacements count bytes.
     Each(&'a [Datatype]),
 }
 
 impl<'a> Blocks<'a> {
-    /// Blocks of one datatype; displacements are in elements of it. A communicator of n ranks
+    /// Blocks of one datatype; displacements are in extents of it. A communicator of n ranks
     /// wants n counts and n displacements.
     pub fn new<T>(
         address: *mut T,
@@ -82,42 +82,35 @@ impl<'a> Blocks<'a> {
 
     fn block(&self, rank: usize, operation: Operation) -> Result<Piece> {
         let (count, displacement) = (self.counts[rank], self.displacements[rank]);
-        let (datatype, unit) = match self.datatypes {
-            Datatypes::One(datatype) => (datatype, datatype.size()),
-            Datatypes::Each(datatypes) => (datatypes[rank], 1),
+        let (datatype, unit) = match &self.datatypes {
+            Datatypes::One(datatype) => (datatype, datatype.extent().1),
+            Datatypes::Each(datatypes) => (&datatypes[rank], 1),
         };
         let Ok(elements) = usize::try_from(count) else {
             let reason = format!("the count for rank {rank} is {count}");
             return Err(operation.error(ErrorClass::Count, reason));
         };
-        let len = elements.checked_mul(datatype.size());
-        let start = i128::from(self.address.expose_provenance() as u64)
-            + i128::from(displacement) * unit as i128;
-        let piece = len
-            .zip(u64::try_from(start).ok())
-            .and_then(|(len, address)| {
-                isize::try_from(len).ok()?;
-                address.checked_add(len as u64)?;
-                Some(Piece { address, len })
-            });
-        let Some(piece) = piece else {
-            let reason = format!(
-                "{count} elements of {} bytes for rank {rank}, displaced by {displacement}, are \
-                 outside of any address space",
-                datatype.size()
-            );
+        let distance = i128::from(displacement) * i128::from(unit);
+        let start = i128::from(self.address.expose_provenance() as u64) + distance;
+        let Ok(start) = usize::try_from(start) else {
+            let reason = format!("the displacement for rank {rank}, {displacement}, leaves memory");
             return Err(operation.error(ErrorClass::Arg, reason));
         };
-        if self.address.is_null() && piece.len > 0 {
-            let reason = format!("there are {} bytes for rank {rank} at address 0", piece.len);
-            return Err(operation.error(ErrorClass::Buffer, reason));
-        }
-        Ok(if piece.len == 0 { Piece::EMPTY } else { piece })
+        let start = std::ptr::with_exposed_provenance_mut::<u8>(start);
+        // An address of 0 is an error however far from it a block is said to be.
+        let nowhere = self.address.is_null() && datatype.elementary().is_some();
+        let start = if nowhere { self.address } else { start };
+        let named = |mut error: Box<super::Error>| {
+            error.reason = format!("the block for rank {rank}: {}", error.reason);
+            error
+        };
+        let block = Buffer::new(start, elements, datatype);
+        block.piece(operation).map_err(named)
     }
 }
 
 /// Who knows where the block of each rank is.
-pub(super) trait Layout: Copy {
+pub(super) trait Arrangement {
     /// The blocks for so many ranks.
     fn pieces(&self, ranks: usize, operation: Operation) -> Result<Vec<Piece>>;
 
@@ -125,9 +118,9 @@ pub(super) trait Layout: Copy {
     fn all_bytes(&self, ranks: usize) -> u64;
 }
 
-impl Layout for Blocks<'_> {
+impl Arrangement for Blocks<'_> {
     fn pieces(&self, ranks: usize, operation: Operation) -> Result<Vec<Piece>> {
-        let types = match self.datatypes {
+        let types = match &self.datatypes {
             Datatypes::One(_) => ranks,
             Datatypes::Each(datatypes) => datatypes.len(),
         };
@@ -143,7 +136,7 @@ impl Layout for Blocks<'_> {
     }
 
     fn all_bytes(&self, _ranks: usize) -> u64 {
-        let size = |rank: usize| match self.datatypes {
+        let size = |rank: usize| match &self.datatypes {
             Datatypes::One(datatype) => datatype.size() as u64,
             Datatypes::Each(datatypes) => datatypes.get(rank).map_or(0, |of| of.size() as u64),
         };
@@ -156,19 +149,26 @@ impl Layout for Blocks<'_> {
 }
 
 /// A buffer whose count is that of one block; the blocks are side by side.
-impl Layout for Buffer {
+impl Arrangement for Buffer {
     fn pieces(&self, ranks: usize, operation: Operation) -> Result<Vec<Piece>> {
-        let len = checked_bytes(self, operation)?;
-        let all = len.checked_mul(ranks);
-        if all.is_none_or(|all| isize::try_from(all).is_err()) {
-            let reason = format!("{ranks} blocks of {len} bytes are more than an address space");
+        let all = self.count().checked_mul(ranks);
+        // If all of them are in the address space as one buffer, so is each.
+        let all = all.map(|count| self.moved(self.start(), count).piece(operation));
+        let Some(all) = all else {
+            let reason = format!("{ranks} blocks are more than an address space");
             return Err(operation.error(ErrorClass::Count, reason));
-        }
-        let piece = |rank: usize| Piece {
-            address: self.address() + (rank * len) as u64,
-            len,
         };
-        Ok((0..ranks).map(piece).collect())
+        if all?.len == 0 {
+            return Ok(vec![Piece::EMPTY; ranks]);
+        }
+        let distance = i128::from(self.datatype().extent().1) * self.count() as i128;
+        let block = |rank: usize| {
+            let offset = isize::try_from(distance * rank as i128);
+            let offset = offset.expect("the first element of a block is among all of them");
+            let start = self.start().wrapping_offset(offset);
+            self.moved(start, self.count()).piece(operation)
+        };
+        (0..ranks).map(block).collect()
     }
 
     fn all_bytes(&self, ranks: usize) -> u64 {
@@ -177,9 +177,11 @@ impl Layout for Buffer {
     }
 }
 
-/// The standard forbids that a place is written twice (MPI 5.0, 6.5).
+/// The standard forbids that a place is written twice (MPI 5.0, 6.5). Looked for are only blocks
+/// that lie side by side each: columns of a matrix overlap without a place in common.
 pub(super) fn disjoint(pieces: &[Piece], operation: Operation) -> Result<()> {
-    let mut order: Vec<usize> = (0..pieces.len()).filter(|&at| pieces[at].len > 0).collect();
+    let plain = |piece: &Piece| piece.len > 0 && piece.layout.is_none();
+    let mut order: Vec<usize> = (0..pieces.len()).filter(|&at| plain(&pieces[at])).collect();
     order.sort_unstable_by_key(|&at| pieces[at].address);
     for pair in order.windows(2) {
         let (one, other) = (pair[0], pair[1]);
@@ -212,7 +214,7 @@ pub(super) fn same_length(sent: usize, received: usize, operation: Operation) ->
 /// The lengths of blocks that lie side by side. Their sum fits an address space.
 fn lengths(
     counts: &[i64],
-    datatype: Datatype,
+    datatype: &Datatype,
     ranks: usize,
     operation: Operation,
 ) -> Result<Vec<usize>> {
@@ -236,23 +238,6 @@ fn lengths(
         total = sum;
     }
     Ok(lens)
-}
-
-/// Blocks of these lengths, one after the other.
-fn side_by_side(mut address: u64, lens: &[usize]) -> Vec<Piece> {
-    let block = |&len: &usize| {
-        let piece = Piece { address, len };
-        address += len as u64;
-        piece
-    };
-    lens.iter().map(block).collect()
-}
-
-pub(super) fn piece(buffer: Buffer, operation: Operation) -> Result<Piece> {
-    Ok(Piece {
-        address: buffer.address(),
-        len: checked_bytes(&buffer, operation)?,
-    })
 }
 
 fn in_place_elsewhere(operation: Operation) -> Box<super::Error> {
@@ -310,23 +295,23 @@ impl Comm {
     unsafe fn post_scatter(
         &self,
         call: Call,
-        input: impl Layout,
+        input: impl Arrangement,
         output: Option<Buffer>,
         root: i32,
     ) -> Result<Request> {
         let size = self.members().len();
         let at_root = root == self.rank();
-        let bytes = match output {
+        let bytes = match &output {
             Some(output) if !at_root => output.all_bytes(1),
             _ => input.all_bytes(size),
         };
         let begin = self.begin(call, bytes, Some(root))?;
         let operation = begin.operation;
-        let into = output.map(|output| piece(output, operation)).transpose()?;
+        let into = output.map(|output| output.piece(operation)).transpose()?;
         let mut blocks = Vec::new();
         if at_root {
             blocks = input.pieces(size, operation)?;
-            if let Some(into) = into {
+            if let Some(into) = &into {
                 same_length(blocks[self.0.group.me].len, into.len, operation)?;
             }
         } else if into.is_none() {
@@ -346,23 +331,23 @@ impl Comm {
         &self,
         call: Call,
         input: Option<Buffer>,
-        output: impl Layout,
+        output: impl Arrangement,
         root: i32,
     ) -> Result<Request> {
         let size = self.members().len();
         let at_root = root == self.rank();
-        let bytes = match input {
+        let bytes = match &input {
             Some(input) if !at_root => input.all_bytes(1),
             _ => output.all_bytes(size),
         };
         let begin = self.begin(call, bytes, Some(root))?;
         let operation = begin.operation;
-        let from = input.map(|input| piece(input, operation)).transpose()?;
+        let from = input.map(|input| input.piece(operation)).transpose()?;
         let mut blocks = Vec::new();
         if at_root {
             blocks = output.pieces(size, operation)?;
             disjoint(&blocks, operation)?;
-            if let Some(from) = from {
+            if let Some(from) = &from {
                 same_length(from.len, blocks[self.0.group.me].len, operation)?;
             }
         } else if from.is_none() {
@@ -381,15 +366,15 @@ impl Comm {
         &self,
         call: Call,
         input: Option<Buffer>,
-        output: impl Layout,
+        output: impl Arrangement,
     ) -> Result<Request> {
         let size = self.members().len();
         let begin = self.begin(call, output.all_bytes(size), None)?;
         let operation = begin.operation;
-        let from = input.map(|input| piece(input, operation)).transpose()?;
+        let from = input.map(|input| input.piece(operation)).transpose()?;
         let blocks = output.pieces(size, operation)?;
         disjoint(&blocks, operation)?;
-        if let Some(from) = from {
+        if let Some(from) = &from {
             same_length(from.len, blocks[self.0.group.me].len, operation)?;
         }
         let endpoint = self.process().endpoint();
@@ -400,14 +385,18 @@ impl Comm {
 
     /// # Safety
     /// As for [`ialltoall`](Self::ialltoall).
-    unsafe fn post_alltoall<L: Layout>(
+    unsafe fn post_alltoall<A: Arrangement>(
         &self,
         call: Call,
-        input: Option<L>,
-        output: L,
+        input: Option<A>,
+        output: A,
     ) -> Result<Request> {
         let size = self.members().len();
-        let begin = self.begin(call, input.unwrap_or(output).all_bytes(size), None)?;
+        let begin = self.begin(
+            call,
+            input.as_ref().unwrap_or(&output).all_bytes(size),
+            None,
+        )?;
         let operation = begin.operation;
         let out = input
             .map(|input| input.pieces(size, operation))
@@ -439,11 +428,11 @@ impl Comm {
         let blocks = Blocks::new(output.start(), counts, counts, output.datatype());
         let begin = self.begin(call, blocks.all_bytes(size), None)?;
         let operation = begin.operation;
-        let fold = op.into().fold(self, output, operation)?;
+        let fold = op.into().fold(self, &output, operation)?;
         let lens = lengths(counts, output.datatype(), size, operation)?;
         let me = self.0.group.me;
         let (offset, total) = (lens[..me].iter().sum::<usize>(), lens.iter().sum::<usize>());
-        let into = piece(output, operation)?;
+        let into = output.piece(operation)?;
         if into.len != lens[me] {
             let reason = format!(
                 "{} elements are to go where there are {}",
@@ -454,13 +443,10 @@ impl Comm {
         }
         let in_place = input.is_none();
         let input = match input {
-            None => Piece {
-                address: into.address,
-                len: total,
-            },
+            None => Piece::new(output.address(), total),
             Some(input) => {
-                one_datatype(input, output, operation)?;
-                piece(input, operation)?
+                one_datatype(&input, &output, operation)?;
+                input.piece(operation)?
             }
         };
         if input.len != total {
@@ -477,7 +463,13 @@ impl Comm {
             // SAFETY: the caller's promise.
             unsafe { endpoint.bcs_reduce_scatter(members, what, input, offset, into) }
         } else {
-            let blocks = side_by_side(input.address, &lens);
+            let mut address = input.address;
+            let blocks = lens.iter().map(|&len| {
+                let block = Piece::new(address, len);
+                address += len as u64;
+                block
+            });
+            let blocks: Vec<Piece> = blocks.collect();
             // SAFETY: the caller's promise.
             unsafe { endpoint.bcs_fold_scatter(members, &fold, &blocks, into, in_place) }
         };
@@ -510,19 +502,19 @@ impl Comm {
         output: Buffer,
         op: impl Into<AnyOp>,
     ) -> Result<Request> {
-        let contribution = input.unwrap_or(output);
+        let contribution = input.as_ref().unwrap_or(&output);
         let begin = self.begin(call, contribution.all_bytes(1), None)?;
         let operation = begin.operation;
         let fold = op.into().fold(self, contribution, operation)?;
-        let from = piece(contribution, operation)?;
+        let from = contribution.piece(operation)?;
         // Rank 0 gets nothing of an exclusive scan: where to does not matter (6.11.2).
         let gets = inclusive || self.rank() != 0;
         let into = match input {
             Some(_) if !gets => Piece::EMPTY,
-            _ => piece(output, operation)?,
+            _ => output.piece(operation)?,
         };
         if gets && input.is_some() {
-            one_datatype(contribution, output, operation)?;
+            one_datatype(contribution, &output, operation)?;
             if from.len != into.len {
                 let reason = format!("{} bytes are to go where there are {}", from.len, into.len);
                 return Err(operation.error(ErrorClass::Count, reason));
@@ -632,40 +624,40 @@ collectives! {
     /// has the count of one block; `None` as `input` says that the root's own block is there.
     gather "MPI_Gather" Gather, igather "MPI_Igather" Igather:
     post_gather(input: Option<Buffer>, output: Buffer, root: i32),
-    comm => input.map_or(0, |input| input.all_bytes(1));
+    comm => input.as_ref().map_or(0, |input| input.all_bytes(1));
 
     /// (6.5): a [`gather`](Self::gather) whose blocks are anywhere and of any length.
     gatherv "MPI_Gatherv" Gatherv, igatherv "MPI_Igatherv" Igatherv:
     post_gather(input: Option<Buffer>, output: Blocks<'_>, root: i32),
-    comm => input.map_or(0, |input| input.all_bytes(1));
+    comm => input.as_ref().map_or(0, |input| input.all_bytes(1));
 
     /// (6.7): collects each rank's `input` in the blocks of everybody. `output` has the count of
     /// one block; `None` as `input` says that each rank's own block is there.
     allgather "MPI_Allgather" Allgather, iallgather "MPI_Iallgather" Iallgather:
     post_allgather(input: Option<Buffer>, output: Buffer),
-    comm => input.unwrap_or(output).all_bytes(1);
+    comm => input.as_ref().unwrap_or(&output).all_bytes(1);
 
     /// (6.7): an [`allgather`](Self::allgather) whose blocks are anywhere and of any length.
     allgatherv "MPI_Allgatherv" Allgatherv, iallgatherv "MPI_Iallgatherv" Iallgatherv:
     post_allgather(input: Option<Buffer>, output: Blocks<'_>),
-    comm => input.map_or(0, |input| input.all_bytes(1));
+    comm => input.as_ref().map_or(0, |input| input.all_bytes(1));
 
     /// (6.8): sends a block of `input` to each rank and receives one of `output` from each. Both
     /// have the count of one block; `None` as `input` replaces what is in `output`.
     alltoall "MPI_Alltoall" Alltoall, ialltoall "MPI_Ialltoall" Ialltoall:
     post_alltoall(input: Option<Buffer>, output: Buffer),
-    comm => input.unwrap_or(output).all_bytes(comm.members().len());
+    comm => input.as_ref().unwrap_or(&output).all_bytes(comm.members().len());
 
     /// (6.8): an [`alltoall`](Self::alltoall) whose blocks are anywhere and of any length.
     alltoallv "MPI_Alltoallv" Alltoallv, ialltoallv "MPI_Ialltoallv" Ialltoallv:
     post_alltoall(input: Option<Blocks<'_>>, output: Blocks<'_>),
-    comm => input.unwrap_or(output).all_bytes(comm.members().len());
+    comm => input.as_ref().unwrap_or(&output).all_bytes(comm.members().len());
 
     /// (6.8): an [`alltoallv`](Self::alltoallv) whose blocks are of a datatype each
     /// ([`Blocks::of_types`]).
     alltoallw "MPI_Alltoallw" Alltoallw, ialltoallw "MPI_Ialltoallw" Ialltoallw:
     post_alltoall(input: Option<Blocks<'_>>, output: Blocks<'_>),
-    comm => input.unwrap_or(output).all_bytes(comm.members().len());
+    comm => input.as_ref().unwrap_or(&output).all_bytes(comm.members().len());
 
     /// (6.10.1): combines everybody's blocks and gives each rank its own. `output` has the count
     /// of one block, `input` that of all; without it, all blocks are where `output` begins.
@@ -679,17 +671,17 @@ collectives! {
     reduce_scatter "MPI_Reduce_scatter" ReduceScatter,
     ireduce_scatter "MPI_Ireduce_scatter" IreduceScatter:
     post_reduce_scatter(input: Option<Buffer>, output: Buffer, counts: &[i64], op: impl Into<AnyOp>),
-    comm => input.map_or(0, |input| input.all_bytes(1));
+    comm => input.as_ref().map_or(0, |input| input.all_bytes(1));
 
     /// (6.11.1): combines what the lower ranks and this one contribute, in the order of the
     /// communicator. Without `input`, what is in `output`.
     scan "MPI_Scan" Scan, iscan "MPI_Iscan" Iscan:
     post_inclusive(input: Option<Buffer>, output: Buffer, op: impl Into<AnyOp>),
-    comm => input.unwrap_or(output).all_bytes(1);
+    comm => input.as_ref().unwrap_or(&output).all_bytes(1);
 
     /// (6.11.2): combines what the lower ranks contribute, in the order of the communicator.
     /// Rank 0's `output` is left alone. Without `input`, what is in `output`.
     exscan "MPI_Exscan" Exscan, iexscan "MPI_Iexscan" Iexscan:
     post_exclusive(input: Option<Buffer>, output: Buffer, op: impl Into<AnyOp>),
-    comm => input.unwrap_or(output).all_bytes(1);
+    comm => input.as_ref().unwrap_or(&output).all_bytes(1);
 }

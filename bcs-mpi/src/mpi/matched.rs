@@ -2,7 +2,7 @@
 //! thread of this rank can receive what was found.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
-use super::comm::{checked_bytes, exhausted};
+use super::comm::exhausted;
 use super::error::{ErrorClass, Operation, Peer};
 use super::request::What;
 use super::{Buffer, Comm, PROC_NULL, Request, Result, Status};
@@ -110,7 +110,7 @@ impl Message {
     unsafe fn post(
         &mut self,
         (call, primitive): (&'static str, Primitive),
-        data: Buffer,
+        data: &Buffer,
     ) -> Result<Request> {
         let comm = self.comm.clone();
         let begun = (comm.process().recording().begin(), primitive);
@@ -121,7 +121,7 @@ impl Message {
             tag: Some(self.status.tag),
         };
         comm.usable(operation)?;
-        let capacity = checked_bytes(&data, operation)?;
+        let into = data.piece(operation)?;
         let extracted = match &self.content {
             Content::Extracted(extracted) => extracted,
             Content::NoProc => {
@@ -135,7 +135,7 @@ impl Message {
         };
         let endpoint = comm.process().endpoint();
         // SAFETY: the caller's promise.
-        let posted = unsafe { endpoint.bcs_recv_extracted(extracted, data.address(), capacity) };
+        let posted = unsafe { endpoint.bcs_recv_extracted(extracted, into) };
         let request = posted.map_err(exhausted(operation))?;
         self.content = Content::Null;
         Ok(Request::posted(
@@ -161,7 +161,7 @@ impl Message {
         let process = self.comm.process().clone();
         process.recording().blocking(call.1, bytes, || {
             // SAFETY: the caller's promise.
-            unsafe { self.post(call, data) }?.silent()
+            unsafe { self.post(call, &data) }?.silent()
         })
     }
 
@@ -174,6 +174,6 @@ impl Message {
     /// When the message was received before, or an argument is wrong.
     pub unsafe fn irecv(&mut self, data: Buffer) -> Result<Request> {
         // SAFETY: the caller's promise.
-        unsafe { self.post(("MPI_Imrecv", Primitive::Imrecv), data) }
+        unsafe { self.post(("MPI_Imrecv", Primitive::Imrecv), &data) }
     }
 }

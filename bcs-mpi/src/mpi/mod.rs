@@ -2,7 +2,7 @@
 //!
 //! | module | is |
 //! |---|---|
-//! | [`process`] | this rank: initialise, finalise, abort |
+//! | [`process`], [`threads`] | this rank: initialise, finalise, abort; its threads |
 //! | [`group`], [`comm`], [`create`](Comm::split), [`create_group`](Comm::create_group), [`context_ids`] | groups and communicators (chapter 7) |
 //! | [`topology`] | who is whose neighbour: grids and graphs (chapter 8) |
 //! | [`point_to_point`](Comm::send), [`buffered`], [`matched`], [`persistent`] | messages (MPI 5.0, chapter 3) |
@@ -10,6 +10,7 @@
 //! | [`collective`](Comm::barrier), [`exchange`] | collectives (chapter 6) |
 //! | [`neighborhood`](Comm::neighbor_alltoall) | collectives among neighbours (8.6) |
 //! | [`persistent_collectives`](Comm::barrier_init) | collectives to be started again (6.13) |
+//! | [`datatype`] | datatypes (chapter 5) |
 //! | [`op`] | operations that the program makes (6.9.5) |
 //! | [`attributes`], [`info`], [`error_handler`], [`error_codes`] | what a program keeps with a communicator, and its own errors (chapters 7.7, 10, 9) |
 //! | [`buffer`], [`error`] | data described by a datatype, and what can go wrong with it |
@@ -26,6 +27,7 @@ pub mod comm;
 mod context_ids;
 mod create;
 mod create_group;
+pub mod datatype;
 pub mod error;
 mod error_class;
 pub mod error_codes;
@@ -43,12 +45,14 @@ mod point_to_point;
 pub mod process;
 pub mod request;
 pub mod status;
+pub mod threads;
 pub mod topology;
 
 pub use attributes::Keyval;
 pub use bcs_core::op::Op;
-pub use buffer::{Buffer, Datatype};
+pub use buffer::Buffer;
 pub use comm::Comm;
+pub use datatype::Datatype;
 pub use error::{Error, ErrorClass, Result};
 pub use error_handler::ErrorHandler;
 pub use exchange::Blocks;
@@ -60,6 +64,7 @@ pub use persistent::Persistent;
 pub use process::Process;
 pub use request::Request;
 pub use status::Status;
+pub use threads::ThreadLevel;
 
 /// `MPI_ANY_SOURCE`.
 pub const ANY_SOURCE: i32 = -1;

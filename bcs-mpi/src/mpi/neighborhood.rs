@@ -12,7 +12,7 @@
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::error::Operation;
-use super::exchange::{Begin, Layout, collectives, disjoint, piece, same_length};
+use super::exchange::{Arrangement, Begin, collectives, disjoint, same_length};
 use super::topology::Neighborhood;
 use super::{Blocks, Buffer, Comm, PROC_NULL, Request, Result};
 use crate::bcs::{Parcel, Piece};
@@ -36,7 +36,7 @@ fn place(neighbor: i32) -> Option<usize> {
 }
 
 /// Where what each source sends goes.
-fn blocks(output: &impl Layout, sources: &[i32], operation: Operation) -> Result<Vec<Piece>> {
+fn blocks(output: &impl Arrangement, sources: &[i32], operation: Operation) -> Result<Vec<Piece>> {
     let mut blocks = output.pieces(sources.len(), operation)?;
     for (block, &source) in blocks.iter_mut().zip(sources) {
         if source == PROC_NULL {
@@ -89,12 +89,12 @@ impl Comm {
         &self,
         call: Call,
         input: Buffer,
-        output: impl Layout,
+        output: impl Arrangement,
     ) -> Result<Request> {
         let begin = self.begin(call, input.all_bytes(1), None)?;
         let operation = begin.operation;
         let hood = self.neighborhood(operation)?;
-        let from = piece(input, operation)?;
+        let from = input.piece(operation)?;
         let into = numbered(blocks(&output, &hood.sources, operation), "sources")?;
         let out = vec![from; hood.destinations.len()];
         // SAFETY: the caller's promise.
@@ -103,7 +103,7 @@ impl Comm {
 
     /// # Safety
     /// As for [`ineighbor_alltoall`](Self::ineighbor_alltoall).
-    unsafe fn post_neighbor_alltoall<L: Layout>(
+    unsafe fn post_neighbor_alltoall<L: Arrangement>(
         &self,
         call: Call,
         input: L,

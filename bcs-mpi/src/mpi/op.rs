@@ -10,7 +10,6 @@
 //! a contribution that will never come.
 #![expect(unsafe_code, reason = "functions get buffers by address")]
 
-use super::comm::checked_bytes;
 use super::error::{ErrorClass, Operation};
 use super::{Buffer, Comm, Datatype, Op, Process, Result};
 use crate::bcs::Fold;
@@ -65,7 +64,7 @@ impl UserOp {
         let size = datatype.size().max(1);
         Fold::Function(Arc::new(move |invec, inoutvec, bytes| {
             let Lent(function) = &function;
-            let call = || function(invec, inoutvec, bytes / size, datatype);
+            let call = || function(invec, inoutvec, bytes / size, datatype.clone());
             if let Err(panic) = catch_unwind(AssertUnwindSafe(call)) {
                 end(&process, panic.as_ref());
             }
@@ -177,16 +176,19 @@ impl AnyOp {
     }
 
     /// How elements of `data` are combined.
-    pub(super) fn fold(&self, comm: &Comm, data: Buffer, operation: Operation) -> Result<Fold> {
-        Ok(match self {
-            Self::Predefined(op) => Fold::Arithmetic(*op, reducible(*op, data, operation)?),
-            Self::User(op) => op.fold(comm.process(), data.datatype()),
-        })
+    pub(super) fn fold(&self, comm: &Comm, data: &Buffer, operation: Operation) -> Result<Fold> {
+        match self {
+            Self::Predefined(op) => Ok(Fold::Arithmetic(*op, reducible(*op, data, operation)?)),
+            Self::User(op) => {
+                side_by_side(data, operation)?;
+                Ok(op.fold(comm.process(), data.datatype().clone()))
+            }
+        }
     }
 }
 
 /// The elementary datatype of what is to be reduced, if the operation is defined on it.
-pub(super) fn reducible(op: Op, data: Buffer, operation: Operation) -> Result<datatype::Datatype> {
+pub(super) fn reducible(op: Op, data: &Buffer, operation: Operation) -> Result<datatype::Datatype> {
     let Some(datatype) = data.datatype().elementary() else {
         let reason = "predefined operations are defined on predefined datatypes only";
         return Err(operation.error(ErrorClass::Type, reason));
@@ -198,8 +200,19 @@ pub(super) fn reducible(op: Op, data: Buffer, operation: Operation) -> Result<da
     Ok(datatype)
 }
 
+/// The length of data that are side by side: functions of the program's get no others, for what has
+/// come from another rank has no gaps.
+fn side_by_side(data: &Buffer, operation: Operation) -> Result<usize> {
+    let piece = data.piece(operation)?;
+    if piece.layout.is_some() {
+        let reason = "operations reduce data without gaps only";
+        return Err(operation.error(ErrorClass::Type, reason));
+    }
+    Ok(piece.len)
+}
+
 /// Input and output of a reduction must be of one datatype.
-pub(super) fn one_datatype(input: Buffer, output: Buffer, operation: Operation) -> Result<()> {
+pub(super) fn one_datatype(input: &Buffer, output: &Buffer, operation: Operation) -> Result<()> {
     if input.datatype() != output.datatype() {
         let reason = "input and output are of different datatypes";
         return Err(operation.error(ErrorClass::Type, reason));
@@ -220,16 +233,16 @@ pub unsafe fn reduce_local(input: Buffer, inout: Buffer, op: impl Into<AnyOp>) -
         bytes: input.bytes().map(|bytes| bytes as u64),
         ..Operation::plain("MPI_Reduce_local")
     };
-    let bytes = checked_bytes(&input, operation)?;
-    one_datatype(input, inout, operation)?;
-    let room = checked_bytes(&inout, operation)?;
+    let bytes = side_by_side(&input, operation)?;
+    one_datatype(&input, &inout, operation)?;
+    let room = side_by_side(&inout, operation)?;
     if bytes != room {
         let reason = format!("{bytes} bytes are to be combined with {room}");
         return Err(operation.error(ErrorClass::Count, reason));
     }
     match op.into() {
         AnyOp::Predefined(op) => {
-            let datatype = reducible(op, input, operation)?;
+            let datatype = reducible(op, &input, operation)?;
             if bytes == 0 {
                 return Ok(());
             }
@@ -243,7 +256,7 @@ pub unsafe fn reduce_local(input: Buffer, inout: Buffer, op: impl Into<AnyOp>) -
         }
         AnyOp::User(op) if bytes > 0 => {
             let (invec, inoutvec) = (input.start().cast_const(), inout.start());
-            (op.function)(invec, inoutvec, input.count(), input.datatype());
+            (op.function)(invec, inoutvec, input.count(), input.datatype().clone());
         }
         AnyOp::User(_) => {}
     }

@@ -6,7 +6,7 @@
 //! when that is over it is inactive, and may be started again.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
-use super::comm::{checked_bytes, checked_tag};
+use super::comm::checked_tag;
 use super::error::{ErrorClass, Operation, Peer};
 use super::persistent_collectives::Collective;
 use super::point_to_point::Call;
@@ -79,7 +79,7 @@ impl Comm {
             tag: Some(tag),
         };
         self.usable(operation)?;
-        checked_bytes(&data, operation)?;
+        data.piece(operation)?;
         match (receives, peer) {
             (_, PROC_NULL) => {}
             (true, _) => _ = self.pattern(peer, tag, operation)?,
@@ -148,7 +148,7 @@ impl Message {
             Kind::Synchronous => SendMode::Synchronous,
             _ => SendMode::Standard,
         };
-        let (comm, data, peer, tag) = (&self.comm, self.data, self.peer, self.tag);
+        let (comm, data, peer, tag) = (&self.comm, &self.data, self.peer, self.tag);
         let send = Call {
             name: "MPI_Start",
             primitive,

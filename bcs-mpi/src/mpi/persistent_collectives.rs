@@ -88,7 +88,7 @@ macro_rules! kept_as_they_are {
             type Lent<'a> = Self;
 
             fn lend(&self) -> Self {
-                *self
+                self.clone()
             }
         }
     )*};
@@ -185,7 +185,7 @@ impl Lend for KeptBlocks {
             counts: &self.counts,
             displacements: &self.displacements,
             datatypes: match &self.datatypes {
-                KeptDatatypes::One(datatype) => Datatypes::One(*datatype),
+                KeptDatatypes::One(datatype) => Datatypes::One(datatype.clone()),
                 KeptDatatypes::Each(datatypes) => Datatypes::Each(datatypes),
             },
         }

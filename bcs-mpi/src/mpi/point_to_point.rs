@@ -1,11 +1,11 @@
 //! Messages (MPI 5.0, chapter 3).
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
-use super::comm::{checked_bytes, checked_tag, exhausted};
+use super::comm::{checked_tag, exhausted};
 use super::error::{Operation, Peer};
 use super::request::What;
-use super::{Buffer, Comm, PROC_NULL, Request, Result, Status};
-use crate::bcs::{Blocking, Message, SendMode};
+use super::{Buffer, Comm, Datatype, PROC_NULL, Request, Result, Status};
+use crate::bcs::{Blocking, Message, SendMode, gather};
 use crate::recording::Primitive;
 
 /// A call that posts a message: its name, its row in the MDS, its mode.
@@ -65,7 +65,7 @@ impl Comm {
     pub(super) unsafe fn post_send(
         &self,
         call: Call,
-        data: Buffer,
+        data: &Buffer,
         to: i32,
         tag: i32,
     ) -> Result<Request> {
@@ -79,7 +79,7 @@ impl Comm {
             tag: Some(tag),
         };
         self.usable(operation)?;
-        let len = checked_bytes(&data, operation)?;
+        let data = data.piece(operation)?;
         let tag = checked_tag(tag, operation)?;
         if to == PROC_NULL {
             return Ok(Request::done(
@@ -94,8 +94,7 @@ impl Comm {
             context: self.0.context,
             destination,
             tag,
-            address: data.address(),
-            len,
+            data,
         };
         // SAFETY: the caller's promise.
         let posted = unsafe { self.process().endpoint().bcs_send(call.mode, &message) };
@@ -114,7 +113,7 @@ impl Comm {
     pub(super) unsafe fn post_recv(
         &self,
         (call, primitive): (&'static str, Primitive),
-        data: Buffer,
+        data: &Buffer,
         from: i32,
         tag: i32,
     ) -> Result<Request> {
@@ -127,7 +126,7 @@ impl Comm {
             tag: Some(tag),
         };
         self.usable(operation)?;
-        let capacity = checked_bytes(&data, operation)?;
+        let into = data.piece(operation)?;
         if from == PROC_NULL {
             return Ok(Request::done(
                 Status::PROC_NULL,
@@ -139,7 +138,7 @@ impl Comm {
         let pattern = self.pattern(from, tag, operation)?;
         let endpoint = self.process().endpoint();
         // SAFETY: the caller's promise.
-        let posted = unsafe { endpoint.bcs_recv(pattern, data.address(), capacity) };
+        let posted = unsafe { endpoint.bcs_recv(pattern, into) };
         let request = posted.map_err(exhausted(operation))?;
         Ok(Request::posted(
             request,
@@ -172,7 +171,7 @@ impl Comm {
     /// When an argument is wrong, or the NIC reports a failure.
     pub unsafe fn send(&self, data: Buffer, to: i32, tag: i32) -> Result<()> {
         // SAFETY: the caller's promise.
-        let post = || unsafe { self.post_send(SEND, data, to, tag) };
+        let post = || unsafe { self.post_send(SEND, &data, to, tag) };
         self.block(SEND.primitive, data.bytes(), post).map(|_| ())
     }
 
@@ -185,7 +184,7 @@ impl Comm {
     /// As [`send`](Self::send).
     pub unsafe fn ssend(&self, data: Buffer, to: i32, tag: i32) -> Result<()> {
         // SAFETY: the caller's promise.
-        let post = || unsafe { self.post_send(SSEND, data, to, tag) };
+        let post = || unsafe { self.post_send(SSEND, &data, to, tag) };
         self.block(SSEND.primitive, data.bytes(), post).map(|_| ())
     }
 
@@ -198,7 +197,7 @@ impl Comm {
     /// As [`send`](Self::send).
     pub unsafe fn rsend(&self, data: Buffer, to: i32, tag: i32) -> Result<()> {
         // SAFETY: the caller's promise.
-        let post = || unsafe { self.post_send(RSEND, data, to, tag) };
+        let post = || unsafe { self.post_send(RSEND, &data, to, tag) };
         self.block(RSEND.primitive, data.bytes(), post).map(|_| ())
     }
 
@@ -211,7 +210,7 @@ impl Comm {
     /// As [`send`](Self::send).
     pub unsafe fn irsend(&self, data: Buffer, to: i32, tag: i32) -> Result<Request> {
         // SAFETY: the caller's promise.
-        unsafe { self.post_send(IRSEND, data, to, tag) }
+        unsafe { self.post_send(IRSEND, &data, to, tag) }
     }
 
     /// `MPI_Isend`.
@@ -223,7 +222,7 @@ impl Comm {
     /// As [`send`](Self::send).
     pub unsafe fn isend(&self, data: Buffer, to: i32, tag: i32) -> Result<Request> {
         // SAFETY: the caller's promise.
-        unsafe { self.post_send(ISEND, data, to, tag) }
+        unsafe { self.post_send(ISEND, &data, to, tag) }
     }
 
     /// `MPI_Issend`.
@@ -235,7 +234,7 @@ impl Comm {
     /// As [`send`](Self::send).
     pub unsafe fn issend(&self, data: Buffer, to: i32, tag: i32) -> Result<Request> {
         // SAFETY: the caller's promise.
-        unsafe { self.post_send(ISSEND, data, to, tag) }
+        unsafe { self.post_send(ISSEND, &data, to, tag) }
     }
 
     /// `MPI_Recv`.
@@ -250,7 +249,7 @@ impl Comm {
         let call = ("MPI_Recv", Primitive::Recv);
         // SAFETY: the caller's promise.
         self.block(call.1, data.bytes(), || unsafe {
-            self.post_recv(call, data, from, tag)
+            self.post_recv(call, &data, from, tag)
         })
     }
 
@@ -263,7 +262,7 @@ impl Comm {
     /// When an argument is wrong.
     pub unsafe fn irecv(&self, data: Buffer, from: i32, tag: i32) -> Result<Request> {
         // SAFETY: the caller's promise.
-        unsafe { self.post_recv(("MPI_Irecv", Primitive::Irecv), data, from, tag) }
+        unsafe { self.post_recv(("MPI_Irecv", Primitive::Irecv), &data, from, tag) }
     }
 
     /// `MPI_Sendrecv`: sends to one and receives from one at the same time.
@@ -279,7 +278,7 @@ impl Comm {
         into: (Buffer, i32, i32),
     ) -> Result<Status> {
         // SAFETY: the caller's promise.
-        unsafe { self.exchange(SENDRECV, out, into) }
+        unsafe { self.exchange(SENDRECV, &out, &into) }
     }
 
     /// `MPI_Sendrecv_replace`: the same from and into one buffer.
@@ -301,15 +300,15 @@ impl Comm {
             peer: Some(Peer::To(to)),
             tag: Some(out_tag),
         };
-        let len = checked_bytes(&data, operation)?;
-        let mut copy = vec![0_u8; len];
-        if len > 0 {
-            // SAFETY: the caller promises `len` initialised bytes; the copy has as many.
-            unsafe { std::ptr::copy_nonoverlapping(data.start(), copy.as_mut_ptr(), len) };
-        }
-        let out = Buffer::read_only(copy.as_ptr(), data.count(), data.datatype());
+        let piece = data.piece(operation)?;
+        let mut copy = vec![0_u8; piece.len];
+        // SAFETY: the caller's promise.
+        unsafe { gather(&piece, 0, &mut copy) };
+        // The copy is packed: whoever receives it sees no difference.
+        let out = Buffer::read_only(copy.as_ptr(), copy.len(), Datatype::BYTE);
+        let (out, into) = ((out, to, out_tag), (data, from, in_tag));
         // SAFETY: the caller's promise; the copy lives until both have ended.
-        unsafe { self.exchange(SENDRECV_REPLACE, (out, to, out_tag), (data, from, in_tag)) }
+        unsafe { self.exchange(SENDRECV_REPLACE, &out, &into) }
     }
 
     /// # Safety
@@ -317,15 +316,15 @@ impl Comm {
     unsafe fn exchange(
         &self,
         call: Call,
-        (out, to, out_tag): (Buffer, i32, i32),
-        (into, from, in_tag): (Buffer, i32, i32),
+        (out, to, out_tag): &(Buffer, i32, i32),
+        (into, from, in_tag): &(Buffer, i32, i32),
     ) -> Result<Status> {
         let begins = (call.name, call.primitive);
         self.block(call.primitive, out.bytes(), || {
             // SAFETY: the caller's promise.
-            let mut receive = unsafe { self.post_recv(begins, into, from, in_tag)? };
+            let mut receive = unsafe { self.post_recv(begins, into, *from, *in_tag)? };
             // SAFETY: the caller's promise.
-            let mut send = match unsafe { self.post_send(call, out, to, out_tag) } {
+            let mut send = match unsafe { self.post_send(call, out, *to, *out_tag) } {
                 Ok(send) => send,
                 Err(error) => {
                     // The receive must not outlive the call, and what it would get is lost.

@@ -20,6 +20,7 @@ use bcs_core::request::Failure;
 use bcs_core::welcome::FromRank;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::ThreadId;
 
 /// A rank of a job, as the library sees it. There is one in a process, except in tests.
 #[derive(Debug)]
@@ -38,6 +39,7 @@ pub struct Process {
     world_kept: Arc<Kept>,
     self_kept: Arc<Kept>,
     error_codes: ErrorCodes,
+    main_thread: ThreadId,
 }
 
 impl Process {
@@ -105,6 +107,7 @@ impl Process {
             world_kept: Arc::new(Kept::named("MPI_COMM_WORLD")),
             self_kept: Arc::new(Kept::named("MPI_COMM_SELF")),
             error_codes: ErrorCodes::default(),
+            main_thread: std::thread::current().id(),
         })
     }
 
@@ -164,6 +167,10 @@ impl Process {
     #[must_use]
     pub fn placement(&self) -> &Placement {
         &self.placement
+    }
+
+    pub(super) fn main_thread(&self) -> ThreadId {
+        self.main_thread
     }
 
     pub(super) fn error_codes(&self) -> &ErrorCodes {

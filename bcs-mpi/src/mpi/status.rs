@@ -30,13 +30,21 @@ impl Status {
         ..Self::EMPTY
     };
 
-    /// How many elements of a datatype came; `None` (`MPI_UNDEFINED`) if it was no whole number.
+    /// `MPI_Get_count`: how many elements of a datatype came; `None` (`MPI_UNDEFINED`) if it was no
+    /// whole number.
     #[must_use]
-    pub fn count(&self, datatype: Datatype) -> Option<u64> {
+    pub fn count(&self, datatype: &Datatype) -> Option<u64> {
         let size = datatype.size() as u64;
         match size {
-            0 => Some(0),
+            0 => (self.bytes == 0).then_some(0),
             _ => self.bytes.is_multiple_of(size).then(|| self.bytes / size),
         }
+    }
+
+    /// `MPI_Get_elements`: how many basic elements of a datatype came; `None` (`MPI_UNDEFINED`) if
+    /// the message ended within one.
+    #[must_use]
+    pub fn elements(&self, datatype: &Datatype) -> Option<u64> {
+        datatype.elements_in(self.bytes)
     }
 }

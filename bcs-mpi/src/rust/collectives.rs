@@ -40,7 +40,7 @@ impl Lists {
     }
 
     /// Blocks of a buffer, if all of them are in it.
-    pub(super) fn new(blocks: Blocks<'_>, buffer: Buffer, call: &'static str) -> Result<Self> {
+    pub(super) fn new(blocks: Blocks<'_>, buffer: &Buffer, call: &'static str) -> Result<Self> {
         let ends = blocks.counts.iter().zip(blocks.displacements).enumerate();
         for (rank, (&count, &displacement)) in ends {
             let end = displacement.checked_add(count);
@@ -54,35 +54,31 @@ impl Lists {
             }
         }
         Ok(Self {
-            buffer,
+            buffer: buffer.clone(),
             counts: numbers(blocks.counts),
             displacements: numbers(blocks.displacements),
         })
     }
 
     pub(super) fn untyped(&self) -> mpi::Blocks<'_> {
-        let (start, datatype) = (self.buffer.start(), self.buffer.datatype());
+        let (start, datatype) = (self.buffer.start(), self.buffer.datatype().clone());
         mpi::Blocks::new(start, &self.counts, &self.displacements, datatype)
     }
 }
 
 impl Communicator {
     /// One of as many blocks as there are ranks, which a buffer consists of.
-    pub(super) fn block(&self, buffer: Buffer, call: &'static str) -> Result<Buffer> {
+    pub(super) fn block(&self, buffer: &Buffer, call: &'static str) -> Result<Buffer> {
         let (count, ranks) = (buffer.count(), self.size());
         if !count.is_multiple_of(ranks) {
             let reason = format!("{count} elements are no whole number for each of {ranks} ranks");
             return Err(Call::plain(call).error(ErrorClass::Count, reason));
         }
-        Ok(Buffer::new(
-            buffer.start(),
-            count / ranks,
-            buffer.datatype(),
-        ))
+        Ok(buffer.moved(buffer.start(), count / ranks))
     }
 
     /// As [`block`](Self::block) at the root; elsewhere there are no blocks.
-    fn block_at(&self, root: usize, buffer: Buffer, call: &'static str) -> Result<Buffer> {
+    fn block_at(&self, root: usize, buffer: &Buffer, call: &'static str) -> Result<Buffer> {
         if self.rank() == root {
             return self.block(buffer, call);
         }
@@ -93,7 +89,7 @@ impl Communicator {
         &self,
         root: usize,
         blocks: Blocks<'_>,
-        buffer: Buffer,
+        buffer: &Buffer,
         call: &'static str,
     ) -> Result<Lists> {
         if self.rank() == root {
@@ -105,7 +101,7 @@ impl Communicator {
     /// This rank's part of a buffer that consists of as many elements for each as `counts` says.
     fn counted(
         &self,
-        buffer: Buffer,
+        buffer: &Buffer,
         counts: &[usize],
         call: &'static str,
     ) -> Result<(Buffer, Vec<i64>)> {
@@ -121,7 +117,7 @@ impl Communicator {
             );
             return Err(Call::plain(call).error(ErrorClass::Count, reason));
         }
-        let own = Buffer::new(buffer.start(), counts[self.rank()], buffer.datatype());
+        let own = buffer.moved(buffer.start(), counts[self.rank()]);
         Ok((own, numbers(counts)))
     }
 }
@@ -227,7 +223,7 @@ macro_rules! collectives {
                     let _ = ($comm, $call); // Not all collectives need them.
                     $(let $data = read($data);)?
                     let (start, len) = ($result.as_mut_ptr(), $result.len());
-                    let $result = Buffer::new(start, len, T::DATATYPE);
+                    let $result = Buffer::new(start, len, T::datatype());
                     $(let $variable = $value;)*
                     // SAFETY: the slices are borrowed for longer than the scope, which waits for
                     // the request, one that is written exclusively; any bytes are values of their
@@ -246,7 +242,7 @@ collectives! {
     /// Gives each rank its block of the root's `data`, which is ignored elsewhere.
     scatter as scatter iscatter as iscatter "MPI_Scatter"
     (comm, call; data => result, root: usize) {
-        let data = comm.block_at(root, data, call)?;
+        let data = comm.block_at(root, &data, call)?;
         (data, Some(result), as_rank(root))
     }
 
@@ -254,14 +250,14 @@ collectives! {
     /// elsewhere `data` is what the block goes to.
     scatter_in_place as scatter iscatter_in_place as iscatter "MPI_Scatter"
     (comm, call; => data, root: usize) {
-        let blocks = comm.block_at(root, data, call)?;
+        let blocks = comm.block_at(root, &data, call)?;
         (blocks, (comm.rank() != root).then_some(data), as_rank(root))
     }
 
     /// Gives each rank its block of the root's `data`. `data` and `blocks` are ignored elsewhere.
     scatterv as scatterv iscatterv as iscatterv "MPI_Scatterv"
     (comm, call; data => result, blocks: Blocks<'_>, root: usize) {
-        let lists = comm.lists_at(root, blocks, data, call)?;
+        let lists = comm.lists_at(root, blocks, &data, call)?;
         (lists.untyped(), Some(result), as_rank(root))
     }
 
@@ -269,21 +265,21 @@ collectives! {
     /// elsewhere `data` is what the block goes to, and `blocks` are ignored.
     scatterv_in_place as scatterv iscatterv_in_place as iscatterv "MPI_Scatterv"
     (comm, call; => data, blocks: Blocks<'_>, root: usize) {
-        let lists = comm.lists_at(root, blocks, data, call)?;
+        let lists = comm.lists_at(root, blocks, &data, call)?;
         (lists.untyped(), (comm.rank() != root).then_some(data), as_rank(root))
     }
 
     /// Collects everybody's `data` in the root's `result`, which is ignored elsewhere.
     gather as gather igather as igather "MPI_Gather"
     (comm, call; data => result, root: usize) {
-        let blocks = comm.block_at(root, result, call)?;
+        let blocks = comm.block_at(root, &result, call)?;
         (Some(data), blocks, as_rank(root))
     }
 
     /// Collects everybody's `data` in the root's, where its own block is already.
     gather_in_place as gather igather_in_place as igather "MPI_Gather"
     (comm, call; => data, root: usize) {
-        let blocks = comm.block_at(root, data, call)?;
+        let blocks = comm.block_at(root, &data, call)?;
         ((comm.rank() != root).then_some(data), blocks, as_rank(root))
     }
 
@@ -291,7 +287,7 @@ collectives! {
     /// ignored elsewhere.
     gatherv as gatherv igatherv as igatherv "MPI_Gatherv"
     (comm, call; data => result, blocks: Blocks<'_>, root: usize) {
-        let lists = comm.lists_at(root, blocks, result, call)?;
+        let lists = comm.lists_at(root, blocks, &result, call)?;
         (Some(data), lists.untyped(), as_rank(root))
     }
 
@@ -299,50 +295,50 @@ collectives! {
     /// `blocks` are ignored elsewhere.
     gatherv_in_place as gatherv igatherv_in_place as igatherv "MPI_Gatherv"
     (comm, call; => data, blocks: Blocks<'_>, root: usize) {
-        let lists = comm.lists_at(root, blocks, data, call)?;
+        let lists = comm.lists_at(root, blocks, &data, call)?;
         ((comm.rank() != root).then_some(data), lists.untyped(), as_rank(root))
     }
 
     /// Collects everybody's `data` in everybody's `result`.
     allgather as allgather iallgather as iallgather "MPI_Allgather"
     (comm, call; data => result) {
-        let blocks = comm.block(result, call)?;
+        let blocks = comm.block(&result, call)?;
         (Some(data), blocks)
     }
 
     /// Collects everybody's block in everybody's `data`, where each rank's own is already.
     allgather_in_place as allgather iallgather_in_place as iallgather "MPI_Allgather"
     (comm, call; => data) {
-        let blocks = comm.block(data, call)?;
+        let blocks = comm.block(&data, call)?;
         (None, blocks)
     }
 
     /// Collects everybody's `data` in blocks of everybody's `result`.
     allgatherv as allgatherv iallgatherv as iallgatherv "MPI_Allgatherv"
     (comm, call; data => result, blocks: Blocks<'_>) {
-        let lists = Lists::new(blocks, result, call)?;
+        let lists = Lists::new(blocks, &result, call)?;
         (Some(data), lists.untyped())
     }
 
     /// Collects everybody's block in everybody's `data`, where each rank's own is already.
     allgatherv_in_place as allgatherv iallgatherv_in_place as iallgatherv "MPI_Allgatherv"
     (comm, call; => data, blocks: Blocks<'_>) {
-        let lists = Lists::new(blocks, data, call)?;
+        let lists = Lists::new(blocks, &data, call)?;
         (None, lists.untyped())
     }
 
     /// Sends a block of `data` to each rank, and receives one of `result` from each.
     alltoall as alltoall ialltoall as ialltoall "MPI_Alltoall"
     (comm, call; data => result) {
-        let data = comm.block(data, call)?;
-        let result = comm.block(result, call)?;
+        let data = comm.block(&data, call)?;
+        let result = comm.block(&result, call)?;
         (Some(data), result)
     }
 
     /// Sends a block of `data` to each rank, and replaces it by one from that rank.
     alltoall_in_place as alltoall ialltoall_in_place as ialltoall "MPI_Alltoall"
     (comm, call; => data) {
-        let blocks = comm.block(data, call)?;
+        let blocks = comm.block(&data, call)?;
         (None, blocks)
     }
 
@@ -350,15 +346,15 @@ collectives! {
     /// each.
     alltoallv as alltoallv ialltoallv as ialltoallv "MPI_Alltoallv"
     (comm, call; data => result, out: Blocks<'_>, into: Blocks<'_>) {
-        let out = Lists::new(out, data, call)?;
-        let into = Lists::new(into, result, call)?;
+        let out = Lists::new(out, &data, call)?;
+        let into = Lists::new(into, &result, call)?;
         (Some(out.untyped()), into.untyped())
     }
 
     /// Sends a block of `data` to each rank, and replaces it by one from that rank.
     alltoallv_in_place as alltoallv ialltoallv_in_place as ialltoallv "MPI_Alltoallv"
     (comm, call; => data, blocks: Blocks<'_>) {
-        let blocks = Lists::new(blocks, data, call)?;
+        let blocks = Lists::new(blocks, &data, call)?;
         (None, blocks.untyped())
     }
 
@@ -374,7 +370,7 @@ collectives! {
     reduce_scatter_block_in_place as reduce_scatter_block
     ireduce_scatter_block_in_place as ireduce_scatter_block "MPI_Reduce_scatter_block"
     (comm, call; => data, op: impl Operation<T>) {
-        let blocks = comm.block(data, call)?;
+        let blocks = comm.block(&data, call)?;
         (None, blocks, op.untyped())
     }
 
@@ -391,7 +387,7 @@ collectives! {
     reduce_scatter_in_place as reduce_scatter
     ireduce_scatter_in_place as ireduce_scatter "MPI_Reduce_scatter"
     (comm, call; => data, counts: &[usize], op: impl Operation<T>) {
-        let (own, counts) = comm.counted(data, counts, call)?;
+        let (own, counts) = comm.counted(&data, counts, call)?;
         (None, own, &counts, op.untyped())
     }
 

@@ -191,7 +191,7 @@ impl Communicator {
     ) -> Result<()> {
         let both = write(data);
         // SAFETY: the slice is borrowed exclusively; any bytes are values.
-        unsafe { self.0.allreduce(both, both, op.untyped()) }
+        unsafe { self.0.allreduce(both.clone(), both, op.untyped()) }
     }
 
     /// The ranks with the same colour make a communicator, in the order of their keys and then of

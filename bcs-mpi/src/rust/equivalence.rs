@@ -1,17 +1,20 @@
 //! Rust types that are MPI datatypes.
 #![expect(unsafe_code, reason = "says which types are plain bytes")]
 
-use crate::mpi::Buffer;
-use bcs_core::datatype::Datatype;
+use crate::mpi::{Buffer, Datatype};
+use bcs_core::datatype::Datatype as Elementary;
 
-/// A type whose values are those of an MPI datatype.
+/// A type whose values are those of an MPI datatype: numbers, arrays of such types, and the
+/// structures that [`equivalence!`](crate::equivalence) describes.
 ///
 /// # Safety
-/// Every pattern of bits is a value, there is no padding, and the size is that of the datatype:
-/// messages come from other processes, which may send anything.
+/// The datatype is committed. Its data are in the bytes of the type, its lower bound is 0 and its
+/// extent the size of the type. Whatever those data are, if the other bytes stay as they were, the
+/// whole is a value: messages come from other processes, which may send anything. Bytes that may be
+/// uninitialised (padding) are not among its data.
 pub unsafe trait Equivalence: Copy + Send + Sync + 'static {
     /// The datatype.
-    const DATATYPE: Datatype;
+    fn datatype() -> Datatype;
 }
 
 macro_rules! equivalent {
@@ -19,35 +22,135 @@ macro_rules! equivalent {
         $(
             // SAFETY: a primitive number of this representation; the size is asserted below.
             unsafe impl Equivalence for $rust {
-                const DATATYPE: Datatype = $datatype;
+                fn datatype() -> Datatype {
+                    Datatype::predefined($datatype)
+                }
             }
 
-            const _: () = assert!(size_of::<$rust>() == <$rust>::DATATYPE.size());
+            const _: () = assert!(size_of::<$rust>() == $datatype.size());
         )*
     };
 }
 
 equivalent! {
-    i8 => Datatype::Int8,
-    i16 => Datatype::Int16,
-    i32 => Datatype::Int32,
-    i64 => Datatype::Int64,
-    isize => Datatype::AINT,
-    u8 => Datatype::Uint8,
-    u16 => Datatype::Uint16,
-    u32 => Datatype::Uint32,
-    u64 => Datatype::Uint64,
-    usize => Datatype::Uint64,
-    f32 => Datatype::Float,
-    f64 => Datatype::Double,
+    i8 => Elementary::Int8,
+    i16 => Elementary::Int16,
+    i32 => Elementary::Int32,
+    i64 => Elementary::Int64,
+    isize => Elementary::AINT,
+    u8 => Elementary::Uint8,
+    u16 => Elementary::Uint16,
+    u32 => Elementary::Uint32,
+    u64 => Elementary::Uint64,
+    usize => Elementary::Uint64,
+    f32 => Elementary::Float,
+    f64 => Elementary::Double,
+}
+
+// SAFETY: elements of the same type side by side, as in Rust.
+unsafe impl<T: Equivalence, const N: usize> Equivalence for [T; N] {
+    /// This makes a type at each call, unlike [`equivalence!`](crate::equivalence), which makes one
+    /// for a structure once.
+    fn datatype() -> Datatype {
+        let count = i64::try_from(N).expect("N elements are in memory");
+        committed(T::datatype().contiguous(count))
+    }
+}
+
+fn committed(datatype: crate::Result<Datatype>) -> Datatype {
+    let datatype = datatype.expect("a type of Rust fits an address space");
+    let commit = datatype.commit();
+    commit.expect("fields that the program has written down are few");
+    datatype
+}
+
+/// The datatype of a structure: its fields at their offsets, and its size.
+#[doc(hidden)]
+#[must_use]
+pub fn structure<S>(fields: &[(usize, Datatype)]) -> Datatype {
+    let offset = |&(offset, _): &(usize, Datatype)| i64::try_from(offset);
+    let offsets: Result<Vec<i64>, _> = fields.iter().map(offset).collect();
+    let offsets = offsets.expect("a type of Rust fits an address space");
+    let datatypes: Vec<Datatype> = fields.iter().map(|(_, of)| of.clone()).collect();
+    let data = Datatype::structure(&vec![1; fields.len()], &offsets, &datatypes);
+    let size = i64::try_from(size_of::<S>()).expect("a type of Rust fits an address space");
+    committed(data.and_then(|data| data.resized(0, size)))
+}
+
+/// The datatype of a field, found by the type of a function that gives it.
+#[doc(hidden)]
+pub fn field<S, F: Equivalence>(_: fn(&S) -> &F) -> Datatype {
+    F::datatype()
+}
+
+/// Makes a structure an [`Equivalence`]: all its fields are named, and each must be of a type that
+/// is one. Padding is neither sent nor written.
+///
+/// ```
+/// # fn main() -> bcs_mpi::Result<()> {
+/// #[derive(Clone, Copy, Debug, PartialEq)]
+/// struct Particle {
+///     position: [f64; 3],
+///     charge: i32, // four bytes of padding follow
+/// }
+/// bcs_mpi::equivalence!(Particle { position, charge });
+///
+/// let universe = bcs_mpi::Universe::init()?;
+/// let world = universe.world();
+/// let electron = Particle { position: [0.0, 1.0, 2.0], charge: -1 };
+/// world.send(&[electron; 2], 0, 0)?;
+/// let mut into = [Particle { position: [0.0; 3], charge: 0 }; 2];
+/// let status = world.recv(&mut into, bcs_mpi::Source::Any, bcs_mpi::Tag::Any)?;
+/// assert_eq!((into, status.bytes), ([electron; 2], 2 * 28));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A field that is left out is an error, and one that not all bytes are values of:
+///
+/// ```compile_fail,E0027
+/// #[derive(Clone, Copy)]
+/// struct Pair { one: i32, other: i32 }
+/// bcs_mpi::equivalence!(Pair { one });
+/// ```
+///
+/// ```compile_fail,E0277
+/// #[derive(Clone, Copy)]
+/// struct Answer { is: bool }
+/// bcs_mpi::equivalence!(Answer { is });
+/// ```
+#[macro_export]
+macro_rules! equivalence {
+    ($structure:ident { $($field:tt),+ $(,)? }) => {
+        const _: () = {
+            // All fields are there.
+            const fn _all($structure { $($field: _),+ }: &$structure) {}
+
+            // SAFETY: each field is an `Equivalence` and is where the compiler says; what is no
+            // field is no data.
+            unsafe impl $crate::Equivalence for $structure {
+                fn datatype() -> $crate::mpi::Datatype {
+                    static DATATYPE: ::std::sync::OnceLock<$crate::mpi::Datatype> =
+                        ::std::sync::OnceLock::new();
+                    let make = || {
+                        $crate::structure::<$structure>(&[$((
+                            ::std::mem::offset_of!($structure, $field),
+                            $crate::field(|of: &$structure| &of.$field),
+                        )),+])
+                    };
+                    DATATYPE.get_or_init(make).clone()
+                }
+            }
+        };
+    };
 }
 
 /// A slice that is only read.
 pub(crate) fn read<T: Equivalence>(data: &[T]) -> Buffer {
-    Buffer::read_only(data.as_ptr(), data.len(), T::DATATYPE)
+    Buffer::read_only(data.as_ptr(), data.len(), T::datatype())
 }
 
 /// A slice that may be written.
 pub(crate) fn write<T: Equivalence>(data: &mut [T]) -> Buffer {
-    Buffer::new(data.as_mut_ptr(), data.len(), T::DATATYPE)
+    Buffer::new(data.as_mut_ptr(), data.len(), T::datatype())
 }

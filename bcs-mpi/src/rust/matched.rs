@@ -54,7 +54,7 @@ impl Message {
     pub fn recv_vec<T: Equivalence + Default>(self) -> Result<(Vec<T>, Status)> {
         let bytes = self.status().bytes;
         let mut data: Vec<T> = std::iter::repeat_with(T::default)
-            .take(bytes.div_ceil(size_of::<T>().max(1)))
+            .take(bytes.div_ceil(T::datatype().size().max(1)))
             .collect();
         let status = self.recv(&mut data)?;
         Ok((data, status))

@@ -68,9 +68,10 @@ impl Status {
     /// How many elements came; `None` if it was no whole number of them.
     #[must_use]
     pub fn count<T: Equivalence>(&self) -> Option<usize> {
-        self.bytes
-            .is_multiple_of(size_of::<T>())
-            .then(|| self.bytes / size_of::<T>())
+        match T::datatype().size() {
+            0 => (self.bytes == 0).then_some(0),
+            size => self.bytes.is_multiple_of(size).then(|| self.bytes / size),
+        }
     }
 }
 

@@ -60,7 +60,7 @@ impl Communicator {
     /// One of as many blocks as there are neighbours, which a buffer consists of.
     pub(super) fn neighbor_block(
         &self,
-        buffer: Buffer,
+        buffer: &Buffer,
         neighbors: usize,
         call: &'static str,
     ) -> Result<Buffer> {
@@ -71,7 +71,7 @@ impl Communicator {
             return Err(Call::plain(call).error(ErrorClass::Count, reason));
         }
         let block = count.checked_div(neighbors).unwrap_or(0);
-        Ok(Buffer::new(buffer.start(), block, buffer.datatype()))
+        Ok(buffer.moved(buffer.start(), block))
     }
 
     pub(super) fn sources(&self) -> Result<usize> {
@@ -88,7 +88,7 @@ collectives! {
     neighbor_allgather as neighbor_allgather
     ineighbor_allgather as ineighbor_allgather "MPI_Neighbor_allgather"
     (comm, call; data => result) {
-        let block = comm.neighbor_block(result, comm.sources()?, call)?;
+        let block = comm.neighbor_block(&result, comm.sources()?, call)?;
         (data, block)
     }
 
@@ -96,7 +96,7 @@ collectives! {
     neighbor_allgatherv as neighbor_allgatherv
     ineighbor_allgatherv as ineighbor_allgatherv "MPI_Neighbor_allgatherv"
     (comm, call; data => result, blocks: Blocks<'_>) {
-        let lists = Lists::new(blocks, result, call)?;
+        let lists = Lists::new(blocks, &result, call)?;
         (data, lists.untyped())
     }
 
@@ -104,8 +104,8 @@ collectives! {
     neighbor_alltoall as neighbor_alltoall
     ineighbor_alltoall as ineighbor_alltoall "MPI_Neighbor_alltoall"
     (comm, call; data => result) {
-        let data = comm.neighbor_block(data, comm.destinations()?, call)?;
-        let result = comm.neighbor_block(result, comm.sources()?, call)?;
+        let data = comm.neighbor_block(&data, comm.destinations()?, call)?;
+        let result = comm.neighbor_block(&result, comm.sources()?, call)?;
         (data, result)
     }
 
@@ -114,8 +114,8 @@ collectives! {
     neighbor_alltoallv as neighbor_alltoallv
     ineighbor_alltoallv as ineighbor_alltoallv "MPI_Neighbor_alltoallv"
     (comm, call; data => result, out: Blocks<'_>, into: Blocks<'_>) {
-        let out = Lists::new(out, data, call)?;
-        let into = Lists::new(into, result, call)?;
+        let out = Lists::new(out, &data, call)?;
+        let into = Lists::new(into, &result, call)?;
         (out.untyped(), into.untyped())
     }
 }

@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "says which types are plain bytes")]
 
 use super::equivalence::Equivalence;
+use crate::mpi;
 use bcs_core::datatype::Datatype;
 
 /// A complex number.
@@ -16,12 +17,16 @@ pub struct Complex<T> {
 
 // SAFETY: two numbers side by side, any bits of which are values.
 unsafe impl Equivalence for Complex<f32> {
-    const DATATYPE: Datatype = Datatype::C_FLOAT_COMPLEX;
+    fn datatype() -> mpi::Datatype {
+        Datatype::C_FLOAT_COMPLEX.into()
+    }
 }
 
 // SAFETY: as above.
 unsafe impl Equivalence for Complex<f64> {
-    const DATATYPE: Datatype = Datatype::C_DOUBLE_COMPLEX;
+    fn datatype() -> mpi::Datatype {
+        Datatype::C_DOUBLE_COMPLEX.into()
+    }
 }
 
 macro_rules! located {
@@ -55,7 +60,9 @@ macro_rules! located {
         // SAFETY: numbers, and bytes that are spelled out where C has padding: any bits are values.
         // The size is asserted below.
         unsafe impl Equivalence for $name {
-            const DATATYPE: Datatype = Datatype::$datatype;
+            fn datatype() -> mpi::Datatype {
+        Datatype::$datatype.into()
+    }
         }
 
         const _: () = assert!(size_of::<$name>() == Datatype::$datatype.size());

@@ -162,21 +162,21 @@ persistent! {
 
     /// Collects everybody's `input`.
     allgather_init "MPI_Allgather_init" (comm, call; input => output)
-    (Some(input), comm.block(output, call)?)
+    (Some(input), comm.block(&output, call)?)
 
     /// Sends a block of `input` to each rank, and receives one of `output` from each.
     alltoall_init "MPI_Alltoall_init" (comm, call; input => output)
-    (Some(comm.block(input, call)?), comm.block(output, call)?)
+    (Some(comm.block(&input, call)?), comm.block(&output, call)?)
 
     /// Sends `input` to each neighbour, and receives a block of `output` from each.
     neighbor_allgather_init "MPI_Neighbor_allgather_init" (comm, call; input => output)
-    (input, comm.neighbor_block(output, comm.sources()?, call)?)
+    (input, comm.neighbor_block(&output, comm.sources()?, call)?)
 
     /// Sends a block of `input` to each neighbour, and receives one of `output` from each.
     neighbor_alltoall_init "MPI_Neighbor_alltoall_init" (comm, call; input => output)
     (
-        comm.neighbor_block(input, comm.destinations()?, call)?,
-        comm.neighbor_block(output, comm.sources()?, call)?
+        comm.neighbor_block(&input, comm.destinations()?, call)?,
+        comm.neighbor_block(&output, comm.sources()?, call)?
     )
 }
 

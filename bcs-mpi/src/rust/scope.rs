@@ -217,7 +217,7 @@ impl Communicator {
         tag: Tag,
     ) -> Result<ReceiveRequest<'scope, 'env, T>> {
         let (start, len) = (data.as_mut_ptr(), data.len());
-        let buffer = mpi::Buffer::new(start, len, T::DATATYPE);
+        let buffer = mpi::Buffer::new(start, len, T::datatype());
         // SAFETY: the slice is borrowed exclusively for longer than the scope, which waits for the
         // request; any bytes are values of its type.
         let request = unsafe { self.untyped().irecv(buffer, from.rank(), tag.tag())? };

@@ -15,7 +15,7 @@ fn sum(comm: &Comm) -> u64 {
     let mut sum = [u64::from(comm.process().world_rank())];
     let data = Buffer::new(sum.as_mut_ptr(), 1, Datatype::Uint64);
     // SAFETY: the sum stays until the call is over.
-    unsafe { comm.allreduce(data, data, Op::Sum).unwrap() };
+    unsafe { comm.allreduce(data.clone(), data, Op::Sum).unwrap() };
     sum[0]
 }
 

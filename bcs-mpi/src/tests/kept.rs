@@ -120,6 +120,17 @@ fn predefined_attributes_say_what_is() {
 }
 
 #[test]
+fn threads_are_told_apart() {
+    run(1, 1, |universe| {
+        let process = universe.world().untyped().process().clone();
+        assert_eq!(process.thread_level(), crate::mpi::ThreadLevel::Multiple);
+        let elsewhere = process.clone();
+        let is_main = std::thread::spawn(move || elsewhere.is_main_thread());
+        assert!(!is_main.join().unwrap());
+    });
+}
+
+#[test]
 fn info_objects_hold_pairs_in_order() {
     let info = Info::new();
     info.set("one", "1").unwrap();

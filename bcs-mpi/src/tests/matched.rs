@@ -145,7 +145,7 @@ fn a_message_is_received_once() {
         let mut message = world.mprobe(0, 0).unwrap();
         #[expect(unsafe_code, reason = "the untyped core names buffers by address")]
         // SAFETY: the buffer is a live array that nobody else uses.
-        let mut receive = || unsafe { message.recv(buffer) };
+        let mut receive = || unsafe { message.recv(buffer.clone()) };
         let (first, second) = (receive(), receive());
         assert_eq!(first.unwrap().bytes, 4);
         let error = second.unwrap_err();

@@ -5,6 +5,7 @@ mod alone;
 mod collectives;
 mod communicators;
 mod create_group;
+mod datatypes;
 mod demand;
 mod exchange;
 mod groups;

@@ -381,6 +381,70 @@ fn on_graphs_the_kth_edge_between_two_ranks_is_the_kth_at_both() {
     }
 }
 
+/// What they are mostly for: the rim of a tile goes to the neighbours, rows and columns alike, from
+/// where it is to where it belongs. In a dimension of one rank that is a copy of pieces.
+#[test]
+fn halos_of_tiles_are_exchanged_in_pieces() {
+    const SIDE: usize = 6;
+    let at = |row: usize, column: usize| i64::try_from(8 * (row * SIDE + column)).unwrap();
+    for dims in [[2, 2], [1, 4], [4, 1]] {
+        run(4, 2, |universe| {
+            let torus = universe.world().untyped().cart_create(&dims, &[true; 2]);
+            let torus = torus.unwrap().unwrap();
+            let me = usize::try_from(torus.rank()).unwrap();
+            let element = Datatype::predefined(datatype::Datatype::Uint64);
+            let row = element.contiguous(4).unwrap();
+            let column = element.vector(4, 1, i64::try_from(SIDE).unwrap()).unwrap();
+            row.commit().unwrap();
+            column.commit().unwrap();
+            let types = [row.clone(), row, column.clone(), column];
+            let out = [at(1, 1), at(4, 1), at(1, 1), at(1, 4)];
+            let into = [at(0, 1), at(5, 1), at(1, 0), at(1, 5)];
+            let value = |rank: usize, row: usize, column: usize| {
+                u64::try_from(1_000 * (rank + 1) + 10 * row + column).unwrap()
+            };
+            for style in STYLES {
+                let inner = |place: usize| (1..5).contains(&place);
+                let mut tile: Vec<u64> = (0..SIDE * SIDE)
+                    .map(|place| match (place / SIDE, place % SIDE) {
+                        (row, column) if inner(row) && inner(column) => value(me, row, column),
+                        _ => NOTHING,
+                    })
+                    .collect();
+                let part = Part {
+                    comm: &torus,
+                    style,
+                    seed: 0,
+                    count: 0,
+                    sources: &[],
+                    destinations: &[],
+                };
+                let address = tile.as_mut_ptr();
+                let out = Blocks::of_types(address, &[1; 4], &out, &types);
+                let into = Blocks::of_types(address, &[1; 4], &into, &types);
+                call!(
+                    part,
+                    neighbor_alltoallw,
+                    ineighbor_alltoallw,
+                    neighbor_alltoallw_init,
+                    out,
+                    into
+                );
+                let other = |dim, step| neighbor(&dims, &[true; 2], me, dim, step).unwrap();
+                let expected = (0..SIDE * SIDE).map(|place| match (place / SIDE, place % SIDE) {
+                    (row, column) if inner(row) && inner(column) => value(me, row, column),
+                    (0, column) if inner(column) => value(other(0, -1), 4, column),
+                    (5, column) if inner(column) => value(other(0, 1), 1, column),
+                    (row, 0) if inner(row) => value(other(1, -1), row, 4),
+                    (row, 5) if inner(row) => value(other(1, 1), row, 1),
+                    _ => NOTHING,
+                });
+                part.compare(&tile, &expected.collect::<Vec<_>>(), "halo");
+            }
+        });
+    }
+}
+
 /// The safe layer: on a ring and on a star, blocking and in a scope.
 #[test]
 fn slices_are_exchanged_with_neighbours() {
@@ -493,12 +557,12 @@ fn without_neighbours_or_with_wrong_blocks_they_say_why() {
             datatype::Datatype::Uint64,
         );
         // SAFETY: it is refused.
-        let error = unsafe { ring.neighbor_alltoallv(blocks, blocks) }.unwrap_err();
+        let error = unsafe { ring.neighbor_alltoallv(blocks.clone(), blocks) }.unwrap_err();
         assert_eq!(error.class, ErrorClass::Arg);
         assert!(error.to_string().contains("numbered as sources"), "{error}");
         let blocks = Blocks::new(data.as_mut_ptr(), &[1], &[0], datatype::Datatype::Uint64);
         // SAFETY: it is refused.
-        let error = unsafe { ring.neighbor_alltoallv(blocks, blocks) }.unwrap_err();
+        let error = unsafe { ring.neighbor_alltoallv(blocks.clone(), blocks) }.unwrap_err();
         assert!(error.to_string().contains("1 counts"), "{error}");
         // Lengths that differ are found at the receiver; nobody hangs.
         let len = if world.rank() == 0 { 1 } else { 2 };

@@ -143,10 +143,10 @@ fn every_request(comm: &Comm, count: usize) {
     // SAFETY: the data stays until all requests are done, and nobody else uses it.
     let mut requests = unsafe {
         [
-            comm.iallreduce(all, all, &op),
-            comm.ireduce(root, root, &op, 0),
-            comm.iscan(Some(input), buffer(&mut scanned), &op),
-            comm.iexscan(Some(input), buffer(&mut below), &op),
+            comm.iallreduce(all.clone(), all, &op),
+            comm.ireduce(root.clone(), root, &op, 0),
+            comm.iscan(Some(input.clone()), buffer(&mut scanned), &op),
+            comm.iexscan(Some(input.clone()), buffer(&mut below), &op),
             comm.ireduce_scatter_block(None, mine_out, &op),
             comm.iallreduce(input, buffer(&mut reduced), &op),
         ]
@@ -294,7 +294,7 @@ fn every_predefined_operation_on_every_predefined_type() {
                 let mut data = bytes(me, len);
                 let both = Buffer::new(data.as_mut_ptr(), count, datatype);
                 // SAFETY: the data is there for the call.
-                let result = unsafe { comm.allreduce(both, both, op) };
+                let result = unsafe { comm.allreduce(both.clone(), both, op) };
                 if !op.allowed(datatype) {
                     assert_eq!(
                         result.unwrap_err().class,

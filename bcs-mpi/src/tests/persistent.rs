@@ -60,10 +60,10 @@ fn every_mode_can_be_started() {
         universe.attach_buffer(1_000).unwrap();
         let data = buffer(&mut data);
         let mut sends = [
-            world.send_init(data, 1, 0).unwrap(),
-            world.ssend_init(data, 1, 1).unwrap(),
-            world.bsend_init(data, 1, 2).unwrap(),
-            world.rsend_init(data, 1, 3).unwrap(),
+            world.send_init(data.clone(), 1, 0).unwrap(),
+            world.ssend_init(data.clone(), 1, 1).unwrap(),
+            world.bsend_init(data.clone(), 1, 2).unwrap(),
+            world.rsend_init(data.clone(), 1, 3).unwrap(),
         ];
         for send in &mut sends {
             // SAFETY: the buffer lives until the request is waited for.
@@ -80,7 +80,7 @@ fn what_cannot_be_started_says_why() {
         let world = universe.world().untyped();
         let mut data = [0_u64; 2];
         let data = buffer(&mut data);
-        let error = world.send_init(data, 5, 0).unwrap_err();
+        let error = world.send_init(data.clone(), 5, 0).unwrap_err();
         assert_eq!(error.class, ErrorClass::Rank);
         assert!(
             error
@@ -88,10 +88,10 @@ fn what_cannot_be_started_says_why() {
                 .starts_with("failed to MPI_Send_init 16 bytes to rank 5")
         );
         assert_eq!(
-            world.recv_init(data, 0, -7).unwrap_err().class,
+            world.recv_init(data.clone(), 0, -7).unwrap_err().class,
             ErrorClass::Tag
         );
-        let mut receive = world.recv_init(data, 0, 0).unwrap();
+        let mut receive = world.recv_init(data.clone(), 0, 0).unwrap();
         // SAFETY: the buffer lives until the request is over.
         unsafe { receive.start().unwrap() };
         // SAFETY: it is refused.
@@ -103,7 +103,7 @@ fn what_cannot_be_started_says_why() {
         );
         receive.started().cancel();
         assert!(receive.started().wait().unwrap().cancelled);
-        let mut nobody = world.recv_init(data, PROC_NULL, 0).unwrap();
+        let mut nobody = world.recv_init(data.clone(), PROC_NULL, 0).unwrap();
         // SAFETY: nothing is received.
         unsafe { nobody.start().unwrap() };
         assert_eq!(nobody.started().wait(), Ok(Status::PROC_NULL));

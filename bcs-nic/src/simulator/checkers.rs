@@ -49,8 +49,29 @@ pub(super) struct Received {
     pub(super) bytes: Vec<u8>,
 }
 
+/// What one pair sends with one tag, in the order of the sends.
+#[derive(Default)]
+struct Lane<'a> {
+    messages: Vec<(&'a Message, bool)>,
+    /// Receives go on from here.
+    next: usize,
+}
+
+impl Lane<'_> {
+    /// The place of a message that nobody has got yet, from `first` on.
+    fn find(&self, got: &Received, first: usize) -> Option<usize> {
+        let is_it = |(message, taken): &(&Message, bool)| {
+            let bytes = || super::program::Program::payload(message);
+            !taken && message.len as u64 == got.len && bytes() == got.bytes
+        };
+        let rest = self.messages.iter().skip(first);
+        rest.clone().position(is_it).map(|place| first + place)
+    }
+}
+
 /// Checks one rank's receives of one round, in the order of their posts, and what it extracted: that
 /// is ordered against nothing, for a program that waits for an extraction posts no receive meanwhile.
+/// What is not there may have been lost with a node, or else to somebody.
 pub(super) fn check_receives(
     rank: u32,
     messages: &[Message],
@@ -58,45 +79,40 @@ pub(super) fn check_receives(
     extracted: &[Received],
     nobody_died: bool,
 ) -> Result<u64, (Checker, String)> {
-    // For each pair and tag, what is still to come, in the order of the sends.
-    let mut to_come: BTreeMap<(u32, i32), Vec<&Message>> = BTreeMap::new();
+    let mut lanes: BTreeMap<(u32, i32), Lane<'_>> = BTreeMap::new();
     for message in messages
         .iter()
         .filter(|message| message.destination == rank)
     {
-        to_come
-            .entry((message.source, message.tag))
-            .or_default()
-            .push(message);
+        let lane = lanes.entry((message.source, message.tag)).or_default();
+        lane.messages.push((message, false));
     }
     let mut checked = 0;
+    // Messages without bytes are all alike: those that were received in order come first.
     let in_order = received.iter().flatten().map(|got| (got, true));
-    let all = extracted.iter().map(|got| (got, false)).chain(in_order);
-    for (got, ordered) in all {
-        let queue = to_come.entry((got.source, got.tag)).or_default();
+    for (got, ordered) in in_order.chain(extracted.iter().map(|got| (got, false))) {
+        let lane = lanes.entry((got.source, got.tag)).or_default();
+        let first = if ordered { lane.next } else { 0 };
         let name = |what: &str| {
             format!(
                 "rank {rank} received {what} from rank {} with tag {}",
                 got.source, got.tag
             )
         };
-        let is_it = |message: &Message| {
-            message.len as u64 == got.len && super::program::Program::payload(message) == got.bytes
+        let Some(place) = lane.find(got, first) else {
+            return Err(match lane.find(got, 0) {
+                Some(_) => (Checker::Order, name("an earlier message")),
+                None => (Checker::ExactlyOnce, name("bytes that were not sent to it")),
+            });
         };
-        match queue.iter().position(|message| is_it(message)) {
-            // A receive that failed for the death of a node has used its message up.
-            Some(place) if !ordered => {
-                queue.remove(place);
-            }
-            Some(place) if place == 0 || !nobody_died => {
-                queue.drain(..=place);
-            }
-            Some(_) => return Err((Checker::Order, name("a later message"))),
-            None => return Err((Checker::ExactlyOnce, name("bytes that were not sent to it"))),
+        lane.messages[place].1 = true;
+        if ordered {
+            lane.next = place + 1;
         }
         checked += 1;
     }
-    let left: usize = to_come.values().map(Vec::len).sum();
+    let all = lanes.values().flat_map(|lane| &lane.messages);
+    let left = all.filter(|(_, taken)| !taken).count();
     if nobody_died && left > 0 {
         return Err((
             Checker::ExactlyOnce,

@@ -6,6 +6,7 @@
 
 mod checkers;
 mod cluster;
+mod place;
 mod program;
 mod rank;
 

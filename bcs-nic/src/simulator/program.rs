@@ -21,6 +21,8 @@ pub(super) struct Message {
     pub(super) destination: u32,
     pub(super) tag: i32,
     pub(super) len: usize,
+    /// A seed, if its data are in pieces at the sender (unless it is eager and so was packed).
+    pub(super) pieces: Option<u64>,
     /// Names the message in its own bytes.
     pub(super) id: u64,
 }
@@ -30,13 +32,15 @@ pub(super) struct Message {
 pub(super) enum Post {
     /// Send message number `0` of the round.
     Send(usize),
-    /// Receive from this source with this tag, into room for `capacity` bytes.
+    /// Receive from this source with this tag, into room for `capacity` bytes, in pieces if there
+    /// is a seed for them.
     Receive {
         source: Option<u32>,
         tag: Option<i32>,
         capacity: usize,
         /// Take the message out first (matched probe), and then receive it.
         extract: bool,
+        pieces: Option<u64>,
     },
     /// Is there a message for this pattern? There may be, and may be not.
     ProbeOnce {
@@ -150,6 +154,7 @@ impl Round {
                 destination: random.random_range(0..ranks),
                 tag: random.random_range(0..4),
                 len: LENGTHS[random.random_range(0..LENGTHS.len())],
+                pieces: random.random_bool(0.5).then(|| random.random()),
                 id: *id,
             };
             *id += 1;
@@ -210,16 +215,14 @@ impl Round {
         let receives: Vec<Post> = incoming
             .iter()
             .flat_map(|message| {
-                let (source, tag) = match style {
-                    0 => (Some(message.source), Some(message.tag)),
-                    1 => (None, Some(message.tag)),
-                    _ => (None, None),
-                };
+                let source = (style == 0).then_some(message.source);
+                let tag = (style < 2).then_some(message.tag);
                 let receive = Post::Receive {
                     source,
                     tag,
                     capacity: longest,
                     extract: random.random_bool(0.2),
+                    pieces: random.random_bool(0.5).then(|| random.random()),
                 };
                 let other = match random.random_range(0..10) {
                     0 => Some(Post::ProbeOnce { source, tag }),

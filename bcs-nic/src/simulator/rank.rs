@@ -1,6 +1,7 @@
 //! A scripted rank: posts what its program says and checks what comes back.
 
 use super::checkers::{Checker, Received, check_receives, check_release};
+use super::place::Place;
 use super::program::{Message, Post, Program, Round, Together};
 use bcs_core::descriptor::{
     Call, CollectiveDescriptor, CollectiveKind, Payload, ReceiveDescriptor, ReceiveKind,
@@ -8,6 +9,7 @@ use bcs_core::descriptor::{
 };
 use bcs_core::fabric::sim::RankStore;
 use bcs_core::job::{Placement, Settings};
+use bcs_core::layout::Location;
 use bcs_core::limits::{INLINE_BYTES, PAYLOAD_SLOTS};
 use bcs_core::memory::{MachinePage, MappedWords, NicMemory};
 use bcs_core::request::{Completion, Failure, RequestId};
@@ -15,7 +17,9 @@ use bcs_core::ring::Producer;
 use std::sync::atomic::Ordering;
 
 /// Bytes of a rank's own memory.
-pub(super) const MEMORY_BYTES: usize = 1 << 22;
+pub(super) const MEMORY_BYTES: usize = 1 << 23;
+/// The first byte of it that is used: address 0 is that of no layout.
+const MEMORY_START: u64 = 8;
 
 /// The tag of receives that nobody sends for.
 const DECOY: i32 = 77;
@@ -24,15 +28,16 @@ const DECOY: i32 = 77;
 #[derive(Clone, Debug)]
 enum Purpose {
     Send,
-    /// A receive, with its place among those of the round; `None` for the second half of one that
+    /// A receive, with its number among those of the round; `None` for the second half of one that
     /// began with an extraction.
     Receive {
-        place: Option<usize>,
-        address: u64,
+        nth: Option<usize>,
+        into: Place,
     },
     /// The first half of one.
     Extract {
         capacity: usize,
+        pieces: Option<u64>,
     },
     ProbeOnce,
     Cancelled,
@@ -74,7 +79,7 @@ pub(super) struct ScriptedRank {
     waiting: bool,
     outstanding: Vec<Outstanding>,
     /// Receives posted in this round.
-    places: usize,
+    receives_posted: usize,
     /// Receives of this round that nobody sends for, and after which cut they were posted.
     decoys: Vec<(RequestId, u64)>,
     /// The first byte of its memory that is free in this round.
@@ -112,9 +117,9 @@ impl ScriptedRank {
             busy_until_ns: 0,
             waiting: false,
             outstanding: Vec::new(),
-            places: 0,
+            receives_posted: 0,
             decoys: Vec::new(),
-            free: 0,
+            free: MEMORY_START,
             requests: 0,
             payloads: 0,
             sequences: [0; 2],
@@ -159,7 +164,7 @@ impl ScriptedRank {
         let mut acted = None;
         loop {
             if self.waiting {
-                if !self.look(world)? {
+                if !self.look(world, store)? {
                     return Ok(acted);
                 }
                 self.waiting = false;
@@ -176,8 +181,8 @@ impl ScriptedRank {
     fn step(&mut self, world: &World<'_>, store: &mut RankStore) {
         let rounds = &world.program.rounds;
         self.outstanding.clear();
-        self.free = 0;
-        self.places = 0;
+        self.free = MEMORY_START;
+        self.receives_posted = 0;
         self.next = match self.next {
             Next::Open => {
                 if world.program.subset.contains(&self.rank) {
@@ -257,21 +262,20 @@ impl ScriptedRank {
         request
     }
 
-    fn place(&mut self, len: usize) -> u64 {
-        let address = self.free;
-        self.free += len as u64;
+    fn place(&mut self, len: usize, pieces: Option<u64>, store: &mut RankStore) -> Place {
+        let place = Place::new(len, pieces, self.free, store);
+        self.free = place.end();
         assert!(
             self.free <= MEMORY_BYTES as u64,
             "a round fits a scripted rank's memory"
         );
-        address
+        place
     }
 
     fn write(&mut self, bytes: &[u8], store: &mut RankStore) -> u64 {
-        let address = self.place(bytes.len());
-        let start = usize::try_from(address).expect("small");
-        store.bytes[start..start + bytes.len()].copy_from_slice(bytes);
-        address
+        let place = self.place(bytes.len(), None, store);
+        place.fill(bytes, store);
+        place.location.address
     }
 
     fn post(&mut self, post: &Post, round: usize, world: &World<'_>, store: &mut RankStore) {
@@ -287,11 +291,13 @@ impl ScriptedRank {
                 } else if eager && self.payloads < PAYLOAD_SLOTS {
                     let slot = self.payloads;
                     self.payloads += 1;
-                    self.memory.write_payload(slot, &bytes);
+                    self.memory.write_payload(slot, 0, &bytes);
                     let slot = u32::try_from(slot).expect("few");
                     (Payload::Slot { slot, address: 0 }, true)
                 } else {
-                    (Payload::Address(self.write(&bytes, store)), true)
+                    let place = self.place(bytes.len(), message.pieces, store);
+                    place.fill(&bytes, store);
+                    (Payload::Memory(place.location), true)
                 };
                 let request = if owed {
                     self.expect(Purpose::Send, world)
@@ -316,16 +322,21 @@ impl ScriptedRank {
                 tag,
                 capacity,
                 extract,
+                pieces,
             } => {
                 let (purpose, kind) = if extract {
-                    (Purpose::Extract { capacity }, ReceiveKind::Extract)
+                    let purpose = Purpose::Extract { capacity, pieces };
+                    (purpose, ReceiveKind::Extract)
                 } else {
-                    let place = Some(self.places);
-                    self.places += 1;
-                    let address = self.place(capacity);
-                    let capacity = capacity as u64;
-                    let kind = ReceiveKind::Receive { address, capacity };
-                    (Purpose::Receive { place, address }, kind)
+                    let nth = Some(self.receives_posted);
+                    self.receives_posted += 1;
+                    let into = self.place(capacity, pieces, store);
+                    into.guard(store);
+                    let kind = ReceiveKind::Receive {
+                        into: into.location,
+                        capacity: capacity as u64,
+                    };
+                    (Purpose::Receive { nth, into }, kind)
                 };
                 let request = self.expect(purpose, world);
                 self.push_receive(request, (source, tag), round, kind);
@@ -338,7 +349,7 @@ impl ScriptedRank {
                 let request = self.request();
                 self.decoys.push((request, world.cuts));
                 let kind = ReceiveKind::Receive {
-                    address: 0,
+                    into: Location::at(0),
                     capacity: 0,
                 };
                 self.push_receive(request, (None, Some(DECOY)), round, kind);
@@ -366,19 +377,23 @@ impl ScriptedRank {
     }
 
     /// Receives a message that was taken out, at once: its sender may wait for that.
-    fn receive_extracted(&mut self, extracted: &Outstanding, round: usize, world: &World<'_>) {
-        let Purpose::Extract { capacity } = extracted.purpose else {
+    fn receive_extracted(
+        &mut self,
+        extracted: &Outstanding,
+        round: usize,
+        world: &World<'_>,
+        store: &mut RankStore,
+    ) {
+        let Purpose::Extract { capacity, pieces } = extracted.purpose else {
             return;
         };
-        let address = self.place(capacity);
-        let receive = Purpose::Receive {
-            place: None,
-            address,
-        };
-        let request = self.expect(receive, world);
+        let into = self.place(capacity, pieces, store);
+        into.guard(store);
+        let location = into.location;
+        let request = self.expect(Purpose::Receive { nth: None, into }, world);
         let kind = ReceiveKind::ReceiveExtracted {
             message: extracted.request,
-            address,
+            into: location,
             capacity: capacity as u64,
         };
         self.push_receive(request, (None, None), round, kind);
@@ -438,7 +453,11 @@ impl ScriptedRank {
         });
         let input = self.write(&contribution, store);
         let is_root = matches!(kind, CollectiveKind::Broadcast { root } if root == self.rank);
-        let output = if is_root { input } else { self.place(bytes) };
+        let output = if is_root {
+            input
+        } else {
+            self.place(bytes, None, store).location.address
+        };
         let request = self.expect(Purpose::Collective { address: output }, world);
         let sequence = self.sequences[context as usize];
         self.sequences[context as usize] += 1;
@@ -462,7 +481,11 @@ impl ScriptedRank {
     }
 
     /// Looks at the completions; true when all have come.
-    fn look(&mut self, world: &World<'_>) -> Result<bool, (Checker, String)> {
+    fn look(
+        &mut self,
+        world: &World<'_>,
+        store: &mut RankStore,
+    ) -> Result<bool, (Checker, String)> {
         let mut extracted = Vec::new();
         for outstanding in &mut self.outstanding {
             if outstanding.completion.is_none() {
@@ -485,7 +508,7 @@ impl ScriptedRank {
         }
         if let Next::Collective(round) = self.next {
             for extracted in &extracted {
-                self.receive_extracted(extracted, round, world);
+                self.receive_extracted(extracted, round, world, store);
             }
         }
         Ok(self
@@ -537,23 +560,18 @@ impl ScriptedRank {
         // All eager payloads of the round have been moved.
         self.payloads = 0;
         let messages = &world.program.rounds[round].messages;
-        let mut received: Vec<Option<Received>> = vec![None; self.places];
+        let mut received: Vec<Option<Received>> = vec![None; self.receives_posted];
         let mut extracted = Vec::new();
         for outstanding in &self.outstanding {
             let completion = outstanding.completion.expect("all have completed");
             if completion.failure != Failure::None {
                 continue;
             }
-            match outstanding.purpose {
-                Purpose::Receive { place, address } => {
-                    let got = Received {
-                        source: completion.source,
-                        tag: completion.tag,
-                        len: completion.len,
-                        bytes: bytes_of(&completion, address, completion.len, store),
-                    };
-                    match place {
-                        Some(place) => received[place] = Some(got),
+            match &outstanding.purpose {
+                Purpose::Receive { nth, into } => {
+                    let got = self.got(&completion, into, store)?;
+                    match nth {
+                        Some(nth) => received[*nth] = Some(got),
                         None => extracted.push(got),
                     }
                 }
@@ -571,6 +589,33 @@ impl ScriptedRank {
             world.nobody_died,
         )?;
         Ok(())
+    }
+
+    /// What a receive brought, and nothing beside it.
+    fn got(
+        &self,
+        completion: &Completion,
+        into: &Place,
+        store: &RankStore,
+    ) -> Result<Received, (Checker, String)> {
+        let len = usize::try_from(completion.len).expect("small");
+        let inline = completion.inline_bytes();
+        let moved = if inline.is_empty() { len } else { 0 };
+        if !into.is_guarded(moved, store) {
+            let what = format!("rank {}: bytes beside a message were written", self.rank);
+            return Err((Checker::ExactlyOnce, what));
+        }
+        let bytes = if inline.is_empty() {
+            into.message(len, store)
+        } else {
+            inline.to_vec()
+        };
+        Ok(Received {
+            source: completion.source,
+            tag: completion.tag,
+            len: completion.len,
+            bytes,
+        })
     }
 
     fn check_together(

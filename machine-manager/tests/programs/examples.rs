@@ -62,3 +62,18 @@ fn the_library_finds_no_fault_with_itself() {
         assert_eq!(run(layout, "selftest").lines().count(), 14, "{layout}");
     }
 }
+
+/// Data in pieces, of more bytes than a slice may move: of the default budget, and of one in which
+/// a chunk is smaller than a column.
+#[test]
+fn what_is_received_in_pieces_leaves_the_gaps_alone() {
+    for layout in [
+        "-n 1",
+        "-n 4 --nodes 2",
+        "-n 3 --nodes 3 --nic-threads dedicated --eager-limit 0",
+        "-n 2 --nodes 2 --link-bandwidth 50MB",
+        "-n 2 --nodes 2 --strobe fixed",
+    ] {
+        assert_eq!(run(layout, "halo").lines().count(), 4, "{layout}");
+    }
+}

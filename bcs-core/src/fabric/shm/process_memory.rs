@@ -2,7 +2,9 @@
 //! payload slots directly where this process has the rank's NIC memory mapped.
 //!
 //! The kernel copies only between the caller and one other process, so a message goes through a
-//! bounce buffer of half an L2 cache, in which the second copy finds it.
+//! bounce buffer of half an L2 cache, in which the second copy finds it. Data that do not lie side
+//! by side are pieces of the rank's side of that copy, as many as one call takes at a time; gaps
+//! between them are neither read nor written.
 #![expect(
     unsafe_code,
     reason = "process_vm_readv and process_vm_writev take raw addresses"
@@ -11,6 +13,7 @@
 use super::segment::Segment;
 use crate::descriptor::Payload;
 use crate::fabric::{DestinationSpan, FabricError, MemoryFault, RankMemory, SourceSpan};
+use crate::layout::{Location, RemoteRuns};
 use crate::limits::BOUNCE_BYTES;
 use crate::memory::NicMemory;
 use std::sync::Arc;
@@ -23,6 +26,17 @@ pub struct NodeMemory {
     /// NIC memory by world rank, of those ranks whose NIC this process hosts.
     nic_memory: Arc<Vec<Option<NicMemory>>>,
     bounce: Vec<u8>,
+    pieces: Vec<libc::iovec>,
+}
+
+/// Pieces of a rank's memory that one call takes (UIO_MAXIOV).
+const MAX_PIECES: usize = 1024;
+
+/// Which way bytes go between this process and a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    In,
+    Out,
 }
 
 impl NodeMemory {
@@ -33,6 +47,7 @@ impl NodeMemory {
             segment,
             nic_memory,
             bounce: Vec::new(),
+            pieces: Vec::new(),
         }
     }
 
@@ -65,7 +80,7 @@ impl NodeMemory {
                 .read_source(from, moved, bytes)
                 .map_err(|_| FabricError::SourceMemory)
                 .and_then(|()| {
-                    self.write(to.rank, to.address.wrapping_add(moved), bytes)
+                    self.exchange(Way::Out, to.rank, to.into, to.offset + moved, bytes)
                         .map_err(|_| FabricError::DestinationMemory)
                 });
             moved += piece as u64;
@@ -95,26 +110,105 @@ impl NodeMemory {
                 }
                 address
             }
-            Payload::Address(address) => address,
+            Payload::Memory(location) => {
+                return self.exchange(Way::In, from.rank, location, offset, bytes);
+            }
             Payload::Inline(_) => unreachable!("inline bytes travel with the descriptor"),
         };
         self.read(from.rank, address.wrapping_add(offset), bytes)
     }
-}
 
-impl RankMemory for NodeMemory {
-    fn read(&mut self, rank: u32, address: u64, bytes: &mut [u8]) -> Result<(), MemoryFault> {
+    /// Moves the bytes from `offset` on of a message between this process and where they are in a
+    /// rank. The layout, if there is one, is an allegation: whatever it says, no more pieces are
+    /// moved than there are bytes.
+    fn exchange(
+        &mut self,
+        way: Way,
+        rank: u32,
+        location: Location,
+        offset: u64,
+        bytes: &mut [u8],
+    ) -> Result<(), MemoryFault> {
+        let Some(layout) = location.layout else {
+            let address = location.address.wrapping_add(offset);
+            return self.move_pieces(way, rank, &[remote(address, bytes.len())], bytes);
+        };
+        let fault = MemoryFault {
+            rank,
+            address: layout.get(),
+            len: bytes.len(),
+        };
+        let mut pieces = std::mem::take(&mut self.pieces);
+        pieces.clear();
+        let this = &*self;
+        let read = |address, into: &mut [u8]| {
+            let piece = [remote(address, into.len())];
+            this.move_pieces(Way::In, rank, &piece, into).is_ok()
+        };
+        let mut move_all = || {
+            let end = offset + bytes.len() as u64;
+            let walk = RemoteRuns::pieces(read, layout.get(), offset, end);
+            let mut walk = walk.map_err(|_| fault)?;
+            let (mut from, mut to) = (0, 0);
+            while let Some(strip) = walk.advance().map_err(|_| fault)? {
+                let len = usize::try_from(strip.block).expect("at most all bytes");
+                for place in strip.offsets() {
+                    let address = location.address.wrapping_add_signed(place);
+                    pieces.push(remote(address, len));
+                    to += len;
+                    if pieces.len() == MAX_PIECES {
+                        this.move_pieces(way, rank, &pieces, &mut bytes[from..to])?;
+                        pieces.clear();
+                        from = to;
+                    }
+                }
+            }
+            match &pieces[..] {
+                [] => Ok(()),
+                rest => this.move_pieces(way, rank, rest, &mut bytes[from..to]),
+            }
+        };
+        let moved = move_all();
+        self.pieces = pieces;
+        moved
+    }
+
+    /// Moves bytes of this process from or to so many pieces of a rank, of as many bytes in all.
+    fn move_pieces(
+        &self,
+        way: Way,
+        rank: u32,
+        pieces: &[libc::iovec],
+        bytes: &mut [u8],
+    ) -> Result<(), MemoryFault> {
         let len = bytes.len();
+        let address = pieces
+            .first()
+            .map_or(0, |piece| piece.iov_base.addr() as u64);
         let pid = self.pid(rank, address, len)?;
         let local = libc::iovec {
             iov_base: bytes.as_mut_ptr().cast(),
             iov_len: len,
         };
-        let remote = remote(address, len);
-        // SAFETY: `local` is an exclusively borrowed slice; the kernel checks the remote side.
-        let moved =
-            unsafe { libc::process_vm_readv(pid, &raw const local, 1, &raw const remote, 1, 0) };
+        let (remote, count) = (pieces.as_ptr(), pieces.len() as libc::c_ulong);
+        let moved = match way {
+            // SAFETY: `local` is an exclusively borrowed slice; the kernel checks the remote side.
+            Way::In => unsafe {
+                libc::process_vm_readv(pid, &raw const local, 1, remote, count, 0)
+            },
+            // SAFETY: the kernel only reads `local`, a borrowed slice, and checks the remote side.
+            Way::Out => unsafe {
+                libc::process_vm_writev(pid, &raw const local, 1, remote, count, 0)
+            },
+        };
         whole(moved, rank, address, len)
+    }
+}
+
+impl RankMemory for NodeMemory {
+    fn read(&mut self, rank: u32, address: u64, bytes: &mut [u8]) -> Result<(), MemoryFault> {
+        let piece = [remote(address, bytes.len())];
+        self.move_pieces(Way::In, rank, &piece, bytes)
     }
 
     fn write(&mut self, rank: u32, address: u64, bytes: &[u8]) -> Result<(), MemoryFault> {
@@ -166,5 +260,99 @@ pub fn probe_process_memory(pid: i32, address: u64) -> std::io::Result<()> {
         Ok(())
     } else {
         Err(std::io::Error::last_os_error())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::Builder;
+
+    /// This process as two ranks: the kernel lets a process read and write itself.
+    fn memory() -> NodeMemory {
+        let segment = Segment::private(1, 2).unwrap();
+        for rank in 0..2 {
+            let pid = segment.pid(rank).unwrap();
+            pid.store(std::process::id(), Ordering::Release);
+        }
+        NodeMemory::new(segment, Arc::new(Vec::new()))
+    }
+
+    fn address<T>(of: &mut [T]) -> u64 {
+        of.as_mut_ptr().expose_provenance() as u64
+    }
+
+    fn get(
+        memory: &mut NodeMemory,
+        from: Location,
+        into: Location,
+        range: std::ops::Range<u64>,
+    ) -> Result<(), FabricError> {
+        let from = SourceSpan {
+            rank: 0,
+            payload: Payload::Memory(from),
+            offset: range.start,
+            len: range.end - range.start,
+        };
+        let to = DestinationSpan {
+            rank: 1,
+            into,
+            offset: range.start,
+        };
+        memory.copy(&from, &to)
+    }
+
+    /// More pieces than a call takes, more bytes than the bounce buffer, in chunks that begin and
+    /// end within pieces; what lies between them stays as it is.
+    #[test]
+    fn pieces_go_where_they_belong_and_nowhere_else() {
+        const COUNT: u32 = 30_000;
+        let mut memory = memory();
+        // 12 of each 20 bytes go to 12 of each 16.
+        let out = Builder::block(4, 12).repeat(u64::from(COUNT), 20).unwrap();
+        let into = Builder::block(0, 12).repeat(u64::from(COUNT), 16).unwrap();
+        let (out, into) = (out.finish(0), into.finish(0));
+        let mut source: Vec<u32> = (0..COUNT * 5).collect();
+        let mut target = vec![u32::MAX; COUNT as usize * 4];
+        let (mut out, mut into) = (out.words().to_vec(), into.words().to_vec());
+        let from = Location::from_words(address(&mut source), address(&mut out), 12);
+        let to = Location::from_words(address(&mut target), address(&mut into), 12);
+        let len = u64::from(COUNT) * 12;
+        let mut at = 0;
+        while at < len {
+            let next = (at + 100_001).min(len);
+            assert_eq!(get(&mut memory, from, to, at..next), Ok(()));
+            at = next;
+        }
+        for (nth, quad) in (0..COUNT).zip(target.chunks(4)) {
+            let first = nth * 5 + 1;
+            assert_eq!(quad, [first, first + 1, first + 2, u32::MAX]);
+        }
+        // The same from side by side, and back.
+        let mut packed = vec![0u32; COUNT as usize * 3];
+        let side_by_side = Location::at(address(&mut packed));
+        assert_eq!(get(&mut memory, from, side_by_side, 0..len), Ok(()));
+        assert!(
+            packed
+                .chunks(3)
+                .zip(0..)
+                .all(|(three, nth)| three[0] == nth * 5 + 1)
+        );
+    }
+
+    #[test]
+    fn a_layout_that_is_not_there_is_the_fault_of_its_rank() {
+        let mut memory = memory();
+        let mut bytes = vec![0u64; 64];
+        let good = Location::at(address(&mut bytes));
+        let mut rubbish = [3, 8, 8, 0, 0, 4, 0, 0];
+        let rubbish = [address(&mut rubbish), 8, u64::MAX];
+        for layout in rubbish {
+            let bad = Location::from_words(good.address, layout, 0);
+            let from = get(&mut memory, bad, good, 0..16);
+            assert_eq!(from, Err(FabricError::SourceMemory));
+            let to = get(&mut memory, good, bad, 0..16);
+            assert_eq!(to, Err(FabricError::DestinationMemory));
+        }
     }
 }

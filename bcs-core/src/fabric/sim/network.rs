@@ -6,6 +6,7 @@ use crate::fabric::{
     Block, CompareAndWrite, DestinationSpan, Event, FabricError, GlobalAddress, SourceSpan, Ticket,
     Variable,
 };
+use crate::layout::{Location, RemoteRuns};
 use crate::limits::TOKEN_HEADER_BYTES;
 use crate::memory::NicMemory;
 use crate::node::{NodeId, NodeSet};
@@ -477,23 +478,65 @@ impl Network {
                 let offset = usize::try_from(from.offset).expect("small");
                 source.nic.read_payload(slot as usize, offset, &mut bytes)
             }
-            Payload::Address(address) => range(address + from.offset, len, source.bytes.len())
-                .map(|range| bytes.copy_from_slice(&source.bytes[range]))
-                .is_some(),
+            Payload::Memory(location) => {
+                let ranges = ranges(location, from.offset, len, &source.bytes);
+                let gathered = ranges.map(|ranges| {
+                    let mut at = 0;
+                    for range in ranges {
+                        let next = at + range.len();
+                        bytes[at..next].copy_from_slice(&source.bytes[range]);
+                        at = next;
+                    }
+                });
+                gathered.is_some()
+            }
             Payload::Inline(_) => unreachable!("inline bytes travel with the descriptor"),
         };
         if !read {
             return Event::Failed(FabricError::SourceMemory);
         }
         let target = &mut self.ranks[to.rank as usize].bytes;
-        match range(to.address, len, target.len()) {
-            Some(range) => {
-                target[range].copy_from_slice(&bytes);
-                Event::Signalled
-            }
-            None => Event::Failed(FabricError::DestinationMemory),
+        let Some(ranges) = ranges(to.into, to.offset, len, target) else {
+            return Event::Failed(FabricError::DestinationMemory);
+        };
+        let mut at = 0;
+        for range in ranges {
+            let next = at + range.len();
+            target[range].copy_from_slice(&bytes[at..next]);
+            at = next;
+        }
+        Event::Signalled
+    }
+}
+
+/// The indices of `len` bytes of a message, from `offset` on, if all of them lie within a memory.
+fn ranges(
+    location: Location,
+    offset: u64,
+    len: usize,
+    memory: &[u8],
+) -> Option<Vec<std::ops::Range<usize>>> {
+    let Some(layout) = location.layout else {
+        let address = location.address.checked_add(offset)?;
+        return Some(vec![range(address, len, memory.len())?]);
+    };
+    let read = |address, bytes: &mut [u8]| {
+        let range = range(address, bytes.len(), memory.len());
+        range
+            .map(|range| bytes.copy_from_slice(&memory[range]))
+            .is_some()
+    };
+    let end = offset + len as u64;
+    let mut walk = RemoteRuns::pieces(read, layout.get(), offset, end).ok()?;
+    let mut ranges = Vec::new();
+    while let Some(strip) = walk.advance().ok()? {
+        let block = usize::try_from(strip.block).expect("at most all bytes");
+        for at in strip.offsets() {
+            let address = location.address.wrapping_add_signed(at);
+            ranges.push(range(address, block, memory.len())?);
         }
     }
+    Some(ranges)
 }
 
 const PAGE: usize = 4096;

@@ -193,7 +193,7 @@ impl Comm {
         let mut sums = [surplus, u64::from(graph.weighted)];
         let data = Buffer::new(sums.as_mut_ptr(), sums.len(), Datatype::Uint64);
         // SAFETY: the sums are borrowed until the request is done, which is in this line.
-        unsafe { self.iallreduce(data, data, Op::Sum)? }.silent()?;
+        unsafe { self.iallreduce(data.clone(), data, Op::Sum)? }.silent()?;
         let [surplus, weighted] = sums;
         if surplus != 0 {
             let reason = "the ranks do not agree about the edges: one is named at its source or at \

@@ -6,6 +6,7 @@ use crate::microphase::{CreditBlock, Envelope};
 use crate::threads::{Context, NodeConfig};
 use bcs_core::descriptor::{ReceiveDescriptor, ReceiveKind};
 use bcs_core::job::Placement;
+use bcs_core::layout::Location;
 use bcs_core::limits::MAX_ENVELOPES_PER_RANK;
 use bcs_core::matching::{Arrival, Matcher, Pattern, Posted, ReceiveHandle, Signature};
 use bcs_core::memory::{MappedWords, NicMemory};
@@ -20,7 +21,7 @@ use std::sync::atomic::{Ordering, fence};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Receive {
     pub(super) request: RequestId,
-    pub(super) address: u64,
+    pub(super) into: Location,
     pub(super) capacity: u64,
 }
 
@@ -138,10 +139,10 @@ impl Ranks {
             extracts,
         };
         match kind {
-            ReceiveKind::Receive { address, capacity } => {
+            ReceiveKind::Receive { into, capacity } => {
                 let receive = Receive {
                     request,
-                    address,
+                    into,
                     capacity,
                 };
                 let posted = table.matcher.post(pattern, receive).map_err(|full| {
@@ -178,7 +179,7 @@ impl Ranks {
             ReceiveKind::ExtractOnce => table.probes.push(probe(true, true)),
             ReceiveKind::ReceiveExtracted {
                 message,
-                address,
+                into,
                 capacity,
             } => {
                 let rank = table.rank;
@@ -193,7 +194,7 @@ impl Ranks {
                 };
                 let receive = Receive {
                     request,
-                    address,
+                    into,
                     capacity,
                 };
                 self.matched(rank, signature, &envelope, &receive, schedule);

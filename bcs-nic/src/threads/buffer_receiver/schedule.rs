@@ -2,7 +2,8 @@
 //!
 //! Pairs (sender, receiver) take turns: each gets one quantum, then the next pair has its turn,
 //! until the budget is spent; so no long message starves another pair. Transfers of one pair go
-//! one after the other, in the order in which they matched.
+//! one after the other, in the order in which they matched. What a transfer gets in several turns of
+//! a slice is one chunk: of two, the one that ends it might be the first that has moved.
 
 use super::ranks::Receive;
 use crate::bug::PlantedBug;
@@ -78,6 +79,18 @@ impl Transfer {
         (self.source, self.receiver)
     }
 
+    /// What a byte of it counts for in the budget: the more, the smaller its pieces are. How large
+    /// they are is an allegation, and nothing else depends on it.
+    fn weight(&self, piece_bytes: u64) -> u64 {
+        let of = |grain: u32| piece_bytes.checked_div(grain.into()).unwrap_or(0);
+        let receives = of(self.receive.into.grain);
+        match self.payload {
+            Payload::Inline(_) => 1,
+            Payload::Slot { .. } => 1 + receives,
+            Payload::Memory(from) => 1 + of(from.grain) + receives,
+        }
+    }
+
     fn chunk(&mut self, bytes: u64) -> Chunk {
         let inline = matches!(self.payload, Payload::Inline(_)) || bytes == 0;
         let copy = (!inline).then(|| {
@@ -87,13 +100,12 @@ impl Transfer {
                 offset: self.moved,
                 len: bytes,
             };
-            // The sum may wrap only for a receive that the destination's memory will refuse.
-            let address = self.receive.address.wrapping_add(self.moved);
             (
                 from,
                 DestinationSpan {
                     rank: self.receiver,
-                    address,
+                    into: self.receive.into,
+                    offset: self.moved,
                 },
             )
         });
@@ -107,6 +119,16 @@ impl Transfer {
                 .send
                 .map(|request| (self.source_node, self.source, request)),
         }
+    }
+}
+
+/// Adds to a chunk the one that follows it in its transfer.
+fn extend(chunk: &mut Chunk, next: Chunk) {
+    chunk.last = next.last;
+    match (&mut chunk.copy, next.copy) {
+        (Some((from, _)), Some((more, _))) => from.len += more.len,
+        (copy @ None, more) => *copy = more,
+        (Some(_), None) => {}
     }
 }
 
@@ -157,6 +179,8 @@ impl Schedule {
         // Endings a source node's completion block still has room for.
         let mut room: BTreeMap<NodeId, usize> = BTreeMap::new();
         let mut sat_out = VecDeque::new();
+        // Where the chunk of a transfer is.
+        let mut known: BTreeMap<u64, usize> = BTreeMap::new();
         while let Some(pair) = self.turns.pop_front() {
             let queue = self
                 .pairs
@@ -168,15 +192,26 @@ impl Schedule {
                 let room = room
                     .entry(transfer.source_node)
                     .or_insert_with(CompletionBlock::capacity);
-                let bytes = (transfer.len - transfer.moved).min(turn);
+                let weight = transfer.weight(self.quota.piece_bytes);
+                // However little the budget is, a transfer moves on.
+                let most = (turn / weight).max(turn.min(1));
+                let bytes = (transfer.len - transfer.moved).min(most);
                 let ends = transfer.moved + bytes == transfer.len;
                 if (bytes == 0 && !ends) || (ends && *room == 0) {
                     break;
                 }
-                chunks.push(transfer.chunk(bytes));
+                let chunk = transfer.chunk(bytes);
+                match known.get(&transfer.id) {
+                    Some(&at) => extend(&mut chunks[at], chunk),
+                    None => {
+                        known.insert(transfer.id, chunks.len());
+                        chunks.push(chunk);
+                    }
+                }
                 moved = true;
-                turn -= bytes;
-                left -= bytes;
+                let cost = (bytes * weight).min(turn);
+                turn -= cost;
+                left -= cost;
                 if !ends {
                     break;
                 }
@@ -234,6 +269,7 @@ mod tests {
     use super::*;
     use bcs_core::descriptor::SendDescriptor;
     use bcs_core::job::Settings;
+    use bcs_core::layout::Location;
 
     fn transfer(source: u32, len: u64) -> Transfer {
         let send = SendDescriptor {
@@ -246,14 +282,14 @@ mod tests {
             destination: 9,
             tag: 0,
             len,
-            payload: Payload::Address(4096),
+            payload: Payload::Memory(Location::at(4096)),
         };
         let receive = Receive {
             request: RequestId {
                 slot: 2,
                 generation: 1,
             },
-            address: 0,
+            into: Location::at(0),
             capacity: len,
         };
         Transfer::new(
@@ -286,13 +322,42 @@ mod tests {
             let chunks = schedule.slice(100_000);
             assert!(bytes(&chunks) <= 100_000);
             for (from, to) in chunks.iter().filter_map(|chunk| chunk.copy) {
-                assert_eq!((from.offset, to.address), (moved, moved));
+                assert_eq!((from.offset, to.offset), (moved, moved));
                 moved += from.len;
             }
             endings += chunks.iter().filter(|chunk| chunk.last.is_some()).count();
         }
         assert_eq!((moved, endings), (1_000_000, 1));
         assert!(!schedule.has_transfers());
+    }
+
+    #[test]
+    fn what_a_transfer_gets_in_a_slice_is_one_chunk() {
+        let mut schedule = Schedule::new(Quota::new(&Settings::default()), None);
+        schedule.add(transfer(1, 3 * QUANTUM + 5));
+        schedule.add(transfer(2, QUANTUM));
+        let chunks = schedule.slice(10 * QUANTUM);
+        assert_eq!((chunks.len(), bytes(&chunks)), (2, 4 * QUANTUM + 5));
+        assert!(chunks.iter().all(|chunk| chunk.last.is_some()));
+    }
+
+    #[test]
+    fn small_pieces_count_for_more_than_their_bytes() {
+        let quota = Quota::new(&Settings::default());
+        let mut schedule = Schedule::new(quota, None);
+        let mut scattered = transfer(1, 1_000_000);
+        scattered.receive.into.grain = 8;
+        let weight = 1 + quota.piece_bytes / 8;
+        assert_eq!(scattered.weight(quota.piece_bytes), weight);
+        schedule.add(scattered);
+        let moved = bytes(&schedule.slice(100_000));
+        assert!(
+            (90_000 / weight..=100_000 / weight + 1).contains(&moved),
+            "{moved}"
+        );
+        // What is left of a budget always moves something.
+        assert_eq!(bytes(&schedule.slice(1)), 1);
+        assert_eq!(bytes(&schedule.slice(0)), 0);
     }
 
     #[test]

@@ -1,0 +1,206 @@
+//! The making of a layout: blocks in the order of the message, merged as they come.
+
+use super::{HEADER_WORDS, Layout, RUN_WORDS, Run};
+use crate::limits::MAX_LAYOUT_RUNS;
+
+/// A layout with more than [`MAX_LAYOUT_RUNS`] runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it has more than {MAX_LAYOUT_RUNS} pieces that do not lie at equal distances")]
+pub struct TooManyRuns;
+
+/// The runs of an element, as far as they are known. Neighbours that are one block, or blocks of
+/// one length at equal distances, are one run.
+///
+/// The numbers are those of a type whose bounds were checked to fit 64 bits with a sign.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Builder {
+    /// [`Run::start`] is not known yet and 0.
+    runs: Vec<Run>,
+}
+
+impl Builder {
+    /// One block.
+    #[must_use]
+    pub fn block(offset: i64, len: u64) -> Self {
+        let mut builder = Self::default();
+        if len > 0 {
+            builder.runs.push(run(offset, len, 0, 1));
+        }
+        builder
+    }
+
+    /// What an element of another layout is made of.
+    #[must_use]
+    pub fn of(layout: &Layout) -> Self {
+        let runs = layout.runs().map(|run| Run { start: 0, ..run });
+        Self {
+            runs: runs.collect(),
+        }
+    }
+
+    /// Adds one block.
+    ///
+    /// # Errors
+    /// [`TooManyRuns`].
+    pub fn push(&mut self, offset: i64, len: u64) -> Result<(), TooManyRuns> {
+        self.push_run(run(offset, len, 0, 1))
+    }
+
+    /// Adds all of another one, displaced.
+    ///
+    /// # Errors
+    /// [`TooManyRuns`].
+    pub fn append(&mut self, other: &Self, displacement: i64) -> Result<(), TooManyRuns> {
+        for &run in &other.runs {
+            self.push_run(Run {
+                offset: run.offset.wrapping_add(displacement),
+                ..run
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The same so many times, at equal distances.
+    ///
+    /// # Errors
+    /// [`TooManyRuns`].
+    pub fn repeat(&self, count: u64, stride: i64) -> Result<Self, TooManyRuns> {
+        if count == 1 {
+            return Ok(self.clone());
+        }
+        match self.runs[..] {
+            [] => return Ok(Self::default()),
+            _ if count == 0 => return Ok(Self::default()),
+            [one] if one.count == 1 => {
+                let mut repeated = Self::default();
+                repeated.push_run(run(one.offset, one.block, stride, count))?;
+                return Ok(repeated);
+            }
+            [one] if times(one.stride, one.count) == Some(stride) => {
+                let runs = vec![run(
+                    one.offset,
+                    one.block,
+                    one.stride,
+                    one.count.saturating_mul(count),
+                )];
+                return Ok(Self { runs });
+            }
+            _ => {}
+        }
+        // Also where they would merge: what takes so many steps takes too long.
+        let steps = count.checked_mul(self.runs.len() as u64);
+        if steps.is_none_or(|steps| steps > MAX_LAYOUT_RUNS as u64) {
+            return Err(TooManyRuns);
+        }
+        let mut repeated = Self::default();
+        let mut displacement = 0i64;
+        for _ in 0..count {
+            repeated.append(self, displacement)?;
+            displacement = displacement.wrapping_add(stride);
+        }
+        Ok(repeated)
+    }
+
+    /// The layout of elements that follow each other at this distance.
+    #[must_use]
+    pub fn finish(self, extent: i64) -> Layout {
+        let mut words = Vec::with_capacity(HEADER_WORDS + self.runs.len() * RUN_WORDS);
+        words.extend([self.runs.len() as u64, 0, extent.cast_unsigned()]);
+        let (mut start, mut blocks) = (0, 0);
+        for run in self.runs {
+            blocks += run.count;
+            words.extend(Run { start, ..run }.words());
+            start += run.bytes();
+        }
+        words[1] = start;
+        Layout {
+            words: words.into_boxed_slice(),
+            grain: u32::try_from(start / blocks.max(1)).unwrap_or(u32::MAX),
+        }
+    }
+
+    fn push_run(&mut self, mut next: Run) -> Result<(), TooManyRuns> {
+        if next.block == 0 || next.count == 0 {
+            return Ok(());
+        }
+        if next.count > 1 && i64::try_from(next.block) == Ok(next.stride) {
+            next = run(next.offset, next.block * next.count, 0, 1);
+        }
+        let Some(last) = self.runs.last_mut() else {
+            self.runs.push(next);
+            return Ok(());
+        };
+        // The first block of the next one continues the last block of the last one.
+        if end(last) == Some(next.offset) {
+            let (offset, block) = (last_block(last), last.block + next.block);
+            last.count -= 1;
+            if last.count == 0 {
+                self.runs.pop();
+            }
+            let rest = after_first(next);
+            // Neither is a neighbour of what it now follows: blocks do not merge twice.
+            self.join(run(offset, block, 0, 1))?;
+            return rest.map_or(Ok(()), |rest| self.join(rest));
+        }
+        self.join(next)
+    }
+
+    /// Adds a run that does not continue the last block.
+    fn join(&mut self, next: Run) -> Result<(), TooManyRuns> {
+        if let Some(last) = self.runs.last_mut()
+            && last.block == next.block
+        {
+            let distance = i128::from(next.offset) - i128::from(last_block(last));
+            let fits = |run: &Run| run.count == 1 || i128::from(run.stride) == distance;
+            if let Ok(distance) = i64::try_from(distance)
+                && fits(last)
+                && fits(&next)
+            {
+                last.stride = distance;
+                last.count += next.count;
+                return Ok(());
+            }
+        }
+        if self.runs.len() == MAX_LAYOUT_RUNS {
+            return Err(TooManyRuns);
+        }
+        self.runs.push(next);
+        Ok(())
+    }
+}
+
+fn run(offset: i64, block: u64, stride: i64, count: u64) -> Run {
+    let start = 0;
+    // A single block has no distance to another: what has equal blocks is then equal.
+    let stride = if count == 1 { 0 } else { stride };
+    Run {
+        start,
+        offset,
+        block,
+        stride,
+        count,
+    }
+}
+
+fn times(distance: i64, count: u64) -> Option<i64> {
+    distance.checked_mul(i64::try_from(count).ok()?)
+}
+
+/// Where the last block of a run is.
+fn last_block(run: &Run) -> i64 {
+    let distance = run
+        .stride
+        .wrapping_mul(run.count.wrapping_sub(1).cast_signed());
+    run.offset.wrapping_add(distance)
+}
+
+/// Where the last block of a run ends.
+fn end(run: &Run) -> Option<i64> {
+    last_block(run).checked_add(i64::try_from(run.block).ok()?)
+}
+
+/// A run without its first block.
+fn after_first(of: Run) -> Option<Run> {
+    let offset = of.offset.wrapping_add(of.stride);
+    (of.count > 1).then(|| run(offset, of.block, of.stride, of.count - 1))
+}

@@ -1,0 +1,88 @@
+//! Memory for a message: side by side, or in blocks of any lengths with gaps, which nobody may touch.
+
+use bcs_core::datatype::Datatype as Elementary;
+use bcs_mpi::mpi::{Buffer, Datatype, Result};
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use std::ops::Range;
+
+/// What is in memory that nobody may write.
+const UNTOUCHED: u8 = 0xe7;
+
+/// Blocks have fewer bytes.
+const BLOCK: usize = 1_500;
+
+/// Gaps have fewer bytes.
+const GAP: usize = 20;
+
+/// Memory for a message.
+#[derive(Debug)]
+pub(crate) struct Room {
+    memory: Vec<u8>,
+    /// Where its bytes are, in their order.
+    blocks: Vec<Range<usize>>,
+    datatype: Datatype,
+    count: usize,
+}
+
+impl Room {
+    /// Room for so many bytes, in pieces if there is something to draw them from.
+    pub(crate) fn new(len: usize, random: Option<ChaCha8Rng>) -> Result<Self> {
+        let Some(mut random) = random else {
+            return Ok(Self {
+                memory: vec![UNTOUCHED; len],
+                blocks: std::iter::once(0..len).collect(),
+                datatype: Datatype::BYTE,
+                count: len,
+            });
+        };
+        let (mut blocks, mut at, mut left) = (Vec::new(), 0, len);
+        while left > 0 {
+            at += random.random_range(0..GAP);
+            let block = random.random_range(1..BLOCK).min(left);
+            blocks.push(at..at + block);
+            at += block;
+            left -= block;
+        }
+        let number = |bytes: usize| i64::try_from(bytes).expect("small");
+        let lengths: Vec<i64> = blocks.iter().map(|block| number(block.len())).collect();
+        let starts: Vec<i64> = blocks.iter().map(|block| number(block.start)).collect();
+        let datatype = Datatype::predefined(Elementary::Byte).indexed(&lengths, &starts)?;
+        datatype.commit()?;
+        Ok(Self {
+            memory: vec![UNTOUCHED; at],
+            blocks,
+            datatype,
+            count: 1,
+        })
+    }
+
+    /// Puts a message there.
+    pub(crate) fn fill(&mut self, mut bytes: &[u8]) {
+        for block in &self.blocks {
+            let (these, rest) = bytes.split_at(block.len());
+            self.memory[block.clone()].copy_from_slice(these);
+            bytes = rest;
+        }
+    }
+
+    /// For a send.
+    pub(crate) fn read_only(&self) -> Buffer {
+        Buffer::read_only(self.memory.as_ptr(), self.count, self.datatype.clone())
+    }
+
+    /// For a receive.
+    pub(crate) fn writable(&mut self) -> Buffer {
+        Buffer::new(self.memory.as_mut_ptr(), self.count, self.datatype.clone())
+    }
+
+    /// Whether the message is there, and nothing else was written.
+    pub(crate) fn has_just(&self, message: &[u8]) -> bool {
+        let mut expected = vec![UNTOUCHED; self.memory.len()];
+        let places = self.blocks.iter().flat_map(Clone::clone);
+        for (place, &byte) in places.zip(message) {
+            expected[place] = byte;
+        }
+        self.memory == expected
+    }
+}

@@ -1,0 +1,54 @@
+//! What a commit makes of a type: the list of its runs.
+//!
+//! All displacements are between the true bounds of the type, which fit 64 bits: sums of them do
+//! not overflow.
+
+use super::{Datatype, Derived, Kind, Part};
+use bcs_core::layout::{Builder, Layout, TooManyRuns};
+
+impl Derived {
+    pub(super) fn compile(&self) -> Result<Layout, TooManyRuns> {
+        Ok(self.flatten()?.finish(self.bounds.extent()))
+    }
+
+    fn flatten(&self) -> Result<Builder, TooManyRuns> {
+        let mut all = Builder::default();
+        // An indexed type has as many parts as blocks, all of one type.
+        let mut known: Option<(&Datatype, Builder)> = None;
+        for part in &self.parts {
+            if part.count == 0 || part.length == 0 || part.datatype.bounds().size == 0 {
+                continue;
+            }
+            let element = match known {
+                Some((datatype, element)) if *datatype == part.datatype => element,
+                _ => part.datatype.flatten()?,
+            };
+            part.add_to(&mut all, &element)?;
+            known = Some((&part.datatype, element));
+        }
+        Ok(all)
+    }
+}
+
+impl Datatype {
+    fn flatten(&self) -> Result<Builder, TooManyRuns> {
+        match &self.0 {
+            Kind::Predefined(element) => Ok(Builder::block(0, element.size() as u64)),
+            Kind::Derived(derived) => match derived.layout.get() {
+                Some(layout) => Ok(Builder::of(layout)),
+                None => derived.flatten(),
+            },
+        }
+    }
+}
+
+impl Part {
+    fn add_to(&self, all: &mut Builder, element: &Builder) -> Result<(), TooManyRuns> {
+        if self.count == 1 && self.length == 1 {
+            return all.append(element, self.displacement);
+        }
+        let block = element.repeat(self.length, self.datatype.bounds().extent())?;
+        let blocks = block.repeat(self.count, self.stride)?;
+        all.append(&blocks, self.displacement)
+    }
+}

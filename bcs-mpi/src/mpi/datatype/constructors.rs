@@ -1,0 +1,276 @@
+//! How types are made of types (MPI 5.0, 5.1.2, 5.1.7, 5.1.10).
+//!
+//! Every constructor checks its arguments and comes to a list of [`Part`]s.
+
+use super::bounds::{Bounds, too_large};
+use super::contents::{Combiner, Contents};
+use super::{Datatype, Derived, Kind, Part};
+use crate::mpi::Result;
+use crate::mpi::error::{ErrorClass, Operation};
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// The arguments of a call, for `MPI_Type_get_contents`.
+pub(super) type Arguments = (Vec<i64>, Vec<i64>, Vec<Datatype>);
+
+fn natural(number: i64, what: &str, class: ErrorClass, operation: Operation) -> Result<u64> {
+    u64::try_from(number).map_err(|_| operation.error(class, format!("{what} is {number}")))
+}
+
+fn counted(count: i64, operation: Operation) -> Result<u64> {
+    natural(count, "the count", ErrorClass::Count, operation)
+}
+
+fn length(length: i64, nth: usize, operation: Operation) -> Result<u64> {
+    let what = format!("the length of block {nth}");
+    natural(length, &what, ErrorClass::Arg, operation)
+}
+
+fn same_number(lists: &[usize], operation: Operation) -> Result<()> {
+    if lists.windows(2).any(|pair| pair[0] != pair[1]) {
+        let reason = format!("the lists have different lengths: {lists:?}");
+        return Err(operation.error(ErrorClass::Arg, reason));
+    }
+    Ok(())
+}
+
+/// Lengths of lists, and other sizes of this process, as arguments.
+fn integer(len: usize) -> i64 {
+    i64::try_from(len).expect("no list has more elements")
+}
+
+impl Datatype {
+    pub(super) fn made(
+        parts: Vec<Part>,
+        bounds: Bounds,
+        combiner: Combiner,
+        (integers, addresses, datatypes): Arguments,
+    ) -> Self {
+        let contents = Contents {
+            combiner,
+            integers,
+            addresses,
+            datatypes,
+        };
+        Self(Kind::Derived(Arc::new(Derived {
+            contents,
+            parts,
+            bounds,
+            layout: OnceLock::new(),
+            name: Mutex::default(),
+        })))
+    }
+
+    fn of_parts(
+        parts: Vec<Part>,
+        combiner: Combiner,
+        arguments: Arguments,
+        operation: Operation,
+    ) -> Result<Self> {
+        let bounds = Bounds::of_parts(&parts, operation)?;
+        Ok(Self::made(parts, bounds, combiner, arguments))
+    }
+
+    pub(super) fn once(&self) -> Part {
+        Part {
+            displacement: 0,
+            count: 1,
+            stride: 0,
+            length: 1,
+            datatype: self.clone(),
+        }
+    }
+
+    /// So many elements of this type in bytes.
+    pub(super) fn distance(&self, elements: i64, operation: Operation) -> Result<i64> {
+        let bytes = elements.checked_mul(self.bounds().extent());
+        bytes.ok_or_else(|| too_large(operation, "a displacement"))
+    }
+
+    /// `MPI_Type_dup`. The copy of a committed type is committed.
+    ///
+    /// # Errors
+    /// When too many types are made of each other.
+    pub fn dup(&self) -> Result<Self> {
+        let operation = Operation::plain("MPI_Type_dup");
+        let bounds = match &self.0 {
+            // It is this type, with the markers of bounds that it has.
+            Kind::Derived(derived) => derived.bounds,
+            Kind::Predefined(_) => Bounds::of_parts(&[self.once()], operation)?,
+        };
+        let arguments = (Vec::new(), Vec::new(), vec![self.clone()]);
+        let parts = match &self.0 {
+            Kind::Derived(derived) => derived.parts.clone(),
+            Kind::Predefined(_) => vec![self.once()],
+        };
+        let copy = Self::made(parts, bounds, Combiner::Dup, arguments);
+        if self.is_committed() {
+            copy.commit()?;
+        }
+        Ok(copy)
+    }
+
+    /// `MPI_Type_contiguous`.
+    ///
+    /// # Errors
+    /// When an argument is wrong, or the type does not fit 64 bits: so for all constructors.
+    pub fn contiguous(&self, count: i64) -> Result<Self> {
+        let operation = Operation::plain("MPI_Type_contiguous");
+        let part = Part {
+            length: counted(count, operation)?,
+            ..self.once()
+        };
+        let arguments = (vec![count], Vec::new(), vec![self.clone()]);
+        Self::of_parts(vec![part], Combiner::Contiguous, arguments, operation)
+    }
+
+    /// `MPI_Type_vector`: `count` blocks of so many elements, from one to the next `stride`
+    /// elements.
+    ///
+    /// # Errors
+    /// As [`contiguous`](Self::contiguous).
+    pub fn vector(&self, count: i64, blocklength: i64, stride: i64) -> Result<Self> {
+        let operation = Operation::plain("MPI_Type_vector");
+        let part = Part {
+            count: counted(count, operation)?,
+            length: length(blocklength, 0, operation)?,
+            stride: self.distance(stride, operation)?,
+            ..self.once()
+        };
+        let integers = vec![count, blocklength, stride];
+        let arguments = (integers, Vec::new(), vec![self.clone()]);
+        Self::of_parts(vec![part], Combiner::Vector, arguments, operation)
+    }
+
+    /// `MPI_Type_create_hvector`: as [`vector`](Self::vector), with a stride in bytes.
+    ///
+    /// # Errors
+    /// As [`contiguous`](Self::contiguous).
+    pub fn hvector(&self, count: i64, blocklength: i64, stride: i64) -> Result<Self> {
+        let operation = Operation::plain("MPI_Type_create_hvector");
+        let part = Part {
+            count: counted(count, operation)?,
+            length: length(blocklength, 0, operation)?,
+            stride,
+            ..self.once()
+        };
+        let arguments = (vec![count, blocklength], vec![stride], vec![self.clone()]);
+        Self::of_parts(vec![part], Combiner::Hvector, arguments, operation)
+    }
+
+    /// Blocks of this type at displacements in bytes.
+    fn blocks(
+        &self,
+        blocks: impl ExactSizeIterator<Item = (i64, i64)>,
+        operation: Operation,
+    ) -> Result<Vec<Part>> {
+        let part = |(nth, (blocklength, displacement))| {
+            Ok(Part {
+                displacement,
+                length: length(blocklength, nth, operation)?,
+                ..self.once()
+            })
+        };
+        blocks.enumerate().map(part).collect()
+    }
+
+    fn in_bytes(&self, displacements: &[i64], operation: Operation) -> Result<Vec<i64>> {
+        let bytes = |&elements: &i64| self.distance(elements, operation);
+        displacements.iter().map(bytes).collect()
+    }
+
+    /// `MPI_Type_indexed`: blocks of so many elements each, at displacements in elements.
+    ///
+    /// # Errors
+    /// As [`contiguous`](Self::contiguous).
+    pub fn indexed(&self, blocklengths: &[i64], displacements: &[i64]) -> Result<Self> {
+        let operation = Operation::plain("MPI_Type_indexed");
+        same_number(&[blocklengths.len(), displacements.len()], operation)?;
+        let bytes = self.in_bytes(displacements, operation)?;
+        let parts = self.blocks(blocklengths.iter().copied().zip(bytes), operation)?;
+        let count = [integer(blocklengths.len())];
+        let integers = [&count, blocklengths, displacements].concat();
+        let arguments = (integers, Vec::new(), vec![self.clone()]);
+        Self::of_parts(parts, Combiner::Indexed, arguments, operation)
+    }
+
+    /// `MPI_Type_create_hindexed`: the same with displacements in bytes.
+    ///
+    /// # Errors
+    /// As [`contiguous`](Self::contiguous).
+    pub fn hindexed(&self, blocklengths: &[i64], displacements: &[i64]) -> Result<Self> {
+        let operation = Operation::plain("MPI_Type_create_hindexed");
+        same_number(&[blocklengths.len(), displacements.len()], operation)?;
+        let pairs = blocklengths.iter().copied().zip(displacements.to_vec());
+        let parts = self.blocks(pairs, operation)?;
+        let integers = [&[integer(blocklengths.len())], blocklengths].concat();
+        let arguments = (integers, displacements.to_vec(), vec![self.clone()]);
+        Self::of_parts(parts, Combiner::Hindexed, arguments, operation)
+    }
+
+    /// `MPI_Type_create_indexed_block`: blocks of one length, at displacements in elements.
+    ///
+    /// # Errors
+    /// As [`contiguous`](Self::contiguous).
+    pub fn indexed_block(&self, blocklength: i64, displacements: &[i64]) -> Result<Self> {
+        let operation = Operation::plain("MPI_Type_create_indexed_block");
+        let bytes = self.in_bytes(displacements, operation)?;
+        let pairs = bytes.into_iter().map(|at| (blocklength, at));
+        let parts = self.blocks(pairs, operation)?;
+        let integers = [&[integer(displacements.len()), blocklength], displacements].concat();
+        let arguments = (integers, Vec::new(), vec![self.clone()]);
+        Self::of_parts(parts, Combiner::IndexedBlock, arguments, operation)
+    }
+
+    /// `MPI_Type_create_hindexed_block`: the same with displacements in bytes.
+    ///
+    /// # Errors
+    /// As [`contiguous`](Self::contiguous).
+    pub fn hindexed_block(&self, blocklength: i64, displacements: &[i64]) -> Result<Self> {
+        let operation = Operation::plain("MPI_Type_create_hindexed_block");
+        let pairs = displacements.iter().map(|&at| (blocklength, at));
+        let parts = self.blocks(pairs, operation)?;
+        let integers = vec![integer(displacements.len()), blocklength];
+        let arguments = (integers, displacements.to_vec(), vec![self.clone()]);
+        Self::of_parts(parts, Combiner::HindexedBlock, arguments, operation)
+    }
+
+    /// `MPI_Type_create_struct`: blocks of a type each, at displacements in bytes.
+    ///
+    /// # Errors
+    /// As [`contiguous`](Self::contiguous).
+    pub fn structure(
+        blocklengths: &[i64],
+        displacements: &[i64],
+        datatypes: &[Self],
+    ) -> Result<Self> {
+        let operation = Operation::plain("MPI_Type_create_struct");
+        let count = blocklengths.len();
+        same_number(&[count, displacements.len(), datatypes.len()], operation)?;
+        let lists = blocklengths.iter().zip(displacements).zip(datatypes);
+        let part = |(nth, ((&blocklength, &displacement), datatype)): (usize, _)| {
+            let datatype: &Self = datatype;
+            Ok(Part {
+                displacement,
+                length: length(blocklength, nth, operation)?,
+                ..datatype.once()
+            })
+        };
+        let parts = lists.enumerate().map(part).collect::<Result<_>>()?;
+        let integers = [&[integer(count)], blocklengths].concat();
+        let arguments = (integers, displacements.to_vec(), datatypes.to_vec());
+        Self::of_parts(parts, Combiner::Struct, arguments, operation)
+    }
+
+    /// `MPI_Type_create_resized`: the same data with other bounds.
+    ///
+    /// # Errors
+    /// When the upper bound does not fit 64 bits.
+    pub fn resized(&self, lower_bound: i64, extent: i64) -> Result<Self> {
+        let operation = Operation::plain("MPI_Type_create_resized");
+        let parts = vec![self.once()];
+        let bounds = Bounds::of_parts(&parts, operation)?;
+        let bounds = bounds.resized(lower_bound, extent, operation)?;
+        let arguments = (Vec::new(), vec![lower_bound, extent], vec![self.clone()]);
+        Ok(Self::made(parts, bounds, Combiner::Resized, arguments))
+    }
+}

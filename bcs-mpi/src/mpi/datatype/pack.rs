@@ -1,0 +1,80 @@
+//! `MPI_Pack`, `MPI_Unpack` and `MPI_Pack_size` (MPI 5.0, 5.2).
+//!
+//! All ranks of a job are on machines of one kind, so the packed form is the bytes of the elements
+//! in the order of the type map, and nothing else. It may be sent and received as `MPI_PACKED`,
+//! which is `MPI_BYTE` here.
+#![expect(unsafe_code, reason = "buffers are named by address")]
+
+use crate::bcs::{gather, scatter};
+use crate::mpi::error::{ErrorClass, Operation};
+use crate::mpi::{Buffer, Comm, Datatype, Result};
+
+/// The part of a packed buffer that a call is about.
+fn part(
+    position: usize,
+    len: usize,
+    total: usize,
+    operation: Operation,
+) -> Result<std::ops::Range<usize>> {
+    let end = position.checked_add(len).filter(|&end| end <= total);
+    end.map(|end| position..end).ok_or_else(|| {
+        let reason = format!("from byte {position} on, {total} bytes have no room for {len}");
+        operation.error(ErrorClass::Truncate, reason)
+    })
+}
+
+impl Comm {
+    /// `MPI_Pack`: copies `data` to `out` from byte `position` on, which moves on.
+    ///
+    /// # Safety
+    /// `data` is initialised, and nobody writes it during the call.
+    ///
+    /// # Errors
+    /// When an argument is wrong, or there is not enough room.
+    pub unsafe fn pack(&self, data: &Buffer, out: &mut [u8], position: &mut usize) -> Result<()> {
+        let operation = Operation::plain("MPI_Pack");
+        self.usable(operation)?;
+        let piece = data.piece(operation)?;
+        let range = part(*position, piece.len, out.len(), operation)?;
+        *position = range.end;
+        // SAFETY: the caller's promise.
+        unsafe { gather(&piece, 0, &mut out[range]) };
+        Ok(())
+    }
+
+    /// `MPI_Unpack`: fills `data` from `packed`, from byte `position` on, which moves on.
+    ///
+    /// # Safety
+    /// `data` may be written, and nobody else uses it during the call.
+    ///
+    /// # Errors
+    /// When an argument is wrong, or there are not enough bytes.
+    pub unsafe fn unpack(&self, packed: &[u8], position: &mut usize, data: &Buffer) -> Result<()> {
+        let operation = Operation::plain("MPI_Unpack");
+        self.usable(operation)?;
+        let piece = data.piece(operation)?;
+        let range = part(*position, piece.len, packed.len(), operation)?;
+        *position = range.end;
+        // SAFETY: the caller's promise; a slice that is borrowed is not the buffer's memory.
+        unsafe { scatter(&piece, 0, &packed[range]) };
+        Ok(())
+    }
+
+    /// `MPI_Pack_size`: the bytes that so many elements take when they are packed.
+    ///
+    /// # Errors
+    /// When the count is negative or the bytes are more than an address space.
+    pub fn pack_size(&self, count: i64, datatype: &Datatype) -> Result<usize> {
+        let operation = Operation::plain("MPI_Pack_size");
+        self.usable(operation)?;
+        let elements = usize::try_from(count).ok();
+        let bytes = elements.and_then(|count| count.checked_mul(datatype.size()));
+        bytes
+            .filter(|&bytes| isize::try_from(bytes).is_ok())
+            .ok_or_else(|| {
+                let size = datatype.size();
+                let reason = format!("the bytes of {count} elements of {size} cannot be counted");
+                operation.error(ErrorClass::Count, reason)
+            })
+    }
+}

@@ -1,0 +1,32 @@
+//! Threads (MPI 5.0, 11.6). The library is always ready for `MPI_THREAD_MULTIPLE`: any thread may
+//! call it at any time.
+
+use super::Process;
+
+/// What a program's threads do, with the numbers of the standard's ABI (MPI 5.0, chapter 20).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(i32)]
+pub enum ThreadLevel {
+    /// `MPI_THREAD_SINGLE`: there is one thread.
+    Single = 0,
+    /// `MPI_THREAD_FUNNELED`: only the thread that initialised MPI calls it.
+    Funneled = 1_024,
+    /// `MPI_THREAD_SERIALIZED`: one thread at a time calls it.
+    Serialized = 2_048,
+    /// `MPI_THREAD_MULTIPLE`: any thread may, at any time.
+    Multiple = 4_096,
+}
+
+impl Process {
+    /// `MPI_Query_thread`, and what `MPI_Init_thread` provides, whatever is asked for.
+    #[must_use]
+    pub fn thread_level(&self) -> ThreadLevel {
+        ThreadLevel::Multiple
+    }
+
+    /// `MPI_Is_thread_main`: whether this thread initialised MPI.
+    #[must_use]
+    pub fn is_main_thread(&self) -> bool {
+        self.main_thread() == std::thread::current().id()
+    }
+}
