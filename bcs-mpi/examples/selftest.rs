@@ -5,6 +5,7 @@
 
 use bcs_mpi::{Communicator, Complex, DoubleInt, Op, OwnedRequest, Result, Source, Tag};
 use bcs_mpi::{Universe, UserOp};
+use bcs_mpi::{mpi, scope};
 use std::time::Instant;
 
 const SIZES: [usize; 10] = [0, 1, 63, 64, 65, 4095, 4096, 4097, 100_003, 1 << 20];
@@ -14,7 +15,7 @@ type Part = (&'static str, fn(&Communicator) -> Result<()>);
 fn main() -> Result<()> {
     let universe = Universe::init()?;
     let world = universe.world();
-    let parts: [Part; 11] = [
+    let parts: [Part; 14] = [
         ("messages of all sizes to everybody", sizes),
         ("many sends before any receive", flood),
         ("order and wildcards", order),
@@ -26,6 +27,9 @@ fn main() -> Result<()> {
         ("many collectives at once", outstanding),
         ("collectives made of messages", exchanges),
         ("operations of many kinds", operations),
+        ("neighbours", neighbours),
+        ("persistent collectives", persistent),
+        ("communicators made by some", groups),
     ];
     for (name, part) in parts {
         world.barrier()?;
@@ -248,7 +252,7 @@ fn outstanding(world: &Communicator) -> Result<()> {
     for _ in 0..600 / batch {
         let barriers = (0..batch).map(|_| world.untyped().ibarrier());
         let mut requests: Vec<_> = barriers.collect::<Result<_>>()?;
-        for done in bcs_mpi::mpi::request::waitall(&mut requests) {
+        for done in mpi::request::waitall(&mut requests) {
             done?;
         }
     }
@@ -293,7 +297,7 @@ fn exchanges(world: &Communicator) -> Result<()> {
         let mut results = vec![vec![0; data.len()]; 20];
         let mut scans = vec![vec![0; count]; 20];
         let mut message = [0u64];
-        bcs_mpi::scope(|scope| {
+        scope(|scope| {
             let message = world.irecv(scope, &mut message, Source::Any, Tag::Any)?;
             let mut requests = Vec::new();
             for (result, scan) in results.iter_mut().zip(&mut scans) {
@@ -367,6 +371,136 @@ fn operations(world: &Communicator) -> Result<()> {
         assert!((0..count).all(|index| Some(all[index]) == fold(ranks, index)));
         assert!((0..count).all(|index| Some(below[index]) == fold(me + 1, index)));
         assert!(me != ranks - 1 || at_root == all);
+    }
+    Ok(())
+}
+
+/// A ring and a graph on which each rank sends twice to the next and once to itself, one exchange
+/// after the other and many at once.
+fn neighbours(world: &Communicator) -> Result<()> {
+    let (me, ranks) = (world.rank(), world.size());
+    let (next, last) = ((me + 1) % ranks, (me + ranks - 1) % ranks);
+    let ring = world
+        .cart_create(&[ranks], &[true])?
+        .expect("all ranks fit");
+    let chain = world.dist_graph_create_adjacent(&[me, last, last], &[next, me, next])?;
+    for count in [0, 1, 8, 9, 600, 40_000] {
+        let of = |rank: usize, block: usize| -> Vec<u64> {
+            (0..count)
+                .map(|index| (rank * 1_000_003 + block * 500_009 + index) as u64)
+                .collect()
+        };
+        let all = |blocks: &[(usize, usize)]| -> Vec<u64> {
+            blocks
+                .iter()
+                .flat_map(|&(rank, block)| of(rank, block))
+                .collect()
+        };
+        let data = all(&[(me, 0), (me, 1)]);
+        let expected = all(&[(last, 1), (next, 0)]);
+        let mut results = vec![vec![0; data.len()]; 20];
+        ring.neighbor_alltoall(&data, &mut results[0])?;
+        assert!(results[0] == expected, "{count} elements on a ring");
+        scope(|scope| {
+            for result in &mut results {
+                ring.ineighbor_alltoall(scope, &data, result)?;
+            }
+            Ok(())
+        })?;
+        assert!(results.iter().all(|result| *result == expected));
+        let mut result = vec![0; data.len()];
+        ring.neighbor_allgather(&of(me, 2), &mut result)?;
+        assert!(result == all(&[(last, 2), (next, 2)]));
+
+        let mut result = vec![0; 3 * count];
+        chain.neighbor_alltoall(&all(&[(me, 0), (me, 1), (me, 2)]), &mut result)?;
+        // The k-th edge from a rank is the k-th at the other end, also where all are one rank.
+        let expected = match ranks {
+            1 => all(&[(me, 0), (me, 1), (me, 2)]),
+            _ => all(&[(me, 1), (last, 0), (last, 2)]),
+        };
+        assert!(result == expected, "{count} elements on a graph");
+    }
+    Ok(())
+}
+
+/// Four kinds, which every rank starts in an order of its own, and of which some move data that is
+/// split into slices.
+#[expect(
+    unsafe_code,
+    reason = "persistent requests are those of the untyped core"
+)]
+fn persistent(world: &Communicator) -> Result<()> {
+    use bcs_core::datatype::Datatype::Uint64;
+    let (me, ranks) = (world.rank(), world.size());
+    for count in [1, 9, 20_000] {
+        let mut sent = vec![0_u64; ranks * count];
+        let mut memory = [const { Vec::new() }; 3].map(|mut memory: Vec<u64>| {
+            memory.resize(ranks * count, 0);
+            memory
+        });
+        let input = |count| mpi::Buffer::read_only(sent.as_ptr(), count, Uint64);
+        let [sum, all, from_last] = &mut memory;
+        let output = |memory: &mut Vec<u64>| mpi::Buffer::new(memory.as_mut_ptr(), count, Uint64);
+        let untyped = world.untyped();
+        let root = i32::try_from(ranks - 1).expect("few ranks");
+        let mut requests = [
+            untyped.barrier_init()?,
+            untyped.allreduce_init(input(count), output(sum), Op::Sum)?,
+            untyped.alltoall_init(Some(input(count)), output(all))?,
+            untyped.bcast_init(output(from_last), root)?,
+        ];
+        for round in 0..6 {
+            let value = |rank: usize, index: usize| (round * 31 + rank * 1_009 + index) as u64;
+            for (index, place) in sent.iter_mut().enumerate() {
+                *place = value(me, index);
+            }
+            if me == ranks - 1 {
+                memory[2].fill(value(me, 5));
+            }
+            for nth in 0..requests.len() {
+                // SAFETY: what is named stays as it is until all have been waited for.
+                unsafe { requests[(nth + me + round) % 4].start()? };
+            }
+            for request in &mut requests {
+                request.started().wait()?;
+            }
+            let total = |index: usize| (0..ranks).map(|rank| value(rank, index)).sum::<u64>();
+            let [sum, all, from_last] = &memory;
+            assert!((0..count).all(|index| sum[index] == total(index)));
+            let mut blocks = all.chunks(count).enumerate();
+            assert!(blocks.all(|(rank, block)| {
+                (0..count).all(|index| block[index] == value(rank, me * count + index))
+            }));
+            assert!(
+                from_last[..count]
+                    .iter()
+                    .all(|&found| found == value(ranks - 1, 5))
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The even ranks make communicators again and again, while the odd ones do nothing.
+fn groups(world: &Communicator) -> Result<()> {
+    let (me, ranks) = (world.rank(), world.size());
+    if me % 2 == 1 {
+        return Ok(());
+    }
+    let backwards = (0..ranks).rev().filter(|rank| rank % 2 == 0);
+    let backwards: Vec<i32> = backwards
+        .map(|rank| rank.try_into().expect("few ranks"))
+        .collect();
+    let group = world.group().include(&backwards)?;
+    for round in 0..50 {
+        let comm = world
+            .create_group(&group, round)?
+            .expect("this rank is in the group");
+        assert_eq!(comm.rank(), comm.size() - 1 - me / 2);
+        let mut sum = [me];
+        comm.allreduce_in_place(&mut sum, Op::Sum)?;
+        assert_eq!(sum[0], (0..ranks).step_by(2).sum::<usize>());
     }
     Ok(())
 }

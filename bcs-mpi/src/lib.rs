@@ -38,9 +38,11 @@ pub use rust::equivalence::Equivalence;
 pub use rust::equivalence::{field, structure};
 pub use rust::matched::Message;
 pub use rust::matching::{Source, Status, Tag};
+pub use rust::neighborhoods::Neighbors;
 pub use rust::numbers::{Complex, DoubleInt, FloatInt, LongInt, ShortInt, TwoInt};
 pub use rust::operation::{Operation, UserOp, reduce_local};
 pub use rust::owned::OwnedRequest;
+pub use rust::persistent::{PersistentCollective, Started};
 pub use rust::scope::{ReceiveRequest, Scope, SendRequest, scope};
 pub use rust::universe::Universe;
 

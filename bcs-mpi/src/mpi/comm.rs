@@ -1,10 +1,11 @@
 //! Communicators: a group of ranks and a context (MPI 5.0, 7.2).
 
 use super::context_ids::Family;
+use super::create_group::GroupFamilies;
 use super::error::{Error, ErrorClass, Operation, Peer};
 use super::info::Info;
 use super::kept::Kept;
-use super::topology::Cartesian;
+use super::topology::Topology;
 use super::{ANY_SOURCE, ANY_TAG, Comparison, Group, Process, Result, Status, TAG_UB};
 use bcs_core::descriptor::{Call, CollectiveKind};
 use bcs_core::matching::Pattern;
@@ -79,8 +80,10 @@ pub(super) struct Shared {
     pub(super) freed: AtomicBool,
     /// Name, attributes, error handler, info.
     pub(super) kept: Arc<Kept>,
-    /// The grid that its ranks are on, if it has one.
-    pub(super) cartesian: Option<Cartesian>,
+    /// Which ranks are neighbours, if that was said.
+    pub(super) topology: Option<Arc<Topology>>,
+    /// Who chooses ids for parts of it that agree on their own.
+    pub(super) group_families: GroupFamilies,
 }
 
 /// A communicator. Clones are handles of the same one; its context lives until the last of them,

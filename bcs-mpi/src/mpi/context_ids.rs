@@ -21,6 +21,10 @@
 //!   its group contains this one's, so the same reasoning holds. Until all members have come this
 //!   far, some of them hold the id as given back to another family, which errs on the safe side.
 //!
+//! - The members of a group may agree without the rest of the parent ([`create_group`]). Then the
+//!   family that chooses is one of exactly these members, which comes from the parent's and is kept
+//!   with it, so that the same group finds what it has given back.
+//!
 //! Threads of a rank may agree for several communicators at a time (`MPI_THREAD_MULTIPLE`), in any
 //! order, and other ranks in another one: neither agreement may wait for the other. So each chooses
 //! as if it were alone, every member then *reserves* the id of its child, and the members say to
@@ -36,6 +40,8 @@
 //! Communicators of one rank take no part in this: their messages go from that rank to itself and
 //! their collectives go nowhere, so any number does that the rank does not use otherwise, and they
 //! have numbers above all ids.
+//!
+//! [`create_group`]: super::create_group
 
 use bcs_core::limits::MAX_CONTEXTS;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -141,17 +147,25 @@ impl Held {
 #[derive(Debug)]
 pub(super) struct Family {
     held: Arc<Held>,
+    /// How many ranks its group has.
+    members: usize,
     given_back: Mutex<Ids>,
     parent: Option<Arc<Family>>,
 }
 
 impl Family {
-    pub(super) fn new(held: Arc<Held>, parent: Option<Arc<Self>>) -> Arc<Self> {
+    pub(super) fn new(held: Arc<Held>, members: usize, parent: Option<Arc<Self>>) -> Arc<Self> {
         Arc::new(Self {
             held,
+            members,
             given_back: Mutex::new(Ids::NONE),
             parent,
         })
+    }
+
+    /// Whether a part of its group that has so many ranks is all of it.
+    pub(super) fn is_of(&self, members: usize) -> bool {
+        self.members == members
     }
 
     /// What this rank says to an agreement of this family.
@@ -223,7 +237,7 @@ mod tests {
         (0..count)
             .map(|_| {
                 let held = Held::new();
-                (held.clone(), Family::new(held, None))
+                (held.clone(), Family::new(held, count, None))
             })
             .collect()
     }
@@ -264,11 +278,11 @@ mod tests {
         let all: Vec<_> = world().cloned().collect();
         assert!(agree(&all).contains(5));
         // A part of the world that has closed it cannot use it either: the other member has not.
-        let part = Family::new(ranks[0].0.clone(), Some(ranks[0].1.clone()));
+        let part = Family::new(ranks[0].0.clone(), 1, Some(ranks[0].1.clone()));
         assert!(agree(&[part]).contains(5));
         ranks[1].1.give_back(5);
         assert!(!agree(&all).contains(5));
-        let part = Family::new(ranks[0].0.clone(), Some(ranks[0].1.clone()));
+        let part = Family::new(ranks[0].0.clone(), 1, Some(ranks[0].1.clone()));
         assert!(!agree(&[part]).contains(5), "now it is anybody's");
     }
 
@@ -294,7 +308,7 @@ mod tests {
     fn what_was_given_back_to_a_family_passes_to_its_parent() {
         let ranks = members(1);
         let (held, world) = &ranks[0];
-        let part = Family::new(held.clone(), Some(world.clone()));
+        let part = Family::new(held.clone(), 1, Some(world.clone()));
         assert!(held.reserve(9));
         part.give_back(9);
         assert!(agree([world]).contains(9));

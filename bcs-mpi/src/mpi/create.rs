@@ -14,9 +14,10 @@
 
 use super::comm::{Members, Shared, exhausted};
 use super::context_ids::{Family, Ids, choose};
+use super::create_group::GroupFamilies;
 use super::error::{ErrorClass, Operation};
 use super::request::{Request, What};
-use super::topology::Cartesian;
+use super::topology::Topology;
 use super::{Buffer, Comm, Group, Info, Op, Result, UNDEFINED};
 use crate::bcs::{self, Blocking};
 use crate::recording::{Begun, Primitive};
@@ -28,7 +29,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How often members begin to agree again because another agreement was faster. They choose from
 /// different places, so a second time is rare unless hardly any id is left.
-const ATTEMPTS: u32 = 64;
+pub(super) const ATTEMPTS: u32 = 64;
+
+/// All ids are in use at one member or another.
+pub(super) fn no_id(operation: Operation) -> Box<super::Error> {
+    let reason = "no context id is free for another communicator: free some first";
+    operation.error(ErrorClass::Other, reason)
+}
 
 /// A child of a communicator: the members' places in their new order.
 #[derive(Debug)]
@@ -66,7 +73,7 @@ impl Comm {
     /// # Errors
     /// When there are not enough context ids, or the NIC reports a failure.
     pub fn dup(&self) -> Result<Self> {
-        let duplicate = self.congruent()?;
+        let duplicate = self.congruent("MPI_Comm_dup")?;
         self.copy_attributes(&duplicate)?;
         duplicate.set_info(&self.info());
         Ok(duplicate)
@@ -77,15 +84,15 @@ impl Comm {
     /// # Errors
     /// As [`dup`](Self::dup).
     pub fn dup_with_info(&self, info: &Info) -> Result<Self> {
-        let duplicate = self.congruent()?;
+        let duplicate = self.congruent("MPI_Comm_dup_with_info")?;
         self.copy_attributes(&duplicate)?;
         duplicate.set_info(info);
         Ok(duplicate)
     }
 
-    /// A communicator of the same members, without attributes.
-    fn congruent(&self) -> Result<Self> {
-        let operation = Operation::plain("MPI_Comm_dup");
+    /// A communicator of the same members, with the same topology and without attributes.
+    pub(super) fn congruent(&self, call: &'static str) -> Result<Self> {
+        let operation = Operation::plain(call);
         self.process()
             .clone()
             .recording()
@@ -98,7 +105,7 @@ impl Comm {
                 })?;
                 let group = Members::new(self.members().to_vec(), self.0.group.me);
                 let id = ids.into_iter().next().flatten();
-                let comm = self.child(group, id, self.0.cartesian.clone(), operation)?;
+                let comm = self.child(group, id, self.0.topology.clone(), operation)?;
                 self.all_are_ready(operation)?;
                 Ok(comm)
             })
@@ -151,15 +158,16 @@ impl Comm {
         self.split_for(call, first.filter(|_| me.is_some()), me.unwrap_or(0), None)
     }
 
-    /// Splits, and gives this rank's part a grid.
+    /// Splits, and gives this rank's part a topology.
     pub(super) fn split_for(
         &self,
         (call, primitive): (&'static str, Primitive),
         color: Option<u32>,
         key: i32,
-        cartesian: Option<Cartesian>,
+        topology: Option<Topology>,
     ) -> Result<Option<Self>> {
         let operation = Operation::plain(call);
+        let topology = topology.map(Arc::new);
         self.process()
             .clone()
             .recording()
@@ -182,7 +190,7 @@ impl Comm {
                         .iter()
                         .map(|&member| self.members()[member])
                         .collect();
-                    self.child(Members::new(members, me), id, cartesian, operation)
+                    self.child(Members::new(members, me), id, topology, operation)
                 });
                 let comm = comm.transpose()?;
                 self.all_are_ready(operation)?;
@@ -236,8 +244,7 @@ impl Comm {
                 held.release(id);
             }
         }
-        let reason = "no context id is free for another communicator: free some first";
-        Err(operation.error(ErrorClass::Other, reason))
+        Err(no_id(operation))
     }
 
     /// The bitwise or of all members' words.
@@ -269,24 +276,37 @@ impl Comm {
         &self,
         group: Members,
         id: Option<u32>,
-        cartesian: Option<Cartesian>,
+        topology: Option<Arc<Topology>>,
+        operation: Operation,
+    ) -> Result<Self> {
+        self.child_from(&self.0.family, group, id, topology, operation)
+    }
+
+    /// The same of a child whose id was chosen by a family of all its members.
+    pub(super) fn child_from(
+        &self,
+        origin: &Arc<Family>,
+        group: Members,
+        id: Option<u32>,
+        topology: Option<Arc<Topology>>,
         operation: Operation,
     ) -> Result<Self> {
         let process = self.process();
         let Some(id) = id else {
             let kept = Arc::new(self.0.kept.inherited());
-            return Ok(process.single(group, cartesian, kept));
+            return Ok(process.single(group, topology, kept));
         };
         let endpoint = process.endpoint();
         // SAFETY: the members are borrowed until the request is done, in the next line.
         let posted = unsafe { endpoint.bcs_open(id, &group.members) };
         self.finish(posted.map_err(exhausted(operation))?, operation)?;
         endpoint.bcs_opened(id, process.local_members(&group.members));
-        let origin = self.0.family.clone();
-        let family = if group.members.len() == self.members().len() {
+        let origin = origin.clone();
+        let family = if origin.is_of(group.members.len()) {
             origin.clone()
         } else {
-            Family::new(process.held_contexts().clone(), Some(origin.clone()))
+            let (held, members) = (process.held_contexts().clone(), group.members.len());
+            Family::new(held, members, Some(origin.clone()))
         };
         Ok(Self(Arc::new(Shared {
             process: process.clone(),
@@ -296,7 +316,8 @@ impl Comm {
             origin: Some(origin),
             freed: AtomicBool::new(false),
             kept: Arc::new(self.0.kept.inherited()),
-            cartesian,
+            topology,
+            group_families: GroupFamilies::default(),
         })))
     }
 

@@ -23,14 +23,14 @@ type Call = (&'static str, Primitive);
 /// nothing about the memory; the calls that take it say what the caller has to promise.
 #[derive(Clone, Debug)]
 pub struct Blocks<'a> {
-    address: *mut u8,
-    counts: &'a [i64],
-    displacements: &'a [i64],
-    datatypes: Datatypes<'a>,
+    pub(super) address: *mut u8,
+    pub(super) counts: &'a [i64],
+    pub(super) displacements: &'a [i64],
+    pub(super) datatypes: Datatypes<'a>,
 }
 
 #[derive(Clone, Debug)]
-enum Datatypes<'a> {
+pub(super) enum Datatypes<'a> {
     /// Displacements count its extents.
     One(Datatype),
     /// Displacements count bytes.
@@ -110,7 +110,7 @@ impl<'a> Blocks<'a> {
 }
 
 /// Who knows where the block of each rank is.
-trait Arrangement {
+pub(super) trait Arrangement {
     /// The blocks for so many ranks.
     fn pieces(&self, ranks: usize, operation: Operation) -> Result<Vec<Piece>>;
 
@@ -179,7 +179,7 @@ impl Arrangement for Buffer {
 
 /// The standard forbids that a place is written twice (MPI 5.0, 6.5). Looked for are only blocks
 /// that lie side by side each: columns of a matrix overlap without a place in common.
-fn disjoint(pieces: &[Piece], operation: Operation) -> Result<()> {
+pub(super) fn disjoint(pieces: &[Piece], operation: Operation) -> Result<()> {
     let plain = |piece: &Piece| piece.len > 0 && piece.layout.is_none();
     let mut order: Vec<usize> = (0..pieces.len()).filter(|&at| plain(&pieces[at])).collect();
     order.sort_unstable_by_key(|&at| pieces[at].address);
@@ -198,7 +198,7 @@ fn disjoint(pieces: &[Piece], operation: Operation) -> Result<()> {
 }
 
 /// What a rank sends itself must be as much as it receives of itself.
-fn same_length(sent: usize, received: usize, operation: Operation) -> Result<()> {
+pub(super) fn same_length(sent: usize, received: usize, operation: Operation) -> Result<()> {
     if sent != received {
         let class = if sent > received {
             ErrorClass::Truncate
@@ -246,13 +246,18 @@ fn in_place_elsewhere(operation: Operation) -> Box<super::Error> {
 }
 
 /// A call that has passed its first checks.
-struct Begin {
-    operation: Operation,
+pub(super) struct Begin {
+    pub(super) operation: Operation,
     begun: (Begun, Primitive),
 }
 
 impl Comm {
-    fn begin(&self, (call, primitive): Call, bytes: u64, root: Option<i32>) -> Result<Begin> {
+    pub(super) fn begin(
+        &self,
+        (call, primitive): Call,
+        bytes: u64,
+        root: Option<i32>,
+    ) -> Result<Begin> {
         let begun = (self.process().recording().begin(), primitive);
         let operation = Operation {
             call,
@@ -275,7 +280,7 @@ impl Comm {
         }
     }
 
-    fn started(
+    pub(super) fn started(
         &self,
         Begin { operation, begun }: Begin,
         posted: std::result::Result<bcs::Request, TooManyRequests>,
@@ -601,6 +606,7 @@ macro_rules! collectives {
         }
     };
 }
+pub(super) use collectives;
 
 collectives! {
     /// (6.6): gives each rank the root's block for it. `input`, at the root only, has the count of

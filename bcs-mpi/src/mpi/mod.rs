@@ -3,11 +3,13 @@
 //! | module | is |
 //! |---|---|
 //! | [`process`], [`threads`] | this rank: initialise, finalise, abort; its threads |
-//! | [`group`], [`comm`], [`create`](Comm::split), [`context_ids`] | groups and communicators (chapter 7) |
-//! | [`topology`] | Cartesian communicators (chapter 8) |
+//! | [`group`], [`comm`], [`create`](Comm::split), [`create_group`](Comm::create_group), [`context_ids`] | groups and communicators (chapter 7) |
+//! | [`topology`] | who is whose neighbour: grids and graphs (chapter 8) |
 //! | [`point_to_point`](Comm::send), [`buffered`], [`matched`], [`persistent`] | messages (MPI 5.0, chapter 3) |
 //! | [`request`], [`status`] | what was started, and what came of it |
 //! | [`collective`](Comm::barrier), [`exchange`] | collectives (chapter 6) |
+//! | [`neighborhood`](Comm::neighbor_alltoall) | collectives among neighbours (8.6) |
+//! | [`persistent_collectives`](Comm::barrier_init) | collectives to be started again (6.13) |
 //! | [`datatype`] | datatypes (chapter 5) |
 //! | [`op`] | operations that the program makes (6.9.5) |
 //! | [`attributes`], [`info`], [`error_handler`], [`error_codes`] | what a program keeps with a communicator, and its own errors (chapters 7.7, 10, 9) |
@@ -24,6 +26,7 @@ mod collective;
 pub mod comm;
 mod context_ids;
 mod create;
+mod create_group;
 pub mod datatype;
 pub mod error;
 mod error_class;
@@ -34,8 +37,10 @@ pub mod group;
 pub mod info;
 mod kept;
 pub mod matched;
+mod neighborhood;
 pub mod op;
 pub mod persistent;
+mod persistent_collectives;
 mod point_to_point;
 pub mod process;
 pub mod request;

@@ -1,4 +1,5 @@
 //! Persistent requests (MPI 5.0, 3.9): the arguments of a call, to be started again and again.
+//! Here are those of messages; those of collectives are [`super::persistent_collectives`].
 //!
 //! The NIC knows nothing of them: a start is a post like any other, whose arguments were checked
 //! once. What a start has begun is an ordinary [`Request`], and whatever waits or tests takes it;
@@ -7,6 +8,7 @@
 
 use super::comm::checked_tag;
 use super::error::{ErrorClass, Operation, Peer};
+use super::persistent_collectives::Collective;
 use super::point_to_point::Call;
 use super::{Buffer, Comm, PROC_NULL, Request, Result};
 use crate::bcs::SendMode;
@@ -42,12 +44,25 @@ impl Kind {
 /// process ends.
 #[derive(Debug)]
 pub struct Persistent {
+    starts: Starts,
+    started: Request,
+}
+
+/// What a start begins.
+#[derive(Debug)]
+enum Starts {
+    Message(Message),
+    Collective(Collective),
+}
+
+/// A message that can be started again and again.
+#[derive(Debug)]
+struct Message {
     comm: Comm,
     kind: Kind,
     data: Buffer,
     peer: i32,
     tag: i32,
-    started: Request,
 }
 
 impl Comm {
@@ -73,14 +88,14 @@ impl Comm {
                 self.world_rank(peer, operation)?;
             }
         }
-        Ok(Persistent {
+        let message = Message {
             comm: self.clone(),
             kind,
             data,
             peer,
             tag,
-            started: Request::inactive(),
-        })
+        };
+        Ok(Persistent::of(Starts::Message(message)))
     }
 
     /// `MPI_Send_init`.
@@ -124,21 +139,11 @@ impl Comm {
     }
 }
 
-impl Persistent {
-    /// `MPI_Start`.
-    ///
+impl Message {
     /// # Safety
-    /// As for the non-blocking call of its kind, until [`started`](Self::started) is done.
-    ///
-    /// # Errors
-    /// When it was started before and has not been waited for, and as the non-blocking call.
-    pub unsafe fn start(&mut self) -> Result<()> {
-        let (call, primitive) = self.kind.call();
-        if self.started.is_active() {
-            let operation = Operation::plain("MPI_Start");
-            let reason = format!("the request of {call} is active: wait for it first");
-            return Err(operation.error(ErrorClass::Request, reason));
-        }
+    /// As for the non-blocking call of its kind, until the request is done.
+    unsafe fn post(&self) -> Result<Request> {
+        let (_, primitive) = self.kind.call();
         let mode = match self.kind {
             Kind::Synchronous => SendMode::Synchronous,
             _ => SendMode::Standard,
@@ -149,13 +154,55 @@ impl Persistent {
             primitive,
             mode,
         };
-        self.started = match self.kind {
+        match self.kind {
             // SAFETY: the caller's promise.
-            Kind::Receive => unsafe { comm.post_recv((send.name, primitive), data, peer, tag)? },
+            Kind::Receive => unsafe { comm.post_recv((send.name, primitive), data, peer, tag) },
             // SAFETY: the caller's promise.
-            Kind::Buffered => unsafe { comm.post_buffered(send, data, peer, tag)? },
+            Kind::Buffered => unsafe { comm.post_buffered(send, data, peer, tag) },
             // SAFETY: the caller's promise.
-            _ => unsafe { comm.post_send(send, data, peer, tag)? },
+            _ => unsafe { comm.post_send(send, data, peer, tag) },
+        }
+    }
+}
+
+impl Persistent {
+    fn of(starts: Starts) -> Self {
+        Self {
+            starts,
+            started: Request::inactive(),
+        }
+    }
+
+    pub(super) fn collective(collective: Collective) -> Self {
+        Self::of(Starts::Collective(collective))
+    }
+
+    /// The name of the call that made it.
+    fn init(&self) -> &'static str {
+        match &self.starts {
+            Starts::Message(message) => message.kind.call().0,
+            Starts::Collective(collective) => collective.init,
+        }
+    }
+
+    /// `MPI_Start`.
+    ///
+    /// # Safety
+    /// As for the non-blocking call of its kind, until [`started`](Self::started) is done.
+    ///
+    /// # Errors
+    /// When it was started before and has not been waited for, and as the non-blocking call.
+    pub unsafe fn start(&mut self) -> Result<()> {
+        if self.started.is_active() {
+            let (operation, call) = (Operation::plain("MPI_Start"), self.init());
+            let reason = format!("the request of {call} is active: wait for it first");
+            return Err(operation.error(ErrorClass::Request, reason));
+        }
+        self.started = match &self.starts {
+            // SAFETY: the caller's promise.
+            Starts::Message(message) => unsafe { message.post()? },
+            // SAFETY: the caller's promise.
+            Starts::Collective(collective) => unsafe { collective.post()? },
         };
         Ok(())
     }

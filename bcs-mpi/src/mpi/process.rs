@@ -5,12 +5,13 @@ use super::buffered::Account;
 use super::comm::{Comm, Members, Shared};
 use super::context_ids::{Family, Held};
 use super::create::Closing;
+use super::create_group::{GROUP_MESSAGES, GroupFamilies};
 use super::error::{ErrorClass, Operation};
 use super::error_codes::ErrorCodes;
 use super::kept::Kept;
-use super::topology::Cartesian;
+use super::topology::Topology;
 use crate::attachment::{Attachment, Link};
-use crate::bcs::{COLLECTIVE_MESSAGES, Endpoint, Place};
+use crate::bcs::{Endpoint, Place};
 use crate::recording::{Destination, Primitive, Recording};
 use bcs_core::job::Placement;
 use bcs_core::limits::{DEFAULT_EAGER_LIMIT, MAX_CONTEXTS};
@@ -91,12 +92,13 @@ impl Process {
         recording: Recording,
     ) -> Arc<Self> {
         let held_contexts = Held::new();
+        let world_family = Family::new(held_contexts.clone(), placement.ranks(), None);
         Arc::new(Self {
             endpoint,
             placement,
             link,
             recording,
-            world_family: Family::new(held_contexts.clone(), None),
+            world_family,
             held_contexts,
             finalized: AtomicBool::new(false),
             next_single: AtomicU32::new(0),
@@ -121,7 +123,8 @@ impl Process {
             origin: None,
             freed: AtomicBool::new(false),
             kept: self.world_kept.clone(),
-            cartesian: None,
+            topology: None,
+            group_families: GroupFamilies::default(),
         }))
     }
 
@@ -136,20 +139,21 @@ impl Process {
     pub(super) fn single(
         self: &Arc<Self>,
         group: Members,
-        cartesian: Option<Cartesian>,
+        topology: Option<Arc<Topology>>,
         kept: Arc<Kept>,
     ) -> Comm {
         let number = self.next_single.fetch_add(1, Ordering::Relaxed);
         let first = u32::try_from(MAX_CONTEXTS).expect("MAX_CONTEXTS fits u32");
         Comm(Arc::new(Shared {
             process: self.clone(),
-            context: first + number % (COLLECTIVE_MESSAGES - first),
+            context: first + number % (GROUP_MESSAGES - first),
             group,
             family: self.world_family.clone(), // Never asked: its children are single, too.
             origin: None,
             freed: AtomicBool::new(false),
             kept,
-            cartesian,
+            topology,
+            group_families: GroupFamilies::default(),
         }))
     }
 

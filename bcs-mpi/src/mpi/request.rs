@@ -90,6 +90,14 @@ impl Request {
         self.0.is_some()
     }
 
+    /// The same, with another name of the call that it stands for in errors.
+    pub(super) fn named(mut self, call: &'static str) -> Self {
+        if let Some(active) = &mut self.0 {
+            active.operation.call = call;
+        }
+        self
+    }
+
     fn process(&self) -> Option<Arc<Process>> {
         self.0.as_ref().map(|active| active.comm.process().clone())
     }

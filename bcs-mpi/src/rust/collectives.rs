@@ -24,7 +24,7 @@ pub struct Blocks<'a> {
 }
 
 /// Blocks as the untyped core takes them.
-struct Lists {
+pub(super) struct Lists {
     buffer: Buffer,
     counts: Vec<i64>,
     displacements: Vec<i64>,
@@ -40,7 +40,7 @@ impl Lists {
     }
 
     /// Blocks of a buffer, if all of them are in it.
-    fn new(blocks: Blocks<'_>, buffer: &Buffer, call: &'static str) -> Result<Self> {
+    pub(super) fn new(blocks: Blocks<'_>, buffer: &Buffer, call: &'static str) -> Result<Self> {
         let ends = blocks.counts.iter().zip(blocks.displacements).enumerate();
         for (rank, (&count, &displacement)) in ends {
             let end = displacement.checked_add(count);
@@ -60,7 +60,7 @@ impl Lists {
         })
     }
 
-    fn untyped(&self) -> mpi::Blocks<'_> {
+    pub(super) fn untyped(&self) -> mpi::Blocks<'_> {
         let (start, datatype) = (self.buffer.start(), self.buffer.datatype().clone());
         mpi::Blocks::new(start, &self.counts, &self.displacements, datatype)
     }
@@ -68,7 +68,7 @@ impl Lists {
 
 impl Communicator {
     /// One of as many blocks as there are ranks, which a buffer consists of.
-    fn block(&self, buffer: &Buffer, call: &'static str) -> Result<Buffer> {
+    pub(super) fn block(&self, buffer: &Buffer, call: &'static str) -> Result<Buffer> {
         let (count, ranks) = (buffer.count(), self.size());
         if !count.is_multiple_of(ranks) {
             let reason = format!("{count} elements are no whole number for each of {ranks} ranks");
@@ -144,12 +144,12 @@ fn numbers(counts: &[usize]) -> Vec<i64> {
 /// ```
 #[derive(Debug)]
 pub struct CollectiveRequest<'scope, 'env: 'scope, T: Equivalence> {
-    scope: &'scope Scope<'scope, 'env>,
-    number: usize,
+    pub(super) scope: &'scope Scope<'scope, 'env>,
+    pub(super) number: usize,
     /// The slice, but not as a reference while others may write it.
-    start: *mut T,
-    len: usize,
-    slice: PhantomData<&'env mut [T]>,
+    pub(super) start: *mut T,
+    pub(super) len: usize,
+    pub(super) slice: PhantomData<&'env mut [T]>,
 }
 
 impl<'env, T: Equivalence> CollectiveRequest<'_, 'env, T> {
@@ -236,6 +236,7 @@ macro_rules! collectives {
         }
     };
 }
+pub(super) use collectives;
 
 collectives! {
     /// Gives each rank its block of the root's `data`, which is ignored elsewhere.

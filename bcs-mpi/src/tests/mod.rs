@@ -4,6 +4,7 @@
 mod alone;
 mod collectives;
 mod communicators;
+mod create_group;
 mod datatypes;
 mod demand;
 mod exchange;
@@ -12,10 +13,13 @@ mod kept;
 mod matched;
 mod messages;
 mod modes;
+mod neighborhoods;
 mod operations;
 mod persistent;
+mod persistent_collectives;
 mod probes;
 mod safe;
+mod topologies;
 mod untyped;
 
 use crate::bcs::Endpoint;

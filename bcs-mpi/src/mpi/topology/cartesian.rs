@@ -1,10 +1,8 @@
 //! Cartesian topologies (MPI 5.0, 8.5): the ranks of a communicator on a grid.
-//!
-//! Ranks keep their numbers: nothing is known here that a reordering could use, since all nodes
-//! are equally far from each other.
 
-use super::error::{ErrorClass, Operation};
-use super::{Comm, PROC_NULL, Result};
+use super::Topology;
+use crate::mpi::error::{ErrorClass, Operation};
+use crate::mpi::{Comm, PROC_NULL, Result};
 use crate::recording::Primitive;
 
 /// A grid. Ranks lie on it in row-major order: the last coordinate of neighbours in rank differs.
@@ -66,14 +64,36 @@ impl Cartesian {
                 place.map(|(dim, coordinate)| rank * dim + coordinate)
             })
     }
+
+    /// Who is so far before a rank in a dimension of the grid, and so far behind it.
+    fn shift(&self, rank: i32, dimension: usize, displacement: i32) -> (i32, i32) {
+        let here = self.coords(rank);
+        let at = |displacement: Option<i32>| {
+            let mut coords = here.clone();
+            coords[dimension] = displacement.and_then(|d| coords[dimension].checked_add(d))?;
+            self.rank(&coords)
+        };
+        let before = at(displacement.checked_neg()).unwrap_or(PROC_NULL);
+        (before, at(Some(displacement)).unwrap_or(PROC_NULL))
+    }
+
+    /// The neighbours of a rank in the order of the standard (MPI 5.0, 8.6): for each dimension
+    /// the one before it and the one behind it.
+    pub(super) fn neighbors(&self, rank: i32) -> Vec<i32> {
+        let dimensions = 0..self.dims.len();
+        let pairs = dimensions.map(|dimension| <[i32; 2]>::from(self.shift(rank, dimension, 1)));
+        pairs.flatten().collect()
+    }
 }
 
 impl Comm {
-    /// The grid that the ranks of this communicator are on (`MPI_Topo_test`, `MPI_Cartdim_get`,
-    /// `MPI_Cart_get`).
+    /// The grid that the ranks of this communicator are on (`MPI_Cartdim_get`, `MPI_Cart_get`).
     #[must_use]
     pub fn cartesian(&self) -> Option<&Cartesian> {
-        self.0.cartesian.as_ref()
+        match self.topology()? {
+            Topology::Cartesian(grid) => Some(grid),
+            _ => None,
+        }
     }
 
     fn grid(&self, operation: Operation) -> Result<&Cartesian> {
@@ -84,15 +104,13 @@ impl Comm {
         })
     }
 
-    /// `MPI_Cart_create`: the first ranks of this communicator on a grid of these dimensions. The
-    /// others get none. All members call it, with the same arguments.
-    ///
-    /// # Errors
-    /// When a dimension is not positive, the numbers of dimensions and periods differ, the grid
-    /// has more ranks than the communicator, and as [`dup`](Self::dup).
-    pub fn cart_create(&self, dims: &[i32], periods: &[bool]) -> Result<Option<Self>> {
-        let call = ("MPI_Cart_create", Primitive::CommCreate);
-        let operation = Operation::plain(call.0);
+    /// A grid for the first ranks, and how many it has.
+    fn planned_grid(
+        &self,
+        dims: &[i32],
+        periods: &[bool],
+        operation: Operation,
+    ) -> Result<(Cartesian, i32)> {
         self.usable(operation)?;
         if dims.len() != periods.len() {
             let reason = format!("{} dimensions have {} periods", dims.len(), periods.len());
@@ -113,8 +131,31 @@ impl Comm {
             dims: dims.to_vec(),
             periods: periods.to_vec(),
         };
+        Ok((grid, size))
+    }
+
+    /// `MPI_Cart_map`: this rank's number on such a grid, which is its number here; `None` if it
+    /// is not on it (`MPI_UNDEFINED`).
+    ///
+    /// # Errors
+    /// As [`cart_create`](Self::cart_create), as far as this rank can tell.
+    pub fn cart_map(&self, dims: &[i32], periods: &[bool]) -> Result<Option<i32>> {
+        let operation = Operation::plain("MPI_Cart_map");
+        let (_, size) = self.planned_grid(dims, periods, operation)?;
+        Ok(Some(self.rank()).filter(|&rank| rank < size))
+    }
+
+    /// `MPI_Cart_create`: the first ranks of this communicator on a grid of these dimensions. The
+    /// others get none. All members call it, with the same arguments.
+    ///
+    /// # Errors
+    /// When a dimension is not positive, the numbers of dimensions and periods differ, the grid
+    /// has more ranks than the communicator, and as [`dup`](Self::dup).
+    pub fn cart_create(&self, dims: &[i32], periods: &[bool]) -> Result<Option<Self>> {
+        let call = ("MPI_Cart_create", Primitive::CommCreate);
+        let (grid, size) = self.planned_grid(dims, periods, Operation::plain(call.0))?;
         let color = (self.rank() < size).then_some(0);
-        self.split_for(call, color, 0, Some(grid))
+        self.split_for(call, color, 0, Some(Topology::Cartesian(grid)))
     }
 
     /// `MPI_Cart_coords`: where a rank is.
@@ -159,14 +200,7 @@ impl Comm {
             let reason = format!("a grid of {:?} has no direction {direction}", grid.dims);
             operation.error(ErrorClass::Dims, reason)
         })?;
-        let here = grid.coords(self.rank());
-        let at = |displacement: Option<i32>| {
-            let mut coords = here.clone();
-            coords[dimension] = displacement.and_then(|d| coords[dimension].checked_add(d))?;
-            grid.rank(&coords)
-        };
-        let source = at(displacement.checked_neg()).unwrap_or(PROC_NULL);
-        Ok((source, at(Some(displacement)).unwrap_or(PROC_NULL)))
+        Ok(grid.shift(self.rank(), dimension, displacement))
     }
 
     /// `MPI_Cart_sub`: the grids of the dimensions that remain, one for each combination of the
@@ -199,7 +233,12 @@ impl Comm {
             periods: kept.iter().map(|&d| grid.periods[d]).collect(),
         };
         let color = index(&others).cast_unsigned();
-        let comm = self.split_for(call, Some(color), index(&kept), Some(sub))?;
+        let comm = self.split_for(
+            call,
+            Some(color),
+            index(&kept),
+            Some(Topology::Cartesian(sub)),
+        )?;
         Ok(comm.expect("a rank with a colour is in a communicator"))
     }
 }

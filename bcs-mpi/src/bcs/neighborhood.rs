@@ -1,0 +1,69 @@
+//! Exchanges among neighbours: one round of messages, of which several may go to the same rank.
+//!
+//! All messages of a collective have the same tag, and messages from one rank with one tag are
+//! matched in the order of their posts. So several messages between the same two ranks are told
+//! apart by their order alone: the k-th that is sent belongs to the k-th receive of it. What a
+//! rank sends to itself is no message but a copy, by the same rule.
+#![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
+
+use super::endpoint::Endpoint;
+use super::exchange::Members;
+use super::piece::Piece;
+use super::requests::{Request, TooManyRequests};
+use super::schedule::{Local, Plan, Round};
+
+/// What is sent to a member of a communicator or received from it, by its place.
+pub type Parcel = (usize, Piece);
+
+impl Endpoint {
+    /// Posts this rank's part of an exchange among neighbours: it sends all of `out` and receives
+    /// all of `into`, in this order where several are to or from the same member.
+    ///
+    /// # Safety
+    /// As for [`bcs_scatter`](Self::bcs_scatter).
+    ///
+    /// # Errors
+    /// As [`bcs_scatter`](Self::bcs_scatter).
+    ///
+    /// # Panics
+    /// If this rank does not send to itself what it receives from itself.
+    pub unsafe fn bcs_neighbors(
+        &self,
+        members: Members<'_>,
+        out: Vec<Parcel>,
+        into: Vec<Parcel>,
+    ) -> Result<Request, TooManyRequests> {
+        let split = |parcels: Vec<Parcel>| -> (Vec<Parcel>, Vec<Parcel>) {
+            parcels
+                .into_iter()
+                .partition(|(place, _)| *place == members.me)
+        };
+        let named = |parcels: Vec<Parcel>| -> Vec<(u32, Piece)> {
+            let name = |(place, piece): Parcel| (members.world[place], piece);
+            parcels.into_iter().map(name).collect()
+        };
+        let ((from_me, out), (to_me, into)) = (split(out), split(into));
+        assert_eq!(
+            from_me.len(),
+            to_me.len(),
+            "what a rank sends itself it receives"
+        );
+        let copy = |((_, from), (_, to)): (Parcel, Parcel)| {
+            assert_eq!(from.len, to.len, "what a rank sends itself it receives");
+            Local::Copy { from, to }
+        };
+        let mut plan = Plan {
+            first: from_me.into_iter().zip(to_me).map(copy).collect(),
+            sends: named(out),
+            ..Plan::default()
+        };
+        let mut receives = named(into);
+        receives.reverse(); // A round is posted from its end.
+        plan.rounds.push_back(Round {
+            receives,
+            then: Vec::new(),
+        });
+        // SAFETY: the caller's promise.
+        unsafe { self.post_schedule(members.context, plan) }
+    }
+}

@@ -1,0 +1,230 @@
+//! `MPI_Comm_create_group` (MPI 5.0, 7.4.2): a part of a communicator makes one of its own, and
+//! the other ranks know nothing of it.
+//!
+//! So the parent's context is of no use: what there is among the members of a group is messages.
+//! They travel in a context of their own, the parent's with [`GROUP_MESSAGES`] added, with the tag
+//! of the call; so calls of several threads at a time are told apart by their tags, as the
+//! standard has it, and no receive of the program sees them.
+//!
+//! The first member of the group collects what the others say and tells all of them what they
+//! said together: that is a reduction in two messages, one after the other, whatever the size of
+//! the group. Three of them are an agreement: which ids are unavailable, whether all could reserve
+//! the one that all choose then, and whether all have opened the context.
+//!
+//! `MPI_Comm_create_from_group` is absent: there are no sessions.
+#![expect(
+    unsafe_code,
+    reason = "messages and contexts name their data by address"
+)]
+
+use super::comm::{Members, Shared, checked_tag};
+use super::context_ids::{Family, Held, Ids, choose};
+use super::create::{ATTEMPTS, no_id};
+use super::error::{ErrorClass, Operation};
+use super::point_to_point::Call;
+use super::{Buffer, Comm, Group, Request, Result, UNDEFINED};
+use crate::bcs::{COLLECTIVE_MESSAGES, SendMode};
+use crate::recording::Primitive;
+use bcs_core::datatype::Datatype;
+use bcs_core::limits::MAX_CONTEXTS;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What is added to a communicator's context for the messages of groups that agree.
+pub(super) const GROUP_MESSAGES: u32 = 1 << 30;
+
+const _: () = assert!(MAX_CONTEXTS < GROUP_MESSAGES as usize);
+const _: () = assert!(GROUP_MESSAGES & COLLECTIVE_MESSAGES == 0);
+
+/// Families of groups that are kept with a communicator. What was given back to one that is left
+/// out for another is known to the communicator's own family: then it is free after the next
+/// communicator that all of its members make.
+const MAX_GROUP_FAMILIES: usize = 32;
+
+/// The call's name and its row in the MDS.
+const CALL: Call = Call {
+    name: "MPI_Comm_create_group",
+    primitive: Primitive::CommCreate,
+    mode: SendMode::Standard,
+};
+
+/// The families of the groups that made a communicator of their own last, the latest at the end.
+#[derive(Debug, Default)]
+pub(super) struct GroupFamilies(Mutex<Vec<(Vec<u32>, Arc<Family>)>>);
+
+impl GroupFamilies {
+    fn of(&self, members: &[u32], held: &Arc<Held>, parent: &Arc<Family>) -> Arc<Family> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = kept.iter().position(|(group, _)| group == members);
+        let entry = place.map(|place| kept.remove(place)).unwrap_or_else(|| {
+            let family = Family::new(held.clone(), members.len(), Some(parent.clone()));
+            (members.to_vec(), family)
+        });
+        let family = entry.1.clone();
+        kept.push(entry);
+        if kept.len() > MAX_GROUP_FAMILIES {
+            kept.remove(0);
+        }
+        family
+    }
+}
+
+/// The members of a group that agree, and the tag of their messages.
+struct Circle {
+    comm: Comm,
+    tag: i32,
+}
+
+impl Circle {
+    /// A message to a rank of the group.
+    ///
+    /// # Safety
+    /// As for [`Comm::isend`].
+    unsafe fn send(&self, words: &[u64], to: i32) -> Result<Request> {
+        let data = Buffer::read_only(words.as_ptr(), words.len(), Datatype::Uint64);
+        // SAFETY: the caller's promise.
+        unsafe { self.comm.post_send(CALL, &data, to, self.tag) }
+    }
+
+    /// A message from a rank of the group.
+    ///
+    /// # Safety
+    /// As for [`Comm::irecv`].
+    unsafe fn receive(&self, words: &mut [u64], from: i32) -> Result<Request> {
+        let data = Buffer::new(words.as_mut_ptr(), words.len(), Datatype::Uint64);
+        let call = (CALL.name, CALL.primitive);
+        // SAFETY: the caller's promise.
+        unsafe { self.comm.post_recv(call, &data, from, self.tag) }
+    }
+
+    /// The bitwise or of all members' words.
+    fn or(&self, words: &mut [u64]) -> Result<()> {
+        if self.comm.rank() != 0 {
+            // SAFETY: the words are borrowed until the send is done, in the next line.
+            let sent = unsafe { self.send(words, 0) };
+            settle([sent])?;
+            // SAFETY: the words are borrowed until the receive is done, in the next line.
+            let received = unsafe { self.receive(words, 0) };
+            return settle([received]);
+        }
+        let mut said = vec![vec![0; words.len()]; self.comm.members().len() - 1];
+        let receives: Vec<_> = (1..)
+            .zip(&mut said)
+            // SAFETY: the lists live until the receives are done, in the next line.
+            .map(|(from, words)| unsafe { self.receive(words, from) })
+            .collect();
+        settle(receives)?;
+        for said in said {
+            words
+                .iter_mut()
+                .zip(said)
+                .for_each(|(word, said)| *word |= said);
+        }
+        let sends: Vec<_> = (1..self.comm.size())
+            // SAFETY: the words are borrowed until the sends are done, in the next line.
+            .map(|to| unsafe { self.send(words, to) })
+            .collect();
+        settle(sends)
+    }
+
+    /// Agrees on an id, which this rank then has reserved.
+    fn agree(&self, family: &Family, held: &Held, operation: Operation) -> Result<u32> {
+        let place = (self.comm.0.context, self.comm.members()[0]);
+        for attempt in 0..ATTEMPTS {
+            let said = family.say();
+            let mut words = said.unavailable.words().to_vec();
+            self.or(&mut words)?;
+            let unavailable = Ids::from_words(&words);
+            family.agreed(&unavailable, &said);
+            let Some(ids) = choose(&unavailable, 1, place, attempt) else {
+                break;
+            };
+            let reserved = held.reserve(ids[0]);
+            let mut failed = [u64::from(!reserved)];
+            self.or(&mut failed)?;
+            if failed == [0] {
+                return Ok(ids[0]);
+            }
+            if reserved {
+                held.release(ids[0]);
+            }
+        }
+        Err(no_id(operation))
+    }
+}
+
+/// Waits for all that were posted. The first that failed, or could not be posted, is the error.
+fn settle(requests: impl IntoIterator<Item = Result<Request>>) -> Result<()> {
+    let mut outcome = Ok(());
+    for request in requests {
+        let done = request.and_then(|mut request| request.silent());
+        outcome = outcome.and(done.map(|_| ()));
+    }
+    outcome
+}
+
+impl Comm {
+    /// `MPI_Comm_create_group`: the members of a group that is a part of this communicator make
+    /// one of their own. Only they call it, all with the same group and tag; calls of several
+    /// threads at a time have different tags. The tag has nothing to do with those of messages. A
+    /// rank that is not in the group gets none, and need not call it.
+    ///
+    /// # Errors
+    /// When the group has a rank that is no member here, the tag is negative, there are not enough
+    /// context ids, or the NIC reports a failure.
+    pub fn create_group(&self, group: &Group, tag: i32) -> Result<Option<Self>> {
+        let operation = Operation {
+            tag: Some(tag),
+            ..Operation::plain(CALL.name)
+        };
+        self.usable(operation)?;
+        checked_tag(tag, operation)?;
+        let places = group.translate_all(&self.group());
+        if let Some(index) = places.iter().position(|&place| place == UNDEFINED) {
+            let reason = format!(
+                "rank {index} of the group, which is {} in the world, is not in the communicator",
+                group.members()[index]
+            );
+            return Err(operation.error(ErrorClass::Group, reason));
+        }
+        let me = group.rank().and_then(|rank| usize::try_from(rank).ok());
+        let Some(me) = me else {
+            return Ok(None);
+        };
+        let process = self.process().clone();
+        let make = || {
+            let members = || Members::new(group.members().to_vec(), me);
+            if group.members().len() == 1 {
+                let kept = Arc::new(self.0.kept.inherited());
+                return Ok(process.single(members(), None, kept));
+            }
+            process.reap_closed();
+            let held = process.held_contexts();
+            let families = &self.0.group_families;
+            let family = families.of(group.members(), held, &self.0.family);
+            let comm = self.for_messages(members(), &family);
+            let circle = Circle { comm, tag };
+            let id = circle.agree(&family, held, operation)?;
+            let comm = self.child_from(&family, members(), Some(id), None, operation)?;
+            circle.or(&mut [0])?; // All are ready.
+            Ok(comm)
+        };
+        let made = process.recording().blocking(CALL.primitive, 0, make);
+        made.map(Some)
+    }
+
+    /// A communicator of a group for messages only: no NIC has to know its context.
+    fn for_messages(&self, group: Members, family: &Arc<Family>) -> Self {
+        Self(Arc::new(Shared {
+            process: self.process().clone(),
+            context: self.0.context | GROUP_MESSAGES,
+            group,
+            family: family.clone(),
+            origin: None,
+            freed: AtomicBool::new(false),
+            kept: Arc::new(self.0.kept.inherited()),
+            topology: None,
+            group_families: GroupFamilies::default(),
+        }))
+    }
+}

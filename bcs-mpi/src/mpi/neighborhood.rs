@@ -1,0 +1,159 @@
+//! Neighbourhood collectives (MPI 5.0, 8.6; 8.7 for those that do not block): each rank exchanges
+//! with its neighbours in the topology of the communicator only.
+//!
+//! Blocks are in the order of the neighbours, of which some may be the same rank. The standard
+//! says which block is received where as if by messages with one tag: several edges from one rank
+//! to another are told apart by their order. In a grid they are told apart by direction: what was
+//! sent towards higher coordinates comes from the neighbour below, also where that is the same
+//! rank as the one above. [`Neighborhood::matched`] is the order of receives that does both.
+//!
+//! Where a grid ends the neighbour is `MPI_PROC_NULL`: its blocks are counted, but neither read nor
+//! written.
+#![expect(unsafe_code, reason = "buffers are named by address")]
+
+use super::error::Operation;
+use super::exchange::{Arrangement, Begin, collectives, disjoint, same_length};
+use super::topology::Neighborhood;
+use super::{Blocks, Buffer, Comm, PROC_NULL, Request, Result};
+use crate::bcs::{Parcel, Piece};
+use crate::recording::Primitive;
+
+/// The name of a call and its row in the MDS.
+type Call = (&'static str, Primitive);
+
+/// Errors about blocks number their ranks; here these numbers are those of neighbours.
+fn numbered<T>(result: Result<T>, who: &str) -> Result<T> {
+    result.map_err(|mut error| {
+        error.reason.push_str("; ranks are numbered as ");
+        error.reason.push_str(who);
+        error
+    })
+}
+
+/// The neighbour's place in the communicator, unless it is nobody.
+fn place(neighbor: i32) -> Option<usize> {
+    (neighbor != PROC_NULL).then(|| usize::try_from(neighbor).expect("topologies were checked"))
+}
+
+/// Where what each source sends goes.
+fn blocks(output: &impl Arrangement, sources: &[i32], operation: Operation) -> Result<Vec<Piece>> {
+    let mut blocks = output.pieces(sources.len(), operation)?;
+    for (block, &source) in blocks.iter_mut().zip(sources) {
+        if source == PROC_NULL {
+            *block = Piece::EMPTY;
+        }
+    }
+    disjoint(&blocks, operation)?;
+    Ok(blocks)
+}
+
+impl Comm {
+    /// Exchanges a block with each neighbour.
+    ///
+    /// # Safety
+    /// As for [`ineighbor_alltoall`](Self::ineighbor_alltoall).
+    unsafe fn post_neighbors(
+        &self,
+        begin: Begin,
+        hood: &Neighborhood,
+        out: Vec<Piece>,
+        into: Vec<Piece>,
+    ) -> Result<Request> {
+        let operation = begin.operation;
+        let me = self.0.group.me;
+        let destinations = hood.destinations.iter().zip(out);
+        let out: Vec<Parcel> = destinations
+            .filter_map(|(&to, piece)| Some((place(to)?, piece)))
+            .collect();
+        let mut into: Vec<Option<Piece>> = into.into_iter().map(Some).collect();
+        let matched = hood.matched.iter();
+        let into: Vec<Parcel> = matched
+            .filter_map(|&at| Some((place(hood.sources[at])?, into[at].take()?)))
+            .collect();
+        let own = |parcels: &[Parcel]| -> Vec<usize> {
+            let own = parcels.iter().filter(|(place, _)| *place == me);
+            own.map(|(_, piece)| piece.len).collect()
+        };
+        for (sent, received) in own(&out).into_iter().zip(own(&into)) {
+            same_length(sent, received, operation)?;
+        }
+        let endpoint = self.process().endpoint();
+        // SAFETY: the caller's promise.
+        let posted = unsafe { endpoint.bcs_neighbors(self.members_of_context(), out, into) };
+        self.started(begin, posted)
+    }
+
+    /// # Safety
+    /// As for [`ineighbor_allgather`](Self::ineighbor_allgather).
+    unsafe fn post_neighbor_allgather(
+        &self,
+        call: Call,
+        input: Buffer,
+        output: impl Arrangement,
+    ) -> Result<Request> {
+        let begin = self.begin(call, input.all_bytes(1), None)?;
+        let operation = begin.operation;
+        let hood = self.neighborhood(operation)?;
+        let from = input.piece(operation)?;
+        let into = numbered(blocks(&output, &hood.sources, operation), "sources")?;
+        let out = vec![from; hood.destinations.len()];
+        // SAFETY: the caller's promise.
+        unsafe { self.post_neighbors(begin, &hood, out, into) }
+    }
+
+    /// # Safety
+    /// As for [`ineighbor_alltoall`](Self::ineighbor_alltoall).
+    unsafe fn post_neighbor_alltoall<L: Arrangement>(
+        &self,
+        call: Call,
+        input: L,
+        output: L,
+    ) -> Result<Request> {
+        let bytes = input.all_bytes(self.out_degree());
+        let begin = self.begin(call, bytes, None)?;
+        let operation = begin.operation;
+        let hood = self.neighborhood(operation)?;
+        let destinations = hood.destinations.len();
+        let out = numbered(input.pieces(destinations, operation), "destinations")?;
+        let into = numbered(blocks(&output, &hood.sources, operation), "sources")?;
+        // SAFETY: the caller's promise.
+        unsafe { self.post_neighbors(begin, &hood, out, into) }
+    }
+}
+
+collectives! {
+    /// (8.6.1): sends `input` to each neighbour and receives a block of `output` from each, which
+    /// has the count of one block.
+    neighbor_allgather "MPI_Neighbor_allgather" NeighborAllgather,
+    ineighbor_allgather "MPI_Ineighbor_allgather" IneighborAllgather:
+    post_neighbor_allgather(input: Buffer, output: Buffer),
+    comm => input.all_bytes(1);
+
+    /// (8.6.1): a [`neighbor_allgather`](Self::neighbor_allgather) whose blocks are anywhere and
+    /// of any length.
+    neighbor_allgatherv "MPI_Neighbor_allgatherv" NeighborAllgatherv,
+    ineighbor_allgatherv "MPI_Ineighbor_allgatherv" IneighborAllgatherv:
+    post_neighbor_allgather(input: Buffer, output: Blocks<'_>),
+    comm => input.all_bytes(1);
+
+    /// (8.6.2): sends a block of `input` to each neighbour and receives one of `output` from each.
+    /// Both have the count of one block.
+    neighbor_alltoall "MPI_Neighbor_alltoall" NeighborAlltoall,
+    ineighbor_alltoall "MPI_Ineighbor_alltoall" IneighborAlltoall:
+    post_neighbor_alltoall(input: Buffer, output: Buffer),
+    comm => input.all_bytes(comm.out_degree());
+
+    /// (8.6.2): a [`neighbor_alltoall`](Self::neighbor_alltoall) whose blocks are anywhere and of
+    /// any length.
+    neighbor_alltoallv "MPI_Neighbor_alltoallv" NeighborAlltoallv,
+    ineighbor_alltoallv "MPI_Ineighbor_alltoallv" IneighborAlltoallv:
+    post_neighbor_alltoall(input: Blocks<'_>, output: Blocks<'_>),
+    comm => input.all_bytes(comm.out_degree());
+
+    /// (8.6.3): a [`neighbor_alltoallv`](Self::neighbor_alltoallv) whose blocks are of a datatype
+    /// each ([`Blocks::of_types`]).
+    neighbor_alltoallw "MPI_Neighbor_alltoallw" NeighborAlltoallw,
+    ineighbor_alltoallw "MPI_Ineighbor_alltoallw" IneighborAlltoallw:
+    post_neighbor_alltoall(input: Blocks<'_>, output: Blocks<'_>),
+    comm => input.all_bytes(comm.out_degree());
+}
