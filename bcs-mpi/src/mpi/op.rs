@@ -58,12 +58,12 @@ impl UserOp {
     /// The function for elements of a datatype, as a NIC's schedule calls it: it ends the job if
     /// it panics.
     fn fold(&self, process: &Arc<Process>, datatype: Datatype) -> Fold {
-        let function = Lent(self.function.clone());
+        let function = Lent(Some(self.function.clone()));
         // Weak, because the process keeps the schedules that will keep this.
         let process = Arc::downgrade(process);
         let size = datatype.size().max(1);
         Fold::Function(Arc::new(move |invec, inoutvec, bytes| {
-            let Lent(function) = &function;
+            let function = function.0.as_ref().expect("lent until it is dropped");
             let call = || function(invec, inoutvec, bytes / size, datatype.clone());
             if let Err(panic) = catch_unwind(AssertUnwindSafe(call)) {
                 end(&process, panic.as_ref());
@@ -75,7 +75,7 @@ impl UserOp {
 /// A function that a schedule has. The schedule lets it go while the endpoint is locked, and what
 /// the function has captured may want to lock it, too: to free a communicator, say. So it is put
 /// aside, and dropped by whoever next has a request that is done ([`drop_returned`]).
-struct Lent(Arc<Function>);
+struct Lent(Option<Arc<Function>>);
 
 static RETURNED: Mutex<Vec<Arc<Function>>> = Mutex::new(Vec::new());
 
@@ -85,7 +85,9 @@ static ANY_RETURNED: AtomicBool = AtomicBool::new(false);
 impl Drop for Lent {
     fn drop(&mut self) {
         let mut returned = RETURNED.lock().unwrap_or_else(PoisonError::into_inner);
-        returned.push(self.0.clone());
+        // Moved, not cloned: another thread may drop what is in the list at once, and what were left
+        // here would then be the last handle.
+        returned.extend(self.0.take());
         ANY_RETURNED.store(true, Ordering::Release);
     }
 }
