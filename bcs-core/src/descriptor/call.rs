@@ -117,13 +117,18 @@ impl Call {
 /// What it is, without who is at it: "a broadcast of 8 bytes from rank 2". Ranks are the world's.
 impl fmt::Display for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bytes = self.bytes;
+        let bytes = match self.bytes {
+            1 => "1 byte".to_owned(),
+            bytes if bytes < MIB => format!("{bytes} bytes"),
+            // Of a packed call no more is known.
+            bytes => format!("{} MiB or a little more", bytes / MIB),
+        };
         match self.kind {
             CollectiveKind::Broadcast { root } => {
-                write!(f, "a broadcast of {bytes} bytes from rank {root}")
+                write!(f, "a broadcast of {bytes} from rank {root}")
             }
             CollectiveKind::Reduce { root, op, datatype } => {
-                write!(f, "a reduction of {bytes} bytes of {datatype} by {op} to ")?;
+                write!(f, "a reduction of {bytes} of {datatype} by {op} to ")?;
                 match root {
                     Some(root) => write!(f, "rank {root}"),
                     None => f.write_str("all"),
@@ -183,7 +188,10 @@ mod tests {
             kind: CollectiveKind::Broadcast { root: 2 },
             bytes: (5 << 20) + 17,
         };
-        assert_eq!(Call::unpack(long.pack()).unwrap().bytes, 5 << 20);
+        let unpacked = Call::unpack(long.pack()).unwrap();
+        assert_eq!(unpacked.bytes, 5 << 20);
+        let said = "a broadcast of 5 MiB or a little more from rank 2";
+        assert_eq!([long, unpacked].map(|call| call.to_string()), [said; 2]);
         assert_eq!(Call::unpack(u64::MAX), None);
     }
 

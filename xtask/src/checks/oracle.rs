@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use crate::process;
 use crate::verdict::Outcome;
@@ -72,7 +72,11 @@ fn in_every_layout(
         let words = words.iter().map(String::as_str);
         let mut command = workspace.example(&layout, "bcs-mpi", example, words)?;
         // A rank that finds a difference fails the job, and a hang its time limit.
-        process::run(&mut command, LIMIT)?.succeeded()?;
+        let said = process::run(&mut command, LIMIT)?.succeeded()?.stdout;
+        ensure!(
+            said.starts_with(&format!("{per_layout} ")),
+            "{example} {layout} did not say that it went through {per_layout} cases: {said}"
+        );
     }
     Ok(Outcome::exact(
         true,
