@@ -11,6 +11,7 @@
 //! | [`matching`] | which message a receive gets |
 //! | [`datatype`], [`op`], [`arithmetic`] | what a reduction computes, to the bit |
 //! | [`welcome`] | how a rank is received by its node manager |
+//! | [`whereabouts`] | what a blocked rank says about where it is |
 
 // Under loom only what is tested under it is compiled: its atomics cannot lie in shared memory.
 #[cfg(not(loom))]
@@ -50,3 +51,5 @@ mod sync;
 pub mod waiting;
 #[cfg(not(loom))]
 pub mod welcome;
+#[cfg(not(loom))]
+pub mod whereabouts;
