@@ -42,6 +42,7 @@ mod schedule;
 mod waiting;
 mod whereabouts;
 
+pub(crate) use buffer::{bytes, bytes_mut};
 pub use endpoint::{Endpoint, Place};
 pub use exchange::Members;
 pub use fold::{Fold, Function};
