@@ -31,6 +31,7 @@ mod endpoint;
 mod exchange;
 mod finalize;
 mod fold;
+mod near;
 mod neighborhood;
 mod outbox;
 mod payload_slots;

@@ -2,6 +2,7 @@
 
 use super::piece::Piece;
 use super::schedule::ScheduleId;
+use crate::smartmap;
 use bcs_core::layout::Layout;
 use bcs_core::limits::REQUEST_SLOTS;
 use bcs_core::matching::Pattern;
@@ -24,6 +25,8 @@ pub(super) enum Handle {
     Nic(RequestId),
     /// A schedule completes it.
     Schedule(ScheduleId),
+    /// A rank of this node does, or this one.
+    Near(smartmap::Id),
 }
 
 /// What a request came to.
@@ -39,6 +42,24 @@ pub struct Outcome {
     pub len: u64,
     /// Schedules: the length that the message whose failure this is should have had.
     pub expected: Option<u64>,
+}
+
+impl From<smartmap::Outcome> for Outcome {
+    fn from(outcome: smartmap::Outcome) -> Self {
+        let smartmap::Outcome {
+            failure,
+            source,
+            tag,
+            len,
+        } = outcome;
+        Self {
+            failure,
+            source,
+            tag,
+            len,
+            expected: None,
+        }
+    }
 }
 
 impl From<&Completion> for Outcome {
@@ -78,7 +99,12 @@ pub(super) enum Purpose {
     /// An eager send whose sender has gone on; its payload slot is free when it completes.
     Eager { payload_slot: u32 },
     /// A receive.
-    Receive { pattern: Pattern, into: Piece },
+    Receive {
+        pattern: Pattern,
+        into: Piece,
+        /// The same receive where messages of this node come, if either may satisfy it.
+        near: Option<smartmap::Id>,
+    },
     /// A probe.
     Probe(Pattern),
     /// A probe whose answer nobody wants any more.
@@ -198,6 +224,11 @@ impl Requests {
         let purpose = slot.purpose.take();
         self.free.push(request.slot);
         purpose.expect("the slot of a live request is in use")
+    }
+
+    /// From now on a request is for this.
+    pub(super) fn repurpose(&mut self, request: RequestId, purpose: Purpose) {
+        self.slots[request.slot as usize].purpose = Some(purpose);
     }
 
     /// From now on no caller waits for this request.

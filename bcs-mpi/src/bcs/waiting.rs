@@ -63,6 +63,7 @@ struct Done {
     completions: u64,
     heads: [u64; 3],
     held_back: u64,
+    near: u64,
 }
 
 /// The job knows that this rank is blocked (law 2's hunger) while this lives.
@@ -127,7 +128,7 @@ impl Endpoint {
             if blocked.is_none() {
                 let hungry = Hungry::new(&self.page);
                 self.about_to_block(&mut state);
-                blocked = Some((hungry, self.say_where(&state, what)));
+                blocked = Some((hungry, self.say_where(&mut state, what)));
             } else {
                 self.found_nothing(&mut state);
             }
@@ -149,13 +150,31 @@ impl Endpoint {
             completions: self.completions(),
             heads,
             held_back,
+            near: self.near_news(),
         }
+    }
+
+    /// What others of this node have done for this rank that no queue tells.
+    pub(super) fn near_news(&self) -> u64 {
+        let desk = self.memory.desk();
+        desk.map_or(0, |(node, place)| node.news(place).load(Ordering::Acquire))
+    }
+
+    /// Whether a rank of this node has sent something that was not taken yet.
+    fn has_near_messages(&self) -> bool {
+        self.memory
+            .desk()
+            .is_some_and(|(node, place)| (0..node.ranks()).any(|from| node.has_news(from, place)))
     }
 
     fn more_than(&self, seen: &Done, watch: Watch) -> bool {
         match watch {
-            Watch::Completions => self.completions() != seen.completions,
-            Watch::Rings => self.done() != *seen,
+            Watch::Completions => {
+                self.completions() != seen.completions
+                    || self.near_news() != seen.near
+                    || self.has_near_messages()
+            }
+            Watch::Rings => self.done() != *seen || self.has_near_messages(),
         }
     }
 

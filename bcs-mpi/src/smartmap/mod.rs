@@ -36,8 +36,9 @@ mod tests;
 use crate::bcs::Piece;
 use bcs_core::limits::MAX_ENVELOPES_PER_RANK;
 use bcs_core::matching::Matcher;
-use bcs_core::memory::{MachinePage, NodeMemory};
-use bcs_core::request::Failure;
+use bcs_core::memory::{MachinePage, NicMemory, NodeMemory};
+use bcs_core::request::{Failure, RequestId};
+use bcs_core::whereabouts::Wait;
 use outgoing::Outgoing;
 use receiving::{Arrived, Incoming};
 use requests::{Requests, State};
@@ -51,6 +52,8 @@ pub(crate) use sending::Posted;
 #[derive(Debug)]
 pub(crate) struct SmartMap {
     node: NodeMemory,
+    /// Where receives that both roads may satisfy are claimed.
+    memory: NicMemory,
     page: MachinePage,
     /// This rank's place on its node.
     place: usize,
@@ -73,12 +76,15 @@ pub(crate) struct SmartMap {
 struct Receiving {
     request: Id,
     into: Piece,
+    /// The request by which the NIC knows it, if either road may satisfy it: it has to be claimed.
+    shared: Option<RequestId>,
 }
 
 impl SmartMap {
     /// The end of the rank at `place` of its node, whose first rank is `first`.
     pub(crate) fn new(
         node: NodeMemory,
+        memory: NicMemory,
         page: MachinePage,
         (place, first): (usize, u32),
         road: Road,
@@ -94,6 +100,7 @@ impl SmartMap {
             copies: Vec::new(),
             turn: 0,
             node,
+            memory,
             page,
             place,
             first,
@@ -137,6 +144,15 @@ impl SmartMap {
     pub(crate) fn take(&mut self, id: Id) -> Option<Outcome> {
         self.look_at_transfer(id);
         self.requests.take(id)
+    }
+
+    /// What it means to wait for a request.
+    pub(crate) fn wait(&mut self, id: Id) -> Option<Wait> {
+        match self.requests.state(id)? {
+            State::Sent { to, .. } => Some(Wait::Send(*to)),
+            State::Posted { peer, .. } => Some(Wait::Receive(*peer)),
+            State::Held | State::Pulling { .. } | State::Done(_) => None,
+        }
     }
 
     /// How many more requests can be opened.

@@ -8,8 +8,8 @@ use super::{Receiving, SmartMap};
 use crate::bcs::{Piece, scatter};
 use bcs_core::limits::SEND_QUEUE_ENTRIES;
 use bcs_core::matching::{Pattern, Posted, Signature};
-use bcs_core::memory::MappedWords;
-use bcs_core::request::Failure;
+use bcs_core::memory::{Claimant, MappedWords};
+use bcs_core::request::{Failure, RequestId};
 use bcs_core::send_queue::QueueReceiver;
 use bcs_core::whereabouts::Peer;
 
@@ -92,13 +92,27 @@ impl SmartMap {
         }
     }
 
-    /// Posts a receive of at most as many bytes as `into` has.
+    /// Posts a receive of at most as many bytes as `into` has. If it is `shared`, its NIC is told of
+    /// it by that request afterwards, unless there is a message for it already.
     ///
     /// # Safety
     /// `into` may be written, and nobody else uses it until the request is done.
-    pub(crate) unsafe fn receive(&mut self, pattern: Pattern, into: Piece) -> Result<Id, NoSlot> {
+    pub(crate) unsafe fn receive(
+        &mut self,
+        pattern: Pattern,
+        into: Piece,
+        shared: Option<RequestId>,
+    ) -> Result<Id, NoSlot> {
         let request = self.requests.open(State::Held)?;
-        let receiving = Receiving { request, into };
+        if let Some(shared) = shared.filter(|_| self.matcher.holds_match_for(pattern)) {
+            let claimed = self.memory.claim(shared, Claimant::Rank);
+            assert!(claimed, "its NIC does not know of it yet");
+        }
+        let receiving = Receiving {
+            request,
+            into,
+            shared,
+        };
         match self.matcher.post(pattern, receiving) {
             Ok(Posted::Matched {
                 envelope, receive, ..
@@ -136,7 +150,13 @@ impl SmartMap {
         let Ok(request) = self.requests.open(State::Held) else {
             return Err((NoSlot, message));
         };
-        self.deliver(&message.0, Receiving { request, into });
+        let shared = None;
+        let receiving = Receiving {
+            request,
+            into,
+            shared,
+        };
+        self.deliver(&message.0, receiving);
         Ok(request)
     }
 
@@ -217,8 +237,17 @@ impl SmartMap {
             envelope,
             kept: None,
         };
-        if let Some((_, receiving)) = self.matcher.meet(&signature) {
-            return self.deliver(&arrived, receiving);
+        while let Some((_, receiving)) = self.matcher.meet(&signature) {
+            let memory = &self.memory;
+            if receiving
+                .shared
+                .is_none_or(|shared| memory.claim(shared, Claimant::Rank))
+            {
+                return self.deliver(&arrived, receiving);
+            }
+            // The NIC has satisfied it: nobody asks what it came to here.
+            let nothing = State::Done(Outcome::default());
+            self.requests.set(receiving.request, nothing);
         }
         if let Body::Queued { payload } = envelope.body {
             let queue = &self.incoming[place].queue;
@@ -242,7 +271,7 @@ impl SmartMap {
             envelope,
             kept,
         } = arrived;
-        let (place, Receiving { request, into }) = (*place, receiving);
+        let (place, Receiving { request, into, .. }) = (*place, receiving);
         let mut outcome = self.found(arrived);
         if envelope.len > into.len as u64 {
             outcome.failure = Failure::Truncated;

@@ -20,7 +20,8 @@ impl Node {
         let end = |place| {
             node.process(place)
                 .store(std::process::id(), Ordering::Release);
-            SmartMap::new(node.clone(), page.clone(), (place, 10), road)
+            let memory = NicMemory::private(EAGER).unwrap();
+            SmartMap::new(node.clone(), memory, page.clone(), (place, 10), road)
         };
         Self {
             ends: (0..ranks).map(end).collect(),
@@ -47,7 +48,7 @@ impl Node {
         };
         let into = Piece::new(into.as_mut_ptr().expose_provenance() as u64, into.len());
         // SAFETY: tests keep their buffers until the end.
-        unsafe { self.ends[at].receive(pattern, into) }.unwrap()
+        unsafe { self.ends[at].receive(pattern, into, None) }.unwrap()
     }
 
     fn settle(&mut self) {
