@@ -80,6 +80,13 @@ impl Comm {
         Ok(self.group_of(remote.peers.members.clone()))
     }
 
+    /// The world ranks of the remote group, in order; none if this is no intercommunicator.
+    #[must_use]
+    pub fn remote_members(&self) -> &[u32] {
+        let remote = self.0.remote.as_ref();
+        remote.map_or(&[], |remote| &remote.peers.members)
+    }
+
     fn remote(&self, operation: Operation) -> Result<&Remote> {
         self.usable(operation)?;
         self.0.remote.as_ref().ok_or_else(|| {

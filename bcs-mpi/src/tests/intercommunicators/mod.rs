@@ -4,6 +4,7 @@ mod collectives;
 mod construction;
 mod errors;
 mod messages;
+mod safe;
 
 use crate::mpi::Comm;
 use rand::seq::SliceRandom;
@@ -39,6 +40,7 @@ impl Pair {
         assert_eq!(comm.members(), self.local());
         assert_eq!(comm.group().members(), self.local());
         assert_eq!(comm.remote_group().unwrap().members(), self.remote());
+        assert_eq!(comm.remote_members(), self.remote());
         let sizes = (comm.size(), comm.remote_size().unwrap());
         assert_eq!(sizes, (rank(self.local().len()), rank(self.remote().len())));
         assert_eq!(
