@@ -18,11 +18,12 @@ fn after(first: u64, second: u64) -> u64 {
 }
 
 fn folded(ranks: &[usize], len: usize, combine: impl Fn(u64, u64) -> u64) -> Vec<u64> {
-    let at = |index: usize| {
-        let values = ranks.iter().map(|&rank| given(rank, len)[index]);
-        values.reduce(&combine).unwrap_or(0)
+    let all = ranks.iter().map(|&rank| given(rank, len));
+    let two = |left: Vec<u64>, right: Vec<u64>| {
+        let pairs = left.into_iter().zip(right);
+        pairs.map(|(left, right)| combine(left, right)).collect()
     };
-    (0..len).map(at).collect()
+    all.reduce(two).unwrap_or_default()
 }
 
 /// Makes pairs of groups, and has them do everything with all lengths.
