@@ -166,3 +166,26 @@ fn contexts_keep_messages_apart() {
         assert_eq!(status.source, PROC_NULL);
     });
 }
+
+/// A receive for anything is posted while the leaders find each other: it gets what the program
+/// sends.
+#[test]
+fn receives_of_the_program_do_not_see_what_leaders_say() {
+    run(4, 2, |universe| {
+        let world = universe.world().untyped();
+        let me = u64::from(world.rank().unsigned_abs());
+        let mut data = [99];
+        // SAFETY: the data stay until the receive is done, below.
+        let mut receive = unsafe { world.irecv(buffer(&mut data), ANY_SOURCE, ANY_TAG) }.unwrap();
+        let color = Some(u32::from(me >= 2));
+        let local = world.split(color, 0).unwrap().unwrap();
+        let other = if me >= 2 { 0 } else { 2 };
+        let comm = local.intercomm_create(0, Some(world), other, 6).unwrap();
+        comm.barrier().unwrap();
+        let to = world.rank() ^ 1;
+        // SAFETY: the data stay for the call.
+        unsafe { world.send(buffer(&mut [me]), to, 6) }.unwrap();
+        assert_eq!(receive.wait().unwrap().source, to);
+        assert_eq!(data, [u64::from(to.unsigned_abs())]);
+    });
+}
