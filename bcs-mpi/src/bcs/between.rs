@@ -21,6 +21,7 @@ use super::fold::{Fold, WINDOW_BYTES, copy};
 use super::piece::Piece;
 use super::requests::{Request, TooManyRequests};
 use super::schedule::{Local, Plan, Round};
+use bcs_core::whereabouts::Exchange;
 use std::ops::Range;
 
 /// What the ranks of the other group send to be combined.
@@ -88,7 +89,8 @@ impl Plan {
 impl Endpoint {
     /// Posts this rank's part of an exchange between two groups: it sends all of `out` and receives
     /// all of `into`, each to or from a world rank of the other group. All members of both groups
-    /// post one, also if it is of nothing.
+    /// post one, also if it is of nothing. What they call it, with the world rank of the root as far
+    /// as they know it, is for those who wonder why they wait.
     ///
     /// # Safety
     /// As for [`bcs_scatter`](Self::bcs_scatter).
@@ -98,12 +100,13 @@ impl Endpoint {
     pub unsafe fn bcs_between(
         &self,
         context: u32,
+        (exchange, root): (Exchange, Option<u32>),
         out: Vec<(u32, Piece)>,
         into: Vec<(u32, Piece)>,
     ) -> Result<Request, TooManyRequests> {
         let mut plan = Plan {
             sends: out,
-            ..Plan::default()
+            ..Plan::of(exchange, root)
         };
         plan.rounds.push_back(Round {
             receives: into,
@@ -127,6 +130,7 @@ impl Endpoint {
     pub unsafe fn bcs_fold_between(
         &self,
         context: u32,
+        (exchange, root): (Exchange, Option<u32>),
         out: Vec<(u32, Piece)>,
         contributions: Contributions<'_>,
     ) -> Result<Request, TooManyRequests> {
@@ -135,7 +139,7 @@ impl Endpoint {
         assert_eq!(part.len(), contributions.output.len);
         let mut plan = Plan {
             sends: out,
-            ..Plan::default()
+            ..Plan::of(exchange, root)
         };
         plan.fold_all(contributions);
         // SAFETY: the caller's promise.

@@ -42,6 +42,7 @@ mod probe;
 mod requests;
 mod schedule;
 mod waiting;
+mod whereabouts;
 
 pub use between::Contributions;
 pub use endpoint::{Endpoint, Place};

@@ -322,7 +322,8 @@ impl Comm {
         // SAFETY: the members are borrowed until the request is done, in the next line.
         let posted = unsafe { endpoint.bcs_open(id, members) };
         self.finish(posted.map_err(exhausted(operation))?, operation)?;
-        endpoint.bcs_opened(id, process.local_members(members));
+        let local = process.local_members(members);
+        endpoint.bcs_opened(id, members, local);
         let origin = origin.clone();
         let family = if origin.is_of(members.len()) {
             origin.clone()

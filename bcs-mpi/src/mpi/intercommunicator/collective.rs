@@ -14,11 +14,13 @@ use crate::mpi::exchange::{Arrangement, Begin, disjoint, lengths};
 use crate::mpi::op::{AnyOp, one_datatype};
 use crate::mpi::{Buffer, Comm, PROC_NULL, ROOT, Request, Result};
 use crate::recording::Primitive;
+use bcs_core::whereabouts::Exchange;
 
 /// The name of a call and its row in the MDS.
 type Call = (&'static str, Primitive);
 
 /// What a rank is in a collective that has a root.
+#[derive(Clone, Copy)]
 enum Part {
     Root,
     /// In the root's group.
@@ -59,6 +61,15 @@ impl Comm {
         })
     }
 
+    /// The root's rank in the world, as far as this rank knows it.
+    fn world_root(&self, part: Part) -> Option<u32> {
+        match part {
+            Part::Root => Some(self.process().world_rank()),
+            Part::Beside => None,
+            Part::Opposite(root) => Some(root),
+        }
+    }
+
     /// How many ranks the other group has.
     fn across(&self) -> usize {
         self.peers().members.len()
@@ -78,12 +89,13 @@ impl Comm {
     unsafe fn between(
         &self,
         begin: Begin,
+        called: (Exchange, Option<u32>),
         out: Vec<(u32, Piece)>,
         into: Vec<(u32, Piece)>,
     ) -> Result<Request> {
         let endpoint = self.process().endpoint();
         // SAFETY: the caller's promise.
-        let posted = unsafe { endpoint.bcs_between(self.0.context, out, into) };
+        let posted = unsafe { endpoint.bcs_between(self.0.context, called, out, into) };
         self.started(begin, posted)
     }
 
@@ -92,12 +104,14 @@ impl Comm {
     unsafe fn fold_between(
         &self,
         begin: Begin,
+        called: (Exchange, Option<u32>),
         out: Vec<(u32, Piece)>,
         contributions: Contributions<'_>,
     ) -> Result<Request> {
         let endpoint = self.process().endpoint();
         // SAFETY: the caller's promise.
-        let posted = unsafe { endpoint.bcs_fold_between(self.0.context, out, contributions) };
+        let posted =
+            unsafe { endpoint.bcs_fold_between(self.0.context, called, out, contributions) };
         self.started(begin, posted)
     }
 
@@ -112,7 +126,9 @@ impl Comm {
         let begin = self.begin(call, data.all_bytes(1), Some(root))?;
         let operation = begin.operation;
         let (mut out, mut into) = (Vec::new(), Vec::new());
-        match self.part(root, operation)? {
+        let part = self.part(root, operation)?;
+        let called = (Exchange::BroadcastBetween, self.world_root(part));
+        match part {
             Part::Root => {
                 let data = data.piece(operation)?;
                 out = self.with_each(|_| data.clone());
@@ -121,7 +137,7 @@ impl Comm {
             Part::Opposite(root) => into.push((root, data.piece(operation)?)),
         }
         // SAFETY: the caller's promise.
-        unsafe { self.between(begin, out, into) }
+        unsafe { self.between(begin, called, out, into) }
     }
 
     /// # Safety
@@ -140,7 +156,9 @@ impl Comm {
         let begin = self.begin(call, bytes, Some(root))?;
         let operation = begin.operation;
         let (mut out, mut into) = (Vec::new(), Vec::new());
-        match self.part(root, operation)? {
+        let part = self.part(root, operation)?;
+        let called = (Exchange::Scatter, self.world_root(part));
+        match part {
             Part::Root => {
                 let blocks = input.pieces(self.across(), operation)?;
                 out = self.with_each(|place| blocks[place].clone());
@@ -149,7 +167,7 @@ impl Comm {
             Part::Opposite(root) => into.push((root, given(output, operation)?)),
         }
         // SAFETY: the caller's promise.
-        unsafe { self.between(begin, out, into) }
+        unsafe { self.between(begin, called, out, into) }
     }
 
     /// # Safety
@@ -168,7 +186,9 @@ impl Comm {
         let begin = self.begin(call, bytes, Some(root))?;
         let operation = begin.operation;
         let (mut out, mut into) = (Vec::new(), Vec::new());
-        match self.part(root, operation)? {
+        let part = self.part(root, operation)?;
+        let called = (Exchange::Gather, self.world_root(part));
+        match part {
             Part::Root => {
                 let blocks = output.pieces(self.across(), operation)?;
                 disjoint(&blocks, operation)?;
@@ -178,7 +198,7 @@ impl Comm {
             Part::Opposite(root) => out.push((root, given(input, operation)?)),
         }
         // SAFETY: the caller's promise.
-        unsafe { self.between(begin, out, into) }
+        unsafe { self.between(begin, called, out, into) }
     }
 
     /// # Safety
@@ -196,8 +216,9 @@ impl Comm {
         disjoint(&blocks, operation)?;
         let out = self.with_each(|_| from.clone());
         let into = self.with_each(|place| blocks[place].clone());
+        let called = (Exchange::Allgather, None);
         // SAFETY: the caller's promise.
-        unsafe { self.between(begin, out, into) }
+        unsafe { self.between(begin, called, out, into) }
     }
 
     /// # Safety
@@ -217,8 +238,9 @@ impl Comm {
         disjoint(&blocks, operation)?;
         let out = self.with_each(|place| from[place].clone());
         let into = self.with_each(|place| blocks[place].clone());
+        let called = (Exchange::Alltoall, None);
         // SAFETY: the caller's promise.
-        unsafe { self.between(begin, out, into) }
+        unsafe { self.between(begin, called, out, into) }
     }
 
     /// # Safety
@@ -235,11 +257,13 @@ impl Comm {
         let begin = self.begin(call, data.all_bytes(1), Some(root))?;
         let operation = begin.operation;
         let mut out = Vec::new();
-        match self.part(root, operation)? {
+        let part = self.part(root, operation)?;
+        let called = (Exchange::ReduceBetween, self.world_root(part));
+        match part {
             Part::Root => {
                 let contributions = self.contributions(output, op, operation)?;
                 // SAFETY: the caller's promise.
-                return unsafe { self.fold_between(begin, out, contributions) };
+                return unsafe { self.fold_between(begin, called, out, contributions) };
             }
             Part::Beside => {}
             Part::Opposite(root) => {
@@ -248,7 +272,7 @@ impl Comm {
             }
         }
         // SAFETY: the caller's promise.
-        unsafe { self.between(begin, out, Vec::new()) }
+        unsafe { self.between(begin, called, out, Vec::new()) }
     }
 
     /// What the other group contributes to `output`, each as much as there is room for.
@@ -291,8 +315,9 @@ impl Comm {
             return Err(in_place(operation));
         }
         let out = self.with_each(|_| from.clone());
+        let called = (Exchange::ReduceBetween, None);
         // SAFETY: the caller's promise.
-        unsafe { self.fold_between(begin, out, contributions) }
+        unsafe { self.fold_between(begin, called, out, contributions) }
     }
 
     /// A reduction of which each rank gets what `counts` says. The other group's counts are
@@ -330,8 +355,9 @@ impl Comm {
         contributions.bytes = total;
         contributions.part = before..before + lens[me];
         let out = self.with_each(|_| from.clone());
+        let called = (Exchange::ReduceScatterBetween, None);
         // SAFETY: the caller's promise.
-        unsafe { self.fold_between(begin, out, contributions) }
+        unsafe { self.fold_between(begin, called, out, contributions) }
     }
 
     /// A reduction of which all ranks of a group get as much. That decides what those of the other
@@ -363,7 +389,8 @@ impl Comm {
         let blocks = input.moved(input.start(), given / across);
         let blocks = blocks.pieces(across, operation)?;
         let out = self.with_each(|place| blocks[place].clone());
+        let called = (Exchange::ReduceScatterBetween, None);
         // SAFETY: the caller's promise.
-        unsafe { self.fold_between(begin, out, contributions) }
+        unsafe { self.fold_between(begin, called, out, contributions) }
     }
 }
