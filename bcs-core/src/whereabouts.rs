@@ -410,6 +410,7 @@ mod tests {
                 bytes: 12,
             },
             Called::Messages(Exchange::Neighbors, None),
+            Called::Messages(Exchange::ReduceScatterBetween, None),
             Called::Messages(Exchange::Scatter, Some(16_383)),
         ];
         for wait in waits {

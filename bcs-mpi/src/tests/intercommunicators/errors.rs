@@ -235,3 +235,21 @@ fn what_a_leader_finds_wrong_all_of_its_group_are_told() {
         comm.barrier().unwrap();
     });
 }
+
+/// One group is at a barrier while the other makes a duplicate: both are told, in numbers that mean
+/// the same to both.
+#[test]
+fn groups_that_do_not_call_the_same_are_told_in_ranks_of_the_world() {
+    run(5, 2, |universe| {
+        let (_, comm) = halves(universe);
+        let second = universe.world().rank() >= 2;
+        let result = if second {
+            comm.barrier()
+        } else {
+            comm.dup().map(drop)
+        };
+        let text = "did not call the same (in ranks of the world): rank";
+        assert_eq!(class(result, text), ErrorClass::Other);
+        comm.barrier().unwrap();
+    });
+}
