@@ -99,9 +99,9 @@ impl Comm {
             .map(|root| self.world_rank(root, operation))
             .transpose()?;
         let gets_result = root.is_none_or(|root| root == self.process().world_rank());
-        let bytes = input.piece(operation)?.len;
+        let bytes = input.operand(operation)?.len;
         if gets_result {
-            let into = output.piece(operation)?.len;
+            let into = output.operand(operation)?.len;
             if into != bytes {
                 let reason = format!("{bytes} bytes are to be reduced into {into}");
                 return Err(operation.error(ErrorClass::Count, reason));

@@ -211,7 +211,7 @@ pub(super) fn same_length(sent: usize, received: usize, operation: Operation) ->
     Ok(())
 }
 
-/// The lengths of blocks that lie side by side. Their sum fits an address space.
+/// The lengths of blocks of operands. Their sum fits an address space.
 fn lengths(
     counts: &[i64],
     datatype: &Datatype,
@@ -227,7 +227,7 @@ fn lengths(
     for (rank, &count) in counts.iter().enumerate() {
         let len = usize::try_from(count)
             .ok()
-            .and_then(|count| count.checked_mul(datatype.size()));
+            .and_then(|count| count.checked_mul(datatype.operand_size()));
         let sum = len.and_then(|len| total.checked_add(len));
         let sum = sum.filter(|&sum| isize::try_from(sum).is_ok());
         let (Some(len), Some(sum)) = (len, sum) else {
@@ -432,7 +432,7 @@ impl Comm {
         let lens = lengths(counts, output.datatype(), size, operation)?;
         let me = self.0.group.me;
         let (offset, total) = (lens[..me].iter().sum::<usize>(), lens.iter().sum::<usize>());
-        let into = output.piece(operation)?;
+        let into = output.operand(operation)?;
         if into.len != lens[me] {
             let reason = format!(
                 "{} elements are to go where there are {}",
@@ -446,7 +446,7 @@ impl Comm {
             None => Piece::new(output.address(), total),
             Some(input) => {
                 one_datatype(&input, &output, operation)?;
-                input.piece(operation)?
+                input.operand(operation)?
             }
         };
         if input.len != total {
@@ -506,12 +506,12 @@ impl Comm {
         let begin = self.begin(call, contribution.all_bytes(1), None)?;
         let operation = begin.operation;
         let fold = op.into().fold(self, contribution, operation)?;
-        let from = contribution.piece(operation)?;
+        let from = contribution.operand(operation)?;
         // Rank 0 gets nothing of an exclusive scan: where to does not matter (6.11.2).
         let gets = inclusive || self.rank() != 0;
         let into = match input {
             Some(_) if !gets => Piece::EMPTY,
-            _ => output.piece(operation)?,
+            _ => output.operand(operation)?,
         };
         if gets && input.is_some() {
             one_datatype(contribution, &output, operation)?;

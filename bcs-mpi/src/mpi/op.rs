@@ -61,7 +61,7 @@ impl UserOp {
         let function = Lent(Some(self.function.clone()));
         // Weak, because the process keeps the schedules that will keep this.
         let process = Arc::downgrade(process);
-        let size = datatype.size().max(1);
+        let size = datatype.operand_size().max(1);
         Fold::Function(Arc::new(move |invec, inoutvec, bytes| {
             let function = function.0.as_ref().expect("lent until it is dropped");
             let call = || function(invec, inoutvec, bytes / size, datatype.clone());
@@ -205,7 +205,7 @@ pub(super) fn reducible(op: Op, data: &Buffer, operation: Operation) -> Result<d
 /// The length of data that are side by side: functions of the program's get no others, for what has
 /// come from another rank has no gaps.
 fn side_by_side(data: &Buffer, operation: Operation) -> Result<usize> {
-    let piece = data.piece(operation)?;
+    let piece = data.operand(operation)?;
     if piece.layout.is_some() {
         let reason = "operations reduce data without gaps only";
         return Err(operation.error(ErrorClass::Type, reason));
