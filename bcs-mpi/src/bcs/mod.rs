@@ -46,7 +46,7 @@ pub use exchange::Members;
 pub use fold::{Fold, Function};
 pub use neighborhood::Parcel;
 pub use piece::Piece;
-pub(crate) use piece::{gather, scatter};
+pub(crate) use piece::{copy, gather, scatter};
 pub use point_to_point::{Message, SendMode};
 pub use probe::Extracted;
 pub use requests::{Outcome, Request, TooManyRequests};

@@ -103,7 +103,7 @@ pub(crate) unsafe fn scatter(into: &Piece, offset: usize, bytes: &[u8]) {
 /// # Panics
 /// If the other has fewer bytes.
 #[expect(unsafe_code, reason = "data are named by address")]
-pub(super) unsafe fn copy(from: &Piece, to: &Piece) {
+pub(crate) unsafe fn copy(from: &Piece, to: &Piece) {
     assert!(from.len <= to.len);
     if from.layout.is_none() && to.layout.is_none() {
         // SAFETY: the caller's promise.

@@ -240,6 +240,21 @@ fn lengths(
     Ok(lens)
 }
 
+/// The blocks of so many elements each that a buffer consists of.
+fn operands(of: &Buffer, counts: &[i64], operation: Operation) -> Result<Vec<Piece>> {
+    let (_, extent) = of.datatype().extent();
+    let mut start = of.start();
+    let block = |&count: &i64| {
+        let len = usize::try_from(count).expect("a count was checked");
+        let block = of.moved(start, len).operand(operation);
+        let distance = isize::try_from(extent.saturating_mul(count));
+        // Of data that fit the address space, where they end does, too.
+        start = start.wrapping_offset(distance.expect("an isize has 64 bits"));
+        block
+    };
+    counts.iter().map(block).collect()
+}
+
 fn in_place_elsewhere(operation: Operation) -> Box<super::Error> {
     let reason = "MPI_IN_PLACE is for the root only";
     operation.error(ErrorClass::Buffer, reason)
@@ -443,33 +458,28 @@ impl Comm {
         }
         let in_place = input.is_none();
         let input = match input {
-            None => Piece::new(output.address(), total),
+            None => {
+                // Their bytes can be counted, so they can, unless they have none.
+                let count = counts.iter().map(|&count| count.unsigned_abs() as usize);
+                output.moved(output.start(), count.fold(0, usize::saturating_add))
+            }
             Some(input) => {
                 one_datatype(&input, &output, operation)?;
-                input.operand(operation)?
+                input
             }
         };
-        if input.len != total {
-            let reason = format!("{} bytes are given, and the counts make {total}", input.len);
+        let from = input.operand(operation)?;
+        if from.len != total {
+            let reason = format!("{} bytes are given, and the counts make {total}", from.len);
             return Err(operation.error(ErrorClass::Count, reason));
-        }
-        if input.address == 0 && total > 0 {
-            let reason = format!("there are {total} bytes to reduce at address 0");
-            return Err(operation.error(ErrorClass::Buffer, reason));
         }
         let (endpoint, members) = (self.process().endpoint(), self.members_of_context());
         let posted = if let Fold::Arithmetic(op, datatype) = fold {
             let what = (op, datatype);
             // SAFETY: the caller's promise.
-            unsafe { endpoint.bcs_reduce_scatter(members, what, input, offset, into) }
+            unsafe { endpoint.bcs_reduce_scatter(members, what, from, offset, into) }
         } else {
-            let mut address = input.address;
-            let blocks = lens.iter().map(|&len| {
-                let block = Piece::new(address, len);
-                address += len as u64;
-                block
-            });
-            let blocks: Vec<Piece> = blocks.collect();
+            let blocks = operands(&input, counts, operation)?;
             // SAFETY: the caller's promise.
             unsafe { endpoint.bcs_fold_scatter(members, &fold, &blocks, into, in_place) }
         };

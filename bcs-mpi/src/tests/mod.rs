@@ -19,6 +19,7 @@ mod persistent;
 mod persistent_collectives;
 mod probes;
 mod safe;
+mod spread_operations;
 mod topologies;
 mod untyped;
 
