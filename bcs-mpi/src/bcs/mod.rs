@@ -18,8 +18,8 @@
 //! holds; of several threads that wait, one listens to the rank's bell and passes on what it
 //! hears ([`waiting`]).
 //!
-//! Data that do not lie side by side are a [`Piece`] with a layout. Short messages are packed and
-//! unpacked here; of long ones the NIC reads and writes the pieces where they are.
+//! Data that do not lie side by side are a [`Piece`] with a layout. Short messages and small pieces are
+//! packed and unpacked here; larger ones the NIC reads and writes where they are.
 //!
 //! Addresses are `u64`: the NIC is in another process and needs numbers. Whoever posts them
 //! promises that the memory stays until the request has completed, so these calls are unsafe.
@@ -33,6 +33,7 @@ mod finalize;
 mod fold;
 mod neighborhood;
 mod outbox;
+mod packing;
 mod payload_slots;
 mod piece;
 mod point_to_point;

@@ -459,8 +459,10 @@ impl Comm {
         let in_place = input.is_none();
         let input = match input {
             None => {
-                // Their bytes can be counted, so they can, unless they have none.
-                let count = counts.iter().map(|&count| count.unsigned_abs() as usize);
+                let count = counts
+                    .iter()
+                    .map(|&count| usize::try_from(count).unwrap_or(0));
+                // If their bytes could be counted but not they, they have none.
                 output.moved(output.start(), count.fold(0, usize::saturating_add))
             }
             Some(input) => {

@@ -230,6 +230,44 @@ fn what_is_too_long_fills_the_pieces_and_nothing_else() {
     });
 }
 
+/// Pieces that nobody packs: the NIC reads and writes them where they are.
+#[test]
+fn large_pieces_are_left_to_the_nic() {
+    run(2, 2, |universe| {
+        let comm = universe.world().untyped();
+        let (blocks, block, stride) = (40i64, 300i64, 450i64);
+        let pieces = committed(int().vector(blocks, block, stride));
+        let len = (blocks * block) as usize;
+        let memory = || vec![CANARY; (blocks * stride) as usize];
+        let places = |nth: usize| nth / block as usize * stride as usize + nth % block as usize;
+        let numbers = numbers(len, 3);
+        for (scattered, tag) in [(true, 0), (false, 1)] {
+            if comm.rank() == 0 {
+                let mut out = memory();
+                let all = numbers.iter().enumerate();
+                all.for_each(|(nth, &number)| out[places(nth)] = number);
+                let data = Buffer::new(out.as_mut_ptr(), 1, &pieces);
+                // SAFETY: the data stay during the call.
+                unsafe { comm.send(data, 1, tag) }.unwrap();
+                continue;
+            }
+            let mut into = memory();
+            let room = if scattered {
+                Buffer::new(into.as_mut_ptr(), 1, &pieces)
+            } else {
+                Buffer::new(into.as_mut_ptr(), len, int())
+            };
+            // SAFETY: the room stays during the call.
+            unsafe { comm.recv(room, 0, tag) }.unwrap();
+            let place = |nth| if scattered { places(nth) } else { nth };
+            let there = (0..len).filter(|&nth| into[place(nth)] == numbers[nth]);
+            assert_eq!(there.count(), len);
+            let gaps = into.iter().filter(|&&found| found == CANARY);
+            assert_eq!(gaps.count(), into.len() - len);
+        }
+    });
+}
+
 /// The C structures of a value and its place, in both directions between `MPI_DOUBLE_INT` and the
 /// type that the standard says it is like; what is in the gap stays there.
 #[test]

@@ -126,10 +126,11 @@ impl Spread {
         let mut done = 0;
         while done < bytes {
             let len = (bytes - done).min(self.elements * size);
+            let (from, both) = (invec.wrapping_add(done), inoutvec.wrapping_add(done));
             // SAFETY: the caller's promise.
-            let from = unsafe { std::slice::from_raw_parts(invec.add(done), len) };
+            let from = unsafe { std::slice::from_raw_parts(from, len) };
             // SAFETY: the caller's promise.
-            let both = unsafe { std::slice::from_raw_parts_mut(inoutvec.add(done), len) };
+            let both = unsafe { std::slice::from_raw_parts_mut(both, len) };
             // SAFETY: the room is this object's, locked, and has as many elements.
             unsafe { scatter(&left.piece(&self.layout, len), 0, from) };
             let result = right.piece(&self.layout, len);
