@@ -31,6 +31,7 @@ mod rust;
 
 pub use mpi::process::wtime;
 pub use mpi::{Comparison, Error, ErrorClass, Group, Op, Result};
+pub use rust::barrier::BarrierRequest;
 pub use rust::collectives::{Blocks, CollectiveRequest};
 pub use rust::communicator::Communicator;
 pub use rust::equivalence::Equivalence;
@@ -43,6 +44,9 @@ pub use rust::numbers::{Complex, DoubleInt, FloatInt, LongInt, ShortInt, TwoInt}
 pub use rust::operation::{Operation, UserOp, reduce_local};
 pub use rust::owned::OwnedRequest;
 pub use rust::persistent::{PersistentCollective, Started};
+pub use rust::persistent_messages::{
+    PersistentReceive, PersistentSend, StartedReceive, StartedSend,
+};
 pub use rust::scope::{ReceiveRequest, Scope, SendRequest, scope};
 pub use rust::universe::Universe;
 

@@ -20,6 +20,7 @@ mod persistent_collectives;
 mod probes;
 mod safe;
 mod spread_operations;
+mod started;
 mod topologies;
 mod untyped;
 
