@@ -13,13 +13,13 @@ use crate::mpi::{Comm, Result};
 pub struct Communicator(pub(crate) Comm);
 
 impl Communicator {
-    /// This process's rank, from 0.
+    /// This process's rank, from 0. (`MPI_Comm_rank`)
     #[must_use]
     pub fn rank(&self) -> usize {
         usize::try_from(self.0.rank()).expect("ranks are not negative")
     }
 
-    /// How many ranks there are.
+    /// How many ranks there are. (`MPI_Comm_size`)
     #[must_use]
     pub fn size(&self) -> usize {
         self.0.members().len()

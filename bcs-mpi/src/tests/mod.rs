@@ -10,6 +10,7 @@ mod demand;
 mod exchange;
 mod groups;
 mod kept;
+mod manual;
 mod matched;
 mod messages;
 mod modes;
