@@ -6,6 +6,7 @@
 use crate::exit_code;
 use crate::job_control::{Action, Event, JobControl};
 use crate::launch::{Launched, Manager, StrobeHost};
+use crate::lookout::{Finding, Lookout};
 use crate::output::{Gone, Output};
 use crate::shared_input::SharedInput;
 use crate::signals::Signals;
@@ -33,6 +34,8 @@ pub struct Dispatcher {
     signals: Signals,
     ranks: usize,
     timeout: Option<(Instant, Duration)>,
+    /// Where ranks are, while the job runs.
+    lookout: Option<Lookout>,
     /// What ranks that are told to end have until they are killed.
     kill_delay: Duration,
     /// When node managers that were told to end are killed.
@@ -93,8 +96,11 @@ impl Dispatcher {
             signals,
             spared,
         } = surroundings;
+        let managers = launched.managers.len();
+        let lookout = Lookout::new(managers, Instant::now(), timeout.map(|(end, _)| end));
         Self {
-            control: JobControl::new(launched.managers.len()),
+            control: JobControl::new(managers),
+            lookout: Some(lookout),
             // With one OS thread for all NICs one process manages all nodes.
             nic_host: launched.settings.driver == Driver::Shared,
             managers: launched.managers,
@@ -189,6 +195,7 @@ impl Dispatcher {
             .map(|(end, _)| end)
             .into_iter()
             .chain(self.deadline)
+            .chain(self.lookout.as_ref().and_then(Lookout::due))
             .min();
         let left = timer.map(|timer| {
             let left = timer.saturating_duration_since(Instant::now());
@@ -268,7 +275,13 @@ impl Dispatcher {
             && now >= end
         {
             self.timeout = None;
-            self.handle(Event::Failure(Verdict::TimedOut(time)));
+            let waiting = self.lookout.as_ref().map(Lookout::lines);
+            let verdict = Verdict::TimedOut(time, waiting.unwrap_or_default());
+            self.handle(Event::Failure(verdict));
+        }
+        let look = self.lookout.as_mut().and_then(|lookout| lookout.ask(now));
+        if let Some(look) = look {
+            self.tell_all(&ToManager::Look(look));
         }
         if self.deadline.is_some_and(|deadline| now >= deadline) {
             self.deadline = None;
@@ -316,6 +329,14 @@ impl Dispatcher {
             Frame::Message(FromManager::AllDone) => return self.handle(Event::AllDone(index)),
             Frame::Message(FromManager::InputTaken) => {
                 return self.shared_input.iter_mut().for_each(SharedInput::taken);
+            }
+            Frame::Message(FromManager::Seen(seen)) => {
+                let lookout = self.lookout.as_mut();
+                match lookout.and_then(|lookout| lookout.heard(index, *seen, Instant::now())) {
+                    None => return,
+                    Some(Finding::Standstill(lines)) => return self.say(&lines),
+                    Some(Finding::Astray(verdict)) => verdict,
+                }
             }
             Frame::Message(FromManager::ProcessFail(failure)) => Verdict::Rank(failure),
             Frame::Message(FromManager::NotStarted {
@@ -382,12 +403,14 @@ impl Dispatcher {
             Action::Nothing => {}
             Action::Finish => {
                 self.timeout = None;
+                self.lookout = None;
                 // The Strobe Sender first: it asks the NICs of nodes, which are still there.
                 let global = self.strobe.take().and_then(StrobeHost::stop);
                 self.tell_all(&ToManager::Finish { global });
             }
             Action::Terminate => {
                 self.timeout = None;
+                self.lookout = None;
                 self.deadline = Some(Instant::now() + self.kill_delay + MANAGER_GRACE);
                 self.tell_all(&ToManager::Terminate);
             }
@@ -401,6 +424,14 @@ impl Dispatcher {
                     let _ = rustix::process::kill_process(manager.pid, Signal::KILL);
                 }
             }
+        }
+    }
+
+    /// Says something to the user.
+    fn say(&mut self, lines: &[String]) {
+        for line in lines {
+            let line = format!("bcs: {line}\n").into_bytes();
+            self.output.add(None, Stream::Err, line);
         }
     }
 

@@ -4,7 +4,7 @@
 pub const SUCCESS: u8 = 0;
 
 /// A rank exited with 0 but without MPI_Finalize, or called MPI_Abort with a code that says
-/// success: neither is one.
+/// success: neither is one. Or ranks wait for each other in different collectives.
 pub const UNFINISHED: u8 = 1;
 
 /// Bad input: nothing was started.
@@ -44,7 +44,8 @@ pub const TABLE: &str = "\
 Exit codes of `bcs run`:
 
   0      all ranks exited with 0
-  1      a rank exited without MPI_Finalize, or called MPI_Abort with code 0
+  1      a rank exited without MPI_Finalize, or called MPI_Abort with code 0, or
+         ranks waited for each other in different collectives
   2      bad input; nothing was started
   124    the time of --timeout was over
   125    the runtime failed: a node manager died, or a NIC had to end the job

@@ -27,6 +27,7 @@ pub mod doctor;
 pub mod exit_code;
 pub mod job_control;
 pub mod launch;
+pub mod lookout;
 pub mod output;
 pub mod placing;
 pub mod program;

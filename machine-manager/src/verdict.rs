@@ -40,8 +40,10 @@ pub enum Verdict {
     },
     /// `bcs run` was told to end.
     Signal(i32),
-    /// `--timeout`.
-    TimedOut(Duration),
+    /// Ranks wait for each other in collectives that are not the same: a sentence.
+    Astray(String),
+    /// `--timeout`, and where ranks were last seen, a line each.
+    TimedOut(Duration, Vec<String>),
     /// Nobody reads the output: as a shell does with such a program, end without a word.
     OutputGone,
 }
@@ -71,7 +73,8 @@ impl Verdict {
             Self::NotStarted { .. } => exit_code::NOT_STARTED,
             Self::Nic { .. } | Self::Manager { .. } => exit_code::RUNTIME,
             Self::Signal(signal) => exit_code::for_signal(*signal),
-            Self::TimedOut(_) => exit_code::TIMED_OUT,
+            Self::Astray(_) => exit_code::UNFINISHED,
+            Self::TimedOut(..) => exit_code::TIMED_OUT,
             Self::OutputGone => exit_code::for_signal(libc::SIGPIPE),
         }
     }
@@ -104,7 +107,8 @@ impl Verdict {
             }
             Self::Manager { who, pid, how } => format!("{who} (pid {pid}) {how}"),
             Self::Signal(signal) => format!("bcs run received {}", signals::describe(*signal)),
-            Self::TimedOut(time) => {
+            Self::Astray(what) => what.clone(),
+            Self::TimedOut(time, _) => {
                 format!(
                     "the time limit of {} was over",
                     humantime::format_duration(*time)
@@ -113,9 +117,17 @@ impl Verdict {
             Self::OutputGone => return None,
         };
         let plural = if ranks == 1 { "" } else { "s" };
-        Some(format!(
+        // The verdict comes last: it is what a user sees first, and what scripts look for.
+        let mut message = String::new();
+        if let Self::TimedOut(_, waiting) = self {
+            for line in waiting {
+                message.push_str(&format!("bcs: {line}\n"));
+            }
+        }
+        message.push_str(&format!(
             "bcs: {what}; the job of {ranks} rank{plural} was ended"
-        ))
+        ));
+        Some(message)
     }
 }
 

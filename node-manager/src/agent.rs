@@ -8,15 +8,15 @@
 //! itself; it never ends before all that descends from it has.
 
 use crate::control::{
-    Arrived, Frame, FrameError, FrameReader, FrameWriter, FromManager, RankEnd, RankFailure, Start,
-    Stream, ToManager, UserSignal,
+    Arrived, Frame, FrameError, FrameReader, FrameWriter, FromManager, RankEnd, RankFailure, Seen,
+    Sighting, Start, Stream, ToManager, UserSignal,
 };
 use crate::conversation::Heard;
 use crate::crew::{self, Crew};
 use crate::inherited::Inherited;
-use crate::limits::{OUTPUT_QUEUE_BYTES, READ_BYTES};
+use crate::limits::{MAX_SIGHTINGS, OUTPUT_QUEUE_BYTES, READ_BYTES};
 use crate::nic::{Nic, NicError};
-use crate::rank_process::{Caller, Stage};
+use crate::rank_process::{Caller, RankProcess, Stage};
 use crate::watch::{Source, Watch};
 use bcs_core::welcome::{Answer, FromRank, MAX_MESSAGE_BYTES, PROTOCOL_VERSION, Welcome};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -268,10 +268,33 @@ impl Shift<'_> {
                         UserSignal::Usr2 => Signal::USR2,
                     });
                 }
+                Frame::Message(ToManager::Look(look)) => {
+                    let seen = Box::new(self.look(look));
+                    self.link.writer.message(&FromManager::Seen(seen));
+                }
                 Frame::Message(ToManager::Start(_)) | Frame::Output { .. } => {}
             }
         }
         Ok(())
+    }
+
+    /// Looks where the ranks are.
+    fn look(&self, look: u32) -> Seen {
+        let sighting = |rank: &RankProcess| {
+            let (number, whereabouts) = self.nic.whereabouts(rank.rank)?;
+            Some(Sighting {
+                rank: rank.rank,
+                node: rank.node,
+                number,
+                words: whereabouts.encode(),
+            })
+        };
+        let running = self.crew.ranks.iter().filter(|rank| rank.runs());
+        Seen {
+            look,
+            running: self.crew.running(),
+            blocked: running.filter_map(sighting).take(MAX_SIGHTINGS).collect(),
+        }
     }
 
     /// Asks for more to read, if all ranks have taken what there was.

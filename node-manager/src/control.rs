@@ -41,6 +41,8 @@ pub enum ToManager {
     /// With [`Input::All`]: what every rank is to read next; nothing at the end. The next comes
     /// after [`FromManager::InputTaken`], so no more than one waits anywhere.
     Input(Vec<u8>),
+    /// Say where your ranks are. A look has a number, and only one is under way.
+    Look(u32),
 }
 
 /// A signal that means what the program wants it to mean.
@@ -149,11 +151,37 @@ pub enum FromManager {
     },
     /// All its ranks have taken the last [`ToManager::Input`].
     InputTaken,
+    /// Where its ranks are, for [`ToManager::Look`].
+    Seen(Box<Seen>),
     /// The node manager itself failed.
     ManagerFailed {
         /// What failed.
         message: String,
     },
+}
+
+/// What a look at the ranks of a node manager saw.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// Which look.
+    pub look: u32,
+    /// How many of its ranks have not ended.
+    pub running: usize,
+    /// Those of them that are blocked in a call, as far as frames have room for them.
+    pub blocked: Vec<Sighting>,
+}
+
+/// A rank that is blocked in a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sighting {
+    /// The rank.
+    pub rank: u32,
+    /// Its node.
+    pub node: NodeId,
+    /// The same only as long as it is in the same call.
+    pub number: u64,
+    /// Where it says it is ([`Whereabouts::encode`](bcs_core::whereabouts::Whereabouts::encode)).
+    pub words: [u64; bcs_core::whereabouts::WORDS],
 }
 
 /// How a rank failed.

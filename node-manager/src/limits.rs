@@ -33,6 +33,9 @@ pub const OWN_DESCRIPTORS: u64 = 64;
 /// Read from a pipe at a time: what a pipe holds by default.
 pub const READ_BYTES: usize = 64 << 10;
 
+/// Blocked ranks that a node manager tells of at most, so that they fit a frame.
+pub const MAX_SIGHTINGS: usize = 512;
+
 /// The longest frame between launcher and node manager: a line and its header, or the start
 /// message, whose largest parts are the program's arguments (2 MiB in the kernel by default).
 pub const MAX_FRAME_BYTES: usize = MAX_LINE_BYTES + READ_BYTES + 64;

@@ -4,6 +4,7 @@ use crate::control::Start;
 use crate::inherited::Inherited;
 use bcs_core::fabric::shm::Segment;
 use bcs_core::memory::{MachinePage, MapError, NicMemory};
+use bcs_core::whereabouts::Whereabouts;
 use bcs_nic::driver::{NicFailure, NicHost, NicHostConfig, Recordings};
 use rustix::event::EventfdFlags;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -61,6 +62,8 @@ pub(crate) struct Nic {
     pub(crate) failures: Arc<FailureBox>,
     /// NIC memory by world rank, until its rank has it.
     memory: Vec<Option<OwnedFd>>,
+    /// The same as this process has mapped it.
+    mapped: Arc<Vec<Option<NicMemory>>>,
 }
 
 /// The NICs could not be started.
@@ -91,6 +94,7 @@ impl Nic {
             nic_memory[rank as usize] = Some(memory);
         }
         let failures = FailureBox::new()?;
+        let mapped = Arc::new(nic_memory);
         let config = NicHostConfig {
             placement: start.placement.clone(),
             settings: start.settings.clone(),
@@ -98,7 +102,7 @@ impl Nic {
             strobe_sender: start.strobe_sender,
             segment: segment.clone(),
             page,
-            nic_memory: Arc::new(nic_memory),
+            nic_memory: mapped.clone(),
             cores: start.cores.clone(),
         };
         let report = failures.clone();
@@ -110,12 +114,18 @@ impl Nic {
             page: inherited.page,
             failures,
             memory: memory_fds,
+            mapped,
         })
     }
 
     /// What a rank is given; `None` when it has it already.
     pub(crate) fn take_memory(&mut self, rank: u32) -> Option<OwnedFd> {
         self.memory[rank as usize].take()
+    }
+
+    /// Where a rank says it is.
+    pub(crate) fn whereabouts(&self, rank: u32) -> Option<(u64, Whereabouts)> {
+        self.mapped.get(rank as usize)?.as_ref()?.whereabouts()
     }
 
     /// The machine page.

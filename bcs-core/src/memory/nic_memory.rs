@@ -17,6 +17,7 @@ use crate::limits::{
 };
 use crate::request::{COMPLETION_WORDS, Completion, RequestId};
 use crate::ring::RingLayout;
+use crate::whereabouts::{self, Whereabouts};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
@@ -33,6 +34,7 @@ const COLLECTIVE_TAIL: usize = 7 * LINE;
 const COLLECTIVE_HEAD: usize = 8 * LINE;
 const HELD_BACK: usize = 9 * LINE;
 const ROOM_WANTED: usize = 10 * LINE;
+const WHEREABOUTS: usize = 11 * LINE;
 const SEND_RING: usize = 4096;
 
 #[expect(clippy::cast_possible_truncation, reason = "small constants")]
@@ -201,6 +203,46 @@ impl NicMemory {
         wanted.load(Ordering::Relaxed) != 0 && wanted.swap(0, Ordering::AcqRel) != 0
     }
 
+    /// Rank side, one thread at a time: says where this rank is. Returns what
+    /// [`went_on`](Self::went_on) takes.
+    pub fn say_where(&self, whereabouts: &Whereabouts) -> u64 {
+        let version = self.mapping.word64(WHEREABOUTS + 8);
+        let next = version.load(Ordering::Relaxed).wrapping_add(1).max(1);
+        version.store(next, Ordering::Relaxed);
+        let said = self.mapping.word64(WHEREABOUTS);
+        said.store(0, Ordering::Relaxed);
+        fence(Ordering::Release); // WHERE: who sees a word of these sees that nothing is said.
+        self.mapping
+            .write_words(WHEREABOUTS + 16, &whereabouts.encode());
+        said.store(next, Ordering::Release); // WHERE: publishes the words above.
+        next
+    }
+
+    /// Rank side: this rank is no longer where it said, unless another thread has said something
+    /// since.
+    pub fn went_on(&self, said: u64) {
+        let word = self.mapping.word64(WHEREABOUTS);
+        let _ = word.compare_exchange(said, 0, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Manager side: where the rank says it is, with a number that no other such saying has;
+    /// `None` if it says nothing, nothing sensible, or something new at this moment.
+    #[must_use]
+    pub fn whereabouts(&self) -> Option<(u64, Whereabouts)> {
+        let said = self.mapping.word64(WHEREABOUTS);
+        let number = said.load(Ordering::Acquire); // WHERE
+        let mut words = [0; whereabouts::WORDS];
+        for (index, word) in words.iter_mut().enumerate() {
+            let at = self.mapping.word64(WHEREABOUTS + 16 + index * 8);
+            *word = at.load(Ordering::Relaxed);
+        }
+        fence(Ordering::Acquire); // WHERE
+        if number == 0 || said.load(Ordering::Relaxed) != number {
+            return None;
+        }
+        Some((number, Whereabouts::decode(&words)?))
+    }
+
     /// The address, in this process, of an eager payload slot.
     #[must_use]
     pub fn payload_address(&self, slot: usize) -> u64 {
@@ -279,7 +321,8 @@ fn payload_slot_bytes(eager_limit: usize) -> usize {
 }
 
 const _: () = {
-    assert!(ROOM_WANTED + LINE <= SEND_RING);
+    assert!(ROOM_WANTED + LINE <= WHEREABOUTS);
+    assert!(WHEREABOUTS + 16 + whereabouts::WORDS * 8 <= SEND_RING);
     assert!(PAYLOAD.is_multiple_of(64));
 };
 
@@ -316,6 +359,25 @@ mod tests {
             generation: 0,
         };
         assert!(!nic.complete(rubbish, &Completion::default()));
+    }
+
+    #[test]
+    fn whereabouts_are_those_said_last() {
+        use crate::whereabouts::Wait;
+        let (fd, manager) = NicMemory::create(4096).unwrap();
+        let rank = NicMemory::map(&fd, 4096).unwrap();
+        assert_eq!(manager.whereabouts(), None);
+        let told = |wait| Whereabouts {
+            wait,
+            entered: vec![],
+        };
+        let first = rank.say_where(&told(Wait::Any));
+        assert_eq!(manager.whereabouts(), Some((first, told(Wait::Any))));
+        let second = rank.say_where(&told(Wait::Sends));
+        rank.went_on(first);
+        assert_eq!(manager.whereabouts(), Some((second, told(Wait::Sends))));
+        rank.went_on(second);
+        assert_eq!(manager.whereabouts(), None);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
 use bcs_core::limits::{ARRIVAL_HINTS_PER_CONTEXT, INLINE_BYTES};
 use bcs_core::op::Op;
 use bcs_core::request::RequestId;
+use bcs_core::whereabouts::{self, Called, Entered};
 
 /// A context in which this rank takes part in collectives.
 #[derive(Debug)]
@@ -21,6 +22,10 @@ pub(super) struct Context {
     base: [u32; ARRIVAL_HINTS_PER_CONTEXT],
     /// The number of the next collective that is made of messages ([`super::schedule`]).
     schedules: u32,
+    /// Collectives of both kinds that this rank has entered.
+    entered: u32,
+    /// The members, for [`Entered`].
+    group: u32,
 }
 
 impl Context {
@@ -30,6 +35,18 @@ impl Context {
         let number = self.schedules;
         self.schedules = number.wrapping_add(1);
         (number & i32::MAX.cast_unsigned()).cast_signed()
+    }
+
+    /// This rank enters a collective.
+    pub(super) fn enter(&mut self, context: u32, called: Called) -> Entered {
+        let number = self.entered;
+        self.entered = number.wrapping_add(1);
+        Entered {
+            context,
+            group: self.group,
+            number,
+            called,
+        }
     }
 
     /// How many arrivals the lane of the next collective has when the node's last rank arrives.
@@ -62,6 +79,8 @@ impl Endpoint {
             local: self.place.local_ranks,
             base,
             schedules: 0,
+            entered: 0,
+            group: 0,
         };
         self.lock().contexts.insert(0, world);
     }
@@ -94,9 +113,9 @@ impl Endpoint {
         unsafe { self.post_at_once(&mut state, context, 0, part) }
     }
 
-    /// The context is open at this rank's NIC; `local` of its members are on this node. Nobody
-    /// may have used it yet.
-    pub fn bcs_opened(&self, context: u32, local: u32) {
+    /// The context of these members is open at this rank's NIC; `local` of them are on this node.
+    /// Nobody may have used it yet.
+    pub fn bcs_opened(&self, context: u32, members: &[u32], local: u32) {
         let base =
             std::array::from_fn(|lane| self.page.arrivals(self.place.node, context, lane as u64));
         self.lock().contexts.insert(
@@ -106,6 +125,8 @@ impl Endpoint {
                 local,
                 base,
                 schedules: 0,
+                entered: 0,
+                group: whereabouts::fingerprint(members),
             },
         );
     }
@@ -240,6 +261,9 @@ impl Endpoint {
         let posted = unsafe { self.post_collective(state, context, sequence, part)? };
         if let Some(known) = state.contexts.get_mut(&context) {
             known.sequence += 1;
+            let (kind, bytes) = (part.kind, part.bytes as u64);
+            let entered = known.enter(context, Called::Nic { kind, bytes });
+            state.arrived(posted, entered, |request| self.is_done(request));
         }
         // The arrival is posted, now it may be counted: a slice that the count asks for sees it.
         let last = self.page.arrive(self.place.node, context, sequence, due);
@@ -265,6 +289,7 @@ impl Endpoint {
         let purpose = Purpose::Collective {
             output,
             bytes: bytes as u64,
+            entered: None,
         };
         let request = state.requests.open(purpose)?;
         let contributes = kind != CollectiveKind::OpenContext && bytes <= INLINE_BYTES;

@@ -7,6 +7,7 @@ use super::probe::Probes;
 use super::requests::{Handle, Outcome, Purpose, Request, Requests};
 use super::schedule::Schedules;
 use super::waiting::Turn;
+use super::whereabouts::What;
 use super::{Blocking, Piece, demand::Asked, scatter};
 use crate::loopback::LoopbackNic;
 use bcs_core::descriptor::{CollectiveDescriptor, ReceiveDescriptor, SendDescriptor};
@@ -16,7 +17,8 @@ use bcs_core::matching::Pattern;
 use bcs_core::memory::{MachinePage, NicMemory};
 use bcs_core::node::NodeId;
 use bcs_core::request::{Completion, Failure, RequestId};
-use std::collections::HashMap;
+use bcs_core::whereabouts::Wait;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -54,6 +56,8 @@ pub(super) struct State {
     pub(super) probes: Probes,
     pub(super) contexts: HashMap<u32, super::collective::Context>,
     pub(super) schedules: Schedules,
+    /// The latest arrivals at collectives of the NICs, in the order of their posts.
+    pub(super) arrivals: VecDeque<RequestId>,
     pub(super) asked: Option<Asked>,
     /// The first failure of an eager send, whose sender had gone on: finalize reports it.
     pub(super) lost: Failure,
@@ -121,6 +125,7 @@ impl Endpoint {
             probes: Probes::default(),
             contexts: HashMap::new(),
             schedules: Schedules::default(),
+            arrivals: VecDeque::new(),
             asked: None,
             lost: Failure::None,
             nic,
@@ -227,14 +232,16 @@ impl Endpoint {
         if let Handle::Complete(_) = request.0 {
             return self.take_any(&mut self.lock(), request);
         }
-        self.look(blocking, |state| self.take_any(state, request))
+        self.look(blocking, What::Request(request), |state| {
+            self.take_any(state, request)
+        })
     }
 
     /// Asks whether all of several requests are done, or waits until they are. Nothing is spent
     /// unless all are done.
     pub fn bcs_testall(&self, blocking: Blocking, requests: &[Request]) -> Option<Vec<Outcome>> {
         let mut done = 0; // All before this one are done, so none is looked at twice.
-        self.look(blocking, |state| {
+        self.look(blocking, What::All(requests), |state| {
             let pending = |request: &Request| match request.0 {
                 Handle::Complete(_) => false,
                 Handle::Nic(id) => !self.is_done(id),
@@ -264,7 +271,11 @@ impl Endpoint {
         } else {
             blocking
         };
-        self.look(blocking, |state| {
+        let what = match requests {
+            [request] => What::Request(*request),
+            _ => What::Wait(Wait::Any),
+        };
+        self.look(blocking, what, |state| {
             let mut numbered = requests.iter().enumerate();
             numbered.find_map(|(index, &request)| Some((index, self.take_any(state, request)?)))
         })
@@ -281,7 +292,7 @@ impl Endpoint {
         }
     }
 
-    fn is_done(&self, request: RequestId) -> bool {
+    pub(super) fn is_done(&self, request: RequestId) -> bool {
         self.memory.completion(request).is_some()
     }
 
@@ -310,7 +321,7 @@ impl Endpoint {
                 into
             }
             Purpose::Collective { output: 0, .. } => return Some(outcome),
-            Purpose::Collective { output, bytes } => {
+            Purpose::Collective { output, bytes, .. } => {
                 Piece::new(output, usize::try_from(bytes).unwrap_or(usize::MAX))
             }
             Purpose::Send { len, room, .. } => {
@@ -318,7 +329,7 @@ impl Endpoint {
                 outcome.len = len;
                 return Some(outcome);
             }
-            Purpose::Eager { .. } | Purpose::Probe | Purpose::VoidProbe => return Some(outcome),
+            Purpose::Eager { .. } | Purpose::Probe(_) | Purpose::VoidProbe => return Some(outcome),
         };
         let fits = inline.len().min(into.len);
         // SAFETY: whoever posted the request promised that this may be written until now.

@@ -31,6 +31,7 @@ use super::schedule::{Local, Plan, Round};
 use bcs_core::datatype::Datatype;
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::op::Op;
+use bcs_core::whereabouts::Exchange;
 
 /// The communicator of a collective.
 #[derive(Clone, Copy, Debug)]
@@ -124,7 +125,7 @@ impl Endpoint {
         blocks: &[Piece],
         into: Option<Piece>,
     ) -> Result<Request, TooManyRequests> {
-        let mut plan = Plan::default();
+        let mut plan = Plan::of(Exchange::Scatter, Some(members.world[root]));
         if members.me == root {
             plan.sends = members.others(|place| blocks[place].clone());
             plan.first.extend(into.map(|into| Local::Copy {
@@ -156,7 +157,7 @@ impl Endpoint {
         from: Option<Piece>,
         blocks: &[Piece],
     ) -> Result<Request, TooManyRequests> {
-        let mut plan = Plan::default();
+        let mut plan = Plan::of(Exchange::Gather, Some(members.world[root]));
         if members.me == root {
             let receives = members.others(|place| blocks[place].clone());
             plan.rounds.push_back(receive(receives));
@@ -185,7 +186,7 @@ impl Endpoint {
         from: Option<Piece>,
         blocks: &[Piece],
     ) -> Result<Request, TooManyRequests> {
-        let mut plan = Plan::default();
+        let mut plan = Plan::of(Exchange::Allgather, None);
         let own = &blocks[members.me];
         plan.first.extend(from.clone().map(|from| Local::Copy {
             from,
@@ -214,7 +215,7 @@ impl Endpoint {
         out: Option<&[Piece]>,
         into: &[Piece],
     ) -> Result<Request, TooManyRequests> {
-        let mut plan = Plan::default();
+        let mut plan = Plan::of(Exchange::Alltoall, None);
         if let Some(out) = out {
             plan.first.push(Local::Copy {
                 from: out[members.me].clone(),

@@ -2,7 +2,9 @@
 
 use super::endpoint::Endpoint;
 use super::waiting::Watch;
+use super::whereabouts::What;
 use bcs_core::request::Failure;
+use bcs_core::whereabouts::Wait;
 use std::sync::atomic::Ordering;
 
 impl Endpoint {
@@ -10,7 +12,7 @@ impl Endpoint {
     /// the NIC reads the rank's memory for it, received. Returns how eager sends went whose sender
     /// had gone on: their first failure.
     pub fn bcs_finalize(&self) -> Failure {
-        self.wait_for(Watch::Rings, |state| {
+        self.wait_for(Watch::Rings, What::Wait(Wait::Sends), |state| {
             self.reap(state, true);
             if state.sends.untaken() || self.memory.held_back().load(Ordering::Acquire) != 0 {
                 return None;

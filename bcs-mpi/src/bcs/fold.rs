@@ -37,6 +37,7 @@ use super::schedule::{Local, Plan, Round};
 use bcs_core::arithmetic::{Path, combine};
 use bcs_core::datatype::Datatype;
 use bcs_core::op::Op;
+use bcs_core::whereabouts::Exchange;
 use std::cell::Cell;
 use std::fmt;
 use std::ops::Range;
@@ -189,7 +190,12 @@ impl Endpoint {
         input: Option<Piece>,
         output: Piece,
     ) -> Result<Request, TooManyRequests> {
-        let mut plan = Plan::default();
+        let scan = if inclusive {
+            Exchange::Scan
+        } else {
+            Exchange::Exscan
+        };
+        let mut plan = Plan::of(scan, None);
         let Members { world, me, .. } = members;
         let own = input.unwrap_or_else(|| plan.copied(&output));
         let higher = world[me + 1..].iter();
@@ -218,7 +224,7 @@ impl Endpoint {
         input: Piece,
         output: Piece,
     ) -> Result<Request, TooManyRequests> {
-        let mut plan = Plan::default();
+        let mut plan = Plan::of(Exchange::Reduce, root.map(|root| members.world[root]));
         let mut own = input;
         match root {
             None => {
@@ -254,7 +260,7 @@ impl Endpoint {
         output: Piece,
         among: bool,
     ) -> Result<Request, TooManyRequests> {
-        let mut plan = Plan::default();
+        let mut plan = Plan::of(Exchange::ReduceScatter, None);
         let mut sends = members.others(|place| blocks[place].clone());
         if among {
             for (_, block) in &mut sends {

@@ -41,6 +41,7 @@ mod probe;
 mod requests;
 mod schedule;
 mod waiting;
+mod whereabouts;
 
 pub use endpoint::{Endpoint, Place};
 pub use exchange::Members;

@@ -11,6 +11,7 @@ use super::exchange::Members;
 use super::piece::Piece;
 use super::requests::{Request, TooManyRequests};
 use super::schedule::{Local, Plan, Round};
+use bcs_core::whereabouts::Exchange;
 
 /// What is sent to a member of a communicator or received from it, by its place.
 pub type Parcel = (usize, Piece);
@@ -55,7 +56,7 @@ impl Endpoint {
         let mut plan = Plan {
             first: from_me.into_iter().zip(to_me).map(copy).collect(),
             sends: named(out),
-            ..Plan::default()
+            ..Plan::of(Exchange::Neighbors, None)
         };
         let mut receives = named(into);
         receives.reverse(); // A round is posted from its end.

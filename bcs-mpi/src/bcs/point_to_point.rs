@@ -12,6 +12,7 @@ use bcs_core::descriptor::{Payload, ReceiveDescriptor, ReceiveKind, SendDescript
 use bcs_core::limits::INLINE_BYTES;
 use bcs_core::matching::Pattern;
 use bcs_core::request::RequestId;
+use bcs_core::whereabouts::Peer;
 
 /// What is sent, and to whom.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,8 +73,18 @@ impl Endpoint {
         let data = &message.data;
         let eager = mode == SendMode::Standard && limit > 0 && data.len <= limit;
         let len = data.len as u64;
+        let to = Peer {
+            context: message.context,
+            rank: Some(message.destination),
+            tag: Some(message.tag),
+        };
         let open = |state: &mut State, layout, room| {
-            let purpose = Purpose::Send { len, layout, room };
+            let purpose = Purpose::Send {
+                len,
+                to,
+                layout,
+                room,
+            };
             state.requests.open(purpose)
         };
         let complete = Handle::Complete(len);

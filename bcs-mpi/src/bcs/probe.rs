@@ -15,10 +15,12 @@
 
 use super::endpoint::{Endpoint, State};
 use super::requests::{Handle, Outcome, Purpose, Request, TooManyRequests};
+use super::whereabouts::What;
 use super::{Blocking, Piece};
 use bcs_core::descriptor::ReceiveKind;
 use bcs_core::matching::{Pattern, Signature};
 use bcs_core::request::{Failure, RequestId};
+use bcs_core::whereabouts::{Peer, Wait};
 use std::collections::HashMap;
 
 /// Non-blocking probes by what they look for.
@@ -61,7 +63,7 @@ impl Endpoint {
         };
         let mut state = self.lock();
         self.progress(&mut state);
-        let request = state.requests.open(Purpose::Probe)?;
+        let request = state.requests.open(Purpose::Probe(pattern))?;
         state.void_probes(pattern);
         self.post_receive(&mut state, request, pattern, kind);
         if blocking == Blocking::No {
@@ -119,13 +121,14 @@ impl Endpoint {
         if blocking == Blocking::Yes {
             let mut state = self.lock();
             self.progress(&mut state);
-            let request = state.requests.open(Purpose::Probe)?;
+            let request = state.requests.open(Purpose::Probe(pattern))?;
             self.post_receive(&mut state, request, pattern, ReceiveKind::Probe);
             drop(state);
             return Ok(self.bcs_test(Blocking::Yes, Request(Handle::Nic(request))));
         }
         let mut asked = Ok(());
-        let found = self.look(Blocking::No, |state| {
+        let what = What::Wait(Wait::Probe(Peer::from(pattern)));
+        let found = self.look(Blocking::No, what, |state| {
             // Twice, because BR's answer may be "no" and old: then it is asked anew, and in a
             // world of one it answers at once.
             for _ in 0..2 {
@@ -144,7 +147,7 @@ impl Endpoint {
 
     fn ask_once(&self, state: &mut State, pattern: Pattern) -> Result<(), TooManyRequests> {
         self.reap(state, false);
-        let request = state.requests.open(Purpose::Probe)?;
+        let request = state.requests.open(Purpose::Probe(pattern))?;
         state.probes.insert(pattern, Once::Asked(request));
         self.post_receive(state, request, pattern, ReceiveKind::ProbeOnce);
         Ok(())

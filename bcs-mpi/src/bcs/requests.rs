@@ -7,6 +7,7 @@ use bcs_core::layout::Layout;
 use bcs_core::limits::REQUEST_SLOTS;
 use bcs_core::matching::Pattern;
 use bcs_core::request::{Completion, Failure, RequestId};
+use bcs_core::whereabouts::{Entered, Peer};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -71,6 +72,7 @@ pub(super) enum Purpose {
     /// A send that its sender waits for.
     Send {
         len: u64,
+        to: Peer,
         /// What the NIC reads to find the data.
         layout: Option<Arc<Layout>>,
         /// Where the data were packed.
@@ -86,11 +88,25 @@ pub(super) enum Purpose {
         room: Option<Room>,
     },
     /// A probe.
-    Probe,
+    Probe(Pattern),
     /// A probe whose answer nobody wants any more.
     VoidProbe,
-    /// A collective.
-    Collective { output: u64, bytes: u64 },
+    /// A collective, or the opening or closing of a context, which nobody enters.
+    Collective {
+        output: u64,
+        bytes: u64,
+        entered: Option<Entered>,
+    },
+}
+
+impl Purpose {
+    /// The collective that the rank has entered by this.
+    pub(super) fn entered(&self) -> Option<Entered> {
+        match self {
+            Self::Collective { entered, .. } => *entered,
+            _ => None,
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -162,6 +178,22 @@ impl Requests {
         assert_eq!(slot.generation, request.generation, "{request:?} is spent");
         let purpose = slot.purpose.as_ref();
         purpose.expect("the slot of a live request is in use")
+    }
+
+    /// What a request is for, unless it is spent.
+    pub(super) fn if_live(&self, request: RequestId) -> Option<&Purpose> {
+        let slot = self.slots.get(request.slot as usize);
+        slot.filter(|slot| slot.generation == request.generation)?
+            .purpose
+            .as_ref()
+    }
+
+    /// What a rank has entered by a request, if it is a collective.
+    pub(super) fn entered(&mut self, request: RequestId, by: Entered) {
+        let slot = &mut self.slots[request.slot as usize];
+        if let Some(Purpose::Collective { entered, .. }) = &mut slot.purpose {
+            *entered = Some(by);
+        }
     }
 
     /// Frees the slot of a completed request, and says what it was for.
@@ -256,10 +288,10 @@ mod tests {
     #[test]
     fn a_slot_that_is_used_again_has_another_generation() {
         let mut requests = Requests::new();
-        let first = requests.open(Purpose::Probe).unwrap();
+        let first = requests.open(Purpose::VoidProbe).unwrap();
         assert_ne!(first.slot, Requests::NOBODY.slot);
-        assert_eq!(requests.close(first), Purpose::Probe);
-        let second = requests.open(Purpose::Probe).unwrap();
+        assert_eq!(requests.close(first), Purpose::VoidProbe);
+        let second = requests.open(Purpose::VoidProbe).unwrap();
         assert_eq!(second.slot, first.slot, "the last one freed is taken first");
         assert_ne!(second.generation, first.generation);
     }
@@ -269,9 +301,9 @@ mod tests {
         let mut requests = Requests::new();
         assert_eq!(requests.room(), REQUEST_SLOTS - 1, "one is nobody's");
         for _ in 1..REQUEST_SLOTS {
-            let _ = requests.open(Purpose::Probe).unwrap();
+            let _ = requests.open(Purpose::VoidProbe).unwrap();
         }
         assert_eq!(requests.room(), 0);
-        assert_eq!(requests.open(Purpose::Probe), Err(TooManyRequests));
+        assert_eq!(requests.open(Purpose::VoidProbe), Err(TooManyRequests));
     }
 }

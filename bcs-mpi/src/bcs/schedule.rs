@@ -37,10 +37,11 @@ use super::endpoint::{Endpoint, State};
 use super::fold::Fold;
 use super::piece::{self, Piece};
 use super::point_to_point::{Message, SendMode};
-use super::requests::{Handle, Outcome, Request, TooManyRequests};
+use super::requests::{Handle, Outcome, Purpose, Request, TooManyRequests};
 use bcs_core::limits::MAX_CONTEXTS;
 use bcs_core::matching::Pattern;
 use bcs_core::request::{Failure, RequestId};
+use bcs_core::whereabouts::{Called, Entered, Exchange};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// What is added to a communicator's context for the messages of its collectives.
@@ -72,6 +73,8 @@ pub(super) struct Round {
 /// A schedule that is to be posted.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
+    /// What the rank called, if it is not what its [`part`](Self::part) says.
+    pub(super) called: Option<Called>,
     /// Before anything is sent.
     pub(super) first: Vec<Local>,
     /// To whom (a world rank), and what.
@@ -81,6 +84,16 @@ pub(super) struct Plan {
     /// be posted with the schedule.
     pub(super) part: Option<Part>,
     pub(super) scratch: Scratch,
+}
+
+impl Plan {
+    /// A plan for what the rank called, with the world rank of its root.
+    pub(super) fn of(exchange: Exchange, root: Option<u32>) -> Self {
+        Self {
+            called: Some(Called::Messages(exchange, root)),
+            ..Self::default()
+        }
+    }
 }
 
 /// Memory of a schedule's own. It stays where it is when the schedule moves, and is aligned for
@@ -116,6 +129,8 @@ struct Schedule {
     /// Where its messages are matched, and as what.
     context: u32,
     tag: i32,
+    /// What this rank has entered by it. One whose messages go nowhere has entered nothing.
+    entered: Option<Entered>,
     sends: Vec<RequestId>,
     /// Receives of this round that wait for a request slot.
     unposted: Vec<(u32, Piece)>,
@@ -153,6 +168,18 @@ pub(super) struct Schedules {
 impl Schedules {
     pub(super) fn is_done(&self, id: ScheduleId) -> bool {
         self.ended.contains_key(&id)
+    }
+
+    /// What this rank has entered by schedules that are under way, the oldest first.
+    pub(super) fn entered(&self) -> impl Iterator<Item = Entered> {
+        self.under_way
+            .values()
+            .filter_map(|schedule| schedule.entered)
+    }
+
+    /// What it has entered by this one.
+    pub(super) fn entered_by(&self, id: ScheduleId) -> Option<Entered> {
+        self.under_way.get(&id)?.entered
     }
 
     /// Spends a schedule that is done.
@@ -301,7 +328,10 @@ impl Endpoint {
         // broadcast is a schedule is each rank's own affair.
         let messages = plan.part.is_none();
         let known = state.contexts.get_mut(&context).filter(|_| messages);
-        let tag = known.map_or(0, super::collective::Context::next_tag);
+        let (tag, mut entered) = known.map_or((0, None), |known| {
+            let called = plan.called.map(|called| known.enter(context, called));
+            (known.next_tag(), called)
+        });
         for local in plan.first.drain(..) {
             // SAFETY: the caller's promise.
             unsafe { local.run() };
@@ -309,6 +339,7 @@ impl Endpoint {
         let mut schedule = Schedule {
             context: context | COLLECTIVE_MESSAGES,
             tag,
+            entered: None,
             sends: Vec::new(),
             unposted: Vec::new(),
             receives: Vec::new(),
@@ -321,7 +352,9 @@ impl Endpoint {
             // SAFETY: the caller's promise; scratch memory lives as long as the schedule.
             let request = unsafe { self.arrive_at(&mut state, context, part)? };
             schedule.receives.push((request, None));
+            entered = state.requests.if_live(request).and_then(Purpose::entered);
         }
+        schedule.entered = entered;
         if let Some(round) = schedule.rounds.pop_front() {
             schedule.unposted = round.receives;
             schedule.then = round.then;

@@ -17,6 +17,7 @@
 
 use super::Blocking;
 use super::endpoint::{Endpoint, State};
+use super::whereabouts::What;
 use bcs_core::memory::{MachinePage, NicMemory};
 use bcs_core::ring::Words;
 use bcs_core::waiting::Patience;
@@ -86,10 +87,11 @@ impl Endpoint {
     pub(super) fn look<T>(
         &self,
         blocking: Blocking,
+        what: What<'_>,
         mut look: impl FnMut(&mut State) -> Option<T>,
     ) -> Option<T> {
         match blocking {
-            Blocking::Yes => Some(self.wait_for(Watch::Completions, look)),
+            Blocking::Yes => Some(self.wait_for(Watch::Completions, what, look)),
             Blocking::No => {
                 let mut state = self.lock();
                 self.progress(&mut state);
@@ -111,9 +113,10 @@ impl Endpoint {
     pub(super) fn wait_for<T>(
         &self,
         watch: Watch,
+        what: What<'_>,
         mut look: impl FnMut(&mut State) -> Option<T>,
     ) -> T {
-        let mut hungry = None;
+        let mut blocked = None;
         loop {
             let mut state = self.lock();
             let seen = self.done();
@@ -121,9 +124,10 @@ impl Endpoint {
             if let Some(found) = look(&mut state) {
                 return found;
             }
-            if hungry.is_none() {
-                hungry = Some(Hungry::new(&self.page));
+            if blocked.is_none() {
+                let hungry = Hungry::new(&self.page);
                 self.about_to_block(&mut state);
+                blocked = Some((hungry, self.say_where(&state, what)));
             } else {
                 self.found_nothing(&mut state);
             }

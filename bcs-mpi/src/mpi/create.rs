@@ -300,7 +300,8 @@ impl Comm {
         // SAFETY: the members are borrowed until the request is done, in the next line.
         let posted = unsafe { endpoint.bcs_open(id, &group.members) };
         self.finish(posted.map_err(exhausted(operation))?, operation)?;
-        endpoint.bcs_opened(id, process.local_members(&group.members));
+        let local = process.local_members(&group.members);
+        endpoint.bcs_opened(id, &group.members, local);
         let origin = origin.clone();
         let family = if origin.is_of(group.members.len()) {
             origin.clone()

@@ -1,0 +1,116 @@
+//! What this rank says of itself while it is blocked ([`bcs_core::whereabouts`]).
+
+use super::endpoint::{Endpoint, State};
+use super::requests::{Handle, Purpose, Request};
+use bcs_core::memory::NicMemory;
+use bcs_core::request::RequestId;
+use bcs_core::whereabouts::{Entered, Peer, Wait, Whereabouts};
+
+/// Arrivals that are remembered. A rank that has more of them outstanding says less of itself.
+const ARRIVALS: usize = 64;
+
+/// The rank says where it is while this lives.
+#[derive(Debug)]
+pub(super) struct Said<'a> {
+    memory: &'a NicMemory,
+    number: u64,
+}
+
+impl Drop for Said<'_> {
+    fn drop(&mut self) {
+        self.memory.went_on(self.number);
+    }
+}
+
+/// What a wait is for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum What<'a> {
+    /// One request.
+    Request(Request),
+    /// All of these.
+    All(&'a [Request]),
+    /// Any of several, or something that has a name.
+    Wait(Wait),
+}
+
+impl State {
+    /// Remembers an arrival, and forgets those that are done.
+    pub(super) fn arrived(
+        &mut self,
+        request: RequestId,
+        entered: Entered,
+        is_done: impl Fn(RequestId) -> bool,
+    ) {
+        self.requests.entered(request, entered);
+        let (requests, arrivals) = (&self.requests, &mut self.arrivals);
+        let live = |request: &RequestId| requests.if_live(*request).is_some() && !is_done(*request);
+        while arrivals.front().is_some_and(|request| !live(request)) {
+            arrivals.pop_front();
+        }
+        if arrivals.len() >= ARRIVALS {
+            arrivals.retain(live);
+        }
+        if arrivals.len() < ARRIVALS {
+            arrivals.push_back(request);
+        }
+    }
+
+    /// What it means to wait for a request, and what was entered by it.
+    fn wait(&self, request: Request) -> (Wait, Option<Entered>) {
+        match request.0 {
+            Handle::Complete(_) => (Wait::Any, None),
+            Handle::Schedule(id) => (Wait::Collective, self.schedules.entered_by(id)),
+            Handle::Nic(id) => match self.requests.if_live(id) {
+                Some(Purpose::Send { to, .. }) => (Wait::Send(*to), None),
+                Some(Purpose::Probe(pattern)) => (Wait::Probe(Peer::from(*pattern)), None),
+                Some(Purpose::Receive { pattern, .. }) => {
+                    (Wait::Receive(Peer::from(*pattern)), None)
+                }
+                Some(Purpose::Collective { entered: None, .. }) => (Wait::Nic, None),
+                Some(Purpose::Collective { entered, .. }) => (Wait::Collective, *entered),
+                Some(Purpose::Eager { .. } | Purpose::VoidProbe) | None => (Wait::Any, None),
+            },
+        }
+    }
+
+    fn is_pending(&self, endpoint: &Endpoint, request: Request) -> bool {
+        match request.0 {
+            Handle::Complete(_) => false,
+            Handle::Nic(id) => !endpoint.is_done(id),
+            Handle::Schedule(id) => !self.schedules.is_done(id),
+        }
+    }
+}
+
+impl Endpoint {
+    /// Says where this rank is, before it sleeps.
+    pub(super) fn say_where(&self, state: &State, what: What<'_>) -> Said<'_> {
+        let (wait, first) = match what {
+            What::Request(request) => state.wait(request),
+            What::All(requests) => requests
+                .iter()
+                .find(|request| state.is_pending(self, **request))
+                .map_or((Wait::Any, None), |&request| state.wait(request)),
+            What::Wait(wait) => (wait, None),
+        };
+        let arrivals = state
+            .arrivals
+            .iter()
+            .filter(|request| !self.is_done(**request));
+        let arrivals = arrivals.filter_map(|&request| state.requests.if_live(request)?.entered());
+        let mut entered: Vec<Entered> = Vec::with_capacity(Whereabouts::ENTERED);
+        for one in first
+            .into_iter()
+            .chain(arrivals)
+            .chain(state.schedules.entered())
+        {
+            if entered.len() < Whereabouts::ENTERED && !entered.contains(&one) {
+                entered.push(one);
+            }
+        }
+        Said {
+            memory: &self.memory,
+            number: self.memory.say_where(&Whereabouts { wait, entered }),
+        }
+    }
+}

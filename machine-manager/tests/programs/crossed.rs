@@ -1,0 +1,80 @@
+//! Ranks that wait for each other for ever: nobody has to guess who waits for whom.
+
+use crate::program::example;
+use std::process::{Command, Stdio};
+
+/// Exit code and what `bcs run` said.
+fn crossed(layout: &str, way: &str) -> (Option<i32>, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_bcs"))
+        .arg("run")
+        .args(layout.split_whitespace())
+        .arg(example("crossed"))
+        .arg(way)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code(), said)
+}
+
+/// Nothing sends a message by which anybody could notice, or too few.
+#[test]
+fn collectives_that_are_not_the_same_end_the_job() {
+    let ways = [
+        (
+            "gather-scatter",
+            ["a gather to rank 0", "a scatter from rank 0"],
+            "MPI_COMM_WORLD",
+        ),
+        (
+            "roots",
+            ["a gather to rank 3", "a gather to rank 2"],
+            "the communicator with context",
+        ),
+        (
+            "barrier-alltoall",
+            ["a barrier", "an all-to-all"],
+            "the communicator with context",
+        ),
+    ];
+    let layouts = [
+        "-n 4",
+        "-n 4 --nodes 2 --nic-threads coprocessor",
+        "-n 4 --nodes 4 --strobe fixed",
+    ];
+    for (layout, (way, both, communicator)) in layouts.into_iter().zip(ways) {
+        let (code, said) = crossed(&format!("--timeout 60s {layout}"), way);
+        assert_eq!(code, Some(1), "{layout} {way}: {said}");
+        let told = both.iter().all(|what| said.contains(what)) && said.contains(communicator);
+        assert!(told && said.lines().count() == 1, "{layout} {way}: {said}");
+    }
+}
+
+#[test]
+fn a_time_limit_says_where_each_rank_was() {
+    let waits = [
+        (
+            "receive",
+            "waits for a message from rank 1 with tag 17 in MPI_COMM_WORLD",
+            2,
+        ),
+        (
+            "send",
+            "waits until its message is received by rank 1 with tag 17",
+            2,
+        ),
+        (
+            "receive-barrier",
+            "waits in a barrier (collective 6 of MPI_COMM_WORLD)",
+            1,
+        ),
+    ];
+    for (way, said_of_one, others) in waits {
+        let (code, said) = crossed("-n 4 --nodes 2 --timeout 500ms", way);
+        assert_eq!(code, Some(124), "{said}");
+        assert!(said.contains(said_of_one), "{way}: {said}");
+        assert_eq!(said.lines().count(), 5, "one for each rank: {said}");
+        let like_that = said.lines().filter(|line| line.contains("with tag 17"));
+        assert!(like_that.count() >= others, "{way}: {said}");
+    }
+}
