@@ -11,6 +11,7 @@
 
 use super::piece::Piece;
 use bcs_core::layout::Location;
+use bcs_core::limits::INLINE_BYTES;
 
 /// Pieces that are smaller on average are packed: in the time of finding one, about as many bytes
 /// can be copied.
@@ -22,6 +23,9 @@ const MAX_PACKED_BYTES: usize = 64 << 20;
 
 /// Memory that is kept for later messages: fresh memory costs more than the copy.
 const KEPT_BYTES: usize = 8 << 20;
+
+/// Rooms that are kept: each is looked at when one is wanted.
+const KEPT_ROOMS: usize = 64;
 
 /// Memory for the bytes of one message. It stays where it is while the NIC knows its address.
 #[derive(Debug, PartialEq, Eq)]
@@ -51,7 +55,9 @@ impl Rooms {
     /// Room for a message of these data, if they should be packed. What is in it is anything.
     pub(super) fn wanted(&mut self, data: &Piece) -> Option<Room> {
         let layout = data.layout.as_ref()?;
-        if layout.grain() >= SMALL_PIECE_BYTES || data.len > MAX_PACKED_BYTES {
+        // What is inline needs no room.
+        let lengths = INLINE_BYTES + 1..=MAX_PACKED_BYTES;
+        if layout.grain() >= SMALL_PIECE_BYTES || !lengths.contains(&data.len) {
             return None;
         }
         let fits = |room: &Room| room.0.len() >= data.len;
@@ -69,7 +75,7 @@ impl Rooms {
     pub(super) fn give_back(&mut self, room: Option<Room>) {
         let Some(room) = room else { return };
         let kept = self.kept + room.0.len();
-        if kept <= KEPT_BYTES {
+        if kept <= KEPT_BYTES && self.free.len() < KEPT_ROOMS {
             self.kept = kept;
             self.free.push(room);
         }
@@ -109,5 +115,14 @@ mod tests {
             rooms.give_back(Some(Room(vec![0; KEPT_BYTES / 2])));
         }
         assert_eq!((rooms.free.len(), rooms.kept), (2, KEPT_BYTES));
+        let mut rooms = Rooms::default();
+        for _ in 0..=KEPT_ROOMS {
+            rooms.give_back(Some(Room(vec![0; 10])));
+        }
+        assert_eq!(
+            (rooms.free.len(), rooms.kept),
+            (KEPT_ROOMS, 10 * KEPT_ROOMS)
+        );
+        assert_eq!(rooms.wanted(&data(INLINE_BYTES, 8)), None, "inline");
     }
 }
