@@ -7,6 +7,7 @@
 //!  bcs_barrier, bcs_bcast, bcs_reduce ── Outbox ──────────────► collective ring ─► BS, BR
 //!  bcs_scatter, bcs_gather, bcs_allgather, bcs_alltoall ── Schedules: sends and receives as above
 //!  bcs_scan, bcs_fold ── the same, and functions of the program's in between
+//!  bcs_between, bcs_fold_between ── the same, between two groups
 //!  bcs_test ◄── Requests ◄──────────────────────────────────── request slots ◄─── completion
 //! ```
 //!
@@ -18,12 +19,13 @@
 //! holds; of several threads that wait, one listens to the rank's bell and passes on what it
 //! hears ([`waiting`]).
 //!
-//! Data that do not lie side by side are a [`Piece`] with a layout. Short messages are packed and
-//! unpacked here; of long ones the NIC reads and writes the pieces where they are.
+//! Data that do not lie side by side are a [`Piece`] with a layout. Short messages and small pieces are
+//! packed and unpacked here; larger ones the NIC reads and writes where they are.
 //!
 //! Addresses are `u64`: the NIC is in another process and needs numbers. Whoever posts them
 //! promises that the memory stays until the request has completed, so these calls are unsafe.
 
+mod between;
 mod buffer;
 mod collective;
 mod demand;
@@ -34,6 +36,7 @@ mod fold;
 mod near;
 mod neighborhood;
 mod outbox;
+mod packing;
 mod payload_slots;
 mod piece;
 mod point_to_point;
@@ -43,13 +46,14 @@ mod schedule;
 mod waiting;
 mod whereabouts;
 
+pub use between::Contributions;
 pub(crate) use buffer::{bytes, bytes_mut};
 pub use endpoint::{Endpoint, Place};
 pub use exchange::Members;
 pub use fold::{Fold, Function};
 pub use neighborhood::Parcel;
 pub use piece::Piece;
-pub(crate) use piece::{gather, scatter};
+pub(crate) use piece::{copy, gather, scatter};
 pub use point_to_point::{Message, SendMode};
 pub use probe::Extracted;
 pub use requests::{Outcome, Request, TooManyRequests};

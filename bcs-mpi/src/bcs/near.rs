@@ -35,6 +35,13 @@ impl From<NoSlot> for TooManyRequests {
 }
 
 impl State {
+    /// Takes back what a receive had for its NIC, which never claimed it.
+    fn give_back(&mut self, receive: Purpose) {
+        if let Purpose::Receive { room, .. } = receive {
+            self.rooms.give_back(room);
+        }
+    }
+
     /// By which roads a message for this pattern may come.
     pub(super) fn reach(&self, pattern: Pattern) -> Reach {
         let Some(smartmap) = &self.near else {
@@ -92,28 +99,27 @@ impl Endpoint {
         pattern: Pattern,
         into: Piece,
     ) -> Result<Handle, TooManyRequests> {
-        let (location, capacity) = (into.location(), into.len as u64);
-        let purpose = |near| Purpose::Receive {
-            pattern,
-            into: into.clone(),
-            near,
-        };
-        let request = state.requests.open(purpose(None))?;
+        let capacity = into.len as u64;
+        let (location, purpose) = state.purpose_of_receive(pattern, into.clone());
+        let request = state.requests.open(purpose)?;
         self.memory.open_claim(request);
         let near = state.near.as_mut().expect("there are two roads");
         // SAFETY: the caller's promise; whoever claims the receive is the only one who writes.
-        match unsafe { near.receive(pattern, into.clone(), Some(request)) } {
-            Ok(id) => state.requests.repurpose(request, purpose(Some(id))),
+        match unsafe { near.receive(pattern, into, Some(request)) } {
+            Ok(id) => state.requests.share(request, id),
             Err(full) => {
-                let _nothing = state.requests.close(request);
+                let nothing = state.requests.close(request);
+                state.give_back(nothing);
                 return Err(full.into());
             }
         }
         // If a message was there, the NIC need not know of it; it never had the request.
         if self.memory.claimant(request) == Some(Claimant::Rank) {
-            let Purpose::Receive { near: Some(id), .. } = state.requests.close(request) else {
+            let closed = state.requests.close(request);
+            let Purpose::Receive { near: Some(id), .. } = closed else {
                 unreachable!("it was opened as that");
             };
+            state.give_back(closed);
             return Ok(Handle::Near(id));
         }
         state.void_probes(pattern);
@@ -150,7 +156,8 @@ impl Endpoint {
             let outcome = near.take(id)?;
             // The NIC forgets it, and then its slot is free.
             let withdraw = ReceiveKind::Cancel(request);
-            state.requests.detach(request, Purpose::VoidProbe);
+            let satisfied = state.requests.detach(request, Purpose::VoidProbe);
+            satisfied.into_iter().for_each(|it| state.give_back(it));
             self.push_receive(state, Requests::NOBODY, pattern, withdraw);
             return Some(Some(outcome.into()));
         }

@@ -150,12 +150,9 @@ impl Endpoint {
                 return Ok(Request(Handle::Near(request)));
             }
         };
-        let (location, capacity, near) = (into.location(), into.len as u64, None);
-        let request = state.requests.open(Purpose::Receive {
-            pattern,
-            into,
-            near,
-        })?;
+        let capacity = into.len as u64;
+        let (location, purpose) = state.purpose_of_receive(pattern, into);
+        let request = state.requests.open(purpose)?;
         let kind = ReceiveKind::ReceiveExtracted {
             message,
             into: location,
@@ -208,7 +205,7 @@ impl Endpoint {
                 return self.take(state, request);
             };
             // The NIC forgets it, and then its slot is free.
-            state.requests.detach(request, Purpose::VoidProbe);
+            let _probe = state.requests.detach(request, Purpose::VoidProbe);
             let withdraw = ReceiveKind::Cancel(request);
             self.push_receive(state, Requests::NOBODY, pattern, withdraw);
             self.ask();
@@ -297,7 +294,7 @@ impl State {
             Once::Asked(request) => {
                 let may_meet = meet(probe, receive);
                 if may_meet {
-                    requests.detach(request, Purpose::VoidProbe);
+                    let _probe = requests.detach(request, Purpose::VoidProbe);
                 }
                 !may_meet
             }

@@ -1,5 +1,6 @@
 //! Request slots: which of them are in use, for what, and what completed.
 
+use super::packing::Room;
 use super::piece::Piece;
 use super::schedule::ScheduleId;
 use crate::smartmap;
@@ -95,6 +96,8 @@ pub(super) enum Purpose {
         to: Peer,
         /// What the NIC reads to find the data.
         layout: Option<Arc<Layout>>,
+        /// Where the data were packed.
+        room: Option<Room>,
     },
     /// An eager send whose sender has gone on; its payload slot is free when it completes.
     Eager { payload_slot: u32 },
@@ -104,6 +107,8 @@ pub(super) enum Purpose {
         into: Piece,
         /// The same receive where messages of this node come, if either may satisfy it.
         near: Option<smartmap::Id>,
+        /// Where the NIC puts what is to be unpacked.
+        room: Option<Room>,
     },
     /// A probe.
     Probe(Pattern),
@@ -226,15 +231,19 @@ impl Requests {
         purpose.expect("the slot of a live request is in use")
     }
 
-    /// From now on a request is for this.
-    pub(super) fn repurpose(&mut self, request: RequestId, purpose: Purpose) {
-        self.slots[request.slot as usize].purpose = Some(purpose);
+    /// A receive may also be satisfied where messages of this node come.
+    pub(super) fn share(&mut self, request: RequestId, with: smartmap::Id) {
+        let slot = &mut self.slots[request.slot as usize];
+        if let Some(Purpose::Receive { near, .. }) = &mut slot.purpose {
+            *near = Some(with);
+        }
     }
 
     /// From now on no caller waits for this request.
-    pub(super) fn detach(&mut self, request: RequestId, purpose: Purpose) {
-        self.slots[request.slot as usize].purpose = Some(purpose);
+    /// Returns what it was for before.
+    pub(super) fn detach(&mut self, request: RequestId, purpose: Purpose) -> Option<Purpose> {
         self.detached.push_back(request);
+        self.slots[request.slot as usize].purpose.replace(purpose)
     }
 
     pub(super) fn opened_detached(
@@ -293,11 +302,11 @@ impl Requests {
 impl Drop for Requests {
     fn drop(&mut self) {
         // Whatever made this end early, the NIC may still look for where to write. The data are
-        // the program's, and stay; so must the layouts, or it would write anywhere.
+        // the program's, and stay; so must layouts and rooms, or it would write anywhere.
         for slot in &mut self.slots {
             match slot.purpose.take() {
-                Some(Purpose::Send { layout, .. }) => std::mem::forget(layout),
-                Some(Purpose::Receive { into, .. }) => std::mem::forget(into),
+                Some(Purpose::Send { layout, room, .. }) => std::mem::forget((layout, room)),
+                Some(Purpose::Receive { into, room, .. }) => std::mem::forget((into, room)),
                 _ => {}
             }
         }

@@ -394,12 +394,12 @@ impl Endpoint {
         Ok(Request(Handle::Schedule(id)))
     }
 
-    /// Moves all schedules on, if anything has completed since they were last moved on, or messages
-    /// of this node have come (`near`). Returns whether anything was posted.
-    pub(super) fn advance_schedules(&self, state: &mut State, near: bool) -> bool {
-        let completions = self.completions() + self.near_news();
-        let nothing_new = !near && state.schedules.looked_at == completions;
-        if state.schedules.under_way.is_empty() || nothing_new {
+    /// Moves all schedules on, if anything has completed since they were last moved on. Returns
+    /// whether anything was posted.
+    pub(super) fn advance_schedules(&self, state: &mut State) -> bool {
+        let near = state.near.as_ref().map_or(0, SmartMap::events);
+        let completions = self.completions() + near;
+        if state.schedules.under_way.is_empty() || state.schedules.looked_at == completions {
             return false;
         }
         state.schedules.looked_at = completions;

@@ -3,6 +3,7 @@
 //!
 //! This module checks arguments and says where everybody's block is; which messages that makes is
 //! said in [`crate::bcs`]. `MPI_IN_PLACE` is an input, or for scatters an output, of `None`.
+//! Intercommunicators part here ([`super::intercommunicator`]).
 //!
 //! Counts of the vector collectives are 64 bits wide (`MPI_Count`), which includes those of the
 //! older bindings.
@@ -211,8 +212,8 @@ pub(super) fn same_length(sent: usize, received: usize, operation: Operation) ->
     Ok(())
 }
 
-/// The lengths of blocks that lie side by side. Their sum fits an address space.
-fn lengths(
+/// The lengths of blocks of operands. Their sum fits an address space.
+pub(super) fn lengths(
     counts: &[i64],
     datatype: &Datatype,
     ranks: usize,
@@ -227,7 +228,7 @@ fn lengths(
     for (rank, &count) in counts.iter().enumerate() {
         let len = usize::try_from(count)
             .ok()
-            .and_then(|count| count.checked_mul(datatype.size()));
+            .and_then(|count| count.checked_mul(datatype.operand_size()));
         let sum = len.and_then(|len| total.checked_add(len));
         let sum = sum.filter(|&sum| isize::try_from(sum).is_ok());
         let (Some(len), Some(sum)) = (len, sum) else {
@@ -238,6 +239,21 @@ fn lengths(
         total = sum;
     }
     Ok(lens)
+}
+
+/// The blocks of so many elements each that a buffer consists of.
+pub(super) fn operands(of: &Buffer, counts: &[i64], operation: Operation) -> Result<Vec<Piece>> {
+    let (_, extent) = of.datatype().extent();
+    let mut start = of.start();
+    let block = |&count: &i64| {
+        let len = usize::try_from(count).expect("a count was checked");
+        let block = of.moved(start, len).operand(operation);
+        let distance = isize::try_from(extent.saturating_mul(count));
+        // Of data that fit the address space, where they end does, too.
+        start = start.wrapping_offset(distance.expect("an isize has 64 bits"));
+        block
+    };
+    counts.iter().map(block).collect()
 }
 
 fn in_place_elsewhere(operation: Operation) -> Box<super::Error> {
@@ -267,7 +283,7 @@ impl Comm {
         };
         self.usable(operation)?;
         if let Some(root) = root {
-            self.world_rank(root, operation)?;
+            self.checked_root(root, operation)?;
         }
         Ok(Begin { operation, begun })
     }
@@ -299,6 +315,10 @@ impl Comm {
         output: Option<Buffer>,
         root: i32,
     ) -> Result<Request> {
+        if self.is_inter() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.scatter_between(call, &input, output, root) };
+        }
         let size = self.members().len();
         let at_root = root == self.rank();
         let bytes = match &output {
@@ -334,6 +354,10 @@ impl Comm {
         output: impl Arrangement,
         root: i32,
     ) -> Result<Request> {
+        if self.is_inter() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.gather_between(call, input, &output, root) };
+        }
         let size = self.members().len();
         let at_root = root == self.rank();
         let bytes = match &input {
@@ -368,6 +392,10 @@ impl Comm {
         input: Option<Buffer>,
         output: impl Arrangement,
     ) -> Result<Request> {
+        if self.is_inter() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.allgather_between(call, input, &output) };
+        }
         let size = self.members().len();
         let begin = self.begin(call, output.all_bytes(size), None)?;
         let operation = begin.operation;
@@ -391,6 +419,10 @@ impl Comm {
         input: Option<A>,
         output: A,
     ) -> Result<Request> {
+        if self.is_inter() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.alltoall_between(call, input, &output) };
+        }
         let size = self.members().len();
         let begin = self.begin(
             call,
@@ -424,6 +456,12 @@ impl Comm {
         counts: &[i64],
         op: impl Into<AnyOp>,
     ) -> Result<Request> {
+        if self.is_inter() {
+            // SAFETY: the caller's promise.
+            return unsafe {
+                self.reduce_scatter_between(call, input, &output, counts, &op.into())
+            };
+        }
         let size = self.members().len();
         let blocks = Blocks::new(output.start(), counts, counts, output.datatype());
         let begin = self.begin(call, blocks.all_bytes(size), None)?;
@@ -432,7 +470,7 @@ impl Comm {
         let lens = lengths(counts, output.datatype(), size, operation)?;
         let me = self.0.group.me;
         let (offset, total) = (lens[..me].iter().sum::<usize>(), lens.iter().sum::<usize>());
-        let into = output.piece(operation)?;
+        let into = output.operand(operation)?;
         if into.len != lens[me] {
             let reason = format!(
                 "{} elements are to go where there are {}",
@@ -443,33 +481,30 @@ impl Comm {
         }
         let in_place = input.is_none();
         let input = match input {
-            None => Piece::new(output.address(), total),
+            None => {
+                let count = counts
+                    .iter()
+                    .map(|&count| usize::try_from(count).unwrap_or(0));
+                // If their bytes could be counted but not they, they have none.
+                output.moved(output.start(), count.fold(0, usize::saturating_add))
+            }
             Some(input) => {
                 one_datatype(&input, &output, operation)?;
-                input.piece(operation)?
+                input
             }
         };
-        if input.len != total {
-            let reason = format!("{} bytes are given, and the counts make {total}", input.len);
+        let from = input.operand(operation)?;
+        if from.len != total {
+            let reason = format!("{} bytes are given, and the counts make {total}", from.len);
             return Err(operation.error(ErrorClass::Count, reason));
-        }
-        if input.address == 0 && total > 0 {
-            let reason = format!("there are {total} bytes to reduce at address 0");
-            return Err(operation.error(ErrorClass::Buffer, reason));
         }
         let (endpoint, members) = (self.process().endpoint(), self.members_of_context());
         let posted = if let Fold::Arithmetic(op, datatype) = fold {
             let what = (op, datatype);
             // SAFETY: the caller's promise.
-            unsafe { endpoint.bcs_reduce_scatter(members, what, input, offset, into) }
+            unsafe { endpoint.bcs_reduce_scatter(members, what, from, offset, into) }
         } else {
-            let mut address = input.address;
-            let blocks = lens.iter().map(|&len| {
-                let block = Piece::new(address, len);
-                address += len as u64;
-                block
-            });
-            let blocks: Vec<Piece> = blocks.collect();
+            let blocks = operands(&input, counts, operation)?;
             // SAFETY: the caller's promise.
             unsafe { endpoint.bcs_fold_scatter(members, &fold, &blocks, into, in_place) }
         };
@@ -485,6 +520,10 @@ impl Comm {
         output: Buffer,
         op: impl Into<AnyOp>,
     ) -> Result<Request> {
+        if self.is_inter() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.reduce_scatter_block_between(call, input, &output, &op.into()) };
+        }
         // A count beyond what memory there is fails below, as any that is too large.
         let count = i64::try_from(output.count()).unwrap_or(i64::MAX);
         let counts = vec![count; self.members().len()];
@@ -505,13 +544,14 @@ impl Comm {
         let contribution = input.as_ref().unwrap_or(&output);
         let begin = self.begin(call, contribution.all_bytes(1), None)?;
         let operation = begin.operation;
+        self.usable_within(operation)?;
         let fold = op.into().fold(self, contribution, operation)?;
-        let from = contribution.piece(operation)?;
+        let from = contribution.operand(operation)?;
         // Rank 0 gets nothing of an exclusive scan: where to does not matter (6.11.2).
         let gets = inclusive || self.rank() != 0;
         let into = match input {
             Some(_) if !gets => Piece::EMPTY,
-            _ => output.piece(operation)?,
+            _ => output.operand(operation)?,
         };
         if gets && input.is_some() {
             one_datatype(contribution, &output, operation)?;
@@ -613,12 +653,12 @@ collectives! {
     /// one block; `None` as `output` leaves the root's own block where it is.
     scatter "MPI_Scatter" Scatter, iscatter "MPI_Iscatter" Iscatter:
     post_scatter(input: Buffer, output: Option<Buffer>, root: i32),
-    comm => if root == comm.rank() { input.all_bytes(comm.members().len()) } else { 0 };
+    comm => if comm.is_root(root) { input.all_bytes(comm.peers().members.len()) } else { 0 };
 
     /// (6.6): a [`scatter`](Self::scatter) whose blocks are anywhere and of any length.
     scatterv "MPI_Scatterv" Scatterv, iscatterv "MPI_Iscatterv" Iscatterv:
     post_scatter(input: Blocks<'_>, output: Option<Buffer>, root: i32),
-    comm => if root == comm.rank() { input.all_bytes(comm.members().len()) } else { 0 };
+    comm => if comm.is_root(root) { input.all_bytes(comm.peers().members.len()) } else { 0 };
 
     /// (6.5): collects each rank's `input` in the blocks of the root. `output`, at the root only,
     /// has the count of one block; `None` as `input` says that the root's own block is there.
@@ -646,18 +686,18 @@ collectives! {
     /// have the count of one block; `None` as `input` replaces what is in `output`.
     alltoall "MPI_Alltoall" Alltoall, ialltoall "MPI_Ialltoall" Ialltoall:
     post_alltoall(input: Option<Buffer>, output: Buffer),
-    comm => input.as_ref().unwrap_or(&output).all_bytes(comm.members().len());
+    comm => input.as_ref().unwrap_or(&output).all_bytes(comm.peers().members.len());
 
     /// (6.8): an [`alltoall`](Self::alltoall) whose blocks are anywhere and of any length.
     alltoallv "MPI_Alltoallv" Alltoallv, ialltoallv "MPI_Ialltoallv" Ialltoallv:
     post_alltoall(input: Option<Blocks<'_>>, output: Blocks<'_>),
-    comm => input.as_ref().unwrap_or(&output).all_bytes(comm.members().len());
+    comm => input.as_ref().unwrap_or(&output).all_bytes(comm.peers().members.len());
 
     /// (6.8): an [`alltoallv`](Self::alltoallv) whose blocks are of a datatype each
     /// ([`Blocks::of_types`]).
     alltoallw "MPI_Alltoallw" Alltoallw, ialltoallw "MPI_Ialltoallw" Ialltoallw:
     post_alltoall(input: Option<Blocks<'_>>, output: Blocks<'_>),
-    comm => input.as_ref().unwrap_or(&output).all_bytes(comm.members().len());
+    comm => input.as_ref().unwrap_or(&output).all_bytes(comm.peers().members.len());
 
     /// (6.10.1): combines everybody's blocks and gives each rank its own. `output` has the count
     /// of one block, `input` that of all; without it, all blocks are where `output` begins.

@@ -42,6 +42,7 @@ use bcs_core::whereabouts::Wait;
 use outgoing::Outgoing;
 use receiving::{Arrived, Incoming};
 use requests::{Requests, State};
+use std::sync::atomic::Ordering;
 
 pub(crate) use receiving::Extracted;
 pub(crate) use requests::{Id, NoSlot, Outcome};
@@ -144,6 +145,12 @@ impl SmartMap {
     pub(crate) fn take(&mut self, id: Id) -> Option<Outcome> {
         self.look_at_transfer(id);
         self.requests.take(id)
+    }
+
+    /// Grows when a request is done, and when another rank has ended a transfer.
+    pub(crate) fn events(&self) -> u64 {
+        let news = self.node.news(self.place).load(Ordering::Acquire);
+        news + self.requests.done()
     }
 
     /// What it means to wait for a request.

@@ -63,6 +63,8 @@ pub(super) struct Requests {
     free: Vec<u32>,
     /// Sends that are not over.
     sending: usize,
+    /// How often a request was done.
+    done: u64,
 }
 
 impl Requests {
@@ -103,7 +105,9 @@ impl Requests {
     pub(super) fn set(&mut self, id: Id, state: State) {
         let sends = is_send(&state);
         if let Some(old) = self.state(id) {
+            let done = matches!(state, State::Done(_));
             let was = is_send(&std::mem::replace(old, state));
+            self.done += u64::from(done);
             self.sending = self.sending + usize::from(sends) - usize::from(was);
         }
     }
@@ -116,6 +120,11 @@ impl Requests {
         self.slots[id.slot as usize].state = None;
         self.free.push(id.slot);
         Some(outcome)
+    }
+
+    /// How often a request was done.
+    pub(super) fn done(&self) -> u64 {
+        self.done
     }
 
     /// Whether sends are not over.

@@ -208,7 +208,7 @@ proptest! {
             prop_assert_eq!(outcome.failure, Failure::None);
             let len = usize::try_from(outcome.len).unwrap();
             let which = sent.iter().position(|(from, to, tag, data, _)| {
-                (10 + *from as u32, *to, *tag) == (outcome.source, *at, outcome.tag)
+                (10 + u32::try_from(*from).unwrap(), *to, *tag) == (outcome.source, *at, outcome.tag)
                     && data[..] == into[..len]
             });
             // Two messages may have the same bytes.

@@ -24,7 +24,7 @@ pub(super) struct Receive {
     pub(super) into: Location,
     pub(super) capacity: u64,
     /// A message by another road may satisfy it, too.
-    shared: bool,
+    pub(super) shared: bool,
 }
 
 /// A probe that was not answered yet.
