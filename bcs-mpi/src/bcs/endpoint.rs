@@ -223,7 +223,8 @@ impl Endpoint {
             if state.nic.as_mut().is_some_and(LoopbackNic::slice) {
                 continue;
             }
-            state.near.as_mut().map(SmartMap::progress);
+            state.near.iter_mut().for_each(SmartMap::progress);
+            self.tell_threads(state);
             if self.advance_schedules(state) {
                 continue;
             }

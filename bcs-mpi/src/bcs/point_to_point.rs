@@ -231,7 +231,7 @@ impl Endpoint {
             Handle::Nic(target) => target,
             Handle::Near(target) => {
                 state.near.iter_mut().for_each(|near| near.cancel(target));
-                return;
+                return self.tell_threads(&state);
             }
             Handle::Complete(_) | Handle::Schedule(_) => return,
         };

@@ -68,6 +68,8 @@ pub(crate) struct SmartMap {
     road: Road,
     /// Copies of messages whose senders did not wait, until they are received.
     copies: Vec<(Id, Box<[u8]>)>,
+    /// Messages for which there was no receive.
+    kept: u64,
     /// Whose queue is drained first the next time.
     turn: usize,
 }
@@ -99,6 +101,7 @@ impl SmartMap {
             matcher: Matcher::new(MAX_ENVELOPES_PER_RANK, MAX_ENVELOPES_PER_RANK),
             requests: Requests::default(),
             copies: Vec::new(),
+            kept: 0,
             turn: 0,
             node,
             memory,
@@ -113,9 +116,15 @@ impl SmartMap {
         self.page.wake(self.node.bell(place));
     }
 
-    /// Takes what has come and sends what was held back. Returns whether there was anything.
-    pub(crate) fn progress(&mut self) -> bool {
-        self.drain() | self.flush()
+    /// Takes what has come and sends what was held back.
+    pub(crate) fn progress(&mut self) {
+        self.drain();
+        self.flush();
+    }
+
+    /// Grows when this end completes a request, or keeps a message that a probe may wait for.
+    pub(crate) fn progressed(&self) -> u64 {
+        self.requests.done() + self.kept
     }
 
     /// What waits for a request: nothing, if it is done.

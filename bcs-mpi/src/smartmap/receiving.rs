@@ -176,7 +176,7 @@ impl SmartMap {
     }
 
     /// Takes what the queues have brought. Returns whether there was anything.
-    pub(crate) fn drain(&mut self) -> bool {
+    pub(super) fn drain(&mut self) -> bool {
         let places = self.incoming.len();
         let mut any = false;
         for step in 0..places {
@@ -259,6 +259,7 @@ impl SmartMap {
             }
             arrived.kept = Some(kept);
         }
+        self.kept += 1;
         if let Err(full) = self.matcher.keep(signature, arrived) {
             panic!("{full}: receive before more is sent");
         }

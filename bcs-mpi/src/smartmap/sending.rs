@@ -150,7 +150,7 @@ impl SmartMap {
     }
 
     /// Sends what was held back, as far as there is room. Returns whether anything was sent.
-    pub(crate) fn flush(&mut self) -> bool {
+    pub(super) fn flush(&mut self) -> bool {
         let mut sent_any = false;
         for place in 0..self.outgoing.len() {
             if !self.outgoing[place].holds() {

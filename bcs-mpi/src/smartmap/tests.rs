@@ -52,7 +52,7 @@ impl Node {
     }
 
     fn settle(&mut self) {
-        while self.ends.iter_mut().any(SmartMap::progress) {}
+        while self.ends.iter_mut().any(|end| end.drain() | end.flush()) {}
     }
 }
 
@@ -195,7 +195,7 @@ proptest! {
                     received.push((one, id, into));
                 }
                 _ => {
-                    let _ = node.ends[one].progress();
+                    node.ends[one].progress();
                 }
             }
         }
