@@ -3,6 +3,7 @@
 use apps::bench::{Mode, Op, Row, Size};
 use plotters::prelude::*;
 use std::fmt::Display;
+use std::ops::Range;
 
 /// Why there is no picture.
 #[derive(Debug, thiserror::Error)]
@@ -25,8 +26,12 @@ const COLORS: [(Mode, RGBColor); 2] = [
 /// # Errors
 /// When there are no rows.
 pub fn picture(rows: &[Row]) -> Result<String, Undrawn> {
-    let mut operations: Vec<Op> = rows.iter().map(|row| row.op).collect();
-    operations.dedup();
+    let mut operations: Vec<Op> = Vec::new();
+    for row in rows {
+        if !operations.contains(&row.op) {
+            operations.push(row.op);
+        }
+    }
     if operations.is_empty() {
         return Err(Undrawn("there are no rows".into()));
     }
@@ -60,20 +65,20 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 fn draw(area: &Area<'_>, op: Op, rows: &[&Row]) -> Result<(), Undrawn> {
     let place = |row: &Row| (row.bytes as f64).max(NO_BYTES);
     let x = range(rows.iter().map(|row| place(row)));
-    let y = range(rows.iter().flat_map(|row| [row.us, row.q1, row.q3]));
+    let y = decades(&range(rows.iter().flat_map(|row| [row.us, row.q1, row.q3])));
     let ranks = rows.first().map_or(0, |row| row.ranks);
     let mut chart = ChartBuilder::on(area)
         .caption(format!("{op}, {ranks} ranks"), ("sans-serif", 16))
         .margin(8)
         .x_label_area_size(34)
         .y_label_area_size(58)
-        .build_cartesian_2d(x.log_scale(), y.log_scale())
+        .build_cartesian_2d(x.log_scale().base(4.0), y.log_scale())
         .map_err(undrawn)?;
     chart
         .configure_mesh()
         .x_desc("bytes")
         .y_desc("us")
-        .x_labels(6)
+        .x_labels(8)
         .y_labels(6)
         .x_label_formatter(&|bytes| size(*bytes))
         .y_label_formatter(&|us| format!("{us}"))
@@ -104,7 +109,7 @@ fn draw(area: &Area<'_>, op: Op, rows: &[&Row]) -> Result<(), Undrawn> {
 }
 
 /// From below the least to above the greatest, so that a single point has a range, too.
-fn range(figures: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
+fn range(figures: impl Iterator<Item = f64>) -> Range<f64> {
     let (low, high) = figures
         .filter(|figure| *figure > 0.0)
         .fold((f64::INFINITY, 0.0), |(low, high), figure| {
@@ -114,6 +119,12 @@ fn range(figures: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
         true => low / 1.5..high * 1.5,
         false => 0.1..10.0,
     }
+}
+
+/// The powers of ten around a range: its axis has at least two marks.
+fn decades(range: &Range<f64>) -> Range<f64> {
+    let power = |exponent: f64| 10_f64.powf(exponent);
+    power(range.start.log10().floor())..power(range.end.log10().ceil())
 }
 
 /// A size on the axis, where logarithmic ticks may be no whole numbers.
@@ -173,5 +184,6 @@ mod tests {
     fn a_range_holds_its_figures_and_is_never_empty() {
         assert_eq!(range([3.0, 6.0].into_iter()), 2.0..9.0);
         assert!(range([0.0].into_iter()).contains(&1.0));
+        assert_eq!(decades(&(0.3..45.0)), 0.1..100.0);
     }
 }

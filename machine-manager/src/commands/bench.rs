@@ -11,7 +11,7 @@ use clap::ArgMatches;
 use clap::parser::ValueSource;
 use std::ffi::OsString;
 use std::fs::OpenOptions;
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -34,6 +34,14 @@ pub(super) fn run(arguments: BenchArgs, matches: &ArgMatches, further: clap::Com
             eprintln!("bcs: failed to write {}: {error}", path.display());
             return ExitCode::from(exit_code::BAD_INPUT);
         }
+    }
+    if std::io::stderr().is_terminal() {
+        // Warming up takes about as long as measuring.
+        let rows = options.cases().len();
+        let seconds = (2 * rows)
+            .saturating_mul(options.row_ms as usize)
+            .div_ceil(1000);
+        eprintln!("bcs: measuring {rows} rows, which takes about {seconds} s");
     }
     run.stdin = InputName::None;
     run.output_dir = None;

@@ -22,8 +22,12 @@ pub(super) struct Mean {
 
 /// Of each operation, in their order, and of all rows.
 pub(super) fn means(samples: &Samples, resampled: &Resampled) -> Vec<Mean> {
-    let mut ops: Vec<Option<Op>> = samples.cases.iter().map(|case| Some(case.op)).collect();
-    ops.dedup();
+    let mut ops: Vec<Option<Op>> = Vec::new();
+    for case in &samples.cases {
+        if !ops.contains(&Some(case.op)) {
+            ops.push(Some(case.op));
+        }
+    }
     ops.push(None);
     ops.into_iter()
         .map(|op| {
