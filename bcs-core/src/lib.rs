@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`job`], [`node`], [`phase`], [`limits`] | jobs, nodes, microphases, bounds |
 //! | [`memory`], [`ring`], [`bell`], [`waiting`], [`clock`] | memory shared between processes, and how to wait in it |
+//! | [`send_queue`] | how ranks of one node tell each other what they send |
 //! | [`scheduling`] | what a job asks of the kernel's scheduler |
 //! | [`descriptor`], [`request`] | what a rank posts, and what it gets back |
 //! | [`layout`] | where the bytes of a message lie that do not lie side by side |
@@ -46,6 +47,7 @@ pub mod request;
 pub mod ring;
 #[cfg(not(loom))]
 pub mod scheduling;
+pub mod send_queue;
 mod sync;
 #[cfg(not(loom))]
 pub mod waiting;

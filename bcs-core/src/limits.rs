@@ -25,6 +25,15 @@ pub const COLLECTIVE_RING_ENTRIES: u64 = 256;
 /// searches in a rank's memory, and the memory and time that a commit takes.
 pub const MAX_LAYOUT_RUNS: usize = 1 << 24;
 
+/// Entries of a send queue between two ranks of a node (SMARTMAP): 256 cache lines, 16 KiB, are a
+/// window of messages that fits the first cache with something beside it. What does not fit waits
+/// in the sender's memory, so this is a question of speed only.
+pub const SEND_QUEUE_ENTRIES: u64 = 256;
+
+/// Bytes of payload that a send queue has room for beside its entries. Both copies of a payload
+/// are to find it in a second cache.
+pub const SEND_QUEUE_PAYLOAD_BYTES: u64 = 64 * 1024;
+
 /// Request slots of a rank: sends and receives whose completion the NIC still owes. Equal to the
 /// envelopes a receiver may hold (law 4), so that as many sends may be outstanding as can match.
 pub const REQUEST_SLOTS: usize = 1 << 20;

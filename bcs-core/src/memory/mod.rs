@@ -3,6 +3,7 @@
 //! | what | mapped by | module |
 //! |---|---|---|
 //! | NIC memory of a rank: rings, request slots, eager payload slots | that rank and its NIC | [`nic_memory`] |
+//! | node memory: bells of ranks, send queues | the ranks of a node, and its NIC | [`node_memory`] |
 //! | machine page: bells, demand, hunger, who is awake, arrival hints | all ranks and NICs of the job on a machine | [`machine_page`] |
 //! | global memory and fabric state | NICs only | [`crate::fabric::shm`] |
 //!
@@ -12,8 +13,10 @@
 pub mod machine_page;
 mod mapping;
 pub mod nic_memory;
+pub mod node_memory;
 
 pub use machine_page::MachinePage;
 pub(crate) use mapping::sealed_memfd;
 pub use mapping::{MapError, MappedWords, Mapping};
 pub use nic_memory::NicMemory;
+pub use node_memory::NodeMemory;

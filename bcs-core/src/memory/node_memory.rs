@@ -1,0 +1,318 @@
+//! Node memory: what the ranks of one node share with each other.
+//!
+//! ```text
+//! desks                      transfers                    queues
+//! one for each rank:         so many for each rank:       one for each ordered pair of ranks:
+//! bell, process id, news     what became of its sends     head │ wants room │ entries │ payload
+//! ```
+//!
+//! One sealed memfd per node, made by its node manager and mapped by its ranks. The design has the
+//! send queues in the slot of the receiver, as the paper has. They lie here because a slot is a
+//! rank's heap, which a program has or has not, and which exists only when the rank has said hello:
+//! so a slot holds nothing but what the program put there, and queues are there from the start.
+//!
+//! Every rank of the node can write all of it. A rank that scribbles over it can spoil its own
+//! job's messages, as it can by scribbling over its own; no rank follows an address from here
+//! without checking that it lies in the memory of the rank that alleges it.
+
+use super::mapping::{MapError, MappedWords, Mapping, sealed_memfd};
+use crate::limits::{
+    MAX_RANKS_PER_NODE, REQUEST_SLOTS, SEND_QUEUE_ENTRIES, SEND_QUEUE_PAYLOAD_BYTES,
+};
+use crate::request::RequestId;
+use crate::send_queue::{ENTRY_WORDS, Payload, QueueLayout, QueueReceiver, QueueSender};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+const LINE: usize = 128; // two cache lines: adjacent-line prefetch counts as sharing
+const PAGE: usize = 4096;
+
+/// A desk: the bell, and the process id beside it, which hardly ever changes; then the news.
+const DESK_BYTES: usize = 2 * LINE;
+const PROCESS: usize = 8;
+const NEWS: usize = LINE;
+
+/// A transfer slot is a cache line, since both sides of a long copy write to it.
+const TRANSFER_BYTES: usize = 64;
+
+const HEAD: usize = 0;
+const ROOM_WANTED: usize = LINE;
+const ENTRIES: usize = 2 * LINE;
+#[expect(clippy::cast_possible_truncation, reason = "small constants")]
+const PAYLOAD: usize =
+    (ENTRIES + SEND_QUEUE_ENTRIES as usize * ENTRY_WORDS * 8).next_multiple_of(PAGE);
+#[expect(clippy::cast_possible_truncation, reason = "small constants")]
+const QUEUE_BYTES: usize = PAYLOAD + SEND_QUEUE_PAYLOAD_BYTES as usize;
+
+/// Node memory, mapped by this process. Ranks of the node are named by their *place* on it, from 0.
+#[derive(Clone, Debug)]
+pub struct NodeMemory {
+    words: MappedWords,
+    ranks: usize,
+}
+
+impl NodeMemory {
+    fn transfers(ranks: usize) -> usize {
+        (ranks * DESK_BYTES).next_multiple_of(PAGE)
+    }
+
+    fn queues(ranks: usize) -> usize {
+        Self::transfers(ranks) + ranks * REQUEST_SLOTS * TRANSFER_BYTES
+    }
+
+    /// Bytes of the memory of a node with so many ranks. Only what is used is ever touched.
+    #[must_use]
+    pub fn bytes(ranks: usize) -> usize {
+        assert!(
+            (1..=MAX_RANKS_PER_NODE).contains(&ranks),
+            "{ranks} ranks on a node"
+        );
+        Self::queues(ranks) + ranks * ranks * QUEUE_BYTES
+    }
+
+    /// Makes the memory of a node with so many ranks: the file descriptor goes to all of them.
+    ///
+    /// # Errors
+    /// As [`MapError`] says.
+    pub fn create(ranks: usize) -> Result<(OwnedFd, Self), MapError> {
+        let fd = sealed_memfd("bcs-node-memory", Self::bytes(ranks))?;
+        let memory = Self::map(&fd, ranks)?;
+        Ok((fd, memory))
+    }
+
+    /// Maps the memory of a node with so many ranks.
+    ///
+    /// # Errors
+    /// As [`MapError`] says.
+    pub fn map(fd: impl AsFd, ranks: usize) -> Result<Self, MapError> {
+        let mapping = Mapping::shared(fd, Self::bytes(ranks))?;
+        Ok(Self::over(mapping, ranks))
+    }
+
+    /// Memory that only this process sees (tests).
+    ///
+    /// # Errors
+    /// As [`MapError`] says.
+    pub fn private(ranks: usize) -> Result<Self, MapError> {
+        let mapping = Mapping::private(Self::bytes(ranks))?;
+        Ok(Self::over(mapping, ranks))
+    }
+
+    fn over(mapping: Mapping, ranks: usize) -> Self {
+        let words = MappedWords(Arc::new(mapping));
+        Self { words, ranks }
+    }
+
+    fn mapping(&self) -> &Mapping {
+        &self.words.0
+    }
+
+    /// Ranks of the node.
+    #[must_use]
+    pub fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    fn desk(&self, place: usize) -> usize {
+        assert!(place < self.ranks, "place {place} of {}", self.ranks);
+        place * DESK_BYTES
+    }
+
+    /// The bell of a rank: it sleeps on it, its NIC and the other ranks of its node ring it.
+    #[must_use]
+    pub fn bell(&self, place: usize) -> &AtomicU32 {
+        self.mapping().word32(self.desk(place))
+    }
+
+    /// The process id of a rank, by which the kernel knows its memory; 0 while it has none.
+    #[must_use]
+    pub fn process(&self, place: usize) -> &AtomicU32 {
+        self.mapping().word32(self.desk(place) + PROCESS)
+    }
+
+    /// What others have done for a rank that no queue tells: whoever waits compares it with what it
+    /// was before the last look.
+    #[must_use]
+    pub fn news(&self, place: usize) -> &AtomicU64 {
+        self.mapping().word64(self.desk(place) + NEWS)
+    }
+
+    /// Receiver: the transfer of this sender is over, and this is what became of it. The caller
+    /// rings the sender. Returns false if there is no such transfer: the sender alleged rubbish.
+    #[must_use]
+    pub fn end_transfer(&self, sender: usize, transfer: RequestId, outcome: u8) -> bool {
+        let Some(word) = self.transfer(sender, transfer.slot) else {
+            return false;
+        };
+        let ended = u64::from(transfer.generation) << 32 | u64::from(outcome) << 1 | 1;
+        // MOVED: what was sent has been copied, and the sender may write it again.
+        word.store(ended, Ordering::Release);
+        self.news(sender).fetch_add(1, Ordering::AcqRel);
+        true
+    }
+
+    /// Sender: what became of a transfer, if it is over.
+    #[must_use]
+    pub fn transfer_outcome(&self, sender: usize, transfer: RequestId) -> Option<u8> {
+        let word = self
+            .transfer(sender, transfer.slot)?
+            .load(Ordering::Acquire); // MOVED
+        let ended = word & 1 == 1 && word >> 32 == u64::from(transfer.generation);
+        ended.then(|| u8::try_from(word >> 1 & 0xff).expect("a byte"))
+    }
+
+    fn transfer(&self, place: usize, slot: u32) -> Option<&AtomicU64> {
+        let slot = Some(slot as usize).filter(|&slot| slot < REQUEST_SLOTS)?;
+        assert!(place < self.ranks, "place {place} of {}", self.ranks);
+        let index = place * REQUEST_SLOTS + slot;
+        Some(
+            self.mapping()
+                .word64(Self::transfers(self.ranks) + index * TRANSFER_BYTES),
+        )
+    }
+
+    fn queue(&self, from: usize, to: usize) -> usize {
+        assert!(
+            from < self.ranks && to < self.ranks,
+            "{from} to {to} of {}",
+            self.ranks
+        );
+        // What one rank receives lies side by side.
+        Self::queues(self.ranks) + (to * self.ranks + from) * QUEUE_BYTES
+    }
+
+    fn layout(start: usize) -> QueueLayout {
+        QueueLayout {
+            head_word: (start + HEAD) / 8,
+            first_entry_word: (start + ENTRIES) / 8,
+            entries: SEND_QUEUE_ENTRIES,
+            payload: start + PAYLOAD,
+            payload_bytes: SEND_QUEUE_PAYLOAD_BYTES,
+        }
+    }
+
+    /// The sending side of a queue that nobody has used yet.
+    #[must_use]
+    pub fn sender(&self, from: usize, to: usize) -> QueueSender<MappedWords> {
+        let layout = Self::layout(self.queue(from, to));
+        QueueSender::new(self.words.clone(), layout)
+    }
+
+    /// The receiving side of a queue that nobody has used yet.
+    #[must_use]
+    pub fn receiver(&self, from: usize, to: usize) -> QueueReceiver<MappedWords> {
+        let layout = Self::layout(self.queue(from, to));
+        QueueReceiver::new(self.words.clone(), layout)
+    }
+
+    /// Receiver, on any thread: whether there is an entry in a queue that has not been taken.
+    #[must_use]
+    pub fn has_news(&self, from: usize, to: usize) -> bool {
+        let layout = Self::layout(self.queue(from, to));
+        QueueReceiver::is_filled(&self.words, layout)
+    }
+
+    /// Sender: asks to be rung when the receiver has taken something. Whoever asks then tries once
+    /// more before it sleeps.
+    pub fn want_room(&self, from: usize, to: usize) {
+        let wanted = self.mapping().word32(self.queue(from, to) + ROOM_WANTED);
+        wanted.store(1, Ordering::Relaxed);
+        // PLACE: either the try that follows sees what was taken, or the receiver sees the wish.
+        fence(Ordering::SeqCst);
+    }
+
+    /// Receiver, after it has taken something: whether the sender is to be rung for that. The wish
+    /// is spent.
+    #[must_use]
+    pub fn take_wish_for_room(&self, from: usize, to: usize) -> bool {
+        fence(Ordering::SeqCst); // PLACE
+        let wanted = self.mapping().word32(self.queue(from, to) + ROOM_WANTED);
+        wanted.load(Ordering::Relaxed) != 0 && wanted.swap(0, Ordering::AcqRel) != 0
+    }
+}
+
+impl Payload for MappedWords {
+    fn write(&self, offset: usize, bytes: &[u8]) {
+        self.0.write(offset, bytes);
+    }
+
+    fn read(&self, offset: usize, bytes: &mut [u8]) {
+        self.0.read(offset, bytes);
+    }
+}
+
+const _: () = {
+    assert!(SEND_QUEUE_ENTRIES.is_power_of_two() && SEND_QUEUE_PAYLOAD_BYTES.is_power_of_two());
+    assert!(ENTRIES.is_multiple_of(64) && QUEUE_BYTES.is_multiple_of(PAGE));
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::send_queue::Entry;
+
+    #[test]
+    fn every_pair_has_a_queue_of_its_own() {
+        let (fd, node) = NodeMemory::create(3).unwrap();
+        let other = NodeMemory::map(&fd, 3).unwrap();
+        let pairs = || (0..3_u32).flat_map(|from| (0..3_u32).map(move |to| (from, to)));
+        let at = |place: u32| place as usize;
+        for (from, to) in pairs() {
+            let mut sender = node.sender(at(from), at(to));
+            let payload = [u8::try_from(from * 3 + to).unwrap(); 5_000];
+            let room = sender.reserve(payload.len()).unwrap();
+            sender.fill(&room, 0, &payload);
+            let words = [room.payload; ENTRY_WORDS - 1];
+            let code = from * 3 + to;
+            sender.publish(room, &Entry { code, words });
+        }
+        for (from, to) in pairs() {
+            let mut receiver = other.receiver(at(from), at(to));
+            let entry = receiver.peek().unwrap();
+            assert_eq!(entry.code, from * 3 + to);
+            let mut payload = [0; 5_000];
+            assert!(receiver.read(entry.words[0], 0, &mut payload));
+            assert!(payload.iter().all(|&byte| u32::from(byte) == entry.code));
+            receiver.take();
+            assert_eq!(receiver.peek(), None);
+        }
+    }
+
+    #[test]
+    fn a_transfer_ends_for_the_request_that_began_it() {
+        let node = NodeMemory::private(2).unwrap();
+        let transfer = RequestId {
+            slot: 9,
+            generation: 4,
+        };
+        assert_eq!(node.transfer_outcome(1, transfer), None);
+        assert!(node.end_transfer(1, transfer, 3));
+        assert_eq!(node.transfer_outcome(1, transfer), Some(3));
+        assert_eq!(node.transfer_outcome(0, transfer), None);
+        assert_eq!(
+            [0, 1].map(|place| node.news(place).load(Ordering::Relaxed)),
+            [0, 1]
+        );
+        let next = RequestId {
+            generation: 5,
+            ..transfer
+        };
+        assert_eq!(node.transfer_outcome(1, next), None);
+        let rubbish = RequestId {
+            slot: u32::MAX,
+            generation: 0,
+        };
+        assert!(!node.end_transfer(1, rubbish, 0));
+    }
+
+    #[test]
+    fn a_wish_for_room_is_taken_once() {
+        let node = NodeMemory::private(2).unwrap();
+        assert!(!node.take_wish_for_room(0, 1));
+        node.want_room(0, 1);
+        assert!(!node.take_wish_for_room(1, 0));
+        assert!(node.take_wish_for_room(0, 1));
+        assert!(!node.take_wish_for_room(0, 1));
+    }
+}
