@@ -318,7 +318,7 @@ static void sample(struct row row, uint64_t iterations, double taken[2]) {
     MPI_Barrier(WORLD);
     bool all_count = row.op > EXCHANGE;
     int bytes = (int)row.bytes;
-    double start = clock_s(CLOCK_MONOTONIC), cpu = clock_s(CLOCK_PROCESS_CPUTIME_ID);
+    double cpu = clock_s(CLOCK_PROCESS_CPUTIME_ID), start = clock_s(CLOCK_MONOTONIC);
     switch (row.op) {
     case LATENCY: latency(bytes, row.touched, iterations); break;
     case BANDWIDTH:

@@ -64,7 +64,7 @@ pub(super) fn run<M: BytePassing>(
         touched,
         iterations,
     };
-    let (start, cpu) = (Instant::now(), processor_time());
+    let (cpu, start) = (processor_time(), Instant::now());
     match case.op {
         Op::Latency => loops.latency(),
         Op::Bandwidth | Op::Rate => loops.windows(),

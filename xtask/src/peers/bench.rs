@@ -42,12 +42,13 @@ impl Peer {
         if same && program.is_file() {
             return Ok(program);
         }
-        // Built under another name, and the source is written first: what is found under the final name is whole.
-        fs::write(&source, BENCH).with_context(context)?;
-        let unfinished = folder.join(format!("bench.{}", std::process::id()));
+        // The old program goes before the new source comes, and the new one is built under another name: what is
+        // found beside a source is whole and made of it.
         if program.exists() {
             fs::remove_file(&program).with_context(context)?;
         }
+        fs::write(&source, BENCH).with_context(context)?;
+        let unfinished = folder.join(format!("bench.{}", std::process::id()));
         let mut compiler = Command::new(folder.join(self.compiler));
         compiler.args(FLAGS).arg("-o").arg(&unfinished).arg(&source);
         process::run(&mut compiler, BUILD_LIMIT)
