@@ -165,9 +165,10 @@ impl SmartMap {
     /// What it means to wait for a request.
     pub(crate) fn wait(&mut self, id: Id) -> Option<Wait> {
         match self.requests.state(id)? {
-            State::Sent { to, .. } => Some(Wait::Send(*to)),
+            State::Held { to } | State::Sent { to, .. } => Some(Wait::Send(*to)),
             State::Posted { peer, .. } => Some(Wait::Receive(*peer)),
-            State::Held | State::Pulling { .. } | State::Done(_) => None,
+            State::Pulling { peer, .. } => Some(Wait::Receive(*peer)),
+            State::Opened | State::Done(_) => None,
         }
     }
 

@@ -103,7 +103,7 @@ impl SmartMap {
         into: Piece,
         shared: Option<RequestId>,
     ) -> Result<Id, NoSlot> {
-        let request = self.requests.open(State::Held)?;
+        let request = self.requests.open(State::Opened)?;
         if let Some(shared) = shared.filter(|_| self.matcher.holds_match_for(pattern)) {
             let claimed = self.memory.claim(shared, Claimant::Rank);
             assert!(claimed, "its NIC does not know of it yet");
@@ -147,7 +147,7 @@ impl SmartMap {
         message: Extracted,
         into: Piece,
     ) -> Result<Id, (NoSlot, Extracted)> {
-        let Ok(request) = self.requests.open(State::Held) else {
+        let Ok(request) = self.requests.open(State::Opened) else {
             return Err((NoSlot, message));
         };
         let shared = None;
@@ -323,7 +323,13 @@ impl SmartMap {
             .transfer
             .expect("a message in memory has a transfer");
         let len = envelope.len.min(into.len as u64);
+        let peer = Peer {
+            context: envelope.context,
+            rank: Some(self.source(place)),
+            tag: Some(envelope.tag),
+        };
         let pulling = State::Pulling {
+            peer,
             into,
             missing: len,
             outcome,
@@ -342,6 +348,7 @@ impl SmartMap {
             into,
             missing,
             outcome,
+            ..
         }) = self.requests.state(request)
         else {
             self.rubbish(from, "sends a part of nothing");

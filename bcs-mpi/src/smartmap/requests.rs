@@ -26,8 +26,12 @@ pub(crate) struct Outcome {
 /// How far a request is.
 #[derive(Debug)]
 pub(super) enum State {
-    /// A send that has not entered its queue. `into` is done when it has.
-    Held,
+    /// It is not known yet what becomes of it.
+    Opened,
+    /// A send that has not entered its queue.
+    Held {
+        to: Peer,
+    },
     /// A send that its receiver ends; the data stay where they are, and so does their layout.
     Sent {
         to: Peer,
@@ -40,6 +44,7 @@ pub(super) enum State {
     },
     /// A receive whose message comes in parts.
     Pulling {
+        peer: Peer,
         into: Piece,
         missing: u64,
         outcome: Outcome,
@@ -144,5 +149,5 @@ impl Requests {
 }
 
 fn is_send(state: &State) -> bool {
-    matches!(state, State::Held | State::Sent { .. })
+    matches!(state, State::Held { .. } | State::Sent { .. })
 }

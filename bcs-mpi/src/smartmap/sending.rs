@@ -101,7 +101,12 @@ impl SmartMap {
             self.ring(place);
             return Ok(Posted::Complete);
         }
-        let request = self.requests.open(State::Held)?;
+        let to = Peer {
+            context: envelope.context,
+            rank: Some(self.first + u32::try_from(place).expect("few ranks")),
+            tag: Some(envelope.tag),
+        };
+        let request = self.requests.open(State::Held { to })?;
         // SAFETY: the caller's promise, until the request is done.
         unsafe { self.outgoing[place].hold(envelope, data.clone(), request) };
         self.flush();
@@ -178,12 +183,12 @@ impl SmartMap {
     /// A receiver asks for the parts of a message.
     pub(super) fn pulled(&mut self, from: usize, (transfer, into): (Id, Id), len: u64) {
         let rank = self.first + u32::try_from(from).expect("few ranks");
-        let data = match self.requests.state(transfer) {
-            Some(State::Sent { to, data }) if to.rank == Some(rank) => data.clone(),
+        let (to, data) = match self.requests.state(transfer) {
+            Some(State::Sent { to, data }) if to.rank == Some(rank) => (*to, data.clone()),
             _ => self.rubbish(from, "asks for a message that it was not sent"),
         };
         let len = usize::try_from(len).unwrap_or(usize::MAX).min(data.len);
-        self.requests.set(transfer, State::Held);
+        self.requests.set(transfer, State::Held { to });
         // SAFETY: the data stay until the request is done: whoever sent them promised that.
         unsafe { self.outgoing[from].parts(data, len, (transfer, into)) };
     }
