@@ -28,6 +28,15 @@ pub enum Driver {
     Dedicated,
 }
 
+/// Which road messages between ranks of one node take (DESIGN section 6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Intranode {
+    /// The ranks' own: at once, whatever the strobe does.
+    Smartmap,
+    /// That of all others: everything is scheduled in slices.
+    Nic,
+}
+
 impl Driver {
     /// The default: dedicated when every NIC thread and rank can have a core of its own,
     /// coprocessor when every NIC and rank can, else shared.
@@ -59,6 +68,8 @@ pub struct Settings {
     pub driver: Driver,
     /// Reductions of at most so many elements are computed in software floating point.
     pub soft_reduce_elements: u32,
+    /// The road within a node.
+    pub intranode: Intranode,
     /// Strike every slice, and all five microphases of it, needed or not: to measure what one costs.
     pub all_phases: bool,
 }
@@ -72,6 +83,7 @@ impl Default for Settings {
             link_bandwidth: 4_000_000_000,
             driver: Driver::Shared,
             soft_reduce_elements: DEFAULT_SOFT_REDUCE_ELEMENTS,
+            intranode: Intranode::Smartmap,
             all_phases: false,
         }
     }
@@ -263,7 +275,7 @@ impl Placement {
     }
 
     /// The ranks of a node in ascending order.
-    pub fn ranks_of(&self, node: NodeId) -> impl Iterator<Item = u32> + '_ {
+    pub fn ranks_of(&self, node: NodeId) -> impl Iterator<Item = u32> + Clone + '_ {
         (0u32..)
             .zip(&self.node_of_rank)
             .filter(move |&(_, &on)| on == node.0)

@@ -287,6 +287,11 @@ impl<W: Words + Payload> QueueReceiver<W> {
             .store(self.head, Ordering::Release);
     }
 
+    /// The longest payload that an entry may have.
+    pub fn longest(&self) -> usize {
+        self.layout.longest()
+    }
+
     /// How many entries were taken.
     pub fn taken(&self) -> u64 {
         self.head

@@ -2,8 +2,8 @@
 //!
 //! The rank finds the descriptor of a connected `SOCK_SEQPACKET` socket in [`SOCKET_VARIABLE`]
 //! and sends [`FromRank::Hello`]. The kernel attaches the sender's process id (SCM_CREDENTIALS),
-//! so the node manager need not believe the rank. It answers [`Welcome`], with two file
-//! descriptors: the rank's NIC memory and the machine page. At the end the rank sends
+//! so the node manager need not believe the rank. It answers [`Welcome`], with three file
+//! descriptors: the rank's NIC memory, the machine page, and the memory of its node. At the end the rank sends
 //! [`FromRank::Finalized`]; a socket that closes before is a rank that left without finalizing.
 //!
 //! Both are encoded with postcard. A version that differs is refused with a message, so that a
@@ -18,7 +18,7 @@ use std::path::PathBuf;
 pub const SOCKET_VARIABLE: &str = "BCS_SOCKET";
 
 /// Version of the conversation and of the layout of NIC memory.
-pub const PROTOCOL_VERSION: u32 = 4;
+pub const PROTOCOL_VERSION: u32 = 5;
 
 /// The longest message of the conversation: the placement of the largest job, and some.
 pub const MAX_MESSAGE_BYTES: usize = 3 * MAX_RANKS + 64 * 1024;

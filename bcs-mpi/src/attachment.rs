@@ -4,7 +4,7 @@
     reason = "takes possession of an inherited file descriptor"
 )]
 
-use bcs_core::memory::{MachinePage, MapError, NicMemory};
+use bcs_core::memory::{MachinePage, MapError, NicMemory, NodeMemory};
 use bcs_core::welcome::{
     Answer, FromRank, MAX_MESSAGE_BYTES, PROTOCOL_VERSION, SOCKET_VARIABLE, Welcome,
 };
@@ -90,16 +90,22 @@ impl Attachment {
             Answer::Welcome(welcome) => *welcome,
             Answer::Refused(reason) => return Err(AttachError::Refused(reason)),
         };
-        let Ok([memory, page]) = <[OwnedFd; 2]>::try_from(fds) else {
-            return Err(AttachError::Nonsense("not two file descriptors".to_owned()));
+        let Ok([memory, page, node_memory]) = <[OwnedFd; 3]>::try_from(fds) else {
+            let reason = "not three file descriptors".to_owned();
+            return Err(AttachError::Nonsense(reason));
         };
-        if welcome.placement.node_of(welcome.rank).is_none() {
+        let Some(node) = welcome.placement.node_of(welcome.rank) else {
             return Err(AttachError::Nonsense(format!(
                 "rank {} has no node",
                 welcome.rank
             )));
-        }
+        };
+        let here: Vec<u32> = welcome.placement.ranks_of(node).collect();
+        let place = here.iter().position(|&rank| rank == welcome.rank);
+        let place = place.expect("a rank is on its node");
+        let node_memory = NodeMemory::map(node_memory, here.len())?;
         let memory = NicMemory::map(memory, welcome.settings.eager_limit)?;
+        let memory = memory.at_desk(node_memory, place);
         let page = MachinePage::map(page, welcome.placement.nodes())?;
         Ok(Self {
             link,
@@ -153,7 +159,7 @@ impl Link {
     fn hear(&self) -> Result<(Answer, Vec<OwnedFd>), AttachError> {
         let mut bytes = vec![0; MAX_MESSAGE_BYTES];
         let mut space =
-            [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2), ScmCredentials(1))];
+            [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3), ScmCredentials(1))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let received = rustix::io::retry_on_intr(|| {
             let mut slices = [IoSliceMut::new(&mut bytes)];
@@ -219,7 +225,7 @@ mod tests {
             postcard::from_bytes(&hello[..len]),
             Ok(FromRank::Hello { version })
         );
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         if !fds.is_empty() {
             assert!(ancillary.push(SendAncillaryMessage::ScmRights(fds)));
@@ -240,6 +246,7 @@ mod tests {
         let settings = Settings::default();
         let (memory_fd, memory) = NicMemory::create(settings.eager_limit).unwrap();
         let (page_fd, page) = MachinePage::create(2, 4).unwrap();
+        let (node_fd, node) = NodeMemory::create(2).unwrap();
         let welcome = Welcome {
             rank: 2,
             placement: Placement::block(4, 2).unwrap(),
@@ -249,7 +256,8 @@ mod tests {
         };
         let said = Answer::Welcome(Box::new(welcome.clone()));
         let manager = std::thread::spawn(move || {
-            answer(&manager, &said, &[memory_fd.as_fd(), page_fd.as_fd()]);
+            let fds = [&memory_fd, &page_fd, &node_fd].map(AsFd::as_fd);
+            answer(&manager, &said, &fds);
             manager
         });
         let attachment = Attachment::over(rank).unwrap();
@@ -263,6 +271,10 @@ mod tests {
             .unexpected()
             .load(std::sync::atomic::Ordering::Relaxed);
         assert_eq!(seen, 7, "it is the same memory");
+        let bell = attachment.memory.bell();
+        bell.store(1, std::sync::atomic::Ordering::Relaxed);
+        let rung = node.bell(0).load(std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(rung, 1, "rank 2 is the first of node 1");
         page.arm();
         assert_eq!(attachment.page.wanted(), (true, false));
         attachment.link.say(&FromRank::Finalized).unwrap();
@@ -291,7 +303,7 @@ mod tests {
         };
         let without_memory = refused(Answer::Welcome(Box::new(welcome)));
         assert!(
-            without_memory.contains("not two file descriptors"),
+            without_memory.contains("not three file descriptors"),
             "{without_memory}"
         );
         let (rank, manager) = pair();

@@ -433,8 +433,9 @@ impl Shift<'_> {
                 // Before the rank can post anything that makes the NIC look for it.
                 self.nic
                     .publish_pid(number, pid.as_raw_nonzero().get().unsigned_abs());
-                rank.conversation
-                    .answer(&answer, &[memory.as_fd(), self.nic.page()])
+                let node = self.nic.node_memory(rank.node);
+                let fds = [memory.as_fd(), self.nic.page(), node];
+                rank.conversation.answer(&answer, &fds)
             }
         };
         if let Err(errno) = answered {

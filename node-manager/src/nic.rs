@@ -3,10 +3,12 @@
 use crate::control::Start;
 use crate::inherited::Inherited;
 use bcs_core::fabric::shm::Segment;
-use bcs_core::memory::{MachinePage, MapError, NicMemory};
+use bcs_core::memory::{MachinePage, MapError, NicMemory, NodeMemory};
+use bcs_core::node::NodeId;
 use bcs_core::whereabouts::Whereabouts;
 use bcs_nic::driver::{NicFailure, NicHost, NicHostConfig, Recordings};
 use rustix::event::EventfdFlags;
+use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -64,6 +66,8 @@ pub(crate) struct Nic {
     memory: Vec<Option<OwnedFd>>,
     /// The same as this process has mapped it.
     mapped: Arc<Vec<Option<NicMemory>>>,
+    /// Node memory by node.
+    shared: BTreeMap<u16, OwnedFd>,
 }
 
 /// The NICs could not be started.
@@ -84,14 +88,16 @@ impl Nic {
         let page = MachinePage::map(&inherited.page, nodes)?;
         let mut memory_fds: Vec<_> = (0..ranks).map(|_| None).collect();
         let mut nic_memory: Vec<_> = (0..ranks).map(|_| None).collect();
-        for rank in start
-            .nodes
-            .iter()
-            .flat_map(|&node| start.placement.ranks_of(node))
-        {
-            let (fd, memory) = NicMemory::create(start.settings.eager_limit)?;
-            memory_fds[rank as usize] = Some(fd);
-            nic_memory[rank as usize] = Some(memory);
+        let mut shared = BTreeMap::new();
+        for &node in &start.nodes {
+            let here = start.placement.ranks_of(node);
+            let (node_fd, node_memory) = NodeMemory::create(here.clone().count())?;
+            for (place, rank) in here.enumerate() {
+                let (fd, memory) = NicMemory::create(start.settings.eager_limit)?;
+                memory_fds[rank as usize] = Some(fd);
+                nic_memory[rank as usize] = Some(memory.at_desk(node_memory.clone(), place));
+            }
+            shared.insert(node.0, node_fd);
         }
         let failures = FailureBox::new()?;
         let mapped = Arc::new(nic_memory);
@@ -115,6 +121,7 @@ impl Nic {
             failures,
             memory: memory_fds,
             mapped,
+            shared,
         })
     }
 
@@ -128,13 +135,22 @@ impl Nic {
         self.mapped.get(rank as usize)?.as_ref()?.whereabouts()
     }
 
+    /// What the ranks of a node share.
+    pub(crate) fn node_memory(&self, node: NodeId) -> BorrowedFd<'_> {
+        self.shared[&node.0].as_fd()
+    }
+
     /// The machine page.
     pub(crate) fn page(&self) -> BorrowedFd<'_> {
         self.page.as_fd()
     }
 
-    /// From now on the NIC may reach into this process for the rank's data.
+    /// From now on the NIC, and others of the node, may reach into this process for the rank's data.
     pub(crate) fn publish_pid(&self, rank: u32, pid: u32) {
+        let mapped = self.mapped.get(rank as usize).and_then(Option::as_ref);
+        if let Some((node, place)) = mapped.and_then(NicMemory::desk) {
+            node.process(place).store(pid, Ordering::Release);
+        }
         if let Some(word) = self.segment.pid(rank) {
             word.store(pid, Ordering::Release);
         }

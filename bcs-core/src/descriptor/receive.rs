@@ -15,6 +15,9 @@ pub enum ReceiveKind {
         into: Location,
         /// Bytes there are.
         capacity: u64,
+        /// A message by SMARTMAP may satisfy it, too: it has to be claimed
+        /// ([`NicMemory::claim`](crate::memory::NicMemory::claim)).
+        shared: bool,
     },
     /// Complete when a message that matches has arrived, and leave it there (MPI 5.0 section
     /// 3.8.1).
@@ -58,6 +61,7 @@ pub struct ReceiveDescriptor {
 }
 
 const ANY_TAG: u64 = 1 << 8;
+const SHARED: u64 = 1 << 9;
 
 impl ReceiveDescriptor {
     /// Words of a ring entry.
@@ -71,7 +75,12 @@ impl ReceiveDescriptor {
         words[1] = u64::from(self.context) | u64::from(self.source.unwrap_or(ANY_SOURCE)) << 32;
         let mut flags = if self.tag.is_none() { ANY_TAG } else { 0 };
         match self.kind {
-            ReceiveKind::Receive { into, capacity } => {
+            ReceiveKind::Receive {
+                into,
+                capacity,
+                shared,
+            } => {
+                flags |= if shared { SHARED } else { 0 };
                 words[3] = capacity;
                 words[4] = into.address;
                 words[6] = into.layout_word();
@@ -113,11 +122,13 @@ impl ReceiveDescriptor {
             return bad("source", u64::from(source));
         }
         let into = Location::from_words(words[4], words[6], words[7]);
-        let kind = match flags & !ANY_TAG {
+        let shared = flags & !ANY_TAG == SHARED;
+        let kind = match flags & !(ANY_TAG | if shared { SHARED } else { 0 }) {
             0 | 6 if !into.may_have(words[3]) => return bad("address", words[4]),
             0 => ReceiveKind::Receive {
                 into,
                 capacity: words[3],
+                shared,
             },
             1 => ReceiveKind::Probe,
             2 => ReceiveKind::ProbeOnce,
@@ -149,9 +160,9 @@ mod tests {
     proptest! {
         #[test]
         fn parsing_is_total_and_encoding_is_its_inverse(
-            mut words: [u64; ReceiveDescriptor::WORDS], kind in 0u64..8, any_tag: bool,
+            mut words: [u64; ReceiveDescriptor::WORDS], kind in 0u64..8, any_tag: bool, shared: bool,
         ) {
-            let flags = kind | if any_tag { ANY_TAG } else { 0 };
+            let flags = kind | if any_tag { ANY_TAG } else { 0 } | if shared { SHARED } else { 0 };
             words[2] = words[2] & 0xffff_ffff | flags << 32;
             if let Ok(receive) = ReceiveDescriptor::parse(&words) {
                 prop_assert_eq!(ReceiveDescriptor::parse(&receive.encode()), Ok(receive));

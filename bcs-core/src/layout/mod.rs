@@ -112,7 +112,8 @@ impl Location {
     }
 
     /// From three words of a descriptor.
-    pub(crate) fn from_words(address: u64, layout: u64, grain: u64) -> Self {
+    #[must_use]
+    pub fn from_words(address: u64, layout: u64, grain: u64) -> Self {
         let layout = NonZeroU64::new(layout);
         let grain = u32::try_from(grain.max(1)).unwrap_or(u32::MAX);
         Self {
@@ -123,7 +124,8 @@ impl Location {
     }
 
     /// The second word of a descriptor.
-    pub(crate) fn layout_word(self) -> u64 {
+    #[must_use]
+    pub fn layout_word(self) -> u64 {
         self.layout.map_or(0, NonZeroU64::get)
     }
 

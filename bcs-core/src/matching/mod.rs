@@ -148,21 +148,33 @@ impl<E, R> Matcher<E, R> {
         signature: Signature,
         envelope: E,
     ) -> Result<Arrival<E, R>, TableFull> {
-        if let Some(handle) = self.earliest_receive(&signature) {
-            let (pattern, receive) = self
-                .remove_posted(handle)
-                .expect("a chain's head is posted");
+        if let Some((pattern, receive)) = self.meet(&signature) {
             return Ok(Arrival::Matched {
                 envelope,
                 pattern,
                 receive,
             });
         }
-        match self
-            .unexpected
-            .insert(signature.patterns(), (signature, envelope))
-        {
-            Some(_) => Ok(Arrival::Unexpected),
+        self.keep(signature, envelope).map(|()| Arrival::Unexpected)
+    }
+
+    /// The first half of [`arrive`](Self::arrive), for a message that is not yet what is kept of it:
+    /// takes out the earliest posted receive that matches.
+    pub fn meet(&mut self, signature: &Signature) -> Option<(Pattern, R)> {
+        let handle = self.earliest_receive(signature)?;
+        let met = self.remove_posted(handle);
+        Some(met.expect("a chain's head is posted"))
+    }
+
+    /// The second half: keeps a message that has met no receive.
+    ///
+    /// # Errors
+    ///
+    /// As [`arrive`](Self::arrive).
+    pub fn keep(&mut self, signature: Signature, envelope: E) -> Result<(), TableFull> {
+        let kept = (signature, envelope);
+        match self.unexpected.insert(signature.patterns(), kept) {
+            Some(_) => Ok(()),
             None => Err(TableFull::Unexpected {
                 limit: self.unexpected.limit(),
             }),

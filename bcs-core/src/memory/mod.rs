@@ -18,5 +18,5 @@ pub mod node_memory;
 pub use machine_page::MachinePage;
 pub(crate) use mapping::sealed_memfd;
 pub use mapping::{MapError, MappedWords, Mapping};
-pub use nic_memory::NicMemory;
+pub use nic_memory::{Claimant, NicMemory};
 pub use node_memory::NodeMemory;

@@ -10,6 +10,7 @@
 //! can write is an allegation to the NIC.
 
 use super::mapping::{MapError, MappedWords, Mapping, sealed_memfd};
+use super::node_memory::NodeMemory;
 use crate::descriptor::{CollectiveDescriptor, ReceiveDescriptor, SendDescriptor};
 use crate::limits::{
     COLLECTIVE_RING_ENTRIES, INLINE_BYTES, PAYLOAD_SLOTS, RECEIVE_RING_ENTRIES, REQUEST_SLOTS,
@@ -53,12 +54,18 @@ const PAYLOAD: usize =
 pub struct NicMemory {
     mapping: Arc<Mapping>,
     payload_slot_bytes: usize,
+    /// Where its rank sits, if it shares a node with others.
+    desk: Option<(NodeMemory, usize)>,
 }
 
 impl NicMemory {
     /// Bytes of NIC memory of a rank. Only what is used is ever touched.
     #[must_use]
     pub fn bytes(eager_limit: usize) -> usize {
+        Self::claims(eager_limit) + REQUEST_SLOTS * 4
+    }
+
+    fn claims(eager_limit: usize) -> usize {
         Self::request_slots(eager_limit) + REQUEST_SLOTS * COMPLETION_WORDS * 8
     }
 
@@ -100,7 +107,22 @@ impl NicMemory {
         Self {
             mapping: Arc::new(mapping),
             payload_slot_bytes: payload_slot_bytes(eager_limit),
+            desk: None,
         }
+    }
+
+    /// The same memory of the rank at this place of a node: others of the node can ring it, too.
+    /// Its NIC and the rank itself have to do the same.
+    #[must_use]
+    pub fn at_desk(self, node: NodeMemory, place: usize) -> Self {
+        let desk = Some((node, place));
+        Self { desk, ..self }
+    }
+
+    /// Where its rank sits.
+    #[must_use]
+    pub fn desk(&self) -> Option<(&NodeMemory, usize)> {
+        self.desk.as_ref().map(|(node, place)| (node, *place))
     }
 
     /// The storage for [`send_ring`](Self::send_ring) and the others.
@@ -154,10 +176,54 @@ impl NicMemory {
             .map(|tail| self.mapping.word64(tail).load(Ordering::Acquire))
     }
 
-    /// The rank's bell: the rank sleeps on it, its NIC rings it.
+    /// The rank's bell: the rank sleeps on it, its NIC and others of its node ring it.
     #[must_use]
     pub fn bell(&self) -> &AtomicU32 {
-        self.mapping.word32(BELL)
+        match &self.desk {
+            Some((node, place)) => node.bell(*place),
+            None => self.mapping.word32(BELL),
+        }
+    }
+
+    fn claim_word(&self, request: RequestId) -> Option<&AtomicU32> {
+        let slot = Some(request.slot as usize).filter(|&slot| slot < REQUEST_SLOTS)?;
+        let after_slots = self.slot(RequestId {
+            slot: u32::try_from(REQUEST_SLOTS).expect("fits"),
+            generation: 0,
+        });
+        Some(self.mapping.word32(after_slots + slot * 4))
+    }
+
+    /// Rank side: a receive is about to be posted that a message by either road may satisfy, the
+    /// NIC's or SMARTMAP's. Whoever has a message for it claims it first.
+    pub fn open_claim(&self, request: RequestId) {
+        if let Some(word) = self.claim_word(request) {
+            word.store(unclaimed(request), Ordering::Release);
+        }
+    }
+
+    /// Claims a receive, as its rank or as its NIC. Returns whether it is the caller's: the other
+    /// one, if it has claimed it, keeps it.
+    #[must_use]
+    pub fn claim(&self, request: RequestId, by: Claimant) -> bool {
+        let open = unclaimed(request);
+        self.claim_word(request).is_some_and(|word| {
+            let claimed = open | by as u32;
+            let order = (Ordering::AcqRel, Ordering::Acquire);
+            word.compare_exchange(open, claimed, order.0, order.1)
+                .is_ok()
+        })
+    }
+
+    /// Who has claimed a receive.
+    #[must_use]
+    pub fn claimant(&self, request: RequestId) -> Option<Claimant> {
+        let word = self.claim_word(request)?.load(Ordering::Acquire);
+        match word.checked_sub(unclaimed(request))? {
+            1 => Some(Claimant::Rank),
+            2 => Some(Claimant::Nic),
+            _ => None,
+        }
     }
 
     /// Completions the NIC has released to this rank so far: a rank that waits compares it with
@@ -316,6 +382,21 @@ impl NicMemory {
     }
 }
 
+/// Who has a message for a receive that two roads may satisfy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Claimant {
+    /// The rank itself, by SMARTMAP.
+    Rank = 1,
+    /// Its NIC.
+    Nic = 2,
+}
+
+/// The claim of a use of a slot that nobody has.
+fn unclaimed(request: RequestId) -> u32 {
+    request.generation << 2
+}
+
 fn payload_slot_bytes(eager_limit: usize) -> usize {
     eager_limit.max(INLINE_BYTES).next_multiple_of(64)
 }
@@ -359,6 +440,25 @@ mod tests {
             generation: 0,
         };
         assert!(!nic.complete(rubbish, &Completion::default()));
+    }
+
+    #[test]
+    fn a_receive_is_claimed_once() {
+        let (fd, nic) = NicMemory::create(4096).unwrap();
+        let rank = NicMemory::map(&fd, 4096).unwrap();
+        let mut request = RequestId {
+            slot: 7,
+            generation: 1 << 30,
+        };
+        for (first, second) in [(&rank, &nic), (&nic, &rank)] {
+            request.generation += 1;
+            assert!(!first.claim(request, Claimant::Nic), "it is not open");
+            rank.open_claim(request);
+            assert_eq!(nic.claimant(request), None);
+            assert!(first.claim(request, Claimant::Rank));
+            assert!(!second.claim(request, Claimant::Nic));
+            assert_eq!(nic.claimant(request), Some(Claimant::Rank));
+        }
     }
 
     #[test]

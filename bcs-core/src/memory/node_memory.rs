@@ -223,12 +223,17 @@ impl NodeMemory {
     }
 
     /// Receiver, after it has taken something: whether the sender is to be rung for that. The wish
-    /// is spent.
+    /// is spent, and the sender has news.
     #[must_use]
     pub fn take_wish_for_room(&self, from: usize, to: usize) -> bool {
         fence(Ordering::SeqCst); // PLACE
         let wanted = self.mapping().word32(self.queue(from, to) + ROOM_WANTED);
-        wanted.load(Ordering::Relaxed) != 0 && wanted.swap(0, Ordering::AcqRel) != 0
+        let is_wanted =
+            wanted.load(Ordering::Relaxed) != 0 && wanted.swap(0, Ordering::AcqRel) != 0;
+        if is_wanted {
+            self.news(from).fetch_add(1, Ordering::AcqRel);
+        }
+        is_wanted
     }
 }
 
@@ -313,6 +318,11 @@ mod tests {
         node.want_room(0, 1);
         assert!(!node.take_wish_for_room(1, 0));
         assert!(node.take_wish_for_room(0, 1));
+        assert_eq!(
+            node.news(0).load(Ordering::Relaxed),
+            1,
+            "it has to look again"
+        );
         assert!(!node.take_wish_for_room(0, 1));
     }
 }

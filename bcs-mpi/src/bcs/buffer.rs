@@ -10,7 +10,7 @@ use bcs_core::layout::Strip;
 ///
 /// # Safety
 /// `len` bytes at `address` are initialised and nobody writes them while the slice lives.
-pub(super) unsafe fn bytes<'a>(address: u64, len: usize) -> &'a [u8] {
+pub(crate) unsafe fn bytes<'a>(address: u64, len: usize) -> &'a [u8] {
     if len == 0 {
         return &[]; // The address of an empty buffer means nothing.
     }
@@ -136,7 +136,7 @@ pub(super) unsafe fn fill(address: u64, bytes: &[u8]) {
 /// # Safety
 /// `len` bytes at `address` are initialised and may be written, and nobody else uses them while
 /// the slice lives.
-pub(super) unsafe fn bytes_mut<'a>(address: u64, len: usize) -> &'a mut [u8] {
+pub(crate) unsafe fn bytes_mut<'a>(address: u64, len: usize) -> &'a mut [u8] {
     if len == 0 {
         return &mut [];
     }

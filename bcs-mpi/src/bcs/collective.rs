@@ -3,6 +3,7 @@
 
 use super::buffer;
 use super::endpoint::{Endpoint, State};
+use super::near::Reach;
 use super::requests::{Handle, Purpose, Request, TooManyRequests};
 use bcs_core::datatype::Datatype;
 use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
@@ -16,8 +17,9 @@ use bcs_core::whereabouts::{self, Called, Entered};
 pub(super) struct Context {
     /// The number of the next collective.
     sequence: u64,
-    /// Members on this rank's node.
+    /// Members on this rank's node, and all of them.
     local: u32,
+    size: u32,
     /// The arrivals in each lane when the context was opened.
     base: [u32; ARRIVAL_HINTS_PER_CONTEXT],
     /// The number of the next collective that is made of messages ([`super::schedule`]).
@@ -35,6 +37,14 @@ impl Context {
         let number = self.schedules;
         self.schedules = number.wrapping_add(1);
         (number & i32::MAX.cast_unsigned()).cast_signed()
+    }
+
+    /// Which members a message from any of them may come from.
+    pub(super) fn reach(&self) -> Reach {
+        Reach {
+            near: self.local > 0,
+            far: self.size > self.local,
+        }
     }
 
     /// This rank enters a collective.
@@ -77,6 +87,7 @@ impl Endpoint {
         let world = Context {
             sequence: 0,
             local: self.place.local_ranks,
+            size: self.place.ranks,
             base,
             schedules: 0,
             entered: 0,
@@ -123,6 +134,7 @@ impl Endpoint {
             Context {
                 sequence: 0,
                 local,
+                size: u32::try_from(members.len()).expect("MAX_RANKS fits u32"),
                 base,
                 schedules: 0,
                 entered: 0,

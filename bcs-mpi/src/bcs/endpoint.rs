@@ -10,8 +10,9 @@ use super::waiting::Turn;
 use super::whereabouts::What;
 use super::{Blocking, Piece, demand::Asked, scatter};
 use crate::loopback::LoopbackNic;
+use crate::smartmap::{Road, SmartMap};
 use bcs_core::descriptor::{CollectiveDescriptor, ReceiveDescriptor, SendDescriptor};
-use bcs_core::job::{Settings, Strobe};
+use bcs_core::job::{Intranode, Settings, Strobe};
 use bcs_core::layout::Location;
 use bcs_core::matching::Pattern;
 use bcs_core::memory::{MachinePage, NicMemory};
@@ -29,8 +30,12 @@ pub struct Place {
     pub rank: u32,
     /// The rank's node.
     pub node: NodeId,
-    /// Ranks of the world on that node.
+    /// Ranks of the world on that node, which follow each other,
     pub local_ranks: u32,
+    /// from this one on.
+    pub first_local: u32,
+    /// Ranks of the world.
+    pub ranks: u32,
 }
 
 /// One rank's end of its NIC.
@@ -58,6 +63,8 @@ pub(super) struct State {
     pub(super) schedules: Schedules,
     /// The latest arrivals at collectives of the NICs, in the order of their posts.
     pub(super) arrivals: VecDeque<RequestId>,
+    /// The ranks of this node, if this one reaches them without its NIC.
+    pub(super) near: Option<SmartMap>,
     pub(super) asked: Option<Asked>,
     /// The first failure of an eager send, whose sender had gone on: finalize reports it.
     pub(super) lost: Failure,
@@ -79,6 +86,7 @@ impl State {
             pattern,
             into,
             room,
+            near: None,
         };
         (location, purpose)
     }
@@ -96,6 +104,26 @@ impl Endpoint {
         Self::with_nic(memory, page, place, settings, None)
     }
 
+    fn near(
+        memory: &NicMemory,
+        page: &MachinePage,
+        place: Place,
+        settings: &Settings,
+    ) -> Option<SmartMap> {
+        let (node, at) = memory.desk()?;
+        let here = (at, place.first_local);
+        let smartmap = settings.intranode == Intranode::Smartmap;
+        smartmap.then(|| {
+            SmartMap::new(
+                node.clone(),
+                memory.clone(),
+                page.clone(),
+                here,
+                Road::open(),
+            )
+        })
+    }
+
     /// An endpoint that attends to its NIC memory itself: a world of one.
     #[must_use]
     pub fn alone(memory: NicMemory, page: MachinePage) -> Self {
@@ -103,6 +131,8 @@ impl Endpoint {
             rank: 0,
             node: NodeId(0),
             local_ranks: 1,
+            first_local: 0,
+            ranks: 1,
         };
         let nic = LoopbackNic::new(vec![memory.clone()], page.clone());
         Self::with_nic(memory, page, place, Settings::default(), Some(nic))
@@ -126,6 +156,7 @@ impl Endpoint {
             contexts: HashMap::new(),
             schedules: Schedules::default(),
             arrivals: VecDeque::new(),
+            near: Self::near(&memory, &page, place, &settings),
             asked: None,
             lost: Failure::None,
             nic,
@@ -192,6 +223,8 @@ impl Endpoint {
             if state.nic.as_mut().is_some_and(LoopbackNic::slice) {
                 continue;
             }
+            state.near.iter_mut().for_each(SmartMap::progress);
+            self.tell_threads(state);
             if self.advance_schedules(state) {
                 continue;
             }
@@ -242,12 +275,7 @@ impl Endpoint {
     pub fn bcs_testall(&self, blocking: Blocking, requests: &[Request]) -> Option<Vec<Outcome>> {
         let mut done = 0; // All before this one are done, so none is looked at twice.
         self.look(blocking, What::All(requests), |state| {
-            let pending = |request: &Request| match request.0 {
-                Handle::Complete(_) => false,
-                Handle::Nic(id) => !self.is_done(id),
-                Handle::Schedule(id) => !state.schedules.is_done(id),
-            };
-            while done < requests.len() && !pending(&requests[done]) {
+            while done < requests.len() && !self.is_pending(state, requests[done]) {
                 done += 1;
             }
             (done == requests.len()).then(|| {
@@ -283,12 +311,31 @@ impl Endpoint {
 
     fn take_any(&self, state: &mut State, request: Request) -> Option<Outcome> {
         match request.0 {
+            Handle::Schedule(id) => state.schedules.take(id),
+            posted => self.take_posted(state, posted),
+        }
+    }
+
+    /// As [`take`](Self::take), of what one of the roads completes.
+    pub(super) fn take_posted(&self, state: &mut State, handle: Handle) -> Option<Outcome> {
+        match handle {
             Handle::Complete(len) => Some(Outcome {
                 len,
                 ..Outcome::default()
             }),
             Handle::Nic(id) => self.take(state, id),
-            Handle::Schedule(id) => state.schedules.take(id),
+            Handle::Near(id) => Some(state.near.as_mut()?.take(id)?.into()),
+            Handle::Schedule(_) => unreachable!("schedules are not made of schedules"),
+        }
+    }
+
+    /// Whether a request is not done.
+    pub(super) fn is_pending(&self, state: &mut State, request: Request) -> bool {
+        match request.0 {
+            Handle::Complete(_) => false,
+            Handle::Nic(id) => !self.is_done(id) && !self.is_satisfied_near(state, id),
+            Handle::Schedule(id) => !state.schedules.is_done(id),
+            Handle::Near(id) => state.near.as_mut().is_some_and(|near| !near.is_done(id)),
         }
     }
 
@@ -303,6 +350,9 @@ impl Endpoint {
         reason = "fills the program's buffer with what came inline or packed"
     )]
     pub(super) fn take(&self, state: &mut State, request: RequestId) -> Option<Outcome> {
+        if let Some(outcome) = self.take_shared(state, request)? {
+            return Some(outcome);
+        }
         let completion = self.memory.completion(request)?;
         let mut outcome = Outcome::from(&completion);
         let inline = completion.inline_bytes();

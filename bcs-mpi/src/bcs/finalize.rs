@@ -3,6 +3,7 @@
 use super::endpoint::Endpoint;
 use super::waiting::Watch;
 use super::whereabouts::What;
+use crate::smartmap::SmartMap;
 use bcs_core::request::Failure;
 use bcs_core::whereabouts::Wait;
 use std::sync::atomic::Ordering;
@@ -15,6 +16,9 @@ impl Endpoint {
         self.wait_for(Watch::Rings, What::Wait(Wait::Sends), |state| {
             self.reap(state, true);
             if state.sends.untaken() || self.memory.held_back().load(Ordering::Acquire) != 0 {
+                return None;
+            }
+            if !state.near.as_mut().is_none_or(SmartMap::is_quiet) {
                 return None;
             }
             let completed = |request| self.memory.completion(request).is_some();

@@ -33,6 +33,7 @@ mod endpoint;
 mod exchange;
 mod finalize;
 mod fold;
+mod near;
 mod neighborhood;
 mod outbox;
 mod packing;
@@ -46,6 +47,7 @@ mod waiting;
 mod whereabouts;
 
 pub use between::Contributions;
+pub(crate) use buffer::{bytes, bytes_mut};
 pub use endpoint::{Endpoint, Place};
 pub use exchange::Members;
 pub use fold::{Fold, Function};

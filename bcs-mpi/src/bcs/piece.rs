@@ -32,7 +32,7 @@ impl Piece {
     }
 
     /// As descriptors name it.
-    pub(super) fn location(&self) -> Location {
+    pub(crate) fn location(&self) -> Location {
         match &self.layout {
             None => Location::at(self.address),
             Some(layout) => layout.location(self.address),

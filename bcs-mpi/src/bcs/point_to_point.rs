@@ -68,6 +68,10 @@ impl Endpoint {
         mode: SendMode,
         message: &Message,
     ) -> Result<Request, TooManyRequests> {
+        // SAFETY: the caller's promise.
+        if let Some(posted) = unsafe { self.send_near(state, mode, message) } {
+            return Ok(Request(posted?));
+        }
         // An eager limit of 0 means the paper's rendezvous for all, empty messages included.
         let limit = self.settings.eager_limit;
         let data = &message.data;
@@ -183,7 +187,7 @@ impl Endpoint {
         // SAFETY: the caller's promise.
         let request = unsafe { self.receive(&mut state, pattern, into)? };
         self.progress(&mut state);
-        Ok(Request(Handle::Nic(request)))
+        Ok(Request(request))
     }
 
     /// Posts a receive, and leaves it to the caller to make progress.
@@ -195,7 +199,16 @@ impl Endpoint {
         state: &mut State,
         pattern: Pattern,
         into: Piece,
-    ) -> Result<RequestId, TooManyRequests> {
+    ) -> Result<Handle, TooManyRequests> {
+        let reach = state.reach(pattern);
+        if reach.near && reach.far {
+            // SAFETY: the caller's promise.
+            return unsafe { self.receive_shared(state, pattern, into) };
+        }
+        if let Some(near) = state.near.as_mut().filter(|_| reach.near) {
+            // SAFETY: the caller's promise.
+            return Ok(Handle::Near(unsafe { near.receive(pattern, into, None)? }));
+        }
         let capacity = into.len as u64;
         let (location, purpose) = state.purpose_of_receive(pattern, into);
         let request = state.requests.open(purpose)?;
@@ -203,19 +216,28 @@ impl Endpoint {
         let kind = ReceiveKind::Receive {
             into: location,
             capacity,
+            shared: false,
         };
         self.push_receive(state, request, pattern, kind);
-        Ok(request)
+        Ok(Handle::Nic(request))
     }
 
     /// Asks to cancel a receive (MPI 5.0, 3.8.4). The request has still to be tested for: it
     /// comes to [`Cancelled`](bcs_core::request::Failure::Cancelled), or to a message that was
     /// matched before. Requests that are no receives go on as if nothing had been asked.
     pub fn bcs_cancel(&self, request: Request) {
-        let Handle::Nic(target) = request.0 else {
-            return;
-        };
         let mut state = self.lock();
+        let target = match request.0 {
+            Handle::Nic(target) => target,
+            Handle::Near(target) => {
+                state.near.iter_mut().for_each(|near| near.cancel(target));
+                return self.tell_threads(&state);
+            }
+            Handle::Complete(_) | Handle::Schedule(_) => return,
+        };
+        if self.cancel_shared(&mut state, target) {
+            return;
+        }
         if let &Purpose::Receive { pattern, .. } = state.requests.purpose(target) {
             let kind = ReceiveKind::Cancel(target);
             self.post_receive(&mut state, Requests::NOBODY, pattern, kind);
@@ -236,7 +258,7 @@ impl Endpoint {
         self.progress(state);
     }
 
-    fn push_receive(
+    pub(super) fn push_receive(
         &self,
         state: &mut State,
         request: RequestId,

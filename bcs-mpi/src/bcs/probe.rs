@@ -14,9 +14,10 @@
 #![expect(unsafe_code, reason = "receives are named by address")]
 
 use super::endpoint::{Endpoint, State};
-use super::requests::{Handle, Outcome, Purpose, Request, TooManyRequests};
+use super::requests::{Handle, Outcome, Purpose, Request, Requests, TooManyRequests};
 use super::whereabouts::What;
 use super::{Blocking, Piece};
+use crate::smartmap;
 use bcs_core::descriptor::ReceiveKind;
 use bcs_core::matching::{Pattern, Signature};
 use bcs_core::request::{Failure, RequestId};
@@ -36,11 +37,19 @@ pub(super) enum Once {
 }
 
 /// A message that a matched probe has taken out.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 #[must_use = "nobody else can receive this message"]
-pub struct Extracted {
-    request: RequestId,
-    pattern: Pattern,
+pub struct Extracted(Taken);
+
+#[derive(Debug)]
+enum Taken {
+    /// The NIC keeps it under the request of the probe.
+    Nic {
+        request: RequestId,
+        pattern: Pattern,
+    },
+    /// It is here, until it is received.
+    Near(Option<smartmap::Extracted>),
 }
 
 impl Endpoint {
@@ -54,9 +63,39 @@ impl Endpoint {
         blocking: Blocking,
         pattern: Pattern,
     ) -> Result<Option<(Outcome, Extracted)>, TooManyRequests> {
+        let reach = self.lock().reach(pattern);
+        let what = What::Wait(Wait::Probe(Peer::from(pattern)));
+        if !reach.near {
+            return self.extract_far(blocking, pattern);
+        }
+        if !reach.far {
+            return Ok(self.look(blocking, what, |state| state.extract_near(pattern)));
+        }
+        loop {
+            let found = self.look(Blocking::No, what, |state| state.extract_near(pattern));
+            if found.is_some() {
+                return Ok(found);
+            }
+            if blocking == Blocking::No {
+                return self.extract_far(Blocking::No, pattern);
+            }
+            // Whatever road it is on, and even if another thread then is quicker.
+            self.probe_both(pattern)?;
+            let found = self.extract_far(Blocking::No, pattern)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+    }
+
+    fn extract_far(
+        &self,
+        blocking: Blocking,
+        pattern: Pattern,
+    ) -> Result<Option<(Outcome, Extracted)>, TooManyRequests> {
         let kind = match blocking {
             Blocking::Yes => ReceiveKind::Extract,
-            Blocking::No => match self.bcs_probe(Blocking::No, pattern)? {
+            Blocking::No => match self.probe_far(Blocking::No, pattern)? {
                 None => return Ok(None),
                 Some(_) => ReceiveKind::ExtractOnce,
             },
@@ -76,28 +115,46 @@ impl Endpoint {
         if outcome.failure == Failure::Cancelled {
             return Ok(None);
         }
-        Ok(Some((outcome, Extracted { request, pattern })))
+        let taken = Taken::Nic { request, pattern };
+        Ok(Some((outcome, Extracted(taken))))
     }
 
-    /// Posts the receive of a message that was taken out. It never blocks.
+    /// Posts the receive of a message that was taken out, which is spent then. It never blocks.
     ///
     /// # Safety
     /// As for [`bcs_recv`](Self::bcs_recv).
     ///
     /// # Errors
     /// When all request slots are in use.
+    ///
+    /// # Panics
+    /// If it is spent.
     pub unsafe fn bcs_recv_extracted(
         &self,
-        message: &Extracted,
+        message: &mut Extracted,
         into: Piece,
     ) -> Result<Request, TooManyRequests> {
         let mut state = self.lock();
         self.progress(&mut state);
-        let (pattern, capacity) = (message.pattern, into.len as u64);
+        let (message, pattern) = match &mut message.0 {
+            Taken::Nic { request, pattern } => (*request, *pattern),
+            Taken::Near(message) => {
+                let near = state.near.as_mut().expect("it came from there");
+                let taken = message.take().expect("a message is received once");
+                // SAFETY: the caller's promise.
+                let posted = unsafe { near.receive_extracted(taken, into) };
+                let request = posted.map_err(|(full, taken)| {
+                    *message = Some(taken);
+                    full
+                })?;
+                return Ok(Request(Handle::Near(request)));
+            }
+        };
+        let capacity = into.len as u64;
         let (location, purpose) = state.purpose_of_receive(pattern, into);
         let request = state.requests.open(purpose)?;
         let kind = ReceiveKind::ReceiveExtracted {
-            message: message.request,
+            message,
             into: location,
             capacity,
         };
@@ -114,6 +171,50 @@ impl Endpoint {
     /// # Errors
     /// When all request slots are in use.
     pub fn bcs_probe(
+        &self,
+        blocking: Blocking,
+        pattern: Pattern,
+    ) -> Result<Option<Outcome>, TooManyRequests> {
+        let reach = self.lock().reach(pattern);
+        let what = What::Wait(Wait::Probe(Peer::from(pattern)));
+        if !reach.near {
+            return self.probe_far(blocking, pattern);
+        }
+        if !reach.far {
+            return Ok(self.look(blocking, what, |state| state.probe_near(pattern)));
+        }
+        if blocking == Blocking::Yes {
+            return self.probe_both(pattern).map(Some);
+        }
+        match self.look(blocking, what, |state| state.probe_near(pattern)) {
+            None => self.probe_far(blocking, pattern),
+            found => Ok(found),
+        }
+    }
+
+    /// Waits until there is a message on either road.
+    fn probe_both(&self, pattern: Pattern) -> Result<Outcome, TooManyRequests> {
+        let mut state = self.lock();
+        self.progress(&mut state);
+        let request = state.requests.open(Purpose::Probe(pattern))?;
+        self.post_receive(&mut state, request, pattern, ReceiveKind::Probe);
+        drop(state);
+        let what = What::Request(Request(Handle::Nic(request)));
+        let found = self.look(Blocking::Yes, what, |state| {
+            let Some(found) = state.probe_near(pattern) else {
+                return self.take(state, request);
+            };
+            // The NIC forgets it, and then its slot is free.
+            let _probe = state.requests.detach(request, Purpose::VoidProbe);
+            let withdraw = ReceiveKind::Cancel(request);
+            self.push_receive(state, Requests::NOBODY, pattern, withdraw);
+            self.ask();
+            Some(found)
+        });
+        Ok(found.expect("a blocking look finds something"))
+    }
+
+    fn probe_far(
         &self,
         blocking: Blocking,
         pattern: Pattern,
@@ -172,6 +273,15 @@ impl Endpoint {
 }
 
 impl State {
+    fn probe_near(&self, pattern: Pattern) -> Option<Outcome> {
+        Some(self.near.as_ref()?.probe(pattern)?.into())
+    }
+
+    fn extract_near(&mut self, pattern: Pattern) -> Option<(Outcome, Extracted)> {
+        let (outcome, taken) = self.near.as_mut()?.extract(pattern)?;
+        Some((outcome.into(), Extracted(Taken::Near(Some(taken)))))
+    }
+
     /// This rank posts a receive: what it could take is no longer found.
     pub(super) fn void_probes(&mut self, receive: Pattern) {
         if self.probes.is_empty() {
@@ -184,7 +294,7 @@ impl State {
             Once::Asked(request) => {
                 let may_meet = meet(probe, receive);
                 if may_meet {
-                    requests.detach(request, Purpose::VoidProbe);
+                    let _probe = requests.detach(request, Purpose::VoidProbe);
                 }
                 !may_meet
             }

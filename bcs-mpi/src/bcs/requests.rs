@@ -3,6 +3,7 @@
 use super::packing::Room;
 use super::piece::Piece;
 use super::schedule::ScheduleId;
+use crate::smartmap;
 use bcs_core::layout::Layout;
 use bcs_core::limits::REQUEST_SLOTS;
 use bcs_core::matching::Pattern;
@@ -25,6 +26,8 @@ pub(super) enum Handle {
     Nic(RequestId),
     /// A schedule completes it.
     Schedule(ScheduleId),
+    /// A rank of this node does, or this one.
+    Near(smartmap::Id),
 }
 
 /// What a request came to.
@@ -40,6 +43,24 @@ pub struct Outcome {
     pub len: u64,
     /// Schedules: the length that the message whose failure this is should have had.
     pub expected: Option<u64>,
+}
+
+impl From<smartmap::Outcome> for Outcome {
+    fn from(outcome: smartmap::Outcome) -> Self {
+        let smartmap::Outcome {
+            failure,
+            source,
+            tag,
+            len,
+        } = outcome;
+        Self {
+            failure,
+            source,
+            tag,
+            len,
+            expected: None,
+        }
+    }
 }
 
 impl From<&Completion> for Outcome {
@@ -84,6 +105,8 @@ pub(super) enum Purpose {
     Receive {
         pattern: Pattern,
         into: Piece,
+        /// The same receive where messages of this node come, if either may satisfy it.
+        near: Option<smartmap::Id>,
         /// Where the NIC puts what is to be unpacked.
         room: Option<Room>,
     },
@@ -208,10 +231,19 @@ impl Requests {
         purpose.expect("the slot of a live request is in use")
     }
 
+    /// A receive may also be satisfied where messages of this node come.
+    pub(super) fn share(&mut self, request: RequestId, with: smartmap::Id) {
+        let slot = &mut self.slots[request.slot as usize];
+        if let Some(Purpose::Receive { near, .. }) = &mut slot.purpose {
+            *near = Some(with);
+        }
+    }
+
     /// From now on no caller waits for this request.
-    pub(super) fn detach(&mut self, request: RequestId, purpose: Purpose) {
-        self.slots[request.slot as usize].purpose = Some(purpose);
+    /// Returns what it was for before.
+    pub(super) fn detach(&mut self, request: RequestId, purpose: Purpose) -> Option<Purpose> {
         self.detached.push_back(request);
+        self.slots[request.slot as usize].purpose.replace(purpose)
     }
 
     pub(super) fn opened_detached(

@@ -38,9 +38,10 @@ use super::fold::Fold;
 use super::piece::{self, Piece};
 use super::point_to_point::{Message, SendMode};
 use super::requests::{Handle, Outcome, Purpose, Request, TooManyRequests};
+use crate::smartmap::SmartMap;
 use bcs_core::limits::MAX_CONTEXTS;
 use bcs_core::matching::Pattern;
-use bcs_core::request::{Failure, RequestId};
+use bcs_core::request::Failure;
 use bcs_core::whereabouts::{Called, Entered, Exchange};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -131,11 +132,11 @@ struct Schedule {
     tag: i32,
     /// What this rank has entered by it. One whose messages go nowhere has entered nothing.
     entered: Option<Entered>,
-    sends: Vec<RequestId>,
+    sends: Vec<Handle>,
     /// Receives of this round that wait for a request slot.
     unposted: Vec<(u32, Piece)>,
     /// Those that wait for their messages, with the length each should have; a reduction has none.
-    receives: Vec<(RequestId, Option<u64>)>,
+    receives: Vec<(Handle, Option<u64>)>,
     /// What follows this round.
     then: Vec<Local>,
     rounds: VecDeque<Round>,
@@ -262,7 +263,7 @@ impl Schedule {
         loop {
             let all_posted = self.post(endpoint, state, &mut posted);
             while let Some(&(request, expected)) = self.receives.last() {
-                let Some(outcome) = endpoint.take(state, request) else {
+                let Some(outcome) = endpoint.take_posted(state, request) else {
                     return Advance::Waits { posted };
                 };
                 self.receives.pop();
@@ -285,7 +286,7 @@ impl Schedule {
             self.then = round.then;
         }
         while let Some(&request) = self.sends.last() {
-            let Some(outcome) = endpoint.take(state, request) else {
+            let Some(outcome) = endpoint.take_posted(state, request) else {
                 return Advance::Waits { posted };
             };
             self.sends.pop();
@@ -320,7 +321,8 @@ impl Endpoint {
         self.progress(&mut state);
         let first_round = plan.rounds.front().map_or(0, |round| round.receives.len());
         let needed = plan.sends.len() + first_round + usize::from(plan.part.is_some());
-        if state.requests.room() < needed {
+        let near = state.near.as_ref().map_or(usize::MAX, SmartMap::room);
+        if state.requests.room().min(near) < needed {
             return Err(TooManyRequests);
         }
         // A communicator of one is no context of the NIC's, and sends nothing.
@@ -351,7 +353,7 @@ impl Endpoint {
         if let Some(part) = plan.part {
             // SAFETY: the caller's promise; scratch memory lives as long as the schedule.
             let request = unsafe { self.arrive_at(&mut state, context, part)? };
-            schedule.receives.push((request, None));
+            schedule.receives.push((Handle::Nic(request), None));
             entered = state.requests.if_live(request).and_then(Purpose::entered);
         }
         schedule.entered = entered;
@@ -371,8 +373,8 @@ impl Endpoint {
             // SAFETY: the caller's promise; scratch memory lives as long as the schedule.
             let sent = unsafe { self.send(&mut state, SendMode::Standard, &message) };
             let sent = sent.expect("there is a request slot for each send: it was counted");
-            if let Handle::Nic(request) = sent.0 {
-                schedule.sends.push(request);
+            if !matches!(sent.0, Handle::Complete(_)) {
+                schedule.sends.push(sent.0);
             }
         }
         let advance = schedule.advance(self, &mut state);
@@ -395,7 +397,8 @@ impl Endpoint {
     /// Moves all schedules on, if anything has completed since they were last moved on. Returns
     /// whether anything was posted.
     pub(super) fn advance_schedules(&self, state: &mut State) -> bool {
-        let completions = self.completions();
+        let near = state.near.as_ref().map_or(0, SmartMap::events);
+        let completions = self.completions() + near;
         if state.schedules.under_way.is_empty() || state.schedules.looked_at == completions {
             return false;
         }

@@ -18,10 +18,11 @@
 use super::Blocking;
 use super::endpoint::{Endpoint, State};
 use super::whereabouts::What;
-use bcs_core::memory::{MachinePage, NicMemory};
+use crate::smartmap::SmartMap;
+use bcs_core::memory::{MachinePage, NicMemory, NodeMemory};
 use bcs_core::ring::Words;
 use bcs_core::waiting::Patience;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 /// Whose turn it is to listen to the bell.
@@ -29,8 +30,12 @@ use std::sync::{Condvar, Mutex, PoisonError};
 pub(super) struct Turn {
     taken: Mutex<bool>,
     passed: Condvar,
+    /// Threads that sleep, or are about to.
+    sleepers: AtomicU32,
     /// Threads that wait for room, whether or not they have the turn.
     want_room: AtomicU32,
+    /// How far messages of this node have got by threads of this rank.
+    progressed: AtomicU64,
     /// Descriptors wait for room. Only changed under the endpoint's lock.
     held: AtomicBool,
 }
@@ -41,6 +46,18 @@ impl Turn {
         if self.held.load(Ordering::Relaxed) != holds {
             self.held.store(holds, Ordering::Release);
         }
+    }
+
+    /// Messages of this node have got so far, by whichever thread took them: they may be another one's.
+    /// Returns whether there may be a sleeper who has to be told.
+    fn progressed(&self, so_far: u64) -> bool {
+        if self.progressed.load(Ordering::Relaxed) == so_far {
+            return false;
+        }
+        self.progressed.store(so_far, Ordering::Relaxed);
+        // THREADS: either the last look of a thread that goes to sleep sees the count, or it is seen.
+        fence(Ordering::SeqCst);
+        self.sleepers.load(Ordering::Relaxed) > 0
     }
 
     fn wants_room(&self) -> bool {
@@ -63,6 +80,15 @@ struct Done {
     completions: u64,
     heads: [u64; 3],
     held_back: u64,
+    near: Near,
+}
+
+/// What has been done within the node so far: by others, that no queue tells, and by threads of this
+/// rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Near {
+    news: u64,
+    progressed: u64,
 }
 
 /// The job knows that this rank is blocked (law 2's hunger) while this lives.
@@ -127,7 +153,7 @@ impl Endpoint {
             if blocked.is_none() {
                 let hungry = Hungry::new(&self.page);
                 self.about_to_block(&mut state);
-                blocked = Some((hungry, self.say_where(&state, what)));
+                blocked = Some((hungry, self.say_where(&mut state, what)));
             } else {
                 self.found_nothing(&mut state);
             }
@@ -149,13 +175,41 @@ impl Endpoint {
             completions: self.completions(),
             heads,
             held_back,
+            near: self.near_done(),
         }
+    }
+
+    fn near_done(&self) -> Near {
+        let news = |(node, place): (&NodeMemory, usize)| node.news(place).load(Ordering::Acquire);
+        Near {
+            news: self.memory.desk().map_or(0, news),
+            progressed: self.turn.progressed.load(Ordering::Relaxed),
+        }
+    }
+
+    /// After messages of this node were taken: other threads of this rank may have waited for them.
+    pub(super) fn tell_threads(&self, state: &State) {
+        let progressed = state.near.as_ref().map_or(0, SmartMap::progressed);
+        if self.turn.progressed(progressed) {
+            self.page.wake(self.memory.bell());
+        }
+    }
+
+    /// Whether a rank of this node has sent something that was not taken yet.
+    fn has_near_messages(&self) -> bool {
+        self.memory
+            .desk()
+            .is_some_and(|(node, place)| (0..node.ranks()).any(|from| node.has_news(from, place)))
     }
 
     fn more_than(&self, seen: &Done, watch: Watch) -> bool {
         match watch {
-            Watch::Completions => self.completions() != seen.completions,
-            Watch::Rings => self.done() != *seen,
+            Watch::Completions => {
+                self.completions() != seen.completions
+                    || self.near_done() != seen.near
+                    || self.has_near_messages()
+            }
+            Watch::Rings => self.done() != *seen || self.has_near_messages(),
         }
     }
 
@@ -171,10 +225,13 @@ impl Endpoint {
     }
 
     fn sleep(&self, watch: Watch, seen: &Done) {
+        self.turn.sleepers.fetch_add(1, Ordering::AcqRel);
+        fence(Ordering::SeqCst); // THREADS
         let room = u32::from(watch == Watch::Rings);
         self.turn.want_room.fetch_add(room, Ordering::AcqRel);
         self.take_turns(watch, seen);
         self.turn.want_room.fetch_sub(room, Ordering::AcqRel);
+        self.turn.sleepers.fetch_sub(1, Ordering::AcqRel);
     }
 
     fn take_turns(&self, watch: Watch, seen: &Done) {

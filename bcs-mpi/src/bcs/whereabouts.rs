@@ -56,8 +56,12 @@ impl State {
     }
 
     /// What it means to wait for a request, and what was entered by it.
-    fn wait(&self, request: Request) -> (Wait, Option<Entered>) {
+    fn wait(&mut self, request: Request) -> (Wait, Option<Entered>) {
         match request.0 {
+            Handle::Near(id) => {
+                let wait = self.near.as_mut().and_then(|near| near.wait(id));
+                (wait.unwrap_or(Wait::Any), None)
+            }
             Handle::Complete(_) => (Wait::Any, None),
             Handle::Schedule(id) => (Wait::Collective, self.schedules.entered_by(id)),
             Handle::Nic(id) => match self.requests.if_live(id) {
@@ -72,24 +76,16 @@ impl State {
             },
         }
     }
-
-    fn is_pending(&self, endpoint: &Endpoint, request: Request) -> bool {
-        match request.0 {
-            Handle::Complete(_) => false,
-            Handle::Nic(id) => !endpoint.is_done(id),
-            Handle::Schedule(id) => !self.schedules.is_done(id),
-        }
-    }
 }
 
 impl Endpoint {
     /// Says where this rank is, before it sleeps.
-    pub(super) fn say_where(&self, state: &State, what: What<'_>) -> Said<'_> {
+    pub(super) fn say_where(&self, state: &mut State, what: What<'_>) -> Said<'_> {
         let (wait, first) = match what {
             What::Request(request) => state.wait(request),
             What::All(requests) => requests
                 .iter()
-                .find(|request| state.is_pending(self, **request))
+                .find(|request| self.is_pending(state, **request))
                 .map_or((Wait::Any, None), |&request| state.wait(request)),
             What::Wait(wait) => (wait, None),
         };

@@ -13,8 +13,8 @@ use bcs_core::descriptor::{
 };
 use bcs_core::layout::Location;
 use bcs_core::limits::MAX_ENVELOPES_PER_RANK;
-use bcs_core::matching::{Arrival, Matcher, Pattern, Posted, ReceiveHandle, Signature};
-use bcs_core::memory::{MachinePage, MappedWords, NicMemory};
+use bcs_core::matching::{Matcher, Pattern, Posted, ReceiveHandle, Signature};
+use bcs_core::memory::{Claimant, MachinePage, MappedWords, NicMemory};
 use bcs_core::request::{Completion, Failure, RequestId};
 use bcs_core::ring::Consumer;
 use collective::Collectives;
@@ -60,6 +60,8 @@ struct Waiting {
     request: RequestId,
     into: Location,
     capacity: u64,
+    /// A message by SMARTMAP may satisfy it, too.
+    shared: bool,
 }
 
 impl Rank {
@@ -84,6 +86,16 @@ impl Rank {
             "{request:?} is a slot of ours"
         );
         self.completed += 1;
+    }
+
+    /// Whether there is a message for this receive, and it is the NIC's to bring. If another road has
+    /// satisfied it, it is over.
+    fn claims(&mut self, waiting: &Waiting) -> bool {
+        let claimed = !waiting.shared || self.memory.claim(waiting.request, Claimant::Nic);
+        if !claimed {
+            self.complete(waiting.request, &Completion::failed(Failure::Cancelled));
+        }
+        claimed
     }
 
     /// Answers a probe if there is a message for it.
@@ -202,13 +214,15 @@ impl LoopbackNic {
             self.end_send(sender, &send, Failure::BadDescriptor);
             return;
         };
-        match receiver.matcher.arrive(signature, envelope) {
-            Ok(Arrival::Matched {
-                envelope, receive, ..
-            }) => {
+        while let Some((_, receive)) = receiver.matcher.meet(&signature) {
+            receiver.handles.remove(&receive.request);
+            if receiver.claims(&receive) {
                 self.deliver(send.destination as usize, &envelope, &receive);
+                return;
             }
-            Ok(Arrival::Unexpected) => self.answer_probes(send.destination as usize),
+        }
+        match receiver.matcher.keep(signature, envelope) {
+            Ok(()) => self.answer_probes(send.destination as usize),
             Err(_) => self.end_send(sender, &send, Failure::TableFull),
         }
     }
@@ -228,12 +242,20 @@ impl LoopbackNic {
             tag,
         };
         match kind {
-            ReceiveKind::Receive { into, capacity } => {
+            ReceiveKind::Receive {
+                into,
+                capacity,
+                shared,
+            } => {
                 let waiting = Waiting {
                     request,
                     into,
                     capacity,
+                    shared,
                 };
+                if shared && rank.matcher.holds_match_for(pattern) && !rank.claims(&waiting) {
+                    return;
+                }
                 match rank.matcher.post(pattern, waiting) {
                     Ok(Posted::Matched {
                         envelope, receive, ..
@@ -270,15 +292,18 @@ impl LoopbackNic {
                     request,
                     into,
                     capacity,
+                    shared: false,
                 };
                 self.deliver(receiver, &envelope, &waiting);
             }
             ReceiveKind::Cancel(target) => {
                 let handle = rank.handles.remove(&target);
-                if handle
+                let cancelled = handle
                     .and_then(|handle| rank.matcher.cancel(handle))
-                    .is_some()
-                {
+                    .is_some();
+                let probes = rank.probes.len();
+                rank.probes.retain(|&(_, request, _)| request != target);
+                if cancelled || rank.probes.len() < probes {
                     rank.complete(target, &Completion::failed(Failure::Cancelled));
                 }
             }

@@ -19,7 +19,7 @@ pub struct Message {
     content: Content,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum Content {
     /// What the NIC keeps.
     Extracted(Extracted),
@@ -122,7 +122,7 @@ impl Message {
         };
         comm.usable(operation)?;
         let into = data.piece(operation)?;
-        let extracted = match &self.content {
+        let extracted = match &mut self.content {
             Content::Extracted(extracted) => extracted,
             Content::NoProc => {
                 self.content = Content::Null;

@@ -309,11 +309,15 @@ pub(crate) fn place(placement: &Placement, rank: u32) -> Place {
     let node = placement
         .node_of(rank)
         .expect("the rank is one of the job's");
-    let local = placement.ranks_of(node).count();
+    let local = placement.ranks_of(node);
+    let first_local = local.clone().next().expect("this one is there");
+    let number = |ranks| u32::try_from(ranks).expect("MAX_RANKS fits u32");
     Place {
         rank,
         node,
-        local_ranks: u32::try_from(local).expect("MAX_RANKS fits u32"),
+        local_ranks: number(local.count()),
+        first_local,
+        ranks: number(placement.ranks()),
     }
 }
 

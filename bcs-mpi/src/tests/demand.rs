@@ -2,7 +2,7 @@
 
 use super::Machine;
 use crate::{Op, Source, Tag, Universe};
-use bcs_core::job::{Settings, Strobe};
+use bcs_core::job::{Intranode, Settings, Strobe};
 
 #[derive(Debug, PartialEq)]
 enum Wanted {
@@ -25,6 +25,7 @@ fn machine(strobe: Strobe) -> (Machine, Vec<Universe>) {
         1,
         Settings {
             strobe,
+            intranode: Intranode::Nic,
             ..Settings::default()
         },
     );

@@ -36,7 +36,8 @@ use bcs_core::clock::now_ns;
 use bcs_core::job::{Placement, Settings, Strobe};
 use bcs_core::limits::DEFAULT_TIME_SLICE_NS;
 use bcs_core::memory::machine_page::BellId;
-use bcs_core::memory::{MachinePage, NicMemory};
+use bcs_core::memory::{MachinePage, NicMemory, NodeMemory};
+use bcs_core::node::NodeId;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,12 +53,25 @@ struct Machine {
 
 impl Machine {
     fn new(ranks: usize, nodes: usize, settings: Settings) -> Self {
-        let memory = |_| NicMemory::private(settings.eager_limit).unwrap();
+        let placement = Placement::block(ranks, nodes).unwrap();
+        let memories = (0..nodes).flat_map(|node| {
+            let places = placement
+                .ranks_of(NodeId(u16::try_from(node).unwrap()))
+                .count();
+            let node = NodeMemory::private(places).unwrap();
+            let memory = |place| {
+                node.process(place)
+                    .store(std::process::id(), Ordering::Release);
+                let memory = NicMemory::private(settings.eager_limit).unwrap();
+                memory.at_desk(node.clone(), place)
+            };
+            (0..places).map(memory).collect::<Vec<_>>()
+        });
         Self {
-            memories: (0..ranks).map(memory).collect(),
+            memories: memories.collect(),
             page: MachinePage::private(nodes, 2).unwrap(),
             stop: AtomicBool::new(false),
-            placement: Placement::block(ranks, nodes).unwrap(),
+            placement,
             settings,
         }
     }

@@ -335,6 +335,7 @@ impl ScriptedRank {
                     let kind = ReceiveKind::Receive {
                         into: into.location,
                         capacity: capacity as u64,
+                        shared: false,
                     };
                     (Purpose::Receive { nth, into }, kind)
                 };
@@ -351,6 +352,7 @@ impl ScriptedRank {
                 let kind = ReceiveKind::Receive {
                     into: Location::at(0),
                     capacity: 0,
+                    shared: false,
                 };
                 self.push_receive(request, (None, Some(DECOY)), round, kind);
             }

@@ -4,7 +4,7 @@
 use crate::quantities::{
     parse_assignment, parse_bandwidth, parse_count, parse_duration, parse_reduce, parse_size,
 };
-use bcs_core::job::{Driver, Strobe};
+use bcs_core::job::{Driver, Intranode, Strobe};
 use bcs_core::limits::DEFAULT_SOFT_REDUCE_ELEMENTS;
 use clap::builder::ArgPredicate;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -103,6 +103,9 @@ pub struct RunOptions {
     /// When slices are struck: on demand, or at every multiple of the time slice with work
     #[arg(long, value_name = "S", value_enum, default_value_t = StrobeName::Elastic)]
     pub strobe: StrobeName,
+    /// Which way messages take that stay on a node: at once, or in slices like all others
+    #[arg(long, value_name = "W", value_enum, default_value_t = IntranodeName::Nic)]
+    pub intranode: IntranodeName,
     /// Standard sends of at most so many bytes complete when they are posted; 0: none
     #[arg(long, value_name = "B", default_value = "4KiB", value_parser = parse_size)]
     pub eager_limit: u64,
@@ -169,6 +172,24 @@ impl From<StrobeName> for Strobe {
         match name {
             StrobeName::Fixed => Self::Fixed,
             StrobeName::Elastic => Self::Elastic,
+        }
+    }
+}
+
+/// `--intranode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum IntranodeName {
+    /// Ranks reach each other's memory.
+    Smartmap,
+    /// Through the NIC, scheduled in slices.
+    Nic,
+}
+
+impl From<IntranodeName> for Intranode {
+    fn from(name: IntranodeName) -> Self {
+        match name {
+            IntranodeName::Smartmap => Self::Smartmap,
+            IntranodeName::Nic => Self::Nic,
         }
     }
 }

@@ -105,6 +105,7 @@ fn plan(
             .nic_threads
             .map_or_else(default_driver, Driver::from),
         soft_reduce_elements: options.reduce,
+        intranode: options.intranode.into(),
         all_phases: options.all_phases,
     };
     settings.check()?;

@@ -4,14 +4,17 @@ use crate::program::example;
 use std::process::{Command, Stdio};
 
 /// Layouts that differ in what they use: one rank, one node, several nodes, ranks that do not
-/// divide, each driver, both strobes, no eager sends.
-const LAYOUTS: [&str; 6] = [
+/// divide, each driver, both strobes, no eager sends, both roads within a node.
+const LAYOUTS: [&str; 9] = [
     "-n 1",
     "-n 3",
     "-n 4 --nodes 2",
     "-n 5 --nodes 3 --nic-threads coprocessor",
     "-n 4 --nodes 2 --nic-threads dedicated --eager-limit 0",
     "-n 3 --nodes 2 --strobe fixed",
+    "-n 3 --intranode smartmap",
+    "-n 5 --nodes 2 --intranode smartmap --strobe fixed",
+    "-n 4 --nodes 2 --intranode smartmap --eager-limit 0",
 ];
 
 /// Runs an example in a layout and returns what it printed.
@@ -57,6 +60,8 @@ fn the_library_finds_no_fault_with_itself() {
     for layout in [
         "-n 1",
         "-n 4 --nodes 2",
+        "-n 4 --intranode smartmap",
+        "-n 5 --nodes 2 --intranode smartmap --strobe fixed",
         "-n 3 --nodes 3 --nic-threads dedicated",
     ] {
         assert_eq!(run(layout, "selftest").lines().count(), 15, "{layout}");
@@ -73,6 +78,8 @@ fn what_is_received_in_pieces_leaves_the_gaps_alone() {
         "-n 3 --nodes 3 --nic-threads dedicated --eager-limit 0",
         "-n 2 --nodes 2 --link-bandwidth 50MB",
         "-n 2 --nodes 2 --strobe fixed",
+        "-n 4 --intranode smartmap",
+        "-n 4 --intranode smartmap --eager-limit 0",
     ] {
         assert_eq!(run(layout, "halo").lines().count(), 4, "{layout}");
     }

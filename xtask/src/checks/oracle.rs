@@ -13,7 +13,7 @@ use super::Check;
 
 pub(super) const COLLECTIVES: Check = Check {
     name: "oracle",
-    about: "10,000 random collectives in 30 layouts agree with a sequential oracle to the bit (BCS_ORACLE_CASES: more)",
+    about: "10,000 random collectives in 54 layouts agree with a sequential oracle to the bit (BCS_ORACLE_CASES: more)",
     about_time: false,
     quick: true,
     run: |workspace| in_every_layout(workspace, "oracle", "BCS_ORACLE_CASES", 10_000),
@@ -21,7 +21,7 @@ pub(super) const COLLECTIVES: Check = Check {
 
 pub(super) const MESSAGES: Check = Check {
     name: "traffic",
-    about: "2,000 random programs of messages, as jobs in 30 layouts and in the simulator, agree with a matching oracle (BCS_TRAFFIC_PROGRAMS: more)",
+    about: "2,000 random programs of messages, as jobs in 54 layouts and in the simulator, agree with a matching oracle (BCS_TRAFFIC_PROGRAMS: more)",
     about_time: false,
     quick: true,
     run: |workspace| {
@@ -42,6 +42,9 @@ const RANKS: [usize; 6] = [1, 2, 3, 5, 8, 13];
 const NODES: [usize; 3] = [1, 2, 3];
 const STROBES: [&str; 2] = ["elastic", "fixed"];
 
+/// Within a node.
+const ROADS: [&str; 2] = ["nic", "smartmap"];
+
 /// Of one layout.
 const LIMIT: Duration = Duration::from_secs(600);
 
@@ -58,15 +61,20 @@ fn in_every_layout(
             .with_context(|| format!("{variable} is `{cases}`, which is no number"))?,
         Err(_) => cases,
     };
-    let layouts: Vec<(usize, usize, &str)> = RANKS
+    let layouts: Vec<(usize, usize, &str, &str)> = RANKS
         .into_iter()
         .flat_map(|ranks| NODES.into_iter().map(move |nodes| (ranks, nodes)))
         .filter(|(ranks, nodes)| nodes <= ranks)
         .flat_map(|(ranks, nodes)| STROBES.map(|strobe| (ranks, nodes, strobe)))
+        .flat_map(|(ranks, nodes, strobe)| ROADS.map(|road| (ranks, nodes, strobe, road)))
+        // With a node for each rank there is nobody near.
+        .filter(|&(ranks, nodes, _, road)| ranks > nodes || road == ROADS[0])
         .collect();
     let per_layout = cases.div_ceil(layouts.len());
-    for (number, (ranks, nodes, strobe)) in layouts.iter().enumerate() {
-        let layout = format!("-n {ranks} --nodes {nodes} --strobe {strobe} --time-slice 100us");
+    for (number, (ranks, nodes, strobe, road)) in layouts.iter().enumerate() {
+        let layout = format!(
+            "-n {ranks} --nodes {nodes} --strobe {strobe} --intranode {road} --time-slice 100us"
+        );
         // Another seed for each layout, the same in every run of this check.
         let words = [(number + 1).to_string(), per_layout.to_string()];
         let words = words.iter().map(String::as_str);

@@ -8,8 +8,8 @@ use bcs_core::descriptor::{ReceiveDescriptor, ReceiveKind};
 use bcs_core::job::Placement;
 use bcs_core::layout::Location;
 use bcs_core::limits::MAX_ENVELOPES_PER_RANK;
-use bcs_core::matching::{Arrival, Matcher, Pattern, Posted, ReceiveHandle, Signature};
-use bcs_core::memory::{MappedWords, NicMemory};
+use bcs_core::matching::{Matcher, Pattern, Posted, ReceiveHandle, Signature};
+use bcs_core::memory::{Claimant, MappedWords, NicMemory};
 use bcs_core::node::{NodeId, NodeSet};
 use bcs_core::request::{Completion, Failure, RequestId};
 use bcs_core::ring::Consumer;
@@ -23,6 +23,8 @@ pub(super) struct Receive {
     pub(super) request: RequestId,
     pub(super) into: Location,
     pub(super) capacity: u64,
+    /// A message by another road may satisfy it, too.
+    pub(super) shared: bool,
 }
 
 /// A probe that was not answered yet.
@@ -48,6 +50,23 @@ struct Rank {
     /// Messages that matched probes have taken out, by the request of the probe.
     extracted: HashMap<RequestId, (Signature, Envelope)>,
     unexpected: u64,
+}
+
+impl Rank {
+    /// Whether there is a message for this receive, and it is the NIC's to bring.
+    fn claims(&self, receive: &Receive) -> bool {
+        !receive.shared || self.memory.claim(receive.request, Claimant::Nic)
+    }
+
+    /// Another road has satisfied a receive: its request slot is free.
+    fn satisfied(&self, request: RequestId, context: &mut Context<'_>) {
+        let completion = Completion::failed(Failure::Cancelled);
+        context.out.complete(Release {
+            rank: self.rank,
+            request,
+            completion,
+        });
+    }
 }
 
 /// The tables of all ranks of the node.
@@ -139,12 +158,22 @@ impl Ranks {
             extracts,
         };
         match kind {
-            ReceiveKind::Receive { into, capacity } => {
+            ReceiveKind::Receive {
+                into,
+                capacity,
+                shared,
+            } => {
                 let receive = Receive {
                     request,
                     into,
                     capacity,
+                    shared,
                 };
+                // Before a message is taken out for it: it could not be put back in its place.
+                if shared && table.matcher.holds_match_for(pattern) && !table.claims(&receive) {
+                    table.satisfied(request, context);
+                    return Ok(());
+                }
                 let posted = table.matcher.post(pattern, receive).map_err(|full| {
                     format!("rank {} posted too many receives: {full}", table.rank)
                 })?;
@@ -196,6 +225,7 @@ impl Ranks {
                     request,
                     into,
                     capacity,
+                    shared: false,
                 };
                 self.matched(rank, signature, &envelope, &receive, schedule);
             }
@@ -247,19 +277,16 @@ impl Ranks {
             source: envelope.source,
             tag: envelope.send.tag,
         };
-        let arrival = table
-            .matcher
-            .arrive(signature, envelope)
-            .map_err(|full| format!("rank {destination} cannot take more messages: {full}"))?;
-        if let Arrival::Matched {
-            envelope, receive, ..
-        } = arrival
-        {
+        while let Some((_, receive)) = table.matcher.meet(&signature) {
             table.handles.remove(&receive.request);
-            self.matched(destination, signature, &envelope, &receive, schedule);
+            if table.claims(&receive) {
+                self.matched(destination, signature, &envelope, &receive, schedule);
+                return Ok(());
+            }
+            table.satisfied(receive.request, context);
         }
-        let _ = context;
-        Ok(())
+        let kept = table.matcher.keep(signature, envelope);
+        kept.map_err(|full| format!("rank {destination} cannot take more messages: {full}"))
     }
 
     fn matched(

@@ -291,6 +291,7 @@ mod tests {
             },
             into: Location::at(0),
             capacity: len,
+            shared: false,
         };
         Transfer::new(
             9,

@@ -1,0 +1,239 @@
+//! What an entry of a send queue says. An entry is an allegation of another rank of the job.
+
+use bcs_core::layout::Location;
+use bcs_core::request::{RequestId, high, low};
+use bcs_core::send_queue::Entry;
+
+/// Bytes that travel in an entry.
+pub(super) const INLINE_BYTES: usize = 32;
+
+/// What an entry says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Word {
+    /// Here is a message.
+    Message(Envelope),
+    /// To the sender of a message that the receiver cannot reach: send me `len` bytes of it.
+    Pull {
+        /// The sender's transfer.
+        transfer: RequestId,
+        /// The receiver's request.
+        request: RequestId,
+        /// How many bytes there is room for.
+        len: u64,
+    },
+    /// Here are the next bytes of such a message.
+    Part {
+        /// The receiver's request.
+        request: RequestId,
+        /// Where they belong in the message.
+        offset: u64,
+        /// How many.
+        len: u64,
+        /// Where they are in the queue.
+        payload: u64,
+    },
+}
+
+/// A message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Envelope {
+    pub(super) context: u32,
+    pub(super) tag: i32,
+    pub(super) len: u64,
+    /// What its sender waits for, if it does.
+    pub(super) transfer: Option<RequestId>,
+    pub(super) body: Body,
+}
+
+/// Where the bytes of a message are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Body {
+    /// Here.
+    Inline([u8; INLINE_BYTES]),
+    /// In the queue.
+    Queued {
+        /// The position of the payload.
+        payload: u64,
+    },
+    /// In the sender's memory. The sender waits.
+    Remote(Location),
+}
+
+const INLINE: u32 = 1;
+const QUEUED: u32 = 2;
+const REMOTE: u32 = 3;
+const PULL: u32 = 4;
+const PART: u32 = 5;
+
+impl Word {
+    pub(super) fn encode(&self) -> Entry {
+        let mut entry = Entry::default();
+        let words = &mut entry.words;
+        match *self {
+            Self::Message(envelope) => {
+                words[0] =
+                    u64::from(envelope.context) | u64::from(envelope.tag.cast_unsigned()) << 32;
+                words[1] = envelope.len;
+                words[2] = envelope.transfer.map_or(0, RequestId::word);
+                entry.code = match envelope.body {
+                    Body::Inline(bytes) => {
+                        let (eights, _) = bytes.as_chunks();
+                        for (word, &eight) in words[3..].iter_mut().zip(eights) {
+                            *word = u64::from_le_bytes(eight);
+                        }
+                        INLINE
+                    }
+                    Body::Queued { payload } => {
+                        words[3] = payload;
+                        QUEUED
+                    }
+                    Body::Remote(location) => {
+                        words[3] = location.address;
+                        words[4] = location.layout_word();
+                        words[5] = u64::from(location.grain);
+                        REMOTE
+                    }
+                };
+            }
+            Self::Pull {
+                transfer,
+                request,
+                len,
+            } => {
+                entry.code = PULL;
+                words[..3].copy_from_slice(&[transfer.word(), request.word(), len]);
+            }
+            Self::Part {
+                request,
+                offset,
+                len,
+                payload,
+            } => {
+                entry.code = PART;
+                words[..4].copy_from_slice(&[request.word(), offset, len, payload]);
+            }
+        }
+        entry
+    }
+
+    /// `None` if it makes no sense.
+    pub(super) fn parse(entry: &Entry) -> Option<Self> {
+        let words = &entry.words;
+        let body = match entry.code {
+            INLINE => {
+                let mut bytes = [0; INLINE_BYTES];
+                let (eights, _) = bytes.as_chunks_mut();
+                for (eight, word) in eights.iter_mut().zip(&words[3..]) {
+                    *eight = word.to_le_bytes();
+                }
+                Body::Inline(bytes)
+            }
+            QUEUED => Body::Queued { payload: words[3] },
+            REMOTE => Body::Remote(Location::from_words(words[3], words[4], words[5])),
+            PULL => {
+                return Some(Self::Pull {
+                    transfer: RequestId::from_word(words[0]),
+                    request: RequestId::from_word(words[1]),
+                    len: words[2],
+                });
+            }
+            PART => {
+                return Some(Self::Part {
+                    request: RequestId::from_word(words[0]),
+                    offset: words[1],
+                    len: words[2],
+                    payload: words[3],
+                });
+            }
+            _ => return None,
+        };
+        let envelope = Envelope {
+            context: low(words[0]),
+            tag: high(words[0]).cast_signed(),
+            len: words[1],
+            transfer: Some(words[2])
+                .filter(|&word| word != 0)
+                .map(RequestId::from_word),
+            body,
+        };
+        let sense = match body {
+            Body::Inline(_) => envelope.len <= INLINE_BYTES as u64,
+            Body::Queued { .. } => true, // The queue looks whether there is so much.
+            Body::Remote(_) => envelope.transfer.is_some(),
+        };
+        sense.then_some(Self::Message(envelope))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn words() -> Vec<Word> {
+        let transfer = RequestId {
+            slot: 5,
+            generation: 6,
+        };
+        let message = |len, transfer, body| {
+            Word::Message(Envelope {
+                context: 0x8000_0007,
+                tag: -3,
+                len,
+                transfer,
+                body,
+            })
+        };
+        vec![
+            message(32, None, Body::Inline([7; INLINE_BYTES])),
+            message(0, Some(transfer), Body::Inline([0; INLINE_BYTES])),
+            message(9_000, None, Body::Queued { payload: 1 << 40 }),
+            message(1 << 40, Some(transfer), Body::Remote(Location::at(4096))),
+            message(
+                64,
+                Some(transfer),
+                Body::Remote(Location::from_words(8, 16, 24)),
+            ),
+            Word::Pull {
+                transfer,
+                request: RequestId::default(),
+                len: 77,
+            },
+            Word::Part {
+                request: transfer,
+                offset: 1 << 33,
+                len: 4096,
+                payload: 12,
+            },
+        ]
+    }
+
+    #[test]
+    fn every_word_comes_back_from_its_entry() {
+        for word in words() {
+            assert_eq!(Word::parse(&word.encode()), Some(word));
+        }
+    }
+
+    #[test]
+    fn a_message_in_memory_has_a_sender_that_waits() {
+        let Word::Message(envelope) = words()[3] else {
+            panic!("a message")
+        };
+        let alone = Word::Message(Envelope {
+            transfer: None,
+            ..envelope
+        });
+        assert_eq!(Word::parse(&alone.encode()), None);
+    }
+
+    proptest! {
+        #[test]
+        fn rubbish_is_parsed_or_refused(code in 0_u32..8, words: [u64; 7]) {
+            if let Some(Word::Message(envelope)) = Word::parse(&Entry { code, words }) {
+                let inline = matches!(envelope.body, Body::Inline(_));
+                prop_assert!(!inline || envelope.len <= INLINE_BYTES as u64);
+            }
+        }
+    }
+}

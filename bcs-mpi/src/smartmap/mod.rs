@@ -1,0 +1,179 @@
+//! SMARTMAP: ranks of one node read and write each other's memory (the point-to-point paper).
+//!
+//! ```text
+//!  sender                          node memory                        receiver
+//!  send ── Outgoing ─ held back? ──► send queue (sender, receiver) ──► drain ── Matcher ── receive
+//!                                                                       │ unexpected: kept here
+//!  is done? ◄─────────────────────── transfer slot ◄── copied from ─────┘
+//!                                                      the sender's memory
+//! ```
+//!
+//! A [`SmartMap`] is one rank's end of it, a state machine under the endpoint's lock. It knows no
+//! sleeping: whoever waits looks at [`NodeMemory`](bcs_core::memory::NodeMemory) and calls again.
+//!
+//! **One queue, all envelopes.** Whatever way the bytes of a message take, its envelope takes the
+//! queue of its pair, so messages cannot overtake each other ([`envelope`]). Up to 32 bytes travel in
+//! the entry, eager ones beside it; of longer ones the entry says where they are, and the receiver
+//! fetches them when it has a receive for them ([`road`]).
+//!
+//! **Nothing is matched in the queue.** The receiver drains all its queues into its own matcher,
+//! whatever it looks for, and copies what nobody has asked for yet. So a queue full of messages for
+//! which there is no receive holds nobody up (DESIGN 6). What does not fit a queue waits in the
+//! memory of its sender, in order ([`outgoing`]).
+//!
+//! **Requests** are slots of the rank's own ([`requests`]). A send that its sender has to wait for
+//! has a *transfer slot* of the same number in node memory, where the receiver says what became of it.
+
+mod envelope;
+mod outgoing;
+mod receiving;
+mod requests;
+mod road;
+mod sending;
+#[cfg(test)]
+mod tests;
+
+use crate::bcs::Piece;
+use bcs_core::limits::MAX_ENVELOPES_PER_RANK;
+use bcs_core::matching::Matcher;
+use bcs_core::memory::{MachinePage, NicMemory, NodeMemory};
+use bcs_core::request::{Failure, RequestId};
+use bcs_core::whereabouts::Wait;
+use outgoing::Outgoing;
+use receiving::{Arrived, Incoming};
+use requests::{Requests, State};
+use std::sync::atomic::Ordering;
+
+pub(crate) use receiving::Extracted;
+pub(crate) use requests::{Id, NoSlot, Outcome};
+pub(crate) use road::Road;
+pub(crate) use sending::Posted;
+
+/// A rank's end of SMARTMAP.
+#[derive(Debug)]
+pub(crate) struct SmartMap {
+    node: NodeMemory,
+    /// Where receives that both roads may satisfy are claimed.
+    memory: NicMemory,
+    page: MachinePage,
+    /// This rank's place on its node.
+    place: usize,
+    /// The world rank at place 0: ranks of a node follow each other.
+    first: u32,
+    /// To and from each place, this one among them.
+    outgoing: Vec<Outgoing>,
+    incoming: Vec<Incoming>,
+    matcher: Matcher<Arrived, Receiving>,
+    requests: Requests,
+    road: Road,
+    /// Copies of messages whose senders did not wait, until they are received.
+    copies: Vec<(Id, Box<[u8]>)>,
+    /// Messages for which there was no receive.
+    kept: u64,
+    /// Whose queue is drained first the next time.
+    turn: usize,
+}
+
+/// A receive that waits for its message.
+#[derive(Debug)]
+struct Receiving {
+    request: Id,
+    into: Piece,
+    /// The request by which the NIC knows it, if either road may satisfy it: it has to be claimed.
+    shared: Option<RequestId>,
+}
+
+impl SmartMap {
+    /// The end of the rank at `place` of its node, whose first rank is `first`.
+    pub(crate) fn new(
+        node: NodeMemory,
+        memory: NicMemory,
+        page: MachinePage,
+        (place, first): (usize, u32),
+        road: Road,
+    ) -> Self {
+        let places = node.ranks();
+        let outgoing = (0..places).map(|to| Outgoing::new(node.sender(place, to)));
+        let incoming = (0..places).map(|from| Incoming::new(node.receiver(from, place)));
+        Self {
+            outgoing: outgoing.collect(),
+            incoming: incoming.collect(),
+            matcher: Matcher::new(MAX_ENVELOPES_PER_RANK, MAX_ENVELOPES_PER_RANK),
+            requests: Requests::default(),
+            copies: Vec::new(),
+            kept: 0,
+            turn: 0,
+            node,
+            memory,
+            page,
+            place,
+            first,
+            road,
+        }
+    }
+
+    fn ring(&self, place: usize) {
+        self.page.wake(self.node.bell(place));
+    }
+
+    /// Takes what has come and sends what was held back.
+    pub(crate) fn progress(&mut self) {
+        self.drain();
+        self.flush();
+    }
+
+    /// Grows when this end completes a request, or keeps a message that a probe may wait for.
+    pub(crate) fn progressed(&self) -> u64 {
+        self.requests.done() + self.kept
+    }
+
+    /// What waits for a request: nothing, if it is done.
+    fn look_at_transfer(&mut self, id: Id) {
+        let Some(State::Sent { data, .. }) = self.requests.state(id) else {
+            return;
+        };
+        let len = data.len as u64;
+        if let Some(code) = self.node.transfer_outcome(self.place, id) {
+            let failure = Failure::from_code(code);
+            let outcome = Outcome {
+                failure,
+                len,
+                ..Outcome::default()
+            };
+            self.requests.set(id, State::Done(outcome));
+        }
+    }
+
+    /// Whether a request is done.
+    pub(crate) fn is_done(&mut self, id: Id) -> bool {
+        self.look_at_transfer(id);
+        matches!(self.requests.state(id), Some(State::Done(_)))
+    }
+
+    /// Spends a request that is done, and says what it came to.
+    pub(crate) fn take(&mut self, id: Id) -> Option<Outcome> {
+        self.look_at_transfer(id);
+        self.requests.take(id)
+    }
+
+    /// Grows when a request is done, and when another rank has ended a transfer.
+    pub(crate) fn events(&self) -> u64 {
+        let news = self.node.news(self.place).load(Ordering::Acquire);
+        news + self.requests.done()
+    }
+
+    /// What it means to wait for a request.
+    pub(crate) fn wait(&mut self, id: Id) -> Option<Wait> {
+        match self.requests.state(id)? {
+            State::Held { to } | State::Sent { to, .. } => Some(Wait::Send(*to)),
+            State::Posted { peer, .. } => Some(Wait::Receive(*peer)),
+            State::Pulling { peer, .. } => Some(Wait::Receive(*peer)),
+            State::Opened | State::Done(_) => None,
+        }
+    }
+
+    /// How many more requests can be opened.
+    pub(crate) fn room(&self) -> usize {
+        self.requests.room()
+    }
+}

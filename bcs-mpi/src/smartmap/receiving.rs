@@ -1,0 +1,383 @@
+//! Receives within the node: what the queues bring, and what was asked for.
+#![expect(unsafe_code, reason = "messages are named by address")]
+
+use super::envelope::{Body, Envelope, Word};
+use super::requests::{Id, NoSlot, Outcome, State};
+use super::road::Unreachable;
+use super::{Receiving, SmartMap};
+use crate::bcs::{Piece, scatter};
+use bcs_core::limits::SEND_QUEUE_ENTRIES;
+use bcs_core::matching::{Pattern, Posted, Signature};
+use bcs_core::memory::{Claimant, MappedWords};
+use bcs_core::request::{Failure, RequestId};
+use bcs_core::send_queue::QueueReceiver;
+use bcs_core::whereabouts::Peer;
+
+/// After so many entries, or bytes of payload, a receiver looks whether its sender waits for room.
+///
+/// A sender waits only when it found no room *after* it has said that it will. So if the last look was
+/// when less than this was left in the queue, it found room, or was seen.
+const ENTRIES_TO_A_LOOK: u64 = 32;
+const BYTES_TO_A_LOOK: u64 = 8 * 1024;
+
+/// The way from one place.
+#[derive(Debug)]
+pub(super) struct Incoming {
+    queue: QueueReceiver<MappedWords>,
+    /// Since the last look.
+    entries: u64,
+    bytes: u64,
+}
+
+impl Incoming {
+    pub(super) fn new(queue: QueueReceiver<MappedWords>) -> Self {
+        Self {
+            queue,
+            entries: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Copies payload to bytes `offset` on of a piece. Returns false if there is no such payload.
+    ///
+    /// # Safety
+    /// The piece may be written, and nobody else uses it.
+    unsafe fn copy(&self, payload: u64, into: &Piece, offset: usize, len: usize) -> bool {
+        if into.layout.is_none() {
+            // SAFETY: the caller's promise.
+            let bytes = unsafe { crate::bcs::bytes_mut(into.address + offset as u64, len) };
+            return self.queue.read(payload, 0, bytes);
+        }
+        let mut bounce = [0; 4096];
+        let mut copied = 0;
+        while copied < len {
+            let bytes = &mut bounce[..(len - copied).min(4096)];
+            if !self.queue.read(payload, copied, bytes) {
+                return false;
+            }
+            // SAFETY: the caller's promise.
+            unsafe { scatter(into, offset + copied, bytes) };
+            copied += bytes.len();
+        }
+        true
+    }
+}
+
+/// A message for which there was no receive.
+#[derive(Debug)]
+pub(super) struct Arrived {
+    /// Where it came from.
+    place: usize,
+    envelope: Envelope,
+    /// A copy of what was in the queue.
+    kept: Option<Box<[u8]>>,
+}
+
+/// A message that was taken out of matching.
+#[derive(Debug)]
+#[must_use = "nobody else can receive this message"]
+pub(crate) struct Extracted(Arrived);
+
+impl SmartMap {
+    fn source(&self, place: usize) -> u32 {
+        self.first + u32::try_from(place).expect("few ranks")
+    }
+
+    fn found(&self, arrived: &Arrived) -> Outcome {
+        Outcome {
+            failure: Failure::None,
+            source: self.source(arrived.place),
+            tag: arrived.envelope.tag,
+            len: arrived.envelope.len,
+        }
+    }
+
+    /// Posts a receive of at most as many bytes as `into` has. If it is `shared`, its NIC is told of
+    /// it by that request afterwards, unless there is a message for it already.
+    ///
+    /// # Safety
+    /// `into` may be written, and nobody else uses it until the request is done.
+    pub(crate) unsafe fn receive(
+        &mut self,
+        pattern: Pattern,
+        into: Piece,
+        shared: Option<RequestId>,
+    ) -> Result<Id, NoSlot> {
+        let request = self.requests.open(State::Opened)?;
+        if let Some(shared) = shared.filter(|_| self.matcher.holds_match_for(pattern)) {
+            let claimed = self.memory.claim(shared, Claimant::Rank);
+            assert!(claimed, "its NIC does not know of it yet");
+        }
+        let receiving = Receiving {
+            request,
+            into,
+            shared,
+        };
+        match self.matcher.post(pattern, receiving) {
+            Ok(Posted::Matched {
+                envelope, receive, ..
+            }) => self.deliver(&envelope, receive),
+            Ok(Posted::Waiting(handle)) => {
+                let peer = Peer::from(pattern);
+                self.requests.set(request, State::Posted { peer, handle });
+            }
+            Err(full) => panic!("{full}: receive or send less at a time"),
+        }
+        Ok(request)
+    }
+
+    /// The message that a receive with this pattern would get now.
+    pub(crate) fn probe(&self, pattern: Pattern) -> Option<Outcome> {
+        let (_, arrived) = self.matcher.probe(pattern)?;
+        Some(self.found(arrived))
+    }
+
+    /// Takes out the message that a receive with this pattern would get now.
+    pub(crate) fn extract(&mut self, pattern: Pattern) -> Option<(Outcome, Extracted)> {
+        let (_, arrived) = self.matcher.take(pattern)?;
+        Some((self.found(&arrived), Extracted(arrived)))
+    }
+
+    /// Receives a message that was taken out.
+    ///
+    /// # Safety
+    /// As for [`receive`](Self::receive).
+    pub(crate) unsafe fn receive_extracted(
+        &mut self,
+        message: Extracted,
+        into: Piece,
+    ) -> Result<Id, (NoSlot, Extracted)> {
+        let Ok(request) = self.requests.open(State::Opened) else {
+            return Err((NoSlot, message));
+        };
+        let shared = None;
+        let receiving = Receiving {
+            request,
+            into,
+            shared,
+        };
+        self.deliver(&message.0, receiving);
+        Ok(request)
+    }
+
+    /// Cancels a receive that no message has met. Its request has still to be taken.
+    pub(crate) fn cancel(&mut self, request: Id) {
+        let Some(&mut State::Posted { handle, .. }) = self.requests.state(request) else {
+            return;
+        };
+        if self.matcher.cancel(handle).is_some() {
+            let failure = Failure::Cancelled;
+            let outcome = Outcome {
+                failure,
+                ..Outcome::default()
+            };
+            self.requests.set(request, State::Done(outcome));
+        }
+    }
+
+    /// Takes what the queues have brought. Returns whether there was anything.
+    pub(super) fn drain(&mut self) -> bool {
+        let places = self.incoming.len();
+        let mut any = false;
+        for step in 0..places {
+            any |= self.drain_from((self.turn + step) % places);
+        }
+        // Who is first takes turns, so a wildcard favours nobody.
+        self.turn = (self.turn + 1) % places;
+        any
+    }
+
+    fn drain_from(&mut self, from: usize) -> bool {
+        let mut taken = 0;
+        // No more than a queue holds: whoever sends as fast as this receives is not to keep it here.
+        while taken < SEND_QUEUE_ENTRIES {
+            let Some(entry) = self.incoming[from].queue.peek() else {
+                break;
+            };
+            match Word::parse(&entry) {
+                Some(Word::Message(envelope)) => self.arrived(from, envelope),
+                Some(Word::Pull {
+                    transfer,
+                    request,
+                    len,
+                }) => self.pulled(from, (transfer, request), len),
+                Some(Word::Part {
+                    request,
+                    offset,
+                    len,
+                    payload,
+                }) => self.part(from, request, (offset, len), payload),
+                None => self.rubbish(from, "sends what is no message"),
+            }
+            let incoming = &mut self.incoming[from];
+            incoming.queue.take();
+            incoming.entries += 1;
+            taken += 1;
+            if incoming.entries >= ENTRIES_TO_A_LOOK || incoming.bytes >= BYTES_TO_A_LOOK {
+                (incoming.entries, incoming.bytes) = (0, 0);
+                if self.node.take_wish_for_room(from, self.place) {
+                    self.ring(from);
+                }
+            }
+        }
+        taken > 0
+    }
+
+    fn arrived(&mut self, place: usize, envelope: Envelope) {
+        let signature = Signature {
+            context: envelope.context,
+            source: self.source(place),
+            tag: envelope.tag,
+        };
+        if matches!(envelope.body, Body::Queued { .. }) {
+            self.incoming[place].bytes += envelope.len;
+        }
+        let mut arrived = Arrived {
+            place,
+            envelope,
+            kept: None,
+        };
+        while let Some((_, receiving)) = self.matcher.meet(&signature) {
+            let memory = &self.memory;
+            if receiving
+                .shared
+                .is_none_or(|shared| memory.claim(shared, Claimant::Rank))
+            {
+                return self.deliver(&arrived, receiving);
+            }
+            // The NIC has satisfied it: nobody asks what it came to here.
+            let nothing = State::Done(Outcome::default());
+            self.requests.set(receiving.request, nothing);
+        }
+        if let Body::Queued { payload } = envelope.body {
+            let queue = &self.incoming[place].queue;
+            // No more is allocated than a queue can hold.
+            let len = usize::try_from(envelope.len).unwrap_or(usize::MAX);
+            let mut kept = vec![0; len.min(queue.longest())].into_boxed_slice();
+            if kept.len() != len || !queue.read(payload, 0, &mut kept) {
+                self.rubbish(place, "sends a message that is not there");
+            }
+            arrived.kept = Some(kept);
+        }
+        self.kept += 1;
+        if let Err(full) = self.matcher.keep(signature, arrived) {
+            panic!("{full}: receive before more is sent");
+        }
+    }
+
+    /// Brings a message to where it was asked for.
+    fn deliver(&mut self, arrived: &Arrived, receiving: Receiving) {
+        let Arrived {
+            place,
+            envelope,
+            kept,
+        } = arrived;
+        let (place, Receiving { request, into, .. }) = (*place, receiving);
+        let mut outcome = self.found(arrived);
+        if envelope.len > into.len as u64 {
+            outcome.failure = Failure::Truncated;
+        }
+        let fits = usize::try_from(envelope.len)
+            .unwrap_or(usize::MAX)
+            .min(into.len);
+        let mut ended = Failure::None;
+        match envelope.body {
+            // SAFETY: whoever posted the receive promised that.
+            Body::Inline(bytes) => unsafe { scatter(&into, 0, &bytes[..fits]) },
+            Body::Queued { payload } => {
+                if let Some(kept) = kept {
+                    // SAFETY: as above.
+                    unsafe { scatter(&into, 0, &kept[..fits]) };
+                // SAFETY: as above.
+                } else if !unsafe { self.incoming[place].copy(payload, &into, 0, fits) } {
+                    self.rubbish(place, "sends a message that is not there");
+                }
+            }
+            Body::Remote(from) => {
+                // SAFETY: as above.
+                match unsafe { self.road.fetch(&self.node, place, from, &into, fits) } {
+                    Ok(()) => {}
+                    Err(Unreachable::Fault) => {
+                        outcome.failure = Failure::SenderMemory;
+                        ended = Failure::BadAddress;
+                    }
+                    Err(Unreachable::Closed) => {
+                        return self.pull(place, (envelope, request), into, outcome);
+                    }
+                }
+            }
+        }
+        if let Some(transfer) = envelope.transfer {
+            if !self.node.end_transfer(place, transfer, ended as u8) {
+                self.rubbish(place, "waits for a transfer that there is not");
+            }
+            self.ring(place);
+        }
+        self.requests.set(request, State::Done(outcome));
+    }
+
+    /// Asks the sender for a message that this rank cannot reach.
+    fn pull(&mut self, place: usize, which: (&Envelope, Id), into: Piece, outcome: Outcome) {
+        let (envelope, request) = which;
+        let transfer = envelope
+            .transfer
+            .expect("a message in memory has a transfer");
+        let len = envelope.len.min(into.len as u64);
+        let peer = Peer {
+            context: envelope.context,
+            rank: Some(self.source(place)),
+            tag: Some(envelope.tag),
+        };
+        let pulling = State::Pulling {
+            peer,
+            into,
+            missing: len,
+            outcome,
+        };
+        self.requests.set(request, pulling);
+        self.outgoing[place].word(Word::Pull {
+            transfer,
+            request,
+            len,
+        });
+        self.ring(place);
+    }
+
+    fn part(&mut self, from: usize, request: Id, (offset, len): (u64, u64), payload: u64) {
+        let Some(State::Pulling {
+            into,
+            missing,
+            outcome,
+            ..
+        }) = self.requests.state(request)
+        else {
+            self.rubbish(from, "sends a part of nothing");
+        };
+        let place = |word: u64| usize::try_from(word).ok();
+        let inside = place(offset)
+            .zip(place(len))
+            .filter(|(offset, len)| offset.checked_add(*len).is_some_and(|end| end <= into.len));
+        let left = missing.checked_sub(len);
+        let copied = inside.zip(left).is_some_and(|((offset, len), _)| {
+            // SAFETY: whoever posted the receive promised that.
+            unsafe { self.incoming[from].copy(payload, into, offset, len) }
+        });
+        let (Some(left), true) = (left, copied) else {
+            self.rubbish(from, "sends a part that does not fit");
+        };
+        *missing = left;
+        let outcome = *outcome;
+        self.incoming[from].bytes += len;
+        if left == 0 {
+            self.requests.set(request, State::Done(outcome));
+        }
+    }
+
+    /// A rank of this job wrote what none of ours would. Nothing that comes of it can be right.
+    pub(super) fn rubbish(&self, from: usize, what: &str) -> ! {
+        panic!(
+            "rank {} {what}: its memory was overwritten",
+            self.source(from)
+        )
+    }
+}

@@ -1,0 +1,153 @@
+//! Requests of messages within the node.
+//!
+//! A slot is used again, the last one freed first, with another generation. Slots of sends are those
+//! of transfers in node memory, so there are no more than that.
+
+use crate::bcs::Piece;
+use bcs_core::limits::REQUEST_SLOTS;
+use bcs_core::matching::ReceiveHandle;
+use bcs_core::request::{Failure, RequestId};
+use bcs_core::whereabouts::Peer;
+
+/// A request, and which use of its slot it is.
+pub(crate) type Id = RequestId;
+
+/// What a request came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    pub(crate) failure: Failure,
+    /// The world rank of the sender.
+    pub(crate) source: u32,
+    pub(crate) tag: i32,
+    /// Length of the message in bytes, of a truncated one in full.
+    pub(crate) len: u64,
+}
+
+/// How far a request is.
+#[derive(Debug)]
+pub(super) enum State {
+    /// It is not known yet what becomes of it.
+    Opened,
+    /// A send that has not entered its queue.
+    Held {
+        to: Peer,
+    },
+    /// A send that its receiver ends; the data stay where they are, and so does their layout.
+    Sent {
+        to: Peer,
+        data: Piece,
+    },
+    /// A receive that is posted.
+    Posted {
+        peer: Peer,
+        handle: ReceiveHandle,
+    },
+    /// A receive whose message comes in parts.
+    Pulling {
+        peer: Peer,
+        into: Piece,
+        missing: u64,
+        outcome: Outcome,
+    },
+    Done(Outcome),
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    generation: u32,
+    state: Option<State>,
+}
+
+/// Every request slot is in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NoSlot;
+
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    /// Sends that are not over.
+    sending: usize,
+    /// How often a request was done.
+    done: u64,
+}
+
+impl Requests {
+    pub(super) fn open(&mut self, state: State) -> Result<Id, NoSlot> {
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None if self.slots.len() < REQUEST_SLOTS => {
+                self.slots.push(Slot::default());
+                u32::try_from(self.slots.len() - 1).expect("REQUEST_SLOTS fits u32")
+            }
+            None => return Err(NoSlot),
+        };
+        self.sending += usize::from(is_send(&state));
+        let entry = &mut self.slots[slot as usize];
+        // Zero is no transfer.
+        entry.generation = entry.generation.wrapping_add(1).max(1);
+        entry.state = Some(state);
+        Ok(Id {
+            slot,
+            generation: entry.generation,
+        })
+    }
+
+    /// How many more can be opened.
+    pub(super) fn room(&self) -> usize {
+        self.free.len() + (REQUEST_SLOTS - self.slots.len())
+    }
+
+    /// How far a request is; `None` if it is spent, or none of ours.
+    pub(super) fn state(&mut self, id: Id) -> Option<&mut State> {
+        let slot = self.slots.get_mut(id.slot as usize);
+        slot.filter(|slot| slot.generation == id.generation)?
+            .state
+            .as_mut()
+    }
+
+    /// A request goes on.
+    pub(super) fn set(&mut self, id: Id, state: State) {
+        let sends = is_send(&state);
+        if let Some(old) = self.state(id) {
+            let done = matches!(state, State::Done(_));
+            let was = is_send(&std::mem::replace(old, state));
+            self.done += u64::from(done);
+            self.sending = self.sending + usize::from(sends) - usize::from(was);
+        }
+    }
+
+    /// Spends a request that is done, and says what it came to.
+    pub(super) fn take(&mut self, id: Id) -> Option<Outcome> {
+        let &mut State::Done(outcome) = self.state(id)? else {
+            return None;
+        };
+        self.slots[id.slot as usize].state = None;
+        self.free.push(id.slot);
+        Some(outcome)
+    }
+
+    /// How often a request was done.
+    pub(super) fn done(&self) -> u64 {
+        self.done
+    }
+
+    /// Whether sends are not over.
+    pub(super) fn sending(&self) -> bool {
+        self.sending > 0
+    }
+
+    /// The sends whose receivers have them.
+    pub(super) fn sent(&self) -> impl Iterator<Item = Id> {
+        (0..).zip(&self.slots).filter_map(|(slot, entry)| {
+            matches!(entry.state, Some(State::Sent { .. })).then_some(Id {
+                slot,
+                generation: entry.generation,
+            })
+        })
+    }
+}
+
+fn is_send(state: &State) -> bool {
+    matches!(state, State::Held { .. } | State::Sent { .. })
+}

@@ -1,0 +1,158 @@
+//! Roads: by which the receiver fetches a message from the memory of its sender.
+#![expect(unsafe_code, reason = "the kernel copies between processes")]
+
+use crate::bcs::{Piece, scatter};
+use bcs_core::layout::{Location, RemoteRuns};
+use bcs_core::memory::NodeMemory;
+use std::sync::atomic::Ordering;
+
+/// Why a message could not be fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unreachable {
+    /// The sender's memory is not where it says.
+    Fault,
+    /// There is no road to that memory: the sender has to bring it.
+    Closed,
+}
+
+/// Bytes fetched at a time of a message in pieces: the second copy finds them in the first cache.
+const BOUNCE_BYTES: usize = 16 * 1024;
+
+/// The kernel copies no more than 2 GiB in a call.
+const MAX_CALL_BYTES: usize = 1 << 30;
+
+/// How to get at the memory of other ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Road {
+    /// The kernel copies (`process_vm_readv`).
+    Process,
+    /// None: all through the queues.
+    Queue,
+}
+
+impl Road {
+    /// The road of this process. Where Yama guards memory (`ptrace_scope` 1), only ancestors may read
+    /// that of a process which has not said that others may.
+    pub(crate) fn open() -> Self {
+        // SAFETY: it only changes who may look at this process: those of the same user.
+        let _without_yama = unsafe {
+            let any = libc::PR_SET_PTRACER_ANY;
+            libc::prctl(libc::PR_SET_PTRACER, any, 0, 0, 0)
+        };
+        Self::Process
+    }
+
+    /// Fetches the first `len` bytes of a message into a piece.
+    ///
+    /// # Safety
+    /// The piece may be written, and nobody else uses it.
+    pub(super) unsafe fn fetch(
+        self,
+        node: &NodeMemory,
+        place: usize,
+        from: Location,
+        into: &Piece,
+        len: usize,
+    ) -> Result<(), Unreachable> {
+        if self == Self::Queue {
+            return Err(Unreachable::Closed);
+        }
+        let process = node.process(place).load(Ordering::Acquire).cast_signed();
+        if process <= 0 {
+            return Err(Unreachable::Closed);
+        }
+        if from.layout.is_none() && into.layout.is_none() {
+            // SAFETY: the caller's promise.
+            let bytes = unsafe { crate::bcs::bytes_mut(into.address, len) };
+            return read(process, from.address, bytes);
+        }
+        let mut bounce = vec![0; BOUNCE_BYTES.min(len)];
+        let mut fetched = 0;
+        while fetched < len {
+            let bytes = &mut bounce[..(len - fetched).min(BOUNCE_BYTES)];
+            fetch_pieces(process, from, fetched as u64, bytes)?;
+            // SAFETY: the caller's promise.
+            unsafe { scatter(into, fetched, bytes) };
+            fetched += bytes.len();
+        }
+        Ok(())
+    }
+}
+
+/// Fetches the bytes from `offset` on of a message, wherever they are.
+fn fetch_pieces(
+    process: i32,
+    from: Location,
+    offset: u64,
+    bytes: &mut [u8],
+) -> Result<(), Unreachable> {
+    let Some(layout) = from.layout else {
+        return read(process, from.address.wrapping_add(offset), bytes);
+    };
+    let end = offset + bytes.len() as u64;
+    let mut closed = false;
+    let look = |address, into: &mut [u8]| match read(process, address, into) {
+        Ok(()) => true,
+        Err(why) => {
+            closed |= why == Unreachable::Closed;
+            false
+        }
+    };
+    let mut walk = RemoteRuns::pieces(look, layout.get(), offset, end);
+    let mut moved = 0;
+    let mut move_all = || {
+        let walk = walk.as_mut().map_err(|_| Unreachable::Fault)?;
+        while let Some(strip) = walk.advance().map_err(|_| Unreachable::Fault)? {
+            let len = usize::try_from(strip.block).expect("at most all bytes");
+            for place in strip.offsets() {
+                let address = from.address.wrapping_add_signed(place);
+                read(process, address, &mut bytes[moved..moved + len])?;
+                moved += len;
+            }
+        }
+        Ok(())
+    };
+    let fetched = move_all();
+    drop(walk);
+    if closed {
+        return Err(Unreachable::Closed);
+    }
+    fetched
+}
+
+/// Has the kernel copy from another process.
+fn read(process: i32, address: u64, bytes: &mut [u8]) -> Result<(), Unreachable> {
+    let mut from = address;
+    for chunk in bytes.chunks_mut(MAX_CALL_BYTES) {
+        let start = usize::try_from(from).map_err(|_| Unreachable::Fault)?;
+        let local = libc::iovec {
+            iov_base: chunk.as_mut_ptr().cast(),
+            iov_len: chunk.len(),
+        };
+        let remote = libc::iovec {
+            iov_base: std::ptr::without_provenance_mut(start),
+            iov_len: chunk.len(),
+        };
+        // SAFETY: `local` is a borrowed slice; the kernel checks the remote side.
+        let moved = unsafe {
+            libc::process_vm_readv(process, &raw const local, 1, &raw const remote, 1, 0)
+        };
+        if moved < 0 {
+            let error = std::io::Error::last_os_error();
+            let closed = matches!(
+                error.raw_os_error(),
+                Some(libc::EPERM | libc::ENOSYS | libc::EACCES)
+            );
+            return Err(if closed {
+                Unreachable::Closed
+            } else {
+                Unreachable::Fault
+            });
+        }
+        if !usize::try_from(moved).is_ok_and(|moved| moved == chunk.len()) {
+            return Err(Unreachable::Fault);
+        }
+        from = from.wrapping_add(chunk.len() as u64);
+    }
+    Ok(())
+}

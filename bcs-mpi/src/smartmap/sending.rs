@@ -1,0 +1,208 @@
+//! Sends within the node.
+#![expect(unsafe_code, reason = "messages are named by address")]
+
+use super::SmartMap;
+use super::envelope::{Body, Envelope, INLINE_BYTES, Word};
+use super::requests::{Id, NoSlot, Outcome, State};
+use crate::bcs::{Message, Piece, SendMode, gather};
+use bcs_core::whereabouts::Peer;
+
+/// The longest message that is copied through the queue: a fourth of its room for payload, so that
+/// there is always room again when the receiver has taken what it found
+/// ([`Incoming`](super::receiving::Incoming)).
+const MAX_QUEUED_BYTES: usize = 16 * 1024;
+
+/// How a send was posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Posted {
+    /// It is complete.
+    Complete,
+    /// It is to be asked for.
+    Request(Id),
+}
+
+impl SmartMap {
+    /// Whether a world rank is on this node.
+    pub(crate) fn is_near(&self, rank: u32) -> bool {
+        self.place_of(rank).is_some()
+    }
+
+    fn place_of(&self, rank: u32) -> Option<usize> {
+        let place = rank.checked_sub(self.first)? as usize;
+        (place < self.outgoing.len()).then_some(place)
+    }
+
+    /// Posts a send to a rank of this node. Standard sends of at most `eager_limit` bytes are
+    /// complete when they have been copied; of 0, none is (law 3).
+    ///
+    /// # Safety
+    /// The data are initialised, and nobody writes them until the request is done.
+    pub(crate) unsafe fn send(
+        &mut self,
+        mode: SendMode,
+        message: &Message,
+        eager_limit: usize,
+    ) -> Result<Posted, NoSlot> {
+        let place = self.place_of(message.destination);
+        let place = place.expect("the caller has looked whether the rank is near");
+        let data = &message.data;
+        let eager = mode == SendMode::Standard && eager_limit > 0 && data.len <= eager_limit;
+        let envelope = Envelope {
+            context: message.context,
+            tag: message.tag,
+            len: data.len as u64,
+            transfer: None,
+            body: Body::Inline([0; INLINE_BYTES]),
+        };
+        if eager && data.len > INLINE_BYTES {
+            // SAFETY: the caller's promise.
+            return unsafe { self.send_eagerly(place, envelope, data) };
+        }
+        let to = Peer {
+            context: message.context,
+            rank: Some(message.destination),
+            tag: Some(message.tag),
+        };
+        let mut envelope = envelope;
+        let mut posted = Posted::Complete;
+        if !eager {
+            let data = data.clone();
+            let id = self.requests.open(State::Sent { to, data })?;
+            envelope.transfer = Some(id);
+            posted = Posted::Request(id);
+        }
+        if data.len <= INLINE_BYTES {
+            let mut inline = [0; INLINE_BYTES];
+            // SAFETY: the caller's promise.
+            unsafe { gather(data, 0, &mut inline[..data.len]) };
+            envelope.body = Body::Inline(inline);
+        } else {
+            envelope.body = Body::Remote(data.location());
+        }
+        self.outgoing[place].word(Word::Message(envelope));
+        self.ring(place);
+        Ok(posted)
+    }
+
+    /// # Safety
+    /// As for [`send`](Self::send).
+    unsafe fn send_eagerly(
+        &mut self,
+        place: usize,
+        envelope: Envelope,
+        data: &Piece,
+    ) -> Result<Posted, NoSlot> {
+        if data.len > MAX_QUEUED_BYTES {
+            // SAFETY: the caller's promise.
+            return unsafe { self.send_copy(place, envelope, data) };
+        }
+        // SAFETY: the caller's promise.
+        if unsafe { self.outgoing[place].eager(envelope, data) }.is_ok() {
+            self.ring(place);
+            return Ok(Posted::Complete);
+        }
+        let to = Peer {
+            context: envelope.context,
+            rank: Some(self.first + u32::try_from(place).expect("few ranks")),
+            tag: Some(envelope.tag),
+        };
+        let request = self.requests.open(State::Held { to })?;
+        // SAFETY: the caller's promise, until the request is done.
+        unsafe { self.outgoing[place].hold(envelope, data.clone(), request) };
+        self.flush();
+        Ok(Posted::Request(request))
+    }
+
+    /// The sender does not wait, and the message is too long for the queue: the receiver gets a
+    /// copy, of which only this end knows.
+    ///
+    /// # Safety
+    /// As for [`send`](Self::send).
+    unsafe fn send_copy(
+        &mut self,
+        place: usize,
+        envelope: Envelope,
+        data: &Piece,
+    ) -> Result<Posted, NoSlot> {
+        let mut copy = vec![0; data.len].into_boxed_slice();
+        // SAFETY: the caller's promise.
+        unsafe { gather(data, 0, &mut copy) };
+        let piece = Piece::new(copy.as_ptr().expose_provenance() as u64, copy.len());
+        let to = Peer {
+            context: envelope.context,
+            rank: Some(self.first + u32::try_from(place).expect("few ranks")),
+            tag: Some(envelope.tag),
+        };
+        let body = Body::Remote(piece.location());
+        let id = self.requests.open(State::Sent { to, data: piece })?;
+        self.copies.push((id, copy));
+        let transfer = Some(id);
+        let word = Word::Message(Envelope {
+            transfer,
+            body,
+            ..envelope
+        });
+        self.outgoing[place].word(word);
+        self.ring(place);
+        Ok(Posted::Complete)
+    }
+
+    /// Lets go of copies that have been received.
+    pub(super) fn reap_copies(&mut self) {
+        let mut copies = std::mem::take(&mut self.copies);
+        copies.retain(|(id, _)| self.take(*id).is_none());
+        self.copies = copies;
+    }
+
+    /// Sends what was held back, as far as there is room. Returns whether anything was sent.
+    pub(super) fn flush(&mut self) -> bool {
+        let mut sent_any = false;
+        for place in 0..self.outgoing.len() {
+            if !self.outgoing[place].holds() {
+                continue;
+            }
+            let mut sent = self.flush_to(place);
+            if self.outgoing[place].holds() {
+                // Once more after the wish, or it might be lost.
+                self.node.want_room(self.place, place);
+                sent |= self.flush_to(place);
+            }
+            if sent {
+                self.ring(place);
+            }
+            sent_any |= sent;
+        }
+        sent_any
+    }
+
+    fn flush_to(&mut self, place: usize) -> bool {
+        let requests = &mut self.requests;
+        self.outgoing[place].flush(|id| requests.set(id, State::Done(Outcome::default())))
+    }
+
+    /// A receiver asks for the parts of a message.
+    pub(super) fn pulled(&mut self, from: usize, (transfer, into): (Id, Id), len: u64) {
+        let rank = self.first + u32::try_from(from).expect("few ranks");
+        let (to, data) = match self.requests.state(transfer) {
+            Some(State::Sent { to, data }) if to.rank == Some(rank) => (*to, data.clone()),
+            _ => self.rubbish(from, "asks for a message that it was not sent"),
+        };
+        let len = usize::try_from(len).unwrap_or(usize::MAX).min(data.len);
+        self.requests.set(transfer, State::Held { to });
+        // SAFETY: the data stay until the request is done: whoever sent them promised that.
+        unsafe { self.outgoing[from].parts(data, len, (transfer, into)) };
+    }
+
+    /// Whether this rank owes nothing: all it has sent is with its receivers.
+    pub(crate) fn is_quiet(&mut self) -> bool {
+        self.reap_copies();
+        if !self.requests.sending() {
+            return true;
+        }
+        let sent: Vec<Id> = self.requests.sent().collect();
+        for id in sent {
+            self.look_at_transfer(id);
+        }
+        !self.requests.sending()
+    }
+}
