@@ -118,7 +118,7 @@ pub struct QueueSender<W> {
 
 fn stamp(position: u64) -> u64 {
     // Positions that differ by less than 2^32 have different stamps, and fresh memory has none.
-    (position + 1) & u64::from(u32::MAX)
+    position.wrapping_add(1) & u64::from(u32::MAX)
 }
 
 impl<W: Words + Payload> QueueSender<W> {
@@ -236,6 +236,14 @@ impl<W: Words + Payload> QueueReceiver<W> {
             layout,
             head: 0,
         }
+    }
+
+    /// Whether there is an entry that has not been taken, as far as the queue itself tells: for a
+    /// thread that has not got the receiver. What a rank scribbles over may make it wrong.
+    pub fn is_filled(words: &W, layout: QueueLayout) -> bool {
+        let head = words.word(layout.head_word).load(Ordering::Relaxed);
+        let stamped = words.word(layout.entry(head)).load(Ordering::Relaxed);
+        stamped & u64::from(u32::MAX) == stamp(head)
     }
 
     /// A copy of the next entry, which stays where it is.

@@ -115,10 +115,17 @@ pub enum Exchange {
     ReduceScatter,
     /// Among the neighbours of a topology.
     Neighbors,
+    /// From a root to the other group of an intercommunicator. (What NICs do otherwise is made of
+    /// messages there.)
+    BroadcastBetween,
+    /// A reduction of what the other group gives.
+    ReduceBetween,
+    /// The same, of which everybody gets a block.
+    ReduceScatterBetween,
 }
 
 impl Exchange {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 12] = [
         Self::Scatter,
         Self::Gather,
         Self::Allgather,
@@ -128,6 +135,9 @@ impl Exchange {
         Self::Reduce,
         Self::ReduceScatter,
         Self::Neighbors,
+        Self::BroadcastBetween,
+        Self::ReduceBetween,
+        Self::ReduceScatterBetween,
     ];
 
     fn name(self) -> &'static str {
@@ -141,6 +151,9 @@ impl Exchange {
             Self::Reduce => "a reduction by an operation of the program's",
             Self::ReduceScatter => "a reduce-scatter by an operation of the program's",
             Self::Neighbors => "an exchange among neighbours",
+            Self::BroadcastBetween => "a broadcast between two groups",
+            Self::ReduceBetween => "a reduction between two groups",
+            Self::ReduceScatterBetween => "a reduce-scatter between two groups",
         }
     }
 }
@@ -209,7 +222,9 @@ impl fmt::Display for Called {
                 f.write_str(exchange.name())?;
                 match (exchange, root) {
                     (_, None) => Ok(()),
-                    (Exchange::Scatter, Some(root)) => write!(f, " from rank {root}"),
+                    (Exchange::Scatter | Exchange::BroadcastBetween, Some(root)) => {
+                        write!(f, " from rank {root}")
+                    }
                     (_, Some(root)) => write!(f, " to rank {root}"),
                 }
             }
@@ -395,6 +410,7 @@ mod tests {
                 bytes: 12,
             },
             Called::Messages(Exchange::Neighbors, None),
+            Called::Messages(Exchange::ReduceScatterBetween, None),
             Called::Messages(Exchange::Scatter, Some(16_383)),
         ];
         for wait in waits {

@@ -4,7 +4,7 @@
 //! Odd ranks of the world do one thing, even ones another. Everybody has taken part in some
 //! collectives of both kinds before.
 
-use bcs_mpi::{Communicator, Op, Result, Source, Tag, Universe};
+use bcs_mpi::{Communicator, Op, Result, Root, Source, Tag, Universe};
 
 fn main() -> Result<()> {
     let universe = Universe::init()?;
@@ -24,6 +24,7 @@ fn main() -> Result<()> {
         ("roots", _) => gather(&turned, usize::from(!odd)),
         ("barrier-alltoall", false) => turned.barrier(),
         ("barrier-alltoall", true) => alltoall(&turned),
+        ("groups", _) => groups(world, odd),
         ("receive", _) | ("receive-barrier", false) => receive(world),
         ("receive-barrier", true) => world.barrier(),
         ("send", _) => world.send(&[0_u8; 1 << 20], world.rank() ^ 1, 17),
@@ -46,4 +47,19 @@ fn scatter(comm: &Communicator, root: usize) -> Result<()> {
 
 fn alltoall(comm: &Communicator) -> Result<()> {
     comm.alltoall(&vec![1_u32; comm.size()], &mut vec![0; comm.size()])
+}
+
+/// The even ranks gather from the odd ones, who wait for a broadcast.
+fn groups(world: &Communicator, odd: bool) -> Result<()> {
+    let local = world.split(Some(u32::from(odd)), 0)?;
+    let local = local.expect("all have a colour");
+    let pair = local.intercomm_create(0, Some((world, usize::from(!odd))), 0)?;
+    // Both have done this together.
+    pair.allgather(&[1_u32], &mut vec![0; pair.remote_size()])?;
+    pair.barrier()?;
+    match (odd, pair.rank()) {
+        (true, _) => pair.bcast(&mut [0_u32], Root::Remote(0)),
+        (false, 0) => pair.gather(&[1_u32], &mut vec![0; pair.remote_size()], Root::Here),
+        (false, _) => pair.gather(&[1_u32], &mut [], Root::Beside),
+    }
 }

@@ -36,6 +36,7 @@ pub use rust::communicator::Communicator;
 pub use rust::equivalence::Equivalence;
 #[doc(hidden)]
 pub use rust::equivalence::{field, structure};
+pub use rust::intercommunicator::{Intercommunicator, Root};
 pub use rust::matched::Message;
 pub use rust::matching::{Source, Status, Tag};
 pub use rust::neighborhoods::Neighbors;

@@ -1,9 +1,9 @@
 //! Node memory: what the ranks of one node share with each other.
 //!
 //! ```text
-//! desks                       queues
-//! one for each rank:          one for each ordered pair of ranks:
-//! bell, process id            head │ wants room │ entries │ payload
+//! desks                      transfers                    queues
+//! one for each rank:         so many for each rank:       one for each ordered pair of ranks:
+//! bell, process id, news     what became of its sends     head │ wants room │ entries │ payload
 //! ```
 //!
 //! One sealed memfd per node, made by its node manager and mapped by its ranks. The design has the
@@ -16,18 +16,25 @@
 //! without checking that it lies in the memory of the rank that alleges it.
 
 use super::mapping::{MapError, MappedWords, Mapping, sealed_memfd};
-use crate::limits::{MAX_RANKS_PER_NODE, SEND_QUEUE_ENTRIES, SEND_QUEUE_PAYLOAD_BYTES};
+use crate::limits::{
+    MAX_RANKS_PER_NODE, REQUEST_SLOTS, SEND_QUEUE_ENTRIES, SEND_QUEUE_PAYLOAD_BYTES,
+};
+use crate::request::RequestId;
 use crate::send_queue::{ENTRY_WORDS, Payload, QueueLayout, QueueReceiver, QueueSender};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering, fence};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 const LINE: usize = 128; // two cache lines: adjacent-line prefetch counts as sharing
 const PAGE: usize = 4096;
 
-/// A desk: the bell, and the process id beside it, which hardly ever changes.
-const DESK_BYTES: usize = LINE;
+/// A desk: the bell, and the process id beside it, which hardly ever changes; then the news.
+const DESK_BYTES: usize = 2 * LINE;
 const PROCESS: usize = 8;
+const NEWS: usize = LINE;
+
+/// A transfer slot is a cache line, since both sides of a long copy write to it.
+const TRANSFER_BYTES: usize = 64;
 
 const HEAD: usize = 0;
 const ROOM_WANTED: usize = LINE;
@@ -41,13 +48,17 @@ const QUEUE_BYTES: usize = PAYLOAD + SEND_QUEUE_PAYLOAD_BYTES as usize;
 /// Node memory, mapped by this process. Ranks of the node are named by their *place* on it, from 0.
 #[derive(Clone, Debug)]
 pub struct NodeMemory {
-    mapping: Arc<Mapping>,
+    words: MappedWords,
     ranks: usize,
 }
 
 impl NodeMemory {
-    fn queues(ranks: usize) -> usize {
+    fn transfers(ranks: usize) -> usize {
         (ranks * DESK_BYTES).next_multiple_of(PAGE)
+    }
+
+    fn queues(ranks: usize) -> usize {
+        Self::transfers(ranks) + ranks * REQUEST_SLOTS * TRANSFER_BYTES
     }
 
     /// Bytes of the memory of a node with so many ranks. Only what is used is ever touched.
@@ -75,8 +86,8 @@ impl NodeMemory {
     /// # Errors
     /// As [`MapError`] says.
     pub fn map(fd: impl AsFd, ranks: usize) -> Result<Self, MapError> {
-        let mapping = Arc::new(Mapping::shared(fd, Self::bytes(ranks))?);
-        Ok(Self { mapping, ranks })
+        let mapping = Mapping::shared(fd, Self::bytes(ranks))?;
+        Ok(Self::over(mapping, ranks))
     }
 
     /// Memory that only this process sees (tests).
@@ -84,8 +95,17 @@ impl NodeMemory {
     /// # Errors
     /// As [`MapError`] says.
     pub fn private(ranks: usize) -> Result<Self, MapError> {
-        let mapping = Arc::new(Mapping::private(Self::bytes(ranks))?);
-        Ok(Self { mapping, ranks })
+        let mapping = Mapping::private(Self::bytes(ranks))?;
+        Ok(Self::over(mapping, ranks))
+    }
+
+    fn over(mapping: Mapping, ranks: usize) -> Self {
+        let words = MappedWords(Arc::new(mapping));
+        Self { words, ranks }
+    }
+
+    fn mapping(&self) -> &Mapping {
+        &self.words.0
     }
 
     /// Ranks of the node.
@@ -102,13 +122,54 @@ impl NodeMemory {
     /// The bell of a rank: it sleeps on it, its NIC and the other ranks of its node ring it.
     #[must_use]
     pub fn bell(&self, place: usize) -> &AtomicU32 {
-        self.mapping.word32(self.desk(place))
+        self.mapping().word32(self.desk(place))
     }
 
     /// The process id of a rank, by which the kernel knows its memory; 0 while it has none.
     #[must_use]
     pub fn process(&self, place: usize) -> &AtomicU32 {
-        self.mapping.word32(self.desk(place) + PROCESS)
+        self.mapping().word32(self.desk(place) + PROCESS)
+    }
+
+    /// What others have done for a rank that no queue tells: whoever waits compares it with what it
+    /// was before the last look.
+    #[must_use]
+    pub fn news(&self, place: usize) -> &AtomicU64 {
+        self.mapping().word64(self.desk(place) + NEWS)
+    }
+
+    /// Receiver: the transfer of this sender is over, and this is what became of it. The caller
+    /// rings the sender. Returns false if there is no such transfer: the sender alleged rubbish.
+    #[must_use]
+    pub fn end_transfer(&self, sender: usize, transfer: RequestId, outcome: u8) -> bool {
+        let Some(word) = self.transfer(sender, transfer.slot) else {
+            return false;
+        };
+        let ended = u64::from(transfer.generation) << 32 | u64::from(outcome) << 1 | 1;
+        // MOVED: what was sent has been copied, and the sender may write it again.
+        word.store(ended, Ordering::Release);
+        self.news(sender).fetch_add(1, Ordering::AcqRel);
+        true
+    }
+
+    /// Sender: what became of a transfer, if it is over.
+    #[must_use]
+    pub fn transfer_outcome(&self, sender: usize, transfer: RequestId) -> Option<u8> {
+        let word = self
+            .transfer(sender, transfer.slot)?
+            .load(Ordering::Acquire); // MOVED
+        let ended = word & 1 == 1 && word >> 32 == u64::from(transfer.generation);
+        ended.then(|| u8::try_from(word >> 1 & 0xff).expect("a byte"))
+    }
+
+    fn transfer(&self, place: usize, slot: u32) -> Option<&AtomicU64> {
+        let slot = Some(slot as usize).filter(|&slot| slot < REQUEST_SLOTS)?;
+        assert!(place < self.ranks, "place {place} of {}", self.ranks);
+        let index = place * REQUEST_SLOTS + slot;
+        Some(
+            self.mapping()
+                .word64(Self::transfers(self.ranks) + index * TRANSFER_BYTES),
+        )
     }
 
     fn queue(&self, from: usize, to: usize) -> usize {
@@ -135,20 +196,27 @@ impl NodeMemory {
     #[must_use]
     pub fn sender(&self, from: usize, to: usize) -> QueueSender<MappedWords> {
         let layout = Self::layout(self.queue(from, to));
-        QueueSender::new(MappedWords(self.mapping.clone()), layout)
+        QueueSender::new(self.words.clone(), layout)
     }
 
     /// The receiving side of a queue that nobody has used yet.
     #[must_use]
     pub fn receiver(&self, from: usize, to: usize) -> QueueReceiver<MappedWords> {
         let layout = Self::layout(self.queue(from, to));
-        QueueReceiver::new(MappedWords(self.mapping.clone()), layout)
+        QueueReceiver::new(self.words.clone(), layout)
+    }
+
+    /// Receiver, on any thread: whether there is an entry in a queue that has not been taken.
+    #[must_use]
+    pub fn has_news(&self, from: usize, to: usize) -> bool {
+        let layout = Self::layout(self.queue(from, to));
+        QueueReceiver::is_filled(&self.words, layout)
     }
 
     /// Sender: asks to be rung when the receiver has taken something. Whoever asks then tries once
     /// more before it sleeps.
     pub fn want_room(&self, from: usize, to: usize) {
-        let wanted = self.mapping.word32(self.queue(from, to) + ROOM_WANTED);
+        let wanted = self.mapping().word32(self.queue(from, to) + ROOM_WANTED);
         wanted.store(1, Ordering::Relaxed);
         // PLACE: either the try that follows sees what was taken, or the receiver sees the wish.
         fence(Ordering::SeqCst);
@@ -159,7 +227,7 @@ impl NodeMemory {
     #[must_use]
     pub fn take_wish_for_room(&self, from: usize, to: usize) -> bool {
         fence(Ordering::SeqCst); // PLACE
-        let wanted = self.mapping.word32(self.queue(from, to) + ROOM_WANTED);
+        let wanted = self.mapping().word32(self.queue(from, to) + ROOM_WANTED);
         wanted.load(Ordering::Relaxed) != 0 && wanted.swap(0, Ordering::AcqRel) != 0
     }
 }
@@ -209,6 +277,33 @@ mod tests {
             receiver.take();
             assert_eq!(receiver.peek(), None);
         }
+    }
+
+    #[test]
+    fn a_transfer_ends_for_the_request_that_began_it() {
+        let node = NodeMemory::private(2).unwrap();
+        let transfer = RequestId {
+            slot: 9,
+            generation: 4,
+        };
+        assert_eq!(node.transfer_outcome(1, transfer), None);
+        assert!(node.end_transfer(1, transfer, 3));
+        assert_eq!(node.transfer_outcome(1, transfer), Some(3));
+        assert_eq!(node.transfer_outcome(0, transfer), None);
+        assert_eq!(
+            [0, 1].map(|place| node.news(place).load(Ordering::Relaxed)),
+            [0, 1]
+        );
+        let next = RequestId {
+            generation: 5,
+            ..transfer
+        };
+        assert_eq!(node.transfer_outcome(1, next), None);
+        let rubbish = RequestId {
+            slot: u32::MAX,
+            generation: 0,
+        };
+        assert!(!node.end_transfer(1, rubbish, 0));
     }
 
     #[test]

@@ -45,7 +45,7 @@ use std::sync::Arc;
 
 /// Memory for what has been received and not yet combined, unless one contribution is larger: as
 /// much as stays in a usual L2 cache.
-const WINDOW_BYTES: usize = 1 << 20;
+pub(super) const WINDOW_BYTES: usize = 1 << 20;
 
 /// A function of the program's that combines so many bytes: `inout = in OP inout`, element by
 /// element. It must not panic: it is called while the endpoint is locked. Both addresses are
@@ -167,7 +167,7 @@ impl Plan {
     }
 }
 
-fn copy(from: Piece, to: Piece) -> Local {
+pub(super) fn copy(from: Piece, to: Piece) -> Local {
     Local::Copy { from, to }
 }
 

@@ -7,6 +7,7 @@
 //!  bcs_barrier, bcs_bcast, bcs_reduce ── Outbox ──────────────► collective ring ─► BS, BR
 //!  bcs_scatter, bcs_gather, bcs_allgather, bcs_alltoall ── Schedules: sends and receives as above
 //!  bcs_scan, bcs_fold ── the same, and functions of the program's in between
+//!  bcs_between, bcs_fold_between ── the same, between two groups
 //!  bcs_test ◄── Requests ◄──────────────────────────────────── request slots ◄─── completion
 //! ```
 //!
@@ -24,6 +25,7 @@
 //! Addresses are `u64`: the NIC is in another process and needs numbers. Whoever posts them
 //! promises that the memory stays until the request has completed, so these calls are unsafe.
 
+mod between;
 mod buffer;
 mod collective;
 mod demand;
@@ -42,6 +44,7 @@ mod schedule;
 mod waiting;
 mod whereabouts;
 
+pub use between::Contributions;
 pub use endpoint::{Endpoint, Place};
 pub use exchange::Members;
 pub use fold::{Fold, Function};

@@ -1,5 +1,8 @@
 //! Collectives (MPI 5.0, chapter 6).
 //!
+//! Those of intercommunicators are said in [`super::intercommunicator`], except for barriers, which
+//! are the same: both groups are one context's members.
+//!
 //! In a communicator of one they are no communication: there is nobody to wait for, and a
 //! reduction is a copy.
 #![expect(unsafe_code, reason = "buffers are named by address")]
@@ -42,6 +45,10 @@ impl Comm {
         data: &Buffer,
         root: i32,
     ) -> Result<Request> {
+        if self.is_inter() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.bcast_between((call, primitive), data, root) };
+        }
         let begun = (self.process().recording().begin(), primitive);
         let bytes = data.bytes().map(|bytes| bytes as u64);
         let operation = Operation {
@@ -85,6 +92,15 @@ impl Comm {
         op: &AnyOp,
         root: Option<i32>,
     ) -> Result<Request> {
+        if self.is_inter() {
+            let call = (call, primitive);
+            return match root {
+                // SAFETY: the caller's promise.
+                Some(root) => unsafe { self.reduce_between(call, input, output, op, root) },
+                // SAFETY: the caller's promise.
+                None => unsafe { self.allreduce_between(call, input, output, op) },
+            };
+        }
         let begun = (self.process().recording().begin(), primitive);
         let bytes = input.bytes().map(|bytes| bytes as u64);
         let operation = Operation {

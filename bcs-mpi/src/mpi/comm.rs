@@ -4,67 +4,19 @@ use super::context_ids::Family;
 use super::create_group::GroupFamilies;
 use super::error::{Error, ErrorClass, Operation, Peer};
 use super::info::Info;
+use super::intercommunicator::Remote;
 use super::kept::Kept;
+use super::members::{Members, Peers, as_rank};
 use super::topology::Topology;
 use super::{ANY_SOURCE, ANY_TAG, Comparison, Group, Process, Result, Status, TAG_UB};
 use bcs_core::descriptor::{Call, CollectiveKind};
 use bcs_core::matching::Pattern;
 use bcs_core::request::Failure;
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// `MPI_MAX_OBJECT_NAME`, without the zero at the end of a C string.
 pub const MAX_OBJECT_NAME: usize = 127;
-
-/// The members of a communicator, in its order.
-#[derive(Debug)]
-pub(super) struct Members {
-    /// World ranks.
-    pub(super) members: Vec<u32>,
-    /// This rank's place among them.
-    pub(super) me: usize,
-    /// The place of a world rank; empty if every rank has its world's number.
-    places: HashMap<u32, usize>,
-}
-
-impl Members {
-    pub(super) fn new(members: Vec<u32>, me: usize) -> Self {
-        let identity = (0u32..).zip(&members).all(|(rank, &member)| rank == member);
-        let places = if identity {
-            HashMap::new()
-        } else {
-            members
-                .iter()
-                .enumerate()
-                .map(|(place, &member)| (member, place))
-                .collect()
-        };
-        Self {
-            members,
-            me,
-            places,
-        }
-    }
-
-    /// The rank in the communicator of a world rank that is in it.
-    fn place(&self, world_rank: u32) -> i32 {
-        let place = if self.places.is_empty() {
-            world_rank as usize
-        } else {
-            self.places
-                .get(&world_rank)
-                .copied()
-                .expect("messages of a context come from members")
-        };
-        as_rank(place)
-    }
-}
-
-/// A number of a rank as MPI writes it.
-pub(super) fn as_rank(place: usize) -> i32 {
-    i32::try_from(place).expect("MAX_RANKS fits i32")
-}
 
 /// What all handles of a communicator share.
 #[derive(Debug)]
@@ -72,6 +24,8 @@ pub(super) struct Shared {
     pub(super) process: Arc<Process>,
     pub(super) context: u32,
     pub(super) group: Members,
+    /// The other group, if this is an intercommunicator.
+    pub(super) remote: Option<Remote>,
     /// Who chooses the ids of its children.
     pub(super) family: Arc<Family>,
     /// Who chose its own id, if that has to be given back.
@@ -104,34 +58,50 @@ impl Comm {
         as_rank(self.0.group.me)
     }
 
-    /// `MPI_Comm_size`.
+    /// `MPI_Comm_size`; of an intercommunicator, that of the local group.
     #[must_use]
     pub fn size(&self) -> i32 {
-        as_rank(self.0.group.members.len())
+        as_rank(self.members().len())
     }
 
-    /// The world ranks of the members, in order.
+    /// The world ranks of the members, in order; of an intercommunicator, those of the local group.
     #[must_use]
     pub fn members(&self) -> &[u32] {
-        &self.0.group.members
+        &self.0.group.peers.members
     }
 
-    /// `MPI_Comm_group`.
+    /// `MPI_Comm_group`; of an intercommunicator, the local group.
     #[must_use]
     pub fn group(&self) -> Group {
-        Group::new(self.members().to_vec(), self.0.process.world_rank())
+        self.group_of(self.members().to_vec())
     }
 
-    /// `MPI_Comm_compare`.
+    /// A group of these world ranks, as this process sees it.
+    pub(super) fn group_of(&self, members: Vec<u32>) -> Group {
+        Group::new(members, self.0.process.world_rank())
+    }
+
+    /// `MPI_Comm_compare`. An intercommunicator and another communicator are unequal; of two of
+    /// them, the less equal groups count.
     #[must_use]
     pub fn compare(&self, other: &Self) -> Comparison {
         // A process is in one communicator of a context at a time.
         if self.0.context == other.0.context {
             return Comparison::Identical;
         }
-        match self.group().compare(&other.group()) {
-            Comparison::Identical => Comparison::Congruent,
-            comparison => comparison,
+        let local = self.group().compare(&other.group());
+        let remote = match (&self.0.remote, &other.0.remote) {
+            (None, None) => local,
+            (Some(_), Some(_)) => {
+                let group = |comm: &Self| comm.group_of(comm.peers().members.clone());
+                group(self).compare(&group(other))
+            }
+            _ => Comparison::Unequal,
+        };
+        match (local, remote) {
+            (Comparison::Identical, Comparison::Identical) => Comparison::Congruent,
+            (Comparison::Unequal, _) | (_, Comparison::Unequal) => Comparison::Unequal,
+            _ => Comparison::Similar,
         }
     }
 
@@ -168,7 +138,13 @@ impl Comm {
 
     /// Whether this rank is the only member: then collectives are no communication.
     pub(super) fn is_single(&self) -> bool {
-        self.0.group.members.len() == 1
+        self.all_members().len() == 1
+    }
+
+    /// Whom messages go to and come from: the members, or those of the remote group.
+    pub(super) fn peers(&self) -> &Peers {
+        let remote = self.0.remote.as_ref();
+        remote.map_or(&self.0.group.peers, |remote| &remote.peers)
     }
 
     /// The call may go on: the library is there and the communicator not freed.
@@ -184,16 +160,20 @@ impl Comm {
     pub(super) fn world_rank(&self, rank: i32, operation: Operation) -> Result<u32> {
         let member = usize::try_from(rank)
             .ok()
-            .and_then(|rank| self.0.group.members.get(rank));
+            .and_then(|rank| self.peers().members.get(rank));
         member.copied().ok_or_else(|| {
             let class = match operation.peer {
                 Some(Peer::Root(_)) => ErrorClass::Root,
                 _ => ErrorClass::Rank,
             };
-            let size = self.size();
+            let whose = match self.0.remote {
+                Some(_) => "the remote group",
+                None => "the communicator",
+            };
+            let last = self.peers().members.len() - 1;
             operation.error(
                 class,
-                format!("the communicator has no rank {rank}, but 0 to {}", size - 1),
+                format!("{whose} has no rank {rank}, but 0 to {last}"),
             )
         })
     }
@@ -227,7 +207,7 @@ impl Comm {
         };
         match (outcome.expected, outcome.failure) {
             (Some(expected), Failure::Truncated | Failure::Mismatch) => {
-                let (rank, len) = (self.0.group.place(outcome.source), outcome.len);
+                let (rank, len) = (self.peers().place(outcome.source), outcome.len);
                 let reason = format!("rank {rank} sent {len} bytes, and {expected} were expected");
                 operation.error(class, reason)
             }
@@ -242,10 +222,15 @@ impl Comm {
         }
     }
 
-    /// What another rank called instead, in the numbers of this communicator.
+    /// What another rank called instead, in the numbers of this communicator; in those of the world
+    /// if it is an intercommunicator, whose ranks have no numbers in common.
     fn objection(&self, call: &Call) -> String {
+        let (members, numbers) = match self.0.remote {
+            Some(_) => (&[][..], " (in ranks of the world)"),
+            None => (self.members(), ""),
+        };
         let place = |rank: u32| {
-            let place = self.members().iter().position(|&member| member == rank);
+            let place = members.iter().position(|&member| member == rank);
             // A number that is no member's comes from a rank that posted rubbish.
             place.map_or(rank, |place| u32::try_from(place).expect("MAX_RANKS fits"))
         };
@@ -264,7 +249,9 @@ impl Comm {
             kind,
             ..*call
         };
-        format!("the ranks of the communicator did not call the same: rank {rank} is at {call}")
+        format!(
+            "the ranks of the communicator did not call the same{numbers}: rank {rank} is at {call}"
+        )
     }
 
     /// The status of a completed receive or probe.
@@ -275,7 +262,7 @@ impl Comm {
     ) -> Result<Status> {
         match outcome.failure {
             Failure::None => Ok(Status {
-                source: self.0.group.place(outcome.source),
+                source: self.peers().place(outcome.source),
                 tag: outcome.tag,
                 bytes: outcome.len,
                 cancelled: false,

@@ -25,6 +25,9 @@
 //!   family that chooses is one of exactly these members, which comes from the parent's and is kept
 //!   with it, so that the same group finds what it has given back.
 //!
+//! - Two groups that become an intercommunicator agree in a family of all their members, which comes
+//!   from the world's and is kept with the process ([`intercommunicator`]).
+//!
 //! Threads of a rank may agree for several communicators at a time (`MPI_THREAD_MULTIPLE`), in any
 //! order, and other ranks in another one: neither agreement may wait for the other. So each chooses
 //! as if it were alone, every member then *reserves* the id of its child, and the members say to
@@ -42,6 +45,7 @@
 //! have numbers above all ids.
 //!
 //! [`create_group`]: super::create_group
+//! [`intercommunicator`]: super::intercommunicator
 
 use bcs_core::limits::MAX_CONTEXTS;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -12,20 +12,21 @@
     reason = "agrees by collectives, which name their buffers by address"
 )]
 
-use super::comm::{Members, Shared, exhausted};
+use super::comm::{Shared, exhausted};
 use super::context_ids::{Family, Ids, choose};
 use super::create_group::GroupFamilies;
 use super::error::{ErrorClass, Operation};
+use super::intercommunicator::Remote;
+use super::members::Members;
 use super::request::{Request, What};
 use super::topology::Topology;
 use super::{Buffer, Comm, Group, Info, Op, Result, UNDEFINED};
-use crate::bcs::{self, Blocking};
+use crate::bcs;
 use crate::recording::{Begun, Primitive};
 use bcs_core::datatype::Datatype;
-use bcs_core::request::Failure;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 /// How often members begin to agree again because another agreement was faster. They choose from
 /// different places, so a second time is rare unless hardly any id is left.
@@ -37,10 +38,14 @@ pub(super) fn no_id(operation: Operation) -> Box<super::Error> {
     operation.error(ErrorClass::Other, reason)
 }
 
-/// A child of a communicator: the members' places in their new order.
+/// The local group of a communicator, and the other one of an intercommunicator.
+pub(super) type Sides = (Members, Option<Remote>);
+
+/// A child of a communicator: the members' places in their new order. (Those of an
+/// intercommunicator are numbered as in [`Comm::all_members`].)
 #[derive(Debug)]
-struct Child {
-    members: Vec<usize>,
+pub(super) struct Child {
+    pub(super) members: Vec<usize>,
 }
 
 /// A member's colour and key as two words, of which a member that said nothing has none.
@@ -99,13 +104,12 @@ impl Comm {
             .blocking(Primitive::CommDup, 0, || {
                 self.usable(operation)?;
                 let (_, ids) = self.agree(&[], operation, |_| {
-                    vec![Child {
-                        members: (0..self.members().len()).collect(),
-                    }]
+                    let members = (0..self.all_members().len()).collect();
+                    vec![Child { members }]
                 })?;
-                let group = Members::new(self.members().to_vec(), self.0.group.me);
+                let sides = (self.0.group.clone(), self.0.remote.clone());
                 let id = ids.into_iter().next().flatten();
-                let comm = self.child(group, id, self.0.topology.clone(), operation)?;
+                let comm = self.child(sides, id, self.0.topology.clone(), operation)?;
                 self.all_are_ready(operation)?;
                 Ok(comm)
             })
@@ -113,6 +117,9 @@ impl Comm {
 
     /// `MPI_Comm_split`: the members with the same colour make a new communicator, ordered by key
     /// and then by their rank here. Without a colour (`MPI_UNDEFINED`) there is none for this rank.
+    ///
+    /// Of an intercommunicator those of both groups make a new one, each group in its order; where
+    /// a colour is in one group only, there is none.
     ///
     /// # Errors
     /// As [`dup`](Self::dup).
@@ -141,6 +148,9 @@ impl Comm {
     /// their own. All members of this communicator call it; those that give the same group are in
     /// it, and groups of different members have no member in common.
     ///
+    /// Of an intercommunicator all of a group say which part of it is to be in the new one. There
+    /// is none if the part of either group is empty.
+    ///
     /// # Errors
     /// When the group has a rank that is no member here, and as [`dup`](Self::dup).
     pub fn create(&self, group: &Group) -> Result<Option<Self>> {
@@ -153,7 +163,10 @@ impl Comm {
             );
             return Err(Operation::plain(call.0).error(ErrorClass::Group, reason));
         }
-        let first = places.first().and_then(|&place| u32::try_from(place).ok());
+        let mut first = places.first().and_then(|&place| u32::try_from(place).ok());
+        if self.is_inter() {
+            first = first.map(|_| 0); // There is one communicator, whoever is in it.
+        }
         let me = group.rank();
         self.split_for(call, first.filter(|_| me.is_some()), me.unwrap_or(0), None)
     }
@@ -173,24 +186,18 @@ impl Comm {
             .recording()
             .blocking(primitive, 0, || {
                 self.usable(operation)?;
-                let me = self.0.group.me;
-                let mut words = vec![0; 2 * self.members().len()];
+                let me = self.place_among_all();
+                let mut words = vec![0; 2 * self.all_members().len()];
                 words[2 * me..][..2].copy_from_slice(&encode(color, key));
-                let (children, ids) = self.agree(&words, operation, children)?;
-                let mine = children.iter().zip(ids).find_map(|(child, id)| {
-                    Some((
-                        child,
-                        child.members.iter().position(|&member| member == me)?,
-                        id,
-                    ))
-                });
-                let comm = mine.map(|(child, me, id)| {
-                    let members = child
-                        .members
-                        .iter()
-                        .map(|&member| self.members()[member])
-                        .collect();
-                    self.child(Members::new(members, me), id, topology, operation)
+                let (children, ids) = self.agree(&words, operation, |words| {
+                    let mut children = children(words);
+                    children.retain(|child| self.has_both_sides(&child.members));
+                    children
+                })?;
+                let mut children = children.iter().zip(ids);
+                let mine = children.find(|(child, _)| child.members.contains(&me));
+                let comm = mine.map(|(child, id)| {
+                    self.child(self.sides(&child.members), id, topology, operation)
                 });
                 let comm = comm.transpose()?;
                 self.all_are_ready(operation)?;
@@ -200,7 +207,7 @@ impl Comm {
 
     /// Agrees on `words` and on what each child gets; children of one rank get nothing. What this
     /// rank's child gets is reserved.
-    fn agree(
+    pub(super) fn agree(
         &self,
         words: &[u64],
         operation: Operation,
@@ -220,7 +227,7 @@ impl Comm {
                 .iter()
                 .filter(|child| child.members.len() > 1)
                 .count();
-            let parent = (self.0.context, self.members()[0]);
+            let parent = (self.0.context, self.all_members()[0]);
             let Some(ids) = choose(&unavailable, larger, parent, attempt) else {
                 break;
             };
@@ -229,7 +236,7 @@ impl Comm {
                 .iter()
                 .map(|child| (child.members.len() > 1).then(|| ids.next()).flatten())
                 .collect();
-            let me = self.0.group.me;
+            let me = self.place_among_all();
             let mine = children
                 .iter()
                 .zip(&ids)
@@ -248,7 +255,7 @@ impl Comm {
     }
 
     /// The bitwise or of all members' words.
-    fn or(&self, words: &mut [u64], operation: Operation) -> Result<()> {
+    pub(super) fn or(&self, words: &mut [u64], operation: Operation) -> Result<()> {
         if self.is_single() {
             return Ok(());
         }
@@ -264,6 +271,19 @@ impl Comm {
         self.finish(posted.map_err(exhausted(operation))?, operation)
     }
 
+    /// Gives all members of an intracommunicator the words of one.
+    pub(super) fn share(&self, words: &mut [u64], from: i32, operation: Operation) -> Result<()> {
+        let root = self.world_rank(from, operation)?;
+        if self.is_single() {
+            return Ok(());
+        }
+        let data = Buffer::new(words.as_mut_ptr(), words.len(), Datatype::Uint64);
+        let (endpoint, bytes) = (self.process().endpoint(), size_of_val(words));
+        // SAFETY: the words are borrowed until the request is done, at the end of this function.
+        let posted = unsafe { endpoint.bcs_bcast(self.0.context, root, data.address(), bytes) };
+        self.finish(posted.map_err(exhausted(operation))?, operation)
+    }
+
     fn finish(&self, request: bcs::Request, operation: Operation) -> Result<()> {
         let begun = (Begun::UNKNOWN, Primitive::CommSplit);
         Request::posted(request, What::Nothing, self, operation, begun)
@@ -272,21 +292,21 @@ impl Comm {
     }
 
     /// Makes this rank's handle of a child.
-    fn child(
+    pub(super) fn child(
         &self,
-        group: Members,
+        sides: Sides,
         id: Option<u32>,
         topology: Option<Arc<Topology>>,
         operation: Operation,
     ) -> Result<Self> {
-        self.child_from(&self.0.family, group, id, topology, operation)
+        self.child_from(&self.0.family, sides, id, topology, operation)
     }
 
     /// The same of a child whose id was chosen by a family of all its members.
     pub(super) fn child_from(
         &self,
         origin: &Arc<Family>,
-        group: Members,
+        (group, remote): Sides,
         id: Option<u32>,
         topology: Option<Arc<Topology>>,
         operation: Operation,
@@ -297,22 +317,25 @@ impl Comm {
             return Ok(process.single(group, topology, kept));
         };
         let endpoint = process.endpoint();
+        let own = &group.peers.members;
+        let members = remote.as_ref().map_or(own, |remote| &remote.all);
         // SAFETY: the members are borrowed until the request is done, in the next line.
-        let posted = unsafe { endpoint.bcs_open(id, &group.members) };
+        let posted = unsafe { endpoint.bcs_open(id, members) };
         self.finish(posted.map_err(exhausted(operation))?, operation)?;
-        let local = process.local_members(&group.members);
-        endpoint.bcs_opened(id, &group.members, local);
+        let local = process.local_members(members);
+        endpoint.bcs_opened(id, members, local);
         let origin = origin.clone();
-        let family = if origin.is_of(group.members.len()) {
+        let family = if origin.is_of(members.len()) {
             origin.clone()
         } else {
-            let (held, members) = (process.held_contexts().clone(), group.members.len());
-            Family::new(held, members, Some(origin.clone()))
+            let held = process.held_contexts().clone();
+            Family::new(held, members.len(), Some(origin.clone()))
         };
         Ok(Self(Arc::new(Shared {
             process: process.clone(),
             context: id,
             group,
+            remote,
             family,
             origin: Some(origin),
             freed: AtomicBool::new(false),
@@ -322,47 +345,12 @@ impl Comm {
         })))
     }
 
-    fn all_are_ready(&self, operation: Operation) -> Result<()> {
+    pub(super) fn all_are_ready(&self, operation: Operation) -> Result<()> {
         if self.is_single() {
             return Ok(());
         }
         let posted = self.process().endpoint().bcs_barrier(self.0.context);
         self.finish(posted.map_err(exhausted(operation))?, operation)
-    }
-
-    /// `MPI_Comm_free`: no handle of this communicator can be used any more. What was started on
-    /// it goes on. Its attributes are deleted. (Dropping the last handle does the same, but then the
-    /// functions that delete attributes are not called: they want a handle.)
-    ///
-    /// # Errors
-    /// When it is the world, or was freed, or a function that deletes an attribute fails.
-    pub fn free(&self) -> Result<()> {
-        let operation = Operation::plain("MPI_Comm_free");
-        self.usable(operation)?;
-        if self.0.context == 0 {
-            return Err(operation.error(ErrorClass::Comm, "the world cannot be freed"));
-        }
-        self.delete_attributes()?;
-        self.0.freed.store(true, Ordering::Relaxed);
-        Ok(())
-    }
-}
-
-/// A context that a rank has closed, as soon as its NIC has.
-#[derive(Debug)]
-pub(super) struct Closing {
-    pub(super) request: bcs::Request,
-    pub(super) context: u32,
-    pub(super) origin: Arc<Family>,
-}
-
-impl Closing {
-    /// Waits until the NIC has closed it; then the id is free as far as this rank is concerned.
-    pub(super) fn finish(self, endpoint: &bcs::Endpoint) {
-        let outcome = endpoint.bcs_test(Blocking::Yes, self.request);
-        if outcome.is_some_and(|outcome| outcome.failure == Failure::None) {
-            self.origin.give_back(self.context);
-        }
     }
 }
 

@@ -17,10 +17,11 @@
     reason = "messages and contexts name their data by address"
 )]
 
-use super::comm::{Members, Shared, checked_tag};
+use super::comm::{Shared, checked_tag};
 use super::context_ids::{Family, Held, Ids, choose};
 use super::create::{ATTEMPTS, no_id};
 use super::error::{ErrorClass, Operation};
+use super::members::Members;
 use super::point_to_point::Call;
 use super::{Buffer, Comm, Group, Request, Result, UNDEFINED};
 use crate::bcs::{COLLECTIVE_MESSAGES, SendMode};
@@ -33,8 +34,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// What is added to a communicator's context for the messages of groups that agree.
 pub(super) const GROUP_MESSAGES: u32 = 1 << 30;
 
-const _: () = assert!(MAX_CONTEXTS < GROUP_MESSAGES as usize);
-const _: () = assert!(GROUP_MESSAGES & COLLECTIVE_MESSAGES == 0);
+/// What is added to a communicator's context for the messages of two leaders in it
+/// ([`intercomm_create`](Comm::intercomm_create)). Contexts of communicators are below it.
+pub(super) const LEADER_MESSAGES: u32 = 1 << 29;
+
+const _: () = assert!(MAX_CONTEXTS < LEADER_MESSAGES as usize);
+const _: () = assert!(LEADER_MESSAGES < GROUP_MESSAGES && GROUP_MESSAGES < COLLECTIVE_MESSAGES);
 
 /// Families of groups that are kept with a communicator. What was given back to one that is left
 /// out for another is known to the communicator's own family: then it is free after the next
@@ -53,7 +58,12 @@ const CALL: Call = Call {
 pub(super) struct GroupFamilies(Mutex<Vec<(Vec<u32>, Arc<Family>)>>);
 
 impl GroupFamilies {
-    fn of(&self, members: &[u32], held: &Arc<Held>, parent: &Arc<Family>) -> Arc<Family> {
+    pub(super) fn of(
+        &self,
+        members: &[u32],
+        held: &Arc<Held>,
+        parent: &Arc<Family>,
+    ) -> Arc<Family> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let place = kept.iter().position(|(group, _)| group == members);
         let entry = place.map(|place| kept.remove(place)).unwrap_or_else(|| {
@@ -70,9 +80,10 @@ impl GroupFamilies {
 }
 
 /// The members of a group that agree, and the tag of their messages.
-struct Circle {
-    comm: Comm,
-    tag: i32,
+pub(super) struct Circle {
+    pub(super) call: Call,
+    pub(super) comm: Comm,
+    pub(super) tag: i32,
 }
 
 impl Circle {
@@ -83,7 +94,7 @@ impl Circle {
     unsafe fn send(&self, words: &[u64], to: i32) -> Result<Request> {
         let data = Buffer::read_only(words.as_ptr(), words.len(), Datatype::Uint64);
         // SAFETY: the caller's promise.
-        unsafe { self.comm.post_send(CALL, &data, to, self.tag) }
+        unsafe { self.comm.post_send(self.call, &data, to, self.tag) }
     }
 
     /// A message from a rank of the group.
@@ -92,13 +103,23 @@ impl Circle {
     /// As for [`Comm::irecv`].
     unsafe fn receive(&self, words: &mut [u64], from: i32) -> Result<Request> {
         let data = Buffer::new(words.as_mut_ptr(), words.len(), Datatype::Uint64);
-        let call = (CALL.name, CALL.primitive);
+        let call = (self.call.name, self.call.primitive);
         // SAFETY: the caller's promise.
         unsafe { self.comm.post_recv(call, &data, from, self.tag) }
     }
 
+    /// In a circle of two: gives the other words, and gets some.
+    pub(super) fn swap(&self, mine: &[u64], others: &mut [u64]) -> Result<()> {
+        let other = 1 - self.comm.rank();
+        // SAFETY: the words are borrowed until the receive is done, at the end of this function.
+        let received = unsafe { self.receive(others, other) };
+        // SAFETY: the words are borrowed until the send is done, in the next line.
+        let sent = unsafe { self.send(mine, other) };
+        settle([received, sent])
+    }
+
     /// The bitwise or of all members' words.
-    fn or(&self, words: &mut [u64]) -> Result<()> {
+    pub(super) fn or(&self, words: &mut [u64]) -> Result<()> {
         if self.comm.rank() != 0 {
             // SAFETY: the words are borrowed until the send is done, in the next line.
             let sent = unsafe { self.send(words, 0) };
@@ -126,31 +147,36 @@ impl Circle {
             .collect();
         settle(sends)
     }
+}
 
-    /// Agrees on an id, which this rank then has reserved.
-    fn agree(&self, family: &Family, held: &Held, operation: Operation) -> Result<u32> {
-        let place = (self.comm.0.context, self.comm.members()[0]);
-        for attempt in 0..ATTEMPTS {
-            let said = family.say();
-            let mut words = said.unavailable.words().to_vec();
-            self.or(&mut words)?;
-            let unavailable = Ids::from_words(&words);
-            family.agreed(&unavailable, &said);
-            let Some(ids) = choose(&unavailable, 1, place, attempt) else {
-                break;
-            };
-            let reserved = held.reserve(ids[0]);
-            let mut failed = [u64::from(!reserved)];
-            self.or(&mut failed)?;
-            if failed == [0] {
-                return Ok(ids[0]);
-            }
-            if reserved {
-                held.release(ids[0]);
-            }
+/// Agrees on an id, which this rank then has reserved: `or` makes the bitwise or of all members'
+/// words, and `place` is the same at all of them.
+pub(super) fn agree_on_id(
+    or: impl Fn(&mut [u64]) -> Result<()>,
+    place: (u32, u32),
+    (family, held): (&Family, &Held),
+    operation: Operation,
+) -> Result<u32> {
+    for attempt in 0..ATTEMPTS {
+        let said = family.say();
+        let mut words = said.unavailable.words().to_vec();
+        or(&mut words)?;
+        let unavailable = Ids::from_words(&words);
+        family.agreed(&unavailable, &said);
+        let Some(ids) = choose(&unavailable, 1, place, attempt) else {
+            break;
+        };
+        let reserved = held.reserve(ids[0]);
+        let mut failed = [u64::from(!reserved)];
+        or(&mut failed)?;
+        if failed == [0] {
+            return Ok(ids[0]);
         }
-        Err(no_id(operation))
+        if reserved {
+            held.release(ids[0]);
+        }
     }
+    Err(no_id(operation))
 }
 
 /// Waits for all that were posted. The first that failed, or could not be posted, is the error.
@@ -170,14 +196,14 @@ impl Comm {
     /// rank that is not in the group gets none, and need not call it.
     ///
     /// # Errors
-    /// When the group has a rank that is no member here, the tag is negative, there are not enough
+    /// When this is an intercommunicator, the group has a rank that is no member here, the tag is negative, there are not enough
     /// context ids, or the NIC reports a failure.
     pub fn create_group(&self, group: &Group, tag: i32) -> Result<Option<Self>> {
         let operation = Operation {
             tag: Some(tag),
             ..Operation::plain(CALL.name)
         };
-        self.usable(operation)?;
+        self.usable_within(operation)?;
         checked_tag(tag, operation)?;
         let places = group.translate_all(&self.group());
         if let Some(index) = places.iter().position(|&place| place == UNDEFINED) {
@@ -202,10 +228,17 @@ impl Comm {
             let held = process.held_contexts();
             let families = &self.0.group_families;
             let family = families.of(group.members(), held, &self.0.family);
-            let comm = self.for_messages(members(), &family);
-            let circle = Circle { comm, tag };
-            let id = circle.agree(&family, held, operation)?;
-            let comm = self.child_from(&family, members(), Some(id), None, operation)?;
+            let comm = self.for_messages(GROUP_MESSAGES, members(), &family);
+            let circle = Circle {
+                call: CALL,
+                comm,
+                tag,
+            };
+            let place = (self.0.context, group.members()[0]);
+            let or = |words: &mut [u64]| circle.or(words);
+            let id = agree_on_id(or, place, (&family, held), operation)?;
+            let sides = (members(), None);
+            let comm = self.child_from(&family, sides, Some(id), None, operation)?;
             circle.or(&mut [0])?; // All are ready.
             Ok(comm)
         };
@@ -213,12 +246,14 @@ impl Comm {
         made.map(Some)
     }
 
-    /// A communicator of a group for messages only: no NIC has to know its context.
-    fn for_messages(&self, group: Members, family: &Arc<Family>) -> Self {
+    /// A communicator of a group for messages only: no NIC has to know its context, which is this
+    /// one with something added.
+    pub(super) fn for_messages(&self, added: u32, group: Members, family: &Arc<Family>) -> Self {
         Self(Arc::new(Shared {
             process: self.process().clone(),
-            context: self.0.context | GROUP_MESSAGES,
+            context: self.0.context | added,
             group,
+            remote: None,
             family: family.clone(),
             origin: None,
             freed: AtomicBool::new(false),

@@ -3,6 +3,7 @@
 //!
 //! This module checks arguments and says where everybody's block is; which messages that makes is
 //! said in [`crate::bcs`]. `MPI_IN_PLACE` is an input, or for scatters an output, of `None`.
+//! Intercommunicators part here ([`super::intercommunicator`]).
 //!
 //! Counts of the vector collectives are 64 bits wide (`MPI_Count`), which includes those of the
 //! older bindings.
@@ -212,7 +213,7 @@ pub(super) fn same_length(sent: usize, received: usize, operation: Operation) ->
 }
 
 /// The lengths of blocks that lie side by side. Their sum fits an address space.
-fn lengths(
+pub(super) fn lengths(
     counts: &[i64],
     datatype: &Datatype,
     ranks: usize,
@@ -267,7 +268,7 @@ impl Comm {
         };
         self.usable(operation)?;
         if let Some(root) = root {
-            self.world_rank(root, operation)?;
+            self.checked_root(root, operation)?;
         }
         Ok(Begin { operation, begun })
     }
@@ -299,6 +300,10 @@ impl Comm {
         output: Option<Buffer>,
         root: i32,
     ) -> Result<Request> {
+        if self.is_inter() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.scatter_between(call, &input, output, root) };
+        }
         let size = self.members().len();
         let at_root = root == self.rank();
         let bytes = match &output {
@@ -334,6 +339,10 @@ impl Comm {
         output: impl Arrangement,
         root: i32,
     ) -> Result<Request> {
+        if self.is_inter() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.gather_between(call, input, &output, root) };
+        }
         let size = self.members().len();
         let at_root = root == self.rank();
         let bytes = match &input {
@@ -368,6 +377,10 @@ impl Comm {
         input: Option<Buffer>,
         output: impl Arrangement,
     ) -> Result<Request> {
+        if self.is_inter() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.allgather_between(call, input, &output) };
+        }
         let size = self.members().len();
         let begin = self.begin(call, output.all_bytes(size), None)?;
         let operation = begin.operation;
@@ -391,6 +404,10 @@ impl Comm {
         input: Option<A>,
         output: A,
     ) -> Result<Request> {
+        if self.is_inter() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.alltoall_between(call, input, &output) };
+        }
         let size = self.members().len();
         let begin = self.begin(
             call,
@@ -424,6 +441,12 @@ impl Comm {
         counts: &[i64],
         op: impl Into<AnyOp>,
     ) -> Result<Request> {
+        if self.is_inter() {
+            // SAFETY: the caller's promise.
+            return unsafe {
+                self.reduce_scatter_between(call, input, &output, counts, &op.into())
+            };
+        }
         let size = self.members().len();
         let blocks = Blocks::new(output.start(), counts, counts, output.datatype());
         let begin = self.begin(call, blocks.all_bytes(size), None)?;
@@ -485,6 +508,10 @@ impl Comm {
         output: Buffer,
         op: impl Into<AnyOp>,
     ) -> Result<Request> {
+        if self.is_inter() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.reduce_scatter_block_between(call, input, &output, &op.into()) };
+        }
         // A count beyond what memory there is fails below, as any that is too large.
         let count = i64::try_from(output.count()).unwrap_or(i64::MAX);
         let counts = vec![count; self.members().len()];
@@ -505,6 +532,7 @@ impl Comm {
         let contribution = input.as_ref().unwrap_or(&output);
         let begin = self.begin(call, contribution.all_bytes(1), None)?;
         let operation = begin.operation;
+        self.usable_within(operation)?;
         let fold = op.into().fold(self, contribution, operation)?;
         let from = contribution.piece(operation)?;
         // Rank 0 gets nothing of an exclusive scan: where to does not matter (6.11.2).
@@ -613,12 +641,12 @@ collectives! {
     /// one block; `None` as `output` leaves the root's own block where it is.
     scatter "MPI_Scatter" Scatter, iscatter "MPI_Iscatter" Iscatter:
     post_scatter(input: Buffer, output: Option<Buffer>, root: i32),
-    comm => if root == comm.rank() { input.all_bytes(comm.members().len()) } else { 0 };
+    comm => if comm.is_root(root) { input.all_bytes(comm.peers().members.len()) } else { 0 };
 
     /// (6.6): a [`scatter`](Self::scatter) whose blocks are anywhere and of any length.
     scatterv "MPI_Scatterv" Scatterv, iscatterv "MPI_Iscatterv" Iscatterv:
     post_scatter(input: Blocks<'_>, output: Option<Buffer>, root: i32),
-    comm => if root == comm.rank() { input.all_bytes(comm.members().len()) } else { 0 };
+    comm => if comm.is_root(root) { input.all_bytes(comm.peers().members.len()) } else { 0 };
 
     /// (6.5): collects each rank's `input` in the blocks of the root. `output`, at the root only,
     /// has the count of one block; `None` as `input` says that the root's own block is there.
@@ -646,18 +674,18 @@ collectives! {
     /// have the count of one block; `None` as `input` replaces what is in `output`.
     alltoall "MPI_Alltoall" Alltoall, ialltoall "MPI_Ialltoall" Ialltoall:
     post_alltoall(input: Option<Buffer>, output: Buffer),
-    comm => input.as_ref().unwrap_or(&output).all_bytes(comm.members().len());
+    comm => input.as_ref().unwrap_or(&output).all_bytes(comm.peers().members.len());
 
     /// (6.8): an [`alltoall`](Self::alltoall) whose blocks are anywhere and of any length.
     alltoallv "MPI_Alltoallv" Alltoallv, ialltoallv "MPI_Ialltoallv" Ialltoallv:
     post_alltoall(input: Option<Blocks<'_>>, output: Blocks<'_>),
-    comm => input.as_ref().unwrap_or(&output).all_bytes(comm.members().len());
+    comm => input.as_ref().unwrap_or(&output).all_bytes(comm.peers().members.len());
 
     /// (6.8): an [`alltoallv`](Self::alltoallv) whose blocks are of a datatype each
     /// ([`Blocks::of_types`]).
     alltoallw "MPI_Alltoallw" Alltoallw, ialltoallw "MPI_Ialltoallw" Ialltoallw:
     post_alltoall(input: Option<Blocks<'_>>, output: Blocks<'_>),
-    comm => input.as_ref().unwrap_or(&output).all_bytes(comm.members().len());
+    comm => input.as_ref().unwrap_or(&output).all_bytes(comm.peers().members.len());
 
     /// (6.10.1): combines everybody's blocks and gives each rank its own. `output` has the count
     /// of one block, `input` that of all; without it, all blocks are where `output` begins.

@@ -1,8 +1,8 @@
 //! Groups (MPI 5.0, 7.3): ordered sets of processes. They are values of one process: nothing here
 //! talks to anybody.
 
-use super::comm::as_rank;
 use super::error::{ErrorClass, Operation};
+use super::members::as_rank;
 use super::{PROC_NULL, Result, UNDEFINED};
 use std::collections::{HashMap, HashSet};
 

@@ -3,7 +3,8 @@
 //! | module | is |
 //! |---|---|
 //! | [`process`], [`threads`] | this rank: initialise, finalise, abort; its threads |
-//! | [`group`], [`comm`], [`create`](Comm::split), [`create_group`](Comm::create_group), [`context_ids`] | groups and communicators (chapter 7) |
+//! | [`group`], [`comm`], [`create`](Comm::split), [`create_group`](Comm::create_group), [`free`](Comm::free), [`context_ids`] | groups and communicators (chapter 7) |
+//! | [`intercommunicator`](Comm::intercomm_create) | communicators of two groups that talk to each other (7.6) |
 //! | [`topology`] | who is whose neighbour: grids and graphs (chapter 8) |
 //! | [`point_to_point`](Comm::send), [`buffered`], [`matched`], [`persistent`] | messages (MPI 5.0, chapter 3) |
 //! | [`request`], [`status`] | what was started, and what came of it |
@@ -33,10 +34,13 @@ mod error_class;
 pub mod error_codes;
 pub mod error_handler;
 pub mod exchange;
+mod free;
 pub mod group;
 pub mod info;
+mod intercommunicator;
 mod kept;
 pub mod matched;
+mod members;
 mod neighborhood;
 pub mod op;
 pub mod persistent;
@@ -70,6 +74,9 @@ pub use threads::ThreadLevel;
 pub const ANY_SOURCE: i32 = -1;
 /// `MPI_PROC_NULL`: nobody. Sends to it and receives from it are done at once.
 pub const PROC_NULL: i32 = -3;
+/// `MPI_ROOT`: of a collective on an intercommunicator, the root says this, and the others of its
+/// group say [`PROC_NULL`].
+pub const ROOT: i32 = -4;
 /// `MPI_ANY_TAG`.
 pub const ANY_TAG: i32 = -2;
 /// `MPI_UNDEFINED`.

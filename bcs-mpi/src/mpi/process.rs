@@ -2,13 +2,14 @@
 
 use super::Result;
 use super::buffered::Account;
-use super::comm::{Comm, Members, Shared};
+use super::comm::{Comm, Shared};
 use super::context_ids::{Family, Held};
-use super::create::Closing;
-use super::create_group::{GROUP_MESSAGES, GroupFamilies};
+use super::create_group::{GroupFamilies, LEADER_MESSAGES};
 use super::error::{ErrorClass, Operation};
 use super::error_codes::ErrorCodes;
+use super::free::Closing;
 use super::kept::Kept;
+use super::members::Members;
 use super::topology::Topology;
 use crate::attachment::{Attachment, Link};
 use crate::bcs::{Endpoint, Place};
@@ -31,6 +32,8 @@ pub struct Process {
     recording: Recording,
     held_contexts: Arc<Held>,
     world_family: Arc<Family>,
+    /// Who chooses ids for two groups that agree.
+    pair_families: GroupFamilies,
     finalized: AtomicBool,
     /// The number of the next communicator of one rank.
     next_single: AtomicU32,
@@ -99,6 +102,7 @@ impl Process {
             link,
             recording,
             world_family,
+            pair_families: GroupFamilies::default(),
             held_contexts,
             finalized: AtomicBool::new(false),
             next_single: AtomicU32::new(0),
@@ -120,6 +124,7 @@ impl Process {
             context: 0,
             group: Members::new((0..ranks).collect(), self.world_rank() as usize),
             family: self.world_family.clone(),
+            remote: None,
             origin: None,
             freed: AtomicBool::new(false),
             kept: self.world_kept.clone(),
@@ -146,8 +151,9 @@ impl Process {
         let first = u32::try_from(MAX_CONTEXTS).expect("MAX_CONTEXTS fits u32");
         Comm(Arc::new(Shared {
             process: self.clone(),
-            context: first + number % (GROUP_MESSAGES - first),
+            context: first + number % (LEADER_MESSAGES - first),
             group,
+            remote: None,
             family: self.world_family.clone(), // Never asked: its children are single, too.
             origin: None,
             freed: AtomicBool::new(false),
@@ -193,6 +199,12 @@ impl Process {
 
     pub(super) fn held_contexts(&self) -> &Arc<Held> {
         &self.held_contexts
+    }
+
+    /// The family of these ranks together, which two communicators of theirs become.
+    pub(super) fn pair_family(&self, members: &[u32]) -> Arc<Family> {
+        let (held, world) = (&self.held_contexts, &self.world_family);
+        self.pair_families.of(members, held, world)
     }
 
     /// How many of these world ranks are on this rank's node.

@@ -5,6 +5,7 @@ pub(crate) mod collectives;
 pub(crate) mod communicator;
 pub(crate) mod equivalence;
 pub(crate) mod groups;
+pub(crate) mod intercommunicator;
 pub(crate) mod matched;
 pub(crate) mod matching;
 pub(crate) mod neighborhoods;

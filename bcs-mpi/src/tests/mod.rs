@@ -9,6 +9,7 @@ mod datatypes;
 mod demand;
 mod exchange;
 mod groups;
+mod intercommunicators;
 mod kept;
 mod matched;
 mod messages;

@@ -36,11 +36,20 @@ fn collectives_that_are_not_the_same_end_the_job() {
             ["a barrier", "an all-to-all"],
             "the communicator with context",
         ),
+        (
+            "groups",
+            [
+                "a gather to rank 0",
+                "a broadcast between two groups from rank 0 (collective 2",
+            ],
+            "the communicator with context",
+        ),
     ];
     let layouts = [
         "-n 4",
         "-n 4 --nodes 2 --nic-threads coprocessor",
         "-n 4 --nodes 4 --strobe fixed",
+        "-n 4 --nodes 3",
     ];
     for (layout, (way, both, communicator)) in layouts.into_iter().zip(ways) {
         let (code, said) = crossed(&format!("--timeout 60s {layout}"), way);

@@ -59,7 +59,7 @@ fn the_library_finds_no_fault_with_itself() {
         "-n 4 --nodes 2",
         "-n 3 --nodes 3 --nic-threads dedicated",
     ] {
-        assert_eq!(run(layout, "selftest").lines().count(), 14, "{layout}");
+        assert_eq!(run(layout, "selftest").lines().count(), 15, "{layout}");
     }
 }
 

@@ -120,6 +120,8 @@ primitives! {
     CommDup "MPI_Comm_dup" plain,
     CommSplit "MPI_Comm_split" plain,
     CommCreate "MPI_Comm_create" plain,
+    IntercommCreate "MPI_Intercomm_create" plain,
+    IntercommMerge "MPI_Intercomm_merge" plain,
     CommFree "MPI_Comm_free" plain,
     Finalize "MPI_Finalize" plain,
 }

@@ -111,7 +111,7 @@ impl Comm {
         periods: &[bool],
         operation: Operation,
     ) -> Result<(Cartesian, i32)> {
-        self.usable(operation)?;
+        self.usable_within(operation)?;
         if dims.len() != periods.len() {
             let reason = format!("{} dimensions have {} periods", dims.len(), periods.len());
             return Err(operation.error(ErrorClass::Arg, reason));

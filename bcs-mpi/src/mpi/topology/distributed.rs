@@ -112,7 +112,7 @@ impl Comm {
     ) -> Result<Self> {
         let call = ("MPI_Dist_graph_create_adjacent", Primitive::CommCreate);
         let operation = Operation::plain(call.0);
-        self.usable(operation)?;
+        self.usable_within(operation)?;
         for &rank in sources.iter().chain(destinations) {
             self.world_rank(rank, operation)?;
         }
@@ -143,7 +143,7 @@ impl Comm {
     ) -> Result<Self> {
         let call = ("MPI_Dist_graph_create", Primitive::CommCreate);
         let operation = Operation::plain(call.0);
-        self.usable(operation)?;
+        self.usable_within(operation)?;
         for &rank in sources.iter().chain(destinations) {
             self.world_rank(rank, operation)?;
         }

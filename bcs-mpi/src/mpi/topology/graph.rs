@@ -107,7 +107,7 @@ impl Comm {
 
     /// A graph for the first ranks.
     fn planned_graph(&self, index: &[i32], edges: &[i32], operation: Operation) -> Result<Graph> {
-        self.usable(operation)?;
+        self.usable_within(operation)?;
         let ranks = self.members().len();
         if index.len() > ranks {
             let nodes = index.len();

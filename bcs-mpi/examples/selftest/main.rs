@@ -3,6 +3,8 @@
 //!
 //! Rank 0 prints a line per part, with how long it took.
 
+mod intercommunicators;
+
 use bcs_mpi::{Communicator, Complex, DoubleInt, Op, OwnedRequest, Result, Source, Tag};
 use bcs_mpi::{Universe, UserOp};
 use bcs_mpi::{mpi, scope};
@@ -15,7 +17,7 @@ type Part = (&'static str, fn(&Communicator) -> Result<()>);
 fn main() -> Result<()> {
     let universe = Universe::init()?;
     let world = universe.world();
-    let parts: [Part; 14] = [
+    let parts: [Part; 15] = [
         ("messages of all sizes to everybody", sizes),
         ("many sends before any receive", flood),
         ("order and wildcards", order),
@@ -30,6 +32,7 @@ fn main() -> Result<()> {
         ("neighbours", neighbours),
         ("persistent collectives", persistent),
         ("communicators made by some", groups),
+        ("intercommunicators", intercommunicators::pairs),
     ];
     for (name, part) in parts {
         world.barrier()?;

@@ -1,0 +1,396 @@
+//! Collectives on intercommunicators (MPI 5.0, 6.2.2 and 6.2.3): what one group contributes goes to
+//! the other one.
+//!
+//! Of those with a root, the root says [`ROOT`], the others of its group [`PROC_NULL`], and the
+//! other group names the root by its rank there. Those without have an effect in both directions.
+//! There is no `MPI_IN_PLACE`, and neither are there scans.
+//!
+//! Only what the standard calls significant is looked at: not the buffers of who says `PROC_NULL`.
+#![expect(unsafe_code, reason = "buffers are named by address")]
+
+use crate::bcs::{Contributions, Piece};
+use crate::mpi::error::{ErrorClass, Operation};
+use crate::mpi::exchange::{Arrangement, Begin, disjoint, lengths};
+use crate::mpi::op::{AnyOp, one_datatype};
+use crate::mpi::{Buffer, Comm, PROC_NULL, ROOT, Request, Result};
+use crate::recording::Primitive;
+use bcs_core::whereabouts::Exchange;
+
+/// The name of a call and its row in the MDS.
+type Call = (&'static str, Primitive);
+
+/// What a rank is in a collective that has a root.
+#[derive(Clone, Copy)]
+enum Part {
+    Root,
+    /// In the root's group.
+    Beside,
+    /// In the other group, with the root's rank in the world.
+    Opposite(u32),
+}
+
+fn in_place(operation: Operation) -> Box<crate::mpi::Error> {
+    let reason = "there is no MPI_IN_PLACE on intercommunicators";
+    operation.error(ErrorClass::Buffer, reason)
+}
+
+/// What is given to a call that cannot be in place.
+fn given(data: Option<Buffer>, operation: Operation) -> Result<Piece> {
+    data.ok_or_else(|| in_place(operation))?.piece(operation)
+}
+
+impl Comm {
+    /// Whether a rank that gives this root is the root.
+    pub(in crate::mpi) fn is_root(&self, root: i32) -> bool {
+        root == if self.is_inter() { ROOT } else { self.rank() }
+    }
+
+    /// There is such a root.
+    pub(in crate::mpi) fn checked_root(&self, root: i32, operation: Operation) -> Result<()> {
+        if self.is_inter() {
+            return self.part(root, operation).map(|_| ());
+        }
+        self.world_rank(root, operation).map(|_| ())
+    }
+
+    fn part(&self, root: i32, operation: Operation) -> Result<Part> {
+        Ok(match root {
+            ROOT => Part::Root,
+            PROC_NULL => Part::Beside,
+            rank => Part::Opposite(self.world_rank(rank, operation)?),
+        })
+    }
+
+    /// The root's rank in the world, as far as this rank knows it.
+    fn world_root(&self, part: Part) -> Option<u32> {
+        match part {
+            Part::Root => Some(self.process().world_rank()),
+            Part::Beside => None,
+            Part::Opposite(root) => Some(root),
+        }
+    }
+
+    /// How many ranks the other group has.
+    fn across(&self) -> usize {
+        self.peers().members.len()
+    }
+
+    /// Everybody of the other group, with their blocks. Ranks begin at different places, so that not
+    /// all send to the same one first.
+    fn with_each(&self, block: impl Fn(usize) -> Piece) -> Vec<(u32, Piece)> {
+        let count = self.across();
+        let places = (0..count).map(|step| (self.0.group.me + step) % count);
+        let ranks = &self.peers().members;
+        places.map(|place| (ranks[place], block(place))).collect()
+    }
+
+    /// # Safety
+    /// As for [`iscatter`](Self::iscatter).
+    unsafe fn between(
+        &self,
+        begin: Begin,
+        called: (Exchange, Option<u32>),
+        out: Vec<(u32, Piece)>,
+        into: Vec<(u32, Piece)>,
+    ) -> Result<Request> {
+        let endpoint = self.process().endpoint();
+        // SAFETY: the caller's promise.
+        let posted = unsafe { endpoint.bcs_between(self.0.context, called, out, into) };
+        self.started(begin, posted)
+    }
+
+    /// # Safety
+    /// As for [`ireduce`](Self::ireduce).
+    unsafe fn fold_between(
+        &self,
+        begin: Begin,
+        called: (Exchange, Option<u32>),
+        out: Vec<(u32, Piece)>,
+        contributions: Contributions<'_>,
+    ) -> Result<Request> {
+        let endpoint = self.process().endpoint();
+        // SAFETY: the caller's promise.
+        let posted =
+            unsafe { endpoint.bcs_fold_between(self.0.context, called, out, contributions) };
+        self.started(begin, posted)
+    }
+
+    /// # Safety
+    /// As for [`ibcast`](Self::ibcast).
+    pub(in crate::mpi) unsafe fn bcast_between(
+        &self,
+        call: Call,
+        data: &Buffer,
+        root: i32,
+    ) -> Result<Request> {
+        let begin = self.begin(call, data.all_bytes(1), Some(root))?;
+        let operation = begin.operation;
+        let (mut out, mut into) = (Vec::new(), Vec::new());
+        let part = self.part(root, operation)?;
+        let called = (Exchange::BroadcastBetween, self.world_root(part));
+        match part {
+            Part::Root => {
+                let data = data.piece(operation)?;
+                out = self.with_each(|_| data.clone());
+            }
+            Part::Beside => {}
+            Part::Opposite(root) => into.push((root, data.piece(operation)?)),
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.between(begin, called, out, into) }
+    }
+
+    /// # Safety
+    /// As for [`iscatter`](Self::iscatter).
+    pub(in crate::mpi) unsafe fn scatter_between(
+        &self,
+        call: Call,
+        input: &impl Arrangement,
+        output: Option<Buffer>,
+        root: i32,
+    ) -> Result<Request> {
+        let bytes = match &output {
+            Some(output) if !self.is_root(root) => output.all_bytes(1),
+            _ => input.all_bytes(self.across()),
+        };
+        let begin = self.begin(call, bytes, Some(root))?;
+        let operation = begin.operation;
+        let (mut out, mut into) = (Vec::new(), Vec::new());
+        let part = self.part(root, operation)?;
+        let called = (Exchange::Scatter, self.world_root(part));
+        match part {
+            Part::Root => {
+                let blocks = input.pieces(self.across(), operation)?;
+                out = self.with_each(|place| blocks[place].clone());
+            }
+            Part::Beside => {}
+            Part::Opposite(root) => into.push((root, given(output, operation)?)),
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.between(begin, called, out, into) }
+    }
+
+    /// # Safety
+    /// As for [`igather`](Self::igather).
+    pub(in crate::mpi) unsafe fn gather_between(
+        &self,
+        call: Call,
+        input: Option<Buffer>,
+        output: &impl Arrangement,
+        root: i32,
+    ) -> Result<Request> {
+        let bytes = match &input {
+            Some(input) if !self.is_root(root) => input.all_bytes(1),
+            _ => output.all_bytes(self.across()),
+        };
+        let begin = self.begin(call, bytes, Some(root))?;
+        let operation = begin.operation;
+        let (mut out, mut into) = (Vec::new(), Vec::new());
+        let part = self.part(root, operation)?;
+        let called = (Exchange::Gather, self.world_root(part));
+        match part {
+            Part::Root => {
+                let blocks = output.pieces(self.across(), operation)?;
+                disjoint(&blocks, operation)?;
+                into = self.with_each(|place| blocks[place].clone());
+            }
+            Part::Beside => {}
+            Part::Opposite(root) => out.push((root, given(input, operation)?)),
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.between(begin, called, out, into) }
+    }
+
+    /// # Safety
+    /// As for [`iallgather`](Self::iallgather).
+    pub(in crate::mpi) unsafe fn allgather_between(
+        &self,
+        call: Call,
+        input: Option<Buffer>,
+        output: &impl Arrangement,
+    ) -> Result<Request> {
+        let begin = self.begin(call, output.all_bytes(self.across()), None)?;
+        let operation = begin.operation;
+        let from = given(input, operation)?;
+        let blocks = output.pieces(self.across(), operation)?;
+        disjoint(&blocks, operation)?;
+        let out = self.with_each(|_| from.clone());
+        let into = self.with_each(|place| blocks[place].clone());
+        let called = (Exchange::Allgather, None);
+        // SAFETY: the caller's promise.
+        unsafe { self.between(begin, called, out, into) }
+    }
+
+    /// # Safety
+    /// As for [`ialltoall`](Self::ialltoall).
+    pub(in crate::mpi) unsafe fn alltoall_between<A: Arrangement>(
+        &self,
+        call: Call,
+        input: Option<A>,
+        output: &A,
+    ) -> Result<Request> {
+        let bytes = input.as_ref().unwrap_or(output).all_bytes(self.across());
+        let begin = self.begin(call, bytes, None)?;
+        let operation = begin.operation;
+        let from = input.ok_or_else(|| in_place(operation))?;
+        let from = from.pieces(self.across(), operation)?;
+        let blocks = output.pieces(self.across(), operation)?;
+        disjoint(&blocks, operation)?;
+        let out = self.with_each(|place| from[place].clone());
+        let into = self.with_each(|place| blocks[place].clone());
+        let called = (Exchange::Alltoall, None);
+        // SAFETY: the caller's promise.
+        unsafe { self.between(begin, called, out, into) }
+    }
+
+    /// # Safety
+    /// As for [`ireduce`](Self::ireduce).
+    pub(in crate::mpi) unsafe fn reduce_between(
+        &self,
+        call: Call,
+        input: &Buffer,
+        output: &Buffer,
+        op: &AnyOp,
+        root: i32,
+    ) -> Result<Request> {
+        let data = if self.is_root(root) { output } else { input };
+        let begin = self.begin(call, data.all_bytes(1), Some(root))?;
+        let operation = begin.operation;
+        let mut out = Vec::new();
+        let part = self.part(root, operation)?;
+        let called = (Exchange::ReduceBetween, self.world_root(part));
+        match part {
+            Part::Root => {
+                let contributions = self.contributions(output, op, operation)?;
+                // SAFETY: the caller's promise.
+                return unsafe { self.fold_between(begin, called, out, contributions) };
+            }
+            Part::Beside => {}
+            Part::Opposite(root) => {
+                op.fold(self, input, operation)?;
+                out.push((root, input.piece(operation)?));
+            }
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.between(begin, called, out, Vec::new()) }
+    }
+
+    /// What the other group contributes to `output`, each as much as there is room for.
+    fn contributions(
+        &self,
+        output: &Buffer,
+        op: &AnyOp,
+        operation: Operation,
+    ) -> Result<Contributions<'_>> {
+        let fold = op.fold(self, output, operation)?;
+        let output = output.piece(operation)?;
+        Ok(Contributions {
+            from: &self.peers().members,
+            fold,
+            bytes: output.len,
+            part: 0..output.len,
+            output,
+        })
+    }
+
+    /// # Safety
+    /// As for [`iallreduce`](Self::iallreduce).
+    pub(in crate::mpi) unsafe fn allreduce_between(
+        &self,
+        call: Call,
+        input: &Buffer,
+        output: &Buffer,
+        op: &AnyOp,
+    ) -> Result<Request> {
+        let begin = self.begin(call, input.all_bytes(1), None)?;
+        let operation = begin.operation;
+        let contributions = self.contributions(output, op, operation)?;
+        one_datatype(input, output, operation)?;
+        let (from, bytes) = (input.piece(operation)?, contributions.bytes);
+        if from.len != bytes {
+            let reason = format!("{} bytes are to be reduced into {bytes}", from.len);
+            return Err(operation.error(ErrorClass::Count, reason));
+        }
+        if bytes > 0 && input.address() == output.address() {
+            return Err(in_place(operation));
+        }
+        let out = self.with_each(|_| from.clone());
+        let called = (Exchange::ReduceBetween, None);
+        // SAFETY: the caller's promise.
+        unsafe { self.fold_between(begin, called, out, contributions) }
+    }
+
+    /// A reduction of which each rank gets what `counts` says. The other group's counts are
+    /// unknown here, so everybody there gets all that this rank contributes, and takes its part.
+    ///
+    /// # Safety
+    /// As for [`ireduce_scatter`](Self::ireduce_scatter).
+    pub(in crate::mpi) unsafe fn reduce_scatter_between(
+        &self,
+        call: Call,
+        input: Option<Buffer>,
+        output: &Buffer,
+        counts: &[i64],
+        op: &AnyOp,
+    ) -> Result<Request> {
+        let bytes = input.as_ref().map_or(0, |input| input.all_bytes(1));
+        let begin = self.begin(call, bytes, None)?;
+        let operation = begin.operation;
+        let input = input.ok_or_else(|| in_place(operation))?;
+        let (ranks, me) = (self.members().len(), self.0.group.me);
+        let lens = lengths(counts, output.datatype(), ranks, operation)?;
+        let (before, total) = (lens[..me].iter().sum::<usize>(), lens.iter().sum::<usize>());
+        let mut contributions = self.contributions(output, op, operation)?;
+        one_datatype(&input, output, operation)?;
+        let (count, room) = (counts[me], output.count());
+        if lens[me] != contributions.bytes {
+            let reason = format!("{count} elements are to go where there are {room}");
+            return Err(operation.error(ErrorClass::Count, reason));
+        }
+        let from = input.piece(operation)?;
+        if from.len != total {
+            let reason = format!("{} bytes are given, and the counts make {total}", from.len);
+            return Err(operation.error(ErrorClass::Count, reason));
+        }
+        contributions.bytes = total;
+        contributions.part = before..before + lens[me];
+        let out = self.with_each(|_| from.clone());
+        let called = (Exchange::ReduceScatterBetween, None);
+        // SAFETY: the caller's promise.
+        unsafe { self.fold_between(begin, called, out, contributions) }
+    }
+
+    /// A reduction of which all ranks of a group get as much. That decides what those of the other
+    /// group get, so each is sent only its part.
+    ///
+    /// # Safety
+    /// As for [`ireduce_scatter_block`](Self::ireduce_scatter_block).
+    pub(in crate::mpi) unsafe fn reduce_scatter_block_between(
+        &self,
+        call: Call,
+        input: Option<Buffer>,
+        output: &Buffer,
+        op: &AnyOp,
+    ) -> Result<Request> {
+        let begin = self.begin(call, output.all_bytes(self.members().len()), None)?;
+        let operation = begin.operation;
+        let input = input.ok_or_else(|| in_place(operation))?;
+        let contributions = self.contributions(output, op, operation)?;
+        one_datatype(&input, output, operation)?;
+        let (own, across) = (self.members().len(), self.across());
+        let (given, each) = (input.count(), output.count());
+        if each.checked_mul(own) != Some(given) || !given.is_multiple_of(across) {
+            let reason = format!(
+                "{given} elements are given: they must be {each} for each of {own} ranks, and as \
+                 many for each of {across} in the other group"
+            );
+            return Err(operation.error(ErrorClass::Count, reason));
+        }
+        let blocks = input.moved(input.start(), given / across);
+        let blocks = blocks.pieces(across, operation)?;
+        let out = self.with_each(|place| blocks[place].clone());
+        let called = (Exchange::ReduceScatterBetween, None);
+        // SAFETY: the caller's promise.
+        unsafe { self.fold_between(begin, called, out, contributions) }
+    }
+}

@@ -1,0 +1,218 @@
+//! `MPI_Intercomm_create` (MPI 5.0, 7.6.2): two communicators become one of two groups.
+//!
+//! The leaders, who have a communicator in common, give each other the lists of their groups, and
+//! then all agree on a context id: each group by a reduction of its own, its leader with the other
+//! leader by messages, and each leader tells its group. Three times, as in an agreement of any
+//! group: which ids are unavailable, whether all could reserve the one that all choose, and whether
+//! all have opened the context.
+//!
+//! The leaders' messages travel in the peer communicator's context with [`LEADER_MESSAGES`] added,
+//! with the tag of the call, so no receive of the program sees them.
+//!
+//! Ids are chosen by a *family* ([`context_ids`](super::super::context_ids)) of the members of both
+//! groups, which the process keeps for those that it was with last: two groups that come together
+//! again and again find what they have given back.
+
+use super::Remote;
+use crate::bcs::SendMode;
+use crate::mpi::comm::checked_tag;
+use crate::mpi::create_group::{Circle, LEADER_MESSAGES, agree_on_id};
+use crate::mpi::error::{ErrorClass, Operation};
+use crate::mpi::members::Members;
+use crate::mpi::point_to_point::Call;
+use crate::mpi::{Comm, Result};
+use crate::recording::Primitive;
+use std::collections::HashSet;
+
+const CALL: Call = Call {
+    name: "MPI_Intercomm_create",
+    primitive: Primitive::IntercommCreate,
+    mode: SendMode::Standard,
+};
+
+/// What the leaders talk in.
+struct Leaders<'a> {
+    peer: Option<&'a Comm>,
+    remote_leader: i32,
+    tag: i32,
+}
+
+impl Leaders<'_> {
+    /// A circle of this rank, which is the leader of its group, and the other leader.
+    fn circle(&self, local: &Comm, operation: Operation) -> Result<Circle> {
+        let Some(peer) = self.peer else {
+            let reason = "the local leader has to give a peer communicator";
+            return Err(operation.error(ErrorClass::Comm, reason));
+        };
+        peer.usable(operation)?;
+        checked_tag(self.tag, operation)?;
+        let (me, other) = (
+            peer.process().world_rank(),
+            peer.world_rank(self.remote_leader, operation)?,
+        );
+        if local.members().contains(&other) {
+            let reason = format!(
+                "the groups have a member in common: the remote leader, which is {other} in the \
+                 world, is in the local group"
+            );
+            return Err(operation.error(ErrorClass::Comm, reason));
+        }
+        let pair = vec![me.min(other), me.max(other)];
+        let pair = Members::new(pair, usize::from(me > other));
+        Ok(Circle {
+            call: CALL,
+            comm: peer.for_messages(LEADER_MESSAGES, pair, &peer.0.family),
+            tag: self.tag,
+        })
+    }
+
+    /// The other leader, and the world ranks of its group.
+    fn meet(&self, local: &Comm, operation: Operation) -> Result<(Circle, Vec<u32>)> {
+        let circle = self.circle(local, operation)?;
+        let own: Vec<u64> = local.members().iter().map(|&rank| rank.into()).collect();
+        let mut count = [0];
+        circle.swap(&[own.len() as u64], &mut count)?;
+        // What another rank says is looked at before it is used.
+        let ranks = local.process().placement().ranks();
+        let count = usize::try_from(count[0]).ok();
+        let Some(count) = count.filter(|count| (1..=ranks).contains(count)) else {
+            let reason = format!("the other group claims to be more than {ranks} ranks, or none");
+            return Err(operation.error(ErrorClass::Intern, reason));
+        };
+        let mut words = vec![0; count];
+        circle.swap(&own, &mut words)?;
+        let members = words.iter().map(|&word| u32::try_from(word).ok());
+        let members: Option<Vec<u32>> = members.collect();
+        let exist = |members: &Vec<u32>| members.iter().all(|&rank| (rank as usize) < ranks);
+        let Some(members) = members.filter(exist) else {
+            let reason = "the other group claims to have ranks that the world has not";
+            return Err(operation.error(ErrorClass::Intern, reason));
+        };
+        let here: HashSet<u32> = local.members().iter().copied().collect();
+        if let Some(both) = members.iter().find(|member| here.contains(member)) {
+            let reason =
+                format!("the groups have a member in common: {both} in the world is in both");
+            return Err(operation.error(ErrorClass::Comm, reason));
+        }
+        Ok((circle, members))
+    }
+}
+
+/// A group that agrees with another one.
+struct Side<'a> {
+    local: &'a Comm,
+    leader: i32,
+    /// At the leader: with the other one.
+    circle: Option<Circle>,
+    operation: Operation,
+}
+
+impl<'a> Side<'a> {
+    /// A side, and the world ranks of the other one. All of a group have the same outcome.
+    fn meet(
+        local: &'a Comm,
+        leader: i32,
+        leaders: &Leaders<'_>,
+        operation: Operation,
+    ) -> Result<(Self, Vec<u32>)> {
+        let is_leader = local.rank() == leader;
+        let met = is_leader.then(|| leaders.meet(local, operation));
+        let mut verdict = match &met {
+            Some(Err(error)) => [u64::from(error.class.code().unsigned_abs()), 0],
+            Some(Ok((_, members))) => [0, members.len() as u64],
+            None => [0; 2],
+        };
+        local.share(&mut verdict, leader, operation)?;
+        let met = met.transpose()?;
+        if verdict[0] != 0 {
+            let class = i32::try_from(verdict[0])
+                .ok()
+                .and_then(ErrorClass::from_code);
+            let class = class.unwrap_or(ErrorClass::Other);
+            let reason = format!(
+                "the leader of the local group, rank {leader}, has found {}: see its error",
+                class.text()
+            );
+            return Err(operation.error(class, reason));
+        }
+        let (circle, members) = met.unzip();
+        let mut words = match members {
+            Some(members) => members.into_iter().map(u64::from).collect(),
+            None => vec![0; usize::try_from(verdict[1]).expect("the leader has as many")],
+        };
+        local.share(&mut words, leader, operation)?;
+        let members = words
+            .into_iter()
+            .map(|word| u32::try_from(word).expect("the leader of this group has checked them"));
+        let members = members.collect();
+        let side = Self {
+            local,
+            leader,
+            circle,
+            operation,
+        };
+        Ok((side, members))
+    }
+
+    /// The bitwise or of all words of both groups.
+    fn or(&self, words: &mut [u64]) -> Result<()> {
+        self.local.or(words, self.operation)?;
+        if let Some(circle) = &self.circle {
+            circle.or(words)?;
+        }
+        self.local.share(words, self.leader, self.operation)
+    }
+}
+
+impl Comm {
+    /// `MPI_Intercomm_create`: this communicator, which is the local group, and that of the remote
+    /// leader become an intercommunicator. All members of both call it; the local leader is a rank
+    /// here. Only the leaders need a `peer`, a communicator that both are in, where each names the
+    /// other one's rank; the tag keeps apart what threads make with the same peer at a time.
+    ///
+    /// # Errors
+    /// When this is an intercommunicator, there is no such leader, the tag is negative, the groups
+    /// have a member in common, there are not enough context ids, or the NIC reports a failure.
+    /// What a leader finds wrong all of its group are told, with the same class. The other group
+    /// waits for ever if its leader was not found: nobody knows who it is.
+    pub fn intercomm_create(
+        &self,
+        local_leader: i32,
+        peer: Option<&Self>,
+        remote_leader: i32,
+        tag: i32,
+    ) -> Result<Self> {
+        let operation = Operation {
+            tag: Some(tag),
+            ..Operation::plain(CALL.name)
+        };
+        self.usable_within(operation)?;
+        self.world_rank(local_leader, operation)?;
+        let process = self.process().clone();
+        process.recording().blocking(CALL.primitive, 0, || {
+            let leaders = Leaders {
+                peer,
+                remote_leader,
+                tag,
+            };
+            let (side, members) = Side::meet(self, local_leader, &leaders, operation)?;
+            // Any order will do that both groups know.
+            let local_is_first = self.members().iter().min() < members.iter().min();
+            let remote = Remote::new(self.members(), members, local_is_first);
+            let mut sorted = remote.all.clone();
+            sorted.sort_unstable();
+            process.reap_closed();
+            let (family, held) = (process.pair_family(&sorted), process.held_contexts());
+            let place = (
+                u32::try_from(sorted.len()).expect("MAX_RANKS fits"),
+                sorted[0],
+            );
+            let or = |words: &mut [u64]| side.or(words);
+            let id = agree_on_id(or, place, (&family, held), operation)?;
+            let sides = (self.0.group.clone(), Some(remote));
+            let comm = self.child_from(&family, sides, Some(id), None, operation)?;
+            side.or(&mut [0])?; // All are ready.
+            Ok(comm)
+        })
+    }
+}

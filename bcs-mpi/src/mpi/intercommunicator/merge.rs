@@ -1,0 +1,64 @@
+//! `MPI_Intercomm_merge` (MPI 5.0, 7.6.2): two groups become one.
+
+use crate::mpi::create::Child;
+use crate::mpi::error::{ErrorClass, Operation};
+use crate::mpi::members::Members;
+use crate::mpi::{Comm, Result};
+use crate::recording::Primitive;
+
+/// What a group says, a bit for each answer; those of the second group are above.
+fn said(first: bool, high: bool) -> u64 {
+    let of_group = if high { 0b10 } else { 0b01 };
+    if first { of_group } else { of_group << 2 }
+}
+
+impl Comm {
+    /// `MPI_Intercomm_merge`: an intracommunicator of both groups. The one that says `high` comes
+    /// after the other; if both say the same, that with the lowest rank of the world comes first (of
+    /// a communicator that was made of an intercommunicator, as it was there). Keys and attributes
+    /// are not copied.
+    ///
+    /// # Errors
+    /// When this is no intercommunicator, the ranks of a group do not say the same (all are told),
+    /// and as [`dup`](Self::dup).
+    pub fn intercomm_merge(&self, high: bool) -> Result<Self> {
+        let operation = Operation::plain("MPI_Intercomm_merge");
+        let remote = self.remote(operation)?;
+        let merge = || {
+            let mut words = [said(remote.local_is_first, high)];
+            self.or(&mut words, operation)?;
+            let [all] = words;
+            for (group, first) in [(all & 0b11, 0), (all >> 2, remote.first_len())] {
+                if group == 0b11 {
+                    let member = remote.all[first];
+                    let reason = format!(
+                        "the ranks of one group do not all say the same: that of rank {member} of \
+                         the world"
+                    );
+                    return Err(operation.error(ErrorClass::NotSame, reason));
+                }
+            }
+            let mut places: Vec<usize> = (0..remote.all.len()).collect();
+            if all == said(true, true) | said(false, false) {
+                places.rotate_left(remote.first_len());
+            }
+            let child = |_: &[u64]| {
+                let members = places.clone();
+                vec![Child { members }]
+            };
+            let (_, ids) = self.agree(&[], operation, child)?;
+            let own = self.place_among_all();
+            let me = places.iter().position(|&place| place == own);
+            let members = places.iter().map(|&place| remote.all[place]).collect();
+            let group = Members::new(members, me.expect("this rank is in one of the groups"));
+            let id = ids.into_iter().next().flatten();
+            let comm = self.child((group, None), id, None, operation)?;
+            self.all_are_ready(operation)?;
+            Ok(comm)
+        };
+        let process = self.process();
+        process
+            .recording()
+            .blocking(Primitive::IntercommMerge, 0, merge)
+    }
+}

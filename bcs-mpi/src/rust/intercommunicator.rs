@@ -1,0 +1,288 @@
+//! Communicators of two groups over typed slices: blocking calls.
+//!
+//! They are a type of their own, because ranks and blocks here are those of the other group. What
+//! is not here (non-blocking and vector collectives, persistent ones) the untyped core has.
+#![expect(unsafe_code, reason = "hands slices to the untyped core by address")]
+
+use super::communicator::Communicator;
+use super::equivalence::{Equivalence, read, write};
+use super::matching::{Source, Status, Tag, as_rank};
+use super::operation::Operation;
+use crate::mpi::error::Operation as Call;
+use crate::mpi::{Buffer, Comm, ErrorClass, Group, PROC_NULL, ROOT, Result};
+
+/// Two groups of ranks, of which each talks to the other one.
+///
+/// Whoever is named by a rank is in the other group, and what a collective collects comes from
+/// there.
+#[derive(Clone, Debug)]
+pub struct Intercommunicator(Comm);
+
+/// Where the root of a collective between two groups is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Root {
+    /// This rank is the root. (`MPI_ROOT`)
+    Here,
+    /// Another rank of this group is: this one has no part in it. (`MPI_PROC_NULL`)
+    Beside,
+    /// This rank of the other group is.
+    Remote(usize),
+}
+
+impl Root {
+    fn rank(self) -> i32 {
+        match self {
+            Self::Here => ROOT,
+            Self::Beside => PROC_NULL,
+            Self::Remote(rank) => as_rank(rank),
+        }
+    }
+}
+
+impl Communicator {
+    /// This communicator and that of the remote leader become one of two groups, which must have no
+    /// member in common. All ranks of both call it. The leader of this one, `leader`, gives a
+    /// communicator that both leaders are in and the remote leader's rank there; others may give
+    /// `None`. (`MPI_Intercomm_create`)
+    ///
+    /// # Errors
+    /// When there is no such leader, the tag is negative, the groups have a member in common, no
+    /// context is free, or a rank is gone.
+    pub fn intercomm_create(
+        &self,
+        leader: usize,
+        remote: Option<(&Self, usize)>,
+        tag: i32,
+    ) -> Result<Intercommunicator> {
+        let (peer, remote_leader) = remote.unzip();
+        let peer = peer.map(Self::untyped);
+        let remote_leader = remote_leader.map_or(0, as_rank);
+        let comm = self
+            .untyped()
+            .intercomm_create(as_rank(leader), peer, remote_leader, tag);
+        comm.map(Intercommunicator)
+    }
+}
+
+impl Intercommunicator {
+    /// This process's rank in its group.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        usize::try_from(self.0.rank()).expect("ranks are not negative")
+    }
+
+    /// How many ranks its group has.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.0.members().len()
+    }
+
+    /// How many ranks the other group has. (`MPI_Comm_remote_size`)
+    #[must_use]
+    pub fn remote_size(&self) -> usize {
+        self.0.remote_members().len()
+    }
+
+    /// This process's group. (`MPI_Comm_group`)
+    #[must_use]
+    pub fn group(&self) -> Group {
+        self.0.group()
+    }
+
+    /// The other group. (`MPI_Comm_remote_group`)
+    ///
+    /// # Errors
+    /// When the communicator was freed in the untyped core.
+    pub fn remote_group(&self) -> Result<Group> {
+        self.0.remote_group()
+    }
+
+    /// The communicator as the untyped core knows it.
+    #[must_use]
+    pub fn untyped(&self) -> &Comm {
+        &self.0
+    }
+
+    /// A communicator of both groups; the one that says `high` comes behind the other one.
+    /// (`MPI_Intercomm_merge`)
+    ///
+    /// # Errors
+    /// When ranks of one group do not say the same, no context is free, or a rank is gone.
+    pub fn merge(&self, high: bool) -> Result<Communicator> {
+        self.0.intercomm_merge(high).map(Communicator)
+    }
+
+    /// The same two groups, whose messages are their own. (`MPI_Comm_dup`)
+    ///
+    /// # Errors
+    /// When no context is free, or a rank is gone or calls another collective.
+    pub fn dup(&self) -> Result<Self> {
+        self.0.dup().map(Self)
+    }
+
+    /// The ranks of both groups with the same colour become two groups, in the order of their keys.
+    /// There is none without a colour, or if only one group has ranks of that colour.
+    /// (`MPI_Comm_split`)
+    ///
+    /// # Errors
+    /// As [`dup`](Self::dup).
+    pub fn split(&self, color: Option<u32>, key: i32) -> Result<Option<Self>> {
+        Ok(self.0.split(color, key)?.map(Self))
+    }
+
+    /// Sends to a rank of the other group. (`MPI_Send`)
+    ///
+    /// # Errors
+    /// When an argument is wrong or a rank is gone.
+    pub fn send<T: Equivalence>(&self, data: &[T], to: usize, tag: i32) -> Result<()> {
+        // SAFETY: the slice is borrowed for the call.
+        unsafe { self.0.send(read(data), as_rank(to), tag) }
+    }
+
+    /// Receives from the other group into the start of `data`. (`MPI_Recv`)
+    ///
+    /// # Errors
+    /// When an argument is wrong, the message is longer than `data`, or a rank is gone.
+    pub fn recv<T: Equivalence>(&self, data: &mut [T], from: Source, tag: Tag) -> Result<Status> {
+        // SAFETY: the slice is borrowed for the call, and any bytes are values of its type.
+        unsafe { self.0.recv(write(data), from.rank(), tag.tag()) }.map(Status::from)
+    }
+
+    /// Sends `out` and receives into `data`, at the same time. (`MPI_Sendrecv`)
+    ///
+    /// # Errors
+    /// As [`send`](Self::send) and [`recv`](Self::recv).
+    pub fn sendrecv<T: Equivalence, U: Equivalence>(
+        &self,
+        (out, to, out_tag): (&[T], usize, i32),
+        (data, from, tag): (&mut [U], Source, Tag),
+    ) -> Result<Status> {
+        let (out, into) = (
+            (read(out), as_rank(to), out_tag),
+            (write(data), from.rank(), tag.tag()),
+        );
+        // SAFETY: the slices are borrowed for the call, one of them exclusively; any bytes are
+        // values of its type.
+        unsafe { self.0.sendrecv(out, into) }.map(Status::from)
+    }
+
+    /// Waits for a message and leaves it where it is. (`MPI_Probe`)
+    ///
+    /// # Errors
+    /// When an argument is wrong or a rank is gone.
+    pub fn probe(&self, from: Source, tag: Tag) -> Result<Status> {
+        self.0.probe(from.rank(), tag.tag()).map(Status::from)
+    }
+
+    /// Returns when every rank of both groups has called it. (`MPI_Barrier`)
+    ///
+    /// # Errors
+    /// When a rank is gone, or calls another collective.
+    pub fn barrier(&self) -> Result<()> {
+        self.0.barrier()
+    }
+
+    /// One of as many blocks as the other group has ranks, which a buffer consists of.
+    fn block(&self, buffer: &Buffer, call: &'static str) -> Result<Buffer> {
+        let (count, ranks) = (buffer.count(), self.remote_size());
+        if !count.is_multiple_of(ranks) {
+            let reason = format!(
+                "{count} elements are no whole number for each of {ranks} ranks of the other group"
+            );
+            return Err(Call::plain(call).error(ErrorClass::Count, reason));
+        }
+        Ok(buffer.moved(buffer.start(), count / ranks))
+    }
+
+    fn block_at(&self, root: Root, buffer: &Buffer, call: &'static str) -> Result<Buffer> {
+        match root {
+            Root::Here => self.block(buffer, call),
+            _ => Ok(Buffer::EMPTY),
+        }
+    }
+
+    /// Copies `data` of the root to that of all ranks of the other group. (`MPI_Bcast`)
+    ///
+    /// # Errors
+    /// When an argument is wrong, the groups disagree about the length, or a rank is gone.
+    pub fn bcast<T: Equivalence>(&self, data: &mut [T], root: Root) -> Result<()> {
+        // SAFETY: the slice is borrowed exclusively, and any bytes are values of its type.
+        unsafe { self.0.bcast(write(data), root.rank()) }
+    }
+
+    /// Gives each rank of the other group its block of the root's `blocks`; elsewhere they may be
+    /// empty, as may be `data` in the root's group. (`MPI_Scatter`)
+    ///
+    /// # Errors
+    /// As [`bcast`](Self::bcast).
+    pub fn scatter<T: Equivalence>(&self, blocks: &[T], data: &mut [T], root: Root) -> Result<()> {
+        let blocks = self.block_at(root, &read(blocks), "MPI_Scatter")?;
+        // SAFETY: the slices are borrowed, one of them exclusively; any bytes are values.
+        unsafe { self.0.scatter(blocks, Some(write(data)), root.rank()) }
+    }
+
+    /// Collects the `data` of all ranks of the other group in the root's `blocks`; elsewhere they
+    /// may be empty, as may be `data` in the root's group. (`MPI_Gather`)
+    ///
+    /// # Errors
+    /// As [`bcast`](Self::bcast).
+    pub fn gather<T: Equivalence>(&self, data: &[T], blocks: &mut [T], root: Root) -> Result<()> {
+        let blocks = self.block_at(root, &write(blocks), "MPI_Gather")?;
+        // SAFETY: the slices are borrowed, one of them exclusively; any bytes are values.
+        unsafe { self.0.gather(Some(read(data)), blocks, root.rank()) }
+    }
+
+    /// Collects the `data` of all ranks of the other group in `blocks`. The groups may give
+    /// different numbers of elements, and one of them none. (`MPI_Allgather`)
+    ///
+    /// # Errors
+    /// As [`bcast`](Self::bcast).
+    pub fn allgather<T: Equivalence>(&self, data: &[T], blocks: &mut [T]) -> Result<()> {
+        let blocks = self.block(&write(blocks), "MPI_Allgather")?;
+        // SAFETY: the slices are borrowed, one of them exclusively; any bytes are values.
+        unsafe { self.0.allgather(Some(read(data)), blocks) }
+    }
+
+    /// Sends a block to each rank of the other group, and receives one from each. (`MPI_Alltoall`)
+    ///
+    /// # Errors
+    /// As [`bcast`](Self::bcast).
+    pub fn alltoall<T: Equivalence>(&self, data: &[T], blocks: &mut [T]) -> Result<()> {
+        let data = self.block(&read(data), "MPI_Alltoall")?;
+        let blocks = self.block(&write(blocks), "MPI_Alltoall")?;
+        // SAFETY: the slices are borrowed, one of them exclusively; any bytes are values.
+        unsafe { self.0.alltoall(Some(data), blocks) }
+    }
+
+    /// Combines the `data` of all ranks of the other group into the root's `result`, in their order;
+    /// elsewhere it may be empty, as may be `data` in the root's group. (`MPI_Reduce`)
+    ///
+    /// # Errors
+    /// As [`bcast`](Self::bcast), and when the operation is not defined on the type.
+    pub fn reduce<T: Equivalence>(
+        &self,
+        data: &[T],
+        result: &mut [T],
+        op: impl Operation<T>,
+        root: Root,
+    ) -> Result<()> {
+        let (data, result) = (read(data), write(result));
+        // SAFETY: the slices are borrowed, one of them exclusively; any bytes are values.
+        unsafe { self.0.reduce(data, result, op.untyped(), root.rank()) }
+    }
+
+    /// Combines the `data` of all ranks of the other group into `result`, in their order.
+    /// (`MPI_Allreduce`)
+    ///
+    /// # Errors
+    /// As [`reduce`](Self::reduce).
+    pub fn allreduce<T: Equivalence>(
+        &self,
+        data: &[T],
+        result: &mut [T],
+        op: impl Operation<T>,
+    ) -> Result<()> {
+        // SAFETY: the slices are borrowed, one of them exclusively; any bytes are values.
+        unsafe { self.0.allreduce(read(data), write(result), op.untyped()) }
+    }
+}

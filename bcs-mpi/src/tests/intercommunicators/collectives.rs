@@ -1,0 +1,637 @@
+//! Every collective between random groups, against what a sequential program computes.
+#![expect(unsafe_code, reason = "the untyped core names buffers by address")]
+#![expect(
+    clippy::multiple_unsafe_ops_per_block,
+    reason = "calls that all have the same argument for their safety"
+)]
+
+use super::super::{Machine, run};
+use super::{Pair, pair, rank, rng};
+use crate::mpi::persistent::startall;
+use crate::mpi::{self, AnyOp, Blocks, Buffer, Op, PROC_NULL, ROOT, Request, UserOp};
+use bcs_core::datatype::Datatype;
+use bcs_core::job::Settings;
+use rand::Rng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
+/// What is where nothing was received.
+const NOTHING: u64 = 99;
+
+/// How many kinds of collectives there are below.
+const KINDS: usize = 19;
+
+/// What all ranks of both groups know about a collective.
+#[derive(Clone, Debug)]
+struct Draw {
+    kind: usize,
+    salt: u64,
+    /// In which group the root is, and which of it.
+    root: (usize, usize),
+    /// Elements of a block, of what each group sends.
+    counts: [usize; 2],
+    /// Elements of a block of each rank.
+    lens: [Vec<usize>; 2],
+    /// What each rank gets of a reduction: as much in both groups.
+    parts: [Vec<usize>; 2],
+    blocking: bool,
+}
+
+impl Draw {
+    fn new(kind: usize, groups: &[Vec<u32>; 2], scale: usize, rng: &mut ChaCha8Rng) -> Self {
+        let side = rng.random_range(0..2);
+        let sizes = [groups[0].len(), groups[1].len()];
+        let mut lens = |size: usize| -> Vec<usize> {
+            let len = |_| rng.random_range(0..5) * scale;
+            (0..size).map(len).collect()
+        };
+        let lens = sizes.map(&mut lens);
+        let total = rng.random_range(0..12) * scale;
+        let mut parts = |size: usize| {
+            let mut rest = total;
+            let mut parts: Vec<usize> = (1..size)
+                .map(|_| {
+                    let part = rng.random_range(0..=rest);
+                    rest -= part;
+                    part
+                })
+                .collect();
+            parts.push(rest);
+            parts
+        };
+        let parts = sizes.map(&mut parts);
+        Self {
+            kind,
+            salt: rng.random(),
+            root: (side, rng.random_range(0..sizes[side])),
+            counts: [(); 2].map(|()| rng.random_range(0..4) * scale),
+            lens,
+            parts,
+            blocking: rng.random(),
+        }
+    }
+
+    fn value(&self, side: usize, rank: usize, index: usize) -> u64 {
+        let number = (side * 1_000_003 + rank) as u64 * 1_000_003 + index as u64;
+        let mixed = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ self.salt;
+        mixed.wrapping_mul(0x85eb_ca6b_27d4_eb2f) ^ mixed >> 29
+    }
+
+    /// What a rank gives.
+    fn data(&self, side: usize, rank: usize, count: usize) -> Vec<u64> {
+        let value = |index| self.value(side, rank, index);
+        (0..count).map(value).collect()
+    }
+
+    /// How many elements one rank sends another one in the vector kinds of all-to-all.
+    fn between(&self, side: usize, from: usize, to: usize) -> usize {
+        let len = self.lens[side][from];
+        if (from + to).is_multiple_of(3) {
+            0
+        } else {
+            len + to
+        }
+    }
+}
+
+/// Where blocks begin that have gaps of so many elements after them.
+fn starts(lens: &[usize], gap: usize) -> Vec<usize> {
+    let start = |end: &mut usize, len: &usize| Some(std::mem::replace(end, *end + len + gap));
+    lens.iter().scan(0, start).collect()
+}
+
+fn long(numbers: &[usize], unit: usize) -> Vec<i64> {
+    let long = |&number: &usize| i64::try_from(number * unit).unwrap();
+    numbers.iter().map(long).collect()
+}
+
+/// A step x -> ax + b in numbers modulo 2^32, after another one: associative, not commutative.
+fn after(first: u64, second: u64) -> u64 {
+    let parts = |step: u64| (step & 0xffff_ffff, step >> 32);
+    let ((a, b), (c, d)) = (parts(first), parts(second));
+    let low = |number: u64| number & 0xffff_ffff;
+    low(c.wrapping_mul(a)) | low(c.wrapping_mul(b).wrapping_add(d)) << 32
+}
+
+fn user_op() -> AnyOp {
+    let function = |invec: *const u8, inoutvec: *mut u8, count: usize, _| {
+        for index in 0..count {
+            // SAFETY: there are so many, and they are aligned.
+            let left = unsafe { invec.cast::<u64>().add(index).read() };
+            // SAFETY: the same.
+            let place = unsafe { &mut *inoutvec.cast::<u64>().add(index) };
+            *place = after(left, *place);
+        }
+    };
+    // SAFETY: it reads and writes so many elements of 8 bytes.
+    unsafe { UserOp::create(function, false) }.into()
+}
+
+/// How numbers are reduced: as a program's function does, or as floating-point numbers, whose
+/// order shows in the digits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    Sum,
+    After,
+}
+
+impl How {
+    fn op(self) -> AnyOp {
+        match self {
+            Self::Sum => Op::Sum.into(),
+            Self::After => user_op(),
+        }
+    }
+
+    fn datatype(self) -> Datatype {
+        match self {
+            Self::Sum => Datatype::Double,
+            Self::After => Datatype::Uint64,
+        }
+    }
+
+    /// A finite number, whatever the bits are.
+    fn operand(self, bits: u64) -> u64 {
+        match self {
+            Self::Sum => (1.0 + f64::from((bits >> 32) as u32 as i32) * 1e-3).to_bits(),
+            Self::After => bits,
+        }
+    }
+
+    fn combine(self, left: u64, right: u64) -> u64 {
+        match self {
+            Self::Sum => (f64::from_bits(left) + f64::from_bits(right)).to_bits(),
+            Self::After => after(left, right),
+        }
+    }
+}
+
+/// A collective, started or over.
+struct Job {
+    what: String,
+    request: Request,
+    output: Vec<u64>,
+    expected: Vec<u64>,
+    _input: Vec<u64>,
+}
+
+impl Job {
+    fn check(mut self) {
+        self.request.wait().unwrap();
+        let wrong = self.output.iter().zip(&self.expected);
+        let wrong = wrong
+            .clone()
+            .position(|(found, expected)| found != expected);
+        assert!(
+            self.output.len() == self.expected.len() && wrong.is_none(),
+            "{}: {wrong:?} of {} is wrong",
+            self.what,
+            self.expected.len()
+        );
+    }
+}
+
+macro_rules! call {
+    ($draw:ident, $comm:ident.$blocking:ident or $starting:ident($($argument:expr),*)) => {
+        if $draw.blocking {
+            // SAFETY: the memory stays until the call is over.
+            unsafe { $comm.$blocking($($argument),*) }.unwrap();
+            Request::inactive()
+        } else {
+            // SAFETY: the memory stays with the request until that is done.
+            unsafe { $comm.$starting($($argument),*) }.unwrap()
+        }
+    };
+}
+
+/// One rank's part of a collective.
+struct Call<'a> {
+    pair: &'a Pair,
+    draw: &'a Draw,
+    input: Vec<u64>,
+    output: Vec<u64>,
+    expected: Vec<u64>,
+}
+
+impl Call<'_> {
+    fn sizes(&self) -> (usize, usize) {
+        (self.pair.local().len(), self.pair.remote().len())
+    }
+
+    fn is_root(&self) -> bool {
+        self.draw.root == (self.pair.side, self.pair.me())
+    }
+
+    fn is_opposite(&self) -> bool {
+        self.draw.root.0 != self.pair.side
+    }
+
+    fn root(&self) -> i32 {
+        match (self.is_opposite(), self.is_root()) {
+            (true, _) => rank(self.draw.root.1),
+            (false, true) => ROOT,
+            (false, false) => PROC_NULL,
+        }
+    }
+
+    /// What a rank of the other group gives.
+    fn theirs(&self, rank: usize, count: usize) -> Vec<u64> {
+        self.draw.data(1 - self.pair.side, rank, count)
+    }
+
+    /// This rank gives so many elements.
+    fn give(&mut self, count: usize) {
+        self.input = self.draw.data(self.pair.side, self.pair.me(), count);
+    }
+
+    /// This rank gets these, with something behind them that must stay.
+    fn get(&mut self, expected: Vec<u64>) {
+        self.expected = expected;
+        self.expected.push(NOTHING);
+        self.output = vec![NOTHING; self.expected.len()];
+    }
+
+    /// What nobody looks at.
+    fn nonsense() -> Buffer {
+        Buffer::new(std::ptr::null_mut::<u64>(), 5, Datatype::Uint64)
+    }
+
+    fn from(&self, count: usize) -> Buffer {
+        Buffer::read_only(self.input.as_ptr(), count, Datatype::Uint64)
+    }
+
+    fn into(&mut self, count: usize) -> Buffer {
+        Buffer::new(self.output.as_mut_ptr(), count, Datatype::Uint64)
+    }
+
+    fn bcast(&mut self) -> Request {
+        let (comm, draw, root) = (&self.pair.comm, self.draw, self.root());
+        let count = draw.counts[0];
+        let data = if self.is_root() {
+            self.give(count);
+            self.from(count)
+        } else if self.is_opposite() {
+            self.get(self.theirs(draw.root.1, count));
+            self.into(count)
+        } else {
+            Self::nonsense()
+        };
+        call!(draw, comm.bcast or ibcast(data, root))
+    }
+
+    fn scatter(&mut self) -> Request {
+        let (comm, draw, root) = (&self.pair.comm, self.draw, self.root());
+        let count = draw.counts[0];
+        let (mut input, mut output) = (Self::nonsense(), None);
+        if self.is_root() {
+            self.give(count * self.sizes().1);
+            input = self.from(count);
+        } else if self.is_opposite() {
+            let (all, me) = (
+                self.theirs(draw.root.1, count * self.sizes().0),
+                self.pair.me(),
+            );
+            self.get(all[me * count..][..count].to_vec());
+            output = Some(self.into(count));
+        }
+        call!(draw, comm.scatter or iscatter(input, output, root))
+    }
+
+    fn scatterv(&mut self) -> Request {
+        let (comm, draw, root) = (&self.pair.comm, self.draw, self.root());
+        let lens = &draw.lens[1 - draw.root.0];
+        let starts = starts(lens, 1);
+        let all = lens.iter().sum::<usize>() + lens.len();
+        let mut output = None;
+        if self.is_root() {
+            self.give(all);
+        } else if self.is_opposite() {
+            let me = self.pair.me();
+            let theirs = self.theirs(draw.root.1, all);
+            self.get(theirs[starts[me]..][..lens[me]].to_vec());
+            output = Some(self.into(lens[me]));
+        }
+        let (counts, displacements) = match self.is_root() {
+            true => (long(lens, 1), long(&starts, 1)),
+            false => (vec![-1], Vec::new()), // Nobody looks at them.
+        };
+        let (address, datatype) = (self.input.as_ptr(), Datatype::Uint64);
+        let input = Blocks::read_only(address, &counts, &displacements, datatype);
+        call!(draw, comm.scatterv or iscatterv(input, output, root))
+    }
+
+    fn gather(&mut self) -> Request {
+        let (comm, draw, root) = (&self.pair.comm, self.draw, self.root());
+        let count = draw.counts[0];
+        let (mut input, mut output) = (None, Self::nonsense());
+        if self.is_root() {
+            let ranks = 0..self.sizes().1;
+            self.get(ranks.flat_map(|rank| self.theirs(rank, count)).collect());
+            output = self.into(count);
+        } else if self.is_opposite() {
+            self.give(count);
+            input = Some(self.from(count));
+        }
+        call!(draw, comm.gather or igather(input, output, root))
+    }
+
+    /// What comes from each of the other group, in blocks with gaps.
+    fn get_blocks(&mut self, lens: &[usize]) -> (Vec<i64>, Vec<i64>) {
+        let starts = starts(lens, 1);
+        let mut expected = vec![NOTHING; lens.iter().sum::<usize>() + lens.len()];
+        for (rank, (&len, &start)) in lens.iter().zip(&starts).enumerate() {
+            expected[start..][..len].copy_from_slice(&self.theirs(rank, len));
+        }
+        self.get(expected);
+        (long(lens, 1), long(&starts, 1))
+    }
+
+    fn gatherv(&mut self) -> Request {
+        let (comm, draw, root) = (&self.pair.comm, self.draw, self.root());
+        let (mut input, mut lists) = (None, (vec![-1], Vec::new()));
+        if self.is_root() {
+            lists = self.get_blocks(&draw.lens[1 - draw.root.0]);
+        } else if self.is_opposite() {
+            let len = draw.lens[self.pair.side][self.pair.me()];
+            self.give(len);
+            input = Some(self.from(len));
+        }
+        let address = self.output.as_mut_ptr();
+        let output = Blocks::new(address, &lists.0, &lists.1, Datatype::Uint64);
+        call!(draw, comm.gatherv or igatherv(input, output, root))
+    }
+
+    fn allgather(&mut self) -> Request {
+        let (comm, draw, side) = (&self.pair.comm, self.draw, self.pair.side);
+        let (own, theirs) = (draw.counts[side], draw.counts[1 - side]);
+        self.give(own);
+        let ranks = 0..self.sizes().1;
+        self.get(ranks.flat_map(|rank| self.theirs(rank, theirs)).collect());
+        let (input, output) = (Some(self.from(own)), self.into(theirs));
+        call!(draw, comm.allgather or iallgather(input, output))
+    }
+
+    fn allgatherv(&mut self) -> Request {
+        let (comm, draw, side) = (&self.pair.comm, self.draw, self.pair.side);
+        let own = draw.lens[side][self.pair.me()];
+        self.give(own);
+        let lists = self.get_blocks(&draw.lens[1 - side]);
+        let address = self.output.as_mut_ptr();
+        let output = Blocks::new(address, &lists.0, &lists.1, Datatype::Uint64);
+        let input = Some(self.from(own));
+        call!(draw, comm.allgatherv or iallgatherv(input, output))
+    }
+
+    fn alltoall(&mut self) -> Request {
+        let (comm, draw, side) = (&self.pair.comm, self.draw, self.pair.side);
+        let (own, theirs, me) = (draw.counts[side], draw.counts[1 - side], self.pair.me());
+        let (here, there) = self.sizes();
+        self.give(own * there);
+        let block = |rank| self.theirs(rank, theirs * here)[me * theirs..][..theirs].to_vec();
+        self.get((0..there).flat_map(block).collect());
+        let (input, output) = (Some(self.from(own)), self.into(theirs));
+        call!(draw, comm.alltoall or ialltoall(input, output))
+    }
+
+    /// An all-to-all of blocks of all lengths, with displacements in elements or in bytes.
+    fn alltoallv(&mut self, in_bytes: bool) -> Request {
+        let (comm, draw, side) = (&self.pair.comm, self.draw, self.pair.side);
+        let (me, (here, there)) = (self.pair.me(), self.sizes());
+        let out: Vec<usize> = (0..there).map(|to| draw.between(side, me, to)).collect();
+        let from = starts(&out, 0);
+        self.give(out.iter().sum());
+        let other = 1 - side;
+        let into: Vec<usize> = (0..there)
+            .map(|rank| draw.between(other, rank, me))
+            .collect();
+        let block = |rank: usize| {
+            let lens: Vec<usize> = (0..here).map(|to| draw.between(other, rank, to)).collect();
+            let theirs = self.theirs(rank, lens.iter().sum());
+            theirs[starts(&lens, 0)[me]..][..lens[me]].to_vec()
+        };
+        self.get((0..there).flat_map(block).collect());
+        let to = starts(&into, 0);
+        let unit = if in_bytes { 8 } else { 1 };
+        let (out, from) = (long(&out, 1), long(&from, unit));
+        let (into, to) = (long(&into, 1), long(&to, unit));
+        let datatype = mpi::Datatype::from(Datatype::Uint64);
+        let datatypes = vec![datatype.clone(); there];
+        let (input, output) = (self.input.as_ptr(), self.output.as_mut_ptr());
+        if in_bytes {
+            let input = Blocks::of_types(input.cast_mut(), &out, &from, &datatypes);
+            let output = Blocks::of_types(output, &into, &to, &datatypes);
+            return call!(draw, comm.alltoallw or ialltoallw(Some(input), output));
+        }
+        let input = Blocks::read_only(input, &out, &from, datatype.clone());
+        let output = Blocks::new(output, &into, &to, datatype);
+        call!(draw, comm.alltoallv or ialltoallv(Some(input), output))
+    }
+
+    /// What the other group makes of so many elements.
+    fn folded(&self, how: How, count: usize) -> Vec<u64> {
+        let contribution = |rank| {
+            let theirs = self.theirs(rank, count).into_iter();
+            theirs.map(|bits| how.operand(bits)).collect::<Vec<u64>>()
+        };
+        let mut result = contribution(0);
+        for rank in 1..self.sizes().1 {
+            let operands = result.iter_mut().zip(contribution(rank));
+            operands.for_each(|(into, operand)| *into = how.combine(*into, operand));
+        }
+        result
+    }
+
+    fn give_operands(&mut self, how: How, count: usize) -> Buffer {
+        self.give(count);
+        self.input
+            .iter_mut()
+            .for_each(|bits| *bits = how.operand(*bits));
+        Buffer::read_only(self.input.as_ptr(), count, how.datatype())
+    }
+
+    fn result(&mut self, how: How, expected: &[u64]) -> Buffer {
+        self.get(expected.to_vec());
+        Buffer::new(self.output.as_mut_ptr(), expected.len(), how.datatype())
+    }
+
+    fn reduce(&mut self, how: How) -> Request {
+        let (comm, draw, root) = (&self.pair.comm, self.draw, self.root());
+        let count = draw.counts[0];
+        let (mut input, mut output) = (Self::nonsense(), Self::nonsense());
+        if self.is_root() {
+            output = self.result(how, &self.folded(how, count));
+        } else if self.is_opposite() {
+            input = self.give_operands(how, count);
+        }
+        call!(draw, comm.reduce or ireduce(input, output, how.op(), root))
+    }
+
+    fn allreduce(&mut self, how: How) -> Request {
+        let (comm, draw) = (&self.pair.comm, self.draw);
+        let count = draw.counts[0];
+        let input = self.give_operands(how, count);
+        let output = self.result(how, &self.folded(how, count));
+        call!(draw, comm.allreduce or iallreduce(input, output, how.op()))
+    }
+
+    fn reduce_scatter_block(&mut self, how: How) -> Request {
+        let (comm, draw) = (&self.pair.comm, self.draw);
+        let (here, there) = self.sizes();
+        let (each, all) = (draw.counts[0] * there, draw.counts[0] * there * here);
+        let input = self.give_operands(how, all);
+        let mine = self.folded(how, all)[self.pair.me() * each..][..each].to_vec();
+        let output = self.result(how, &mine);
+        call!(draw, comm.reduce_scatter_block or ireduce_scatter_block(Some(input), output, how.op()))
+    }
+
+    fn reduce_scatter(&mut self, how: How) -> Request {
+        let (comm, draw, me) = (&self.pair.comm, self.draw, self.pair.me());
+        let parts = &draw.parts[self.pair.side];
+        let all = parts.iter().sum();
+        let input = self.give_operands(how, all);
+        let mine = self.folded(how, all)[starts(parts, 0)[me]..][..parts[me]].to_vec();
+        let output = self.result(how, &mine);
+        let counts = long(parts, 1);
+        call!(draw, comm.reduce_scatter or ireduce_scatter(Some(input), output, &counts, how.op()))
+    }
+
+    fn barrier(&self) -> Request {
+        if self.draw.blocking {
+            self.pair.comm.barrier().unwrap();
+            return Request::inactive();
+        }
+        self.pair.comm.ibarrier().unwrap()
+    }
+
+    fn post(&mut self) -> Request {
+        match self.draw.kind {
+            0 => self.barrier(),
+            1 => self.bcast(),
+            2 => self.scatter(),
+            3 => self.scatterv(),
+            4 => self.gather(),
+            5 => self.gatherv(),
+            6 => self.allgather(),
+            7 => self.allgatherv(),
+            8 => self.alltoall(),
+            9 => self.alltoallv(false),
+            10 => self.alltoallv(true),
+            11 => self.reduce(How::Sum),
+            12 => self.reduce(How::After),
+            13 => self.allreduce(How::Sum),
+            14 => self.allreduce(How::After),
+            15 => self.reduce_scatter_block(How::Sum),
+            16 => self.reduce_scatter_block(How::After),
+            17 => self.reduce_scatter(How::Sum),
+            _ => self.reduce_scatter(How::After),
+        }
+    }
+}
+
+/// Starts a collective, or does it.
+fn start(pair: &Pair, draw: &Draw) -> Job {
+    let mut call = Call {
+        pair,
+        draw,
+        input: Vec::new(),
+        output: Vec::new(),
+        expected: Vec::new(),
+    };
+    let request = call.post();
+    Job {
+        what: format!("{draw:?} at {} of side {}", pair.me(), pair.side),
+        request,
+        output: call.output,
+        expected: call.expected,
+        _input: call.input,
+    }
+}
+
+/// Every kind, in random order, some of them blocking while others are under way.
+fn every_kind(pair: &Pair, scale: usize, rng: &mut ChaCha8Rng) {
+    let mut kinds: Vec<usize> = (0..KINDS).collect();
+    kinds.shuffle(rng);
+    let mut jobs: Vec<Job> = Vec::new();
+    for kind in kinds {
+        let draw = Draw::new(kind, &pair.groups, scale, rng);
+        jobs.push(start(pair, &draw));
+    }
+    // Each rank waits in an order of its own.
+    let mut own = super::rng(u64::from(pair.local()[pair.me()]));
+    jobs.shuffle(&mut own);
+    jobs.into_iter().for_each(Job::check);
+}
+
+#[test]
+fn every_collective_does_what_a_sequential_program_does() {
+    for (ranks, nodes) in [(12, 3), (5, 2), (2, 1)] {
+        run(ranks, nodes, |universe| {
+            let world = universe.world().untyped();
+            for seed in 0..10 {
+                let mut rng = rng(seed);
+                let scale = [1, 1, 40, 700][rng.random_range(0..4)];
+                if let Some(pair) = pair(world, &mut rng, 3) {
+                    every_kind(&pair, scale, &mut rng);
+                    let copy = Pair {
+                        comm: pair.comm.dup().unwrap(),
+                        ..pair
+                    };
+                    every_kind(&copy, 1, &mut rng);
+                }
+            }
+        });
+    }
+}
+
+/// Contributions of which one at a time is received, and several rounds of them.
+#[test]
+fn long_contributions_are_folded_in_rounds() {
+    Machine::new(7, 3, Settings::default()).run(|universe| {
+        let world = universe.world().untyped();
+        for seed in 0..3 {
+            let mut rng = rng(seed);
+            if let Some(pair) = pair(world, &mut rng, 3) {
+                for kind in 11..KINDS {
+                    let draw = Draw::new(kind, &pair.groups, 30_000, &mut rng);
+                    start(&pair, &draw).check();
+                }
+            }
+        }
+    });
+}
+
+/// Each group starts them in an order of its own; a persistent collective has a context of its own.
+#[test]
+fn persistent_collectives_are_started_in_any_order() {
+    run(5, 2, |universe| {
+        let world = universe.world().untyped();
+        let Some(pair) = pair(world, &mut rng(5), 0) else {
+            return;
+        };
+        let remote = pair.remote().len();
+        let own = [u64::from(pair.local()[pair.me()])];
+        let mut gathered = vec![NOTHING; remote];
+        let mut sum = [0];
+        let input = Buffer::read_only(own.as_ptr(), 1, Datatype::Uint64);
+        let output = Buffer::new(gathered.as_mut_ptr(), 1, Datatype::Uint64);
+        let summed = Buffer::new(sum.as_mut_ptr(), 1, Datatype::Uint64);
+        let comm = &pair.comm;
+        let mut all = [
+            comm.allgather_init(Some(input.clone()), output).unwrap(),
+            comm.allreduce_init(input, summed, Op::Sum).unwrap(),
+            comm.barrier_init().unwrap(),
+        ];
+        for round in 0..4 {
+            if (pair.side + round).is_multiple_of(2) {
+                all.reverse();
+            }
+            // SAFETY: the memory stays until they are done, in the next line.
+            unsafe { startall(&mut all).unwrap() };
+            all.iter_mut()
+                .for_each(|one| _ = one.started().wait().unwrap());
+        }
+        let remote: Vec<u64> = pair.remote().iter().map(|&rank| rank.into()).collect();
+        assert_eq!(sum[0], remote.iter().sum::<u64>());
+        assert_eq!(gathered, remote);
+    });
+}
