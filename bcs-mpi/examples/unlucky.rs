@@ -8,6 +8,9 @@
 use bcs_mpi::{Result, Source, Tag, Universe, UserOp};
 use std::process::Command;
 
+#[global_allocator]
+static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
+
 fn main() -> Result<()> {
     let case = std::env::args().nth(1).unwrap_or_default();
     let universe = Universe::init()?;

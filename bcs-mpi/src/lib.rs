@@ -28,6 +28,7 @@ mod loopback;
 pub mod mpi;
 mod recording;
 mod rust;
+pub mod smartmap;
 
 pub use mpi::process::wtime;
 pub use mpi::{Comparison, Error, ErrorClass, Group, Op, Result};
