@@ -3,7 +3,7 @@
 //!
 //! mimalloc hands out memory in segments of 32 MiB and fills each from its start. So what is in use
 //! is a mark for each segment, which rises in steps. An allocation looks whether it reaches beyond
-//! the mark; that is all it costs.
+//! the mark; that is all it costs. What a program has allocated and never touched counts as in use.
 #![expect(unsafe_code, reason = "madvise")]
 
 use bcs_core::memory::slot::SLOT_BYTES;
@@ -64,23 +64,22 @@ pub(crate) fn note(block: *const u8, size: usize) {
 /// Raises the marks of all segments that a block reaches into.
 #[cold]
 fn commit(offset: usize, size: usize) {
-    let end = (offset + size).min(SLOT_BYTES);
+    let end = (offset + size).next_multiple_of(STEP_BYTES).min(SLOT_BYTES);
     HIGH_WATER.fetch_max(end, Ordering::Relaxed);
-    let mut segment = offset >> SEGMENT_SHIFT;
-    while segment << SEGMENT_SHIFT < end {
-        let reach = (end - (segment << SEGMENT_SHIFT)).min(SEGMENT_BYTES);
-        let reach = reach.next_multiple_of(STEP_BYTES);
-        let new = u32::try_from(reach).expect("a segment is no longer");
-        let old = MARKS[segment].fetch_max(new, Ordering::Relaxed);
-        if old < new {
-            let start = BASE.load(Ordering::Relaxed) + (segment << SEGMENT_SHIFT);
-            advise(
-                start + old as usize,
-                (new - old) as usize,
-                Advice::LinuxDoDump,
-            );
+    let first = offset >> SEGMENT_SHIFT;
+    let mut raised_from = None;
+    let segments = &MARKS[first..end.div_ceil(SEGMENT_BYTES)];
+    let starts = (first << SEGMENT_SHIFT..).step_by(SEGMENT_BYTES);
+    for (start, segment) in starts.zip(segments) {
+        let mark = u32::try_from((end - start).min(SEGMENT_BYTES)).expect("a segment is no longer");
+        let old = segment.fetch_max(mark, Ordering::Relaxed);
+        if old < mark {
+            raised_from.get_or_insert(start + old as usize);
         }
-        segment += 1;
+    }
+    if let Some(start) = raised_from {
+        let base = BASE.load(Ordering::Relaxed);
+        advise(base + start, end - start, Advice::LinuxDoDump);
     }
 }
 

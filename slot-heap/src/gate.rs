@@ -150,15 +150,10 @@ fn register() -> &'static Turnstile {
 }
 
 fn at_thread_end() {
+    let library = (&raw mut __dso_handle).cast();
     // SAFETY: the function takes no argument, and this code is never unloaded while a thread runs
     // it. If it is refused, mimalloc's own hook does the same, and the turnstile is lost.
-    let _ = unsafe {
-        __cxa_thread_atexit_impl(
-            thread_ends,
-            std::ptr::null_mut(),
-            (&raw mut __dso_handle).cast(),
-        )
-    };
+    let _ = unsafe { __cxa_thread_atexit_impl(thread_ends, std::ptr::null_mut(), library) };
 }
 
 /// After this the thread may go on to allocate: then it registers again.

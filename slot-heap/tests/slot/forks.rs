@@ -57,7 +57,7 @@ fn churn(seed: u64, stop: &AtomicBool) {
 }
 
 /// What a child does with the heap that it has got: everything.
-fn live(seed: u64, inherited: &mut Vec<Block>) {
+fn live(seed: u64, inherited: &mut [Block]) {
     assert!(
         slot_heap::slot().unwrap().is_err(),
         "its heap is nobody else's"
@@ -155,10 +155,8 @@ fn a_child_without_memory_for_a_copy_says_so() {
             rlim_max: libc::RLIM_INFINITY,
         };
         // SAFETY: a valid structure.
-        assert_eq!(
-            unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) },
-            0
-        );
+        let set = unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) };
+        assert_eq!(set, 0);
         let pid = fork(|| 0);
         let status = wait(pid);
         assert!(

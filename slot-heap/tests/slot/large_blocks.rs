@@ -60,8 +60,8 @@ fn blocks_keep_their_bytes_when_they_grow_and_shrink() {
                 let old = words.len();
                 words.resize(len as usize, 0);
                 words.shrink_to_fit();
-                for index in old..words.len() {
-                    words[index] = u32::try_from(index).unwrap();
+                for (index, word) in (0..).zip(&mut words).skip(old) {
+                    *word = index;
                 }
                 let right = (0..).zip(&words).all(|(index, &word)| word == index);
                 assert!(right, "{len}");
