@@ -35,11 +35,6 @@ pub enum FromRank {
         /// Why the rank has no slot, where it was to have one.
         no_slot: Option<String>,
     },
-    /// The slot of another rank of the node is needed.
-    Slot {
-        /// That rank's place on the node.
-        place: u32,
-    },
     /// MPI_Finalize is complete: this rank owes and is owed nothing.
     Finalized,
     /// MPI_Abort.
@@ -48,6 +43,11 @@ pub enum FromRank {
         code: i32,
         /// Why, if the library called it.
         reason: String,
+    },
+    /// The slot of another rank of the node is needed.
+    Slot {
+        /// That rank's place on the node.
+        place: u32,
     },
 }
 
