@@ -2,6 +2,30 @@
 //!
 //! Every program is generic over [`MessagePassing`], an application's view of an MPI, so that the
 //! same code runs over our runtime, over a foreign MPI to compare with, and over threads in tests.
+//!
+//! | module | is |
+//! |---|---|
+//! | [`message_passing`] | the view: the calls that our programs make |
+//! | [`mod@bcs`] | our MPI through that view |
+//! | [`hello`] | says who and where it is: does a job start everywhere? |
+//! | [`pingpong`] | latency and bandwidth between two ranks |
+//! | [`sweep3d`] | SWEEP3D, a neutron transport benchmark |
+//! | [`beat`], [`doze`], [`send_cost`], [`spin`] | programs that measure the runtime, for `cargo xtask check` |
+//!
+//! `bcs run -n 4 hello` runs one by its name. Each has a `command` that takes arguments and gives an
+//! exit code, so a program of one's own over any MPI is
+//!
+//! ```
+//! use std::process::ExitCode;
+//!
+//! fn main() -> ExitCode {
+//!     let universe = bcs_mpi::Universe::init().expect("a world of one at least");
+//!     apps::hello::command(universe.world(), &["--where".to_owned()])
+//! }
+//! ```
+//!
+//! Programs to read, from ten lines to a hundred, are in `apps/examples`: `ring`, `pi`, `heat`,
+//! `master_worker`, `sample_sort`.
 
 pub mod bcs;
 pub mod beat;

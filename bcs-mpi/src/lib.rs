@@ -13,18 +13,41 @@
 //! # }
 //! ```
 //!
+//! Put this into `main` of a crate that depends on `bcs-mpi`, and run it as four ranks on two nodes:
+//!
+//! ```sh
+//! cargo build --release && bcs run -n 4 --nodes 2 target/release/program
+//! ```
+//!
+//! A program started by `bcs run` finds its node manager by an inherited socket and gets its NIC
+//! memory from it. Without a launcher it is a world of one: the same library over a NIC of its own.
+//!
+//! **New here?** Read the [`manual`]: [what a call does](manual::model),
+//! [how to choose the slice](mod@manual::slice), [requests](manual::requests), and
+//! [where each function of the standard is](manual::functions).
+//!
+//! | to | see |
+//! |---|---|
+//! | begin and end | [`Universe`] |
+//! | send and receive, split communicators, make grids | [`Communicator`] |
+//! | say from whom, with which tag, and see what came | [`Source`], [`Tag`], [`Status`], [`Message`] |
+//! | communicate while computing | [`scope()`], [`OwnedRequest`], [`BarrierRequest`] |
+//! | do the same again and again | [`PersistentSend`], [`PersistentReceive`], [`PersistentCollective`] |
+//! | combine | [`Op`], [`UserOp`], [`Operation`], [`reduce_local`] |
+//! | send your own structures | [`equivalence!`], [`Equivalence`] |
+//! | exchange blocks of different lengths | [`Blocks`] |
+//! | understand what failed | [`Error`], [`ErrorClass`] |
+//!
 //! | layer | is |
 //! |---|---|
 //! | the root of the crate | a safe MPI over typed slices |
 //! | [`mpi`] | the untyped core of MPI: buffers by address and datatype, the standard's error classes |
 //! | [`bcs`] | the BCS API of the paper over NIC memory |
-//!
-//! A program started by `bcs run` finds its node manager by an inherited socket and gets its NIC
-//! memory from it. Without a launcher it is a world of one: the same library over a NIC of its own.
 
 mod attachment;
 pub mod bcs;
 mod loopback;
+pub mod manual;
 pub mod mpi;
 mod recording;
 mod rust;
@@ -32,6 +55,7 @@ pub mod smartmap;
 
 pub use mpi::process::wtime;
 pub use mpi::{Comparison, Error, ErrorClass, Group, Op, Result};
+pub use rust::barrier::BarrierRequest;
 pub use rust::collectives::{Blocks, CollectiveRequest};
 pub use rust::communicator::Communicator;
 pub use rust::equivalence::Equivalence;
@@ -45,6 +69,9 @@ pub use rust::numbers::{Complex, DoubleInt, FloatInt, LongInt, ShortInt, TwoInt}
 pub use rust::operation::{Operation, UserOp, reduce_local};
 pub use rust::owned::OwnedRequest;
 pub use rust::persistent::{PersistentCollective, Started};
+pub use rust::persistent_messages::{
+    PersistentReceive, PersistentSend, StartedReceive, StartedSend,
+};
 pub use rust::scope::{ReceiveRequest, Scope, SendRequest, scope};
 pub use rust::universe::Universe;
 

@@ -52,7 +52,8 @@ impl Strip {
     }
 }
 
-/// The walk. Its steps take constant time; the first one takes a bisection of the runs.
+/// The walk. Its steps take constant time, and only those that begin or end within a run divide; the
+/// first one takes a bisection of the runs.
 #[derive(Clone, Debug)]
 pub struct Cursor<R> {
     runs: R,
@@ -60,7 +61,21 @@ pub struct Cursor<R> {
     extent: i64,
     position: u64,
     end: u64,
-    at: Option<(u64, Run)>,
+    at: Option<At>,
+}
+
+/// Where a walk is in a run.
+#[derive(Clone, Copy, Debug)]
+struct At {
+    /// Which run of the element it is.
+    index: u64,
+    run: Run,
+    /// Bytes of all its blocks.
+    bytes: u64,
+    /// How many of them the walk has behind it.
+    done: u64,
+    /// Where the element is, modulo 2^64.
+    element: i64,
 }
 
 impl<R: Runs> Cursor<R> {
@@ -82,61 +97,74 @@ impl<R: Runs> Cursor<R> {
     /// # Errors
     /// When the runs contradict each other, or cannot be had. Every step moves on by a byte at
     /// least, so a walk ends, whatever the runs are.
+    #[inline]
     pub fn advance(&mut self) -> Result<Option<Strip>, BadLayout> {
         let left = self.end - self.position;
         if left == 0 {
             return Ok(None);
         }
-        let (element, within) = (self.position / self.size, self.position % self.size);
-        let run = self.seek(within)?;
-        let (block, skip) = (
-            (within - run.start) / run.block,
-            (within - run.start) % run.block,
-        );
-        let offset = times(self.extent, element)
-            .wrapping_add(run.offset)
-            .wrapping_add(times(run.stride, block));
-        let strip = if skip > 0 || left < run.block {
-            Strip {
-                offset: offset.wrapping_add(skip.cast_signed()),
-                block: (run.block - skip).min(left),
-                stride: 0,
-                count: 1,
-            }
-        } else if run.block == self.size {
+        let mut at = match self.at {
+            Some(at) if at.done < at.bytes => at,
+            Some(at) => self.after(at)?,
+            None => self.first()?,
+        };
+        let strip = if at.done == 0 && at.bytes == self.size && at.run.count == 1 && left > at.bytes
+        {
             // Elements of one block each are blocks at equal distances themselves.
-            Strip {
-                offset,
-                block: run.block,
-                stride: self.extent,
-                count: left / run.block,
-            }
+            let count = left / at.bytes;
+            let strip = at.strip(self.extent, count);
+            at.element = at.element.wrapping_add(times(self.extent, count - 1));
+            at.done = at.bytes;
+            strip
         } else {
-            Strip {
-                offset,
-                block: run.block,
-                stride: run.stride,
-                count: (run.count - block).min(left / run.block),
-            }
+            at.take(left)
         };
         self.position += strip.block * strip.count;
+        self.at = Some(at);
         Ok(Some(strip))
     }
 
-    /// The run with this byte of an element. Only the first one is searched for: those after it
-    /// follow each other.
-    fn seek(&mut self, within: u64) -> Result<Run, BadLayout> {
-        let index = match self.at {
-            Some((_, run)) if run.covers(within) => return Ok(run),
-            Some((index, _)) => (index + 1) % self.runs.len(),
-            None => self.find(within)?,
-        };
+    /// The run where the walk begins.
+    fn first(&mut self) -> Result<At, BadLayout> {
+        let (element, within) = (self.position / self.size, self.position % self.size);
+        let index = self.find(within)?;
         let run = self.runs.run(index)?;
-        if !run.covers(within) {
+        let at = At::new(index, run, times(self.extent, element));
+        let done = within
+            .checked_sub(run.start)
+            .filter(|&done| done < at.bytes);
+        let done = done.ok_or(BadLayout)?;
+        Ok(At { done, ..at })
+    }
+
+    /// The run that follows one; after the last one the first one of the next element. They follow
+    /// each other without a gap.
+    fn after(&mut self, at: At) -> Result<At, BadLayout> {
+        let end = at.run.start + at.bytes;
+        if at.index + 1 < self.runs.len() {
+            return self.enter(at.index + 1, end, at.element);
+        }
+        if end != self.size {
             return Err(BadLayout);
         }
-        self.at = Some((index, run));
-        Ok(run)
+        let element = at.element.wrapping_add(self.extent);
+        if at.index == 0 {
+            return Ok(At {
+                done: 0,
+                element,
+                ..at
+            });
+        }
+        self.enter(0, 0, element)
+    }
+
+    /// A run from its start on, if that is where it should be.
+    fn enter(&mut self, index: u64, start: u64, element: i64) -> Result<At, BadLayout> {
+        let run = self.runs.run(index)?;
+        let follows = run.start == start;
+        follows
+            .then(|| At::new(index, run, element))
+            .ok_or(BadLayout)
     }
 
     /// The last run that starts at this byte or before.
@@ -151,6 +179,49 @@ impl<R: Runs> Cursor<R> {
             }
         }
         Ok(low)
+    }
+}
+
+impl At {
+    fn new(index: u64, run: Run, element: i64) -> Self {
+        let (bytes, done) = (run.bytes(), 0);
+        Self {
+            index,
+            run,
+            bytes,
+            done,
+            element,
+        }
+    }
+
+    /// Blocks from the start of the run on.
+    fn strip(&self, stride: i64, count: u64) -> Strip {
+        Strip {
+            offset: self.element.wrapping_add(self.run.offset),
+            block: self.run.block,
+            stride,
+            count,
+        }
+    }
+
+    /// What is next, of at most so many bytes: whole blocks, or a part of one.
+    fn take(&mut self, left: u64) -> Strip {
+        let run = self.run;
+        if self.done == 0 && self.bytes <= left {
+            self.done = self.bytes;
+            return self.strip(run.stride, run.count);
+        }
+        let (block, skip) = (self.done / run.block, self.done % run.block);
+        let mut strip = self.strip(run.stride, 1);
+        strip.offset = strip.offset.wrapping_add(times(run.stride, block));
+        if skip > 0 || left < run.block {
+            strip.offset = strip.offset.wrapping_add(skip.cast_signed());
+            strip.block = (run.block - skip).min(left);
+        } else {
+            strip.count = (run.count - block).min(left / run.block);
+        }
+        self.done += strip.block * strip.count;
+        strip
     }
 }
 

@@ -81,10 +81,6 @@ impl Run {
     fn bytes(&self) -> u64 {
         self.block * self.count
     }
-
-    fn covers(&self, position: u64) -> bool {
-        position >= self.start && position - self.start < self.bytes()
-    }
 }
 
 /// Words that are no layout, or not there.
@@ -164,6 +160,12 @@ impl Layout {
         runs.iter().copied().map(Run::from_words)
     }
 
+    /// Bytes of a block on average.
+    #[must_use]
+    pub fn grain(&self) -> u32 {
+        self.grain
+    }
+
     /// The words, as a descriptor names them.
     #[must_use]
     pub fn words(&self) -> &[u64] {
@@ -225,6 +227,7 @@ impl Runs for LocalRuns<'_> {
 impl Iterator for Cursor<LocalRuns<'_>> {
     type Item = Strip;
 
+    #[inline]
     fn next(&mut self) -> Option<Strip> {
         self.advance()
             .expect("a layout of this process is what its builder made it")

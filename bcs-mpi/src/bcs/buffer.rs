@@ -19,49 +19,102 @@ pub(super) unsafe fn bytes<'a>(address: u64, len: usize) -> &'a [u8] {
     unsafe { std::slice::from_raw_parts(start, len) }
 }
 
-/// Copies blocks of memory to bytes side by side.
+/// Copies blocks of memory to bytes, `distance` from the start of one to that of the next.
 ///
 /// # Safety
-/// The blocks are initialised and nobody writes them; `into` has as many bytes.
-pub(super) unsafe fn gather(base: u64, strip: Strip, into: &mut [u8]) {
-    let block = |address: u64, at: usize, len: usize| {
-        let from: *const u8 = std::ptr::with_exposed_provenance(to_usize(address));
-        // SAFETY: the caller's promise; `into` is borrowed, so nobody's message.
-        unsafe { std::ptr::copy_nonoverlapping(from, into[at..at + len].as_mut_ptr(), len) };
-    };
-    each_block(base, strip, block);
+/// The blocks are initialised and nobody writes them.
+///
+/// # Panics
+/// If there are not as many bytes.
+pub(super) unsafe fn gather(base: u64, strip: Strip, distance: usize, into: &mut [u8]) {
+    assert!(reaches(strip, distance) <= into.len(), "the blocks fit");
+    let (from, to) = (
+        start(base.wrapping_add_signed(strip.offset)),
+        into.as_mut_ptr(),
+    );
+    let distances = (to_isize(strip.stride), distance.cast_signed());
+    // SAFETY: the caller's promise; `into` is borrowed, so nobody's message, and long enough.
+    unsafe { blocks(from.cast_const(), to, distances, strip) };
 }
 
-/// Copies bytes side by side to blocks of memory.
+/// Copies bytes, `distance` from the start of a block to that of the next, to blocks of memory.
 ///
 /// # Safety
-/// The blocks may be written and nobody else uses them; `from` has as many bytes, elsewhere.
-pub(super) unsafe fn scatter(base: u64, strip: Strip, from: &[u8]) {
-    let block = |address: u64, at: usize, len: usize| {
-        let to = std::ptr::with_exposed_provenance_mut(to_usize(address));
-        // SAFETY: the caller's promise.
-        unsafe { std::ptr::copy_nonoverlapping(from[at..at + len].as_ptr(), to, len) };
-    };
-    each_block(base, strip, block);
+/// The blocks may be written and nobody else uses them; `from` is elsewhere.
+///
+/// # Panics
+/// If there are not as many bytes.
+pub(super) unsafe fn scatter(base: u64, strip: Strip, distance: usize, from: &[u8]) {
+    assert!(
+        reaches(strip, distance) <= from.len(),
+        "the blocks are there"
+    );
+    let (from, to) = (from.as_ptr(), start(base.wrapping_add_signed(strip.offset)));
+    let distances = (distance.cast_signed(), to_isize(strip.stride));
+    // SAFETY: the caller's promise; `from` is long enough.
+    unsafe { blocks(from, to, distances, strip) };
 }
 
-/// Goes through the blocks of a strip: address, place in the message, length. Copies of the usual
-/// lengths become moves of a register, because the compiler knows them.
-fn each_block(base: u64, strip: Strip, mut copy: impl FnMut(u64, usize, usize)) {
-    let first = base.wrapping_add_signed(strip.offset);
+/// Bytes from the start of the first block to the end of the last one.
+fn reaches(strip: Strip, distance: usize) -> usize {
+    let last = to_usize(strip.count)
+        .saturating_sub(1)
+        .checked_mul(distance);
+    let end = last.and_then(|last| last.checked_add(to_usize(strip.block)));
+    end.expect("no more than all bytes")
+}
+
+/// Copies the blocks of a strip from and to places at equal distances. Copies of the usual lengths
+/// become moves of registers, because the compiler knows them.
+///
+/// # Safety
+/// As many blocks may be read and written, at these distances, and do not overlap.
+unsafe fn blocks(from: *const u8, to: *mut u8, distances: (isize, isize), strip: Strip) {
     let count = to_usize(strip.count);
-    let mut all = |len: usize| {
-        let mut address = first;
-        for nth in 0..count {
-            copy(address, nth * len, len);
-            address = address.wrapping_add_signed(strip.stride);
+    let copy = match strip.block {
+        4 => each::<4>,
+        8 => each::<8>,
+        12 => each::<12>,
+        16 => each::<16>,
+        24 => each::<24>,
+        32 => each::<32>,
+        block => {
+            // SAFETY: the caller's promise.
+            return unsafe { each_of(to_usize(block), from, to, distances, count) };
         }
     };
-    match strip.block {
-        4 => all(4),
-        8 => all(8),
-        16 => all(16),
-        block => all(to_usize(block)),
+    // SAFETY: the caller's promise.
+    unsafe { copy(from, to, distances, count) };
+}
+
+/// # Safety
+/// As for [`blocks`].
+unsafe fn each<const LEN: usize>(
+    from: *const u8,
+    to: *mut u8,
+    distances: (isize, isize),
+    count: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { each_of(LEN, from, to, distances, count) }
+}
+
+/// # Safety
+/// As for [`blocks`].
+#[inline(always)]
+unsafe fn each_of(
+    len: usize,
+    mut from: *const u8,
+    mut to: *mut u8,
+    (from_distance, to_distance): (isize, isize),
+    count: usize,
+) {
+    for _ in 0..count {
+        // SAFETY: the caller's promise.
+        unsafe { std::ptr::copy_nonoverlapping(from, to, len) };
+        // Behind the last block these are no addresses of anything, and not used.
+        from = from.wrapping_offset(from_distance);
+        to = to.wrapping_offset(to_distance);
     }
 }
 
@@ -109,6 +162,10 @@ pub(super) unsafe fn copy(from: u64, to: u64, len: usize) {
 /// An address of the program's memory as a pointer, for whoever may use it.
 pub(super) fn start(address: u64) -> *mut u8 {
     std::ptr::with_exposed_provenance_mut(to_usize(address))
+}
+
+fn to_isize(distance: i64) -> isize {
+    isize::try_from(distance).expect("distances have 64 bits here")
 }
 
 fn to_usize(address: u64) -> usize {

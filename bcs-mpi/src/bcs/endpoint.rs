@@ -1,6 +1,7 @@
 //! An endpoint: one rank's end of its NIC.
 
 use super::outbox::Outbox;
+use super::packing::{Room, Rooms};
 use super::payload_slots::PayloadSlots;
 use super::probe::Probes;
 use super::requests::{Handle, Outcome, Purpose, Request, Requests};
@@ -11,6 +12,8 @@ use super::{Blocking, Piece, demand::Asked, scatter};
 use crate::loopback::LoopbackNic;
 use bcs_core::descriptor::{CollectiveDescriptor, ReceiveDescriptor, SendDescriptor};
 use bcs_core::job::{Settings, Strobe};
+use bcs_core::layout::Location;
+use bcs_core::matching::Pattern;
 use bcs_core::memory::{MachinePage, NicMemory};
 use bcs_core::node::NodeId;
 use bcs_core::request::{Completion, Failure, RequestId};
@@ -49,6 +52,7 @@ pub(super) struct State {
     pub(super) collectives: Outbox<{ CollectiveDescriptor::WORDS }>,
     pub(super) requests: Requests,
     pub(super) payload_slots: PayloadSlots,
+    pub(super) rooms: Rooms,
     pub(super) probes: Probes,
     pub(super) contexts: HashMap<u32, super::collective::Context>,
     pub(super) schedules: Schedules,
@@ -62,6 +66,23 @@ pub(super) struct State {
 }
 
 impl State {
+    /// Where the NIC is to put what is received into a piece, and what a receive's slot is for.
+    pub(super) fn purpose_of_receive(
+        &mut self,
+        pattern: Pattern,
+        into: Piece,
+    ) -> (Location, Purpose) {
+        let mut room = self.rooms.wanted(&into);
+        let packed = room.as_mut().map(Room::location);
+        let location = packed.unwrap_or_else(|| into.location());
+        let purpose = Purpose::Receive {
+            pattern,
+            into,
+            room,
+        };
+        (location, purpose)
+    }
+
     /// Whether descriptors wait for room in a ring.
     fn holds(&self) -> bool {
         self.sends.holds() || self.receives.holds() || self.collectives.holds()
@@ -100,6 +121,7 @@ impl Endpoint {
             collectives: Outbox::new(memory.words(), NicMemory::collective_ring()),
             requests: Requests::new(),
             payload_slots: PayloadSlots::new(),
+            rooms: Rooms::default(),
             probes: Probes::default(),
             contexts: HashMap::new(),
             schedules: Schedules::default(),
@@ -278,19 +300,32 @@ impl Endpoint {
     /// it belongs.
     #[expect(
         unsafe_code,
-        reason = "fills the program's buffer with what came inline"
+        reason = "fills the program's buffer with what came inline or packed"
     )]
     pub(super) fn take(&self, state: &mut State, request: RequestId) -> Option<Outcome> {
         let completion = self.memory.completion(request)?;
         let mut outcome = Outcome::from(&completion);
         let inline = completion.inline_bytes();
         let into = match state.requests.close(request) {
-            Purpose::Receive { into, .. } => into,
+            Purpose::Receive { into, room, .. } => {
+                if let Some(mut room) = room {
+                    let came = matches!(outcome.failure, Failure::None | Failure::Truncated);
+                    if came && inline.is_empty() {
+                        let len = usize::try_from(outcome.len).unwrap_or(usize::MAX);
+                        // SAFETY: whoever posted the request promised that this may be written
+                        // until now.
+                        unsafe { scatter(&into, 0, room.bytes(len.min(into.len))) };
+                    }
+                    state.rooms.give_back(Some(room));
+                }
+                into
+            }
             Purpose::Collective { output: 0, .. } => return Some(outcome),
             Purpose::Collective { output, bytes, .. } => {
                 Piece::new(output, usize::try_from(bytes).unwrap_or(usize::MAX))
             }
-            Purpose::Send { len, .. } => {
+            Purpose::Send { len, room, .. } => {
+                state.rooms.give_back(room);
                 outcome.len = len;
                 return Some(outcome);
             }

@@ -19,8 +19,8 @@
 //! holds; of several threads that wait, one listens to the rank's bell and passes on what it
 //! hears ([`waiting`]).
 //!
-//! Data that do not lie side by side are a [`Piece`] with a layout. Short messages are packed and
-//! unpacked here; of long ones the NIC reads and writes the pieces where they are.
+//! Data that do not lie side by side are a [`Piece`] with a layout. Short messages and small pieces are
+//! packed and unpacked here; larger ones the NIC reads and writes where they are.
 //!
 //! Addresses are `u64`: the NIC is in another process and needs numbers. Whoever posts them
 //! promises that the memory stays until the request has completed, so these calls are unsafe.
@@ -35,6 +35,7 @@ mod finalize;
 mod fold;
 mod neighborhood;
 mod outbox;
+mod packing;
 mod payload_slots;
 mod piece;
 mod point_to_point;
@@ -50,7 +51,7 @@ pub use exchange::Members;
 pub use fold::{Fold, Function};
 pub use neighborhood::Parcel;
 pub use piece::Piece;
-pub(crate) use piece::{gather, scatter};
+pub(crate) use piece::{copy, gather, scatter};
 pub use point_to_point::{Message, SendMode};
 pub use probe::Extracted;
 pub use requests::{Outcome, Request, TooManyRequests};

@@ -1,7 +1,8 @@
 //! Memory of a rank as messages name it, and the bytes in it.
 
 use super::buffer;
-use bcs_core::layout::{Layout, Location};
+use bcs_core::layout::{Layout, Location, Strip};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Memory for a message: bytes side by side, or as a layout says. Whoever has posted it holds the
@@ -42,6 +43,98 @@ impl Piece {
 /// Bytes that are copied at a time between two pieces that both have a layout.
 const BOUNCE_BYTES: usize = 16 * 1024;
 
+/// Elements whose blocks are copied together, run by run: a few lines of the first cache for each
+/// run.
+const TILE: usize = 32;
+
+/// Where bytes of a message are in memory: `bytes` of them from a place on, in blocks that are
+/// `distance` from each other in the message.
+struct Stretch {
+    strip: Strip,
+    at: usize,
+    distance: usize,
+}
+
+/// Says of each block of a piece where it is, from byte `offset` of the message to `end`; places in
+/// the message count from `offset`.
+///
+/// What is of whole elements is gone through run by run, without a [`Cursor`]. Elements of few blocks
+/// each (structures, say) are taken some at a time: blocks of one length at equal distances are one
+/// loop.
+///
+/// [`Cursor`]: bcs_core::layout::Cursor
+fn each_stretch(layout: &Layout, offset: usize, end: usize, mut tell: impl FnMut(Stretch)) {
+    let (size, extent) = (to_usize(layout.size()), layout.extent());
+    let first = offset.next_multiple_of(size).min(end);
+    let last = (end / size * size).max(first);
+    // A single block is best gone through by the walk, which takes all elements at once.
+    if layout.single_block().is_some() || first == last {
+        return walk(layout, offset..end, offset, &mut tell);
+    }
+    walk(layout, offset..first, offset, &mut tell);
+    let tile = if is_structure(layout) { TILE } else { 1 };
+    let (mut element, elements) = (first / size, last / size);
+    while element < elements {
+        let count = (elements - element).min(tile);
+        let place = extent.wrapping_mul((element as u64).cast_signed());
+        let start = element * size - offset;
+        for run in layout.runs() {
+            let mut strip = Strip {
+                offset: place.wrapping_add(run.offset),
+                block: run.block,
+                stride: run.stride,
+                count: run.count,
+            };
+            let mut at = start + to_usize(run.start);
+            let block = to_usize(run.block);
+            if tile == 1 {
+                tell(Stretch {
+                    strip,
+                    at,
+                    distance: block,
+                });
+                continue;
+            }
+            for _ in 0..run.count {
+                strip.stride = extent;
+                strip.count = count as u64;
+                tell(Stretch {
+                    strip,
+                    at,
+                    distance: size,
+                });
+                strip.offset = strip.offset.wrapping_add(run.stride);
+                at += block;
+            }
+        }
+        element += count;
+    }
+    walk(layout, last..end, offset, &mut tell);
+}
+
+/// [`each_stretch`] from any byte to any other.
+fn walk(layout: &Layout, range: Range<usize>, offset: usize, tell: &mut impl FnMut(Stretch)) {
+    let mut at = range.start - offset;
+    for strip in layout.pieces(range.start as u64, range.end as u64) {
+        let distance = to_usize(strip.block);
+        let bytes = distance * to_usize(strip.count);
+        tell(Stretch {
+            strip,
+            at,
+            distance,
+        });
+        at += bytes;
+    }
+}
+
+/// Whether an element has so few blocks that elements are better gone through together.
+fn is_structure(layout: &Layout) -> bool {
+    let blocks = layout.runs().try_fold(0, |sum: u64, run| {
+        sum.checked_add(run.count).filter(|&sum| sum <= TILE as u64)
+    });
+    blocks.is_some()
+}
+
 /// Copies the bytes of a piece from `offset` on, as they are in a message.
 ///
 /// # Safety
@@ -58,15 +151,19 @@ pub(crate) unsafe fn gather(from: &Piece, offset: usize, into: &mut [u8]) {
         into.copy_from_slice(unsafe { buffer::bytes(address, into.len()) });
         return;
     };
-    let mut rest = into;
-    let end = offset + rest.len();
-    for strip in layout.pieces(offset as u64, end as u64) {
-        let len = usize::try_from(strip.block * strip.count).expect("at most all bytes");
-        let (bytes, after) = rest.split_at_mut(len);
-        // SAFETY: the caller's promise, for each block of the layout.
-        unsafe { buffer::gather(from.address, strip, bytes) };
-        rest = after;
-    }
+    each_stretch(
+        layout,
+        offset,
+        offset + into.len(),
+        |Stretch {
+             strip,
+             at,
+             distance,
+         }| {
+            // SAFETY: the caller's promise, for each block of the layout.
+            unsafe { buffer::gather(from.address, strip, distance, &mut into[at..]) };
+        },
+    );
 }
 
 /// Fills a piece from `offset` on with bytes of a message. What lies between them stays untouched.
@@ -84,15 +181,19 @@ pub(crate) unsafe fn scatter(into: &Piece, offset: usize, bytes: &[u8]) {
         unsafe { buffer::fill(into.address.wrapping_add(offset as u64), bytes) };
         return;
     };
-    let mut rest = bytes;
-    let end = offset + rest.len();
-    for strip in layout.pieces(offset as u64, end as u64) {
-        let len = usize::try_from(strip.block * strip.count).expect("at most all bytes");
-        let (bytes, after) = rest.split_at(len);
-        // SAFETY: the caller's promise, for each block of the layout.
-        unsafe { buffer::scatter(into.address, strip, bytes) };
-        rest = after;
-    }
+    each_stretch(
+        layout,
+        offset,
+        offset + bytes.len(),
+        |Stretch {
+             strip,
+             at,
+             distance,
+         }| {
+            // SAFETY: the caller's promise, for each block of the layout.
+            unsafe { buffer::scatter(into.address, strip, distance, &bytes[at..]) };
+        },
+    );
 }
 
 /// Copies one piece to the start of another. Pieces without a layout may overlap.
@@ -103,7 +204,7 @@ pub(crate) unsafe fn scatter(into: &Piece, offset: usize, bytes: &[u8]) {
 /// # Panics
 /// If the other has fewer bytes.
 #[expect(unsafe_code, reason = "data are named by address")]
-pub(super) unsafe fn copy(from: &Piece, to: &Piece) {
+pub(crate) unsafe fn copy(from: &Piece, to: &Piece) {
     assert!(from.len <= to.len);
     if from.layout.is_none() && to.layout.is_none() {
         // SAFETY: the caller's promise.
@@ -119,5 +220,55 @@ pub(super) unsafe fn copy(from: &Piece, to: &Piece) {
         // SAFETY: the caller's promise.
         unsafe { scatter(to, offset, bytes) };
         offset += bytes.len();
+    }
+}
+
+fn to_usize(number: u64) -> usize {
+    usize::try_from(number).expect("at most all bytes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bcs_core::layout::Builder;
+    use proptest::prelude::*;
+
+    /// Where each byte of a message is, by whoever tells of the stretches.
+    fn places(len: usize, tell: impl FnOnce(&mut dyn FnMut(Stretch))) -> Vec<Option<i64>> {
+        let mut found = vec![None; len];
+        tell(&mut |stretch: Stretch| {
+            for (nth, place) in stretch.strip.offsets().enumerate() {
+                for byte in 0..to_usize(stretch.strip.block) {
+                    let at = stretch.at + nth * stretch.distance + byte;
+                    let before = found[at].replace(place + (byte as u64).cast_signed());
+                    assert_eq!(before, None, "byte {at} is told of twice");
+                }
+            }
+        });
+        found
+    }
+
+    proptest! {
+        /// Gone through run by run or walked, the bytes are at the same places.
+        #[test]
+        fn stretches_are_the_walk(
+            blocks in prop::collection::vec((-40i64..200, 1u64..9), 1..12),
+            repeated in 1u64..40, extent in -900i64..900, elements in 1usize..90, cut: [u16; 2],
+        ) {
+            let mut builder = Builder::default();
+            for (offset, len) in blocks {
+                builder.push(offset, len).unwrap();
+            }
+            let layout = builder.repeat(repeated, 500).unwrap().finish(extent);
+            let bytes = to_usize(layout.size()) * elements;
+            let mut ends = cut.map(|at| usize::from(at) * 7 % (bytes + 1));
+            ends.sort_unstable();
+            for [from, to] in [ends, [0, bytes]] {
+                let found = places(to - from, |tell| each_stretch(&layout, from, to, tell));
+                let walked = places(to - from, |mut tell| walk(&layout, from..to, from, &mut tell));
+                prop_assert!(found == walked, "{from}..{to} of {layout:?}");
+                prop_assert!(found.iter().all(Option::is_some));
+            }
+        }
     }
 }

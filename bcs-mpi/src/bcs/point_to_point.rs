@@ -78,8 +78,15 @@ impl Endpoint {
             rank: Some(message.destination),
             tag: Some(message.tag),
         };
-        let open =
-            |state: &mut State, layout| state.requests.open(Purpose::Send { len, to, layout });
+        let open = |state: &mut State, layout, room| {
+            let purpose = Purpose::Send {
+                len,
+                to,
+                layout,
+                room,
+            };
+            state.requests.open(purpose)
+        };
         let complete = Handle::Complete(len);
         let (handle, owed, payload) = if data.len <= INLINE_BYTES {
             let mut inline = [0; INLINE_BYTES];
@@ -88,7 +95,7 @@ impl Endpoint {
             if eager {
                 (complete, None, Payload::Inline(inline))
             } else {
-                let request = open(state, None)?;
+                let request = open(state, None, None)?;
                 (Handle::Nic(request), Some(request), Payload::Inline(inline))
             }
         } else if let Some(slot) = eager.then(|| self.payload_slot(state)).flatten() {
@@ -104,12 +111,15 @@ impl Endpoint {
             let address = self.memory.payload_address(slot as usize);
             (complete, Some(request), Payload::Slot { slot, address })
         } else {
-            let request = open(state, data.layout.clone())?;
-            (
-                Handle::Nic(request),
-                Some(request),
-                Payload::Memory(data.location()),
-            )
+            let (location, request) = if let Some(mut room) = state.rooms.wanted(data) {
+                // SAFETY: the caller's promise.
+                unsafe { gather(data, 0, room.bytes(data.len)) };
+                (room.location(), open(state, None, Some(room))?)
+            } else {
+                (data.location(), open(state, data.layout.clone(), None)?)
+            };
+            let payload = Payload::Memory(location);
+            (Handle::Nic(request), Some(request), payload)
         };
         let descriptor = SendDescriptor {
             request: owed.unwrap_or(Requests::NOBODY),
@@ -186,8 +196,9 @@ impl Endpoint {
         pattern: Pattern,
         into: Piece,
     ) -> Result<RequestId, TooManyRequests> {
-        let (location, capacity) = (into.location(), into.len as u64);
-        let request = state.requests.open(Purpose::Receive { pattern, into })?;
+        let capacity = into.len as u64;
+        let (location, purpose) = state.purpose_of_receive(pattern, into);
+        let request = state.requests.open(purpose)?;
         state.void_probes(pattern);
         let kind = ReceiveKind::Receive {
             into: location,

@@ -94,8 +94,8 @@ impl Endpoint {
         let mut state = self.lock();
         self.progress(&mut state);
         let (pattern, capacity) = (message.pattern, into.len as u64);
-        let location = into.location();
-        let request = state.requests.open(Purpose::Receive { pattern, into })?;
+        let (location, purpose) = state.purpose_of_receive(pattern, into);
+        let request = state.requests.open(purpose)?;
         let kind = ReceiveKind::ReceiveExtracted {
             message: message.request,
             into: location,

@@ -1,5 +1,6 @@
 //! Request slots: which of them are in use, for what, and what completed.
 
+use super::packing::Room;
 use super::piece::Piece;
 use super::schedule::ScheduleId;
 use bcs_core::layout::Layout;
@@ -74,11 +75,18 @@ pub(super) enum Purpose {
         to: Peer,
         /// What the NIC reads to find the data.
         layout: Option<Arc<Layout>>,
+        /// Where the data were packed.
+        room: Option<Room>,
     },
     /// An eager send whose sender has gone on; its payload slot is free when it completes.
     Eager { payload_slot: u32 },
     /// A receive.
-    Receive { pattern: Pattern, into: Piece },
+    Receive {
+        pattern: Pattern,
+        into: Piece,
+        /// Where the NIC puts what is to be unpacked.
+        room: Option<Room>,
+    },
     /// A probe.
     Probe(Pattern),
     /// A probe whose answer nobody wants any more.
@@ -262,11 +270,11 @@ impl Requests {
 impl Drop for Requests {
     fn drop(&mut self) {
         // Whatever made this end early, the NIC may still look for where to write. The data are
-        // the program's, and stay; so must the layouts, or it would write anywhere.
+        // the program's, and stay; so must layouts and rooms, or it would write anywhere.
         for slot in &mut self.slots {
             match slot.purpose.take() {
-                Some(Purpose::Send { layout, .. }) => std::mem::forget(layout),
-                Some(Purpose::Receive { into, .. }) => std::mem::forget(into),
+                Some(Purpose::Send { layout, room, .. }) => std::mem::forget((layout, room)),
+                Some(Purpose::Receive { into, room, .. }) => std::mem::forget((into, room)),
                 _ => {}
             }
         }

@@ -64,6 +64,18 @@ impl Buffer {
         self.count.checked_mul(self.datatype.size())
     }
 
+    /// Its memory, if a reduction may be given it. Predefined elements are side by side here, with
+    /// the gaps of pairs, which is how the arithmetic takes them.
+    pub(crate) fn operand(&self, operation: Operation) -> Result<Piece> {
+        let piece = self.piece(operation)?;
+        let size = self.datatype.operand_size();
+        if piece.len == 0 || size == self.datatype.size() {
+            return Ok(piece);
+        }
+        // They are in the address space: it was asked of the elements with their gaps.
+        Ok(Piece::new(self.address(), self.count * size))
+    }
+
     /// As many elements from another place.
     pub(crate) fn moved(&self, address: *mut u8, count: usize) -> Self {
         Self::new(address, count, self.datatype.clone())

@@ -12,7 +12,7 @@ use super::error::{ErrorClass, Operation, Peer};
 use super::op::{AnyOp, one_datatype};
 use super::request::What;
 use super::{Buffer, Comm, Request, Result, Status};
-use crate::bcs::{Fold, Piece};
+use crate::bcs::{Fold, Piece, copy};
 use crate::recording::Primitive;
 
 /// The name of a call and its row in the MDS.
@@ -115,33 +115,34 @@ impl Comm {
             .map(|root| self.world_rank(root, operation))
             .transpose()?;
         let gets_result = root.is_none_or(|root| root == self.process().world_rank());
-        let bytes = input.piece(operation)?.len;
+        let from = input.operand(operation)?;
+        let mut into = Piece::EMPTY;
         if gets_result {
-            let into = output.piece(operation)?.len;
-            if into != bytes {
-                let reason = format!("{bytes} bytes are to be reduced into {into}");
+            into = output.operand(operation)?;
+            if into.len != from.len {
+                let reason = format!("{} bytes are to be reduced into {}", from.len, into.len);
                 return Err(operation.error(ErrorClass::Count, reason));
             }
             one_datatype(input, output, operation)?;
         }
         let fold = op.fold(self, input, operation)?;
         if self.is_single() {
-            // SAFETY: the caller's promise; the two may be the same.
-            unsafe { std::ptr::copy(input.start(), output.start(), bytes) };
+            if from.address != into.address {
+                // SAFETY: the caller's promise; with gaps, data that are not the same do not
+                // overlap.
+                unsafe { copy(&from, &into) };
+            }
             return Ok(Request::done(Status::EMPTY, self, operation, begun));
         }
         let (endpoint, context) = (self.process().endpoint(), self.0.context);
-        let addresses = (input.address(), output.address());
         let posted = if let Fold::Arithmetic(op, datatype) = fold {
-            let what = (op, datatype);
+            let (what, addresses) = ((op, datatype), (from.address, into.address));
             // SAFETY: the caller's promise.
-            unsafe { endpoint.bcs_reduce(context, what, root, addresses, bytes) }
+            unsafe { endpoint.bcs_reduce(context, what, root, addresses, from.len) }
         } else {
-            let [input, output] =
-                [addresses.0, addresses.1].map(|address| Piece::new(address, bytes));
             let members = self.members_of_context();
             // SAFETY: the caller's promise.
-            unsafe { endpoint.bcs_fold(members, &fold, place, input, output) }
+            unsafe { endpoint.bcs_fold(members, &fold, place, from, into) }
         };
         let request = posted.map_err(exhausted(operation))?;
         Ok(Request::posted(

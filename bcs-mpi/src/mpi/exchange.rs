@@ -212,7 +212,7 @@ pub(super) fn same_length(sent: usize, received: usize, operation: Operation) ->
     Ok(())
 }
 
-/// The lengths of blocks that lie side by side. Their sum fits an address space.
+/// The lengths of blocks of operands. Their sum fits an address space.
 pub(super) fn lengths(
     counts: &[i64],
     datatype: &Datatype,
@@ -228,7 +228,7 @@ pub(super) fn lengths(
     for (rank, &count) in counts.iter().enumerate() {
         let len = usize::try_from(count)
             .ok()
-            .and_then(|count| count.checked_mul(datatype.size()));
+            .and_then(|count| count.checked_mul(datatype.operand_size()));
         let sum = len.and_then(|len| total.checked_add(len));
         let sum = sum.filter(|&sum| isize::try_from(sum).is_ok());
         let (Some(len), Some(sum)) = (len, sum) else {
@@ -239,6 +239,21 @@ pub(super) fn lengths(
         total = sum;
     }
     Ok(lens)
+}
+
+/// The blocks of so many elements each that a buffer consists of.
+pub(super) fn operands(of: &Buffer, counts: &[i64], operation: Operation) -> Result<Vec<Piece>> {
+    let (_, extent) = of.datatype().extent();
+    let mut start = of.start();
+    let block = |&count: &i64| {
+        let len = usize::try_from(count).expect("a count was checked");
+        let block = of.moved(start, len).operand(operation);
+        let distance = isize::try_from(extent.saturating_mul(count));
+        // Of data that fit the address space, where they end does, too.
+        start = start.wrapping_offset(distance.expect("an isize has 64 bits"));
+        block
+    };
+    counts.iter().map(block).collect()
 }
 
 fn in_place_elsewhere(operation: Operation) -> Box<super::Error> {
@@ -455,7 +470,7 @@ impl Comm {
         let lens = lengths(counts, output.datatype(), size, operation)?;
         let me = self.0.group.me;
         let (offset, total) = (lens[..me].iter().sum::<usize>(), lens.iter().sum::<usize>());
-        let into = output.piece(operation)?;
+        let into = output.operand(operation)?;
         if into.len != lens[me] {
             let reason = format!(
                 "{} elements are to go where there are {}",
@@ -466,33 +481,30 @@ impl Comm {
         }
         let in_place = input.is_none();
         let input = match input {
-            None => Piece::new(output.address(), total),
+            None => {
+                let count = counts
+                    .iter()
+                    .map(|&count| usize::try_from(count).unwrap_or(0));
+                // If their bytes could be counted but not they, they have none.
+                output.moved(output.start(), count.fold(0, usize::saturating_add))
+            }
             Some(input) => {
                 one_datatype(&input, &output, operation)?;
-                input.piece(operation)?
+                input
             }
         };
-        if input.len != total {
-            let reason = format!("{} bytes are given, and the counts make {total}", input.len);
+        let from = input.operand(operation)?;
+        if from.len != total {
+            let reason = format!("{} bytes are given, and the counts make {total}", from.len);
             return Err(operation.error(ErrorClass::Count, reason));
-        }
-        if input.address == 0 && total > 0 {
-            let reason = format!("there are {total} bytes to reduce at address 0");
-            return Err(operation.error(ErrorClass::Buffer, reason));
         }
         let (endpoint, members) = (self.process().endpoint(), self.members_of_context());
         let posted = if let Fold::Arithmetic(op, datatype) = fold {
             let what = (op, datatype);
             // SAFETY: the caller's promise.
-            unsafe { endpoint.bcs_reduce_scatter(members, what, input, offset, into) }
+            unsafe { endpoint.bcs_reduce_scatter(members, what, from, offset, into) }
         } else {
-            let mut address = input.address;
-            let blocks = lens.iter().map(|&len| {
-                let block = Piece::new(address, len);
-                address += len as u64;
-                block
-            });
-            let blocks: Vec<Piece> = blocks.collect();
+            let blocks = operands(&input, counts, operation)?;
             // SAFETY: the caller's promise.
             unsafe { endpoint.bcs_fold_scatter(members, &fold, &blocks, into, in_place) }
         };
@@ -534,12 +546,12 @@ impl Comm {
         let operation = begin.operation;
         self.usable_within(operation)?;
         let fold = op.into().fold(self, contribution, operation)?;
-        let from = contribution.piece(operation)?;
+        let from = contribution.operand(operation)?;
         // Rank 0 gets nothing of an exclusive scan: where to does not matter (6.11.2).
         let gets = inclusive || self.rank() != 0;
         let into = match input {
             Some(_) if !gets => Piece::EMPTY,
-            _ => output.piece(operation)?,
+            _ => output.operand(operation)?,
         };
         if gets && input.is_some() {
             one_datatype(contribution, &output, operation)?;

@@ -16,6 +16,35 @@
 //! | [`attributes`], [`info`], [`error_handler`], [`error_codes`] | what a program keeps with a communicator, and its own errors (chapters 7.7, 10, 9) |
 //! | [`buffer`], [`error`] | data described by a datatype, and what can go wrong with it |
 //!
+//! Messages are named as in C, by address, count and datatype. Where each function of the standard is
+//! says the [manual](crate::manual::functions).
+//!
+//! ```
+//! use bcs_core::datatype::Datatype as Elementary;
+//! use bcs_mpi::mpi::{Buffer, Datatype, Process};
+//!
+//! # fn main() -> bcs_mpi::Result<()> {
+//! let process = Process::init()?; // MPI_Init
+//! let world = process.world(); // MPI_COMM_WORLD
+//!
+//! // Every third number, of ten. (MPI_Type_vector, MPI_Type_commit)
+//! let thirds = Datatype::from(Elementary::Int32).vector(10, 1, 3)?;
+//! thirds.commit()?;
+//! let mut out: Vec<i32> = (0..30).collect();
+//! let mut into = [0i32; 10];
+//! let (me, tag) = (world.rank(), 7);
+//! let from = Buffer::new(out.as_mut_ptr(), 1, &thirds);
+//! let to = Buffer::new(into.as_mut_ptr(), 10, Elementary::Int32);
+//! // SAFETY: `into` stays, and is not looked at, until the request is done.
+//! let mut request = unsafe { world.irecv(to, me, tag)? }; // MPI_Irecv
+//! // SAFETY: `out` stays during the call.
+//! unsafe { world.send(from, me, tag)? }; // MPI_Send
+//! let status = request.wait()?; // MPI_Wait
+//! assert_eq!((into[9], status.count(&thirds)), (27, Some(1)));
+//! process.finalize() // MPI_Finalize
+//! # }
+//! ```
+//!
 //! Ranks and tags are `i32` as in C, with the wildcards and codes of the standard's ABI (MPI 5.0,
 //! chapter 20). Calls that hand over a buffer by address are unsafe: it must stay until the
 //! request is done.

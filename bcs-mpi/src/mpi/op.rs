@@ -5,16 +5,23 @@
 //! communicator. The result is the same to the bit in every layout, whether the function is
 //! commutative or not; what [`UserOp::create`] is told about that is only kept for whoever asks.
 //!
+//! A function gets elements laid out as their datatype says, gaps included. Where the data lie side by
+//! side from the address of an element on, it gets what has come; other types are spread over memory
+//! of their own first (`spread`).
+//!
 //! A function may be called in any call of this rank, and with any part of the elements. It must not
 //! call MPI. If it panics, or does call MPI, the job ends with a message: the other ranks wait for
 //! a contribution that will never come.
 #![expect(unsafe_code, reason = "functions get buffers by address")]
+
+mod spread;
 
 use super::error::{ErrorClass, Operation};
 use super::{Buffer, Comm, Datatype, Op, Process, Result};
 use crate::bcs::Fold;
 use bcs_core::arithmetic::{Path, combine};
 use bcs_core::datatype;
+use spread::Spread;
 use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,7 +32,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 const PANICKED: i32 = 101;
 
 /// `MPI_User_function`: `inoutvec[i] = invec[i] OP inoutvec[i]` for so many elements of the
-/// datatype. `invec` is of the lower ranks.
+/// datatype, laid out as the datatype says. `invec` is of the lower ranks.
 type Function = dyn Fn(*const u8, *mut u8, usize, Datatype) + Send + Sync;
 
 /// An operation that the program made. Clones are handles of the same one.
@@ -42,8 +49,8 @@ impl UserOp {
     ///
     /// # Safety
     /// Given `count` elements of the datatype at either address, which nobody else uses and which
-    /// do not overlap, the function does nothing undefined: it reads `invec`, reads and writes
-    /// `inoutvec`, and nothing beside them.
+    /// do not overlap, the function does nothing undefined: it reads the data of `invec`, reads and
+    /// writes those of `inoutvec`, and uses nothing beside the elements.
     #[must_use]
     pub unsafe fn create(
         function: impl Fn(*const u8, *mut u8, usize, Datatype) + Send + Sync + 'static,
@@ -57,18 +64,24 @@ impl UserOp {
 
     /// The function for elements of a datatype, as a NIC's schedule calls it: it ends the job if
     /// it panics.
-    fn fold(&self, process: &Arc<Process>, datatype: Datatype) -> Fold {
+    fn fold(&self, process: &Arc<Process>, data: &Buffer, operation: Operation) -> Result<Fold> {
         let function = Lent(Some(self.function.clone()));
         // Weak, because the process keeps the schedules that will keep this.
         let process = Arc::downgrade(process);
-        let size = datatype.size().max(1);
-        Fold::Function(Arc::new(move |invec, inoutvec, bytes| {
+        let datatype = data.datatype().clone();
+        let size = datatype.operand_size().max(1);
+        let spread = Spread::of(data, operation)?;
+        Ok(Fold::Function(Arc::new(move |invec, inoutvec, bytes| {
             let function = function.0.as_ref().expect("lent until it is dropped");
-            let call = || function(invec, inoutvec, bytes / size, datatype.clone());
+            let call = || match &spread {
+                None => function(invec, inoutvec, bytes / size, datatype.clone()),
+                // SAFETY: both are what a schedule combines.
+                Some(spread) => unsafe { spread.run(&**function, invec, inoutvec, bytes) },
+            };
             if let Err(panic) = catch_unwind(AssertUnwindSafe(call)) {
                 end(&process, panic.as_ref());
             }
-        }))
+        })))
     }
 }
 
@@ -181,10 +194,7 @@ impl AnyOp {
     pub(super) fn fold(&self, comm: &Comm, data: &Buffer, operation: Operation) -> Result<Fold> {
         match self {
             Self::Predefined(op) => Ok(Fold::Arithmetic(*op, reducible(*op, data, operation)?)),
-            Self::User(op) => {
-                side_by_side(data, operation)?;
-                Ok(op.fold(comm.process(), data.datatype().clone()))
-            }
+            Self::User(op) => op.fold(comm.process(), data, operation),
         }
     }
 }
@@ -200,17 +210,6 @@ pub(super) fn reducible(op: Op, data: &Buffer, operation: Operation) -> Result<d
         return Err(operation.error(ErrorClass::Op, reason));
     }
     Ok(datatype)
-}
-
-/// The length of data that are side by side: functions of the program's get no others, for what has
-/// come from another rank has no gaps.
-fn side_by_side(data: &Buffer, operation: Operation) -> Result<usize> {
-    let piece = data.piece(operation)?;
-    if piece.layout.is_some() {
-        let reason = "operations reduce data without gaps only";
-        return Err(operation.error(ErrorClass::Type, reason));
-    }
-    Ok(piece.len)
 }
 
 /// Input and output of a reduction must be of one datatype.
@@ -235,9 +234,9 @@ pub unsafe fn reduce_local(input: Buffer, inout: Buffer, op: impl Into<AnyOp>) -
         bytes: input.bytes().map(|bytes| bytes as u64),
         ..Operation::plain("MPI_Reduce_local")
     };
-    let bytes = side_by_side(&input, operation)?;
+    let bytes = input.operand(operation)?.len;
     one_datatype(&input, &inout, operation)?;
-    let room = side_by_side(&inout, operation)?;
+    let room = inout.operand(operation)?.len;
     if bytes != room {
         let reason = format!("{bytes} bytes are to be combined with {room}");
         return Err(operation.error(ErrorClass::Count, reason));

@@ -239,7 +239,7 @@ impl Process {
         u32::try_from(local.count()).expect("MAX_RANKS fits u32")
     }
 
-    /// Whether `MPI_Finalize` was called.
+    /// `MPI_Finalized`: whether finalize was called.
     #[must_use]
     pub fn is_finalized(&self) -> bool {
         self.finalized.load(Ordering::Acquire)

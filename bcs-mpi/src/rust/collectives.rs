@@ -1,4 +1,5 @@
-//! Collectives that exchange slices, and scans: blocking, and in a scope.
+//! Collectives that exchange slices: blocking, and in a scope. Those that combine them are
+//! [`super::reductions`].
 //!
 //! Where the ranks' blocks lie side by side, a slice holds all of them and its length says how
 //! long one is. Vector collectives take [`Blocks`]. What would write outside of a slice is refused
@@ -8,7 +9,6 @@
 use super::communicator::Communicator;
 use super::equivalence::{Equivalence, read, write};
 use super::matching::as_rank;
-use super::operation::Operation;
 use super::scope::Scope;
 use crate::mpi::error::Operation as Call;
 use crate::mpi::{self, Buffer, ErrorClass, Result};
@@ -78,14 +78,19 @@ impl Communicator {
     }
 
     /// As [`block`](Self::block) at the root; elsewhere there are no blocks.
-    fn block_at(&self, root: usize, buffer: &Buffer, call: &'static str) -> Result<Buffer> {
+    pub(super) fn block_at(
+        &self,
+        root: usize,
+        buffer: &Buffer,
+        call: &'static str,
+    ) -> Result<Buffer> {
         if self.rank() == root {
             return self.block(buffer, call);
         }
         Ok(Buffer::EMPTY)
     }
 
-    fn lists_at(
+    pub(super) fn lists_at(
         &self,
         root: usize,
         blocks: Blocks<'_>,
@@ -97,32 +102,9 @@ impl Communicator {
         }
         Ok(Lists::none())
     }
-
-    /// This rank's part of a buffer that consists of as many elements for each as `counts` says.
-    fn counted(
-        &self,
-        buffer: &Buffer,
-        counts: &[usize],
-        call: &'static str,
-    ) -> Result<(Buffer, Vec<i64>)> {
-        let sum = counts
-            .iter()
-            .try_fold(0usize, |sum, &count| sum.checked_add(count));
-        if counts.len() != self.size() || sum != Some(buffer.count()) {
-            let reason = format!(
-                "{} counts, which together make {sum:?}, are given for {} ranks and {} elements",
-                counts.len(),
-                self.size(),
-                buffer.count()
-            );
-            return Err(Call::plain(call).error(ErrorClass::Count, reason));
-        }
-        let own = buffer.moved(buffer.start(), counts[self.rank()]);
-        Ok((own, numbers(counts)))
-    }
 }
 
-fn numbers(counts: &[usize]) -> Vec<i64> {
+pub(super) fn numbers(counts: &[usize]) -> Vec<i64> {
     let number = |&count: &usize| i64::try_from(count).unwrap_or(i64::MAX);
     counts.iter().map(number).collect()
 }
@@ -239,6 +221,11 @@ macro_rules! collectives {
 pub(super) use collectives;
 
 collectives! {
+    /// Copies `data` of the root to everybody's.
+    bcast as bcast ibcast as ibcast "MPI_Bcast" (comm, call; => data, root: usize) {
+        (data, as_rank(root))
+    }
+
     /// Gives each rank its block of the root's `data`, which is ignored elsewhere.
     scatter as scatter iscatter as iscatter "MPI_Scatter"
     (comm, call; data => result, root: usize) {
@@ -356,64 +343,5 @@ collectives! {
     (comm, call; => data, blocks: Blocks<'_>) {
         let blocks = Lists::new(blocks, &data, call)?;
         (None, blocks.untyped())
-    }
-
-    /// Combines everybody's `data`, element by element, and gives each rank its block of that.
-    reduce_scatter_block as reduce_scatter_block
-    ireduce_scatter_block as ireduce_scatter_block "MPI_Reduce_scatter_block"
-    (comm, call; data => result, op: impl Operation<T>) {
-        (Some(data), result, op.untyped())
-    }
-
-    /// Combines everybody's `data`, element by element, and gives each rank its block of that at
-    /// the start of `data`.
-    reduce_scatter_block_in_place as reduce_scatter_block
-    ireduce_scatter_block_in_place as ireduce_scatter_block "MPI_Reduce_scatter_block"
-    (comm, call; => data, op: impl Operation<T>) {
-        let blocks = comm.block(&data, call)?;
-        (None, blocks, op.untyped())
-    }
-
-    /// Combines everybody's `data`, element by element, and gives each rank as many elements of
-    /// that as `counts` says.
-    reduce_scatter as reduce_scatter ireduce_scatter as ireduce_scatter "MPI_Reduce_scatter"
-    (comm, call; data => result, counts: &[usize], op: impl Operation<T>) {
-        let counts = numbers(counts);
-        (Some(data), result, &counts, op.untyped())
-    }
-
-    /// Combines everybody's `data`, element by element, and gives each rank as many elements of
-    /// that as `counts` says, at the start of `data`.
-    reduce_scatter_in_place as reduce_scatter
-    ireduce_scatter_in_place as ireduce_scatter "MPI_Reduce_scatter"
-    (comm, call; => data, counts: &[usize], op: impl Operation<T>) {
-        let (own, counts) = comm.counted(&data, counts, call)?;
-        (None, own, &counts, op.untyped())
-    }
-
-    /// Combines, element by element and in the order of the ranks, the `data` of all ranks up to
-    /// this one.
-    scan as scan iscan as iscan "MPI_Scan"
-    (comm, call; data => result, op: impl Operation<T>) {
-        (Some(data), result, op.untyped())
-    }
-
-    /// Replaces `data` by the combination of all ranks' up to this one.
-    scan_in_place as scan iscan_in_place as iscan "MPI_Scan"
-    (comm, call; => data, op: impl Operation<T>) {
-        (None, data, op.untyped())
-    }
-
-    /// Combines, element by element and in the order of the ranks, the `data` of all ranks below
-    /// this one. Rank 0's `result` is left alone.
-    exscan as exscan iexscan as iexscan "MPI_Exscan"
-    (comm, call; data => result, op: impl Operation<T>) {
-        (Some(data), result, op.untyped())
-    }
-
-    /// Replaces `data` by the combination of all ranks' below this one. Rank 0's is left alone.
-    exscan_in_place as exscan iexscan_in_place as iexscan "MPI_Exscan"
-    (comm, call; => data, op: impl Operation<T>) {
-        (None, data, op.untyped())
     }
 }

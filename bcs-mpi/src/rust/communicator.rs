@@ -3,7 +3,6 @@
 
 use super::equivalence::{Equivalence, read, write};
 use super::matching::{Source, Status, Tag, as_rank};
-use super::operation::Operation;
 use crate::mpi::{Comm, Result};
 
 /// A group of ranks that talk to each other, and to nobody else.
@@ -14,13 +13,13 @@ use crate::mpi::{Comm, Result};
 pub struct Communicator(pub(crate) Comm);
 
 impl Communicator {
-    /// This process's rank, from 0.
+    /// This process's rank, from 0. (`MPI_Comm_rank`)
     #[must_use]
     pub fn rank(&self) -> usize {
         usize::try_from(self.0.rank()).expect("ranks are not negative")
     }
 
-    /// How many ranks there are.
+    /// How many ranks there are. (`MPI_Comm_size`)
     #[must_use]
     pub fn size(&self) -> usize {
         self.0.members().len()
@@ -127,71 +126,6 @@ impl Communicator {
     /// As [`probe`](Self::probe).
     pub fn iprobe(&self, from: Source, tag: Tag) -> Result<Option<Status>> {
         Ok(self.0.iprobe(from.rank(), tag.tag())?.map(Status::from))
-    }
-
-    /// Returns when every rank has called it. (`MPI_Barrier`)
-    ///
-    /// # Errors
-    /// When a rank is gone, or calls another collective.
-    pub fn barrier(&self) -> Result<()> {
-        self.0.barrier()
-    }
-
-    /// Copies `data` of `root` to everybody's. (`MPI_Bcast`)
-    ///
-    /// # Errors
-    /// When an argument is wrong, a rank is gone, or calls another collective.
-    pub fn bcast<T: Equivalence>(&self, data: &mut [T], root: usize) -> Result<()> {
-        // SAFETY: the slice is borrowed exclusively, and any bytes are values of its type.
-        unsafe { self.0.bcast(write(data), as_rank(root)) }
-    }
-
-    /// Combines everybody's `data`, element by element, into `result` of `root`; elsewhere
-    /// `result` is ignored and may be empty. (`MPI_Reduce`)
-    ///
-    /// # Errors
-    /// As [`bcast`](Self::bcast), and when the operation is not defined on the type.
-    pub fn reduce<T: Equivalence>(
-        &self,
-        data: &[T],
-        result: &mut [T],
-        op: impl Operation<T>,
-        root: usize,
-    ) -> Result<()> {
-        // SAFETY: the slices are borrowed, one of them exclusively; any bytes are values.
-        unsafe {
-            self.0
-                .reduce(read(data), write(result), op.untyped(), as_rank(root))
-        }
-    }
-
-    /// Combines everybody's `data`, element by element, into everybody's `result`.
-    /// (`MPI_Allreduce`)
-    ///
-    /// # Errors
-    /// As [`reduce`](Self::reduce).
-    pub fn allreduce<T: Equivalence>(
-        &self,
-        data: &[T],
-        result: &mut [T],
-        op: impl Operation<T>,
-    ) -> Result<()> {
-        // SAFETY: the slices are borrowed, one of them exclusively; any bytes are values.
-        unsafe { self.0.allreduce(read(data), write(result), op.untyped()) }
-    }
-
-    /// Replaces everybody's `data` by the combination of all. (`MPI_Allreduce` in place)
-    ///
-    /// # Errors
-    /// As [`reduce`](Self::reduce).
-    pub fn allreduce_in_place<T: Equivalence>(
-        &self,
-        data: &mut [T],
-        op: impl Operation<T>,
-    ) -> Result<()> {
-        let both = write(data);
-        // SAFETY: the slice is borrowed exclusively; any bytes are values.
-        unsafe { self.0.allreduce(both.clone(), both, op.untyped()) }
     }
 
     /// The ranks with the same colour make a communicator, in the order of their keys and then of

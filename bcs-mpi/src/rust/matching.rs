@@ -65,7 +65,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// How many elements came; `None` if it was no whole number of them.
+    /// How many elements came; `None` if it was no whole number of them. (`MPI_Get_count`)
     #[must_use]
     pub fn count<T: Equivalence>(&self) -> Option<usize> {
         match T::datatype().size() {

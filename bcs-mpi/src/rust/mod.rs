@@ -1,6 +1,7 @@
 //! The safe layer: typed slices, requests that cannot outlive their buffers, failures as
 //! [`Result`](crate::Result)s. It is re-exported at the root of the crate.
 
+pub(crate) mod barrier;
 pub(crate) mod collectives;
 pub(crate) mod communicator;
 pub(crate) mod equivalence;
@@ -13,5 +14,7 @@ pub(crate) mod numbers;
 pub(crate) mod operation;
 pub(crate) mod owned;
 pub(crate) mod persistent;
+pub(crate) mod persistent_messages;
+pub(crate) mod reductions;
 pub(crate) mod scope;
 pub(crate) mod universe;

@@ -51,13 +51,13 @@ pub struct UserOp<T> {
 }
 
 impl<T: Equivalence> UserOp<T> {
-    /// An operation that need not be commutative.
+    /// An operation that need not be commutative. (`MPI_Op_create`)
     #[must_use]
     pub fn new(closure: impl Fn(T, T) -> T + Send + Sync + 'static) -> Self {
         Self::create(closure, false)
     }
 
-    /// An operation that is commutative. That makes no difference here but for whoever asks
+    /// An operation that is commutative (`MPI_Op_create`). That makes no difference here but for whoever asks
     /// ([`AnyOp::commutative`]).
     #[must_use]
     pub fn commutative(closure: impl Fn(T, T) -> T + Send + Sync + 'static) -> Self {

@@ -205,6 +205,44 @@ impl Communicator {
         })
     }
 
+    /// Starts to send a slice; it is done when the receive was matched. (`MPI_Issend`)
+    ///
+    /// # Errors
+    /// When an argument is wrong.
+    pub fn issend<'scope, 'env, T: Equivalence>(
+        &self,
+        scope: &'scope Scope<'scope, 'env>,
+        data: &'env [T],
+        to: usize,
+        tag: i32,
+    ) -> Result<SendRequest<'scope, 'env>> {
+        // SAFETY: the slice is borrowed for longer than the scope, which waits for the request.
+        let request = unsafe { self.untyped().issend(read(data), as_rank(to), tag)? };
+        Ok(SendRequest {
+            scope,
+            number: scope.add(request),
+        })
+    }
+
+    /// Starts to send a slice whose receive is posted already. (`MPI_Irsend`)
+    ///
+    /// # Errors
+    /// When an argument is wrong.
+    pub fn irsend<'scope, 'env, T: Equivalence>(
+        &self,
+        scope: &'scope Scope<'scope, 'env>,
+        data: &'env [T],
+        to: usize,
+        tag: i32,
+    ) -> Result<SendRequest<'scope, 'env>> {
+        // SAFETY: the slice is borrowed for longer than the scope, which waits for the request.
+        let request = unsafe { self.untyped().irsend(read(data), as_rank(to), tag)? };
+        Ok(SendRequest {
+            scope,
+            number: scope.add(request),
+        })
+    }
+
     /// Starts to receive into a slice. (`MPI_Irecv`)
     ///
     /// # Errors

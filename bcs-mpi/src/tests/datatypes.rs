@@ -230,6 +230,97 @@ fn what_is_too_long_fills_the_pieces_and_nothing_else() {
     });
 }
 
+/// Pieces that nobody packs: the NIC reads and writes them where they are.
+#[test]
+fn large_pieces_are_left_to_the_nic() {
+    run(2, 2, |universe| {
+        let comm = universe.world().untyped();
+        let (blocks, block, stride) = (40i64, 300i64, 450i64);
+        let pieces = committed(int().vector(blocks, block, stride));
+        let len = (blocks * block) as usize;
+        let memory = || vec![CANARY; (blocks * stride) as usize];
+        let places = |nth: usize| nth / block as usize * stride as usize + nth % block as usize;
+        let numbers = numbers(len, 3);
+        for (scattered, tag) in [(true, 0), (false, 1)] {
+            if comm.rank() == 0 {
+                let mut out = memory();
+                let all = numbers.iter().enumerate();
+                all.for_each(|(nth, &number)| out[places(nth)] = number);
+                let data = Buffer::new(out.as_mut_ptr(), 1, &pieces);
+                // SAFETY: the data stay during the call.
+                unsafe { comm.send(data, 1, tag) }.unwrap();
+                continue;
+            }
+            let mut into = memory();
+            let room = if scattered {
+                Buffer::new(into.as_mut_ptr(), 1, &pieces)
+            } else {
+                Buffer::new(into.as_mut_ptr(), len, int())
+            };
+            // SAFETY: the room stays during the call.
+            unsafe { comm.recv(room, 0, tag) }.unwrap();
+            let place = |nth| if scattered { places(nth) } else { nth };
+            let there = (0..len).filter(|&nth| into[place(nth)] == numbers[nth]);
+            assert_eq!(there.count(), len);
+            let gaps = into.iter().filter(|&&found| found == CANARY);
+            assert_eq!(gaps.count(), into.len() - len);
+        }
+    });
+}
+
+/// The C structures of a value and its place, in both directions between `MPI_DOUBLE_INT` and the
+/// type that the standard says it is like; what is in the gap stays there.
+#[test]
+fn a_pair_is_the_structure_of_its_value_and_its_place() {
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[repr(C)]
+    struct Wide {
+        value: f64,
+        place: i32,
+        gap: i32,
+    }
+    let wide = |nth: i32, gap| Wide {
+        value: f64::from(nth) / 3.0,
+        place: nth,
+        gap,
+    };
+    let parts = [Elementary::Double, Elementary::Int32].map(Datatype::from);
+    let like = committed(Datatype::structure(&[1, 1], &[0, 8], &parts));
+    let pair = Datatype::from(Elementary::DOUBLE_INT);
+    assert_eq!((pair.size(), like.size()), (12, 12));
+    assert_eq!((pair.extent(), like.extent()), ((0, 16), (0, 16)));
+    assert_eq!(pair.true_extent(), (0, 12));
+    run(2, 2, |universe| {
+        let comm = universe.world().untyped();
+        let types = [pair.clone(), like.clone()];
+        for (tag, (of, to)) in (0..).zip([(0, 1), (1, 0), (0, 0)]) {
+            for count in [1, 4, 5, 20_000] {
+                if comm.rank() == 0 {
+                    let mut out: Vec<Wide> = (0..count).map(|nth| wide(nth, 7)).collect();
+                    let out = Buffer::new(out.as_mut_ptr(), out.len(), &types[of]);
+                    // SAFETY: the data stay during the call.
+                    unsafe { comm.send(out, 1, tag) }.unwrap();
+                    continue;
+                }
+                let mut into: Vec<Wide> = (0..=count).map(|_| wide(0, CANARY)).collect();
+                let room = Buffer::new(into.as_mut_ptr(), into.len(), &types[to]);
+                // SAFETY: the room stays during the call.
+                let found = unsafe { comm.recv(room, 0, tag) }.unwrap();
+                assert_eq!(found.bytes, 12 * u64::from(count.unsigned_abs()));
+                assert_eq!(found.count(&pair), Some(count as u64));
+                assert_eq!(found.elements(&pair), Some(2 * count as u64));
+                let whole = into.iter().zip(0..count);
+                assert!(
+                    whole
+                        .clone()
+                        .all(|(found, nth)| *found == wide(nth, CANARY))
+                );
+                assert_eq!(into[count as usize], wide(0, CANARY));
+            }
+        }
+    });
+}
+
 /// A type may be freed while messages of it are under way.
 #[test]
 fn a_request_keeps_its_type() {

@@ -11,6 +11,7 @@ mod exchange;
 mod groups;
 mod intercommunicators;
 mod kept;
+mod manual;
 mod matched;
 mod messages;
 mod modes;
@@ -20,6 +21,8 @@ mod persistent;
 mod persistent_collectives;
 mod probes;
 mod safe;
+mod spread_operations;
+mod started;
 mod topologies;
 mod untyped;
 

@@ -344,6 +344,46 @@ fn reductions_without_communication() {
     assert_eq!(class(mixed), ErrorClass::Type);
 }
 
+/// Values with their places have gaps, which the arithmetic takes along.
+#[test]
+fn pairs_with_gaps_are_reduced_by_everything_that_reduces() {
+    run(3, 2, |universe| {
+        let world = universe.world();
+        let (me, size, count) = (world.rank(), world.size(), 700);
+        let at = |rank: usize, index: usize| ((rank + index) % size) as f64;
+        let of = |rank| (0..count).map(move |index| DoubleInt::new(at(rank, index), rank as i32));
+        let least = |ranks: usize, index: usize| {
+            let all = (0..ranks).map(|rank| DoubleInt::new(at(rank, index), rank as i32));
+            all.reduce(|one, other| if other.value < one.value { other } else { one })
+        };
+        let data: Vec<_> = of(me).collect();
+        let mut found = vec![DoubleInt::default(); count];
+        world.scan(&data, &mut found, Op::MinLoc).unwrap();
+        let right = |ranks: usize, first: usize, found: &[DoubleInt]| {
+            let mut numbered = (first..).zip(found);
+            numbered.all(|(index, found)| least(ranks, index) == Some(*found))
+        };
+        assert!(right(me + 1, 0, &found));
+        let counts = [300, 0, 400];
+        let first: usize = counts[..me].iter().sum();
+        let mut part = vec![DoubleInt::default(); counts[me]];
+        let scatter = world.reduce_scatter(&data, &mut part, &counts, Op::MinLoc);
+        scatter.unwrap();
+        assert!(right(size, first, &part));
+        let mine = UserOp::new(
+            |one: DoubleInt, other: DoubleInt| {
+                if other.value < one.value { other } else { one }
+            },
+        );
+        world.allreduce(&data, &mut found, &mine).unwrap();
+        assert!(right(size, 0, &found));
+        let mut local: Vec<_> = of(1).collect();
+        let zero: Vec<_> = of(0).collect();
+        reduce_local(&zero, &mut local, Op::MinLoc).unwrap();
+        assert!(right(2, 0, &local));
+    });
+}
+
 #[test]
 fn operations_say_what_they_are() {
     // SAFETY: it uses nothing.

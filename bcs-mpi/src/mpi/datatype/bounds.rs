@@ -32,15 +32,21 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
+    /// A pair has those of the structure of its value and its place, which it is said to be like
+    /// (MPI 5.0, 6.9.4).
     pub(super) fn of(element: Datatype) -> Self {
-        let size = element.size() as u64;
+        let (size, entries, data_end) = match element.pair() {
+            Some(pair) => (element.data_size(), 2, pair.place_at() + pair.place.size()),
+            None => (element.size(), 1, element.size()),
+        };
+        let bytes = |bytes: usize| (bytes as u64).cast_signed();
         Self {
-            size,
-            entries: 1,
+            size: size as u64,
+            entries,
             lower: 0,
-            upper: size.cast_signed(),
+            upper: bytes(element.size()),
             true_lower: 0,
-            true_upper: size.cast_signed(),
+            true_upper: bytes(data_end),
             align: element.align() as u64,
             marked: false,
             depth: 0,

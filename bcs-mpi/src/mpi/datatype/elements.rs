@@ -19,8 +19,13 @@ impl Datatype {
         if bytes == 0 {
             return Some(0);
         }
-        let Kind::Derived(derived) = &self.0 else {
-            return None;
+        let derived = match &self.0 {
+            Kind::Derived(derived) => derived,
+            // The value of a pair came, and its place did not.
+            Kind::Predefined(element) => {
+                let value = element.pair().map(|pair| pair.value.size() as u64);
+                return (value == Some(bytes)).then_some(1);
+            }
         };
         let mut elements = 0;
         for part in &derived.parts {

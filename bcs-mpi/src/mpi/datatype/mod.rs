@@ -125,9 +125,19 @@ impl Datatype {
         }
     }
 
-    /// `MPI_Type_size`: the bytes of an element in a message.
+    /// `MPI_Type_size`: the bytes of an element in a message. Those between the value and the place
+    /// of a pair (`MPI_DOUBLE_INT`) are not among them.
     #[must_use]
     pub fn size(&self) -> usize {
+        match &self.0 {
+            Kind::Predefined(element) => element.data_size(),
+            Kind::Derived(derived) => derived.bounds.bytes(),
+        }
+    }
+
+    /// The bytes of an element of which a reduction is made: of predefined types all, the gaps of
+    /// pairs included, because that is how the arithmetic takes them.
+    pub(super) fn operand_size(&self) -> usize {
         match &self.0 {
             Kind::Predefined(element) => element.size(),
             Kind::Derived(derived) => derived.bounds.bytes(),
@@ -219,10 +229,11 @@ impl Datatype {
         Ok(())
     }
 
-    /// The layout of a derived type, if it may be used in communication.
+    /// The layout of a type that has one, if it may be used in communication.
     pub(super) fn layout(&self, operation: Operation) -> Result<Option<&Arc<Layout>>> {
-        let Kind::Derived(derived) = &self.0 else {
-            return Ok(None);
+        let derived = match &self.0 {
+            Kind::Predefined(element) => return Ok(compile::of_pair(*element)),
+            Kind::Derived(derived) => derived,
         };
         derived.layout.get().map(Some).ok_or_else(|| {
             let name = self.name();

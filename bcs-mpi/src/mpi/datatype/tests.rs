@@ -18,18 +18,30 @@ struct Mapped {
     markers: Option<(i64, i64)>,
 }
 
-const ELEMENTS: [Elementary; 4] = [
+const ELEMENTS: [Elementary; 7] = [
     Elementary::Byte,
     Elementary::Int16,
     Elementary::Int32,
     Elementary::Double,
+    // Pairs with a gap behind the value, behind the place, and both.
+    Elementary::SHORT_INT,
+    Elementary::DOUBLE_INT,
+    Elementary::LONG_DOUBLE_INT,
 ];
 
 impl Mapped {
     fn elementary(of: Elementary) -> Self {
+        let number = |number: usize| i64::try_from(number).unwrap();
+        let map = match of.pair() {
+            None => vec![(0, number(of.size()))],
+            Some(pair) => vec![
+                (0, number(pair.value.size())),
+                (number(pair.place_at()), number(pair.place.size())),
+            ],
+        };
         Self {
             datatype: of.into(),
-            map: vec![(0, i64::try_from(of.size()).unwrap())],
+            map,
             markers: None,
         }
     }

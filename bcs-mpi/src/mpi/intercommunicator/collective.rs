@@ -10,7 +10,7 @@
 
 use crate::bcs::{Contributions, Piece};
 use crate::mpi::error::{ErrorClass, Operation};
-use crate::mpi::exchange::{Arrangement, Begin, disjoint, lengths};
+use crate::mpi::exchange::{Arrangement, Begin, disjoint, lengths, operands};
 use crate::mpi::op::{AnyOp, one_datatype};
 use crate::mpi::{Buffer, Comm, PROC_NULL, ROOT, Request, Result};
 use crate::recording::Primitive;
@@ -268,7 +268,7 @@ impl Comm {
             Part::Beside => {}
             Part::Opposite(root) => {
                 op.fold(self, input, operation)?;
-                out.push((root, input.piece(operation)?));
+                out.push((root, input.operand(operation)?));
             }
         }
         // SAFETY: the caller's promise.
@@ -283,7 +283,7 @@ impl Comm {
         operation: Operation,
     ) -> Result<Contributions<'_>> {
         let fold = op.fold(self, output, operation)?;
-        let output = output.piece(operation)?;
+        let output = output.operand(operation)?;
         Ok(Contributions {
             from: &self.peers().members,
             fold,
@@ -306,7 +306,7 @@ impl Comm {
         let operation = begin.operation;
         let contributions = self.contributions(output, op, operation)?;
         one_datatype(input, output, operation)?;
-        let (from, bytes) = (input.piece(operation)?, contributions.bytes);
+        let (from, bytes) = (input.operand(operation)?, contributions.bytes);
         if from.len != bytes {
             let reason = format!("{} bytes are to be reduced into {bytes}", from.len);
             return Err(operation.error(ErrorClass::Count, reason));
@@ -347,7 +347,7 @@ impl Comm {
             let reason = format!("{count} elements are to go where there are {room}");
             return Err(operation.error(ErrorClass::Count, reason));
         }
-        let from = input.piece(operation)?;
+        let from = input.operand(operation)?;
         if from.len != total {
             let reason = format!("{} bytes are given, and the counts make {total}", from.len);
             return Err(operation.error(ErrorClass::Count, reason));
@@ -386,8 +386,8 @@ impl Comm {
             );
             return Err(operation.error(ErrorClass::Count, reason));
         }
-        let blocks = input.moved(input.start(), given / across);
-        let blocks = blocks.pieces(across, operation)?;
+        let each = i64::try_from(given / across).expect("what is in memory");
+        let blocks = operands(&input, &vec![each; across], operation)?;
         let out = self.with_each(|place| blocks[place].clone());
         let called = (Exchange::ReduceScatterBetween, None);
         // SAFETY: the caller's promise.

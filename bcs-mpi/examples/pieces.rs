@@ -1,0 +1,145 @@
+//! What small pieces cost: the same bytes between two nodes side by side, in pieces, and in pieces
+//! that the program copies itself. Run it with `bcs run -n 2 --nodes 2 --strobe elastic pieces`.
+//!
+//! The variants of a line take turns, so whatever else the machine does happens to all of them. Rank
+//! 0 prints the median time of a round trip of each.
+#![expect(unsafe_code, reason = "the untyped core names buffers by address")]
+
+use bcs_core::datatype::Datatype as Elementary;
+use bcs_mpi::mpi::{Buffer, Comm, Datatype};
+use bcs_mpi::{Result, Universe};
+use std::time::Instant;
+
+const ROUNDS: usize = 41;
+
+/// A type of numbers, how many of it make a message, and the numbers of memory that it spans.
+struct Pieces {
+    name: &'static str,
+    datatype: Datatype,
+    count: usize,
+    span: usize,
+}
+
+fn kinds(numbers: usize) -> Result<Vec<Pieces>> {
+    let (long, len) = (
+        Datatype::from(Elementary::Int64),
+        numbers.cast_signed() as i64,
+    );
+    let vector = long.vector(len, 1, 2)?;
+    let pairs = long.vector(len / 2, 2, 5)?;
+    let column = long.resized(0, 64 * 8)?;
+    let places: Vec<i64> = (0..len).map(|nth| 2 * nth + nth * nth / 3 % 2).collect();
+    let irregular = long.indexed_block(1, &places)?;
+    let parts = [
+        long.clone(),
+        Elementary::Int32.into(),
+        Elementary::Int32.into(),
+    ];
+    let structure = Datatype::structure(&[1, 1, 1], &[0, 12, 20], &parts)?.resized(0, 24)?;
+    let kinds = vec![
+        Pieces {
+            name: "every second number",
+            datatype: vector,
+            count: 1,
+            span: 2 * numbers,
+        },
+        Pieces {
+            name: "two of five",
+            datatype: pairs,
+            count: 1,
+            span: 5 * numbers / 2,
+        },
+        Pieces {
+            name: "a column of 64",
+            datatype: column,
+            count: numbers,
+            span: 64 * numbers,
+        },
+        Pieces {
+            name: "an indexed type",
+            datatype: irregular,
+            count: 1,
+            span: 2 * numbers + 1,
+        },
+        Pieces {
+            name: "a structure of three",
+            datatype: structure,
+            count: numbers / 2,
+            span: 2 * numbers,
+        },
+    ];
+    kinds.iter().try_for_each(|kind| kind.datatype.commit())?;
+    Ok(kinds)
+}
+
+/// There and back; the time if this is rank 0.
+fn round_trip(comm: &Comm, data: &mut [i64], count: usize, datatype: &Datatype) -> Result<f64> {
+    let peer = 1 - comm.rank();
+    let mut buffer = || Buffer::new(data.as_mut_ptr(), count, datatype);
+    let start = Instant::now();
+    for sends in [comm.rank() == 0, comm.rank() == 1] {
+        if sends {
+            // SAFETY: the data stay during the call, which alone uses them.
+            unsafe { comm.send(buffer(), peer, 0)? };
+        } else {
+            // SAFETY: as above.
+            unsafe { comm.recv(buffer(), peer, 0)? };
+        }
+    }
+    Ok(start.elapsed().as_secs_f64() * 1e6)
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+fn main() -> Result<()> {
+    let universe = Universe::init()?;
+    let comm = universe.world().untyped();
+    let (long, talks) = (Datatype::from(Elementary::Int64), comm.rank() == 0);
+    for numbers in [1 << 13, 1 << 17] {
+        for Pieces {
+            name,
+            datatype,
+            count,
+            span,
+        } in kinds(numbers)?
+        {
+            let mut spread = vec![1i64; span];
+            let mut packed = vec![1i64; numbers];
+            let (mut plain, mut pieces, mut strided, mut gathered) =
+                (vec![], vec![], vec![], vec![]);
+            for _ in 0..ROUNDS {
+                plain.push(round_trip(comm, &mut packed, numbers, &long)?);
+                pieces.push(round_trip(comm, &mut spread, count, &datatype)?);
+                // What a program would write: four such loops are in a round trip of pieces.
+                let step = span / numbers;
+                let start = Instant::now();
+                for (to, from) in packed.iter_mut().zip(spread.iter().step_by(step)) {
+                    *to = *from;
+                }
+                std::hint::black_box(&mut packed);
+                strided.push(start.elapsed().as_secs_f64() * 1e6);
+                let bytes = vec![0u8; numbers * 8];
+                let mut bytes = std::hint::black_box(bytes);
+                let start = Instant::now();
+                let data = Buffer::new(spread.as_mut_ptr(), count, &datatype);
+                // SAFETY: the data stay during the call.
+                unsafe { comm.pack(&data, &mut bytes, &mut 0)? };
+                std::hint::black_box(&mut bytes);
+                gathered.push(start.elapsed().as_secs_f64() * 1e6);
+            }
+            let [plain, pieces, strided, gathered] = [plain, pieces, strided, gathered].map(median);
+            if talks {
+                println!(
+                    "{:4} KiB {name:22} side by side {plain:7.0} us, pieces {pieces:7.0} us: {:5.2}; \
+                     loop {strided:6.1} us, MPI_Pack {gathered:6.1} us",
+                    numbers / 128,
+                    pieces / plain,
+                );
+            }
+        }
+    }
+    universe.finalize()
+}

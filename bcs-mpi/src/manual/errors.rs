@@ -1,0 +1,40 @@
+//! Errors: what calls return, and what ends the job.
+//!
+//! Every call that can fail returns a [`Result`](crate::Result). An [`Error`](crate::Error) has a
+//! [class](crate::ErrorClass) of the standard (MPI 5.0, 9.4), the call with its arguments, and the
+//! reason; printed it is a sentence, so a `main` that returns it tells its user what happened.
+//!
+//! ```
+//! use bcs_mpi::{ErrorClass, Source, Tag};
+//! # fn main() -> bcs_mpi::Result<()> {
+//! # let universe = bcs_mpi::Universe::init()?;
+//! # let world = universe.world();
+//! let me = world.rank();
+//! world.send(&[1i32, 2], me, 7)?;
+//! let mut one = [0i32];
+//! let error = world.recv(&mut one, Source::Rank(me), Tag::Is(7)).unwrap_err();
+//! assert_eq!(error.class, ErrorClass::Truncate);
+//! assert!(error.to_string().starts_with("failed to MPI_Recv 4 bytes"));
+//!
+//! // The communicator goes on.
+//! world.barrier()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The safe layer and the untyped core always return errors. What a communicator's
+//! [error handler](crate::mpi::ErrorHandler) says is done by whoever calls
+//! [`Comm::handle`](crate::mpi::Comm::handle) with one.
+//!
+//! | what happens | who is told |
+//! |---|---|
+//! | an argument is wrong | the caller; nothing was posted |
+//! | a message is longer than its receive | the receiver; what fits is there |
+//! | ranks disagree about a length of a collective | whoever receives what it did not expect |
+//! | ranks call different collectives of the card at once | all of them, with who called what |
+//! | a buffer is not in the rank's memory | the caller |
+//!
+//! These end the job, with a message and an exit code that is not 0: a rank that ends without
+//! [`finalize`](crate::Universe::finalize) or is killed, [`abort`](crate::Communicator::abort), a
+//! panic in a function of a reduction or in a rank's `main`, and a receiver with more unmatched
+//! messages than a card can hold. `bcs help exit-codes` lists the codes.

@@ -1,0 +1,66 @@
+//! A barrier that does not block.
+
+use super::communicator::Communicator;
+use crate::mpi::{self, Result};
+
+/// A barrier under way. It has no buffer, so it needs no [`scope`](crate::scope()).
+///
+/// ```
+/// # fn main() -> bcs_mpi::Result<()> {
+/// # let universe = bcs_mpi::Universe::init()?;
+/// # let world = universe.world();
+/// let mut all_here = world.ibarrier()?;
+/// while !all_here.test()? {
+///     // ... serve whoever is not there yet ...
+/// }
+/// # universe.finalize()
+/// # }
+/// ```
+///
+/// Dropping it waits for the other ranks.
+#[derive(Debug)]
+#[must_use = "dropping it waits for all ranks at once"]
+pub struct BarrierRequest(mpi::Request);
+
+impl Communicator {
+    /// Returns when every rank has called it. (`MPI_Barrier`)
+    ///
+    /// # Errors
+    /// When a rank is gone, or calls another collective.
+    pub fn barrier(&self) -> Result<()> {
+        self.0.barrier()
+    }
+
+    /// Starts a [`barrier`](Self::barrier). All ranks have to start it, or its end never comes.
+    /// (`MPI_Ibarrier`)
+    ///
+    /// # Errors
+    /// When too many requests are under way; the rest is the request's.
+    pub fn ibarrier(&self) -> Result<BarrierRequest> {
+        self.0.ibarrier().map(BarrierRequest)
+    }
+}
+
+impl BarrierRequest {
+    /// Waits until every rank has started it. (`MPI_Wait`)
+    ///
+    /// # Errors
+    /// When a rank is gone, or calls another collective.
+    pub fn wait(mut self) -> Result<()> {
+        self.0.wait().map(|_| ())
+    }
+
+    /// Whether every rank has started it. (`MPI_Test`)
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    pub fn test(&mut self) -> Result<bool> {
+        Ok(self.0.test()?.is_some())
+    }
+}
+
+impl Drop for BarrierRequest {
+    fn drop(&mut self) {
+        let _nobody_asks = self.0.wait();
+    }
+}

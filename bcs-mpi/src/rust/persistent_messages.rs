@@ -1,0 +1,262 @@
+//! Persistent sends and receives that own what they send and receive.
+//!
+//! As with [collectives](super::persistent), what a start returns borrows the request, so nobody
+//! looks at its memory while a message is under way; if that is forgotten (`std::mem::forget`), the
+//! next access waits.
+#![expect(unsafe_code, reason = "hands vectors to the untyped core by address")]
+
+use super::communicator::Communicator;
+use super::equivalence::{Equivalence, read, write};
+use super::matching::{Source, Status, Tag, as_rank};
+use crate::mpi::{self, Result};
+
+/// A send that is started again and again (MPI 5.0, 3.9).
+///
+/// ```
+/// # fn main() -> bcs_mpi::Result<()> {
+/// # use bcs_mpi::{Source, Tag};
+/// # let universe = bcs_mpi::Universe::init()?;
+/// # let world = universe.world();
+/// let (next, before) = ((world.rank() + 1) % world.size(), Source::Any);
+/// let mut out = world.send_init(vec![0.0; 100], next, 3)?;
+/// let mut into = world.recv_init(vec![0.0; 100], before, Tag::Is(3))?;
+/// for step in 0..10 {
+///     out.data().fill(f64::from(step));
+///     let (receive, send) = (into.start()?, out.start()?);
+///     // ... compute ...
+///     assert_eq!(receive.wait()?.count::<f64>(), Some(100));
+///     send.wait()?;
+///     assert_eq!(into.data()[99], f64::from(step));
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Nobody can write its data while it is under way:
+///
+/// ```compile_fail,E0499
+/// # fn sends(world: &bcs_mpi::Communicator) -> bcs_mpi::Result<()> {
+/// let mut out = world.send_init(vec![1.0], 0, 0)?;
+/// let started = out.start()?;
+/// out.data()[0] = 2.0; // `out` is borrowed
+/// started.wait()
+/// # }
+/// ```
+///
+/// Dropping it waits for what it has started, for ever if nobody receives that.
+#[derive(Debug)]
+pub struct PersistentSend<T: Equivalence> {
+    request: mpi::Persistent,
+    data: Vec<T>,
+}
+
+/// A persistent send under way. Dropping it waits for it.
+#[derive(Debug)]
+#[must_use = "dropping it waits for it at once"]
+pub struct StartedSend<'a, T: Equivalence>(&'a mut PersistentSend<T>);
+
+/// A receive that is started again and again (MPI 5.0, 3.9): see [`PersistentSend`].
+///
+/// Nobody can look at its data while it is under way:
+///
+/// ```compile_fail,E0499
+/// # use bcs_mpi::{Source, Tag};
+/// # fn receives(world: &bcs_mpi::Communicator) -> bcs_mpi::Result<()> {
+/// let mut into = world.recv_init(vec![0.0], Source::Any, Tag::Any)?;
+/// let started = into.start()?;
+/// println!("{}", into.data()[0]); // `into` is borrowed
+/// started.wait()?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Dropping it cancels what it has started.
+#[derive(Debug)]
+pub struct PersistentReceive<T: Equivalence> {
+    request: mpi::Persistent,
+    data: Vec<T>,
+}
+
+/// A persistent receive under way. Dropping it cancels it.
+#[derive(Debug)]
+#[must_use = "dropping it cancels it"]
+pub struct StartedReceive<'a, T: Equivalence> {
+    of: &'a mut PersistentReceive<T>,
+    /// What a test found.
+    done: Option<Status>,
+}
+
+/// The calls that make sends. They differ in when a send is done.
+macro_rules! sends {
+    ($($(#[doc = $text:literal])* $init:ident $name:literal)*) => {
+        impl Communicator {
+            $(
+                $(#[doc = $text])*
+                #[doc = concat!("(`", $name, "`)")]
+                ///
+                /// # Errors
+                /// When an argument is wrong.
+                pub fn $init<T: Equivalence>(
+                    &self,
+                    data: Vec<T>,
+                    to: usize,
+                    tag: i32,
+                ) -> Result<PersistentSend<T>> {
+                    let request = self.untyped().$init(read(&data), as_rank(to), tag)?;
+                    Ok(PersistentSend { request, data })
+                }
+            )*
+        }
+    };
+}
+
+sends! {
+    /// A send that is done when its data may be written again.
+    send_init "MPI_Send_init"
+
+    /// A send that is done when the receive was matched.
+    ssend_init "MPI_Ssend_init"
+
+    /// A send whose receive is posted before each start.
+    rsend_init "MPI_Rsend_init"
+
+    /// A send from a copy in the buffer that was attached
+    /// ([`Universe::attach_buffer`](crate::Universe::attach_buffer)).
+    bsend_init "MPI_Bsend_init"
+}
+
+impl Communicator {
+    /// A receive of at most as many elements as `data` has. (`MPI_Recv_init`)
+    ///
+    /// # Errors
+    /// When an argument is wrong.
+    pub fn recv_init<T: Equivalence>(
+        &self,
+        mut data: Vec<T>,
+        from: Source,
+        tag: Tag,
+    ) -> Result<PersistentReceive<T>> {
+        let buffer = write(&mut data);
+        let request = self.untyped().recv_init(buffer, from.rank(), tag.tag())?;
+        Ok(PersistentReceive { request, data })
+    }
+}
+
+impl<T: Equivalence> PersistentSend<T> {
+    fn finish(&mut self) -> Result<()> {
+        self.request.started().wait().map(|_| ())
+    }
+
+    /// What the next start sends.
+    pub fn data(&mut self) -> &mut [T] {
+        let _nobody_asked = self.finish();
+        &mut self.data
+    }
+
+    /// Starts it. (`MPI_Start`)
+    ///
+    /// # Errors
+    /// When the NIC has no room for it.
+    pub fn start(&mut self) -> Result<StartedSend<'_, T>> {
+        self.finish()?;
+        // SAFETY: the vector is this request's own and stays where it is; whoever wants to touch it
+        // waits first, and so does the drop.
+        unsafe { self.request.start()? };
+        Ok(StartedSend(self))
+    }
+}
+
+impl<T: Equivalence> StartedSend<'_, T> {
+    /// Waits until it is done. (`MPI_Wait`)
+    ///
+    /// # Errors
+    /// When it failed.
+    pub fn wait(self) -> Result<()> {
+        self.0.finish()
+    }
+
+    /// Whether it is done. (`MPI_Test`)
+    ///
+    /// # Errors
+    /// When it failed.
+    pub fn test(&mut self) -> Result<bool> {
+        Ok(self.0.request.started().test()?.is_some())
+    }
+}
+
+impl<T: Equivalence> PersistentReceive<T> {
+    /// What the last start has received is at the start of it.
+    pub fn data(&mut self) -> &mut [T] {
+        let _nobody_asked = self.request.started().wait();
+        &mut self.data
+    }
+
+    /// Starts it. (`MPI_Start`)
+    ///
+    /// # Errors
+    /// When the NIC has no room for it.
+    pub fn start(&mut self) -> Result<StartedReceive<'_, T>> {
+        self.request.started().wait()?;
+        // SAFETY: the vector is this request's own and stays where it is; whoever wants to touch it
+        // waits first, and so does the drop. Any bytes are values of its type.
+        unsafe { self.request.start()? };
+        let (of, done) = (self, None);
+        Ok(StartedReceive { of, done })
+    }
+
+    fn cancel(&mut self) {
+        let started = self.request.started();
+        if started.is_active() {
+            started.cancel();
+            let _nobody_asks = started.wait();
+        }
+    }
+}
+
+impl<T: Equivalence> StartedReceive<'_, T> {
+    /// Waits until the message has come. (`MPI_Wait`)
+    ///
+    /// # Errors
+    /// When it failed.
+    pub fn wait(self) -> Result<Status> {
+        match self.done {
+            Some(status) => Ok(status),
+            None => self.of.request.started().wait().map(Status::from),
+        }
+    }
+
+    /// Whether the message has come; then [`wait`](Self::wait) does not wait. (`MPI_Test`)
+    ///
+    /// # Errors
+    /// When it failed.
+    pub fn test(&mut self) -> Result<bool> {
+        if self.done.is_none() {
+            self.done = self.of.request.started().test()?.map(Status::from);
+        }
+        Ok(self.done.is_some())
+    }
+}
+
+impl<T: Equivalence> Drop for PersistentSend<T> {
+    fn drop(&mut self) {
+        let _nobody_asked = self.finish();
+    }
+}
+
+impl<T: Equivalence> Drop for StartedSend<'_, T> {
+    fn drop(&mut self) {
+        let _nobody_asked = self.0.finish();
+    }
+}
+
+impl<T: Equivalence> Drop for PersistentReceive<T> {
+    fn drop(&mut self) {
+        self.cancel();
+    }
+}
+
+impl<T: Equivalence> Drop for StartedReceive<'_, T> {
+    fn drop(&mut self) {
+        self.of.cancel();
+    }
+}
