@@ -204,7 +204,8 @@ fn start_managers(
             dies_with_parent: false,
             open_files: None,
             core: None,
-            variable: None,
+            // A job inside a job: the place is that of the rank that runs us.
+            variable: Some(c"BCS_SLOT="),
         };
         let Child { pid, pidfd } = spawner.spawn(&image, &setup).with_context(|| {
             format!(

@@ -83,3 +83,26 @@ fn what_does_not_fit_the_slot_is_refused() {
         },
     );
 }
+
+/// Bytes of the slot that are mapped by huge pages.
+fn huge_bytes() -> usize {
+    let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+    let lines = smaps.lines();
+    let huge = lines.filter_map(|line| line.strip_prefix("ShmemPmdMapped:"));
+    let kib = huge.filter_map(|rest| rest.trim().strip_suffix(" kB")?.parse::<usize>().ok());
+    kib.sum::<usize>() * 1024
+}
+
+#[test]
+fn large_blocks_get_huge_pages() {
+    as_rank("large_blocks::large_blocks_get_huge_pages", || {
+        let block = vec![1_u8; 32 * MIB];
+        if huge_bytes() == 0 {
+            println!("skipped: this kernel gives none to shared memory");
+            return;
+        }
+        assert!(huge_bytes() >= 30 * MIB, "{}", huge_bytes());
+        drop(block);
+        assert!(huge_bytes() < 30 * MIB, "{}", huge_bytes());
+    });
+}
