@@ -1,5 +1,7 @@
 //! The programs over our own MPI.
 
+mod byte_passing;
+
 use crate::MessagePassing;
 use bcs_mpi::{Communicator, Op, OwnedRequest, Source, Tag, Universe};
 use std::ffi::OsString;

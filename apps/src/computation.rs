@@ -15,13 +15,31 @@ pub(crate) fn compute(time: Duration) -> u64 {
     let mut units = 0;
     let mut value = 1_u64;
     while start.elapsed() < time {
-        for _ in 0..STEPS_PER_LOOK {
-            value = value.wrapping_mul(6_364_136_223_846_793_005) ^ (value >> 29);
-        }
-        value = black_box(value);
+        value = unit(value);
         units += 1;
     }
     units
+}
+
+/// Computes until this thread has used `time` of its processor, however long that takes.
+pub(crate) fn compute_cpu(time: Duration) {
+    let used = || {
+        let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        Duration::try_from(used).unwrap_or_default()
+    };
+    let end = used() + time;
+    let mut value = 1_u64;
+    while used() < end {
+        value = unit(value);
+    }
+}
+
+/// A unit of work.
+fn unit(mut value: u64) -> u64 {
+    for _ in 0..STEPS_PER_LOOK {
+        value = value.wrapping_mul(6_364_136_223_846_793_005) ^ (value >> 29);
+    }
+    black_box(value)
 }
 
 /// Takes no processor time for `time`: what a rank does that others are measured against.
@@ -46,5 +64,12 @@ mod tests {
         let units = compute(Duration::from_millis(20));
         assert!(units > 0 && start.elapsed() >= Duration::from_millis(20));
         assert!(processor_time() > cpu);
+    }
+
+    #[test]
+    fn processor_time_is_used_as_asked() {
+        let cpu = processor_time();
+        compute_cpu(Duration::from_millis(5));
+        assert!(processor_time() - cpu >= Duration::from_millis(5));
     }
 }

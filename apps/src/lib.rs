@@ -29,6 +29,8 @@
 
 pub mod bcs;
 pub mod beat;
+pub mod bench;
+mod byte_passing;
 mod computation;
 pub mod doze;
 pub mod hello;
@@ -39,5 +41,6 @@ pub mod spin;
 pub mod sweep3d;
 mod usage;
 
+pub use byte_passing::BytePassing;
 pub use message_passing::MessagePassing;
 pub use usage::Seconds;

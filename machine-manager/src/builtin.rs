@@ -47,6 +47,11 @@ pub const TABLE: &[BuiltIn] = &[
         run: |arguments| apps::bcs::run("doze", apps::doze::command, arguments),
     },
     BuiltIn {
+        name: "bench",
+        about: "time messages and collectives, a line of JSON each; `bcs bench` makes a table",
+        run: |arguments| apps::bcs::run("bench", apps::bench::command, arguments),
+    },
+    BuiltIn {
         name: "sweep3d",
         about: "neutron transport by discrete ordinates: the benchmark of the BCS-MPI paper",
         run: |arguments| apps::bcs::run("sweep3d", apps::sweep3d::command, arguments),

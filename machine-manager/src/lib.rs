@@ -17,6 +17,7 @@
 
 pub mod applications;
 pub mod bandwidth;
+pub mod bench;
 pub mod builtin;
 pub mod cli;
 pub mod commands;

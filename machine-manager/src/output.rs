@@ -8,8 +8,10 @@ use node_manager::control::Stream;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::FileType;
 use rustix::io::Errno;
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::rc::Rc;
 
 /// A pipe that poll calls writable takes so much without blocking (PIPE_BUF).
 const PIECE_BYTES: usize = 4096;
@@ -31,6 +33,8 @@ pub struct Output {
     unfinished: [Option<Option<u32>>; 2],
     piece: [usize; 2],
     gone: [bool; 2],
+    /// Where standard output of the ranks goes instead, if it is for `bcs` itself.
+    collected: Option<Rc<RefCell<Vec<u8>>>>,
 }
 
 fn index(stream: Stream) -> usize {
@@ -61,6 +65,16 @@ impl Output {
             unfinished: [None; 2],
             piece: [piece(std::io::stdout()), piece(std::io::stderr())],
             gone: [false; 2],
+            collected: None,
+        }
+    }
+
+    /// What the ranks write to their standard output is for `bcs` itself, which finds it here.
+    #[must_use]
+    pub fn collecting(place: Rc<RefCell<Vec<u8>>>, label: bool) -> Self {
+        Self {
+            collected: Some(place),
+            ..Self::new(label)
         }
     }
 
@@ -73,6 +87,9 @@ impl Output {
     /// Adds lines of a rank, or of `bcs` itself.
     pub fn add(&mut self, rank: Option<u32>, stream: Stream, lines: Vec<u8>) {
         let Some(&last) = lines.last() else { return };
+        if let (Some(place), Some(_), Stream::Out) = (&self.collected, rank, stream) {
+            return place.borrow_mut().extend(lines);
+        }
         if self.gone[index(stream)] {
             return;
         }
@@ -184,5 +201,16 @@ mod tests {
         output.add(None, Stream::Err, b"bcs: x\n".to_vec());
         output.add(Some(1), Stream::Out, b"c".to_vec());
         assert_eq!(all(&output), "a\nb\nbcs: x\nc");
+    }
+
+    #[test]
+    fn only_standard_output_of_the_ranks_is_collected() {
+        let place = Rc::default();
+        let mut output = Output::collecting(Rc::clone(&place), false);
+        output.add(Some(0), Stream::Out, b"row\n".to_vec());
+        output.add(Some(0), Stream::Err, b"a\n".to_vec());
+        output.add(None, Stream::Out, b"b\n".to_vec());
+        assert_eq!(*place.borrow(), b"row\n");
+        assert_eq!(all(&output), "a\nb\n");
     }
 }

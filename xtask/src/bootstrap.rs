@@ -69,11 +69,41 @@ pub fn median_interval(samples: &[f64], seed: u64) -> Interval {
             middle(drawn.len(), |place| samples[drawn[place]])
         })
         .collect();
-    let medians = sorted(&medians);
-    let tail = RESAMPLES / 40;
+    middle_95_percent(&medians)
+}
+
+/// Calls `figures` with as many of `count` rounds as there are, drawn at random, [`RESAMPLES`] times: the
+/// figures of all of these.
+///
+/// # Panics
+///
+/// When there are no rounds.
+pub(crate) fn resampled(
+    count: usize,
+    seed: u64,
+    mut figures: impl FnMut(&[usize]) -> Vec<f64>,
+) -> Vec<Vec<f64>> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut drawn = vec![0; count];
+    (0..RESAMPLES)
+        .map(|_| {
+            drawn.fill_with(|| rng.random_range(0..count));
+            figures(&drawn)
+        })
+        .collect()
+}
+
+/// What is left of figures without the least and the greatest 2.5 %.
+///
+/// # Panics
+///
+/// When there are none, or one is not a number.
+pub(crate) fn middle_95_percent(figures: &[f64]) -> Interval {
+    let figures = sorted(figures);
+    let tail = figures.len() / 40;
     Interval {
-        low: medians[tail],
-        high: medians[RESAMPLES - 1 - tail],
+        low: figures[tail],
+        high: figures[figures.len() - 1 - tail],
     }
 }
 

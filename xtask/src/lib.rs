@@ -1,5 +1,6 @@
-//! Chores of the developers: `cargo xtask check`, the acceptance checks, and `cargo xtask soft-float`,
-//! which says what the NIC's floating point in software costs.
+//! Chores of the developers: `cargo xtask check`, the acceptance checks; `cargo xtask soft-float`, which says
+//! what the NIC's floating point in software costs; `cargo xtask peers` and `cargo xtask bench-peers`, which
+//! install other MPI implementations and measure ours against them.
 //!
 //! A check runs the finished programs from outside, prints a figure and the bar that it is held to, and
 //! says whether the bar was held, missed, or cannot be judged on this machine (exit codes 0, 1 and 77).
@@ -9,9 +10,11 @@
 //! program in the same run, in rounds that take turns ([`rounds`]), and judges its median by a
 //! bootstrap interval ([`bootstrap`]) rather than by one number.
 
+pub mod bare_pingpong;
 pub mod bootstrap;
 pub mod checks;
-pub mod futex_pingpong;
+pub mod confined;
+pub mod contest;
 pub mod job;
 pub mod other_load;
 pub mod peers;

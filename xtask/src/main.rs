@@ -5,9 +5,11 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::{Args, Parser, Subcommand};
 
+use xtask::bare_pingpong::Partner;
 use xtask::checks::{self, Check};
-use xtask::futex_pingpong::Partner;
+use xtask::contest::ContestArgs;
 use xtask::other_load::OtherLoad;
+use xtask::peers;
 use xtask::verdict::{Outcome, Verdict};
 use xtask::workspace::Workspace;
 
@@ -28,9 +30,14 @@ enum Chore {
     /// the Reduce Helper the time of a call with one element and of each more, what entering the host path
     /// costs, and from how many elements on that is the quicker.
     SoftFloat,
-    /// One of the two processes of the bare futex ping-pong, started by a check.
+    /// Install the other MPI implementations that ours is measured against into target/peers, build the
+    /// benchmark for each, and see that it runs.
+    Peers,
+    /// Measure us and the peers in turns, and print ratios, the worst first.
+    BenchPeers(ContestArgs),
+    /// One of the two processes of the bare ping-pong, started by a check.
     #[command(hide = true)]
-    FutexPartner(Partner),
+    PingpongPartner(Partner),
 }
 
 #[derive(Debug, Args)]
@@ -53,7 +60,13 @@ fn main() -> ExitCode {
             print!("{}", xtask::soft_float::table());
             Ok(Verdict::Held)
         }
-        Chore::FutexPartner(partner) => partner.play().map(|()| Verdict::Held),
+        Chore::Peers => Workspace::find()
+            .and_then(|workspace| peers::prepare_all(&workspace))
+            .map(|()| Verdict::Held),
+        Chore::BenchPeers(args) => Workspace::find()
+            .and_then(|workspace| args.run(&workspace))
+            .map(|()| Verdict::Held),
+        Chore::PingpongPartner(partner) => partner.play().map(|()| Verdict::Held),
     };
     match outcome {
         Ok(verdict) => verdict.into(),

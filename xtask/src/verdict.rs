@@ -67,6 +67,25 @@ impl Outcome {
         }
     }
 
+    /// Several outcomes as one. Each has a line of its own in the figure and in the bar.
+    ///
+    /// # Panics
+    ///
+    /// When there are none.
+    #[must_use]
+    pub fn of_all(outcomes: &[Outcome]) -> Self {
+        let verdicts = outcomes.iter().map(|outcome| outcome.verdict);
+        let lines = |of: fn(&Outcome) -> &str| {
+            let lines: Vec<&str> = outcomes.iter().map(of).collect();
+            lines.join("\n          ")
+        };
+        Self {
+            verdict: Verdict::of_all(verdicts).expect("there is an outcome"),
+            figure: lines(|outcome| &outcome.figure),
+            bar: lines(|outcome| &outcome.bar),
+        }
+    }
+
     /// What a check gave back. An error is a miss, since what cannot be shown does not hold, unless it is
     /// [`CannotTell`].
     #[must_use]
@@ -131,6 +150,16 @@ mod tests {
         assert_eq!(of(&[Held, Unknown, Held]), Some(Unknown));
         assert_eq!(of(&[Unknown, Missed, Held]), Some(Missed));
         assert_eq!(of(&[]), None);
+    }
+
+    #[test]
+    fn several_outcomes_are_one_with_a_line_each() {
+        let held = Outcome::exact(true, "1", "at most 2");
+        let missed = Outcome::exact(false, "3", "at most 2");
+        assert_eq!(
+            Outcome::of_all(&[held, missed]).to_string(),
+            "missed\n  figure: 1\n          3\n  bar:    at most 2\n          at most 2"
+        );
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! The command line.
 
+mod bench;
 mod run;
 
+pub use bench::BenchArgs;
 pub use run::{
     ApplicationOptions, BindName, DriverName, FurtherApplication, InputName, ProgramArgs, RunArgs,
     RunOptions, StrobeName,
@@ -27,6 +29,8 @@ pub struct Cli {
 pub enum Command {
     /// Run a program as a job of communicating ranks
     Run(Box<RunArgs>),
+    /// Time messages and collectives: a table, and files for programs and papers
+    Bench(Box<BenchArgs>),
     /// Simulate a cluster in virtual time, with faults, under checkers
     Sim(SimArgs),
     /// Print the options of `bcs run` as they are in effect, and where each came from

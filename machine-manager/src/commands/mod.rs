@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+mod bench;
 mod config;
 mod doctor;
 mod exit_codes;
@@ -16,14 +17,19 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+/// The subcommands whose options `bcs.toml` and variables can give defaults to.
+const CONFIGURED: [&str; 3] = ["run", "bench", "config"];
+
 /// Parses the command line and does what it says.
 #[must_use]
 pub fn dispatch(mut arguments: Vec<OsString>) -> ExitCode {
     if let Some((_, [subcommand, words @ ..])) = arguments.split_first()
-        && (subcommand == "run" || subcommand == "config")
+        && CONFIGURED.iter().any(|name| subcommand == *name)
     {
-        let words = cli::with_np_as_n(&cli::run_options(), words);
-        arguments.splice(2.., words);
+        let all = Cli::command();
+        let options = all.find_subcommand(subcommand);
+        let words = options.map(|options| cli::with_np_as_n(options, words));
+        arguments.splice(2.., words.unwrap_or_default());
     }
     // First as if nothing were configured: help, and what has nothing to do with it, works even
     // where the configuration is bad.
@@ -32,7 +38,7 @@ pub fn dispatch(mut arguments: Vec<OsString>) -> ExitCode {
         Err(code) => return code,
     };
     match command {
-        Command::Run(_) | Command::Config(_) => configured(&arguments),
+        Command::Run(_) | Command::Bench(_) | Command::Config(_) => configured(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
         Command::Mds(arguments) => mds::run(arguments.command),
         Command::Doctor(arguments) => doctor::run(&arguments),
@@ -52,7 +58,7 @@ fn configured(arguments: &[OsString]) -> ExitCode {
             return ExitCode::from(exit_code::BAD_INPUT);
         }
     };
-    let command = ["run", "config"].iter().fold(Cli::command(), |all, name| {
+    let command = CONFIGURED.iter().fold(Cli::command(), |all, name| {
         all.mut_subcommand(name, |one| configuration.apply(one))
     });
     match parse(command, arguments) {
@@ -61,8 +67,12 @@ fn configured(arguments: &[OsString]) -> ExitCode {
                 let further = configuration.apply(FurtherApplication::command());
                 run::run(&arguments, further)
             }
+            (Command::Bench(arguments), Some((_, matches))) => {
+                let further = configuration.apply(FurtherApplication::command());
+                bench::run(*arguments, matches, further)
+            }
             (_, Some((_, matches))) => config::run(matches, &configuration),
-            (_, None) => unreachable!("parsed before as run or config"),
+            (_, None) => unreachable!("parsed before as one of CONFIGURED"),
         },
         Err(code) => code,
     }

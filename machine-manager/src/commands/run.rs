@@ -56,19 +56,25 @@ enum BadInput {
 
 /// Runs a job. `further` parses what stands after a colon.
 pub(super) fn run(arguments: &RunArgs, further: clap::Command) -> ExitCode {
+    let output = Output::new(arguments.options.label);
+    ExitCode::from(run_with(arguments, further, output))
+}
+
+/// The same with a place for what the ranks write; gives the exit code.
+pub(super) fn run_with(arguments: &RunArgs, further: clap::Command, output: Output) -> u8 {
     let options = &arguments.options;
     let job = match plan(options, &arguments.program, further) {
         Ok(job) => job,
         Err(error) => {
             eprintln!("bcs: {error}");
-            return ExitCode::from(exit_code::BAD_INPUT);
+            return exit_code::BAD_INPUT;
         }
     };
-    match carry_out(options, job) {
-        Ok(code) => ExitCode::from(code),
+    match carry_out(options, job, output) {
+        Ok(code) => code,
         Err(error) => {
             eprintln!("bcs: {error:#}");
-            ExitCode::from(exit_code::RUNTIME)
+            exit_code::RUNTIME
         }
     }
 }
@@ -160,21 +166,26 @@ fn make_directory(option: &'static str, path: &Path) -> Result<PathBuf, BadInput
     Ok(made)
 }
 
-fn carry_out(options: &RunOptions, job: Job) -> anyhow::Result<u8> {
+fn carry_out(options: &RunOptions, job: Job, output: Output) -> anyhow::Result<u8> {
     // Children that a shell had before it became us (exec) are not ours to kill.
     let spared = match node_manager::reaper::childless() {
         true => Vec::new(),
         false => node_manager::reaper::children(),
     };
     node_manager::reaper::adopt_orphans().context("failed to become a subreaper")?;
-    let outcome = start_and_watch(options, job, spared.clone());
+    let outcome = start_and_watch(options, job, output, spared.clone());
     if outcome.is_err() {
         node_manager::reaper::end_descendants(&spared);
     }
     outcome
 }
 
-fn start_and_watch(options: &RunOptions, job: Job, spared: Vec<Pid>) -> anyhow::Result<u8> {
+fn start_and_watch(
+    options: &RunOptions,
+    job: Job,
+    output: Output,
+    spared: Vec<Pid>,
+) -> anyhow::Result<u8> {
     let signals = Signals::take_over().context("failed to take signals over")?;
     let terminal = match job.input {
         Input::Rank(_) => TerminalInput::open().context("failed to make a pipe for the input")?,
@@ -199,7 +210,7 @@ fn start_and_watch(options: &RunOptions, job: Job, spared: Vec<Pid>) -> anyhow::
     let shared_input =
         (input_from == Input::All).then(|| SharedInput::new(launched.managers.len()));
     let surroundings = Surroundings {
-        output: Output::new(options.label),
+        output,
         input,
         shared_input,
         signals,

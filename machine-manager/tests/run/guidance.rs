@@ -73,6 +73,7 @@ fn every_command_has_a_manual_page() {
     for page in [
         "bcs",
         "bcs-run",
+        "bcs-bench",
         "bcs-config",
         "bcs-doctor",
         "bcs-mds-report",

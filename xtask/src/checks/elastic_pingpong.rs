@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use anyhow::Result;
 
+use crate::bare_pingpong::half_round_trip_us;
 use crate::bootstrap::median;
-use crate::futex_pingpong::half_round_trip_us;
 use crate::process;
 use crate::rounds::{Bar, Rounds};
 use crate::verdict::Outcome;

@@ -11,6 +11,8 @@ mod hello_startup;
 mod oracle;
 mod simulator;
 mod slice_cpu;
+mod smartmap;
+mod smartmap_oversubscribed;
 mod soft_float;
 mod sweep3d_identity;
 mod sweep3d_oversubscribed;
@@ -60,6 +62,11 @@ pub const ALL: &[Check] = &[
     oracle::MESSAGES,
     writers::CHECK,
     soft_float::CHECK,
+    smartmap::LATENCY,
+    smartmap::LARGE,
+    smartmap::RATE,
+    smartmap::COLLECTIVES,
+    smartmap_oversubscribed::CHECK,
 ];
 
 /// One line for every check: its name, whether it is about time, what it shows.

@@ -1,7 +1,4 @@
-//! Other MPI implementations, which ours is measured against.
-//!
-//! Each is installed from its Python wheel into a virtual environment of its own under `target/peers`, so that
-//! nothing of the machine is changed and the version is the same on every machine.
+//! Installing a peer from its wheel.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -10,30 +7,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
+use super::Peer;
 use crate::process;
 use crate::verdict::CannotTell;
 use crate::workspace::Workspace;
 
 /// Wheels of MPI implementations are up to some hundred megabytes.
 const INSTALL_LIMIT: Duration = Duration::from_secs(900);
-
-/// An MPI implementation that PyPI has a wheel of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Peer {
-    /// The folder under `target/peers`.
-    pub name: &'static str,
-    /// What pip is asked for, with its exact version.
-    pub requirement: &'static str,
-    /// Its launcher, relative to its folder.
-    pub launcher: &'static str,
-}
-
-/// MPICH, the implementation that Quadrics MPI of the paper descends from.
-pub const MPICH: Peer = Peer {
-    name: "mpich",
-    requirement: "mpich==5.0.2",
-    launcher: "bin/mpiexec",
-};
 
 impl Peer {
     /// The path of its launcher; it is installed the first time.
@@ -43,6 +23,11 @@ impl Peer {
     /// [`CannotTell`] when it cannot be installed here; others when `target/peers` cannot be written.
     pub fn mpiexec(&self, workspace: &Workspace) -> Result<PathBuf> {
         self.launcher_under(&workspace.target().join("peers"))
+    }
+
+    /// The folder that it is installed in.
+    pub(super) fn folder(&self, workspace: &Workspace) -> PathBuf {
+        workspace.target().join("peers").join(self.name)
     }
 
     fn launcher_under(&self, peers: &Path) -> Result<PathBuf> {
@@ -108,6 +93,10 @@ mod tests {
         name: "fake",
         requirement: "fake==1",
         launcher: "bin/mpiexec",
+        compiler: "bin/mpicc",
+        program_of: None,
+        own_cores: &[],
+        shared_cores: &[],
     };
 
     fn install_by_hand(peers: &Path, stamp: &str) -> PathBuf {

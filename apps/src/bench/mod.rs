@@ -1,0 +1,100 @@
+//! `bench`: what messages and collectives take, at sizes from nothing to megabytes.
+//!
+//! Rank 0 prints a line of JSON for each operation, size and mode ([`Row`]). `bcs bench` makes a
+//! table of them. `apps/c/bench.c` is the same program in C, for other implementations: it has the
+//! same options, loops, statistics and rows, so what is true of one must be made true of the other.
+//!
+//! | module | is |
+//! |---|---|
+//! | [`options`] | what is asked for |
+//! | `loops` | what is timed |
+//! | `buffers` | what is sent |
+//! | `measuring` | how often, and by whose clock |
+//! | [`statistics`] | what is told |
+
+mod buffers;
+mod loops;
+mod measuring;
+pub mod options;
+pub mod statistics;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::BytePassing;
+use crate::usage::{FAILURE, USAGE, complain, exit_code, parse, too_few_ranks};
+
+pub use options::{Case, Mode, Op, Options, Size};
+pub use statistics::{Quartiles, Row};
+
+/// The name in messages.
+const PROGRAM: &str = "bench";
+
+/// Time messages and collectives; a line of JSON for each.
+#[derive(Debug, Clone, Parser)]
+#[command(name = PROGRAM)]
+struct CommandLine {
+    #[command(flatten)]
+    options: Options,
+}
+
+/// Runs `bench` as a program whose arguments, without its name, are `arguments`.
+///
+/// Rank 0 prints the rows as they are measured. Exit codes are 0, 2 if the arguments or the number
+/// of processes are wrong, 1 if the run failed.
+pub fn command<M: BytePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
+    let CommandLine { options } = match parse(mpi, PROGRAM, arguments) {
+        Ok(line) => line,
+        Err(code) => return code,
+    };
+    if mpi.size() < 2 {
+        return too_few_ranks(mpi, PROGRAM, 2);
+    }
+    if options.cases().is_empty() {
+        complain(
+            mpi,
+            PROGRAM,
+            "nothing to measure: none of --ops takes one of --sizes",
+        );
+        return ExitCode::from(USAGE);
+    }
+    let mut written = Ok(());
+    let result = run(mpi, &options, |row| {
+        // The others do not know, so the run goes on to its end.
+        if written.is_ok() {
+            written = print(&row);
+        }
+    });
+    if let Err(error) = written {
+        complain(mpi, PROGRAM, format_args!("failed to write a row: {error}"));
+        return ExitCode::from(FAILURE);
+    }
+    exit_code(mpi, PROGRAM, result)
+}
+
+/// Measures all rows that are asked for; rank 0 tells them.
+///
+/// # Errors
+///
+/// A message or a collective failed.
+pub fn run<M: BytePassing>(
+    mpi: &M,
+    options: &Options,
+    mut tell: impl FnMut(Row),
+) -> Result<(), M::Error> {
+    for case in options.cases() {
+        measuring::row(mpi, case, options)?
+            .into_iter()
+            .for_each(&mut tell);
+    }
+    Ok(())
+}
+
+fn print(row: &Row) -> io::Result<()> {
+    let line = serde_json::to_string(row)?;
+    let mut out = io::stdout();
+    writeln!(out, "{line}")?;
+    out.flush()
+}

@@ -1,0 +1,68 @@
+//! A benchmark's view of an MPI: bytes by reference, windows of messages, collectives.
+
+use crate::MessagePassing;
+
+/// What the loops of [`bench`](crate::bench) use beyond [`MessagePassing`].
+///
+/// Every operation is one that a C program would write with the same calls, so that an
+/// implementation has nothing to add to what is timed: no copy and no allocation of its own. All
+/// windows are within a call, so that implementations can keep non-blocking requests to themselves
+/// and the loops need nothing unsafe.
+pub trait BytePassing: MessagePassing {
+    /// Sends `data` and returns when it may be reused. (`MPI_Send`)
+    fn send_bytes(&self, data: &[u8], to: usize, tag: i32) -> Result<(), Self::Error>;
+
+    /// Receives exactly `data.len()` bytes. (`MPI_Recv`)
+    fn recv_bytes(&self, data: &mut [u8], from: usize, tag: i32) -> Result<(), Self::Error>;
+
+    /// Sends `out` to one and receives `into` from another process, both at once. (`MPI_Sendrecv`)
+    fn sendrecv_bytes(
+        &self,
+        out: (&[u8], usize),
+        into: (&mut [u8], usize),
+        tag: i32,
+    ) -> Result<(), Self::Error>;
+
+    /// Receives from and sends to the same process, both under way at once. (`MPI_Irecv`,
+    /// `MPI_Isend`, `MPI_Waitall`)
+    fn exchange_bytes(
+        &self,
+        out: &[u8],
+        into: &mut [u8],
+        peer: usize,
+        tag: i32,
+    ) -> Result<(), Self::Error>;
+
+    /// Starts to send `data` so many times, then waits for all. (`MPI_Isend`, `MPI_Waitall`)
+    fn send_window(
+        &self,
+        data: &[u8],
+        count: usize,
+        to: usize,
+        tag: i32,
+    ) -> Result<(), Self::Error>;
+
+    /// Starts so many receives, all into `data`, then waits for all. (`MPI_Irecv`, `MPI_Waitall`)
+    ///
+    /// The messages are the same, so it does not matter which is written last.
+    fn recv_window(
+        &self,
+        data: &mut [u8],
+        count: usize,
+        from: usize,
+        tag: i32,
+    ) -> Result<(), Self::Error>;
+
+    /// Copies `data` of process `root` into everybody's. (`MPI_Bcast`)
+    fn bcast_bytes(&self, data: &mut [u8], root: usize) -> Result<(), Self::Error>;
+
+    /// Adds everybody's `data` up into `result` of process `root`. (`MPI_Reduce`)
+    fn reduce_sum(&self, data: &[f64], result: &mut [f64], root: usize) -> Result<(), Self::Error>;
+
+    /// Adds everybody's `data` up into everybody's `result`. (`MPI_Allreduce`)
+    fn allreduce_sum_into(&self, data: &[f64], result: &mut [f64]) -> Result<(), Self::Error>;
+
+    /// Gives block i of `data` to process i; both slices hold a block for each process.
+    /// (`MPI_Alltoall`)
+    fn alltoall_bytes(&self, data: &[u8], result: &mut [u8]) -> Result<(), Self::Error>;
+}

@@ -1,0 +1,7 @@
+//! What `bcs bench` makes of the rows that the program `bench` measured: a table and a picture.
+
+mod picture;
+mod table;
+
+pub use picture::{Undrawn, picture};
+pub use table::table;

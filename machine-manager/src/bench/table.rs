@@ -1,0 +1,111 @@
+//! Rows as a table for people.
+
+use apps::bench::{Op, Row, Size};
+use comfy_table::{CellAlignment, Table};
+
+/// A rule above, one under the heads, one below, as in the reports of the MDS. In the order that
+/// comfy-table gives.
+const RULES: &str = "  ── ──      ──    ";
+
+/// The rows, in their order, with what their time means as bytes or messages in a second.
+#[must_use]
+pub fn table(rows: &[Row]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(RULES);
+    table.set_header(["operation", "bytes", "buffers", "us", "quartiles", "rate"]);
+    for column in [1, 3, 4, 5] {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    for row in rows {
+        table.add_row([
+            row.op.to_string(),
+            Size(row.bytes).to_string(),
+            row.mode.to_string(),
+            figure(row.us),
+            format!("{} - {}", figure(row.q1), figure(row.q3)),
+            rate(row),
+        ]);
+    }
+    table
+}
+
+/// Four digits that count, and no fewer than the whole number has.
+fn figure(number: f64) -> String {
+    let decimals = match number {
+        number if number < 10.0 => 3,
+        number if number < 100.0 => 2,
+        number if number < 1000.0 => 1,
+        _ => 0,
+    };
+    format!("{number:.decimals$}")
+}
+
+/// Messages where their number counts, bytes where they cross once in the time of the row, the share
+/// of a processor that waiting took; nothing elsewhere.
+fn rate(row: &Row) -> String {
+    match row.op {
+        Op::Rate => format!("{} M/s", figure(1.0 / row.us)),
+        Op::Latency | Op::Bandwidth | Op::Exchange | Op::Sendrecv if row.bytes > 0 => {
+            // Bytes in a microsecond are megabytes in a second.
+            format!("{} MB/s", figure(row.bytes as f64 / row.us))
+        }
+        Op::Lag => row
+            .cpu_percent
+            .map(|percent| format!("{} % CPU", figure(percent)))
+            .unwrap_or_default(),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use apps::bench::Mode;
+
+    fn row(op: Op, bytes: usize, us: f64) -> Row {
+        Row {
+            op,
+            bytes,
+            mode: Mode::Untouched,
+            ranks: 2,
+            us,
+            q1: us * 0.9,
+            q3: us * 1.5,
+            iterations: 10,
+            cpu_percent: (op == Op::Lag).then_some(3.25),
+        }
+    }
+
+    #[test]
+    fn a_row_is_a_line_with_what_its_time_means() {
+        let rows = [
+            row(Op::Latency, 0, 0.25),
+            row(Op::Bandwidth, 65_536, 4.0),
+            row(Op::Rate, 8, 0.1),
+            row(Op::Barrier, 0, 12_345.6),
+            row(Op::Lag, 8, 10_100.0),
+        ];
+        let text = table(&rows).to_string();
+        let lines: Vec<Vec<&str>> = text
+            .lines()
+            .map(|line| line.split_whitespace().collect())
+            .collect();
+        assert_eq!(
+            lines[1].join(" "),
+            "operation bytes buffers us quartiles rate"
+        );
+        let found: Vec<String> = lines[3..8].iter().map(|line| line.join(" ")).collect();
+        assert_eq!(
+            found,
+            [
+                "latency 0 untouched 0.250 0.225 - 0.375",
+                "bandwidth 64K untouched 4.000 3.600 - 6.000 16384 MB/s",
+                "rate 8 untouched 0.100 0.090 - 0.150 10.00 M/s",
+                "barrier 0 untouched 12346 11111 - 18518",
+                "lag 8 untouched 10100 9090 - 15150 3.250 % CPU",
+            ]
+        );
+    }
+}

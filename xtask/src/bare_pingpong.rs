@@ -1,0 +1,178 @@
+//! The bare operation under a message, between two processes: what is to be had on this machine at this moment.
+//!
+//! Both processes are this program again ([`Partner`]), pinned to a core each. They share one word; a partner
+//! whose turn it is adds one to the word. On different cores it then wakes the other, which sleeps in a futex until
+//! then. On the same core the other gives its turn away until then (`sched_yield`): what a switch costs.
+
+mod shared_word;
+
+use std::env;
+use std::os::fd::AsRawFd;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use clap::{Args, ValueEnum};
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::thread::futex;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, sched_yield};
+
+use crate::process;
+use crate::verdict::CannotTell;
+
+/// How a partner waits for its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Wait {
+    /// Asleep, until it is woken.
+    Futex,
+    /// By letting others run.
+    Yield,
+}
+
+/// Half a futex round trip between two processes on different cores: the median of `rounds`, in microseconds.
+///
+/// # Errors
+///
+/// [`CannotTell`] when this process may use one core only, and what starting the partners fails with.
+pub fn half_round_trip_us(rounds: u32) -> Result<f64> {
+    match allowed()?[..] {
+        [one, other, ..] => play(Wait::Futex, [one, other], rounds),
+        _ => Err(CannotTell("a futex between two cores needs two cores".to_owned()).into()),
+    }
+}
+
+/// Half a round trip between two processes on the core `core`, which both give away until their turn comes: the
+/// median of `rounds`, in microseconds.
+///
+/// # Errors
+///
+/// What starting the partners fails with.
+pub fn half_round_trip_on_one_core_us(core: usize, rounds: u32) -> Result<f64> {
+    play(Wait::Yield, [core, core], rounds)
+}
+
+/// The cores that this process may use.
+///
+/// # Errors
+///
+/// The kernel does not say.
+pub fn allowed() -> Result<Vec<usize>> {
+    let allowed = sched_getaffinity(None).context("failed to look up the cores")?;
+    Ok((0..CpuSet::MAX_CPU)
+        .filter(|core| allowed.is_set(*core))
+        .collect())
+}
+
+fn play(wait: Wait, [one, other]: [usize; 2], rounds: u32) -> Result<f64> {
+    // No CLOEXEC: the partners inherit it.
+    let memory = memfd_create("bare-pingpong", MemfdFlags::empty())
+        .context("failed to make the shared word")?;
+    ftruncate(&memory, shared_word::LENGTH as u64).context("failed to make the shared word")?;
+    let partner = |plays_first: bool, core: usize| -> Result<Command> {
+        let mut command = Command::new(env::current_exe()?);
+        command.arg("pingpong-partner");
+        command.args(plays_first.then_some("--first"));
+        command.args([
+            "--wait",
+            if wait == Wait::Futex {
+                "futex"
+            } else {
+                "yield"
+            },
+        ]);
+        command.args(["--fd", &memory.as_raw_fd().to_string()]);
+        command.args(["--core", &core.to_string()]);
+        command.args(["--rounds", &rounds.to_string()]);
+        Ok(command)
+    };
+    let mut second = partner(false, other)?
+        .stdin(Stdio::null())
+        .spawn()
+        .context("failed to start a partner of the ping-pong")?;
+    let first = process::run(&mut partner(true, one)?, Duration::from_secs(60));
+    if !first.as_ref().is_ok_and(|first| first.status.success()) {
+        second.kill()?;
+    }
+    second.wait()?;
+    let said = first?.succeeded()?.stdout;
+    said.trim()
+        .parse()
+        .with_context(|| format!("a partner of the ping-pong said `{said}`"))
+}
+
+/// The command line of a partner.
+#[derive(Debug, Args)]
+pub struct Partner {
+    /// Begins, and prints the median half round trip
+    #[arg(long)]
+    first: bool,
+    /// How to wait
+    #[arg(long, value_enum)]
+    wait: Wait,
+    /// The shared memory, inherited
+    #[arg(long)]
+    fd: i32,
+    /// The core to stay on
+    #[arg(long)]
+    core: usize,
+    /// Round trips
+    #[arg(long)]
+    rounds: u32,
+}
+
+impl Partner {
+    /// Plays its part in a process of its own.
+    ///
+    /// # Errors
+    ///
+    /// The core or the memory is not to be had.
+    pub fn play(&self) -> Result<()> {
+        ensure!(self.rounds > 0, "no rounds");
+        let mut cores = CpuSet::new();
+        cores.set(self.core);
+        sched_setaffinity(None, &cores).context("failed to pin to a core")?;
+        let word = shared_word::map(self.fd)?;
+        // The one that begins has the even numbers: before round r the word is 2 r.
+        if self.first {
+            let mut times = Vec::with_capacity(self.rounds as usize);
+            for round in 0..self.rounds {
+                let start = Instant::now();
+                self.pass(word, 2 * round + 1);
+                self.wait_for(word, 2 * round + 2);
+                times.push(start.elapsed().as_secs_f64() * 1e6 / 2.0);
+            }
+            println!("{}", crate::bootstrap::median(&times));
+        } else {
+            for round in 0..self.rounds {
+                self.wait_for(word, 2 * round + 1);
+                self.pass(word, 2 * round + 2);
+            }
+        }
+        Ok(())
+    }
+
+    fn pass(&self, word: &AtomicU32, number: u32) {
+        word.store(number, Ordering::SeqCst);
+        if self.wait == Wait::Futex {
+            // An error would mean that the word is not mapped, and then nobody waits.
+            let _ = futex::wake(word, futex::Flags::empty(), 1);
+        }
+    }
+
+    fn wait_for(&self, word: &AtomicU32, number: u32) {
+        loop {
+            let found = word.load(Ordering::SeqCst);
+            if found == number {
+                return;
+            }
+            match self.wait {
+                Wait::Futex => {
+                    // Woken, changed before, or interrupted: look again.
+                    let _ = futex::wait(word, futex::Flags::empty(), found, None);
+                }
+                Wait::Yield => sched_yield(),
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Between the ranks of one node we are as fast as the best of the other MPI implementations, or faster.
+
+use anyhow::Result;
+use apps::bench::{Mode, Op};
+
+use crate::contest::{Contest, Demand, Figure, rows};
+use crate::verdict::Outcome;
+use crate::workspace::Workspace;
+
+use super::Check;
+
+pub(super) const LATENCY: Check = Check {
+    name: "smartmap-latency",
+    about: "half round trips of 0 B to 256 KiB take at most 0.95 times the best peer's in the mean, none above 1.15",
+    about_time: true,
+    quick: false,
+    run: latency,
+};
+
+pub(super) const LARGE: Check = Check {
+    name: "smartmap-large",
+    about: "half round trips of 1 and 4 MiB take at most 0.7 and 0.6 times the best peer's, 0.9 with buffers in use",
+    about_time: true,
+    quick: false,
+    run: large,
+};
+
+pub(super) const RATE: Check = Check {
+    name: "smartmap-rate",
+    about: "8 B messages and bandwidth are at least the best peer's in the mean, none under 0.87",
+    about_time: true,
+    quick: false,
+    run: rate,
+};
+
+pub(super) const COLLECTIVES: Check = Check {
+    name: "smartmap-collectives",
+    about: "collectives of two ranks take at most 0.85 times the best peer's in the mean, at 1 MiB 0.7, none above 1.15",
+    about_time: true,
+    quick: false,
+    run: collectives,
+};
+
+/// Ranks of all but the oversubscribed ones.
+const RANKS: usize = 2;
+
+const MIB: usize = 1 << 20;
+
+fn latency(workspace: &Workspace) -> Result<Outcome> {
+    let sizes = [
+        0,
+        8,
+        1 << 10,
+        4 << 10,
+        8 << 10,
+        32 << 10,
+        64 << 10,
+        256 << 10,
+    ];
+    let contest = Contest::with_all(RANKS, rows(&[Op::Latency], &sizes, Mode::Untouched))?;
+    contest.judge(workspace, &all_rows(0.95, 1.15))
+}
+
+fn large(workspace: &Workspace) -> Result<Outcome> {
+    let mut options = rows(&[Op::Latency], &[MIB, 4 * MIB], Mode::Untouched);
+    options.mode.push(Mode::Touched);
+    let demand = |what, rows, at_most| Demand {
+        what,
+        rows,
+        of: Figure::EachRow,
+        at_most,
+    };
+    Contest::with_all(RANKS, options)?.judge(
+        workspace,
+        &[
+            demand(
+                "1 MiB untouched",
+                |case| case.bytes == MIB && case.mode == Mode::Untouched,
+                0.7,
+            ),
+            demand(
+                "4 MiB untouched",
+                |case| case.bytes == 4 * MIB && case.mode == Mode::Untouched,
+                0.6,
+            ),
+            demand("touched", |case| case.mode == Mode::Touched, 0.9),
+        ],
+    )
+}
+
+/// The bars are for messages and bytes in a second. Times are their inverse.
+fn rate(workspace: &Workspace) -> Result<Outcome> {
+    let sizes = [
+        1 << 10,
+        4 << 10,
+        8 << 10,
+        32 << 10,
+        64 << 10,
+        256 << 10,
+        MIB,
+        4 * MIB,
+    ];
+    let options = rows(&[Op::Rate, Op::Bandwidth], &sizes, Mode::Untouched);
+    Contest::with_all(RANKS, options)?.judge(workspace, &all_rows(1.0, 1.0 / 0.87))
+}
+
+fn collectives(workspace: &Workspace) -> Result<Outcome> {
+    let ops = [
+        Op::Barrier,
+        Op::Bcast,
+        Op::Reduce,
+        Op::Allreduce,
+        Op::Alltoall,
+    ];
+    let sizes = [8, 1 << 10, 8 << 10, 64 << 10, MIB];
+    let contest = Contest::with_all(RANKS, rows(&ops, &sizes, Mode::Untouched))?;
+    let [mean, each] = all_rows(0.85, 1.15);
+    let large = Demand {
+        what: "1 MiB",
+        rows: |case| case.bytes == MIB,
+        of: Figure::EachRow,
+        at_most: 0.7,
+    };
+    contest.judge(workspace, &[mean, each, large])
+}
+
+/// Bars for the geometric mean of all rows, and for each.
+fn all_rows(mean: f64, each: f64) -> [Demand; 2] {
+    let demand = |of, at_most| Demand {
+        what: "all rows",
+        rows: |_| true,
+        of,
+        at_most,
+    };
+    [
+        demand(Figure::GeometricMean, mean),
+        demand(Figure::EachRow, each),
+    ]
+}

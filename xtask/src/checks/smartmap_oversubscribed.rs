@@ -1,0 +1,132 @@
+//! More ranks than cores on one node: faster than the other MPI implementations, and those that wait use nothing.
+
+use std::cell::RefCell;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use apps::bench::{Mode, Op, Options, Row};
+
+use crate::bare_pingpong::half_round_trip_on_one_core_us;
+use crate::bootstrap::median;
+use crate::confined::Confined;
+use crate::contest::{Contest, Demand, Figure, Side, rows};
+use crate::process;
+use crate::rounds::{Bar, Rounds};
+use crate::verdict::{CannotTell, Outcome};
+use crate::workspace::Workspace;
+
+use super::Check;
+
+pub(super) const CHECK: Check = Check {
+    name: "smartmap-oversubscribed",
+    about: "4, 8 and 16 ranks on 2 cores against the best peer, 7 that wait for one, and 2 on one core",
+    about_time: true,
+    quick: false,
+    run,
+};
+
+const CORES: usize = 2;
+
+/// Of both sides on one core, in a round.
+const ROUND_TRIPS: u32 = 5_000;
+
+/// The start of a job and a second of measuring.
+const LIMIT: Duration = Duration::from_secs(120);
+
+fn run(workspace: &Workspace) -> Result<Outcome> {
+    let confined = Confined::to(CORES)?;
+    let outcomes = [
+        collectives(workspace, 4, &[mean("4 ranks", 0.9), each("4 ranks", 1.2)])?,
+        collectives(workspace, 8, &[mean("8 ranks", 0.7)])?,
+        collectives(workspace, 16, &[mean("16 ranks", 0.7)])?,
+        laggard(workspace)?,
+        waiting(workspace)?,
+        one_core(workspace, confined.cores()[0])?,
+    ];
+    Ok(Outcome::of_all(&outcomes))
+}
+
+fn mean(what: &'static str, at_most: f64) -> Demand {
+    Demand {
+        what,
+        rows: |_| true,
+        of: Figure::GeometricMean,
+        at_most,
+    }
+}
+
+fn each(what: &'static str, at_most: f64) -> Demand {
+    Demand {
+        of: Figure::EachRow,
+        ..mean(what, at_most)
+    }
+}
+
+fn collectives(workspace: &Workspace, ranks: usize, demands: &[Demand]) -> Result<Outcome> {
+    let options = rows(
+        &[Op::Barrier, Op::Allreduce],
+        &[8, 1 << 20],
+        Mode::Untouched,
+    );
+    Contest::with_all(ranks, options)?.judge(workspace, demands)
+}
+
+/// Eight ranks, of which one computes 10 ms of its own processor time between collectives.
+const LAGGING_RANKS: usize = 8;
+
+fn lag() -> Options {
+    Options {
+        row_ms: 100,
+        samples: 1,
+        ..rows(&[Op::Lag], &[8], Mode::Untouched)
+    }
+}
+
+fn laggard(workspace: &Workspace) -> Result<Outcome> {
+    let wall = mean("wall time with a laggard", 1.02);
+    Contest::with_all(LAGGING_RANKS, lag())?.judge(workspace, &[wall])
+}
+
+/// What the ranks use that wait for it, in per cent of the wall time; the one that uses most counts.
+fn waiting(workspace: &Workspace) -> Result<Outcome> {
+    let ours = Side::ours(LAGGING_RANKS, CORES);
+    let measured = Rounds::default().figure(Bar::AtMost(5.0), || {
+        let rows = ours.measure(workspace, LAGGING_RANKS, &lag())?;
+        rows[0]
+            .cpu_percent
+            .context("a row of lag says what waiting costs")
+    })?;
+    Ok(measured.outcome("processor time of a rank that waits", " %"))
+}
+
+/// Two ranks that are kept to one core from outside, against two processes that give it to each other.
+fn one_core(workspace: &Workspace, core: usize) -> Result<Outcome> {
+    let bcs = workspace.release()?.join("bcs");
+    let (ours_us, bare_us) = (RefCell::new(vec![]), RefCell::new(vec![]));
+    let ours = || {
+        let mut command = Command::new("taskset");
+        command.args(["-c", &core.to_string()]).arg(&bcs);
+        command.args(["run", "-n", "2", "bench"]);
+        command.args(rows(&[Op::Latency], &[8], Mode::Untouched).words());
+        let finished = process::run(&mut command, LIMIT)
+            .map_err(|error| CannotTell(format!("no taskset (util-linux): {error:#}")))?;
+        let rows = Row::of_output(&finished.succeeded()?.stdout)?;
+        let us = rows.first().context("there is no row")?.us;
+        ours_us.borrow_mut().push(us);
+        Ok(us)
+    };
+    let bare = || {
+        let us = half_round_trip_on_one_core_us(core, ROUND_TRIPS)?;
+        bare_us.borrow_mut().push(us);
+        Ok(us)
+    };
+    let measured = Rounds::default().ratio(Bar::AtMost(1.5), ours, bare)?;
+    let mut outcome = measured.outcome("half a round trip on one core against sched_yield", " x");
+    outcome.figure.push_str(&format!(
+        "; of the rounds' medians: {:.2} us against {:.2} us",
+        median(&ours_us.borrow()),
+        median(&bare_us.borrow())
+    ));
+    Ok(outcome)
+}

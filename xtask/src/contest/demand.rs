@@ -1,0 +1,184 @@
+//! What a contest has to show, and whether it does.
+
+use apps::bench::Case;
+
+use super::comparison::{Resampled, Samples};
+use crate::rounds::Bar;
+use crate::verdict::{Outcome, Verdict};
+
+/// A bar for some of the rows.
+#[derive(Debug, Clone, Copy)]
+pub struct Demand {
+    /// Which rows, for people.
+    pub what: &'static str,
+    /// Which rows.
+    pub rows: fn(&Case) -> bool,
+    /// What is judged of their ratios.
+    pub of: Figure,
+    /// The greatest ratio of our time and the best peer's that is allowed.
+    pub at_most: f64,
+}
+
+/// A figure of several ratios.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Figure {
+    /// Their geometric mean.
+    GeometricMean,
+    /// Each of them: one that misses is a miss, and all have to hold.
+    EachRow,
+}
+
+/// A demand that was looked at.
+struct Judged {
+    verdict: Verdict,
+    /// Its interval leaves no doubt.
+    clear: bool,
+    text: String,
+}
+
+impl Demand {
+    fn judge(&self, samples: &Samples, resampled: &Resampled) -> Judged {
+        let rows: Vec<usize> = (0..samples.cases.len())
+            .filter(|row| (self.rows)(&samples.cases[*row]))
+            .collect();
+        assert!(!rows.is_empty(), "no row was measured for {}", self.what);
+        let bar = Bar::AtMost(self.at_most);
+        match self.of {
+            Figure::GeometricMean => {
+                let (mean, interval) = (resampled.mean(&rows), resampled.interval_of(&rows));
+                let clear = bar.judge_interval(interval);
+                Judged {
+                    verdict: clear.unwrap_or_else(|| bar.judge(mean)),
+                    clear: clear.is_some(),
+                    text: format!("{}: geometric mean {mean:.3} ({interval})", self.what),
+                }
+            }
+            Figure::EachRow => {
+                let worst = rows
+                    .iter()
+                    .copied()
+                    .max_by(|one, other| resampled.ratio(*one).total_cmp(&resampled.ratio(*other)));
+                let worst = worst.expect("there are rows");
+                let clear: Vec<Option<Verdict>> = rows
+                    .iter()
+                    .map(|row| bar.judge_interval(resampled.interval_of(&[*row])))
+                    .collect();
+                // One row that surely misses is enough.
+                let missed = clear.contains(&Some(Verdict::Missed));
+                let ratio = resampled.ratio(worst);
+                let Case { op, bytes, mode } = samples.cases[worst];
+                Judged {
+                    verdict: if missed {
+                        Verdict::Missed
+                    } else {
+                        bar.judge(ratio)
+                    },
+                    clear: missed || clear.iter().all(Option::is_some),
+                    text: format!(
+                        "{}: worst row {op} {bytes} B {mode} {ratio:.3} ({})",
+                        self.what,
+                        resampled.interval_of(&[worst])
+                    ),
+                }
+            }
+        }
+    }
+
+    fn bar(&self) -> String {
+        let figure = match self.of {
+            Figure::GeometricMean => "geometric mean",
+            Figure::EachRow => "each row",
+        };
+        format!("{}: {figure} at most {:.3}", self.what, self.at_most)
+    }
+}
+
+/// The outcome of all demands on what was measured so far. None while it is in doubt, unless these rounds were the
+/// `last`; then the ratios of the medians decide.
+#[must_use]
+pub(super) fn judge(
+    demands: &[Demand],
+    samples: &Samples,
+    seed: u64,
+    last: bool,
+) -> Option<Outcome> {
+    let resampled = samples.resample(seed);
+    let judged: Vec<Judged> = demands
+        .iter()
+        .map(|demand| demand.judge(samples, &resampled))
+        .collect();
+    let surely_missed = |one: &Judged| one.clear && one.verdict == Verdict::Missed;
+    let clear = judged.iter().all(|one| one.clear) || judged.iter().any(surely_missed);
+    if !(clear || last) {
+        return None;
+    }
+    let texts: Vec<String> = judged.iter().map(|one| one.text.clone()).collect();
+    let bars: Vec<String> = demands.iter().map(Demand::bar).collect();
+    Some(Outcome {
+        verdict: Verdict::of_all(judged.iter().map(|one| one.verdict))?,
+        figure: format!(
+            "time by the best peer's, medians of {} rounds (95 % intervals)\n    {}",
+            samples.rounds.len(),
+            texts.join("\n    ")
+        ),
+        bar: bars.join("; "),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::comparison::tests::samples;
+    use super::*;
+
+    const MEAN: Demand = Demand {
+        what: "all",
+        rows: |_| true,
+        of: Figure::GeometricMean,
+        at_most: 0.95,
+    };
+    const EACH: Demand = Demand {
+        of: Figure::EachRow,
+        at_most: 1.15,
+        ..MEAN
+    };
+
+    fn verdict(ratios: &[f64], spread: f64, last: bool) -> Option<Verdict> {
+        let samples = samples(ratios, 22, spread);
+        judge(&[MEAN, EACH], &samples, 3, last).map(|outcome| outcome.verdict)
+    }
+
+    #[test]
+    fn all_demands_have_to_hold() {
+        assert_eq!(verdict(&[0.8, 1.0], 0.01, false), Some(Verdict::Held));
+        assert_eq!(
+            verdict(&[0.5, 1.3], 0.01, false),
+            Some(Verdict::Missed),
+            "one row"
+        );
+        assert_eq!(
+            verdict(&[1.0, 1.0], 0.01, false),
+            Some(Verdict::Missed),
+            "the mean"
+        );
+    }
+
+    #[test]
+    fn in_doubt_more_rounds_are_wanted_until_the_last() {
+        assert_eq!(verdict(&[0.949, 0.949], 0.3, false), None);
+        assert_eq!(verdict(&[0.7, 0.7], 0.5, true), Some(Verdict::Held));
+        // Where one demand is surely missed, doubt about another does not matter.
+        assert_eq!(verdict(&[0.3, 3.0], 0.05, false), Some(Verdict::Missed));
+    }
+
+    #[test]
+    fn the_outcome_names_the_worst_row_and_the_bars() {
+        let outcome = judge(&[EACH], &samples(&[0.5, 2.0], 22, 0.0), 3, false).unwrap();
+        assert!(
+            outcome
+                .figure
+                .contains("worst row latency 16 B untouched 2.000"),
+            "{outcome}"
+        );
+        assert_eq!(outcome.bar, "all: each row at most 1.150");
+    }
+}

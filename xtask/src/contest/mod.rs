@@ -1,0 +1,259 @@
+//! A contest: we and the peers measure the same rows in turns.
+//!
+//! A round is one run of the whole benchmark by every side, with another side first each time, so that a machine
+//! that gets slower favours nobody. What counts is the ratio of our median over the rounds and that of the peer that
+//! is best in the row.
+
+mod comparison;
+mod demand;
+mod report;
+mod side;
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use apps::bench::{Mode, Op, Options, Size};
+use clap::Args;
+
+pub use comparison::{Comparison, Resampled, Samples, geometric_mean};
+pub use demand::{Demand, Figure};
+pub use side::Side;
+
+use crate::bare_pingpong::allowed;
+use crate::peers::{self, Peer};
+use crate::rounds::Rounds;
+use crate::verdict::Outcome;
+use crate::workspace::Workspace;
+
+/// Who measures what.
+#[derive(Debug, Clone)]
+pub struct Contest {
+    /// We first; then others.
+    pub sides: Vec<Side>,
+    /// Ranks of each job.
+    pub ranks: usize,
+    /// The rows.
+    pub options: Options,
+}
+
+/// The rounds of a contest: at least 20, as the promises say.
+const ROUNDS: Rounds = Rounds {
+    warm_ups: 1,
+    least: 20,
+    most: 60,
+    step: 20,
+    seed: 0x00BC_500D,
+};
+
+impl Contest {
+    /// We and all peers, as each is fastest with so many ranks on the cores that may be used, at these rows.
+    ///
+    /// # Errors
+    ///
+    /// The kernel does not say how many cores there are.
+    pub fn with_all(ranks: usize, options: Options) -> Result<Self> {
+        let cores = allowed()?.len();
+        let mut sides = vec![Side::ours(ranks, cores)];
+        sides.extend(Side::of_peers(&peers::ALL, ranks, cores));
+        Ok(Self {
+            sides,
+            ranks,
+            options,
+        })
+    }
+
+    /// Measures round after round until it is clear whether the demands are met.
+    ///
+    /// # Errors
+    ///
+    /// A side failed.
+    pub fn judge(&self, workspace: &Workspace, demands: &[Demand]) -> Result<Outcome> {
+        self.prepare(workspace)?;
+        for round in 0..ROUNDS.warm_ups {
+            self.round(workspace, round)?;
+        }
+        let mut samples = self.samples();
+        loop {
+            let count = samples.rounds.len();
+            let wanted = (count + ROUNDS.step).clamp(ROUNDS.least, ROUNDS.most);
+            for round in count..wanted {
+                samples.rounds.push(self.round(workspace, round)?);
+            }
+            let last = samples.rounds.len() == ROUNDS.most;
+            if let Some(outcome) = demand::judge(demands, &samples, ROUNDS.seed, last) {
+                return Ok(outcome);
+            }
+        }
+    }
+
+    fn prepare(&self, workspace: &Workspace) -> Result<()> {
+        self.sides
+            .iter()
+            .try_for_each(|side| side.prepare(workspace))
+    }
+
+    fn samples(&self) -> Samples {
+        let is_rival = |side: &usize| matches!(self.sides[*side], Side::Peer(..));
+        Samples {
+            cases: self.options.cases(),
+            rivals: (0..self.sides.len()).filter(is_rival).collect(),
+            rounds: Vec::new(),
+        }
+    }
+
+    /// The times of all sides, in the order of the sides.
+    fn round(&self, workspace: &Workspace, number: usize) -> Result<Vec<Vec<f64>>> {
+        let count = self.sides.len();
+        let mut times = vec![Vec::new(); count];
+        for side in turns(count, number) {
+            let rows = self.sides[side].measure(workspace, self.ranks, &self.options)?;
+            times[side] = rows.iter().map(|row| row.us).collect();
+        }
+        Ok(times)
+    }
+}
+
+/// Who comes when in a round: each is first as often as others, and as often before another as after it.
+fn turns(count: usize, round: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    order.rotate_left(round / 2 % count);
+    if round % 2 == 1 {
+        order.reverse();
+    }
+    order
+}
+
+/// Rows for a contest, with times for each that suit many rounds.
+#[must_use]
+pub fn rows(ops: &[Op], sizes: &[usize], mode: Mode) -> Options {
+    Options {
+        ops: ops.to_vec(),
+        sizes: sizes.iter().copied().map(Size).collect(),
+        mode: vec![mode],
+        row_ms: 20,
+        samples: 5,
+    }
+}
+
+/// What `cargo xtask bench-peers` can be asked.
+#[derive(Debug, Args)]
+pub struct ContestArgs {
+    /// Rounds that count; one before them does not
+    #[arg(long, value_name = "N", default_value_t = 20,
+        value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    rounds: u32,
+    /// Ranks of each job
+    #[arg(long, value_name = "N", default_value_t = 2,
+        value_parser = clap::value_parser!(u32).range(2..=1024))]
+    ranks: u32,
+    /// Options of `bcs run` for us, in one word; may be repeated, then the first is compared with the peers
+    /// [default: --bind core, if there are enough cores]
+    #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true)]
+    bcs: Vec<String>,
+    /// Peers to be compared with
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "mpich,openmpi,impi",
+        value_parser = peers::named)]
+    peers: Vec<&'static Peer>,
+    /// Also write the comparison to this file, as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    #[command(flatten)]
+    options: Options,
+}
+
+impl ContestArgs {
+    fn contest(&self) -> Result<Contest> {
+        let (ranks, cores) = (self.ranks as usize, allowed()?.len());
+        let words = |line: &String| line.split_whitespace().map(str::to_owned).collect();
+        let mut sides: Vec<Side> = self
+            .bcs
+            .iter()
+            .map(|line| Side::Ours(words(line)))
+            .collect();
+        if sides.is_empty() {
+            sides.push(Side::ours(ranks, cores));
+        }
+        sides.extend(Side::of_peers(&self.peers, ranks, cores));
+        Ok(Contest {
+            sides,
+            ranks,
+            options: self.options.clone(),
+        })
+    }
+
+    /// Measures and prints.
+    ///
+    /// # Errors
+    ///
+    /// A side failed, or the file cannot be written.
+    pub fn run(&self, workspace: &Workspace) -> Result<()> {
+        let contest = self.contest()?;
+        ensure!(
+            !contest.options.cases().is_empty(),
+            "nothing to measure: none of --ops takes one of --sizes"
+        );
+        contest.prepare(workspace)?;
+        let mut samples = contest.samples();
+        for round in 0..=self.rounds as usize {
+            eprint!("\rround {round} of {} ", self.rounds);
+            let times = contest.round(workspace, round)?;
+            if round > 0 {
+                samples.rounds.push(times);
+            }
+        }
+        eprintln!();
+        let names: Vec<String> = contest.sides.iter().map(Side::name).collect();
+        let resampled = samples.resample(ROUNDS.seed);
+        let rows = samples.compare(&resampled);
+        let means = report::means(&samples, &resampled);
+        println!(
+            "{}\n\n{}",
+            report::table(&names, &rows),
+            report::summary(&means)
+        );
+        if let Some(path) = &self.json {
+            let text = report::json(&names, contest.ranks, samples.rounds.len(), &rows, &means)?;
+            fs::write(path, text).with_context(|| format!("failed to write {}", path.display()))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everybody_is_first_and_before_everybody_equally_often() {
+        let count = 4;
+        let rounds: Vec<Vec<usize>> = (0..2 * count).map(|round| turns(count, round)).collect();
+        for one in 0..count {
+            let first = rounds.iter().filter(|turns| turns[0] == one).count();
+            assert_eq!(first, 2);
+            for other in (0..count).filter(|other| *other != one) {
+                let place = |turns: &[usize], side| turns.iter().position(|turn| *turn == side);
+                let before = rounds
+                    .iter()
+                    .filter(|turns| place(turns, one) < place(turns, other))
+                    .count();
+                assert_eq!(before, count, "{one} before {other}");
+            }
+        }
+    }
+
+    #[test]
+    fn our_own_variants_are_no_rivals() {
+        let contest = Contest {
+            sides: vec![
+                Side::Ours(Vec::new()),
+                Side::Ours(vec!["-v".into()]),
+                Side::Peer(&peers::MPICH, &peers::MPICH.own_cores[0]),
+            ],
+            ranks: 2,
+            options: rows(&[Op::Barrier], &[0], Mode::Untouched),
+        };
+        assert_eq!(contest.samples().rivals, [2]);
+        assert_eq!(contest.samples().cases.len(), 1);
+    }
+}

