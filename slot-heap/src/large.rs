@@ -147,6 +147,7 @@ pub(crate) unsafe fn reallocate(
 ) -> *mut u8 {
     let fits = size <= held && size >= held / 2;
     if fits && !block.is_null() && (block as usize).is_multiple_of(alignment) {
+        committed::note(block, size);
         return block;
     }
     let new: *mut u8 = if size >= LARGE {

@@ -133,15 +133,20 @@ fallback!(
 );
 fallback!(no_number, "seven", |_| (), Refusal::NoPlace, "BCS_SLOT");
 
-/// A seccomp program that refuses `memfd_create`, as some containers do.
+/// Refuses `memfd_create`, as some containers do.
 fn deny_memfds() -> std::io::Result<()> {
+    deny(libc::SYS_memfd_create)
+}
+
+/// A seccomp program that refuses a system call.
+pub(crate) fn deny(call: libc::c_long) -> std::io::Result<()> {
     let step = |code: u32, skip_if_not: u8, k: u32| libc::sock_filter {
         code: u16::try_from(code).expect("a small constant"),
         jt: 0,
         jf: skip_if_not,
         k,
     };
-    let number = u32::try_from(libc::SYS_memfd_create).expect("a small number");
+    let number = u32::try_from(call).expect("a small number");
     let mut program = [
         step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
         step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, number),

@@ -1,6 +1,7 @@
 //! Forks, while other threads allocate. `BCS_FORK_ROUNDS` sets how many (50).
 
-use crate::rank::{as_rank, command, is_rank, succeed};
+use crate::fallbacks::deny;
+use crate::rank::{as_rank, before_exec, command, is_rank, succeed};
 use crate::threads::{Block, random_len};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -117,6 +118,14 @@ fn a_child_has_a_heap_of_its_own() {
             }
         });
     });
+}
+
+/// Threads then run the gate's fence themselves.
+#[test]
+fn forks_need_no_barrier_of_the_kernel() {
+    let mut rank = command("forks::a_child_has_a_heap_of_its_own", "5");
+    before_exec(&mut rank, || deny(libc::SYS_membarrier));
+    succeed(&mut rank);
 }
 
 /// Two threads that fork at the same time, and one that starts programs.
