@@ -3,6 +3,9 @@
 
 use bcs_mpi::{Result, Source, Tag, Universe};
 
+#[global_allocator]
+static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
+
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     let mut number = |default: usize| {

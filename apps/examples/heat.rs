@@ -6,6 +6,9 @@
 
 use bcs_mpi::{Communicator, Op, Result, Source, Tag, Universe};
 
+#[global_allocator]
+static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
+
 const WIDTH: usize = 64;
 const HEIGHT: usize = 96;
 const STEPS: usize = 200;

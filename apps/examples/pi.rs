@@ -5,6 +5,9 @@
 
 use bcs_mpi::{Op, Result, Universe};
 
+#[global_allocator]
+static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
+
 const STRIPS: u32 = 1_000_000;
 
 fn main() -> Result<()> {

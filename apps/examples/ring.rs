@@ -6,6 +6,9 @@
 
 use bcs_mpi::{Result, Source, Tag, Universe};
 
+#[global_allocator]
+static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
+
 const ROUNDS: usize = 3;
 const TOKEN: i32 = 1;
 

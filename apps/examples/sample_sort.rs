@@ -5,6 +5,9 @@
 
 use bcs_mpi::{Communicator, Op, Result, Source, Tag, Universe};
 
+#[global_allocator]
+static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
+
 const NUMBERS_PER_RANK: usize = 20_000;
 const SAMPLES_PER_RANK: usize = 32;
 const SAMPLE: i32 = 1;

@@ -6,6 +6,9 @@ mod threads;
 
 use std::process::ExitCode;
 
+#[global_allocator]
+static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
+
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let Some(ranks) = arguments.next().and_then(|ranks| ranks.parse().ok()) else {

@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 
 use bcs_mpi::{Result, Universe};
 
+#[global_allocator]
+static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
+
 /// Only the first ranks write long lines.
 const LONG_RANKS: usize = 8;
 

@@ -11,6 +11,12 @@ pub const MAX_RANKS: usize = 16_384;
 /// Ranks on one node: a NIC scans the rings of its ranks once a slice.
 pub const MAX_RANKS_PER_NODE: usize = 1_024;
 
+/// Slots of a node ([`crate::memory::slot`]), of 512 GiB each. User space on x86-64 has room for 256;
+/// the first belongs to programs that are linked to fixed addresses, Linux loads the others from
+/// slot 170 on and maps libraries and stacks from slot 254 downwards. What lies between 160 and 170
+/// is a margin. A rank beyond has an ordinary heap, which others read and write by other means.
+pub const MAX_SLOTS: usize = 160;
+
 /// Entries of a rank's send ring. A post beyond it waits in rank memory (law 4), so this is a
 /// question of speed only: 1,024 entries of 128 bytes cover a slice of back-to-back posts.
 pub const SEND_RING_ENTRIES: u64 = 1_024;

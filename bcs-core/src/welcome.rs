@@ -3,7 +3,9 @@
 //! The rank finds the descriptor of a connected `SOCK_SEQPACKET` socket in [`SOCKET_VARIABLE`]
 //! and sends [`FromRank::Hello`]. The kernel attaches the sender's process id (SCM_CREDENTIALS),
 //! so the node manager need not believe the rank. It answers [`Welcome`], with three file
-//! descriptors: the rank's NIC memory, the machine page, and the memory of its node. At the end the rank sends
+//! descriptors: the rank's NIC memory, the machine page, and the memory of its node. If the rank's heap lies in a slot
+//! ([`crate::memory::slot`]), the descriptor of that comes with Hello. Whenever the rank then needs the
+//! slot of another rank of its node, it asks for it ([`FromRank::Slot`]). At the end the rank sends
 //! [`FromRank::Finalized`]; a socket that closes before is a rank that left without finalizing.
 //!
 //! Both are encoded with postcard. A version that differs is refused with a message, so that a
@@ -30,6 +32,8 @@ pub enum FromRank {
     Hello {
         /// [`PROTOCOL_VERSION`] of the rank's library.
         version: u32,
+        /// Why the rank has no slot, where it was to have one.
+        no_slot: Option<String>,
     },
     /// MPI_Finalize is complete: this rank owes and is owed nothing.
     Finalized,
@@ -40,15 +44,51 @@ pub enum FromRank {
         /// Why, if the library called it.
         reason: String,
     },
+    /// The slot of another rank of the node is needed.
+    Slot {
+        /// That rank's place on the node.
+        place: u32,
+    },
 }
 
-/// What a node manager answers to Hello.
+impl FromRank {
+    /// Decodes what a rank said. Of a Hello only the version is the same in all versions: so one of
+    /// another version is a Hello, too, that can be refused in words.
+    ///
+    /// # Errors
+    /// When it is nothing that a rank says.
+    pub fn decode(bytes: &[u8]) -> Result<Self, postcard::Error> {
+        let decoded = postcard::from_bytes(bytes);
+        match postcard::from_bytes(bytes) {
+            Ok(OfAnyVersion::Hello { version }) if version != PROTOCOL_VERSION => Ok(Self::Hello {
+                version,
+                no_slot: None,
+            }),
+            _ => decoded,
+        }
+    }
+}
+
+/// The part of [`FromRank`] that never changes.
+#[derive(Deserialize)]
+enum OfAnyVersion {
+    Hello { version: u32 },
+}
+
+/// What a node manager answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
     /// The rank is received; NIC memory and machine page come along.
     Welcome(Box<Welcome>),
     /// The rank is not received: why.
     Refused(String),
+    /// The slot that was asked for comes along.
+    Slot,
+    /// There is no such slot.
+    NoSlot {
+        /// Whether there may be one later: its rank has not said hello.
+        yet: bool,
+    },
 }
 
 /// What a rank needs to know.
@@ -64,4 +104,29 @@ pub struct Welcome {
     pub job: String,
     /// The directory for the rank's MMDS dump at the end, if it records; absolute.
     pub mds: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hello_of_another_version_is_understood_that_far() {
+        let ours = FromRank::Hello {
+            version: PROTOCOL_VERSION,
+            no_slot: Some("no memory".to_owned()),
+        };
+        let bytes = postcard::to_stdvec(&ours).unwrap();
+        assert_eq!(FromRank::decode(&bytes), Ok(ours));
+        // Version 4 said nothing of slots; what a later one says nobody knows.
+        for bytes in [&[0, 4][..], &[0, 4, 7, 255, 255], &[0, 200, 1, 9]] {
+            let decoded = FromRank::decode(bytes).unwrap();
+            assert!(
+                matches!(decoded, FromRank::Hello { version, no_slot: None } if version != PROTOCOL_VERSION)
+            );
+        }
+        for bytes in [&[][..], &[0], &[0, 5, 9], &[9, 9]] {
+            assert!(FromRank::decode(bytes).is_err(), "{bytes:?}");
+        }
+    }
 }

@@ -3,6 +3,9 @@
 
 use bcs_mpi::{Communicator, Op, Result, Universe};
 
+#[global_allocator]
+static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
+
 /// What a rank may do, and how others must call it. Rank 1 exists in any job of two.
 type Collective = (fn(&Communicator) -> Result<()>, &'static str);
 

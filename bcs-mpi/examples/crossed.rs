@@ -6,6 +6,9 @@
 
 use bcs_mpi::{Communicator, Op, Result, Root, Source, Tag, Universe};
 
+#[global_allocator]
+static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
+
 fn main() -> Result<()> {
     let universe = Universe::init()?;
     let world = universe.world();

@@ -10,6 +10,9 @@ use bcs_mpi::mpi::{Buffer, Comm, Datatype};
 use bcs_mpi::{Result, Source, Tag, Universe, equivalence};
 use std::time::Instant;
 
+#[global_allocator]
+static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
+
 /// What is where nothing was received.
 const CANARY: f64 = -1.0;
 

@@ -10,6 +10,9 @@ use bcs_mpi::mpi::{Buffer, Comm, Datatype};
 use bcs_mpi::{Result, Universe};
 use std::time::Instant;
 
+#[global_allocator]
+static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
+
 const ROUNDS: usize = 41;
 
 /// A type of numbers, how many of it make a message, and the numbers of memory that it spans.

@@ -9,6 +9,9 @@ use bcs_mpi::{Communicator, Result, Source, Tag, Universe};
 use std::ops::Range;
 use std::process::ExitCode;
 
+#[global_allocator]
+static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
+
 const CANARY: u8 = 0xa5;
 const ROUNDS: usize = 400;
 /// A rank that finds a foreign byte exits with this.

@@ -8,6 +8,9 @@
 use bcs_mpi::{Result, Source, Tag, Universe, UserOp};
 use std::process::Command;
 
+#[global_allocator]
+static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
+
 fn main() -> Result<()> {
     let case = std::env::args().nth(1).unwrap_or_default();
     let universe = Universe::init()?;
@@ -88,9 +91,10 @@ fn main() -> Result<()> {
             };
             // SAFETY: the limit is a valid structure.
             unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) };
+            // A slot is mapped before the limit is set, so only its own end bounds what lies there.
             let mut hoard: Vec<Vec<u8>> = Vec::new();
             loop {
-                hoard.push(vec![1; 16 << 20]);
+                hoard.push(std::hint::black_box(Vec::with_capacity(100 << 30)));
             }
         }
         // Only the root calls the function; the others wait for it in the barrier.

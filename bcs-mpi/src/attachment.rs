@@ -4,18 +4,20 @@
     reason = "takes possession of an inherited file descriptor"
 )]
 
+use crate::smartmap::slots::Found;
+use bcs_core::memory::slot;
 use bcs_core::memory::{MachinePage, MapError, NicMemory, NodeMemory};
 use bcs_core::welcome::{
     Answer, FromRank, MAX_MESSAGE_BYTES, PROTOCOL_VERSION, SOCKET_VARIABLE, Welcome,
 };
 use rustix::io::FdFlags;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendFlags, SocketType,
-    recvmsg, send,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketType, recvmsg, sendmsg,
 };
-use std::io::IoSliceMut;
+use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// Why a rank was not received.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +54,9 @@ pub(crate) enum AttachError {
     Map(#[from] MapError),
 }
 
+/// The longest answer to a question that is no Hello.
+const ANSWER_BYTES: usize = 64;
+
 /// The connection to the node manager.
 #[derive(Debug)]
 pub(crate) struct Link {
@@ -82,13 +87,21 @@ impl Attachment {
 
     fn over(socket: OwnedFd) -> Result<Self, AttachError> {
         let link = Link { socket };
-        link.say(&FromRank::Hello {
+        let (slot, no_slot) = match slot::own() {
+            Some(Ok(own)) => (Some(own.fd()), None),
+            Some(Err(refusal)) => (None, Some(refusal.to_string())),
+            None => (None, None),
+        };
+        let hello = FromRank::Hello {
             version: PROTOCOL_VERSION,
-        })?;
-        let (answer, fds) = link.hear()?;
+            no_slot,
+        };
+        link.say_with(&hello, slot)?;
+        let (answer, fds) = link.hear(MAX_MESSAGE_BYTES)?;
         let welcome = match answer {
             Answer::Welcome(welcome) => *welcome,
             Answer::Refused(reason) => return Err(AttachError::Refused(reason)),
+            other @ (Answer::Slot | Answer::NoSlot { .. }) => return Err(nonsense(&other)),
         };
         let Ok([memory, page, node_memory]) = <[OwnedFd; 3]>::try_from(fds) else {
             let reason = "not three file descriptors".to_owned();
@@ -114,6 +127,10 @@ impl Attachment {
             page,
         })
     }
+}
+
+fn nonsense(answer: &Answer) -> AttachError {
+    AttachError::Nonsense(format!("nobody asked for {answer:?}"))
 }
 
 /// The socket of this number, closed when this process executes another program: that one is no
@@ -148,16 +165,52 @@ fn inherited(value: String) -> Result<OwnedFd, AttachError> {
 impl Link {
     /// Says something. The kernel adds who says it.
     pub(crate) fn say(&self, what: &FromRank) -> Result<(), AttachError> {
+        self.say_with(what, None)
+    }
+
+    fn say_with(
+        &self,
+        what: &FromRank,
+        descriptor: Option<BorrowedFd<'_>>,
+    ) -> Result<(), AttachError> {
         let bytes = postcard::to_stdvec(what).expect("what a rank says can be encoded");
-        let sent = rustix::io::retry_on_intr(|| send(&self.socket, &bytes, SendFlags::NOSIGNAL));
+        let descriptors = descriptor.as_slice();
+        let sent = rustix::io::retry_on_intr(|| {
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut ancillary = SendAncillaryBuffer::new(&mut space);
+            if !descriptors.is_empty() {
+                let fits = ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
+                assert!(fits, "one descriptor fits");
+            }
+            let slices = [IoSlice::new(&bytes)];
+            sendmsg(&self.socket, &slices, &mut ancillary, SendFlags::NOSIGNAL)
+        });
         sent.map(|_| ()).map_err(|source| AttachError::Socket {
             what: "talk to",
             source,
         })
     }
 
-    fn hear(&self) -> Result<(Answer, Vec<OwnedFd>), AttachError> {
-        let mut bytes = vec![0; MAX_MESSAGE_BYTES];
+    /// The slot of another rank of this node. Whoever asks holds on to the link until the answer is
+    /// there.
+    pub(crate) fn slot(&self, place: usize) -> Result<Found, AttachError> {
+        let place = u32::try_from(place).expect("MAX_SLOTS fits u32");
+        self.say(&FromRank::Slot { place })?;
+        match self.hear(ANSWER_BYTES)? {
+            (Answer::Slot, fds) => match <[OwnedFd; 1]>::try_from(fds) {
+                Ok([fd]) => Ok(Found::Slot(fd)),
+                Err(_) => Err(AttachError::Nonsense(
+                    "a slot without its memory".to_owned(),
+                )),
+            },
+            (Answer::NoSlot { yet: false }, _) => Ok(Found::None),
+            (Answer::NoSlot { yet: true }, _) => Ok(Found::NotYet),
+            (other, _) => Err(nonsense(&other)),
+        }
+    }
+
+    fn hear(&self, most: usize) -> Result<(Answer, Vec<OwnedFd>), AttachError> {
+        let mut bytes = vec![0; most];
         let mut space =
             [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3), ScmCredentials(1))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -199,12 +252,7 @@ impl Link {
 mod tests {
     use super::*;
     use bcs_core::job::{Placement, Settings};
-    use rustix::net::{
-        AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SocketFlags, recv, sendmsg,
-        socketpair,
-    };
-    use std::io::IoSlice;
-    use std::os::fd::BorrowedFd;
+    use rustix::net::{AddressFamily, SocketFlags, recv, socketpair};
 
     fn pair() -> (OwnedFd, OwnedFd) {
         socketpair(
@@ -223,7 +271,10 @@ mod tests {
         let version = PROTOCOL_VERSION;
         assert_eq!(
             postcard::from_bytes(&hello[..len]),
-            Ok(FromRank::Hello { version })
+            Ok(FromRank::Hello {
+                version,
+                no_slot: None
+            })
         );
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);

@@ -51,7 +51,7 @@ pub mod manual;
 pub mod mpi;
 mod recording;
 mod rust;
-mod smartmap;
+pub mod smartmap;
 
 pub use mpi::process::wtime;
 pub use mpi::{Comparison, Error, ErrorClass, Group, Op, Result};

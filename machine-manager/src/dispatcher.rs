@@ -14,7 +14,9 @@ use crate::terminal_input::TerminalInput;
 use crate::verdict::{Verdict, manager_name};
 use anyhow::Context as _;
 use bcs_core::job::Driver;
-use node_manager::control::{Arrived, Frame, FromManager, Stream, ToManager, UserSignal};
+use node_manager::control::{
+    Arrived, Frame, FromManager, SlotReport, Stream, ToManager, UserSignal,
+};
 use node_manager::limits::{MANAGER_GRACE, OUTPUT_QUEUE_BYTES, READ_BYTES};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -338,6 +340,10 @@ impl Dispatcher {
                     Some(Finding::Astray(verdict)) => verdict,
                 }
             }
+            Frame::Message(FromManager::Slots(report)) => {
+                let who = manager_name(&self.managers[index].nodes, self.nic_host);
+                return self.say(&[describe(&who, &report)]);
+            }
             Frame::Message(FromManager::ProcessFail(failure)) => Verdict::Rank(failure),
             Frame::Message(FromManager::NotStarted {
                 rank,
@@ -439,6 +445,20 @@ impl Dispatcher {
         self.managers
             .iter_mut()
             .for_each(|manager| manager.tell(message));
+    }
+}
+
+/// `-v`: whose heaps lie in slots.
+fn describe(who: &str, report: &SlotReport) -> String {
+    let SlotReport {
+        received,
+        with_slot,
+        refused,
+    } = report;
+    let line = format!("{who}: {with_slot} of {received} ranks have their heap in a slot");
+    match refused {
+        None => line,
+        Some((rank, why)) => format!("{line}; rank {rank} has not: {why}"),
     }
 }
 

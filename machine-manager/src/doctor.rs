@@ -4,7 +4,8 @@ use crate::cores;
 use crate::placing::ranges;
 use bcs_core::fabric::shm::probe_process_memory;
 use bcs_core::job::Driver;
-use bcs_core::limits::MAX_RANKS_PER_NODE;
+use bcs_core::limits::{MAX_RANKS_PER_NODE, MAX_SLOTS};
+use bcs_core::memory::OwnSlot;
 use bcs_core::scheduling;
 use node_manager::limits::{DESCRIPTORS_PER_RANK, OWN_DESCRIPTORS};
 use rustix::fs::MemfdFlags;
@@ -60,6 +61,7 @@ pub fn examine(time_slice: Duration) -> Vec<Finding> {
         look_at_cores(),
         look_at_process_memory(),
         look_at_memfd(),
+        look_at_slots(),
         look_at_slices(),
         look_at_real_time(),
         look_at_timers(time_slice),
@@ -161,6 +163,33 @@ fn look_at_memfd() -> Finding {
     };
     Finding {
         what: "memfd_create",
+        health,
+        found,
+    }
+}
+
+/// Makes one, as a rank does, and gives it back.
+#[expect(unsafe_code, reason = "unmaps the slot that it has made")]
+fn look_at_slots() -> Finding {
+    let (health, found) = match OwnSlot::make(0) {
+        Ok(own) => {
+            // SAFETY: made by the line above; nothing lies there.
+            unsafe { own.unmap() };
+            (
+                Health::Ok,
+                format!(
+                    "can be made: ranks of a node can read and write each other's heaps, up to \
+                     {MAX_SLOTS} ranks on a node"
+                ),
+            )
+        }
+        Err(refusal) => (
+            Health::Slow,
+            format!("cannot be made, ranks will have ordinary heaps: {refusal}"),
+        ),
+    };
+    Finding {
+        what: "slots",
         health,
         found,
     }

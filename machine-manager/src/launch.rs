@@ -39,6 +39,8 @@ pub struct Job {
     pub output_dir: Option<PathBuf>,
     /// What ranks that are told to end have until they are killed.
     pub kill_delay: Duration,
+    /// Whether node managers are to say how many ranks have a slot.
+    pub report_slots: bool,
     /// The directory for dumps.
     pub mds: Option<PathBuf>,
 }
@@ -151,6 +153,7 @@ pub fn launch(mut job: Job, input: BorrowedFd<'_>) -> anyhow::Result<Launched> {
             output_dir: job.output_dir.clone(),
             bindings: job.bindings.clone(),
             kill_delay: job.kill_delay,
+            report_slots: job.report_slots,
             mds: job.mds.clone(),
         };
         manager.tell(&ToManager::Start(Box::new(start)));
@@ -201,6 +204,8 @@ fn start_managers(
             dies_with_parent: false,
             open_files: None,
             core: None,
+            // A job inside a job: the place is that of the rank that runs us.
+            variable: Some(c"BCS_SLOT="),
         };
         let Child { pid, pidfd } = spawner.spawn(&image, &setup).with_context(|| {
             format!(

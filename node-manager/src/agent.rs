@@ -16,7 +16,8 @@ use crate::crew::{self, Crew};
 use crate::inherited::Inherited;
 use crate::limits::{MAX_SIGHTINGS, OUTPUT_QUEUE_BYTES, READ_BYTES};
 use crate::nic::{Nic, NicError};
-use crate::rank_process::{Caller, RankProcess, Stage};
+use crate::rank_process::{Caller, RankProcess, SlotState, Stage};
+use crate::slots;
 use crate::watch::{Source, Watch};
 use bcs_core::welcome::{Answer, FromRank, MAX_MESSAGE_BYTES, PROTOCOL_VERSION, Welcome};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -158,6 +159,7 @@ impl Agent {
             sending: false,
         };
         shift.work()?;
+        shift.report_slots(true);
         shift.end();
         Ok(())
     }
@@ -386,16 +388,18 @@ impl Shift<'_> {
                     self.watch.remove(rank.conversation.fd());
                     return self.fail(index, RankEnd::Rubbish(what));
                 }
-                Heard::Message(FromRank::Hello { version }, pid) => {
-                    self.receive_rank(index, version, pid);
+                Heard::Message(FromRank::Hello { version, no_slot }, pid, descriptor) => {
+                    let slot = slots::judge(descriptor, no_slot);
+                    self.receive_rank(index, version, pid, slot);
                 }
-                Heard::Message(FromRank::Finalized, _) => {
+                Heard::Message(FromRank::Slot { place }, _, _) => self.hand_over_slot(index, place),
+                Heard::Message(FromRank::Finalized, _, _) => {
                     if let Stage::Received(Caller::Visitor(visitor)) = &rank.stage {
                         self.watch.remove(visitor);
                     }
                     rank.stage = Stage::Finalized;
                 }
-                Heard::Message(FromRank::Abort { code, reason }, _) => {
+                Heard::Message(FromRank::Abort { code, reason }, _, _) => {
                     self.fail(index, RankEnd::Aborted { code, reason });
                 }
             }
@@ -403,7 +407,7 @@ impl Shift<'_> {
     }
 
     /// Answers Hello.
-    fn receive_rank(&mut self, index: usize, version: u32, pid: Pid) {
+    fn receive_rank(&mut self, index: usize, version: u32, pid: Pid, slot: SlotState) {
         let number = self.crew.ranks[index].rank;
         let refuse = |why: String| (Answer::Refused(why), None);
         let (answer, memory) = if version != PROTOCOL_VERSION {
@@ -430,6 +434,7 @@ impl Shift<'_> {
             None => rank.conversation.answer(&answer, &[]),
             Some(memory) => {
                 rank.stage = Stage::Received(caller(rank.pid, pid, index, &self.watch));
+                rank.slot = slot;
                 // Before the rank can post anything that makes the NIC look for it.
                 self.nic
                     .publish_pid(number, pid.as_raw_nonzero().get().unsigned_abs());
@@ -441,6 +446,40 @@ impl Shift<'_> {
         if let Err(errno) = answered {
             let what = format!("a greeting that cannot be answered ({errno})");
             self.fail(index, RankEnd::Rubbish(what));
+        }
+        self.report_slots(false);
+    }
+
+    /// Gives a rank the slot of another one of its node.
+    fn hand_over_slot(&mut self, index: usize, place: u32) {
+        let rank = &self.crew.ranks[index];
+        let place = usize::try_from(place).unwrap_or(usize::MAX);
+        let owner = self.start.placement.ranks_of(rank.node).nth(place);
+        let owner = owner.and_then(|owner| self.crew.ranks.iter().find(|rank| rank.rank == owner));
+        let answered = match owner.map(|owner| &owner.slot) {
+            Some(SlotState::Slot(fd)) => rank.conversation.answer(&Answer::Slot, &[fd.as_fd()]),
+            Some(SlotState::Unknown) => {
+                rank.conversation.answer(&Answer::NoSlot { yet: true }, &[])
+            }
+            Some(SlotState::None(_)) | None => rank
+                .conversation
+                .answer(&Answer::NoSlot { yet: false }, &[]),
+        };
+        if let Err(errno) = answered {
+            let what = format!("a question whose answer it does not take ({errno})");
+            self.fail(index, RankEnd::Rubbish(what));
+        }
+    }
+
+    /// Says whose heaps lie in slots, once: when all ranks are there, or at the end.
+    fn report_slots(&mut self, at_end: bool) {
+        if !self.start.report_slots {
+            return;
+        }
+        let report = slots::report(&self.crew.ranks);
+        if at_end || report.received == self.crew.ranks.len() {
+            self.start.report_slots = false;
+            self.link.writer.message(&FromManager::Slots(report));
         }
     }
 

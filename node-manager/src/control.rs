@@ -106,6 +106,8 @@ pub struct Start {
     pub bindings: Vec<usize>,
     /// From SIGTERM to SIGKILL, when ranks are told to end.
     pub kill_delay: Duration,
+    /// Whether to say how many ranks have a slot ([`FromManager::Slots`]).
+    pub report_slots: bool,
     /// The directory for dumps of the MDS.
     pub mds: Option<PathBuf>,
 }
@@ -153,11 +155,24 @@ pub enum FromManager {
     InputTaken,
     /// Where its ranks are, for [`ToManager::Look`].
     Seen(Box<Seen>),
+    /// How many of its ranks have a slot: once, when all have said hello, or at the end.
+    Slots(SlotReport),
     /// The node manager itself failed.
     ManagerFailed {
         /// What failed.
         message: String,
     },
+}
+
+/// Whose heaps lie in slots ([`bcs_core::memory::slot`]).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlotReport {
+    /// Ranks that have called MPI_Init.
+    pub received: usize,
+    /// Those of them that have a slot.
+    pub with_slot: usize,
+    /// The first that was to have one and has none, and why.
+    pub refused: Option<(u32, String)>,
 }
 
 /// What a look at the ranks of a node manager saw.

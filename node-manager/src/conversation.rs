@@ -25,8 +25,9 @@ pub(crate) enum Heard {
     Nothing,
     /// All processes that had the rank's end are gone.
     Gone,
-    /// A message, from a process whose id the kernel vouches for.
-    Message(FromRank, Pid),
+    /// A message, from a process whose id the kernel vouches for, and the descriptor that came
+    /// along.
+    Message(FromRank, Pid, Option<OwnedFd>),
     /// Something that is no message: why.
     Rubbish(String),
 }
@@ -48,8 +49,8 @@ impl Conversation {
 
     /// Receives a message, if there is one.
     pub(crate) fn hear(&self, buffer: &mut [u8]) -> Heard {
-        // Room for descriptors, too, though ranks send none: the kernel closes what does not fit.
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmCredentials(1))];
+        let mut space =
+            [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1), ScmCredentials(1))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
         let received = loop {
@@ -64,18 +65,26 @@ impl Conversation {
             Err(Errno::AGAIN) => return Heard::Nothing,
             Err(_) => return Heard::Gone,
         };
-        let pid = control.drain().find_map(|message| match message {
-            RecvAncillaryMessage::ScmCredentials(credentials) => Some(credentials.pid),
-            _ => None,
-        });
+        let (mut pid, mut descriptor) = (None, None);
+        for message in control.drain() {
+            match message {
+                RecvAncillaryMessage::ScmCredentials(credentials) => pid = Some(credentials.pid),
+                RecvAncillaryMessage::ScmRights(mut rights) => descriptor = rights.next(),
+                _ => {}
+            }
+        }
         if received.bytes == 0 {
             return Heard::Gone;
         }
         if received.flags.contains(ReturnFlags::TRUNC) {
             return Heard::Rubbish(format!("a message of more than {} bytes", buffer.len()));
         }
-        match (postcard::from_bytes(&buffer[..received.bytes]), pid) {
-            (Ok(message), Some(pid)) => Heard::Message(message, pid),
+        // The kernel has closed what did not fit.
+        if received.flags.contains(ReturnFlags::CTRUNC) {
+            return Heard::Rubbish("more descriptors than one".into());
+        }
+        match (FromRank::decode(&buffer[..received.bytes]), pid) {
+            (Ok(message), Some(pid)) => Heard::Message(message, pid, descriptor),
             (Err(error), _) => Heard::Rubbish(format!("a message that is none ({error})")),
             (_, None) => Heard::Rubbish("a message without a sender".into()),
         }
@@ -92,7 +101,7 @@ impl Conversation {
                 "three descriptors fit"
             );
         }
-        // The rank has read nothing yet, so this does not block.
+        // A rank that takes its answers has room for the next one: this need not block.
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         match sendmsg(&self.socket, &[IoSlice::new(&bytes)], &mut control, flags) {
             Ok(_) | Err(Errno::PIPE | Errno::CONNRESET) => Ok(()),

@@ -24,8 +24,11 @@ pub const MAX_LINE_BYTES: usize = 16 << 20;
 pub const OUTPUT_QUEUE_BYTES: usize = 256 << 10;
 
 /// Descriptors of a node manager's per rank: a pidfd for what was started and one for who called
-/// MPI_Init, its socket, and the pipes of its three standard streams.
-pub const DESCRIPTORS_PER_RANK: u64 = 6;
+/// MPI_Init, its socket, its slot, and the pipes of its three standard streams.
+pub const DESCRIPTORS_PER_RANK: u64 = 7;
+
+/// Of what a rank says about why it has no slot, so many characters are passed on.
+pub const MAX_REASON: usize = 300;
 
 /// Descriptors of a node manager's that are there with any number of ranks.
 pub const OWN_DESCRIPTORS: u64 = 64;

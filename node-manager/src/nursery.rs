@@ -4,15 +4,17 @@ use crate::control::{FromManager, Input, Start, Stream};
 use crate::conversation::Conversation;
 use crate::limits::{DESCRIPTORS_PER_RANK, OWN_DESCRIPTORS};
 use crate::output::OutputPipe;
-use crate::rank_process::{RankProcess, Stage};
+use crate::rank_process::{RankProcess, SlotState, Stage};
 use crate::shared_input::SharedInput;
 use crate::spawn::{Image, Setup, SpawnError, Spawner};
+use bcs_core::memory::slot::SLOT_VARIABLE;
 use bcs_core::node::NodeId;
 use bcs_core::welcome::SOCKET_VARIABLE;
 use rustix::fs::{Mode, OFlags, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
@@ -121,6 +123,13 @@ impl<'a> Nursery<'a> {
             Input::All => Some(input_pipe().map_err(failed("pipe"))?),
             Input::Rank(_) | Input::None => None,
         };
+        let place = self
+            .start
+            .placement
+            .ranks_of(node)
+            .position(|of| of == rank);
+        let place = place.map_or(String::new(), |place| place.to_string());
+        let slot = CString::new(format!("{SLOT_VARIABLE}={place}")).expect("no NUL byte in it");
         let setup = Setup {
             standard: [
                 match (self.start.input, &shared) {
@@ -135,6 +144,7 @@ impl<'a> Nursery<'a> {
             dies_with_parent: true,
             open_files: self.open_files,
             core: self.start.bindings.get(rank as usize).copied(),
+            variable: Some(&slot),
         };
         let image = &self.images[self.start.application_of(rank)];
         let child = self.spawner.spawn(image, &setup)?;
@@ -148,6 +158,7 @@ impl<'a> Nursery<'a> {
             pidfd: Some(child.pidfd),
             conversation,
             stage: Stage::Started,
+            slot: SlotState::Unknown,
             output: [
                 OutputPipe::new(stdout, Stream::Out),
                 OutputPipe::new(stderr, Stream::Err),

@@ -30,6 +30,17 @@ pub(crate) enum Caller {
     Gone,
 }
 
+/// Where the rank's heap lies.
+#[derive(Debug)]
+pub(crate) enum SlotState {
+    /// It has not said hello.
+    Unknown,
+    /// In this slot: a descriptor that was checked.
+    Slot(OwnedFd),
+    /// In no slot: why, if it was to be in one.
+    None(Option<String>),
+}
+
 /// A rank's process and all that belongs to it.
 #[derive(Debug)]
 pub(crate) struct RankProcess {
@@ -41,6 +52,7 @@ pub(crate) struct RankProcess {
     pub(crate) pidfd: Option<OwnedFd>,
     pub(crate) conversation: Conversation,
     pub(crate) stage: Stage,
+    pub(crate) slot: SlotState,
     /// Standard output and standard error.
     pub(crate) output: [OutputPipe; 2],
     /// Whether a failure of it was already reported: one is enough.

@@ -18,7 +18,7 @@
 use rustix::io::Errno;
 use rustix::process::Pid;
 use std::collections::BTreeMap;
-use std::ffi::{CString, OsStr, OsString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int, c_void};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -45,8 +45,8 @@ pub struct SpawnError {
 pub struct Image {
     path: CString,
     directory: Option<CString>,
-    // The strings that the pointers below point to.
-    _strings: Vec<CString>,
+    // The strings that the pointers below point to: arguments, then variables.
+    strings: Vec<CString>,
     arguments: Vec<*const c_char>,
     environment: Vec<*const c_char>,
 }
@@ -91,8 +91,27 @@ impl Image {
             directory: directory.transpose().map_err(nul)?,
             arguments: pointers(first),
             environment: pointers(rest),
-            _strings: strings,
+            strings,
         })
+    }
+
+    /// The environment for `execve`, with one more variable.
+    fn environment_with(&self, variable: Option<&CStr>) -> Vec<*const c_char> {
+        let Some(variable) = variable else {
+            return self.environment.clone();
+        };
+        let name = |pair: &CStr| {
+            let bytes = pair.to_bytes();
+            let end = bytes.iter().position(|&byte| byte == b'=');
+            bytes[..end.unwrap_or(bytes.len())].to_vec()
+        };
+        let added = name(variable);
+        let own = self.strings[self.arguments.len() - 1..].iter();
+        let others = own.filter(|pair| name(pair) != added);
+        let pointers = others.map(|pair| pair.as_ptr());
+        pointers
+            .chain([variable.as_ptr(), std::ptr::null()])
+            .collect()
     }
 }
 
@@ -109,6 +128,8 @@ pub struct Setup<'a> {
     pub open_files: Option<(u64, u64)>,
     /// The only core it may use; all of this thread's otherwise.
     pub core: Option<usize>,
+    /// A variable (`NAME=value`), in the place of one of that name in the image.
+    pub variable: Option<&'a CStr>,
 }
 
 /// A started process.
@@ -130,6 +151,7 @@ pub struct Spawner {
 /// What parent and child share during a spawn.
 struct Errand<'a> {
     image: &'a Image,
+    environment: Vec<*const c_char>,
     standard: [RawFd; 3],
     inherited: [RawFd; 8],
     inherited_count: usize,
@@ -157,6 +179,7 @@ impl Spawner {
     pub fn spawn(&mut self, image: &Image, setup: &Setup<'_>) -> Result<Child, SpawnError> {
         let mut errand = Errand {
             image,
+            environment: image.environment_with(setup.variable),
             standard: setup.standard.map(|fd| fd.as_raw_fd()),
             inherited: [-1; 8],
             inherited_count: setup.inherited.len(),
@@ -296,7 +319,7 @@ fn prepare(errand: &Errand<'_>) -> &'static str {
         libc::execve(
             errand.image.path.as_ptr(),
             errand.image.arguments.as_ptr(),
-            errand.image.environment.as_ptr(),
+            errand.environment.as_ptr(),
         )
     };
     "execve"
@@ -354,6 +377,7 @@ mod tests {
             dies_with_parent: true,
             open_files: None,
             core: None,
+            variable: None,
         };
         let child = spawner.spawn(image, &setup)?;
         let status =
@@ -381,6 +405,7 @@ mod tests {
             dies_with_parent: true,
             open_files: None,
             core: None,
+            variable: None,
         };
         let child = Spawner::default().spawn(&image, &setup).unwrap();
         let status =

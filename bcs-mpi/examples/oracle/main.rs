@@ -16,6 +16,9 @@ use case::{Case, Team};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
+#[global_allocator]
+static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
+
 /// Non-blocking collectives under way at a time.
 const OUTSTANDING: usize = 4;
 

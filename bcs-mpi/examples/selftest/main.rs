@@ -10,6 +10,9 @@ use bcs_mpi::{Universe, UserOp};
 use bcs_mpi::{mpi, scope};
 use std::time::Instant;
 
+#[global_allocator]
+static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
+
 const SIZES: [usize; 10] = [0, 1, 63, 64, 65, 4095, 4096, 4097, 100_003, 1 << 20];
 
 type Part = (&'static str, fn(&Communicator) -> Result<()>);

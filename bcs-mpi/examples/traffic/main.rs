@@ -15,6 +15,9 @@ mod room;
 use bcs_mpi::mpi::{Comm, Process, Result};
 use draw::Program;
 
+#[global_allocator]
+static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
+
 /// For buffered sends: more than all of a program's.
 const BUFFER: usize = 1 << 30;
 

@@ -10,7 +10,7 @@ use super::waiting::Turn;
 use super::whereabouts::What;
 use super::{Blocking, Piece, demand::Asked, scatter};
 use crate::loopback::LoopbackNic;
-use crate::smartmap::{Road, SmartMap};
+use crate::smartmap::{Road, Slots, SmartMap};
 use bcs_core::descriptor::{CollectiveDescriptor, ReceiveDescriptor, SendDescriptor};
 use bcs_core::job::{Intranode, Settings, Strobe};
 use bcs_core::layout::Location;
@@ -21,7 +21,7 @@ use bcs_core::request::{Completion, Failure, RequestId};
 use bcs_core::whereabouts::Wait;
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Who and where a rank is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,6 +172,13 @@ impl Endpoint {
         };
         endpoint.know_world();
         endpoint
+    }
+
+    /// From now on messages of this node are fetched from slots where they lie in one.
+    pub(crate) fn use_slots(&self, slots: &Arc<Slots>) {
+        let mut state = self.lock();
+        let near = state.near.iter_mut();
+        near.for_each(|near| near.use_slots(slots.clone()));
     }
 
     /// Who and where this rank is.

@@ -14,6 +14,7 @@ use super::topology::Topology;
 use crate::attachment::{Attachment, Link};
 use crate::bcs::{Endpoint, Place};
 use crate::recording::{Destination, Primitive, Recording};
+use crate::smartmap::Slots;
 use bcs_core::job::Placement;
 use bcs_core::limits::{DEFAULT_EAGER_LIMIT, MAX_CONTEXTS};
 use bcs_core::memory::{MachinePage, NicMemory};
@@ -28,7 +29,8 @@ use std::thread::ThreadId;
 pub struct Process {
     endpoint: Endpoint,
     placement: Placement,
-    link: Option<Link>,
+    link: Option<Arc<Link>>,
+    slots: Arc<Slots>,
     recording: Recording,
     held_contexts: Arc<Held>,
     world_family: Arc<Family>,
@@ -74,15 +76,18 @@ impl Process {
             memory,
             page,
         } = attachment;
+        let link = Arc::new(link);
+        let slots = slots(&welcome.placement, welcome.rank, link.clone());
         let place = place(&welcome.placement, welcome.rank);
         let endpoint = Endpoint::new(memory, page, place, welcome.settings);
         let job = welcome.job;
         let destination = welcome.mds.map(|directory| Destination { directory, job });
         let recording = Recording::new(welcome.rank, destination);
-        Ok(Self::over(
+        Ok(Self::with_slots(
             endpoint,
             welcome.placement,
             Some(link),
+            slots,
             recording,
         ))
     }
@@ -94,12 +99,26 @@ impl Process {
         link: Option<Link>,
         recording: Recording,
     ) -> Arc<Self> {
+        let link = link.map(Arc::new);
+        Self::with_slots(endpoint, placement, link, Slots::alone(), recording)
+    }
+
+    fn with_slots(
+        endpoint: Endpoint,
+        placement: Placement,
+        link: Option<Arc<Link>>,
+        slots: Slots,
+        recording: Recording,
+    ) -> Arc<Self> {
+        let slots = Arc::new(slots);
+        endpoint.use_slots(&slots);
         let held_contexts = Held::new();
         let world_family = Family::new(held_contexts.clone(), placement.ranks(), None);
         Arc::new(Self {
             endpoint,
             placement,
             link,
+            slots,
             recording,
             world_family,
             pair_families: GroupFamilies::default(),
@@ -181,6 +200,12 @@ impl Process {
 
     pub(super) fn error_codes(&self) -> &ErrorCodes {
         &self.error_codes
+    }
+
+    /// The heaps of this node's ranks, as far as they lie in slots.
+    #[must_use]
+    pub fn slots(&self) -> &Slots {
+        &self.slots
     }
 
     /// This rank's end of its NIC.
@@ -319,6 +344,16 @@ pub(crate) fn place(placement: &Placement, rank: u32) -> Place {
         first_local,
         ranks: number(placement.ranks()),
     }
+}
+
+/// The slots of a rank's node.
+fn slots(placement: &Placement, rank: u32, link: Arc<Link>) -> Slots {
+    let node = placement
+        .node_of(rank)
+        .expect("the rank is one of the job's");
+    let place = placement.ranks_of(node).position(|of| of == rank);
+    let place = place.expect("a rank is on its node");
+    Slots::new(place, placement.ranks_of(node).count(), link)
 }
 
 /// `MPI_Wtime`: seconds since some moment, the same one on all ranks of a machine.

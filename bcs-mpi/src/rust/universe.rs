@@ -37,6 +37,12 @@ impl Universe {
         &self.world
     }
 
+    /// This rank as the untyped core knows it.
+    #[must_use]
+    pub fn process(&self) -> &Arc<Process> {
+        &self.process
+    }
+
     /// This rank alone. (`MPI_COMM_SELF`)
     #[must_use]
     pub fn itself(&self) -> Communicator {

@@ -21,6 +21,8 @@
 //! which there is no receive holds nobody up (DESIGN 6). What does not fit a queue waits in the
 //! memory of its sender, in order ([`outgoing`]).
 //!
+//! **[`Slots`]** are the heaps of this node's ranks, as far as this one has mapped them.
+//!
 //! **Requests** are slots of the rank's own ([`requests`]). A send that its sender has to wait for
 //! has a *transfer slot* of the same number in node memory, where the receiver says what became of it.
 
@@ -30,8 +32,11 @@ mod receiving;
 mod requests;
 mod road;
 mod sending;
+pub mod slots;
 #[cfg(test)]
 mod tests;
+
+pub use slots::Slots;
 
 use crate::bcs::Piece;
 use bcs_core::limits::MAX_ENVELOPES_PER_RANK;
@@ -42,6 +47,7 @@ use bcs_core::whereabouts::Wait;
 use outgoing::Outgoing;
 use receiving::{Arrived, Incoming};
 use requests::{Requests, State};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 pub(crate) use receiving::Extracted;
@@ -114,6 +120,11 @@ impl SmartMap {
 
     fn ring(&self, place: usize) {
         self.page.wake(self.node.bell(place));
+    }
+
+    /// From now on messages are fetched from slots where they lie in one.
+    pub(crate) fn use_slots(&mut self, slots: Arc<Slots>) {
+        self.road.use_slots(slots);
     }
 
     /// Takes what has come and sends what was held back.

@@ -1,9 +1,12 @@
 //! Roads: by which the receiver fetches a message from the memory of its sender.
 #![expect(unsafe_code, reason = "the kernel copies between processes")]
 
+use super::Slots;
 use crate::bcs::{Piece, scatter};
 use bcs_core::layout::{Location, RemoteRuns};
 use bcs_core::memory::NodeMemory;
+use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Why a message could not be fetched.
@@ -21,16 +24,23 @@ const BOUNCE_BYTES: usize = 16 * 1024;
 /// The kernel copies no more than 2 GiB in a call.
 const MAX_CALL_BYTES: usize = 1 << 30;
 
-/// How to get at the memory of other ranks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Road {
-    /// The kernel copies (`process_vm_readv`).
-    Process,
-    /// None: all through the queues.
-    Queue,
+/// How to get at the memory of other ranks, the best way first.
+#[derive(Clone, Debug)]
+pub(crate) struct Road {
+    /// Heaps in slots are read where they are.
+    slots: Option<Arc<Slots>>,
+    /// Of other memory the kernel makes a copy (`process_vm_readv`).
+    process: bool,
 }
 
 impl Road {
+    /// Neither: all goes through the queues.
+    #[cfg(test)]
+    pub(super) const CLOSED: Self = Self {
+        slots: None,
+        process: false,
+    };
+
     /// The road of this process. Where Yama guards memory (`ptrace_scope` 1), only ancestors may read
     /// that of a process which has not said that others may.
     pub(crate) fn open() -> Self {
@@ -39,7 +49,14 @@ impl Road {
             let any = libc::PR_SET_PTRACER_ANY;
             libc::prctl(libc::PR_SET_PTRACER, any, 0, 0, 0)
         };
-        Self::Process
+        Self {
+            slots: None,
+            process: true,
+        }
+    }
+
+    pub(super) fn use_slots(&mut self, slots: Arc<Slots>) {
+        self.slots = Some(slots);
     }
 
     /// Fetches the first `len` bytes of a message into a piece.
@@ -47,14 +64,21 @@ impl Road {
     /// # Safety
     /// The piece may be written, and nobody else uses it.
     pub(super) unsafe fn fetch(
-        self,
+        &self,
         node: &NodeMemory,
         place: usize,
         from: Location,
         into: &Piece,
         len: usize,
     ) -> Result<(), Unreachable> {
-        if self == Self::Queue {
+        let slots = self.slots.as_ref().filter(|_| from.layout.is_none());
+        if let Some(start) = slots.and_then(|slots| slots.resolve(place, from.address, len)) {
+            // SAFETY: so many bytes are mapped there as long as the slots live; and the caller's
+            // promise.
+            unsafe { copy_from_slot(start, into, len) };
+            return Ok(());
+        }
+        if !self.process {
             return Err(Unreachable::Closed);
         }
         let process = node.process(place).load(Ordering::Acquire).cast_signed();
@@ -76,6 +100,34 @@ impl Road {
             fetched += bytes.len();
         }
         Ok(())
+    }
+}
+
+/// Copies from a mapped slot. Its owner may write there meanwhile: then the bytes are rubbish.
+///
+/// # Safety
+/// `start` is valid for reads of `len` bytes; the piece may be written, and nobody else uses it.
+unsafe fn copy_from_slot(start: NonNull<u8>, into: &Piece, len: usize) {
+    if into.layout.is_none() {
+        let start_of_piece = usize::try_from(into.address).expect("addresses have 64 bits");
+        let to = std::ptr::with_exposed_provenance_mut::<u8>(start_of_piece);
+        // SAFETY: the caller's promise. A message to oneself may even overlap.
+        unsafe { std::ptr::copy(start.as_ptr(), to, len) };
+        return;
+    }
+    let mut bounce = vec![0; BOUNCE_BYTES.min(len)];
+    let mut copied = 0;
+    while copied < len {
+        let bytes = &mut bounce[..(len - copied).min(BOUNCE_BYTES)];
+        // SAFETY: within the `len` bytes.
+        let from = unsafe { start.add(copied) };
+        // SAFETY: the caller's promise; the buffer is this function's.
+        unsafe {
+            std::ptr::copy_nonoverlapping(from.as_ptr(), bytes.as_mut_ptr(), bytes.len());
+        }
+        // SAFETY: the caller's promise.
+        unsafe { scatter(into, copied, bytes) };
+        copied += bytes.len();
     }
 }
 

@@ -21,7 +21,13 @@ impl Node {
             node.process(place)
                 .store(std::process::id(), Ordering::Release);
             let memory = NicMemory::private(EAGER).unwrap();
-            SmartMap::new(node.clone(), memory, page.clone(), (place, 10), road)
+            SmartMap::new(
+                node.clone(),
+                memory,
+                page.clone(),
+                (place, 10),
+                road.clone(),
+            )
         };
         Self {
             ends: (0..ranks).map(end).collect(),
@@ -62,15 +68,17 @@ fn bytes(len: usize, seed: usize) -> Vec<u8> {
         .collect()
 }
 
-const ROADS: [Road; 2] = [Road::Process, Road::Queue];
+fn roads() -> [Road; 2] {
+    [Road::open(), Road::CLOSED]
+}
 
 #[test]
 fn messages_of_all_lengths_arrive_on_all_roads() {
-    for road in ROADS {
+    for road in roads() {
         for mode in [SendMode::Standard, SendMode::Synchronous] {
             for len in [0, 1, 32, 33, 4096, 4097, 16_385, 300_000] {
                 for early in [false, true] {
-                    let mut node = Node::new(2, road);
+                    let mut node = Node::new(2, road.clone());
                     let data = bytes(len, len);
                     let mut into = vec![0; len];
                     let posted = early.then(|| node.receive(1, Some(0), Some(5), &mut into));
@@ -100,9 +108,9 @@ fn messages_of_all_lengths_arrive_on_all_roads() {
 
 #[test]
 fn a_message_that_is_too_long_is_cut() {
-    for road in ROADS {
+    for road in roads() {
         for len in [32, 4096, 100_000] {
-            let mut node = Node::new(2, road);
+            let mut node = Node::new(2, road.clone());
             let data = bytes(len, 1);
             let mut into = vec![0; 10];
             let posted = node.receive(1, Some(0), None, &mut into);
@@ -122,9 +130,9 @@ fn a_message_that_is_too_long_is_cut() {
 /// that are held back keep their order.
 #[test]
 fn any_number_of_messages_waits_for_its_receives() {
-    for road in ROADS {
+    for road in roads() {
         for len in [8, 1_000, 20_000] {
-            let mut node = Node::new(2, road);
+            let mut node = Node::new(2, road.clone());
             let data: Vec<Vec<u8>> = (0..2_000).map(|tag| bytes(len, tag)).collect();
             for (tag, data) in (0..).zip(&data) {
                 let _ = node.send(0, 1, tag, data, SendMode::Standard);
@@ -150,7 +158,7 @@ fn any_number_of_messages_waits_for_its_receives() {
 
 #[test]
 fn a_receive_is_cancelled_or_matched() {
-    let mut node = Node::new(1, Road::Queue);
+    let mut node = Node::new(1, Road::CLOSED);
     let mut into = [0; 4];
     let posted = node.receive(0, Some(0), None, &mut into);
     node.ends[0].cancel(posted);
@@ -175,7 +183,7 @@ proptest! {
         steps in prop::collection::vec((0_u8..6, 0_usize..3, 0_usize..3, 0_i32..3, 0_usize..3), 1..120),
         closed: bool,
     ) {
-        let road = if closed { Road::Queue } else { Road::Process };
+        let road = if closed { Road::CLOSED } else { Road::open() };
         let mut node = Node::new(3, road);
         let mut sent: Vec<(usize, usize, i32, Vec<u8>, Posted)> = Vec::new();
         let mut received: Vec<(usize, Id, Box<[u8]>)> = Vec::new();

@@ -142,6 +142,7 @@ fn plan(
         bindings,
         input,
         kill_delay: options.kill_delay,
+        report_slots: options.verbose,
         mds: made("--mds", &options.mds)?,
         output_dir: made("--output-dir", &options.output_dir)?,
     })

@@ -5,4 +5,5 @@ mod crossed;
 mod examples;
 mod hostile;
 mod program;
+mod slots;
 mod unlucky;

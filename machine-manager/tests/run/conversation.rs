@@ -4,9 +4,9 @@
 use super::job::{run, text};
 use bcs_core::welcome::PROTOCOL_VERSION;
 
-/// Hello, as postcard encodes it: variant 0, the version.
+/// Hello, as postcard encodes it: variant 0, the version, and no reason why there is no slot.
 fn hello(version: u32) -> String {
-    format!("printf '\\000\\{version:03o}' >&3; ")
+    format!("printf '\\000\\{version:03o}\\000' >&3; ")
 }
 
 const FINALIZED: &str = "printf '\\001' >&3; ";
@@ -82,4 +82,28 @@ fn mpi_is_initialised_once() {
     let output = run("run -n 1", &script);
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("rank 0 was received before"), "{said}");
+}
+
+/// Version 4 said nothing of slots.
+#[test]
+fn a_hello_of_an_older_version_is_refused_with_words() {
+    let script = "printf '\\000\\004' >&3; dd bs=1000 count=1 <&3 2>/dev/null; exit 9";
+    let output = run("run -n 1", script);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("speaks version 4 of the protocol"), "{said}");
+}
+
+/// Variant 3 and a place; the answer is variant 3, and whether there may be one yet.
+#[test]
+fn who_asks_for_a_slot_that_is_not_there_is_told_so() {
+    let ask = |place: &str| {
+        format!("printf '\\003\\{place}' >&3; dd bs=1000 count=1 <&3 2>/dev/null | od -An -tu1; ")
+    };
+    let welcome = "dd bs=1000 count=1 <&3 >/dev/null 2>&1; ";
+    let script = hello(PROTOCOL_VERSION) + welcome + &ask("000") + &ask("001") + FINALIZED;
+    let output = run("run -n 1", &script);
+    assert!(output.status.success(), "{output:?}");
+    let said = text(&output.stdout);
+    let lines: Vec<_> = said.lines().map(str::trim).collect();
+    assert_eq!(lines, ["3   0", "3   0"]);
 }

@@ -3,10 +3,11 @@
 use super::job::{Job, bcs, run, text};
 use std::process::Command;
 
-const LOOKED_AT: [&str; 9] = [
+const LOOKED_AT: [&str; 10] = [
     "cores",
     "process_vm_readv",
     "memfd_create",
+    "slots",
     "short EEVDF slices",
     "real-time priority",
     "timers",
@@ -43,7 +44,7 @@ fn the_doctor_says_what_will_not_work() {
         "{stdout}"
     );
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).ends_with(" of 9 things will not work here\n"));
+    assert!(text(&output.stderr).ends_with(" of 10 things will not work here\n"));
 }
 
 #[test]

@@ -1,0 +1,159 @@
+//! Slots: where the heaps of a node's ranks lie, at an address that is the same for everybody.
+//!
+//! ```text
+//!            0          512 GiB       1 TiB         1.5 TiB                         128 TiB
+//!            ├─────────────┼─────────────┼─────────────┼── ... ──┬─────── ... ─────────┤
+//!             low programs  place 0       place 1       place 2    programs   libraries, stacks
+//! ```
+//!
+//! A slot is [`SLOT_BYTES`] of address space, backed by a sparse memfd of that length. A rank makes
+//! the one of its *place*, its number on the node, when it first allocates ([`OwnSlot`]); a rank that
+//! needs another one's maps it where its owner has it ([`ForeignSlot`]). So a pointer into a slot is
+//! valid in every process that has mapped the slot, and which rank an address belongs to is bit
+//! arithmetic.
+//!
+//! A slot holds its rank's heap and nothing else; what ranks share besides is in
+//! [`node_memory`](super::node_memory).
+
+mod foreign;
+mod own;
+mod refusal;
+
+pub use foreign::{BadSlot, ForeignSlot, check};
+pub use own::{OwnSlot, announce, no_longer_shared, own};
+pub use refusal::Refusal;
+
+use crate::limits::MAX_SLOTS;
+use std::ops::Range;
+
+/// Slots begin at multiples of this many bytes, as a power of two.
+pub const SLOT_SHIFT: u32 = 39;
+
+/// The length of a slot: 512 GiB, what one entry of the topmost page table maps.
+pub const SLOT_BYTES: usize = 1 << SLOT_SHIFT;
+
+/// The environment variable with a rank's place on its node, by which its heap finds its slot. It is
+/// empty where a rank is to have none.
+pub const SLOT_VARIABLE: &str = "BCS_SLOT";
+
+/// The slot of a place, whether or not anybody has made it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    place: usize,
+}
+
+impl Slot {
+    /// The slot of a place, if there is address space for it.
+    #[must_use]
+    pub const fn of(place: usize) -> Option<Self> {
+        if place < MAX_SLOTS {
+            Some(Self { place })
+        } else {
+            None
+        }
+    }
+
+    /// The slot that an address lies in.
+    #[must_use]
+    pub const fn around(address: usize) -> Option<Self> {
+        match (address >> SLOT_SHIFT).checked_sub(1) {
+            Some(place) => Self::of(place),
+            None => None,
+        }
+    }
+
+    /// The place.
+    #[must_use]
+    pub const fn place(self) -> usize {
+        self.place
+    }
+
+    /// Where it begins.
+    #[must_use]
+    pub const fn base(self) -> usize {
+        (self.place + 1) << SLOT_SHIFT
+    }
+
+    /// All its addresses.
+    #[must_use]
+    pub const fn range(self) -> Range<usize> {
+        self.base()..self.base() + SLOT_BYTES
+    }
+
+    /// Whether so many bytes from an address on all lie in it. No bytes at all may also lie at its
+    /// end.
+    #[must_use]
+    pub const fn contains(self, address: usize, len: usize) -> bool {
+        let offset = address.wrapping_sub(self.base());
+        offset <= SLOT_BYTES && len <= SLOT_BYTES - offset
+    }
+}
+
+/// The place whose slot an address lies in.
+#[must_use]
+pub const fn place_of(address: usize) -> Option<usize> {
+    match Slot::around(address) {
+        Some(slot) => Some(slot.place()),
+        None => None,
+    }
+}
+
+/// What lies in another slot at the offset that a local address has in its own (the papers'
+/// `get_remote_address`).
+#[must_use]
+pub const fn remote_address(slot: Slot, local: usize) -> usize {
+    slot.base() | (local & (SLOT_BYTES - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn slots_lie_side_by_side_below_where_programs_are_loaded() {
+        assert_eq!(Slot::of(0).unwrap().range(), 1 << 39..2 << 39);
+        assert_eq!(Slot::of(MAX_SLOTS), None);
+        let last = Slot::of(MAX_SLOTS - 1).unwrap();
+        // Where Linux loads position-independent programs, without randomisation.
+        assert!(last.range().end <= 0x5555_5555_4000);
+        assert_eq!(place_of(last.range().end), None);
+        assert_eq!(place_of((1 << 39) - 1), None);
+        assert_eq!(place_of(usize::MAX), None);
+    }
+
+    #[test]
+    fn what_does_not_lie_wholly_in_a_slot_does_not_lie_in_it() {
+        let slot = Slot::of(3).unwrap();
+        let Range { start, end } = slot.range();
+        assert!(slot.contains(start, SLOT_BYTES));
+        assert!(slot.contains(end - 8, 8));
+        assert!(slot.contains(end, 0));
+        for (address, len) in [
+            (start - 1, 1),
+            (start - 1, 2),
+            (end, 1),
+            (end - 8, 9),
+            (start, SLOT_BYTES + 1),
+            (start + 1, usize::MAX),
+            (end - 1, usize::MAX),
+            (usize::MAX, 2),
+            (0, 0),
+        ] {
+            assert!(!slot.contains(address, len), "{address:#x} {len:#x}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_address_knows_its_place(place in 0..MAX_SLOTS, other in 0..MAX_SLOTS, offset in 0..SLOT_BYTES) {
+            let (slot, other) = (Slot::of(place).unwrap(), Slot::of(other).unwrap());
+            let address = slot.base() + offset;
+            prop_assert_eq!(place_of(address), Some(place));
+            let remote = remote_address(other, address);
+            prop_assert_eq!(remote - other.base(), offset);
+            prop_assert_eq!(place_of(remote), Some(other.place()));
+            prop_assert_eq!(remote_address(slot, remote), address);
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! A process's own slot: made once, and never given back.
+#![expect(unsafe_code, reason = "mmap at a fixed address, madvise")]
+
+use super::{Refusal, SLOT_BYTES, Slot};
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, ProtFlags};
+use rustix::process::{Resource, getrlimit};
+use std::ffi::c_void;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The name of a slot's memfd, in `/proc/PID/maps`.
+const NAME: &str = "slot";
+
+/// What a slot takes of the address space: itself, and the private copy of it that a fork makes.
+const ADDRESS_SPACE: u64 = 2 * SLOT_BYTES as u64;
+
+/// The slot that this process has made.
+#[derive(Debug)]
+pub struct OwnSlot {
+    slot: Slot,
+    fd: OwnedFd,
+}
+
+impl OwnSlot {
+    /// Makes the slot of a place and maps it, empty and left out of core dumps. It stays mapped when
+    /// the value is dropped: memory of the program may lie there. Nothing here allocates, so an
+    /// allocator can call it.
+    ///
+    /// # Errors
+    /// Why there is no slot. Nothing is left then.
+    pub fn make(place: usize) -> Result<Self, Refusal> {
+        let slot = Slot::of(place).ok_or(Refusal::TooMany { place })?;
+        check_limits()?;
+        let fd = make_memfd()?;
+        reserve(slot)?;
+        let replaced = MapFlags::SHARED | MapFlags::NORESERVE | MapFlags::FIXED;
+        // SAFETY: this replaces the mapping that `reserve` has just made there, which is empty and
+        // known to nobody.
+        let mapped = unsafe {
+            rustix::mm::mmap(
+                slot.base() as *mut c_void,
+                SLOT_BYTES,
+                ProtFlags::READ | ProtFlags::WRITE,
+                replaced,
+                &fd,
+                0,
+            )
+        };
+        if let Err(errno) = mapped {
+            // SAFETY: the reservation is ours, and nobody uses it.
+            let _ = unsafe { rustix::mm::munmap(slot.base() as *mut c_void, SLOT_BYTES) };
+            return Err(refused("mmap", errno));
+        }
+        // A dump would fill the holes of the file. What the heap commits, it takes back in.
+        // SAFETY: about dumps only; the range is the mapping's.
+        let _ = unsafe {
+            rustix::mm::madvise(
+                slot.base() as *mut c_void,
+                SLOT_BYTES,
+                Advice::LinuxDontDump,
+            )
+        };
+        Ok(Self { slot, fd })
+    }
+
+    /// Which one.
+    #[must_use]
+    pub fn slot(&self) -> Slot {
+        self.slot
+    }
+
+    /// Its memory, to be handed to others.
+    #[must_use]
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// Gives the address space back.
+    ///
+    /// # Safety
+    /// Nothing of the process may lie there.
+    pub unsafe fn unmap(self) {
+        // SAFETY: the caller's promise.
+        let _ = unsafe { rustix::mm::munmap(self.slot.base() as *mut c_void, SLOT_BYTES) };
+    }
+}
+
+fn refused(call: &'static str, errno: Errno) -> Refusal {
+    let hint = match errno {
+        Errno::NOMEM => " (is /proc/sys/vm/overcommit_memory 2, or the address space limited?)",
+        Errno::MFILE | Errno::NFILE => " (ulimit -n)",
+        Errno::PERM | Errno::NOSYS => " (does a seccomp profile forbid it?)",
+        _ => "",
+    };
+    Refusal::Kernel { call, errno, hint }
+}
+
+fn check_limits() -> Result<(), Refusal> {
+    let limits = [
+        (Resource::As, "RLIMIT_AS", ADDRESS_SPACE, "ulimit -v"),
+        // The copy that a fork makes is private and writable, which is what this one counts.
+        (Resource::Data, "RLIMIT_DATA", ADDRESS_SPACE, "ulimit -d"),
+        // Beyond it, ftruncate would raise SIGXFSZ.
+        (
+            Resource::Fsize,
+            "RLIMIT_FSIZE",
+            SLOT_BYTES as u64,
+            "ulimit -f",
+        ),
+    ];
+    for (resource, name, needed, command) in limits {
+        if let Some(limit) = getrlimit(resource).current
+            && limit < needed
+        {
+            return Err(Refusal::Limit {
+                name,
+                limit,
+                needed,
+                command,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn make_memfd() -> Result<OwnedFd, Refusal> {
+    let fd = rustix::fs::memfd_create(NAME, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
+        .map_err(|errno| refused("memfd_create", errno))?;
+    rustix::fs::ftruncate(&fd, SLOT_BYTES as u64).map_err(|errno| refused("ftruncate", errno))?;
+    rustix::fs::fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
+        .map_err(|errno| refused("fcntl(F_ADD_SEALS)", errno))?;
+    Ok(fd)
+}
+
+/// Takes the addresses by a private mapping: just what a fork's copy will be, so a kernel that would
+/// not grant that one (overcommit 2) refuses here and not then.
+fn reserve(slot: Slot) -> Result<(), Refusal> {
+    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED_NOREPLACE;
+    // SAFETY: FIXED_NOREPLACE replaces nothing, so it aliases nothing.
+    let mapped = unsafe {
+        rustix::mm::mmap_anonymous(
+            slot.base() as *mut c_void,
+            SLOT_BYTES,
+            ProtFlags::READ | ProtFlags::WRITE,
+            flags,
+        )
+    };
+    match mapped {
+        Ok(at) if at as usize == slot.base() => Ok(()),
+        Ok(at) => {
+            // A kernel that knows FIXED_NOREPLACE not takes the address for a wish.
+            // SAFETY: the mapping was made here, and nobody knows it.
+            let _ = unsafe { rustix::mm::munmap(at, SLOT_BYTES) };
+            Err(Refusal::Taken { from: slot.base() })
+        }
+        Err(Errno::EXIST) => Err(Refusal::Taken { from: slot.base() }),
+        Err(errno) => Err(refused("mmap", errno)),
+    }
+}
+
+static OWN: OnceLock<Result<OwnSlot, Refusal>> = OnceLock::new();
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+/// Says once for the process what came of its slot, and gives it back for good.
+pub fn announce(slot: Result<OwnSlot, Refusal>) -> Result<&'static OwnSlot, Refusal> {
+    OWN.get_or_init(|| slot)
+        .as_ref()
+        .map_err(|refusal| *refusal)
+}
+
+/// This process's slot, or why it has none; `None` if nothing has tried to make one.
+pub fn own() -> Option<Result<&'static OwnSlot, Refusal>> {
+    let own = OWN.get()?;
+    if own.is_ok() && FORKED.load(Ordering::Relaxed) {
+        return Some(Err(Refusal::Forked));
+    }
+    Some(own.as_ref().map_err(|refusal| *refusal))
+}
+
+/// In a forked child: its copy of the heap is its own affair from now on.
+pub fn no_longer_shared() {
+    FORKED.store(true, Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{BadSlot, ForeignSlot, check};
+    use super::*;
+
+    /// Places that no other test uses: this process has one address space.
+    const FIRST: usize = 100;
+
+    #[test]
+    fn what_is_made_is_mapped_where_it_belongs_and_sealed() {
+        let own = OwnSlot::make(FIRST).unwrap();
+        check(own.fd()).unwrap();
+        let word = own.slot().base() as *mut u64;
+        // SAFETY: the first word of the slot, which only this test knows.
+        unsafe { word.write(7) };
+        let stat = rustix::fs::fstat(own.fd()).unwrap();
+        assert_eq!(stat.st_size, 1 << 39);
+        assert!(stat.st_blocks <= 8, "only what is used takes memory");
+        assert!(rustix::fs::ftruncate(own.fd(), 4096).is_err());
+        assert_eq!(
+            OwnSlot::make(FIRST).unwrap_err(),
+            Refusal::Taken { from: 101 << 39 }
+        );
+        let again = own.fd().try_clone_to_owned().unwrap();
+        // SAFETY: nothing of this process lies there.
+        unsafe { own.unmap() };
+        // What a peer does: the same memory at the same address.
+        let foreign = ForeignSlot::map(Slot::of(FIRST).unwrap(), &again).unwrap();
+        // SAFETY: mapped by the line above.
+        assert_eq!(unsafe { word.read() }, 7);
+        drop(foreign);
+    }
+
+    #[test]
+    fn what_is_no_slot_is_refused() {
+        let file = rustix::fs::memfd_create("other", MemfdFlags::CLOEXEC).unwrap();
+        assert!(matches!(check(&file), Err(BadSlot::Length(0))));
+        rustix::fs::ftruncate(&file, SLOT_BYTES as u64).unwrap();
+        assert!(matches!(check(&file), Err(BadSlot::Seals(_))));
+        let slot = make_memfd().unwrap();
+        check(&slot).unwrap();
+        let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&slot));
+        let read_only = std::fs::File::open(path).unwrap();
+        assert!(matches!(check(&read_only), Err(BadSlot::ReadOnly)));
+        let null = std::fs::File::open("/dev/null").unwrap();
+        assert!(check(&null).is_err());
+        assert!(check(std::io::pipe().unwrap().0).is_err());
+        assert_eq!(
+            OwnSlot::make(crate::limits::MAX_SLOTS).unwrap_err(),
+            Refusal::TooMany { place: 160 }
+        );
+    }
+}

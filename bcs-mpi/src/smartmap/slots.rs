@@ -1,0 +1,139 @@
+//! The heaps of this node's ranks, at the addresses where they have them.
+//!
+//! A rank's own slot was made by its heap, before `main`. Another one's is asked of the node manager
+//! and mapped when it is first needed, so nothing is mapped that nobody uses, and no rank waits for
+//! another one in `MPI_Init`. A rank that has no slot, or whose addresses are taken here, is reached by
+//! other means: [`Slots::resolve`] says so by `None`, in every call.
+
+use crate::attachment::Link;
+use bcs_core::memory::slot::{self, ForeignSlot, Slot};
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// The slots of the ranks of a node, as one of these ranks sees them. Ranks are named by their place
+/// on the node.
+pub struct Slots {
+    place: usize,
+    own: Option<Slot>,
+    others: Vec<Other>,
+    /// Held while one is asked for: of two threads that need one, one maps it.
+    link: Option<Mutex<Arc<Link>>>,
+}
+
+/// Another rank's slot.
+#[derive(Debug, Default)]
+struct Other {
+    mapped: OnceLock<ForeignSlot>,
+    /// It has none, or none that can be mapped here.
+    none: AtomicBool,
+}
+
+impl fmt::Debug for Slots {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Slots")
+            .field("place", &self.place)
+            .field("own", &self.own)
+            .field("others", &self.others)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Slots {
+    /// Of a world of one, which has nobody to ask.
+    pub(crate) fn alone() -> Self {
+        Self {
+            place: 0,
+            own: None,
+            others: Vec::new(),
+            link: None,
+        }
+    }
+
+    /// Of a node with so many ranks, of which this is the one at `place`.
+    pub(crate) fn new(place: usize, ranks: usize, link: Arc<Link>) -> Self {
+        let own = slot::own().and_then(Result::ok).map(slot::OwnSlot::slot);
+        Self {
+            place,
+            // A heap that was made for another place is none that others would find.
+            own: own.filter(|slot| slot.place() == place),
+            others: (0..ranks).map(|_| Other::default()).collect(),
+            link: Some(Mutex::new(link)),
+        }
+    }
+
+    /// This rank's place on its node.
+    #[must_use]
+    pub fn place(&self) -> usize {
+        self.place
+    }
+
+    /// The slot of this rank's heap, if it lies in one.
+    #[must_use]
+    pub fn own(&self) -> Option<Slot> {
+        self.own
+    }
+
+    /// Where in this process the memory of another rank lies, of which an address and a length are
+    /// *alleged*: checked to lie wholly in the heap of the rank at that place, and valid for reads and
+    /// writes as long as `self`. What is read there may change at any time. `None` if it lies
+    /// elsewhere in that rank, or the rank has no slot that this one could map.
+    #[must_use]
+    pub fn resolve(&self, place: usize, address: u64, len: usize) -> Option<NonNull<u8>> {
+        let slot = Slot::of(place)?;
+        let address = usize::try_from(address).ok()?;
+        if !slot.contains(address, len) || !self.has(slot) {
+            return None;
+        }
+        NonNull::new(address as *mut u8)
+    }
+
+    fn has(&self, slot: Slot) -> bool {
+        let place = slot.place();
+        if place == self.place {
+            return self.own.is_some();
+        }
+        let Some(other) = self.others.get(place) else {
+            return false;
+        };
+        other.mapped.get().is_some()
+            || (!other.none.load(Ordering::Relaxed) && self.ask(slot, other))
+    }
+
+    /// Asks the node manager for a slot, and maps it.
+    #[cold]
+    fn ask(&self, slot: Slot, other: &Other) -> bool {
+        let Some(link) = &self.link else {
+            return false;
+        };
+        let link = link.lock().unwrap_or_else(PoisonError::into_inner);
+        if other.mapped.get().is_some() {
+            return true;
+        }
+        let found = match link.slot(slot.place()) {
+            Ok(Found::Slot(fd)) => ForeignSlot::map(slot, fd).ok(),
+            Ok(Found::None) => None,
+            // Asked too early, or the node manager is gone: then this rank is soon, too.
+            Ok(Found::NotYet) | Err(_) => return false,
+        };
+        match found {
+            Some(mapped) => other.mapped.set(mapped).is_ok(),
+            None => {
+                other.none.store(true, Ordering::Relaxed);
+                false
+            }
+        }
+    }
+}
+
+/// What the node manager has of a rank's slot.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// This.
+    Slot(std::os::fd::OwnedFd),
+    /// Nothing, and there will be nothing.
+    None,
+    /// Nothing yet: the rank has not said hello.
+    NotYet,
+}

@@ -1,0 +1,184 @@
+//! Forks: a child gets a private copy of the heap, at the same addresses.
+//!
+//! Without that, parent and child would write into one heap. The copy is made by the parent, before
+//! the fork and with the gate closed, in private memory beside the slot; the child moves it to where
+//! the slot was, the parent forgets it. So there is nothing that one would have to tell the other,
+//! and a child that is killed at any moment leaves nobody waiting. (A copy made by the child would
+//! need the parent to wait for it.) Only what the memfd has data for is read, so holes stay holes.
+//!
+//! The child's memory is ordinary from then on: if it forks again, the kernel copies.
+//!
+//! What other threads write into blocks they own while the copy is made may be in the copy or not;
+//! POSIX allows the child of a process with threads nothing that would depend on it. Peers that write
+//! into the heap write into the parent's.
+//!
+//! `vfork` and `posix_spawn` need none of this: the child borrows the memory and executes another
+//! program. A raw `clone` or `_Fork` without handlers shares the heap, and must do the same.
+#![expect(unsafe_code, reason = "mmap, mremap, pthread_atfork, _exit")]
+
+use crate::{committed, gate};
+use bcs_core::memory::slot::{SLOT_BYTES, no_longer_shared, own};
+use rustix::fs::SeekFrom;
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags};
+use std::ffi::c_void;
+use std::io::Write as _;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+
+/// Copied at a time.
+const PIECE_BYTES: usize = 64 << 20;
+
+/// Exit code of a child that could not get its copy: `EX_OSERR` of sysexits.h.
+const NO_COPY: i32 = 71;
+
+/// Where the copy is, while a fork is under way; 0 if there is none. Only the thread that has closed
+/// the gate uses these two.
+static COPY: AtomicUsize = AtomicUsize::new(0);
+/// Why there is none.
+static FAILURE: AtomicI32 = AtomicI32::new(0);
+
+/// Has forks call the handlers below. They are the first to be installed, so before a fork they run
+/// last, and after it first.
+pub(crate) fn install() {
+    // SAFETY: handlers that live as long as the program.
+    let refused = unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
+    if refused != 0 {
+        last_words("no memory for the handlers of forks", refused);
+    }
+}
+
+unsafe extern "C" fn before() {
+    let Some(Ok(own)) = own() else { return };
+    gate::close();
+    match copy(own.fd()) {
+        Ok(copy) => COPY.store(copy as usize, Ordering::Relaxed),
+        Err(errno) => FAILURE.store(errno.raw_os_error(), Ordering::Relaxed),
+    }
+}
+
+unsafe extern "C" fn in_parent() {
+    if own().is_none_or(|own| own.is_err()) {
+        return;
+    }
+    let copy = COPY.swap(0, Ordering::Relaxed);
+    FAILURE.store(0, Ordering::Relaxed);
+    if copy != 0 {
+        forget(copy as *mut c_void);
+    }
+    gate::open();
+}
+
+unsafe extern "C" fn in_child() {
+    let Some(Ok(own)) = own() else { return };
+    let copy = COPY.swap(0, Ordering::Relaxed);
+    if copy == 0 {
+        let errno = FAILURE.load(Ordering::Relaxed);
+        last_words(
+            "a forked child cannot have a copy of its parent's heap",
+            errno,
+        );
+    }
+    // SAFETY: the copy is this process's alone. What it replaces is the slot, which nobody looks at
+    // meanwhile: the process has no other thread.
+    let moved = unsafe {
+        rustix::mm::mremap_fixed(
+            copy as *mut c_void,
+            SLOT_BYTES,
+            SLOT_BYTES,
+            MremapFlags::MAYMOVE,
+            own.slot().base() as *mut c_void,
+        )
+    };
+    if let Err(errno) = moved {
+        let why = "a forked child cannot move its copy of the heap";
+        last_words(why, errno.raw_os_error());
+    }
+    let fd = own.fd().as_raw_fd();
+    no_longer_shared();
+    // SAFETY: from here on nobody is given the descriptor, and the child has no threads that were
+    // given it before. Kept, it would keep the parent's memory.
+    let _ = unsafe { libc::close(fd) };
+    committed::say_again();
+    gate::open_in_child();
+}
+
+/// A private copy of all data of the slot.
+fn copy(slot: BorrowedFd<'_>) -> Result<*mut c_void, Errno> {
+    // SAFETY: a fresh mapping at an address of the kernel's choice aliases nothing.
+    let copy = unsafe {
+        rustix::mm::mmap_anonymous(
+            std::ptr::null_mut(),
+            SLOT_BYTES,
+            ProtFlags::READ | ProtFlags::WRITE,
+            MapFlags::PRIVATE | MapFlags::NORESERVE,
+        )
+    }?;
+    let filled = fill(copy, slot);
+    if filled.is_err() {
+        forget(copy);
+    }
+    filled.map(|()| copy)
+}
+
+fn fill(copy: *mut c_void, slot: BorrowedFd<'_>) -> Result<(), Errno> {
+    let mut at = 0;
+    loop {
+        // The offset of the file is shared with all who have the descriptor; only answers count.
+        let data = match rustix::fs::seek(slot, SeekFrom::Data(at)) {
+            Ok(data) => data,
+            Err(Errno::NXIO) => return Ok(()),
+            Err(errno) => return Err(errno),
+        };
+        let hole = rustix::fs::seek(slot, SeekFrom::Hole(data))?;
+        let (mut start, end) = (to_usize(data), to_usize(hole).min(SLOT_BYTES));
+        while start < end {
+            let len = (end - start).min(PIECE_BYTES);
+            // SAFETY: within the copy, which is SLOT_BYTES long.
+            let to = unsafe { copy.cast::<u8>().add(start) };
+            provide(to, len)?;
+            // SAFETY: fresh memory that nobody else knows; zero bytes are initialised ones.
+            let to = unsafe { std::slice::from_raw_parts_mut(to, len) };
+            let read = rustix::io::pread(slot, to, start as u64)?;
+            if read == 0 {
+                return Err(Errno::IO);
+            }
+            start += read;
+        }
+        at = hole;
+    }
+}
+
+fn to_usize(offset: u64) -> usize {
+    usize::try_from(offset).expect("64 bits")
+}
+
+/// Has the kernel provide memory, all at once, and say so if there is none.
+fn provide(start: *mut u8, len: usize) -> Result<(), Errno> {
+    // SAFETY: fresh memory of ours.
+    match unsafe { rustix::mm::madvise(start.cast(), len, Advice::LinuxPopulateWrite) } {
+        // Before Linux 5.14 pages come one by one.
+        Ok(()) | Err(Errno::INVAL) => Ok(()),
+        Err(errno) => Err(errno),
+    }
+}
+
+fn forget(copy: *mut c_void) {
+    // SAFETY: mapped by `copy`, with this length, and used by nobody.
+    let _ = unsafe { rustix::mm::munmap(copy, SLOT_BYTES) };
+}
+
+/// Ends the process with a message, without touching the heap.
+pub(crate) fn last_words(what: &str, errno: i32) -> ! {
+    let mut text = [0_u8; 256];
+    let mut rest = &mut text[..];
+    let pid = rustix::process::getpid().as_raw_nonzero();
+    let _ = writeln!(rest, "bcs: process {pid}: {what} (errno {errno})");
+    let unused = rest.len();
+    let len = text.len() - unused;
+    // SAFETY: standard error, if it is open; a message that cannot be written is lost.
+    let stderr = unsafe { BorrowedFd::borrow_raw(2) };
+    let _ = rustix::io::write(stderr, &text[..len]);
+    // SAFETY: ends the process and runs nothing of it.
+    unsafe { libc::_exit(NO_COPY) }
+}

@@ -1,0 +1,272 @@
+//! The gate: threads go through it into the allocator, and a fork closes it while it copies the heap.
+//!
+//! A copy of the slot is not made in one instant. If a thread pushed a block onto a free list
+//! meanwhile, the list's head might be copied after, and the block before. So while the heap is
+//! copied nobody is inside.
+//!
+//! What that costs an allocation is a store, a load and a branch, and a store. Each thread has a
+//! *turnstile*, a cache line of its own: it says there that it is inside, and looks there whether to
+//! look closer. The two must not change places, which only a fence would see to; whoever closes the
+//! gate has the kernel run that fence on all threads instead (`membarrier`), when there is need.
+//!
+//! | edge | from | to |
+//! |---|---|---|
+//! | INSIDE | a thread says it is inside, then looks | who closes says so (barrier), then looks who is inside |
+//! | OUTSIDE | a thread leaves, and with it all that it did | who closes finds it gone, and copies |
+//!
+//! Where the kernel has no such barrier, every turnstile always says to look closer, and the threads
+//! run the fence themselves: slower, not wrong.
+//!
+//! A thread that ends gives its turnstile back, after mimalloc has given up its heap inside the gate.
+//! Turnstiles are in pages that are never freed, so nobody looks at a thread that is gone.
+#![expect(
+    unsafe_code,
+    reason = "turnstiles live in memory outside the heap; thread exit hooks"
+)]
+
+use crate::lock::{self, Lock};
+use libmimalloc_sys as mi;
+use rustix::mm::{MapFlags, ProtFlags};
+use rustix::thread::{MembarrierCommand, membarrier};
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, compiler_fence, fence};
+
+/// One thread's way in.
+#[repr(align(64))]
+#[derive(Debug)]
+pub(crate) struct Turnstile {
+    inside: AtomicU32,
+    /// Whether to look closer before going in.
+    look: AtomicU32,
+    owned: AtomicU32,
+}
+
+impl Turnstile {
+    const fn new(look: u32) -> Self {
+        Self {
+            inside: AtomicU32::new(0),
+            look: AtomicU32::new(look),
+            owned: AtomicU32::new(0),
+        }
+    }
+}
+
+const TURNSTILES: usize = 63;
+
+/// A page of turnstiles, and where the next one is.
+#[repr(C)]
+struct Page {
+    next: AtomicPtr<Page>,
+    turnstiles: [Turnstile; TURNSTILES],
+}
+
+static FIRST: Page = Page {
+    next: AtomicPtr::new(std::ptr::null_mut()),
+    turnstiles: [const { Turnstile::new(0) }; TURNSTILES],
+};
+
+/// What threads have that have none of their own: it always says to look closer.
+static NOBODYS: Turnstile = Turnstile::new(1);
+
+/// Held to hand out turnstiles, and while the gate is closed.
+static REGISTRY: Lock = Lock::new();
+/// 1 while the gate is closed: a futex.
+static CLOSED: AtomicU32 = AtomicU32::new(0);
+/// Whether threads must fence for themselves.
+static FENCED: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    static MINE: Cell<&'static Turnstile> = const { Cell::new(&NOBODYS) };
+}
+
+/// A thread is inside the allocator until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Inside(&'static Turnstile);
+
+impl Drop for Inside {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.inside.store(0, Ordering::Release); // OUTSIDE
+    }
+}
+
+/// Goes in.
+#[inline]
+pub(crate) fn enter() -> Inside {
+    let mine = MINE.get();
+    mine.inside.store(1, Ordering::Relaxed);
+    // INSIDE: the processor keeps the order because who closes has it run a barrier.
+    compiler_fence(Ordering::SeqCst);
+    if mine.look.load(Ordering::Relaxed) == 0 {
+        Inside(mine)
+    } else {
+        look_closer(mine)
+    }
+}
+
+#[cold]
+fn look_closer(mut mine: &'static Turnstile) -> Inside {
+    if std::ptr::eq(mine, &raw const NOBODYS) {
+        mine = register();
+        at_thread_end();
+    }
+    loop {
+        mine.inside.store(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst); // INSIDE, where the kernel has no barrier.
+        if mine.look.load(Ordering::Relaxed) == 0 || CLOSED.load(Ordering::Relaxed) == 0 {
+            return Inside(mine);
+        }
+        mine.inside.store(0, Ordering::Release); // OUTSIDE
+        while CLOSED.load(Ordering::Acquire) == 1 {
+            lock::wait(&CLOSED, 1);
+        }
+    }
+}
+
+unsafe extern "C" {
+    /// glibc: runs a function when this thread ends, before the destructors of keys, where mimalloc
+    /// has its own.
+    fn __cxa_thread_atexit_impl(
+        function: unsafe extern "C" fn(*mut c_void),
+        argument: *mut c_void,
+        library: *mut c_void,
+    ) -> c_int;
+
+    /// Names this library to the function above: its address does.
+    static mut __dso_handle: u8;
+}
+
+/// Gives this thread a turnstile.
+fn register() -> &'static Turnstile {
+    let mine = REGISTRY.with(|| {
+        let mine = claim();
+        let look = u32::from(FENCED.load(Ordering::Relaxed));
+        mine.look.store(look, Ordering::Relaxed);
+        mine
+    });
+    MINE.set(mine);
+    mine
+}
+
+fn at_thread_end() {
+    let library = (&raw mut __dso_handle).cast();
+    // SAFETY: the function takes no argument, and this code is never unloaded while a thread runs
+    // it. If it is refused, mimalloc's own hook does the same, and the turnstile is lost.
+    let _ = unsafe { __cxa_thread_atexit_impl(thread_ends, std::ptr::null_mut(), library) };
+}
+
+/// After this the thread may go on to allocate: then it registers again.
+unsafe extern "C" fn thread_ends(_: *mut c_void) {
+    {
+        let _inside = enter();
+        // SAFETY: no precondition: gives up this thread's heap, if it has one.
+        unsafe { mi::mi_thread_done() };
+    }
+    let mine = MINE.replace(&NOBODYS);
+    if !std::ptr::eq(mine, &raw const NOBODYS) {
+        mine.owned.store(0, Ordering::Release);
+    }
+}
+
+/// A turnstile that nobody owns. The registry is held.
+fn claim() -> &'static Turnstile {
+    let mut page = &FIRST;
+    loop {
+        for turnstile in &page.turnstiles {
+            if turnstile.owned.load(Ordering::Acquire) == 0 {
+                turnstile.owned.store(1, Ordering::Relaxed);
+                return turnstile;
+            }
+        }
+        page = next_of(page).unwrap_or_else(|| add_page(page));
+    }
+}
+
+fn next_of(page: &Page) -> Option<&'static Page> {
+    let next = page.next.load(Ordering::Acquire);
+    // SAFETY: null, or a page that was made below and is never unmapped.
+    unsafe { next.as_ref() }
+}
+
+fn add_page(last: &Page) -> &'static Page {
+    let flags = MapFlags::PRIVATE;
+    let protection = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: a fresh mapping at an address of the kernel's choice aliases nothing.
+    let made = unsafe {
+        rustix::mm::mmap_anonymous(std::ptr::null_mut(), size_of::<Page>(), protection, flags)
+    };
+    let Ok(made) = made else {
+        crate::fork::last_words("no memory to let one more thread allocate", 12);
+    };
+    last.next.store(made.cast(), Ordering::Release);
+    // SAFETY: mapped, aligned to a page, and zeroes are a page without owners.
+    unsafe { &*made.cast::<Page>() }
+}
+
+fn turnstiles() -> impl Iterator<Item = &'static Turnstile> {
+    let pages = std::iter::successors(Some(&FIRST), |page| next_of(page));
+    pages.flat_map(|page| &page.turnstiles)
+}
+
+/// Makes the gate one that can be closed: asks the kernel for its barrier. This thread's heap stays to
+/// the end of the process: what runs at exit may still allocate.
+pub(crate) fn install() {
+    if membarrier(MembarrierCommand::RegisterPrivateExpedited).is_err() {
+        FENCED.store(true, Ordering::Relaxed);
+    }
+    register();
+}
+
+/// Closes the gate and waits until all other threads are outside. This one may still go in.
+pub(crate) fn close() {
+    if std::ptr::eq(MINE.get(), &raw const NOBODYS) {
+        register();
+        at_thread_end();
+    }
+    REGISTRY.take();
+    let mine = MINE.get();
+    CLOSED.store(1, Ordering::SeqCst);
+    for turnstile in turnstiles().filter(|turnstile| !std::ptr::eq(*turnstile, mine)) {
+        turnstile.look.store(1, Ordering::SeqCst);
+    }
+    mine.look.store(0, Ordering::Relaxed);
+    fence(Ordering::SeqCst); // INSIDE
+    if !FENCED.load(Ordering::Relaxed) {
+        let barrier = membarrier(MembarrierCommand::PrivateExpedited);
+        assert!(barrier.is_ok(), "membarrier was registered");
+    }
+    for turnstile in turnstiles().filter(|turnstile| !std::ptr::eq(*turnstile, mine)) {
+        // OUTSIDE. A thread is inside for microseconds, unless it has lost its core.
+        let mut looks = 0_u32;
+        while turnstile.inside.load(Ordering::Acquire) != 0 {
+            looks += 1;
+            if looks.is_multiple_of(64) {
+                std::thread::yield_now();
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+    }
+}
+
+/// Opens it again.
+pub(crate) fn open() {
+    let look = u32::from(FENCED.load(Ordering::Relaxed));
+    for turnstile in turnstiles() {
+        turnstile.look.store(look, Ordering::Relaxed);
+    }
+    CLOSED.store(0, Ordering::Release);
+    lock::wake(&CLOSED, u32::MAX >> 1);
+    REGISTRY.give_back();
+}
+
+/// Opens it in the child of a fork, which has none of the other threads.
+pub(crate) fn open_in_child() {
+    let mine = MINE.get();
+    for turnstile in turnstiles().filter(|turnstile| !std::ptr::eq(*turnstile, mine)) {
+        turnstile.inside.store(0, Ordering::Relaxed);
+        turnstile.owned.store(0, Ordering::Relaxed);
+    }
+    open();
+}

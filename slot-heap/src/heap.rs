@@ -1,0 +1,162 @@
+//! What an allocator does, as plain functions.
+//!
+//! Sizes are in bytes; a null pointer says that there is no memory. Small blocks take the short way:
+//! through the gate, to mimalloc, and a look at whether the block reaches beyond what was in use.
+#![expect(unsafe_code, reason = "an allocator")]
+
+use crate::{committed, gate, large, ordinary};
+use libmimalloc_sys as mi;
+
+/// Blocks of this size and more are large ([`crate::large`]).
+pub const LARGE: usize = 4 << 20;
+
+/// What mimalloc aligns to without being asked, for blocks of at least that size.
+const NATURAL_ALIGNMENT: usize = 16;
+
+const fn is_natural(size: usize, alignment: usize) -> bool {
+    alignment <= NATURAL_ALIGNMENT && alignment <= size
+}
+
+/// A block (`malloc`).
+#[inline]
+#[must_use]
+pub fn allocate(size: usize) -> *mut u8 {
+    // What is aligned for every type of C is asked for as such: a block of 8 bytes needs no more.
+    allocate_aligned(size, NATURAL_ALIGNMENT.min(size.next_power_of_two()))
+}
+
+/// A block of zeroes (`calloc`).
+#[inline]
+#[must_use]
+pub fn allocate_zeroed(size: usize) -> *mut u8 {
+    allocate_zeroed_aligned(size, NATURAL_ALIGNMENT.min(size.next_power_of_two()))
+}
+
+/// A block at a multiple of a power of two (`aligned_alloc`).
+#[inline]
+#[must_use]
+pub fn allocate_aligned(size: usize, alignment: usize) -> *mut u8 {
+    if !committed::in_slot() {
+        return ordinary::allocate(size, alignment);
+    }
+    let _inside = gate::enter();
+    if size >= LARGE {
+        return large::allocate(size, alignment, false);
+    }
+    let block = if is_natural(size, alignment) {
+        // SAFETY: no precondition.
+        unsafe { mi::mi_malloc(size) }
+    } else {
+        // SAFETY: the alignment is a power of two.
+        unsafe { mi::mi_malloc_aligned(size, alignment) }
+    };
+    committed::note(block.cast(), size);
+    block.cast()
+}
+
+/// A block of zeroes at a multiple of a power of two.
+#[inline]
+#[must_use]
+pub fn allocate_zeroed_aligned(size: usize, alignment: usize) -> *mut u8 {
+    if !committed::in_slot() {
+        return ordinary::allocate_zeroed(size, alignment);
+    }
+    let _inside = gate::enter();
+    if size >= LARGE {
+        return large::allocate(size, alignment, true);
+    }
+    let block = if is_natural(size, alignment) {
+        // SAFETY: no precondition.
+        unsafe { mi::mi_zalloc(size) }
+    } else {
+        // SAFETY: the alignment is a power of two.
+        unsafe { mi::mi_zalloc_aligned(size, alignment) }
+    };
+    committed::note(block.cast(), size);
+    block.cast()
+}
+
+/// Makes a block longer or shorter; it may move (`realloc`). Null leaves it as it was.
+///
+/// # Safety
+/// The block is one of this heap's and not freed, or null; it is freed unless the result is null.
+#[inline]
+pub unsafe fn reallocate(block: *mut u8, size: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe { reallocate_aligned(block, size, NATURAL_ALIGNMENT.min(size.next_power_of_two())) }
+}
+
+/// As [`reallocate`], at a multiple of a power of two.
+///
+/// # Safety
+/// As for [`reallocate`].
+#[inline]
+pub unsafe fn reallocate_aligned(block: *mut u8, size: usize, alignment: usize) -> *mut u8 {
+    if !committed::in_slot() {
+        // SAFETY: the caller's promise.
+        return unsafe { ordinary::reallocate(block, size, alignment) };
+    }
+    let _inside = gate::enter();
+    // SAFETY: the caller's promise; null has no size.
+    let held = unsafe { mi::mi_usable_size(block.cast()) };
+    if size >= LARGE || held >= LARGE {
+        // SAFETY: the caller's promise, and its usable size.
+        return unsafe { large::reallocate(block, held, size, alignment) };
+    }
+    let moved = if is_natural(size, alignment) {
+        // SAFETY: the caller's promise.
+        unsafe { mi::mi_realloc(block.cast(), size) }
+    } else {
+        // SAFETY: the caller's promise; the alignment is a power of two.
+        unsafe { mi::mi_realloc_aligned(block.cast(), size, alignment) }
+    };
+    committed::note(moved.cast(), size);
+    moved.cast()
+}
+
+/// Gives a block back (`free`).
+///
+/// # Safety
+/// As for [`reallocate`].
+#[inline]
+pub unsafe fn free(block: *mut u8) {
+    // SAFETY: the caller's promise.
+    let size = unsafe { usable_size(block) };
+    // SAFETY: as above, and it was asked for with at most that size.
+    unsafe { free_sized(block, size) };
+}
+
+/// Gives a block back, of which the size asked for is known.
+///
+/// # Safety
+/// As for [`reallocate`].
+#[inline]
+pub unsafe fn free_sized(block: *mut u8, size: usize) {
+    if !committed::in_slot() {
+        // SAFETY: the caller's promise.
+        return unsafe { ordinary::free(block) };
+    }
+    let _inside = gate::enter();
+    if size >= LARGE {
+        // SAFETY: the caller's promise.
+        unsafe { large::free(block) };
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { mi::mi_free(block.cast()) };
+    }
+}
+
+/// How many bytes of a block may be used (`malloc_usable_size`); 0 for null.
+///
+/// # Safety
+/// As for [`reallocate`].
+#[inline]
+#[must_use]
+pub unsafe fn usable_size(block: *const u8) -> usize {
+    if !committed::in_slot() {
+        // SAFETY: the caller's promise.
+        return unsafe { ordinary::usable_size(block) };
+    }
+    // SAFETY: the caller's promise; what it reads does not change while the block lives.
+    unsafe { mi::mi_usable_size(block.cast()) }
+}

@@ -1,0 +1,248 @@
+//! Large blocks in the slot: huge pages for them, and their memory given back.
+//!
+//! mimalloc keeps what it was given for good, because giving it back as it would (MADV_DONTNEED)
+//! frees nothing of shared memory. So a large block is punched out of the file (MADV_REMOVE) when it
+//! is freed. A program that takes and frees the same block again and again would then fault on all
+//! its pages each time; a few freed blocks are therefore *kept* as they are, and the next one of that
+//! size is one of them. What is kept is bounded, and there is no clock in it.
+//!
+//! Huge pages are asked for when a block is made (MADV_COLLAPSE), because the kernel gives none to
+//! shared memory at a fault by default. That provides the whole block at once, whether or not all of
+//! it will be used; so it is not done for a block of more than an eighth of the memory that is free.
+//! No failure of it is an error.
+#![expect(unsafe_code, reason = "an allocator; madvise")]
+
+use crate::committed;
+use crate::heap::LARGE;
+use crate::lock::Lock;
+use bcs_core::memory::slot::own;
+use libmimalloc_sys as mi;
+use rustix::mm::Advice;
+use std::cell::UnsafeCell;
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const PAGE: usize = 4096;
+const HUGE_PAGE: usize = 2 << 20;
+
+/// Freed blocks that are kept, and their bytes: what programs use as scratch space, and less than
+/// anybody would miss.
+const KEPT_BLOCKS: usize = 8;
+const KEPT_BYTES: usize = 64 << 20;
+
+/// Of the memory that is free, a block may be so small a part to get huge pages at once.
+const FREE_PARTS: u64 = 8;
+
+/// Linux: `madvise` advice, since 6.1.
+const MADV_COLLAPSE: c_int = 25;
+
+/// A block that its owner has freed, and mimalloc not yet.
+#[derive(Clone, Copy)]
+struct Kept {
+    block: *mut u8,
+    usable: usize,
+}
+
+/// The kept blocks, the oldest first.
+struct Store {
+    lock: Lock,
+    kept: UnsafeCell<([Kept; KEPT_BLOCKS], usize)>,
+}
+
+// SAFETY: what is kept is only touched with the lock taken.
+unsafe impl Sync for Store {}
+
+const NONE: Kept = Kept {
+    block: std::ptr::null_mut(),
+    usable: 0,
+};
+
+static STORE: Store = Store {
+    lock: Lock::new(),
+    kept: UnsafeCell::new(([NONE; KEPT_BLOCKS], 0)),
+};
+
+impl Store {
+    fn with<R>(&self, act: impl FnOnce(&mut [Kept; KEPT_BLOCKS], &mut usize) -> R) -> R {
+        self.lock.with(|| {
+            // SAFETY: the lock is taken, and `act` does not come back here.
+            let (kept, count) = unsafe { &mut *self.kept.get() };
+            act(kept, count)
+        })
+    }
+
+    /// A block that fits, if one is kept, and is not much too large.
+    fn take(&self, size: usize, alignment: usize) -> Option<*mut u8> {
+        let fits = |kept: &Kept| {
+            let slack = kept.usable.checked_sub(size);
+            slack.is_some_and(|slack| slack <= size / 4)
+                && (kept.block as usize).is_multiple_of(alignment)
+        };
+        self.with(|kept, count| {
+            let index = kept[..*count].iter().position(fits)?;
+            let found = kept[index];
+            kept.copy_within(index + 1..*count, index);
+            *count -= 1;
+            Some(found.block)
+        })
+    }
+
+    /// Keeps a block, and hands those to `drop` for which there is no room any more.
+    fn keep(&self, new: Kept, mut drop: impl FnMut(Kept)) {
+        loop {
+            let dropped = self.with(|kept, count| {
+                let bytes: usize = kept[..*count].iter().map(|kept| kept.usable).sum();
+                if *count < KEPT_BLOCKS && bytes + new.usable <= KEPT_BYTES {
+                    kept[*count] = new;
+                    *count += 1;
+                    return None;
+                }
+                let oldest = kept[0];
+                kept.copy_within(1..*count, 0);
+                *count -= 1;
+                Some(oldest)
+            });
+            match dropped {
+                None => return,
+                Some(oldest) => drop(oldest),
+            }
+        }
+    }
+}
+
+/// A block of at least [`LARGE`] bytes. The caller is inside the gate, here and below.
+#[cold]
+pub(crate) fn allocate(size: usize, alignment: usize, zeroed: bool) -> *mut u8 {
+    if let Some(block) = STORE.take(size, alignment) {
+        if zeroed {
+            // SAFETY: the block has at least that many bytes, and is nobody's yet.
+            unsafe { block.write_bytes(0, size) };
+        }
+        committed::note(block, size);
+        return block;
+    }
+    // SAFETY: the alignment is a power of two.
+    let block: *mut u8 = unsafe { mi::mi_malloc_aligned(size, alignment.max(HUGE_PAGE)) }.cast();
+    if block.is_null() {
+        return block;
+    }
+    committed::note(block, size);
+    if zeroed {
+        zero(block, size);
+    }
+    collapse(block, size);
+    block
+}
+
+/// Makes a block of `held` bytes one of `size` bytes, where either is large.
+///
+/// # Safety
+/// The block is one of the heap's, or null; it is freed unless the result is null.
+#[cold]
+pub(crate) unsafe fn reallocate(
+    block: *mut u8,
+    held: usize,
+    size: usize,
+    alignment: usize,
+) -> *mut u8 {
+    let fits = size <= held && size >= held / 2;
+    if fits && !block.is_null() && (block as usize).is_multiple_of(alignment) {
+        committed::note(block, size);
+        return block;
+    }
+    let new: *mut u8 = if size >= LARGE {
+        allocate(size, alignment, false)
+    } else {
+        // SAFETY: the alignment is a power of two.
+        let new = unsafe { mi::mi_malloc_aligned(size, alignment) }.cast();
+        committed::note(new, size);
+        new
+    };
+    if !new.is_null() && !block.is_null() {
+        // SAFETY: both are at least that long, and different blocks.
+        unsafe { std::ptr::copy_nonoverlapping(block, new, held.min(size)) };
+        // SAFETY: the caller's promise.
+        unsafe { free(block) };
+    }
+    new
+}
+
+/// Frees a block, which should be large.
+///
+/// # Safety
+/// The block is one of the heap's.
+#[cold]
+pub(crate) unsafe fn free(block: *mut u8) {
+    // SAFETY: the caller's promise.
+    let usable = unsafe { mi::mi_usable_size(block.cast()) };
+    let drop = |kept: Kept| {
+        give_back(kept.block, kept.usable);
+        // SAFETY: its owner has freed it, and nobody has got it since.
+        unsafe { mi::mi_free(kept.block.cast()) };
+    };
+    let freed = Kept { block, usable };
+    if usable < LARGE {
+        // SAFETY: the caller's promise.
+        unsafe { mi::mi_free(block.cast()) };
+    } else if usable > KEPT_BYTES / 2 {
+        drop(freed);
+    } else {
+        STORE.keep(freed, drop);
+    }
+}
+
+/// The whole pages of a range: where they start, and how many bytes they are.
+fn pages(block: *mut u8, len: usize, size: usize) -> (usize, usize) {
+    let start = (block as usize).next_multiple_of(size);
+    let end = (block as usize + len) / size * size;
+    (start, end.saturating_sub(start))
+}
+
+/// Gives the memory of a freed block back. It reads as zero then. Returns whether that was possible.
+fn give_back(block: *mut u8, len: usize) -> bool {
+    let (start, len) = pages(block, len, PAGE);
+    let shared = own().is_some_and(|own| own.is_ok());
+    // A forked child's heap is private memory.
+    let advice = if shared {
+        Advice::LinuxRemove
+    } else {
+        Advice::LinuxDontNeed
+    };
+    // SAFETY: pages of a block that nobody uses.
+    unsafe { rustix::mm::madvise(start as *mut _, len, advice) }.is_ok()
+}
+
+/// Makes a new block read as zero without touching its pages.
+fn zero(block: *mut u8, size: usize) {
+    let (start, len) = pages(block, size, PAGE);
+    let before = start - block as usize;
+    if !give_back(block, size) {
+        // SAFETY: all of the block, which is nobody's yet.
+        return unsafe { block.write_bytes(0, size) };
+    }
+    // SAFETY: the part of the block before its first whole page.
+    unsafe { block.write_bytes(0, before) };
+    // SAFETY: within the block: its whole pages end here.
+    let rest = unsafe { block.add(before + len) };
+    // SAFETY: the part of the block after its last whole page.
+    unsafe { rest.write_bytes(0, size - before - len) };
+}
+
+/// Asks for huge pages.
+fn collapse(block: *mut u8, size: usize) {
+    static USELESS: AtomicBool = AtomicBool::new(false);
+    let (start, len) = pages(block, size, HUGE_PAGE);
+    if USELESS.load(Ordering::Relaxed) || len == 0 {
+        return;
+    }
+    let system = rustix::system::sysinfo();
+    let free = system.freeram as u64 * u64::from(system.mem_unit);
+    if len as u64 > free / FREE_PARTS {
+        return;
+    }
+    // SAFETY: changes how the pages are made up, not what they hold.
+    let collapsed = unsafe { libc::madvise(start as *mut _, len, MADV_COLLAPSE) };
+    if collapsed != 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL) {
+        USELESS.store(true, Ordering::Relaxed);
+    }
+}

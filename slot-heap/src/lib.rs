@@ -1,0 +1,52 @@
+//! A heap that lies in the rank's slot, where the ranks of its node can read and write it.
+//!
+//! ```
+//! #[global_allocator]
+//! static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
+//! # fn main() { drop(vec![1, 2, 3]); }
+//! ```
+//!
+//! The heap is mimalloc with the slot (`bcs_core::memory::slot`) as the only memory it may use. The
+//! slot is made at the first allocation, before `main`, if the variable `BCS_SLOT` names a place;
+//! [`slot`] says what came of it. In a process that is no rank, or for which there is no slot, the
+//! heap is an ordinary one: the C library's.
+//!
+//! | module | is |
+//! |---|---|
+//! | [`heap`] | the functions that an allocator has, for [`SlotHeap`] and for a preloaded one |
+//! | `setup` | the first allocation |
+//! | `gate` | keeps threads out of the allocator while a fork copies the heap |
+//! | `fork` | gives a child a private copy |
+//! | `committed` | what of the slot is in use, for core dumps |
+//! | `ordinary` | the heap of processes without a slot |
+//! | `large` | large blocks: huge pages, and giving memory back |
+//!
+//! This crate knows nothing of MPI.
+
+mod committed;
+mod fork;
+mod gate;
+pub mod heap;
+mod large;
+mod lock;
+mod ordinary;
+mod setup;
+mod slot_heap;
+
+pub use slot_heap::SlotHeap;
+
+use bcs_core::memory::OwnSlot;
+use bcs_core::memory::slot::Refusal;
+
+/// The slot that this process's heap lies in (its descriptor, address and length), or why it lies
+/// in none; `None` in a process that was not to have one.
+#[must_use]
+pub fn slot() -> Option<Result<&'static OwnSlot, Refusal>> {
+    bcs_core::memory::slot::own()
+}
+
+/// How far into the slot the heap has ever reached, in bytes; 0 without a slot.
+#[must_use]
+pub fn high_water() -> usize {
+    committed::high_water()
+}

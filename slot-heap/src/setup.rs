@@ -1,0 +1,106 @@
+//! The first allocation: makes the slot, if there is to be one, and confines mimalloc to it.
+//!
+//! This runs before `main`, inside an allocation: nothing here may allocate.
+#![expect(unsafe_code, reason = "getenv, mimalloc, pthread_atfork")]
+
+use crate::{committed, fork, gate};
+use bcs_core::memory::OwnSlot;
+use bcs_core::memory::slot::{Refusal, SLOT_BYTES, announce};
+use libmimalloc_sys as mi;
+use std::ffi::{CStr, c_int};
+use std::sync::Once;
+
+/// mimalloc's `mi_option_arena_reserve`, which its bindings do not name.
+const ARENA_RESERVE: mi::mi_option_t = 23;
+
+/// Sets the heap up, unless it is.
+pub(crate) fn once() {
+    static DONE: Once = Once::new();
+    DONE.call_once(set_up);
+}
+
+/// Makes the slot that the environment asks for.
+fn set_up() {
+    let Some(place) = wanted_place() else {
+        return;
+    };
+    let made = place
+        .and_then(OwnSlot::make)
+        .and_then(|own| match confine(&own) {
+            true => Ok(own),
+            false => {
+                // SAFETY: mimalloc has not taken it, so nothing lies there.
+                unsafe { own.unmap() };
+                Err(Refusal::Allocator)
+            }
+        });
+    if let Ok(own) = announce(made) {
+        gate::install();
+        fork::install();
+        // From here on blocks lie in the slot.
+        committed::begin(own.slot().base());
+    }
+}
+
+/// The place that the environment names; `None` if it names none.
+fn wanted_place() -> Option<Result<usize, Refusal>> {
+    // SAFETY: the name is a string of C's. The program runs no thread that could change the
+    // environment yet, or, if this is a library that was loaded late, should not.
+    let value = unsafe { libc::getenv(c"BCS_SLOT".as_ptr()) };
+    if value.is_null() {
+        return None;
+    }
+    // SAFETY: not null, so a string of C's in the environment.
+    let value = unsafe { CStr::from_ptr(value) }.to_bytes();
+    if value.is_empty() {
+        return None;
+    }
+    let number = std::str::from_utf8(value)
+        .ok()
+        .and_then(|text| text.parse().ok());
+    Some(number.ok_or(Refusal::NoPlace))
+}
+
+/// Makes the slot the only memory of mimalloc's: as memory that cannot be given back (is_large), for
+/// mimalloc would do so by calls that do nothing on shared memory; and with every way to more memory
+/// closed.
+fn confine(own: &OwnSlot) -> bool {
+    const NO_NUMA_NODE: c_int = -1;
+    // SAFETY: the slot is this process's alone, mapped for good, and zero.
+    let taken = unsafe {
+        mi::mi_manage_os_memory_ex(
+            own.slot().base() as *const _,
+            SLOT_BYTES,
+            true,
+            true,
+            true,
+            NO_NUMA_NODE,
+            false,
+            std::ptr::null_mut(),
+        )
+    };
+    if taken {
+        for (option, value) in [
+            (mi::mi_option_limit_os_alloc, 1),
+            (ARENA_RESERVE, 0),
+            // Without this, threads would not take their first segments from such memory.
+            (mi::mi_option_eager_commit_delay, 0),
+            // Spares some looks into /sys.
+            (mi::mi_option_use_numa_nodes, 1),
+        ] {
+            // SAFETY: options of this version of mimalloc.
+            unsafe { mi::mi_option_set(option, value) };
+        }
+    }
+    taken
+}
+
+#[cfg(test)]
+mod tests {
+    use bcs_core::memory::slot::SLOT_VARIABLE;
+
+    #[test]
+    fn the_variable_has_one_name() {
+        assert_eq!(SLOT_VARIABLE, "BCS_SLOT");
+    }
+}
