@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A [`SmartMap`] is one rank's end of it, a state machine under the endpoint's lock. It knows no
-//! sleeping: whoever waits looks at [`NodeMemory`](bcs_core::memory::NodeMemory) and calls again.
+//! sleeping: whoever waits looks at [`NodeMemory`] and calls again.
 //!
 //! **One queue, all envelopes.** Whatever way the bytes of a message take, its envelope takes the
 //! queue of its pair, so messages cannot overtake each other ([`envelope`]). Up to 32 bytes travel in
