@@ -2,8 +2,9 @@
 //!
 //! The rank finds the descriptor of a connected `SOCK_SEQPACKET` socket in [`SOCKET_VARIABLE`]
 //! and sends [`FromRank::Hello`]. The kernel attaches the sender's process id (SCM_CREDENTIALS),
-//! so the node manager need not believe the rank. It answers [`Welcome`], with three file
-//! descriptors: the rank's NIC memory, the machine page, and the memory of its node. If the rank's heap lies in a slot
+//! so the node manager need not believe the rank. It answers [`Welcome`], with file
+//! descriptors of the rank's NIC memory, the machine page and, where messages within a node do not go
+//! through the NIC, the memory of its node. If the rank's heap lies in a slot
 //! ([`crate::memory::slot`]), the descriptor of that comes with Hello. Whenever the rank then needs the
 //! slot of another rank of its node, it asks for it ([`FromRank::Slot`]). At the end the rank sends
 //! [`FromRank::Finalized`]; a socket that closes before is a rank that left without finalizing.

@@ -103,8 +103,9 @@ impl Attachment {
             Answer::Refused(reason) => return Err(AttachError::Refused(reason)),
             other @ (Answer::Slot | Answer::NoSlot { .. }) => return Err(nonsense(&other)),
         };
-        let Ok([memory, page, node_memory]) = <[OwnedFd; 3]>::try_from(fds) else {
-            let reason = "not three file descriptors".to_owned();
+        let mut fds = fds.into_iter();
+        let (Some(memory), Some(page), node_memory) = (fds.next(), fds.next(), fds.next()) else {
+            let reason = "no two file descriptors".to_owned();
             return Err(AttachError::Nonsense(reason));
         };
         let Some(node) = welcome.placement.node_of(welcome.rank) else {
@@ -113,12 +114,13 @@ impl Attachment {
                 welcome.rank
             )));
         };
-        let here: Vec<u32> = welcome.placement.ranks_of(node).collect();
-        let place = here.iter().position(|&rank| rank == welcome.rank);
-        let place = place.expect("a rank is on its node");
-        let node_memory = NodeMemory::map(node_memory, here.len())?;
-        let memory = NicMemory::map(memory, welcome.settings.eager_limit)?;
-        let memory = memory.at_desk(node_memory, place);
+        let mut memory = NicMemory::map(memory, welcome.settings.eager_limit)?;
+        if let Some(node_memory) = node_memory {
+            let here: Vec<u32> = welcome.placement.ranks_of(node).collect();
+            let place = here.iter().position(|&rank| rank == welcome.rank);
+            let place = place.expect("a rank is on its node");
+            memory = memory.at_desk(NodeMemory::map(node_memory, here.len())?, place);
+        }
         let page = MachinePage::map(page, welcome.placement.nodes())?;
         Ok(Self {
             link,
@@ -354,7 +356,7 @@ mod tests {
         };
         let without_memory = refused(Answer::Welcome(Box::new(welcome)));
         assert!(
-            without_memory.contains("not three file descriptors"),
+            without_memory.contains("no two file descriptors"),
             "{without_memory}"
         );
         let (rank, manager) = pair();

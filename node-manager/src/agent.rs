@@ -439,7 +439,8 @@ impl Shift<'_> {
                 self.nic
                     .publish_pid(number, pid.as_raw_nonzero().get().unsigned_abs());
                 let node = self.nic.node_memory(rank.node);
-                let fds = [memory.as_fd(), self.nic.page(), node];
+                let mut fds = vec![memory.as_fd(), self.nic.page()];
+                fds.extend(node);
                 rank.conversation.answer(&answer, &fds)
             }
         };

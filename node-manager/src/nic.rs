@@ -3,6 +3,7 @@
 use crate::control::Start;
 use crate::inherited::Inherited;
 use bcs_core::fabric::shm::Segment;
+use bcs_core::job::Intranode;
 use bcs_core::memory::{MachinePage, MapError, NicMemory, NodeMemory};
 use bcs_core::node::NodeId;
 use bcs_core::whereabouts::Whereabouts;
@@ -66,7 +67,7 @@ pub(crate) struct Nic {
     memory: Vec<Option<OwnedFd>>,
     /// The same as this process has mapped it.
     mapped: Arc<Vec<Option<NicMemory>>>,
-    /// Node memory by node.
+    /// Node memory by node, if messages within a node do not go through the NIC.
     shared: BTreeMap<u16, OwnedFd>,
 }
 
@@ -91,13 +92,18 @@ impl Nic {
         let mut shared = BTreeMap::new();
         for &node in &start.nodes {
             let here = start.placement.ranks_of(node);
-            let (node_fd, node_memory) = NodeMemory::create(here.clone().count())?;
+            let smartmap = start.settings.intranode == Intranode::Smartmap;
+            let create = || NodeMemory::create(here.clone().count());
+            let (node_fd, node_memory) = smartmap.then(create).transpose()?.unzip();
             for (place, rank) in here.enumerate() {
-                let (fd, memory) = NicMemory::create(start.settings.eager_limit)?;
+                let (fd, mut memory) = NicMemory::create(start.settings.eager_limit)?;
+                if let Some(node_memory) = &node_memory {
+                    memory = memory.at_desk(node_memory.clone(), place);
+                }
                 memory_fds[rank as usize] = Some(fd);
-                nic_memory[rank as usize] = Some(memory.at_desk(node_memory.clone(), place));
+                nic_memory[rank as usize] = Some(memory);
             }
-            shared.insert(node.0, node_fd);
+            shared.extend(node_fd.map(|fd| (node.0, fd)));
         }
         let failures = FailureBox::new()?;
         let mapped = Arc::new(nic_memory);
@@ -135,9 +141,9 @@ impl Nic {
         self.mapped.get(rank as usize)?.as_ref()?.whereabouts()
     }
 
-    /// What the ranks of a node share.
-    pub(crate) fn node_memory(&self, node: NodeId) -> BorrowedFd<'_> {
-        self.shared[&node.0].as_fd()
+    /// What the ranks of a node share, if they do.
+    pub(crate) fn node_memory(&self, node: NodeId) -> Option<BorrowedFd<'_>> {
+        self.shared.get(&node.0).map(AsFd::as_fd)
     }
 
     /// The machine page.

@@ -288,7 +288,7 @@ impl NicMemory {
     /// since.
     pub fn went_on(&self, said: u64) {
         let word = self.mapping.word64(WHEREABOUTS);
-        let _ = word.compare_exchange(said, 0, Ordering::Relaxed, Ordering::Relaxed);
+        let _newer = word.compare_exchange(said, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// Manager side: where the rank says it is, with a number that no other such saying has;

@@ -33,7 +33,7 @@ const DESK_BYTES: usize = 2 * LINE;
 const PROCESS: usize = 8;
 const NEWS: usize = LINE;
 
-/// A transfer slot is a cache line, since both sides of a long copy write to it.
+/// A transfer slot is a cache line: receivers of different sends write to different ones.
 const TRANSFER_BYTES: usize = 64;
 
 const HEAD: usize = 0;

@@ -12,7 +12,7 @@ use super::{Blocking, Piece, demand::Asked, scatter};
 use crate::loopback::LoopbackNic;
 use crate::smartmap::{Road, Slots, SmartMap};
 use bcs_core::descriptor::{CollectiveDescriptor, ReceiveDescriptor, SendDescriptor};
-use bcs_core::job::{Intranode, Settings, Strobe};
+use bcs_core::job::{Settings, Strobe};
 use bcs_core::layout::Location;
 use bcs_core::matching::Pattern;
 use bcs_core::memory::{MachinePage, NicMemory};
@@ -104,24 +104,17 @@ impl Endpoint {
         Self::with_nic(memory, page, place, settings, None)
     }
 
-    fn near(
-        memory: &NicMemory,
-        page: &MachinePage,
-        place: Place,
-        settings: &Settings,
-    ) -> Option<SmartMap> {
+    /// A rank has a desk if messages within its node do not go through the NIC.
+    fn near(memory: &NicMemory, page: &MachinePage, place: Place) -> Option<SmartMap> {
         let (node, at) = memory.desk()?;
-        let here = (at, place.first_local);
-        let smartmap = settings.intranode == Intranode::Smartmap;
-        smartmap.then(|| {
-            SmartMap::new(
-                node.clone(),
-                memory.clone(),
-                page.clone(),
-                here,
-                Road::open(),
-            )
-        })
+        let (node, here) = (node.clone(), (at, place.first_local));
+        Some(SmartMap::new(
+            node,
+            memory.clone(),
+            page.clone(),
+            here,
+            Road::open(),
+        ))
     }
 
     /// An endpoint that attends to its NIC memory itself: a world of one.
@@ -156,7 +149,7 @@ impl Endpoint {
             contexts: HashMap::new(),
             schedules: Schedules::default(),
             arrivals: VecDeque::new(),
-            near: Self::near(&memory, &page, place, &settings),
+            near: Self::near(&memory, &page, place),
             asked: None,
             lost: Failure::None,
             nic,
@@ -331,7 +324,7 @@ impl Endpoint {
                 ..Outcome::default()
             }),
             Handle::Nic(id) => self.take(state, id),
-            Handle::Near(id) => Some(state.near.as_mut()?.take(id)?.into()),
+            Handle::Near(id) => state.near.as_mut()?.take(id),
             Handle::Schedule(_) => unreachable!("schedules are not made of schedules"),
         }
     }

@@ -159,7 +159,7 @@ impl Endpoint {
             let satisfied = state.requests.detach(request, Purpose::VoidProbe);
             satisfied.into_iter().for_each(|it| state.give_back(it));
             self.push_receive(state, Requests::NOBODY, pattern, withdraw);
-            return Some(Some(outcome.into()));
+            return Some(Some(outcome));
         }
         self.memory.completion(request)?;
         // The NIC's, or nobody's: it was cancelled, or the peer is gone.

@@ -274,12 +274,12 @@ impl Endpoint {
 
 impl State {
     fn probe_near(&self, pattern: Pattern) -> Option<Outcome> {
-        Some(self.near.as_ref()?.probe(pattern)?.into())
+        self.near.as_ref()?.probe(pattern)
     }
 
     fn extract_near(&mut self, pattern: Pattern) -> Option<(Outcome, Extracted)> {
         let (outcome, taken) = self.near.as_mut()?.extract(pattern)?;
-        Some((outcome.into(), Extracted(Taken::Near(Some(taken)))))
+        Some((outcome, Extracted(Taken::Near(Some(taken)))))
     }
 
     /// This rank posts a receive: what it could take is no longer found.

@@ -45,24 +45,6 @@ pub struct Outcome {
     pub expected: Option<u64>,
 }
 
-impl From<smartmap::Outcome> for Outcome {
-    fn from(outcome: smartmap::Outcome) -> Self {
-        let smartmap::Outcome {
-            failure,
-            source,
-            tag,
-            len,
-        } = outcome;
-        Self {
-            failure,
-            source,
-            tag,
-            len,
-            expected: None,
-        }
-    }
-}
-
 impl From<&Completion> for Outcome {
     fn from(completion: &Completion) -> Self {
         let Completion {

@@ -94,7 +94,7 @@ impl Endpoint {
             .iter()
             .filter(|request| !self.is_done(**request));
         let arrivals = arrivals.filter_map(|&request| state.requests.if_live(request)?.entered());
-        let mut entered: Vec<Entered> = Vec::with_capacity(Whereabouts::ENTERED);
+        let mut entered: Vec<Entered> = Vec::new();
         for one in first
             .into_iter()
             .chain(arrivals)

@@ -38,7 +38,7 @@ mod tests;
 
 pub use slots::Slots;
 
-use crate::bcs::Piece;
+use crate::bcs::{Outcome, Piece};
 use bcs_core::limits::MAX_ENVELOPES_PER_RANK;
 use bcs_core::matching::Matcher;
 use bcs_core::memory::{MachinePage, NicMemory, NodeMemory};
@@ -51,7 +51,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 pub(crate) use receiving::Extracted;
-pub(crate) use requests::{Id, NoSlot, Outcome};
+pub(crate) use requests::{Id, NoSlot};
 pub(crate) use road::Road;
 pub(crate) use sending::Posted;
 

@@ -2,10 +2,10 @@
 #![expect(unsafe_code, reason = "messages are named by address")]
 
 use super::envelope::{Body, Envelope, Word};
-use super::requests::{Id, NoSlot, Outcome, State};
+use super::requests::{Id, NoSlot, State};
 use super::road::Unreachable;
 use super::{Receiving, SmartMap};
-use crate::bcs::{Piece, scatter};
+use crate::bcs::{Outcome, Piece, scatter};
 use bcs_core::limits::SEND_QUEUE_ENTRIES;
 use bcs_core::matching::{Pattern, Posted, Signature};
 use bcs_core::memory::{Claimant, MappedWords};
@@ -79,8 +79,17 @@ pub(super) struct Arrived {
 pub(crate) struct Extracted(Arrived);
 
 impl SmartMap {
-    fn source(&self, place: usize) -> u32 {
+    pub(super) fn source(&self, place: usize) -> u32 {
         self.first + u32::try_from(place).expect("few ranks")
+    }
+
+    /// The other side of a message to or from a place.
+    pub(super) fn peer(&self, place: usize, envelope: &Envelope) -> Peer {
+        Peer {
+            context: envelope.context,
+            rank: Some(self.source(place)),
+            tag: Some(envelope.tag),
+        }
     }
 
     fn found(&self, arrived: &Arrived) -> Outcome {
@@ -89,6 +98,7 @@ impl SmartMap {
             source: self.source(arrived.place),
             tag: arrived.envelope.tag,
             len: arrived.envelope.len,
+            expected: None,
         }
     }
 
@@ -323,11 +333,7 @@ impl SmartMap {
             .transfer
             .expect("a message in memory has a transfer");
         let len = envelope.len.min(into.len as u64);
-        let peer = Peer {
-            context: envelope.context,
-            rank: Some(self.source(place)),
-            tag: Some(envelope.tag),
-        };
+        let peer = self.peer(place, envelope);
         let pulling = State::Pulling {
             peer,
             into,
@@ -344,14 +350,15 @@ impl SmartMap {
     }
 
     fn part(&mut self, from: usize, request: Id, (offset, len): (u64, u64), payload: u64) {
-        let Some(State::Pulling {
-            into,
-            missing,
-            outcome,
-            ..
-        }) = self.requests.state(request)
-        else {
-            self.rubbish(from, "sends a part of nothing");
+        let source = Some(self.source(from));
+        let (into, missing, outcome) = match self.requests.state(request) {
+            Some(State::Pulling {
+                peer,
+                into,
+                missing,
+                outcome,
+            }) if peer.rank == source => (into, missing, outcome),
+            _ => self.rubbish(from, "sends a part of nothing"),
         };
         let place = |word: u64| usize::try_from(word).ok();
         let inside = place(offset)

@@ -3,25 +3,14 @@
 //! A slot is used again, the last one freed first, with another generation. Slots of sends are those
 //! of transfers in node memory, so there are no more than that.
 
-use crate::bcs::Piece;
+use crate::bcs::{Outcome, Piece};
 use bcs_core::limits::REQUEST_SLOTS;
 use bcs_core::matching::ReceiveHandle;
-use bcs_core::request::{Failure, RequestId};
+use bcs_core::request::RequestId;
 use bcs_core::whereabouts::Peer;
 
 /// A request, and which use of its slot it is.
 pub(crate) type Id = RequestId;
-
-/// What a request came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Outcome {
-    pub(crate) failure: Failure,
-    /// The world rank of the sender.
-    pub(crate) source: u32,
-    pub(crate) tag: i32,
-    /// Length of the message in bytes, of a truncated one in full.
-    pub(crate) len: u64,
-}
 
 /// How far a request is.
 #[derive(Debug)]

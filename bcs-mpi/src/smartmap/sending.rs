@@ -3,9 +3,8 @@
 
 use super::SmartMap;
 use super::envelope::{Body, Envelope, INLINE_BYTES, Word};
-use super::requests::{Id, NoSlot, Outcome, State};
-use crate::bcs::{Message, Piece, SendMode, gather};
-use bcs_core::whereabouts::Peer;
+use super::requests::{Id, NoSlot, State};
+use crate::bcs::{Message, Outcome, Piece, SendMode, gather};
 
 /// The longest message that is copied through the queue: a fourth of its room for payload, so that
 /// there is always room again when the receiver has taken what it found
@@ -58,11 +57,7 @@ impl SmartMap {
             // SAFETY: the caller's promise.
             return unsafe { self.send_eagerly(place, envelope, data) };
         }
-        let to = Peer {
-            context: message.context,
-            rank: Some(message.destination),
-            tag: Some(message.tag),
-        };
+        let to = self.peer(place, &envelope);
         let mut envelope = envelope;
         let mut posted = Posted::Complete;
         if !eager {
@@ -101,11 +96,7 @@ impl SmartMap {
             self.ring(place);
             return Ok(Posted::Complete);
         }
-        let to = Peer {
-            context: envelope.context,
-            rank: Some(self.first + u32::try_from(place).expect("few ranks")),
-            tag: Some(envelope.tag),
-        };
+        let to = self.peer(place, &envelope);
         let request = self.requests.open(State::Held { to })?;
         // SAFETY: the caller's promise, until the request is done.
         unsafe { self.outgoing[place].hold(envelope, data.clone(), request) };
@@ -128,11 +119,7 @@ impl SmartMap {
         // SAFETY: the caller's promise.
         unsafe { gather(data, 0, &mut copy) };
         let piece = Piece::new(copy.as_ptr().expose_provenance() as u64, copy.len());
-        let to = Peer {
-            context: envelope.context,
-            rank: Some(self.first + u32::try_from(place).expect("few ranks")),
-            tag: Some(envelope.tag),
-        };
+        let to = self.peer(place, &envelope);
         let body = Body::Remote(piece.location());
         let id = self.requests.open(State::Sent { to, data: piece })?;
         self.copies.push((id, copy));
@@ -182,7 +169,7 @@ impl SmartMap {
 
     /// A receiver asks for the parts of a message.
     pub(super) fn pulled(&mut self, from: usize, (transfer, into): (Id, Id), len: u64) {
-        let rank = self.first + u32::try_from(from).expect("few ranks");
+        let rank = self.source(from);
         let (to, data) = match self.requests.state(transfer) {
             Some(State::Sent { to, data }) if to.rank == Some(rank) => (*to, data.clone()),
             _ => self.rubbish(from, "asks for a message that it was not sent"),

@@ -33,7 +33,7 @@ use crate::mpi::process::place;
 use crate::recording::{Destination, Recording};
 use crate::rust::universe::Universe;
 use bcs_core::clock::now_ns;
-use bcs_core::job::{Placement, Settings, Strobe};
+use bcs_core::job::{Intranode, Placement, Settings, Strobe};
 use bcs_core::limits::DEFAULT_TIME_SLICE_NS;
 use bcs_core::memory::machine_page::BellId;
 use bcs_core::memory::{MachinePage, NicMemory, NodeMemory};
@@ -63,7 +63,10 @@ impl Machine {
                 node.process(place)
                     .store(std::process::id(), Ordering::Release);
                 let memory = NicMemory::private(settings.eager_limit).unwrap();
-                memory.at_desk(node.clone(), place)
+                match settings.intranode {
+                    Intranode::Smartmap => memory.at_desk(node.clone(), place),
+                    Intranode::Nic => memory,
+                }
             };
             (0..places).map(memory).collect::<Vec<_>>()
         });
