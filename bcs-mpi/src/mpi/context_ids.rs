@@ -211,18 +211,22 @@ impl Drop for Family {
 }
 
 /// Chooses ids for the children of a communicator: different ones as far as there are enough.
-/// `None` if there is no free one. All members choose the same; each attempt starts elsewhere.
+/// `None` if there is no free one. All members choose the same.
+///
+/// The search starts at a place that depends on the `agreement`, a number that is the same at all
+/// members, and on the attempt. Agreements that two threads come to at the same time have different
+/// numbers: if they looked in the same places, each would reserve at the members that it comes to
+/// first, neither would have all of them, and both would go on like that from place to place.
 pub(super) fn choose(
     unavailable: &Ids,
     children: usize,
-    (context, first_member): (u32, u32),
+    agreement: u64,
     attempt: u32,
 ) -> Option<Vec<u32>> {
     let all = u32::try_from(MAX_CONTEXTS).expect("MAX_CONTEXTS fits u32");
-    let start = context.wrapping_mul(0x9e37_79b1)
-        ^ first_member.wrapping_mul(0x85eb_ca6b)
-        ^ attempt.wrapping_mul(0xc2b2_ae35);
-    let places = (0..all).map(|offset| ((start >> 8) % all + offset) % all);
+    let start = scattered(scattered(agreement) ^ u64::from(attempt)) % u64::from(all);
+    let start = u32::try_from(start).expect("it is below MAX_CONTEXTS");
+    let places = (0..all).map(|offset| (start + offset) % all);
     let free: Vec<u32> = places
         .filter(|&id| !unavailable.contains(id))
         .take(children)
@@ -231,6 +235,15 @@ pub(super) fn choose(
         return None;
     }
     Some(free.iter().copied().cycle().take(children).collect())
+}
+
+/// A number of which every bit depends on every bit of another one (`SplitMix64`). The same in every
+/// build, which the standard library's hash is not: ranks of a job may be different programs.
+fn scattered(number: u64) -> u64 {
+    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ number >> 31
 }
 
 #[cfg(test)]
@@ -264,13 +277,22 @@ mod tests {
 
     #[test]
     fn siblings_get_different_ids_while_there_are_enough() {
-        let ids = choose(&Ids::only(0), 2_047, (0, 0), 0).unwrap();
+        let ids = choose(&Ids::only(0), 2_047, 0, 0).unwrap();
         let mut sorted = ids.clone();
         sorted.sort_unstable();
         assert!(sorted.into_iter().eq(1..2_048));
-        let ids = choose(&Ids::only(0), 3_000, (7, 9), 3).unwrap();
+        let ids = choose(&Ids::only(0), 3_000, 7, 3).unwrap();
         assert!(ids.len() == 3_000 && !ids.contains(&0));
-        assert_eq!(choose(&Ids([u64::MAX; WORDS]), 1, (0, 0), 0), None);
+        assert_eq!(choose(&Ids([u64::MAX; WORDS]), 1, 0, 0), None);
+    }
+
+    #[test]
+    fn agreements_of_two_threads_do_not_look_in_the_same_places() {
+        let one = |agreement, attempt| choose(&Ids::only(0), 1, agreement, attempt);
+        for tags in 0..1_000_u64 {
+            let together = (0..16).filter(|&attempt| one(tags, attempt) == one(tags + 1, attempt));
+            assert!(together.count() < 3, "tags {tags} and {}", tags + 1);
+        }
     }
 
     #[test]

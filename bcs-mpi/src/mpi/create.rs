@@ -215,6 +215,7 @@ impl Comm {
     ) -> Result<(Vec<Child>, Vec<Option<u32>>)> {
         self.process().reap_closed();
         let (family, held) = (&self.0.family, self.process().held_contexts());
+        let parent = u64::from(self.0.context) << 32 | u64::from(self.all_members()[0]);
         for attempt in 0..ATTEMPTS {
             let said = family.say();
             let mut all = words.to_vec();
@@ -227,7 +228,6 @@ impl Comm {
                 .iter()
                 .filter(|child| child.members.len() > 1)
                 .count();
-            let parent = (self.0.context, self.all_members()[0]);
             let Some(ids) = choose(&unavailable, larger, parent, attempt) else {
                 break;
             };

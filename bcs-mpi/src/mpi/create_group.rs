@@ -150,20 +150,23 @@ impl Circle {
 }
 
 /// Agrees on an id, which this rank then has reserved: `or` makes the bitwise or of all members'
-/// words, and `place` is the same at all of them.
+/// words. What they say of the `agreement` is another number, taken together, than that of any
+/// agreement that other threads come to at the same time.
 pub(super) fn agree_on_id(
     or: impl Fn(&mut [u64]) -> Result<()>,
-    place: (u32, u32),
+    agreement: u64,
     (family, held): (&Family, &Held),
     operation: Operation,
 ) -> Result<u32> {
     for attempt in 0..ATTEMPTS {
         let said = family.say();
         let mut words = said.unavailable.words().to_vec();
+        words.push(agreement);
         or(&mut words)?;
+        let agreement = words.pop().expect("it was pushed");
         let unavailable = Ids::from_words(&words);
         family.agreed(&unavailable, &said);
-        let Some(ids) = choose(&unavailable, 1, place, attempt) else {
+        let Some(ids) = choose(&unavailable, 1, agreement, attempt) else {
             break;
         };
         let reserved = held.reserve(ids[0]);
@@ -177,6 +180,12 @@ pub(super) fn agree_on_id(
         }
     }
     Err(no_id(operation))
+}
+
+/// What tells an agreement from those of other threads of its members: the communicator that it is
+/// called with, and its tag.
+pub(super) fn agreement(context: u32, tag: i32) -> u64 {
+    u64::from(context) << 32 | u64::from(tag.cast_unsigned())
 }
 
 /// Waits for all that were posted. The first that failed, or could not be posted, is the error.
@@ -234,9 +243,9 @@ impl Comm {
                 comm,
                 tag,
             };
-            let place = (self.0.context, group.members()[0]);
+            let agreement = agreement(self.0.context, tag);
             let or = |words: &mut [u64]| circle.or(words);
-            let id = agree_on_id(or, place, (&family, held), operation)?;
+            let id = agree_on_id(or, agreement, (&family, held), operation)?;
             let sides = (members(), None);
             let comm = self.child_from(&family, sides, Some(id), None, operation)?;
             circle.or(&mut [0])?; // All are ready.

@@ -38,6 +38,7 @@ use bcs_core::limits::DEFAULT_TIME_SLICE_NS;
 use bcs_core::memory::machine_page::BellId;
 use bcs_core::memory::{MachinePage, NicMemory, NodeMemory};
 use bcs_core::node::NodeId;
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -110,8 +111,7 @@ impl Machine {
             let (armed, demanded) = self.page.wanted();
             let now = now_ns();
             if now - start > 120_000_000_000 {
-                eprintln!("the job hangs");
-                std::process::abort();
+                end_of_all("the job hangs");
             }
             let regular = armed && now % slice_ns + slice_ns / 10 > slice_ns;
             if demanded || regular {
@@ -159,13 +159,14 @@ impl Machine {
                     })
                 })
                 .collect();
-            let mut failed = false;
-            for rank in ranks {
-                failed |= rank.join().is_err();
+            for (rank, thread) in ranks.into_iter().enumerate() {
                 // The others may wait for it for ever.
-                if failed {
-                    eprintln!("a rank failed");
-                    std::process::abort();
+                if let Err(panic) = thread.join() {
+                    let said = panic
+                        .downcast_ref::<String>()
+                        .map(String::as_str)
+                        .or_else(|| panic.downcast_ref::<&str>().copied());
+                    end_of_all(&format!("rank {rank} failed: {}", said.unwrap_or("?")));
                 }
             }
             self.stop.store(true, Ordering::Release);
@@ -173,6 +174,15 @@ impl Machine {
             strobe.join().unwrap()
         })
     }
+}
+
+/// Ends the test process, because ranks are left that nobody can join. Says so past the harness,
+/// which keeps what tests print for their ends.
+fn end_of_all(why: &str) -> ! {
+    let test = std::thread::current();
+    let test = test.name().unwrap_or("a thread of a test");
+    let _ = writeln!(std::io::stderr(), "{test}: {why}");
+    std::process::abort()
 }
 
 /// Runs `body` in so many ranks on so many nodes, with both strobes.

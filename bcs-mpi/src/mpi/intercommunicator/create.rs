@@ -16,7 +16,7 @@
 use super::Remote;
 use crate::bcs::SendMode;
 use crate::mpi::comm::checked_tag;
-use crate::mpi::create_group::{Circle, LEADER_MESSAGES, agree_on_id};
+use crate::mpi::create_group::{Circle, LEADER_MESSAGES, agree_on_id, agreement};
 use crate::mpi::error::{ErrorClass, Operation};
 use crate::mpi::members::Members;
 use crate::mpi::point_to_point::Call;
@@ -203,12 +203,10 @@ impl Comm {
             sorted.sort_unstable();
             process.reap_closed();
             let (family, held) = (process.pair_family(&sorted), process.held_contexts());
-            let place = (
-                u32::try_from(sorted.len()).expect("MAX_RANKS fits"),
-                sorted[0],
-            );
+            // The tag counts at the leaders only.
+            let agreement = side.circle.as_ref().map(|_| agreement(self.0.context, tag));
             let or = |words: &mut [u64]| side.or(words);
-            let id = agree_on_id(or, place, (&family, held), operation)?;
+            let id = agree_on_id(or, agreement.unwrap_or(0), (&family, held), operation)?;
             let sides = (self.0.group.clone(), Some(remote));
             let comm = self.child_from(&family, sides, Some(id), None, operation)?;
             side.or(&mut [0])?; // All are ready.
