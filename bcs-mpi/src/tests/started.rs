@@ -59,19 +59,19 @@ fn reductions_are_under_way_in_a_scope() {
 fn a_barrier_ends_when_all_have_started_it() {
     run(3, 2, |universe| {
         let world = universe.world();
-        let mut barrier = world.ibarrier().unwrap();
         if world.rank() == 0 {
-            // The others wait for this message before they start theirs.
+            let mut barrier = world.ibarrier().unwrap();
             assert!(!barrier.test().unwrap());
+            // The others wait for this message before they start theirs.
             for rank in 1..world.size() {
                 world.send(&[1u8], rank, 0).unwrap();
             }
-        }
-        if world.rank() != 0 {
+            barrier.wait().unwrap();
+        } else {
             let mut byte = [0u8];
             world.recv(&mut byte, Source::Rank(0), Tag::Is(0)).unwrap();
+            world.ibarrier().unwrap().wait().unwrap();
         }
-        barrier.wait().unwrap();
         drop(world.ibarrier().unwrap());
         let mut again = world.barrier_init().unwrap();
         for _ in 0..3 {
