@@ -5,5 +5,6 @@ mod crossed;
 mod examples;
 mod hostile;
 mod program;
+mod sandbox;
 mod slots;
 mod unlucky;
