@@ -315,6 +315,8 @@ impl SmartMap {
                     Err(Unreachable::Closed) => {
                         return self.pull(place, (envelope, request), into, outcome);
                     }
+                    // This rank waits until it is ended: an error of its own would hide the cause.
+                    Err(Unreachable::Gone) => return,
                 }
             }
         }

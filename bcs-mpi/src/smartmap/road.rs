@@ -16,6 +16,8 @@ pub(super) enum Unreachable {
     Fault,
     /// There is no road to that memory: the sender has to bring it.
     Closed,
+    /// The sender's process is gone: its node manager ends the job.
+    Gone,
 }
 
 /// Bytes fetched at a time of a message in pieces: the second copy finds them in the first cache.
@@ -142,11 +144,11 @@ fn fetch_pieces(
         return read(process, from.address.wrapping_add(offset), bytes);
     };
     let end = offset + bytes.len() as u64;
-    let mut closed = false;
+    let mut unreachable = None;
     let look = |address, into: &mut [u8]| match read(process, address, into) {
         Ok(()) => true,
         Err(why) => {
-            closed |= why == Unreachable::Closed;
+            unreachable = Some(why).filter(|&why| why != Unreachable::Fault);
             false
         }
     };
@@ -166,10 +168,10 @@ fn fetch_pieces(
     };
     let fetched = move_all();
     drop(walk);
-    if closed {
-        return Err(Unreachable::Closed);
+    match unreachable {
+        Some(why) => Err(why),
+        None => fetched,
     }
-    fetched
 }
 
 /// Has the kernel copy from another process.
@@ -191,14 +193,10 @@ fn read(process: i32, address: u64, bytes: &mut [u8]) -> Result<(), Unreachable>
         };
         if moved < 0 {
             let error = std::io::Error::last_os_error();
-            let closed = matches!(
-                error.raw_os_error(),
-                Some(libc::EPERM | libc::ENOSYS | libc::EACCES)
-            );
-            return Err(if closed {
-                Unreachable::Closed
-            } else {
-                Unreachable::Fault
+            return Err(match error.raw_os_error() {
+                Some(libc::EPERM | libc::ENOSYS | libc::EACCES) => Unreachable::Closed,
+                Some(libc::ESRCH) => Unreachable::Gone,
+                _ => Unreachable::Fault,
             });
         }
         if !usize::try_from(moved).is_ok_and(|moved| moved == chunk.len()) {
