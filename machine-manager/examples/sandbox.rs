@@ -36,8 +36,10 @@ fn done(answer: libc::c_int, what: &str) -> Result<(), Box<dyn Error>> {
 
 /// Namespaces in which this process may mount.
 fn enter_namespaces() -> Result<(), Box<dyn Error>> {
-    // SAFETY: asks for numbers.
-    let (uid, gid) = unsafe { (libc::getuid(), libc::getgid()) };
+    // SAFETY: asks for a number.
+    let uid = unsafe { libc::getuid() };
+    // SAFETY: asks for a number.
+    let gid = unsafe { libc::getgid() };
     // SAFETY: this process has one thread, and nothing of it lies in a mount namespace.
     let unshared = unsafe { libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS) };
     done(unshared, "a user namespace")?;
@@ -114,8 +116,9 @@ fn filter_system_calls() -> Result<(), Box<dyn Error>> {
     let filtered = unsafe { libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const filter, 0, 0) };
     done(filtered, "a seccomp filter")?;
     let none = std::ptr::null::<libc::iovec>();
+    let me = std::process::id().cast_signed();
     // SAFETY: moves nothing.
-    let moved = unsafe { libc::process_vm_readv(libc::getpid(), none, 0, none, 0, 0) };
+    let moved = unsafe { libc::process_vm_readv(me, none, 0, none, 0, 0) };
     let error = io::Error::last_os_error();
     if moved >= 0 || error.raw_os_error() != Some(libc::EPERM) {
         return Err("the seccomp filter does not refuse".into());
