@@ -121,6 +121,7 @@ impl NodeMemory {
 
     /// The bell of a rank: it sleeps on it, its NIC and the other ranks of its node ring it.
     #[must_use]
+    #[inline]
     pub fn bell(&self, place: usize) -> &AtomicU32 {
         self.mapping().word32(self.desk(place))
     }
@@ -134,6 +135,7 @@ impl NodeMemory {
     /// What others have done for a rank that no queue tells: whoever waits compares it with what it
     /// was before the last look.
     #[must_use]
+    #[inline]
     pub fn news(&self, place: usize) -> &AtomicU64 {
         self.mapping().word64(self.desk(place) + NEWS)
     }
@@ -141,6 +143,7 @@ impl NodeMemory {
     /// Receiver: the transfer of this sender is over, and this is what became of it. The caller
     /// rings the sender. Returns false if there is no such transfer: the sender alleged rubbish.
     #[must_use]
+    #[inline]
     pub fn end_transfer(&self, sender: usize, transfer: RequestId, outcome: u8) -> bool {
         let Some(word) = self.transfer(sender, transfer.slot) else {
             return false;
@@ -154,6 +157,7 @@ impl NodeMemory {
 
     /// Sender: what became of a transfer, if it is over.
     #[must_use]
+    #[inline]
     pub fn transfer_outcome(&self, sender: usize, transfer: RequestId) -> Option<u8> {
         let word = self
             .transfer(sender, transfer.slot)?
@@ -208,6 +212,7 @@ impl NodeMemory {
 
     /// Receiver, on any thread: whether there is an entry in a queue that has not been taken.
     #[must_use]
+    #[inline]
     pub fn has_news(&self, from: usize, to: usize) -> bool {
         let layout = Self::layout(self.queue(from, to));
         QueueReceiver::is_filled(&self.words, layout)

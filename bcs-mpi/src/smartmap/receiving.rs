@@ -23,10 +23,10 @@ const BYTES_TO_A_LOOK: u64 = 8 * 1024;
 /// The way from one place.
 #[derive(Debug)]
 pub(super) struct Incoming {
-    queue: QueueReceiver<MappedWords>,
+    pub(super) queue: QueueReceiver<MappedWords>,
     /// Since the last look.
     entries: u64,
-    bytes: u64,
+    pub(super) bytes: u64,
 }
 
 impl Incoming {
@@ -73,6 +73,10 @@ pub(super) struct Arrived {
     kept: Option<Box<[u8]>>,
 }
 
+/// There is no road to a message: its sender has to bring it, and this is what it will have come to.
+#[derive(Debug)]
+pub(super) struct Closed(Outcome);
+
 /// A message that was taken out of matching.
 #[derive(Debug)]
 #[must_use = "nobody else can receive this message"]
@@ -92,12 +96,12 @@ impl SmartMap {
         }
     }
 
-    fn found(&self, arrived: &Arrived) -> Outcome {
+    fn found(&self, place: usize, envelope: &Envelope) -> Outcome {
         Outcome {
             failure: Failure::None,
-            source: self.source(arrived.place),
-            tag: arrived.envelope.tag,
-            len: arrived.envelope.len,
+            source: self.source(place),
+            tag: envelope.tag,
+            len: envelope.len,
             expected: None,
         }
     }
@@ -139,13 +143,14 @@ impl SmartMap {
     /// The message that a receive with this pattern would get now.
     pub(crate) fn probe(&self, pattern: Pattern) -> Option<Outcome> {
         let (_, arrived) = self.matcher.probe(pattern)?;
-        Some(self.found(arrived))
+        Some(self.found(arrived.place, &arrived.envelope))
     }
 
     /// Takes out the message that a receive with this pattern would get now.
     pub(crate) fn extract(&mut self, pattern: Pattern) -> Option<(Outcome, Extracted)> {
         let (_, arrived) = self.matcher.take(pattern)?;
-        Some((self.found(&arrived), Extracted(arrived)))
+        let found = self.found(arrived.place, &arrived.envelope);
+        Some((found, Extracted(arrived)))
     }
 
     /// Receives a message that was taken out.
@@ -219,26 +224,36 @@ impl SmartMap {
                 }) => self.part(from, request, (offset, len), payload),
                 None => self.rubbish(from, "sends what is no message"),
             }
-            let incoming = &mut self.incoming[from];
-            incoming.queue.take();
-            incoming.entries += 1;
+            self.took(from);
             taken += 1;
-            if incoming.entries >= ENTRIES_TO_A_LOOK || incoming.bytes >= BYTES_TO_A_LOOK {
-                (incoming.entries, incoming.bytes) = (0, 0);
-                if self.node.take_wish_for_room(from, self.place) {
-                    self.ring(from);
-                }
-            }
         }
         taken > 0
     }
 
-    fn arrived(&mut self, place: usize, envelope: Envelope) {
-        let signature = Signature {
+    /// The next entry of a queue has been looked at: its sender may write another one there.
+    #[inline]
+    pub(super) fn took(&mut self, from: usize) {
+        let incoming = &mut self.incoming[from];
+        incoming.queue.take();
+        incoming.entries += 1;
+        if incoming.entries >= ENTRIES_TO_A_LOOK || incoming.bytes >= BYTES_TO_A_LOOK {
+            (incoming.entries, incoming.bytes) = (0, 0);
+            if self.node.take_wish_for_room(from, self.place) {
+                self.ring(from);
+            }
+        }
+    }
+
+    pub(super) fn signature(&self, place: usize, envelope: &Envelope) -> Signature {
+        Signature {
             context: envelope.context,
             source: self.source(place),
             tag: envelope.tag,
-        };
+        }
+    }
+
+    fn arrived(&mut self, place: usize, envelope: Envelope) {
+        let signature = self.signature(place, &envelope);
         if matches!(envelope.body, Body::Queued { .. }) {
             let bytes = &mut self.incoming[place].bytes;
             *bytes = bytes.saturating_add(envelope.len);
@@ -276,15 +291,35 @@ impl SmartMap {
         }
     }
 
-    /// Brings a message to where it was asked for.
+    /// Brings a message to where it was asked for, or asks for it.
     fn deliver(&mut self, arrived: &Arrived, receiving: Receiving) {
+        let Receiving { request, into, .. } = receiving;
         let Arrived {
             place,
             envelope,
             kept,
         } = arrived;
-        let (place, Receiving { request, into, .. }) = (*place, receiving);
-        let mut outcome = self.found(arrived);
+        // SAFETY: whoever posted the receive promised that.
+        match unsafe { self.bring(*place, envelope, kept.as_deref(), &into) } {
+            Ok(outcome) => self.requests.set(request, State::Done(outcome)),
+            Err(Closed(outcome)) => self.pull(*place, (envelope, request), into, outcome),
+        }
+    }
+
+    /// Brings a message to where it was asked for, from its queue or from where it was kept. Its
+    /// sender need not wait any more.
+    ///
+    /// # Safety
+    /// The piece may be written, and nobody else uses it.
+    #[inline]
+    pub(super) unsafe fn bring(
+        &mut self,
+        place: usize,
+        envelope: &Envelope,
+        kept: Option<&[u8]>,
+        into: &Piece,
+    ) -> Result<Outcome, Closed> {
+        let mut outcome = self.found(place, envelope);
         if envelope.len > into.len as u64 {
             outcome.failure = Failure::Truncated;
         }
@@ -293,30 +328,26 @@ impl SmartMap {
             .min(into.len);
         let mut ended = Failure::None;
         match envelope.body {
-            // SAFETY: whoever posted the receive promised that.
-            Body::Inline(bytes) => unsafe { scatter(&into, 0, &bytes[..fits]) },
+            // SAFETY: the caller's promise.
+            Body::Inline(bytes) => unsafe { scatter(into, 0, &bytes[..fits]) },
             Body::Queued { payload } => {
                 if let Some(kept) = kept {
-                    // SAFETY: as above.
-                    unsafe { scatter(&into, 0, &kept[..fits]) };
-                // SAFETY: as above.
-                } else if !unsafe { self.incoming[place].copy(payload, &into, 0, fits) } {
+                    // SAFETY: the caller's promise.
+                    unsafe { scatter(into, 0, &kept[..fits]) };
+                // SAFETY: the caller's promise.
+                } else if !unsafe { self.incoming[place].copy(payload, into, 0, fits) } {
                     self.rubbish(place, "sends a message that is not there");
                 }
             }
             Body::Remote(from) => {
-                // SAFETY: as above.
-                match unsafe { self.road.fetch(&self.node, place, from, &into, fits) } {
+                // SAFETY: the caller's promise.
+                match unsafe { self.road.fetch(&self.node, place, from, into, fits) } {
                     Ok(()) => {}
                     Err(Unreachable::Fault) => {
                         outcome.failure = Failure::SenderMemory;
                         ended = Failure::BadAddress;
                     }
-                    Err(Unreachable::Closed) => {
-                        return self.pull(place, (envelope, request), into, outcome);
-                    }
-                    // This rank waits until it is ended: an error of its own would hide the cause.
-                    Err(Unreachable::Gone) => return,
+                    Err(Unreachable::Closed) => return Err(Closed(outcome)),
                 }
             }
         }
@@ -326,7 +357,7 @@ impl SmartMap {
             }
             self.ring(place);
         }
-        self.requests.set(request, State::Done(outcome));
+        Ok(outcome)
     }
 
     /// Asks the sender for a message that this rank cannot reach.
@@ -344,12 +375,12 @@ impl SmartMap {
             outcome,
         };
         self.requests.set(request, pulling);
-        self.outgoing[place].word(Word::Pull {
+        let pull = Word::Pull {
             transfer,
             request,
             len,
-        });
-        self.ring(place);
+        };
+        self.word(place, pull);
     }
 
     fn part(&mut self, from: usize, request: Id, (offset, len): (u64, u64), payload: u64) {

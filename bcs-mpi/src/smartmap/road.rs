@@ -16,8 +16,6 @@ pub(super) enum Unreachable {
     Fault,
     /// There is no road to that memory: the sender has to bring it.
     Closed,
-    /// The sender's process is gone: its node manager ends the job.
-    Gone,
 }
 
 /// Bytes fetched at a time of a message in pieces: the second copy finds them in the first cache.
@@ -144,11 +142,11 @@ fn fetch_pieces(
         return read(process, from.address.wrapping_add(offset), bytes);
     };
     let end = offset + bytes.len() as u64;
-    let mut unreachable = None;
+    let mut closed = false;
     let look = |address, into: &mut [u8]| match read(process, address, into) {
         Ok(()) => true,
         Err(why) => {
-            unreachable = Some(why).filter(|&why| why != Unreachable::Fault);
+            closed |= why == Unreachable::Closed;
             false
         }
     };
@@ -168,10 +166,10 @@ fn fetch_pieces(
     };
     let fetched = move_all();
     drop(walk);
-    match unreachable {
-        Some(why) => Err(why),
-        None => fetched,
+    if closed {
+        return Err(Unreachable::Closed);
     }
+    fetched
 }
 
 /// Has the kernel copy from another process.
@@ -195,7 +193,9 @@ fn read(process: i32, address: u64, bytes: &mut [u8]) -> Result<(), Unreachable>
             let error = std::io::Error::last_os_error();
             return Err(match error.raw_os_error() {
                 Some(libc::EPERM | libc::ENOSYS | libc::EACCES) => Unreachable::Closed,
-                Some(libc::ESRCH) => Unreachable::Gone,
+                // The sender is dead, and its node manager ends the job: an error of this rank would
+                // hide why.
+                Some(libc::ESRCH) => Unreachable::Closed,
                 _ => Unreachable::Fault,
             });
         }
