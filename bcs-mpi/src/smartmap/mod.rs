@@ -32,6 +32,7 @@ mod receiving;
 mod requests;
 mod road;
 mod sending;
+mod shared;
 mod short;
 pub mod slots;
 #[cfg(test)]
@@ -162,6 +163,8 @@ impl SmartMap {
                 ..Outcome::default()
             };
             self.requests.set(id, State::Done(outcome));
+        } else if len >= shared::LEAST_BYTES as u64 {
+            self.help(id);
         }
     }
 
