@@ -167,13 +167,26 @@ impl NodeMemory {
     }
 
     fn transfer(&self, place: usize, slot: u32) -> Option<&AtomicU64> {
+        self.transfer_word(place, slot, 0)
+    }
+
+    /// One of the words of a transfer slot, if there is such a slot.
+    pub(super) fn transfer_word(&self, place: usize, slot: u32, word: usize) -> Option<&AtomicU64> {
+        let at = self.transfer_at(place, slot)?;
+        Some(self.mapping().word64(at + word * 8))
+    }
+
+    /// The same of half of one.
+    pub(super) fn transfer_bell(&self, place: usize, slot: u32, word: usize) -> Option<&AtomicU32> {
+        let at = self.transfer_at(place, slot)?;
+        Some(self.mapping().word32(at + word * 8))
+    }
+
+    fn transfer_at(&self, place: usize, slot: u32) -> Option<usize> {
         let slot = Some(slot as usize).filter(|&slot| slot < REQUEST_SLOTS)?;
         assert!(place < self.ranks, "place {place} of {}", self.ranks);
         let index = place * REQUEST_SLOTS + slot;
-        Some(
-            self.mapping()
-                .word64(Self::transfers(self.ranks) + index * TRANSFER_BYTES),
-        )
+        Some(Self::transfers(self.ranks) + index * TRANSFER_BYTES)
     }
 
     fn queue(&self, from: usize, to: usize) -> usize {

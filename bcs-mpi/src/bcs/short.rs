@@ -69,7 +69,7 @@ impl Endpoint {
             drop(state);
             // Another thread may take it, and keep it for this one.
             let came = || node.has_news(from, here) || self.turn.progressed() != taken;
-            if !waiting::spin(&self.page, None, Patience::RANK, came) {
+            if !waiting::spin(&self.page, None, Patience::SHORT, came) {
                 return None;
             }
         }

@@ -341,7 +341,7 @@ impl SmartMap {
             }
             Body::Remote(from) => {
                 // SAFETY: the caller's promise.
-                match unsafe { self.road.fetch(&self.node, place, from, into, fits) } {
+                match unsafe { self.fetch((place, envelope.transfer), from, into, fits) } {
                     Ok(()) => {}
                     Err(Unreachable::Fault) => {
                         outcome.failure = Failure::SenderMemory;
