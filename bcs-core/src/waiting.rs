@@ -43,6 +43,13 @@ impl Patience {
         yields: 16,
     };
 
+    /// A rank that lends a message to one that may be about to ask for it.
+    pub const LOAN: Self = Self {
+        spin_ns: 3_000,
+        spins_politely: false,
+        yields: 0,
+    };
+
     /// A NIC: a rank that answers at once finds it awake, and a NIC with nothing to do soon takes
     /// no core. It does not yield: under EEVDF each yield gives away virtual time, and the strobe
     /// then comes milliseconds late on a busy core (measured: 4 ms at the 99th percentile, 0.5 ms

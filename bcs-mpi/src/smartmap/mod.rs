@@ -31,6 +31,7 @@
 
 mod ending;
 mod envelope;
+mod lending;
 mod outgoing;
 mod receiving;
 mod requests;
@@ -51,12 +52,15 @@ use bcs_core::matching::Matcher;
 use bcs_core::memory::{MachinePage, NicMemory, NodeMemory};
 use bcs_core::request::{Failure, RequestId};
 use bcs_core::whereabouts::Wait;
+use lending::Lender;
 use outgoing::Outgoing;
 use receiving::{Arrived, Incoming};
 use requests::{Requests, State};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+pub(crate) use lending::LEAST_BYTES as LEAST_LENT_BYTES;
 pub(crate) use receiving::Extracted;
 pub(crate) use requests::{Id, NoSlot};
 pub(crate) use road::Road;
@@ -77,13 +81,15 @@ pub(crate) struct SmartMap {
     /// To and from each place, this one among them.
     outgoing: Vec<Outgoing>,
     incoming: Vec<Incoming>,
+    /// Whether to lend to each place.
+    lenders: Vec<Lender>,
     /// Whether something waits for room in a queue.
     holding: bool,
     matcher: Matcher<Arrived, Receiving>,
     requests: Requests,
     road: Road,
     /// Copies of messages whose senders did not wait, until they are received.
-    copies: Vec<(Id, Box<[u8]>)>,
+    copies: VecDeque<(Id, Box<[u8]>)>,
     /// Messages for which there was no receive.
     kept: u64,
     /// Whose queue is drained first the next time.
@@ -116,10 +122,11 @@ impl SmartMap {
         Self {
             outgoing: outgoing.collect(),
             incoming: incoming.collect(),
+            lenders: (0..places).map(|_| Lender::new()).collect(),
             holding: false,
             matcher: Matcher::new(MAX_ENVELOPES_PER_RANK, MAX_ENVELOPES_PER_RANK),
             requests: Requests::default(),
-            copies: Vec::new(),
+            copies: VecDeque::new(),
             kept: 0,
             turn: 0,
             node,
@@ -150,6 +157,8 @@ impl SmartMap {
     pub(crate) fn progress(&mut self) {
         self.drain();
         self.flush();
+        // Each call adds one at most.
+        self.reap_copies(2);
     }
 
     /// Whether something waits for room in a queue.

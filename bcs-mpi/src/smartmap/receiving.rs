@@ -6,8 +6,10 @@ use super::requests::{Id, NoSlot, State};
 use super::road::Unreachable;
 use super::{Receiving, SmartMap};
 use crate::bcs::{Outcome, Piece, scatter};
+use bcs_core::layout::Location;
 use bcs_core::limits::SEND_QUEUE_ENTRIES;
 use bcs_core::matching::{Pattern, Posted, Signature};
+use bcs_core::memory::loan::Loan;
 use bcs_core::memory::{Claimant, MappedWords};
 use bcs_core::request::{Failure, RequestId};
 use bcs_core::send_queue::QueueReceiver;
@@ -339,7 +341,8 @@ impl SmartMap {
                     self.rubbish(place, "sends a message that is not there");
                 }
             }
-            Body::Remote(from) => {
+            Body::Remote(_) | Body::Lent(_) => {
+                let from = self.whereabouts_of(place, envelope);
                 // SAFETY: the caller's promise.
                 match unsafe { self.fetch((place, envelope.transfer), from, into, fits) } {
                     Ok(()) => {}
@@ -358,6 +361,21 @@ impl SmartMap {
             self.ring(place);
         }
         Ok(outcome)
+    }
+
+    /// Where a message is that lies in memory of its sender. If it is lent, that is settled here.
+    fn whereabouts_of(&self, place: usize, envelope: &Envelope) -> Location {
+        match (envelope.body, envelope.transfer) {
+            (Body::Remote(location), _) => location,
+            (Body::Lent(address), Some(transfer)) => {
+                let loan = Loan::of(&self.node, place, transfer);
+                let Some(loan) = loan else {
+                    self.rubbish(place, "lends what there is not");
+                };
+                Location::at(loan.claim(address))
+            }
+            _ => unreachable!("it lies in memory, and has a transfer"),
+        }
     }
 
     /// Asks the sender for a message that this rank cannot reach.
