@@ -104,11 +104,10 @@ impl Road {
 }
 
 impl Road {
-    /// Brings bytes to where another rank of the node wants them.
+    /// Brings bytes to where the rank at a place, which is this process, wants them.
     pub(super) fn bring(
         &self,
-        node: &NodeMemory,
-        place: usize,
+        (place, process): (usize, u32),
         data: &[u8],
         into: u64,
     ) -> Result<(), Unreachable> {
@@ -119,7 +118,7 @@ impl Road {
             unsafe { std::ptr::copy(data.as_ptr(), start.as_ptr(), data.len()) };
             return Ok(());
         }
-        let process = node.process(place).load(Ordering::Acquire).cast_signed();
+        let process = process.cast_signed();
         if !self.process || process <= 0 {
             return Err(Unreachable::Closed);
         }
