@@ -161,6 +161,14 @@ impl SmartMap {
         self.reap_copies(2);
     }
 
+    /// The same as far as a receive from one source needs it, or from all.
+    pub(crate) fn progress_for(&mut self, source: Option<u32>) {
+        match source.and_then(|rank| self.place_of(rank)) {
+            Some(place) => _ = self.drain_from(place),
+            None => _ = self.drain(),
+        }
+    }
+
     /// Whether something waits for room in a queue.
     pub(crate) fn holds(&self) -> bool {
         self.holding
@@ -214,7 +222,7 @@ impl SmartMap {
         match self.requests.state(id)? {
             State::Held { to } | State::Sent { to, .. } => Some(Wait::Send(*to)),
             State::Posted { peer, .. } => Some(Wait::Receive(*peer)),
-            State::Pulling { peer, .. } => Some(Wait::Receive(*peer)),
+            State::Pulling(pulling) => Some(Wait::Receive(pulling.peer)),
             State::Opened | State::Done(_) => None,
         }
     }

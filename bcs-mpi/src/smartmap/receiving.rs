@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "messages are named by address")]
 
 use super::envelope::{Body, Envelope, Word};
-use super::requests::{Id, NoSlot, State};
+use super::requests::{Id, NoSlot, Pulling, State};
 use super::road::Unreachable;
 use super::{Receiving, SmartMap};
 use crate::bcs::{Outcome, Piece, scatter};
@@ -204,7 +204,7 @@ impl SmartMap {
         any
     }
 
-    fn drain_from(&mut self, from: usize) -> bool {
+    pub(super) fn drain_from(&mut self, from: usize) -> bool {
         let mut taken = 0;
         // No more than a queue holds: whoever sends as fast as this receives is not to keep it here.
         while taken < SEND_QUEUE_ENTRIES {
@@ -386,12 +386,13 @@ impl SmartMap {
             .expect("a message in memory has a transfer");
         let len = envelope.len.min(into.len as u64);
         let peer = self.peer(place, envelope);
-        let pulling = State::Pulling {
+        let pulling = Pulling {
             peer,
             into,
             missing: len,
             outcome,
         };
+        let pulling = State::Pulling(Box::new(pulling));
         self.requests.set(request, pulling);
         let pull = Word::Pull {
             transfer,
@@ -404,12 +405,10 @@ impl SmartMap {
     fn part(&mut self, from: usize, request: Id, (offset, len): (u64, u64), payload: u64) {
         let source = Some(self.source(from));
         let (into, missing, outcome) = match self.requests.state(request) {
-            Some(State::Pulling {
-                peer,
-                into,
-                missing,
-                outcome,
-            }) if peer.rank == source => (into, missing, outcome),
+            Some(State::Pulling(pulling)) if pulling.peer.rank == source => {
+                let pulling = &mut **pulling;
+                (&pulling.into, &mut pulling.missing, &pulling.outcome)
+            }
             _ => self.rubbish(from, "sends a part of nothing"),
         };
         let place = |word: u64| usize::try_from(word).ok();
