@@ -114,7 +114,9 @@ impl<W: Words + Payload> CollInfo<W> {
     }
 
     fn load(&self, word: usize, ordering: Ordering) -> u64 {
-        self.words.word(self.layout.first_word + word).load(ordering)
+        self.words
+            .word(self.layout.first_word + word)
+            .load(ordering)
     }
 
     fn store(&self, word: usize, value: u64, ordering: Ordering) {

@@ -353,8 +353,12 @@ impl Endpoint {
         if let Some(part) = plan.part {
             // SAFETY: the caller's promise; scratch memory lives as long as the schedule.
             let request = unsafe { self.arrive_at(&mut state, context, part)? };
-            schedule.receives.push((Handle::Nic(request), None));
-            entered = state.requests.if_live(request).and_then(Purpose::entered);
+            schedule.receives.push((request, None));
+            entered = match request {
+                Handle::Nic(id) => state.requests.if_live(id).and_then(Purpose::entered),
+                Handle::Near(id) => state.near.as_mut().and_then(|near| near.entered_by(id)),
+                Handle::Complete(_) | Handle::Schedule(_) => None,
+            };
         }
         schedule.entered = entered;
         if let Some(round) = schedule.rounds.pop_front() {

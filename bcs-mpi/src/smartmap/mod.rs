@@ -23,9 +23,12 @@
 //!
 //! **[`Slots`]** are the heaps of this node's ranks, as far as this one has mapped them.
 //!
+//! **Collectives** of ranks that are all here are done by these ranks ([`collective`]).
+//!
 //! **Requests** are slots of the rank's own ([`requests`]). A send that its sender has to wait for
 //! has a *transfer slot* of the same number in node memory, where the receiver says what became of it.
 
+mod collective;
 mod envelope;
 mod outgoing;
 mod receiving;
@@ -44,12 +47,14 @@ use bcs_core::matching::Matcher;
 use bcs_core::memory::{MachinePage, NicMemory, NodeMemory};
 use bcs_core::request::{Failure, RequestId};
 use bcs_core::whereabouts::Wait;
+use collective::Collectives;
 use outgoing::Outgoing;
 use receiving::{Arrived, Incoming};
 use requests::{Requests, State};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+pub(crate) use collective::GroupId;
 pub(crate) use receiving::Extracted;
 pub(crate) use requests::{Id, NoSlot};
 pub(crate) use road::Road;
@@ -71,6 +76,7 @@ pub(crate) struct SmartMap {
     incoming: Vec<Incoming>,
     matcher: Matcher<Arrived, Receiving>,
     requests: Requests,
+    collectives: Collectives,
     road: Road,
     /// Copies of messages whose senders did not wait, until they are received.
     copies: Vec<(Id, Box<[u8]>)>,
@@ -106,6 +112,7 @@ impl SmartMap {
             incoming: incoming.collect(),
             matcher: Matcher::new(MAX_ENVELOPES_PER_RANK, MAX_ENVELOPES_PER_RANK),
             requests: Requests::default(),
+            collectives: Collectives::default(),
             copies: Vec::new(),
             kept: 0,
             turn: 0,
@@ -131,6 +138,7 @@ impl SmartMap {
     pub(crate) fn progress(&mut self) {
         self.drain();
         self.flush();
+        self.advance_collectives(true);
     }
 
     /// Grows when this end completes a request, or keeps a message that a probe may wait for.
@@ -179,6 +187,7 @@ impl SmartMap {
             State::Held { to } | State::Sent { to, .. } => Some(Wait::Send(*to)),
             State::Posted { peer, .. } => Some(Wait::Receive(*peer)),
             State::Pulling { peer, .. } => Some(Wait::Receive(*peer)),
+            State::Collective(_) => Some(Wait::Collective),
             State::Opened | State::Done(_) => None,
         }
     }
