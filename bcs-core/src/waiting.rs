@@ -28,6 +28,12 @@ impl Patience {
         spins_politely: true,
     };
 
+    /// A rank whose peer may answer before it is worth saying that somebody waits.
+    pub const SHORT: Self = Self {
+        spin_ns: 20_000,
+        spins_politely: false,
+    };
+
     /// A NIC: a rank that answers at once finds it awake, and a NIC with nothing to do soon takes
     /// no core. It does not yield: under EEVDF each yield gives away virtual time, and the strobe
     /// then comes milliseconds late on a busy core (measured: 4 ms at the 99th percentile, 0.5 ms
@@ -74,11 +80,13 @@ pub fn wait(
     }
 }
 
-fn spin(
+/// The first part of [`wait`]: spins while cores suffice and patience lasts, at most until the
+/// deadline. Returns whether `check` found something.
+pub fn spin(
     page: &MachinePage,
     deadline_ns: Option<u64>,
     patience: Patience,
-    check: &mut impl FnMut() -> bool,
+    mut check: impl FnMut() -> bool,
 ) -> bool {
     if !page.cores_suffice() {
         return false;

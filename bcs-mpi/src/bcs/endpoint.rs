@@ -92,7 +92,7 @@ impl State {
     }
 
     /// Whether descriptors wait for room in a ring.
-    fn holds(&self) -> bool {
+    pub(super) fn holds(&self) -> bool {
         self.sends.holds() || self.receives.holds() || self.collectives.holds()
     }
 }

@@ -43,6 +43,7 @@ mod point_to_point;
 mod probe;
 mod requests;
 mod schedule;
+mod short;
 mod waiting;
 mod whereabouts;
 

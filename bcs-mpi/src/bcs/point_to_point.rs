@@ -8,6 +8,7 @@ use super::buffer;
 use super::endpoint::{Endpoint, State};
 use super::piece::{Piece, gather};
 use super::requests::{Handle, Purpose, Request, Requests, TooManyRequests};
+use crate::smartmap::SmartMap;
 use bcs_core::descriptor::{Payload, ReceiveDescriptor, ReceiveKind, SendDescriptor};
 use bcs_core::limits::INLINE_BYTES;
 use bcs_core::matching::Pattern;
@@ -51,6 +52,14 @@ impl Endpoint {
         message: &Message,
     ) -> Result<Request, TooManyRequests> {
         let mut state = self.lock();
+        // SAFETY: the caller's promise.
+        if let Some(posted) = unsafe { self.send_near(&mut state, mode, message) } {
+            // Whoever only sends finds its queue full in the end, and then looks after the others.
+            if state.near.as_ref().is_some_and(SmartMap::holds) {
+                self.progress(&mut state);
+            }
+            return Ok(Request(posted?));
+        }
         self.progress(&mut state);
         // SAFETY: the caller's promise.
         let request = unsafe { self.send(&mut state, mode, message)? };
@@ -183,6 +192,13 @@ impl Endpoint {
         into: Piece,
     ) -> Result<Request, TooManyRequests> {
         let mut state = self.lock();
+        if !state.reach(pattern).far {
+            // SAFETY: the caller's promise.
+            let request = unsafe { self.receive(&mut state, pattern, into)? };
+            state.near.iter_mut().for_each(SmartMap::progress);
+            self.tell_threads(&state);
+            return Ok(Request(request));
+        }
         self.progress(&mut state);
         // SAFETY: the caller's promise.
         let request = unsafe { self.receive(&mut state, pattern, into)? };

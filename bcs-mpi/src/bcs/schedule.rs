@@ -167,6 +167,11 @@ pub(super) struct Schedules {
 }
 
 impl Schedules {
+    /// Whether none is under way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.under_way.is_empty()
+    }
+
     pub(super) fn is_done(&self, id: ScheduleId) -> bool {
         self.ended.contains_key(&id)
     }

@@ -21,8 +21,8 @@ use super::whereabouts::What;
 use crate::smartmap::SmartMap;
 use bcs_core::memory::{MachinePage, NicMemory, NodeMemory};
 use bcs_core::ring::Words;
-use bcs_core::waiting::Patience;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+use bcs_core::waiting::{self, Patience};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 /// Whose turn it is to listen to the bell.
@@ -50,14 +50,19 @@ impl Turn {
 
     /// Messages of this node have got so far, by whichever thread took them: they may be another one's.
     /// Returns whether there may be a sleeper who has to be told.
-    fn progressed(&self, so_far: u64) -> bool {
+    fn note(&self, so_far: u64) -> bool {
         if self.progressed.load(Ordering::Relaxed) == so_far {
             return false;
         }
         self.progressed.store(so_far, Ordering::Relaxed);
-        // THREADS: either the last look of a thread that goes to sleep sees the count, or it is seen.
-        fence(Ordering::SeqCst);
+        // A thread counts as a sleeper before it lets go of the endpoint's lock, which is held here:
+        // either its look saw what was taken, or it is seen.
         self.sleepers.load(Ordering::Relaxed) > 0
+    }
+
+    /// How far messages of this node have got by threads of this rank.
+    pub(super) fn progressed(&self) -> u64 {
+        self.progressed.load(Ordering::Relaxed)
     }
 
     fn wants_room(&self) -> bool {
@@ -143,12 +148,20 @@ impl Endpoint {
         mut look: impl FnMut(&mut State) -> Option<T>,
     ) -> T {
         let mut blocked = None;
+        let mut soon = what.is_near();
         loop {
             let mut state = self.lock();
             let seen = self.done();
             self.progress(&mut state);
             if let Some(found) = look(&mut state) {
                 return found;
+            }
+            if soon {
+                // A rank of this node may answer before it has been said that this one waits.
+                drop(state);
+                let came = || self.more_than(&seen, watch);
+                soon = waiting::spin(&self.page, None, Patience::SHORT, came);
+                continue;
             }
             if blocked.is_none() {
                 let hungry = Hungry::new(&self.page);
@@ -157,8 +170,11 @@ impl Endpoint {
             } else {
                 self.found_nothing(&mut state);
             }
+            // Before the lock is let go of: see `note`.
+            self.turn.sleepers.fetch_add(1, Ordering::Relaxed);
             drop(state);
             self.sleep(watch, &seen);
+            self.turn.sleepers.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
@@ -183,14 +199,14 @@ impl Endpoint {
         let news = |(node, place): (&NodeMemory, usize)| node.news(place).load(Ordering::Acquire);
         Near {
             news: self.memory.desk().map_or(0, news),
-            progressed: self.turn.progressed.load(Ordering::Relaxed),
+            progressed: self.turn.progressed(),
         }
     }
 
     /// After messages of this node were taken: other threads of this rank may have waited for them.
     pub(super) fn tell_threads(&self, state: &State) {
         let progressed = state.near.as_ref().map_or(0, SmartMap::progressed);
-        if self.turn.progressed(progressed) {
+        if self.turn.note(progressed) {
             self.page.wake(self.memory.bell());
         }
     }
@@ -225,13 +241,10 @@ impl Endpoint {
     }
 
     fn sleep(&self, watch: Watch, seen: &Done) {
-        self.turn.sleepers.fetch_add(1, Ordering::AcqRel);
-        fence(Ordering::SeqCst); // THREADS
         let room = u32::from(watch == Watch::Rings);
         self.turn.want_room.fetch_add(room, Ordering::AcqRel);
         self.take_turns(watch, seen);
         self.turn.want_room.fetch_sub(room, Ordering::AcqRel);
-        self.turn.sleepers.fetch_sub(1, Ordering::AcqRel);
     }
 
     fn take_turns(&self, watch: Watch, seen: &Done) {
@@ -249,7 +262,7 @@ impl Endpoint {
         }
         *taken = true;
         drop(taken);
-        bcs_core::waiting::wait(self.memory.bell(), &self.page, None, Patience::RANK, || {
+        waiting::wait(self.memory.bell(), &self.page, None, Patience::RANK, || {
             self.awaited(seen, watch)
         });
         *lock() = false;

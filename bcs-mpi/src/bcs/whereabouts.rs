@@ -34,6 +34,18 @@ pub(super) enum What<'a> {
     Wait(Wait),
 }
 
+impl What<'_> {
+    /// Whether only ranks of this node are waited for.
+    pub(super) fn is_near(&self) -> bool {
+        let near = |request: &Request| matches!(request.0, Handle::Near(_) | Handle::Complete(_));
+        match self {
+            Self::Request(request) => near(request),
+            Self::All(requests) => requests.iter().all(near),
+            Self::Wait(_) => false,
+        }
+    }
+}
+
 impl State {
     /// Remembers an arrival, and forgets those that are done.
     pub(super) fn arrived(

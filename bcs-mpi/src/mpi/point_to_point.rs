@@ -5,8 +5,9 @@ use super::comm::{checked_tag, exhausted};
 use super::error::{Operation, Peer};
 use super::request::What;
 use super::{Buffer, Comm, Datatype, PROC_NULL, Request, Result, Status};
-use crate::bcs::{Blocking, Message, SendMode, gather};
-use crate::recording::Primitive;
+use crate::bcs::{Blocking, Message, Piece, SendMode, gather};
+use crate::recording::{Begun, Primitive};
+use bcs_core::matching::Pattern;
 
 /// A call that posts a message: its name, its row in the MDS, its mode.
 #[derive(Clone, Copy)]
@@ -59,7 +60,55 @@ const SENDRECV_REPLACE: Call = Call {
     mode: SendMode::Standard,
 };
 
+/// What a call names itself in errors.
+fn operation(call: &'static str, data: &Buffer, peer: Peer, tag: i32) -> Operation {
+    Operation {
+        call,
+        bytes: data.bytes().map(|bytes| bytes as u64),
+        peer: Some(peer),
+        tag: Some(tag),
+    }
+}
+
 impl Comm {
+    /// What a send sends; nothing if it is to nobody (`MPI_PROC_NULL`).
+    fn message(
+        &self,
+        data: &Buffer,
+        to: i32,
+        tag: i32,
+        operation: Operation,
+    ) -> Result<Option<Message>> {
+        self.usable(operation)?;
+        let data = data.piece(operation)?;
+        let tag = checked_tag(tag, operation)?;
+        if to == PROC_NULL {
+            return Ok(None);
+        }
+        Ok(Some(Message {
+            context: self.0.context,
+            destination: self.world_rank(to, operation)?,
+            tag,
+            data,
+        }))
+    }
+
+    /// What a receive looks for, and where it goes; nothing if it is from nobody.
+    fn wanted(
+        &self,
+        data: &Buffer,
+        from: i32,
+        tag: i32,
+        operation: Operation,
+    ) -> Result<Option<(Pattern, Piece)>> {
+        self.usable(operation)?;
+        let into = data.piece(operation)?;
+        if from == PROC_NULL {
+            return Ok(None);
+        }
+        Ok(Some((self.pattern(from, tag, operation)?, into)))
+    }
+
     /// # Safety
     /// As for [`isend`](Self::isend).
     pub(super) unsafe fn post_send(
@@ -69,32 +118,10 @@ impl Comm {
         to: i32,
         tag: i32,
     ) -> Result<Request> {
-        let begun = self.process().recording().begin();
-        let bytes = data.bytes().map(|bytes| bytes as u64);
-        let peer = Some(Peer::To(to));
-        let operation = Operation {
-            call: call.name,
-            bytes,
-            peer,
-            tag: Some(tag),
-        };
-        self.usable(operation)?;
-        let data = data.piece(operation)?;
-        let tag = checked_tag(tag, operation)?;
-        if to == PROC_NULL {
-            return Ok(Request::done(
-                Status::EMPTY,
-                self,
-                operation,
-                (begun, call.primitive),
-            ));
-        }
-        let destination = self.world_rank(to, operation)?;
-        let message = Message {
-            context: self.0.context,
-            destination,
-            tag,
-            data,
+        let recorded = (self.process().recording().begin(), call.primitive);
+        let operation = operation(call.name, data, Peer::To(to), tag);
+        let Some(message) = self.message(data, to, tag, operation)? else {
+            return Ok(Request::done(Status::EMPTY, self, operation, recorded));
         };
         // SAFETY: the caller's promise.
         let posted = unsafe { self.process().endpoint().bcs_send(call.mode, &message) };
@@ -104,7 +131,7 @@ impl Comm {
             What::Nothing,
             self,
             operation,
-            (begun, call.primitive),
+            recorded,
         ))
     }
 
@@ -117,49 +144,75 @@ impl Comm {
         from: i32,
         tag: i32,
     ) -> Result<Request> {
-        let begun = self.process().recording().begin();
-        let bytes = data.bytes().map(|bytes| bytes as u64);
-        let operation = Operation {
-            call,
-            bytes,
-            peer: Some(Peer::From(from)),
-            tag: Some(tag),
+        let recorded = (self.process().recording().begin(), primitive);
+        let operation = operation(call, data, Peer::From(from), tag);
+        let Some((pattern, into)) = self.wanted(data, from, tag, operation)? else {
+            return Ok(Request::done(Status::PROC_NULL, self, operation, recorded));
         };
-        self.usable(operation)?;
-        let into = data.piece(operation)?;
-        if from == PROC_NULL {
-            return Ok(Request::done(
-                Status::PROC_NULL,
-                self,
-                operation,
-                (begun, primitive),
-            ));
-        }
-        let pattern = self.pattern(from, tag, operation)?;
-        let endpoint = self.process().endpoint();
         // SAFETY: the caller's promise.
-        let posted = unsafe { endpoint.bcs_recv(pattern, into) };
+        let posted = unsafe { self.process().endpoint().bcs_recv(pattern, into) };
         let request = posted.map_err(exhausted(operation))?;
         Ok(Request::posted(
             request,
             What::Receive,
             self,
             operation,
-            (begun, primitive),
+            recorded,
         ))
     }
 
-    /// A blocking call, made of a post and a wait.
-    fn block(
-        &self,
-        primitive: Primitive,
-        bytes: Option<usize>,
-        post: impl FnOnce() -> Result<Request>,
-    ) -> Result<Status> {
+    /// A blocking call.
+    fn block<T>(&self, primitive: Primitive, bytes: Option<usize>, call: impl FnOnce() -> T) -> T {
         let bytes = bytes.unwrap_or(0) as u64;
-        self.process()
-            .recording()
-            .blocking(primitive, bytes, || post()?.silent())
+        self.process().recording().blocking(primitive, bytes, call)
+    }
+
+    /// A blocking send: at once if that can be, else posted and waited for.
+    ///
+    /// # Safety
+    /// As for [`send`](Self::send).
+    unsafe fn send_blocking(&self, call: Call, data: &Buffer, to: i32, tag: i32) -> Result<()> {
+        let operation = operation(call.name, data, Peer::To(to), tag);
+        let endpoint = self.process().endpoint();
+        self.block(call.primitive, data.bytes(), || {
+            let Some(message) = self.message(data, to, tag, operation)? else {
+                return Ok(());
+            };
+            // SAFETY: the caller's promise.
+            if unsafe { endpoint.bcs_send_now(call.mode, &message) } {
+                return Ok(());
+            }
+            // SAFETY: the caller's promise.
+            let posted = unsafe { endpoint.bcs_send(call.mode, &message) };
+            let posted = posted.map_err(exhausted(operation))?;
+            let recorded = (Begun::UNKNOWN, call.primitive);
+            let mut request = Request::posted(posted, What::Nothing, self, operation, recorded);
+            request.silent().map(|_| ())
+        })
+    }
+
+    /// A blocking receive: at once if that can be, else posted and waited for.
+    ///
+    /// # Safety
+    /// As for [`recv`](Self::recv).
+    unsafe fn recv_blocking(&self, data: &Buffer, from: i32, tag: i32) -> Result<Status> {
+        let (name, primitive) = ("MPI_Recv", Primitive::Recv);
+        let operation = operation(name, data, Peer::From(from), tag);
+        let endpoint = self.process().endpoint();
+        self.block(primitive, data.bytes(), || {
+            let Some((pattern, into)) = self.wanted(data, from, tag, operation)? else {
+                return Ok(Status::PROC_NULL);
+            };
+            // SAFETY: the caller's promise.
+            if let Some(outcome) = unsafe { endpoint.bcs_recv_now(&pattern, &into) } {
+                return self.status(&outcome, operation);
+            }
+            // SAFETY: the caller's promise.
+            let posted = unsafe { endpoint.bcs_recv(pattern, into) };
+            let posted = posted.map_err(exhausted(operation))?;
+            let recorded = (Begun::UNKNOWN, primitive);
+            Request::posted(posted, What::Receive, self, operation, recorded).silent()
+        })
     }
 
     /// `MPI_Send`.
@@ -171,8 +224,7 @@ impl Comm {
     /// When an argument is wrong, or the NIC reports a failure.
     pub unsafe fn send(&self, data: Buffer, to: i32, tag: i32) -> Result<()> {
         // SAFETY: the caller's promise.
-        let post = || unsafe { self.post_send(SEND, &data, to, tag) };
-        self.block(SEND.primitive, data.bytes(), post).map(|_| ())
+        unsafe { self.send_blocking(SEND, &data, to, tag) }
     }
 
     /// `MPI_Ssend`: returns when the receive was matched.
@@ -184,8 +236,7 @@ impl Comm {
     /// As [`send`](Self::send).
     pub unsafe fn ssend(&self, data: Buffer, to: i32, tag: i32) -> Result<()> {
         // SAFETY: the caller's promise.
-        let post = || unsafe { self.post_send(SSEND, &data, to, tag) };
-        self.block(SSEND.primitive, data.bytes(), post).map(|_| ())
+        unsafe { self.send_blocking(SSEND, &data, to, tag) }
     }
 
     /// `MPI_Rsend`: the receive is posted already.
@@ -197,8 +248,7 @@ impl Comm {
     /// As [`send`](Self::send).
     pub unsafe fn rsend(&self, data: Buffer, to: i32, tag: i32) -> Result<()> {
         // SAFETY: the caller's promise.
-        let post = || unsafe { self.post_send(RSEND, &data, to, tag) };
-        self.block(RSEND.primitive, data.bytes(), post).map(|_| ())
+        unsafe { self.send_blocking(RSEND, &data, to, tag) }
     }
 
     /// `MPI_Irsend`.
@@ -246,11 +296,8 @@ impl Comm {
     /// When an argument is wrong, the message is longer than `data` (its start is then received),
     /// or the NIC reports a failure.
     pub unsafe fn recv(&self, data: Buffer, from: i32, tag: i32) -> Result<Status> {
-        let call = ("MPI_Recv", Primitive::Recv);
         // SAFETY: the caller's promise.
-        self.block(call.1, data.bytes(), || unsafe {
-            self.post_recv(call, &data, from, tag)
-        })
+        unsafe { self.recv_blocking(&data, from, tag) }
     }
 
     /// `MPI_Irecv`.
@@ -335,10 +382,7 @@ impl Comm {
             };
             let sent = send.silent();
             let received = receive.silent()?;
-            sent?;
-            let operation = Operation::plain(call.name);
-            let begun = (self.process().recording().begin(), call.primitive);
-            Ok(Request::done(received, self, operation, begun))
+            sent.map(|_| received)
         })
     }
 

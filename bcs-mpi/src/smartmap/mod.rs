@@ -35,6 +35,7 @@ mod receiving;
 mod requests;
 mod road;
 mod sending;
+mod short;
 pub mod slots;
 #[cfg(test)]
 mod tests;
@@ -58,7 +59,8 @@ pub(crate) use collective::GroupId;
 pub(crate) use receiving::Extracted;
 pub(crate) use requests::{Id, NoSlot};
 pub(crate) use road::Road;
-pub(crate) use sending::Posted;
+pub(crate) use sending::{MAX_QUEUED_BYTES, Posted};
+pub(crate) use short::Next;
 
 /// A rank's end of SMARTMAP.
 #[derive(Debug)]
@@ -74,6 +76,8 @@ pub(crate) struct SmartMap {
     /// To and from each place, this one among them.
     outgoing: Vec<Outgoing>,
     incoming: Vec<Incoming>,
+    /// Whether something waits for room in a queue.
+    holding: bool,
     matcher: Matcher<Arrived, Receiving>,
     requests: Requests,
     collectives: Collectives,
@@ -110,6 +114,7 @@ impl SmartMap {
         Self {
             outgoing: outgoing.collect(),
             incoming: incoming.collect(),
+            holding: false,
             matcher: Matcher::new(MAX_ENVELOPES_PER_RANK, MAX_ENVELOPES_PER_RANK),
             requests: Requests::default(),
             collectives: Collectives::default(),
@@ -139,6 +144,11 @@ impl SmartMap {
         self.drain();
         self.flush();
         self.advance_collectives(true);
+    }
+
+    /// Whether something waits for room in a queue.
+    pub(crate) fn holds(&self) -> bool {
+        self.holding
     }
 
     /// Grows when this end completes a request, or keeps a message that a probe may wait for.

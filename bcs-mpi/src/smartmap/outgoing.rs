@@ -1,9 +1,9 @@
 //! The way to one place: its queue, and in rank memory what the queue has no room for, in order.
 #![expect(unsafe_code, reason = "messages are named by address")]
 
-use super::envelope::{Body, Envelope, Word};
+use super::envelope::{Body, Envelope, INLINE_BYTES, Word};
 use super::requests::Id;
-use crate::bcs::{Piece, gather};
+use crate::bcs::{Message, Piece, gather};
 use bcs_core::memory::MappedWords;
 use bcs_core::send_queue::{QueueFull, QueueSender, Room};
 use std::collections::VecDeque;
@@ -98,6 +98,33 @@ impl Outgoing {
         let word = Word::Message(Envelope { body, ..envelope });
         self.queue.publish(room, &word.encode());
         Ok(())
+    }
+
+    /// Writes a message that fits into the queue, if there is room.
+    ///
+    /// # Safety
+    /// As for [`eager`](Self::eager).
+    pub(super) unsafe fn now(&mut self, message: &Message) -> Result<(), QueueFull> {
+        let data = &message.data;
+        let mut envelope = Envelope {
+            context: message.context,
+            tag: message.tag,
+            len: data.len as u64,
+            transfer: None,
+            body: Body::Inline([0; INLINE_BYTES]),
+        };
+        if data.len > INLINE_BYTES {
+            // SAFETY: the caller's promise.
+            return unsafe { self.eager(envelope, data) };
+        }
+        if self.holds() {
+            return Err(QueueFull);
+        }
+        let mut inline = [0; INLINE_BYTES];
+        // SAFETY: the caller's promise.
+        unsafe { gather(data, 0, &mut inline[..data.len]) };
+        envelope.body = Body::Inline(inline);
+        self.try_word(&Word::Message(envelope))
     }
 
     /// Keeps a message until there is room.

@@ -23,10 +23,10 @@ const BYTES_TO_A_LOOK: u64 = 8 * 1024;
 /// The way from one place.
 #[derive(Debug)]
 pub(super) struct Incoming {
-    queue: QueueReceiver<MappedWords>,
+    pub(super) queue: QueueReceiver<MappedWords>,
     /// Since the last look.
     entries: u64,
-    bytes: u64,
+    pub(super) bytes: u64,
 }
 
 impl Incoming {
@@ -63,15 +63,19 @@ impl Incoming {
     }
 }
 
-/// A message for which there was no receive.
+/// A message that has come, or for which there was no receive.
 #[derive(Debug)]
 pub(super) struct Arrived {
     /// Where it came from.
-    place: usize,
-    envelope: Envelope,
-    /// A copy of what was in the queue.
-    kept: Option<Box<[u8]>>,
+    pub(super) place: usize,
+    pub(super) envelope: Envelope,
+    /// A copy of what was in the queue, if it has to stay.
+    pub(super) kept: Option<Box<[u8]>>,
 }
+
+/// There is no road to a message: its sender has to bring it, and this is what it will have come to.
+#[derive(Debug)]
+pub(super) struct Closed(Outcome);
 
 /// A message that was taken out of matching.
 #[derive(Debug)]
@@ -219,26 +223,35 @@ impl SmartMap {
                 }) => self.part(from, request, (offset, len), payload),
                 None => self.rubbish(from, "sends what is no message"),
             }
-            let incoming = &mut self.incoming[from];
-            incoming.queue.take();
-            incoming.entries += 1;
+            self.took(from);
             taken += 1;
-            if incoming.entries >= ENTRIES_TO_A_LOOK || incoming.bytes >= BYTES_TO_A_LOOK {
-                (incoming.entries, incoming.bytes) = (0, 0);
-                if self.node.take_wish_for_room(from, self.place) {
-                    self.ring(from);
-                }
-            }
         }
         taken > 0
     }
 
-    fn arrived(&mut self, place: usize, envelope: Envelope) {
-        let signature = Signature {
+    /// The next entry of a queue has been looked at: its sender may write another one there.
+    pub(super) fn took(&mut self, from: usize) {
+        let incoming = &mut self.incoming[from];
+        incoming.queue.take();
+        incoming.entries += 1;
+        if incoming.entries >= ENTRIES_TO_A_LOOK || incoming.bytes >= BYTES_TO_A_LOOK {
+            (incoming.entries, incoming.bytes) = (0, 0);
+            if self.node.take_wish_for_room(from, self.place) {
+                self.ring(from);
+            }
+        }
+    }
+
+    pub(super) fn signature(&self, place: usize, envelope: &Envelope) -> Signature {
+        Signature {
             context: envelope.context,
             source: self.source(place),
             tag: envelope.tag,
-        };
+        }
+    }
+
+    fn arrived(&mut self, place: usize, envelope: Envelope) {
+        let signature = self.signature(place, &envelope);
         if matches!(envelope.body, Body::Queued { .. }) {
             self.incoming[place].bytes += envelope.len;
         }
@@ -275,14 +288,33 @@ impl SmartMap {
         }
     }
 
-    /// Brings a message to where it was asked for.
+    /// Brings a message to where it was asked for, or asks for it.
     fn deliver(&mut self, arrived: &Arrived, receiving: Receiving) {
+        let Receiving { request, into, .. } = receiving;
+        // SAFETY: whoever posted the receive promised that.
+        match unsafe { self.bring(arrived, &into) } {
+            Ok(outcome) => self.requests.set(request, State::Done(outcome)),
+            Err(Closed(outcome)) => {
+                self.pull(arrived.place, (&arrived.envelope, request), into, outcome);
+            }
+        }
+    }
+
+    /// Brings a message to where it was asked for. Its sender need not wait any more.
+    ///
+    /// # Safety
+    /// The piece may be written, and nobody else uses it.
+    pub(super) unsafe fn bring(
+        &mut self,
+        arrived: &Arrived,
+        into: &Piece,
+    ) -> Result<Outcome, Closed> {
         let Arrived {
             place,
             envelope,
             kept,
         } = arrived;
-        let (place, Receiving { request, into, .. }) = (*place, receiving);
+        let place = *place;
         let mut outcome = self.found(arrived);
         if envelope.len > into.len as u64 {
             outcome.failure = Failure::Truncated;
@@ -292,28 +324,26 @@ impl SmartMap {
             .min(into.len);
         let mut ended = Failure::None;
         match envelope.body {
-            // SAFETY: whoever posted the receive promised that.
-            Body::Inline(bytes) => unsafe { scatter(&into, 0, &bytes[..fits]) },
+            // SAFETY: the caller's promise.
+            Body::Inline(bytes) => unsafe { scatter(into, 0, &bytes[..fits]) },
             Body::Queued { payload } => {
                 if let Some(kept) = kept {
-                    // SAFETY: as above.
-                    unsafe { scatter(&into, 0, &kept[..fits]) };
-                // SAFETY: as above.
-                } else if !unsafe { self.incoming[place].copy(payload, &into, 0, fits) } {
+                    // SAFETY: the caller's promise.
+                    unsafe { scatter(into, 0, &kept[..fits]) };
+                // SAFETY: the caller's promise.
+                } else if !unsafe { self.incoming[place].copy(payload, into, 0, fits) } {
                     self.rubbish(place, "sends a message that is not there");
                 }
             }
             Body::Remote(from) => {
-                // SAFETY: as above.
-                match unsafe { self.road.fetch(&self.node, place, from, &into, fits) } {
+                // SAFETY: the caller's promise.
+                match unsafe { self.road.fetch(&self.node, place, from, into, fits) } {
                     Ok(()) => {}
                     Err(Unreachable::Fault) => {
                         outcome.failure = Failure::SenderMemory;
                         ended = Failure::BadAddress;
                     }
-                    Err(Unreachable::Closed) => {
-                        return self.pull(place, (envelope, request), into, outcome);
-                    }
+                    Err(Unreachable::Closed) => return Err(Closed(outcome)),
                 }
             }
         }
@@ -323,7 +353,7 @@ impl SmartMap {
             }
             self.ring(place);
         }
-        self.requests.set(request, State::Done(outcome));
+        Ok(outcome)
     }
 
     /// Asks the sender for a message that this rank cannot reach.
@@ -341,12 +371,12 @@ impl SmartMap {
             outcome,
         };
         self.requests.set(request, pulling);
-        self.outgoing[place].word(Word::Pull {
+        let pull = Word::Pull {
             transfer,
             request,
             len,
-        });
-        self.ring(place);
+        };
+        self.word(place, pull);
     }
 
     fn part(&mut self, from: usize, request: Id, (offset, len): (u64, u64), payload: u64) {

@@ -59,6 +59,8 @@ pub(super) struct Requests {
     free: Vec<u32>,
     /// Sends that are not over.
     sending: usize,
+    /// Those that are not done, receives as well.
+    waiting: usize,
     /// How often a request was done.
     done: u64,
 }
@@ -74,6 +76,7 @@ impl Requests {
             None => return Err(NoSlot),
         };
         self.sending += usize::from(is_send(&state));
+        self.waiting += usize::from(waits(&state));
         let entry = &mut self.slots[slot as usize];
         // Zero is no transfer.
         entry.generation = entry.generation.wrapping_add(1).max(1);
@@ -99,12 +102,13 @@ impl Requests {
 
     /// A request goes on.
     pub(super) fn set(&mut self, id: Id, state: State) {
-        let sends = is_send(&state);
+        let (sends, waits_now) = (is_send(&state), waits(&state));
         if let Some(old) = self.state(id) {
             let done = matches!(state, State::Done(_));
-            let was = is_send(&std::mem::replace(old, state));
+            let old = std::mem::replace(old, state);
             self.done += u64::from(done);
-            self.sending = self.sending + usize::from(sends) - usize::from(was);
+            self.sending = self.sending + usize::from(sends) - usize::from(is_send(&old));
+            self.waiting = self.waiting + usize::from(waits_now) - usize::from(waits(&old));
         }
     }
 
@@ -128,6 +132,11 @@ impl Requests {
         self.sending > 0
     }
 
+    /// Whether anything is not done.
+    pub(super) fn waiting(&self) -> bool {
+        self.waiting > 0
+    }
+
     /// The sends whose receivers have them.
     pub(super) fn sent(&self) -> impl Iterator<Item = Id> {
         (0..).zip(&self.slots).filter_map(|(slot, entry)| {
@@ -137,6 +146,10 @@ impl Requests {
             })
         })
     }
+}
+
+fn waits(state: &State) -> bool {
+    !matches!(state, State::Opened | State::Done(_))
 }
 
 fn is_send(state: &State) -> bool {

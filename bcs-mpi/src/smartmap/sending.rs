@@ -3,13 +3,14 @@
 
 use super::SmartMap;
 use super::envelope::{Body, Envelope, INLINE_BYTES, Word};
+use super::outgoing::Outgoing;
 use super::requests::{Id, NoSlot, State};
 use crate::bcs::{Message, Outcome, Piece, SendMode, gather};
 
 /// The longest message that is copied through the queue: a fourth of its room for payload, so that
 /// there is always room again when the receiver has taken what it found
 /// ([`Incoming`](super::receiving::Incoming)).
-const MAX_QUEUED_BYTES: usize = 16 * 1024;
+pub(crate) const MAX_QUEUED_BYTES: usize = 16 * 1024;
 
 /// How a send was posted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +27,7 @@ impl SmartMap {
         self.place_of(rank).is_some()
     }
 
-    fn place_of(&self, rank: u32) -> Option<usize> {
+    pub(super) fn place_of(&self, rank: u32) -> Option<usize> {
         let place = rank.checked_sub(self.first)? as usize;
         (place < self.outgoing.len()).then_some(place)
     }
@@ -74,8 +75,7 @@ impl SmartMap {
         } else {
             envelope.body = Body::Remote(data.location());
         }
-        self.outgoing[place].word(Word::Message(envelope));
-        self.ring(place);
+        self.word(place, Word::Message(envelope));
         Ok(posted)
     }
 
@@ -100,6 +100,7 @@ impl SmartMap {
         let request = self.requests.open(State::Held { to })?;
         // SAFETY: the caller's promise, until the request is done.
         unsafe { self.outgoing[place].hold(envelope, data.clone(), request) };
+        self.holding = true;
         self.flush();
         Ok(Posted::Request(request))
     }
@@ -129,9 +130,16 @@ impl SmartMap {
             body,
             ..envelope
         });
-        self.outgoing[place].word(word);
-        self.ring(place);
+        self.word(place, word);
         Ok(Posted::Complete)
+    }
+
+    /// Sends a word without payload, now or when there is room.
+    pub(super) fn word(&mut self, place: usize, word: Word) {
+        let outgoing = &mut self.outgoing[place];
+        outgoing.word(word);
+        self.holding |= outgoing.holds();
+        self.ring(place);
     }
 
     /// Lets go of copies that have been received.
@@ -143,6 +151,9 @@ impl SmartMap {
 
     /// Sends what was held back, as far as there is room. Returns whether anything was sent.
     pub(super) fn flush(&mut self) -> bool {
+        if !self.holding {
+            return false;
+        }
         let mut sent_any = false;
         for place in 0..self.outgoing.len() {
             if !self.outgoing[place].holds() {
@@ -159,6 +170,7 @@ impl SmartMap {
             }
             sent_any |= sent;
         }
+        self.holding = self.outgoing.iter().any(Outgoing::holds);
         sent_any
     }
 
@@ -178,6 +190,7 @@ impl SmartMap {
         self.requests.set(transfer, State::Held { to });
         // SAFETY: the data stay until the request is done: whoever sent them promised that.
         unsafe { self.outgoing[from].parts(data, len, (transfer, into)) };
+        self.holding = true;
     }
 
     /// Whether this rank owes nothing: all it has sent is with its receivers.

@@ -4,6 +4,7 @@
 mod alone;
 mod collectives;
 mod communicators;
+mod cost;
 mod create_group;
 mod datatypes;
 mod demand;

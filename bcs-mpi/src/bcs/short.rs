@@ -1,0 +1,77 @@
+//! Blocking calls between two ranks of a node, if they can be done at once ([`crate::smartmap`], the
+//! short way). Where they cannot, nothing has happened, and the call goes the way of all others.
+//!
+//! Law 5 says that every blocking call makes progress. A call that ends at once does not: there is
+//! nothing for it to do while this end is idle, and what only a NIC needs is in its rings.
+#![expect(unsafe_code, reason = "messages are named by address")]
+
+use super::Piece;
+use super::endpoint::{Endpoint, State};
+use super::point_to_point::{Message, SendMode};
+use super::requests::Outcome;
+use crate::smartmap::{MAX_QUEUED_BYTES, Next};
+use bcs_core::matching::Pattern;
+use bcs_core::waiting::{self, Patience};
+
+impl State {
+    /// Whether all that this rank has begun ends without its help.
+    fn is_idle(&self) -> bool {
+        !self.holds() && self.schedules.is_idle()
+    }
+}
+
+impl Endpoint {
+    /// The place on this node of a world rank.
+    fn place_of(&self, rank: u32) -> Option<usize> {
+        let place = rank.checked_sub(self.place.first_local)?;
+        (place < self.place.local_ranks).then_some(place as usize)
+    }
+
+    /// Does a whole send to a rank of this node, if it need not wait for anything. Returns whether
+    /// it did.
+    ///
+    /// # Safety
+    /// The data are initialised, and nobody writes them during the call.
+    pub unsafe fn bcs_send_now(&self, mode: SendMode, message: &Message) -> bool {
+        let longest = self.settings.eager_limit.min(MAX_QUEUED_BYTES);
+        let fits = message.data.len <= longest && self.settings.eager_limit > 0;
+        if mode != SendMode::Standard || !fits || self.place_of(message.destination).is_none() {
+            return false;
+        }
+        let mut state = self.lock();
+        let near = state.near.as_mut();
+        // SAFETY: the caller's promise.
+        near.is_some_and(|near| unsafe { near.send_now(message) })
+    }
+
+    /// Does a whole receive from a rank of this node, if its message comes soon and nothing else is
+    /// under way. `None` if it did not.
+    ///
+    /// # Safety
+    /// `into` may be written, and nobody else uses it during the call.
+    pub unsafe fn bcs_recv_now(&self, pattern: &Pattern, into: &Piece) -> Option<Outcome> {
+        let source = pattern.source?;
+        let from = self.place_of(source)?;
+        let (node, here) = self.memory.desk()?;
+        loop {
+            let taken = self.turn.progressed();
+            let mut state = self.lock();
+            if !state.is_idle() {
+                return None;
+            }
+            let near = state.near.as_mut().filter(|near| near.is_idle())?;
+            // SAFETY: the caller's promise.
+            match unsafe { near.receive_next(source, pattern, into) } {
+                Next::Received(outcome) => return Some(outcome),
+                Next::Other => return None,
+                Next::Nothing => {}
+            }
+            drop(state);
+            // Another thread may take it, and keep it for this one.
+            let came = || node.has_news(from, here) || self.turn.progressed() != taken;
+            if !waiting::spin(&self.page, None, Patience::RANK, came) {
+                return None;
+            }
+        }
+    }
+}
