@@ -26,10 +26,11 @@
 //!   member has read them before it enters the next one.
 //! - **STEP**: the `Release` store of a step or verdict publishes what the member has done to memory up to
 //!   that step, and that it has read what it had to, to the `Acquire` load of it.
-//! - **LISTEN**: a member that says that it listens passes a SeqCst fence and looks once more; who has
-//!   stored a stamp or step passes one and then looks who listens. One of them sees the other. Of
-//!   several who end a phase together, the one whose fence is the last sees the stamps of all: it
-//!   tells the listeners.
+//! - **LISTEN**: a member that says that it listens passes a SeqCst fence and looks once more; one that
+//!   does not, passes one when it sees that all have come. Either way, the fence is after what it has
+//!   published itself. Whoever sees that all have come tells those who listen. So the member whose
+//!   fence is the last sees, after it, what all have published and who listened by then; and who
+//!   listens later sees for itself. A listener's word is taken by one of those who would tell it.
 
 use crate::ring::Words;
 use crate::send_queue::Payload;
@@ -241,9 +242,10 @@ impl<W: Words + Payload> CollInfo<W> {
         if here { step.to_le_bytes()[0] } else { 0 }
     }
 
-    /// Owner: from now on it is told when a phase of this collective is over. It has to look once more.
-    pub fn listen(&self, number: u64) {
-        self.store(LISTENING, number, Ordering::Relaxed);
+    /// Owner: from now on it is told when this phase of this collective is over. It has to look once
+    /// more.
+    pub fn listen(&self, number: u64, phase: u8) {
+        self.store(LISTENING, step_word(number, phase), Ordering::Relaxed);
         fence(Ordering::SeqCst); // LISTEN
     }
 
@@ -252,16 +254,20 @@ impl<W: Words + Payload> CollInfo<W> {
         self.store(LISTENING, 0, Ordering::Relaxed);
     }
 
-    /// Whoever has stored a stamp, step or verdict, and finds that all members have: passes the fence
-    /// between the store and both looks, at the members and at who listens.
+    /// Between what a member has published and its look at who listens.
     pub fn published() {
         fence(Ordering::SeqCst); // LISTEN
     }
 
-    /// Whether the owner wants to be told about a collective.
+    /// Whether the owner waits to be told that this phase is over. It is the caller who tells it.
     #[must_use]
-    pub fn listens(&self, number: u64) -> bool {
-        self.load(LISTENING, Ordering::Relaxed) == number
+    pub fn take_listener(&self, number: u64, phase: u8) -> bool {
+        let listens = step_word(number, phase);
+        let word = self.words.word(self.layout.first_word + LISTENING);
+        word.load(Ordering::Relaxed) == listens
+            && word
+                .compare_exchange(listens, 0, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
     }
 }
 
@@ -319,10 +325,11 @@ mod tests {
             assert_eq!((record.step(number), record.verdict(number)), (9, 2));
             assert_eq!(record.step(number + 1), 0);
         }
-        record.listen(3);
-        assert!(record.listens(3) && !record.listens(4));
+        record.listen(3, 1);
+        assert!(!record.take_listener(4, 1) && !record.take_listener(3, 2));
+        assert!(record.take_listener(3, 1) && !record.take_listener(3, 1));
         record.reset();
-        assert!(!record.listens(3) && record.presence(1) == Presence::Awaited);
+        assert_eq!(record.presence(1), Presence::Awaited);
     }
 
     #[cfg(not(loom))]
@@ -388,34 +395,53 @@ mod loom_tests {
         });
     }
 
-    /// Two of three members may be the last to enter, and the third one sleeps: it is told, or has seen
-    /// both when it looked once more.
+    fn all(records: &[Record]) -> bool {
+        let there = |record: &Record| record.presence(1) == Presence::There;
+        records.iter().all(there)
+    }
+
+    /// Tells whoever listens but this one.
+    fn tell(records: &[Record], me: usize, news: &[AtomicU64]) {
+        for (member, record) in records.iter().enumerate() {
+            if member != me && record.take_listener(1, 1) {
+                news[member].fetch_add(1, Ordering::AcqRel);
+            }
+        }
+    }
+
+    /// Any of the members may be the last to enter. Each looks once, and then either tells the others or
+    /// listens: nobody is left asleep.
     #[test]
     fn whoever_listens_is_told_that_all_are_there() {
-        loom::model(|| {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(2);
+        model.check(|| {
             let records = Arc::new(records(3));
-            let news = Arc::new(AtomicU64::new(0));
-            let all = |records: &[Record]| {
-                let there = |record: &Record| record.presence(1) == Presence::There;
-                records[1..].iter().all(there)
-            };
+            let news = Arc::new([0, 1, 2].map(|_| AtomicU64::new(0)));
             let enter = |me: usize| {
                 let (records, news) = (records.clone(), news.clone());
-                loom::thread::spawn(move || {
+                move || {
                     records[me].enter(1, [0; 2]);
-                    Record::published();
-                    if all(&records) && records[0].listens(1) {
-                        news.fetch_add(1, Ordering::AcqRel);
+                    if all(&records) {
+                        Record::published();
+                        tell(&records, me, &*news);
+                        return true;
                     }
-                })
+                    records[me].listen(1, 1);
+                    let seen = all(&records);
+                    if seen {
+                        tell(&records, me, &*news);
+                    }
+                    seen
+                }
             };
-            let entering = [enter(1), enter(2)];
-            records[0].listen(1);
-            let seen = all(&records);
-            for thread in entering {
-                thread.join().unwrap();
+            let entering = [loom::thread::spawn(enter(1)), loom::thread::spawn(enter(2))];
+            let seen = enter(0)();
+            let [one, two] = entering.map(|thread| thread.join().unwrap());
+            for (member, seen) in [seen, one, two].into_iter().enumerate() {
+                let told = news[member].load(Ordering::Acquire) > 0;
+                assert!(seen || told, "{member} is asleep for ever");
             }
-            assert!(seen || news.load(Ordering::Acquire) > 0, "asleep for ever");
         });
     }
 }

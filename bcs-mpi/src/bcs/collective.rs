@@ -5,13 +5,15 @@ use super::endpoint::{Endpoint, State};
 use super::near::Reach;
 use super::requests::{Handle, Purpose, Request, TooManyRequests};
 use super::{Blocking, buffer};
-use crate::smartmap::GroupId;
+use crate::smartmap::{GroupId, Id, SmartMap};
 use bcs_core::datatype::Datatype;
 use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
-use bcs_core::limits::{ARRIVAL_HINTS_PER_CONTEXT, INLINE_BYTES};
+use bcs_core::limits::{ARRIVAL_HINTS_PER_CONTEXT, INLINE_BYTES, MAX_CONTEXTS};
 use bcs_core::op::Op;
 use bcs_core::request::RequestId;
+use bcs_core::waiting::{self, Patience};
 use bcs_core::whereabouts::{self, Called, Entered};
+use std::sync::MutexGuard;
 
 /// A context in which this rank takes part in collectives.
 #[derive(Debug)]
@@ -68,6 +70,33 @@ impl Context {
         let round = (self.sequence / lanes + 1) * u64::from(self.local);
         let base = u64::from(self.base[usize::try_from(self.sequence % lanes).expect("small")]);
         bcs_core::request::low(base + round) // The counters wrap, too.
+    }
+}
+
+/// The contexts in which this rank takes part in collectives, by their ids.
+#[derive(Debug, Default)]
+pub(super) struct Contexts(Vec<Option<Context>>);
+
+impl Contexts {
+    pub(super) fn get(&self, context: u32) -> Option<&Context> {
+        self.0.get(context as usize)?.as_ref()
+    }
+
+    pub(super) fn get_mut(&mut self, context: u32) -> Option<&mut Context> {
+        self.0.get_mut(context as usize)?.as_mut()
+    }
+
+    fn insert(&mut self, id: u32, context: Context) {
+        let id = id as usize;
+        assert!(id < MAX_CONTEXTS, "{id} is an id of contexts");
+        if id >= self.0.len() {
+            self.0.resize_with(id + 1, || None);
+        }
+        self.0[id] = Some(context);
+    }
+
+    fn remove(&mut self, context: u32) -> Option<Context> {
+        self.0.get_mut(context as usize)?.take()
     }
 }
 
@@ -162,7 +191,7 @@ impl Endpoint {
     /// When all request slots are in use.
     pub fn bcs_close(&self, context: u32) -> Result<Request, TooManyRequests> {
         let mut state = self.lock();
-        let closed = state.contexts.remove(&context);
+        let closed = state.contexts.remove(context);
         let group = closed.as_ref().and_then(|closed| closed.near);
         if let Some((near, group)) = state.near.as_mut().zip(group) {
             near.close_group(group);
@@ -267,18 +296,48 @@ impl Endpoint {
         blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
         let mut state = self.lock();
-        self.progress(&mut state);
+        // A call that ends at once has nothing else to do while this rank is idle.
+        let holds = state.near.as_ref().is_some_and(SmartMap::holds);
+        let alone = blocking == Blocking::Yes && state.is_idle() && !holds;
+        if !alone {
+            self.progress(&mut state);
+        }
         // SAFETY: the caller's promise.
         let handle = unsafe { self.arrive_at(&mut state, context, part)? };
-        if let (Handle::Near(id), Blocking::Yes) = (handle, blocking)
-            && let Some(near) = &mut state.near
-            && near.attend(id)
-        {
-            self.tell_threads(&state);
-            return Ok(Request(handle));
+        if let (Handle::Near(id), Blocking::Yes) = (handle, blocking) {
+            return Ok(Request(self.attend(state, context, id)));
         }
         self.progress(&mut state);
         Ok(Request(handle))
+    }
+
+    /// Looks at a collective of this node while that takes no core from anybody. What it comes to if it
+    /// is over without a failure is said at once.
+    fn attend<'a>(&'a self, mut state: MutexGuard<'a, State>, context: u32, id: Id) -> Handle {
+        loop {
+            let group = state.contexts.get(context).and_then(|known| known.near);
+            let Some((near, group)) = state.near.as_mut().zip(group) else {
+                return Handle::Near(id);
+            };
+            if near.attend(id) {
+                let done = near.take_success(id);
+                self.tell_threads(&state);
+                return done.map_or(Handle::Near(id), Handle::Complete);
+            }
+            let Some(awaited) = near.awaited(group) else {
+                break;
+            };
+            let taken = self.turn.progressed();
+            drop(state);
+            let came = || awaited.has_come() || self.turn.progressed() != taken;
+            let came = waiting::spin(&self.page, None, Patience::RANK, came);
+            state = self.lock();
+            if !came {
+                break;
+            }
+        }
+        self.progress(&mut state);
+        Handle::Near(id)
     }
 
     /// Posts an arrival, and leaves it to the caller to make progress.
@@ -292,7 +351,7 @@ impl Endpoint {
         part: Part,
     ) -> Result<Handle, TooManyRequests> {
         let State { contexts, near, .. } = state;
-        let known = contexts.get_mut(&context);
+        let known = contexts.get_mut(context);
         let known = known.unwrap_or_else(|| panic!("context {context} is open"));
         if let Some((near, group)) = near.as_mut().zip(known.near) {
             if near.room() == 0 {
@@ -308,7 +367,7 @@ impl Endpoint {
         let (sequence, due) = (known.sequence, known.due());
         // SAFETY: the caller's promise.
         let posted = unsafe { self.post_collective(state, context, sequence, part)? };
-        if let Some(known) = state.contexts.get_mut(&context) {
+        if let Some(known) = state.contexts.get_mut(context) {
             known.sequence += 1;
             let (kind, bytes) = (part.kind, part.bytes as u64);
             let entered = known.enter(context, Called::Nic { kind, bytes });

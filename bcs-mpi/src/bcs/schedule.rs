@@ -334,7 +334,7 @@ impl Endpoint {
         // What a collective of the NIC is a part of has no messages, and takes no number: whether a
         // broadcast is a schedule is each rank's own affair.
         let messages = plan.part.is_none();
-        let known = state.contexts.get_mut(&context).filter(|_| messages);
+        let known = state.contexts.get_mut(context).filter(|_| messages);
         let (tag, mut entered) = known.map_or((0, None), |known| {
             let called = plan.called.map(|called| known.enter(context, called));
             (known.next_tag(), called)

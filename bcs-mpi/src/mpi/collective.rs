@@ -12,14 +12,14 @@ use super::error::{ErrorClass, Operation, Peer};
 use super::op::{AnyOp, one_datatype};
 use super::request::What;
 use super::{Buffer, Comm, Request, Result, Status};
-use crate::bcs::{Blocking, Fold, Piece, copy};
-use crate::recording::Primitive;
+use crate::bcs::{self, Blocking, Fold, Piece, copy};
+use crate::recording::{Begun, Primitive};
 
 /// The name of a call and its row in the MDS.
 type Call = (&'static str, Primitive);
 
 /// Whether the caller of these waits at once.
-fn blocking((_, primitive): Call) -> Blocking {
+fn blocking(primitive: Primitive) -> Blocking {
     match primitive {
         Primitive::Barrier | Primitive::Bcast | Primitive::Reduce | Primitive::Allreduce => {
             Blocking::Yes
@@ -37,15 +37,9 @@ impl Comm {
             return Ok(Request::done(Status::EMPTY, self, operation, begun));
         }
         let endpoint = self.process().endpoint();
-        let posted = endpoint.bcs_barrier(self.0.context, blocking((call, primitive)));
+        let posted = endpoint.bcs_barrier(self.0.context, blocking(primitive));
         let request = posted.map_err(exhausted(operation))?;
-        Ok(Request::posted(
-            request,
-            What::Nothing,
-            self,
-            operation,
-            begun,
-        ))
+        Ok(self.posted(request, operation, begun))
     }
 
     /// # Safety
@@ -75,7 +69,7 @@ impl Comm {
             return Ok(Request::done(Status::EMPTY, self, operation, begun));
         }
         let (endpoint, context) = (self.process().endpoint(), self.0.context);
-        let blocking = blocking((call, primitive));
+        let blocking = blocking(primitive);
         let posted = if data.layout.is_none() {
             // SAFETY: the caller's promise.
             unsafe { endpoint.bcs_bcast(context, world_root, (data.address, data.len), blocking) }
@@ -85,13 +79,7 @@ impl Comm {
             unsafe { endpoint.bcs_bcast_packed(members, root, data) }
         };
         let request = posted.map_err(exhausted(operation))?;
-        Ok(Request::posted(
-            request,
-            What::Nothing,
-            self,
-            operation,
-            begun,
-        ))
+        Ok(self.posted(request, operation, begun))
     }
 
     /// # Safety
@@ -150,7 +138,7 @@ impl Comm {
         let posted = if let Fold::Arithmetic(op, datatype) = fold {
             let what = (op, datatype);
             let data = (from.address, into.address, from.len);
-            let blocking = blocking((call, primitive));
+            let blocking = blocking(primitive);
             // SAFETY: the caller's promise.
             unsafe { endpoint.bcs_reduce(context, what, root, data, blocking) }
         } else {
@@ -159,13 +147,20 @@ impl Comm {
             unsafe { endpoint.bcs_fold(members, &fold, place, from, into) }
         };
         let request = posted.map_err(exhausted(operation))?;
-        Ok(Request::posted(
-            request,
-            What::Nothing,
-            self,
-            operation,
-            begun,
-        ))
+        Ok(self.posted(request, operation, begun))
+    }
+
+    /// What the program waits for; nothing, if it waits for it at once and it is over.
+    fn posted(
+        &self,
+        request: bcs::Request,
+        operation: Operation,
+        begun: (Begun, Primitive),
+    ) -> Request {
+        if request.is_complete() && blocking(begun.1) == Blocking::Yes {
+            return Request::inactive();
+        }
+        Request::posted(request, What::Nothing, self, operation, begun)
     }
 
     fn blocking(

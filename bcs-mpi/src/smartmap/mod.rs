@@ -185,6 +185,16 @@ impl SmartMap {
         self.requests.take(id)
     }
 
+    /// Spends a request that is done, if it did not fail, and says how many bytes it came to.
+    pub(crate) fn take_success(&mut self, id: Id) -> Option<u64> {
+        match self.requests.state(id) {
+            Some(State::Done(outcome)) if outcome.failure == Failure::None => {
+                self.requests.take(id).map(|outcome| outcome.len)
+            }
+            _ => None,
+        }
+    }
+
     /// Grows when a request is done, and when another rank has ended a transfer.
     pub(crate) fn events(&self) -> u64 {
         let news = self.node.news(self.place).load(Ordering::Acquire);

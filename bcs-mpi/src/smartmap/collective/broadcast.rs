@@ -31,7 +31,7 @@ pub(super) fn begin(
     group.own().advance(group.number(), step);
     group.published();
     if group.have_all_but(root, steps::DONE) {
-        group.tell(around, Some(root));
+        group.tell(around, Phase::Read, Some(root));
     }
     Look::Over
 }

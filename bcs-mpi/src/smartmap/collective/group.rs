@@ -1,29 +1,27 @@
-//! The members of a context that are all on this node, and the collectives that this rank has posted.
+//! The members of a context that are all on this node, and how far they are.
 #![expect(unsafe_code, reason = "memory of other ranks is named by address")]
 
-use super::machine::Collective;
-use super::{Info, Spare, Surroundings};
-use crate::bcs::{Outcome, Piece};
-use crate::smartmap::requests::Id;
+use super::machine::Phase;
+use super::{Info, Surroundings};
+use crate::bcs::Piece;
 use bcs_core::coll_info::Presence;
 use bcs_core::layout::Location;
 use bcs_core::memory::NodeMemory;
-use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// A communicator, as one of its members knows it.
 #[derive(Debug)]
 pub(super) struct Group {
     /// In the order of the communicator.
-    members: Box<[Member]>,
+    members: Arc<[Member]>,
     /// This rank among them.
     me: usize,
     /// The number of the latest collective that this rank has entered.
     number: u64,
-    posted: VecDeque<Collective>,
     /// Members before this one are as far as the phase wants them.
     seen: usize,
-    /// This rank has said that it listens, for this number.
-    listening: Option<u64>,
+    /// This rank has said that it listens, for this phase of this number.
+    listening: Option<(u64, Phase)>,
     /// The kernel copies from all members to all: they have found that together.
     pub(super) open: bool,
 }
@@ -33,6 +31,40 @@ pub(super) struct Group {
 pub(super) struct Member {
     pub(super) place: usize,
     pub(super) info: Info,
+}
+
+/// What a member has to do next before this rank can go on: for a thread that looks at it without the
+/// endpoint's lock.
+#[derive(Debug)]
+pub(crate) struct Awaited {
+    members: Arc<[Member]>,
+    member: usize,
+    number: u64,
+    sign: Sign,
+}
+
+/// How it shows.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Sign {
+    /// It has entered.
+    There,
+    /// It has judged.
+    Verdict,
+    /// It has come to a step.
+    Step(u8),
+}
+
+impl Awaited {
+    /// Whether it may have done it. What becomes of it once another thread of this rank has gone on is
+    /// not told.
+    pub(crate) fn has_come(&self) -> bool {
+        let info = &self.members[self.member].info;
+        match self.sign {
+            Sign::There => info.presence(self.number) != Presence::Awaited,
+            Sign::Verdict => info.verdict(self.number) != 0,
+            Sign::Step(step) => info.step(self.number) >= step,
+        }
+    }
 }
 
 impl Group {
@@ -48,7 +80,7 @@ impl Group {
             place,
             info: node.coll_info(place, context),
         };
-        let members: Box<[Member]> = places.into_iter().map(member).collect();
+        let members: Arc<[Member]> = places.into_iter().map(member).collect();
         if !fresh {
             members[me].info.reset();
         }
@@ -56,23 +88,10 @@ impl Group {
             members,
             me,
             number: 0,
-            posted: VecDeque::new(),
             seen: 0,
             listening: None,
             open: false,
         })
-    }
-
-    pub(super) fn post(&mut self, collective: Collective) {
-        self.posted.push_back(collective);
-    }
-
-    pub(super) fn posted(&self) -> usize {
-        self.posted.len()
-    }
-
-    pub(super) fn requests(&self) -> impl Iterator<Item = Id> {
-        self.posted.iter().map(Collective::request)
     }
 
     pub(super) fn members(&self) -> &[Member] {
@@ -147,7 +166,7 @@ impl Group {
     /// Whether all have, this one among them, but the root, which waits for it.
     pub(super) fn have_all_but(&self, root: usize, step: u8) -> bool {
         let others = (0..)
-            .zip(&self.members)
+            .zip(&*self.members)
             .filter(|(member, _)| *member != root);
         let mut steps = others.map(|(_, member)| member.info.step(self.number));
         steps.all(|found: u8| found >= step)
@@ -165,6 +184,17 @@ impl Group {
     /// What the others have said before does not count in the phase that begins.
     pub(super) fn look_anew(&mut self) {
         self.seen = 0;
+    }
+
+    /// What this rank waits for: of this member, or of the first that was not so far.
+    pub(super) fn awaited(&self, member: Option<usize>, sign: Sign) -> Awaited {
+        let member = member.unwrap_or(self.seen);
+        Awaited {
+            members: self.members.clone(),
+            member: member.min(self.members.len() - 1),
+            number: self.number,
+            sign,
+        }
     }
 
     /// Copies from the memory of a member. Returns whether that was there.
@@ -187,40 +217,39 @@ impl Group {
     }
 
     /// A phase is over: who does not look by itself is told, or only this one member.
-    pub(super) fn tell(&self, around: Surroundings<'_>, only: Option<usize>) {
+    pub(super) fn tell(&self, around: Surroundings<'_>, phase: Phase, only: Option<usize>) {
         for (index, member) in self.members.iter().enumerate() {
             let meant = only.is_none_or(|only| only == index) && index != self.me;
-            if meant && member.info.listens(self.number) {
+            if meant && member.info.take_listener(self.number, phase.code()) {
                 around.node.tell(member.place);
                 around.page.wake(around.node.bell(member.place));
             }
         }
     }
 
-    /// Goes on with what was posted, in order.
-    pub(super) fn advance(
-        &mut self,
-        around: Surroundings<'_>,
-        spare: &mut Spare,
-        listens: bool,
-        mut done: impl FnMut(Id, Outcome),
-    ) {
-        while let Some(mut collective) = self.posted.pop_front() {
-            let mut outcome = collective.advance(self, around, spare);
-            while outcome.is_none() && listens && self.listening != Some(self.number) {
-                self.listening = Some(self.number);
-                self.own().listen(self.number);
-                // LISTEN: once more. It may be in its next part after that.
-                outcome = collective.advance(self, around, spare);
-            }
-            let Some(outcome) = outcome else {
-                self.posted.push_front(collective);
-                return;
-            };
-            if self.listening.take().is_some() {
-                self.own().stop_listening();
-            }
-            done(collective.request(), outcome);
+    /// This rank has seen that a phase is over for which all wait for all.
+    pub(super) fn tell_all(&self, around: Surroundings<'_>, phase: Phase) {
+        if self.listening != Some((self.number, phase)) {
+            Info::published();
+        }
+        self.tell(around, phase, None);
+    }
+
+    /// This rank will be told when this phase is over. Returns whether it has to look once more.
+    pub(super) fn listen(&mut self, phase: Phase) -> bool {
+        let now = Some((self.number, phase));
+        let begins = self.listening != now;
+        if begins {
+            self.listening = now;
+            self.own().listen(self.number, phase.code());
+        }
+        begins
+    }
+
+    /// The collective is over.
+    pub(super) fn stop_listening(&mut self) {
+        if self.listening.take().is_some() {
+            self.own().stop_listening();
         }
     }
 }

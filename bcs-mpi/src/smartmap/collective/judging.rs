@@ -47,10 +47,7 @@ pub(super) fn judge(
     }
     let verdict = own_verdict(collective, group, around);
     group.own().judge(number, verdict);
-    group.published();
-    if self::verdict(group).is_some() {
-        group.tell(around, None);
-    }
+    group.look_anew();
     Look::Goes(Phase::Judged)
 }
 
@@ -85,11 +82,12 @@ fn own_verdict(collective: &Collective, group: &Group, around: Surroundings<'_>)
 }
 
 /// What all members say together, when all have said something.
-pub(super) fn verdict(group: &mut Group) -> Option<bool> {
+pub(super) fn verdict(group: &mut Group, around: Surroundings<'_>) -> Option<bool> {
     let number = group.number();
     if !group.all(|info| info.verdict(number) != 0) {
         return None;
     }
+    group.tell_all(around, Phase::Judged);
     let verdicts = group.members().iter();
     let worst = verdicts.map(|member| member.info.verdict(number)).max();
     group.open = worst == Some(ALL);

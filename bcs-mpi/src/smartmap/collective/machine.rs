@@ -6,8 +6,8 @@
 //! If not all memory can be reached, they go through the records as well, one part after the other.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
-use super::group::Group;
-use super::{Spare, Surroundings, broadcast, judging, reduce};
+use super::group::{Awaited, Group, Sign};
+use super::{Spare, Surroundings, broadcast, judging, reduce, steps};
 use crate::bcs::{Outcome, Part, bytes, bytes_mut};
 use crate::smartmap::requests::Id;
 use bcs_core::arithmetic::{Path, combine};
@@ -58,6 +58,19 @@ pub(super) enum Look {
     Over,
 }
 
+impl Phase {
+    /// As listeners say it.
+    pub(super) fn code(self) -> u8 {
+        match self {
+            Self::Posted => 0,
+            Self::Entered => 1,
+            Self::Judged => 2,
+            Self::Folded => 3,
+            Self::Read => 4,
+        }
+    }
+}
+
 impl Collective {
     pub(super) fn new(request: Id, part: Part) -> Self {
         Self {
@@ -75,6 +88,29 @@ impl Collective {
         self.request
     }
 
+    pub(super) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// What a rank that has gone as far as it can waits for.
+    pub(super) fn awaited(&self, group: &Group, first: u32) -> Option<Awaited> {
+        let (member, sign) = match self.phase {
+            Phase::Posted => return None,
+            Phase::Entered => (None, Sign::There),
+            Phase::Judged => (None, Sign::Verdict),
+            Phase::Folded => (group.others().nth(self.copied), Sign::Step(steps::FOLDED)),
+            Phase::Read => {
+                let root = match self.part.kind {
+                    CollectiveKind::Reduce { root, .. } => root,
+                    _ => None,
+                };
+                let root = root.map(|root| group.place_of(root, first));
+                (root, Sign::Step(steps::DONE))
+            }
+        };
+        Some(group.awaited(member, sign))
+    }
+
     /// Goes on as far as it can; says what it came to when it is over.
     pub(super) fn advance(
         &mut self,
@@ -86,25 +122,18 @@ impl Collective {
             let look = match self.phase {
                 Phase::Posted => {
                     self.enter(group, spare);
-                    let last = group.all_are_there(around.first);
-                    if last {
-                        group.tell(around, None);
-                    }
-                    if last {
-                        Look::Goes(Phase::Entered)
-                    } else {
-                        Look::Waits
-                    }
+                    Look::Goes(Phase::Entered)
                 }
                 Phase::Entered if !group.all_are_there(around.first) => Look::Waits,
                 Phase::Entered => {
+                    group.tell_all(around, Phase::Entered);
                     if let Some(against) = disagreement(group, around.first) {
                         self.give_back(spare);
                         return Some(mismatch(&against));
                     }
                     self.all_have_entered(group, around, spare)
                 }
-                Phase::Judged => match judging::verdict(group) {
+                Phase::Judged => match judging::verdict(group, around) {
                     None => Look::Waits,
                     Some(false) => self.in_parts(),
                     Some(true) => self.begin(group, around, spare),
@@ -117,12 +146,7 @@ impl Collective {
             };
             match look {
                 Look::Goes(phase) => self.phase = phase,
-                Look::Waits => {
-                    if self.phase == Phase::Posted {
-                        self.phase = Phase::Entered;
-                    }
-                    return None;
-                }
+                Look::Waits => return None,
                 Look::Over => {
                     self.give_back(spare);
                     let failure = self.failure;
@@ -183,7 +207,6 @@ impl Collective {
         };
         let call = [call.pack(), self.part.bytes as u64];
         group.own().enter(number, call);
-        group.published();
     }
 
     fn all_have_entered(

@@ -16,13 +16,14 @@
 //! instance the root of a short broadcast. So ranks that do not call the same are all told, no area is
 //! asked for ([`coll_info`](bcs_core::coll_info)), and nobody needs more than one line of anybody.
 //!
-//! **Waking.** Who is not in such a loop *listens*. Whoever ends a phase (the last one to enter, to fold,
-//! to copy) adds to the listeners' news and rings them; others ring nobody, so a barrier of many ranks
-//! on few cores costs one wake-up each.
+//! **Waking.** Who is not in such a loop *listens*. Whoever sees that a phase is over (that all have
+//! entered, folded, copied) adds to the listeners' news and rings them; before that nobody is rung, so a
+//! barrier of many ranks on few cores costs one wake-up each.
 //!
 //! | | file |
 //! |---|---|
-//! | members of a context, their order, who is told | [`group`] |
+//! | members of a context, how far they are, who is told | [`group`] |
+//! | what was posted, in order | [`queue`] |
 //! | entering, agreeing, short collectives, and which is long | [`machine`] |
 //! | long ones: which memory can be reached | [`judging`] |
 //! | how far members are in long ones | [`steps`] |
@@ -34,6 +35,7 @@ mod broadcast;
 mod group;
 mod judging;
 mod machine;
+mod queue;
 mod reduce;
 mod steps;
 #[cfg(test)]
@@ -45,8 +47,10 @@ use crate::bcs::Part;
 use bcs_core::coll_info::CollInfo;
 use bcs_core::memory::{MachinePage, MappedWords, NodeMemory};
 use bcs_core::whereabouts::Entered;
+pub(crate) use group::Awaited;
 use group::Group;
 use machine::Collective;
+use queue::Queue;
 
 /// A member's record.
 type Info = CollInfo<MappedWords>;
@@ -58,7 +62,7 @@ pub(crate) struct GroupId(usize);
 /// The communicators of this node.
 #[derive(Debug, Default)]
 pub(super) struct Collectives {
-    groups: Vec<Option<Group>>,
+    groups: Vec<Option<Queue>>,
     /// Posted and not over.
     under_way: usize,
     spare: Spare,
@@ -106,14 +110,14 @@ impl SmartMap {
         if index == groups.len() {
             groups.push(None);
         }
-        groups[index] = Some(group);
+        groups[index] = Some(Queue::new(group));
         Some(GroupId(index))
     }
 
     /// This rank uses the communicator no more.
     pub(crate) fn close_group(&mut self, group: GroupId) {
         let closed = self.collectives.groups[group.0].take();
-        let left = closed.map_or(0, |group| group.posted());
+        let left = closed.map_or(0, |queue| queue.posted());
         self.collectives.under_way -= left;
     }
 
@@ -129,9 +133,9 @@ impl SmartMap {
         entered: Entered,
     ) -> Result<Id, NoSlot> {
         let request = self.requests.open(State::Collective(entered))?;
-        let group = self.collectives.groups[group.0].as_mut();
-        let group = group.expect("a communicator is used until it is freed");
-        group.post(Collective::new(request, part));
+        let queue = self.collectives.groups[group.0].as_mut();
+        let queue = queue.expect("a communicator is used until it is freed");
+        queue.post(Collective::new(request, part));
         self.collectives.under_way += 1;
         Ok(request)
     }
@@ -154,35 +158,28 @@ impl SmartMap {
             first: self.first,
         };
         let requests = &mut self.requests;
-        for group in groups.iter_mut().flatten() {
-            group.advance(around, spare, listens, |request, outcome| {
+        for queue in groups.iter_mut().flatten() {
+            queue.advance(around, spare, listens, |request, outcome| {
                 requests.set(request, State::Done(outcome));
                 *under_way -= 1;
             });
         }
     }
 
-    /// Looks at a collective for a while, with nothing else to do. Returns whether it is over.
+    /// Looks at a collective some times, without delay: mostly the others come at about the same time.
+    /// Returns whether it is over.
     pub(crate) fn attend(&mut self, request: Id) -> bool {
-        /// Looks, of some 10 ns each: by then a member that is not late has come.
-        const LOOKS: u32 = 4_000;
-        /// Between two looks at whether somebody else wants the core, and whether messages have come.
-        const LOOKS_AT_ONCE: u32 = 64;
-        for look in 0..LOOKS {
+        const LOOKS: u32 = 32;
+        (0..LOOKS).any(|_| {
             self.advance_collectives(false);
-            if matches!(self.requests.state(request), Some(State::Done(_))) {
-                return true;
-            }
-            if look % LOOKS_AT_ONCE == LOOKS_AT_ONCE - 1 {
-                if !self.page.cores_suffice() {
-                    return false;
-                }
-                self.drain();
-                self.flush();
-            }
-            std::hint::spin_loop();
-        }
-        false
+            matches!(self.requests.state(request), Some(State::Done(_)))
+        })
+    }
+
+    /// What has to happen before a communicator's collectives go on.
+    pub(crate) fn awaited(&self, group: GroupId) -> Option<Awaited> {
+        let queue = self.collectives.groups[group.0].as_ref();
+        queue?.awaited(self.first)
     }
 
     /// What this rank has entered by a request.
@@ -196,7 +193,7 @@ impl SmartMap {
     /// The collectives that this rank has entered and not left.
     pub(crate) fn entered(&mut self) -> Vec<Entered> {
         let groups = self.collectives.groups.iter().flatten();
-        let posted: Vec<Id> = groups.flat_map(Group::requests).collect();
+        let posted: Vec<Id> = groups.flat_map(Queue::requests).collect();
         posted
             .into_iter()
             .filter_map(|request| self.entered_by(request))

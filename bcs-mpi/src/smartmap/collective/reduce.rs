@@ -112,7 +112,7 @@ pub(super) fn begin(
             group.own().advance(number, step);
             group.published();
             if group.have_all_but(root, steps::FOLDED) {
-                group.tell(around, Some(root));
+                group.tell(around, Phase::Folded, Some(root));
             }
             Look::Goes(Phase::Read)
         }
@@ -126,7 +126,7 @@ pub(super) fn begin(
                 group.own().advance(number, step);
                 group.published();
                 if group.have_all(steps::FOLDED) {
-                    group.tell(around, None);
+                    group.tell(around, Phase::Folded, None);
                 }
             }
             Look::Goes(Phase::Folded)
@@ -171,11 +171,11 @@ pub(super) fn copy(
     group.own().advance(number, step);
     group.published();
     if reduction.root.is_some() {
-        group.tell(around, None);
+        group.tell(around, Phase::Read, None);
         return Look::Over;
     }
     if group.have_all(steps::DONE) {
-        group.tell(around, None);
+        group.tell(around, Phase::Read, None);
     }
     Look::Goes(Phase::Read)
 }

@@ -329,8 +329,8 @@ fn memory_that_is_not_there_is_a_failure_for_all_who_need_it() {
                 node.ends[place].progress();
             }
         }
-        let group = node.ends[1].collectives.groups[0].as_mut().unwrap();
-        let info = group.own().clone();
+        let queue = node.ends[1].collectives.groups[0].as_mut().unwrap();
+        let info = queue.group.own().clone();
         node.ends[1].progress();
         let [_, output, open] = info.said::<3>(number);
         info.say(number, [64, output, open]);
@@ -366,7 +366,11 @@ fn a_rank_that_listens_is_told_once_a_phase_is_over() {
             "they wait for the third one"
         );
         node.ends[2].progress();
-        assert_eq!([0, 1].map(news), [round, 0], "only one of them may sleep");
+        assert_eq!(
+            [0, 1].map(news),
+            [round, 0],
+            "who looks by itself is not told"
+        );
         node.ends.iter_mut().for_each(SmartMap::progress);
         for (member, one) in posted.iter().enumerate() {
             assert!(node.take(member, one).is_some());
