@@ -34,6 +34,7 @@ pub trait Futex {
 
 /// Rings the bell: call it after the work has been published. `waking` is called if the owner
 /// sleeps, before the system call. Returns whether it had to be woken.
+#[inline]
 pub fn ring<F: Futex>(word: &AtomicU32, futex: &F, waking: impl FnOnce()) -> bool {
     fence(Ordering::SeqCst); // WORK: the work was published before the look at the word.
     if word.load(Ordering::Relaxed) != ASLEEP {

@@ -143,6 +143,7 @@ impl Datatype {
     /// Bytes from one element of an array to the next: the *extent* of the standard, padding
     /// included. Whoever moves or reduces elements side by side needs this one.
     #[must_use]
+    #[inline]
     pub const fn size(self) -> usize {
         if let Some(pair) = self.pair() {
             return pair.size();
@@ -164,6 +165,7 @@ impl Datatype {
     /// the structures of a value and its place that have padding. (That of a `long double` counts
     /// as data in C.)
     #[must_use]
+    #[inline]
     pub const fn data_size(self) -> usize {
         match self.pair() {
             Some(pair) => pair.value.size() + pair.place.size(),

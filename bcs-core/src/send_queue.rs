@@ -147,6 +147,7 @@ impl<W: Words + Payload> QueueSender<W> {
     ///
     /// # Panics
     /// If the payload is longer than the [longest](QueueLayout::longest).
+    #[inline]
     pub fn reserve(&mut self, len: usize) -> Result<Room, QueueFull> {
         assert!(len <= self.layout.longest(), "{len} bytes are too long");
         self.try_reserve(len)
@@ -171,6 +172,7 @@ impl<W: Words + Payload> QueueSender<W> {
     }
 
     /// Writes bytes of a payload, from `offset` on.
+    #[inline]
     pub fn fill(&self, room: &Room, offset: usize, bytes: &[u8]) {
         let filled = (offset + bytes.len()) as u64;
         assert!(filled <= room.end - room.payload, "a payload has its room");
@@ -179,6 +181,7 @@ impl<W: Words + Payload> QueueSender<W> {
     }
 
     /// Publishes an entry.
+    #[inline]
     pub fn publish(&mut self, room: Room, entry: &Entry) {
         let first = self.layout.entry(self.tail);
         for (index, &word) in (1..).zip(&entry.words) {
@@ -247,6 +250,7 @@ impl<W: Words + Payload> QueueReceiver<W> {
     }
 
     /// A copy of the next entry, which stays where it is.
+    #[inline]
     pub fn peek(&self) -> Option<Entry> {
         let first = self.layout.entry(self.head);
         // STAMP: the other words and the payload are visible if the stamp fits.
@@ -265,6 +269,7 @@ impl<W: Words + Payload> QueueReceiver<W> {
     /// Copies bytes of the payload that an entry has at `payload`, from `offset` on. Returns false
     /// if they do not lie in the region.
     #[must_use]
+    #[inline]
     pub fn read(&self, payload: u64, offset: usize, bytes: &mut [u8]) -> bool {
         let start = self.layout.payload_at(payload) - self.layout.payload;
         let size = usize::try_from(self.layout.payload_bytes).expect("regions are small");
@@ -279,6 +284,7 @@ impl<W: Words + Payload> QueueReceiver<W> {
     }
 
     /// Takes the entry that was peeked at: it and its payload may be written again.
+    #[inline]
     pub fn take(&mut self) {
         self.head += 1;
         // TAKEN: the entry and its payload were copied out.

@@ -32,6 +32,7 @@ pub(super) type Wildcards = usize;
 impl Pattern {
     /// Would a receive with this pattern take this message?
     #[must_use]
+    #[inline]
     pub fn matches(&self, signature: &Signature) -> bool {
         self.context == signature.context
             && self.source.is_none_or(|source| source == signature.source)

@@ -136,6 +136,7 @@ impl MachinePage {
     ///
     /// Whoever is woken counts as awake from here on, not from when it has found a core: a waiter
     /// that spins must see at once that its core is wanted (law 7).
+    #[inline]
     pub fn wake(&self, bell: &AtomicU32) {
         bell::ring(bell, &KernelFutex, || self.awake(true));
     }
@@ -230,6 +231,7 @@ impl MachinePage {
 
     /// Law 7: whether all who are awake have a core each, so that spinning takes from nobody.
     #[must_use]
+    #[inline]
     pub fn cores_suffice(&self) -> bool {
         self.mapping.word32(AWAKE_THREADS).load(Ordering::Relaxed)
             <= self.mapping.word32(CORES).load(Ordering::Relaxed)

@@ -143,6 +143,7 @@ impl Mapping {
 
     /// The 64-bit word at a byte offset that is a multiple of 8.
     #[must_use]
+    #[inline]
     pub fn word64(&self, offset: usize) -> &AtomicU64 {
         assert!(
             offset.is_multiple_of(8) && offset < self.len && self.len - offset >= 8,
@@ -158,6 +159,7 @@ impl Mapping {
 
     /// The 32-bit word at a byte offset that is a multiple of 4.
     #[must_use]
+    #[inline]
     pub fn word32(&self, offset: usize) -> &AtomicU32 {
         assert!(
             offset.is_multiple_of(4) && offset < self.len && self.len - offset >= 4,
@@ -172,6 +174,7 @@ impl Mapping {
 
     /// Copies bytes into the mapping. Whoever reads them must be told by a word stored with
     /// `Release` afterwards.
+    #[inline]
     pub fn write(&self, offset: usize, bytes: &[u8]) {
         self.check(offset, bytes.len());
         // SAFETY: in range (checked), so within the allocation.
@@ -183,6 +186,7 @@ impl Mapping {
     }
 
     /// Copies bytes out of the mapping. They are an allegation: check the copy, then use it.
+    #[inline]
     pub fn read(&self, offset: usize, bytes: &mut [u8]) {
         self.check(offset, bytes.len());
         // SAFETY: in range (checked), so within the allocation.
@@ -225,6 +229,7 @@ impl Drop for Mapping {
 pub struct MappedWords(pub Arc<Mapping>);
 
 impl Words for MappedWords {
+    #[inline]
     fn word(&self, index: usize) -> &AtomicU64 {
         self.0.word64(index * 8)
     }

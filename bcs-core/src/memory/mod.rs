@@ -15,6 +15,7 @@ pub mod machine_page;
 mod mapping;
 pub mod nic_memory;
 pub mod node_memory;
+pub mod shared_copy;
 pub mod slot;
 
 pub use machine_page::MachinePage;

@@ -131,6 +131,13 @@ impl NicMemory {
         MappedWords(self.mapping.clone())
     }
 
+    /// How much of one of its rings the NIC has taken.
+    #[must_use]
+    pub fn taken(&self, ring: RingLayout) -> u64 {
+        let head = self.mapping.word64(ring.head_word * 8);
+        head.load(Ordering::Acquire)
+    }
+
     /// Where the send ring lies (rank → BS).
     #[must_use]
     pub fn send_ring() -> RingLayout {

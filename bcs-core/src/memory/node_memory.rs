@@ -132,6 +132,7 @@ impl NodeMemory {
 
     /// The bell of a rank: it sleeps on it, its NIC and the other ranks of its node ring it.
     #[must_use]
+    #[inline]
     pub fn bell(&self, place: usize) -> &AtomicU32 {
         self.mapping().word32(self.desk(place))
     }
@@ -145,6 +146,7 @@ impl NodeMemory {
     /// What others have done for a rank that no queue tells: whoever waits compares it with what it
     /// was before the last look.
     #[must_use]
+    #[inline]
     pub fn news(&self, place: usize) -> &AtomicU64 {
         self.mapping().word64(self.desk(place) + NEWS)
     }
@@ -152,6 +154,7 @@ impl NodeMemory {
     /// Receiver: the transfer of this sender is over, and this is what became of it. The caller
     /// rings the sender. Returns false if there is no such transfer: the sender alleged rubbish.
     #[must_use]
+    #[inline]
     pub fn end_transfer(&self, sender: usize, transfer: RequestId, outcome: u8) -> bool {
         let Some(word) = self.transfer(sender, transfer.slot) else {
             return false;
@@ -165,6 +168,7 @@ impl NodeMemory {
 
     /// Sender: what became of a transfer, if it is over.
     #[must_use]
+    #[inline]
     pub fn transfer_outcome(&self, sender: usize, transfer: RequestId) -> Option<u8> {
         let word = self
             .transfer(sender, transfer.slot)?
@@ -174,13 +178,26 @@ impl NodeMemory {
     }
 
     fn transfer(&self, place: usize, slot: u32) -> Option<&AtomicU64> {
+        self.transfer_word(place, slot, 0)
+    }
+
+    /// One of the words of a transfer slot, if there is such a slot.
+    pub(super) fn transfer_word(&self, place: usize, slot: u32, word: usize) -> Option<&AtomicU64> {
+        let at = self.transfer_at(place, slot)?;
+        Some(self.mapping().word64(at + word * 8))
+    }
+
+    /// The same of half of one.
+    pub(super) fn transfer_bell(&self, place: usize, slot: u32, word: usize) -> Option<&AtomicU32> {
+        let at = self.transfer_at(place, slot)?;
+        Some(self.mapping().word32(at + word * 8))
+    }
+
+    fn transfer_at(&self, place: usize, slot: u32) -> Option<usize> {
         let slot = Some(slot as usize).filter(|&slot| slot < REQUEST_SLOTS)?;
         assert!(place < self.ranks, "place {place} of {}", self.ranks);
         let index = place * REQUEST_SLOTS + slot;
-        Some(
-            self.mapping()
-                .word64(Self::transfers(self.ranks) + index * TRANSFER_BYTES),
-        )
+        Some(Self::transfers(self.ranks) + index * TRANSFER_BYTES)
     }
 
     /// What a rank says of the collective that it is in, in a context. It is a member of at most one
@@ -244,6 +261,7 @@ impl NodeMemory {
 
     /// Receiver, on any thread: whether there is an entry in a queue that has not been taken.
     #[must_use]
+    #[inline]
     pub fn has_news(&self, from: usize, to: usize) -> bool {
         let layout = Self::layout(self.queue(from, to));
         QueueReceiver::is_filled(&self.words, layout)

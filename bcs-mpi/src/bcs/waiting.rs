@@ -20,7 +20,6 @@ use super::endpoint::{Endpoint, State};
 use super::whereabouts::What;
 use crate::smartmap::SmartMap;
 use bcs_core::memory::{MachinePage, NicMemory, NodeMemory};
-use bcs_core::ring::Words;
 use bcs_core::waiting::{self, Patience};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -179,13 +178,12 @@ impl Endpoint {
     }
 
     fn done(&self) -> Done {
-        let words = self.memory.words();
         let heads = [
             NicMemory::send_ring(),
             NicMemory::receive_ring(),
             NicMemory::collective_ring(),
         ]
-        .map(|ring| words.word(ring.head_word).load(Ordering::Acquire));
+        .map(|ring| self.memory.taken(ring));
         let held_back = self.memory.held_back().load(Ordering::Acquire);
         Done {
             completions: self.completions(),

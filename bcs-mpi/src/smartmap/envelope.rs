@@ -66,6 +66,7 @@ const PULL: u32 = 4;
 const PART: u32 = 5;
 
 impl Word {
+    #[inline]
     pub(super) fn encode(&self) -> Entry {
         let mut entry = Entry::default();
         let words = &mut entry.words;
@@ -117,6 +118,7 @@ impl Word {
     }
 
     /// `None` if it makes no sense.
+    #[inline]
     pub(super) fn parse(entry: &Entry) -> Option<Self> {
         let words = &entry.words;
         let body = match entry.code {

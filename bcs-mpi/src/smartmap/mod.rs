@@ -35,6 +35,7 @@ mod receiving;
 mod requests;
 mod road;
 mod sending;
+mod shared;
 mod short;
 pub mod slots;
 #[cfg(test)]
@@ -170,6 +171,8 @@ impl SmartMap {
                 ..Outcome::default()
             };
             self.requests.set(id, State::Done(outcome));
+        } else if len >= shared::LEAST_BYTES as u64 {
+            self.help(id);
         }
     }
 

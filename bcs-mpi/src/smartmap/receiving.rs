@@ -63,14 +63,14 @@ impl Incoming {
     }
 }
 
-/// A message that has come, or for which there was no receive.
+/// A message for which there was no receive.
 #[derive(Debug)]
 pub(super) struct Arrived {
     /// Where it came from.
-    pub(super) place: usize,
-    pub(super) envelope: Envelope,
-    /// A copy of what was in the queue, if it has to stay.
-    pub(super) kept: Option<Box<[u8]>>,
+    place: usize,
+    envelope: Envelope,
+    /// A copy of what was in the queue.
+    kept: Option<Box<[u8]>>,
 }
 
 /// There is no road to a message: its sender has to bring it, and this is what it will have come to.
@@ -96,12 +96,12 @@ impl SmartMap {
         }
     }
 
-    fn found(&self, arrived: &Arrived) -> Outcome {
+    fn found(&self, place: usize, envelope: &Envelope) -> Outcome {
         Outcome {
             failure: Failure::None,
-            source: self.source(arrived.place),
-            tag: arrived.envelope.tag,
-            len: arrived.envelope.len,
+            source: self.source(place),
+            tag: envelope.tag,
+            len: envelope.len,
             expected: None,
         }
     }
@@ -143,13 +143,14 @@ impl SmartMap {
     /// The message that a receive with this pattern would get now.
     pub(crate) fn probe(&self, pattern: Pattern) -> Option<Outcome> {
         let (_, arrived) = self.matcher.probe(pattern)?;
-        Some(self.found(arrived))
+        Some(self.found(arrived.place, &arrived.envelope))
     }
 
     /// Takes out the message that a receive with this pattern would get now.
     pub(crate) fn extract(&mut self, pattern: Pattern) -> Option<(Outcome, Extracted)> {
         let (_, arrived) = self.matcher.take(pattern)?;
-        Some((self.found(&arrived), Extracted(arrived)))
+        let found = self.found(arrived.place, &arrived.envelope);
+        Some((found, Extracted(arrived)))
     }
 
     /// Receives a message that was taken out.
@@ -230,6 +231,7 @@ impl SmartMap {
     }
 
     /// The next entry of a queue has been looked at: its sender may write another one there.
+    #[inline]
     pub(super) fn took(&mut self, from: usize) {
         let incoming = &mut self.incoming[from];
         incoming.queue.take();
@@ -291,31 +293,32 @@ impl SmartMap {
     /// Brings a message to where it was asked for, or asks for it.
     fn deliver(&mut self, arrived: &Arrived, receiving: Receiving) {
         let Receiving { request, into, .. } = receiving;
-        // SAFETY: whoever posted the receive promised that.
-        match unsafe { self.bring(arrived, &into) } {
-            Ok(outcome) => self.requests.set(request, State::Done(outcome)),
-            Err(Closed(outcome)) => {
-                self.pull(arrived.place, (&arrived.envelope, request), into, outcome);
-            }
-        }
-    }
-
-    /// Brings a message to where it was asked for. Its sender need not wait any more.
-    ///
-    /// # Safety
-    /// The piece may be written, and nobody else uses it.
-    pub(super) unsafe fn bring(
-        &mut self,
-        arrived: &Arrived,
-        into: &Piece,
-    ) -> Result<Outcome, Closed> {
         let Arrived {
             place,
             envelope,
             kept,
         } = arrived;
-        let place = *place;
-        let mut outcome = self.found(arrived);
+        // SAFETY: whoever posted the receive promised that.
+        match unsafe { self.bring(*place, envelope, kept.as_deref(), &into) } {
+            Ok(outcome) => self.requests.set(request, State::Done(outcome)),
+            Err(Closed(outcome)) => self.pull(*place, (envelope, request), into, outcome),
+        }
+    }
+
+    /// Brings a message to where it was asked for, from its queue or from where it was kept. Its
+    /// sender need not wait any more.
+    ///
+    /// # Safety
+    /// The piece may be written, and nobody else uses it.
+    #[inline]
+    pub(super) unsafe fn bring(
+        &mut self,
+        place: usize,
+        envelope: &Envelope,
+        kept: Option<&[u8]>,
+        into: &Piece,
+    ) -> Result<Outcome, Closed> {
+        let mut outcome = self.found(place, envelope);
         if envelope.len > into.len as u64 {
             outcome.failure = Failure::Truncated;
         }
@@ -337,7 +340,7 @@ impl SmartMap {
             }
             Body::Remote(from) => {
                 // SAFETY: the caller's promise.
-                match unsafe { self.road.fetch(&self.node, place, from, into, fits) } {
+                match unsafe { self.fetch((place, envelope.transfer), from, into, fits) } {
                     Ok(()) => {}
                     Err(Unreachable::Fault) => {
                         outcome.failure = Failure::SenderMemory;

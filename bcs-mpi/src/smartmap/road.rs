@@ -115,6 +115,30 @@ impl Road {
     }
 }
 
+impl Road {
+    /// Brings bytes to where another rank of the node wants them.
+    pub(super) fn bring(
+        &self,
+        node: &NodeMemory,
+        place: usize,
+        data: &[u8],
+        into: u64,
+    ) -> Result<(), Unreachable> {
+        let slots = self.slots.as_ref();
+        if let Some(start) = slots.and_then(|slots| slots.resolve(place, into, data.len())) {
+            // SAFETY: so many bytes are mapped there as long as the slots live. They are another
+            // rank's, which has said that this one may write them.
+            unsafe { std::ptr::copy(data.as_ptr(), start.as_ptr(), data.len()) };
+            return Ok(());
+        }
+        let process = node.process(place).load(Ordering::Acquire).cast_signed();
+        if !self.process || process <= 0 {
+            return Err(Unreachable::Closed);
+        }
+        write(process, data, into)
+    }
+}
+
 /// Copies from a mapped slot. Its owner may write there meanwhile: then the bytes are rubbish.
 ///
 /// # Safety
@@ -201,22 +225,45 @@ fn read(process: i32, address: u64, bytes: &mut [u8]) -> Result<(), Unreachable>
         let moved = unsafe {
             libc::process_vm_readv(process, &raw const local, 1, &raw const remote, 1, 0)
         };
-        if moved < 0 {
-            let error = std::io::Error::last_os_error();
-            let closed = matches!(
-                error.raw_os_error(),
-                Some(libc::EPERM | libc::ENOSYS | libc::EACCES)
-            );
-            return Err(if closed {
-                Unreachable::Closed
-            } else {
-                Unreachable::Fault
-            });
-        }
-        if !usize::try_from(moved).is_ok_and(|moved| moved == chunk.len()) {
-            return Err(Unreachable::Fault);
-        }
+        has_moved(moved, chunk.len())?;
         from = from.wrapping_add(chunk.len() as u64);
+    }
+    Ok(())
+}
+
+/// Has the kernel copy to another process, less than it copies in a call.
+fn write(process: i32, data: &[u8], into: u64) -> Result<(), Unreachable> {
+    let start = usize::try_from(into).map_err(|_| Unreachable::Fault)?;
+    let local = libc::iovec {
+        iov_base: data.as_ptr().cast_mut().cast(),
+        iov_len: data.len(),
+    };
+    let remote = libc::iovec {
+        iov_base: std::ptr::without_provenance_mut(start),
+        iov_len: data.len(),
+    };
+    // SAFETY: `local` is a borrowed slice, which is only read; the kernel checks the remote side.
+    let moved =
+        unsafe { libc::process_vm_writev(process, &raw const local, 1, &raw const remote, 1, 0) };
+    has_moved(moved, data.len())
+}
+
+/// What the kernel says of a copy.
+fn has_moved(moved: isize, len: usize) -> Result<(), Unreachable> {
+    if moved < 0 {
+        let error = std::io::Error::last_os_error();
+        let closed = matches!(
+            error.raw_os_error(),
+            Some(libc::EPERM | libc::ENOSYS | libc::EACCES)
+        );
+        return Err(if closed {
+            Unreachable::Closed
+        } else {
+            Unreachable::Fault
+        });
+    }
+    if !usize::try_from(moved).is_ok_and(|moved| moved == len) {
+        return Err(Unreachable::Fault);
     }
     Ok(())
 }

@@ -193,8 +193,11 @@ impl SmartMap {
         self.holding = true;
     }
 
-    /// Whether this rank owes nothing: all it has sent is with its receivers.
+    /// Whether this rank owes nothing: all it has sent is with its receivers, or in their queues.
     pub(crate) fn is_quiet(&mut self) -> bool {
+        if self.holding {
+            return false;
+        }
         self.reap_copies();
         if !self.requests.sending() {
             return true;

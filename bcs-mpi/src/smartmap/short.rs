@@ -10,7 +10,6 @@
 
 use super::SmartMap;
 use super::envelope::{Body, Word};
-use super::receiving::Arrived;
 use crate::bcs::{Message, Outcome, Piece};
 use bcs_core::matching::Pattern;
 
@@ -57,13 +56,8 @@ impl SmartMap {
         if matches!(envelope.body, Body::Queued { .. }) {
             self.incoming[place].bytes += envelope.len;
         }
-        let arrived = Arrived {
-            place,
-            envelope,
-            kept: None,
-        };
         // SAFETY: the caller's promise.
-        let Ok(outcome) = (unsafe { self.bring(&arrived, into) }) else {
+        let Ok(outcome) = (unsafe { self.bring(place, &envelope, None, into) }) else {
             return Next::Other;
         };
         self.took(place);

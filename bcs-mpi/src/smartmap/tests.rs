@@ -76,7 +76,7 @@ fn roads() -> [Road; 2] {
 fn messages_of_all_lengths_arrive_on_all_roads() {
     for road in roads() {
         for mode in [SendMode::Standard, SendMode::Synchronous] {
-            for len in [0, 1, 32, 33, 4096, 4097, 16_385, 300_000] {
+            for len in [0, 1, 32, 33, 4096, 4097, 16_385, 300_000, 1 << 20] {
                 for early in [false, true] {
                     let mut node = Node::new(2, road.clone());
                     let data = bytes(len, len);
@@ -109,7 +109,7 @@ fn messages_of_all_lengths_arrive_on_all_roads() {
 #[test]
 fn a_message_that_is_too_long_is_cut() {
     for road in roads() {
-        for len in [32, 4096, 100_000] {
+        for len in [32, 4096, 100_000, 2 << 20] {
             let mut node = Node::new(2, road.clone());
             let data = bytes(len, 1);
             let mut into = vec![0; 10];

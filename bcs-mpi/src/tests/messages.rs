@@ -55,6 +55,34 @@ fn rendezvous_of_all_sizes_without_eager_sends() {
 }
 
 #[test]
+fn long_messages_are_copied_by_both_sides() {
+    run(3, 1, |universe| {
+        let world = universe.world();
+        let (me, ranks) = (world.rank(), world.size());
+        let (next, last) = ((me + 1) % ranks, (me + ranks - 1) % ranks);
+        for round in 0..20_usize {
+            let size = (1 << 20) + round * 70_000;
+            let room = size - [0, 100_001][round % 2];
+            let mut data = vec![0; size];
+            let (out, expected) = (pattern(size, me + round), pattern(size, last + round));
+            let out = (&out[..], next, 1);
+            let into = (&mut data[..room], Source::Rank(last), Tag::Is(1));
+            let received = world.sendrecv(out, into);
+            assert_eq!(
+                received.is_ok(),
+                room == size,
+                "what is too long is an error"
+            );
+            assert!(data[..room] == expected[..room]);
+            assert!(
+                data[room..].iter().all(|&byte| byte == 0),
+                "beyond its room"
+            );
+        }
+    });
+}
+
+#[test]
 fn synchronous_sends_end_after_their_receives_began() {
     run(2, 1, |universe| {
         let world = universe.world();

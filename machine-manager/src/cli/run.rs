@@ -104,7 +104,7 @@ pub struct RunOptions {
     #[arg(long, value_name = "S", value_enum, default_value_t = StrobeName::Elastic)]
     pub strobe: StrobeName,
     /// Which way messages take that stay on a node: at once, or in slices like all others
-    #[arg(long, value_name = "W", value_enum, default_value_t = IntranodeName::Nic)]
+    #[arg(long, value_name = "W", value_enum, default_value_t = IntranodeName::Smartmap)]
     pub intranode: IntranodeName,
     /// Standard sends of at most so many bytes complete when they are posted; 0: none
     #[arg(long, value_name = "B", default_value = "4KiB", value_parser = parse_size)]

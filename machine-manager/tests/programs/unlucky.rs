@@ -102,7 +102,7 @@ fn a_rank_that_closes_its_descriptors_is_named() {
 fn a_rank_that_maps_over_its_nic_memory_hangs_until_the_time_limit() {
     for layout in LAYOUTS {
         let output = Command::new(env!("CARGO_BIN_EXE_bcs"))
-            .args(["run", "--timeout", "1s"])
+            .args(["run", "--timeout", "1s", "--intranode", "nic"])
             .args(layout.split_whitespace())
             .arg(example("unlucky"))
             .arg("maps-over-its-nic-memory")

@@ -46,7 +46,8 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
     let mut exchanges = vec![];
     let units = |option: Option<&str>| {
         let mut command = workspace.bcs(["run", "-n", &ranks, "--nodes", "2"])?;
-        command.args(["--strobe", "fixed", "--time-slice", "500us", "beat"]);
+        command.args(["--strobe", "fixed", "--time-slice", "500us"]);
+        command.args(["--intranode", "nic", "beat"]);
         command
             .args(["--seconds", &SECONDS.to_string()])
             .args(option);

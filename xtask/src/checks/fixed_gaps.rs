@@ -58,7 +58,8 @@ fn gaps(workspace: &Workspace, ranks: usize, options: &[&str], tolerance: f64) -
         let dir = tempfile::tempdir().context("failed to make a directory for the dump")?;
         let mut command = workspace.bcs(["run", "-n", &ranks, "--nodes", "2"])?;
         command.args(["--strobe", "fixed", "--time-slice", "500us", "--mds"]);
-        command.arg(dir.path()).arg("beat").args(options);
+        command.arg(dir.path()).args(["--intranode", "nic", "beat"]);
+        command.args(options);
         process::run(&mut command, Duration::from_secs(60))?.succeeded()?;
         let nodes = read_dir(dir.path())?.nodes;
         let strobes = nodes.into_iter().find_map(|node| node.global);

@@ -1,0 +1,210 @@
+//! Copies that both sides of a transfer share (SMARTMAP; DESIGN 6).
+//!
+//! A core alone copies at half the speed of the memory. So the receiver of a long message *offers* its
+//! sender to take part: it says where the message goes, cut into chunks, and both *claim* chunks until
+//! none is left. Whoever claims a chunk copies it. The receiver knows which it has copied itself, and
+//! waits until its sender has *copied* the others: a sender that computes claims none, and the receiver
+//! does it all.
+//!
+//! An offer lies in the transfer slot, behind the word that ends the transfer:
+//!
+//! ```text
+//! word 0: how the transfer ended   1: offer   2: where it goes   3: how much of it   4: claimed
+//!      5: copied   6: bell
+//! ```
+//!
+//! What is there of an earlier transfer is known by its generation. Nobody is at an offer when the next
+//! one is made: its receiver has seen that all was copied, and its sender claims only while it waits for
+//! this transfer.
+//!
+//! Happens-before, named on both sides:
+//! - **OFFER**: the receiver's `Release` store of the offer publishes the words behind it.
+//! - **CHUNK**: the sender's `Release` addition to the count of what it has copied publishes the bytes to
+//!   the receiver's `Acquire` load of it.
+
+use super::node_memory::NodeMemory;
+use crate::request::RequestId;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Bytes of a chunk: half of a second cache at most, and long enough that claims do not count.
+pub const CHUNK_BYTES: usize = 64 * 1024;
+
+const OFFER: usize = 1;
+const INTO: usize = 2;
+const LEN: usize = 3;
+const CLAIMED: usize = 4;
+const COPIED: usize = 5;
+const BELL: usize = 6;
+
+/// A chunk that a sender could not copy: then its receiver copies all by itself.
+const FAILED: u64 = 1 << 63;
+
+/// A copy that is offered.
+#[derive(Clone, Copy, Debug)]
+pub struct SharedCopy<'a> {
+    node: &'a NodeMemory,
+    sender: usize,
+    transfer: RequestId,
+    chunks: u64,
+}
+
+impl<'a> SharedCopy<'a> {
+    fn new(node: &'a NodeMemory, sender: usize, transfer: RequestId) -> Option<Self> {
+        node.transfer_word(sender, transfer.slot, OFFER)?;
+        Some(Self {
+            node,
+            sender,
+            transfer,
+            chunks: 0,
+        })
+    }
+
+    fn of(self, len: usize) -> Self {
+        let chunks = len.div_ceil(CHUNK_BYTES) as u64;
+        Self { chunks, ..self }
+    }
+
+    /// Receiver: offers its sender a part in the copy of a message of so many bytes to this address.
+    /// The caller rings the sender. `None` if there is no such transfer: the sender alleged rubbish.
+    #[must_use]
+    pub fn offer(
+        node: &'a NodeMemory,
+        (sender, transfer): (usize, RequestId),
+        into: u64,
+        len: usize,
+    ) -> Option<Self> {
+        let copy = Self::new(node, sender, transfer)?.of(len);
+        copy.word(INTO).store(into, Ordering::Relaxed);
+        copy.word(LEN).store(len as u64, Ordering::Relaxed);
+        let generation = u64::from(transfer.generation) << 32;
+        copy.word(CLAIMED).store(generation, Ordering::Relaxed);
+        copy.word(COPIED).store(0, Ordering::Relaxed);
+        // OFFER: publishes the words above.
+        copy.word(OFFER).store(generation | 1, Ordering::Release);
+        node.news(sender).fetch_add(1, Ordering::AcqRel);
+        Some(copy)
+    }
+
+    /// Sender: what its receiver offers in a transfer of at most so many bytes: how many of them it has
+    /// room for, and where they go, by what the receiver says.
+    #[must_use]
+    pub fn offered(
+        node: &'a NodeMemory,
+        (sender, transfer): (usize, RequestId),
+        most: usize,
+    ) -> Option<(Self, u64, usize)> {
+        let copy = Self::new(node, sender, transfer)?;
+        let offer = copy.word(OFFER).load(Ordering::Acquire); // OFFER
+        if offer != u64::from(transfer.generation) << 32 | 1 {
+            return None;
+        }
+        let len = copy.word(LEN).load(Ordering::Relaxed);
+        let len = usize::try_from(len).map_or(most, |len| len.min(most));
+        let into = copy.word(INTO).load(Ordering::Relaxed);
+        Some((copy.of(len), into, len))
+    }
+
+    fn word(&self, index: usize) -> &AtomicU64 {
+        let word = self
+            .node
+            .transfer_word(self.sender, self.transfer.slot, index);
+        word.expect("it was looked up before")
+    }
+
+    /// The next chunk that nobody has claimed, which is the caller's to copy now: its number.
+    #[must_use]
+    pub fn claim(&self) -> Option<usize> {
+        let claimed = self.word(CLAIMED).fetch_add(1, Ordering::Relaxed);
+        let is_this = claimed >> 32 == u64::from(self.transfer.generation);
+        let chunk = claimed & u64::from(u32::MAX);
+        let chunk = Some(chunk).filter(|&chunk| is_this && chunk < self.chunks)?;
+        usize::try_from(chunk).ok()
+    }
+
+    /// Sender: it has copied a chunk that it claimed, or could not. The caller rings the
+    /// [bell](Self::bell).
+    pub fn copied(&self, succeeded: bool) {
+        let failed = if succeeded { 0 } else { FAILED };
+        if failed != 0 {
+            self.word(COPIED).fetch_or(failed, Ordering::Relaxed);
+        }
+        self.word(COPIED).fetch_add(1, Ordering::Release); // CHUNK
+    }
+
+    /// Receiver, which has copied so many chunks itself and found no more: whether its sender has
+    /// copied the others, and if so whether it could.
+    #[must_use]
+    pub fn is_copied(&self, by_receiver: u64) -> Option<bool> {
+        let copied = self.word(COPIED).load(Ordering::Acquire); // CHUNK
+        let others = self.chunks.saturating_sub(by_receiver);
+        (copied & !FAILED >= others).then_some(copied & FAILED == 0)
+    }
+
+    /// On which the receiver sleeps until the last chunk is copied.
+    #[must_use]
+    pub fn bell(&self) -> &AtomicU32 {
+        let bell = self
+            .node
+            .transfer_bell(self.sender, self.transfer.slot, BELL);
+        bell.expect("it was looked up before")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TRANSFER: RequestId = RequestId {
+        slot: 3,
+        generation: 9,
+    };
+
+    #[test]
+    fn every_chunk_is_claimed_once() {
+        let node = NodeMemory::private(2).unwrap();
+        let len = 1000 * CHUNK_BYTES - 1;
+        assert!(SharedCopy::offered(&node, (0, TRANSFER), len).is_none());
+        let receiver = SharedCopy::offer(&node, (0, TRANSFER), 77, len).unwrap();
+        let (sender, into, all) = SharedCopy::offered(&node, (0, TRANSFER), len + 1).unwrap();
+        assert_eq!((into, all), (77, len));
+        let claim_all = |copy: SharedCopy<'_>, is_sender: bool| {
+            let mut claimed = Vec::new();
+            while let Some(chunk) = copy.claim() {
+                claimed.push(chunk);
+                if is_sender {
+                    copy.copied(true);
+                }
+            }
+            claimed
+        };
+        let (by_sender, by_receiver) = std::thread::scope(|threads| {
+            let by_sender = threads.spawn(|| claim_all(sender, true));
+            let by_receiver = claim_all(receiver, false);
+            (by_sender.join().unwrap(), by_receiver)
+        });
+        assert_eq!(receiver.is_copied(by_receiver.len() as u64), Some(true));
+        let mut all = [by_sender, by_receiver].concat();
+        all.sort_unstable();
+        assert!(all.into_iter().eq(0..1000));
+    }
+
+    #[test]
+    fn what_a_sender_has_not_copied_is_waited_for() {
+        let node = NodeMemory::private(1).unwrap();
+        let receiver = SharedCopy::offer(&node, (0, TRANSFER), 0, 3 * CHUNK_BYTES).unwrap();
+        let (sender, _, _) = SharedCopy::offered(&node, (0, TRANSFER), 3 * CHUNK_BYTES).unwrap();
+        assert_eq!(
+            (receiver.claim(), sender.claim(), receiver.claim()),
+            (Some(0), Some(1), Some(2))
+        );
+        assert_eq!(receiver.is_copied(2), None);
+        sender.copied(false);
+        assert_eq!(receiver.is_copied(2), Some(false));
+        assert_eq!(sender.claim(), None);
+        let next = RequestId {
+            generation: 10,
+            ..TRANSFER
+        };
+        assert!(SharedCopy::offered(&node, (0, next), 3 * CHUNK_BYTES).is_none());
+    }
+}
