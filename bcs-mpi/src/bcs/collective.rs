@@ -296,24 +296,30 @@ impl Endpoint {
         blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
         let mut state = self.lock();
-        // A call that ends at once has nothing else to do while this rank is idle.
-        let holds = state.near.as_ref().is_some_and(SmartMap::holds);
-        let alone = blocking == Blocking::Yes && state.is_idle() && !holds;
+        // While nothing else is under way, a call that ends at once has nothing to do for it, and one that
+        // waits need not look for it. Otherwise others may wait for this rank to take their messages.
+        let near_rests = state.near.as_ref().is_some_and(SmartMap::owes_nothing);
+        let alone = blocking == Blocking::Yes && near_rests && state.is_idle();
         if !alone {
             self.progress(&mut state);
         }
         // SAFETY: the caller's promise.
         let handle = unsafe { self.arrive_at(&mut state, context, part)? };
         if let (Handle::Near(id), Blocking::Yes) = (handle, blocking) {
-            return Ok(Request(self.attend(state, context, id)));
+            return Ok(Request(self.attend(state, (context, id), alone)));
         }
         self.progress(&mut state);
         Ok(Request(handle))
     }
 
-    /// Looks at a collective of this node while that takes no core from anybody. What it comes to if it
-    /// is over without a failure is said at once.
-    fn attend<'a>(&'a self, mut state: MutexGuard<'a, State>, context: u32, id: Id) -> Handle {
+    /// Looks at a collective of this node, while that takes no core from anybody if this rank is `alone`
+    /// with it. What it comes to if it is over without a failure is said at once.
+    fn attend<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        (context, id): (u32, Id),
+        alone: bool,
+    ) -> Handle {
         loop {
             let group = state.contexts.get(context).and_then(|known| known.near);
             let Some((near, group)) = state.near.as_mut().zip(group) else {
@@ -324,7 +330,7 @@ impl Endpoint {
                 self.tell_threads(&state);
                 return done.map_or(Handle::Near(id), Handle::Complete);
             }
-            let Some(awaited) = near.awaited(group) else {
+            let Some(awaited) = near.awaited(group).filter(|_| alone) else {
                 break;
             };
             let taken = self.turn.progressed();

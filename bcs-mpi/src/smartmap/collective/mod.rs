@@ -63,8 +63,8 @@ pub(crate) struct GroupId(usize);
 #[derive(Debug, Default)]
 pub(super) struct Collectives {
     groups: Vec<Option<Queue>>,
-    /// Posted and not over.
-    under_way: usize,
+    /// Those with collectives that are not over.
+    busy: Vec<usize>,
     spare: Spare,
 }
 
@@ -116,9 +116,8 @@ impl SmartMap {
 
     /// This rank uses the communicator no more.
     pub(crate) fn close_group(&mut self, group: GroupId) {
-        let closed = self.collectives.groups[group.0].take();
-        let left = closed.map_or(0, |queue| queue.posted());
-        self.collectives.under_way -= left;
+        self.collectives.groups[group.0] = None;
+        self.collectives.busy.retain(|&busy| busy != group.0);
     }
 
     /// Posts this rank's part of a collective. The caller has it looked at.
@@ -133,22 +132,25 @@ impl SmartMap {
         entered: Entered,
     ) -> Result<Id, NoSlot> {
         let request = self.requests.open(State::Collective(entered))?;
-        let queue = self.collectives.groups[group.0].as_mut();
+        let Collectives { groups, busy, .. } = &mut self.collectives;
+        let queue = groups[group.0].as_mut();
         let queue = queue.expect("a communicator is used until it is freed");
+        if queue.is_empty() {
+            busy.push(group.0);
+        }
         queue.post(Collective::new(request, part));
-        self.collectives.under_way += 1;
         Ok(request)
     }
 
     /// Goes as far as it can with the collectives that are under way. A rank that does not look again by
     /// itself `listens`.
     pub(super) fn advance_collectives(&mut self, listens: bool) {
-        if self.collectives.under_way == 0 {
+        if self.collectives.busy.is_empty() {
             return;
         }
         let Collectives {
             groups,
-            under_way,
+            busy,
             spare,
         } = &mut self.collectives;
         let around = Surroundings {
@@ -158,18 +160,19 @@ impl SmartMap {
             first: self.first,
         };
         let requests = &mut self.requests;
-        for queue in groups.iter_mut().flatten() {
+        busy.retain(|&group| {
+            let queue = groups[group].as_mut().expect("it is busy");
             queue.advance(around, spare, listens, |request, outcome| {
                 requests.set(request, State::Done(outcome));
-                *under_way -= 1;
             });
-        }
+            !queue.is_empty()
+        });
     }
 
     /// Looks at a collective some times, without delay: mostly the others come at about the same time.
     /// Returns whether it is over.
     pub(crate) fn attend(&mut self, request: Id) -> bool {
-        const LOOKS: u32 = 32;
+        const LOOKS: u32 = 100;
         (0..LOOKS).any(|_| {
             self.advance_collectives(false);
             matches!(self.requests.state(request), Some(State::Done(_)))
@@ -182,6 +185,11 @@ impl SmartMap {
         queue?.awaited(self.first)
     }
 
+    /// Whether nobody waits for this rank to go on with a message.
+    pub(crate) fn owes_nothing(&self) -> bool {
+        !self.holds() && !self.requests.waiting()
+    }
+
     /// What this rank has entered by a request.
     pub(crate) fn entered_by(&mut self, request: Id) -> Option<Entered> {
         match self.requests.state(request) {
@@ -192,8 +200,9 @@ impl SmartMap {
 
     /// The collectives that this rank has entered and not left.
     pub(crate) fn entered(&mut self) -> Vec<Entered> {
-        let groups = self.collectives.groups.iter().flatten();
-        let posted: Vec<Id> = groups.flat_map(Queue::requests).collect();
+        let Collectives { groups, busy, .. } = &self.collectives;
+        let queues = busy.iter().filter_map(|&group| groups[group].as_ref());
+        let posted: Vec<Id> = queues.flat_map(Queue::requests).collect();
         posted
             .into_iter()
             .filter_map(|request| self.entered_by(request))

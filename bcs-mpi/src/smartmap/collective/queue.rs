@@ -24,8 +24,8 @@ impl Queue {
         self.posted.push_back(collective);
     }
 
-    pub(super) fn posted(&self) -> usize {
-        self.posted.len()
+    pub(super) fn is_empty(&self) -> bool {
+        self.posted.is_empty()
     }
 
     pub(super) fn requests(&self) -> impl Iterator<Item = Id> {
