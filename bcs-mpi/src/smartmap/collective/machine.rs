@@ -230,7 +230,7 @@ impl Collective {
             CollectiveKind::Reduce { op, datatype, .. } if self.part.output != 0 => {
                 // SAFETY: whoever posted it promised that.
                 let into = unsafe { bytes_mut(self.part.output + offset as u64, len) };
-                self.fold(group, (op, datatype), into);
+                self.fold(group, (op, datatype), into, spare);
             }
             _ => {}
         }
@@ -244,12 +244,17 @@ impl Collective {
     }
 
     /// Law 9: the order is that of the communicator.
-    fn fold(&mut self, group: &Group, (op, datatype): (Op, Datatype), into: &mut [u8]) {
+    fn fold(
+        &mut self,
+        group: &Group,
+        (op, datatype): (Op, Datatype),
+        into: &mut [u8],
+        spare: &mut Spare,
+    ) {
         let number = group.number();
         let (first, rest) = group.members().split_first().expect("there are members");
         first.info.contribution(number, into);
-        let mut buffer = [0; PAYLOAD_BYTES];
-        let operand = &mut buffer[..into.len()];
+        let operand = &mut spare.chunks(into.len())[..into.len()];
         for member in rest {
             member.info.contribution(number, operand);
             self.combine((op, datatype), into, operand);

@@ -77,6 +77,16 @@ struct Spare {
     chunks: Vec<u8>,
 }
 
+impl Spare {
+    /// So many bytes at least, for chunks.
+    fn chunks(&mut self, len: usize) -> &mut [u8] {
+        if self.chunks.len() < len {
+            self.chunks.resize(len, 0);
+        }
+        &mut self.chunks
+    }
+}
+
 /// What collectives need of the rank.
 #[derive(Clone, Copy, Debug)]
 struct Surroundings<'a> {

@@ -219,8 +219,7 @@ fn fold(
     });
     let in_place = part.input == Some(part.output);
     let chunk = CHUNK_BYTES / reduction.datatype.size() * reduction.datatype.size();
-    spare.chunks.resize(2 * CHUNK_BYTES, 0);
-    let (buffer, operand) = spare.chunks.split_at_mut(CHUNK_BYTES);
+    let (buffer, operand) = spare.chunks(2 * CHUNK_BYTES).split_at_mut(CHUNK_BYTES);
     for start in share.clone().step_by(chunk) {
         let len = chunk.min(share.end - start);
         let (buffer, operand) = (&mut buffer[..len], &mut operand[..len]);
