@@ -97,6 +97,9 @@ impl<T, const CHAINS: usize> Table<T, CHAINS> {
 
     /// The earliest entry filed under `pattern`.
     pub(super) fn earliest(&self, pattern: &Pattern) -> Option<Handle> {
+        if self.len == 0 {
+            return None;
+        }
         let slot = self.directory.find(pattern)?.head;
         Some(Handle {
             sequence: self.slots[slot].sequence,

@@ -11,6 +11,7 @@
 //! All of it is anonymous memfds, passed as file descriptors: nothing has a name in a file
 //! system, so nothing is left when processes die.
 
+pub mod loan;
 pub mod machine_page;
 mod mapping;
 pub mod nic_memory;

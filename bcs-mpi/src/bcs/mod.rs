@@ -60,6 +60,7 @@ pub use point_to_point::{Message, SendMode};
 pub use probe::Extracted;
 pub use requests::{Outcome, Request, TooManyRequests};
 pub use schedule::COLLECTIVE_MESSAGES;
+pub use short::Now;
 
 /// Whether a call waits for what it asks about, as in Table 4.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -192,12 +192,14 @@ impl Endpoint {
         into: Piece,
     ) -> Result<Request, TooManyRequests> {
         let mut state = self.lock();
-        if !state.reach(pattern).far {
+        let reach = state.reach(pattern);
+        if let Some(near) = state.near.as_mut().filter(|_| !reach.far) {
+            let source = pattern.source;
             // SAFETY: the caller's promise.
-            let request = unsafe { self.receive(&mut state, pattern, into)? };
-            state.near.iter_mut().for_each(SmartMap::progress);
+            let request = unsafe { near.receive(pattern, into, None)? };
+            near.progress_for(source);
             self.tell_threads(&state);
-            return Ok(Request(request));
+            return Ok(Request(Handle::Near(request)));
         }
         self.progress(&mut state);
         // SAFETY: the caller's promise.

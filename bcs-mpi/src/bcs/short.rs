@@ -8,10 +8,21 @@
 use super::Piece;
 use super::endpoint::{Endpoint, State};
 use super::point_to_point::{Message, SendMode};
-use super::requests::Outcome;
-use crate::smartmap::{MAX_QUEUED_BYTES, Next};
+use super::requests::{Handle, Outcome, Request};
+use crate::smartmap::{LEAST_LENT_BYTES, MAX_QUEUED_BYTES, Next};
 use bcs_core::matching::Pattern;
 use bcs_core::waiting::{self, Patience};
+
+/// What became of a send.
+#[derive(Clone, Copy, Debug)]
+pub enum Now {
+    /// It is complete.
+    Done,
+    /// It will be soon.
+    Posted(Request),
+    /// Nothing: it could not be done at once.
+    Not,
+}
 
 impl State {
     /// Whether all that this rank has begun ends without its help.
@@ -27,21 +38,53 @@ impl Endpoint {
         (place < self.place.local_ranks).then_some(place as usize)
     }
 
-    /// Does a whole send to a rank of this node, if it need not wait for anything. Returns whether
-    /// it did.
+    /// Does a whole send to a rank of this node, if it need not wait for anything.
     ///
     /// # Safety
-    /// The data are initialised, and nobody writes them during the call.
-    pub unsafe fn bcs_send_now(&self, mode: SendMode, message: &Message) -> bool {
-        let longest = self.settings.eager_limit.min(MAX_QUEUED_BYTES);
-        let fits = message.data.len <= longest && self.settings.eager_limit > 0;
-        if mode != SendMode::Standard || !fits || self.place_of(message.destination).is_none() {
-            return false;
+    /// The data are initialised, and nobody writes them during the call, nor until the request is done if
+    /// there is one.
+    pub unsafe fn bcs_send_now(&self, mode: SendMode, message: &Message) -> Now {
+        let (len, limit) = (message.data.len, self.settings.eager_limit);
+        let may = mode == SendMode::Standard && len <= limit && limit > 0;
+        if !may || self.place_of(message.destination).is_none() {
+            return Now::Not;
+        }
+        if len >= LEAST_LENT_BYTES && self.page.cores_suffice() {
+            // SAFETY: the caller's promise.
+            if let Some(lent) = unsafe { self.lend(message) } {
+                return lent;
+            }
+        }
+        if len > MAX_QUEUED_BYTES {
+            return Now::Not;
         }
         let mut state = self.lock();
         let near = state.near.as_mut();
         // SAFETY: the caller's promise.
-        near.is_some_and(|near| unsafe { near.send_now(message) })
+        if near.is_some_and(|near| unsafe { near.send_now(message) }) {
+            Now::Done
+        } else {
+            Now::Not
+        }
+    }
+
+    /// Lends a message for a little while.
+    ///
+    /// # Safety
+    /// As for [`bcs_send_now`](Self::bcs_send_now).
+    unsafe fn lend(&self, message: &Message) -> Option<Now> {
+        let (node, here) = self.memory.desk()?;
+        // SAFETY: the caller's promise.
+        let id = unsafe { self.lock().near.as_mut()?.lend(message)? };
+        let fetched = || node.transfer_outcome(here, id).is_some();
+        waiting::spin(&self.page, None, Patience::LOAN, fetched);
+        let mut state = self.lock();
+        let near = state.near.as_mut().expect("it was lent there");
+        Some(if near.settle(message.destination, id) {
+            Now::Done
+        } else {
+            Now::Posted(Request(Handle::Near(id)))
+        })
     }
 
     /// Does a whole receive from a rank of this node, if its message comes soon and nothing else is
@@ -69,7 +112,7 @@ impl Endpoint {
             drop(state);
             // Another thread may take it, and keep it for this one.
             let came = || node.has_news(from, here) || self.turn.progressed() != taken;
-            if !waiting::spin(&self.page, None, Patience::RANK, came) {
+            if !waiting::spin(&self.page, None, Patience::SHORT, came) {
                 return None;
             }
         }

@@ -5,7 +5,7 @@ use super::comm::{checked_tag, exhausted};
 use super::error::{Operation, Peer};
 use super::request::What;
 use super::{Buffer, Comm, Datatype, PROC_NULL, Request, Result, Status};
-use crate::bcs::{Blocking, Message, Piece, SendMode, gather};
+use crate::bcs::{Blocking, Message, Now, Piece, SendMode, gather};
 use crate::recording::{Begun, Primitive};
 use bcs_core::matching::Pattern;
 
@@ -178,13 +178,14 @@ impl Comm {
             let Some(message) = self.message(data, to, tag, operation)? else {
                 return Ok(());
             };
-            // SAFETY: the caller's promise.
-            if unsafe { endpoint.bcs_send_now(call.mode, &message) } {
-                return Ok(());
-            }
-            // SAFETY: the caller's promise.
-            let posted = unsafe { endpoint.bcs_send(call.mode, &message) };
-            let posted = posted.map_err(exhausted(operation))?;
+            // SAFETY: the caller's promise; a request is waited for below.
+            let posted = match unsafe { endpoint.bcs_send_now(call.mode, &message) } {
+                Now::Done => return Ok(()),
+                Now::Posted(posted) => posted,
+                // SAFETY: the caller's promise.
+                Now::Not => unsafe { endpoint.bcs_send(call.mode, &message) }
+                    .map_err(exhausted(operation))?,
+            };
             let recorded = (Begun::UNKNOWN, call.primitive);
             let mut request = Request::posted(posted, What::Nothing, self, operation, recorded);
             request.silent().map(|_| ())

@@ -57,6 +57,8 @@ pub(super) enum Body {
     },
     /// In the sender's memory. The sender waits.
     Remote(Location),
+    /// The same, but it does not wait long ([`Loan`](bcs_core::memory::loan::Loan)).
+    Lent(u64),
 }
 
 const INLINE: u32 = 1;
@@ -64,6 +66,7 @@ const QUEUED: u32 = 2;
 const REMOTE: u32 = 3;
 const PULL: u32 = 4;
 const PART: u32 = 5;
+const LENT: u32 = 6;
 
 impl Word {
     #[inline]
@@ -93,6 +96,10 @@ impl Word {
                         words[4] = location.layout_word();
                         words[5] = u64::from(location.grain);
                         REMOTE
+                    }
+                    Body::Lent(address) => {
+                        words[3] = address;
+                        LENT
                     }
                 };
             }
@@ -132,6 +139,7 @@ impl Word {
             }
             QUEUED => Body::Queued { payload: words[3] },
             REMOTE => Body::Remote(Location::from_words(words[3], words[4], words[5])),
+            LENT => Body::Lent(words[3]),
             PULL => {
                 return Some(Self::Pull {
                     transfer: RequestId::from_word(words[0]),
@@ -161,7 +169,7 @@ impl Word {
         let sense = match body {
             Body::Inline(_) => envelope.len <= INLINE_BYTES as u64,
             Body::Queued { .. } => true, // The queue looks whether there is so much.
-            Body::Remote(_) => envelope.transfer.is_some(),
+            Body::Remote(_) | Body::Lent(_) => envelope.transfer.is_some(),
         };
         sense.then_some(Self::Message(envelope))
     }
@@ -191,6 +199,7 @@ mod tests {
             message(0, Some(transfer), Body::Inline([0; INLINE_BYTES])),
             message(9_000, None, Body::Queued { payload: 1 << 40 }),
             message(1 << 40, Some(transfer), Body::Remote(Location::at(4096))),
+            message(4_000, Some(transfer), Body::Lent(4096)),
             message(
                 64,
                 Some(transfer),
@@ -219,14 +228,16 @@ mod tests {
 
     #[test]
     fn a_message_in_memory_has_a_sender_that_waits() {
-        let Word::Message(envelope) = words()[3] else {
-            panic!("a message")
-        };
-        let alone = Word::Message(Envelope {
-            transfer: None,
-            ..envelope
-        });
-        assert_eq!(Word::parse(&alone.encode()), None);
+        for word in &words()[3..6] {
+            let &Word::Message(envelope) = word else {
+                panic!("a message")
+            };
+            let alone = Word::Message(Envelope {
+                transfer: None,
+                ..envelope
+            });
+            assert_eq!(Word::parse(&alone.encode()), None);
+        }
     }
 
     proptest! {

@@ -30,6 +30,7 @@
 
 mod collective;
 mod envelope;
+mod lending;
 mod outgoing;
 mod receiving;
 mod requests;
@@ -50,13 +51,16 @@ use bcs_core::memory::{MachinePage, NicMemory, NodeMemory};
 use bcs_core::request::{Failure, RequestId};
 use bcs_core::whereabouts::Wait;
 use collective::Collectives;
+use lending::Lender;
 use outgoing::Outgoing;
 use receiving::{Arrived, Incoming};
 use requests::{Requests, State};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 pub(crate) use collective::GroupId;
+pub(crate) use lending::LEAST_BYTES as LEAST_LENT_BYTES;
 pub(crate) use receiving::Extracted;
 pub(crate) use requests::{Id, NoSlot};
 pub(crate) use road::Road;
@@ -77,6 +81,8 @@ pub(crate) struct SmartMap {
     /// To and from each place, this one among them.
     outgoing: Vec<Outgoing>,
     incoming: Vec<Incoming>,
+    /// Whether to lend to each place.
+    lenders: Vec<Lender>,
     /// Whether something waits for room in a queue.
     holding: bool,
     matcher: Matcher<Arrived, Receiving>,
@@ -84,7 +90,7 @@ pub(crate) struct SmartMap {
     collectives: Collectives,
     road: Road,
     /// Copies of messages whose senders did not wait, until they are received.
-    copies: Vec<(Id, Box<[u8]>)>,
+    copies: VecDeque<(Id, Box<[u8]>)>,
     /// Messages for which there was no receive.
     kept: u64,
     /// Whose queue is drained first the next time.
@@ -115,11 +121,12 @@ impl SmartMap {
         Self {
             outgoing: outgoing.collect(),
             incoming: incoming.collect(),
+            lenders: (0..places).map(|_| Lender::new()).collect(),
             holding: false,
             matcher: Matcher::new(MAX_ENVELOPES_PER_RANK, MAX_ENVELOPES_PER_RANK),
             requests: Requests::default(),
             collectives: Collectives::default(),
-            copies: Vec::new(),
+            copies: VecDeque::new(),
             kept: 0,
             turn: 0,
             node,
@@ -144,7 +151,17 @@ impl SmartMap {
     pub(crate) fn progress(&mut self) {
         self.drain();
         self.flush();
+        // Each call adds one at most.
+        self.reap_copies(2);
         self.advance_collectives(true);
+    }
+
+    /// The same as far as a receive from one source needs it, or from all.
+    pub(crate) fn progress_for(&mut self, source: Option<u32>) {
+        match source.and_then(|rank| self.place_of(rank)) {
+            Some(place) => _ = self.drain_from(place),
+            None => _ = self.drain(),
+        }
     }
 
     /// Whether something waits for room in a queue.
@@ -209,7 +226,7 @@ impl SmartMap {
         match self.requests.state(id)? {
             State::Held { to } | State::Sent { to, .. } => Some(Wait::Send(*to)),
             State::Posted { peer, .. } => Some(Wait::Receive(*peer)),
-            State::Pulling { peer, .. } => Some(Wait::Receive(*peer)),
+            State::Pulling(pulling) => Some(Wait::Receive(pulling.peer)),
             State::Collective(_) => Some(Wait::Collective),
             State::Opened | State::Done(_) => None,
         }

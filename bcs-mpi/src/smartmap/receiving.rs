@@ -2,12 +2,14 @@
 #![expect(unsafe_code, reason = "messages are named by address")]
 
 use super::envelope::{Body, Envelope, Word};
-use super::requests::{Id, NoSlot, State};
+use super::requests::{Id, NoSlot, Pulling, State};
 use super::road::Unreachable;
 use super::{Receiving, SmartMap};
 use crate::bcs::{Outcome, Piece, scatter};
+use bcs_core::layout::Location;
 use bcs_core::limits::SEND_QUEUE_ENTRIES;
 use bcs_core::matching::{Pattern, Posted, Signature};
+use bcs_core::memory::loan::Loan;
 use bcs_core::memory::{Claimant, MappedWords};
 use bcs_core::request::{Failure, RequestId};
 use bcs_core::send_queue::QueueReceiver;
@@ -202,7 +204,7 @@ impl SmartMap {
         any
     }
 
-    fn drain_from(&mut self, from: usize) -> bool {
+    pub(super) fn drain_from(&mut self, from: usize) -> bool {
         let mut taken = 0;
         // No more than a queue holds: whoever sends as fast as this receives is not to keep it here.
         while taken < SEND_QUEUE_ENTRIES {
@@ -338,7 +340,8 @@ impl SmartMap {
                     self.rubbish(place, "sends a message that is not there");
                 }
             }
-            Body::Remote(from) => {
+            Body::Remote(_) | Body::Lent(_) => {
+                let from = self.whereabouts_of(place, envelope);
                 // SAFETY: the caller's promise.
                 match unsafe { self.fetch((place, envelope.transfer), from, into, fits) } {
                     Ok(()) => {}
@@ -359,6 +362,21 @@ impl SmartMap {
         Ok(outcome)
     }
 
+    /// Where a message is that lies in memory of its sender. If it is lent, that is settled here.
+    fn whereabouts_of(&self, place: usize, envelope: &Envelope) -> Location {
+        match (envelope.body, envelope.transfer) {
+            (Body::Remote(location), _) => location,
+            (Body::Lent(address), Some(transfer)) => {
+                let loan = Loan::of(&self.node, place, transfer);
+                let Some(loan) = loan else {
+                    self.rubbish(place, "lends what there is not");
+                };
+                Location::at(loan.claim(address))
+            }
+            _ => unreachable!("it lies in memory, and has a transfer"),
+        }
+    }
+
     /// Asks the sender for a message that this rank cannot reach.
     fn pull(&mut self, place: usize, which: (&Envelope, Id), into: Piece, outcome: Outcome) {
         let (envelope, request) = which;
@@ -367,12 +385,13 @@ impl SmartMap {
             .expect("a message in memory has a transfer");
         let len = envelope.len.min(into.len as u64);
         let peer = self.peer(place, envelope);
-        let pulling = State::Pulling {
+        let pulling = Pulling {
             peer,
             into,
             missing: len,
             outcome,
         };
+        let pulling = State::Pulling(Box::new(pulling));
         self.requests.set(request, pulling);
         let pull = Word::Pull {
             transfer,
@@ -385,12 +404,10 @@ impl SmartMap {
     fn part(&mut self, from: usize, request: Id, (offset, len): (u64, u64), payload: u64) {
         let source = Some(self.source(from));
         let (into, missing, outcome) = match self.requests.state(request) {
-            Some(State::Pulling {
-                peer,
-                into,
-                missing,
-                outcome,
-            }) if peer.rank == source => (into, missing, outcome),
+            Some(State::Pulling(pulling)) if pulling.peer.rank == source => {
+                let pulling = &mut **pulling;
+                (&pulling.into, &mut pulling.missing, &pulling.outcome)
+            }
             _ => self.rubbish(from, "sends a part of nothing"),
         };
         let place = |word: u64| usize::try_from(word).ok();

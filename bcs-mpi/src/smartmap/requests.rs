@@ -32,15 +32,19 @@ pub(super) enum State {
         handle: ReceiveHandle,
     },
     /// A receive whose message comes in parts.
-    Pulling {
-        peer: Peer,
-        into: Piece,
-        missing: u64,
-        outcome: Outcome,
-    },
+    Pulling(Box<Pulling>),
     /// A collective.
     Collective(Entered),
     Done(Outcome),
+}
+
+/// A message that comes in parts.
+#[derive(Debug)]
+pub(super) struct Pulling {
+    pub(super) peer: Peer,
+    pub(super) into: Piece,
+    pub(super) missing: u64,
+    pub(super) outcome: Outcome,
 }
 
 #[derive(Debug, Default)]

@@ -123,7 +123,7 @@ impl SmartMap {
         let to = self.peer(place, &envelope);
         let body = Body::Remote(piece.location());
         let id = self.requests.open(State::Sent { to, data: piece })?;
-        self.copies.push((id, copy));
+        self.copies.push_back((id, copy));
         let transfer = Some(id);
         let word = Word::Message(Envelope {
             transfer,
@@ -142,11 +142,16 @@ impl SmartMap {
         self.ring(place);
     }
 
-    /// Lets go of copies that have been received.
-    pub(super) fn reap_copies(&mut self) {
-        let mut copies = std::mem::take(&mut self.copies);
-        copies.retain(|(id, _)| self.take(*id).is_none());
-        self.copies = copies;
+    /// Looks at so many of the copies, in turn, and lets go of those that have been received.
+    pub(super) fn reap_copies(&mut self, looks: usize) {
+        for _ in 0..looks.min(self.copies.len()) {
+            let Some((id, copy)) = self.copies.pop_front() else {
+                return;
+            };
+            if self.take(id).is_none() {
+                self.copies.push_back((id, copy));
+            }
+        }
     }
 
     /// Sends what was held back, as far as there is room. Returns whether anything was sent.
@@ -198,7 +203,7 @@ impl SmartMap {
         if self.holding {
             return false;
         }
-        self.reap_copies();
+        self.reap_copies(usize::MAX);
         if !self.requests.sending() {
             return true;
         }

@@ -35,13 +35,17 @@ impl Node {
     }
 
     /// World ranks start from 10.
-    fn send(&mut self, from: usize, to: usize, tag: i32, data: &[u8], mode: SendMode) -> Posted {
-        let message = Message {
+    fn message(to: usize, tag: i32, data: &[u8]) -> Message {
+        Message {
             context: 3,
             destination: 10 + u32::try_from(to).unwrap(),
             tag,
             data: Piece::new(data.as_ptr().expose_provenance() as u64, data.len()),
-        };
+        }
+    }
+
+    fn send(&mut self, from: usize, to: usize, tag: i32, data: &[u8], mode: SendMode) -> Posted {
+        let message = Self::message(to, tag, data);
         // SAFETY: tests keep their data until the end.
         unsafe { self.ends[from].send(mode, &message, EAGER) }.unwrap()
     }
@@ -103,6 +107,53 @@ fn messages_of_all_lengths_arrive_on_all_roads() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn a_message_is_lent_while_it_is_asked_for_in_time() {
+    for road in roads() {
+        let mut node = Node::new(2, road.clone());
+        let mut lent = 0;
+        for round in 0..100 {
+            let (mut data, mut into) = (bytes(3000, round), vec![0; 3000]);
+            let expected = data.clone();
+            // Every fourth comes too late.
+            let early = round % 4 > 0;
+            let posted = early.then(|| node.receive(1, Some(0), Some(5), &mut into));
+            let message = Node::message(1, 5, &data);
+            // SAFETY: the data stay until the message is out of the sender's hands.
+            let loan = unsafe { node.ends[0].lend(&message) };
+            let Some(id) = loan else {
+                assert_eq!(
+                    node.send(0, 1, 5, &data, SendMode::Standard),
+                    Posted::Complete
+                );
+                let posted = posted.unwrap_or_else(|| node.receive(1, Some(0), Some(5), &mut into));
+                node.settle();
+                assert_eq!(node.ends[1].take(posted).unwrap().failure, Failure::None);
+                continue;
+            };
+            lent += 1;
+            if early {
+                node.ends[1].drain();
+            }
+            if !node.ends[0].settle(11, id) {
+                assert!(early, "nobody has asked for it");
+                node.settle();
+                assert_eq!(node.ends[0].take(id).unwrap().failure, Failure::None);
+            }
+            data.fill(0); // It is the program's again.
+            let posted = posted.unwrap_or_else(|| node.receive(1, Some(0), Some(5), &mut into));
+            node.settle();
+            assert_eq!(node.ends[1].take(posted).unwrap().failure, Failure::None);
+            assert!(into == expected, "{road:?} {round}");
+        }
+        assert!(
+            (5..50).contains(&lent),
+            "{lent} were lent, less and less often"
+        );
+        assert!(node.ends.iter_mut().all(SmartMap::is_quiet));
     }
 }
 

@@ -1,0 +1,119 @@
+//! Loans: short messages that lie in the memory of their sender as long as it waits (SMARTMAP).
+//!
+//! A message of some kilobytes is fetched from where it is in half the time that it takes to copy it into
+//! a queue and out again. But its sender must not wait for a receive (law 3). So it *lends* the message:
+//! it waits a short while for the receiver to *claim* it, and then *withdraws* it, which says where a copy
+//! lies that the receiver may take when it comes. Whoever is second learns that the other was first. A
+//! sender that finds its message claimed waits until it has been fetched, which is not long.
+//!
+//! Both is one word of the transfer slot; what is there of an earlier transfer is known by its
+//! generation:
+//!
+//! ```text
+//! word 0: how the transfer ended      2: where the copy lies      7: claimed, or withdrawn
+//! ```
+//!
+//! Happens-before, named on both sides:
+//! - **COPY**: the sender's `AcqRel` exchange publishes the copy and its address to the receiver's
+//!   `Acquire` load of the word.
+
+use super::node_memory::NodeMemory;
+use crate::request::RequestId;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const COPY: usize = 2;
+const STATE: usize = 7;
+
+const CLAIMED: u64 = 1;
+const WITHDRAWN: u64 = 2;
+
+/// A message that is lent.
+#[derive(Clone, Copy, Debug)]
+pub struct Loan<'a> {
+    state: &'a AtomicU64,
+    copy: &'a AtomicU64,
+    generation: u64,
+}
+
+impl<'a> Loan<'a> {
+    /// What a rank lends in one of its transfers. `None` if there is no such transfer: it alleged
+    /// rubbish.
+    #[must_use]
+    pub fn of(node: &'a NodeMemory, sender: usize, transfer: RequestId) -> Option<Self> {
+        Some(Self {
+            state: node.transfer_word(sender, transfer.slot, STATE)?,
+            copy: node.transfer_word(sender, transfer.slot, COPY)?,
+            generation: u64::from(transfer.generation) << 32,
+        })
+    }
+
+    /// Receiver: where the message is, by what its sender says: where it was lent, which then stays as
+    /// it is until the transfer is ended, or elsewhere.
+    #[must_use]
+    pub fn claim(&self, lent: u64) -> u64 {
+        match self.settle(CLAIMED) {
+            Ok(()) => lent,
+            Err(_) => self.copy.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Sender: the message is elsewhere from now on, unless it has been claimed. Returns whether it is.
+    #[must_use]
+    pub fn withdraw(&self, copy: u64) -> bool {
+        self.copy.store(copy, Ordering::Relaxed);
+        self.settle(WITHDRAWN).is_ok()
+    }
+
+    fn settle(&self, how: u64) -> Result<(), u64> {
+        let before = self.state.load(Ordering::Acquire); // COPY
+        if before & !u64::from(u32::MAX) == self.generation {
+            return Err(before);
+        }
+        let settled = self.generation | how;
+        let (publish, look) = (Ordering::AcqRel, Ordering::Acquire);
+        self.state // COPY
+            .compare_exchange(before, settled, publish, look)
+            .map(|_| ())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loan_is_claimed_or_withdrawn() {
+        let node = NodeMemory::private(1).unwrap();
+        for generation in 1..2_000 {
+            let id = RequestId {
+                slot: 1,
+                generation,
+            };
+            let loan = Loan::of(&node, 0, id).unwrap();
+            let (withdrawn, found) = std::thread::scope(|threads| {
+                let receiver = threads.spawn(|| loan.claim(7));
+                (
+                    loan.withdraw(u64::from(generation) + 8),
+                    receiver.join().unwrap(),
+                )
+            });
+            let copy = u64::from(generation) + 8;
+            assert_eq!(found, if withdrawn { copy } else { 7 });
+        }
+    }
+
+    #[test]
+    fn who_comes_second_is_told() {
+        let node = NodeMemory::private(1).unwrap();
+        let id = |generation| RequestId {
+            slot: 0,
+            generation,
+        };
+        let claimed = Loan::of(&node, 0, id(1)).unwrap();
+        assert_eq!(claimed.claim(7), 7);
+        assert!(!claimed.withdraw(8));
+        let withdrawn = Loan::of(&node, 0, id(2)).unwrap();
+        assert!(withdrawn.withdraw(8));
+        assert_eq!(withdrawn.claim(7), 8);
+    }
+}
