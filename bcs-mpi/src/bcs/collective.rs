@@ -1,4 +1,8 @@
 //! bcs_barrier, bcs_bcast, bcs_reduce, and the contexts they take place in.
+//!
+//! If all members of a context are on this rank's node, and its messages go from memory to memory, the
+//! members do these themselves ([`crate::smartmap`]); all members find the same of a context. Such
+//! collectives have no number that the NICs know of.
 #![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
 use super::endpoint::{Endpoint, State};

@@ -182,7 +182,7 @@ impl SmartMap {
     /// Looks at a collective some times, without delay: mostly the others come at about the same time.
     /// Returns whether it is over.
     pub(crate) fn attend(&mut self, request: Id) -> bool {
-        const LOOKS: u32 = 100;
+        const LOOKS: u32 = 50;
         (0..LOOKS).any(|_| {
             self.advance_collectives(false);
             matches!(self.requests.state(request), Some(State::Done(_)))
