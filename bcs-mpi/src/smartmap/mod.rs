@@ -218,7 +218,7 @@ impl SmartMap {
     /// Grows when a request is done, and when another rank has ended a transfer.
     pub(crate) fn events(&self) -> u64 {
         let news = self.node.news(self.place).load(Ordering::Acquire);
-        news + self.requests.done()
+        news.wrapping_add(self.requests.done()) // What others write may be any number.
     }
 
     /// What it means to wait for a request.
