@@ -20,6 +20,7 @@ pub mod arithmetic;
 pub mod bell;
 #[cfg(not(loom))]
 pub mod clock;
+pub mod coll_info;
 #[cfg(not(loom))]
 pub mod datatype;
 #[cfg(not(loom))]

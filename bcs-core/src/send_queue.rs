@@ -305,13 +305,20 @@ impl<W: Words + Payload> QueueReceiver<W> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::sync::AtomicU64;
     use std::sync::Arc;
 
     /// Words for entries, and cells for payload: loom sees if both sides are at one of them.
-    pub(super) struct Heap(pub(super) Vec<AtomicU64>, Vec<Cell>);
+    pub(crate) struct Heap(pub(super) Vec<AtomicU64>, Vec<Cell>);
+
+    /// So many words and cells, all zero.
+    pub(crate) fn heap(words: usize, cells: usize) -> Arc<Heap> {
+        let words = (0..words).map(|_| AtomicU64::new(0)).collect();
+        let cells = (0..cells).map(|_| Cell::default()).collect();
+        Arc::new(Heap(words, cells))
+    }
 
     impl Words for Arc<Heap> {
         fn word(&self, index: usize) -> &AtomicU64 {
@@ -335,7 +342,7 @@ mod tests {
 
     #[cfg(not(loom))]
     #[derive(Default)]
-    pub(super) struct Cell(std::sync::atomic::AtomicU8);
+    pub(crate) struct Cell(std::sync::atomic::AtomicU8);
 
     #[cfg(not(loom))]
     impl Cell {
@@ -350,7 +357,7 @@ mod tests {
 
     #[cfg(loom)]
     #[derive(Default)]
-    pub(super) struct Cell(loom::cell::Cell<u8>);
+    pub(crate) struct Cell(loom::cell::Cell<u8>);
 
     #[cfg(loom)]
     impl Cell {
@@ -377,9 +384,8 @@ mod tests {
             payload_bytes,
         };
         let words = 1 + ENTRY_WORDS * usize::try_from(entries).unwrap();
-        let words = (0..words).map(|_| AtomicU64::new(0)).collect();
-        let cells = (0..payload_bytes).map(|_| Cell::default()).collect();
-        (Arc::new(Heap(words, cells)), layout)
+        let cells = usize::try_from(payload_bytes).unwrap();
+        (heap(words, cells), layout)
     }
 
     pub(super) fn send(

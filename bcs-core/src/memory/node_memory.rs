@@ -4,6 +4,9 @@
 //! desks                      transfers                    queues
 //! one for each rank:         so many for each rank:       one for each ordered pair of ranks:
 //! bell, process id, news     what became of its sends     head │ wants room │ entries │ payload
+//!
+//! collective info
+//! one record for each rank and context: areas │ step │ listening, and their payload
 //! ```
 //!
 //! One sealed memfd per node, made by its node manager and mapped by its ranks. The design has the
@@ -16,8 +19,9 @@
 //! without checking that it lies in the memory of the rank that alleges it.
 
 use super::mapping::{MapError, MappedWords, Mapping, sealed_memfd};
+use crate::coll_info::{CollInfo, CollInfoLayout, RECORD_PAYLOAD_BYTES, RECORD_WORDS};
 use crate::limits::{
-    MAX_RANKS_PER_NODE, REQUEST_SLOTS, SEND_QUEUE_ENTRIES, SEND_QUEUE_PAYLOAD_BYTES,
+    MAX_CONTEXTS, MAX_RANKS_PER_NODE, REQUEST_SLOTS, SEND_QUEUE_ENTRIES, SEND_QUEUE_PAYLOAD_BYTES,
 };
 use crate::request::RequestId;
 use crate::send_queue::{ENTRY_WORDS, Payload, QueueLayout, QueueReceiver, QueueSender};
@@ -45,6 +49,9 @@ const PAYLOAD: usize =
 #[expect(clippy::cast_possible_truncation, reason = "small constants")]
 const QUEUE_BYTES: usize = PAYLOAD + SEND_QUEUE_PAYLOAD_BYTES as usize;
 
+/// Records of collective info lie side by side, so that a rank in few contexts uses few pages.
+const RECORD_BYTES: usize = RECORD_WORDS * 8;
+
 /// Node memory, mapped by this process. Ranks of the node are named by their *place* on it, from 0.
 #[derive(Clone, Debug)]
 pub struct NodeMemory {
@@ -68,6 +75,10 @@ impl NodeMemory {
             (1..=MAX_RANKS_PER_NODE).contains(&ranks),
             "{ranks} ranks on a node"
         );
+        Self::coll_infos(ranks) + ranks * MAX_CONTEXTS * (RECORD_BYTES + RECORD_PAYLOAD_BYTES)
+    }
+
+    fn coll_infos(ranks: usize) -> usize {
         Self::queues(ranks) + ranks * ranks * QUEUE_BYTES
     }
 
@@ -189,6 +200,31 @@ impl NodeMemory {
         Some(Self::transfers(self.ranks) + index * TRANSFER_BYTES)
     }
 
+    /// What a rank says of the collective that it is in, in a context. It is a member of at most one
+    /// communicator with that id.
+    #[must_use]
+    pub fn coll_info(&self, place: usize, context: u32) -> CollInfo<MappedWords> {
+        let context = context as usize;
+        assert!(
+            place < self.ranks && context < MAX_CONTEXTS,
+            "context {context} of place {place} of {}",
+            self.ranks
+        );
+        let record = place * MAX_CONTEXTS + context;
+        let start = Self::coll_infos(self.ranks);
+        let payloads = start + self.ranks * MAX_CONTEXTS * RECORD_BYTES;
+        let layout = CollInfoLayout {
+            first_word: (start + record * RECORD_BYTES) / 8,
+            payload: payloads + record * RECORD_PAYLOAD_BYTES,
+        };
+        CollInfo::new(self.words.clone(), layout)
+    }
+
+    /// A rank has to look again. The caller rings it.
+    pub fn tell(&self, place: usize) {
+        self.news(place).fetch_add(1, Ordering::AcqRel);
+    }
+
     fn queue(&self, from: usize, to: usize) -> usize {
         assert!(
             from < self.ranks && to < self.ranks,
@@ -268,6 +304,8 @@ impl Payload for MappedWords {
 const _: () = {
     assert!(SEND_QUEUE_ENTRIES.is_power_of_two() && SEND_QUEUE_PAYLOAD_BYTES.is_power_of_two());
     assert!(ENTRIES.is_multiple_of(64) && QUEUE_BYTES.is_multiple_of(PAGE));
+    assert!(RECORD_BYTES.is_multiple_of(LINE) && RECORD_PAYLOAD_BYTES.is_multiple_of(PAGE));
+    assert!((MAX_CONTEXTS * RECORD_BYTES).is_multiple_of(PAGE));
 };
 
 #[cfg(test)]
@@ -327,6 +365,27 @@ mod tests {
             generation: 0,
         };
         assert!(!node.end_transfer(1, rubbish, 0));
+    }
+
+    #[test]
+    fn every_rank_has_a_record_in_every_context() {
+        let node = NodeMemory::private(3).unwrap();
+        let contexts = [0, 1, u32::try_from(MAX_CONTEXTS).unwrap() - 1];
+        let records = || (0..3).flat_map(|place| contexts.map(|context| (place, context)));
+        for (place, context) in records() {
+            let record = node.coll_info(place, context);
+            let byte = u8::try_from(place * 10 + context as usize % 7).unwrap();
+            record.contribute(1, &[byte; 4096]);
+            record.enter(1, [u64::from(byte), 0]);
+        }
+        for (place, context) in records() {
+            let record = node.coll_info(place, context);
+            let mut bytes = [0; 4096];
+            record.contribution(1, &mut bytes);
+            let [called, _] = record.call(1);
+            assert!(bytes.iter().all(|&byte| u64::from(byte) == called));
+            assert_eq!(called, place as u64 * 10 + u64::from(context) % 7);
+        }
     }
 
     #[test]

@@ -1,16 +1,23 @@
 //! bcs_barrier, bcs_bcast, bcs_reduce, and the contexts they take place in.
+//!
+//! If all members of a context are on this rank's node, and its messages go from memory to memory, the
+//! members do these themselves ([`crate::smartmap`]); all members find the same of a context. Such
+//! collectives have no number that the NICs know of.
 #![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
-use super::buffer;
 use super::endpoint::{Endpoint, State};
 use super::near::Reach;
 use super::requests::{Handle, Purpose, Request, TooManyRequests};
+use super::{Blocking, buffer};
+use crate::smartmap::{GroupId, Id, SmartMap};
 use bcs_core::datatype::Datatype;
 use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
-use bcs_core::limits::{ARRIVAL_HINTS_PER_CONTEXT, INLINE_BYTES};
+use bcs_core::limits::{ARRIVAL_HINTS_PER_CONTEXT, INLINE_BYTES, MAX_CONTEXTS};
 use bcs_core::op::Op;
 use bcs_core::request::RequestId;
+use bcs_core::waiting::{self, Patience};
 use bcs_core::whereabouts::{self, Called, Entered};
+use std::sync::MutexGuard;
 
 /// A context in which this rank takes part in collectives.
 #[derive(Debug)]
@@ -28,6 +35,8 @@ pub(super) struct Context {
     entered: u32,
     /// The members, for [`Entered`].
     group: u32,
+    /// All members are on this rank's node, and do collectives themselves.
+    near: Option<GroupId>,
 }
 
 impl Context {
@@ -68,32 +77,65 @@ impl Context {
     }
 }
 
+/// The contexts in which this rank takes part in collectives, by their ids.
+#[derive(Debug, Default)]
+pub(super) struct Contexts(Vec<Option<Context>>);
+
+impl Contexts {
+    pub(super) fn get(&self, context: u32) -> Option<&Context> {
+        self.0.get(context as usize)?.as_ref()
+    }
+
+    pub(super) fn get_mut(&mut self, context: u32) -> Option<&mut Context> {
+        self.0.get_mut(context as usize)?.as_mut()
+    }
+
+    fn insert(&mut self, id: u32, context: Context) {
+        let id = id as usize;
+        assert!(id < MAX_CONTEXTS, "{id} is an id of contexts");
+        if id >= self.0.len() {
+            self.0.resize_with(id + 1, || None);
+        }
+        self.0[id] = Some(context);
+    }
+
+    fn remove(&mut self, context: u32) -> Option<Context> {
+        self.0.get_mut(context as usize)?.take()
+    }
+}
+
 /// A rank's part in a collective.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
-    pub(super) kind: CollectiveKind,
-    pub(super) bytes: usize,
+pub(crate) struct Part {
+    pub(crate) kind: CollectiveKind,
+    pub(crate) bytes: usize,
     /// Where this rank's contribution is, if it has one.
-    pub(super) input: Option<u64>,
+    pub(crate) input: Option<u64>,
     /// Where the result goes; 0 if this rank gets none.
-    pub(super) output: u64,
+    pub(crate) output: u64,
 }
 
 impl Endpoint {
     pub(super) fn know_world(&self) {
         // The page was made for this job, so its counters started from 0: they are not looked up,
         // since other ranks may have arrived at the first collective before this one came to be.
-        let base = [0; ARRIVAL_HINTS_PER_CONTEXT];
+        let (base, place) = ([0; ARRIVAL_HINTS_PER_CONTEXT], self.place);
         let world = Context {
             sequence: 0,
-            local: self.place.local_ranks,
-            size: self.place.ranks,
+            local: place.local_ranks,
+            size: place.ranks,
             base,
             schedules: 0,
             entered: 0,
             group: 0,
+            near: None,
         };
-        self.lock().contexts.insert(0, world);
+        let mut state = self.lock();
+        let here = (place.ranks > 1 && place.local_ranks == place.ranks).then_some(0..place.ranks);
+        let near = state.near.as_mut().zip(here);
+        // Its records are as fresh as the page.
+        let near = near.and_then(|(near, here)| near.open_group(0, here, true));
+        state.contexts.insert(0, Context { near, ..world });
     }
 
     /// Makes a context known to this rank's NIC; `local` of its members are on this rank's node.
@@ -129,7 +171,10 @@ impl Endpoint {
     pub fn bcs_opened(&self, context: u32, members: &[u32], local: u32) {
         let base =
             std::array::from_fn(|lane| self.page.arrivals(self.place.node, context, lane as u64));
-        self.lock().contexts.insert(
+        let mut state = self.lock();
+        let near = state.near.as_mut();
+        let near = near.and_then(|near| near.open_group(context, members.iter().copied(), false));
+        state.contexts.insert(
             context,
             Context {
                 sequence: 0,
@@ -139,6 +184,7 @@ impl Endpoint {
                 schedules: 0,
                 entered: 0,
                 group: whereabouts::fingerprint(members),
+                near,
             },
         );
     }
@@ -149,10 +195,13 @@ impl Endpoint {
     /// When all request slots are in use.
     pub fn bcs_close(&self, context: u32) -> Result<Request, TooManyRequests> {
         let mut state = self.lock();
-        let sequence = state
-            .contexts
-            .remove(&context)
-            .map_or(0, |context| context.sequence);
+        let closed = state.contexts.remove(context);
+        let group = closed.as_ref().and_then(|closed| closed.near);
+        if let Some((near, group)) = state.near.as_mut().zip(group) {
+            near.close_group(group);
+        }
+        // What was done without the NIC it has not counted.
+        let sequence = closed.map_or(0, |closed| closed.sequence);
         let part = Part {
             kind: CollectiveKind::CloseContext,
             bytes: 0,
@@ -163,11 +212,16 @@ impl Endpoint {
         unsafe { self.post_at_once(&mut state, context, sequence, part) }
     }
 
-    /// Posts this rank's arrival at a barrier.
+    /// Posts this rank's arrival at a barrier. If the caller is going to wait for it at once, that is
+    /// `blocking`: the call then looks at it for a while, which costs less than to wait for a request.
     ///
     /// # Errors
     /// When all request slots are in use.
-    pub fn bcs_barrier(&self, context: u32) -> Result<Request, TooManyRequests> {
+    pub fn bcs_barrier(
+        &self,
+        context: u32,
+        blocking: Blocking,
+    ) -> Result<Request, TooManyRequests> {
         let part = Part {
             kind: CollectiveKind::Barrier,
             bytes: 0,
@@ -175,7 +229,7 @@ impl Endpoint {
             output: 0,
         };
         // SAFETY: there is no memory to promise.
-        unsafe { self.arrive(context, part) }
+        unsafe { self.arrive(context, part, blocking) }
     }
 
     /// Posts this rank's part of a broadcast of `bytes` bytes: at `root` (a world rank) they are
@@ -191,24 +245,20 @@ impl Endpoint {
         &self,
         context: u32,
         root: u32,
-        address: u64,
-        bytes: usize,
+        (address, bytes): (u64, usize),
+        blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
         let input = (root == self.place.rank).then_some(address);
         let output = if input.is_some() { 0 } else { address };
         let kind = CollectiveKind::Broadcast { root };
+        let part = Part {
+            kind,
+            bytes,
+            input,
+            output,
+        };
         // SAFETY: the caller's promise.
-        unsafe {
-            self.arrive(
-                context,
-                Part {
-                    kind,
-                    bytes,
-                    input,
-                    output,
-                },
-            )
-        }
+        unsafe { self.arrive(context, part, blocking) }
     }
 
     /// Posts this rank's part of a reduction of `bytes` bytes from `input` to `output`, at `root`
@@ -225,35 +275,79 @@ impl Endpoint {
         context: u32,
         (op, datatype): (Op, Datatype),
         root: Option<u32>,
-        (input, output): (u64, u64),
-        bytes: usize,
+        (input, output, bytes): (u64, u64, usize),
+        blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
         let kind = CollectiveKind::Reduce { root, op, datatype };
         let wanted = root.is_none_or(|root| root == self.place.rank);
         let output = if wanted { output } else { 0 };
+        let part = Part {
+            kind,
+            bytes,
+            input: Some(input),
+            output,
+        };
         // SAFETY: the caller's promise.
-        unsafe {
-            self.arrive(
-                context,
-                Part {
-                    kind,
-                    bytes,
-                    input: Some(input),
-                    output,
-                },
-            )
-        }
+        unsafe { self.arrive(context, part, blocking) }
     }
 
     /// # Safety
     /// As for the callers: the memory that `part` names stays until the request is done.
-    unsafe fn arrive(&self, context: u32, part: Part) -> Result<Request, TooManyRequests> {
+    unsafe fn arrive(
+        &self,
+        context: u32,
+        part: Part,
+        blocking: Blocking,
+    ) -> Result<Request, TooManyRequests> {
         let mut state = self.lock();
-        self.progress(&mut state);
+        // While nothing else is under way, a call that ends at once has nothing to do for it, and one that
+        // waits need not look for it. Otherwise others may wait for this rank to take their messages.
+        let near_rests = state.near.as_ref().is_some_and(SmartMap::owes_nothing);
+        let alone = blocking == Blocking::Yes && near_rests && state.is_idle();
+        if !alone {
+            self.progress(&mut state);
+        }
         // SAFETY: the caller's promise.
-        let request = unsafe { self.arrive_at(&mut state, context, part)? };
+        let handle = unsafe { self.arrive_at(&mut state, context, part)? };
+        if let (Handle::Near(id), Blocking::Yes) = (handle, blocking) {
+            return Ok(Request(self.attend(state, (context, id), alone)));
+        }
         self.progress(&mut state);
-        Ok(Request(Handle::Nic(request)))
+        Ok(Request(handle))
+    }
+
+    /// Looks at a collective of this node, while that takes no core from anybody if this rank is `alone`
+    /// with it. What it comes to if it is over without a failure is said at once.
+    fn attend<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        (context, id): (u32, Id),
+        alone: bool,
+    ) -> Handle {
+        loop {
+            let group = state.contexts.get(context).and_then(|known| known.near);
+            let Some((near, group)) = state.near.as_mut().zip(group) else {
+                return Handle::Near(id);
+            };
+            if near.attend(id) {
+                let done = near.take_success(id);
+                self.tell_threads(&state);
+                return done.map_or(Handle::Near(id), Handle::Complete);
+            }
+            let Some(awaited) = near.awaited(group).filter(|_| alone) else {
+                break;
+            };
+            let taken = self.turn.progressed();
+            drop(state);
+            let came = || awaited.has_come() || self.turn.progressed() != taken;
+            let came = waiting::spin(&self.page, None, Patience::RANK, came);
+            state = self.lock();
+            if !came {
+                break;
+            }
+        }
+        self.progress(&mut state);
+        Handle::Near(id)
     }
 
     /// Posts an arrival, and leaves it to the caller to make progress.
@@ -265,13 +359,25 @@ impl Endpoint {
         state: &mut State,
         context: u32,
         part: Part,
-    ) -> Result<RequestId, TooManyRequests> {
-        let known = state.contexts.get(&context);
+    ) -> Result<Handle, TooManyRequests> {
+        let State { contexts, near, .. } = state;
+        let known = contexts.get_mut(context);
         let known = known.unwrap_or_else(|| panic!("context {context} is open"));
+        if let Some((near, group)) = near.as_mut().zip(known.near) {
+            if near.room() == 0 {
+                return Err(TooManyRequests);
+            }
+            let (kind, bytes) = (part.kind, part.bytes as u64);
+            let entered = known.enter(context, Called::Nic { kind, bytes });
+            // SAFETY: the caller's promise.
+            return Ok(Handle::Near(unsafe {
+                near.collective(group, part, entered)?
+            }));
+        }
         let (sequence, due) = (known.sequence, known.due());
         // SAFETY: the caller's promise.
         let posted = unsafe { self.post_collective(state, context, sequence, part)? };
-        if let Some(known) = state.contexts.get_mut(&context) {
+        if let Some(known) = state.contexts.get_mut(context) {
             known.sequence += 1;
             let (kind, bytes) = (part.kind, part.bytes as u64);
             let entered = known.enter(context, Called::Nic { kind, bytes });
@@ -280,7 +386,7 @@ impl Endpoint {
         // The arrival is posted, now it may be counted: a slice that the count asks for sees it.
         let last = self.page.arrive(self.place.node, context, sequence, due);
         self.posted_collective(last);
-        Ok(posted)
+        Ok(Handle::Nic(posted))
     }
 
     /// # Safety

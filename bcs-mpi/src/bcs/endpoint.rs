@@ -20,7 +20,7 @@ use bcs_core::memory::{MachinePage, NicMemory};
 use bcs_core::node::NodeId;
 use bcs_core::request::{Completion, Failure, RequestId};
 use bcs_core::whereabouts::Wait;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -60,7 +60,7 @@ pub(super) struct State {
     pub(super) payload_slots: PayloadSlots,
     pub(super) rooms: Rooms,
     pub(super) probes: Probes,
-    pub(super) contexts: HashMap<u32, super::collective::Context>,
+    pub(super) contexts: super::collective::Contexts,
     pub(super) schedules: Schedules,
     /// The latest arrivals at collectives of the NICs, in the order of their posts.
     pub(super) arrivals: VecDeque<RequestId>,
@@ -147,7 +147,7 @@ impl Endpoint {
             payload_slots: PayloadSlots::new(),
             rooms: Rooms::default(),
             probes: Probes::default(),
-            contexts: HashMap::new(),
+            contexts: super::collective::Contexts::default(),
             schedules: Schedules::default(),
             arrivals: VecDeque::new(),
             near: Self::near(&memory, &page, place),

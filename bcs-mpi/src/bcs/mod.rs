@@ -5,6 +5,7 @@
 //!  bcs_send ── Outbox ── ring full? held back in rank memory ──► send ring ───────► BS
 //!  bcs_recv, bcs_probe ── Outbox ─────────────────────────────► receive ring ────► BR
 //!  bcs_barrier, bcs_bcast, bcs_reduce ── Outbox ──────────────► collective ring ─► BS, BR
+//!  the same, if all members are on this node ── SmartMap: no NIC takes part
 //!  bcs_scatter, bcs_gather, bcs_allgather, bcs_alltoall ── Schedules: sends and receives as above
 //!  bcs_scan, bcs_fold ── the same, and functions of the program's in between
 //!  bcs_between, bcs_fold_between ── the same, between two groups
@@ -49,6 +50,7 @@ mod whereabouts;
 
 pub use between::Contributions;
 pub(crate) use buffer::{bytes, bytes_mut};
+pub(crate) use collective::Part;
 pub use endpoint::{Endpoint, Place};
 pub use exchange::Members;
 pub use fold::{Fold, Function};

@@ -54,7 +54,7 @@ impl State {
             let near = smartmap.is_near(source);
             return Reach { near, far: !near };
         }
-        match self.contexts.get(&pattern.context) {
+        match self.contexts.get(pattern.context) {
             Some(context) => context.reach(),
             // A communicator of this rank alone.
             None => Reach {

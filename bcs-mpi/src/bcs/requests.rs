@@ -18,6 +18,13 @@ use std::sync::Arc;
 #[must_use = "a request that nobody waits for keeps its slot for ever"]
 pub struct Request(pub(super) Handle);
 
+impl Request {
+    /// Whether it was done when it was posted: nobody has to ask about it.
+    pub(crate) fn is_complete(self) -> bool {
+        matches!(self.0, Handle::Complete(_))
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Handle {
     /// It was complete when it was posted: an eager send of so many bytes.

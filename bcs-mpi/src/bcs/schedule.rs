@@ -334,7 +334,7 @@ impl Endpoint {
         // What a collective of the NIC is a part of has no messages, and takes no number: whether a
         // broadcast is a schedule is each rank's own affair.
         let messages = plan.part.is_none();
-        let known = state.contexts.get_mut(&context).filter(|_| messages);
+        let known = state.contexts.get_mut(context).filter(|_| messages);
         let (tag, mut entered) = known.map_or((0, None), |known| {
             let called = plan.called.map(|called| known.enter(context, called));
             (known.next_tag(), called)
@@ -358,8 +358,12 @@ impl Endpoint {
         if let Some(part) = plan.part {
             // SAFETY: the caller's promise; scratch memory lives as long as the schedule.
             let request = unsafe { self.arrive_at(&mut state, context, part)? };
-            schedule.receives.push((Handle::Nic(request), None));
-            entered = state.requests.if_live(request).and_then(Purpose::entered);
+            schedule.receives.push((request, None));
+            entered = match request {
+                Handle::Nic(id) => state.requests.if_live(id).and_then(Purpose::entered),
+                Handle::Near(id) => state.near.as_mut().and_then(|near| near.entered_by(id)),
+                Handle::Complete(_) | Handle::Schedule(_) => None,
+            };
         }
         schedule.entered = entered;
         if let Some(round) = schedule.rounds.pop_front() {

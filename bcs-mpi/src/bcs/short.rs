@@ -26,7 +26,7 @@ pub enum Now {
 
 impl State {
     /// Whether all that this rank has begun ends without its help.
-    fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         !self.holds() && self.schedules.is_idle()
     }
 }

@@ -2,6 +2,7 @@
 
 use super::endpoint::{Endpoint, State};
 use super::requests::{Handle, Purpose, Request};
+use crate::smartmap::SmartMap;
 use bcs_core::memory::NicMemory;
 use bcs_core::request::RequestId;
 use bcs_core::whereabouts::{Entered, Peer, Wait, Whereabouts};
@@ -71,8 +72,10 @@ impl State {
     fn wait(&mut self, request: Request) -> (Wait, Option<Entered>) {
         match request.0 {
             Handle::Near(id) => {
-                let wait = self.near.as_mut().and_then(|near| near.wait(id));
-                (wait.unwrap_or(Wait::Any), None)
+                let near = self.near.as_mut();
+                let found = near.map(|near| (near.wait(id), near.entered_by(id)));
+                let (wait, entered) = found.unwrap_or((None, None));
+                (wait.unwrap_or(Wait::Any), entered)
             }
             Handle::Complete(_) => (Wait::Any, None),
             Handle::Schedule(id) => (Wait::Collective, self.schedules.entered_by(id)),
@@ -106,10 +109,12 @@ impl Endpoint {
             .iter()
             .filter(|request| !self.is_done(**request));
         let arrivals = arrivals.filter_map(|&request| state.requests.if_live(request)?.entered());
+        let near = state.near.as_mut().map(SmartMap::entered);
         let mut entered: Vec<Entered> = Vec::new();
         for one in first
             .into_iter()
             .chain(arrivals)
+            .chain(near.into_iter().flatten())
             .chain(state.schedules.entered())
         {
             if entered.len() < Whereabouts::ENTERED && !entered.contains(&one) {

@@ -12,11 +12,21 @@ use super::error::{ErrorClass, Operation, Peer};
 use super::op::{AnyOp, one_datatype};
 use super::request::What;
 use super::{Buffer, Comm, Request, Result, Status};
-use crate::bcs::{Fold, Piece, copy};
-use crate::recording::Primitive;
+use crate::bcs::{self, Blocking, Fold, Piece, copy};
+use crate::recording::{Begun, Primitive};
 
 /// The name of a call and its row in the MDS.
 type Call = (&'static str, Primitive);
+
+/// Whether the caller of these waits at once.
+fn blocking(primitive: Primitive) -> Blocking {
+    match primitive {
+        Primitive::Barrier | Primitive::Bcast | Primitive::Reduce | Primitive::Allreduce => {
+            Blocking::Yes
+        }
+        _ => Blocking::No,
+    }
+}
 
 impl Comm {
     fn post_barrier(&self, (call, primitive): Call) -> Result<Request> {
@@ -26,15 +36,10 @@ impl Comm {
         if self.is_single() {
             return Ok(Request::done(Status::EMPTY, self, operation, begun));
         }
-        let posted = self.process().endpoint().bcs_barrier(self.0.context);
+        let endpoint = self.process().endpoint();
+        let posted = endpoint.bcs_barrier(self.0.context, blocking(primitive));
         let request = posted.map_err(exhausted(operation))?;
-        Ok(Request::posted(
-            request,
-            What::Nothing,
-            self,
-            operation,
-            begun,
-        ))
+        Ok(self.posted(request, operation, begun))
     }
 
     /// # Safety
@@ -64,22 +69,17 @@ impl Comm {
             return Ok(Request::done(Status::EMPTY, self, operation, begun));
         }
         let (endpoint, context) = (self.process().endpoint(), self.0.context);
+        let blocking = blocking(primitive);
         let posted = if data.layout.is_none() {
             // SAFETY: the caller's promise.
-            unsafe { endpoint.bcs_bcast(context, world_root, data.address, data.len) }
+            unsafe { endpoint.bcs_bcast(context, world_root, (data.address, data.len), blocking) }
         } else {
             let (members, root) = (self.members_of_context(), root.unsigned_abs() as usize);
             // SAFETY: the caller's promise.
             unsafe { endpoint.bcs_bcast_packed(members, root, data) }
         };
         let request = posted.map_err(exhausted(operation))?;
-        Ok(Request::posted(
-            request,
-            What::Nothing,
-            self,
-            operation,
-            begun,
-        ))
+        Ok(self.posted(request, operation, begun))
     }
 
     /// # Safety
@@ -136,22 +136,31 @@ impl Comm {
         }
         let (endpoint, context) = (self.process().endpoint(), self.0.context);
         let posted = if let Fold::Arithmetic(op, datatype) = fold {
-            let (what, addresses) = ((op, datatype), (from.address, into.address));
+            let what = (op, datatype);
+            let data = (from.address, into.address, from.len);
+            let blocking = blocking(primitive);
             // SAFETY: the caller's promise.
-            unsafe { endpoint.bcs_reduce(context, what, root, addresses, from.len) }
+            unsafe { endpoint.bcs_reduce(context, what, root, data, blocking) }
         } else {
             let members = self.members_of_context();
             // SAFETY: the caller's promise.
             unsafe { endpoint.bcs_fold(members, &fold, place, from, into) }
         };
         let request = posted.map_err(exhausted(operation))?;
-        Ok(Request::posted(
-            request,
-            What::Nothing,
-            self,
-            operation,
-            begun,
-        ))
+        Ok(self.posted(request, operation, begun))
+    }
+
+    /// What the program waits for; nothing, if it waits for it at once and it is over.
+    fn posted(
+        &self,
+        request: bcs::Request,
+        operation: Operation,
+        begun: (Begun, Primitive),
+    ) -> Request {
+        if request.is_complete() && blocking(begun.1) == Blocking::Yes {
+            return Request::inactive();
+        }
+        Request::posted(request, What::Nothing, self, operation, begun)
     }
 
     fn blocking(

@@ -21,7 +21,7 @@ use super::members::Members;
 use super::request::{Request, What};
 use super::topology::Topology;
 use super::{Buffer, Comm, Group, Info, Op, Result, UNDEFINED};
-use crate::bcs;
+use crate::bcs::{self, Blocking};
 use crate::recording::{Begun, Primitive};
 use bcs_core::datatype::Datatype;
 use std::collections::BTreeMap;
@@ -261,13 +261,11 @@ impl Comm {
         }
         let data = Buffer::new(words.as_mut_ptr(), words.len(), Datatype::Uint64);
         let endpoint = self.process().endpoint();
-        let (what, addresses) = (
-            (Op::Bor, Datatype::Uint64),
-            (data.address(), data.address()),
-        );
-        let bytes = size_of_val(words);
+        let what = (Op::Bor, Datatype::Uint64);
+        let data = (data.address(), data.address(), size_of_val(words));
+        let (context, blocking) = (self.0.context, Blocking::Yes);
         // SAFETY: the words are borrowed until the request is done, at the end of this function.
-        let posted = unsafe { endpoint.bcs_reduce(self.0.context, what, None, addresses, bytes) };
+        let posted = unsafe { endpoint.bcs_reduce(context, what, None, data, blocking) };
         self.finish(posted.map_err(exhausted(operation))?, operation)
     }
 
@@ -278,9 +276,11 @@ impl Comm {
             return Ok(());
         }
         let data = Buffer::new(words.as_mut_ptr(), words.len(), Datatype::Uint64);
-        let (endpoint, bytes) = (self.process().endpoint(), size_of_val(words));
+        let endpoint = self.process().endpoint();
+        let data = (data.address(), size_of_val(words));
+        let (context, blocking) = (self.0.context, Blocking::Yes);
         // SAFETY: the words are borrowed until the request is done, at the end of this function.
-        let posted = unsafe { endpoint.bcs_bcast(self.0.context, root, data.address(), bytes) };
+        let posted = unsafe { endpoint.bcs_bcast(context, root, data, blocking) };
         self.finish(posted.map_err(exhausted(operation))?, operation)
     }
 
@@ -349,7 +349,10 @@ impl Comm {
         if self.is_single() {
             return Ok(());
         }
-        let posted = self.process().endpoint().bcs_barrier(self.0.context);
+        let posted = self
+            .process()
+            .endpoint()
+            .bcs_barrier(self.0.context, Blocking::Yes);
         self.finish(posted.map_err(exhausted(operation))?, operation)
     }
 }

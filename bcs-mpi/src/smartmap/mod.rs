@@ -23,12 +23,15 @@
 //!
 //! **[`Slots`]** are the heaps of this node's ranks, as far as this one has mapped them.
 //!
+//! **Collectives** of ranks that are all here are done by these ranks ([`collective`]).
+//!
 //! **Requests** are slots of the rank's own ([`requests`]). A send that its sender has to wait for
 //! has a *transfer slot* of the same number in node memory, where the receiver says what became of it.
 //!
 //! **Nothing here is believed.** Every rank of the node can write node memory. What cannot be right ends
 //! the process and with it the job ([`ending`]).
 
+mod collective;
 mod ending;
 mod envelope;
 mod lending;
@@ -52,6 +55,7 @@ use bcs_core::matching::Matcher;
 use bcs_core::memory::{MachinePage, NicMemory, NodeMemory};
 use bcs_core::request::{Failure, RequestId};
 use bcs_core::whereabouts::Wait;
+use collective::Collectives;
 use lending::Lender;
 use outgoing::Outgoing;
 use receiving::{Arrived, Incoming};
@@ -60,6 +64,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+pub(crate) use collective::GroupId;
 pub(crate) use lending::LEAST_BYTES as LEAST_LENT_BYTES;
 pub(crate) use receiving::Extracted;
 pub(crate) use requests::{Id, NoSlot};
@@ -87,6 +92,7 @@ pub(crate) struct SmartMap {
     holding: bool,
     matcher: Matcher<Arrived, Receiving>,
     requests: Requests,
+    collectives: Collectives,
     road: Road,
     /// Copies of messages whose senders did not wait, until they are received.
     copies: VecDeque<(Id, Box<[u8]>)>,
@@ -126,6 +132,7 @@ impl SmartMap {
             holding: false,
             matcher: Matcher::new(MAX_ENVELOPES_PER_RANK, MAX_ENVELOPES_PER_RANK),
             requests: Requests::default(),
+            collectives: Collectives::default(),
             copies: VecDeque::new(),
             kept: 0,
             turn: 0,
@@ -159,6 +166,7 @@ impl SmartMap {
         self.flush();
         // Each call adds one at most.
         self.reap_copies(2);
+        self.advance_collectives(true);
     }
 
     /// The same as far as a receive from one source needs it, or from all.
@@ -210,6 +218,16 @@ impl SmartMap {
         self.requests.take(id)
     }
 
+    /// Spends a request that is done, if it did not fail, and says how many bytes it came to.
+    pub(crate) fn take_success(&mut self, id: Id) -> Option<u64> {
+        match self.requests.state(id) {
+            Some(State::Done(outcome)) if outcome.failure == Failure::None => {
+                self.requests.take(id).map(|outcome| outcome.len)
+            }
+            _ => None,
+        }
+    }
+
     /// Changes when a request is done, and when another rank has ended a transfer.
     pub(crate) fn events(&self) -> u64 {
         let news = self.node.news(self.place).load(Ordering::Acquire);
@@ -223,6 +241,7 @@ impl SmartMap {
             State::Held { to } | State::Sent { to, .. } => Some(Wait::Send(*to)),
             State::Posted { peer, .. } => Some(Wait::Receive(*peer)),
             State::Pulling(pulling) => Some(Wait::Receive(pulling.peer)),
+            State::Collective(_) => Some(Wait::Collective),
             State::Opened | State::Done(_) => None,
         }
     }

@@ -7,7 +7,7 @@ use crate::bcs::{Outcome, Piece};
 use bcs_core::limits::REQUEST_SLOTS;
 use bcs_core::matching::ReceiveHandle;
 use bcs_core::request::RequestId;
-use bcs_core::whereabouts::Peer;
+use bcs_core::whereabouts::{Entered, Peer};
 
 /// A request, and which use of its slot it is.
 pub(crate) type Id = RequestId;
@@ -33,6 +33,8 @@ pub(super) enum State {
     },
     /// A receive whose message comes in parts.
     Pulling(Box<Pulling>),
+    /// A collective.
+    Collective(Entered),
     Done(Outcome),
 }
 

@@ -59,6 +59,18 @@ impl Road {
         self.slots = Some(slots);
     }
 
+    /// Whether the kernel copies from the rank at that place. What is at the address does not matter.
+    pub(super) fn opens(&self, node: &NodeMemory, place: usize, address: u64) -> bool {
+        let process = node.process(place).load(Ordering::Acquire).cast_signed();
+        let looked = || read(process, address, &mut [0]);
+        self.process && process > 0 && looked() != Err(Unreachable::Closed)
+    }
+
+    /// Where the memory of another rank is mapped here, if it lies in a slot.
+    pub(super) fn resolve(&self, place: usize, address: u64, len: usize) -> Option<NonNull<u8>> {
+        self.slots.as_ref()?.resolve(place, address, len)
+    }
+
     /// Fetches the first `len` bytes of a message into a piece.
     ///
     /// # Safety

@@ -132,7 +132,11 @@ fn fixed_strobes_are_only_armed() {
 /// A collective costs about one slice, not one for each rank that arrives.
 #[test]
 fn collectives_of_many_ranks_take_few_slices() {
-    let slices = Machine::new(8, 1, Settings::default()).run(|universe| {
+    let settings = Settings {
+        intranode: Intranode::Nic,
+        ..Settings::default()
+    };
+    let slices = Machine::new(8, 1, settings).run(|universe| {
         for _ in 0..50 {
             let mut sum = [1u64];
             universe

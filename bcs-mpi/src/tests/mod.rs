@@ -16,6 +16,7 @@ mod manual;
 mod matched;
 mod messages;
 mod modes;
+mod near_collectives;
 mod neighborhoods;
 mod operations;
 mod persistent;

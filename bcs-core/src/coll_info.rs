@@ -1,0 +1,447 @@
+//! Collective info: by which the ranks of one node do collectives in each other's memory (SMARTMAP;
+//! collectives paper, section IV, `coll_info_t`).
+//!
+//! A rank has one record for each context that it is a member of. It alone writes there, and all
+//! members read. So there is no atomic read-modify-write in a collective, and no line that many write.
+//!
+//! ```text
+//! area 0, area 1   stamp │ what was called │ a short contribution, or where a long one is
+//! step             how far the rank is in the collective, for long ones
+//! listening        it does not look by itself any more: whoever ends a phase tells it
+//! payload 0, 1     contributions that do not fit their area
+//! ```
+//!
+//! Collectives of a context have *numbers*, from 1. All members enter them in this order, one at a time.
+//! Number `n` uses area `n` mod 2, and its stamp is `n`: a reader that finds it finds the whole
+//! contribution, of up to 40 bytes in that very line. **No member finishes a collective before all have
+//! entered it.** Then two areas are enough, and nobody asks whether one is free: who enters `n + 2` has
+//! finished `n + 1`, so all members have entered that, so they have finished `n`, and nobody looks at its
+//! area any more.
+//!
+//! What is here is an allegation of another rank: it is copied out and then looked at.
+//!
+//! Happens-before, named on both sides:
+//! - **ENTERED**: the `Release` store of an area's stamp publishes the area and its payload to the
+//!   `Acquire` load of it. It also returns the areas of the collective before to their writers: a
+//!   member has read them before it enters the next one.
+//! - **STEP**: the `Release` store of a step or verdict publishes what the member has done to memory up to
+//!   that step, and that it has read what it had to, to the `Acquire` load of it.
+//! - **LISTEN**: a member that says that it listens passes a SeqCst fence and looks once more; one that
+//!   does not, passes one when it sees that all have come. Either way, the fence is after what it has
+//!   published itself. Whoever sees that all have come tells those who listen. So the member whose
+//!   fence is the last sees, after it, what all have published and who listened by then; and who
+//!   listens later sees for itself. A listener's word is taken by one of those who would tell it.
+
+use crate::ring::Words;
+use crate::send_queue::Payload;
+use crate::sync::{Ordering, fence};
+
+/// Contributions that are kept at the same time.
+const AREAS: u64 = 2;
+
+/// Words of an area: two cache lines, which are fetched as a pair.
+const AREA_WORDS: usize = 16;
+
+/// Of them, what was called; the stamp is before it.
+const CALL: usize = 1;
+const ARGUMENTS: usize = 3;
+
+/// Words that say where long contributions are.
+pub const ARGUMENT_WORDS: usize = AREA_WORDS - ARGUMENTS;
+
+/// Bytes of a contribution that lies in its area.
+pub const INLINE_BYTES: usize = ARGUMENT_WORDS * 8;
+
+/// Bytes of a contribution that lies beside it.
+pub const PAYLOAD_BYTES: usize = 4096;
+
+const STEP: usize = 2 * AREA_WORDS;
+const VERDICT: usize = STEP + 1;
+const LISTENING: usize = STEP + AREA_WORDS;
+
+/// Words of a record.
+pub const RECORD_WORDS: usize = LISTENING + AREA_WORDS;
+
+/// Bytes of the payload of a record.
+pub const RECORD_PAYLOAD_BYTES: usize = 2 * PAYLOAD_BYTES;
+
+/// A step is below this: its word has the number of the collective above it.
+const STEPS_BITS: u32 = 8;
+
+/// Where a record lies.
+#[derive(Clone, Copy, Debug)]
+pub struct CollInfoLayout {
+    /// Its first word.
+    pub first_word: usize,
+    /// Offset of its payload, in bytes.
+    pub payload: usize,
+}
+
+/// A member's record.
+#[derive(Clone, Debug)]
+pub struct CollInfo<W> {
+    words: W,
+    layout: CollInfoLayout,
+}
+
+/// Whether a member has entered a collective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// Not yet.
+    Awaited,
+    /// It has.
+    There,
+    /// The record says what no member would.
+    Rubbish,
+}
+
+fn area(number: u64) -> usize {
+    usize::try_from(number % AREAS).expect("small") * AREA_WORDS
+}
+
+fn payload(number: u64) -> usize {
+    usize::try_from(number % AREAS).expect("small") * PAYLOAD_BYTES
+}
+
+/// Steps of later collectives are greater, also when numbers wrap.
+fn step_word(number: u64, step: u8) -> u64 {
+    number << STEPS_BITS | u64::from(step)
+}
+
+impl<W: Words + Payload> CollInfo<W> {
+    /// The record that lies there.
+    pub fn new(words: W, layout: CollInfoLayout) -> Self {
+        Self { words, layout }
+    }
+
+    fn load(&self, word: usize, ordering: Ordering) -> u64 {
+        self.words
+            .word(self.layout.first_word + word)
+            .load(ordering)
+    }
+
+    fn store(&self, word: usize, value: u64, ordering: Ordering) {
+        let word = self.words.word(self.layout.first_word + word);
+        word.store(value, ordering);
+    }
+
+    /// Owner: the context is opened, and its next collective is number 1. No member may look yet.
+    pub fn reset(&self) {
+        for word in [area(0), area(1), STEP, VERDICT, LISTENING] {
+            self.store(word, 0, Ordering::Relaxed);
+        }
+    }
+
+    /// Owner, before it enters: what it contributes, of at most [`PAYLOAD_BYTES`].
+    pub fn contribute(&self, number: u64, bytes: &[u8]) {
+        if bytes.len() > INLINE_BYTES {
+            let payload = self.layout.payload + payload(number);
+            return self.words.write(payload, bytes);
+        }
+        let first = area(number) + ARGUMENTS;
+        let (eights, rest) = bytes.as_chunks::<8>();
+        for (index, &eight) in eights.iter().enumerate() {
+            self.store(first + index, u64::from_le_bytes(eight), Ordering::Relaxed);
+        }
+        if !rest.is_empty() {
+            let mut last = [0; 8];
+            last[..rest.len()].copy_from_slice(rest);
+            let last = u64::from_le_bytes(last);
+            self.store(first + eights.len(), last, Ordering::Relaxed);
+        }
+    }
+
+    /// Owner, before it enters: where what it contributes is.
+    pub fn say<const N: usize>(&self, number: u64, arguments: [u64; N]) {
+        const { assert!(N <= ARGUMENT_WORDS) };
+        let first = area(number) + ARGUMENTS;
+        for (index, argument) in arguments.into_iter().enumerate() {
+            self.store(first + index, argument, Ordering::Relaxed);
+        }
+    }
+
+    /// Owner: enters a collective, with what it has called.
+    pub fn enter(&self, number: u64, call: [u64; 2]) {
+        let area = area(number);
+        self.store(area + CALL, call[0], Ordering::Relaxed);
+        self.store(area + CALL + 1, call[1], Ordering::Relaxed);
+        // ENTERED: publishes the area and its payload, and returns those of the one before.
+        self.store(area, number, Ordering::Release);
+    }
+
+    /// Whether the owner has entered a collective, which the caller has not finished.
+    #[must_use]
+    pub fn presence(&self, number: u64) -> Presence {
+        // ENTERED: the area is visible, and the one before may be written again.
+        let stamp = self.load(area(number), Ordering::Acquire);
+        match number.wrapping_sub(stamp) {
+            0 => Presence::There,
+            AREAS => Presence::Awaited,
+            _ if stamp == 0 => Presence::Awaited,
+            _ => Presence::Rubbish,
+        }
+    }
+
+    /// What the owner has called, in a collective that it has entered.
+    #[must_use]
+    pub fn call(&self, number: u64) -> [u64; 2] {
+        let word = area(number) + CALL;
+        [word, word + 1].map(|word| self.load(word, Ordering::Relaxed))
+    }
+
+    /// What the owner contributes to a collective that it has entered.
+    pub fn contribution(&self, number: u64, bytes: &mut [u8]) {
+        if bytes.len() > INLINE_BYTES {
+            let payload = self.layout.payload + payload(number);
+            return self.words.read(payload, bytes);
+        }
+        let first = area(number) + ARGUMENTS;
+        for (index, bytes) in bytes.chunks_mut(8).enumerate() {
+            let word = self.load(first + index, Ordering::Relaxed).to_le_bytes();
+            bytes.copy_from_slice(&word[..bytes.len()]);
+        }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn said<const N: usize>(&self, number: u64) -> [u64; N] {
+        const { assert!(N <= ARGUMENT_WORDS) };
+        let first = area(number) + ARGUMENTS;
+        std::array::from_fn(|index| self.load(first + index, Ordering::Relaxed))
+    }
+
+    /// Owner: has come so far in a collective that it has entered.
+    pub fn advance(&self, number: u64, step: u8) {
+        // STEP: what was done up to here is visible, and what was read may be written.
+        self.store(STEP, step_word(number, step), Ordering::Release);
+    }
+
+    /// How far the owner is in a collective that it has entered and the caller has not finished; 0 is
+    /// the beginning.
+    #[must_use]
+    pub fn step(&self, number: u64) -> u8 {
+        self.of_this(STEP, number)
+    }
+
+    /// Owner: what it thinks of a collective that it has entered. It stays while steps go on.
+    pub fn judge(&self, number: u64, verdict: u8) {
+        // STEP
+        self.store(VERDICT, step_word(number, verdict), Ordering::Release);
+    }
+
+    /// What the owner thinks of a collective; 0 if that is not known yet.
+    #[must_use]
+    pub fn verdict(&self, number: u64) -> u8 {
+        self.of_this(VERDICT, number)
+    }
+
+    fn of_this(&self, word: usize, number: u64) -> u8 {
+        // STEP
+        let step = self.load(word, Ordering::Acquire);
+        let here = step >> STEPS_BITS == step_word(number, 0) >> STEPS_BITS;
+        if here { step.to_le_bytes()[0] } else { 0 }
+    }
+
+    /// Owner: from now on it is told when this phase of this collective is over. It has to look once
+    /// more.
+    pub fn listen(&self, number: u64, phase: u8) {
+        self.store(LISTENING, step_word(number, phase), Ordering::Relaxed);
+        fence(Ordering::SeqCst); // LISTEN
+    }
+
+    /// Owner: it looks by itself again.
+    pub fn stop_listening(&self) {
+        self.store(LISTENING, 0, Ordering::Relaxed);
+    }
+
+    /// Between what a member has published and its look at who listens.
+    pub fn published() {
+        fence(Ordering::SeqCst); // LISTEN
+    }
+
+    /// Whether the owner waits to be told that this phase is over. It is the caller who tells it.
+    #[must_use]
+    pub fn take_listener(&self, number: u64, phase: u8) -> bool {
+        let listens = step_word(number, phase);
+        let word = self.words.word(self.layout.first_word + LISTENING);
+        word.load(Ordering::Relaxed) == listens
+            && word
+                .compare_exchange(listens, 0, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+    }
+}
+
+const _: () = assert!(INLINE_BYTES <= PAYLOAD_BYTES && RECORD_WORDS.is_multiple_of(AREA_WORDS));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::send_queue::tests::{Heap, heap};
+    use std::sync::Arc;
+
+    pub(super) fn records(members: usize) -> Vec<CollInfo<Arc<Heap>>> {
+        let heap = heap(members * RECORD_WORDS, members * RECORD_PAYLOAD_BYTES);
+        (0..members)
+            .map(|member| {
+                let layout = CollInfoLayout {
+                    first_word: member * RECORD_WORDS,
+                    payload: member * RECORD_PAYLOAD_BYTES,
+                };
+                CollInfo::new(heap.clone(), layout)
+            })
+            .collect()
+    }
+
+    #[cfg(not(loom))]
+    #[test]
+    fn contributions_of_all_lengths_come_back() {
+        let records = records(2);
+        for (number, len) in (1..).zip([0, 1, 7, 8, 40, 103, 104, 105, 4096]) {
+            for (seed, record) in (0..).zip(&records) {
+                assert_eq!(record.presence(number), Presence::Awaited);
+                let bytes: Vec<u8> = (0..len)
+                    .map(|at| u8::try_from((at + seed) % 256).unwrap())
+                    .collect();
+                record.contribute(number, &bytes);
+                record.enter(number, [number, seed as u64]);
+                let mut found = vec![0; len];
+                record.contribution(number, &mut found);
+                assert!(found == bytes, "{len}");
+                assert_eq!(record.presence(number), Presence::There);
+                assert_eq!(record.call(number), [number, seed as u64]);
+            }
+        }
+    }
+
+    #[cfg(not(loom))]
+    #[test]
+    fn steps_are_those_of_a_collective() {
+        let record = &records(1)[0];
+        let last = (1 << (64 - STEPS_BITS)) + 5;
+        for number in [1, 2, last] {
+            assert_eq!((record.step(number), record.verdict(number)), (0, 0));
+            record.judge(number, 2);
+            record.advance(number, 9);
+            assert_eq!((record.step(number), record.verdict(number)), (9, 2));
+            assert_eq!(record.step(number + 1), 0);
+        }
+        record.listen(3, 1);
+        assert!(!record.take_listener(4, 1) && !record.take_listener(3, 2));
+        assert!(record.take_listener(3, 1) && !record.take_listener(3, 1));
+        record.reset();
+        assert_eq!(record.presence(1), Presence::Awaited);
+    }
+
+    #[cfg(not(loom))]
+    #[test]
+    fn a_stamp_that_no_member_would_write_is_rubbish() {
+        let record = &records(1)[0];
+        for (stamp, number, presence) in [
+            (0, 1, Presence::Awaited),
+            (3, 5, Presence::Awaited),
+            (5, 5, Presence::There),
+            (7, 5, Presence::Rubbish),
+            (1, 5, Presence::Rubbish),
+        ] {
+            record.enter(stamp, [0; 2]);
+            assert_eq!(record.presence(number), presence, "{stamp} {number}");
+        }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::tests::records;
+    use super::*;
+    use crate::send_queue::tests::Heap;
+    use crate::sync::AtomicU64;
+    use std::sync::Arc;
+
+    type Record = CollInfo<Arc<Heap>>;
+
+    fn gather(records: &[Record], me: usize, number: u64, len: usize) {
+        let mine = u8::try_from(10 * number).unwrap() + u8::try_from(me).unwrap();
+        records[me].contribute(number, &vec![mine; len]);
+        records[me].enter(number, [number, 0]);
+        let other = 1 - me;
+        while records[other].presence(number) != Presence::There {
+            loom::thread::yield_now();
+        }
+        let mut found = vec![0; len];
+        records[other].contribution(number, &mut found);
+        let right = u8::try_from(10 * number).unwrap() + u8::try_from(other).unwrap();
+        assert!(found.iter().all(|&byte| byte == right), "whole");
+        assert_eq!(records[other].call(number), [number, 0]);
+    }
+
+    /// Payload of collective 3 is written where that of 1 was: two areas are enough, and ENTERED carries
+    /// both ways.
+    #[test]
+    fn contributions_are_whole_and_areas_are_free_in_time() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(|| {
+            let records = Arc::new(records(2));
+            let others = records.clone();
+            let other = loom::thread::spawn(move || {
+                for number in 1..=3 {
+                    gather(&others, 1, number, INLINE_BYTES + 1);
+                }
+            });
+            for number in 1..=3 {
+                gather(&records, 0, number, INLINE_BYTES + 1);
+            }
+            other.join().unwrap();
+        });
+    }
+
+    fn all(records: &[Record]) -> bool {
+        let there = |record: &Record| record.presence(1) == Presence::There;
+        records.iter().all(there)
+    }
+
+    /// Tells whoever listens but this one.
+    fn tell(records: &[Record], me: usize, news: &[AtomicU64]) {
+        for (member, record) in records.iter().enumerate() {
+            if member != me && record.take_listener(1, 1) {
+                news[member].fetch_add(1, Ordering::AcqRel);
+            }
+        }
+    }
+
+    /// Any of the members may be the last to enter. Each looks once, and then either tells the others or
+    /// listens: nobody is left asleep.
+    #[test]
+    fn whoever_listens_is_told_that_all_are_there() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(2);
+        model.check(|| {
+            let records = Arc::new(records(3));
+            let news = Arc::new([0, 1, 2].map(|_| AtomicU64::new(0)));
+            let enter = |me: usize| {
+                let (records, news) = (records.clone(), news.clone());
+                move || {
+                    records[me].enter(1, [0; 2]);
+                    if all(&records) {
+                        Record::published();
+                        tell(&records, me, &*news);
+                        return true;
+                    }
+                    records[me].listen(1, 1);
+                    let seen = all(&records);
+                    if seen {
+                        tell(&records, me, &*news);
+                    }
+                    seen
+                }
+            };
+            let entering = [loom::thread::spawn(enter(1)), loom::thread::spawn(enter(2))];
+            let seen = enter(0)();
+            let [one, two] = entering.map(|thread| thread.join().unwrap());
+            for (member, seen) in [seen, one, two].into_iter().enumerate() {
+                let told = news[member].load(Ordering::Acquire) > 0;
+                assert!(seen || told, "{member} is asleep for ever");
+            }
+        });
+    }
+}

@@ -1,0 +1,48 @@
+//! A long broadcast: every member copies from the root's memory to its own, and the root waits until
+//! all have.
+
+use super::group::Group;
+use super::machine::{Collective, Look, Phase};
+use super::{Surroundings, steps};
+use crate::bcs::Piece;
+use bcs_core::coll_info::PAYLOAD_BYTES;
+use bcs_core::request::Failure;
+
+/// All have entered, and all can reach the root's memory.
+pub(super) fn begin(
+    collective: &mut Collective,
+    root: u32,
+    group: &mut Group,
+    around: Surroundings<'_>,
+) -> Look {
+    let bytes = collective.part.bytes;
+    debug_assert!(bytes > PAYLOAD_BYTES);
+    let root = group.place_of(root, around.first);
+    if root == group.me() {
+        group.look_anew();
+        return Look::Goes(Phase::Read);
+    }
+    let [from] = group.members()[root].info.said(group.number());
+    let into = Piece::new(collective.part.output, bytes);
+    if !group.fetch(around, root, from, &into) {
+        collective.failure = Failure::SenderMemory;
+    }
+    let step = steps::end(collective.failure);
+    group.own().advance(group.number(), step);
+    group.published();
+    if group.have_all_but(root, steps::DONE) {
+        group.tell(around, Phase::Read, Some(root));
+    }
+    Look::Over
+}
+
+/// The root waits.
+pub(super) fn finish(collective: &mut Collective, group: &mut Group) -> Look {
+    if !group.have_all(steps::DONE) {
+        return Look::Waits;
+    }
+    if group.has_any(steps::FAULTY) {
+        collective.failure = Failure::BadAddress;
+    }
+    Look::Over
+}

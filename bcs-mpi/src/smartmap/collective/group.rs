@@ -1,0 +1,255 @@
+//! The members of a context that are all on this node, and how far they are.
+#![expect(unsafe_code, reason = "memory of other ranks is named by address")]
+
+use super::machine::Phase;
+use super::{Info, Surroundings};
+use crate::bcs::Piece;
+use bcs_core::coll_info::Presence;
+use bcs_core::layout::Location;
+use bcs_core::memory::NodeMemory;
+use std::sync::Arc;
+
+/// A communicator, as one of its members knows it.
+#[derive(Debug)]
+pub(super) struct Group {
+    /// In the order of the communicator.
+    members: Arc<[Member]>,
+    /// This rank among them.
+    me: usize,
+    /// The number of the latest collective that this rank has entered.
+    number: u64,
+    /// Members before this one are as far as the phase wants them.
+    seen: usize,
+    /// This rank has said that it listens, for this phase of this number.
+    listening: Option<(u64, Phase)>,
+    /// The kernel copies from all members to all: they have found that together.
+    pub(super) open: bool,
+}
+
+/// A member.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) place: usize,
+    pub(super) info: Info,
+}
+
+/// What a member has to do next before this rank can go on: for a thread that looks at it without the
+/// endpoint's lock.
+#[derive(Debug)]
+pub(crate) struct Awaited {
+    members: Arc<[Member]>,
+    member: usize,
+    number: u64,
+    sign: Sign,
+}
+
+/// How it shows.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Sign {
+    /// It has entered.
+    There,
+    /// It has judged.
+    Verdict,
+    /// It has come to a step.
+    Step(u8),
+}
+
+impl Awaited {
+    /// Whether it may have done it. What becomes of it once another thread of this rank has gone on is
+    /// not told.
+    pub(crate) fn has_come(&self) -> bool {
+        let info = &self.members[self.member].info;
+        match self.sign {
+            Sign::There => info.presence(self.number) != Presence::Awaited,
+            Sign::Verdict => info.verdict(self.number) != 0,
+            Sign::Step(step) => info.step(self.number) >= step,
+        }
+    }
+}
+
+impl Group {
+    pub(super) fn open(
+        node: &NodeMemory,
+        context: u32,
+        places: Vec<usize>,
+        own: usize,
+        fresh: bool,
+    ) -> Option<Self> {
+        let me = places.iter().position(|&place| place == own)?;
+        let member = |place| Member {
+            place,
+            info: node.coll_info(place, context),
+        };
+        let members: Arc<[Member]> = places.into_iter().map(member).collect();
+        if !fresh {
+            members[me].info.reset();
+        }
+        Some(Self {
+            members,
+            me,
+            number: 0,
+            seen: 0,
+            listening: None,
+            open: false,
+        })
+    }
+
+    pub(super) fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    pub(super) fn me(&self) -> usize {
+        self.me
+    }
+
+    /// All members but this one, from the next one on: not all read the memory of the same one first.
+    pub(super) fn others(&self) -> impl Iterator<Item = usize> + use<> {
+        let (me, size) = (self.me, self.members.len());
+        (1..size).map(move |step| (me + step) % size)
+    }
+
+    pub(super) fn own(&self) -> &Info {
+        &self.members[self.me].info
+    }
+
+    /// The number of the collective that this rank is in.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The next collective, or the next part of one, begins.
+    pub(super) fn next_number(&mut self) -> u64 {
+        self.number = self.number.wrapping_add(1);
+        self.seen = 0;
+        self.number
+    }
+
+    /// This rank has said how far it is: from here on, the others are looked at anew.
+    pub(super) fn published(&mut self) {
+        self.seen = 0;
+        Info::published();
+    }
+
+    /// Whether all the others are so far. Those that were are not looked at again.
+    pub(super) fn all(&mut self, is: impl Fn(&Info) -> bool) -> bool {
+        while let Some(member) = self.members.get(self.seen) {
+            if self.seen != self.me && !is(&member.info) {
+                return false;
+            }
+            self.seen += 1;
+        }
+        true
+    }
+
+    /// Whether all members have entered the collective that this rank is in.
+    pub(super) fn all_are_there(&mut self, first: u32) -> bool {
+        while let Some(member) = self.members.get(self.seen) {
+            match member.info.presence(self.number) {
+                Presence::There => {}
+                Presence::Awaited => return false,
+                Presence::Rubbish => panic!(
+                    "rank {} is in no collective that there is: its memory was overwritten",
+                    first as usize + member.place
+                ),
+            }
+            self.seen += 1;
+        }
+        true
+    }
+
+    /// Whether all the others have come to this step.
+    pub(super) fn have_all(&mut self, step: u8) -> bool {
+        let number = self.number;
+        self.all(|info| info.step(number) >= step)
+    }
+
+    /// Whether all have, this one among them, but the root, which waits for it.
+    pub(super) fn have_all_but(&self, root: usize, step: u8) -> bool {
+        let others = (0..)
+            .zip(&*self.members)
+            .filter(|(member, _)| *member != root);
+        let mut steps = others.map(|(_, member)| member.info.step(self.number));
+        steps.all(|found: u8| found >= step)
+    }
+
+    /// Whether any member is at just this step.
+    pub(super) fn has_any(&self, step: u8) -> bool {
+        let mut steps = self
+            .members
+            .iter()
+            .map(|member| member.info.step(self.number));
+        steps.any(|found| found == step)
+    }
+
+    /// What the others have said before does not count in the phase that begins.
+    pub(super) fn look_anew(&mut self) {
+        self.seen = 0;
+    }
+
+    /// What this rank waits for: of this member, or of the first that was not so far.
+    pub(super) fn awaited(&self, member: Option<usize>, sign: Sign) -> Awaited {
+        let member = member.unwrap_or(self.seen);
+        Awaited {
+            members: self.members.clone(),
+            member: member.min(self.members.len() - 1),
+            number: self.number,
+            sign,
+        }
+    }
+
+    /// Copies from the memory of a member. Returns whether that was there.
+    pub(super) fn fetch(
+        &self,
+        around: Surroundings<'_>,
+        member: usize,
+        from: u64,
+        into: &Piece,
+    ) -> bool {
+        let place = self.members[member].place;
+        let location = Location::at(from);
+        // SAFETY: whoever posted the collective promised that; or it is memory of this end.
+        let fetched = unsafe {
+            around
+                .road
+                .fetch(around.node, place, location, into, into.len)
+        };
+        fetched.is_ok()
+    }
+
+    /// A phase is over: who does not look by itself is told, or only this one member.
+    pub(super) fn tell(&self, around: Surroundings<'_>, phase: Phase, only: Option<usize>) {
+        for (index, member) in self.members.iter().enumerate() {
+            let meant = only.is_none_or(|only| only == index) && index != self.me;
+            if meant && member.info.take_listener(self.number, phase.code()) {
+                around.node.tell(member.place);
+                around.page.wake(around.node.bell(member.place));
+            }
+        }
+    }
+
+    /// This rank has seen that a phase is over for which all wait for all.
+    pub(super) fn tell_all(&self, around: Surroundings<'_>, phase: Phase) {
+        if self.listening != Some((self.number, phase)) {
+            Info::published();
+        }
+        self.tell(around, phase, None);
+    }
+
+    /// This rank will be told when this phase is over. Returns whether it has to look once more.
+    pub(super) fn listen(&mut self, phase: Phase) -> bool {
+        let now = Some((self.number, phase));
+        let begins = self.listening != now;
+        if begins {
+            self.listening = now;
+            self.own().listen(self.number, phase.code());
+        }
+        begins
+    }
+
+    /// The collective is over.
+    pub(super) fn stop_listening(&mut self) {
+        if self.listening.take().is_some() {
+            self.own().stop_listening();
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Collectives within the node: the members do them in each other's memory (collectives paper).
+//!
+//! ```text
+//!  post ──► Group: in the order of the posts, one at a time ──► Collective
+//!             enter ── my record of coll info ──►     all records ──► all have entered
+//!                                                        │ do all call the same?
+//!             up to 4 KiB: everybody who wants the result takes it from the records   ── done
+//!             longer:      judge, fold, copy from memory to memory, say so            ── done
+//! ```
+//!
+//! A collective is a step machine under the endpoint's lock, as all of [`SmartMap`](super::SmartMap): it
+//! goes on whenever its rank calls anything, and says whether it is over. Blocking ones are the same
+//! machines, looked at in a loop by the call before it waits as for any request.
+//!
+//! **Everybody waits until all have entered**, as with the NICs, also where the paper lets ranks go, for
+//! instance the root of a short broadcast. So ranks that do not call the same are all told, no area is
+//! asked for ([`coll_info`](bcs_core::coll_info)), and nobody needs more than one line of anybody.
+//!
+//! **Waking.** Who is not in such a loop *listens*. Whoever sees that a phase is over (that all have
+//! entered, folded, copied) adds to the listeners' news and rings them; before that nobody is rung, so a
+//! barrier of many ranks on few cores costs one wake-up each.
+//!
+//! | | file |
+//! |---|---|
+//! | members of a context, how far they are, who is told | [`group`] |
+//! | what was posted, in order | [`queue`] |
+//! | entering, agreeing, short collectives, and which is long | [`machine`] |
+//! | long ones: which memory can be reached | [`judging`] |
+//! | how far members are in long ones | [`steps`] |
+//! | a long broadcast | [`broadcast`] |
+//! | a long reduction | [`reduce`] |
+#![expect(unsafe_code, reason = "buffers are named by address")]
+
+mod broadcast;
+mod group;
+mod judging;
+mod machine;
+mod queue;
+mod reduce;
+mod steps;
+#[cfg(test)]
+mod tests;
+
+use super::requests::{Id, NoSlot, State};
+use super::{Road, SmartMap};
+use crate::bcs::Part;
+use bcs_core::coll_info::CollInfo;
+use bcs_core::memory::{MachinePage, MappedWords, NodeMemory};
+use bcs_core::whereabouts::Entered;
+pub(crate) use group::Awaited;
+use group::Group;
+use machine::Collective;
+use queue::Queue;
+
+/// A member's record.
+type Info = CollInfo<MappedWords>;
+
+/// A communicator with all its members on this node, as this rank knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GroupId(usize);
+
+/// The communicators of this node.
+#[derive(Debug, Default)]
+pub(super) struct Collectives {
+    groups: Vec<Option<Queue>>,
+    /// Those with collectives that are not over.
+    busy: Vec<usize>,
+    spare: Spare,
+}
+
+/// Memory that the next collective may use.
+#[derive(Debug, Default)]
+struct Spare {
+    /// For partial results.
+    partial: Vec<u8>,
+    /// For chunks.
+    chunks: Vec<u8>,
+}
+
+impl Spare {
+    /// So many bytes at least, for chunks.
+    fn chunks(&mut self, len: usize) -> &mut [u8] {
+        if self.chunks.len() < len {
+            self.chunks.resize(len, 0);
+        }
+        &mut self.chunks
+    }
+}
+
+/// What collectives need of the rank.
+#[derive(Clone, Copy, Debug)]
+struct Surroundings<'a> {
+    node: &'a NodeMemory,
+    page: &'a MachinePage,
+    road: &'a Road,
+    /// The world rank at place 0.
+    first: u32,
+}
+
+impl SmartMap {
+    /// Opens a context, of which the members are these world ranks, if all are on this node. A `fresh`
+    /// one has been used by nobody, and others may have used it already; otherwise no member may use it
+    /// before all have opened it.
+    pub(crate) fn open_group(
+        &mut self,
+        context: u32,
+        members: impl Iterator<Item = u32>,
+        fresh: bool,
+    ) -> Option<GroupId> {
+        let places = self.node.ranks();
+        let place = |rank: u32| {
+            let place = usize::try_from(rank.checked_sub(self.first)?).ok()?;
+            (place < places).then_some(place)
+        };
+        let places: Option<Vec<usize>> = members.map(place).collect();
+        let group = Group::open(&self.node, context, places?, self.place, fresh)?;
+        let groups = &mut self.collectives.groups;
+        let free = groups.iter().position(Option::is_none);
+        let index = free.unwrap_or(groups.len());
+        if index == groups.len() {
+            groups.push(None);
+        }
+        groups[index] = Some(Queue::new(group));
+        Some(GroupId(index))
+    }
+
+    /// This rank uses the communicator no more.
+    pub(crate) fn close_group(&mut self, group: GroupId) {
+        self.collectives.groups[group.0] = None;
+        self.collectives.busy.retain(|&busy| busy != group.0);
+    }
+
+    /// Posts this rank's part of a collective. The caller has it looked at.
+    ///
+    /// # Safety
+    /// The memory that `part` names stays until the request is done: its input is initialised and nobody
+    /// writes it, its output may be written and nobody else uses it.
+    pub(crate) unsafe fn collective(
+        &mut self,
+        group: GroupId,
+        part: Part,
+        entered: Entered,
+    ) -> Result<Id, NoSlot> {
+        let request = self.requests.open(State::Collective(entered))?;
+        let Collectives { groups, busy, .. } = &mut self.collectives;
+        let queue = groups[group.0].as_mut();
+        let queue = queue.expect("a communicator is used until it is freed");
+        if queue.is_empty() {
+            busy.push(group.0);
+        }
+        queue.post(Collective::new(request, part));
+        Ok(request)
+    }
+
+    /// Goes as far as it can with the collectives that are under way. A rank that does not look again by
+    /// itself `listens`.
+    pub(super) fn advance_collectives(&mut self, listens: bool) {
+        if self.collectives.busy.is_empty() {
+            return;
+        }
+        let Collectives {
+            groups,
+            busy,
+            spare,
+        } = &mut self.collectives;
+        let around = Surroundings {
+            node: &self.node,
+            page: &self.page,
+            road: &self.road,
+            first: self.first,
+        };
+        let requests = &mut self.requests;
+        busy.retain(|&group| {
+            let queue = groups[group].as_mut().expect("it is busy");
+            queue.advance(around, spare, listens, |request, outcome| {
+                requests.set(request, State::Done(outcome));
+            });
+            !queue.is_empty()
+        });
+    }
+
+    /// Looks at a collective some times, without delay: mostly the others come at about the same time.
+    /// Returns whether it is over.
+    pub(crate) fn attend(&mut self, request: Id) -> bool {
+        const LOOKS: u32 = 50;
+        (0..LOOKS).any(|_| {
+            self.advance_collectives(false);
+            matches!(self.requests.state(request), Some(State::Done(_)))
+        })
+    }
+
+    /// What has to happen before a communicator's collectives go on.
+    pub(crate) fn awaited(&self, group: GroupId) -> Option<Awaited> {
+        let queue = self.collectives.groups[group.0].as_ref();
+        queue?.awaited(self.first)
+    }
+
+    /// Whether nobody waits for this rank to go on with a message.
+    pub(crate) fn owes_nothing(&self) -> bool {
+        !self.holds() && !self.requests.waiting()
+    }
+
+    /// What this rank has entered by a request.
+    pub(crate) fn entered_by(&mut self, request: Id) -> Option<Entered> {
+        match self.requests.state(request) {
+            Some(State::Collective(entered)) => Some(*entered),
+            _ => None,
+        }
+    }
+
+    /// The collectives that this rank has entered and not left.
+    pub(crate) fn entered(&mut self) -> Vec<Entered> {
+        let Collectives { groups, busy, .. } = &self.collectives;
+        let queues = busy.iter().filter_map(|&group| groups[group].as_ref());
+        let posted: Vec<Id> = queues.flat_map(Queue::requests).collect();
+        posted
+            .into_iter()
+            .filter_map(|request| self.entered_by(request))
+            .collect()
+    }
+}

@@ -1,0 +1,379 @@
+//! All members of a node in one thread, each taking its steps in whatever order, against a sequential
+//! program.
+#![expect(unsafe_code, reason = "buffers are named by address")]
+
+use super::*;
+use crate::bcs::Outcome;
+use bcs_core::arithmetic::{Path, combine};
+use bcs_core::datatype::Datatype;
+use bcs_core::descriptor::{Call, CollectiveKind};
+use bcs_core::memory::NicMemory;
+use bcs_core::op::Op;
+use bcs_core::request::Failure;
+use bcs_core::whereabouts::Called;
+use proptest::prelude::*;
+use std::sync::atomic::Ordering;
+
+/// The world rank at place 0.
+const FIRST: u32 = 10;
+
+/// One call of all members.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    kind: CollectiveKind,
+    bytes: usize,
+    in_place: bool,
+}
+
+/// One call of one member, with its memory.
+struct Posted {
+    id: Id,
+    input: Vec<u8>,
+    output: Vec<u8>,
+}
+
+struct Node {
+    ends: Vec<SmartMap>,
+    /// World ranks in the order of the communicator.
+    members: Vec<u32>,
+    groups: Vec<Option<GroupId>>,
+}
+
+impl Node {
+    fn new(ranks: usize, members: Vec<u32>, road: &Road) -> Self {
+        let node = NodeMemory::private(ranks).unwrap();
+        let page = MachinePage::private(1, 2).unwrap();
+        let end = |place| {
+            node.process(place)
+                .store(std::process::id(), Ordering::Release);
+            let memory = NicMemory::private(4096).unwrap();
+            let here = (place, FIRST);
+            SmartMap::new(node.clone(), memory, page.clone(), here, road.clone())
+        };
+        let mut ends: Vec<SmartMap> = (0..ranks).map(end).collect();
+        let open = |end: &mut SmartMap| end.open_group(7, members.iter().copied(), false);
+        let groups = ends.iter_mut().map(open).collect();
+        Self {
+            ends,
+            members,
+            groups,
+        }
+    }
+
+    fn place(&self, member: usize) -> usize {
+        (self.members[member] - FIRST) as usize
+    }
+
+    fn post(&mut self, member: usize, step: Step, seed: usize) -> Posted {
+        let mut input = data(step, member, seed);
+        let (rank, place) = (self.members[member], self.place(member));
+        let wants = wants(step.kind, rank);
+        let broadcasts = matches!(step.kind, CollectiveKind::Broadcast { .. });
+        let mut output = vec![0xee; step.bytes];
+        let address = |bytes: &mut Vec<u8>| bytes.as_mut_ptr().expose_provenance() as u64;
+        let gives = !broadcasts || !wants;
+        let part = Part {
+            kind: step.kind,
+            bytes: step.bytes,
+            input: (gives && step.kind != CollectiveKind::Barrier).then(|| address(&mut input)),
+            output: match (wants, step.in_place && !broadcasts) {
+                (false, _) => 0,
+                (true, true) => address(&mut input),
+                (true, false) => address(&mut output),
+            },
+        };
+        let entered = Entered {
+            context: 7,
+            group: 1,
+            number: 0,
+            called: Called::Nic {
+                kind: step.kind,
+                bytes: step.bytes as u64,
+            },
+        };
+        let group = self.groups[place].unwrap();
+        // SAFETY: the memory is kept as long as the node.
+        let id = unsafe { self.ends[place].collective(group, part, entered) }.unwrap();
+        if step.in_place && wants && !broadcasts {
+            output.clear();
+        }
+        Posted { id, input, output }
+    }
+
+    /// What a member found, if it is over: its result, if it got one.
+    fn take(&mut self, member: usize, posted: &Posted) -> Option<Outcome> {
+        let place = self.place(member);
+        self.ends[place].take(posted.id)
+    }
+}
+
+fn wants(kind: CollectiveKind, rank: u32) -> bool {
+    match kind {
+        CollectiveKind::Broadcast { root } => root != rank,
+        CollectiveKind::Reduce { root, .. } => root.is_none_or(|root| root == rank),
+        _ => false,
+    }
+}
+
+/// What a member contributes: doubles of very different sizes, so that the order shows.
+fn data(step: Step, member: usize, seed: usize) -> Vec<u8> {
+    let number = |at: usize| {
+        let mixed = (at * 2_654_435_761 + member * 40_503 + seed * 97) % 1_000_003;
+        let exponent = i32::try_from(mixed % 60).unwrap() - 30;
+        f64::from(u32::try_from(mixed).unwrap()) * 2f64.powi(exponent)
+    };
+    let numbers = (0..step.bytes.div_ceil(8)).flat_map(|at| number(at).to_le_bytes());
+    numbers.take(step.bytes).collect()
+}
+
+/// What a member that wants a result gets.
+fn right(step: Step, members: &[u32], seed: usize) -> Vec<u8> {
+    match step.kind {
+        CollectiveKind::Broadcast { root } => {
+            let root = members.iter().position(|&rank| rank == root).unwrap();
+            data(step, root, seed)
+        }
+        CollectiveKind::Reduce { op, datatype, .. } => {
+            let mut all = (0..members.len()).map(|member| data(step, member, seed));
+            let mut result = all.next().unwrap();
+            for operand in all {
+                combine(op, datatype, Path::Soft, &mut result, &operand).unwrap();
+            }
+            result
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn check(node: &mut Node, member: usize, step: Step, seed: usize, posted: &Posted) -> bool {
+    let Some(outcome) = node.take(member, posted) else {
+        return false;
+    };
+    assert_eq!(outcome.failure, Failure::None, "{step:?}");
+    if wants(step.kind, node.members[member]) {
+        let broadcasts = matches!(step.kind, CollectiveKind::Broadcast { .. });
+        let found = if step.in_place && !broadcasts {
+            &posted.input
+        } else {
+            &posted.output
+        };
+        let right = right(step, &node.members, seed);
+        assert!(*found == right, "{step:?} of member {member}");
+    }
+    true
+}
+
+/// Runs the steps with members posting and looking in the order of `choices`: `listens` says whether
+/// a look is one of a rank that may sleep then.
+fn run(node: &mut Node, steps: &[Step], choices: &[(usize, u8)]) {
+    let size = node.members.len();
+    let mut posted: Vec<Vec<Posted>> = (0..size).map(|_| Vec::new()).collect();
+    let mut over = vec![0; size];
+    let all = choices.iter().copied();
+    // Then in turns, until all is over.
+    for (choice, what) in all.chain((0..100_000).map(|at| (at, 1 + u8::try_from(at % 2).unwrap())))
+    {
+        let member = choice % size;
+        let place = node.place(member);
+        let next = posted[member].len();
+        if next < steps.len() && (what == 0 || over[member] == next) {
+            let one = node.post(member, steps[next], next);
+            posted[member].push(one);
+        }
+        match what {
+            0 => {}
+            1 => node.ends[place].advance_collectives(false),
+            _ => node.ends[place].progress(),
+        }
+        while let Some(one) = posted[member].get(over[member]) {
+            if !check(node, member, steps[over[member]], over[member], one) {
+                break;
+            }
+            over[member] += 1;
+        }
+        if over.iter().all(|&over| over == steps.len()) {
+            return;
+        }
+    }
+    panic!("they never end: {over:?} of {}", steps.len());
+}
+
+fn sum(root: Option<u32>) -> CollectiveKind {
+    CollectiveKind::Reduce {
+        root,
+        op: Op::Sum,
+        datatype: Datatype::Double,
+    }
+}
+
+const LENGTHS: [usize; 9] = [0, 8, 104, 112, 4096, 4104, 9_000, 40_000, 200_008];
+
+fn step(kind: u8, root: usize, length: usize, in_place: bool, members: &[u32]) -> Step {
+    let root = members[root % members.len()];
+    let kind = match kind % 4 {
+        0 => CollectiveKind::Barrier,
+        1 => CollectiveKind::Broadcast { root },
+        2 => sum(Some(root)),
+        _ => sum(None),
+    };
+    let bytes = match kind {
+        CollectiveKind::Barrier => 0,
+        CollectiveKind::Broadcast { .. } => LENGTHS[length % LENGTHS.len()] + length % 3,
+        _ => LENGTHS[length % LENGTHS.len()],
+    };
+    Step {
+        kind,
+        bytes,
+        in_place,
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_interleaving_gives_what_a_sequential_program_does(
+        calls in prop::collection::vec((0_u8..4, 0_usize..8, 0_usize..9, any::<bool>()), 1..7),
+        choices in prop::collection::vec((0_usize..16, 0_u8..3), 0..150),
+        ranks in 2_usize..6,
+        first in 0_usize..3,
+        closed: bool,
+    ) {
+        let road = if closed { Road::CLOSED } else { Road::open() };
+        // Some of the ranks, not in their order.
+        let mut members: Vec<u32> = (FIRST..).take(ranks).collect();
+        members.rotate_left(first.min(ranks - 1));
+        let mut node = Node::new(ranks + 1, members.clone(), &road);
+        let steps: Vec<Step> = calls
+            .into_iter()
+            .map(|(kind, root, length, in_place)| step(kind, root, length, in_place, &members))
+            .collect();
+        run(&mut node, &steps, &choices);
+    }
+}
+
+#[test]
+fn members_that_do_not_call_the_same_are_all_told() {
+    let members = vec![FIRST + 1, FIRST, FIRST + 2];
+    let mut node = Node::new(3, members, &Road::open());
+    let of = |kind, bytes| Step {
+        kind,
+        bytes,
+        in_place: false,
+    };
+    for (odd, usual) in [
+        (of(CollectiveKind::Barrier, 0), of(sum(None), 8)),
+        (of(sum(None), 80_000), of(sum(None), 8)),
+        (of(sum(Some(FIRST)), 80_000), of(sum(None), 80_000)),
+        (
+            of(CollectiveKind::Broadcast { root: FIRST }, (5 << 20) + 1),
+            of(CollectiveKind::Broadcast { root: FIRST }, 5 << 20),
+        ),
+    ] {
+        let posted = [usual, odd, usual].map(|step| step).into_iter().enumerate();
+        let posted: Vec<Posted> = posted
+            .map(|(member, step)| node.post(member, step, 0))
+            .collect();
+        for _ in 0..2 {
+            node.ends.iter_mut().for_each(SmartMap::progress);
+        }
+        for (member, one) in posted.iter().enumerate() {
+            let outcome = node.take(member, one).unwrap();
+            assert_eq!(outcome.failure, Failure::Mismatch);
+            let said = Call::unpack(outcome.len).unwrap();
+            // The first two differ: each side is told of the other.
+            let other = if member == 1 { 0 } else { 1 };
+            let step = if member == 1 { usual } else { odd };
+            assert_eq!((said.rank, said.kind), (node.members[other], step.kind));
+        }
+        // Nothing is left of it.
+        run(&mut node, &[usual, usual], &[]);
+    }
+}
+
+#[test]
+fn a_context_that_is_opened_again_begins_anew() {
+    let members = vec![FIRST, FIRST + 1];
+    let mut node = Node::new(2, members.clone(), &Road::open());
+    for round in 0..3 {
+        run(
+            &mut node,
+            &[step(3, 0, round + 1, false, &members); 4][..=round],
+            &[],
+        );
+        for place in 0..2 {
+            let end = &mut node.ends[place];
+            end.close_group(node.groups[place].unwrap());
+            node.groups[place] = end.open_group(7, members.iter().copied(), false);
+        }
+    }
+}
+
+#[test]
+fn memory_that_is_not_there_is_a_failure_for_all_who_need_it() {
+    let members = vec![FIRST, FIRST + 1, FIRST + 2];
+    for kind in [
+        sum(None),
+        sum(Some(FIRST)),
+        CollectiveKind::Broadcast { root: FIRST + 1 },
+    ] {
+        let mut node = Node::new(3, members.clone(), &Road::open());
+        let one = Step {
+            kind,
+            bytes: 100_000,
+            in_place: false,
+        };
+        let posted: Vec<Posted> = (0..3).map(|member| node.post(member, one, 0)).collect();
+        // All enter; then the memory of one turns out to be elsewhere.
+        let number = 1;
+        for place in 0..3 {
+            if place != 1 {
+                node.ends[place].progress();
+            }
+        }
+        let queue = node.ends[1].collectives.groups[0].as_mut().unwrap();
+        let info = queue.group.own().clone();
+        node.ends[1].progress();
+        let [_, output, open] = info.said::<3>(number);
+        info.say(number, [64, output, open]);
+        for _ in 0..5 {
+            node.ends.iter_mut().for_each(SmartMap::progress);
+        }
+        for (member, one) in posted.iter().enumerate() {
+            let outcome = node.take(member, one).unwrap();
+            let root_reads = matches!(kind, CollectiveKind::Broadcast { .. }) && member == 1;
+            assert_ne!(
+                outcome.failure,
+                Failure::None,
+                "{kind:?} {member} {root_reads}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_rank_that_listens_is_told_once_a_phase_is_over() {
+    let members = vec![FIRST, FIRST + 1, FIRST + 2];
+    let mut node = Node::new(3, members.clone(), &Road::open());
+    let barrier = step(0, 0, 0, false, &members);
+    let memory = node.ends[0].node.clone();
+    let news = |place| memory.news(place).load(Ordering::Relaxed);
+    for round in 1..4 {
+        let posted: Vec<Posted> = (0..3).map(|member| node.post(member, barrier, 0)).collect();
+        node.ends[0].progress();
+        node.ends[1].advance_collectives(false);
+        assert_eq!(
+            [0, 1].map(news),
+            [round - 1, 0],
+            "they wait for the third one"
+        );
+        node.ends[2].progress();
+        assert_eq!(
+            [0, 1].map(news),
+            [round, 0],
+            "who looks by itself is not told"
+        );
+        node.ends.iter_mut().for_each(SmartMap::progress);
+        for (member, one) in posted.iter().enumerate() {
+            assert!(node.take(member, one).is_some());
+        }
+    }
+}
