@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`message_passing`] | the view: the calls that our programs make |
 //! | [`mod@bcs`] | our MPI through that view |
+//! | [`abi`] | a library with the standard ABI of MPI 5.0 through that view, loaded at run time |
 //! | [`hello`] | says who and where it is: does a job start everywhere? |
 //! | [`pingpong`] | latency and bandwidth between two ranks |
 //! | [`sweep3d`] | SWEEP3D, a neutron transport benchmark |
@@ -27,6 +28,7 @@
 //! Programs to read, from ten lines to a hundred, are in `apps/examples`: `ring`, `pi`, `heat`,
 //! `master_worker`, `sample_sort`.
 
+pub mod abi;
 pub mod bcs;
 pub mod beat;
 pub mod bench;

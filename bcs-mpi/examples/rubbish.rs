@@ -1,13 +1,20 @@
-//! A hostile job, for tests: `rubbish SEED`. Rank 0 writes rubbish over everything that a rank can
-//! write of what it shares with its NIC; the others go on talking to each other, and look after
+//! A hostile job, for tests: `rubbish SEED [node-memory]`. Rank 0 writes rubbish over everything that a
+//! rank can write of what it shares with its NIC; the others go on talking to each other, and look after
 //! each message whether anything beside their receive buffers has changed.
+//!
+//! With `node-memory` it writes over what the ranks of its node share with each other (`--intranode
+//! smartmap`): desks, transfers, send queues. That can lose messages without a trace, so it leaves
+//! after a while, with an exit code of its own.
 //!
 //! An honest rank that finds a foreign byte says so and exits with 99. Every other end is fine.
 #![expect(unsafe_code, reason = "does what no program should")]
 
+use bcs_core::limits::REQUEST_SLOTS;
 use bcs_mpi::{Communicator, Result, Source, Tag, Universe};
 use std::ops::Range;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 #[global_allocator]
 static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
@@ -16,17 +23,44 @@ const CANARY: u8 = 0xa5;
 const ROUNDS: usize = 400;
 /// A rank that finds a foreign byte exits with this.
 const CHANGED: u8 = 99;
+/// The rank that has written rubbish over node memory for a while exits with this.
+const GOES: i32 = 3;
+/// That while.
+const HOSTILE_FOR: Duration = Duration::from_secs(1);
 
-/// The memory that this process shares, by the names of its memfds.
-fn shared_memory() -> Vec<Range<usize>> {
-    let maps = std::fs::read_to_string("/proc/self/maps").expect("there is /proc");
-    let of_job = maps.lines().filter(|line| line.contains("memfd:bcs-"));
-    let range = |line: &str| {
-        let (from, to) = line.split_whitespace().next()?.split_once('-')?;
-        let address = |hex| usize::from_str_radix(hex, 16).ok();
-        Some(address(from)?..address(to)?)
-    };
-    of_job.filter_map(range).collect()
+/// What rank 0 writes over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Target {
+    /// NIC memory and the machine page.
+    Nic,
+    /// Node memory.
+    Node,
+}
+
+impl Target {
+    /// The memory that this process shares, by the names of its memfds. Slots have another name: whoever
+    /// writes over a neighbour's heap writes over its buffers.
+    fn memory(self) -> Vec<Range<usize>> {
+        let name = match self {
+            Self::Nic => "memfd:bcs-",
+            Self::Node => "memfd:bcs-node-memory",
+        };
+        let maps = std::fs::read_to_string("/proc/self/maps").expect("there is /proc");
+        let of_job = maps.lines().filter(|line| line.contains(name));
+        let range = |line: &str| {
+            let (from, to) = line.split_whitespace().next()?.split_once('-')?;
+            let address = |hex| usize::from_str_radix(hex, 16).ok();
+            Some(address(from)?..address(to)?)
+        };
+        of_job.filter_map(range).collect()
+    }
+}
+
+/// A word of shared memory.
+fn word_at(address: usize) -> &'static AtomicU64 {
+    // SAFETY: the callers' addresses are aligned and mapped as long as the process lives; all who share
+    // them use atomics. What it does to this process does not matter.
+    unsafe { &*(address as *const AtomicU64) }
 }
 
 /// A generator of rubbish: splitmix64.
@@ -59,21 +93,83 @@ impl Rubbish {
 
 /// Writes rubbish, mostly where rings and positions are: at the start of each piece.
 fn scribble(rubbish: &mut Rubbish) -> ! {
-    let memory = shared_memory();
+    let memory = Target::Nic.memory();
     assert!(memory.len() >= 2, "NIC memory and the machine page");
     let pieces = memory.len();
     loop {
         let piece = memory[rubbish.below(pieces)].clone();
         let reach = [4_096, 64 << 10, piece.len()][rubbish.below(3)].min(piece.len());
         let address = piece.start + rubbish.below(reach / 8) * 8;
-        let word = rubbish.word();
-        // SAFETY: the word is mapped, aligned, and shared by plain atomics; what it does to this
-        // process does not matter.
-        unsafe {
-            (*(address as *const std::sync::atomic::AtomicU64))
-                .store(word, std::sync::atomic::Ordering::Relaxed)
-        };
+        word_at(address).store(rubbish.word(), Ordering::Relaxed);
     }
+}
+
+/// Bytes of a cache line, which is an entry of a queue or a transfer.
+const LINE: usize = 64;
+
+/// An address in node memory, where it is in use as far as one can see.
+fn in_use(rubbish: &mut Rubbish, memory: &Range<usize>, ranks: usize) -> usize {
+    // Desks, transfers, queues (`bcs_core::memory::node_memory`).
+    let transfers = memory.start + 4_096;
+    let of_rank = REQUEST_SLOTS * LINE;
+    let queues = transfers + ranks * of_rank;
+    let within = match rubbish.below(8) {
+        0 => memory.start..transfers,
+        1 => {
+            let first = transfers + rubbish.below(ranks) * of_rank;
+            first..first + 16 * LINE
+        }
+        _ => queues..memory.end,
+    };
+    let words = within.len() / 8;
+    let first = rubbish.below(words);
+    let addresses = (first..words).map(|word| within.start + word * 8);
+    let mut near = addresses.take(512);
+    let found = near.find(|&address| word_at(address).load(Ordering::Relaxed) != 0);
+    found.unwrap_or(within.start + first * 8)
+}
+
+/// Writes over node memory for a while: words, and whole lines by others, which make perfect sense
+/// where they come from. Mostly it leaves stamps alone: an entry without its stamp is not there, and
+/// who waits for a lost message finds no rubbish any more.
+fn scribble_over_node(rubbish: &mut Rubbish, ranks: usize) -> ! {
+    let memory = Target::Node.memory();
+    let [memory] = &memory[..] else {
+        let pieces = memory.len();
+        panic!("{pieces} pieces of node memory: run with --intranode smartmap");
+    };
+    let end = Instant::now() + HOSTILE_FOR;
+    let (stamps_too, pause) = (rubbish.below(4) == 0, 1 << rubbish.below(20));
+    let write = |address: usize, value: u64| {
+        let word = word_at(address);
+        let is_first = address.is_multiple_of(LINE);
+        let kept = if is_first && !stamps_too {
+            word.load(Ordering::Relaxed) & u64::from(u32::MAX)
+        } else {
+            value & u64::from(u32::MAX)
+        };
+        word.store(value >> 32 << 32 | kept, Ordering::Relaxed);
+    };
+    while Instant::now() < end {
+        let to = in_use(rubbish, memory, ranks);
+        if rubbish.below(2) == 0 {
+            write(to, rubbish.word());
+        } else {
+            let line = |address: usize| address & !(LINE - 1);
+            let (from, to) = (line(in_use(rubbish, memory, ranks)), line(to));
+            // The first word last: it may be a stamp.
+            for word in (0..LINE / 8).rev() {
+                write(
+                    to + word * 8,
+                    word_at(from + word * 8).load(Ordering::Relaxed),
+                );
+            }
+        }
+        for _ in 0..pause {
+            std::hint::spin_loop();
+        }
+    }
+    std::process::exit(GOES)
 }
 
 /// A receive buffer between canaries.
@@ -99,28 +195,57 @@ impl Guarded {
 }
 
 /// Talks to the other honest ranks in a ring, with messages of several sizes.
-fn talk(world: &Communicator, untouched: &[u8]) -> Result<bool> {
+fn talk(world: &Communicator, tag: i32, target: Target, untouched: &[u8]) -> Result<bool> {
     let (rank, honest) = (world.rank() - 1, world.size() - 1);
     let (to, from) = (1 + (rank + 1) % honest, 1 + (rank + honest - 1) % honest);
-    for round in 0..ROUNDS {
-        let len = [1, 64, 65, 3_000, 50_000][round % 5];
+    // Over node memory rubbish is written as long as there are messages.
+    let rounds = match target {
+        Target::Nic => ROUNDS,
+        Target::Node => usize::MAX,
+    };
+    for round in 0..rounds {
+        // The longest are copied by both sides together.
+        let lens = [1, 64, 65, 3_000, 50_000, 2 << 20];
+        let len = lens[round % lens.len()];
         let mut guarded = Guarded::new(len);
         let sent = vec![u8::try_from(round % 100).unwrap_or(0); len];
-        let receive = (guarded.buffer(), Source::Rank(from), Tag::Is(1));
-        world.sendrecv((&sent, to, 1), receive)?;
-        let whole = guarded.is_whole() && guarded.buffer() == sent;
-        if !whole || untouched.iter().any(|&byte| byte != CANARY) {
+        let receive = (guarded.buffer(), Source::Rank(from), Tag::Is(tag));
+        world.sendrecv((&sent, to, tag), receive)?;
+        // What lies in node memory may be any bytes when it comes here.
+        let right = target == Target::Node || guarded.buffer() == sent;
+        if !right || !guarded.is_whole() || untouched.iter().any(|&byte| byte != CANARY) {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
+/// Whatever a thread finds, the whole process ends, as if it had no others.
+fn end_as(world: &Communicator, talked: Result<bool>) -> ExitCode {
+    match talked {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => {
+            let rank = world.rank();
+            eprintln!("rank {rank}: a byte that nobody may write has changed");
+            std::process::exit(i32::from(CHANGED))
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            std::process::exit(1)
+        }
+    }
+}
+
 fn main() -> ExitCode {
-    let seed = std::env::args()
-        .nth(1)
+    let mut arguments = std::env::args().skip(1);
+    let seed: u64 = arguments
+        .next()
         .and_then(|seed| seed.parse().ok())
         .unwrap_or(0);
+    let target = match arguments.next() {
+        Some(word) if word == "node-memory" => Target::Node,
+        _ => Target::Nic,
+    };
     let universe = match Universe::init() {
         Ok(universe) => universe,
         Err(error) => {
@@ -135,20 +260,22 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     if world.rank() == 0 {
-        scribble(&mut Rubbish(seed));
-    }
-    match talk(world, &untouched) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => {
-            eprintln!(
-                "rank {}: a byte that nobody may write has changed",
-                world.rank()
-            );
-            std::process::exit(i32::from(CHANGED))
-        }
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
+        match target {
+            Target::Nic => scribble(&mut Rubbish(seed)),
+            Target::Node => {
+                let process = universe.process();
+                let node = process.placement().node_of(0).expect("rank 0 has a node");
+                let ranks = process.placement().ranks_of(node).count();
+                scribble_over_node(&mut Rubbish(seed), ranks)
+            }
         }
     }
+    // Of two threads either may be the one that is told rubbish, while the other waits.
+    if target == Target::Node && seed % 2 == 1 {
+        return std::thread::scope(|threads| {
+            threads.spawn(|| end_as(world, talk(world, 2, target, &untouched)));
+            end_as(world, talk(world, 1, target, &untouched))
+        });
+    }
+    end_as(world, talk(world, 1, target, &untouched))
 }

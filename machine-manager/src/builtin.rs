@@ -54,7 +54,13 @@ pub const TABLE: &[BuiltIn] = &[
     BuiltIn {
         name: "sweep3d",
         about: "neutron transport by discrete ordinates: the benchmark of the BCS-MPI paper",
-        run: |arguments| apps::bcs::run("sweep3d", apps::sweep3d::command, arguments),
+        run: |arguments| {
+            let program = apps::abi::Program {
+                bcs: apps::sweep3d::command,
+                abi: apps::sweep3d::command,
+            };
+            apps::abi::run("sweep3d", program, arguments)
+        },
     },
 ];
 

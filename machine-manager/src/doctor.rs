@@ -2,7 +2,7 @@
 
 use crate::cores;
 use crate::placing::ranges;
-use bcs_core::fabric::shm::probe_process_memory;
+use bcs_core::fabric::shm::{ProcessMemory, probe_process_memory};
 use bcs_core::job::Driver;
 use bcs_core::limits::{MAX_RANKS_PER_NODE, MAX_SLOTS};
 use bcs_core::memory::OwnSlot;
@@ -120,9 +120,16 @@ fn look_at_process_memory() -> Finding {
     drop(child.stdin.take());
     let _ = child.wait();
     let (health, found) = match tried {
-        Ok(()) => (
+        Ok(ProcessMemory::Calls) => (
             Health::Ok,
             "allowed: the NIC copies messages between ranks, through a buffer of its own".into(),
+        ),
+        Ok(ProcessMemory::File(error)) => (
+            Health::Slow,
+            format!(
+                "refused ({error}): the NIC copies messages by /proc/PID/mem, which costs a copy \
+                 more; see the container's seccomp profile"
+            ),
         ),
         Err(error) => (
             Health::Bad,
@@ -139,7 +146,7 @@ fn look_at_process_memory() -> Finding {
     }
 }
 
-fn try_process_memory(child: u32) -> std::io::Result<()> {
+fn try_process_memory(child: u32) -> std::io::Result<ProcessMemory> {
     let maps = std::fs::read_to_string(format!("/proc/{child}/maps"))?;
     // The first mapping is the program's own file, which can be read.
     let address = maps

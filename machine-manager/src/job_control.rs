@@ -8,7 +8,9 @@
 //!   Ending ── signal, or deadline ──► Killed    Ending
 //! ```
 //!
-//! Invariants: the first verdict stands; a job that is ending never goes back; after Killed
+//! Invariants: the first verdict stands, but for a rank's own error, which gives way to the death of a rank
+//! that came before it, or at least before anybody was told to end: memory is gone before the news of a
+//! death is there, and who reads that memory may leave with an error that has no other cause. A job that is ending never goes back; after Killed
 //! nothing more is asked of anybody.
 
 use crate::verdict::Verdict;
@@ -116,7 +118,13 @@ impl JobControl {
                 self.verdict = Some(verdict);
                 Action::Terminate
             }
-            Phase::Ending | Phase::Killed => Action::Nothing,
+            Phase::Ending | Phase::Killed => {
+                let explained = self.verdict.as_ref().is_some_and(Verdict::is_own_error);
+                if explained && verdict.is_death() {
+                    self.verdict = Some(verdict);
+                }
+                Action::Nothing
+            }
         }
     }
 
@@ -149,6 +157,7 @@ impl JobControl {
 mod tests {
     use super::*;
     use bcs_core::node::NodeId;
+    use node_manager::control::{RankEnd, RankFailure};
 
     fn failure(rank: u32) -> Verdict {
         Verdict::NotStarted {
@@ -181,6 +190,39 @@ mod tests {
             Action::Nothing
         );
         assert_eq!(job.verdict(), Some(&failure(3)));
+    }
+
+    #[test]
+    fn a_death_explains_the_errors_of_others() {
+        let of_rank = |rank, what| {
+            Verdict::Rank(RankFailure {
+                rank,
+                node: NodeId(0),
+                pid: 7,
+                what,
+            })
+        };
+        let error = of_rank(1, RankEnd::Exited(1));
+        let death = |rank| {
+            let (signal, core_dumped) = (9, false);
+            of_rank(
+                rank,
+                RankEnd::Killed {
+                    signal,
+                    core_dumped,
+                },
+            )
+        };
+        let mut job = JobControl::new(1);
+        assert_eq!(job.handle(Event::Failure(error.clone())), Action::Terminate);
+        for later in [of_rank(3, RankEnd::Exited(2)), death(2), death(4), error] {
+            assert_eq!(job.handle(Event::Failure(later)), Action::Nothing);
+        }
+        assert_eq!(job.verdict(), Some(&death(2)));
+        let mut told = JobControl::new(1);
+        let _ = told.handle(Event::Signal(2));
+        let _ = told.handle(Event::Failure(death(2)));
+        assert_eq!(told.verdict(), Some(&Verdict::Signal(2)));
     }
 
     #[test]

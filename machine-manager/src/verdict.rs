@@ -60,6 +60,30 @@ pub fn manager_name(nodes: &[NodeId], nic_host: bool) -> String {
 }
 
 impl Verdict {
+    /// Whether a rank ended by an error that it reported itself.
+    #[must_use]
+    pub fn is_own_error(&self) -> bool {
+        matches!(
+            self,
+            Self::Rank(RankFailure {
+                what: RankEnd::Exited(_) | RankEnd::Aborted { .. },
+                ..
+            })
+        )
+    }
+
+    /// Whether a rank was killed.
+    #[must_use]
+    pub fn is_death(&self) -> bool {
+        matches!(
+            self,
+            Self::Rank(RankFailure {
+                what: RankEnd::Killed { .. },
+                ..
+            })
+        )
+    }
+
     /// What `bcs run` exits with.
     #[must_use]
     pub fn exit_code(&self) -> u8 {

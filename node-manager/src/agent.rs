@@ -335,8 +335,20 @@ impl Shift<'_> {
     }
 
     fn fail(&mut self, index: usize, what: RankEnd) {
+        let counts = match self.phase {
+            Phase::Running => true,
+            // Not by us, who kill only when this phase is over: it may be why the job ends.
+            Phase::Terminating(_) => matches!(
+                what,
+                RankEnd::Killed {
+                    signal: libc::SIGKILL,
+                    ..
+                }
+            ),
+            Phase::Killing | Phase::Finishing => false,
+        };
         let rank = &mut self.crew.ranks[index];
-        if !rank.failed && self.phase == Phase::Running {
+        if !rank.failed && counts {
             rank.failed = true;
             let pid = rank.pid.as_raw_nonzero().get();
             let failure = RankFailure {

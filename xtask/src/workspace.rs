@@ -84,17 +84,27 @@ impl Workspace {
         name: &str,
         words: impl IntoIterator<Item = &'a str>,
     ) -> Result<Command> {
+        let program = self.example_program(package, name)?;
+        let mut command = self.bcs(["run"])?;
+        command
+            .args(layout.split_whitespace())
+            .arg(program)
+            .args(words);
+        Ok(command)
+    }
+
+    /// The path of an example program, built for release if need be.
+    ///
+    /// # Errors
+    ///
+    /// It does not build.
+    pub fn example_program(&self, package: &str, name: &str) -> Result<PathBuf> {
         let mut build = self.cargo(["build", "--release", "--package", package]);
         build.args(["--example", name]);
         process::run(&mut build, BUILD_LIMIT)?
             .succeeded()
             .with_context(|| format!("failed to build the example {name}"))?;
-        let mut command = self.bcs(["run"])?;
-        command
-            .args(layout.split_whitespace())
-            .arg(self.release()?.join("examples").join(name))
-            .args(words);
-        Ok(command)
+        Ok(self.target.join("release/examples").join(name))
     }
 
     /// Cargo with `words` as its arguments, in this checkout.

@@ -8,6 +8,7 @@ use clap::Parser;
 
 use super::{Arguments, Communication, Deck, Error, run};
 use crate::MessagePassing;
+use crate::abi::Mpi;
 use crate::usage::{FAILURE, USAGE, complain, parse};
 
 /// The name in messages.
@@ -28,6 +29,10 @@ struct Options {
     /// How neighbours exchange messages
     #[arg(long, value_enum, default_value_t)]
     comm: Communication,
+
+    /// Which MPI: ours, or a library that has the ABI of MPI 5.0, in a job of its own launcher
+    #[arg(long, value_name = "bcs|abi:PATH", default_value = "bcs")]
+    mpi: Mpi,
 }
 
 /// Runs SWEEP3D as a program whose arguments, without its name, are `arguments`.
@@ -39,7 +44,13 @@ pub fn command<M: MessagePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
         Ok(options) => options,
         Err(code) => return code,
     };
-    let text = match &options.deck {
+    // Whoever called this has chosen by the same option (`abi::run`).
+    let Options {
+        deck: path,
+        comm,
+        mpi: _,
+    } = options;
+    let text = match &path {
         None => None,
         Some(path) => match shared_text(mpi, path) {
             Ok(Ok(text)) => Some(text),
@@ -61,20 +72,13 @@ pub fn command<M: MessagePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
         None => Ok(Deck::published_50_cubed(mpi.size())),
         Some(text) => text.parse(),
     };
-    let outcome = deck.map_err(Error::Deck).and_then(|deck| {
-        run(
-            mpi,
-            &Arguments {
-                deck,
-                comm: options.comm,
-            },
-            &mut io::stdout(),
-        )
-    });
+    let outcome = deck
+        .map_err(Error::Deck)
+        .and_then(|deck| run(mpi, &Arguments { deck, comm }, &mut io::stdout()));
     let Err(error) = outcome else {
         return ExitCode::SUCCESS;
     };
-    match (&error, &options.deck) {
+    match (&error, &path) {
         (Error::Deck(error), Some(path)) => {
             complain(mpi, PROGRAM, format_args!("{}: {error}", path.display()));
         }

@@ -13,6 +13,10 @@
 //!      5: copied   6: bell
 //! ```
 //!
+//! The sender is about to write where the offer says. So it believes neither that nor the process id by
+//! which the kernel would find the receiver, both of which anybody on the node may have written over: the
+//! word of the offer bears a check of all that, which rubbish does not have by chance.
+//!
 //! What is there of an earlier transfer is known by its generation. Nobody is at an offer when the next
 //! one is made: its receiver has seen that all was copied, and its sender claims only while it waits for
 //! this transfer.
@@ -59,19 +63,34 @@ impl<'a> SharedCopy<'a> {
         })
     }
 
+    /// The word of an offer by this process, for this address and length.
+    fn stated(&self, process: u32, into: u64, len: u64) -> u64 {
+        let transfer = [self.transfer.slot, self.transfer.generation].map(u64::from);
+        let what = [self.sender as u64, u64::from(process), into, len];
+        let all = transfer.into_iter().chain(what);
+        // Steps of splitmix64: each word changes all bits of what comes after it.
+        let check = all.fold(0x9e37_79b9_7f4a_7c15, |hash: u64, word| {
+            let mixed = (hash ^ word).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            mixed ^ (mixed >> 31)
+        });
+        u64::from(self.transfer.generation) << 32 | check >> 32 | 1
+    }
+
     fn of(self, len: usize) -> Self {
         let chunks = len.div_ceil(CHUNK_BYTES) as u64;
         Self { chunks, ..self }
     }
 
-    /// Receiver: offers its sender a part in the copy of a message of so many bytes to this address.
-    /// The caller rings the sender. `None` if there is no such transfer: the sender alleged rubbish.
+    /// Receiver, which is this process: offers its sender a part in the copy of a message of so many bytes
+    /// to this address. The caller rings the sender. `None` if there is no such transfer: the sender
+    /// alleged rubbish.
     #[must_use]
     pub fn offer(
         node: &'a NodeMemory,
         (sender, transfer): (usize, RequestId),
-        into: u64,
-        len: usize,
+        process: u32,
+        (into, len): (u64, usize),
     ) -> Option<Self> {
         let copy = Self::new(node, sender, transfer)?.of(len);
         copy.word(INTO).store(into, Ordering::Relaxed);
@@ -80,27 +99,29 @@ impl<'a> SharedCopy<'a> {
         copy.word(CLAIMED).store(generation, Ordering::Relaxed);
         copy.word(COPIED).store(0, Ordering::Relaxed);
         // OFFER: publishes the words above.
-        copy.word(OFFER).store(generation | 1, Ordering::Release);
+        let stated = copy.stated(process, into, len as u64);
+        copy.word(OFFER).store(stated, Ordering::Release);
         node.news(sender).fetch_add(1, Ordering::AcqRel);
         Some(copy)
     }
 
-    /// Sender: what its receiver offers in a transfer of at most so many bytes: how many of them it has
-    /// room for, and where they go, by what the receiver says.
+    /// Sender: what its receiver, which is said to be this process, offers in a transfer of at most so many
+    /// bytes: where they go, and how many of them it has room for. `None` also if it has not said so.
     #[must_use]
     pub fn offered(
         node: &'a NodeMemory,
         (sender, transfer): (usize, RequestId),
+        process: u32,
         most: usize,
     ) -> Option<(Self, u64, usize)> {
         let copy = Self::new(node, sender, transfer)?;
         let offer = copy.word(OFFER).load(Ordering::Acquire); // OFFER
-        if offer != u64::from(transfer.generation) << 32 | 1 {
+        let len = copy.word(LEN).load(Ordering::Relaxed);
+        let into = copy.word(INTO).load(Ordering::Relaxed);
+        if offer != copy.stated(process, into, len) {
             return None;
         }
-        let len = copy.word(LEN).load(Ordering::Relaxed);
         let len = usize::try_from(len).map_or(most, |len| len.min(most));
-        let into = copy.word(INTO).load(Ordering::Relaxed);
         Some((copy.of(len), into, len))
     }
 
@@ -159,13 +180,42 @@ mod tests {
         generation: 9,
     };
 
+    /// The receiver.
+    const ME: u32 = 4711;
+
+    #[test]
+    fn an_offer_that_was_written_over_is_none() {
+        let node = NodeMemory::private(2).unwrap();
+        let len = 3 * CHUNK_BYTES;
+        let offered = |process| SharedCopy::offered(&node, (0, TRANSFER), process, len);
+        let copy = SharedCopy::offer(&node, (0, TRANSFER), ME, (1 << 40, len)).unwrap();
+        assert!(offered(ME).is_some());
+        assert!(offered(ME + 1).is_none(), "the process id is another one's");
+        for index in [OFFER, INTO, LEN] {
+            let right = copy.word(index).fetch_xor(1 << 20, Ordering::Relaxed);
+            assert!(offered(ME).is_none(), "word {index}");
+            copy.word(index).store(right, Ordering::Relaxed);
+        }
+        // A whole offer, but of another transfer.
+        let other = RequestId {
+            slot: 4,
+            ..TRANSFER
+        };
+        let theirs = SharedCopy::offer(&node, (0, other), ME, (1 << 41, len)).unwrap();
+        for index in OFFER..=COPIED {
+            let word = theirs.word(index).load(Ordering::Relaxed);
+            copy.word(index).store(word, Ordering::Relaxed);
+        }
+        assert!(offered(ME).is_none());
+    }
+
     #[test]
     fn every_chunk_is_claimed_once() {
         let node = NodeMemory::private(2).unwrap();
         let len = 1000 * CHUNK_BYTES - 1;
-        assert!(SharedCopy::offered(&node, (0, TRANSFER), len).is_none());
-        let receiver = SharedCopy::offer(&node, (0, TRANSFER), 77, len).unwrap();
-        let (sender, into, all) = SharedCopy::offered(&node, (0, TRANSFER), len + 1).unwrap();
+        assert!(SharedCopy::offered(&node, (0, TRANSFER), ME, len).is_none());
+        let receiver = SharedCopy::offer(&node, (0, TRANSFER), ME, (77, len)).unwrap();
+        let (sender, into, all) = SharedCopy::offered(&node, (0, TRANSFER), ME, len + 1).unwrap();
         assert_eq!((into, all), (77, len));
         let claim_all = |copy: SharedCopy<'_>, is_sender: bool| {
             let mut claimed = Vec::new();
@@ -191,8 +241,9 @@ mod tests {
     #[test]
     fn what_a_sender_has_not_copied_is_waited_for() {
         let node = NodeMemory::private(1).unwrap();
-        let receiver = SharedCopy::offer(&node, (0, TRANSFER), 0, 3 * CHUNK_BYTES).unwrap();
-        let (sender, _, _) = SharedCopy::offered(&node, (0, TRANSFER), 3 * CHUNK_BYTES).unwrap();
+        let receiver = SharedCopy::offer(&node, (0, TRANSFER), ME, (0, 3 * CHUNK_BYTES)).unwrap();
+        let (sender, _, _) =
+            SharedCopy::offered(&node, (0, TRANSFER), ME, 3 * CHUNK_BYTES).unwrap();
         assert_eq!(
             (receiver.claim(), sender.claim(), receiver.claim()),
             (Some(0), Some(1), Some(2))
@@ -205,6 +256,6 @@ mod tests {
             generation: 10,
             ..TRANSFER
         };
-        assert!(SharedCopy::offered(&node, (0, next), 3 * CHUNK_BYTES).is_none());
+        assert!(SharedCopy::offered(&node, (0, next), ME, 3 * CHUNK_BYTES).is_none());
     }
 }

@@ -9,6 +9,7 @@ use super::schedule::Schedules;
 use super::waiting::Turn;
 use super::whereabouts::What;
 use super::{Blocking, Piece, demand::Asked, scatter};
+use crate::attachment::Link;
 use crate::loopback::LoopbackNic;
 use crate::smartmap::{Road, Slots, SmartMap};
 use bcs_core::descriptor::{CollectiveDescriptor, ReceiveDescriptor, SendDescriptor};
@@ -165,6 +166,13 @@ impl Endpoint {
         };
         endpoint.know_world();
         endpoint
+    }
+
+    /// From now on this node manager is told if messages of this node end the process.
+    pub(crate) fn report_to(&self, link: &Arc<Link>) {
+        let mut state = self.lock();
+        let near = state.near.iter_mut();
+        near.for_each(|near| near.report_to(link.clone()));
     }
 
     /// From now on messages of this node are fetched from slots where they lie in one.

@@ -407,7 +407,7 @@ impl Endpoint {
     /// whether anything was posted.
     pub(super) fn advance_schedules(&self, state: &mut State) -> bool {
         let near = state.near.as_ref().map_or(0, SmartMap::events);
-        let completions = self.completions() + near;
+        let completions = self.completions().wrapping_add(near);
         if state.schedules.under_way.is_empty() || state.schedules.looked_at == completions {
             return false;
         }

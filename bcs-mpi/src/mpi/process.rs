@@ -112,6 +112,7 @@ impl Process {
     ) -> Arc<Self> {
         let slots = Arc::new(slots);
         endpoint.use_slots(&slots);
+        link.iter().for_each(|link| endpoint.report_to(link));
         let held_contexts = Held::new();
         let world_family = Family::new(held_contexts.clone(), placement.ranks(), None);
         Arc::new(Self {

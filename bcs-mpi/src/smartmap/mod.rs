@@ -27,8 +27,12 @@
 //!
 //! **Requests** are slots of the rank's own ([`requests`]). A send that its sender has to wait for
 //! has a *transfer slot* of the same number in node memory, where the receiver says what became of it.
+//!
+//! **Nothing here is believed.** Every rank of the node can write node memory. What cannot be right ends
+//! the process and with it the job ([`ending`]).
 
 mod collective;
+mod ending;
 mod envelope;
 mod lending;
 mod outgoing;
@@ -44,6 +48,7 @@ mod tests;
 
 pub use slots::Slots;
 
+use crate::attachment::Link;
 use crate::bcs::{Outcome, Piece};
 use bcs_core::limits::MAX_ENVELOPES_PER_RANK;
 use bcs_core::matching::Matcher;
@@ -95,6 +100,8 @@ pub(crate) struct SmartMap {
     kept: u64,
     /// Whose queue is drained first the next time.
     turn: usize,
+    /// To the node manager, who is told why this process ends if it has to.
+    link: Option<Arc<Link>>,
 }
 
 /// A receive that waits for its message.
@@ -135,11 +142,17 @@ impl SmartMap {
             place,
             first,
             road,
+            link: None,
         }
     }
 
     fn ring(&self, place: usize) {
         self.page.wake(self.node.bell(place));
+    }
+
+    /// From now on this node manager is told why this process ends, if it has to.
+    pub(crate) fn report_to(&mut self, link: Arc<Link>) {
+        self.link = Some(link);
     }
 
     /// From now on messages are fetched from slots where they lie in one.
@@ -215,10 +228,11 @@ impl SmartMap {
         }
     }
 
-    /// Grows when a request is done, and when another rank has ended a transfer.
+    /// Changes when a request is done, and when another rank has ended a transfer.
     pub(crate) fn events(&self) -> u64 {
         let news = self.node.news(self.place).load(Ordering::Acquire);
-        news.wrapping_add(self.requests.done()) // What others write may be any number.
+        // Whoever shares node memory may have written any number there.
+        news.wrapping_add(self.requests.done())
     }
 
     /// What it means to wait for a request.

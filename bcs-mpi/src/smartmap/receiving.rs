@@ -137,7 +137,7 @@ impl SmartMap {
                 let peer = Peer::from(pattern);
                 self.requests.set(request, State::Posted { peer, handle });
             }
-            Err(full) => panic!("{full}: receive or send less at a time"),
+            Err(full) => self.give_up(&format!("{full}: receive or send less at a time")),
         }
         Ok(request)
     }
@@ -257,7 +257,8 @@ impl SmartMap {
     fn arrived(&mut self, place: usize, envelope: Envelope) {
         let signature = self.signature(place, &envelope);
         if matches!(envelope.body, Body::Queued { .. }) {
-            self.incoming[place].bytes += envelope.len;
+            let bytes = &mut self.incoming[place].bytes;
+            *bytes = bytes.saturating_add(envelope.len);
         }
         let mut arrived = Arrived {
             place,
@@ -288,7 +289,7 @@ impl SmartMap {
         }
         self.kept += 1;
         if let Err(full) = self.matcher.keep(signature, arrived) {
-            panic!("{full}: receive before more is sent");
+            self.give_up(&format!("{full}: receive before more is sent"));
         }
     }
 
@@ -428,13 +429,5 @@ impl SmartMap {
         if left == 0 {
             self.requests.set(request, State::Done(outcome));
         }
-    }
-
-    /// A rank of this job wrote what none of ours would. Nothing that comes of it can be right.
-    pub(super) fn rubbish(&self, from: usize, what: &str) -> ! {
-        panic!(
-            "rank {} {what}: its memory was overwritten",
-            self.source(from)
-        )
     }
 }

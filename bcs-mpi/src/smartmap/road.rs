@@ -116,11 +116,10 @@ impl Road {
 }
 
 impl Road {
-    /// Brings bytes to where another rank of the node wants them.
+    /// Brings bytes to where the rank at a place, which is this process, wants them.
     pub(super) fn bring(
         &self,
-        node: &NodeMemory,
-        place: usize,
+        (place, process): (usize, u32),
         data: &[u8],
         into: u64,
     ) -> Result<(), Unreachable> {
@@ -131,7 +130,7 @@ impl Road {
             unsafe { std::ptr::copy(data.as_ptr(), start.as_ptr(), data.len()) };
             return Ok(());
         }
-        let process = node.process(place).load(Ordering::Acquire).cast_signed();
+        let process = process.cast_signed();
         if !self.process || process <= 0 {
             return Err(Unreachable::Closed);
         }
@@ -252,14 +251,12 @@ fn write(process: i32, data: &[u8], into: u64) -> Result<(), Unreachable> {
 fn has_moved(moved: isize, len: usize) -> Result<(), Unreachable> {
     if moved < 0 {
         let error = std::io::Error::last_os_error();
-        let closed = matches!(
-            error.raw_os_error(),
-            Some(libc::EPERM | libc::ENOSYS | libc::EACCES)
-        );
-        return Err(if closed {
-            Unreachable::Closed
-        } else {
-            Unreachable::Fault
+        return Err(match error.raw_os_error() {
+            Some(libc::EPERM | libc::ENOSYS | libc::EACCES) => Unreachable::Closed,
+            // The other rank is dead, and its node manager ends the job: an error of this one would hide
+            // why.
+            Some(libc::ESRCH) => Unreachable::Closed,
+            _ => Unreachable::Fault,
         });
     }
     if !usize::try_from(moved).is_ok_and(|moved| moved == len) {

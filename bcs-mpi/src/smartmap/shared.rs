@@ -8,6 +8,7 @@ use crate::bcs::Piece;
 use bcs_core::layout::Location;
 use bcs_core::memory::shared_copy::{CHUNK_BYTES, SharedCopy};
 use bcs_core::waiting::{self, Patience};
+use std::sync::atomic::Ordering;
 
 /// Messages that are shorter are fetched by their receivers: they come out of caches, and the sender
 /// would have to be fast to find anything left.
@@ -33,9 +34,10 @@ impl SmartMap {
     ) -> Result<(), Unreachable> {
         let is_plain = from.layout.is_none() && into.layout.is_none();
         let long = len >= LEAST_BYTES && is_plain && place != self.place;
-        let offered = transfer
-            .filter(|_| long)
-            .and_then(|id| SharedCopy::offer(&self.node, (place, id), into.address, len));
+        let offered = transfer.filter(|_| long).and_then(|id| {
+            let to = (into.address, len);
+            SharedCopy::offer(&self.node, (place, id), std::process::id(), to)
+        });
         let Some(copy) = offered else {
             // SAFETY: the caller's promise.
             return unsafe { self.road.fetch(&self.node, place, from, into, len) };
@@ -77,7 +79,9 @@ impl SmartMap {
             return;
         };
         let transfer = (self.place, id);
-        while let Some((copy, into, len)) = SharedCopy::offered(&self.node, transfer, most) {
+        let process = self.node.process(place).load(Ordering::Acquire);
+        while let Some((copy, into, len)) = SharedCopy::offered(&self.node, transfer, process, most)
+        {
             let Some(chunk) = copy.claim() else {
                 return;
             };
@@ -85,7 +89,7 @@ impl SmartMap {
             let (from, into) = (from + start as u64, into.wrapping_add(start as u64));
             // SAFETY: the data are initialised, and nobody writes them until the request is done.
             let data = unsafe { crate::bcs::bytes(from, bytes) };
-            let brought = self.road.bring(&self.node, place, data, into);
+            let brought = self.road.bring((place, process), data, into);
             copy.copied(brought.is_ok());
             self.page.wake(copy.bell());
         }

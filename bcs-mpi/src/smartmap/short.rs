@@ -54,7 +54,8 @@ impl SmartMap {
             return Next::Other;
         }
         if matches!(envelope.body, Body::Queued { .. }) {
-            self.incoming[place].bytes += envelope.len;
+            let bytes = &mut self.incoming[place].bytes;
+            *bytes = bytes.saturating_add(envelope.len);
         }
         // SAFETY: the caller's promise.
         let Ok(outcome) = (unsafe { self.bring(place, &envelope, None, into) }) else {

@@ -4,6 +4,8 @@ mod astray;
 mod crossed;
 mod examples;
 mod hostile;
+mod near;
 mod program;
+mod sandbox;
 mod slots;
 mod unlucky;

@@ -1,4 +1,4 @@
-//! Where the programs are.
+//! Where the programs are, and what they must not leave.
 
 use std::path::PathBuf;
 
@@ -12,4 +12,19 @@ pub(crate) fn example(name: &str) -> PathBuf {
         path.display()
     );
     path
+}
+
+/// Names that jobs could leave behind where names are.
+pub(crate) fn names() -> Vec<String> {
+    let mut names = Vec::new();
+    for directory in ["/dev/shm", "/tmp"] {
+        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.contains("slot") || name.contains("bcs-") {
+                names.push(format!("{directory}/{name}"));
+            }
+        }
+    }
+    names.sort();
+    names
 }

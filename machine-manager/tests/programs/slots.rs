@@ -1,6 +1,6 @@
 //! Ranks that read and write each other's heaps, and fork meanwhile.
 
-use crate::program::example;
+use crate::program::{example, names};
 use std::process::{Command, Output, Stdio};
 
 fn bcs(options: &str, program: &str) -> Command {
@@ -19,21 +19,6 @@ fn told(output: &Output) -> (String, String) {
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{}\n{said}\n{told}", output.status);
     (said, told)
-}
-
-/// Names that jobs could leave behind where names are.
-fn names() -> Vec<String> {
-    let mut names = Vec::new();
-    for directory in ["/dev/shm", "/tmp"] {
-        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if name.contains("slot") || name.contains("bcs-") {
-                names.push(format!("{directory}/{name}"));
-            }
-        }
-    }
-    names.sort();
-    names
 }
 
 #[test]

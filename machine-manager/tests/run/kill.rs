@@ -1,16 +1,26 @@
 //! SIGKILL to any one process of a job, at any moment: nothing is left, and what can still be
 //! said is said.
 //!
-//! `BCS_KILL_ROUNDS` sets how often (default 5), `BCS_KILL_SEED` repeats a run.
+//! `BCS_KILL_ROUNDS` sets how often (5; 20 for a rank among messages of its node), `BCS_KILL_SEED` repeats
+//! a run.
 
-use super::job::{GONE_WITHIN, Job, Process, is_rank, managers_of, signal, text};
+use super::job::{GONE_WITHIN, Job, Process, bcs, is_rank, managers_of, signal, text};
+use super::program::{example, names};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use rustix::process::Signal;
+use std::io::{BufRead as _, BufReader};
 use std::time::{Duration, Instant};
 
 /// Ranks with children of all kinds: in their process group, in a session of their own, orphaned.
 const SCRIPT: &str = "sleep 1000 & setsid sleep 1000 & (setsid sleep 1000 &) ; wait";
+
+/// Ranks of one node, of two, and NIC threads of their own.
+const NEIGHBOURS: [&str; 3] = [
+    "run -n 2 --intranode smartmap",
+    "run -n 6 --nodes 2 --intranode smartmap",
+    "run -n 4 --intranode smartmap --nic-threads dedicated",
+];
 
 /// Two nodes in one process, and in two.
 const CLUSTERS: [&str; 2] = [
@@ -18,7 +28,16 @@ const CLUSTERS: [&str; 2] = [
     "run -n 4 --nodes 2 --nic-threads coprocessor",
 ];
 
-fn rounds(name: &str, mut round: impl FnMut(&mut ChaCha8Rng, &str)) {
+fn rounds(name: &str, round: impl FnMut(&mut ChaCha8Rng, &str)) {
+    rounds_of(name, (&CLUSTERS, 5), round);
+}
+
+/// So many rounds, unless the variable says otherwise, in these clusters in turn.
+fn rounds_of(
+    name: &str,
+    (clusters, count): (&[&str], u64),
+    mut round: impl FnMut(&mut ChaCha8Rng, &str),
+) {
     let number = |variable| {
         std::env::var(variable)
             .ok()
@@ -27,8 +46,8 @@ fn rounds(name: &str, mut round: impl FnMut(&mut ChaCha8Rng, &str)) {
     let seed = number("BCS_KILL_SEED").unwrap_or_else(fresh_seed);
     println!("{name}: BCS_KILL_SEED={seed}");
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    for index in 0..number("BCS_KILL_ROUNDS").unwrap_or(5) {
-        let cluster = CLUSTERS[usize::try_from(index).unwrap() % 2];
+    for index in 0..number("BCS_KILL_ROUNDS").unwrap_or(count) {
+        let cluster = clusters[usize::try_from(index).unwrap() % clusters.len()];
         println!("{name}: round {index} of seed {seed}: {cluster}");
         round(&mut rng, cluster);
     }
@@ -84,6 +103,49 @@ fn of_a_rank() {
         );
         assert!(message.contains(" on node "), "{message}");
     });
+}
+
+/// Ranks copy megabytes from each other's memory, or are in collectives, all the time: so the moment, whenever
+/// it is, is in the middle of one.
+fn of_a_rank_among(what: &str) {
+    let program = example("endless");
+    let path = program.to_str().unwrap();
+    let before = names();
+    rounds_of(what, (&NEIGHBOURS, 20), |rng, cluster| {
+        let mut command = bcs(cluster);
+        command.arg(&program).arg(what);
+        let mut job = Job::spawn(command);
+        let mut said = BufReader::new(job.child().stdout.take().unwrap());
+        let mut line = String::new();
+        said.read_line(&mut line).unwrap();
+        assert_eq!(line, "under way\n");
+        let is_rank =
+            |process: &Process| process.line.starts_with(path) && process.group == process.pid;
+        let victim = pick(rng, &job, is_rank, 2);
+        let killed = kill(rng, victim);
+        let output = job.finish();
+        assert!(killed.elapsed() < GONE_WITHIN, "{:?}", killed.elapsed());
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(137), "{told}");
+        let by = format!("(pid {victim}) was killed by signal 9 (SIGKILL); the job of ");
+        // A rank of another node may have had an error, but that is not what the job ended by.
+        let last = told.lines().last().unwrap_or_default();
+        assert!(
+            last.starts_with("bcs: rank ") && last.contains(" on node ") && last.contains(&by),
+            "{told}"
+        );
+    });
+    assert_eq!(names(), before, "nothing is left");
+}
+
+#[test]
+fn of_a_rank_in_the_middle_of_copies() {
+    of_a_rank_among("copies");
+}
+
+#[test]
+fn of_a_rank_in_the_middle_of_collectives() {
+    of_a_rank_among("collectives");
 }
 
 #[test]

@@ -14,5 +14,7 @@ mod lines;
 mod mpmd;
 mod names;
 mod placing;
+#[path = "../programs/program.rs"]
+mod program;
 mod signals;
 mod streams;

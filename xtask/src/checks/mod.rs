@@ -9,6 +9,7 @@ mod fixed_time;
 mod flood;
 mod hello_startup;
 mod oracle;
+mod sandbox;
 mod simulator;
 mod slice_cpu;
 mod smartmap;
@@ -16,6 +17,7 @@ mod smartmap_oversubscribed;
 mod soft_float;
 mod sweep3d_identity;
 mod sweep3d_oversubscribed;
+mod sweep3d_peer;
 mod sweep3d_published;
 mod writers;
 
@@ -67,6 +69,8 @@ pub const ALL: &[Check] = &[
     smartmap::RATE,
     smartmap::COLLECTIVES,
     smartmap_oversubscribed::CHECK,
+    sandbox::CHECK,
+    sweep3d_peer::CHECK,
 ];
 
 /// One line for every check: its name, whether it is about time, what it shows.

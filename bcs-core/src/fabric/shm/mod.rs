@@ -9,12 +9,14 @@
 //! variable on all nodes itself before it gives the verdict: with one writer the order is the
 //! same on every node, and a log would have to be bounded by its slowest reader for nothing.
 
+mod other_process;
 mod port;
 mod process_memory;
 mod segment;
 mod sequencer;
 
+pub use other_process::{ProcessMemory, probe_process_memory};
 pub use port::ShmPort;
-pub use process_memory::{NodeMemory, probe_process_memory};
+pub use process_memory::NodeMemory;
 pub use segment::Segment;
 pub use sequencer::Sequencer;

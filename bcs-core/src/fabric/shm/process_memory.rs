@@ -1,15 +1,12 @@
-//! How a NIC reaches the memory of ranks: `process_vm_readv` and `process_vm_writev`, and eager
-//! payload slots directly where this process has the rank's NIC memory mapped.
+//! How a NIC reaches the memory of ranks: by the kernel ([`other_process`]), and eager payload slots
+//! directly where this process has the rank's NIC memory mapped.
 //!
 //! The kernel copies only between the caller and one other process, so a message goes through a
 //! bounce buffer of half an L2 cache, in which the second copy finds it. Data that do not lie side
 //! by side are pieces of the rank's side of that copy, as many as one call takes at a time; gaps
 //! between them are neither read nor written.
-#![expect(
-    unsafe_code,
-    reason = "process_vm_readv and process_vm_writev take raw addresses"
-)]
 
+use super::other_process::{self, remote};
 use super::segment::Segment;
 use crate::descriptor::Payload;
 use crate::fabric::{DestinationSpan, FabricError, MemoryFault, RankMemory, SourceSpan};
@@ -186,22 +183,11 @@ impl NodeMemory {
             .first()
             .map_or(0, |piece| piece.iov_base.addr() as u64);
         let pid = self.pid(rank, address, len)?;
-        let local = libc::iovec {
-            iov_base: bytes.as_mut_ptr().cast(),
-            iov_len: len,
-        };
-        let (remote, count) = (pieces.as_ptr(), pieces.len() as libc::c_ulong);
         let moved = match way {
-            // SAFETY: `local` is an exclusively borrowed slice; the kernel checks the remote side.
-            Way::In => unsafe {
-                libc::process_vm_readv(pid, &raw const local, 1, remote, count, 0)
-            },
-            // SAFETY: the kernel only reads `local`, a borrowed slice, and checks the remote side.
-            Way::Out => unsafe {
-                libc::process_vm_writev(pid, &raw const local, 1, remote, count, 0)
-            },
+            Way::In => other_process::read(pid, pieces, bytes),
+            Way::Out => other_process::write(pid, pieces, bytes),
         };
-        whole(moved, rank, address, len)
+        moved.map_err(|_| MemoryFault { rank, address, len })
     }
 }
 
@@ -214,52 +200,8 @@ impl RankMemory for NodeMemory {
     fn write(&mut self, rank: u32, address: u64, bytes: &[u8]) -> Result<(), MemoryFault> {
         let len = bytes.len();
         let pid = self.pid(rank, address, len)?;
-        let local = libc::iovec {
-            iov_base: bytes.as_ptr().cast_mut().cast(),
-            iov_len: len,
-        };
-        let remote = remote(address, len);
-        // SAFETY: the kernel only reads `local`, a borrowed slice, and checks the remote side.
-        let moved =
-            unsafe { libc::process_vm_writev(pid, &raw const local, 1, &raw const remote, 1, 0) };
-        whole(moved, rank, address, len)
-    }
-}
-
-fn remote(address: u64, len: usize) -> libc::iovec {
-    let address = usize::try_from(address).expect("addresses have 64 bits here");
-    libc::iovec {
-        iov_base: std::ptr::without_provenance_mut(address),
-        iov_len: len,
-    }
-}
-
-fn whole(moved: isize, rank: u32, address: u64, len: usize) -> Result<(), MemoryFault> {
-    if usize::try_from(moved).is_ok_and(|moved| moved == len) {
-        return Ok(());
-    }
-    Err(MemoryFault { rank, address, len })
-}
-
-/// Whether the kernel lets this process read the memory of another of the same user, tried on
-/// `pid`, a child.
-///
-/// # Errors
-/// The kernel's answer.
-pub fn probe_process_memory(pid: i32, address: u64) -> std::io::Result<()> {
-    let mut byte = [0u8; 1];
-    let local = libc::iovec {
-        iov_base: byte.as_mut_ptr().cast(),
-        iov_len: 1,
-    };
-    let remote = remote(address, 1);
-    // SAFETY: `local` is one owned byte; the kernel checks the remote side.
-    let moved =
-        unsafe { libc::process_vm_readv(pid, &raw const local, 1, &raw const remote, 1, 0) };
-    if moved == 1 {
-        Ok(())
-    } else {
-        Err(std::io::Error::last_os_error())
+        let moved = other_process::write(pid, &[remote(address, len)], bytes);
+        moved.map_err(|_| MemoryFault { rank, address, len })
     }
 }
 

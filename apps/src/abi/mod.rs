@@ -1,0 +1,109 @@
+//! The programs over another MPI: a library that has the standard ABI (MPI 5.0, chapter 20), loaded at run time.
+//!
+//! `sweep3d --mpi abi:/path/to/libmpi_abi.so.1` is the very same program as without: one binary, which
+//! `bcs run` or another implementation's `mpiexec` starts. So what differs between two runs is the MPI.
+//!
+//! [`Library`] is the functions, [`World`] is `MPI_COMM_WORLD` in a program's view of an MPI.
+
+mod library;
+mod world;
+
+use bcs_mpi::Communicator;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::str::FromStr;
+
+pub use library::{Error, Library};
+pub use world::{Request, World};
+
+/// Which MPI a program uses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mpi {
+    /// Ours.
+    Bcs,
+    /// The library at this path.
+    Abi(PathBuf),
+}
+
+impl FromStr for Mpi {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            None if text == "bcs" => Ok(Self::Bcs),
+            Some(("abi", path)) if !path.is_empty() => Ok(Self::Abi(path.into())),
+            _ => Err("give bcs, or abi: and the path of a libmpi_abi.so.1".to_owned()),
+        }
+    }
+}
+
+impl Mpi {
+    /// What `--mpi` says among the arguments of a program. Which MPI it is must be known before there is anything
+    /// to complain with: what is wrong is for the program's own parser to say, over ours.
+    fn among(arguments: &[OsString]) -> Self {
+        let mut words = arguments.iter().filter_map(|word| word.to_str());
+        let mut said = None;
+        while let Some(word) = words.next() {
+            said = match word.strip_prefix("--mpi") {
+                Some("") => words.next(),
+                Some(value) => value.strip_prefix('='),
+                None => said,
+            };
+        }
+        said.and_then(|text| text.parse().ok()).unwrap_or(Self::Bcs)
+    }
+}
+
+/// A program over any MPI: the same function, once for each view.
+#[derive(Debug, Clone, Copy)]
+pub struct Program {
+    /// Over ours.
+    pub bcs: fn(&Communicator, &[String]) -> ExitCode,
+    /// Over a library.
+    pub abi: fn(&World, &[String]) -> ExitCode,
+}
+
+/// Runs a program over the MPI that its option `--mpi` names, from MPI_Init to MPI_Finalize.
+pub fn run(name: &str, program: Program, arguments: Vec<OsString>) -> ExitCode {
+    let path = match Mpi::among(&arguments) {
+        Mpi::Bcs => return crate::bcs::run(name, program.bcs, arguments),
+        Mpi::Abi(path) => path,
+    };
+    let failed = |what: &str, error: Error| {
+        eprintln!("{name}: failed to {what}: {error}");
+        ExitCode::from(crate::usage::FAILURE)
+    };
+    let world = match Library::load(&path).and_then(World::init) {
+        Ok(world) => world,
+        Err(error) => return failed("start MPI", error),
+    };
+    let lossy = |word: OsString| word.to_string_lossy().into_owned();
+    let arguments: Vec<String> = arguments.into_iter().map(lossy).collect();
+    let code = (program.abi)(&world, &arguments);
+    // All processes exit alike, so none is waited for in vain.
+    match world.finalize() {
+        Ok(()) => code,
+        Err(error) => failed("finish MPI", error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_option_is_found_as_the_programs_parser_finds_it() {
+        let among = |line: &str| {
+            let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+            Mpi::among(&words)
+        };
+        let abi = Mpi::Abi("/a/libmpi_abi.so.1".into());
+        assert_eq!(among("--deck x"), Mpi::Bcs);
+        assert_eq!(among("--mpi bcs"), Mpi::Bcs);
+        assert_eq!(among("--deck x --mpi abi:/a/libmpi_abi.so.1"), abi);
+        assert_eq!(among("--mpi=abi:/a/libmpi_abi.so.1 --comm blocking"), abi);
+        assert_eq!(among("--mpi abi: --deck x"), Mpi::Bcs);
+        assert!("abi:".parse::<Mpi>().is_err() && "mpich".parse::<Mpi>().is_err());
+    }
+}

@@ -1,0 +1,205 @@
+//! `MPI_COMM_WORLD` of a library with the standard ABI, in a program's view of an MPI.
+#![expect(unsafe_code, reason = "calls functions of a foreign library")]
+
+use super::library::{
+    Error, Handle, Library, double, in_place, int64, max, no_request, no_status, sum, world,
+};
+use crate::MessagePassing;
+use libc::{c_int, c_void};
+use std::marker::PhantomData;
+
+/// All processes of a job of another implementation.
+#[derive(Debug)]
+pub struct World {
+    library: Library,
+    rank: usize,
+    size: usize,
+    /// `MPI_Init` was asked for one thread: it stays with the one that called it.
+    one_thread: PhantomData<*const ()>,
+}
+
+/// A non-blocking operation, whose buffer lives as long as it. One that is dropped is waited for.
+#[derive(Debug)]
+pub struct Request {
+    library: Library,
+    handle: Handle,
+    data: Vec<f64>,
+}
+
+impl Request {
+    fn wait(&mut self) -> Result<(), Error> {
+        // SAFETY: a request of this library, or none, for which it returns at once.
+        let code = unsafe { (self.library.wait)(&raw mut self.handle, no_status()) };
+        self.library.check("MPI_Wait", code)
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        if self.handle != no_request() {
+            // Somebody gives up the operation after an error; what is left to say about it is no news.
+            let _ = self.wait();
+        }
+    }
+}
+
+/// A number of elements, or a rank, as the functions take it.
+fn int(call: &'static str, count: usize) -> Result<c_int, Error> {
+    c_int::try_from(count).map_err(|_| Error::TooMany { call, count })
+}
+
+impl World {
+    /// `MPI_Init`.
+    ///
+    /// # Errors
+    /// As the library says.
+    pub fn init(library: Library) -> Result<Self, Error> {
+        library.start()?;
+        let (mut rank, mut size) = (0, 0);
+        // SAFETY: a place for a number.
+        let code = unsafe { (library.rank)(world(), &raw mut rank) };
+        library.check("MPI_Comm_rank", code)?;
+        // SAFETY: a place for a number.
+        let code = unsafe { (library.size)(world(), &raw mut size) };
+        library.check("MPI_Comm_size", code)?;
+        let number = |call, number: c_int| {
+            usize::try_from(number).map_err(|_| Error::Call {
+                call,
+                text: format!("it says {number}"),
+            })
+        };
+        Ok(Self {
+            library,
+            rank: number("MPI_Comm_rank", rank)?,
+            size: number("MPI_Comm_size", size)?,
+            one_thread: PhantomData,
+        })
+    }
+
+    /// `MPI_Finalize`.
+    ///
+    /// # Errors
+    /// As the library says.
+    pub fn finalize(self) -> Result<(), Error> {
+        // SAFETY: it is called once, and nothing after it.
+        let code = unsafe { (self.library.finalize)() };
+        self.library.check("MPI_Finalize", code)
+    }
+
+    /// # Safety
+    /// The elements are of that datatype.
+    unsafe fn allreduce<T>(
+        &self,
+        data: &mut [T],
+        datatype: Handle,
+        op: Handle,
+    ) -> Result<(), Error> {
+        let call = "MPI_Allreduce";
+        let (count, into) = (int(call, data.len())?, data.as_mut_ptr().cast());
+        // SAFETY: a slice that is borrowed for the call; and the caller's promise.
+        let code =
+            unsafe { (self.library.allreduce)(in_place(), into, count, datatype, op, world()) };
+        self.library.check(call, code)
+    }
+}
+
+impl MessagePassing for World {
+    type Error = Error;
+    type Request = Request;
+
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    fn send(&self, data: &[f64], destination: usize, tag: i32) -> Result<(), Error> {
+        let call = "MPI_Send";
+        let (count, to) = (int(call, data.len())?, int(call, destination)?);
+        let from: *const c_void = data.as_ptr().cast();
+        // SAFETY: a slice that is borrowed for the call.
+        let code = unsafe { (self.library.send)(from, count, double(), to, tag, world()) };
+        self.library.check(call, code)
+    }
+
+    fn recv(&self, data: &mut [f64], source: usize, tag: i32) -> Result<(), Error> {
+        let call = "MPI_Recv";
+        let (count, from) = (int(call, data.len())?, int(call, source)?);
+        let (into, status) = (data.as_mut_ptr().cast(), no_status());
+        // SAFETY: a slice that is borrowed for the call.
+        let code =
+            unsafe { (self.library.recv)(into, count, double(), from, tag, world(), status) };
+        self.library.check(call, code)
+    }
+
+    fn isend(&self, data: Vec<f64>, destination: usize, tag: i32) -> Result<Request, Error> {
+        let call = "MPI_Isend";
+        let (count, to) = (int(call, data.len())?, int(call, destination)?);
+        let (mut handle, from) = (no_request(), data.as_ptr().cast());
+        // SAFETY: the data live as long as the request, which is waited for before they are freed.
+        let code = unsafe {
+            (self.library.isend)(from, count, double(), to, tag, world(), &raw mut handle)
+        };
+        self.library.check(call, code)?;
+        let library = self.library;
+        Ok(Request {
+            library,
+            handle,
+            data,
+        })
+    }
+
+    fn irecv(&self, mut data: Vec<f64>, source: usize, tag: i32) -> Result<Request, Error> {
+        let call = "MPI_Irecv";
+        let (count, from) = (int(call, data.len())?, int(call, source)?);
+        let (mut handle, into) = (no_request(), data.as_mut_ptr().cast());
+        // SAFETY: as above; nobody else has them meanwhile.
+        let code = unsafe {
+            (self.library.irecv)(into, count, double(), from, tag, world(), &raw mut handle)
+        };
+        self.library.check(call, code)?;
+        let library = self.library;
+        Ok(Request {
+            library,
+            handle,
+            data,
+        })
+    }
+
+    fn wait(&self, mut request: Request) -> Result<Vec<f64>, Error> {
+        request.wait()?;
+        Ok(std::mem::take(&mut request.data))
+    }
+
+    fn barrier(&self) -> Result<(), Error> {
+        // SAFETY: the communicator is predefined.
+        let code = unsafe { (self.library.barrier)(world()) };
+        self.library.check("MPI_Barrier", code)
+    }
+
+    fn bcast(&self, data: &mut [f64], root: usize) -> Result<(), Error> {
+        let call = "MPI_Bcast";
+        let (count, root) = (int(call, data.len())?, int(call, root)?);
+        let into = data.as_mut_ptr().cast();
+        // SAFETY: a slice that is borrowed for the call.
+        let code = unsafe { (self.library.bcast)(into, count, double(), root, world()) };
+        self.library.check(call, code)
+    }
+
+    fn allreduce_max(&self, data: &mut [f64]) -> Result<(), Error> {
+        // SAFETY: doubles.
+        unsafe { self.allreduce(data, double(), max()) }
+    }
+
+    fn allreduce_sum(&self, data: &mut [f64]) -> Result<(), Error> {
+        // SAFETY: doubles.
+        unsafe { self.allreduce(data, double(), sum()) }
+    }
+
+    fn allreduce_sum_i64(&self, data: &mut [i64]) -> Result<(), Error> {
+        // SAFETY: integers of 64 bits.
+        unsafe { self.allreduce(data, int64(), sum()) }
+    }
+}

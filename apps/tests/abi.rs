@@ -1,0 +1,71 @@
+//! Programs over a library with the standard ABI: one that this test builds from C, a world of one.
+
+mod threads;
+
+use apps::MessagePassing;
+use apps::abi::{Error, Library, World};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn library(directory: &Path, major: i32) -> PathBuf {
+    let path = directory.join(format!("libmpi_abi.so.{major}"));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/abi/alone.c");
+    let built = Command::new("cc")
+        .args(["-shared", "-fPIC", "-Wall", "-Wextra", "-Werror"])
+        .arg(format!("-DABI_MAJOR={major}"))
+        .arg("-o")
+        .args([&path, &source])
+        .status();
+    assert!(built.expect("a C compiler").success());
+    path
+}
+
+#[test]
+fn sweep3d_has_the_same_answers_over_a_library_as_over_threads() {
+    let directory = tempfile::tempdir().unwrap();
+    let library = Library::load(&library(directory.path(), 1)).unwrap();
+    let world = World::init(library).unwrap();
+    let deck: apps::sweep3d::Deck = "1 1 10 3 1\n10 10 10 6 1\n.05 .05 .05 -4.0\n0 0 0\n0 1 0\n"
+        .parse()
+        .unwrap();
+    let arguments = apps::sweep3d::Arguments {
+        deck,
+        comm: apps::sweep3d::Communication::default(),
+    };
+    let answers = |out: Vec<u8>| {
+        let text = String::from_utf8(out).unwrap();
+        let lines = text.lines().filter(|line| line.trim().starts_with("its"));
+        lines.map(str::to_owned).collect::<Vec<String>>()
+    };
+    let mut out = Vec::new();
+    apps::sweep3d::run(&world, &arguments, &mut out).unwrap();
+    let over_threads = threads::run(1, |rank| {
+        let mut out = Vec::new();
+        apps::sweep3d::run(rank, &arguments, &mut out).unwrap();
+        out
+    });
+    let found = answers(out);
+    assert_eq!(found.len(), 4);
+    assert_eq!(found, answers(over_threads.into_iter().next().unwrap()));
+    // Requests keep their buffers, and give them back.
+    let into = world.irecv(vec![0.0; 2], 0, 1).unwrap();
+    let sent = world.isend(vec![3.0, 4.0], 0, 1).unwrap();
+    assert_eq!(world.wait(into).unwrap(), [3.0, 4.0]);
+    drop(sent);
+    let error = world.send(&[1.0], 0, 1).unwrap_err();
+    assert_eq!(error.to_string(), "MPI_Send: nobody is there");
+    world.finalize().unwrap();
+}
+
+#[test]
+fn what_is_no_library_of_the_abi_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let refusal = |path: &Path| match Library::load(path) {
+        Err(Error::Library { why, .. }) => why,
+        other => panic!("{other:?}"),
+    };
+    assert!(refusal(Path::new("/nowhere/libmpi_abi.so.1")).contains("nowhere"));
+    assert!(refusal(&library(directory.path(), 2)).contains("version 2.0 of the ABI, not 1"));
+    // The C library is one, but of no MPI.
+    assert!(refusal(Path::new("libc.so.6")).contains("MPI_Abi_get_version"));
+}

@@ -1,0 +1,190 @@
+//! How the kernel moves bytes between this process and another one.
+//!
+//! `process_vm_readv` and `process_vm_writev` take many pieces in a call and copy once. A container's
+//! seccomp profile may refuse them; then the file `/proc/PID/mem` serves, which is guarded by the same
+//! question (may this process trace that one?) and not by the name of a system call. It takes a piece a
+//! call and copies twice. It is opened for each move: kept open for each rank and NIC thread, it would be
+//! descriptors by the thousand. Nothing is remembered of a refusal either, since it costs less than a
+//! microsecond to be refused again, and may be about one process and not about another.
+//!
+//! What is absent: a write through the file also succeeds where the other process has mapped memory of its
+//! own for reading only. It harms nobody but who alleged such an address.
+#![expect(
+    unsafe_code,
+    reason = "process_vm_readv and process_vm_writev take raw addresses"
+)]
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+
+/// A piece of another process.
+pub(super) fn remote(address: u64, len: usize) -> libc::iovec {
+    let address = usize::try_from(address).expect("addresses have 64 bits here");
+    libc::iovec {
+        iov_base: std::ptr::without_provenance_mut(address),
+        iov_len: len,
+    }
+}
+
+/// Reads pieces of a process, of as many bytes in all.
+///
+/// # Errors
+/// The kernel's answer; an end before the last byte is one, too.
+pub(super) fn read(pid: libc::pid_t, pieces: &[libc::iovec], bytes: &mut [u8]) -> io::Result<()> {
+    match call_read(pid, pieces, bytes) {
+        Err(error) if is_refusal(&error) => read_file(pid, pieces, bytes).map_err(|_| error),
+        answer => answer,
+    }
+}
+
+/// Writes pieces of a process, of as many bytes in all.
+///
+/// # Errors
+/// The kernel's answer; an end before the last byte is one, too.
+pub(super) fn write(pid: libc::pid_t, pieces: &[libc::iovec], bytes: &[u8]) -> io::Result<()> {
+    match call_write(pid, pieces, bytes) {
+        Err(error) if is_refusal(&error) => write_file(pid, pieces, bytes).map_err(|_| error),
+        answer => answer,
+    }
+}
+
+fn is_refusal(error: &io::Error) -> bool {
+    let code = error.raw_os_error();
+    matches!(code, Some(libc::EPERM | libc::EACCES | libc::ENOSYS))
+}
+
+fn local(bytes: *const u8, len: usize) -> libc::iovec {
+    libc::iovec {
+        iov_base: bytes.cast_mut().cast(),
+        iov_len: len,
+    }
+}
+
+fn call_read(pid: libc::pid_t, pieces: &[libc::iovec], bytes: &mut [u8]) -> io::Result<()> {
+    let local = local(bytes.as_mut_ptr(), bytes.len());
+    let (remote, count) = (pieces.as_ptr(), pieces.len() as libc::c_ulong);
+    // SAFETY: `local` is an exclusively borrowed slice; the kernel checks the remote side.
+    let moved = unsafe { libc::process_vm_readv(pid, &raw const local, 1, remote, count, 0) };
+    whole(moved, bytes.len())
+}
+
+fn call_write(pid: libc::pid_t, pieces: &[libc::iovec], bytes: &[u8]) -> io::Result<()> {
+    let local = local(bytes.as_ptr(), bytes.len());
+    let (remote, count) = (pieces.as_ptr(), pieces.len() as libc::c_ulong);
+    // SAFETY: the kernel only reads `local`, a borrowed slice, and checks the remote side.
+    let moved = unsafe { libc::process_vm_writev(pid, &raw const local, 1, remote, count, 0) };
+    whole(moved, bytes.len())
+}
+
+fn whole(moved: isize, len: usize) -> io::Result<()> {
+    match usize::try_from(moved) {
+        Ok(moved) if moved == len => Ok(()),
+        Ok(_) => Err(io::ErrorKind::UnexpectedEof.into()),
+        Err(_) => Err(io::Error::last_os_error()),
+    }
+}
+
+fn memory_of(pid: libc::pid_t) -> io::Result<File> {
+    let path = format!("/proc/{pid}/mem");
+    OpenOptions::new().read(true).write(true).open(path)
+}
+
+fn read_file(pid: libc::pid_t, pieces: &[libc::iovec], bytes: &mut [u8]) -> io::Result<()> {
+    let file = memory_of(pid)?;
+    let mut rest = bytes;
+    for piece in pieces {
+        let (bytes, after) = rest.split_at_mut(piece.iov_len.min(rest.len()));
+        file.read_exact_at(bytes, piece.iov_base.addr() as u64)?;
+        rest = after;
+    }
+    Ok(())
+}
+
+fn write_file(pid: libc::pid_t, pieces: &[libc::iovec], bytes: &[u8]) -> io::Result<()> {
+    let file = memory_of(pid)?;
+    let mut rest = bytes;
+    for piece in pieces {
+        let (bytes, after) = rest.split_at(piece.iov_len.min(rest.len()));
+        file.write_all_at(bytes, piece.iov_base.addr() as u64)?;
+        rest = after;
+    }
+    Ok(())
+}
+
+/// How this process gets at the memory of others.
+#[derive(Debug)]
+pub enum ProcessMemory {
+    /// By `process_vm_readv` and `process_vm_writev`.
+    Calls,
+    /// By `/proc/PID/mem`, since the kernel refuses the calls, with this answer.
+    File(io::Error),
+}
+
+/// How the kernel lets this process read the memory of another of the same user, tried on `pid`, a
+/// child.
+///
+/// # Errors
+/// It does not: its answer.
+pub fn probe_process_memory(pid: i32, address: u64) -> io::Result<ProcessMemory> {
+    let (piece, mut byte) = ([remote(address, 1)], [0]);
+    match call_read(pid, &piece, &mut byte) {
+        Ok(()) => Ok(ProcessMemory::Calls),
+        Err(error) if is_refusal(&error) && read_file(pid, &piece, &mut byte).is_ok() => {
+            Ok(ProcessMemory::File(error))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn me() -> libc::pid_t {
+        std::process::id().cast_signed()
+    }
+
+    fn pieces(of: &mut [[u8; 16]], len: usize) -> Vec<libc::iovec> {
+        let address = |piece: &mut [u8; 16]| piece.as_mut_ptr().expose_provenance() as u64;
+        of.iter_mut()
+            .map(|piece| remote(address(piece), len))
+            .collect()
+    }
+
+    /// Both roads do the same, to this process itself.
+    #[test]
+    fn pieces_are_read_and_written_whole() {
+        type Read = fn(libc::pid_t, &[libc::iovec], &mut [u8]) -> io::Result<()>;
+        type Write = fn(libc::pid_t, &[libc::iovec], &[u8]) -> io::Result<()>;
+        let roads: [(Read, Write); 2] = [(call_read, call_write), (read_file, write_file)];
+        for (read, write) in roads {
+            let mut memory = [[0_u8; 16]; 5];
+            let there = pieces(&mut memory, 12);
+            let out: Vec<u8> = (1..=60).collect();
+            write(me(), &there, &out).unwrap();
+            let memory = std::hint::black_box(&memory);
+            assert!(
+                memory.iter().all(|piece| piece[12..] == [0; 4]),
+                "gaps stay"
+            );
+            let mut back = vec![0; 60];
+            read(me(), &there, &mut back).unwrap();
+            assert!(back == out);
+            let mut byte = [0];
+            assert!(read(me(), &[remote(8, 1)], &mut byte).is_err());
+            assert!(write(me(), &[remote(8, 1)], &byte).is_err());
+            assert!(read(me(), &[remote(u64::MAX - 7, 1)], &mut byte).is_err());
+        }
+    }
+
+    #[test]
+    fn a_process_that_is_not_there_is_an_error() {
+        // No process has this number.
+        let piece = [remote(4096, 1)];
+        for read in [call_read, read_file] {
+            assert!(read(i32::MAX, &piece, &mut [0]).is_err());
+        }
+        assert!(probe_process_memory(i32::MAX, 4096).is_err());
+    }
+}

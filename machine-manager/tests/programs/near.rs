@@ -1,0 +1,58 @@
+//! What jobs withstand whose ranks send each other messages from memory to memory.
+
+use crate::program::example;
+use std::process::{Command, Stdio};
+
+/// Runs an example in a layout, on the road within the node, and gives what it said.
+fn run(layout: &str, program: &str, words: &str) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_bcs"))
+        .args(["run", "--timeout", "280s", "--intranode", "smartmap"])
+        .args(layout.split_whitespace())
+        .arg(example(program))
+        .args(words.split_whitespace())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    let said = String::from_utf8_lossy(&output.stdout);
+    let what = format!("{program} {words} {layout}: {}", output.status);
+    assert!(output.status.success(), "{what}\n{said}\n{told}");
+    assert_eq!(told, "", "{what}");
+    said.into_owned()
+}
+
+/// `BCS_FORK_ROUNDS` sets how many forks (50).
+#[test]
+fn a_rank_forks_while_others_send_to_it() {
+    let rounds = std::env::var("BCS_FORK_ROUNDS").unwrap_or_else(|_| "50".to_owned());
+    for layout in ["-n 2", "-n 4 --nic-threads coprocessor"] {
+        let said = run(layout, "forks", &rounds);
+        assert_eq!(said, format!("{rounds} forks\n"), "{layout}");
+    }
+}
+
+/// The queue of a pair has 256 entries and 64 KiB.
+#[test]
+fn a_ring_full_of_messages_that_nobody_asks_for_holds_nobody_up() {
+    for layout in ["-n 1", "-n 2", "-n 4", "-n 5 --nodes 2 --eager-limit 0"] {
+        let said = run(layout, "queues", "unmatched 3000");
+        assert_eq!(said, "3000 messages\n", "{layout}");
+    }
+}
+
+/// The sends are held back where the queues are full; nobody takes part in a barrier by chance.
+#[test]
+fn a_barrier_follows_sends_that_are_held_back() {
+    for words in ["10000 8", "10000 3000 reverse"] {
+        let said = run("-n 2", "flood", words);
+        assert!(said.starts_with("10000 messages"), "{words}: {said}");
+    }
+}
+
+#[test]
+fn a_hundred_thousand_sends_to_one_rank_are_outstanding() {
+    for layout in ["-n 2", "-n 5", "-n 3 --eager-limit 0"] {
+        let said = run(layout, "queues", "to-one 100000");
+        assert_eq!(said, "100000 messages\n", "{layout}");
+    }
+}

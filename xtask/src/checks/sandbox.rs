@@ -1,0 +1,65 @@
+//! Messages from heap to heap are as fast in a sandbox like a container's as outside.
+
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use apps::bench::{Case, Mode, Op, Row};
+
+use crate::contest::rows;
+use crate::process;
+use crate::rounds::{Bar, Rounds};
+use crate::verdict::{CannotTell, Outcome};
+use crate::workspace::Workspace;
+
+use super::Check;
+
+pub(super) const CHECK: Check = Check {
+    name: "sandbox",
+    about: "SMARTMAP in a container's sandbox (64 MiB of /dev/shm, no process_vm_readv) takes at most 1.05 x the time",
+    about_time: true,
+    quick: false,
+    run,
+};
+
+/// Long messages: those that the kernel would copy if they did not lie in slots.
+const SIZES: [usize; 3] = [64 << 10, 256 << 10, 1 << 20];
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// The sandbox's way to say that the kernel does not let it be built.
+const CANNOT: Option<i32> = Some(77);
+
+fn run(workspace: &Workspace) -> Result<Outcome> {
+    let sandbox = workspace.example_program("machine-manager", "sandbox")?;
+    let bcs = workspace.release()?.join("bcs");
+    let inside = || {
+        let mut command = Command::new(&sandbox);
+        command.arg(&bcs);
+        mean_us(command)
+    };
+    let outside = || mean_us(Command::new(&bcs));
+    let measured = Rounds::default().ratio(Bar::AtMost(1.05), inside, outside)?;
+    let text = "time of messages of 64 KiB to 1 MiB in a sandbox against outside";
+    Ok(measured.outcome(text, " x"))
+}
+
+/// The geometric mean of all rows.
+fn mean_us(mut command: Command) -> Result<f64> {
+    let options = rows(&[Op::Latency, Op::Bandwidth], &SIZES, Mode::Untouched);
+    command
+        .args(["run", "-n", "2", "--bind", "core"])
+        .args(["--intranode", "smartmap", "bench"])
+        .args(options.words());
+    let finished = process::run(&mut command, LIMIT)?;
+    if finished.status.code() == CANNOT {
+        return Err(CannotTell(finished.stderr.trim().to_owned()).into());
+    }
+    let found = Row::of_output(&finished.succeeded()?.stdout).context("it wrote a broken row")?;
+    let cases: Vec<Case> = found.iter().map(Row::case).collect();
+    anyhow::ensure!(cases == options.cases(), "other rows than asked for");
+    #[expect(clippy::cast_precision_loss, reason = "a few rows")]
+    let count = found.len() as f64;
+    let logarithms: f64 = found.iter().map(|row| row.us.ln()).sum();
+    Ok((logarithms / count).exp())
+}
