@@ -24,6 +24,7 @@ pub(super) struct Group {
     listening: Option<(u64, Phase)>,
     /// The kernel copies from all members to all: they have found that together.
     pub(super) open: bool,
+    suspect: Option<usize>,
 }
 
 /// A member.
@@ -91,6 +92,7 @@ impl Group {
             seen: 0,
             listening: None,
             open: false,
+            suspect: None,
         })
     }
 
@@ -142,19 +144,24 @@ impl Group {
     }
 
     /// Whether all members have entered the collective that this rank is in.
-    pub(super) fn all_are_there(&mut self, first: u32) -> bool {
+    pub(super) fn all_are_there(&mut self) -> bool {
         while let Some(member) = self.members.get(self.seen) {
             match member.info.presence(self.number) {
                 Presence::There => {}
                 Presence::Awaited => return false,
-                Presence::Rubbish => panic!(
-                    "rank {} is in no collective that there is: its memory was overwritten",
-                    first as usize + member.place
-                ),
+                Presence::Rubbish => {
+                    self.suspect = Some(member.place);
+                    return false;
+                }
             }
             self.seen += 1;
         }
         true
+    }
+
+    /// The place of a member whose record says what no member would.
+    pub(super) fn suspect(&self) -> Option<usize> {
+        self.suspect
     }
 
     /// Whether all the others have come to this step.

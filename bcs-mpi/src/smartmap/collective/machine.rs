@@ -7,6 +7,7 @@
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::group::{Awaited, Group, Sign};
+use super::judging::Memory;
 use super::{Spare, Surroundings, broadcast, judging, reduce, steps};
 use crate::bcs::{Outcome, Part, bytes, bytes_mut};
 use crate::smartmap::requests::Id;
@@ -124,7 +125,7 @@ impl Collective {
                     self.enter(group, spare);
                     Look::Goes(Phase::Entered)
                 }
-                Phase::Entered if !group.all_are_there(around.first) => Look::Waits,
+                Phase::Entered if !group.all_are_there() => Look::Waits,
                 Phase::Entered => {
                     group.tell_all(around, Phase::Entered);
                     if let Some(against) = disagreement(group, around.first) {
@@ -186,14 +187,14 @@ impl Collective {
         let number = group.next_number();
         if self.is_long() {
             self.partial = reduce::room_for_partial(&self.part, group, spare);
-            let result = if self.partial.is_empty() {
+            let output = if self.partial.is_empty() {
                 self.part.output
             } else {
                 self.partial.as_ptr().expose_provenance() as u64
             };
-            let open = u64::from(group.open);
             let input = self.part.input.unwrap_or(0);
-            group.own().say(number, [input, result, open]);
+            let memory = Memory { input, output };
+            memory.say(group.own(), number, group.open, self.part.bytes);
         } else if let Some(input) = self.part.input {
             let (offset, len) = self.here();
             // SAFETY: whoever posted it promised that.

@@ -170,13 +170,18 @@ impl SmartMap {
             first: self.first,
         };
         let requests = &mut self.requests;
+        let mut suspect = None;
         busy.retain(|&group| {
             let queue = groups[group].as_mut().expect("it is busy");
             queue.advance(around, spare, listens, |request, outcome| {
                 requests.set(request, State::Done(outcome));
             });
+            suspect = suspect.or(queue.group.suspect());
             !queue.is_empty()
         });
+        if let Some(place) = suspect {
+            self.rubbish(place, "is in a collective that there is not");
+        }
     }
 
     /// Looks at a collective some times, without delay: mostly the others come at about the same time.

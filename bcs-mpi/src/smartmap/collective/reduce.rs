@@ -214,7 +214,7 @@ fn fold(
     let root = reduction.root.filter(|&root| root != group.me());
     let root_has = root.and_then(|root| {
         let member = &group.members()[root];
-        let output = Memory::of(&member.info, group.number()).output;
+        let output = Memory::writable_output(&member.info, group.number(), part.bytes)?;
         around.road.resolve(member.place, output, part.bytes)
     });
     let in_place = part.input == Some(part.output);

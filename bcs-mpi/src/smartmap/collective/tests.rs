@@ -377,3 +377,14 @@ fn a_rank_that_listens_is_told_once_a_phase_is_over() {
         }
     }
 }
+
+#[test]
+#[should_panic(expected = "rank 11 is in a collective that there is not")]
+fn a_rank_whose_record_is_rubbish_is_named() {
+    let members = vec![FIRST, FIRST + 1];
+    let mut node = Node::new(2, members.clone(), &Road::open());
+    node.post(0, step(0, 0, 0, false, &members), 0);
+    let info = node.ends[0].node.coll_info(1, 7);
+    info.enter(77, [0; 2]);
+    node.ends[0].progress();
+}
