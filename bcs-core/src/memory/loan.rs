@@ -57,6 +57,12 @@ impl<'a> Loan<'a> {
         }
     }
 
+    /// Sender: whether it is too late to withdraw the message.
+    #[must_use]
+    pub fn is_claimed(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == self.generation | CLAIMED
+    }
+
     /// Sender: the message is elsewhere from now on, unless it has been claimed. Returns whether it is.
     #[must_use]
     pub fn withdraw(&self, copy: u64) -> bool {
@@ -110,10 +116,12 @@ mod tests {
             generation,
         };
         let claimed = Loan::of(&node, 0, id(1)).unwrap();
+        assert!(!claimed.is_claimed());
         assert_eq!(claimed.claim(7), 7);
+        assert!(claimed.is_claimed());
         assert!(!claimed.withdraw(8));
         let withdrawn = Loan::of(&node, 0, id(2)).unwrap();
-        assert!(withdrawn.withdraw(8));
+        assert!(withdrawn.withdraw(8) && !withdrawn.is_claimed());
         assert_eq!(withdrawn.claim(7), 8);
     }
 }

@@ -1,4 +1,4 @@
-//! Blocking sends of some kilobytes, which lie where they are as long as the sender waits
+//! Blocking sends of more than some bytes, which lie where they are as long as the sender waits
 //! ([`bcs_core::memory::loan`]).
 //!
 //! A sender that lends in vain has lost the time for which it waited. So who was not asked for a message
@@ -63,7 +63,7 @@ impl SmartMap {
         let place = self.place_of(message.destination)?;
         let data = &message.data;
         let ways = !self.outgoing[place].holds() && data.layout.is_none() && place != self.place;
-        if !ways || !self.lenders[place].lends() {
+        if !ways || !self.may_copy(data.len) || !self.lenders[place].lends() {
             return None;
         }
         let mut envelope = Envelope {
@@ -95,11 +95,15 @@ impl SmartMap {
         let Some(State::Sent { data, .. }) = self.requests.state(id) else {
             return false; // It is being sent in parts.
         };
+        let loan = Loan::of(&self.node, self.place, id).expect("requests have their transfers");
+        if loan.is_claimed() {
+            self.lenders[place].was_wanted(true);
+            return false;
+        }
         let mut copy = vec![0; data.len].into_boxed_slice();
         // SAFETY: whoever lent it promised that.
         unsafe { gather(data, 0, &mut copy) };
         let address = copy.as_ptr().expose_provenance() as u64;
-        let loan = Loan::of(&self.node, self.place, id).expect("requests have their transfers");
         if !loan.withdraw(address) {
             self.lenders[place].was_wanted(true);
             return false;
@@ -107,7 +111,7 @@ impl SmartMap {
         if let Some(State::Sent { data, .. }) = self.requests.state(id) {
             *data = Piece::new(address, copy.len());
         }
-        self.copies.push_back((id, copy));
+        self.keep_copy(id, copy);
         self.lenders[place].was_wanted(false);
         true
     }

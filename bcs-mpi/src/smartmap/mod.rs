@@ -96,6 +96,8 @@ pub(crate) struct SmartMap {
     road: Road,
     /// Copies of messages whose senders did not wait, until they are received.
     copies: VecDeque<(Id, Box<[u8]>)>,
+    /// Their bytes.
+    copied: usize,
     /// Messages for which there was no receive.
     kept: u64,
     /// Whose queue is drained first the next time.
@@ -134,6 +136,7 @@ impl SmartMap {
             requests: Requests::default(),
             collectives: Collectives::default(),
             copies: VecDeque::new(),
+            copied: 0,
             kept: 0,
             turn: 0,
             node,

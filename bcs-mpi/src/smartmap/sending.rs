@@ -12,6 +12,10 @@ use crate::bcs::{Message, Outcome, Piece, SendMode, gather};
 /// ([`Incoming`](super::receiving::Incoming)).
 pub(crate) const MAX_QUEUED_BYTES: usize = 16 * 1024;
 
+/// Bytes of copies of messages beyond the eager limit that a rank makes for its receivers: with more of
+/// them outstanding, its sends wait to be asked for.
+const MOST_COPIED: usize = 16 << 20;
+
 /// How a send was posted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Posted {
@@ -123,7 +127,7 @@ impl SmartMap {
         let to = self.peer(place, &envelope);
         let body = Body::Remote(piece.location());
         let id = self.requests.open(State::Sent { to, data: piece })?;
-        self.copies.push_back((id, copy));
+        self.keep_copy(id, copy);
         let transfer = Some(id);
         let word = Word::Message(Envelope {
             transfer,
@@ -142,6 +146,39 @@ impl SmartMap {
         self.ring(place);
     }
 
+    /// Sends a message of which its receiver gets a copy, if there is room for that. Returns whether it
+    /// did: then it is complete.
+    ///
+    /// # Safety
+    /// The data are initialised, and nobody writes them.
+    pub(crate) unsafe fn send_copied(&mut self, message: &Message) -> bool {
+        let Some(place) = self.place_of(message.destination) else {
+            return false;
+        };
+        if !self.may_copy(message.data.len) {
+            return false;
+        }
+        let envelope = Envelope {
+            context: message.context,
+            tag: message.tag,
+            len: message.data.len as u64,
+            transfer: None,
+            body: Body::Inline([0; INLINE_BYTES]),
+        };
+        // SAFETY: the caller's promise.
+        unsafe { self.send_copy(place, envelope, &message.data) }.is_ok()
+    }
+
+    /// Whether there is room for one more copy that its receiver has not asked for.
+    pub(super) fn may_copy(&self, len: usize) -> bool {
+        self.copied + len <= MOST_COPIED
+    }
+
+    pub(super) fn keep_copy(&mut self, id: Id, copy: Box<[u8]>) {
+        self.copied += copy.len();
+        self.copies.push_back((id, copy));
+    }
+
     /// Looks at so many of the copies, in turn, and lets go of those that have been received.
     pub(super) fn reap_copies(&mut self, looks: usize) {
         for _ in 0..looks.min(self.copies.len()) {
@@ -150,6 +187,8 @@ impl SmartMap {
             };
             if self.take(id).is_none() {
                 self.copies.push_back((id, copy));
+            } else {
+                self.copied -= copy.len();
             }
         }
     }

@@ -106,7 +106,8 @@ pub struct RunOptions {
     /// Which way messages take that stay on a node: at once, or in slices like all others
     #[arg(long, value_name = "W", value_enum, default_value_t = IntranodeName::Smartmap)]
     pub intranode: IntranodeName,
-    /// Standard sends of at most so many bytes complete when they are posted; 0: none
+    /// Standard sends of at most so many bytes complete when they are posted, blocking ones within a
+    /// node of 32 times as many; 0: none
     #[arg(long, value_name = "B", default_value = "4KiB", value_parser = parse_size)]
     pub eager_limit: u64,
     /// Bytes per second that may enter a node, as 2GB/s [default: measured]
