@@ -340,7 +340,7 @@ impl Endpoint {
             let taken = self.turn.progressed();
             drop(state);
             let came = || awaited.has_come() || self.turn.progressed() != taken;
-            let came = waiting::spin(&self.page, None, Patience::RANK, came);
+            let came = waiting::spin(&self.page, None, Patience::SHORT, came);
             state = self.lock();
             if !came {
                 break;
