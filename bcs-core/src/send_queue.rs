@@ -32,7 +32,7 @@
 //!   they were copied out, to the sender's `Acquire` load of it.
 
 use crate::ring::Words;
-use crate::sync::Ordering;
+use crate::sync::{AtomicU64, Ordering};
 
 /// Words of an entry: a cache line.
 pub const ENTRY_WORDS: usize = 8;
@@ -42,6 +42,8 @@ const LINE: u64 = 64;
 
 /// Memory with room for payload.
 pub trait Payload {
+    /// The words of an entry, of which this is the first.
+    fn entry(&self, first: usize) -> &[AtomicU64; ENTRY_WORDS];
     /// Writes bytes at this offset.
     fn write(&self, offset: usize, bytes: &[u8]);
     /// Copies bytes from this offset.
@@ -183,15 +185,13 @@ impl<W: Words + Payload> QueueSender<W> {
     /// Publishes an entry.
     #[inline]
     pub fn publish(&mut self, room: Room, entry: &Entry) {
-        let first = self.layout.entry(self.tail);
-        for (index, &word) in (1..).zip(&entry.words) {
-            self.words
-                .word(first + index)
-                .store(word, Ordering::Relaxed);
+        let [first, others @ ..] = self.words.entry(self.layout.entry(self.tail));
+        for (to, &word) in others.iter().zip(&entry.words) {
+            to.store(word, Ordering::Relaxed);
         }
         let stamped = stamp(self.tail) | u64::from(entry.code) << 32;
         // STAMP: publishes the words above, and the payload.
-        self.words.word(first).store(stamped, Ordering::Release);
+        first.store(stamped, Ordering::Release);
         let slot = self.slot(self.tail);
         self.ends[slot] = room.end;
         self.payload_tail = room.end;
@@ -252,17 +252,15 @@ impl<W: Words + Payload> QueueReceiver<W> {
     /// A copy of the next entry, which stays where it is.
     #[inline]
     pub fn peek(&self) -> Option<Entry> {
-        let first = self.layout.entry(self.head);
+        let [first, others @ ..] = self.words.entry(self.layout.entry(self.head));
         // STAMP: the other words and the payload are visible if the stamp fits.
-        let stamped = self.words.word(first).load(Ordering::Acquire);
+        let stamped = first.load(Ordering::Acquire);
         if stamped & u64::from(u32::MAX) != stamp(self.head) {
             return None;
         }
         Some(Entry {
             code: u32::try_from(stamped >> 32).expect("half a word"),
-            words: std::array::from_fn(|index| {
-                self.words.word(first + 1 + index).load(Ordering::Relaxed)
-            }),
+            words: std::array::from_fn(|index| others[index].load(Ordering::Relaxed)),
         })
     }
 
@@ -307,7 +305,6 @@ impl<W: Words + Payload> QueueReceiver<W> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::sync::AtomicU64;
     use std::sync::Arc;
 
     /// Words for entries, and cells for payload: loom sees if both sides are at one of them.
@@ -327,6 +324,10 @@ pub(crate) mod tests {
     }
 
     impl Payload for Arc<Heap> {
+        fn entry(&self, first: usize) -> &[AtomicU64; ENTRY_WORDS] {
+            self.0[first..].first_chunk().expect("an entry is whole")
+        }
+
         fn write(&self, offset: usize, bytes: &[u8]) {
             for (at, &byte) in (offset..).zip(bytes) {
                 self.1[at].set(byte);

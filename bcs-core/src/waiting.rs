@@ -43,6 +43,15 @@ impl Patience {
         yields: 16,
     };
 
+    /// A rank that has said that it waits for others of its node. To be woken costs some microseconds: who
+    /// has waited much longer than that loses little by it, and saves a core's time (measured: of eight
+    /// ranks that wait for one for 10 ms, each took 8 % of that when it looked for a millisecond).
+    pub const NEIGHBOUR: Self = Self {
+        spin_ns: 100_000,
+        spins_politely: true,
+        yields: 0,
+    };
+
     /// A rank that lends a message to one that may be about to ask for it.
     pub const LOAN: Self = Self {
         spin_ns: 3_000,

@@ -157,6 +157,21 @@ impl Mapping {
         unsafe { word.cast::<AtomicU64>().as_ref() }
     }
 
+    /// The 64-bit words of a line, at a byte offset that is a multiple of 8.
+    #[inline]
+    #[must_use]
+    pub fn line(&self, offset: usize) -> &[AtomicU64; 8] {
+        assert!(
+            offset.is_multiple_of(8) && offset < self.len && self.len - offset >= 64,
+            "no line at offset {offset} of {} bytes",
+            self.len
+        );
+        // SAFETY: in range (asserted), so within the allocation.
+        let line = unsafe { self.base.add(offset) };
+        // SAFETY: as for word64, eight times.
+        unsafe { line.cast::<[AtomicU64; 8]>().as_ref() }
+    }
+
     /// The 32-bit word at a byte offset that is a multiple of 4.
     #[must_use]
     #[inline]

@@ -292,6 +292,11 @@ impl NodeMemory {
 }
 
 impl Payload for MappedWords {
+    #[inline]
+    fn entry(&self, first: usize) -> &[AtomicU64; ENTRY_WORDS] {
+        self.0.line(first * 8)
+    }
+
     fn write(&self, offset: usize, bytes: &[u8]) {
         self.0.write(offset, bytes);
     }

@@ -148,6 +148,11 @@ impl Endpoint {
     ) -> T {
         let mut blocked = None;
         let mut soon = what.is_near();
+        let patience = if soon {
+            Patience::NEIGHBOUR
+        } else {
+            Patience::RANK
+        };
         loop {
             let mut state = self.lock();
             let seen = self.done();
@@ -172,7 +177,7 @@ impl Endpoint {
             // Before the lock is let go of: see `note`.
             self.turn.sleepers.fetch_add(1, Ordering::Relaxed);
             drop(state);
-            self.sleep(watch, &seen);
+            self.sleep(watch, patience, &seen);
             self.turn.sleepers.fetch_sub(1, Ordering::Relaxed);
         }
     }
@@ -238,14 +243,14 @@ impl Endpoint {
         self.more_than(seen, watch)
     }
 
-    fn sleep(&self, watch: Watch, seen: &Done) {
+    fn sleep(&self, watch: Watch, patience: Patience, seen: &Done) {
         let room = u32::from(watch == Watch::Rings);
         self.turn.want_room.fetch_add(room, Ordering::AcqRel);
-        self.take_turns(watch, seen);
+        self.take_turns(watch, patience, seen);
         self.turn.want_room.fetch_sub(room, Ordering::AcqRel);
     }
 
-    fn take_turns(&self, watch: Watch, seen: &Done) {
+    fn take_turns(&self, watch: Watch, patience: Patience, seen: &Done) {
         let lock = || {
             let taken = self.turn.taken.lock();
             taken.unwrap_or_else(PoisonError::into_inner)
@@ -260,7 +265,7 @@ impl Endpoint {
         }
         *taken = true;
         drop(taken);
-        waiting::wait(self.memory.bell(), &self.page, None, Patience::RANK, || {
+        waiting::wait(self.memory.bell(), &self.page, None, patience, || {
             self.awaited(seen, watch)
         });
         *lock() = false;
