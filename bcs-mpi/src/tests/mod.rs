@@ -4,7 +4,6 @@
 mod alone;
 mod collectives;
 mod communicators;
-mod cost;
 mod create_group;
 mod datatypes;
 mod demand;
