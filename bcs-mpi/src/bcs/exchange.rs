@@ -14,6 +14,9 @@
 //! | alltoall | one to and one from each other rank | what it must |
 //! | reduce_scatter | none: an allreduce by the NICs, and the own part of it | |
 //!
+//! On a communicator whose members are all on one node they exchange directly instead
+//! ([`super::near_exchange`]).
+//!
 //! The bound is that of request slots: 2^20 of them are enough for 30 alltoalls at the same time
 //! among 16,384 ranks. Small messages are eager and keep no slot at the sender.
 //!
@@ -23,15 +26,17 @@
 //! does not depend on the root, so these are the bits of a reduce followed by a scatterv.
 #![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
+use super::Blocking;
 use super::collective::Part;
 use super::endpoint::Endpoint;
-use super::piece::Piece;
+use super::piece::{Piece, Pieces, Row};
 use super::requests::{Request, TooManyRequests};
 use super::schedule::{Local, Plan, Round};
+use crate::smartmap::Gives;
 use bcs_core::datatype::Datatype;
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::op::Op;
-use bcs_core::whereabouts::Exchange;
+use bcs_core::whereabouts::{Called, Exchange};
 
 /// The communicator of a collective.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +59,21 @@ impl Members<'_> {
             .map(|place| (self.world[place], blocks(place)))
             .collect()
     }
+}
+
+/// A block that is the only one, as a row.
+fn only(piece: &Piece) -> Option<Row> {
+    let (address, len) = (piece.address, piece.len);
+    piece.layout.is_none().then_some(Row {
+        address,
+        distance: 0,
+        len,
+    })
+}
+
+/// What gives the same to all.
+fn same(Row { address, len, .. }: Row) -> Gives {
+    Gives::Same { address, len }
 }
 
 /// A round of receives without anything that follows.
@@ -122,14 +142,34 @@ impl Endpoint {
         &self,
         members: Members<'_>,
         root: usize,
-        blocks: &[Piece],
+        blocks: &Pieces,
         into: Option<Piece>,
+        blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
-        let mut plan = Plan::of(Exchange::Scatter, Some(members.world[root]));
+        let (what, world_root) = (Exchange::Scatter, Some(members.world[root]));
+        let row = if members.me == root {
+            // Its own block may have a layout where it goes.
+            let plain = into.as_ref().is_none_or(|into| into.layout.is_none());
+            let own = into.clone().map(|into| (blocks.of(root), into));
+            let row = blocks.row().filter(|_| plain);
+            row.map(|row| (Gives::Row(row), None, own))
+        } else {
+            let into = into.as_ref().map_or(Some(Row::EMPTY), only);
+            into.map(|into| (Gives::Nothing, Some(into), None))
+        };
+        if let Some((gives, takes, own)) = row {
+            let (context, called) = (members.context, Called::Messages(what, world_root));
+            // SAFETY: the caller's promise.
+            let posted = unsafe { self.post_rows(context, called, gives, takes, own, blocking) };
+            if let Some(posted) = posted {
+                return posted;
+            }
+        }
+        let mut plan = Plan::among(what, world_root, blocking);
         if members.me == root {
-            plan.sends = members.others(|place| blocks[place].clone());
+            plan.sends = members.others(|place| blocks.of(place));
             plan.first.extend(into.map(|into| Local::Copy {
-                from: blocks[root].clone(),
+                from: blocks.of(root),
                 to: into,
             }));
         } else {
@@ -155,15 +195,34 @@ impl Endpoint {
         members: Members<'_>,
         root: usize,
         from: Option<Piece>,
-        blocks: &[Piece],
+        blocks: &Pieces,
+        blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
-        let mut plan = Plan::of(Exchange::Gather, Some(members.world[root]));
+        let (what, world_root) = (Exchange::Gather, Some(members.world[root]));
+        let row = if members.me == root {
+            let plain = from.as_ref().is_none_or(|from| from.layout.is_none());
+            let own = from.clone().map(|from| (from, blocks.of(root)));
+            let row = blocks.row().filter(|_| plain);
+            row.map(|row| (Gives::Nothing, Some(row), own))
+        } else {
+            let from = from.as_ref().map_or(Some(Row::EMPTY), only);
+            from.map(|from| (same(from), None, None))
+        };
+        if let Some((gives, takes, own)) = row {
+            let (context, called) = (members.context, Called::Messages(what, world_root));
+            // SAFETY: the caller's promise.
+            let posted = unsafe { self.post_rows(context, called, gives, takes, own, blocking) };
+            if let Some(posted) = posted {
+                return posted;
+            }
+        }
+        let mut plan = Plan::among(what, world_root, blocking);
         if members.me == root {
-            let receives = members.others(|place| blocks[place].clone());
+            let receives = members.others(|place| blocks.of(place));
             plan.rounds.push_back(receive(receives));
             plan.first.extend(from.map(|from| Local::Copy {
                 from,
-                to: blocks[root].clone(),
+                to: blocks.of(root),
             }));
         } else {
             plan.sends = vec![(members.world[root], from.unwrap_or(Piece::EMPTY))];
@@ -184,17 +243,29 @@ impl Endpoint {
         &self,
         members: Members<'_>,
         from: Option<Piece>,
-        blocks: &[Piece],
+        blocks: &Pieces,
+        blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
-        let mut plan = Plan::of(Exchange::Allgather, None);
-        let own = &blocks[members.me];
+        let (what, own) = (Exchange::Allgather, blocks.of(members.me));
+        let out = from.as_ref().map_or_else(|| only(&own), only);
+        if let Some((out, into)) = out.zip(blocks.row()) {
+            let (context, called) = (members.context, Called::Messages(what, None));
+            let own = from.clone().map(|from| (from, own.clone()));
+            // SAFETY: the caller's promise.
+            let posted =
+                unsafe { self.post_rows(context, called, same(out), Some(into), own, blocking) };
+            if let Some(posted) = posted {
+                return posted;
+            }
+        }
+        let mut plan = Plan::among(what, None, blocking);
         plan.first.extend(from.clone().map(|from| Local::Copy {
             from,
             to: own.clone(),
         }));
         let out = from.unwrap_or_else(|| own.clone());
         plan.sends = members.others(|_| out.clone());
-        let receives = members.others(|place| blocks[place].clone());
+        let receives = members.others(|place| blocks.of(place));
         plan.rounds.push_back(receive(receives));
         // SAFETY: the caller's promise.
         unsafe { self.post_schedule(members.context, plan) }
@@ -212,33 +283,46 @@ impl Endpoint {
     pub unsafe fn bcs_alltoall(
         &self,
         members: Members<'_>,
-        out: Option<&[Piece]>,
-        into: &[Piece],
+        out: Option<&Pieces>,
+        into: &Pieces,
+        blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
-        let mut plan = Plan::of(Exchange::Alltoall, None);
+        let (what, me) = (Exchange::Alltoall, members.me);
+        if let Some((out, to)) = out.and_then(Pieces::row).zip(into.row()) {
+            let (context, called) = (members.context, Called::Messages(what, None));
+            let own = Some((out.piece(me), to.piece(me)));
+            let (gives, takes) = (Gives::Row(out), Some(to));
+            // SAFETY: the caller's promise.
+            let posted = unsafe { self.post_rows(context, called, gives, takes, own, blocking) };
+            if let Some(posted) = posted {
+                return posted;
+            }
+        }
+        let mut plan = Plan::among(what, None, blocking);
         if let Some(out) = out {
             plan.first.push(Local::Copy {
-                from: out[members.me].clone(),
-                to: into[members.me].clone(),
+                from: out.of(me),
+                to: into.of(me),
             });
-            plan.sends = members.others(|place| out[place].clone());
+            plan.sends = members.others(|place| out.of(place));
         } else {
-            let mut copies: Vec<Piece> = Vec::with_capacity(into.len());
-            for (place, from) in into.iter().enumerate() {
-                if place == members.me {
+            let size = members.world.len();
+            let mut copies: Vec<Piece> = Vec::with_capacity(size);
+            for (place, from) in (0..size).map(|place| (place, into.of(place))) {
+                if place == me {
                     copies.push(Piece::EMPTY); // It stays where it is.
                     continue;
                 }
                 let copy = plan.scratch.piece(from.len);
                 plan.first.push(Local::Copy {
-                    from: from.clone(),
+                    from,
                     to: copy.clone(),
                 });
                 copies.push(copy);
             }
             plan.sends = members.others(|place| copies[place].clone());
         }
-        let receives = members.others(|place| into[place].clone());
+        let receives = members.others(|place| into.of(place));
         plan.rounds.push_back(receive(receives));
         // SAFETY: the caller's promise.
         unsafe { self.post_schedule(members.context, plan) }

@@ -8,6 +8,7 @@
 //!  the same, if all members are on this node ── SmartMap: no NIC takes part
 //!  bcs_scatter, bcs_gather, bcs_allgather, bcs_alltoall ── Schedules: sends and receives as above
 //!  bcs_scan, bcs_fold ── the same, and functions of the program's in between
+//!  all of these, if all members are on this node ── SmartMap: exchanges
 //!  bcs_between, bcs_fold_between ── the same, between two groups
 //!  bcs_test ◄── Requests ◄──────────────────────────────────── request slots ◄─── completion
 //! ```
@@ -35,6 +36,7 @@ mod exchange;
 mod finalize;
 mod fold;
 mod near;
+mod near_exchange;
 mod neighborhood;
 mod outbox;
 mod packing;
@@ -55,12 +57,15 @@ pub use endpoint::{Endpoint, Place};
 pub use exchange::Members;
 pub use fold::{Fold, Function};
 pub use neighborhood::Parcel;
-pub use piece::Piece;
+pub use piece::{Piece, Pieces, Row};
 pub(crate) use piece::{copy, gather, scatter};
 pub use point_to_point::{Message, SendMode};
 pub use probe::Extracted;
 pub use requests::{Outcome, Request, TooManyRequests};
 pub use schedule::COLLECTIVE_MESSAGES;
+#[cfg(test)]
+pub(crate) use schedule::Local;
+pub(crate) use schedule::{Round, Scratch};
 pub use short::Now;
 
 /// Whether a call waits for what it asks about, as in Table 4.2.

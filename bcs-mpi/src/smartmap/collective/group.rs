@@ -14,6 +14,8 @@ use std::sync::Arc;
 pub(super) struct Group {
     /// In the order of the communicator.
     members: Arc<[Member]>,
+    /// Which member is at each place of the node.
+    at_places: Box<[u32]>,
     /// This rank among them.
     me: usize,
     /// The number of the latest collective that this rank has entered.
@@ -77,6 +79,10 @@ impl Group {
         fresh: bool,
     ) -> Option<Self> {
         let me = places.iter().position(|&place| place == own)?;
+        let mut at_places = vec![u32::MAX; node.ranks()].into_boxed_slice();
+        for (member, &place) in (0..).zip(&places) {
+            at_places[place] = member;
+        }
         let member = |place| Member {
             place,
             info: node.coll_info(place, context),
@@ -87,6 +93,7 @@ impl Group {
         }
         Some(Self {
             members,
+            at_places,
             me,
             number: 0,
             seen: 0,
@@ -143,6 +150,26 @@ impl Group {
         true
     }
 
+    /// The same, with their places among the members.
+    pub(super) fn all_members(&mut self, is: impl Fn(usize, &Info) -> bool) -> bool {
+        while let Some(member) = self.members.get(self.seen) {
+            if self.seen != self.me && !is(self.seen, &member.info) {
+                return false;
+            }
+            self.seen += 1;
+        }
+        true
+    }
+
+    /// Which member a root is, whose world rank is so many after that of place 0. One that is none is
+    /// found before anything is posted.
+    pub(super) fn place_of(&self, root: u32, first: u32) -> usize {
+        let place = root.wrapping_sub(first) as usize;
+        let found = self.at_places.get(place).copied();
+        let found = found.filter(|&member| (member as usize) < self.members.len());
+        found.expect("a root is a member") as usize
+    }
+
     /// Whether all members have entered the collective that this rank is in.
     pub(super) fn all_are_there(&mut self) -> bool {
         while let Some(member) = self.members.get(self.seen) {
@@ -157,6 +184,11 @@ impl Group {
             self.seen += 1;
         }
         true
+    }
+
+    /// The record of a member says what no member would.
+    pub(super) fn suspects(&mut self, member: usize) {
+        self.suspect = Some(self.members[member].place);
     }
 
     /// The place of a member whose record says what no member would.

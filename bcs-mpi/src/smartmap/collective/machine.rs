@@ -14,9 +14,10 @@ use crate::smartmap::requests::Id;
 use bcs_core::arithmetic::{Path, combine};
 use bcs_core::coll_info::PAYLOAD_BYTES;
 use bcs_core::datatype::Datatype;
-use bcs_core::descriptor::{Call, CollectiveKind};
+use bcs_core::descriptor::CollectiveKind;
 use bcs_core::op::Op;
 use bcs_core::request::Failure;
+use bcs_core::whereabouts::{Called, Objection};
 
 /// A collective of this rank's.
 #[derive(Debug)]
@@ -201,12 +202,8 @@ impl Collective {
             let data = unsafe { bytes(input + offset as u64, len) };
             group.own().contribute(number, data);
         }
-        let call = Call {
-            rank: 0,
-            kind: self.part.kind,
-            bytes: self.part.bytes as u64,
-        };
-        let call = [call.pack(), self.part.bytes as u64];
+        let (kind, bytes) = (self.part.kind, self.part.bytes as u64);
+        let call = [Called::Nic { kind, bytes }.pack(), bytes];
         group.own().enter(number, call);
     }
 
@@ -294,20 +291,10 @@ impl Collective {
     }
 }
 
-impl Group {
-    /// Which member a root is. One that is none is found before anything is posted.
-    pub(super) fn place_of(&self, root: u32, first: u32) -> usize {
-        let place = root.wrapping_sub(first) as usize;
-        let mut members = self.members().iter();
-        let found = members.position(|member| member.place == place);
-        found.expect("a root is a member")
-    }
-}
-
 /// What this rank is to be told, if not all members have called the same: as BR does it, those who are
 /// with the first one that differs from the first of all are told of the first of all, the others of
 /// it. All members come to the same.
-fn disagreement(group: &Group, first: u32) -> Option<Call> {
+pub(super) fn disagreement(group: &Group, first: u32) -> Option<Objection> {
     let number = group.number();
     let called = |member: usize| group.members()[member].info.call(number);
     let leading = called(0);
@@ -317,14 +304,18 @@ fn disagreement(group: &Group, first: u32) -> Option<Call> {
     let rank = first + u32::try_from(group.members()[against].place).expect("places are few");
     let [packed, bytes] = called(against);
     // Of what makes no sense a rank that wrote rubbish is the cause, and it is the one that is told of.
-    let (kind, bytes) = match Call::unpack(packed) {
-        Some(call) => (call.kind, bytes),
-        None => (CollectiveKind::Barrier, 0),
+    let called = match Called::unpack(packed) {
+        Some(Called::Nic { kind, .. }) => Called::Nic { kind, bytes },
+        Some(called) => called,
+        None => Called::Nic {
+            kind: CollectiveKind::Barrier,
+            bytes: 0,
+        },
     };
-    Some(Call { rank, kind, bytes })
+    Some(Objection { rank, called })
 }
 
-fn mismatch(against: &Call) -> Outcome {
+pub(super) fn mismatch(against: &Objection) -> Outcome {
     Outcome {
         failure: Failure::Mismatch,
         len: against.pack(),

@@ -29,9 +29,11 @@
 //! | how far members are in long ones | [`steps`] |
 //! | a long broadcast | [`broadcast`] |
 //! | a long reduction | [`reduce`] |
+//! | those in which each gives something else to each | [`exchange`] |
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 mod broadcast;
+mod exchange;
 mod group;
 mod judging;
 mod machine;
@@ -47,10 +49,12 @@ use crate::bcs::Part;
 use bcs_core::coll_info::CollInfo;
 use bcs_core::memory::{MachinePage, MappedWords, NodeMemory};
 use bcs_core::whereabouts::Entered;
+use exchange::Exchanging;
+pub(crate) use exchange::{Exchange, Given, Gives, MAX_MEMBERS, Takes};
 pub(crate) use group::Awaited;
 use group::Group;
 use machine::Collective;
-use queue::Queue;
+use queue::{Posted, Queue};
 
 /// A member's record.
 type Info = CollInfo<MappedWords>;
@@ -141,6 +145,34 @@ impl SmartMap {
         part: Part,
         entered: Entered,
     ) -> Result<Id, NoSlot> {
+        self.post_collective(group, entered, |request, _| {
+            Posted::Part(Collective::new(request, part))
+        })
+    }
+
+    /// Posts this rank's part of an exchange. The caller has it looked at.
+    ///
+    /// # Safety
+    /// The memory that it names stays until the request is done: what is read is initialised and nobody
+    /// writes it, what is written may be and nobody else uses it.
+    pub(crate) unsafe fn exchange(
+        &mut self,
+        group: GroupId,
+        exchange: Exchange,
+        entered: Entered,
+    ) -> Result<Id, NoSlot> {
+        let first = self.first;
+        self.post_collective(group, entered, |request, group| {
+            Posted::Exchange(Exchanging::new(request, exchange, group, first))
+        })
+    }
+
+    fn post_collective(
+        &mut self,
+        group: GroupId,
+        entered: Entered,
+        make: impl FnOnce(Id, &Group) -> Posted,
+    ) -> Result<Id, NoSlot> {
         let request = self.requests.open(State::Collective(entered))?;
         let Collectives { groups, busy, .. } = &mut self.collectives;
         let queue = groups[group.0].as_mut();
@@ -148,8 +180,22 @@ impl SmartMap {
         if queue.is_empty() {
             busy.push(group.0);
         }
-        queue.post(Collective::new(request, part));
+        let posted = make(request, &queue.group);
+        queue.post(posted);
         Ok(request)
+    }
+
+    /// Which member of a communicator a world rank is, which is one.
+    pub(crate) fn member(&self, group: GroupId, rank: u32) -> usize {
+        let queue = self.collectives.groups[group.0].as_ref();
+        let queue = queue.expect("a communicator is used until it is freed");
+        queue.group.place_of(rank, self.first)
+    }
+
+    /// How many members a communicator has.
+    pub(crate) fn members(&self, group: GroupId) -> usize {
+        let queue = self.collectives.groups[group.0].as_ref();
+        queue.map_or(0, |queue| queue.group.members().len())
     }
 
     /// Goes as far as it can with the collectives that are under way. A rank that does not look again by

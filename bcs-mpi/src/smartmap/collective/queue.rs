@@ -1,7 +1,8 @@
 //! What this rank has posted on a communicator: collectives take place in this order, one at a time.
 
+use super::exchange::Exchanging;
 use super::group::{Awaited, Group};
-use super::machine::Collective;
+use super::machine::{Collective, Phase};
 use super::{Spare, Surroundings};
 use crate::bcs::Outcome;
 use crate::smartmap::requests::Id;
@@ -11,7 +12,48 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(super) struct Queue {
     pub(super) group: Group,
-    posted: VecDeque<Collective>,
+    posted: VecDeque<Posted>,
+}
+
+/// A collective.
+#[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a short exchange is not to allocate, and there are few at a time"
+)]
+pub(super) enum Posted {
+    /// All members have one result: what the NICs do as well.
+    Part(Collective),
+    /// Each gives something else to each.
+    Exchange(Exchanging),
+}
+
+impl Posted {
+    fn request(&self) -> Id {
+        match self {
+            Self::Part(part) => part.request(),
+            Self::Exchange(exchange) => exchange.request(),
+        }
+    }
+
+    fn phase(&self) -> Phase {
+        match self {
+            Self::Part(part) => part.phase(),
+            Self::Exchange(exchange) => exchange.phase(),
+        }
+    }
+
+    fn advance(
+        &mut self,
+        group: &mut Group,
+        around: Surroundings<'_>,
+        spare: &mut Spare,
+    ) -> Option<Outcome> {
+        match self {
+            Self::Part(part) => part.advance(group, around, spare),
+            Self::Exchange(exchange) => exchange.advance(group, around),
+        }
+    }
 }
 
 impl Queue {
@@ -20,7 +62,7 @@ impl Queue {
         Self { group, posted }
     }
 
-    pub(super) fn post(&mut self, collective: Collective) {
+    pub(super) fn post(&mut self, collective: Posted) {
         self.posted.push_back(collective);
     }
 
@@ -29,12 +71,15 @@ impl Queue {
     }
 
     pub(super) fn requests(&self) -> impl Iterator<Item = Id> {
-        self.posted.iter().map(Collective::request)
+        self.posted.iter().map(Posted::request)
     }
 
     /// What the first of them waits for.
     pub(super) fn awaited(&self, first: u32) -> Option<Awaited> {
-        self.posted.front()?.awaited(&self.group, first)
+        match self.posted.front()? {
+            Posted::Part(part) => part.awaited(&self.group, first),
+            Posted::Exchange(exchange) => exchange.awaited(&self.group),
+        }
     }
 
     /// Goes as far as it can. A rank that does not look again by itself `listens`.

@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use std::sync::atomic::Ordering;
 
 /// The world rank at place 0.
-const FIRST: u32 = 10;
+pub(super) const FIRST: u32 = 10;
 
 /// One call of all members.
 #[derive(Clone, Copy, Debug)]
@@ -32,15 +32,15 @@ struct Posted {
     output: Vec<u8>,
 }
 
-struct Node {
-    ends: Vec<SmartMap>,
+pub(super) struct Node {
+    pub(super) ends: Vec<SmartMap>,
     /// World ranks in the order of the communicator.
-    members: Vec<u32>,
-    groups: Vec<Option<GroupId>>,
+    pub(super) members: Vec<u32>,
+    pub(super) groups: Vec<Option<GroupId>>,
 }
 
 impl Node {
-    fn new(ranks: usize, members: Vec<u32>, road: &Road) -> Self {
+    pub(super) fn new(ranks: usize, members: Vec<u32>, road: &Road) -> Self {
         let node = NodeMemory::private(ranks).unwrap();
         let page = MachinePage::private(1, 2).unwrap();
         let end = |place| {
@@ -60,7 +60,7 @@ impl Node {
         }
     }
 
-    fn place(&self, member: usize) -> usize {
+    pub(super) fn place(&self, member: usize) -> usize {
         (self.members[member] - FIRST) as usize
     }
 
