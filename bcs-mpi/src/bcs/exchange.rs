@@ -29,10 +29,9 @@
 use super::Blocking;
 use super::collective::Part;
 use super::endpoint::Endpoint;
-use super::piece::{Piece, Pieces, Row};
+use super::piece::{self, Piece, Pieces};
 use super::requests::{Request, TooManyRequests};
-use super::schedule::{Local, Plan, Round};
-use crate::smartmap::Gives;
+use super::schedule::{Local, Plan, Round, Scratch};
 use bcs_core::datatype::Datatype;
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::op::Op;
@@ -61,26 +60,77 @@ impl Members<'_> {
     }
 }
 
-/// A block that is the only one, as a row.
-fn only(piece: &Piece) -> Option<Row> {
-    let (address, len) = (piece.address, piece.len);
-    piece.layout.is_none().then_some(Row {
-        address,
-        distance: 0,
-        len,
-    })
+/// A collective of one round: what a rank gives, what it takes, and its own block.
+#[derive(Debug)]
+pub(super) struct OneRound {
+    what: Exchange,
+    root: Option<usize>,
+    pub(super) out: Side,
+    pub(super) into: Side,
+    /// From where and where to.
+    pub(super) own: Option<(Piece, Piece)>,
+    /// Memory that lasts as long.
+    pub(super) scratch: Scratch,
 }
 
-/// What gives the same to all.
-fn same(Row { address, len, .. }: Row) -> Gives {
-    Gives::Same { address, len }
+/// What is given to others or taken from them.
+#[derive(Debug)]
+pub(super) enum Side {
+    Nothing,
+    /// To or from one.
+    One(usize, Piece),
+    /// The same to all others.
+    Same(Piece),
+    /// To or from each other what is there for it.
+    Each(Pieces),
 }
 
-/// A round of receives without anything that follows.
-fn receive(receives: Vec<(u32, Piece)>) -> Round {
-    Round {
-        receives,
-        then: Vec::new(),
+impl Side {
+    /// By messages: world ranks and their pieces.
+    fn messages(&self, members: Members<'_>) -> Vec<(u32, Piece)> {
+        match self {
+            Self::Nothing => Vec::new(),
+            Self::One(place, piece) => vec![(members.world[*place], piece.clone())],
+            Self::Same(piece) => members.others(|_| piece.clone()),
+            Self::Each(pieces) => members.others(|place| pieces.of(place)),
+        }
+    }
+}
+
+impl OneRound {
+    fn new(what: Exchange, root: Option<usize>) -> Self {
+        Self {
+            what,
+            root,
+            out: Side::Nothing,
+            into: Side::Nothing,
+            own: None,
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// What the rank calls, with its root as a rank of the world.
+    pub(super) fn called(&self, members: Members<'_>) -> Called {
+        Called::Messages(self.what, self.root.map(|root| members.world[root]))
+    }
+
+    fn plan(self, members: Members<'_>) -> Plan {
+        let called = self.called(members);
+        let sends = self.out.messages(members);
+        let receives = self.into.messages(members);
+        let own = self.own.map(|(from, to)| Local::Copy { from, to });
+        Plan {
+            called: Some(called),
+            first: own.into_iter().collect(),
+            sends,
+            rounds: [Round {
+                receives,
+                then: Vec::new(),
+            }]
+            .into(),
+            scratch: self.scratch,
+            ..Plan::default()
+        }
     }
 }
 
@@ -142,43 +192,19 @@ impl Endpoint {
         &self,
         members: Members<'_>,
         root: usize,
-        blocks: &Pieces,
+        blocks: Pieces,
         into: Option<Piece>,
         blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
-        let (what, world_root) = (Exchange::Scatter, Some(members.world[root]));
-        let row = if members.me == root {
-            // Its own block may have a layout where it goes.
-            let plain = into.as_ref().is_none_or(|into| into.layout.is_none());
-            let own = into.clone().map(|into| (blocks.of(root), into));
-            let row = blocks.row().filter(|_| plain);
-            row.map(|row| (Gives::Row(row), None, own))
-        } else {
-            let into = into.as_ref().map_or(Some(Row::EMPTY), only);
-            into.map(|into| (Gives::Nothing, Some(into), None))
-        };
-        if let Some((gives, takes, own)) = row {
-            let (context, called) = (members.context, Called::Messages(what, world_root));
-            // SAFETY: the caller's promise.
-            let posted = unsafe { self.post_rows(context, called, gives, takes, own, blocking) };
-            if let Some(posted) = posted {
-                return posted;
-            }
-        }
-        let mut plan = Plan::among(what, world_root, blocking);
+        let mut round = OneRound::new(Exchange::Scatter, Some(root));
         if members.me == root {
-            plan.sends = members.others(|place| blocks.of(place));
-            plan.first.extend(into.map(|into| Local::Copy {
-                from: blocks.of(root),
-                to: into,
-            }));
+            round.own = into.map(|into| (blocks.of(root), into));
+            round.out = Side::Each(blocks);
         } else {
-            let into = into.unwrap_or(Piece::EMPTY);
-            plan.rounds
-                .push_back(receive(vec![(members.world[root], into)]));
+            round.into = Side::One(root, into.unwrap_or(Piece::EMPTY));
         }
         // SAFETY: the caller's promise.
-        unsafe { self.post_schedule(members.context, plan) }
+        unsafe { self.post_round(members, round, blocking) }
     }
 
     /// Posts this rank's part of a gather at `root`, which has a block for each member; `blocks`
@@ -195,40 +221,18 @@ impl Endpoint {
         members: Members<'_>,
         root: usize,
         from: Option<Piece>,
-        blocks: &Pieces,
+        blocks: Pieces,
         blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
-        let (what, world_root) = (Exchange::Gather, Some(members.world[root]));
-        let row = if members.me == root {
-            let plain = from.as_ref().is_none_or(|from| from.layout.is_none());
-            let own = from.clone().map(|from| (from, blocks.of(root)));
-            let row = blocks.row().filter(|_| plain);
-            row.map(|row| (Gives::Nothing, Some(row), own))
-        } else {
-            let from = from.as_ref().map_or(Some(Row::EMPTY), only);
-            from.map(|from| (same(from), None, None))
-        };
-        if let Some((gives, takes, own)) = row {
-            let (context, called) = (members.context, Called::Messages(what, world_root));
-            // SAFETY: the caller's promise.
-            let posted = unsafe { self.post_rows(context, called, gives, takes, own, blocking) };
-            if let Some(posted) = posted {
-                return posted;
-            }
-        }
-        let mut plan = Plan::among(what, world_root, blocking);
+        let mut round = OneRound::new(Exchange::Gather, Some(root));
         if members.me == root {
-            let receives = members.others(|place| blocks.of(place));
-            plan.rounds.push_back(receive(receives));
-            plan.first.extend(from.map(|from| Local::Copy {
-                from,
-                to: blocks.of(root),
-            }));
+            round.own = from.map(|from| (from, blocks.of(root)));
+            round.into = Side::Each(blocks);
         } else {
-            plan.sends = vec![(members.world[root], from.unwrap_or(Piece::EMPTY))];
+            round.out = Side::One(root, from.unwrap_or(Piece::EMPTY));
         }
         // SAFETY: the caller's promise.
-        unsafe { self.post_schedule(members.context, plan) }
+        unsafe { self.post_round(members, round, blocking) }
     }
 
     /// Posts this rank's part of an allgather into `blocks`, one for each member. It contributes
@@ -243,32 +247,18 @@ impl Endpoint {
         &self,
         members: Members<'_>,
         from: Option<Piece>,
-        blocks: &Pieces,
+        blocks: Pieces,
         blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
-        let (what, own) = (Exchange::Allgather, blocks.of(members.me));
-        let out = from.as_ref().map_or_else(|| only(&own), only);
-        if let Some((out, into)) = out.zip(blocks.row()) {
-            let (context, called) = (members.context, Called::Messages(what, None));
-            let own = from.clone().map(|from| (from, own.clone()));
-            // SAFETY: the caller's promise.
-            let posted =
-                unsafe { self.post_rows(context, called, same(out), Some(into), own, blocking) };
-            if let Some(posted) = posted {
-                return posted;
-            }
-        }
-        let mut plan = Plan::among(what, None, blocking);
-        plan.first.extend(from.clone().map(|from| Local::Copy {
-            from,
-            to: own.clone(),
-        }));
-        let out = from.unwrap_or_else(|| own.clone());
-        plan.sends = members.others(|_| out.clone());
-        let receives = members.others(|place| blocks.of(place));
-        plan.rounds.push_back(receive(receives));
+        let own = blocks.of(members.me);
+        let round = OneRound {
+            out: Side::Same(from.clone().unwrap_or_else(|| own.clone())),
+            into: Side::Each(blocks),
+            own: from.map(|from| (from, own)),
+            ..OneRound::new(Exchange::Allgather, None)
+        };
         // SAFETY: the caller's promise.
-        unsafe { self.post_schedule(members.context, plan) }
+        unsafe { self.post_round(members, round, blocking) }
     }
 
     /// Posts this rank's part of an all-to-all: it sends `out`, one block for each member, and
@@ -283,49 +273,51 @@ impl Endpoint {
     pub unsafe fn bcs_alltoall(
         &self,
         members: Members<'_>,
-        out: Option<&Pieces>,
-        into: &Pieces,
+        out: Option<Pieces>,
+        into: Pieces,
         blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
-        let (what, me) = (Exchange::Alltoall, members.me);
-        if let Some((out, to)) = out.and_then(Pieces::row).zip(into.row()) {
-            let (context, called) = (members.context, Called::Messages(what, None));
-            let own = Some((out.piece(me), to.piece(me)));
-            let (gives, takes) = (Gives::Row(out), Some(to));
-            // SAFETY: the caller's promise.
-            let posted = unsafe { self.post_rows(context, called, gives, takes, own, blocking) };
-            if let Some(posted) = posted {
-                return posted;
-            }
-        }
-        let mut plan = Plan::among(what, None, blocking);
-        if let Some(out) = out {
-            plan.first.push(Local::Copy {
-                from: out.of(me),
-                to: into.of(me),
-            });
-            plan.sends = members.others(|place| out.of(place));
+        let (me, mut round) = (members.me, OneRound::new(Exchange::Alltoall, None));
+        let out = if let Some(out) = out {
+            round.own = Some((out.of(me), into.of(me)));
+            out
         } else {
-            let size = members.world.len();
-            let mut copies: Vec<Piece> = Vec::with_capacity(size);
-            for (place, from) in (0..size).map(|place| (place, into.of(place))) {
+            let mut copied = |place: usize| {
                 if place == me {
-                    copies.push(Piece::EMPTY); // It stays where it is.
-                    continue;
+                    return Piece::EMPTY; // It stays where it is.
                 }
-                let copy = plan.scratch.piece(from.len);
-                plan.first.push(Local::Copy {
-                    from,
-                    to: copy.clone(),
-                });
-                copies.push(copy);
-            }
-            plan.sends = members.others(|place| copies[place].clone());
-        }
-        let receives = members.others(|place| into.of(place));
-        plan.rounds.push_back(receive(receives));
+                let from = into.of(place);
+                let copy = round.scratch.piece(from.len);
+                // SAFETY: the caller's promise; the memory is fresh.
+                unsafe { piece::copy(&from, &copy) };
+                copy
+            };
+            Pieces::Each((0..members.world.len()).map(&mut copied).collect())
+        };
+        round.out = Side::Each(out);
+        round.into = Side::Each(into);
         // SAFETY: the caller's promise.
-        unsafe { self.post_schedule(members.context, plan) }
+        unsafe { self.post_round(members, round, blocking) }
+    }
+
+    /// Posts a collective of one round: by an exchange of the members, if they are all on one node.
+    ///
+    /// # Safety
+    /// As for [`bcs_scatter`](Self::bcs_scatter).
+    unsafe fn post_round(
+        &self,
+        members: Members<'_>,
+        round: OneRound,
+        blocking: Blocking,
+    ) -> Result<Request, TooManyRequests> {
+        let state = self.lock();
+        if state.exchanges(members.context) {
+            // SAFETY: the caller's promise.
+            return unsafe { self.exchange_round(state, members, round, blocking) };
+        }
+        drop(state);
+        // SAFETY: the caller's promise.
+        unsafe { self.post_schedule(members.context, round.plan(members)) }
     }
 
     /// Posts this rank's part of a reduction of which each member gets a part: of this rank's

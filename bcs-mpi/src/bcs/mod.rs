@@ -47,6 +47,7 @@ mod probe;
 mod requests;
 mod schedule;
 mod short;
+pub(crate) mod streaming;
 mod waiting;
 mod whereabouts;
 

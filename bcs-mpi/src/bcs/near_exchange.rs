@@ -3,21 +3,21 @@
 //!
 //! Any plan of messages among the members is such an exchange: what it sends is given, its rounds take. (Those
 //! between neighbours, and between two groups, are not: a rank would wait for others with which it has
-//! nothing to do.) Blocks that lie in a
-//! row, which is what `MPI_Alltoall` and its like have, need no plan: then nothing is allocated.
+//! nothing to do.) Collectives of one round need no plan; if their blocks lie in rows, as those of
+//! `MPI_Alltoall` do, nothing is allocated.
 #![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
 use super::Blocking;
 use super::endpoint::{Endpoint, State};
-use super::piece::{self, Piece, Row};
+use super::exchange::{Members, OneRound, Side};
+use super::piece::{self, Piece, Pieces};
 use super::requests::{Handle, Request, TooManyRequests};
 use super::schedule::{Plan, Scratch};
 use crate::smartmap::{self, Given, Gives, GroupId, MAX_MEMBERS, Takes};
-use bcs_core::whereabouts::Called;
 use std::sync::MutexGuard;
 
 impl State {
-    /// The members of a context, if they exchange directly. All members find the same.
+    /// The members of a context, if they exchange directly.
     fn group_of(&self, context: u32) -> Option<GroupId> {
         let group = self.contexts.get(context)?.near()?;
         let members = self.near.as_ref()?.members(group);
@@ -35,9 +35,9 @@ impl State {
     unsafe fn exchange(
         &mut self,
         context: u32,
-        group: GroupId,
         exchange: smartmap::Exchange,
     ) -> Result<Handle, TooManyRequests> {
+        let group = self.group_of(context).ok_or(TooManyRequests)?;
         let (known, near) = (self.contexts.get_mut(context), self.near.as_mut());
         let (Some(known), Some(near)) = (known, near.filter(|near| near.room() > 0)) else {
             return Err(TooManyRequests);
@@ -49,13 +49,29 @@ impl State {
         }))
     }
 
-    /// Whether a plan is done by an exchange. All members find the same.
-    pub(super) fn exchanges_near(&self, context: u32, plan: &Plan) -> bool {
-        plan.among.is_some() && self.group_of(context).is_some()
+    /// Whether the members of a context exchange directly. All find the same.
+    pub(super) fn exchanges(&self, context: u32) -> bool {
+        self.group_of(context).is_some()
     }
 }
 
-/// What is given by these sends, packed if it lies in pieces; `of` are the members.
+/// What is given of a piece: itself, or a packed copy if it lies in pieces.
+///
+/// # Safety
+/// It is initialised and nobody writes it.
+unsafe fn packed(piece: &Piece, scratch: &mut Scratch) -> Given {
+    let mut given = (piece.address, piece.len);
+    if piece.layout.is_some() {
+        let to = scratch.piece(piece.len);
+        // SAFETY: the caller's promise; the memory is fresh.
+        unsafe { piece::copy(piece, &to) };
+        given = (to.address, to.len);
+    }
+    let (address, len) = given;
+    Given { address, len }
+}
+
+/// What is given by these sends of a plan.
 ///
 /// # Safety
 /// What is sent is initialised and nobody writes it.
@@ -65,33 +81,54 @@ unsafe fn given(
     place: impl Fn(u32) -> usize,
     members: usize,
 ) -> Gives {
-    let mut packed = |piece: &Piece| {
-        if piece.layout.is_none() {
-            return Given {
-                address: piece.address,
-                len: piece.len,
-            };
-        }
-        let to = scratch.piece(piece.len);
-        // SAFETY: the caller's promise; the memory is fresh.
-        unsafe { piece::copy(piece, &to) };
-        Given {
-            address: to.address,
-            len: to.len,
-        }
-    };
     let Some(((_, first), rest)) = sends.split_first() else {
         return Gives::Nothing;
     };
     if rest.iter().all(|(_, piece)| piece == first) {
-        let Given { address, len } = packed(first);
-        return Gives::Same { address, len };
+        // SAFETY: the caller's promise.
+        return Gives::Same(unsafe { packed(first, scratch) });
     }
     let mut each = vec![Given::default(); members].into_boxed_slice();
     for (rank, piece) in sends {
-        each[place(*rank)] = packed(piece);
+        // SAFETY: the caller's promise.
+        each[place(*rank)] = unsafe { packed(piece, scratch) };
     }
     Gives::Each(each)
+}
+
+impl Side {
+    /// What the member at this place gives by it.
+    ///
+    /// # Safety
+    /// It is initialised and nobody writes it.
+    unsafe fn gives(&self, me: usize, scratch: &mut Scratch) -> Gives {
+        match self {
+            Self::Nothing => Gives::Nothing,
+            // SAFETY: the caller's promise.
+            Self::One(_, piece) | Self::Same(piece) => {
+                Gives::Same(unsafe { packed(piece, scratch) })
+            }
+            Self::Each(Pieces::Row(row)) => Gives::Row(*row),
+            Self::Each(Pieces::Each(pieces)) => {
+                let given = |(place, piece): (usize, &Piece)| {
+                    if place == me {
+                        return Given::default();
+                    }
+                    // SAFETY: the caller's promise.
+                    unsafe { packed(piece, scratch) }
+                };
+                Gives::Each(pieces.iter().enumerate().map(given).collect())
+            }
+        }
+    }
+
+    fn takes(self) -> Takes {
+        match self {
+            Self::Nothing => Takes::NOTHING,
+            Self::One(_, piece) | Self::Same(piece) => Takes::One(piece),
+            Self::Each(pieces) => Takes::Each(pieces),
+        }
+    }
 }
 
 impl Endpoint {
@@ -104,18 +141,17 @@ impl Endpoint {
         state: MutexGuard<'_, State>,
         context: u32,
         plan: Plan,
+        blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
         let Plan {
             called,
             first,
             sends,
             rounds,
-            among,
             mut scratch,
             ..
         } = plan;
         let called = called.expect("it is made of messages");
-        let blocking = among.unwrap_or(Blocking::No);
         self.arrive_by(state, context, blocking, |state| {
             let Some(group) = state.group_of(context).filter(|_| state.has_room_near()) else {
                 return Err(TooManyRequests);
@@ -136,36 +172,50 @@ impl Endpoint {
                 scratch,
             };
             // SAFETY: the caller's promise; scratch memory lives as long as the exchange.
-            unsafe { state.exchange(context, group, exchange) }
+            unsafe { state.exchange(context, exchange) }
         })
     }
 
-    /// Posts an exchange of blocks that lie in rows, if members exchange directly: `gives` and `takes` are
-    /// this rank's, and `own` is what it gives itself.
+    /// Posts a collective of one round as an exchange.
     ///
     /// # Safety
     /// As for [`bcs_scatter`](Self::bcs_scatter).
-    pub(super) unsafe fn post_rows(
+    pub(super) unsafe fn exchange_round(
         &self,
-        context: u32,
-        called: Called,
-        gives: Gives,
-        takes: Option<Row>,
-        own: Option<(Piece, Piece)>,
+        state: MutexGuard<'_, State>,
+        members: Members<'_>,
+        round: OneRound,
         blocking: Blocking,
-    ) -> Option<Result<Request, TooManyRequests>> {
-        let state = self.lock();
-        let group = state.group_of(context)?;
+    ) -> Result<Request, TooManyRequests> {
+        let (context, called) = (members.context, round.called(members));
+        let OneRound {
+            out,
+            into,
+            own,
+            mut scratch,
+            ..
+        } = round;
+        // SAFETY: the caller's promise.
+        let gives = unsafe { out.gives(members.me, &mut scratch) };
+        let mut later = None;
+        if let Some((from, to)) = own {
+            if from.layout.is_none() && to.layout.is_none() {
+                later = Some((from.address, to.address, from.len));
+            } else {
+                // SAFETY: the caller's promise.
+                unsafe { piece::copy(&from, &to) };
+            }
+        }
         let exchange = smartmap::Exchange {
             called,
             gives,
-            takes: takes.map_or(Takes::NOTHING, Takes::Row),
-            own: own.map(|(from, to)| (from.address, to.address, from.len)),
-            scratch: Scratch::default(),
+            takes: into.takes(),
+            own: later,
+            scratch,
         };
-        Some(self.arrive_by(state, context, blocking, |state| {
+        self.arrive_by(state, context, blocking, |state| {
             // SAFETY: the caller's promise.
-            unsafe { state.exchange(context, group, exchange) }
-        }))
+            unsafe { state.exchange(context, exchange) }
+        })
     }
 }

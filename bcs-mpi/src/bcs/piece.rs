@@ -52,13 +52,6 @@ pub struct Row {
 }
 
 impl Row {
-    /// Of blocks without a byte.
-    pub const EMPTY: Self = Self {
-        address: 0,
-        distance: 0,
-        len: 0,
-    };
-
     pub(crate) fn address_of(&self, block: usize) -> u64 {
         let distance = self.distance.wrapping_mul((block as u64).cast_signed());
         self.address.wrapping_add_signed(distance)
@@ -83,7 +76,11 @@ pub enum Pieces {
 
 impl Pieces {
     /// Nothing for anybody.
-    pub const NONE: Self = Self::Row(Row::EMPTY);
+    pub const NONE: Self = Self::Row(Row {
+        address: 0,
+        distance: 0,
+        len: 0,
+    });
 
     /// That of the member at a place.
     #[must_use]
@@ -99,14 +96,6 @@ impl Pieces {
         match self {
             Self::Row(_) => &[],
             Self::Each(pieces) => pieces,
-        }
-    }
-
-    /// If they are a row, that.
-    pub(crate) fn row(&self) -> Option<Row> {
-        match self {
-            Self::Row(row) => Some(*row),
-            Self::Each(_) => None,
         }
     }
 }

@@ -335,9 +335,9 @@ impl Endpoint {
         mut plan: Plan,
     ) -> Result<Request, TooManyRequests> {
         let mut state = self.lock();
-        if state.exchanges_near(context, &plan) {
+        if let Some(blocking) = plan.among.filter(|_| state.exchanges(context)) {
             // SAFETY: the caller's promise.
-            return unsafe { self.post_exchange(state, context, plan) };
+            return unsafe { self.post_exchange(state, context, plan, blocking) };
         }
         self.progress(&mut state);
         let first_round = plan.rounds.front().map_or(0, |round| round.receives.len());

@@ -14,7 +14,7 @@ use super::comm::exhausted;
 use super::error::{ErrorClass, Operation, Peer};
 use super::op::{AnyOp, one_datatype};
 use super::{Buffer, Comm, Datatype, Request, Result};
-use crate::bcs::{self, Blocking, Fold, Members, Piece, Pieces, Row, TooManyRequests};
+use crate::bcs::{self, Blocking, Fold, Members, Piece, Pieces, TooManyRequests};
 use crate::recording::{Begun, Primitive};
 
 /// The name of a call and its row in the MDS.
@@ -178,17 +178,8 @@ impl Arrangement for Buffer {
     }
 
     fn arranged(&self, ranks: usize, operation: Operation) -> Result<Pieces> {
-        let all = self.count().checked_mul(ranks);
-        let all = all.map(|count| self.moved(self.start(), count).piece(operation));
-        if let (Some(Ok(all)), Some(len)) = (all, Buffer::bytes(self))
-            && let (None, Ok(distance)) = (all.layout, i64::try_from(len))
-        {
-            let address = all.address;
-            return Ok(Pieces::Row(Row {
-                address,
-                distance,
-                len,
-            }));
+        if let Some(row) = self.row(ranks, operation) {
+            return Ok(Pieces::Row(row));
         }
         self.pieces(ranks, operation).map(Pieces::Each)
     }
@@ -371,7 +362,7 @@ impl Comm {
             endpoint.bcs_scatter(
                 self.members_of_context(),
                 root,
-                &blocks,
+                blocks,
                 into,
                 begin.blocking(),
             )
@@ -419,7 +410,7 @@ impl Comm {
                 self.members_of_context(),
                 root,
                 from,
-                &blocks,
+                blocks,
                 begin.blocking(),
             )
         };
@@ -450,7 +441,7 @@ impl Comm {
         let endpoint = self.process().endpoint();
         // SAFETY: the caller's promise.
         let posted = unsafe {
-            endpoint.bcs_allgather(self.members_of_context(), from, &blocks, begin.blocking())
+            endpoint.bcs_allgather(self.members_of_context(), from, blocks, begin.blocking())
         };
         self.started(begin, posted)
     }
@@ -486,12 +477,7 @@ impl Comm {
         let endpoint = self.process().endpoint();
         // SAFETY: the caller's promise.
         let posted = unsafe {
-            endpoint.bcs_alltoall(
-                self.members_of_context(),
-                out.as_ref(),
-                &into,
-                begin.blocking(),
-            )
+            endpoint.bcs_alltoall(self.members_of_context(), out, into, begin.blocking())
         };
         self.started(begin, posted)
     }

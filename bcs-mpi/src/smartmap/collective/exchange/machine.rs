@@ -1,10 +1,10 @@
 //! An exchange under way: entering, taking what is this rank's, and waiting for who reads its memory.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
-use super::gift::{Gift, Giver, Lies};
+use super::gift::{Gift, Giver, Lies, MAX_LAID_BYTES, MAX_LAID_OF_SLOT};
 use super::parts::Parts;
 use super::{Exchange, Flow, Takes};
-use crate::bcs::{Outcome, Piece, bytes_mut, copy, scatter};
+use crate::bcs::{Outcome, Piece, bytes_mut, copy, scatter, streaming};
 use crate::smartmap::collective::group::{Awaited, Group, Sign};
 use crate::smartmap::collective::machine::{Look, Phase, disagreement, mismatch};
 use crate::smartmap::collective::{Surroundings, judging, steps};
@@ -22,6 +22,8 @@ pub(in crate::smartmap::collective) struct Exchanging {
     phase: Phase,
     /// What this rank gives lies in its memory.
     long: bool,
+    /// What it takes is more than stays in caches.
+    streams: bool,
     /// What goes through the records in parts.
     parts: Option<Box<Parts>>,
     /// What it comes to.
@@ -40,12 +42,15 @@ impl Exchanging {
             unreachable!("what the NICs do is no exchange");
         };
         let root = root.map(|root| group.place_of(root, first));
+        let members = group.members().len();
+        let streams = exchange.takes.len(members) >= streaming::LEAST_BYTES;
         Self {
             request,
             exchange,
             flow: Flow::of(what, root),
             phase: Phase::Posted,
             long: false,
+            streams,
             parts: None,
             outcome: Outcome::default(),
         }
@@ -79,7 +84,7 @@ impl Exchanging {
         loop {
             let look = match self.phase {
                 Phase::Posted => {
-                    self.enter(group);
+                    self.enter(group, around);
                     Look::Goes(Phase::Entered)
                 }
                 Phase::Entered if !group.all_are_there() => Look::Waits,
@@ -115,7 +120,7 @@ impl Exchanging {
         }
     }
 
-    fn enter(&mut self, group: &mut Group) {
+    fn enter(&mut self, group: &mut Group, around: Surroundings<'_>) {
         let number = group.next_number();
         let giver = Self::giver(group, group.me());
         let gives = &self.exchange.gives;
@@ -123,16 +128,30 @@ impl Exchanging {
             // SAFETY: whoever posted it promised that.
             unsafe { gives.lay(giver, (0, PAYLOAD_BYTES), parts.given()) };
         } else {
+            let (address, len) = gives.any();
+            let reachable = || group.is_in_slot(around, address, len);
+            let most = match len > 0 && around.page.cores_suffice() && reachable() {
+                true => MAX_LAID_OF_SLOT,
+                false => MAX_LAID_BYTES,
+            };
             // SAFETY: whoever posted it promised that.
-            unsafe { gives.say(giver, group.open) };
+            unsafe { gives.say(giver, group.open, most) };
             self.long = giver.is_long();
         }
         let call = [self.exchange.called.pack(), 0];
         giver.info.enter(number, call);
         // Others may go on meanwhile.
         if let Some((from, to, len)) = self.exchange.own.take() {
-            // SAFETY: whoever posted it promised that.
-            unsafe { copy(&Piece::new(from, len), &Piece::new(to, len)) };
+            if self.streams && from != to {
+                let [from, to] = [from, to].map(|at| usize::try_from(at).expect("an address"));
+                let from = std::ptr::with_exposed_provenance(from);
+                // SAFETY: whoever posted it promised that; what goes elsewhere does not overlap (MPI 5.0,
+                // 6.1).
+                unsafe { streaming::copy(from, std::ptr::with_exposed_provenance_mut(to), len) };
+            } else {
+                // SAFETY: whoever posted it promised that.
+                unsafe { copy(&Piece::new(from, len), &Piece::new(to, len)) };
+            }
         }
     }
 
@@ -211,14 +230,17 @@ impl Exchanging {
 
     /// Takes all that is given to this rank. `None` if a record is rubbish: then this rank ends.
     fn take_all(&mut self, group: &mut Group, around: Surroundings<'_>) -> Option<()> {
-        let me = group.me();
+        let (flow, me) = (self.flow, group.me());
         let takes = std::mem::replace(&mut self.exchange.takes, Takes::NOTHING);
         match takes {
-            Takes::Row(row) => {
-                for giver in group.others() {
-                    if self.flow.passes(giver, me) {
-                        self.take(group, around, giver, &row.piece(giver))?;
-                    }
+            Takes::Each(pieces) => {
+                for giver in group.others().filter(|&giver| flow.passes(giver, me)) {
+                    self.take(group, around, giver, &pieces.of(giver))?;
+                }
+            }
+            Takes::One(piece) => {
+                for giver in group.others().filter(|&giver| flow.passes(giver, me)) {
+                    self.take(group, around, giver, &piece)?;
                 }
             }
             Takes::Rounds(rounds) => {
@@ -257,7 +279,12 @@ impl Exchanging {
             match gift.lies {
                 Lies::Here { total, at } => laid(giver, (total, at), into),
                 Lies::There { address, .. } => {
-                    if !group.fetch(around, place, address, into) {
+                    let fetched = if self.streams {
+                        group.stream(around, place, address, into)
+                    } else {
+                        group.fetch(around, place, address, into)
+                    };
+                    if !fetched {
                         self.note(
                             group,
                             around,

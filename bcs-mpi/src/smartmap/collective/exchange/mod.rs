@@ -39,7 +39,7 @@ mod parts;
 #[cfg(test)]
 mod tests;
 
-use crate::bcs::{Round, Row, Scratch};
+use crate::bcs::{Piece, Pieces, Round, Row, Scratch};
 use bcs_core::whereabouts::{self, Called};
 pub(crate) use gift::MAX_MEMBERS;
 pub(super) use machine::Exchanging;
@@ -63,10 +63,7 @@ pub(crate) struct Exchange {
 pub(crate) enum Gives {
     Nothing,
     /// The same bytes to all it gives to.
-    Same {
-        address: u64,
-        len: usize,
-    },
+    Same(Given),
     /// To each member its block of a row.
     Row(Row),
     /// To each member what is there for it; nothing to itself.
@@ -83,8 +80,10 @@ pub(crate) struct Given {
 /// What a member takes.
 #[derive(Debug)]
 pub(crate) enum Takes {
-    /// From each that gives to it, into the block of a row that is for it.
-    Row(Row),
+    /// From each that gives to it, into the piece for it.
+    Each(Pieces),
+    /// From the only one that gives to it.
+    One(Piece),
     /// From some at a time.
     Rounds(VecDeque<Round>),
 }
@@ -92,6 +91,23 @@ pub(crate) enum Takes {
 impl Takes {
     /// From nobody.
     pub(crate) const NOTHING: Self = Self::Rounds(VecDeque::new());
+
+    /// How many bytes, of pieces for each about: with what the member gives itself.
+    fn len(&self, members: usize) -> usize {
+        match self {
+            Self::One(piece) => piece.len,
+            Self::Each(Pieces::Row(row)) => row.len.saturating_mul(members),
+            Self::Each(Pieces::Each(pieces)) => {
+                let lens = pieces.iter().map(|piece| piece.len);
+                lens.fold(0, usize::saturating_add)
+            }
+            Self::Rounds(rounds) => {
+                let receives = rounds.iter().flat_map(|round| &round.receives);
+                let lens = receives.map(|(_, into)| into.len);
+                lens.fold(0, usize::saturating_add)
+            }
+        }
+    }
 }
 
 /// Who gives to whom, by their places among the members.

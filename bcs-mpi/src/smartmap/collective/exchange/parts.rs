@@ -81,13 +81,12 @@ impl Parts {
         around: Surroundings<'_>,
     ) -> Vec<(usize, Piece)> {
         let flow = exchanging.flow;
+        let givers = group.others();
+        let givers = givers.filter(|&giver| flow.passes(giver, group.me()));
         let Exchange { takes, scratch, .. } = &mut exchanging.exchange;
         match std::mem::replace(takes, Takes::NOTHING) {
-            Takes::Row(row) => {
-                let givers = group.others();
-                let givers = givers.filter(|&giver| flow.passes(giver, group.me()));
-                givers.map(|giver| (giver, row.piece(giver))).collect()
-            }
+            Takes::Each(pieces) => givers.map(|giver| (giver, pieces.of(giver))).collect(),
+            Takes::One(piece) => givers.map(|giver| (giver, piece.clone())).collect(),
             Takes::Rounds(rounds) => {
                 self.rounds = rounds;
                 let receives = self.rounds.iter().flat_map(|round| &round.receives);

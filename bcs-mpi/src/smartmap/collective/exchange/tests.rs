@@ -111,10 +111,7 @@ fn post(node: &mut Node, member: usize, step: Step, seed: usize) -> Posted {
     }
     let gives = match gives.first() {
         None => Gives::Nothing,
-        Some(&to) if step.same() => Gives::Same {
-            address: given[to].address,
-            len: given[to].len,
-        },
+        Some(&to) if step.same() => Gives::Same(given[to]),
         Some(_) if step.uneven => Gives::Each(given.into()),
         Some(_) => Gives::Row(Row {
             address: address(&mut out),
@@ -144,11 +141,11 @@ fn post(node: &mut Node, member: usize, step: Step, seed: usize) -> Posted {
             let len = step.len(0, 0);
             let distance = len + GAP;
             row = vec![0xee; distance * size];
-            Takes::Row(Row {
+            Takes::Each(Pieces::Row(Row {
                 address: address(&mut row),
                 distance: distance as i64,
                 len,
-            })
+            }))
         }
         3 => {
             // All by the same slot, one after the other.
