@@ -197,7 +197,7 @@ impl Endpoint {
             let source = pattern.source;
             // SAFETY: the caller's promise.
             let request = unsafe { near.receive(pattern, into, None)? };
-            near.progress_for(source);
+            near.drain_for(source);
             self.tell_threads(&state);
             return Ok(Request(Handle::Near(request)));
         }

@@ -22,6 +22,10 @@ use bcs_core::whereabouts::Peer;
 const ENTRIES_TO_A_LOOK: u64 = 32;
 const BYTES_TO_A_LOOK: u64 = 8 * 1024;
 
+/// Of so many receives from a place that are posted one after the other, one looks whether anything has
+/// come: the line that it looks at is the one that the sender writes next.
+const POSTS_TO_A_LOOK: u32 = 8;
+
 /// The way from one place.
 #[derive(Debug)]
 pub(super) struct Incoming {
@@ -29,6 +33,8 @@ pub(super) struct Incoming {
     /// Since the last look.
     entries: u64,
     pub(super) bytes: u64,
+    /// Receives that were posted without a look.
+    posts: u32,
 }
 
 impl Incoming {
@@ -37,7 +43,15 @@ impl Incoming {
             queue,
             entries: 0,
             bytes: 0,
+            posts: 0,
         }
+    }
+
+    /// A receive from here is posted. Returns whether it is time to look if anything has come.
+    fn posted(&mut self) -> bool {
+        let looks = self.posts == 0;
+        self.posts = (self.posts + 1) % POSTS_TO_A_LOOK;
+        looks
     }
 
     /// Copies payload to bytes `offset` on of a piece. Returns false if there is no such payload.
@@ -197,14 +211,25 @@ impl SmartMap {
         let places = self.incoming.len();
         let mut any = false;
         for step in 0..places {
-            any |= self.drain_from((self.turn + step) % places);
+            let from = (self.turn + step) % places;
+            self.incoming[from].posts = 0;
+            any |= self.drain_from(from);
         }
         // Who is first takes turns, so a wildcard favours nobody.
         self.turn = (self.turn + 1) % places;
         any
     }
 
-    pub(super) fn drain_from(&mut self, from: usize) -> bool {
+    /// The same of one place, or of all, after a receive from there was posted. Not always: whoever posts
+    /// many looks at the rest when it waits for them.
+    pub(crate) fn drain_for(&mut self, source: Option<u32>) {
+        match source.and_then(|rank| self.place_of(rank)) {
+            Some(place) => _ = self.incoming[place].posted() && self.drain_from(place),
+            None => _ = self.drain(),
+        }
+    }
+
+    fn drain_from(&mut self, from: usize) -> bool {
         let mut taken = 0;
         // No more than a queue holds: whoever sends as fast as this receives is not to keep it here.
         while taken < SEND_QUEUE_ENTRIES {
