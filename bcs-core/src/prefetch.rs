@@ -23,9 +23,12 @@ pub(crate) fn to_read<T>(line: &T) {
 pub(crate) fn to_write<T>(line: &T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
-        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
-        // SAFETY: as above; processors that do not know this hint take it for no operation.
-        unsafe { _mm_prefetch::<_MM_HINT_ET0>(std::ptr::from_ref(line).cast()) };
+        let line = std::ptr::from_ref(line);
+        // The intrinsic becomes a hint to read where the compiler may not assume this one.
+        // SAFETY: as above; x86-64 processors that do not know this hint take it for no operation.
+        unsafe {
+            std::arch::asm!("prefetchw [{}]", in(reg) line, options(nostack, preserves_flags, readonly));
+        }
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = line;

@@ -87,7 +87,7 @@ impl Comm {
         let Some((outcome, extracted)) = found else {
             return Ok(None);
         };
-        let status = self.status(&outcome, operation)?;
+        let status = self.status(&outcome, &operation)?;
         Ok(Some(message(status, Content::Extracted(extracted))))
     }
 }

@@ -72,6 +72,7 @@ fn operation(call: &'static str, data: &Buffer, peer: Peer, tag: i32) -> Operati
 
 impl Comm {
     /// What a send sends; nothing if it is to nobody (`MPI_PROC_NULL`).
+    #[inline]
     fn message(
         &self,
         data: &Buffer,
@@ -94,6 +95,7 @@ impl Comm {
     }
 
     /// What a receive looks for, and where it goes; nothing if it is from nobody.
+    #[inline]
     fn wanted(
         &self,
         data: &Buffer,
@@ -206,7 +208,7 @@ impl Comm {
             };
             // SAFETY: the caller's promise.
             if let Some(outcome) = unsafe { endpoint.bcs_recv_now(&pattern, &into) } {
-                return self.status(&outcome, operation);
+                return self.status(&outcome, &operation);
             }
             // SAFETY: the caller's promise.
             let posted = unsafe { endpoint.bcs_recv(pattern, into) };
@@ -436,7 +438,7 @@ impl Comm {
         let found = self.process().endpoint().bcs_probe(blocking, pattern);
         let found = found.map_err(exhausted(operation))?;
         found
-            .map(|outcome| self.status(&outcome, operation))
+            .map(|outcome| self.status(&outcome, &operation))
             .transpose()
     }
 }

@@ -112,41 +112,38 @@ impl Request {
     fn ready(&mut self) -> Option<Result<Status>> {
         match self.0.as_ref()?.state {
             State::Done(status) => {
-                self.end(0);
+                self.recorded(0);
+                self.0 = None;
                 Some(Ok(status))
             }
             State::Posted(_) => None,
         }
     }
 
-    fn end(&mut self, bytes: u64) -> Option<Active> {
-        let active = self.0.take()?;
+    /// Records that it is done.
+    fn recorded(&self, bytes: u64) {
         super::op::drop_returned();
-        active
-            .comm
-            .process()
-            .recording()
-            .end(active.begun, active.primitive, bytes);
-        Some(active)
+        if let Some(active) = &self.0 {
+            let recording = active.comm.process().recording();
+            recording.end(active.begun, active.primitive, bytes);
+        }
     }
 
     fn finish(&mut self, outcome: &Outcome) -> Result<Status> {
-        let bytes = match self.0.as_ref().map(|active| active.what) {
-            Some(What::Receive) => outcome.len,
-            _ => self
-                .0
-                .as_ref()
-                .and_then(|active| active.operation.bytes)
-                .unwrap_or(0),
-        };
-        let Some(active) = self.end(bytes) else {
+        let Some(active) = &self.0 else {
             return Ok(Status::EMPTY);
         };
-        match (active.what, outcome.failure) {
-            (What::Receive, _) => active.comm.status(outcome, active.operation),
+        self.recorded(match active.what {
+            What::Receive => outcome.len,
+            What::Nothing => active.operation.bytes.unwrap_or(0),
+        });
+        let answer = match (active.what, outcome.failure) {
+            (What::Receive, _) => active.comm.status(outcome, &active.operation),
             (What::Nothing, Failure::None) => Ok(Status::EMPTY),
             (What::Nothing, _) => Err(active.comm.collective_failure(outcome, active.operation)),
-        }
+        };
+        self.0 = None;
+        answer
     }
 
     /// Waits without being recorded: blocking calls are made of this, and are themselves.
@@ -284,11 +281,9 @@ fn process_of(requests: &[Request]) -> Option<Arc<Process>> {
     requests.iter().find_map(Request::process)
 }
 
-fn posted(requests: &[Request]) -> (Vec<usize>, Vec<bcs::Request>) {
+fn posted(requests: &[Request]) -> impl Iterator<Item = (usize, bcs::Request)> {
     let handles = requests.iter().enumerate();
-    handles
-        .filter_map(|(index, request)| Some((index, request.handle()?)))
-        .unzip()
+    handles.filter_map(|(index, request)| Some((index, request.handle()?)))
 }
 
 fn all(
@@ -296,7 +291,8 @@ fn all(
     blocking: Blocking,
     requests: &mut [Request],
 ) -> Option<Vec<Result<Status>>> {
-    let (_, handles) = posted(requests);
+    let mut handles = Vec::with_capacity(requests.len());
+    handles.extend(posted(requests).map(|(_, handle)| handle));
     let outcomes = process.endpoint().bcs_testall(blocking, &handles)?;
     let mut outcomes = outcomes.into_iter();
     let finish = |request: &mut Request| {
@@ -321,7 +317,7 @@ fn any(
             return Some((index, ready));
         }
     }
-    let (indices, handles) = posted(requests);
+    let (indices, handles): (Vec<_>, Vec<_>) = posted(requests).unzip();
     let (nth, outcome) = process.endpoint().bcs_testany(blocking, &handles)?;
     let index = indices[nth];
     Some((index, requests[index].finish(&outcome)))
