@@ -174,6 +174,7 @@ impl<E, R> Matcher<E, R> {
 
     /// The first half of [`arrive`](Self::arrive), for a message that is not yet what is kept of it:
     /// takes out the earliest posted receive that matches.
+    #[inline(always)]
     pub fn meet(&mut self, signature: &Signature) -> Option<(Pattern, R)> {
         let handle = self.earliest_receive(signature)?;
         let met = self.remove_posted(handle);
@@ -201,6 +202,7 @@ impl<E, R> Matcher<E, R> {
     ///
     /// When it would have to be posted and the table is full. Nothing has changed then, but
     /// `receive` is dropped.
+    #[inline(always)]
     pub fn post(&mut self, pattern: Pattern, receive: R) -> Result<Posted<E, R>, TableFull> {
         if let Some((signature, envelope)) = self.take(pattern) {
             return Ok(Posted::Matched {
@@ -235,6 +237,7 @@ impl<E, R> Matcher<E, R> {
     }
 
     /// Takes out the message that a receive with this pattern would take now (a matched probe).
+    #[inline(always)]
     pub fn take(&mut self, pattern: Pattern) -> Option<(Signature, E)> {
         let wanted = |(signature, _): &(Signature, E)| pattern.matches(signature);
         let handle = self.unexpected.find(std::iter::once(&pattern), wanted)?;
@@ -293,6 +296,7 @@ impl<E, R> Matcher<E, R> {
         self.posted.find(in_use, wanted)
     }
 
+    #[inline(always)]
     fn remove_posted(&mut self, handle: Handle) -> Option<(Pattern, R)> {
         let (pattern, receive) = self.posted.remove(handle)?;
         self.posted_with[pattern.wildcards()] -= 1;

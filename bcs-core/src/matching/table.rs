@@ -116,6 +116,7 @@ impl<T: Entry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
     }
 
     /// Puts `entry` behind all others; none if the table is full.
+    #[inline(always)]
     pub(super) fn insert(&mut self, entry: T) -> Option<Handle> {
         if self.len == self.limit {
             return None;
@@ -155,6 +156,7 @@ impl<T: Entry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
     }
 
     /// The same for whoever may change the table, in constant time on the average.
+    #[inline]
     pub(super) fn find<'a>(
         &mut self,
         patterns: impl Iterator<Item = &'a Pattern> + Clone,
@@ -182,6 +184,7 @@ impl<T: Entry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
     }
 
     /// The earliest of the first so many in line that is wanted.
+    #[inline]
     fn earliest_in_line(&self, most: usize, wanted: impl Fn(&T) -> bool) -> Option<Handle> {
         let mut slot = self.line.first;
         for _ in 0..most.min(self.line.len) {
@@ -222,6 +225,7 @@ impl<T: Entry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
     }
 
     /// Removes the entry of a handle, unless that has been done.
+    #[inline(always)]
     pub(super) fn remove(&mut self, handle: Handle) -> Option<T> {
         self.get(handle)?;
         if self.slots[handle.slot].links[0].chain == NONE {

@@ -186,6 +186,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// When all request slots are in use.
+    #[inline(always)]
     pub unsafe fn bcs_recv(
         &self,
         pattern: Pattern,

@@ -87,7 +87,7 @@ impl Buffer {
     /// The data of a derived type may lie before the address, and its displacements may be
     /// addresses themselves (`MPI_BOTTOM`): so it is asked whether the data are in the address
     /// space, and not whether the address is.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn piece(&self, operation: Operation) -> Result<Piece> {
         let (address, len) = (self.address(), self.bytes().unwrap_or(usize::MAX));
         let inside = address != 0 && address.checked_add(len as u64).is_some();

@@ -158,7 +158,7 @@ impl Comm {
     }
 
     /// The world rank of a rank of this communicator.
-    #[inline]
+    #[inline(always)]
     pub(super) fn world_rank(&self, rank: i32, operation: Operation) -> Result<u32> {
         let member = usize::try_from(rank)
             .ok()
@@ -184,7 +184,7 @@ impl Comm {
     }
 
     /// What a receive from this source with this tag matches; either may be a wildcard.
-    #[inline]
+    #[inline(always)]
     pub(super) fn pattern(&self, source: i32, tag: i32, operation: Operation) -> Result<Pattern> {
         let source = match source {
             ANY_SOURCE => None,

@@ -72,7 +72,7 @@ fn operation(call: &'static str, data: &Buffer, peer: Peer, tag: i32) -> Operati
 
 impl Comm {
     /// What a send sends; nothing if it is to nobody (`MPI_PROC_NULL`).
-    #[inline]
+    #[inline(always)]
     fn message(
         &self,
         data: &Buffer,
@@ -95,7 +95,7 @@ impl Comm {
     }
 
     /// What a receive looks for, and where it goes; nothing if it is from nobody.
-    #[inline]
+    #[inline(always)]
     fn wanted(
         &self,
         data: &Buffer,

@@ -129,6 +129,7 @@ impl Request {
         }
     }
 
+    #[inline(always)]
     fn finish(&mut self, outcome: &Outcome) -> Result<Status> {
         let Some(active) = &self.0 else {
             return Ok(Status::EMPTY);

@@ -127,6 +127,7 @@ impl SmartMap {
     ///
     /// # Safety
     /// `into` may be written, and nobody else uses it until the request is done.
+    #[inline(always)]
     pub(crate) unsafe fn receive(
         &mut self,
         pattern: Pattern,
@@ -356,7 +357,7 @@ impl SmartMap {
         let mut ended = Failure::None;
         match envelope.body {
             // SAFETY: the caller's promise.
-            Body::Inline(bytes) => unsafe { scatter(into, 0, &bytes[..fits]) },
+            Body::Inline(inline) => unsafe { scatter(into, 0, &inline.bytes()[..fits]) },
             Body::Queued { payload } => {
                 if let Some(kept) = kept {
                     // SAFETY: the caller's promise.
