@@ -5,9 +5,8 @@ use super::comm::{checked_tag, exhausted};
 use super::error::{Operation, Peer};
 use super::request::What;
 use super::{Buffer, Comm, Datatype, PROC_NULL, Request, Result, Status};
-use crate::bcs::{Blocking, Message, Now, Piece, SendMode, gather};
+use crate::bcs::{Blocking, Message, Now, SendMode, gather};
 use crate::recording::{Begun, Primitive};
-use bcs_core::matching::Pattern;
 
 /// A call that posts a message: its name, its row in the MDS, its mode.
 #[derive(Clone, Copy)]
@@ -94,23 +93,6 @@ impl Comm {
         }))
     }
 
-    /// What a receive looks for, and where it goes; nothing if it is from nobody.
-    #[inline(always)]
-    fn wanted(
-        &self,
-        data: &Buffer,
-        from: i32,
-        tag: i32,
-        operation: Operation,
-    ) -> Result<Option<(Pattern, Piece)>> {
-        self.usable(operation)?;
-        let into = data.piece(operation)?;
-        if from == PROC_NULL {
-            return Ok(None);
-        }
-        Ok(Some((self.pattern(from, tag, operation)?, into)))
-    }
-
     /// # Safety
     /// As for [`isend`](Self::isend).
     pub(super) unsafe fn post_send(
@@ -148,9 +130,12 @@ impl Comm {
     ) -> Result<Request> {
         let recorded = (self.process().recording().begin(), primitive);
         let operation = operation(call, data, Peer::From(from), tag);
-        let Some((pattern, into)) = self.wanted(data, from, tag, operation)? else {
+        self.usable(operation)?;
+        let into = data.piece(operation)?;
+        if from == PROC_NULL {
             return Ok(Request::done(Status::PROC_NULL, self, operation, recorded));
-        };
+        }
+        let pattern = self.pattern(from, tag, operation)?;
         // SAFETY: the caller's promise.
         let posted = unsafe { self.process().endpoint().bcs_recv(pattern, into) };
         let request = posted.map_err(exhausted(operation))?;
@@ -203,9 +188,12 @@ impl Comm {
         let operation = operation(name, data, Peer::From(from), tag);
         let endpoint = self.process().endpoint();
         self.block(primitive, data.bytes(), || {
-            let Some((pattern, into)) = self.wanted(data, from, tag, operation)? else {
+            self.usable(operation)?;
+            let into = data.piece(operation)?;
+            if from == PROC_NULL {
                 return Ok(Status::PROC_NULL);
-            };
+            }
+            let pattern = self.pattern(from, tag, operation)?;
             // SAFETY: the caller's promise.
             if let Some(outcome) = unsafe { endpoint.bcs_recv_now(&pattern, &into) } {
                 return self.status(&outcome, &operation);

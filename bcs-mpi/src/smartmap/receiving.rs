@@ -339,7 +339,7 @@ impl SmartMap {
     ///
     /// # Safety
     /// The piece may be written, and nobody else uses it.
-    #[inline]
+    #[inline(always)]
     pub(super) unsafe fn bring(
         &mut self,
         place: usize,
