@@ -195,10 +195,8 @@ impl Endpoint {
         let mut state = self.lock();
         let reach = state.reach(pattern);
         if let Some(near) = state.near.as_mut().filter(|_| !reach.far) {
-            let source = pattern.source;
             // SAFETY: the caller's promise.
-            let request = unsafe { near.receive(pattern, into, None)? };
-            near.drain_for(source);
+            let request = unsafe { near.receive_near(pattern, into)? };
             self.tell_threads(&state);
             return Ok(Request(Handle::Near(request)));
         }

@@ -221,41 +221,47 @@ impl SmartMap {
         any
     }
 
-    /// The same of one place, or of all, after a receive from there was posted. Not always: whoever posts
-    /// many looks at the rest when it waits for them.
-    pub(crate) fn drain_for(&mut self, source: Option<u32>) {
-        match source.and_then(|rank| self.place_of(rank)) {
-            Some(place) => _ = self.incoming[place].posted() && self.drain_from(place),
-            None => _ = self.drain(),
+    /// Takes what one queue has brought, or all, for receives that are posted. Not at each post: whoever
+    /// posts many looks at the rest when it waits for them.
+    pub(super) fn drain_for(&mut self, source: Option<u32>) {
+        let Some(place) = source.and_then(|rank| self.place_of(rank)) else {
+            self.drain();
+            return;
+        };
+        if self.incoming[place].posted() {
+            while self.matcher.posted_len() > 0 && self.take_from(place) {}
         }
     }
 
     fn drain_from(&mut self, from: usize) -> bool {
-        let mut taken = 0;
         // No more than a queue holds: whoever sends as fast as this receives is not to keep it here.
-        while taken < SEND_QUEUE_ENTRIES {
-            let Some(entry) = self.incoming[from].queue.peek() else {
-                break;
-            };
-            match Word::parse(&entry) {
-                Some(Word::Message(envelope)) => self.arrived(from, envelope),
-                Some(Word::Pull {
-                    transfer,
-                    request,
-                    len,
-                }) => self.pulled(from, (transfer, request), len),
-                Some(Word::Part {
-                    request,
-                    offset,
-                    len,
-                    payload,
-                }) => self.part(from, request, (offset, len), payload),
-                None => self.rubbish(from, "sends what is no message"),
-            }
-            self.took(from);
-            taken += 1;
+        let taken = (0..SEND_QUEUE_ENTRIES).take_while(|_| self.take_from(from));
+        taken.count() > 0
+    }
+
+    /// Takes the next entry of a queue, if there is one.
+    #[inline]
+    fn take_from(&mut self, from: usize) -> bool {
+        let Some(entry) = self.incoming[from].queue.peek() else {
+            return false;
+        };
+        match Word::parse(&entry) {
+            Some(Word::Message(envelope)) => self.arrived(from, envelope),
+            Some(Word::Pull {
+                transfer,
+                request,
+                len,
+            }) => self.pulled(from, (transfer, request), len),
+            Some(Word::Part {
+                request,
+                offset,
+                len,
+                payload,
+            }) => self.part(from, request, (offset, len), payload),
+            None => self.rubbish(from, "sends what is no message"),
         }
-        taken > 0
+        self.took(from);
+        true
     }
 
     /// The next entry of a queue has been looked at: its sender may write another one there.

@@ -10,6 +10,7 @@
 
 use super::SmartMap;
 use super::envelope::{Body, Word};
+use super::requests::{Id, NoSlot, State};
 use crate::bcs::{Message, Outcome, Piece};
 use bcs_core::matching::Pattern;
 
@@ -63,6 +64,30 @@ impl SmartMap {
         };
         self.took(place);
         Next::Received(outcome)
+    }
+
+    /// Posts a receive that only this road can satisfy. If nothing else can be meant, its message is looked
+    /// for before it is.
+    ///
+    /// # Safety
+    /// As for [`receive`](Self::receive).
+    #[inline(always)]
+    pub(crate) unsafe fn receive_near(
+        &mut self,
+        pattern: Pattern,
+        into: Piece,
+    ) -> Result<Id, NoSlot> {
+        let alone = self.matcher.unexpected_len() == 0 && self.matcher.posted_len() == 0;
+        if let Some(source) = pattern.source.filter(|_| alone && self.room() > 0) {
+            // SAFETY: the caller's promise.
+            if let Next::Received(outcome) = unsafe { self.receive_next(source, &pattern, &into) } {
+                return self.requests.open(State::Done(outcome));
+            }
+        }
+        // SAFETY: the caller's promise.
+        let request = unsafe { self.receive(pattern, into, None)? };
+        self.drain_for(pattern.source);
+        Ok(request)
     }
 
     /// Sends a message that is complete when it is in its queue. Returns whether there was room.
