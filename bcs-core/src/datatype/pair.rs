@@ -21,7 +21,9 @@ impl Pair {
     /// Where the place is, in bytes from the start.
     #[must_use]
     pub const fn place_at(self) -> usize {
-        self.value.computed_size().next_multiple_of(self.place.align())
+        self.value
+            .computed_size()
+            .next_multiple_of(self.place.align())
     }
 
     pub(super) const fn align(self) -> usize {

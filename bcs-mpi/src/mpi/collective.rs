@@ -34,7 +34,7 @@ impl Comm {
         let operation = Operation::plain(call);
         self.usable(operation)?;
         if self.is_single() {
-            return Ok(Request::done(Status::EMPTY, self, operation, begun));
+            return Ok(Request::done(Ok(Status::EMPTY), 0, self, begun));
         }
         let endpoint = self.process().endpoint();
         let posted = endpoint.bcs_barrier(self.0.context, blocking(primitive));
@@ -66,7 +66,7 @@ impl Comm {
         let data = data.piece(operation)?;
         let world_root = self.world_rank(root, operation)?;
         if self.is_single() {
-            return Ok(Request::done(Status::EMPTY, self, operation, begun));
+            return Ok(Request::done(Ok(Status::EMPTY), 0, self, begun));
         }
         let (endpoint, context) = (self.process().endpoint(), self.0.context);
         let blocking = blocking(primitive);
@@ -132,7 +132,7 @@ impl Comm {
                 // overlap.
                 unsafe { copy(&from, &into) };
             }
-            return Ok(Request::done(Status::EMPTY, self, operation, begun));
+            return Ok(Request::done(Ok(Status::EMPTY), 0, self, begun));
         }
         let (endpoint, context) = (self.process().endpoint(), self.0.context);
         let posted = if let Fold::Arithmetic(op, datatype) = fold {

@@ -5,7 +5,7 @@ use super::comm::{checked_tag, exhausted};
 use super::error::{Operation, Peer};
 use super::request::What;
 use super::{Buffer, Comm, Datatype, PROC_NULL, Request, Result, Status};
-use crate::bcs::{Blocking, Message, Now, SendMode, gather};
+use crate::bcs::{Blocking, Message, Now, Received, SendMode, gather};
 use crate::recording::{Begun, Primitive};
 
 /// A call that posts a message: its name, its row in the MDS, its mode.
@@ -105,7 +105,7 @@ impl Comm {
         let recorded = (self.process().recording().begin(), call.primitive);
         let operation = operation(call.name, data, Peer::To(to), tag);
         let Some(message) = self.message(data, to, tag, operation)? else {
-            return Ok(Request::done(Status::EMPTY, self, operation, recorded));
+            return Ok(Request::done(Ok(Status::EMPTY), 0, self, recorded));
         };
         // SAFETY: the caller's promise.
         let posted = unsafe { self.process().endpoint().bcs_send(call.mode, &message) };
@@ -133,19 +133,21 @@ impl Comm {
         self.usable(operation)?;
         let into = data.piece(operation)?;
         if from == PROC_NULL {
-            return Ok(Request::done(Status::PROC_NULL, self, operation, recorded));
+            return Ok(Request::done(Ok(Status::PROC_NULL), 0, self, recorded));
         }
         let pattern = self.pattern(from, tag, operation)?;
         // SAFETY: the caller's promise.
         let posted = unsafe { self.process().endpoint().bcs_recv(pattern, into) };
-        let request = posted.map_err(exhausted(operation))?;
-        Ok(Request::posted(
-            request,
-            What::Receive,
-            self,
-            operation,
-            recorded,
-        ))
+        match posted.map_err(exhausted(operation))? {
+            Received::Now(outcome) => {
+                let answer = self.status(&outcome, &operation);
+                Ok(Request::done(answer, outcome.len, self, recorded))
+            }
+            Received::Posted(request) => {
+                let what = What::Receive;
+                Ok(Request::posted(request, what, self, operation, recorded))
+            }
+        }
     }
 
     /// A blocking call.
@@ -200,9 +202,13 @@ impl Comm {
             }
             // SAFETY: the caller's promise.
             let posted = unsafe { endpoint.bcs_recv(pattern, into) };
-            let posted = posted.map_err(exhausted(operation))?;
-            let recorded = (Begun::UNKNOWN, primitive);
-            Request::posted(posted, What::Receive, self, operation, recorded).silent()
+            match posted.map_err(exhausted(operation))? {
+                Received::Now(outcome) => self.status(&outcome, &operation),
+                Received::Posted(request) => {
+                    let recorded = (Begun::UNKNOWN, primitive);
+                    Request::posted(request, What::Receive, self, operation, recorded).silent()
+                }
+            }
         })
     }
 

@@ -223,7 +223,7 @@ impl SmartMap {
 
     /// Takes what one queue has brought, or all, for receives that are posted. Not at each post: whoever
     /// posts many looks at the rest when it waits for them.
-    pub(super) fn drain_for(&mut self, source: Option<u32>) {
+    pub(crate) fn drain_for(&mut self, source: Option<u32>) {
         let Some(place) = source.and_then(|rank| self.place_of(rank)) else {
             self.drain();
             return;

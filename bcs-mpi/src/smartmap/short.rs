@@ -10,7 +10,6 @@
 
 use super::SmartMap;
 use super::envelope::{Body, Word};
-use super::requests::{Id, NoSlot, State};
 use crate::bcs::{Message, Outcome, Piece};
 use bcs_core::matching::Pattern;
 
@@ -66,28 +65,23 @@ impl SmartMap {
         Next::Received(outcome)
     }
 
-    /// Posts a receive that only this road can satisfy. If nothing else can be meant, its message is looked
-    /// for before it is.
+    /// Receives a message that is there already, if no other receive and no other message can be meant.
     ///
     /// # Safety
-    /// As for [`receive`](Self::receive).
-    #[inline(always)]
-    pub(crate) unsafe fn receive_near(
+    /// `into` may be written, and nobody else uses it.
+    #[inline]
+    pub(crate) unsafe fn receive_early(
         &mut self,
-        pattern: Pattern,
-        into: Piece,
-    ) -> Result<Id, NoSlot> {
+        pattern: &Pattern,
+        into: &Piece,
+    ) -> Option<Outcome> {
         let alone = self.matcher.unexpected_len() == 0 && self.matcher.posted_len() == 0;
-        if let Some(source) = pattern.source.filter(|_| alone && self.room() > 0) {
-            // SAFETY: the caller's promise.
-            if let Next::Received(outcome) = unsafe { self.receive_next(source, &pattern, &into) } {
-                return self.requests.open(State::Done(outcome));
-            }
-        }
+        let source = pattern.source.filter(|_| alone)?;
         // SAFETY: the caller's promise.
-        let request = unsafe { self.receive(pattern, into, None)? };
-        self.drain_for(pattern.source);
-        Ok(request)
+        match unsafe { self.receive_next(source, pattern, into) } {
+            Next::Received(outcome) => Some(outcome),
+            Next::Nothing | Next::Other => None,
+        }
     }
 
     /// Sends a message that is complete when it is in its queue. Returns whether there was room.
