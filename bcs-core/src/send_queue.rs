@@ -40,7 +40,7 @@ pub const ENTRY_WORDS: usize = 8;
 
 /// So many entries ahead lines are asked for. The next one is left alone: the other side may be
 /// looking at it.
-const AHEAD: u64 = 2;
+const AHEAD: u64 = 3;
 
 /// Payload starts at multiples of a cache line.
 const LINE: u64 = 64;
@@ -291,7 +291,6 @@ impl<W: Words + Payload> QueueReceiver<W> {
     #[inline]
     pub fn take(&mut self) {
         self.head += 1;
-        prefetch::to_read(self.words.entry(self.layout.entry(self.head + AHEAD)));
         // TAKEN: the entry and its payload were copied out.
         self.words
             .word(self.layout.head_word)
