@@ -103,6 +103,29 @@ pub enum Class {
     Located,
 }
 
+/// Bytes of an element.
+#[derive(Clone, Copy)]
+struct Size {
+    all: u8,
+    data: u8,
+}
+
+/// By the codes of the datatypes: each call of MPI asks several times.
+#[expect(clippy::cast_possible_truncation, reason = "no element has 256 bytes")]
+static SIZES: [Size; 256] = {
+    let mut sizes = [Size { all: 0, data: 0 }; 256];
+    let mut next = 0;
+    while next < Datatype::ALL.len() {
+        let datatype = Datatype::ALL[next];
+        sizes[datatype as usize] = Size {
+            all: datatype.computed_size() as u8,
+            data: datatype.computed_data_size() as u8,
+        };
+        next += 1;
+    }
+    sizes
+};
+
 impl Datatype {
     /// All datatypes, in the order of their codes.
     pub const ALL: [Self; 32] = [
@@ -145,11 +168,15 @@ impl Datatype {
     #[must_use]
     #[inline]
     pub const fn size(self) -> usize {
+        SIZES[self as usize].all as usize
+    }
+
+    const fn computed_size(self) -> usize {
         if let Some(pair) = self.pair() {
             return pair.size();
         }
         if let Some(part) = self.part() {
-            return 2 * part.size();
+            return 2 * part.computed_size();
         }
         match self {
             Self::Int8 | Self::Uint8 | Self::Bool | Self::Byte => 1,
@@ -167,9 +194,13 @@ impl Datatype {
     #[must_use]
     #[inline]
     pub const fn data_size(self) -> usize {
+        SIZES[self as usize].data as usize
+    }
+
+    const fn computed_data_size(self) -> usize {
         match self.pair() {
-            Some(pair) => pair.value.size() + pair.place.size(),
-            None => self.size(),
+            Some(pair) => pair.value.computed_size() + pair.place.computed_size(),
+            None => self.computed_size(),
         }
     }
 
@@ -183,7 +214,7 @@ impl Datatype {
         match self.part() {
             Some(part) => part.align(),
             // On x86-64 and AArch64 every type of one part is aligned to its size.
-            None => self.size(),
+            None => self.computed_size(),
         }
     }
 

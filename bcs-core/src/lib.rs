@@ -44,6 +44,7 @@ pub mod op;
 #[cfg(not(loom))]
 pub mod phase;
 #[cfg(not(loom))]
+mod prefetch;
 pub mod request;
 pub mod ring;
 #[cfg(not(loom))]

@@ -31,11 +31,16 @@
 //! - **TAKEN**: the receiver's `Release` store of `head` returns entries and their payload, after
 //!   they were copied out, to the sender's `Acquire` load of it.
 
+use crate::prefetch;
 use crate::ring::Words;
 use crate::sync::{AtomicU64, Ordering};
 
 /// Words of an entry: a cache line.
 pub const ENTRY_WORDS: usize = 8;
+
+/// So many entries ahead lines are asked for. The next one is left alone: the other side may be
+/// looking at it.
+const AHEAD: u64 = 3;
 
 /// Payload starts at multiples of a cache line.
 const LINE: u64 = 64;
@@ -196,6 +201,7 @@ impl<W: Words + Payload> QueueSender<W> {
         self.ends[slot] = room.end;
         self.payload_tail = room.end;
         self.tail += 1;
+        prefetch::to_write(self.words.entry(self.layout.entry(self.tail + AHEAD)));
     }
 
     fn look_what_was_taken(&mut self) {

@@ -21,7 +21,9 @@ impl Pair {
     /// Where the place is, in bytes from the start.
     #[must_use]
     pub const fn place_at(self) -> usize {
-        self.value.size().next_multiple_of(self.place.align())
+        self.value
+            .computed_size()
+            .next_multiple_of(self.place.align())
     }
 
     pub(super) const fn align(self) -> usize {
@@ -35,6 +37,6 @@ impl Pair {
     /// Bytes from one structure of an array to the next.
     #[must_use]
     pub const fn size(self) -> usize {
-        (self.place_at() + self.place.size()).next_multiple_of(self.align())
+        (self.place_at() + self.place.computed_size()).next_multiple_of(self.align())
     }
 }

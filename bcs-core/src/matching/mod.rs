@@ -34,7 +34,9 @@
 //! an arriving message looks at the heads of four chains: the least number is the earliest match
 //! ```
 //!
-//! Every operation looks up at most four chains, links or unlinks at most four, and is done,
+//! The latest entries are in a line and not filed, as long as what is asked for is at its beginning:
+//! then they never are ([`table`]). Otherwise
+//! every operation looks up at most four chains, links or unlinks at most four, and is done,
 //! however many entries there are and in whatever order they are taken. The tables are bounded, take
 //! memory as entries come, and never move what they hold. Keys come from ranks that are not trusted;
 //! a rank that makes them collide slows down its own job and no other.
@@ -52,7 +54,7 @@ use std::fmt;
 pub use pattern::{Pattern, Signature};
 
 use pattern::WILDCARDS;
-use table::{Handle, Table};
+use table::{Entry, Handle, Table};
 
 /// The messages and receives of one rank that wait for each other.
 ///
@@ -121,6 +123,18 @@ pub enum TableFull {
     },
 }
 
+impl<E> Entry<WILDCARDS> for (Signature, E) {
+    fn patterns(&self) -> [Pattern; WILDCARDS] {
+        self.0.patterns()
+    }
+}
+
+impl<R> Entry<1> for (Pattern, R) {
+    fn patterns(&self) -> [Pattern; 1] {
+        [self.0]
+    }
+}
+
 impl<E, R> Matcher<E, R> {
     /// An empty matcher for at most so many unexpected messages and posted receives. It takes memory
     /// as they come, and keeps it.
@@ -160,6 +174,7 @@ impl<E, R> Matcher<E, R> {
 
     /// The first half of [`arrive`](Self::arrive), for a message that is not yet what is kept of it:
     /// takes out the earliest posted receive that matches.
+    #[inline(always)]
     pub fn meet(&mut self, signature: &Signature) -> Option<(Pattern, R)> {
         let handle = self.earliest_receive(signature)?;
         let met = self.remove_posted(handle);
@@ -173,7 +188,7 @@ impl<E, R> Matcher<E, R> {
     /// As [`arrive`](Self::arrive).
     pub fn keep(&mut self, signature: Signature, envelope: E) -> Result<(), TableFull> {
         let kept = (signature, envelope);
-        match self.unexpected.insert(signature.patterns(), kept) {
+        match self.unexpected.insert(kept) {
             Some(_) => Ok(()),
             None => Err(TableFull::Unexpected {
                 limit: self.unexpected.limit(),
@@ -187,6 +202,7 @@ impl<E, R> Matcher<E, R> {
     ///
     /// When it would have to be posted and the table is full. Nothing has changed then, but
     /// `receive` is dropped.
+    #[inline(always)]
     pub fn post(&mut self, pattern: Pattern, receive: R) -> Result<Posted<E, R>, TableFull> {
         if let Some((signature, envelope)) = self.take(pattern) {
             return Ok(Posted::Matched {
@@ -195,7 +211,7 @@ impl<E, R> Matcher<E, R> {
                 receive,
             });
         }
-        match self.posted.insert([pattern], (pattern, receive)) {
+        match self.posted.insert((pattern, receive)) {
             Some(handle) => {
                 self.posted_with[pattern.wildcards()] += 1;
                 Ok(Posted::Waiting(ReceiveHandle(handle)))
@@ -214,22 +230,24 @@ impl<E, R> Matcher<E, R> {
     /// The message that a receive with this pattern would take now.
     #[must_use]
     pub fn probe(&self, pattern: Pattern) -> Option<(Signature, &E)> {
-        let handle = self.unexpected.earliest(&pattern)?;
+        let handle = self.earliest_message(&pattern)?;
         self.unexpected
             .get(handle)
             .map(|(signature, envelope)| (*signature, envelope))
     }
 
     /// Takes out the message that a receive with this pattern would take now (a matched probe).
+    #[inline(always)]
     pub fn take(&mut self, pattern: Pattern) -> Option<(Signature, E)> {
-        let handle = self.unexpected.earliest(&pattern)?;
+        let wanted = |(signature, _): &(Signature, E)| pattern.matches(signature);
+        let handle = self.unexpected.find(std::iter::once(&pattern), wanted)?;
         self.unexpected.remove(handle)
     }
 
     /// Is there a message that a receive with this pattern would take now?
     #[must_use]
     pub fn holds_match_for(&self, pattern: Pattern) -> bool {
-        self.unexpected.earliest(&pattern).is_some()
+        self.earliest_message(&pattern).is_some()
     }
 
     /// Messages that wait for a receive.
@@ -260,18 +278,25 @@ impl<E, R> Matcher<E, R> {
             .map(|(pattern, receive)| (*pattern, receive))
     }
 
-    /// The earliest posted receive that matches: the least sequence number of up to four heads.
-    fn earliest_receive(&self, signature: &Signature) -> Option<Handle> {
+    fn earliest_message(&self, pattern: &Pattern) -> Option<Handle> {
+        let wanted = |(signature, _): &(Signature, E)| pattern.matches(signature);
+        self.unexpected.earliest(std::iter::once(pattern), wanted)
+    }
+
+    /// The earliest posted receive that matches: if it is filed, the least sequence number of up to four
+    /// heads.
+    fn earliest_receive(&mut self, signature: &Signature) -> Option<Handle> {
         let patterns = signature.patterns();
         let in_use = patterns
             .iter()
             .zip(self.posted_with)
-            .filter(|(_, receives)| *receives > 0);
-        in_use
-            .filter_map(|(pattern, _)| self.posted.earliest(pattern))
-            .min_by_key(|handle| handle.sequence)
+            .filter(|(_, receives)| *receives > 0)
+            .map(|(pattern, _)| pattern);
+        let wanted = |(pattern, _): &(Pattern, R)| pattern.matches(signature);
+        self.posted.find(in_use, wanted)
     }
 
+    #[inline(always)]
     fn remove_posted(&mut self, handle: Handle) -> Option<(Pattern, R)> {
         let (pattern, receive) = self.posted.remove(handle)?;
         self.posted_with[pattern.wildcards()] -= 1;

@@ -1,8 +1,15 @@
-//! A bounded table of entries, each linked into the chains of the patterns it is filed under.
+//! A bounded table of entries: the latest in a line, the others linked into the chains of the patterns
+//! they are filed under.
 //!
 //! Entries lie in a slab; links are indexes into it. In a chain they are in the order in which they
 //! came, so the head is the earliest; an entry goes from the midst of all its chains in constant
 //! time.
+//!
+//! **The line.** Mostly entries are asked for in the order in which they came, and filing them costs more
+//! than all else. So they are not filed before somebody asks for one that is not among the first few
+//! of the line; then all of it is. All that are filed came before all in the line, so whoever finds
+//! an entry filed need not look into the line. The line is short ([`MAX_LINE`]; the next one is filed for
+//! each that comes), so filing it is short, too, and each entry is filed once at most.
 
 use super::directory::{Directory, NONE};
 use super::pages::Pages;
@@ -10,6 +17,18 @@ use super::pattern::Pattern;
 
 /// No table can be larger: links are 32 bits, and an entry may be alone in four chains.
 const MAX_LIMIT: usize = 1 << 29;
+
+/// Entries that may be in line: a usual window of messages, and some microseconds to file.
+const MAX_LINE: usize = 128;
+
+/// Of them, those that are looked at before all are filed: about what it costs to look into a chain.
+const GLANCE: usize = 8;
+
+/// What a table keeps knows what it is filed under.
+pub(super) trait Entry<const CHAINS: usize> {
+    /// All patterns that ask for it.
+    fn patterns(&self) -> [Pattern; CHAINS];
+}
 
 /// A table of at most `limit` entries that are each filed under `CHAINS` patterns.
 #[derive(Debug)]
@@ -21,6 +40,18 @@ pub(super) struct Table<T, const CHAINS: usize> {
     limit: usize,
     next_sequence: u64,
     directory: Directory,
+    line: Line,
+    /// Entries of the line looked at.
+    #[cfg(test)]
+    glanced: std::cell::Cell<u64>,
+}
+
+/// The entries that are not filed, linked by their first links.
+#[derive(Debug)]
+struct Line {
+    first: u32,
+    last: u32,
+    len: usize,
 }
 
 #[derive(Debug)]
@@ -30,7 +61,7 @@ struct Slot<T, const CHAINS: usize> {
     entry: Option<T>,
 }
 
-/// An entry's place in one of its chains.
+/// An entry's place in one of its chains, or in the line, which is no chain.
 #[derive(Clone, Copy, Debug)]
 struct Link {
     chain: u32,
@@ -52,7 +83,7 @@ pub(super) struct Handle {
     slot: u32,
 }
 
-impl<T, const CHAINS: usize> Table<T, CHAINS> {
+impl<T: Entry<CHAINS>, const CHAINS: usize> Table<T, CHAINS> {
     /// An empty table; it takes memory as entries come.
     pub(super) fn new(limit: usize) -> Self {
         assert!(
@@ -66,6 +97,13 @@ impl<T, const CHAINS: usize> Table<T, CHAINS> {
             limit,
             next_sequence: 0,
             directory: Directory::new(),
+            line: Line {
+                first: NONE,
+                last: NONE,
+                len: 0,
+            },
+            #[cfg(test)]
+            glanced: std::cell::Cell::new(0),
         }
     }
 
@@ -77,34 +115,105 @@ impl<T, const CHAINS: usize> Table<T, CHAINS> {
         self.limit
     }
 
-    /// Files `entry` behind all others under each of `patterns`; none if the table is full.
-    pub(super) fn insert(&mut self, patterns: [Pattern; CHAINS], entry: T) -> Option<Handle> {
+    /// Puts `entry` behind all others; none if the table is full.
+    #[inline(always)]
+    pub(super) fn insert(&mut self, entry: T) -> Option<Handle> {
         if self.len == self.limit {
             return None;
         }
+        if self.line.len == MAX_LINE {
+            self.file_next();
+        }
         let slot = self.vacant_slot();
-        let links = std::array::from_fn(|way| self.append(slot, way, patterns[way]));
-        let sequence = self.next_sequence;
-        self.slots[slot] = Slot {
-            sequence,
-            links,
-            entry: Some(entry),
+        let previous = std::mem::replace(&mut self.line.last, slot);
+        if previous == NONE {
+            self.line.first = slot;
+        } else {
+            self.slots[previous].links[0].next = slot;
+        }
+        self.line.len += 1;
+        let place = &mut self.slots[slot];
+        place.sequence = self.next_sequence;
+        place.links[0] = Link {
+            previous,
+            ..UNLINKED
         };
+        place.entry = Some(entry);
+        let sequence = self.next_sequence;
         self.next_sequence += 1;
         self.len += 1;
         Some(Handle { sequence, slot })
     }
 
-    /// The earliest entry filed under `pattern`.
-    pub(super) fn earliest(&self, pattern: &Pattern) -> Option<Handle> {
-        if self.len == 0 {
+    /// The earliest entry that is wanted: those are filed under these patterns.
+    pub(super) fn earliest<'a>(
+        &self,
+        patterns: impl Iterator<Item = &'a Pattern>,
+        wanted: impl Fn(&T) -> bool,
+    ) -> Option<Handle> {
+        let filed = self.earliest_filed(patterns);
+        filed.or_else(|| self.earliest_in_line(MAX_LINE, wanted))
+    }
+
+    /// The same for whoever may change the table, in constant time on the average.
+    #[inline]
+    pub(super) fn find<'a>(
+        &mut self,
+        patterns: impl Iterator<Item = &'a Pattern> + Clone,
+        wanted: impl Fn(&T) -> bool,
+    ) -> Option<Handle> {
+        let found = self.earliest_filed(patterns.clone());
+        let found = found.or_else(|| self.earliest_in_line(GLANCE, wanted));
+        if found.is_some() || self.line.len <= GLANCE {
+            return found;
+        }
+        while self.line.len > 0 {
+            self.file_next();
+        }
+        self.earliest_filed(patterns)
+    }
+
+    fn earliest_filed<'a>(&self, patterns: impl Iterator<Item = &'a Pattern>) -> Option<Handle> {
+        if self.len == self.line.len {
             return None;
         }
-        let slot = self.directory.find(pattern)?.head;
-        Some(Handle {
+        let heads = patterns.filter_map(|pattern| Some(self.directory.find(pattern)?.head));
+        heads
+            .map(|slot| self.handle(slot))
+            .min_by_key(|handle| handle.sequence)
+    }
+
+    /// The earliest of the first so many in line that is wanted.
+    #[inline]
+    fn earliest_in_line(&self, most: usize, wanted: impl Fn(&T) -> bool) -> Option<Handle> {
+        let mut slot = self.line.first;
+        for _ in 0..most.min(self.line.len) {
+            self.count_step();
+            let place = &self.slots[slot];
+            if place.entry.as_ref().is_some_and(&wanted) {
+                return Some(self.handle(slot));
+            }
+            slot = place.links[0].next;
+        }
+        None
+    }
+
+    /// Files the entry that is first in line.
+    fn file_next(&mut self) {
+        let slot = self.line.first;
+        self.leave_line(slot);
+        let entry = self.slots[slot].entry.as_ref();
+        let patterns = entry.expect("it is in line").patterns();
+        for (way, pattern) in patterns.into_iter().enumerate() {
+            self.slots[slot].links[way] = self.append(slot, way, pattern);
+        }
+    }
+
+    fn handle(&self, slot: u32) -> Handle {
+        Handle {
             sequence: self.slots[slot].sequence,
             slot,
-        })
+        }
     }
 
     /// The entry of a handle, unless it has been removed.
@@ -116,10 +225,15 @@ impl<T, const CHAINS: usize> Table<T, CHAINS> {
     }
 
     /// Removes the entry of a handle, unless that has been done.
+    #[inline(always)]
     pub(super) fn remove(&mut self, handle: Handle) -> Option<T> {
         self.get(handle)?;
-        for way in 0..CHAINS {
-            self.unlink(handle.slot, way);
+        if self.slots[handle.slot].links[0].chain == NONE {
+            self.leave_line(handle.slot);
+        } else {
+            for way in 0..CHAINS {
+                self.unlink(handle.slot, way);
+            }
         }
         let slot = &mut self.slots[handle.slot];
         slot.links[0].next = std::mem::replace(&mut self.vacant, handle.slot);
@@ -149,6 +263,20 @@ impl<T, const CHAINS: usize> Table<T, CHAINS> {
         }
         let next = self.slots[self.vacant].links[0].next;
         std::mem::replace(&mut self.vacant, next)
+    }
+
+    /// Takes an entry out of the line.
+    fn leave_line(&mut self, slot: u32) {
+        let Link { previous, next, .. } = self.slots[slot].links[0];
+        match previous {
+            NONE => self.line.first = next,
+            previous => self.slots[previous].links[0].next = next,
+        }
+        match next {
+            NONE => self.line.last = previous,
+            next => self.slots[next].links[0].previous = previous,
+        }
+        self.line.len -= 1;
     }
 
     /// Makes `slot` the tail of the chain of `pattern`.
@@ -193,10 +321,16 @@ impl<T, const CHAINS: usize> Table<T, CHAINS> {
         }
     }
 
-    /// Chains looked at so far: the work that could grow with the number of entries.
+    #[inline]
+    fn count_step(&self) {
+        #[cfg(test)]
+        self.glanced.set(self.glanced.get() + 1);
+    }
+
+    /// Chains and entries looked at so far: the work that could grow with the number of entries.
     #[cfg(test)]
     pub(super) fn walked(&self) -> u64 {
-        self.directory.walked()
+        self.directory.walked() + self.glanced.get()
     }
 
     /// Slots touched so far, and chains in use.

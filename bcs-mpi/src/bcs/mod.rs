@@ -60,7 +60,7 @@ pub use fold::{Fold, Function};
 pub use neighborhood::Parcel;
 pub use piece::{Piece, Pieces, Row};
 pub(crate) use piece::{copy, gather, scatter};
-pub use point_to_point::{Message, SendMode};
+pub use point_to_point::{Message, Received, SendMode};
 pub use probe::Extracted;
 pub use requests::{Outcome, Request, TooManyRequests};
 pub use schedule::COLLECTIVE_MESSAGES;

@@ -70,6 +70,7 @@ impl Endpoint {
     ///
     /// # Safety
     /// As for [`bcs_send`](Self::bcs_send).
+    #[inline(always)]
     pub(super) unsafe fn send_near(
         &self,
         state: &mut State,

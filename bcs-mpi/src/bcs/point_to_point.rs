@@ -7,7 +7,7 @@
 use super::buffer;
 use super::endpoint::{Endpoint, State};
 use super::piece::{Piece, gather};
-use super::requests::{Handle, Purpose, Request, Requests, TooManyRequests};
+use super::requests::{Handle, Outcome, Purpose, Request, Requests, TooManyRequests};
 use crate::smartmap::SmartMap;
 use bcs_core::descriptor::{Payload, ReceiveDescriptor, ReceiveKind, SendDescriptor};
 use bcs_core::limits::INLINE_BYTES;
@@ -35,6 +35,15 @@ pub enum SendMode {
     Standard,
     /// When the receive has been matched.
     Synchronous,
+}
+
+/// What became of a receive.
+#[derive(Clone, Copy, Debug)]
+pub enum Received {
+    /// Its message was there.
+    Now(Outcome),
+    /// It is posted.
+    Posted(Request),
 }
 
 impl Endpoint {
@@ -179,33 +188,38 @@ impl Endpoint {
         state.payload_slots.take()
     }
 
-    /// Posts a receive of at most as many bytes as `into` has. It never blocks.
+    /// Posts a receive of at most as many bytes as `into` has, unless its message is there already. It never
+    /// blocks.
     ///
     /// # Safety
     /// `into` may be written, and nobody else uses it until the request is done.
     ///
     /// # Errors
     /// When all request slots are in use.
+    #[inline(always)]
     pub unsafe fn bcs_recv(
         &self,
         pattern: Pattern,
         into: Piece,
-    ) -> Result<Request, TooManyRequests> {
+    ) -> Result<Received, TooManyRequests> {
         let mut state = self.lock();
         let reach = state.reach(pattern);
         if let Some(near) = state.near.as_mut().filter(|_| !reach.far) {
-            let source = pattern.source;
+            // SAFETY: the caller's promise.
+            if let Some(outcome) = unsafe { near.receive_early(&pattern, &into) } {
+                return Ok(Received::Now(outcome));
+            }
             // SAFETY: the caller's promise.
             let request = unsafe { near.receive(pattern, into, None)? };
-            near.progress_for(source);
+            near.drain_for(pattern.source);
             self.tell_threads(&state);
-            return Ok(Request(Handle::Near(request)));
+            return Ok(Received::Posted(Request(Handle::Near(request))));
         }
         self.progress(&mut state);
         // SAFETY: the caller's promise.
         let request = unsafe { self.receive(&mut state, pattern, into)? };
         self.progress(&mut state);
-        Ok(Request(request))
+        Ok(Received::Posted(Request(request)))
     }
 
     /// Posts a receive, and leaves it to the caller to make progress.

@@ -60,6 +60,7 @@ impl Buffer {
 
     /// The length of its data; `None` if that is too large for this machine.
     #[must_use]
+    #[inline]
     pub fn bytes(&self) -> Option<usize> {
         self.count.checked_mul(self.datatype.size())
     }
@@ -108,7 +109,18 @@ impl Buffer {
     /// The data of a derived type may lie before the address, and its displacements may be
     /// addresses themselves (`MPI_BOTTOM`): so it is asked whether the data are in the address
     /// space, and not whether the address is.
+    #[inline(always)]
     pub(crate) fn piece(&self, operation: Operation) -> Result<Piece> {
+        let (address, len) = (self.address(), self.bytes().unwrap_or(usize::MAX));
+        let inside = address != 0 && address.checked_add(len as u64).is_some();
+        let usual = inside && isize::try_from(len).is_ok() && len > 0;
+        match self.datatype.layout(operation)? {
+            None if usual => Ok(Piece::new(address, len)),
+            _ => self.other_piece(operation),
+        }
+    }
+
+    fn other_piece(&self, operation: Operation) -> Result<Piece> {
         let (count, size) = (self.count, self.datatype.size());
         let layout = self.datatype.layout(operation)?;
         let len = self.bytes().filter(|&len| isize::try_from(len).is_ok());

@@ -169,7 +169,7 @@ impl Comm {
         let request = unsafe { self.post_send(call, &copy, to, tag) }?;
         state.used += len;
         state.under_way.push(Copied { request, bytes });
-        Ok(Request::done(super::Status::EMPTY, self, operation, begun))
+        Ok(Request::done(Ok(super::Status::EMPTY), 0, self, begun))
     }
 
     /// `MPI_Bsend`.

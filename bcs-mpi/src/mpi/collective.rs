@@ -48,7 +48,7 @@ impl Comm {
         let operation = Operation::plain(call);
         self.usable(operation)?;
         if self.is_single() {
-            return Ok(Request::done(Status::EMPTY, self, operation, begun));
+            return Ok(Request::done(Ok(Status::EMPTY), 0, self, begun));
         }
         let endpoint = self.process().endpoint();
         let posted = endpoint.bcs_barrier(self.0.context, blocking(primitive));
@@ -80,7 +80,7 @@ impl Comm {
         let data = data.piece(operation)?;
         let world_root = self.world_rank(root, operation)?;
         if self.is_single() {
-            return Ok(Request::done(Status::EMPTY, self, operation, begun));
+            return Ok(Request::done(Ok(Status::EMPTY), 0, self, begun));
         }
         let (endpoint, context) = (self.process().endpoint(), self.0.context);
         let blocking = blocking(primitive);
@@ -146,7 +146,7 @@ impl Comm {
                 // overlap.
                 unsafe { copy(&from, &into) };
             }
-            return Ok(Request::done(Status::EMPTY, self, operation, begun));
+            return Ok(Request::done(Ok(Status::EMPTY), 0, self, begun));
         }
         let (endpoint, context) = (self.process().endpoint(), self.0.context);
         let posted = if let Fold::Arithmetic(op, datatype) = fold {

@@ -149,6 +149,7 @@ impl Comm {
     }
 
     /// The call may go on: the library is there and the communicator not freed.
+    #[inline]
     pub(super) fn usable(&self, operation: Operation) -> Result<()> {
         self.0.process.alive(operation)?;
         if self.0.freed.load(Ordering::Relaxed) {
@@ -158,28 +159,33 @@ impl Comm {
     }
 
     /// The world rank of a rank of this communicator.
+    #[inline(always)]
     pub(super) fn world_rank(&self, rank: i32, operation: Operation) -> Result<u32> {
         let member = usize::try_from(rank)
             .ok()
             .and_then(|rank| self.peers().members.get(rank));
-        member.copied().ok_or_else(|| {
-            let class = match operation.peer {
-                Some(Peer::Root(_)) => ErrorClass::Root,
-                _ => ErrorClass::Rank,
-            };
-            let whose = match self.0.remote {
-                Some(_) => "the remote group",
-                None => "the communicator",
-            };
-            let last = self.peers().members.len() - 1;
-            operation.error(
-                class,
-                format!("{whose} has no rank {rank}, but 0 to {last}"),
-            )
-        })
+        member
+            .copied()
+            .ok_or_else(|| self.no_such_rank(rank, operation))
+    }
+
+    #[cold]
+    fn no_such_rank(&self, rank: i32, operation: Operation) -> Box<Error> {
+        let class = match operation.peer {
+            Some(Peer::Root(_)) => ErrorClass::Root,
+            _ => ErrorClass::Rank,
+        };
+        let whose = match self.0.remote {
+            Some(_) => "the remote group",
+            None => "the communicator",
+        };
+        let last = self.peers().members.len() - 1;
+        let reason = format!("{whose} has no rank {rank}, but 0 to {last}");
+        operation.error(class, reason)
     }
 
     /// What a receive from this source with this tag matches; either may be a wildcard.
+    #[inline(always)]
     pub(super) fn pattern(&self, source: i32, tag: i32, operation: Operation) -> Result<Pattern> {
         let source = match source {
             ANY_SOURCE => None,
@@ -265,10 +271,11 @@ impl Comm {
     }
 
     /// The status of a completed receive or probe.
+    #[inline]
     pub(super) fn status(
         &self,
         outcome: &crate::bcs::Outcome,
-        operation: Operation,
+        operation: &Operation,
     ) -> Result<Status> {
         match outcome.failure {
             Failure::None => Ok(Status {
@@ -287,6 +294,7 @@ impl Comm {
 }
 
 /// A tag that a message may bear.
+#[inline]
 pub(super) fn checked_tag(tag: i32, operation: Operation) -> Result<i32> {
     if tag < 0 {
         return Err(operation.error(

@@ -64,6 +64,7 @@ impl Operation {
     }
 
     /// An error of this call.
+    #[cold]
     pub(crate) fn error(self, class: ErrorClass, reason: impl Into<String>) -> Box<Error> {
         Box::new(Error {
             class,

@@ -87,7 +87,7 @@ impl Comm {
         let Some((outcome, extracted)) = found else {
             return Ok(None);
         };
-        let status = self.status(&outcome, operation)?;
+        let status = self.status(&outcome, &operation)?;
         Ok(Some(message(status, Content::Extracted(extracted))))
     }
 }
@@ -126,7 +126,7 @@ impl Message {
             Content::Extracted(extracted) => extracted,
             Content::NoProc => {
                 self.content = Content::Null;
-                return Ok(Request::done(Status::PROC_NULL, &comm, operation, begun));
+                return Ok(Request::done(Ok(Status::PROC_NULL), 0, &comm, begun));
             }
             Content::Null => {
                 let reason = "the message was received before (MPI_MESSAGE_NULL)";

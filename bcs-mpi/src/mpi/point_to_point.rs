@@ -5,9 +5,8 @@ use super::comm::{checked_tag, exhausted};
 use super::error::{Operation, Peer};
 use super::request::What;
 use super::{Buffer, Comm, Datatype, PROC_NULL, Request, Result, Status};
-use crate::bcs::{Blocking, Message, Now, Piece, SendMode, gather};
+use crate::bcs::{Blocking, Message, Now, Received, SendMode, gather};
 use crate::recording::{Begun, Primitive};
-use bcs_core::matching::Pattern;
 
 /// A call that posts a message: its name, its row in the MDS, its mode.
 #[derive(Clone, Copy)]
@@ -72,6 +71,7 @@ fn operation(call: &'static str, data: &Buffer, peer: Peer, tag: i32) -> Operati
 
 impl Comm {
     /// What a send sends; nothing if it is to nobody (`MPI_PROC_NULL`).
+    #[inline(always)]
     fn message(
         &self,
         data: &Buffer,
@@ -93,22 +93,6 @@ impl Comm {
         }))
     }
 
-    /// What a receive looks for, and where it goes; nothing if it is from nobody.
-    fn wanted(
-        &self,
-        data: &Buffer,
-        from: i32,
-        tag: i32,
-        operation: Operation,
-    ) -> Result<Option<(Pattern, Piece)>> {
-        self.usable(operation)?;
-        let into = data.piece(operation)?;
-        if from == PROC_NULL {
-            return Ok(None);
-        }
-        Ok(Some((self.pattern(from, tag, operation)?, into)))
-    }
-
     /// # Safety
     /// As for [`isend`](Self::isend).
     pub(super) unsafe fn post_send(
@@ -121,7 +105,7 @@ impl Comm {
         let recorded = (self.process().recording().begin(), call.primitive);
         let operation = operation(call.name, data, Peer::To(to), tag);
         let Some(message) = self.message(data, to, tag, operation)? else {
-            return Ok(Request::done(Status::EMPTY, self, operation, recorded));
+            return Ok(Request::done(Ok(Status::EMPTY), 0, self, recorded));
         };
         // SAFETY: the caller's promise.
         let posted = unsafe { self.process().endpoint().bcs_send(call.mode, &message) };
@@ -146,19 +130,24 @@ impl Comm {
     ) -> Result<Request> {
         let recorded = (self.process().recording().begin(), primitive);
         let operation = operation(call, data, Peer::From(from), tag);
-        let Some((pattern, into)) = self.wanted(data, from, tag, operation)? else {
-            return Ok(Request::done(Status::PROC_NULL, self, operation, recorded));
-        };
+        self.usable(operation)?;
+        let into = data.piece(operation)?;
+        if from == PROC_NULL {
+            return Ok(Request::done(Ok(Status::PROC_NULL), 0, self, recorded));
+        }
+        let pattern = self.pattern(from, tag, operation)?;
         // SAFETY: the caller's promise.
         let posted = unsafe { self.process().endpoint().bcs_recv(pattern, into) };
-        let request = posted.map_err(exhausted(operation))?;
-        Ok(Request::posted(
-            request,
-            What::Receive,
-            self,
-            operation,
-            recorded,
-        ))
+        match posted.map_err(exhausted(operation))? {
+            Received::Now(outcome) => {
+                let answer = self.status(&outcome, &operation);
+                Ok(Request::done(answer, outcome.len, self, recorded))
+            }
+            Received::Posted(request) => {
+                let what = What::Receive;
+                Ok(Request::posted(request, what, self, operation, recorded))
+            }
+        }
     }
 
     /// A blocking call.
@@ -201,18 +190,25 @@ impl Comm {
         let operation = operation(name, data, Peer::From(from), tag);
         let endpoint = self.process().endpoint();
         self.block(primitive, data.bytes(), || {
-            let Some((pattern, into)) = self.wanted(data, from, tag, operation)? else {
+            self.usable(operation)?;
+            let into = data.piece(operation)?;
+            if from == PROC_NULL {
                 return Ok(Status::PROC_NULL);
-            };
+            }
+            let pattern = self.pattern(from, tag, operation)?;
             // SAFETY: the caller's promise.
             if let Some(outcome) = unsafe { endpoint.bcs_recv_now(&pattern, &into) } {
-                return self.status(&outcome, operation);
+                return self.status(&outcome, &operation);
             }
             // SAFETY: the caller's promise.
             let posted = unsafe { endpoint.bcs_recv(pattern, into) };
-            let posted = posted.map_err(exhausted(operation))?;
-            let recorded = (Begun::UNKNOWN, primitive);
-            Request::posted(posted, What::Receive, self, operation, recorded).silent()
+            match posted.map_err(exhausted(operation))? {
+                Received::Now(outcome) => self.status(&outcome, &operation),
+                Received::Posted(request) => {
+                    let recorded = (Begun::UNKNOWN, primitive);
+                    Request::posted(request, What::Receive, self, operation, recorded).silent()
+                }
+            }
         })
     }
 
@@ -436,7 +432,7 @@ impl Comm {
         let found = self.process().endpoint().bcs_probe(blocking, pattern);
         let found = found.map_err(exhausted(operation))?;
         found
-            .map(|outcome| self.status(&outcome, operation))
+            .map(|outcome| self.status(&outcome, &operation))
             .transpose()
     }
 }

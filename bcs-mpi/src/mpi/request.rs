@@ -10,26 +10,27 @@ use std::sync::Arc;
 /// What a call started. It is active until a wait or test says that it is done; then it is
 /// inactive, and waiting for it gives the empty status at once.
 ///
-/// It keeps its communicator's context alive. Dropping an active request does not stop what it
-/// started: the buffers must stay until the process ends.
+/// It keeps its communicator's context alive as long as it needs it. Dropping an active request does not
+/// stop what it started: the buffers must stay until the process ends.
 #[derive(Debug)]
-pub struct Request(Option<Active>);
+pub struct Request(State);
+
+#[derive(Debug)]
+enum State {
+    Inactive,
+    /// It was done when it was posted, and nobody has asked yet.
+    Over(Result<Status>),
+    Active(Active),
+}
 
 #[derive(Debug)]
 struct Active {
-    state: State,
+    posted: bcs::Request,
     what: What,
     comm: Comm,
     operation: Operation,
     begun: Begun,
     primitive: Primitive,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum State {
-    /// It was done when it was posted.
-    Done(Status),
-    Posted(bcs::Request),
 }
 
 /// What a request is for.
@@ -43,16 +44,19 @@ pub(super) enum What {
 
 impl Request {
     pub(super) fn posted(
-        request: bcs::Request,
+        posted: bcs::Request,
         what: What,
         comm: &Comm,
         operation: Operation,
         (begun, primitive): (Begun, Primitive),
     ) -> Self {
+        if posted.is_complete() && what == What::Nothing {
+            let bytes = operation.bytes.unwrap_or(0);
+            return Self::done(Ok(Status::EMPTY), bytes, comm, (begun, primitive));
+        }
         let comm = comm.clone();
-        let state = State::Posted(request);
-        Self(Some(Active {
-            state,
+        Self(State::Active(Active {
+            posted,
             what,
             comm,
             operation,
@@ -61,108 +65,102 @@ impl Request {
         }))
     }
 
+    /// What was done at once, with so many bytes, and has come to this.
     pub(super) fn done(
-        status: Status,
+        answer: Result<Status>,
+        bytes: u64,
         comm: &Comm,
-        operation: Operation,
         (begun, primitive): (Begun, Primitive),
     ) -> Self {
-        let (comm, state) = (comm.clone(), State::Done(status));
-        Self(Some(Active {
-            state,
-            what: What::Nothing,
-            comm,
-            operation,
-            begun,
-            primitive,
-        }))
+        comm.process().recording().end(begun, primitive, bytes);
+        Self(State::Over(answer))
     }
 
     /// One that is inactive (`MPI_REQUEST_NULL`).
     #[must_use]
     pub fn inactive() -> Self {
-        Self(None)
+        Self(State::Inactive)
     }
 
     /// Whether it has yet to be waited for.
     #[must_use]
     pub fn is_active(&self) -> bool {
-        self.0.is_some()
+        !matches!(self.0, State::Inactive)
     }
 
     /// The same, with another name of the call that it stands for in errors.
     pub(super) fn named(mut self, call: &'static str) -> Self {
-        if let Some(active) = &mut self.0 {
+        if let State::Active(active) = &mut self.0 {
             active.operation.call = call;
         }
         self
     }
 
+    fn as_active(&self) -> Option<&Active> {
+        match &self.0 {
+            State::Active(active) => Some(active),
+            State::Inactive | State::Over(_) => None,
+        }
+    }
+
     fn process(&self) -> Option<Arc<Process>> {
-        self.0.as_ref().map(|active| active.comm.process().clone())
+        let active = self.as_active()?;
+        Some(active.comm.process().clone())
     }
 
     fn handle(&self) -> Option<bcs::Request> {
-        match self.0.as_ref()?.state {
-            State::Posted(request) => Some(request),
-            State::Done(_) => None,
-        }
+        self.as_active().map(|active| active.posted)
     }
 
+    /// What it came to, if it was done when it was posted; it is inactive then.
     fn ready(&mut self) -> Option<Result<Status>> {
-        match self.0.as_ref()?.state {
-            State::Done(status) => {
-                self.end(0);
-                Some(Ok(status))
-            }
-            State::Posted(_) => None,
+        if !matches!(self.0, State::Over(_)) {
+            return None;
+        }
+        super::op::drop_returned();
+        match std::mem::replace(&mut self.0, State::Inactive) {
+            State::Over(answer) => Some(answer),
+            State::Inactive | State::Active(_) => None,
         }
     }
 
-    fn end(&mut self, bytes: u64) -> Option<Active> {
-        let active = self.0.take()?;
-        super::op::drop_returned();
-        active
-            .comm
-            .process()
-            .recording()
-            .end(active.begun, active.primitive, bytes);
-        Some(active)
-    }
-
+    #[inline(always)]
     fn finish(&mut self, outcome: &Outcome) -> Result<Status> {
-        let bytes = match self.0.as_ref().map(|active| active.what) {
-            Some(What::Receive) => outcome.len,
-            _ => self
-                .0
-                .as_ref()
-                .and_then(|active| active.operation.bytes)
-                .unwrap_or(0),
-        };
-        let Some(active) = self.end(bytes) else {
+        let State::Active(active) = &self.0 else {
             return Ok(Status::EMPTY);
         };
-        match (active.what, outcome.failure) {
-            (What::Receive, _) => active.comm.status(outcome, active.operation),
+        super::op::drop_returned();
+        let bytes = match active.what {
+            What::Receive => outcome.len,
+            What::Nothing => active.operation.bytes.unwrap_or(0),
+        };
+        let recording = active.comm.process().recording();
+        recording.end(active.begun, active.primitive, bytes);
+        let answer = match (active.what, outcome.failure) {
+            (What::Receive, _) => active.comm.status(outcome, &active.operation),
             (What::Nothing, Failure::None) => Ok(Status::EMPTY),
             (What::Nothing, _) => Err(active.comm.collective_failure(outcome, active.operation)),
-        }
+        };
+        self.0 = State::Inactive;
+        answer
     }
 
     /// Waits without being recorded: blocking calls are made of this, and are themselves.
     pub(super) fn silent(&mut self) -> Result<Status> {
-        if let Some(active) = &mut self.0 {
-            active.begun = Begun::UNKNOWN;
-        }
+        self.forget_beginning();
         self.complete()
     }
 
     /// Tests without being recorded.
     pub(super) fn silent_test(&mut self) -> Result<Option<Status>> {
-        if let Some(active) = &mut self.0 {
+        self.forget_beginning();
+        self.answer(Blocking::No).transpose()
+    }
+
+    fn forget_beginning(&mut self) {
+        if let State::Active(active) = &mut self.0 {
             active.begun = Begun::UNKNOWN;
         }
-        self.answer(Blocking::No).transpose()
     }
 
     fn complete(&mut self) -> Result<Status> {
@@ -171,12 +169,12 @@ impl Request {
     }
 
     fn answer(&mut self, blocking: Blocking) -> Option<Result<Status>> {
-        let Some(process) = self.process() else {
-            return Some(Ok(Status::EMPTY));
-        };
         if let Some(ready) = self.ready() {
             return Some(ready);
         }
+        let Some(process) = self.process() else {
+            return Some(Ok(Status::EMPTY));
+        };
         let handle = self.handle()?;
         let outcome = process.endpoint().bcs_test(blocking, handle)?;
         Some(self.finish(&outcome))
@@ -188,7 +186,7 @@ impl Request {
     /// What the call that started it failed with.
     pub fn wait(&mut self) -> Result<Status> {
         let Some(process) = self.process() else {
-            return Ok(Status::EMPTY);
+            return self.complete();
         };
         process
             .recording()
@@ -201,7 +199,7 @@ impl Request {
     /// As [`wait`](Self::wait).
     pub fn test(&mut self) -> Result<Option<Status>> {
         let Some(process) = self.process() else {
-            return Ok(Some(Status::EMPTY));
+            return self.complete().map(Some);
         };
         let begun = process.recording().begin();
         let answer = self.answer(Blocking::No);
@@ -221,7 +219,7 @@ impl Request {
 /// `MPI_Waitall`: waits for all of them, and says how each went. They are of one process.
 pub fn waitall(requests: &mut [Request]) -> Vec<Result<Status>> {
     let Some(process) = process_of(requests) else {
-        return vec![Ok(Status::EMPTY); requests.len()];
+        return requests.iter_mut().map(Request::complete).collect();
     };
     process.recording().blocking(Primitive::Waitall, 0, || {
         all(&process, Blocking::Yes, requests).expect("a blocking test has an answer")
@@ -231,7 +229,7 @@ pub fn waitall(requests: &mut [Request]) -> Vec<Result<Status>> {
 /// `MPI_Testall`: `None`, and nothing done, unless all of them are done.
 pub fn testall(requests: &mut [Request]) -> Option<Vec<Result<Status>>> {
     let Some(process) = process_of(requests) else {
-        return Some(vec![Ok(Status::EMPTY); requests.len()]);
+        return Some(requests.iter_mut().map(Request::complete).collect());
     };
     let begun = process.recording().begin();
     let answer = all(&process, Blocking::No, requests);
@@ -242,14 +240,18 @@ pub fn testall(requests: &mut [Request]) -> Option<Vec<Result<Status>>> {
 /// `MPI_Waitany`: waits until one of them is done: its index and how it went. `None` if none is
 /// active.
 pub fn waitany(requests: &mut [Request]) -> Option<(usize, Result<Status>)> {
-    let process = process_of(requests)?;
+    let Some(process) = process_of(requests) else {
+        return first_ready(requests);
+    };
     let call = || any(&process, Blocking::Yes, requests);
     process.recording().blocking(Primitive::Waitany, 0, call)
 }
 
 /// `MPI_Testany`: the index of one that is done, and how it went. `None` if none is.
 pub fn testany(requests: &mut [Request]) -> Option<(usize, Result<Status>)> {
-    let process = process_of(requests)?;
+    let Some(process) = process_of(requests) else {
+        return first_ready(requests);
+    };
     let begun = process.recording().begin();
     let answer = any(&process, Blocking::No, requests);
     process.recording().end(begun, Primitive::Testany, 0);
@@ -260,7 +262,7 @@ pub fn testany(requests: &mut [Request]) -> Option<(usize, Result<Status>)> {
 /// active.
 pub fn waitsome(requests: &mut [Request]) -> Vec<(usize, Result<Status>)> {
     let Some(process) = process_of(requests) else {
-        return Vec::new();
+        return std::iter::from_fn(|| first_ready(requests)).collect();
     };
     process.recording().blocking(Primitive::Waitsome, 0, || {
         let first = any(&process, Blocking::Yes, requests);
@@ -272,7 +274,7 @@ pub fn waitsome(requests: &mut [Request]) -> Vec<(usize, Result<Status>)> {
 /// `MPI_Testsome`: all that are done.
 pub fn testsome(requests: &mut [Request]) -> Vec<(usize, Result<Status>)> {
     let Some(process) = process_of(requests) else {
-        return Vec::new();
+        return std::iter::from_fn(|| first_ready(requests)).collect();
     };
     let begun = process.recording().begin();
     let done = std::iter::from_fn(|| any(&process, Blocking::No, requests)).collect();
@@ -280,15 +282,20 @@ pub fn testsome(requests: &mut [Request]) -> Vec<(usize, Result<Status>)> {
     done
 }
 
+/// The first that was done when it was posted, which is inactive then.
+fn first_ready(requests: &mut [Request]) -> Option<(usize, Result<Status>)> {
+    let mut numbered = requests.iter_mut().enumerate();
+    numbered.find_map(|(index, request)| Some((index, request.ready()?)))
+}
+
+/// None if no request needs one.
 fn process_of(requests: &[Request]) -> Option<Arc<Process>> {
     requests.iter().find_map(Request::process)
 }
 
-fn posted(requests: &[Request]) -> (Vec<usize>, Vec<bcs::Request>) {
+fn posted(requests: &[Request]) -> impl Iterator<Item = (usize, bcs::Request)> {
     let handles = requests.iter().enumerate();
-    handles
-        .filter_map(|(index, request)| Some((index, request.handle()?)))
-        .unzip()
+    handles.filter_map(|(index, request)| Some((index, request.handle()?)))
 }
 
 fn all(
@@ -296,7 +303,8 @@ fn all(
     blocking: Blocking,
     requests: &mut [Request],
 ) -> Option<Vec<Result<Status>>> {
-    let (_, handles) = posted(requests);
+    let mut handles = Vec::with_capacity(requests.len());
+    handles.extend(posted(requests).map(|(_, handle)| handle));
     let outcomes = process.endpoint().bcs_testall(blocking, &handles)?;
     let mut outcomes = outcomes.into_iter();
     let finish = |request: &mut Request| {
@@ -316,12 +324,10 @@ fn any(
     blocking: Blocking,
     requests: &mut [Request],
 ) -> Option<(usize, Result<Status>)> {
-    for (index, request) in requests.iter_mut().enumerate() {
-        if let Some(ready) = request.ready() {
-            return Some((index, ready));
-        }
+    if let Some(ready) = first_ready(requests) {
+        return Some(ready);
     }
-    let (indices, handles) = posted(requests);
+    let (indices, handles): (Vec<_>, Vec<_>) = posted(requests).unzip();
     let (nth, outcome) = process.endpoint().bcs_testany(blocking, &handles)?;
     let index = indices[nth];
     Some((index, requests[index].finish(&outcome)))

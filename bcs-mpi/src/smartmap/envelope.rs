@@ -49,7 +49,7 @@ pub(super) struct Envelope {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Body {
     /// Here.
-    Inline([u8; INLINE_BYTES]),
+    Inline(Inline),
     /// In the queue.
     Queued {
         /// The position of the payload.
@@ -59,6 +59,28 @@ pub(super) enum Body {
     Remote(Location),
     /// The same, but it does not wait long ([`Loan`](bcs_core::memory::loan::Loan)).
     Lent(u64),
+}
+
+/// Bytes that travel in an entry, kept as its words, which is how processors move them best.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Inline([u64; INLINE_BYTES / 8]);
+
+impl Inline {
+    #[inline]
+    pub(super) fn new(bytes: &[u8; INLINE_BYTES]) -> Self {
+        let (eights, _) = bytes.as_chunks();
+        Self(std::array::from_fn(|at| u64::from_le_bytes(eights[at])))
+    }
+
+    #[inline]
+    pub(super) fn bytes(&self) -> [u8; INLINE_BYTES] {
+        let mut bytes = [0; INLINE_BYTES];
+        let (eights, _) = bytes.as_chunks_mut();
+        for (eight, word) in eights.iter_mut().zip(self.0) {
+            *eight = word.to_le_bytes();
+        }
+        bytes
+    }
 }
 
 const INLINE: u32 = 1;
@@ -80,11 +102,8 @@ impl Word {
                 words[1] = envelope.len;
                 words[2] = envelope.transfer.map_or(0, RequestId::word);
                 entry.code = match envelope.body {
-                    Body::Inline(bytes) => {
-                        let (eights, _) = bytes.as_chunks();
-                        for (word, &eight) in words[3..].iter_mut().zip(eights) {
-                            *word = u64::from_le_bytes(eight);
-                        }
+                    Body::Inline(Inline(inline)) => {
+                        words[3..].copy_from_slice(&inline);
                         INLINE
                     }
                     Body::Queued { payload } => {
@@ -129,14 +148,7 @@ impl Word {
     pub(super) fn parse(entry: &Entry) -> Option<Self> {
         let words = &entry.words;
         let body = match entry.code {
-            INLINE => {
-                let mut bytes = [0; INLINE_BYTES];
-                let (eights, _) = bytes.as_chunks_mut();
-                for (eight, word) in eights.iter_mut().zip(&words[3..]) {
-                    *eight = word.to_le_bytes();
-                }
-                Body::Inline(bytes)
-            }
+            INLINE => Body::Inline(Inline(std::array::from_fn(|at| words[3 + at]))),
             QUEUED => Body::Queued { payload: words[3] },
             REMOTE => Body::Remote(Location::from_words(words[3], words[4], words[5])),
             LENT => Body::Lent(words[3]),
@@ -195,8 +207,8 @@ mod tests {
             })
         };
         vec![
-            message(32, None, Body::Inline([7; INLINE_BYTES])),
-            message(0, Some(transfer), Body::Inline([0; INLINE_BYTES])),
+            message(32, None, Body::Inline(Inline::new(&[7; INLINE_BYTES]))),
+            message(0, Some(transfer), Body::Inline(Inline::default())),
             message(9_000, None, Body::Queued { payload: 1 << 40 }),
             message(1 << 40, Some(transfer), Body::Remote(Location::at(4096))),
             message(4_000, Some(transfer), Body::Lent(4096)),

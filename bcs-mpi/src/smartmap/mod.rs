@@ -172,14 +172,6 @@ impl SmartMap {
         self.advance_collectives(true);
     }
 
-    /// The same as far as a receive from one source needs it, or from all.
-    pub(crate) fn progress_for(&mut self, source: Option<u32>) {
-        match source.and_then(|rank| self.place_of(rank)) {
-            Some(place) => _ = self.drain_from(place),
-            None => _ = self.drain(),
-        }
-    }
-
     /// Whether something waits for room in a queue.
     pub(crate) fn holds(&self) -> bool {
         self.holding

@@ -1,7 +1,7 @@
 //! The way to one place: its queue, and in rank memory what the queue has no room for, in order.
 #![expect(unsafe_code, reason = "messages are named by address")]
 
-use super::envelope::{Body, Envelope, INLINE_BYTES, Word};
+use super::envelope::{Body, Envelope, INLINE_BYTES, Inline, Word};
 use super::requests::Id;
 use crate::bcs::{Message, Piece, gather};
 use bcs_core::memory::MappedWords;
@@ -111,7 +111,7 @@ impl Outgoing {
             tag: message.tag,
             len: data.len as u64,
             transfer: None,
-            body: Body::Inline([0; INLINE_BYTES]),
+            body: Body::Inline(Inline::default()),
         };
         if data.len > INLINE_BYTES {
             // SAFETY: the caller's promise.
@@ -123,7 +123,7 @@ impl Outgoing {
         let mut inline = [0; INLINE_BYTES];
         // SAFETY: the caller's promise.
         unsafe { gather(data, 0, &mut inline[..data.len]) };
-        envelope.body = Body::Inline(inline);
+        envelope.body = Body::Inline(Inline::new(&inline));
         self.try_word(&Word::Message(envelope))
     }
 

@@ -22,6 +22,10 @@ use bcs_core::whereabouts::Peer;
 const ENTRIES_TO_A_LOOK: u64 = 32;
 const BYTES_TO_A_LOOK: u64 = 8 * 1024;
 
+/// Of so many receives from a place that are posted one after the other, one looks whether anything has
+/// come: the line that it looks at is the one that the sender writes next.
+const POSTS_TO_A_LOOK: u32 = 8;
+
 /// The way from one place.
 #[derive(Debug)]
 pub(super) struct Incoming {
@@ -29,6 +33,8 @@ pub(super) struct Incoming {
     /// Since the last look.
     entries: u64,
     pub(super) bytes: u64,
+    /// Receives that were posted without a look.
+    posts: u32,
 }
 
 impl Incoming {
@@ -37,7 +43,15 @@ impl Incoming {
             queue,
             entries: 0,
             bytes: 0,
+            posts: 0,
         }
+    }
+
+    /// A receive from here is posted. Returns whether it is time to look if anything has come.
+    fn posted(&mut self) -> bool {
+        let looks = self.posts == 0;
+        self.posts = (self.posts + 1) % POSTS_TO_A_LOOK;
+        looks
     }
 
     /// Copies payload to bytes `offset` on of a piece. Returns false if there is no such payload.
@@ -113,6 +127,7 @@ impl SmartMap {
     ///
     /// # Safety
     /// `into` may be written, and nobody else uses it until the request is done.
+    #[inline(always)]
     pub(crate) unsafe fn receive(
         &mut self,
         pattern: Pattern,
@@ -197,39 +212,56 @@ impl SmartMap {
         let places = self.incoming.len();
         let mut any = false;
         for step in 0..places {
-            any |= self.drain_from((self.turn + step) % places);
+            let from = (self.turn + step) % places;
+            self.incoming[from].posts = 0;
+            any |= self.drain_from(from);
         }
         // Who is first takes turns, so a wildcard favours nobody.
         self.turn = (self.turn + 1) % places;
         any
     }
 
-    pub(super) fn drain_from(&mut self, from: usize) -> bool {
-        let mut taken = 0;
-        // No more than a queue holds: whoever sends as fast as this receives is not to keep it here.
-        while taken < SEND_QUEUE_ENTRIES {
-            let Some(entry) = self.incoming[from].queue.peek() else {
-                break;
-            };
-            match Word::parse(&entry) {
-                Some(Word::Message(envelope)) => self.arrived(from, envelope),
-                Some(Word::Pull {
-                    transfer,
-                    request,
-                    len,
-                }) => self.pulled(from, (transfer, request), len),
-                Some(Word::Part {
-                    request,
-                    offset,
-                    len,
-                    payload,
-                }) => self.part(from, request, (offset, len), payload),
-                None => self.rubbish(from, "sends what is no message"),
-            }
-            self.took(from);
-            taken += 1;
+    /// Takes what one queue has brought, or all, for receives that are posted. Not at each post: whoever
+    /// posts many looks at the rest when it waits for them.
+    pub(crate) fn drain_for(&mut self, source: Option<u32>) {
+        let Some(place) = source.and_then(|rank| self.place_of(rank)) else {
+            self.drain();
+            return;
+        };
+        if self.incoming[place].posted() {
+            while self.matcher.posted_len() > 0 && self.take_from(place) {}
         }
-        taken > 0
+    }
+
+    fn drain_from(&mut self, from: usize) -> bool {
+        // No more than a queue holds: whoever sends as fast as this receives is not to keep it here.
+        let taken = (0..SEND_QUEUE_ENTRIES).take_while(|_| self.take_from(from));
+        taken.count() > 0
+    }
+
+    /// Takes the next entry of a queue, if there is one.
+    #[inline]
+    fn take_from(&mut self, from: usize) -> bool {
+        let Some(entry) = self.incoming[from].queue.peek() else {
+            return false;
+        };
+        match Word::parse(&entry) {
+            Some(Word::Message(envelope)) => self.arrived(from, envelope),
+            Some(Word::Pull {
+                transfer,
+                request,
+                len,
+            }) => self.pulled(from, (transfer, request), len),
+            Some(Word::Part {
+                request,
+                offset,
+                len,
+                payload,
+            }) => self.part(from, request, (offset, len), payload),
+            None => self.rubbish(from, "sends what is no message"),
+        }
+        self.took(from);
+        true
     }
 
     /// The next entry of a queue has been looked at: its sender may write another one there.
@@ -313,7 +345,7 @@ impl SmartMap {
     ///
     /// # Safety
     /// The piece may be written, and nobody else uses it.
-    #[inline]
+    #[inline(always)]
     pub(super) unsafe fn bring(
         &mut self,
         place: usize,
@@ -331,7 +363,7 @@ impl SmartMap {
         let mut ended = Failure::None;
         match envelope.body {
             // SAFETY: the caller's promise.
-            Body::Inline(bytes) => unsafe { scatter(into, 0, &bytes[..fits]) },
+            Body::Inline(inline) => unsafe { scatter(into, 0, &inline.bytes()[..fits]) },
             Body::Queued { payload } => {
                 if let Some(kept) = kept {
                     // SAFETY: the caller's promise.

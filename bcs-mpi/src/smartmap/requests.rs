@@ -70,6 +70,7 @@ pub(super) struct Requests {
 }
 
 impl Requests {
+    #[inline(always)]
     pub(super) fn open(&mut self, state: State) -> Result<Id, NoSlot> {
         let slot = match self.free.pop() {
             Some(slot) => slot,
@@ -105,6 +106,7 @@ impl Requests {
     }
 
     /// A request goes on.
+    #[inline(always)]
     pub(super) fn set(&mut self, id: Id, state: State) {
         let (sends, waits_now) = (is_send(&state), waits(&state));
         if let Some(old) = self.state(id) {
@@ -117,6 +119,7 @@ impl Requests {
     }
 
     /// Spends a request that is done, and says what it came to.
+    #[inline(always)]
     pub(super) fn take(&mut self, id: Id) -> Option<Outcome> {
         let &mut State::Done(outcome) = self.state(id)? else {
             return None;

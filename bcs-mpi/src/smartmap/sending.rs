@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "messages are named by address")]
 
 use super::SmartMap;
-use super::envelope::{Body, Envelope, INLINE_BYTES, Word};
+use super::envelope::{Body, Envelope, INLINE_BYTES, Inline, Word};
 use super::outgoing::Outgoing;
 use super::requests::{Id, NoSlot, State};
 use crate::bcs::{Message, Outcome, Piece, SendMode, gather};
@@ -41,6 +41,7 @@ impl SmartMap {
     ///
     /// # Safety
     /// The data are initialised, and nobody writes them until the request is done.
+    #[inline(always)]
     pub(crate) unsafe fn send(
         &mut self,
         mode: SendMode,
@@ -56,7 +57,7 @@ impl SmartMap {
             tag: message.tag,
             len: data.len as u64,
             transfer: None,
-            body: Body::Inline([0; INLINE_BYTES]),
+            body: Body::Inline(Inline::default()),
         };
         if eager && data.len > INLINE_BYTES {
             // SAFETY: the caller's promise.
@@ -75,7 +76,7 @@ impl SmartMap {
             let mut inline = [0; INLINE_BYTES];
             // SAFETY: the caller's promise.
             unsafe { gather(data, 0, &mut inline[..data.len]) };
-            envelope.body = Body::Inline(inline);
+            envelope.body = Body::Inline(Inline::new(&inline));
         } else {
             envelope.body = Body::Remote(data.location());
         }
@@ -163,7 +164,7 @@ impl SmartMap {
             tag: message.tag,
             len: message.data.len as u64,
             transfer: None,
-            body: Body::Inline([0; INLINE_BYTES]),
+            body: Body::Inline(Inline::default()),
         };
         // SAFETY: the caller's promise.
         unsafe { self.send_copy(place, envelope, &message.data) }.is_ok()

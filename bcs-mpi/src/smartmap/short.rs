@@ -65,6 +65,25 @@ impl SmartMap {
         Next::Received(outcome)
     }
 
+    /// Receives a message that is there already, if no other receive and no other message can be meant.
+    ///
+    /// # Safety
+    /// `into` may be written, and nobody else uses it.
+    #[inline]
+    pub(crate) unsafe fn receive_early(
+        &mut self,
+        pattern: &Pattern,
+        into: &Piece,
+    ) -> Option<Outcome> {
+        let alone = self.matcher.unexpected_len() == 0 && self.matcher.posted_len() == 0;
+        let source = pattern.source.filter(|_| alone)?;
+        // SAFETY: the caller's promise.
+        match unsafe { self.receive_next(source, pattern, into) } {
+            Next::Received(outcome) => Some(outcome),
+            Next::Nothing | Next::Other => None,
+        }
+    }
+
     /// Sends a message that is complete when it is in its queue. Returns whether there was room.
     ///
     /// # Safety

@@ -71,6 +71,7 @@ static PAIRS: LazyLock<Vec<(Elementary, Arc<Layout>)>> = LazyLock::new(|| {
 
 /// The layout of a predefined type, if it is a pair with gaps: a message has what a structure of the
 /// two would have (MPI 5.0, 6.9.4).
+#[inline]
 pub(super) fn of_pair(element: Elementary) -> Option<&'static Arc<Layout>> {
     if element.data_size() == element.size() {
         return None;

@@ -230,6 +230,7 @@ impl Datatype {
     }
 
     /// The layout of a type that has one, if it may be used in communication.
+    #[inline]
     pub(super) fn layout(&self, operation: Operation) -> Result<Option<&Arc<Layout>>> {
         let derived = match &self.0 {
             Kind::Predefined(element) => return Ok(compile::of_pair(*element)),
