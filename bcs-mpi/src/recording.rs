@@ -29,7 +29,8 @@ pub(crate) struct Begun(Option<u64>);
 
 impl Begun {
     /// For what is not to be recorded.
-    pub(crate) const UNKNOWN: Self = Self(None);}
+    pub(crate) const UNKNOWN: Self = Self(None);
+}
 
 impl Recording {
     /// Records, if there is where to.

@@ -56,9 +56,9 @@ impl Context {
         }
     }
 
-    /// Its members on this node, if they do collectives themselves.
+    /// Its members, if all are on this node and do collectives themselves.
     pub(super) fn near(&self) -> Option<GroupId> {
-        self.near
+        self.near.filter(|_| self.local == self.size)
     }
 
     /// This rank enters a collective.

@@ -104,9 +104,10 @@ impl Side {
     unsafe fn gives(&self, me: usize, scratch: &mut Scratch) -> Gives {
         match self {
             Self::Nothing => Gives::Nothing,
-            // SAFETY: the caller's promise.
             Self::One(_, piece) | Self::Same(piece) => {
-                Gives::Same(unsafe { packed(piece, scratch) })
+                // SAFETY: the caller's promise.
+                let given = unsafe { packed(piece, scratch) };
+                Gives::Same(given)
             }
             Self::Each(Pieces::Row(row)) => Gives::Row(*row),
             Self::Each(Pieces::Each(pieces)) => {

@@ -17,10 +17,6 @@ pub(super) struct Queue {
 
 /// A collective.
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a short exchange is not to allocate, and there are few at a time"
-)]
 pub(super) enum Posted {
     /// All members have one result: what the NICs do as well.
     Part(Collective),

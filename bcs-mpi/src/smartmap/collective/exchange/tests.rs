@@ -98,8 +98,8 @@ fn post(node: &mut Node, member: usize, step: Step, seed: usize) -> Posted {
     let mut out = Vec::new();
     let mut given = vec![Given::default(); size];
     let mut starts = vec![0; size];
-    for to in 0..size {
-        starts[to] = out.len();
+    for (to, start) in starts.iter_mut().enumerate() {
+        *start = out.len();
         out.extend(step.block(member, to, seed));
         out.resize(out.len() + GAP, 0xaa);
     }
