@@ -30,6 +30,11 @@ pub(crate) struct Begun(Option<u64>);
 impl Begun {
     /// For what is not to be recorded.
     pub(crate) const UNKNOWN: Self = Self(None);
+
+    /// Whether it is not recorded.
+    pub(crate) fn is_unknown(self) -> bool {
+        self.0.is_none()
+    }
 }
 
 impl Recording {

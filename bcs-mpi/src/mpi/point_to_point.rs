@@ -5,7 +5,7 @@ use super::comm::{checked_tag, exhausted};
 use super::error::{Operation, Peer};
 use super::request::What;
 use super::{Buffer, Comm, Datatype, PROC_NULL, Request, Result, Status};
-use crate::bcs::{Blocking, Message, Now, Received, SendMode, gather};
+use crate::bcs::{Blocking, Message, Now, Piece, Received, SendMode, gather};
 use crate::recording::{Begun, Primitive};
 
 /// A call that posts a message: its name, its row in the MDS, its mode.
@@ -70,27 +70,15 @@ fn operation(call: &'static str, data: &Buffer, peer: Peer, tag: i32) -> Operati
 }
 
 impl Comm {
-    /// What a send sends; nothing if it is to nobody (`MPI_PROC_NULL`).
+    /// What a send sends, to somebody.
     #[inline(always)]
-    fn message(
-        &self,
-        data: &Buffer,
-        to: i32,
-        tag: i32,
-        operation: Operation,
-    ) -> Result<Option<Message>> {
-        self.usable(operation)?;
-        let data = data.piece(operation)?;
-        let tag = checked_tag(tag, operation)?;
-        if to == PROC_NULL {
-            return Ok(None);
-        }
-        Ok(Some(Message {
+    fn message(&self, data: Piece, to: i32, tag: i32, operation: Operation) -> Result<Message> {
+        Ok(Message {
             context: self.0.context,
             destination: self.world_rank(to, operation)?,
-            tag,
+            tag: checked_tag(tag, operation)?,
             data,
-        }))
+        })
     }
 
     /// # Safety
@@ -104,9 +92,13 @@ impl Comm {
     ) -> Result<Request> {
         let recorded = (self.process().recording().begin(), call.primitive);
         let operation = operation(call.name, data, Peer::To(to), tag);
-        let Some(message) = self.message(data, to, tag, operation)? else {
+        self.usable(operation)?;
+        let data = data.piece(operation)?;
+        if to == PROC_NULL {
+            checked_tag(tag, operation)?;
             return Ok(Request::done(Ok(Status::EMPTY), 0, self, recorded));
-        };
+        }
+        let message = self.message(data, to, tag, operation)?;
         // SAFETY: the caller's promise.
         let posted = unsafe { self.process().endpoint().bcs_send(call.mode, &message) };
         let request = posted.map_err(exhausted(operation))?;
@@ -164,9 +156,12 @@ impl Comm {
         let operation = operation(call.name, data, Peer::To(to), tag);
         let endpoint = self.process().endpoint();
         self.block(call.primitive, data.bytes(), || {
-            let Some(message) = self.message(data, to, tag, operation)? else {
-                return Ok(());
-            };
+            self.usable(operation)?;
+            let data = data.piece(operation)?;
+            if to == PROC_NULL {
+                return checked_tag(tag, operation).map(|_| ());
+            }
+            let message = self.message(data, to, tag, operation)?;
             // SAFETY: the caller's promise; a request is waited for below.
             let posted = match unsafe { endpoint.bcs_send_now(call.mode, &message) } {
                 Now::Done => return Ok(()),

@@ -18,8 +18,9 @@ pub struct Request(State);
 #[derive(Debug)]
 enum State {
     Inactive,
-    /// It was done when it was posted, and nobody has asked yet.
-    Over(Result<Status>),
+    /// It was done when it was posted, and nobody has asked yet. It has its communicator only if calls are
+    /// recorded: then so is the one that asks.
+    Over(Result<Status>, Option<Comm>),
     Active(Active),
 }
 
@@ -72,8 +73,11 @@ impl Request {
         comm: &Comm,
         (begun, primitive): (Begun, Primitive),
     ) -> Self {
+        if begun.is_unknown() {
+            return Self(State::Over(answer, None));
+        }
         comm.process().recording().end(begun, primitive, bytes);
-        Self(State::Over(answer))
+        Self(State::Over(answer, Some(comm.clone())))
     }
 
     /// One that is inactive (`MPI_REQUEST_NULL`).
@@ -96,30 +100,30 @@ impl Request {
         self
     }
 
-    fn as_active(&self) -> Option<&Active> {
-        match &self.0 {
-            State::Active(active) => Some(active),
-            State::Inactive | State::Over(_) => None,
-        }
-    }
-
     fn process(&self) -> Option<Arc<Process>> {
-        let active = self.as_active()?;
-        Some(active.comm.process().clone())
+        let comm = match &self.0 {
+            State::Active(active) => &active.comm,
+            State::Over(_, comm) => comm.as_ref()?,
+            State::Inactive => return None,
+        };
+        Some(comm.process().clone())
     }
 
     fn handle(&self) -> Option<bcs::Request> {
-        self.as_active().map(|active| active.posted)
+        match &self.0 {
+            State::Active(active) => Some(active.posted),
+            State::Inactive | State::Over(..) => None,
+        }
     }
 
     /// What it came to, if it was done when it was posted; it is inactive then.
     fn ready(&mut self) -> Option<Result<Status>> {
-        if !matches!(self.0, State::Over(_)) {
+        if !matches!(self.0, State::Over(..)) {
             return None;
         }
         super::op::drop_returned();
         match std::mem::replace(&mut self.0, State::Inactive) {
-            State::Over(answer) => Some(answer),
+            State::Over(answer, _) => Some(answer),
             State::Inactive | State::Active(_) => None,
         }
     }
