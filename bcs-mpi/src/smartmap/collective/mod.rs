@@ -184,11 +184,12 @@ impl SmartMap {
         }
     }
 
-    /// Looks at a collective some times, without delay: mostly the others come at about the same time.
-    /// Returns whether it is over.
+    /// Looks at a collective some times, without delay: mostly the others come at about the same time. Where
+    /// cores are short they may need this one first. Returns whether it is over.
     pub(crate) fn attend(&mut self, request: Id) -> bool {
         const LOOKS: u32 = 50;
-        (0..LOOKS).any(|_| {
+        let looks = if self.page.cores_suffice() { LOOKS } else { 1 };
+        (0..looks).any(|_| {
             self.advance_collectives(false);
             matches!(self.requests.state(request), Some(State::Done(_)))
         })
