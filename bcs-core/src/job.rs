@@ -37,6 +37,28 @@ pub enum Intranode {
     Nic,
 }
 
+/// How bytes get from the memory of one rank to that of another of its node (DESIGN section 6): by the best
+/// road there is, of which this one is the best that may be taken. All bring the same bytes; the slower ones
+/// are chosen to measure them and to test them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Road {
+    /// What lies in a slot is read where it is.
+    Slots,
+    /// The kernel copies (`process_vm_readv`).
+    Kernel,
+    /// Through memory that the ranks of a node share.
+    Queues,
+}
+
+/// Who folds a long reduction within a node (collectives paper, "serial" and "threaded").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Folding {
+    /// Each member a share of the vector.
+    Threaded,
+    /// The root, or the first member if all want the result.
+    Serial,
+}
+
 impl Driver {
     /// The default: dedicated when every NIC thread and rank can have a core of its own,
     /// coprocessor when every NIC and rank can, else shared.
@@ -70,6 +92,10 @@ pub struct Settings {
     pub soft_reduce_elements: u32,
     /// The road within a node.
     pub intranode: Intranode,
+    /// The best road of bytes between two ranks of a node.
+    pub road: Road,
+    /// Who folds long reductions within a node.
+    pub folding: Folding,
     /// Strike every slice, and all five microphases of it, needed or not: to measure what one costs.
     pub all_phases: bool,
 }
@@ -84,6 +110,8 @@ impl Default for Settings {
             driver: Driver::Shared,
             soft_reduce_elements: DEFAULT_SOFT_REDUCE_ELEMENTS,
             intranode: Intranode::Smartmap,
+            road: Road::Slots,
+            folding: Folding::Threaded,
             all_phases: false,
         }
     }

@@ -106,16 +106,18 @@ impl Endpoint {
     }
 
     /// A rank has a desk if messages within its node do not go through the NIC.
-    fn near(memory: &NicMemory, page: &MachinePage, place: Place) -> Option<SmartMap> {
+    fn near(
+        memory: &NicMemory,
+        page: &MachinePage,
+        place: Place,
+        settings: &Settings,
+    ) -> Option<SmartMap> {
         let (node, at) = memory.desk()?;
         let (node, here) = (node.clone(), (at, place.first_local));
-        Some(SmartMap::new(
-            node,
-            memory.clone(),
-            page.clone(),
-            here,
-            Road::open(),
-        ))
+        let road = Road::open().up_to(settings.road);
+        let mut near = SmartMap::new(node, memory.clone(), page.clone(), here, road);
+        near.fold_by(settings.folding);
+        Some(near)
     }
 
     /// An endpoint that attends to its NIC memory itself: a world of one.
@@ -150,7 +152,7 @@ impl Endpoint {
             contexts: super::collective::Contexts::default(),
             schedules: Schedules::default(),
             arrivals: VecDeque::new(),
-            near: Self::near(&memory, &page, place),
+            near: Self::near(&memory, &page, place, &settings),
             asked: None,
             lost: Failure::None,
             nic,

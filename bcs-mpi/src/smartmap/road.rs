@@ -3,6 +3,7 @@
 
 use super::Slots;
 use crate::bcs::{Piece, scatter};
+use bcs_core::job;
 use bcs_core::layout::{Location, RemoteRuns};
 use bcs_core::memory::NodeMemory;
 use std::ptr::NonNull;
@@ -29,6 +30,8 @@ const MAX_CALL_BYTES: usize = 1 << 30;
 pub(crate) struct Road {
     /// Heaps in slots are read where they are.
     slots: Option<Arc<Slots>>,
+    /// Whether slots may be used.
+    by_slots: bool,
     /// Of other memory the kernel makes a copy (`process_vm_readv`).
     process: bool,
 }
@@ -38,6 +41,7 @@ impl Road {
     #[cfg(test)]
     pub(super) const CLOSED: Self = Self {
         slots: None,
+        by_slots: false,
         process: false,
     };
 
@@ -51,12 +55,22 @@ impl Road {
         };
         Self {
             slots: None,
+            by_slots: true,
             process: true,
         }
     }
 
+    /// The same, but nothing better than that.
+    pub(crate) fn up_to(self, best: job::Road) -> Self {
+        Self {
+            by_slots: self.by_slots && best == job::Road::Slots,
+            process: self.process && best != job::Road::Queues,
+            ..self
+        }
+    }
+
     pub(super) fn use_slots(&mut self, slots: Arc<Slots>) {
-        self.slots = Some(slots);
+        self.slots = Some(slots).filter(|_| self.by_slots);
     }
 
     /// Whether the kernel copies from the rank at that place. What is at the address does not matter.

@@ -4,7 +4,7 @@
 use crate::quantities::{
     parse_assignment, parse_bandwidth, parse_count, parse_duration, parse_reduce, parse_size,
 };
-use bcs_core::job::{Driver, Intranode, Strobe};
+use bcs_core::job::{Driver, Folding, Intranode, Road, Strobe};
 use bcs_core::limits::DEFAULT_SOFT_REDUCE_ELEMENTS;
 use clap::builder::ArgPredicate;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -106,6 +106,13 @@ pub struct RunOptions {
     /// Which way messages take that stay on a node: at once, or in slices like all others
     #[arg(long, value_name = "W", value_enum, default_value_t = IntranodeName::Smartmap)]
     pub intranode: IntranodeName,
+    /// Within a node: the best way of the bytes from one rank's memory to another's that may be taken, to
+    /// measure the others
+    #[arg(long, value_name = "R", value_enum, default_value_t = RoadName::Slots)]
+    pub road: RoadName,
+    /// Within a node: who folds long reductions
+    #[arg(long, value_name = "F", value_enum, default_value_t = FoldingName::Threaded)]
+    pub folding: FoldingName,
     /// Standard sends of at most so many bytes complete when they are posted, blocking ones within a
     /// node of 32 times as many; 0: none
     #[arg(long, value_name = "B", default_value = "4KiB", value_parser = parse_size)]
@@ -191,6 +198,45 @@ impl From<IntranodeName> for Intranode {
         match name {
             IntranodeName::Smartmap => Self::Smartmap,
             IntranodeName::Nic => Self::Nic,
+        }
+    }
+}
+
+/// `--road`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RoadName {
+    /// Heaps that lie in slots are read where they are.
+    Slots,
+    /// The kernel copies (process_vm_readv).
+    Kernel,
+    /// Through memory that the ranks of a node share.
+    Queues,
+}
+
+impl From<RoadName> for Road {
+    fn from(name: RoadName) -> Self {
+        match name {
+            RoadName::Slots => Self::Slots,
+            RoadName::Kernel => Self::Kernel,
+            RoadName::Queues => Self::Queues,
+        }
+    }
+}
+
+/// `--folding`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FoldingName {
+    /// Each rank a share of the elements.
+    Threaded,
+    /// The root all of them.
+    Serial,
+}
+
+impl From<FoldingName> for Folding {
+    fn from(name: FoldingName) -> Self {
+        match name {
+            FoldingName::Threaded => Self::Threaded,
+            FoldingName::Serial => Self::Serial,
         }
     }
 }

@@ -106,6 +106,8 @@ fn plan(
             .map_or_else(default_driver, Driver::from),
         soft_reduce_elements: options.reduce,
         intranode: options.intranode.into(),
+        road: options.road.into(),
+        folding: options.folding.into(),
         all_phases: options.all_phases,
     };
     settings.check()?;
@@ -228,6 +230,8 @@ fn describe(launched: &Launched, ranks: usize) {
         eager_limit,
         link_bandwidth,
         driver,
+        intranode,
+        road,
         ..
     } = launched.settings;
     let slice = humantime::format_duration(std::time::Duration::from_nanos(time_slice_ns));
@@ -236,6 +240,7 @@ fn describe(launched: &Launched, ranks: usize) {
         "bcs: {ranks} ranks, {strobe:?} strobes, slices of {slice}, eager limit {eager_limit} \
          bytes, links of {bandwidth}/s, NIC threads {driver:?}"
     );
+    eprintln!("bcs: messages within a node by {intranode:?}, roads up to {road:?}");
     eprintln!("bcs: bcs run is process {}", std::process::id());
     for manager in &launched.managers {
         let who = manager_name(&manager.nodes, driver == Driver::Shared);

@@ -26,6 +26,8 @@ pub(super) struct Group {
     listening: Option<(u64, Phase)>,
     /// The kernel copies from all members to all: they have found that together.
     pub(super) open: bool,
+    /// The root folds long reductions alone.
+    pub(super) serial: bool,
     suspect: Option<usize>,
 }
 
@@ -99,6 +101,7 @@ impl Group {
             seen: 0,
             listening: None,
             open: false,
+            serial: false,
             suspect: None,
         })
     }

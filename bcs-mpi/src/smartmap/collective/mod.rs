@@ -47,6 +47,7 @@ use super::requests::{Id, NoSlot, State};
 use super::{Road, SmartMap};
 use crate::bcs::Part;
 use bcs_core::coll_info::CollInfo;
+use bcs_core::job::Folding;
 use bcs_core::memory::{MachinePage, MappedWords, NodeMemory};
 use bcs_core::whereabouts::Entered;
 use exchange::Exchanging;
@@ -70,6 +71,8 @@ pub(super) struct Collectives {
     /// Those with collectives that are not over.
     busy: Vec<usize>,
     spare: Spare,
+    /// The root folds long reductions alone.
+    serial: bool,
 }
 
 /// Memory that the next collective may use.
@@ -117,7 +120,8 @@ impl SmartMap {
             (place < places).then_some(place)
         };
         let places: Option<Vec<usize>> = members.map(place).collect();
-        let group = Group::open(&self.node, context, places?, self.place, fresh)?;
+        let mut group = Group::open(&self.node, context, places?, self.place, fresh)?;
+        group.serial = self.collectives.serial;
         let groups = &mut self.collectives.groups;
         let free = groups.iter().position(Option::is_none);
         let index = free.unwrap_or(groups.len());
@@ -126,6 +130,11 @@ impl SmartMap {
         }
         groups[index] = Some(Queue::new(group));
         Some(GroupId(index))
+    }
+
+    /// Who folds long reductions on the communicators that are opened from now on: the same at all ranks.
+    pub(crate) fn fold_by(&mut self, folding: Folding) {
+        self.collectives.serial = folding == Folding::Serial;
     }
 
     /// This rank uses the communicator no more.
@@ -208,6 +217,7 @@ impl SmartMap {
             groups,
             busy,
             spare,
+            ..
         } = &mut self.collectives;
         let around = Surroundings {
             node: &self.node,
@@ -230,11 +240,12 @@ impl SmartMap {
         }
     }
 
-    /// Looks at a collective some times, without delay: mostly the others come at about the same time.
-    /// Returns whether it is over.
+    /// Looks at a collective some times, without delay: mostly the others come at about the same time. Where
+    /// cores are short they may need this one first. Returns whether it is over.
     pub(crate) fn attend(&mut self, request: Id) -> bool {
         const LOOKS: u32 = 50;
-        (0..LOOKS).any(|_| {
+        let looks = if self.page.cores_suffice() { LOOKS } else { 1 };
+        (0..looks).any(|_| {
             self.advance_collectives(false);
             matches!(self.requests.state(request), Some(State::Done(_)))
         })

@@ -11,6 +11,9 @@
 //! In a reduction to one, members put what they have folded where the root wants it, if that lies in a
 //! slot; otherwise they keep it for the root to copy.
 //!
+//! The paper's "serial" algorithm, in which the root folds everything, is there to be compared with
+//! (`bcs run --folding serial`).
+//!
 //! The paper leaves operations with places and those of the program to its serial algorithm. Places
 //! (`MPI_MINLOC`) are data here, so they are shared like all others; functions of the program's have
 //! a way of their own (`bcs/fold.rs`).
@@ -53,12 +56,30 @@ impl Reduction {
         let root = root.map(|root| group.place_of(root, first));
         Self { op, datatype, root }
     }
+
+    /// Who folds everything, if the work is not shared.
+    fn alone(&self, group: &Group) -> Option<usize> {
+        group.serial.then(|| self.root.unwrap_or(0))
+    }
 }
 
-/// The bytes that a member folds.
-fn share(part: &Part, datatype: Datatype, member: usize, members: usize) -> Range<usize> {
+/// The bytes that a member folds; `alone` folds all.
+fn share(
+    part: &Part,
+    datatype: Datatype,
+    member: usize,
+    members: usize,
+    alone: Option<usize>,
+) -> Range<usize> {
     let size = datatype.size();
     let elements = part.bytes / size;
+    if let Some(alone) = alone {
+        return if member == alone {
+            0..elements * size
+        } else {
+            0..0
+        };
+    }
     let each = elements.div_ceil(members).next_multiple_of(ELEMENTS);
     let edge = |member: usize| (each * member).min(elements) * size;
     edge(member)..edge(member + 1)
@@ -69,10 +90,10 @@ pub(super) fn room_for_partial(part: &Part, group: &Group, spare: &mut Spare) ->
     let CollectiveKind::Reduce { datatype, .. } = part.kind else {
         return Vec::new();
     };
-    if part.output != 0 {
+    if part.output != 0 || group.serial {
         return Vec::new();
     }
-    let share = share(part, datatype, group.me(), group.members().len());
+    let share = share(part, datatype, group.me(), group.members().len(), None);
     let mut room = std::mem::take(&mut spare.partial);
     if room.len() < share.len() {
         room = vec![0; share.len()];
@@ -84,8 +105,8 @@ pub(super) fn room_for_partial(part: &Part, group: &Group, spare: &mut Spare) ->
 pub(super) fn read_of_output(part: &Part, group: &Group, member: usize) -> usize {
     match part.kind {
         CollectiveKind::Reduce { root: None, .. } => part.bytes,
-        CollectiveKind::Reduce { datatype, .. } if part.output != 0 => {
-            share(part, datatype, member, group.members().len()).len()
+        CollectiveKind::Reduce { datatype, .. } if part.output != 0 && !group.serial => {
+            share(part, datatype, member, group.members().len(), None).len()
         }
         _ => 0,
     }
@@ -150,7 +171,8 @@ pub(super) fn copy(
             return Look::Waits;
         }
         collective.copied += 1;
-        let share = share(&collective.part, reduction.datatype, member, members);
+        let alone = reduction.alone(group);
+        let share = share(&collective.part, reduction.datatype, member, members, alone);
         if step == steps::FAULTY {
             collective.failure = Failure::BadAddress;
         } else if step != steps::PLACED && !share.is_empty() {
@@ -210,7 +232,8 @@ fn fold(
 ) -> bool {
     let part = collective.part;
     let members = group.members().len();
-    let share = share(&part, reduction.datatype, group.me(), members);
+    let alone = reduction.alone(group);
+    let share = share(&part, reduction.datatype, group.me(), members, alone);
     let root = reduction.root.filter(|&root| root != group.me());
     let root_has = root.and_then(|root| {
         let member = &group.members()[root];
