@@ -38,6 +38,7 @@ mod fold;
 mod near;
 mod near_exchange;
 mod neighborhood;
+mod one_round;
 mod outbox;
 mod packing;
 mod payload_slots;

@@ -9,7 +9,8 @@
 
 use super::Blocking;
 use super::endpoint::{Endpoint, State};
-use super::exchange::{Members, OneRound, Side};
+use super::exchange::Members;
+use super::one_round::{OneRound, Side};
 use super::piece::{self, Piece, Pieces};
 use super::requests::{Handle, Request, TooManyRequests};
 use super::schedule::{Plan, Scratch};

@@ -63,7 +63,10 @@ fn collectives_that_are_not_the_same_end_the_job() {
 #[test]
 fn collectives_of_a_node_that_are_not_the_same_are_errors() {
     let ways = [
-        ("gather-scatter", ["a gather to rank 0", "a scatter from rank 0"]),
+        (
+            "gather-scatter",
+            ["a gather to rank 0", "a scatter from rank 0"],
+        ),
         ("roots", ["a gather to rank 1", "a gather to rank 0"]),
         ("barrier-alltoall", ["a barrier", "an all-to-all"]),
     ];
@@ -71,7 +74,10 @@ fn collectives_of_a_node_that_are_not_the_same_are_errors() {
         let (code, said) = crossed("-n 4 --timeout 60s", way);
         assert_eq!(code, Some(1), "{way}: {said}");
         let told = both.iter().any(|what| said.contains(what));
-        assert!(told && said.contains("did not call the same"), "{way}: {said}");
+        assert!(
+            told && said.contains("did not call the same"),
+            "{way}: {said}"
+        );
     }
 }
 

@@ -30,12 +30,14 @@
 //! | | file |
 //! |---|---|
 //! | how what is given lies, for who gives and who takes | [`gift`] |
-//! | entering, taking, waiting for who reads | [`machine`] |
+//! | entering, and waiting for who reads | [`machine`] |
+//! | from records and from memory | [`taking`] |
 //! | if not all memory can be reached: through the records in parts | [`parts`] |
 
 mod gift;
 mod machine;
 mod parts;
+mod taking;
 #[cfg(test)]
 mod tests;
 

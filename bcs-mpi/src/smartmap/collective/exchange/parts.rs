@@ -6,7 +6,8 @@
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::gift::{Gift, Lies};
-use super::machine::{Exchanging, laid};
+use super::machine::Exchanging;
+use super::taking::laid;
 use super::{Exchange, Takes};
 use crate::bcs::{Piece, Round, copy, scatter};
 use crate::smartmap::collective::Surroundings;
