@@ -33,6 +33,7 @@ impl State {
     /// # Safety
     /// The memory that the exchange names stays until the request is done, as for
     /// [`bcs_scatter`](Endpoint::bcs_scatter).
+    #[inline]
     unsafe fn exchange(
         &mut self,
         context: u32,
@@ -182,6 +183,7 @@ impl Endpoint {
     ///
     /// # Safety
     /// As for [`bcs_scatter`](Self::bcs_scatter).
+    #[inline]
     pub(super) unsafe fn exchange_round(
         &self,
         state: MutexGuard<'_, State>,

@@ -88,6 +88,7 @@ impl Endpoint {
     ///
     /// # Safety
     /// As for [`bcs_scatter`](Self::bcs_scatter).
+    #[inline]
     pub(super) unsafe fn post_round(
         &self,
         members: Members<'_>,

@@ -91,6 +91,14 @@ impl Pieces {
         }
     }
 
+    /// Its length.
+    pub(crate) fn len_of(&self, place: usize) -> usize {
+        match self {
+            Self::Row(row) => row.len,
+            Self::Each(pieces) => pieces[place].len,
+        }
+    }
+
     /// Those that need a list. (Blocks of a buffer in a row lie side by side.)
     pub(crate) fn list(&self) -> &[Piece] {
         match self {

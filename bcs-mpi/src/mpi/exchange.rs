@@ -350,7 +350,7 @@ impl Comm {
         if at_root {
             blocks = input.arranged(size, operation)?;
             if let Some(into) = &into {
-                same_length(blocks.of(self.0.group.me).len, into.len, operation)?;
+                same_length(blocks.len_of(self.0.group.me), into.len, operation)?;
             }
         } else if into.is_none() {
             return Err(in_place_elsewhere(operation));
@@ -397,7 +397,7 @@ impl Comm {
             blocks = output.arranged(size, operation)?;
             disjoint(blocks.list(), operation)?;
             if let Some(from) = &from {
-                same_length(from.len, blocks.of(self.0.group.me).len, operation)?;
+                same_length(from.len, blocks.len_of(self.0.group.me), operation)?;
             }
         } else if from.is_none() {
             return Err(in_place_elsewhere(operation));
@@ -436,7 +436,7 @@ impl Comm {
         let blocks = output.arranged(size, operation)?;
         disjoint(blocks.list(), operation)?;
         if let Some(from) = &from {
-            same_length(from.len, blocks.of(self.0.group.me).len, operation)?;
+            same_length(from.len, blocks.len_of(self.0.group.me), operation)?;
         }
         let endpoint = self.process().endpoint();
         // SAFETY: the caller's promise.
@@ -472,7 +472,7 @@ impl Comm {
         disjoint(into.list(), operation)?;
         if let Some(out) = &out {
             let me = self.0.group.me;
-            same_length(out.of(me).len, into.of(me).len, operation)?;
+            same_length(out.len_of(me), into.len_of(me), operation)?;
         }
         let endpoint = self.process().endpoint();
         // SAFETY: the caller's promise.

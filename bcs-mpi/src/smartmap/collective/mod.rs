@@ -176,6 +176,7 @@ impl SmartMap {
         })
     }
 
+    #[inline]
     fn post_collective(
         &mut self,
         group: GroupId,

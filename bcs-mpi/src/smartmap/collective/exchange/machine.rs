@@ -33,6 +33,7 @@ pub(in crate::smartmap::collective) struct Exchanging {
 
 impl Exchanging {
     /// An exchange on a communicator, whose root is a world rank; the one at place 0 is the `first`.
+    #[inline]
     pub(in crate::smartmap::collective) fn new(
         request: Id,
         exchange: Exchange,
