@@ -48,7 +48,6 @@ mod probe;
 mod requests;
 mod schedule;
 mod short;
-pub(crate) mod streaming;
 mod waiting;
 mod whereabouts;
 

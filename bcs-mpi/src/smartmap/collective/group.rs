@@ -3,7 +3,7 @@
 
 use super::machine::Phase;
 use super::{Info, Surroundings};
-use crate::bcs::{Piece, streaming};
+use crate::bcs::Piece;
 use bcs_core::coll_info::Presence;
 use bcs_core::layout::Location;
 use bcs_core::memory::NodeMemory;
@@ -256,27 +256,6 @@ impl Group {
                 .fetch(around.node, place, location, into, into.len)
         };
         fetched.is_ok()
-    }
-
-    /// The same past the caches, if that memory lies in a slot.
-    pub(super) fn stream(
-        &self,
-        around: Surroundings<'_>,
-        member: usize,
-        from: u64,
-        into: &Piece,
-    ) -> bool {
-        let place = self.members[member].place;
-        let start = around.road.resolve(place, from, into.len);
-        let Some(start) = start.filter(|_| into.layout.is_none()) else {
-            return self.fetch(around, member, from, into);
-        };
-        let to = usize::try_from(into.address).expect("addresses have 64 bits");
-        let to = std::ptr::with_exposed_provenance_mut(to);
-        // SAFETY: so many bytes are mapped there, in another rank's slot (they were resolved), and whoever
-        // posted the collective promised that the piece may be written.
-        unsafe { streaming::copy(start.as_ptr(), to, into.len) };
-        true
     }
 
     /// Whether memory of this rank's can be read by the others where it is.

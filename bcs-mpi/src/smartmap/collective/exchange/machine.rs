@@ -5,7 +5,7 @@
 use super::gift::{Gift, Giver, Lies, MAX_LAID_BYTES, MAX_LAID_OF_SLOT};
 use super::parts::Parts;
 use super::{Exchange, Flow};
-use crate::bcs::{Outcome, Piece, copy, streaming};
+use crate::bcs::{Outcome, Piece, copy};
 use crate::smartmap::collective::group::{Awaited, Group, Sign};
 use crate::smartmap::collective::machine::{Look, Phase, disagreement, mismatch};
 use crate::smartmap::collective::{Surroundings, judging, steps};
@@ -23,8 +23,6 @@ pub(in crate::smartmap::collective) struct Exchanging {
     phase: Phase,
     /// What this rank gives lies in its memory.
     long: bool,
-    /// What it takes is more than stays in caches.
-    pub(super) streams: bool,
     /// What goes through the records in parts.
     parts: Option<Box<Parts>>,
     /// What it comes to.
@@ -44,15 +42,12 @@ impl Exchanging {
             unreachable!("what the NICs do is no exchange");
         };
         let root = root.map(|root| group.place_of(root, first));
-        let members = group.members().len();
-        let streams = exchange.takes.len(members) >= streaming::LEAST_BYTES;
         Self {
             request,
             exchange,
             flow: Flow::of(what, root),
             phase: Phase::Posted,
             long: false,
-            streams,
             parts: None,
             outcome: Outcome::default(),
         }
@@ -144,16 +139,8 @@ impl Exchanging {
         giver.info.enter(number, call);
         // Others may go on meanwhile.
         if let Some((from, to, len)) = self.exchange.own.take() {
-            if self.streams && from != to {
-                let [from, to] = [from, to].map(|at| usize::try_from(at).expect("an address"));
-                let from = std::ptr::with_exposed_provenance(from);
-                // SAFETY: whoever posted it promised that; what goes elsewhere does not overlap (MPI 5.0,
-                // 6.1).
-                unsafe { streaming::copy(from, std::ptr::with_exposed_provenance_mut(to), len) };
-            } else {
-                // SAFETY: whoever posted it promised that.
-                unsafe { copy(&Piece::new(from, len), &Piece::new(to, len)) };
-            }
+            // SAFETY: whoever posted it promised that.
+            unsafe { copy(&Piece::new(from, len), &Piece::new(to, len)) };
         }
     }
 

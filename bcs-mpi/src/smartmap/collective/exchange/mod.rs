@@ -93,20 +93,6 @@ pub(crate) enum Takes {
 impl Takes {
     /// From nobody.
     pub(crate) const NOTHING: Self = Self::Rounds(VecDeque::new());
-
-    /// How many bytes it puts where the program wants them, with about what the member gives itself. What a
-    /// fold takes is looked at again at once.
-    fn len(&self, members: usize) -> usize {
-        match self {
-            Self::One(piece) => piece.len,
-            Self::Each(Pieces::Row(row)) => row.len.saturating_mul(members),
-            Self::Each(Pieces::Each(pieces)) => {
-                let lens = pieces.iter().map(|piece| piece.len);
-                lens.fold(0, usize::saturating_add)
-            }
-            Self::Rounds(_) => 0,
-        }
-    }
 }
 
 /// Who gives to whom, by their places among the members.

@@ -62,12 +62,7 @@ impl Exchanging {
             match gift.lies {
                 Lies::Here { total, at } => laid(giver, (total, at), into),
                 Lies::There { address, .. } => {
-                    let fetched = if self.streams {
-                        group.stream(around, place, address, into)
-                    } else {
-                        group.fetch(around, place, address, into)
-                    };
-                    if !fetched {
+                    if !group.fetch(around, place, address, into) {
                         self.note(
                             group,
                             around,
