@@ -34,6 +34,7 @@ mod endpoint;
 mod exchange;
 mod finalize;
 mod fold;
+mod leading;
 mod near;
 mod neighborhood;
 mod outbox;

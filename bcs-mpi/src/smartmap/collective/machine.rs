@@ -8,6 +8,7 @@
 
 use super::group::{Awaited, Group, Sign};
 use super::judging::Memory;
+use super::led::{self, Led};
 use super::{Spare, Surroundings, broadcast, judging, reduce, steps};
 use crate::bcs::{Outcome, Part, bytes, bytes_mut};
 use crate::smartmap::requests::Id;
@@ -25,12 +26,16 @@ pub(super) struct Collective {
     pub(super) part: Part,
     phase: Phase,
     /// Of data that go through the records in parts: where the part begins.
-    offset: Option<usize>,
+    pub(super) offset: Option<usize>,
     /// Partial results that another member copies from here.
     pub(super) partial: Vec<u8>,
     /// From how many other members it has copied what they had folded.
     pub(super) copied: usize,
     pub(super) failure: Failure,
+    /// Of a mismatch: what another rank called.
+    pub(super) said: u64,
+    /// If it is one of several nodes: what there is beyond this one.
+    pub(super) led: Option<Box<Led>>,
 }
 
 /// What this rank waits for.
@@ -46,6 +51,10 @@ pub(super) enum Phase {
     Folded,
     /// That others need its memory no more.
     Read,
+    /// Its NIC.
+    Far,
+    /// What the leader says, which has gone to its NIC for all.
+    Told,
 }
 
 /// What became of a look.
@@ -68,6 +77,8 @@ impl Phase {
             Self::Judged => 2,
             Self::Folded => 3,
             Self::Read => 4,
+            Self::Far => 5,
+            Self::Told => 6,
         }
     }
 }
@@ -82,6 +93,8 @@ impl Collective {
             partial: Vec::new(),
             copied: 0,
             failure: Failure::None,
+            said: 0,
+            led: None,
         }
     }
 
@@ -96,7 +109,12 @@ impl Collective {
     /// What a rank that has gone as far as it can waits for.
     pub(super) fn awaited(&self, group: &Group, first: u32) -> Option<Awaited> {
         let (member, sign) = match self.phase {
-            Phase::Posted => return None,
+            Phase::Posted | Phase::Far => return None,
+            Phase::Told => {
+                let led = self.led.as_ref();
+                (led.map(|led| led.leader()), Sign::Step(steps::TOLD))
+            }
+            Phase::Read if self.led.is_some() => (None, Sign::Step(steps::READ)),
             Phase::Entered => (None, Sign::There),
             Phase::Judged => (None, Sign::Verdict),
             Phase::Folded => (group.others().nth(self.copied), Sign::Step(steps::FOLDED)),
@@ -123,23 +141,29 @@ impl Collective {
             let look = match self.phase {
                 Phase::Posted => {
                     self.enter(group, spare);
-                    Look::Goes(Phase::Entered)
+                    led::entered(self, group, around)
                 }
                 Phase::Entered if !group.all_are_there() => Look::Waits,
                 Phase::Entered => {
                     group.tell_all(around, Phase::Entered);
-                    if let Some(against) = disagreement(group, around.first) {
-                        self.give_back(spare);
-                        return Some(mismatch(&against));
+                    match disagreement(group, around.first) {
+                        None => self.all_have_entered(group, around, spare),
+                        Some(_) if self.led.is_some() => led::leave(self, group, around),
+                        Some(against) => {
+                            self.give_back(spare);
+                            return Some(mismatch(&against));
+                        }
                     }
-                    self.all_have_entered(group, around, spare)
                 }
                 Phase::Judged => match judging::verdict(group, around) {
                     None => Look::Waits,
-                    Some(false) => self.in_parts(),
+                    Some(false) => self.unreachable_memory(group),
                     Some(true) => self.begin(group, around, spare),
                 },
                 Phase::Folded => reduce::copy(self, group, around),
+                Phase::Far => led::far(self, group, around),
+                Phase::Told => led::told(self, group, around),
+                Phase::Read if self.led.is_some() => led::all_have_read(self, group),
                 Phase::Read => match self.part.kind {
                     CollectiveKind::Broadcast { .. } => broadcast::finish(self, group),
                     _ => reduce::finish(self, group, around.first),
@@ -150,9 +174,9 @@ impl Collective {
                 Look::Waits => return None,
                 Look::Over => {
                     self.give_back(spare);
-                    let failure = self.failure;
                     return Some(Outcome {
-                        failure,
+                        failure: self.failure,
+                        len: self.said,
                         ..Outcome::default()
                     });
                 }
@@ -165,9 +189,12 @@ impl Collective {
         if partial.len() > spare.partial.len() && partial.len() <= reduce::MAX_SPARE_BYTES {
             spare.partial = partial;
         }
+        if let Some(room) = led::spent(self, reduce::MAX_SPARE_BYTES) {
+            spare.room = room;
+        }
     }
 
-    fn is_long(&self) -> bool {
+    pub(super) fn is_long(&self) -> bool {
         self.part.bytes > PAYLOAD_BYTES && self.offset.is_none()
     }
 
@@ -195,7 +222,7 @@ impl Collective {
             let input = self.part.input.unwrap_or(0);
             let memory = Memory { input, output };
             memory.say(group.own(), number, group.open, self.part.bytes);
-        } else if let Some(input) = self.part.input {
+        } else if let Some(input) = self.contributes_now() {
             let (offset, len) = self.here();
             // SAFETY: whoever posted it promised that.
             let data = unsafe { bytes(input + offset as u64, len) };
@@ -203,11 +230,24 @@ impl Collective {
         }
         let call = Call {
             rank: 0,
-            kind: self.part.kind,
+            kind: self.kind(),
             bytes: self.part.bytes as u64,
         };
         let call = [call.pack(), self.part.bytes as u64];
         group.own().enter(number, call);
+    }
+
+    /// What the rank has called.
+    fn kind(&self) -> CollectiveKind {
+        let led = self.led.as_ref();
+        led.map_or(self.part.kind, |led| led.called())
+    }
+
+    /// What goes into the record when this rank enters. What a leader hands out may not be there yet.
+    fn contributes_now(&self) -> Option<u64> {
+        let later =
+            self.led.is_some() && matches!(self.part.kind, CollectiveKind::Broadcast { .. });
+        self.part.input.filter(|_| !later)
     }
 
     fn all_have_entered(
@@ -221,7 +261,7 @@ impl Collective {
         }
         let (offset, len) = self.here();
         match self.part.kind {
-            CollectiveKind::Broadcast { root } if self.part.output != 0 => {
+            CollectiveKind::Broadcast { root } if self.led.is_none() && self.part.output != 0 => {
                 let root = group.place_of(root, around.first);
                 // SAFETY: whoever posted it promised that.
                 let into = unsafe { bytes_mut(self.part.output + offset as u64, len) };
@@ -240,6 +280,7 @@ impl Collective {
                 self.offset = Some(offset + len);
                 Look::Goes(Phase::Posted)
             }
+            _ if self.led.is_some() => led::folded(self, group),
             _ => Look::Over,
         }
     }
@@ -280,6 +321,16 @@ impl Collective {
         Look::Goes(Phase::Posted)
     }
 
+    /// The same, found out when all have entered.
+    fn unreachable_memory(&mut self, group: &Group) -> Look {
+        let broadcast = matches!(self.part.kind, CollectiveKind::Broadcast { .. });
+        if self.led.is_some() && broadcast {
+            self.offset = Some(0); // and the leader gets it in one piece first
+            return led::folded(self, group);
+        }
+        self.in_parts()
+    }
+
     /// All memory can be reached.
     pub(super) fn begin(
         &mut self,
@@ -288,6 +339,9 @@ impl Collective {
         spare: &mut Spare,
     ) -> Look {
         match self.part.kind {
+            CollectiveKind::Broadcast { .. } if self.led.is_some() => {
+                led::broadcast(self, group, around)
+            }
             CollectiveKind::Broadcast { root } => broadcast::begin(self, root, group, around),
             _ => reduce::begin(self, group, around, spare),
         }
@@ -297,24 +351,33 @@ impl Collective {
 impl Group {
     /// Which member a root is. One that is none is found before anything is posted.
     pub(super) fn place_of(&self, root: u32, first: u32) -> usize {
-        let place = root.wrapping_sub(first) as usize;
+        self.find(root, first).expect("a root is a member")
+    }
+
+    /// Which member a world rank is.
+    pub(super) fn find(&self, rank: u32, first: u32) -> Option<usize> {
+        let place = rank.wrapping_sub(first) as usize;
         let mut members = self.members().iter();
-        let found = members.position(|member| member.place == place);
-        found.expect("a root is a member")
+        members.position(|member| member.place == place)
+    }
+
+    /// The world rank of a member.
+    pub(super) fn rank_of(&self, member: usize, first: u32) -> u32 {
+        first + u32::try_from(self.members()[member].place).expect("places are few")
     }
 }
 
 /// What this rank is to be told, if not all members have called the same: as BR does it, those who are
 /// with the first one that differs from the first of all are told of the first of all, the others of
 /// it. All members come to the same.
-fn disagreement(group: &Group, first: u32) -> Option<Call> {
+pub(super) fn disagreement(group: &Group, first: u32) -> Option<Call> {
     let number = group.number();
     let called = |member: usize| group.members()[member].info.call(number);
     let leading = called(0);
     let odd = (1..group.members().len()).find(|&member| called(member) != leading)?;
     let mine = called(group.me());
     let against = if mine == called(odd) { 0 } else { odd };
-    let rank = first + u32::try_from(group.members()[against].place).expect("places are few");
+    let rank = group.rank_of(against, first);
     let [packed, bytes] = called(against);
     // Of what makes no sense a rank that wrote rubbish is the cause, and it is the one that is told of.
     let (kind, bytes) = match Call::unpack(packed) {

@@ -1,9 +1,10 @@
 //! What this rank has posted on a communicator: collectives take place in this order, one at a time.
 
 use super::group::{Awaited, Group};
-use super::machine::Collective;
+use super::led::Number;
+use super::machine::{Collective, Phase};
 use super::{Spare, Surroundings};
-use crate::bcs::Outcome;
+use crate::bcs::{Outcome, Part};
 use crate::smartmap::requests::Id;
 use std::collections::VecDeque;
 
@@ -22,6 +23,18 @@ impl Queue {
 
     pub(super) fn post(&mut self, collective: Collective) {
         self.posted.push_back(collective);
+    }
+
+    /// What this rank's NIC is to do for the first of them, once.
+    pub(super) fn take_order(&mut self) -> Option<(Number, Part, bool)> {
+        self.posted.front_mut()?.led.as_mut()?.take_order()
+    }
+
+    /// What became of that.
+    pub(super) fn answered(&mut self, outcome: Outcome) {
+        let first = self.posted.front_mut();
+        let led = first.and_then(|first| first.led.as_mut());
+        led.expect("it waits for its NIC").answered(outcome);
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -48,7 +61,9 @@ impl Queue {
         let group = &mut self.group;
         while let Some(collective) = self.posted.front_mut() {
             let mut outcome = collective.advance(group, around, spare);
-            while outcome.is_none() && listens && group.listen(collective.phase()) {
+            // Its NIC rings.
+            let may_listen = |collective: &Collective| listens && collective.phase() != Phase::Far;
+            while outcome.is_none() && may_listen(collective) && group.listen(collective.phase()) {
                 // LISTEN: once more. It may be in its next phase after that.
                 outcome = collective.advance(group, around, spare);
             }
