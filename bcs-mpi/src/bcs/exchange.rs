@@ -11,7 +11,7 @@
 //! |---|---|---|
 //! | scatter, gather | root: one for each other rank; others: one | what they must |
 //! | allgather | one to and one from each other rank | its block p-1 times, and all others |
-//! | alltoall | one to and one from each other rank | what it must |
+//! | alltoall | one to and one from each other rank; short blocks by leaders ([`super::hierarchy`]) | what it must |
 //! | reduce_scatter | none: an allreduce by the NICs, and the own part of it | |
 //!
 //! The bound is that of request slots: 2^20 of them are enough for 30 alltoalls at the same time
@@ -25,6 +25,7 @@
 
 use super::collective::Part;
 use super::endpoint::Endpoint;
+use super::hierarchy::{Hierarchy, Nodes};
 use super::piece::Piece;
 use super::requests::{Request, TooManyRequests};
 use super::schedule::{Local, Plan, Round};
@@ -48,11 +49,18 @@ impl Members<'_> {
     /// Everybody else, with their blocks. The one after this rank comes first, so that not all
     /// ranks send to the same one first.
     pub(super) fn others(&self, blocks: impl Fn(usize) -> Piece) -> Vec<(u32, Piece)> {
+        let all = self.others_with_places(&blocks);
+        all.map(|(_, block)| block).collect()
+    }
+
+    /// The same, with their places.
+    fn others_with_places(
+        &self,
+        blocks: &dyn Fn(usize) -> Piece,
+    ) -> impl Iterator<Item = (usize, (u32, Piece))> {
         let size = self.world.len();
-        (1..size)
-            .map(|step| (self.me + step) % size)
-            .map(|place| (self.world[place], blocks(place)))
-            .collect()
+        let others = (1..size).map(move |step| (self.me + step) % size);
+        others.map(move |place| (place, (self.world[place], blocks(place))))
     }
 }
 
@@ -202,7 +210,8 @@ impl Endpoint {
 
     /// Posts this rank's part of an all-to-all: it sends `out`, one block for each member, and
     /// receives into `into`, one from each. Without `out`, what is in `into` is sent and replaced;
-    /// that needs a copy of it.
+    /// that needs a copy of it. If all blocks are to have one length, all members give their `nodes`:
+    /// short ones then go by leaders ([`super::hierarchy`]).
     ///
     /// # Safety
     /// As for [`bcs_scatter`](Self::bcs_scatter).
@@ -214,19 +223,33 @@ impl Endpoint {
         members: Members<'_>,
         out: Option<&[Piece]>,
         into: &[Piece],
+        nodes: Option<Nodes>,
     ) -> Result<Request, TooManyRequests> {
         let mut plan = Plan::of(Exchange::Alltoall, None);
+        let mut one_by_one = vec![true; into.len()];
+        if let Some(nodes) = nodes {
+            let me = (members.world, members.me);
+            // SAFETY: the caller's promise.
+            let hierarchy = unsafe { Hierarchy::new(nodes, me, out.unwrap_or(into), into) };
+            one_by_one = hierarchy.one_by_one();
+            plan.hierarchy = Some(Box::new(hierarchy));
+        }
+        let others = |blocks: &dyn Fn(usize) -> Piece| {
+            let all = members.others_with_places(blocks);
+            let some = all.filter(|(place, _)| one_by_one[*place]);
+            some.map(|(_, block)| block).collect::<Vec<_>>()
+        };
         if let Some(out) = out {
             plan.first.push(Local::Copy {
                 from: out[members.me].clone(),
                 to: into[members.me].clone(),
             });
-            plan.sends = members.others(|place| out[place].clone());
+            plan.sends = others(&|place| out[place].clone());
         } else {
             let mut copies: Vec<Piece> = Vec::with_capacity(into.len());
             for (place, from) in into.iter().enumerate() {
-                if place == members.me {
-                    copies.push(Piece::EMPTY); // It stays where it is.
+                if place == members.me || !one_by_one[place] {
+                    copies.push(Piece::EMPTY); // It stays where it is, or is copied already.
                     continue;
                 }
                 let copy = plan.scratch.piece(from.len);
@@ -236,9 +259,9 @@ impl Endpoint {
                 });
                 copies.push(copy);
             }
-            plan.sends = members.others(|place| copies[place].clone());
+            plan.sends = others(&|place| copies[place].clone());
         }
-        let receives = members.others(|place| into[place].clone());
+        let receives = others(&|place| into[place].clone());
         plan.rounds.push_back(receive(receives));
         // SAFETY: the caller's promise.
         unsafe { self.post_schedule(members.context, plan) }

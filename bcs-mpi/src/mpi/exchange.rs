@@ -14,8 +14,9 @@ use super::error::{ErrorClass, Operation, Peer};
 use super::op::{AnyOp, one_datatype};
 use super::request::What;
 use super::{Buffer, Comm, Datatype, Request, Result};
-use crate::bcs::{self, Fold, Members, Piece, TooManyRequests};
+use crate::bcs::{self, Fold, Members, Nodes, Piece, TooManyRequests};
 use crate::recording::{Begun, Primitive};
+use bcs_core::job::{Collectives, Intranode};
 
 /// The name of a call and its row in the MDS.
 type Call = (&'static str, Primitive);
@@ -112,6 +113,9 @@ impl<'a> Blocks<'a> {
 
 /// Who knows where the block of each rank is.
 pub(super) trait Arrangement {
+    /// Whether all blocks have one length, at all ranks.
+    const UNIFORM: bool;
+
     /// The blocks for so many ranks.
     fn pieces(&self, ranks: usize, operation: Operation) -> Result<Vec<Piece>>;
 
@@ -120,6 +124,8 @@ pub(super) trait Arrangement {
 }
 
 impl Arrangement for Blocks<'_> {
+    const UNIFORM: bool = false;
+
     fn pieces(&self, ranks: usize, operation: Operation) -> Result<Vec<Piece>> {
         let types = match &self.datatypes {
             Datatypes::One(_) => ranks,
@@ -151,6 +157,8 @@ impl Arrangement for Blocks<'_> {
 
 /// A buffer whose count is that of one block; the blocks are side by side.
 impl Arrangement for Buffer {
+    const UNIFORM: bool = true;
+
     fn pieces(&self, ranks: usize, operation: Operation) -> Result<Vec<Piece>> {
         let all = self.count().checked_mul(ranks);
         // If all of them are in the address space as one buffer, so is each.
@@ -294,6 +302,16 @@ impl Comm {
             world: self.members(),
             me: self.0.group.me,
         }
+    }
+
+    /// The nodes of the members, if collectives are to go by leaders of these.
+    fn nodes(&self) -> Option<Nodes> {
+        let process = self.process();
+        let settings = process.endpoint().settings();
+        let by_leaders = settings.collectives == Collectives::Hierarchical
+            && settings.intranode == Intranode::Smartmap;
+        let node = |&rank: &u32| process.placement().node_of(rank);
+        by_leaders.then(|| Nodes::new(self.members().iter().map(node)))?
     }
 
     pub(super) fn started(
@@ -440,9 +458,10 @@ impl Comm {
             same_length(out[me].len, into[me].len, operation)?;
         }
         let endpoint = self.process().endpoint();
+        let nodes = A::UNIFORM.then(|| self.nodes()).flatten();
+        let members = self.members_of_context();
         // SAFETY: the caller's promise.
-        let posted =
-            unsafe { endpoint.bcs_alltoall(self.members_of_context(), out.as_deref(), &into) };
+        let posted = unsafe { endpoint.bcs_alltoall(members, out.as_deref(), &into, nodes) };
         self.started(begin, posted)
     }
 
