@@ -126,7 +126,7 @@ mod tests {
                 matches!(decoded, FromRank::Hello { version, no_slot: None } if version != PROTOCOL_VERSION)
             );
         }
-        for bytes in [&[][..], &[0], &[0, 5, 9], &[9, 9]] {
+        for bytes in [&[][..], &[0], &[0, 6, 9], &[9, 9]] {
             assert!(FromRank::decode(bytes).is_err(), "{bytes:?}");
         }
     }
