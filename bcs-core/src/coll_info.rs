@@ -12,6 +12,9 @@
 //! payload 0, 1     contributions that do not fit their area
 //! ```
 //!
+//! In an *exchange*, where each member gives something else to each, the first of the arguments is a *head*
+//! that says how what is given lies: in the record, after the head or in the payload, or where it is.
+//!
 //! Collectives of a context have *numbers*, from 1. All members enter them in this order, one at a time.
 //! Number `n` uses area `n` mod 2, and its stamp is `n`: a reader that finds it finds the whole
 //! contribution, of up to 40 bytes in that very line. **No member finishes a collective before all have
@@ -55,6 +58,9 @@ pub const ARGUMENT_WORDS: usize = AREA_WORDS - ARGUMENTS;
 
 /// Bytes of a contribution that lies in its area.
 pub const INLINE_BYTES: usize = ARGUMENT_WORDS * 8;
+
+/// Bytes of what is given that lie in the area, after their head.
+pub const AFTER_HEAD_BYTES: usize = INLINE_BYTES - 8;
 
 /// Bytes of a contribution that lies beside it.
 pub const PAYLOAD_BYTES: usize = 4096;
@@ -166,6 +172,28 @@ impl<W: Words + Payload> CollInfo<W> {
         }
     }
 
+    /// Owner, before it enters: some of `total` bytes that it gives, at most [`PAYLOAD_BYTES`], of which
+    /// these are those from `at` on.
+    pub fn lay(&self, number: u64, total: usize, at: usize, bytes: &[u8]) {
+        if total > AFTER_HEAD_BYTES {
+            let payload = self.layout.payload + payload(number);
+            return self.words.write(payload + at, bytes);
+        }
+        let first = area(number) + ARGUMENTS + 1;
+        let (mut at, mut bytes) = (at, bytes);
+        while !bytes.is_empty() {
+            let (word, within) = (first + at / 8, at % 8);
+            let (now, rest) = bytes.split_at(bytes.len().min(8 - within));
+            let mut whole = [0; 8];
+            if now.len() < 8 {
+                whole = self.load(word, Ordering::Relaxed).to_le_bytes();
+            }
+            whole[within..within + now.len()].copy_from_slice(now);
+            self.store(word, u64::from_le_bytes(whole), Ordering::Relaxed);
+            (at, bytes) = (at + now.len(), rest);
+        }
+    }
+
     /// Owner: enters a collective, with what it has called.
     pub fn enter(&self, number: u64, call: [u64; 2]) {
         let area = area(number);
@@ -214,6 +242,29 @@ impl<W: Words + Payload> CollInfo<W> {
         const { assert!(N <= ARGUMENT_WORDS) };
         let first = area(number) + ARGUMENTS;
         std::array::from_fn(|index| self.load(first + index, Ordering::Relaxed))
+    }
+
+    /// Some of the bytes that the owner gives, as [`lay`](Self::lay) was told of them.
+    ///
+    /// # Panics
+    /// If they are not among `total`.
+    pub fn laid(&self, number: u64, total: usize, at: usize, bytes: &mut [u8]) {
+        assert!(total <= PAYLOAD_BYTES && at <= total && bytes.len() <= total - at);
+        if total > AFTER_HEAD_BYTES {
+            let payload = self.layout.payload + payload(number);
+            return self.words.read(payload + at, bytes);
+        }
+        let first = area(number) + ARGUMENTS + 1;
+        let mut at = at;
+        let mut bytes = bytes;
+        while !bytes.is_empty() {
+            let (word, within) = (first + at / 8, at % 8);
+            let len = bytes.len().min(8 - within);
+            let (now, rest) = bytes.split_at_mut(len);
+            let whole = self.load(word, Ordering::Relaxed).to_le_bytes();
+            now.copy_from_slice(&whole[within..within + len]);
+            (at, bytes) = (at + len, rest);
+        }
     }
 
     /// Owner: has come so far in a collective that it has entered.
@@ -329,6 +380,28 @@ mod tests {
                 assert_eq!(record.presence(number), Presence::There);
                 assert_eq!(record.call(number), [number, seed as u64]);
             }
+        }
+    }
+
+    #[cfg(not(loom))]
+    #[test]
+    fn what_is_laid_in_parts_comes_back_in_other_parts() {
+        let record = &records(1)[0];
+        for (number, total) in (1..).zip([1, 8, 23, 95, 96, 97, 4096]) {
+            let bytes: Vec<u8> = (0..total)
+                .map(|at| u8::try_from((at * 7 + total) % 251).unwrap())
+                .collect();
+            record.say(number, [u64::MAX]);
+            for (at, part) in bytes.chunks(5).enumerate() {
+                record.lay(number, total, 5 * at, part);
+            }
+            record.enter(number, [0; 2]);
+            let mut found = vec![0; total];
+            for (at, part) in found.chunks_mut(11).enumerate() {
+                record.laid(number, total, 11 * at, part);
+            }
+            assert!(found == bytes, "{total}");
+            assert_eq!(record.said(number), [u64::MAX], "the head is as it was");
         }
     }
 

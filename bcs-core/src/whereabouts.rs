@@ -183,7 +183,9 @@ impl Entered {
 }
 
 impl Called {
-    fn pack(self) -> u64 {
+    /// In one word. Those of the NIC are as [`Call`] packs them, and no other is like one.
+    #[must_use]
+    pub fn pack(self) -> u64 {
         match self {
             Self::Nic { kind, bytes } => {
                 let rank = 0;
@@ -196,7 +198,9 @@ impl Called {
         }
     }
 
-    fn unpack(word: u64) -> Option<Self> {
+    /// From its word; `None` if that is none.
+    #[must_use]
+    pub fn unpack(word: u64) -> Option<Self> {
         if word & MESSAGES != MESSAGES {
             let Call { kind, bytes, .. } = Call::unpack(word)?;
             return Some(Self::Nic { kind, bytes });
@@ -207,6 +211,47 @@ impl Called {
         Some(Self::Messages(exchange, root.checked_sub(1)))
     }
 }
+
+/// What a rank called that is told to one which has not called the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Objection {
+    /// The rank, in the world.
+    pub rank: u32,
+    /// What it called.
+    pub called: Called,
+}
+
+const RANK_BITS: u32 = 15;
+
+impl Objection {
+    /// In one word. That of a collective of the NIC is the word of its [`Call`].
+    #[must_use]
+    pub fn pack(self) -> u64 {
+        let rank = self.rank;
+        match self.called {
+            Called::Nic { kind, bytes } => Call { rank, kind, bytes }.pack(),
+            // A root is in the lower half of the word, the exchange in the byte above it.
+            called @ Called::Messages(..) => called.pack() | u64::from(rank) << (32 + 8),
+        }
+    }
+
+    /// From its word; `None` if that is none.
+    #[must_use]
+    pub fn unpack(word: u64) -> Option<Self> {
+        if word & MESSAGES != MESSAGES {
+            let Call { rank, kind, bytes } = Call::unpack(word)?;
+            let called = Called::Nic { kind, bytes };
+            return Some(Self { rank, called });
+        }
+        let rank = (word & !MESSAGES) >> (32 + 8);
+        Some(Self {
+            rank: u32::try_from(rank).expect("less than half a word"),
+            called: Called::unpack(word)?,
+        })
+    }
+}
+
+const _: () = assert!(crate::limits::MAX_RANKS < 1 << RANK_BITS && 32 + 8 + RANK_BITS <= 62);
 
 /// The top two bits, which [`Call`] never sets both.
 const MESSAGES: u64 = 3 << 62;
@@ -420,6 +465,13 @@ mod tests {
                 entered: entered.collect(),
             };
             assert_eq!(Whereabouts::decode(&told.encode()), Some(told));
+        }
+        for (rank, called) in [0, 16_383]
+            .into_iter()
+            .flat_map(|rank| calls.map(|it| (rank, it)))
+        {
+            let told = Objection { rank, called };
+            assert_eq!(Objection::unpack(told.pack()), Some(told));
         }
     }
 

@@ -269,7 +269,7 @@ fn outstanding(world: &Communicator) -> Result<()> {
 /// messages that a wildcard receives.
 fn exchanges(world: &Communicator) -> Result<()> {
     let (me, ranks) = (world.rank(), world.size());
-    for count in [0, 1, 8, 600, 40_000] {
+    for count in [0, 1, 8, 600, 50_001] {
         let value = |rank: usize, index: usize| (rank * 1_000_003 + index) as u64;
         let of = |rank: usize, from: usize, count: usize| -> Vec<u64> {
             (from..from + count)

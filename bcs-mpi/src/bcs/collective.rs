@@ -60,6 +60,11 @@ impl Context {
         }
     }
 
+    /// Its members, if all are on this node and do collectives themselves.
+    pub(super) fn near(&self) -> Option<GroupId> {
+        self.near.filter(|_| self.local == self.size)
+    }
+
     /// This rank enters a collective.
     pub(super) fn enter(&mut self, context: u32, called: Called) -> Entered {
         let number = self.entered;
@@ -336,7 +341,22 @@ impl Endpoint {
         part: Part,
         blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
-        let mut state = self.lock();
+        let post = |state: &mut State| {
+            // SAFETY: the caller's promise.
+            unsafe { self.arrive_at(state, context, part) }
+        };
+        self.arrive_by(self.lock(), context, blocking, post)
+    }
+
+    /// Posts what this rank takes part in on a context, and looks at it for a while if the caller is going
+    /// to wait for it.
+    pub(super) fn arrive_by(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        context: u32,
+        blocking: Blocking,
+        post: impl FnOnce(&mut State) -> Result<Handle, TooManyRequests>,
+    ) -> Result<Request, TooManyRequests> {
         // While nothing else is under way, a call that ends at once has nothing to do for it, and one that
         // waits need not look for it. Otherwise others may wait for this rank to take their messages.
         let near_rests = state.near.as_ref().is_some_and(SmartMap::owes_nothing);
@@ -344,8 +364,7 @@ impl Endpoint {
         if !alone {
             self.progress(&mut state);
         }
-        // SAFETY: the caller's promise.
-        let handle = unsafe { self.arrive_at(&mut state, context, part)? };
+        let handle = post(&mut state)?;
         if let (Handle::Near(id), Blocking::Yes) = (handle, blocking) {
             return Ok(Request(self.attend(state, (context, id), alone)));
         }

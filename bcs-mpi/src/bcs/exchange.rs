@@ -14,6 +14,9 @@
 //! | alltoall | one to and one from each other rank; short blocks by leaders ([`super::hierarchy`]) | what it must |
 //! | reduce_scatter | none: an allreduce by the NICs, and the own part of it | |
 //!
+//! On a communicator whose members are all on one node they exchange directly instead
+//! ([`super::near_exchange`]).
+//!
 //! The bound is that of request slots: 2^20 of them are enough for 30 alltoalls at the same time
 //! among 16,384 ranks. Small messages are eager and keep no slot at the sender.
 //!
@@ -23,10 +26,12 @@
 //! does not depend on the root, so these are the bits of a reduce followed by a scatterv.
 #![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
+use super::Blocking;
 use super::collective::Part;
 use super::endpoint::Endpoint;
-use super::hierarchy::{Hierarchy, Nodes};
-use super::piece::Piece;
+use super::hierarchy::Nodes;
+use super::one_round::{OneRound, Side};
+use super::piece::{self, Piece, Pieces};
 use super::requests::{Request, TooManyRequests};
 use super::schedule::{Local, Plan, Round};
 use bcs_core::datatype::Datatype;
@@ -49,26 +54,11 @@ impl Members<'_> {
     /// Everybody else, with their blocks. The one after this rank comes first, so that not all
     /// ranks send to the same one first.
     pub(super) fn others(&self, blocks: impl Fn(usize) -> Piece) -> Vec<(u32, Piece)> {
-        let all = self.others_with_places(&blocks);
-        all.map(|(_, block)| block).collect()
-    }
-
-    /// The same, with their places.
-    fn others_with_places(
-        &self,
-        blocks: &dyn Fn(usize) -> Piece,
-    ) -> impl Iterator<Item = (usize, (u32, Piece))> {
         let size = self.world.len();
-        let others = (1..size).map(move |step| (self.me + step) % size);
-        others.map(move |place| (place, (self.world[place], blocks(place))))
-    }
-}
-
-/// A round of receives without anything that follows.
-fn receive(receives: Vec<(u32, Piece)>) -> Round {
-    Round {
-        receives,
-        then: Vec::new(),
+        (1..size)
+            .map(|step| (self.me + step) % size)
+            .map(|place| (self.world[place], blocks(place)))
+            .collect()
     }
 }
 
@@ -130,23 +120,19 @@ impl Endpoint {
         &self,
         members: Members<'_>,
         root: usize,
-        blocks: &[Piece],
+        blocks: Pieces,
         into: Option<Piece>,
+        blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
-        let mut plan = Plan::of(Exchange::Scatter, Some(members.world[root]));
+        let mut round = OneRound::new(Exchange::Scatter, Some(root));
         if members.me == root {
-            plan.sends = members.others(|place| blocks[place].clone());
-            plan.first.extend(into.map(|into| Local::Copy {
-                from: blocks[root].clone(),
-                to: into,
-            }));
+            round.own = into.map(|into| (blocks.of(root), into));
+            round.out = Side::Each(blocks);
         } else {
-            let into = into.unwrap_or(Piece::EMPTY);
-            plan.rounds
-                .push_back(receive(vec![(members.world[root], into)]));
+            round.into = Side::One(root, into.unwrap_or(Piece::EMPTY));
         }
         // SAFETY: the caller's promise.
-        unsafe { self.post_schedule(members.context, plan) }
+        unsafe { self.post_round(members, round, blocking) }
     }
 
     /// Posts this rank's part of a gather at `root`, which has a block for each member; `blocks`
@@ -163,21 +149,18 @@ impl Endpoint {
         members: Members<'_>,
         root: usize,
         from: Option<Piece>,
-        blocks: &[Piece],
+        blocks: Pieces,
+        blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
-        let mut plan = Plan::of(Exchange::Gather, Some(members.world[root]));
+        let mut round = OneRound::new(Exchange::Gather, Some(root));
         if members.me == root {
-            let receives = members.others(|place| blocks[place].clone());
-            plan.rounds.push_back(receive(receives));
-            plan.first.extend(from.map(|from| Local::Copy {
-                from,
-                to: blocks[root].clone(),
-            }));
+            round.own = from.map(|from| (from, blocks.of(root)));
+            round.into = Side::Each(blocks);
         } else {
-            plan.sends = vec![(members.world[root], from.unwrap_or(Piece::EMPTY))];
+            round.out = Side::One(root, from.unwrap_or(Piece::EMPTY));
         }
         // SAFETY: the caller's promise.
-        unsafe { self.post_schedule(members.context, plan) }
+        unsafe { self.post_round(members, round, blocking) }
     }
 
     /// Posts this rank's part of an allgather into `blocks`, one for each member. It contributes
@@ -192,20 +175,16 @@ impl Endpoint {
         &self,
         members: Members<'_>,
         from: Option<Piece>,
-        blocks: &[Piece],
+        blocks: Pieces,
+        blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
-        let mut plan = Plan::of(Exchange::Allgather, None);
-        let own = &blocks[members.me];
-        plan.first.extend(from.clone().map(|from| Local::Copy {
-            from,
-            to: own.clone(),
-        }));
-        let out = from.unwrap_or_else(|| own.clone());
-        plan.sends = members.others(|_| out.clone());
-        let receives = members.others(|place| blocks[place].clone());
-        plan.rounds.push_back(receive(receives));
+        let own = blocks.of(members.me);
+        let mut round = OneRound::new(Exchange::Allgather, None);
+        round.out = Side::Same(from.clone().unwrap_or_else(|| own.clone()));
+        round.into = Side::Each(blocks);
+        round.own = from.map(|from| (from, own));
         // SAFETY: the caller's promise.
-        unsafe { self.post_schedule(members.context, plan) }
+        unsafe { self.post_round(members, round, blocking) }
     }
 
     /// Posts this rank's part of an all-to-all: it sends `out`, one block for each member, and
@@ -221,50 +200,33 @@ impl Endpoint {
     pub unsafe fn bcs_alltoall(
         &self,
         members: Members<'_>,
-        out: Option<&[Piece]>,
-        into: &[Piece],
+        out: Option<Pieces>,
+        into: Pieces,
         nodes: Option<Nodes>,
+        blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
-        let mut plan = Plan::of(Exchange::Alltoall, None);
-        let mut one_by_one = vec![true; into.len()];
-        if let Some(nodes) = nodes {
-            let me = (members.world, members.me);
-            // SAFETY: the caller's promise.
-            let hierarchy = unsafe { Hierarchy::new(nodes, me, out.unwrap_or(into), into) };
-            one_by_one = hierarchy.one_by_one();
-            plan.hierarchy = Some(Box::new(hierarchy));
-        }
-        let others = |blocks: &dyn Fn(usize) -> Piece| {
-            let all = members.others_with_places(blocks);
-            let some = all.filter(|(place, _)| one_by_one[*place]);
-            some.map(|(_, block)| block).collect::<Vec<_>>()
-        };
-        if let Some(out) = out {
-            plan.first.push(Local::Copy {
-                from: out[members.me].clone(),
-                to: into[members.me].clone(),
-            });
-            plan.sends = others(&|place| out[place].clone());
+        let (me, mut round) = (members.me, OneRound::new(Exchange::Alltoall, None));
+        let out = if let Some(out) = out {
+            round.own = Some((out.of(me), into.of(me)));
+            out
         } else {
-            let mut copies: Vec<Piece> = Vec::with_capacity(into.len());
-            for (place, from) in into.iter().enumerate() {
-                if place == members.me || !one_by_one[place] {
-                    copies.push(Piece::EMPTY); // It stays where it is, or is copied already.
-                    continue;
+            let mut copied = |place: usize| {
+                if place == me {
+                    return Piece::EMPTY; // It stays where it is.
                 }
-                let copy = plan.scratch.piece(from.len);
-                plan.first.push(Local::Copy {
-                    from: from.clone(),
-                    to: copy.clone(),
-                });
-                copies.push(copy);
-            }
-            plan.sends = others(&|place| copies[place].clone());
-        }
-        let receives = others(&|place| into[place].clone());
-        plan.rounds.push_back(receive(receives));
+                let from = into.of(place);
+                let copy = round.scratch.piece(from.len);
+                // SAFETY: the caller's promise; the memory is fresh.
+                unsafe { piece::copy(&from, &copy) };
+                copy
+            };
+            Pieces::Each((0..members.world.len()).map(&mut copied).collect())
+        };
+        round.out = Side::Each(out);
+        round.into = Side::Each(into);
+        round.nodes = nodes;
         // SAFETY: the caller's promise.
-        unsafe { self.post_schedule(members.context, plan) }
+        unsafe { self.post_round(members, round, blocking) }
     }
 
     /// Posts this rank's part of a reduction of which each member gets a part: of this rank's

@@ -1,7 +1,8 @@
 //! Collectives that fold: scans, and reductions that no NIC can do, because the operation is a
 //! function of the program's (MPI 5.0, 6.9.5).
 //!
-//! They are schedules ([`super::schedule`]): whoever wants a result gets all contributions to it by
+//! They are schedules ([`super::schedule`]), and within a node exchanges that take in the same rounds
+//! ([`super::near_exchange`]): whoever wants a result gets all contributions to it by
 //! direct messages, and combines them **from the left, in the order of the communicator**:
 //!
 //! ```text
@@ -28,6 +29,7 @@
 //! fit [`WINDOW_BYTES`]. That is its own affair: its senders send once, however it receives.
 #![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
+use super::Blocking;
 use super::buffer;
 use super::endpoint::Endpoint;
 use super::exchange::Members;
@@ -189,13 +191,14 @@ impl Endpoint {
         inclusive: bool,
         input: Option<Piece>,
         output: Piece,
+        blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
         let scan = if inclusive {
             Exchange::Scan
         } else {
             Exchange::Exscan
         };
-        let mut plan = Plan::of(scan, None);
+        let mut plan = Plan::among(scan, None, blocking);
         let Members { world, me, .. } = members;
         let own = input.unwrap_or_else(|| plan.copied(&output));
         let higher = world[me + 1..].iter();
@@ -223,8 +226,10 @@ impl Endpoint {
         root: Option<usize>,
         input: Piece,
         output: Piece,
+        blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
-        let mut plan = Plan::of(Exchange::Reduce, root.map(|root| members.world[root]));
+        let world_root = root.map(|root| members.world[root]);
+        let mut plan = Plan::among(Exchange::Reduce, world_root, blocking);
         let mut own = input;
         match root {
             None => {
@@ -259,8 +264,9 @@ impl Endpoint {
         blocks: &[Piece],
         output: Piece,
         among: bool,
+        blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
-        let mut plan = Plan::of(Exchange::ReduceScatter, None);
+        let mut plan = Plan::among(Exchange::ReduceScatter, None, blocking);
         let mut sends = members.others(|place| blocks[place].clone());
         if among {
             for (_, block) in &mut sends {

@@ -8,6 +8,7 @@
 //!  the same, if all members are on this node ── SmartMap: no NIC takes part
 //!  bcs_scatter, bcs_gather, bcs_allgather, bcs_alltoall ── Schedules: sends and receives as above
 //!  bcs_scan, bcs_fold ── the same, and functions of the program's in between
+//!  all of these, if all members are on this node ── SmartMap: exchanges
 //!  bcs_between, bcs_fold_between ── the same, between two groups
 //!  bcs_test ◄── Requests ◄──────────────────────────────────── request slots ◄─── completion
 //! ```
@@ -37,7 +38,9 @@ mod fold;
 mod hierarchy;
 mod leading;
 mod near;
+mod near_exchange;
 mod neighborhood;
+mod one_round;
 mod outbox;
 mod packing;
 mod payload_slots;
@@ -47,6 +50,7 @@ mod probe;
 mod requests;
 mod schedule;
 mod short;
+pub(crate) mod streaming;
 mod waiting;
 mod whereabouts;
 
@@ -58,12 +62,15 @@ pub use exchange::Members;
 pub use fold::{Fold, Function};
 pub use hierarchy::Nodes;
 pub use neighborhood::Parcel;
-pub use piece::Piece;
+pub use piece::{Piece, Pieces, Row};
 pub(crate) use piece::{copy, gather, scatter};
 pub use point_to_point::{Message, Received, SendMode};
 pub use probe::Extracted;
 pub use requests::{Outcome, Request, TooManyRequests};
 pub use schedule::COLLECTIVE_MESSAGES;
+#[cfg(test)]
+pub(crate) use schedule::Local;
+pub(crate) use schedule::{Round, Scratch};
 pub use short::Now;
 
 /// Whether a call waits for what it asks about, as in Table 4.2.

@@ -32,6 +32,7 @@
     reason = "messages are named by address, as the NIC needs them"
 )]
 
+use super::Blocking;
 use super::collective::Part;
 use super::endpoint::{Endpoint, State};
 use super::fold::Fold;
@@ -53,7 +54,7 @@ const _: () = assert!(MAX_CONTEXTS < COLLECTIVE_MESSAGES as usize);
 
 /// What a rank does with memory of its own.
 #[derive(Clone, Debug)]
-pub(super) enum Local {
+pub(crate) enum Local {
     /// Copies a piece to the start of another.
     Copy { from: Piece, to: Piece },
     /// `accumulator = accumulator OP operand`, of elements side by side; a function of the program's writes both.
@@ -66,10 +67,10 @@ pub(super) enum Local {
 
 /// Receives that are under way at the same time, and what follows when all have come.
 #[derive(Debug, Default)]
-pub(super) struct Round {
+pub(crate) struct Round {
     /// From whom (a world rank), and where to.
-    pub(super) receives: Vec<(u32, Piece)>,
-    pub(super) then: Vec<Local>,
+    pub(crate) receives: Vec<(u32, Piece)>,
+    pub(crate) then: Vec<Local>,
 }
 
 /// A schedule that is to be posted.
@@ -82,6 +83,9 @@ pub(super) struct Plan {
     /// To whom (a world rank), and what.
     pub(super) sends: Vec<(u32, Piece)>,
     pub(super) rounds: VecDeque<Round>,
+    /// It is among the members of one communicator, who all call it, and whether the caller waits for it
+    /// at once.
+    pub(super) among: Option<Blocking>,
     /// A collective of the NIC, which is a part of the first round. NICs number them, so it must
     /// be posted with the schedule.
     pub(super) part: Option<Part>,
@@ -98,12 +102,20 @@ impl Plan {
             ..Self::default()
         }
     }
+
+    /// The same, for what all members of a communicator call and have to wait for.
+    pub(super) fn among(exchange: Exchange, root: Option<u32>, blocking: Blocking) -> Self {
+        Self {
+            among: Some(blocking),
+            ..Self::of(exchange, root)
+        }
+    }
 }
 
 /// Memory of a schedule's own. It stays where it is when the schedule moves, and is aligned for
 /// every datatype, since functions of the program's look at it.
 #[derive(Debug, Default)]
-pub(super) struct Scratch(Vec<Vec<Aligned>>);
+pub(crate) struct Scratch(Vec<Vec<Aligned>>);
 
 /// The strictest alignment of a datatype, that of `long double`.
 #[derive(Clone, Copy, Debug)]
@@ -113,7 +125,7 @@ struct Aligned {
 }
 
 impl Scratch {
-    pub(super) fn piece(&mut self, len: usize) -> Piece {
+    pub(crate) fn piece(&mut self, len: usize) -> Piece {
         if len == 0 {
             return Piece::EMPTY;
         }
@@ -211,7 +223,7 @@ impl Schedules {
 impl Local {
     /// # Safety
     /// The memory that it names may be used so.
-    unsafe fn run(self) {
+    pub(crate) unsafe fn run(self) {
         match self {
             Self::Copy { from, to } => {
                 // SAFETY: the caller's promise.
@@ -376,6 +388,10 @@ impl Endpoint {
         mut plan: Plan,
     ) -> Result<Request, TooManyRequests> {
         let mut state = self.lock();
+        if let Some(blocking) = plan.among.filter(|_| state.exchanges(context)) {
+            // SAFETY: the caller's promise.
+            return unsafe { self.post_exchange(state, context, plan, blocking) };
+        }
         self.progress(&mut state);
         let first_round = plan.rounds.front().map_or(0, |round| round.receives.len());
         let by_leaders = plan.hierarchy.as_ref().map_or(0, |it| it.requests());

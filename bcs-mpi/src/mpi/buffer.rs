@@ -2,7 +2,7 @@
 
 use super::error::{ErrorClass, Operation};
 use super::{Datatype, Result};
-use crate::bcs::Piece;
+use crate::bcs::{Piece, Row};
 use std::sync::Arc;
 
 /// A buffer as MPI calls name it: address, count, datatype. It promises nothing about the memory;
@@ -75,6 +75,28 @@ impl Buffer {
         }
         // They are in the address space: it was asked of the elements with their gaps.
         Ok(Piece::new(self.address(), self.count * size))
+    }
+
+    /// The blocks of so many buffers like this, one after the other, if their bytes lie side by side and a
+    /// call may be given them.
+    pub(crate) fn row(&self, blocks: usize, operation: Operation) -> Option<Row> {
+        let len = self.bytes()?;
+        let distance = i64::try_from(len).ok()?;
+        let row = |address| Row {
+            address,
+            distance,
+            len,
+        };
+        let element = self.datatype.elementary();
+        if element.is_some_and(|element| element.data_size() == element.size()) {
+            let all = i64::try_from(len.checked_mul(blocks)?).ok()?;
+            let ends = self.address().checked_add(all.cast_unsigned());
+            let fits = ends.is_some() && (!self.address.is_null() || len == 0);
+            return fits.then(|| row(self.address()));
+        }
+        let all = self.moved(self.address, self.count.checked_mul(blocks)?);
+        let all = all.piece(operation).ok()?;
+        all.layout.is_none().then(|| row(all.address))
     }
 
     /// As many elements from another place.

@@ -19,11 +19,25 @@ use crate::recording::{Begun, Primitive};
 type Call = (&'static str, Primitive);
 
 /// Whether the caller of these waits at once.
-fn blocking(primitive: Primitive) -> Blocking {
+pub(super) fn blocking(primitive: Primitive) -> Blocking {
     match primitive {
-        Primitive::Barrier | Primitive::Bcast | Primitive::Reduce | Primitive::Allreduce => {
-            Blocking::Yes
-        }
+        Primitive::Barrier
+        | Primitive::Bcast
+        | Primitive::Reduce
+        | Primitive::Allreduce
+        | Primitive::Scatter
+        | Primitive::Scatterv
+        | Primitive::Gather
+        | Primitive::Gatherv
+        | Primitive::Allgather
+        | Primitive::Allgatherv
+        | Primitive::Alltoall
+        | Primitive::Alltoallv
+        | Primitive::Alltoallw
+        | Primitive::ReduceScatterBlock
+        | Primitive::ReduceScatter
+        | Primitive::Scan
+        | Primitive::Exscan => Blocking::Yes,
         _ => Blocking::No,
     }
 }
@@ -144,14 +158,14 @@ impl Comm {
         } else {
             let members = self.members_of_context();
             // SAFETY: the caller's promise.
-            unsafe { endpoint.bcs_fold(members, &fold, place, from, into) }
+            unsafe { endpoint.bcs_fold(members, &fold, place, from, into, blocking(primitive)) }
         };
         let request = posted.map_err(exhausted(operation))?;
         Ok(self.posted(request, operation, begun))
     }
 
     /// What the program waits for; nothing, if it waits for it at once and it is over.
-    fn posted(
+    pub(super) fn posted(
         &self,
         request: bcs::Request,
         operation: Operation,

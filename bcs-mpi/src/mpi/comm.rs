@@ -9,9 +9,10 @@ use super::kept::Kept;
 use super::members::{Members, Peers, as_rank};
 use super::topology::Topology;
 use super::{ANY_SOURCE, ANY_TAG, Comparison, Group, Process, Result, Status, TAG_UB};
-use bcs_core::descriptor::{Call, CollectiveKind};
+use bcs_core::descriptor::CollectiveKind;
 use bcs_core::matching::Pattern;
 use bcs_core::request::Failure;
+use bcs_core::whereabouts::{Called, Objection};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -212,14 +213,19 @@ impl Comm {
             _ => ErrorClass::Count,
         };
         match (outcome.expected, outcome.failure) {
+            (Some(_), Failure::SenderMemory) => {
+                let rank = self.peers().place(outcome.source);
+                let reason = format!("the buffer of rank {rank} is not in its memory");
+                operation.error(ErrorClass::Buffer, reason)
+            }
             (Some(expected), Failure::Truncated | Failure::Mismatch) => {
                 let (rank, len) = (self.peers().place(outcome.source), outcome.len);
                 let reason = format!("rank {rank} sent {len} bytes, and {expected} were expected");
                 operation.error(class, reason)
             }
             (None, Failure::Mismatch) => {
-                let reason = match Call::unpack(outcome.len) {
-                    Some(call) => self.objection(&call),
+                let reason = match Objection::unpack(outcome.len) {
+                    Some(objection) => self.objection(&objection),
                     None => "another rank called something else".to_owned(),
                 };
                 operation.error(ErrorClass::Other, reason)
@@ -230,7 +236,7 @@ impl Comm {
 
     /// What another rank called instead, in the numbers of this communicator; in those of the world
     /// if it is an intercommunicator, whose ranks have no numbers in common.
-    fn objection(&self, call: &Call) -> String {
+    fn objection(&self, objection: &Objection) -> String {
         let (members, numbers) = match self.0.remote {
             Some(_) => (&[][..], " (in ranks of the world)"),
             None => (self.members(), ""),
@@ -240,23 +246,27 @@ impl Comm {
             // A number that is no member's comes from a rank that posted rubbish.
             place.map_or(rank, |place| u32::try_from(place).expect("MAX_RANKS fits"))
         };
-        let kind = match call.kind {
-            CollectiveKind::Broadcast { root } => CollectiveKind::Broadcast { root: place(root) },
-            CollectiveKind::Reduce { root, op, datatype } => CollectiveKind::Reduce {
-                root: root.map(place),
-                op,
-                datatype,
-            },
-            kind => kind,
+        let called = match objection.called {
+            Called::Nic { kind, bytes } => {
+                let kind = match kind {
+                    CollectiveKind::Broadcast { root } => {
+                        let root = place(root);
+                        CollectiveKind::Broadcast { root }
+                    }
+                    CollectiveKind::Reduce { root, op, datatype } => CollectiveKind::Reduce {
+                        root: root.map(place),
+                        op,
+                        datatype,
+                    },
+                    kind => kind,
+                };
+                Called::Nic { kind, bytes }
+            }
+            Called::Messages(exchange, root) => Called::Messages(exchange, root.map(place)),
         };
-        let rank = place(call.rank);
-        let call = Call {
-            rank,
-            kind,
-            ..*call
-        };
+        let rank = place(objection.rank);
         format!(
-            "the ranks of the communicator did not call the same{numbers}: rank {rank} is at {call}"
+            "the ranks of the communicator did not call the same{numbers}: rank {rank} is at {called}"
         )
     }
 

@@ -9,12 +9,12 @@
 //! older bindings.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
+use super::collective::blocking;
 use super::comm::exhausted;
 use super::error::{ErrorClass, Operation, Peer};
 use super::op::{AnyOp, one_datatype};
-use super::request::What;
 use super::{Buffer, Comm, Datatype, Request, Result};
-use crate::bcs::{self, Fold, Members, Nodes, Piece, TooManyRequests};
+use crate::bcs::{self, Blocking, Fold, Members, Nodes, Piece, Pieces, TooManyRequests};
 use crate::recording::{Begun, Primitive};
 use bcs_core::job::{Collectives, Intranode};
 
@@ -119,6 +119,11 @@ pub(super) trait Arrangement {
     /// The blocks for so many ranks.
     fn pieces(&self, ranks: usize, operation: Operation) -> Result<Vec<Piece>>;
 
+    /// The same, for ranks that all give or take: without a list, if the blocks lie in a row.
+    fn arranged(&self, ranks: usize, operation: Operation) -> Result<Pieces> {
+        self.pieces(ranks, operation).map(Pieces::Each)
+    }
+
     /// All bytes of all blocks, as far as they can be counted without an error.
     fn all_bytes(&self, ranks: usize) -> u64;
 }
@@ -178,6 +183,13 @@ impl Arrangement for Buffer {
             self.moved(start, self.count()).piece(operation)
         };
         (0..ranks).map(block).collect()
+    }
+
+    fn arranged(&self, ranks: usize, operation: Operation) -> Result<Pieces> {
+        if let Some(row) = self.row(ranks, operation) {
+            return Ok(Pieces::Row(row));
+        }
+        self.pieces(ranks, operation).map(Pieces::Each)
     }
 
     fn all_bytes(&self, ranks: usize) -> u64 {
@@ -275,6 +287,13 @@ pub(super) struct Begin {
     begun: (Begun, Primitive),
 }
 
+impl Begin {
+    /// Whether the caller waits for it at once.
+    fn blocking(&self) -> Blocking {
+        blocking(self.begun.1)
+    }
+}
+
 impl Comm {
     pub(super) fn begin(
         &self,
@@ -320,8 +339,7 @@ impl Comm {
         posted: std::result::Result<bcs::Request, TooManyRequests>,
     ) -> Result<Request> {
         let request = posted.map_err(exhausted(operation))?;
-        let what = What::Nothing;
-        Ok(Request::posted(request, what, self, operation, begun))
+        Ok(self.posted(request, operation, begun))
     }
 
     /// # Safety
@@ -346,11 +364,11 @@ impl Comm {
         let begin = self.begin(call, bytes, Some(root))?;
         let operation = begin.operation;
         let into = output.map(|output| output.piece(operation)).transpose()?;
-        let mut blocks = Vec::new();
+        let mut blocks = Pieces::NONE;
         if at_root {
-            blocks = input.pieces(size, operation)?;
+            blocks = input.arranged(size, operation)?;
             if let Some(into) = &into {
-                same_length(blocks[self.0.group.me].len, into.len, operation)?;
+                same_length(blocks.len_of(self.0.group.me), into.len, operation)?;
             }
         } else if into.is_none() {
             return Err(in_place_elsewhere(operation));
@@ -358,8 +376,15 @@ impl Comm {
         let root = usize::try_from(root).expect("it was checked");
         let endpoint = self.process().endpoint();
         // SAFETY: the caller's promise.
-        let posted =
-            unsafe { endpoint.bcs_scatter(self.members_of_context(), root, &blocks, into) };
+        let posted = unsafe {
+            endpoint.bcs_scatter(
+                self.members_of_context(),
+                root,
+                blocks,
+                into,
+                begin.blocking(),
+            )
+        };
         self.started(begin, posted)
     }
 
@@ -385,12 +410,12 @@ impl Comm {
         let begin = self.begin(call, bytes, Some(root))?;
         let operation = begin.operation;
         let from = input.map(|input| input.piece(operation)).transpose()?;
-        let mut blocks = Vec::new();
+        let mut blocks = Pieces::NONE;
         if at_root {
-            blocks = output.pieces(size, operation)?;
-            disjoint(&blocks, operation)?;
+            blocks = output.arranged(size, operation)?;
+            disjoint(blocks.list(), operation)?;
             if let Some(from) = &from {
-                same_length(from.len, blocks[self.0.group.me].len, operation)?;
+                same_length(from.len, blocks.len_of(self.0.group.me), operation)?;
             }
         } else if from.is_none() {
             return Err(in_place_elsewhere(operation));
@@ -398,7 +423,15 @@ impl Comm {
         let root = usize::try_from(root).expect("it was checked");
         let endpoint = self.process().endpoint();
         // SAFETY: the caller's promise.
-        let posted = unsafe { endpoint.bcs_gather(self.members_of_context(), root, from, &blocks) };
+        let posted = unsafe {
+            endpoint.bcs_gather(
+                self.members_of_context(),
+                root,
+                from,
+                blocks,
+                begin.blocking(),
+            )
+        };
         self.started(begin, posted)
     }
 
@@ -418,14 +451,16 @@ impl Comm {
         let begin = self.begin(call, output.all_bytes(size), None)?;
         let operation = begin.operation;
         let from = input.map(|input| input.piece(operation)).transpose()?;
-        let blocks = output.pieces(size, operation)?;
-        disjoint(&blocks, operation)?;
+        let blocks = output.arranged(size, operation)?;
+        disjoint(blocks.list(), operation)?;
         if let Some(from) = &from {
-            same_length(from.len, blocks[self.0.group.me].len, operation)?;
+            same_length(from.len, blocks.len_of(self.0.group.me), operation)?;
         }
         let endpoint = self.process().endpoint();
         // SAFETY: the caller's promise.
-        let posted = unsafe { endpoint.bcs_allgather(self.members_of_context(), from, &blocks) };
+        let posted = unsafe {
+            endpoint.bcs_allgather(self.members_of_context(), from, blocks, begin.blocking())
+        };
         self.started(begin, posted)
     }
 
@@ -449,19 +484,19 @@ impl Comm {
         )?;
         let operation = begin.operation;
         let out = input
-            .map(|input| input.pieces(size, operation))
+            .map(|input| input.arranged(size, operation))
             .transpose()?;
-        let into = output.pieces(size, operation)?;
-        disjoint(&into, operation)?;
+        let into = output.arranged(size, operation)?;
+        disjoint(into.list(), operation)?;
         if let Some(out) = &out {
             let me = self.0.group.me;
-            same_length(out[me].len, into[me].len, operation)?;
+            same_length(out.len_of(me), into.len_of(me), operation)?;
         }
         let endpoint = self.process().endpoint();
         let nodes = A::UNIFORM.then(|| self.nodes()).flatten();
         let members = self.members_of_context();
         // SAFETY: the caller's promise.
-        let posted = unsafe { endpoint.bcs_alltoall(members, out.as_deref(), &into, nodes) };
+        let posted = unsafe { endpoint.bcs_alltoall(members, out, into, nodes, begin.blocking()) };
         self.started(begin, posted)
     }
 
@@ -525,7 +560,9 @@ impl Comm {
         } else {
             let blocks = operands(&input, counts, operation)?;
             // SAFETY: the caller's promise.
-            unsafe { endpoint.bcs_fold_scatter(members, &fold, &blocks, into, in_place) }
+            unsafe {
+                endpoint.bcs_fold_scatter(members, &fold, &blocks, into, in_place, begin.blocking())
+            }
         };
         self.started(begin, posted)
     }
@@ -582,8 +619,10 @@ impl Comm {
         let input = input.map(|_| from);
         let endpoint = self.process().endpoint();
         // SAFETY: the caller's promise.
+        let members = self.members_of_context();
+        // SAFETY: the caller's promise.
         let posted =
-            unsafe { endpoint.bcs_scan(self.members_of_context(), &fold, inclusive, input, into) };
+            unsafe { endpoint.bcs_scan(members, &fold, inclusive, input, into, begin.blocking()) };
         self.started(begin, posted)
     }
 

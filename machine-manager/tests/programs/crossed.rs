@@ -46,7 +46,7 @@ fn collectives_that_are_not_the_same_end_the_job() {
         ),
     ];
     let layouts = [
-        "-n 4",
+        "-n 4 --intranode nic",
         "-n 4 --nodes 2 --nic-threads coprocessor",
         "-n 4 --nodes 4 --strobe fixed",
         "-n 4 --nodes 3",
@@ -56,6 +56,28 @@ fn collectives_that_are_not_the_same_end_the_job() {
         assert_eq!(code, Some(1), "{layout} {way}: {said}");
         let told = both.iter().all(|what| said.contains(what)) && said.contains(communicator);
         assert!(told && said.lines().count() == 1, "{layout} {way}: {said}");
+    }
+}
+
+/// Within a node the members see for themselves.
+#[test]
+fn collectives_of_a_node_that_are_not_the_same_are_errors() {
+    let ways = [
+        (
+            "gather-scatter",
+            ["a gather to rank 0", "a scatter from rank 0"],
+        ),
+        ("roots", ["a gather to rank 1", "a gather to rank 0"]),
+        ("barrier-alltoall", ["a barrier", "an all-to-all"]),
+    ];
+    for (way, both) in ways {
+        let (code, said) = crossed("-n 4 --timeout 60s", way);
+        assert_eq!(code, Some(1), "{way}: {said}");
+        let told = both.iter().any(|what| said.contains(what));
+        assert!(
+            told && said.contains("did not call the same"),
+            "{way}: {said}"
+        );
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::machine::Phase;
 use super::{Info, Surroundings};
-use crate::bcs::Piece;
+use crate::bcs::{Piece, streaming};
 use bcs_core::coll_info::Presence;
 use bcs_core::layout::Location;
 use bcs_core::memory::NodeMemory;
@@ -14,6 +14,8 @@ use std::sync::Arc;
 pub(super) struct Group {
     /// In the order of the communicator.
     members: Arc<[Member]>,
+    /// Which member is at each place of the node.
+    at_places: Box<[u32]>,
     /// This rank among them.
     me: usize,
     /// The number of the latest collective that this rank has entered.
@@ -79,6 +81,10 @@ impl Group {
         fresh: bool,
     ) -> Option<Self> {
         let me = places.iter().position(|&place| place == own)?;
+        let mut at_places = vec![u32::MAX; node.ranks()].into_boxed_slice();
+        for (member, &place) in (0..).zip(&places) {
+            at_places[place] = member;
+        }
         let member = |place| Member {
             place,
             info: node.coll_info(place, context),
@@ -89,6 +95,7 @@ impl Group {
         }
         Some(Self {
             members,
+            at_places,
             me,
             number: 0,
             seen: 0,
@@ -146,6 +153,36 @@ impl Group {
         true
     }
 
+    /// The same, with their places among the members.
+    pub(super) fn all_members(&mut self, is: impl Fn(usize, &Info) -> bool) -> bool {
+        while let Some(member) = self.members.get(self.seen) {
+            if self.seen != self.me && !is(self.seen, &member.info) {
+                return false;
+            }
+            self.seen += 1;
+        }
+        true
+    }
+
+    /// Which member a root is, whose world rank is so many after that of place 0. One that is none is
+    /// found before anything is posted.
+    pub(super) fn place_of(&self, root: u32, first: u32) -> usize {
+        self.find(root, first).expect("a root is a member")
+    }
+
+    /// Which member a world rank is.
+    pub(super) fn find(&self, rank: u32, first: u32) -> Option<usize> {
+        let place = rank.wrapping_sub(first) as usize;
+        let found = self.at_places.get(place).copied();
+        let found = found.filter(|&member| (member as usize) < self.members.len());
+        found.map(|member| member as usize)
+    }
+
+    /// The world rank of a member.
+    pub(super) fn rank_of(&self, member: usize, first: u32) -> u32 {
+        first + u32::try_from(self.members[member].place).expect("places are few")
+    }
+
     /// Whether all members have entered the collective that this rank is in.
     pub(super) fn all_are_there(&mut self) -> bool {
         while let Some(member) = self.members.get(self.seen) {
@@ -160,6 +197,11 @@ impl Group {
             self.seen += 1;
         }
         true
+    }
+
+    /// The record of a member says what no member would.
+    pub(super) fn suspects(&mut self, member: usize) {
+        self.suspect = Some(self.members[member].place);
     }
 
     /// The place of a member whose record says what no member would.
@@ -224,6 +266,33 @@ impl Group {
                 .fetch(around.node, place, location, into, into.len)
         };
         fetched.is_ok()
+    }
+
+    /// The same past the caches, if that memory lies in a slot.
+    pub(super) fn stream(
+        &self,
+        around: Surroundings<'_>,
+        member: usize,
+        from: u64,
+        into: &Piece,
+    ) -> bool {
+        let place = self.members[member].place;
+        let start = around.road.resolve(place, from, into.len);
+        let Some(start) = start.filter(|_| into.layout.is_none()) else {
+            return self.fetch(around, member, from, into);
+        };
+        let to = usize::try_from(into.address).expect("addresses have 64 bits");
+        let to = std::ptr::with_exposed_provenance_mut(to);
+        // SAFETY: so many bytes are mapped there, in another rank's slot (they were resolved), and whoever
+        // posted the collective promised that the piece may be written.
+        unsafe { streaming::copy(start.as_ptr(), to, into.len) };
+        true
+    }
+
+    /// Whether memory of this rank's can be read by the others where it is.
+    pub(super) fn is_in_slot(&self, around: Surroundings<'_>, address: u64, len: usize) -> bool {
+        let place = self.members[self.me].place;
+        around.road.resolve(place, address, len).is_some()
     }
 
     /// A phase is over: who does not look by itself is told, or only this one member.

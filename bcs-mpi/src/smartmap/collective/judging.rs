@@ -84,9 +84,6 @@ fn own_verdict(collective: &Collective, group: &Group, around: Surroundings<'_>)
         let address = if input == 0 { output } else { input };
         around.road.opens(around.node, place(member), address)
     };
-    if group.others().all(opens) {
-        return ALL;
-    }
     let part = &collective.part;
     let reaches = |member: usize| {
         let (place, Memory { input, output }) = (place(member), memory(member));
@@ -103,14 +100,22 @@ fn own_verdict(collective: &Collective, group: &Group, around: Surroundings<'_>)
             |address, len| len == 0 || around.road.resolve(place, address, len).is_some();
         opens(member) || (resolves(input, part.bytes) && resolves(output, read))
     };
-    let reached = match part.kind {
+    of(group.others().all(opens), || match part.kind {
         CollectiveKind::Broadcast { root } => {
             let root = group.place_of(root, around.first);
             root == group.me() || reaches(root)
         }
         _ => group.others().all(reaches),
-    };
-    if reached { THESE } else { NONE }
+    })
+}
+
+/// The verdict of a member to whose process all the others are open, or that reaches what it has to read.
+pub(super) fn of(all_are_open: bool, reaches: impl FnOnce() -> bool) -> u8 {
+    match all_are_open {
+        true => ALL,
+        false if reaches() => THESE,
+        false => NONE,
+    }
 }
 
 /// What all members say together, when all have said something.

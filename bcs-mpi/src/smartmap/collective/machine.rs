@@ -15,9 +15,10 @@ use crate::smartmap::requests::Id;
 use bcs_core::arithmetic::{Path, combine};
 use bcs_core::coll_info::PAYLOAD_BYTES;
 use bcs_core::datatype::Datatype;
-use bcs_core::descriptor::{Call, CollectiveKind};
+use bcs_core::descriptor::CollectiveKind;
 use bcs_core::op::Op;
 use bcs_core::request::Failure;
+use bcs_core::whereabouts::{Called, Objection};
 
 /// A collective of this rank's.
 #[derive(Debug)]
@@ -228,12 +229,8 @@ impl Collective {
             let data = unsafe { bytes(input + offset as u64, len) };
             group.own().contribute(number, data);
         }
-        let call = Call {
-            rank: 0,
-            kind: self.kind(),
-            bytes: self.part.bytes as u64,
-        };
-        let call = [call.pack(), self.part.bytes as u64];
+        let (kind, bytes) = (self.kind(), self.part.bytes as u64);
+        let call = [Called::Nic { kind, bytes }.pack(), bytes];
         group.own().enter(number, call);
     }
 
@@ -348,29 +345,10 @@ impl Collective {
     }
 }
 
-impl Group {
-    /// Which member a root is. One that is none is found before anything is posted.
-    pub(super) fn place_of(&self, root: u32, first: u32) -> usize {
-        self.find(root, first).expect("a root is a member")
-    }
-
-    /// Which member a world rank is.
-    pub(super) fn find(&self, rank: u32, first: u32) -> Option<usize> {
-        let place = rank.wrapping_sub(first) as usize;
-        let mut members = self.members().iter();
-        members.position(|member| member.place == place)
-    }
-
-    /// The world rank of a member.
-    pub(super) fn rank_of(&self, member: usize, first: u32) -> u32 {
-        first + u32::try_from(self.members()[member].place).expect("places are few")
-    }
-}
-
 /// What this rank is to be told, if not all members have called the same: as BR does it, those who are
 /// with the first one that differs from the first of all are told of the first of all, the others of
 /// it. All members come to the same.
-pub(super) fn disagreement(group: &Group, first: u32) -> Option<Call> {
+pub(super) fn disagreement(group: &Group, first: u32) -> Option<Objection> {
     let number = group.number();
     let called = |member: usize| group.members()[member].info.call(number);
     let leading = called(0);
@@ -380,14 +358,18 @@ pub(super) fn disagreement(group: &Group, first: u32) -> Option<Call> {
     let rank = group.rank_of(against, first);
     let [packed, bytes] = called(against);
     // Of what makes no sense a rank that wrote rubbish is the cause, and it is the one that is told of.
-    let (kind, bytes) = match Call::unpack(packed) {
-        Some(call) => (call.kind, bytes),
-        None => (CollectiveKind::Barrier, 0),
+    let called = match Called::unpack(packed) {
+        Some(Called::Nic { kind, .. }) => Called::Nic { kind, bytes },
+        Some(called) => called,
+        None => Called::Nic {
+            kind: CollectiveKind::Barrier,
+            bytes: 0,
+        },
     };
-    Some(Call { rank, kind, bytes })
+    Some(Objection { rank, called })
 }
 
-fn mismatch(against: &Call) -> Outcome {
+pub(super) fn mismatch(against: &Objection) -> Outcome {
     Outcome {
         failure: Failure::Mismatch,
         len: against.pack(),

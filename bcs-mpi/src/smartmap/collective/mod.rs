@@ -30,9 +30,11 @@
 //! | a long broadcast | [`broadcast`] |
 //! | a long reduction | [`reduce`] |
 //! | a node's part in a collective of several nodes | [`led`] |
+//! | those in which each gives something else to each | [`exchange`] |
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 mod broadcast;
+mod exchange;
 mod group;
 mod judging;
 mod led;
@@ -52,12 +54,14 @@ use bcs_core::coll_info::CollInfo;
 use bcs_core::job::Folding;
 use bcs_core::memory::{MachinePage, MappedWords, NodeMemory};
 use bcs_core::whereabouts::Entered;
+use exchange::Exchanging;
+pub(crate) use exchange::{Exchange, Given, Gives, MAX_MEMBERS, Takes};
 pub(crate) use group::Awaited;
 use group::Group;
 use led::Number;
 pub(crate) use led::Order;
 use machine::Collective;
-use queue::Queue;
+use queue::{Posted, Queue};
 use std::collections::VecDeque;
 
 /// A member's record.
@@ -174,8 +178,37 @@ impl SmartMap {
         part: Part,
         entered: Entered,
     ) -> Result<Id, NoSlot> {
+        self.post_collective(group, entered, |request, _| {
+            Posted::Part(Collective::new(request, part))
+        })
+    }
+
+    /// Posts this rank's part of an exchange. The caller has it looked at.
+    ///
+    /// # Safety
+    /// The memory that it names stays until the request is done: what is read is initialised and nobody
+    /// writes it, what is written may be and nobody else uses it.
+    pub(crate) unsafe fn exchange(
+        &mut self,
+        group: GroupId,
+        exchange: Exchange,
+        entered: Entered,
+    ) -> Result<Id, NoSlot> {
+        let first = self.first;
+        self.post_collective(group, entered, |request, group| {
+            Posted::Exchange(Exchanging::new(request, exchange, group, first))
+        })
+    }
+
+    #[inline]
+    fn post_collective(
+        &mut self,
+        group: GroupId,
+        entered: Entered,
+        make: impl FnOnce(Id, &Group) -> Posted,
+    ) -> Result<Id, NoSlot> {
         let request = self.requests.open(State::Collective(entered))?;
-        self.post(group, |_, _, _| Collective::new(request, part));
+        self.post(group, |group, _, _| make(request, group));
         Ok(request)
     }
 
@@ -195,16 +228,13 @@ impl SmartMap {
         let context = entered.context;
         let number = Number { context, sequence };
         self.post(group, |group, first, spare| {
-            Collective::led(request, (part, number), group, first, &mut spare.room)
+            let room = &mut spare.room;
+            Posted::Part(Collective::led(request, (part, number), group, first, room))
         });
         Ok(request)
     }
 
-    fn post(
-        &mut self,
-        group: GroupId,
-        new: impl FnOnce(&mut Group, u32, &mut Spare) -> Collective,
-    ) {
+    fn post(&mut self, group: GroupId, new: impl FnOnce(&Group, u32, &mut Spare) -> Posted) {
         let Collectives {
             groups,
             busy,
@@ -216,8 +246,8 @@ impl SmartMap {
         if queue.is_empty() {
             busy.push(group.0);
         }
-        let collective = new(&mut queue.group, self.first, spare);
-        queue.post(collective);
+        let posted = new(&queue.group, self.first, spare);
+        queue.post(posted);
     }
 
     /// What this rank's NIC is to do next.
@@ -235,6 +265,19 @@ impl SmartMap {
         let queue = self.collectives.groups[group.0].as_mut();
         let queue = queue.expect("a communicator is used until it is freed");
         queue.answered(outcome);
+    }
+
+    /// Which member of a communicator a world rank is, which is one.
+    pub(crate) fn member(&self, group: GroupId, rank: u32) -> usize {
+        let queue = self.collectives.groups[group.0].as_ref();
+        let queue = queue.expect("a communicator is used until it is freed");
+        queue.group.place_of(rank, self.first)
+    }
+
+    /// How many members a communicator has.
+    pub(crate) fn members(&self, group: GroupId) -> usize {
+        let queue = self.collectives.groups[group.0].as_ref();
+        queue.map_or(0, |queue| queue.group.members().len())
     }
 
     /// Goes as far as it can with the collectives that are under way. A rank that does not look again by

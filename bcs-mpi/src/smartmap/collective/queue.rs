@@ -1,7 +1,8 @@
 //! What this rank has posted on a communicator: collectives take place in this order, one at a time.
 
+use super::exchange::Exchanging;
 use super::group::{Awaited, Group};
-use super::led::Number;
+use super::led::{Led, Number};
 use super::machine::{Collective, Phase};
 use super::{Spare, Surroundings};
 use crate::bcs::{Outcome, Part};
@@ -12,7 +13,52 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(super) struct Queue {
     pub(super) group: Group,
-    posted: VecDeque<Collective>,
+    posted: VecDeque<Posted>,
+}
+
+/// A collective.
+#[derive(Debug)]
+pub(super) enum Posted {
+    /// All members have one result: what the NICs do as well.
+    Part(Collective),
+    /// Each gives something else to each.
+    Exchange(Exchanging),
+}
+
+impl Posted {
+    fn request(&self) -> Id {
+        match self {
+            Self::Part(part) => part.request(),
+            Self::Exchange(exchange) => exchange.request(),
+        }
+    }
+
+    /// What there is beyond this node.
+    fn led(&mut self) -> Option<&mut Led> {
+        match self {
+            Self::Part(part) => part.led.as_deref_mut(),
+            Self::Exchange(_) => None,
+        }
+    }
+
+    fn phase(&self) -> Phase {
+        match self {
+            Self::Part(part) => part.phase(),
+            Self::Exchange(exchange) => exchange.phase(),
+        }
+    }
+
+    fn advance(
+        &mut self,
+        group: &mut Group,
+        around: Surroundings<'_>,
+        spare: &mut Spare,
+    ) -> Option<Outcome> {
+        match self {
+            Self::Part(part) => part.advance(group, around, spare),
+            Self::Exchange(exchange) => exchange.advance(group, around),
+        }
+    }
 }
 
 impl Queue {
@@ -21,19 +67,19 @@ impl Queue {
         Self { group, posted }
     }
 
-    pub(super) fn post(&mut self, collective: Collective) {
+    pub(super) fn post(&mut self, collective: Posted) {
         self.posted.push_back(collective);
     }
 
     /// What this rank's NIC is to do for the first of them, once.
     pub(super) fn take_order(&mut self) -> Option<(Number, Part, bool)> {
-        self.posted.front_mut()?.led.as_mut()?.take_order()
+        self.posted.front_mut()?.led()?.take_order()
     }
 
     /// What became of that.
     pub(super) fn answered(&mut self, outcome: Outcome) {
         let first = self.posted.front_mut();
-        let led = first.and_then(|first| first.led.as_mut());
+        let led = first.and_then(Posted::led);
         led.expect("it waits for its NIC").answered(outcome);
     }
 
@@ -42,12 +88,15 @@ impl Queue {
     }
 
     pub(super) fn requests(&self) -> impl Iterator<Item = Id> {
-        self.posted.iter().map(Collective::request)
+        self.posted.iter().map(Posted::request)
     }
 
     /// What the first of them waits for.
     pub(super) fn awaited(&self, first: u32) -> Option<Awaited> {
-        self.posted.front()?.awaited(&self.group, first)
+        match self.posted.front()? {
+            Posted::Part(part) => part.awaited(&self.group, first),
+            Posted::Exchange(exchange) => exchange.awaited(&self.group),
+        }
     }
 
     /// Goes as far as it can. A rank that does not look again by itself `listens`.
@@ -62,7 +111,7 @@ impl Queue {
         while let Some(collective) = self.posted.front_mut() {
             let mut outcome = collective.advance(group, around, spare);
             // Its NIC rings.
-            let may_listen = |collective: &Collective| listens && collective.phase() != Phase::Far;
+            let may_listen = |collective: &Posted| listens && collective.phase() != Phase::Far;
             while outcome.is_none() && may_listen(collective) && group.listen(collective.phase()) {
                 // LISTEN: once more. It may be in its next phase after that.
                 outcome = collective.advance(group, around, spare);

@@ -53,7 +53,7 @@ impl Node {
         (0..ranks).map(end).collect()
     }
 
-    fn new(ranks: usize, members: Vec<u32>, road: &Road) -> Self {
+    pub(super) fn new(ranks: usize, members: Vec<u32>, road: &Road) -> Self {
         let ends = Self::ends(ranks, road);
         let all = members.clone();
         let open = |end: &mut SmartMap| end.open_group(7, all.iter().copied(), false);

@@ -1,0 +1,148 @@
+//! Collectives of one round, which are posted as messages or as an exchange of the members.
+#![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
+
+use super::Blocking;
+use super::endpoint::Endpoint;
+use super::exchange::Members;
+use super::hierarchy::{Hierarchy, Nodes};
+use super::piece::{Piece, Pieces};
+use super::requests::{Request, TooManyRequests};
+use super::schedule::{Local, Plan, Round, Scratch};
+use bcs_core::whereabouts::{Called, Exchange};
+
+/// A collective of one round: what a rank gives, what it takes, and its own block.
+#[derive(Debug)]
+pub(super) struct OneRound {
+    what: Exchange,
+    root: Option<usize>,
+    pub(super) out: Side,
+    pub(super) into: Side,
+    /// From where and where to.
+    pub(super) own: Option<(Piece, Piece)>,
+    /// The nodes of the members, if blocks of other nodes may go by leaders.
+    pub(super) nodes: Option<Nodes>,
+    /// Memory that lasts as long.
+    pub(super) scratch: Scratch,
+}
+
+/// What is given to others or taken from them.
+#[derive(Debug)]
+pub(super) enum Side {
+    Nothing,
+    /// To or from one.
+    One(usize, Piece),
+    /// The same to all others.
+    Same(Piece),
+    /// To or from each other what is there for it.
+    Each(Pieces),
+}
+
+impl Side {
+    /// By messages: world ranks and their pieces.
+    fn messages(&self, members: Members<'_>) -> Vec<(u32, Piece)> {
+        match self {
+            Self::Nothing => Vec::new(),
+            Self::One(place, piece) => vec![(members.world[*place], piece.clone())],
+            Self::Same(piece) => members.others(|_| piece.clone()),
+            Self::Each(pieces) => members.others(|place| pieces.of(place)),
+        }
+    }
+}
+
+impl OneRound {
+    pub(super) fn new(what: Exchange, root: Option<usize>) -> Self {
+        Self {
+            what,
+            root,
+            out: Side::Nothing,
+            into: Side::Nothing,
+            own: None,
+            nodes: None,
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// What the rank calls, with its root as a rank of the world.
+    pub(super) fn called(&self, members: Members<'_>) -> Called {
+        Called::Messages(self.what, self.root.map(|root| members.world[root]))
+    }
+
+    /// What goes by the leaders of nodes.
+    ///
+    /// # Safety
+    /// What is given may be read, and what is taken may be written until it is over.
+    unsafe fn hierarchy(&mut self, members: Members<'_>) -> Option<Box<Hierarchy>> {
+        let nodes = self.nodes.take()?;
+        let (Side::Each(out), Side::Each(into)) = (&self.out, &self.into) else {
+            return None;
+        };
+        let all = |blocks: &Pieces| -> Vec<Piece> {
+            let places = 0..members.world.len();
+            places.map(|place| blocks.of(place)).collect()
+        };
+        let me = (members.world, members.me);
+        // SAFETY: the caller's promise.
+        let hierarchy = unsafe { Hierarchy::new(nodes, me, &all(out), &all(into)) };
+        Some(Box::new(hierarchy))
+    }
+
+    /// # Safety
+    /// As for [`hierarchy`](Self::hierarchy).
+    unsafe fn plan(mut self, members: Members<'_>) -> Plan {
+        let called = self.called(members);
+        // SAFETY: the caller's promise.
+        let hierarchy = unsafe { self.hierarchy(members) };
+        let mut sends = self.out.messages(members);
+        let mut receives = self.into.messages(members);
+        if let Some(hierarchy) = &hierarchy {
+            // Of the others, those whose blocks do not go by leaders; both are in the order of the others.
+            let one_by_one = hierarchy.one_by_one();
+            let size = members.world.len();
+            let places = (1..size).map(|step| (members.me + step) % size);
+            let keep: Vec<bool> = places.map(|place| one_by_one[place]).collect();
+            for messages in [&mut sends, &mut receives] {
+                let mut keep = keep.iter();
+                messages.retain(|_| *keep.next().expect("one for each of the others"));
+            }
+        }
+        let own = self.own.map(|(from, to)| Local::Copy { from, to });
+        Plan {
+            called: Some(called),
+            first: own.into_iter().collect(),
+            sends,
+            rounds: [Round {
+                receives,
+                then: Vec::new(),
+            }]
+            .into(),
+            hierarchy,
+            scratch: self.scratch,
+            ..Plan::default()
+        }
+    }
+}
+
+impl Endpoint {
+    /// Posts a collective of one round: by an exchange of the members, if they are all on one node.
+    ///
+    /// # Safety
+    /// As for [`bcs_scatter`](Self::bcs_scatter).
+    #[inline]
+    pub(super) unsafe fn post_round(
+        &self,
+        members: Members<'_>,
+        round: OneRound,
+        blocking: Blocking,
+    ) -> Result<Request, TooManyRequests> {
+        let state = self.lock();
+        if state.exchanges(members.context) {
+            // SAFETY: the caller's promise.
+            return unsafe { self.exchange_round(state, members, round, blocking) };
+        }
+        drop(state);
+        // SAFETY: the caller's promise.
+        let plan = unsafe { round.plan(members) };
+        // SAFETY: the caller's promise.
+        unsafe { self.post_schedule(members.context, plan) }
+    }
+}

@@ -1,0 +1,281 @@
+//! An exchange under way: entering, finding whether all memory can be reached, and waiting for who reads this
+//! rank's.
+#![expect(unsafe_code, reason = "buffers are named by address")]
+
+use super::gift::{Gift, Giver, Lies, MAX_LAID_BYTES, MAX_LAID_OF_SLOT};
+use super::parts::Parts;
+use super::{Exchange, Flow};
+use crate::bcs::{Outcome, Piece, copy, streaming};
+use crate::smartmap::collective::group::{Awaited, Group, Sign};
+use crate::smartmap::collective::machine::{Look, Phase, disagreement, mismatch};
+use crate::smartmap::collective::{Surroundings, judging, steps};
+use crate::smartmap::requests::Id;
+use bcs_core::coll_info::PAYLOAD_BYTES;
+use bcs_core::request::Failure;
+use bcs_core::whereabouts::Called;
+
+/// An exchange of this rank's.
+#[derive(Debug)]
+pub(in crate::smartmap::collective) struct Exchanging {
+    request: Id,
+    pub(super) exchange: Exchange,
+    pub(super) flow: Flow,
+    phase: Phase,
+    /// What this rank gives lies in its memory.
+    long: bool,
+    /// What it takes is more than stays in caches.
+    pub(super) streams: bool,
+    /// What goes through the records in parts.
+    parts: Option<Box<Parts>>,
+    /// What it comes to.
+    pub(super) outcome: Outcome,
+}
+
+impl Exchanging {
+    /// An exchange on a communicator, whose root is a world rank; the one at place 0 is the `first`.
+    #[inline]
+    pub(in crate::smartmap::collective) fn new(
+        request: Id,
+        exchange: Exchange,
+        group: &Group,
+        first: u32,
+    ) -> Self {
+        let Called::Messages(what, root) = exchange.called else {
+            unreachable!("what the NICs do is no exchange");
+        };
+        let root = root.map(|root| group.place_of(root, first));
+        let members = group.members().len();
+        let streams = exchange.takes.len(members) >= streaming::LEAST_BYTES;
+        Self {
+            request,
+            exchange,
+            flow: Flow::of(what, root),
+            phase: Phase::Posted,
+            long: false,
+            streams,
+            parts: None,
+            outcome: Outcome::default(),
+        }
+    }
+
+    pub(in crate::smartmap::collective) fn request(&self) -> Id {
+        self.request
+    }
+
+    pub(in crate::smartmap::collective) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// What a rank that has gone as far as it can waits for.
+    pub(in crate::smartmap::collective) fn awaited(&self, group: &Group) -> Option<Awaited> {
+        let sign = match self.phase {
+            // Nothing of an exchange goes to other nodes.
+            Phase::Posted | Phase::Far | Phase::Told => return None,
+            Phase::Entered => Sign::There,
+            Phase::Judged => Sign::Verdict,
+            Phase::Folded | Phase::Read => Sign::Step(steps::DONE),
+        };
+        Some(group.awaited(None, sign))
+    }
+
+    /// Goes on as far as it can; says what it came to when it is over.
+    pub(in crate::smartmap::collective) fn advance(
+        &mut self,
+        group: &mut Group,
+        around: Surroundings<'_>,
+    ) -> Option<Outcome> {
+        loop {
+            let look = match self.phase {
+                Phase::Posted => {
+                    self.enter(group, around);
+                    Look::Goes(Phase::Entered)
+                }
+                Phase::Entered if !group.all_are_there() => Look::Waits,
+                Phase::Entered => {
+                    group.tell_all(around, Phase::Entered);
+                    if let Some(against) = disagreement(group, around.first) {
+                        return Some(mismatch(&against));
+                    }
+                    self.all_have_entered(group, around)
+                }
+                Phase::Judged => match judging::verdict(group, around) {
+                    None => Look::Waits,
+                    Some(true) => self.begin(group, around),
+                    Some(false) => self.in_parts(group, around),
+                },
+                Phase::Folded | Phase::Read => self.finish(group),
+                Phase::Far | Phase::Told => {
+                    unreachable!("nothing of an exchange goes to other nodes")
+                }
+            };
+            match look {
+                Look::Goes(phase) => self.phase = phase,
+                Look::Waits => return None,
+                Look::Over => return Some(self.outcome),
+            }
+        }
+    }
+
+    /// A member that gives, as it says.
+    pub(super) fn giver<'a>(group: &'a Group, place: usize) -> Giver<'a> {
+        Giver {
+            info: &group.members()[place].info,
+            number: group.number(),
+            place,
+            members: group.members().len(),
+        }
+    }
+
+    fn enter(&mut self, group: &mut Group, around: Surroundings<'_>) {
+        let number = group.next_number();
+        let giver = Self::giver(group, group.me());
+        let gives = &self.exchange.gives;
+        if let Some(parts) = &self.parts {
+            // SAFETY: whoever posted it promised that.
+            unsafe { gives.lay(giver, (0, PAYLOAD_BYTES), parts.given()) };
+        } else {
+            let (address, len) = gives.any();
+            let reachable = || group.is_in_slot(around, address, len);
+            let most = match len > 0 && around.page.cores_suffice() && reachable() {
+                true => MAX_LAID_OF_SLOT,
+                false => MAX_LAID_BYTES,
+            };
+            // SAFETY: whoever posted it promised that.
+            unsafe { gives.say(giver, group.open, most) };
+            self.long = giver.is_long();
+        }
+        let call = [self.exchange.called.pack(), 0];
+        giver.info.enter(number, call);
+        // Others may go on meanwhile.
+        if let Some((from, to, len)) = self.exchange.own.take() {
+            if self.streams && from != to {
+                let [from, to] = [from, to].map(|at| usize::try_from(at).expect("an address"));
+                let from = std::ptr::with_exposed_provenance(from);
+                // SAFETY: whoever posted it promised that; what goes elsewhere does not overlap (MPI 5.0,
+                // 6.1).
+                unsafe { streaming::copy(from, std::ptr::with_exposed_provenance_mut(to), len) };
+            } else {
+                // SAFETY: whoever posted it promised that.
+                unsafe { copy(&Piece::new(from, len), &Piece::new(to, len)) };
+            }
+        }
+    }
+
+    fn all_have_entered(&mut self, group: &mut Group, around: Surroundings<'_>) -> Look {
+        if let Some(mut parts) = self.parts.take() {
+            parts.take(group);
+            if parts.is_over() {
+                parts.finish(self.outcome.failure != Failure::None);
+                return Look::Over;
+            }
+            self.parts = Some(parts);
+            return Look::Goes(Phase::Posted);
+        }
+        let givers = || (0..group.members().len()).map(|place| Self::giver(group, place));
+        if !givers().any(|giver| giver.is_long()) {
+            return match self.take_all(group, around) {
+                Some(()) => Look::Over,
+                None => Look::Waits,
+            };
+        }
+        if givers().all(|giver| giver.is_open()) {
+            return self.begin(group, around);
+        }
+        let verdict = self.verdict(group, around);
+        group.own().judge(group.number(), verdict);
+        group.look_anew();
+        Look::Goes(Phase::Judged)
+    }
+
+    /// Not all memory can be reached: from here on the data go through the records.
+    fn in_parts(&mut self, group: &mut Group, around: Surroundings<'_>) -> Look {
+        match Parts::begin(self, group, around) {
+            Some(parts) => {
+                self.parts = Some(Box::new(parts));
+                Look::Goes(Phase::Posted)
+            }
+            None => Look::Waits,
+        }
+    }
+
+    /// What this rank says of the memory that it has to read.
+    fn verdict(&self, group: &Group, around: Surroundings<'_>) -> u8 {
+        let me = group.me();
+        let place = |member: usize| group.members()[member].place;
+        let opens = |member: usize| {
+            let (address, _) = Self::giver(group, member).stream();
+            around.road.opens(around.node, place(member), address)
+        };
+        let reaches = |member: usize| match Self::giver(group, member).gift(me) {
+            Some(Gift {
+                len,
+                lies: Lies::There { address, .. },
+            }) => {
+                let len = usize::try_from(len).unwrap_or(usize::MAX);
+                len == 0 || around.road.resolve(place(member), address, len).is_some()
+            }
+            _ => true,
+        };
+        let flow = self.flow;
+        judging::of(group.others().all(opens), || {
+            let mut givers = group.others().filter(|&member| flow.passes(member, me));
+            givers.all(|member| opens(member) || reaches(member))
+        })
+    }
+
+    /// All memory can be reached.
+    fn begin(&mut self, group: &mut Group, around: Surroundings<'_>) -> Look {
+        if self.take_all(group, around).is_none() {
+            return Look::Waits;
+        }
+        group.own().advance(group.number(), steps::DONE);
+        group.published();
+        self.tell_givers(group, around);
+        Look::Goes(Phase::Read)
+    }
+
+    /// This rank has taken all: who waits for it last is told, if it does not look by itself.
+    fn tell_givers(&self, group: &mut Group, around: Surroundings<'_>) {
+        let me = group.me();
+        match self.flow {
+            Flow::All => {
+                if group.have_all(steps::DONE) {
+                    group.tell(around, Phase::Read, None);
+                }
+            }
+            Flow::From(root) => {
+                if me != root && group.have_all_but(root, steps::DONE) {
+                    group.tell(around, Phase::Read, Some(root));
+                }
+            }
+            Flow::To(root) => {
+                if me == root {
+                    group.tell(around, Phase::Read, None);
+                }
+            }
+            Flow::Upward => {
+                // Those for which nobody after them is missing.
+                let number = group.number();
+                let step = |member: usize| group.members()[member].info.step(number);
+                let done = |&member: &usize| member == me || step(member) >= steps::DONE;
+                let after = (0..group.members().len()).rev().take_while(done).count();
+                let first = (group.members().len() - after).saturating_sub(1);
+                for member in first..me {
+                    group.tell(around, Phase::Read, Some(member));
+                }
+            }
+        }
+    }
+
+    /// Others may still read this rank's memory.
+    fn finish(&mut self, group: &mut Group) -> Look {
+        let (flow, me, number) = (self.flow, group.me(), group.number());
+        let done = |member: usize, info: &super::super::Info| {
+            !flow.passes(me, member) || info.step(number) >= steps::DONE
+        };
+        if self.long && !group.all_members(done) {
+            return Look::Waits;
+        }
+        Look::Over
+    }
+}
