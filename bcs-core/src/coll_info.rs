@@ -7,6 +7,7 @@
 //! ```text
 //! area 0, area 1   stamp │ what was called │ a short contribution, or where a long one is
 //! step             how far the rank is in the collective, for long ones
+//! outcome          what came of a collective of several nodes
 //! listening        it does not look by itself any more: whoever ends a phase tells it
 //! payload 0, 1     contributions that do not fit their area
 //! ```
@@ -20,6 +21,9 @@
 //! entered it.** Then two areas are enough, and nobody asks whether one is free: who enters `n + 2` has
 //! finished `n + 1`, so all members have entered that, so they have finished `n`, and nobody looks at its
 //! area any more.
+//!
+//! **Communicators that span nodes.** The members of one node do a part of a collective here, and one of
+//! them, the *leader*, the rest with its NIC. Then it tells the others the *outcome*.
 //!
 //! What is here is an allegation of another rank: it is copied out and then looked at.
 //!
@@ -63,6 +67,8 @@ pub const PAYLOAD_BYTES: usize = 4096;
 
 const STEP: usize = 2 * AREA_WORDS;
 const VERDICT: usize = STEP + 1;
+/// In the line of the step, too.
+const OUTCOME: usize = STEP + 2;
 const LISTENING: usize = STEP + AREA_WORDS;
 
 /// Words of a record.
@@ -272,6 +278,19 @@ impl<W: Words + Payload> CollInfo<W> {
     #[must_use]
     pub fn step(&self, number: u64) -> u8 {
         self.of_this(STEP, number)
+    }
+
+    /// Owner, before the step that tells it: what came of a collective.
+    pub fn say_outcome(&self, outcome: [u64; 2]) {
+        self.store(OUTCOME, outcome[0], Ordering::Relaxed);
+        self.store(OUTCOME + 1, outcome[1], Ordering::Relaxed);
+    }
+
+    /// What came of a collective of which the owner has come to the step that tells it, and which the
+    /// caller has not finished.
+    #[must_use]
+    pub fn outcome(&self) -> [u64; 2] {
+        [OUTCOME, OUTCOME + 1].map(|word| self.load(word, Ordering::Relaxed))
     }
 
     /// Owner: what it thinks of a collective that it has entered. It stays while steps go on.

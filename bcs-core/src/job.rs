@@ -37,6 +37,17 @@ pub enum Intranode {
     Nic,
 }
 
+/// Who does collectives of communicators that span nodes: barriers, broadcasts, reductions by
+/// predefined operations, and all-to-all (DESIGN section 6). What comes of them is the same to the bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Collectives {
+    /// The ranks of a node among themselves first, where [`Intranode::Smartmap`] lets them, and one of
+    /// them for all with its NIC.
+    Hierarchical,
+    /// The NICs.
+    Nic,
+}
+
 /// How bytes get from the memory of one rank to that of another of its node (DESIGN section 6): by the best
 /// road there is, of which this one is the best that may be taken. All bring the same bytes; the slower ones
 /// are chosen to measure them and to test them.
@@ -92,6 +103,8 @@ pub struct Settings {
     pub soft_reduce_elements: u32,
     /// The road within a node.
     pub intranode: Intranode,
+    /// Who does collectives of several nodes.
+    pub collectives: Collectives,
     /// The best road of bytes between two ranks of a node.
     pub road: Road,
     /// Who folds long reductions within a node.
@@ -110,6 +123,7 @@ impl Default for Settings {
             driver: Driver::Shared,
             soft_reduce_elements: DEFAULT_SOFT_REDUCE_ELEMENTS,
             intranode: Intranode::Smartmap,
+            collectives: Collectives::Hierarchical,
             road: Road::Slots,
             folding: Folding::Threaded,
             all_phases: false,

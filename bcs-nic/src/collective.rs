@@ -92,7 +92,7 @@ pub struct Collective {
     pub sequence: u64,
     /// The members.
     pub group: Arc<Group>,
-    /// What the local members posted, in communicator order.
+    /// What the local members posted, in communicator order, or what one of them posted for all.
     pub local: Vec<(u32, CollectiveDescriptor)>,
 }
 

@@ -55,10 +55,15 @@ pub struct CollectiveDescriptor {
     pub output: u64,
     /// The contribution, when it has at most [`INLINE_BYTES`].
     pub inline: Option<[u8; INLINE_BYTES]>,
+    /// This arrival is that of all members on the rank's node: they have found that they call the same,
+    /// the contribution is what they have folded, and the result goes to this rank alone. The root of a
+    /// collective can only be stood for by itself.
+    pub for_node: bool,
 }
 
 const NO_ROOT: u32 = u32::MAX;
 const INLINE: u64 = 1 << 31;
+const FOR_NODE: u64 = 1 << 30;
 
 impl CollectiveDescriptor {
     /// Words of a ring entry.
@@ -87,6 +92,9 @@ impl CollectiveDescriptor {
         if let Some(inline) = &self.inline {
             words[3] |= INLINE;
             inline_to_words(inline, &mut words[8..]);
+        }
+        if self.for_node {
+            words[3] |= FOR_NODE;
         }
         words
     }
@@ -149,6 +157,7 @@ impl CollectiveDescriptor {
             input: words[5],
             output: words[6],
             inline,
+            for_node: words[3] & FOR_NODE != 0,
         })
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! If all members of a context are on this rank's node, and its messages go from memory to memory, the
 //! members do these themselves ([`crate::smartmap`]); all members find the same of a context. Such
-//! collectives have no number that the NICs know of.
+//! collectives have no number that the NICs know of. Where only some are, these may do their part, and one of
+//! them posts for them ([`super::leading`]).
 #![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
 use super::endpoint::{Endpoint, State};
@@ -12,6 +13,7 @@ use super::{Blocking, buffer};
 use crate::smartmap::{GroupId, Id, SmartMap};
 use bcs_core::datatype::Datatype;
 use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
+use bcs_core::job::Collectives;
 use bcs_core::limits::{ARRIVAL_HINTS_PER_CONTEXT, INLINE_BYTES, MAX_CONTEXTS};
 use bcs_core::op::Op;
 use bcs_core::request::RequestId;
@@ -37,6 +39,8 @@ pub(super) struct Context {
     group: u32,
     /// All members are on this rank's node, and do collectives themselves.
     near: Option<GroupId>,
+    /// The members on this rank's node, if there are others elsewhere.
+    here: Option<GroupId>,
 }
 
 impl Context {
@@ -120,6 +124,26 @@ pub(crate) struct Part {
     pub(crate) output: u64,
 }
 
+impl State {
+    /// Opens the group of all members of a context, if they are on this node; or of those that are, if these
+    /// do their part of collectives.
+    fn open_groups(
+        &mut self,
+        context: u32,
+        members: impl ExactSizeIterator<Item = u32> + Clone,
+        (fresh, collectives): (bool, Collectives),
+    ) -> (Option<GroupId>, Option<GroupId>) {
+        let Some(near) = self.near.as_mut().filter(|_| members.len() > 1) else {
+            return (None, None);
+        };
+        let all = near.open_group(context, members.clone(), fresh);
+        if all.is_some() || collectives == Collectives::Nic {
+            return (all, None);
+        }
+        (None, near.open_part(context, members, fresh))
+    }
+}
+
 impl Endpoint {
     pub(super) fn know_world(&self) {
         // The page was made for this job, so its counters started from 0: they are not looked up,
@@ -134,13 +158,19 @@ impl Endpoint {
             entered: 0,
             group: 0,
             near: None,
+            here: None,
         };
         let mut state = self.lock();
-        let here = (place.ranks > 1 && place.local_ranks == place.ranks).then_some(0..place.ranks);
-        let near = state.near.as_mut().zip(here);
         // Its records are as fresh as the page.
-        let near = near.and_then(|(near, here)| near.open_group(0, here, true));
-        state.contexts.insert(0, Context { near, ..world });
+        let (near, here) = state.open_groups(0, 0..place.ranks, (true, self.settings.collectives));
+        state.contexts.insert(
+            0,
+            Context {
+                near,
+                here,
+                ..world
+            },
+        );
     }
 
     /// Makes a context known to this rank's NIC; `local` of its members are on this rank's node.
@@ -177,8 +207,11 @@ impl Endpoint {
         let base =
             std::array::from_fn(|lane| self.page.arrivals(self.place.node, context, lane as u64));
         let mut state = self.lock();
-        let near = state.near.as_mut();
-        let near = near.and_then(|near| near.open_group(context, members.iter().copied(), false));
+        let (near, here) = state.open_groups(
+            context,
+            members.iter().copied(),
+            (false, self.settings.collectives),
+        );
         state.contexts.insert(
             context,
             Context {
@@ -190,6 +223,7 @@ impl Endpoint {
                 entered: 0,
                 group: whereabouts::fingerprint(members),
                 near,
+                here,
             },
         );
     }
@@ -201,9 +235,12 @@ impl Endpoint {
     pub fn bcs_close(&self, context: u32) -> Result<Request, TooManyRequests> {
         let mut state = self.lock();
         let closed = state.contexts.remove(context);
-        let group = closed.as_ref().and_then(|closed| closed.near);
-        if let Some((near, group)) = state.near.as_mut().zip(group) {
-            near.close_group(group);
+        let groups = closed.as_ref().map(|closed| [closed.near, closed.here]);
+        if let Some((near, groups)) = state.near.as_mut().zip(groups) {
+            groups
+                .into_iter()
+                .flatten()
+                .for_each(|group| near.close_group(group));
         }
         // What was done without the NIC it has not counted.
         let sequence = closed.map_or(0, |closed| closed.sequence);
@@ -344,7 +381,8 @@ impl Endpoint {
         alone: bool,
     ) -> Handle {
         loop {
-            let group = state.contexts.get(context).and_then(|known| known.near);
+            let known = state.contexts.get(context);
+            let group = known.and_then(|known| known.near.or(known.here));
             let Some((near, group)) = state.near.as_mut().zip(group) else {
                 return Handle::Near(id);
             };
@@ -393,9 +431,22 @@ impl Endpoint {
                 near.collective(group, part, entered)?
             }));
         }
-        let (sequence, due) = (known.sequence, known.due());
+        let (sequence, due, here) = (known.sequence, known.due(), known.here);
+        if let Some((near, group)) = near.as_mut().zip(here) {
+            if near.room() == 0 {
+                return Err(TooManyRequests);
+            }
+            known.sequence += 1;
+            let (kind, bytes) = (part.kind, part.bytes as u64);
+            let entered = known.enter(context, Called::Nic { kind, bytes });
+            // SAFETY: the caller's promise.
+            let id = unsafe { near.led_collective(group, part, entered, sequence)? };
+            // Arrivals are counted whoever makes them: see `due`. It is the leader's that is work.
+            let _last = self.page.arrive(self.place.node, context, sequence, due);
+            return Ok(Handle::Near(id));
+        }
         // SAFETY: the caller's promise.
-        let posted = unsafe { self.post_collective(state, context, sequence, part)? };
+        let posted = unsafe { self.post_collective(state, context, (sequence, false), part)? };
         if let Some(known) = state.contexts.get_mut(context) {
             known.sequence += 1;
             let (kind, bytes) = (part.kind, part.bytes as u64);
@@ -408,13 +459,15 @@ impl Endpoint {
         Ok(Handle::Nic(posted))
     }
 
+    /// Posts an arrival at collective `sequence`, perhaps for all members of the node.
+    ///
     /// # Safety
     /// As for [`arrive`](Self::arrive).
-    unsafe fn post_collective(
+    pub(super) unsafe fn post_collective(
         &self,
         state: &mut State,
         context: u32,
-        sequence: u64,
+        (sequence, for_node): (u64, bool),
         part: Part,
     ) -> Result<RequestId, TooManyRequests> {
         let Part {
@@ -446,6 +499,7 @@ impl Endpoint {
             input: input.unwrap_or(0),
             output,
             inline,
+            for_node,
         };
         state.collectives.post(descriptor.encode());
         Ok(request)
@@ -464,7 +518,7 @@ impl Endpoint {
     ) -> Result<Request, TooManyRequests> {
         self.progress(state);
         // SAFETY: the caller's promise.
-        let request = unsafe { self.post_collective(state, context, sequence, part)? };
+        let request = unsafe { self.post_collective(state, context, (sequence, false), part)? };
         self.posted_collective(true);
         self.progress(state);
         Ok(Request(Handle::Nic(request)))

@@ -1,5 +1,6 @@
 //! An endpoint: one rank's end of its NIC.
 
+use super::leading::Leading;
 use super::outbox::Outbox;
 use super::packing::{Room, Rooms};
 use super::payload_slots::PayloadSlots;
@@ -66,6 +67,8 @@ pub(super) struct State {
     pub(super) arrivals: VecDeque<RequestId>,
     /// The ranks of this node, if this one reaches them without its NIC.
     pub(super) near: Option<SmartMap>,
+    /// What the NIC does for them.
+    pub(super) leading: Vec<Leading>,
     pub(super) asked: Option<Asked>,
     /// The first failure of an eager send, whose sender had gone on: finalize reports it.
     pub(super) lost: Failure,
@@ -153,6 +156,7 @@ impl Endpoint {
             schedules: Schedules::default(),
             arrivals: VecDeque::new(),
             near: Self::near(&memory, &page, place, &settings),
+            leading: Vec::new(),
             asked: None,
             lost: Failure::None,
             nic,
@@ -235,6 +239,9 @@ impl Endpoint {
             }
             state.near.iter_mut().for_each(SmartMap::progress);
             self.tell_threads(state);
+            if self.lead(state) {
+                continue;
+            }
             if self.advance_schedules(state) {
                 continue;
             }

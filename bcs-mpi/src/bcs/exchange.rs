@@ -11,7 +11,7 @@
 //! |---|---|---|
 //! | scatter, gather | root: one for each other rank; others: one | what they must |
 //! | allgather | one to and one from each other rank | its block p-1 times, and all others |
-//! | alltoall | one to and one from each other rank | what it must |
+//! | alltoall | one to and one from each other rank; short blocks by leaders ([`super::hierarchy`]) | what it must |
 //! | reduce_scatter | none: an allreduce by the NICs, and the own part of it | |
 //!
 //! On a communicator whose members are all on one node they exchange directly instead
@@ -29,6 +29,7 @@
 use super::Blocking;
 use super::collective::Part;
 use super::endpoint::Endpoint;
+use super::hierarchy::Nodes;
 use super::one_round::{OneRound, Side};
 use super::piece::{self, Piece, Pieces};
 use super::requests::{Request, TooManyRequests};
@@ -188,7 +189,8 @@ impl Endpoint {
 
     /// Posts this rank's part of an all-to-all: it sends `out`, one block for each member, and
     /// receives into `into`, one from each. Without `out`, what is in `into` is sent and replaced;
-    /// that needs a copy of it.
+    /// that needs a copy of it. If all blocks are to have one length, all members give their `nodes`:
+    /// short ones then go by leaders ([`super::hierarchy`]).
     ///
     /// # Safety
     /// As for [`bcs_scatter`](Self::bcs_scatter).
@@ -200,6 +202,7 @@ impl Endpoint {
         members: Members<'_>,
         out: Option<Pieces>,
         into: Pieces,
+        nodes: Option<Nodes>,
         blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
         let (me, mut round) = (members.me, OneRound::new(Exchange::Alltoall, None));
@@ -221,6 +224,7 @@ impl Endpoint {
         };
         round.out = Side::Each(out);
         round.into = Side::Each(into);
+        round.nodes = nodes;
         // SAFETY: the caller's promise.
         unsafe { self.post_round(members, round, blocking) }
     }

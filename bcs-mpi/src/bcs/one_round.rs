@@ -4,6 +4,7 @@
 use super::Blocking;
 use super::endpoint::Endpoint;
 use super::exchange::Members;
+use super::hierarchy::{Hierarchy, Nodes};
 use super::piece::{Piece, Pieces};
 use super::requests::{Request, TooManyRequests};
 use super::schedule::{Local, Plan, Round, Scratch};
@@ -18,6 +19,8 @@ pub(super) struct OneRound {
     pub(super) into: Side,
     /// From where and where to.
     pub(super) own: Option<(Piece, Piece)>,
+    /// The nodes of the members, if blocks of other nodes may go by leaders.
+    pub(super) nodes: Option<Nodes>,
     /// Memory that lasts as long.
     pub(super) scratch: Scratch,
 }
@@ -54,6 +57,7 @@ impl OneRound {
             out: Side::Nothing,
             into: Side::Nothing,
             own: None,
+            nodes: None,
             scratch: Scratch::default(),
         }
     }
@@ -63,10 +67,44 @@ impl OneRound {
         Called::Messages(self.what, self.root.map(|root| members.world[root]))
     }
 
-    fn plan(self, members: Members<'_>) -> Plan {
+    /// What goes by the leaders of nodes.
+    ///
+    /// # Safety
+    /// What is given may be read, and what is taken may be written until it is over.
+    unsafe fn hierarchy(&mut self, members: Members<'_>) -> Option<Box<Hierarchy>> {
+        let nodes = self.nodes.take()?;
+        let (Side::Each(out), Side::Each(into)) = (&self.out, &self.into) else {
+            return None;
+        };
+        let all = |blocks: &Pieces| -> Vec<Piece> {
+            let places = 0..members.world.len();
+            places.map(|place| blocks.of(place)).collect()
+        };
+        let me = (members.world, members.me);
+        // SAFETY: the caller's promise.
+        let hierarchy = unsafe { Hierarchy::new(nodes, me, &all(out), &all(into)) };
+        Some(Box::new(hierarchy))
+    }
+
+    /// # Safety
+    /// As for [`hierarchy`](Self::hierarchy).
+    unsafe fn plan(mut self, members: Members<'_>) -> Plan {
         let called = self.called(members);
-        let sends = self.out.messages(members);
-        let receives = self.into.messages(members);
+        // SAFETY: the caller's promise.
+        let hierarchy = unsafe { self.hierarchy(members) };
+        let mut sends = self.out.messages(members);
+        let mut receives = self.into.messages(members);
+        if let Some(hierarchy) = &hierarchy {
+            // Of the others, those whose blocks do not go by leaders; both are in the order of the others.
+            let one_by_one = hierarchy.one_by_one();
+            let size = members.world.len();
+            let places = (1..size).map(|step| (members.me + step) % size);
+            let keep: Vec<bool> = places.map(|place| one_by_one[place]).collect();
+            for messages in [&mut sends, &mut receives] {
+                let mut keep = keep.iter();
+                messages.retain(|_| *keep.next().expect("one for each of the others"));
+            }
+        }
         let own = self.own.map(|(from, to)| Local::Copy { from, to });
         Plan {
             called: Some(called),
@@ -77,6 +115,7 @@ impl OneRound {
                 then: Vec::new(),
             }]
             .into(),
+            hierarchy,
             scratch: self.scratch,
             ..Plan::default()
         }
@@ -102,6 +141,8 @@ impl Endpoint {
         }
         drop(state);
         // SAFETY: the caller's promise.
-        unsafe { self.post_schedule(members.context, round.plan(members)) }
+        let plan = unsafe { round.plan(members) };
+        // SAFETY: the caller's promise.
+        unsafe { self.post_schedule(members.context, plan) }
     }
 }

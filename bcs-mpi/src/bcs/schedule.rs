@@ -36,6 +36,7 @@ use super::Blocking;
 use super::collective::Part;
 use super::endpoint::{Endpoint, State};
 use super::fold::Fold;
+use super::hierarchy::{Came, Hierarchy};
 use super::piece::{self, Piece};
 use super::point_to_point::{Message, SendMode};
 use super::requests::{Handle, Outcome, Purpose, Request, TooManyRequests};
@@ -88,6 +89,8 @@ pub(super) struct Plan {
     /// A collective of the NIC, which is a part of the first round. NICs number them, so it must
     /// be posted with the schedule.
     pub(super) part: Option<Part>,
+    /// What goes by the leaders of nodes, beside the rounds.
+    pub(super) hierarchy: Option<Box<Hierarchy>>,
     pub(super) scratch: Scratch,
 }
 
@@ -152,6 +155,9 @@ struct Schedule {
     /// What follows this round.
     then: Vec<Local>,
     rounds: VecDeque<Round>,
+    hierarchy: Option<Box<Hierarchy>>,
+    /// Sends that wait for a request slot.
+    unsent: Vec<(u32, Piece)>,
     scratch: Scratch,
     failed: Option<Outcome>,
 }
@@ -274,9 +280,46 @@ impl Schedule {
         true
     }
 
+    /// Goes on with what goes by leaders. Returns whether that is over.
+    fn lead(&mut self, endpoint: &Endpoint, state: &mut State, posted: &mut bool) -> bool {
+        let Some(hierarchy) = &mut self.hierarchy else {
+            return true;
+        };
+        let came = hierarchy.advance(endpoint, state, posted);
+        self.failed = self.failed.take().or(hierarchy.failure());
+        match came {
+            Came::Waits => return false,
+            Came::Over(None) => {}
+            Came::Over(Some((sends, round))) => {
+                self.unsent = sends;
+                self.rounds.push_back(round);
+            }
+        }
+        while let Some((destination, data)) = self.unsent.last().cloned() {
+            let message = Message {
+                context: self.context,
+                destination,
+                tag: self.tag,
+                data,
+            };
+            // SAFETY: whoever posted the schedule promised that the memory stays until it is done.
+            let sent = unsafe { endpoint.send(state, SendMode::Standard, &message) };
+            let Ok(sent) = sent else {
+                return false;
+            };
+            self.unsent.pop();
+            *posted = true;
+            if !matches!(sent.0, Handle::Complete(_)) {
+                self.sends.push(sent.0);
+            }
+        }
+        true
+    }
+
     /// Goes as far as what has completed allows.
     fn advance(&mut self, endpoint: &Endpoint, state: &mut State) -> Advance {
         let mut posted = false;
+        let led = self.lead(endpoint, state, &mut posted);
         loop {
             let all_posted = self.post(endpoint, state, &mut posted);
             while let Some(&(request, expected)) = self.receives.last() {
@@ -302,12 +345,19 @@ impl Schedule {
             self.unposted = round.receives;
             self.then = round.then;
         }
+        if !led {
+            return Advance::Waits { posted };
+        }
         while let Some(&request) = self.sends.last() {
             let Some(outcome) = endpoint.take_posted(state, request) else {
                 return Advance::Waits { posted };
             };
             self.sends.pop();
             self.note(outcome, None);
+        }
+        let hierarchy = self.hierarchy.as_mut();
+        if hierarchy.is_some_and(|it| !it.sends_are_over(endpoint, state)) {
+            return Advance::Waits { posted };
         }
         Advance::Done
     }
@@ -318,6 +368,9 @@ impl Drop for Schedule {
         // Whatever made it end early, the NIC may still write there.
         if !self.receives.is_empty() || !self.sends.is_empty() {
             std::mem::forget(std::mem::take(&mut self.scratch.0));
+        }
+        if let Some(hierarchy) = &mut self.hierarchy {
+            hierarchy.leak();
         }
     }
 }
@@ -341,7 +394,8 @@ impl Endpoint {
         }
         self.progress(&mut state);
         let first_round = plan.rounds.front().map_or(0, |round| round.receives.len());
-        let needed = plan.sends.len() + first_round + usize::from(plan.part.is_some());
+        let by_leaders = plan.hierarchy.as_ref().map_or(0, |it| it.requests());
+        let needed = plan.sends.len() + first_round + usize::from(plan.part.is_some()) + by_leaders;
         let near = state.near.as_ref().map_or(usize::MAX, SmartMap::room);
         if state.requests.room().min(near) < needed {
             return Err(TooManyRequests);
@@ -353,7 +407,11 @@ impl Endpoint {
         let known = state.contexts.get_mut(context).filter(|_| messages);
         let (tag, mut entered) = known.map_or((0, None), |known| {
             let called = plan.called.map(|called| known.enter(context, called));
-            (known.next_tag(), called)
+            let tag = known.next_tag();
+            if let Some(hierarchy) = &mut plan.hierarchy {
+                hierarchy.post(context | COLLECTIVE_MESSAGES, known.next_tag());
+            }
+            (tag, called)
         });
         for local in plan.first.drain(..) {
             // SAFETY: the caller's promise.
@@ -368,6 +426,8 @@ impl Endpoint {
             receives: Vec::new(),
             then: Vec::new(),
             rounds: plan.rounds,
+            hierarchy: plan.hierarchy,
+            unsent: Vec::new(),
             scratch: plan.scratch,
             failed: None,
         };

@@ -33,7 +33,7 @@ pub enum Now {
 impl State {
     /// Whether all that this rank has begun ends without its help.
     pub(super) fn is_idle(&self) -> bool {
-        !self.holds() && self.schedules.is_idle()
+        !self.holds() && self.schedules.is_idle() && !self.leads()
     }
 }
 

@@ -160,7 +160,7 @@ impl Endpoint {
             if let Some(found) = look(&mut state) {
                 return found;
             }
-            if soon {
+            if soon && !state.leads() {
                 // A rank of this node may answer before it has been said that this one waits.
                 drop(state);
                 let came = || self.more_than(&seen, watch);

@@ -17,6 +17,8 @@ pub(super) struct Collectives {
     contexts: HashMap<Key, Context>,
     /// Which context a rank means by an id.
     of_rank: HashMap<(u32, u32), Key>,
+    /// The first rank of each rank's node: ranks of a node follow each other.
+    nodes: Vec<u32>,
 }
 
 type Key = (u32, u32);
@@ -31,7 +33,9 @@ struct Context {
 }
 
 impl Collectives {
-    pub(super) fn new(world: Vec<u32>) -> Self {
+    /// The world, given the first rank of each rank's node.
+    pub(super) fn new(nodes: Vec<u32>) -> Self {
+        let world: Vec<u32> = (0..).zip(&nodes).map(|(rank, _)| rank).collect();
         let open = world.len();
         let of_rank = world.iter().map(|&rank| ((rank, 0), (0, 0))).collect();
         let world = Context {
@@ -42,6 +46,7 @@ impl Collectives {
         Self {
             contexts: HashMap::from([((0, 0), world)]),
             of_rank,
+            nodes,
         }
     }
 
@@ -96,7 +101,16 @@ impl Collectives {
         );
         let arrived = context.arrived.entry(part.sequence).or_default();
         arrived.push((rank, part));
-        if arrived.len() < context.members.len() {
+        let node = |rank: u32| self.nodes[rank as usize];
+        let stands_for = |&(arrived, part): &(u32, CollectiveDescriptor)| {
+            let with = |&&member: &&u32| node(member) == node(arrived);
+            if part.for_node {
+                context.members.iter().filter(with).count()
+            } else {
+                1
+            }
+        };
+        if arrived.iter().map(stands_for).sum::<usize>() < context.members.len() {
             return Vec::new();
         }
         let mut parts = context

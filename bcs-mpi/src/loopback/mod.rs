@@ -122,8 +122,11 @@ impl Rank {
 impl LoopbackNic {
     /// A NIC for these ranks, in the order of their world ranks.
     pub(crate) fn new(memories: Vec<NicMemory>, page: MachinePage) -> Self {
-        let world = (0u32..).zip(&memories).map(|(rank, _)| rank).collect();
-        let collectives = Collectives::new(world);
+        let first = |(rank, memory): (u32, &NicMemory)| match memory.desk() {
+            Some((_, place)) => rank - u32::try_from(place).expect("few ranks"),
+            None => rank,
+        };
+        let collectives = Collectives::new((0u32..).zip(&memories).map(first).collect());
         Self {
             ranks: memories.into_iter().map(Rank::new).collect(),
             collectives,

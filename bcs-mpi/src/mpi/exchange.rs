@@ -14,8 +14,9 @@ use super::comm::exhausted;
 use super::error::{ErrorClass, Operation, Peer};
 use super::op::{AnyOp, one_datatype};
 use super::{Buffer, Comm, Datatype, Request, Result};
-use crate::bcs::{self, Blocking, Fold, Members, Piece, Pieces, TooManyRequests};
+use crate::bcs::{self, Blocking, Fold, Members, Nodes, Piece, Pieces, TooManyRequests};
 use crate::recording::{Begun, Primitive};
+use bcs_core::job::{Collectives, Intranode};
 
 /// The name of a call and its row in the MDS.
 type Call = (&'static str, Primitive);
@@ -112,6 +113,9 @@ impl<'a> Blocks<'a> {
 
 /// Who knows where the block of each rank is.
 pub(super) trait Arrangement {
+    /// Whether all blocks have one length, at all ranks.
+    const UNIFORM: bool;
+
     /// The blocks for so many ranks.
     fn pieces(&self, ranks: usize, operation: Operation) -> Result<Vec<Piece>>;
 
@@ -125,6 +129,8 @@ pub(super) trait Arrangement {
 }
 
 impl Arrangement for Blocks<'_> {
+    const UNIFORM: bool = false;
+
     fn pieces(&self, ranks: usize, operation: Operation) -> Result<Vec<Piece>> {
         let types = match &self.datatypes {
             Datatypes::One(_) => ranks,
@@ -156,6 +162,8 @@ impl Arrangement for Blocks<'_> {
 
 /// A buffer whose count is that of one block; the blocks are side by side.
 impl Arrangement for Buffer {
+    const UNIFORM: bool = true;
+
     fn pieces(&self, ranks: usize, operation: Operation) -> Result<Vec<Piece>> {
         let all = self.count().checked_mul(ranks);
         // If all of them are in the address space as one buffer, so is each.
@@ -313,6 +321,16 @@ impl Comm {
             world: self.members(),
             me: self.0.group.me,
         }
+    }
+
+    /// The nodes of the members, if collectives are to go by leaders of these.
+    fn nodes(&self) -> Option<Nodes> {
+        let process = self.process();
+        let settings = process.endpoint().settings();
+        let by_leaders = settings.collectives == Collectives::Hierarchical
+            && settings.intranode == Intranode::Smartmap;
+        let node = |&rank: &u32| process.placement().node_of(rank);
+        by_leaders.then(|| Nodes::new(self.members().iter().map(node)))?
     }
 
     pub(super) fn started(
@@ -475,10 +493,10 @@ impl Comm {
             same_length(out.len_of(me), into.len_of(me), operation)?;
         }
         let endpoint = self.process().endpoint();
+        let nodes = A::UNIFORM.then(|| self.nodes()).flatten();
+        let members = self.members_of_context();
         // SAFETY: the caller's promise.
-        let posted = unsafe {
-            endpoint.bcs_alltoall(self.members_of_context(), out, into, begin.blocking())
-        };
+        let posted = unsafe { endpoint.bcs_alltoall(members, out, into, nodes, begin.blocking()) };
         self.started(begin, posted)
     }
 

@@ -64,7 +64,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-pub(crate) use collective::{Exchange, Given, Gives, GroupId, MAX_MEMBERS, Takes};
+pub(crate) use collective::{Exchange, Given, Gives, GroupId, MAX_MEMBERS, Order, Takes};
 pub(crate) use lending::LEAST_BYTES as LEAST_LENT_BYTES;
 pub(crate) use receiving::Extracted;
 pub(crate) use requests::{Id, NoSlot};

@@ -9,6 +9,7 @@ mod datatypes;
 mod demand;
 mod exchange;
 mod groups;
+mod hierarchical;
 mod intercommunicators;
 mod kept;
 mod manual;

@@ -67,6 +67,17 @@ pub(super) enum Together {
     },
 }
 
+/// How a rank arrives at a collective.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Arrival {
+    /// By itself.
+    Own,
+    /// For these, of its node, in communicator order.
+    ForNode(Vec<u32>),
+    /// Not at all: another one does.
+    StoodFor,
+}
+
 /// A round.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Round {
@@ -79,6 +90,8 @@ pub(super) struct Round {
     pub(super) together: Option<(u32, Together)>,
     /// A rank that does something else instead.
     pub(super) astray: Option<(u32, Together)>,
+    /// Members of a node that do the same have one of them arrive for all.
+    pub(super) led: bool,
 }
 
 /// A program.
@@ -176,6 +189,7 @@ impl Round {
             }
             (context, Together::new(&members, random))
         });
+        round.led = random.random_bool(0.5);
         round
     }
 
@@ -184,6 +198,31 @@ impl Round {
         match &self.astray {
             Some((astray, other)) if *astray == rank => Some(other),
             _ => self.together.as_ref().map(|(_, together)| together),
+        }
+    }
+
+    /// How a member arrives at the end of the round. On a node whose members do the same, one of them, the
+    /// root if that is there, may arrive for all.
+    pub(super) fn arrival(&self, rank: u32, members: &[u32], placement: &Placement) -> Arrival {
+        let here = |member: &&u32| placement.node_of(**member) == placement.node_of(rank);
+        let here: Vec<u32> = members.iter().filter(here).copied().collect();
+        let mut calls = here.iter().filter_map(|&member| self.together_of(member));
+        let Some(first) = calls.next().filter(|_| self.led && here.len() > 1) else {
+            return Arrival::Own;
+        };
+        if !calls.all(|other| other.call(0) == first.call(0)) {
+            return Arrival::Own;
+        }
+        let root = match first {
+            Together::Barrier => None,
+            Together::Broadcast { root, .. } => Some(*root),
+            Together::Reduce { root, .. } => *root,
+        };
+        let leader = root.filter(|root| here.contains(root)).unwrap_or(here[0]);
+        if leader == rank {
+            Arrival::ForNode(here)
+        } else {
+            Arrival::StoodFor
         }
     }
 
@@ -323,6 +362,19 @@ impl Together {
                 datatype, elements, ..
             } => pattern(id, elements * datatype.size()),
         }
+    }
+
+    /// What these members contribute together, folded from the left.
+    pub(super) fn folded(&self, members: &[u32], round: usize) -> Vec<u8> {
+        let mut parts = members.iter().map(|&rank| self.contribution(rank, round));
+        let first = parts.next().expect("a node has a member");
+        let Self::Reduce { op, datatype, .. } = self else {
+            return first;
+        };
+        parts.fold(first, |mut left, right| {
+            combine(*op, *datatype, Path::Host, &mut left, &right).expect("allowed");
+            left
+        })
     }
 
     /// What a member must have in the end; `None` if it gets nothing. This is the sequential

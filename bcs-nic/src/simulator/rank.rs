@@ -2,7 +2,7 @@
 
 use super::checkers::{Checker, Received, check_receives, check_release};
 use super::place::Place;
-use super::program::{Message, Post, Program, Round, Together};
+use super::program::{Arrival, Message, Post, Program, Round, Together};
 use bcs_core::descriptor::{
     Call, CollectiveDescriptor, CollectiveKind, Payload, ReceiveDescriptor, ReceiveKind,
     SendDescriptor,
@@ -206,9 +206,10 @@ impl ScriptedRank {
                 let together = rounds[round].together_of(self.rank);
                 if let (Some((context, _)), Some(together)) = (&rounds[round].together, together) {
                     let ranks = u32::try_from(world.placement.ranks()).expect("few");
-                    let member = world.program.members(*context, ranks).contains(&self.rank);
-                    if member && (*context == 0 || self.opened) {
-                        self.join(*context, together, round, world, store);
+                    let members = world.program.members(*context, ranks);
+                    if members.contains(&self.rank) && (*context == 0 || self.opened) {
+                        let arrival = rounds[round].arrival(self.rank, &members, world.placement);
+                        self.join((*context, arrival), together, round, world, store);
                     }
                 }
                 Next::Compute(round + 1)
@@ -434,18 +435,28 @@ impl ScriptedRank {
             input,
             output: 0,
             inline: None,
+            for_node: false,
         });
     }
 
     fn join(
         &mut self,
-        context: u32,
+        (context, arrival): (u32, Arrival),
         together: &Together,
         round: usize,
         world: &World<'_>,
         store: &mut RankStore,
     ) {
-        let contribution = together.contribution(self.rank, round);
+        let sequence = self.sequences[context as usize];
+        self.sequences[context as usize] += 1;
+        let contribution = match &arrival {
+            Arrival::StoodFor => return,
+            Arrival::Own => together.contribution(self.rank, round),
+            Arrival::ForNode(members) => match together {
+                Together::Reduce { .. } => together.folded(members, round),
+                _ => together.contribution(self.rank, round),
+            },
+        };
         let Call { kind, bytes, .. } = together.call(self.rank);
         let bytes = usize::try_from(bytes).expect("small");
         let inline = (bytes <= INLINE_BYTES).then(|| {
@@ -461,8 +472,6 @@ impl ScriptedRank {
             self.place(bytes, None, store).location.address
         };
         let request = self.expect(Purpose::Collective { address: output }, world);
-        let sequence = self.sequences[context as usize];
-        self.sequences[context as usize] += 1;
         let bytes = bytes as u64;
         self.push_collective(&CollectiveDescriptor {
             request,
@@ -473,6 +482,7 @@ impl ScriptedRank {
             input,
             output,
             inline,
+            for_node: arrival != Arrival::Own,
         });
     }
 

@@ -4,7 +4,7 @@
 use crate::quantities::{
     parse_assignment, parse_bandwidth, parse_count, parse_duration, parse_reduce, parse_size,
 };
-use bcs_core::job::{Driver, Folding, Intranode, Road, Strobe};
+use bcs_core::job::{Collectives, Driver, Folding, Intranode, Road, Strobe};
 use bcs_core::limits::DEFAULT_SOFT_REDUCE_ELEMENTS;
 use clap::builder::ArgPredicate;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -106,6 +106,9 @@ pub struct RunOptions {
     /// Which way messages take that stay on a node: at once, or in slices like all others
     #[arg(long, value_name = "W", value_enum, default_value_t = IntranodeName::Smartmap)]
     pub intranode: IntranodeName,
+    /// Who does collectives of several nodes: the ranks of a node first, or the NICs alone
+    #[arg(long, value_name = "C", value_enum, default_value_t = CollectivesName::Hierarchical)]
+    pub collectives: CollectivesName,
     /// Within a node: the best way of the bytes from one rank's memory to another's that may be taken, to
     /// measure the others
     #[arg(long, value_name = "R", value_enum, default_value_t = RoadName::Slots)]
@@ -198,6 +201,24 @@ impl From<IntranodeName> for Intranode {
         match name {
             IntranodeName::Smartmap => Self::Smartmap,
             IntranodeName::Nic => Self::Nic,
+        }
+    }
+}
+
+/// `--collectives`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CollectivesName {
+    /// Ranks of a node among themselves, then one of them with its NIC.
+    Hierarchical,
+    /// The NICs alone.
+    Nic,
+}
+
+impl From<CollectivesName> for Collectives {
+    fn from(name: CollectivesName) -> Self {
+        match name {
+            CollectivesName::Hierarchical => Self::Hierarchical,
+            CollectivesName::Nic => Self::Nic,
         }
     }
 }

@@ -106,6 +106,7 @@ fn plan(
             .map_or_else(default_driver, Driver::from),
         soft_reduce_elements: options.reduce,
         intranode: options.intranode.into(),
+        collectives: options.collectives.into(),
         road: options.road.into(),
         folding: options.folding.into(),
         all_phases: options.all_phases,

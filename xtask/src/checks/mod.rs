@@ -13,6 +13,7 @@ mod sandbox;
 mod simulator;
 mod slice_cpu;
 mod smartmap;
+mod smartmap_hierarchical;
 mod smartmap_oversubscribed;
 mod soft_float;
 mod sweep3d_identity;
@@ -69,6 +70,7 @@ pub const ALL: &[Check] = &[
     smartmap::RATE,
     smartmap::COLLECTIVES,
     smartmap_oversubscribed::CHECK,
+    smartmap_hierarchical::CHECK,
     sandbox::CHECK,
     sweep3d_peer::CHECK,
 ];

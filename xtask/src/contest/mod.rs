@@ -69,6 +69,36 @@ impl Contest {
     ///
     /// A side failed.
     pub fn judge(&self, workspace: &Workspace, demands: &[Demand]) -> Result<Outcome> {
+        Ok(self.measured(workspace, demands)?.0)
+    }
+
+    /// The same, and a table of all rows, worst first, with the geometric mean of each operation.
+    ///
+    /// # Errors
+    ///
+    /// A side failed.
+    pub fn judge_in_full(
+        &self,
+        workspace: &Workspace,
+        demands: &[Demand],
+    ) -> Result<(Outcome, String)> {
+        let (outcome, samples) = self.measured(workspace, demands)?;
+        Ok((outcome, self.table(&samples)))
+    }
+
+    fn table(&self, samples: &Samples) -> String {
+        let names: Vec<String> = self.sides.iter().map(Side::name).collect();
+        let resampled = samples.resample(ROUNDS.seed);
+        let rows = samples.compare(&resampled);
+        let means = report::means(samples, &resampled);
+        format!(
+            "{}\n\n{}",
+            report::table(&names, &rows),
+            report::summary(&means)
+        )
+    }
+
+    fn measured(&self, workspace: &Workspace, demands: &[Demand]) -> Result<(Outcome, Samples)> {
         self.prepare(workspace)?;
         for round in 0..ROUNDS.warm_ups {
             self.round(workspace, round)?;
@@ -82,7 +112,7 @@ impl Contest {
             }
             let last = samples.rounds.len() == ROUNDS.most;
             if let Some(outcome) = demand::judge(demands, &samples, ROUNDS.seed, last) {
-                return Ok(outcome);
+                return Ok((outcome, samples));
             }
         }
     }
@@ -94,7 +124,10 @@ impl Contest {
     }
 
     fn samples(&self) -> Samples {
-        let is_rival = |side: &usize| matches!(self.sides[*side], Side::Peer(..));
+        let is_rival = |side: &usize| {
+            let side = &self.sides[*side];
+            matches!(side, Side::Peer(..) | Side::Baseline(_))
+        };
         Samples {
             cases: self.options.cases(),
             rivals: (0..self.sides.len()).filter(is_rival).collect(),

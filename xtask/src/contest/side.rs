@@ -19,6 +19,8 @@ const LIMIT: Duration = Duration::from_secs(600);
 pub enum Side {
     /// `bcs run` with these options.
     Ours(Vec<String>),
+    /// The same, where we are compared with ourselves.
+    Baseline(Vec<String>),
     /// A peer.
     Peer(&'static Peer, &'static Settings),
 }
@@ -29,7 +31,7 @@ impl Side {
     pub fn name(&self) -> String {
         match self {
             Side::Ours(words) if words.is_empty() => "bcs".into(),
-            Side::Ours(words) => format!("bcs {}", words.join(" ")),
+            Side::Ours(words) | Side::Baseline(words) => format!("bcs {}", words.join(" ")),
             Side::Peer(peer, settings) if settings.name.is_empty() => peer.name.into(),
             Side::Peer(peer, settings) => format!("{}-{}", peer.name, settings.name),
         }
@@ -57,7 +59,7 @@ impl Side {
 
     fn command(&self, workspace: &Workspace, ranks: usize) -> Result<Command> {
         match self {
-            Side::Ours(words) => {
+            Side::Ours(words) | Side::Baseline(words) => {
                 let mut command = workspace.bcs(["run", "-n", &ranks.to_string()])?;
                 command.args(words).arg("bench");
                 Ok(command)
@@ -88,7 +90,7 @@ impl Side {
     ) -> Result<Vec<Row>> {
         let measured = self.rows(workspace, ranks, options);
         match self {
-            Side::Ours(_) => measured,
+            Side::Ours(_) | Side::Baseline(_) => measured,
             Side::Peer(..) => measured
                 .map_err(|error| CannotTell(format!("{} failed: {error:#}", self.name())).into()),
         }

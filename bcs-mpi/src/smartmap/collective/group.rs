@@ -167,10 +167,20 @@ impl Group {
     /// Which member a root is, whose world rank is so many after that of place 0. One that is none is
     /// found before anything is posted.
     pub(super) fn place_of(&self, root: u32, first: u32) -> usize {
-        let place = root.wrapping_sub(first) as usize;
+        self.find(root, first).expect("a root is a member")
+    }
+
+    /// Which member a world rank is.
+    pub(super) fn find(&self, rank: u32, first: u32) -> Option<usize> {
+        let place = rank.wrapping_sub(first) as usize;
         let found = self.at_places.get(place).copied();
         let found = found.filter(|&member| (member as usize) < self.members.len());
-        found.expect("a root is a member") as usize
+        found.map(|member| member as usize)
+    }
+
+    /// The world rank of a member.
+    pub(super) fn rank_of(&self, member: usize, first: u32) -> u32 {
+        first + u32::try_from(self.members[member].place).expect("places are few")
     }
 
     /// Whether all members have entered the collective that this rank is in.

@@ -87,7 +87,15 @@ fn own_verdict(collective: &Collective, group: &Group, around: Surroundings<'_>)
     let part = &collective.part;
     let reaches = |member: usize| {
         let (place, Memory { input, output }) = (place(member), memory(member));
-        let read = reduce::read_of_output(part, group, member);
+        // What a leader hands out is its result.
+        let reduces = matches!(part.kind, CollectiveKind::Reduce { .. });
+        let led = collective.led.as_ref().filter(|_| reduces);
+        let handed_out = led.is_some_and(|led| led.hands_out() && led.leader() == member);
+        let read = if handed_out {
+            part.bytes
+        } else {
+            reduce::read_of_output(part, group, member)
+        };
         let resolves =
             |address, len| len == 0 || around.road.resolve(place, address, len).is_some();
         opens(member) || (resolves(input, part.bytes) && resolves(output, read))

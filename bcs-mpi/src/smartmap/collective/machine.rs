@@ -8,6 +8,7 @@
 
 use super::group::{Awaited, Group, Sign};
 use super::judging::Memory;
+use super::led::{self, Led};
 use super::{Spare, Surroundings, broadcast, judging, reduce, steps};
 use crate::bcs::{Outcome, Part, bytes, bytes_mut};
 use crate::smartmap::requests::Id;
@@ -26,12 +27,16 @@ pub(super) struct Collective {
     pub(super) part: Part,
     phase: Phase,
     /// Of data that go through the records in parts: where the part begins.
-    offset: Option<usize>,
+    pub(super) offset: Option<usize>,
     /// Partial results that another member copies from here.
     pub(super) partial: Vec<u8>,
     /// From how many other members it has copied what they had folded.
     pub(super) copied: usize,
     pub(super) failure: Failure,
+    /// Of a mismatch: what another rank called.
+    pub(super) said: u64,
+    /// If it is one of several nodes: what there is beyond this one.
+    pub(super) led: Option<Box<Led>>,
 }
 
 /// What this rank waits for.
@@ -47,6 +52,10 @@ pub(super) enum Phase {
     Folded,
     /// That others need its memory no more.
     Read,
+    /// Its NIC.
+    Far,
+    /// What the leader says, which has gone to its NIC for all.
+    Told,
 }
 
 /// What became of a look.
@@ -69,6 +78,8 @@ impl Phase {
             Self::Judged => 2,
             Self::Folded => 3,
             Self::Read => 4,
+            Self::Far => 5,
+            Self::Told => 6,
         }
     }
 }
@@ -83,6 +94,8 @@ impl Collective {
             partial: Vec::new(),
             copied: 0,
             failure: Failure::None,
+            said: 0,
+            led: None,
         }
     }
 
@@ -97,7 +110,12 @@ impl Collective {
     /// What a rank that has gone as far as it can waits for.
     pub(super) fn awaited(&self, group: &Group, first: u32) -> Option<Awaited> {
         let (member, sign) = match self.phase {
-            Phase::Posted => return None,
+            Phase::Posted | Phase::Far => return None,
+            Phase::Told => {
+                let led = self.led.as_ref();
+                (led.map(|led| led.leader()), Sign::Step(steps::TOLD))
+            }
+            Phase::Read if self.led.is_some() => (None, Sign::Step(steps::READ)),
             Phase::Entered => (None, Sign::There),
             Phase::Judged => (None, Sign::Verdict),
             Phase::Folded => (group.others().nth(self.copied), Sign::Step(steps::FOLDED)),
@@ -124,23 +142,29 @@ impl Collective {
             let look = match self.phase {
                 Phase::Posted => {
                     self.enter(group, spare);
-                    Look::Goes(Phase::Entered)
+                    led::entered(self, group, around)
                 }
                 Phase::Entered if !group.all_are_there() => Look::Waits,
                 Phase::Entered => {
                     group.tell_all(around, Phase::Entered);
-                    if let Some(against) = disagreement(group, around.first) {
-                        self.give_back(spare);
-                        return Some(mismatch(&against));
+                    match disagreement(group, around.first) {
+                        None => self.all_have_entered(group, around, spare),
+                        Some(_) if self.led.is_some() => led::leave(self, group, around),
+                        Some(against) => {
+                            self.give_back(spare);
+                            return Some(mismatch(&against));
+                        }
                     }
-                    self.all_have_entered(group, around, spare)
                 }
                 Phase::Judged => match judging::verdict(group, around) {
                     None => Look::Waits,
-                    Some(false) => self.in_parts(),
+                    Some(false) => self.unreachable_memory(group),
                     Some(true) => self.begin(group, around, spare),
                 },
                 Phase::Folded => reduce::copy(self, group, around),
+                Phase::Far => led::far(self, group, around),
+                Phase::Told => led::told(self, group, around),
+                Phase::Read if self.led.is_some() => led::all_have_read(self, group),
                 Phase::Read => match self.part.kind {
                     CollectiveKind::Broadcast { .. } => broadcast::finish(self, group),
                     _ => reduce::finish(self, group, around.first),
@@ -151,9 +175,9 @@ impl Collective {
                 Look::Waits => return None,
                 Look::Over => {
                     self.give_back(spare);
-                    let failure = self.failure;
                     return Some(Outcome {
-                        failure,
+                        failure: self.failure,
+                        len: self.said,
                         ..Outcome::default()
                     });
                 }
@@ -166,9 +190,12 @@ impl Collective {
         if partial.len() > spare.partial.len() && partial.len() <= reduce::MAX_SPARE_BYTES {
             spare.partial = partial;
         }
+        if let Some(room) = led::spent(self, reduce::MAX_SPARE_BYTES) {
+            spare.room = room;
+        }
     }
 
-    fn is_long(&self) -> bool {
+    pub(super) fn is_long(&self) -> bool {
         self.part.bytes > PAYLOAD_BYTES && self.offset.is_none()
     }
 
@@ -196,15 +223,28 @@ impl Collective {
             let input = self.part.input.unwrap_or(0);
             let memory = Memory { input, output };
             memory.say(group.own(), number, group.open, self.part.bytes);
-        } else if let Some(input) = self.part.input {
+        } else if let Some(input) = self.contributes_now() {
             let (offset, len) = self.here();
             // SAFETY: whoever posted it promised that.
             let data = unsafe { bytes(input + offset as u64, len) };
             group.own().contribute(number, data);
         }
-        let (kind, bytes) = (self.part.kind, self.part.bytes as u64);
+        let (kind, bytes) = (self.kind(), self.part.bytes as u64);
         let call = [Called::Nic { kind, bytes }.pack(), bytes];
         group.own().enter(number, call);
+    }
+
+    /// What the rank has called.
+    fn kind(&self) -> CollectiveKind {
+        let led = self.led.as_ref();
+        led.map_or(self.part.kind, |led| led.called())
+    }
+
+    /// What goes into the record when this rank enters. What a leader hands out may not be there yet.
+    fn contributes_now(&self) -> Option<u64> {
+        let later =
+            self.led.is_some() && matches!(self.part.kind, CollectiveKind::Broadcast { .. });
+        self.part.input.filter(|_| !later)
     }
 
     fn all_have_entered(
@@ -218,7 +258,7 @@ impl Collective {
         }
         let (offset, len) = self.here();
         match self.part.kind {
-            CollectiveKind::Broadcast { root } if self.part.output != 0 => {
+            CollectiveKind::Broadcast { root } if self.led.is_none() && self.part.output != 0 => {
                 let root = group.place_of(root, around.first);
                 // SAFETY: whoever posted it promised that.
                 let into = unsafe { bytes_mut(self.part.output + offset as u64, len) };
@@ -237,6 +277,7 @@ impl Collective {
                 self.offset = Some(offset + len);
                 Look::Goes(Phase::Posted)
             }
+            _ if self.led.is_some() => led::folded(self, group),
             _ => Look::Over,
         }
     }
@@ -277,6 +318,16 @@ impl Collective {
         Look::Goes(Phase::Posted)
     }
 
+    /// The same, found out when all have entered.
+    fn unreachable_memory(&mut self, group: &Group) -> Look {
+        let broadcast = matches!(self.part.kind, CollectiveKind::Broadcast { .. });
+        if self.led.is_some() && broadcast {
+            self.offset = Some(0); // and the leader gets it in one piece first
+            return led::folded(self, group);
+        }
+        self.in_parts()
+    }
+
     /// All memory can be reached.
     pub(super) fn begin(
         &mut self,
@@ -285,6 +336,9 @@ impl Collective {
         spare: &mut Spare,
     ) -> Look {
         match self.part.kind {
+            CollectiveKind::Broadcast { .. } if self.led.is_some() => {
+                led::broadcast(self, group, around)
+            }
             CollectiveKind::Broadcast { root } => broadcast::begin(self, root, group, around),
             _ => reduce::begin(self, group, around, spare),
         }
@@ -301,7 +355,7 @@ pub(super) fn disagreement(group: &Group, first: u32) -> Option<Objection> {
     let odd = (1..group.members().len()).find(|&member| called(member) != leading)?;
     let mine = called(group.me());
     let against = if mine == called(odd) { 0 } else { odd };
-    let rank = first + u32::try_from(group.members()[against].place).expect("places are few");
+    let rank = group.rank_of(against, first);
     let [packed, bytes] = called(against);
     // Of what makes no sense a rank that wrote rubbish is the cause, and it is the one that is told of.
     let called = match Called::unpack(packed) {

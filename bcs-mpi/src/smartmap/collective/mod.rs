@@ -29,6 +29,7 @@
 //! | how far members are in long ones | [`steps`] |
 //! | a long broadcast | [`broadcast`] |
 //! | a long reduction | [`reduce`] |
+//! | a node's part in a collective of several nodes | [`led`] |
 //! | those in which each gives something else to each | [`exchange`] |
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
@@ -36,6 +37,9 @@ mod broadcast;
 mod exchange;
 mod group;
 mod judging;
+mod led;
+#[cfg(test)]
+mod led_tests;
 mod machine;
 mod queue;
 mod reduce;
@@ -45,7 +49,7 @@ mod tests;
 
 use super::requests::{Id, NoSlot, State};
 use super::{Road, SmartMap};
-use crate::bcs::Part;
+use crate::bcs::{Outcome, Part};
 use bcs_core::coll_info::CollInfo;
 use bcs_core::job::Folding;
 use bcs_core::memory::{MachinePage, MappedWords, NodeMemory};
@@ -54,22 +58,27 @@ use exchange::Exchanging;
 pub(crate) use exchange::{Exchange, Given, Gives, MAX_MEMBERS, Takes};
 pub(crate) use group::Awaited;
 use group::Group;
+use led::Number;
+pub(crate) use led::Order;
 use machine::Collective;
 use queue::{Posted, Queue};
+use std::collections::VecDeque;
 
 /// A member's record.
 type Info = CollInfo<MappedWords>;
 
-/// A communicator with all its members on this node, as this rank knows it.
+/// A communicator, or its members on this node, as this rank knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GroupId(usize);
 
-/// The communicators of this node.
+/// The communicators with members on this node.
 #[derive(Debug, Default)]
 pub(super) struct Collectives {
     groups: Vec<Option<Queue>>,
     /// Those with collectives that are not over.
     busy: Vec<usize>,
+    /// What this rank's NIC is to do.
+    orders: VecDeque<Order>,
     spare: Spare,
     /// The root folds long reductions alone.
     serial: bool,
@@ -82,6 +91,8 @@ struct Spare {
     partial: Vec<u8>,
     /// For chunks.
     chunks: Vec<u8>,
+    /// For what a leader has folded.
+    room: Vec<u8>,
 }
 
 impl Spare {
@@ -114,13 +125,26 @@ impl SmartMap {
         members: impl Iterator<Item = u32>,
         fresh: bool,
     ) -> Option<GroupId> {
-        let places = self.node.ranks();
-        let place = |rank: u32| {
-            let place = usize::try_from(rank.checked_sub(self.first)?).ok()?;
-            (place < places).then_some(place)
-        };
-        let places: Option<Vec<usize>> = members.map(place).collect();
-        let mut group = Group::open(&self.node, context, places?, self.place, fresh)?;
+        let places: Option<Vec<usize>> = members.map(|rank| self.place_of(rank)).collect();
+        self.open_places(context, places?, fresh)
+    }
+
+    /// The same with those of them that are on this node, if there are others beside this rank.
+    pub(crate) fn open_part(
+        &mut self,
+        context: u32,
+        members: impl Iterator<Item = u32>,
+        fresh: bool,
+    ) -> Option<GroupId> {
+        let places: Vec<usize> = members.filter_map(|rank| self.place_of(rank)).collect();
+        if places.len() < 2 {
+            return None;
+        }
+        self.open_places(context, places, fresh)
+    }
+
+    fn open_places(&mut self, context: u32, places: Vec<usize>, fresh: bool) -> Option<GroupId> {
+        let mut group = Group::open(&self.node, context, places, self.place, fresh)?;
         group.serial = self.collectives.serial;
         let groups = &mut self.collectives.groups;
         let free = groups.iter().position(Option::is_none);
@@ -184,15 +208,63 @@ impl SmartMap {
         make: impl FnOnce(Id, &Group) -> Posted,
     ) -> Result<Id, NoSlot> {
         let request = self.requests.open(State::Collective(entered))?;
-        let Collectives { groups, busy, .. } = &mut self.collectives;
+        self.post(group, |group, _, _| make(request, group));
+        Ok(request)
+    }
+
+    /// The same of a collective of several nodes, of which this group is a part. The caller has
+    /// [orders](Self::take_order) posted, too.
+    ///
+    /// # Safety
+    /// As for [`collective`](Self::collective).
+    pub(crate) unsafe fn led_collective(
+        &mut self,
+        group: GroupId,
+        part: Part,
+        entered: Entered,
+        sequence: u64,
+    ) -> Result<Id, NoSlot> {
+        let request = self.requests.open(State::Collective(entered))?;
+        let context = entered.context;
+        let number = Number { context, sequence };
+        self.post(group, |group, first, spare| {
+            let room = &mut spare.room;
+            Posted::Part(Collective::led(request, (part, number), group, first, room))
+        });
+        Ok(request)
+    }
+
+    fn post(&mut self, group: GroupId, new: impl FnOnce(&Group, u32, &mut Spare) -> Posted) {
+        let Collectives {
+            groups,
+            busy,
+            spare,
+            ..
+        } = &mut self.collectives;
         let queue = groups[group.0].as_mut();
         let queue = queue.expect("a communicator is used until it is freed");
         if queue.is_empty() {
             busy.push(group.0);
         }
-        let posted = make(request, &queue.group);
+        let posted = new(&queue.group, self.first, spare);
         queue.post(posted);
-        Ok(request)
+    }
+
+    /// What this rank's NIC is to do next.
+    pub(crate) fn take_order(&mut self) -> Option<Order> {
+        self.collectives.orders.pop_front()
+    }
+
+    /// It cannot be posted now.
+    pub(crate) fn put_back(&mut self, order: Order) {
+        self.collectives.orders.push_front(order);
+    }
+
+    /// What became of what this rank's NIC had to do for a group.
+    pub(crate) fn answered(&mut self, group: GroupId, outcome: Outcome) {
+        let queue = self.collectives.groups[group.0].as_mut();
+        let queue = queue.expect("a communicator is used until it is freed");
+        queue.answered(outcome);
     }
 
     /// Which member of a communicator a world rank is, which is one.
@@ -218,6 +290,7 @@ impl SmartMap {
             groups,
             busy,
             spare,
+            orders,
             ..
         } = &mut self.collectives;
         let around = Surroundings {
@@ -233,6 +306,15 @@ impl SmartMap {
             queue.advance(around, spare, listens, |request, outcome| {
                 requests.set(request, State::Done(outcome));
             });
+            if let Some((number, part, for_node)) = queue.take_order() {
+                let group = GroupId(group);
+                orders.push_back(Order {
+                    group,
+                    number,
+                    part,
+                    for_node,
+                });
+            }
             suspect = suspect.or(queue.group.suspect());
             !queue.is_empty()
         });
@@ -246,10 +328,16 @@ impl SmartMap {
     pub(crate) fn attend(&mut self, request: Id) -> bool {
         const LOOKS: u32 = 50;
         let looks = if self.page.cores_suffice() { LOOKS } else { 1 };
-        (0..looks).any(|_| {
+        for _ in 0..looks {
             self.advance_collectives(false);
-            matches!(self.requests.state(request), Some(State::Done(_)))
-        })
+            if matches!(self.requests.state(request), Some(State::Done(_))) {
+                return true;
+            }
+            if !self.collectives.orders.is_empty() {
+                break; // that is for the caller to do
+            }
+        }
+        false
     }
 
     /// What has to happen before a communicator's collectives go on.

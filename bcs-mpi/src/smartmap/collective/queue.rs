@@ -2,9 +2,10 @@
 
 use super::exchange::Exchanging;
 use super::group::{Awaited, Group};
+use super::led::{Led, Number};
 use super::machine::{Collective, Phase};
 use super::{Spare, Surroundings};
-use crate::bcs::Outcome;
+use crate::bcs::{Outcome, Part};
 use crate::smartmap::requests::Id;
 use std::collections::VecDeque;
 
@@ -29,6 +30,14 @@ impl Posted {
         match self {
             Self::Part(part) => part.request(),
             Self::Exchange(exchange) => exchange.request(),
+        }
+    }
+
+    /// What there is beyond this node.
+    fn led(&mut self) -> Option<&mut Led> {
+        match self {
+            Self::Part(part) => part.led.as_deref_mut(),
+            Self::Exchange(_) => None,
         }
     }
 
@@ -62,6 +71,18 @@ impl Queue {
         self.posted.push_back(collective);
     }
 
+    /// What this rank's NIC is to do for the first of them, once.
+    pub(super) fn take_order(&mut self) -> Option<(Number, Part, bool)> {
+        self.posted.front_mut()?.led()?.take_order()
+    }
+
+    /// What became of that.
+    pub(super) fn answered(&mut self, outcome: Outcome) {
+        let first = self.posted.front_mut();
+        let led = first.and_then(Posted::led);
+        led.expect("it waits for its NIC").answered(outcome);
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.posted.is_empty()
     }
@@ -89,7 +110,9 @@ impl Queue {
         let group = &mut self.group;
         while let Some(collective) = self.posted.front_mut() {
             let mut outcome = collective.advance(group, around, spare);
-            while outcome.is_none() && listens && group.listen(collective.phase()) {
+            // Its NIC rings.
+            let may_listen = |collective: &Posted| listens && collective.phase() != Phase::Far;
+            while outcome.is_none() && may_listen(collective) && group.listen(collective.phase()) {
                 // LISTEN: once more. It may be in its next phase after that.
                 outcome = collective.advance(group, around, spare);
             }

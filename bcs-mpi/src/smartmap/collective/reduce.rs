@@ -22,7 +22,7 @@
 use super::group::Group;
 use super::judging::Memory;
 use super::machine::{Collective, Look, Phase};
-use super::{Spare, Surroundings, steps};
+use super::{Spare, Surroundings, led, steps};
 use crate::bcs::{Part, Piece, bytes, bytes_mut};
 use bcs_core::datatype::Datatype;
 use bcs_core::descriptor::CollectiveKind;
@@ -135,6 +135,9 @@ pub(super) fn begin(
             if group.have_all_but(root, steps::FOLDED) {
                 group.tell(around, Phase::Folded, Some(root));
             }
+            if collective.led.is_some() {
+                return led::folded(collective, group);
+            }
             Look::Goes(Phase::Read)
         }
         root => {
@@ -188,6 +191,9 @@ pub(super) fn copy(
                 collective.failure = Failure::BadAddress;
             }
         }
+    }
+    if collective.led.is_some() {
+        return led::folded(collective, group);
     }
     let step = steps::end(collective.failure);
     group.own().advance(number, step);

@@ -11,6 +11,13 @@ pub(super) const DONE: u8 = 3;
 /// The same, because there is memory that is not where its owner says.
 pub(super) const FAULTY: u8 = 4;
 
+/// Of several nodes, the leader: it has told what came of it.
+pub(super) const TOLD: u8 = 5;
+/// Of several nodes, another member: it has copied what the leader hands out.
+pub(super) const READ: u8 = 6;
+/// The same, because that is not where the leader says.
+pub(super) const UNREAD: u8 = 7;
+
 /// The last step, with or without a failure.
 pub(super) fn end(failure: Failure) -> u8 {
     if failure == Failure::None {

@@ -19,17 +19,17 @@ pub(super) const FIRST: u32 = 10;
 
 /// One call of all members.
 #[derive(Clone, Copy, Debug)]
-struct Step {
-    kind: CollectiveKind,
-    bytes: usize,
-    in_place: bool,
+pub(super) struct Step {
+    pub(super) kind: CollectiveKind,
+    pub(super) bytes: usize,
+    pub(super) in_place: bool,
 }
 
 /// One call of one member, with its memory.
-struct Posted {
-    id: Id,
-    input: Vec<u8>,
-    output: Vec<u8>,
+pub(super) struct Posted {
+    pub(super) id: Id,
+    pub(super) input: Vec<u8>,
+    pub(super) output: Vec<u8>,
 }
 
 pub(super) struct Node {
@@ -40,7 +40,7 @@ pub(super) struct Node {
 }
 
 impl Node {
-    pub(super) fn new(ranks: usize, members: Vec<u32>, road: &Road) -> Self {
+    fn ends(ranks: usize, road: &Road) -> Vec<SmartMap> {
         let node = NodeMemory::private(ranks).unwrap();
         let page = MachinePage::private(1, 2).unwrap();
         let end = |place| {
@@ -50,8 +50,36 @@ impl Node {
             let here = (place, FIRST);
             SmartMap::new(node.clone(), memory, page.clone(), here, road.clone())
         };
-        let mut ends: Vec<SmartMap> = (0..ranks).map(end).collect();
-        let open = |end: &mut SmartMap| end.open_group(7, members.iter().copied(), false);
+        (0..ranks).map(end).collect()
+    }
+
+    pub(super) fn new(ranks: usize, members: Vec<u32>, road: &Road) -> Self {
+        let ends = Self::ends(ranks, road);
+        let all = members.clone();
+        let open = |end: &mut SmartMap| end.open_group(7, all.iter().copied(), false);
+        Self::opened(ends, members, open)
+    }
+
+    /// `members` are those of them on this node.
+    pub(super) fn with_others(ranks: usize, members: Vec<u32>, road: &Road) -> Self {
+        let far = [FIRST - 1, FIRST + 100];
+        let ends = Self::ends(ranks, road);
+        let all: Vec<u32> = [far[1]]
+            .into_iter()
+            .chain(members.iter().copied())
+            .collect();
+        let open = |end: &mut SmartMap| {
+            let all = all.iter().copied().chain([far[0]]);
+            end.open_part(7, all, false)
+        };
+        Self::opened(ends, members, open)
+    }
+
+    fn opened(
+        mut ends: Vec<SmartMap>,
+        members: Vec<u32>,
+        open: impl FnMut(&mut SmartMap) -> Option<GroupId>,
+    ) -> Self {
         let groups = ends.iter_mut().map(open).collect();
         Self {
             ends,
@@ -65,6 +93,19 @@ impl Node {
     }
 
     fn post(&mut self, member: usize, step: Step, seed: usize) -> Posted {
+        self.post_as(member, step, seed, |end, group, part, entered| {
+            // SAFETY: the memory is kept as long as the node.
+            unsafe { end.collective(group, part, entered) }
+        })
+    }
+
+    pub(super) fn post_as(
+        &mut self,
+        member: usize,
+        step: Step,
+        seed: usize,
+        post: impl FnOnce(&mut SmartMap, GroupId, Part, Entered) -> Result<Id, NoSlot>,
+    ) -> Posted {
         let mut input = data(step, member, seed);
         let (rank, place) = (self.members[member], self.place(member));
         let wants = wants(step.kind, rank);
@@ -92,8 +133,7 @@ impl Node {
             },
         };
         let group = self.groups[place].unwrap();
-        // SAFETY: the memory is kept as long as the node.
-        let id = unsafe { self.ends[place].collective(group, part, entered) }.unwrap();
+        let id = post(&mut self.ends[place], group, part, entered).unwrap();
         if step.in_place && wants && !broadcasts {
             output.clear();
         }
@@ -101,13 +141,13 @@ impl Node {
     }
 
     /// What a member found, if it is over: its result, if it got one.
-    fn take(&mut self, member: usize, posted: &Posted) -> Option<Outcome> {
+    pub(super) fn take(&mut self, member: usize, posted: &Posted) -> Option<Outcome> {
         let place = self.place(member);
         self.ends[place].take(posted.id)
     }
 }
 
-fn wants(kind: CollectiveKind, rank: u32) -> bool {
+pub(super) fn wants(kind: CollectiveKind, rank: u32) -> bool {
     match kind {
         CollectiveKind::Broadcast { root } => root != rank,
         CollectiveKind::Reduce { root, .. } => root.is_none_or(|root| root == rank),
@@ -116,7 +156,7 @@ fn wants(kind: CollectiveKind, rank: u32) -> bool {
 }
 
 /// What a member contributes: doubles of very different sizes, so that the order shows.
-fn data(step: Step, member: usize, seed: usize) -> Vec<u8> {
+pub(super) fn data(step: Step, member: usize, seed: usize) -> Vec<u8> {
     let number = |at: usize| {
         let mixed = (at * 2_654_435_761 + member * 40_503 + seed * 97) % 1_000_003;
         let exponent = i32::try_from(mixed % 60).unwrap() - 30;
@@ -198,7 +238,7 @@ fn run(node: &mut Node, steps: &[Step], choices: &[(usize, u8)]) {
     panic!("they never end: {over:?} of {}", steps.len());
 }
 
-fn sum(root: Option<u32>) -> CollectiveKind {
+pub(super) fn sum(root: Option<u32>) -> CollectiveKind {
     CollectiveKind::Reduce {
         root,
         op: Op::Sum,
@@ -206,9 +246,9 @@ fn sum(root: Option<u32>) -> CollectiveKind {
     }
 }
 
-const LENGTHS: [usize; 9] = [0, 8, 104, 112, 4096, 4104, 9_000, 40_000, 200_008];
+pub(super) const LENGTHS: [usize; 9] = [0, 8, 104, 112, 4096, 4104, 9_000, 40_000, 200_008];
 
-fn step(kind: u8, root: usize, length: usize, in_place: bool, members: &[u32]) -> Step {
+pub(super) fn step(kind: u8, root: usize, length: usize, in_place: bool, members: &[u32]) -> Step {
     let root = members[root % members.len()];
     let kind = match kind % 4 {
         0 => CollectiveKind::Barrier,

@@ -16,6 +16,8 @@
 
 mod grant;
 mod refusal;
+#[cfg(test)]
+mod tests;
 
 use crate::collective::{Collective, Go, Group, steps};
 use crate::mail::{GivenUp, Mail, Release};
@@ -291,16 +293,13 @@ impl Contexts {
         if descriptor.sequence < communicator.complete {
             return Err(Failure::BadDescriptor);
         }
-        let arrivals = communicator
-            .arrivals
-            .entry(descriptor.sequence)
-            .or_default();
-        if arrivals.iter().any(|(other, _)| *other == rank) {
+        if !communicator.may_arrive(rank, &descriptor) {
             return Err(Failure::BadDescriptor);
         }
-        arrivals.push((rank, descriptor));
+        let arrivals = communicator.arrivals.entry(descriptor.sequence);
+        arrivals.or_default().push((rank, descriptor));
         while let Some(arrivals) = communicator.arrivals.get(&communicator.complete)
-            && arrivals.len() == communicator.local.len()
+            && (arrivals.len() == communicator.local.len() || arrivals[0].1.for_node)
         {
             let arrivals = communicator
                 .arrivals
@@ -421,6 +420,24 @@ impl Contexts {
 }
 
 impl Communicator {
+    /// Whether a rank may arrive so, with what has arrived already. Collectives may arrive in any order:
+    /// one that members of the node fold first comes later than what they post after it.
+    fn may_arrive(&self, rank: u32, descriptor: &CollectiveDescriptor) -> bool {
+        let arrivals = self.arrivals.get(&descriptor.sequence);
+        let mut arrivals = arrivals.into_iter().flatten();
+        if !descriptor.for_node {
+            return !arrivals.any(|(other, arrival)| *other == rank || arrival.for_node);
+        }
+        // CH and RH look for the root among those who have arrived, and give the result to it.
+        let root = match descriptor.kind {
+            CollectiveKind::Broadcast { root } => Some(root),
+            CollectiveKind::Reduce { root, .. } => root,
+            _ => None,
+        };
+        let is_elsewhere = |root: u32| !self.local.contains(&root);
+        arrivals.next().is_none() && root.is_none_or(|root| root == rank || is_elsewhere(root))
+    }
+
     /// All local members have arrived at the next collective.
     fn ready(
         &mut self,

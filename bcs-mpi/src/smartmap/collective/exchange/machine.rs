@@ -64,7 +64,8 @@ impl Exchanging {
     /// What a rank that has gone as far as it can waits for.
     pub(in crate::smartmap::collective) fn awaited(&self, group: &Group) -> Option<Awaited> {
         let sign = match self.phase {
-            Phase::Posted => return None,
+            // Nothing of an exchange goes to other nodes.
+            Phase::Posted | Phase::Far | Phase::Told => return None,
             Phase::Entered => Sign::There,
             Phase::Judged => Sign::Verdict,
             Phase::Folded | Phase::Read => Sign::Step(steps::DONE),
@@ -98,6 +99,9 @@ impl Exchanging {
                     Some(false) => self.in_parts(group, around),
                 },
                 Phase::Folded | Phase::Read => self.finish(group),
+                Phase::Far | Phase::Told => {
+                    unreachable!("nothing of an exchange goes to other nodes")
+                }
             };
             match look {
                 Look::Goes(phase) => self.phase = phase,

@@ -1,0 +1,496 @@
+//! An all-to-all of short blocks on a communicator that spans nodes: one message for each pair of nodes.
+//!
+//! ```text
+//!  member ── near blocks ──► the others of its node
+//!         ── Gathered ─────► leader ── Crossing ──► the leader of each other node
+//!         ◄──── Scattered ── leader ◄── Crossing ──
+//! ```
+//!
+//! A block for each pair of ranks is a message for each, and the NICs match, schedule and complete all of them.
+//! Here a rank gives its *leader*, the first member of its node, all its blocks for other nodes at once; leaders
+//! exchange what is between their nodes, and give their members what has come for them. Blocks within the
+//! node go from rank to rank as ever, and so do all blocks of more than [`MAX_BLOCK_BYTES`].
+//!
+//! **A length that is not the same everywhere** must be an error at a receiver and not a hang. So these messages
+//! are sent whatever the lengths are, each once, and begin with a *head* that says how long blocks are. If all
+//! heads that leaders see say the same, and it is short, that was it. Otherwise all leaders see that it is not so,
+//! tell their members, and all ranks exchange block by block; a rank whose blocks are long has begun with that
+//! already, without waiting for anybody's word.
+//!
+//! The messages have a tag of their own, so they are not taken for blocks.
+#![expect(unsafe_code, reason = "messages are named by address")]
+
+mod nodes;
+mod room;
+
+use super::endpoint::{Endpoint, State};
+use super::piece::{self, Piece};
+use super::point_to_point::{Message, SendMode};
+use super::requests::{Handle, Outcome};
+use super::schedule::Round;
+use bcs_core::matching::Pattern;
+use bcs_core::request::Failure;
+use room::{HEAD, Room};
+use std::collections::VecDeque;
+
+pub use nodes::Nodes;
+
+/// Longer blocks go from rank to rank: to copy them thrice costs more than the messages (measured on 2 to 4 nodes
+/// of 2 to 4 ranks on 2 cores: 8 B and 1 KiB take 0.5 to 1.0 times as long by leaders, 16 KiB 1.2 to 1.5 times).
+pub(super) const MAX_BLOCK_BYTES: usize = 4 * 1024;
+
+/// A head of who knows that not all blocks are equally long and short.
+const BLOCK_BY_BLOCK: u64 = u64::MAX;
+
+/// What this rank waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Leader: what its members have for other nodes.
+    Gathers,
+    /// Leader: what other nodes have for its own.
+    Crosses,
+    /// Member: what has come for it.
+    Awaits,
+    Over,
+}
+
+/// A receive, and where its message goes: to which of the rooms.
+#[derive(Debug)]
+struct Awaited {
+    from: u32,
+    room: usize,
+    posted: Option<Handle>,
+}
+
+/// The part of an all-to-all that goes by the leaders.
+#[derive(Debug)]
+pub(super) struct Hierarchy {
+    nodes: Nodes,
+    world: Vec<u32>,
+    me: usize,
+    /// The index of this rank's node.
+    node: usize,
+    /// Bytes of a block.
+    block: usize,
+    /// Where blocks go.
+    into: Vec<Piece>,
+    /// Those of other nodes are exchanged block by block already.
+    direct: bool,
+    context: u32,
+    tag: i32,
+    stage: Stage,
+    rooms: Vec<Room>,
+    /// What members of this node have for other nodes, by their order there.
+    gathered: Vec<usize>,
+    /// What other nodes have for this one, by their order; of this one, nothing.
+    crossed: Vec<Option<usize>>,
+    awaited: Vec<Awaited>,
+    unsent: VecDeque<(u32, Piece)>,
+    sent: Vec<Handle>,
+    failed: Option<Outcome>,
+    /// What has to be exchanged one by one after all.
+    one_by_one: Option<Blocks>,
+}
+
+/// What is to be sent, and received.
+pub(super) type Blocks = (Vec<(u32, Piece)>, Round);
+
+/// How far it has come.
+#[derive(Debug)]
+pub(super) enum Came {
+    /// It waits.
+    Waits,
+    /// It is over, or blocks have to be exchanged one by one: what to send, and to receive.
+    Over(Option<Blocks>),
+}
+
+impl Hierarchy {
+    /// Of a rank that contributes blocks `out` to other nodes. What they are is copied now.
+    ///
+    /// # Safety
+    /// The blocks of `out` may be read; those of `into` of other nodes may be written until it is over.
+    pub(super) unsafe fn new(
+        nodes: Nodes,
+        (world, me): (&[u32], usize),
+        out: &[Piece],
+        into: &[Piece],
+    ) -> Self {
+        let node = nodes.node_of(me);
+        let block = into[me].len;
+        let mut hierarchy = Self {
+            node,
+            world: world.to_vec(),
+            me,
+            block,
+            into: into.to_vec(),
+            direct: block > MAX_BLOCK_BYTES,
+            context: 0,
+            tag: 0,
+            stage: Stage::Awaits,
+            rooms: Vec::new(),
+            gathered: Vec::new(),
+            crossed: vec![None; nodes.0.len()],
+            awaited: Vec::new(),
+            unsent: VecDeque::new(),
+            sent: Vec::new(),
+            failed: None,
+            one_by_one: None,
+            nodes,
+        };
+        let mut own = Room::new(hierarchy.len_of(hierarchy.far_members().count()));
+        own.set_head(hierarchy.head());
+        if !hierarchy.direct {
+            for (at, member) in hierarchy.far_members().enumerate() {
+                let to = own.at(HEAD + at * block, block);
+                // SAFETY: the caller's promise.
+                unsafe { piece::gather(&out[member], 0, to) };
+            }
+        }
+        hierarchy.rooms.push(own);
+        if hierarchy.leader() == me {
+            hierarchy.begin_to_lead();
+        } else {
+            let leader = hierarchy.world[hierarchy.leader()];
+            let own = hierarchy.rooms[0].piece();
+            hierarchy.unsent.push_back((leader, own));
+            let room = hierarchy.room(hierarchy.far_members().count());
+            hierarchy.expect(leader, room);
+        }
+        hierarchy
+    }
+
+    /// Where its messages are matched, and as what.
+    pub(super) fn post(&mut self, context: u32, tag: i32) {
+        (self.context, self.tag) = (context, tag);
+    }
+
+    /// Of all members, whether their blocks are exchanged one by one from the beginning.
+    pub(super) fn one_by_one(&self) -> Vec<bool> {
+        let mut one_by_one = vec![self.direct; self.world.len()];
+        self.mine().iter().for_each(|&near| one_by_one[near] = true);
+        one_by_one
+    }
+
+    /// How many requests it may have at a time.
+    pub(super) fn requests(&self) -> usize {
+        2 * (self.nodes.0.len() + self.mine().len())
+    }
+
+    /// What was received or sent before it is over may still be written or read.
+    pub(super) fn leak(&mut self) {
+        let under_way = self.awaited.iter().any(|awaited| awaited.posted.is_some());
+        if under_way || !self.sent.is_empty() {
+            std::mem::forget(std::mem::take(&mut self.rooms));
+        }
+    }
+
+    fn mine(&self) -> &[usize] {
+        &self.nodes.0[self.node]
+    }
+
+    fn leader(&self) -> usize {
+        self.mine()[0]
+    }
+
+    /// Indices of the other nodes.
+    fn others(&self) -> impl Iterator<Item = usize> + use<> {
+        let mine = self.node;
+        (0..self.nodes.0.len()).filter(move |&node| node != mine)
+    }
+
+    /// Members on other nodes, node by node: the order of blocks in what a member gives and gets.
+    fn far_members(&self) -> impl Iterator<Item = usize> {
+        self.others()
+            .flat_map(|node| self.nodes.0[node].iter().copied())
+    }
+
+    /// The bytes of a message with so many blocks.
+    fn len_of(&self, blocks: usize) -> usize {
+        if self.direct {
+            HEAD
+        } else {
+            HEAD + blocks * self.block
+        }
+    }
+
+    fn head(&self) -> u64 {
+        if self.direct {
+            BLOCK_BY_BLOCK
+        } else {
+            self.block as u64
+        }
+    }
+
+    fn room(&mut self, blocks: usize) -> usize {
+        self.rooms.push(Room::new(self.len_of(blocks)));
+        self.rooms.len() - 1
+    }
+
+    fn expect(&mut self, from: u32, room: usize) {
+        self.awaited.push(Awaited {
+            from,
+            room,
+            posted: None,
+        });
+    }
+
+    fn begin_to_lead(&mut self) {
+        self.stage = Stage::Gathers;
+        self.gathered.push(0);
+        let far = self.far_members().count();
+        for at in 1..self.mine().len() {
+            let member = self.mine()[at];
+            let room = self.room(far);
+            self.gathered.push(room);
+            self.expect(self.world[member], room);
+        }
+        for node in self.others() {
+            let room = self.room(self.nodes.0[node].len() * self.mine().len());
+            self.crossed[node] = Some(room);
+        }
+        if self.direct {
+            self.answer_at_once();
+        }
+    }
+
+    /// Leader: its own blocks are long, so what it has to say does not depend on anybody.
+    fn answer_at_once(&mut self) {
+        self.stage = Stage::Over;
+        let head = self.rooms[0].piece();
+        for node in self.others() {
+            let leader = self.world[self.nodes.0[node][0]];
+            self.unsent.push_back((leader, head.clone()));
+            let came = self.crossed[node].expect("there is a room for each");
+            self.expect(leader, came);
+        }
+        for at in 1..self.mine().len() {
+            let member = self.mine()[at];
+            self.unsent.push_back((self.world[member], head.clone()));
+        }
+    }
+
+    /// Goes as far as what has completed allows. Says in `posted` if anything was posted.
+    pub(super) fn advance(
+        &mut self,
+        endpoint: &Endpoint,
+        state: &mut State,
+        posted: &mut bool,
+    ) -> Came {
+        loop {
+            if !self.move_messages(endpoint, state, posted) {
+                return Came::Waits;
+            }
+            match self.stage {
+                Stage::Gathers => self.cross(),
+                Stage::Crosses => self.scatter(),
+                Stage::Awaits => self.take(),
+                Stage::Over => return Came::Over(self.one_by_one.take()),
+            }
+        }
+    }
+
+    /// The sends that are not over: nothing of it waits for them.
+    pub(super) fn sends_are_over(&mut self, endpoint: &Endpoint, state: &mut State) -> bool {
+        while let Some(&request) = self.sent.last() {
+            let Some(outcome) = endpoint.take_posted(state, request) else {
+                return false;
+            };
+            self.sent.pop();
+            self.note(outcome);
+        }
+        self.unsent.is_empty()
+    }
+
+    /// The first failure of its messages.
+    pub(super) fn failure(&mut self) -> Option<Outcome> {
+        self.failed.take()
+    }
+
+    fn note(&mut self, outcome: Outcome) {
+        // What is too long comes from a rank with other blocks; its head is there.
+        let fine = matches!(outcome.failure, Failure::None | Failure::Truncated);
+        if !fine && self.failed.is_none() {
+            self.failed = Some(outcome);
+        }
+    }
+
+    /// Posts what is to be posted, and takes what has come. Returns whether everything that was awaited has.
+    fn move_messages(&mut self, endpoint: &Endpoint, state: &mut State, posted: &mut bool) -> bool {
+        for awaited in self
+            .awaited
+            .iter_mut()
+            .filter(|awaited| awaited.posted.is_none())
+        {
+            let pattern = Pattern {
+                context: self.context,
+                source: Some(awaited.from),
+                tag: Some(self.tag),
+            };
+            let into = self.rooms[awaited.room].piece();
+            // SAFETY: rooms stay until it is over, and are leaked if that never comes.
+            let Ok(handle) = (unsafe { endpoint.receive(state, pattern, into) }) else {
+                return false;
+            };
+            awaited.posted = Some(handle);
+            *posted = true;
+        }
+        while let Some((destination, data)) = self.unsent.front().cloned() {
+            let message = Message {
+                context: self.context,
+                destination,
+                tag: self.tag,
+                data,
+            };
+            // SAFETY: as above.
+            let Ok(sent) = (unsafe { endpoint.send(state, SendMode::Standard, &message) }) else {
+                return false;
+            };
+            self.unsent.pop_front();
+            *posted = true;
+            if !matches!(sent.0, Handle::Complete(_)) {
+                self.sent.push(sent.0);
+            }
+        }
+        while let Some(awaited) = self.awaited.last() {
+            let handle = awaited.posted.expect("all are posted");
+            let Some(outcome) = endpoint.take_posted(state, handle) else {
+                return false;
+            };
+            self.awaited.pop();
+            self.note(outcome);
+        }
+        true
+    }
+
+    /// Leader: all members of the node have given what they have for others.
+    fn cross(&mut self) {
+        self.stage = Stage::Crosses;
+        let alike = |room: &usize| self.rooms[*room].head() == self.head();
+        let head = if self.gathered.iter().all(alike) {
+            self.head()
+        } else {
+            BLOCK_BY_BLOCK
+        };
+        let with_data = head != BLOCK_BY_BLOCK;
+        let mut before = 0; // blocks of a member for nodes that come first
+        for node in self.others() {
+            let blocks = self.nodes.0[node].len();
+            let mut room = Room::new(if with_data {
+                HEAD + self.mine().len() * blocks * self.block
+            } else {
+                HEAD
+            });
+            room.set_head(head);
+            if with_data {
+                let len = blocks * self.block;
+                for (at, &gathered) in self.gathered.iter().enumerate() {
+                    let from = self.rooms[gathered].look(HEAD + before * self.block, len);
+                    room.at(HEAD + at * len, len).copy_from_slice(from);
+                }
+            }
+            before += blocks;
+            let leader = self.world[self.nodes.0[node][0]];
+            self.unsent.push_back((leader, room.piece()));
+            self.rooms.push(room);
+            let came = self.crossed[node].expect("there is a room for each");
+            self.expect(leader, came);
+        }
+        if head == BLOCK_BY_BLOCK {
+            // What came from the node's own members decides, whatever others say.
+            self.rooms[0].set_head(BLOCK_BY_BLOCK);
+        }
+    }
+
+    /// Leader: what other nodes have for this one has come.
+    fn scatter(&mut self) {
+        let block = self.block;
+        let alike = |room: &usize| self.rooms[*room].head() == self.rooms[0].head();
+        let together =
+            self.rooms[0].head() != BLOCK_BY_BLOCK && self.crossed.iter().flatten().all(alike);
+        let mine = self.mine().to_vec();
+        for (at, &member) in mine.iter().enumerate() {
+            if member == self.me {
+                continue;
+            }
+            let blocks = if together {
+                self.far_members().count()
+            } else {
+                0
+            };
+            let mut room = Room::new(HEAD + blocks * block);
+            room.set_head(if together {
+                block as u64
+            } else {
+                BLOCK_BY_BLOCK
+            });
+            if together {
+                let found = self.blocks_for(at);
+                for (place, (from, offset)) in found.enumerate() {
+                    let from = self.rooms[from].look(offset, block);
+                    room.at(HEAD + place * block, block).copy_from_slice(from);
+                }
+            }
+            self.unsent.push_back((self.world[member], room.piece()));
+            self.rooms.push(room);
+        }
+        if together {
+            // The leader is the first of its node.
+            for (member, (from, offset)) in self.far_members().zip(self.blocks_for(0)) {
+                let from = self.rooms[from].look(offset, block);
+                // SAFETY: whoever posted it promised that.
+                unsafe { piece::scatter(&self.into[member], 0, from) };
+            }
+        }
+        self.end(together);
+    }
+
+    /// Where the blocks are for a member of this node, in the order of far members: in which room, from which
+    /// byte on.
+    fn blocks_for(&self, at: usize) -> impl Iterator<Item = (usize, usize)> {
+        let (mine, block) = (self.mine().len(), self.block);
+        self.others().flat_map(move |node| {
+            let room = self.crossed[node].expect("there is a room for each");
+            let senders = 0..self.nodes.0[node].len();
+            senders.map(move |sender| (room, HEAD + (sender * mine + at) * block))
+        })
+    }
+
+    /// Member: its leader has answered.
+    fn take(&mut self) {
+        let answer = &self.rooms[1];
+        let together = answer.head() != BLOCK_BY_BLOCK && answer.head() == self.head();
+        if together {
+            for (at, member) in self.far_members().enumerate() {
+                let from = answer.look(HEAD + at * self.block, self.block);
+                // SAFETY: whoever posted it promised that.
+                unsafe { piece::scatter(&self.into[member], 0, from) };
+            }
+        }
+        self.end(together);
+    }
+
+    fn end(&mut self, together: bool) {
+        self.stage = Stage::Over;
+        if together || self.direct {
+            return;
+        }
+        // What this rank gives still lies where it was packed.
+        let start = self.rooms[0].piece().address;
+        let far = self.far_members().enumerate();
+        let sends = far.map(|(at, member)| {
+            let at = HEAD + at * self.block;
+            (
+                self.world[member],
+                Piece::new(start + at as u64, self.block),
+            )
+        });
+        let sends = sends.collect();
+        let far = self.far_members();
+        let receives = far.map(|member| (self.world[member], self.into[member].clone()));
+        let round = Round {
+            receives: receives.collect(),
+            then: Vec::new(),
+        };
+        self.one_by_one = Some((sends, round));
+    }
+}

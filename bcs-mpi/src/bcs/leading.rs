@@ -1,0 +1,79 @@
+//! Collectives of communicators that span nodes, and what the NICs are to do of them.
+//!
+//! Where the members of a node reach each other's memory they do its part by themselves, and one of them
+//! posts to its NIC for all ([`crate::smartmap`], `collective/led`). What is posted late bears the number that
+//! the collective got when the program called it: NICs take the collectives of a context in the order of their
+//! numbers, whatever comes first.
+//!
+//! How a node arrives is its own affair: its NIC sees one arrival or one of each member, and tells the others
+//! the same.
+#![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
+
+use super::endpoint::{Endpoint, State};
+use super::requests::TooManyRequests;
+use crate::smartmap::{GroupId, Order, SmartMap};
+use bcs_core::request::RequestId;
+
+/// What this rank's NIC does for a group of its node.
+#[derive(Debug)]
+pub(super) struct Leading {
+    group: GroupId,
+    request: RequestId,
+}
+
+impl Endpoint {
+    /// Hands what the members of this node have done to the NIC, and what the NIC has done to them. Returns
+    /// whether there was any.
+    pub(super) fn lead(&self, state: &mut State) -> bool {
+        let mut any = false;
+        let mut index = 0;
+        while let Some(leading) = state.leading.get(index) {
+            let (group, request) = (leading.group, leading.request);
+            match self.take(state, request) {
+                None => index += 1,
+                Some(outcome) => {
+                    any = true;
+                    state.leading.swap_remove(index);
+                    let near = state.near.as_mut();
+                    near.expect("it ordered that").answered(group, outcome);
+                }
+            }
+        }
+        while let Some(order) = state.near.as_mut().and_then(SmartMap::take_order) {
+            if let Ok(request) = self.post_order(state, &order) {
+                any = true;
+                let group = order.group;
+                state.leading.push(Leading { group, request });
+                continue;
+            }
+            let near = state.near.as_mut();
+            near.expect("it ordered that").put_back(order);
+            break; // until a request slot is free
+        }
+        any
+    }
+
+    fn post_order(&self, state: &mut State, order: &Order) -> Result<RequestId, TooManyRequests> {
+        let Order {
+            number,
+            part,
+            for_node,
+            ..
+        } = *order;
+        // SAFETY: whoever posted the collective promised that its memory stays until it is done; so does
+        // that of the group's own.
+        let request = unsafe {
+            self.post_collective(state, number.context, (number.sequence, for_node), part)?
+        };
+        // All of this node are there, or will notice that they do not call the same.
+        self.posted_collective(true);
+        Ok(request)
+    }
+}
+
+impl State {
+    /// Whether the NIC has a part of what members of this node wait for.
+    pub(super) fn leads(&self) -> bool {
+        !self.leading.is_empty()
+    }
+}

@@ -1,0 +1,290 @@
+//! Collectives of communicators that span nodes, of which the ranks of a node do a part by themselves.
+#![expect(unsafe_code, reason = "non-blocking collectives that outlive a scope")]
+
+use super::Machine;
+use crate::mpi::{Buffer, Comm, Request};
+use crate::{Communicator, Op, Universe};
+use bcs_core::datatype::Datatype;
+use bcs_core::job::{Collectives, Settings, Strobe};
+use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// Through records, inline and beside, from memory to memory, in one step of a NIC and in several.
+const LENGTHS: [usize; 7] = [0, 1, 13, 512, 600, 3_000, 60_000];
+
+/// Ranks and nodes: leaders of others, and of nobody but themselves.
+const LAYOUTS: [(usize, usize); 4] = [(4, 2), (7, 2), (4, 3), (10, 3)];
+
+fn run(collectives: Collectives, body: impl Fn(&Universe) + Sync) {
+    for (number, (ranks, nodes)) in LAYOUTS.into_iter().enumerate() {
+        let settings = Settings {
+            strobe: [Strobe::Elastic, Strobe::Fixed][number / 3],
+            collectives,
+            ..Settings::default()
+        };
+        Machine::new(ranks, nodes, settings).run(&body);
+    }
+}
+
+/// The world, the world with its nodes interleaved and its ends first, and parts of it.
+fn teams(world: &Communicator) -> Vec<Communicator> {
+    let me = i32::try_from(world.rank()).unwrap();
+    let keys = [(0, me * 5 % 7), (0, -me), (u32::from(me % 3 == 1), me)];
+    let team = |(color, key)| world.split(Some(color), key).unwrap().unwrap();
+    let mut teams: Vec<Communicator> = keys.map(team).into();
+    teams.push(world.dup().unwrap());
+    teams
+}
+
+/// A collective under way, with its data and what is to come of them.
+struct UnderWay {
+    request: Request,
+    data: Vec<u64>,
+    expected: Option<Vec<u64>>,
+}
+
+fn contribution(rank: usize, case: usize, len: usize) -> Vec<u64> {
+    let value = |at: usize| (rank * 7_919 + at * 31 + case * 101) as u64;
+    (0..len).map(value).collect()
+}
+
+fn sum(comm: &Communicator, case: usize, len: usize) -> Vec<u64> {
+    let mut sum = vec![0; len];
+    for rank in 0..comm.size() {
+        let of_rank = contribution(rank, case, len);
+        sum.iter_mut().zip(of_rank).for_each(|(sum, it)| *sum += it);
+    }
+    sum
+}
+
+/// Posts case `case`, which is the same for all ranks.
+fn post(comm: &Communicator, case: usize, common: &mut ChaCha8Rng) -> UnderWay {
+    let len = LENGTHS[common.random_range(0..LENGTHS.len())];
+    let root = common.random_range(0..comm.size());
+    let (me, untyped): (_, &Comm) = (comm.rank(), comm.untyped());
+    let mut data = contribution(me, case, len);
+    let address = data.as_mut_ptr();
+    let buffer = || Buffer::new(address, len, Datatype::Uint64);
+    let root_rank = i32::try_from(root).unwrap();
+    let (request, expected) = match common.random_range(0..5) {
+        0 => (untyped.ibarrier(), Some(data.clone())),
+        1 => {
+            // SAFETY: the data stay where they are, and nobody uses them until the request is done.
+            let posted = unsafe { untyped.ibcast(buffer(), root_rank) };
+            (posted, Some(contribution(root, case, len)))
+        }
+        2 => {
+            // SAFETY: the data stay where they are, and nobody uses them until the request is done.
+            let posted = unsafe { untyped.ireduce(buffer(), buffer(), Op::Sum, root_rank) };
+            (posted, (me == root).then(|| sum(comm, case, len)))
+        }
+        _ => {
+            // SAFETY: the data stay where they are, and nobody uses them until the request is done.
+            let posted = unsafe { untyped.iallreduce(buffer(), buffer(), Op::Sum) };
+            (posted, Some(sum(comm, case, len)))
+        }
+    };
+    UnderWay {
+        request: request.unwrap(),
+        data,
+        expected,
+    }
+}
+
+/// All members post the same in the same order, and each waits for it in an order of its own.
+fn many_at_a_time(universe: &Universe) {
+    let world = universe.world();
+    let teams = teams(world);
+    let mut own = ChaCha8Rng::seed_from_u64(1_000 + world.rank() as u64);
+    for round in 0..12 {
+        let mut posted = Vec::new();
+        for case in 0..12 {
+            // Members of different teams draw alike, too.
+            let mut common = ChaCha8Rng::seed_from_u64(round * 100 + case);
+            let team = &teams[common.random_range(0..teams.len())];
+            posted.push(post(team, usize::try_from(case).unwrap(), &mut common));
+        }
+        posted.shuffle(&mut own);
+        for (at, mut one) in posted.into_iter().enumerate() {
+            one.request.wait().unwrap();
+            let as_it_should = one.expected.is_none_or(|expected| one.data == expected);
+            assert!(as_it_should, "the {at}th of round {round}");
+        }
+    }
+}
+
+#[test]
+fn many_at_a_time_by_the_ranks_of_a_node() {
+    run(Collectives::Hierarchical, many_at_a_time);
+}
+
+#[test]
+fn many_at_a_time_by_the_nics_alone() {
+    run(Collectives::Nic, many_at_a_time);
+}
+
+/// Who does not call the same, on a node or on different ones.
+#[test]
+fn ranks_that_do_not_call_the_same_are_told_on_all_nodes() {
+    for collectives in [Collectives::Nic, Collectives::Hierarchical] {
+        run(collectives, |universe| {
+            let world = universe.world();
+            let (me, ranks) = (world.rank(), world.size());
+            for (odd, lengths) in [
+                (0, [4, 60_000]),
+                (1, [60_000, 4]),
+                (ranks - 1, [60_000, 60_001]),
+                (0, [1, 2]),
+                (1, [2_000, 2_001]),
+            ] {
+                let comm = world.dup().unwrap();
+                for round in 0..3 {
+                    let mut data = vec![1_u64; lengths[usize::from(me == odd)]];
+                    let error = comm.allreduce_in_place(&mut data, Op::Sum).unwrap_err();
+                    let said = error.to_string();
+                    assert!(said.contains("did not call the same"), "{said}");
+                    assert!(said.contains("is at a reduction"), "{said}");
+                    // What they call alike is done, before and after.
+                    let mut data = vec![1_u64; 5_000 * (round + 1)];
+                    comm.allreduce_in_place(&mut data, Op::Sum).unwrap();
+                    assert!(data.iter().all(|&sum| sum == ranks as u64));
+                    comm.barrier().unwrap();
+                }
+            }
+        });
+    }
+}
+
+/// Two at a time, crossed: what one calls first the other calls second.
+#[test]
+fn crossed_collectives_are_errors_one_by_one() {
+    run(Collectives::Nic, |universe| {
+        let world = universe.world();
+        for odd in [0, 1, world.size() - 1] {
+            let comm = world.dup().unwrap();
+            let mut lengths = [2, 50_000, 2, 50_000, 2];
+            if world.rank() == odd {
+                lengths.rotate_left(1);
+                lengths[4] = 2;
+            }
+            let mut data = lengths.map(|len| vec![1_u64; len]);
+            let requests: Vec<Request> = data
+                .iter_mut()
+                .map(|data| {
+                    let (address, len) = (data.as_mut_ptr(), data.len());
+                    let buffer = || Buffer::new(address, len, Datatype::Uint64);
+                    // SAFETY: the data stay until all requests are done.
+                    unsafe { comm.untyped().iallreduce(buffer(), buffer(), Op::Sum) }.unwrap()
+                })
+                .collect();
+            for (at, mut request) in requests.into_iter().enumerate().rev() {
+                let done = request.wait();
+                assert_eq!(done.is_ok(), at == 4, "{at}: {done:?}");
+            }
+            comm.barrier().unwrap();
+        }
+    });
+}
+
+/// Blocks that go by leaders and blocks that do not.
+const BLOCKS: [usize; 7] = [0, 1, 5, 100, 512, 513, 6_000];
+
+fn block(from: usize, to: usize, case: usize, len: usize) -> Vec<u64> {
+    let value = |at: usize| (from * 10_007 + to * 101 + at * 7 + case) as u64;
+    (0..len).map(value).collect()
+}
+
+fn blocks(size: usize, of: impl Fn(usize) -> Vec<u64>) -> Vec<u64> {
+    (0..size).flat_map(of).collect()
+}
+
+#[test]
+fn blocks_of_all_lengths_several_all_to_alls_at_a_time() {
+    for collectives in [Collectives::Hierarchical, Collectives::Nic] {
+        run(collectives, |universe| {
+            let world = universe.world();
+            let mut own = ChaCha8Rng::seed_from_u64(2_000 + world.rank() as u64);
+            for comm in teams(world) {
+                let (me, size) = (comm.rank(), comm.size());
+                let mut posted = Vec::new();
+                for (case, len) in BLOCKS.into_iter().chain([3, 0, 700]).enumerate() {
+                    let mut data = blocks(size, |to| block(me, to, case, len));
+                    let mut result = vec![99_u64; data.len()];
+                    let buffer =
+                        |of: &mut Vec<u64>| Buffer::new(of.as_mut_ptr(), len, Datatype::Uint64);
+                    let (out, into, in_place) =
+                        (buffer(&mut data), buffer(&mut result), case % 3 == 1);
+                    let (input, output) = if in_place {
+                        (None, out)
+                    } else {
+                        (Some(out), into)
+                    };
+                    // SAFETY: the data stay where they are, and nobody uses them until it is done.
+                    let request = unsafe { comm.untyped().ialltoall(input, output) };
+                    let (found, kept) = if in_place {
+                        (data, result)
+                    } else {
+                        (result, data)
+                    };
+                    posted.push((request.unwrap(), (found, kept), case, len));
+                    if case % 4 == 0 {
+                        comm.barrier().unwrap();
+                    }
+                }
+                posted.shuffle(&mut own);
+                for (mut request, (found, _kept), case, len) in posted {
+                    request.wait().unwrap();
+                    let right = blocks(size, |from| block(from, me, case, len));
+                    assert!(found == right, "{len} words, case {case}");
+                }
+            }
+        });
+    }
+}
+
+/// As where there are no leaders: who receives a block of another length is told, nobody waits for ever, and
+/// nothing is left of it.
+#[test]
+fn all_to_alls_of_different_lengths_are_failures_at_the_receivers() {
+    run(Collectives::Hierarchical, |universe| {
+        let world = universe.world();
+        let (me, size) = (world.rank(), world.size());
+        for odd in [0, 1, size - 1] {
+            for [usual, other] in [[1, 2], [2, 1], [3, 6_000], [6_000, 3], [0, 1], [512, 513]] {
+                let len = if me == odd { other } else { usual };
+                let data = vec![1_u64; len * size];
+                let done = world.alltoall(&data, &mut vec![0; len * size]);
+                assert!(done.is_err(), "{usual} {other} {odd}");
+                let data = blocks(size, |to| block(me, to, odd, usual));
+                let mut result = vec![0; data.len()];
+                world.alltoall(&data, &mut result).unwrap();
+                assert!(result == blocks(size, |from| block(from, me, odd, usual)));
+            }
+        }
+    });
+}
+
+/// Elements with gaps between them are packed by who gives them, and unpacked by who gets them.
+#[test]
+fn blocks_with_gaps_go_by_leaders_too() {
+    run(Collectives::Hierarchical, |universe| {
+        let world = universe.world();
+        let (me, size) = (world.rank(), world.size());
+        let pairs = crate::mpi::Datatype::from(Datatype::Uint64)
+            .vector(2, 1, 2)
+            .unwrap();
+        let spread = pairs.resized(0, 32).unwrap();
+        spread.commit().unwrap();
+        let mut data: Vec<u64> = (0..4 * size).map(|at| (me * 1_000 + at) as u64).collect();
+        let mut result = vec![7_u64; data.len()];
+        let out = Buffer::new(data.as_mut_ptr(), 1, spread.clone());
+        let into = Buffer::new(result.as_mut_ptr(), 1, spread);
+        // SAFETY: nobody else uses the data.
+        unsafe { world.untyped().alltoall(Some(out), into) }.unwrap();
+        for (from, found) in result.chunks(4).enumerate() {
+            let sent = |at: usize| (from * 1_000 + 4 * me + at) as u64;
+            assert_eq!(found, [sent(0), 7, sent(2), 7]);
+        }
+    });
+}

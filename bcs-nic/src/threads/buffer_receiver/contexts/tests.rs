@@ -1,0 +1,85 @@
+//! Who may arrive at a collective beside whom. What comes of those who may, the simulator checks.
+
+use super::{Communicator, Group};
+use bcs_core::datatype::Datatype;
+use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
+use bcs_core::job::Placement;
+use bcs_core::op::Op;
+use bcs_core::request::RequestId;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+/// Ranks 0 to 2 are here, 3 to 5 on another node.
+fn communicator() -> Communicator {
+    let placement = Placement::block(6, 2).unwrap();
+    let group = Group::new(vec![4, 2, 0, 3, 1, 5], &placement).unwrap();
+    Communicator {
+        group: Arc::new(group),
+        slot: Some(0),
+        local: vec![2, 0, 1],
+        opening: Vec::new(),
+        opened: BTreeSet::new(),
+        closed: BTreeSet::new(),
+        arrivals: BTreeMap::new(),
+        complete: 0,
+        pending: VecDeque::new(),
+        published: 0,
+        gone: false,
+    }
+}
+
+fn arrival(sequence: u64, kind: CollectiveKind, for_node: bool) -> CollectiveDescriptor {
+    CollectiveDescriptor {
+        request: RequestId {
+            slot: 1,
+            generation: 1,
+        },
+        context: 0,
+        sequence,
+        kind,
+        bytes: 0,
+        input: 0,
+        output: 0,
+        inline: None,
+        for_node,
+    }
+}
+
+#[test]
+fn a_node_arrives_by_its_members_or_by_one_of_them_and_not_by_both() {
+    let kind = CollectiveKind::Barrier;
+    for first_for_node in [false, true] {
+        let mut communicator = communicator();
+        let first = arrival(7, kind, first_for_node);
+        assert!(communicator.may_arrive(0, &first));
+        communicator.arrivals.insert(7, vec![(0, first)]);
+        for rank in [0, 1, 2] {
+            assert!(!communicator.may_arrive(rank, &arrival(7, kind, true)));
+            let own = communicator.may_arrive(rank, &arrival(7, kind, false));
+            assert_eq!(own, !first_for_node && rank != 0);
+            // Others of this context have nothing to do with it, earlier and later ones.
+            assert!(communicator.may_arrive(rank, &arrival(6, kind, true)));
+            assert!(communicator.may_arrive(rank, &arrival(8, kind, false)));
+        }
+    }
+}
+
+#[test]
+fn a_root_is_stood_for_by_nobody_else() {
+    let communicator = communicator();
+    let (op, datatype) = (Op::Sum, Datatype::Int32);
+    for root in 0..6 {
+        let reduce = CollectiveKind::Reduce {
+            root: Some(root),
+            op,
+            datatype,
+        };
+        for kind in [reduce, CollectiveKind::Broadcast { root }] {
+            for rank in 0..3 {
+                let may = communicator.may_arrive(rank, &arrival(0, kind, true));
+                assert_eq!(may, root >= 3 || rank == root, "{rank} for {root}");
+                assert!(communicator.may_arrive(rank, &arrival(0, kind, false)));
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Collectives of several nodes, of which the ranks of a node do their part themselves, against the NICs alone.
+
+use anyhow::{Result, ensure};
+use apps::bench::{Mode, Op, Options};
+use std::time::Duration;
+
+use crate::contest::{Contest, Demand, Figure, Side, rows};
+use crate::process;
+use crate::verdict::Outcome;
+use crate::workspace::Workspace;
+
+use super::Check;
+
+pub(super) const CHECK: Check = Check {
+    name: "smartmap-hierarchical",
+    about: "collectives on 2 to 4 nodes with 2 to 4 ranks each are faster than with --intranode nic, and equal to the bit",
+    about_time: true,
+    quick: false,
+    run,
+};
+
+/// Nodes, and ranks of each.
+const LAYOUTS: [(usize, usize, &str); 5] = [
+    (2, 2, "2 nodes x 2 ranks"),
+    (2, 4, "2 nodes x 4 ranks"),
+    (3, 3, "3 nodes x 3 ranks"),
+    (4, 2, "4 nodes x 2 ranks"),
+    (4, 4, "4 nodes x 4 ranks"),
+];
+
+/// Random collectives of each layout that are compared to the bit.
+const CASES: &str = "300";
+
+const LIMIT: Duration = Duration::from_secs(300);
+
+fn run(workspace: &Workspace) -> Result<Outcome> {
+    let mut outcomes = Vec::new();
+    for (nodes, ranks, what) in LAYOUTS {
+        outcomes.push(faster(workspace, nodes, nodes * ranks, what)?);
+        outcomes.push(equal(workspace, nodes, nodes * ranks, what)?);
+    }
+    Ok(Outcome::of_all(&outcomes))
+}
+
+fn faster(
+    workspace: &Workspace,
+    nodes: usize,
+    ranks: usize,
+    what: &'static str,
+) -> Result<Outcome> {
+    let words = |line: String| line.split_whitespace().map(str::to_owned).collect();
+    let ops = [
+        Op::Barrier,
+        Op::Bcast,
+        Op::Reduce,
+        Op::Allreduce,
+        Op::Alltoall,
+    ];
+    // What the NICs need for the longest is enough to go by.
+    let sizes = [8, 1 << 10, 8 << 10, 64 << 10, 1 << 20];
+    let options = Options {
+        row_ms: 5,
+        samples: 3,
+        ..rows(&ops, &sizes, Mode::Untouched)
+    };
+    let contest = Contest {
+        sides: vec![
+            Side::Ours(words(format!("--nodes {nodes}"))),
+            Side::Baseline(words(format!("--nodes {nodes} --intranode nic"))),
+        ],
+        ranks,
+        options,
+    };
+    let demand = Demand {
+        what,
+        rows: |_| true,
+        of: Figure::GeometricMean,
+        at_most: 1.0,
+    };
+    let (outcome, table) = contest.judge_in_full(workspace, &[demand])?;
+    println!("{what}\n{table}\n");
+    Ok(outcome)
+}
+
+/// The same collectives by both roads, each against an oracle that knows the order.
+fn equal(workspace: &Workspace, nodes: usize, ranks: usize, what: &str) -> Result<Outcome> {
+    for road in ["smartmap", "nic"] {
+        let layout = format!("-n {ranks} --nodes {nodes} --intranode {road}");
+        let seed = (nodes * 100 + ranks).to_string();
+        let words = [seed.as_str(), CASES];
+        let mut command = workspace.example(&layout, "bcs-mpi", "oracle", words)?;
+        let said = process::run(&mut command, LIMIT)?.succeeded()?.stdout;
+        ensure!(
+            said.starts_with(CASES),
+            "oracle {layout} did not say that it went through {CASES} cases: {said}"
+        );
+    }
+    Ok(Outcome::exact(
+        true,
+        format!(
+            "{what}: {CASES} random collectives by both roads agree with the oracle to the bit"
+        ),
+        CASES,
+    ))
+}
