@@ -15,6 +15,7 @@ mod slice_cpu;
 mod smartmap;
 mod smartmap_hierarchical;
 mod smartmap_oversubscribed;
+mod smartmap_roads;
 mod soft_float;
 mod sweep3d_identity;
 mod sweep3d_oversubscribed;
@@ -71,6 +72,7 @@ pub const ALL: &[Check] = &[
     smartmap::COLLECTIVES,
     smartmap_oversubscribed::CHECK,
     smartmap_hierarchical::CHECK,
+    smartmap_roads::CHECK,
     sandbox::CHECK,
     sweep3d_peer::CHECK,
 ];

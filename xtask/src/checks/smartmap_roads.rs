@@ -25,7 +25,11 @@ const MIB: usize = 1 << 20;
 fn run(workspace: &Workspace) -> Result<Outcome> {
     // Up to 1 KiB messages are copied into a queue, whatever the road.
     let sizes = [4, 8, 16, 32, 64, 256].map(|kib| kib * KIB);
-    let messages = rows(&[Op::Latency], &[&sizes[..], &[MIB, 4 * MIB]].concat(), Mode::Untouched);
+    let messages = rows(
+        &[Op::Latency],
+        &[&sizes[..], &[MIB, 4 * MIB]].concat(),
+        Mode::Untouched,
+    );
     let reductions = rows(
         &[Op::Reduce, Op::Allreduce],
         &[8 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB],
@@ -50,7 +54,12 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
         at_most: 1.0,
     };
     let outcomes = [
-        against(workspace, "--road kernel", &messages, &[never_slower, clearly_faster])?,
+        against(
+            workspace,
+            "--road kernel",
+            &messages,
+            &[never_slower, clearly_faster],
+        )?,
         against(workspace, "--road queues", &messages, &[never_slower])?,
         against(workspace, "--folding serial", &reductions, &[on_the_whole])?,
     ];
