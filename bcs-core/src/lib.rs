@@ -43,8 +43,8 @@ pub mod node;
 pub mod op;
 #[cfg(not(loom))]
 pub mod phase;
-#[cfg(not(loom))]
 mod prefetch;
+#[cfg(not(loom))]
 pub mod request;
 pub mod ring;
 #[cfg(not(loom))]
