@@ -330,7 +330,13 @@ impl Comm {
         let by_leaders = settings.collectives == Collectives::Hierarchical
             && settings.intranode == Intranode::Smartmap;
         let node = |&rank: &u32| process.placement().node_of(rank);
-        by_leaders.then(|| Nodes::new(self.members().iter().map(node)))?
+        let mut nodes = self.members().iter().map(node);
+        // Where all are on one node, each call would collect them for nothing.
+        let first = nodes.next();
+        if !by_leaders || nodes.all(|node| Some(node) == first) {
+            return None;
+        }
+        Nodes::new(self.members().iter().map(node))
     }
 
     pub(super) fn started(

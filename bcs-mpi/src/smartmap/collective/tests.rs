@@ -60,6 +60,16 @@ impl Node {
         Self::opened(ends, members, open)
     }
 
+    fn fold_serially(&mut self, serial: bool) {
+        let groups = self
+            .ends
+            .iter_mut()
+            .flat_map(|end| &mut end.collectives.groups);
+        groups
+            .flatten()
+            .for_each(|queue| queue.group.serial = serial);
+    }
+
     /// `members` are those of them on this node.
     pub(super) fn with_others(ranks: usize, members: Vec<u32>, road: &Road) -> Self {
         let far = [FIRST - 1, FIRST + 100];
@@ -276,12 +286,14 @@ proptest! {
         ranks in 2_usize..6,
         first in 0_usize..3,
         closed: bool,
+        serial: bool,
     ) {
         let road = if closed { Road::CLOSED } else { Road::open() };
         // Some of the ranks, not in their order.
         let mut members: Vec<u32> = (FIRST..).take(ranks).collect();
         members.rotate_left(first.min(ranks - 1));
         let mut node = Node::new(ranks + 1, members.clone(), &road);
+        node.fold_serially(serial);
         let steps: Vec<Step> = calls
             .into_iter()
             .map(|(kind, root, length, in_place)| step(kind, root, length, in_place, &members))
