@@ -343,7 +343,7 @@ impl Endpoint {
     ) -> Result<Request, TooManyRequests> {
         let post = |state: &mut State| {
             // SAFETY: the caller's promise.
-            unsafe { self.arrive_at(state, context, part) }
+            unsafe { self.arrive_at(state, context, part, blocking) }
         };
         self.arrive_by(self.lock(), context, blocking, post)
     }
@@ -365,8 +365,12 @@ impl Endpoint {
             self.progress(&mut state);
         }
         let handle = post(&mut state)?;
-        if let (Handle::Near(id), Blocking::Yes) = (handle, blocking) {
-            return Ok(Request(self.attend(state, (context, id), alone)));
+        match (handle, blocking) {
+            (Handle::Complete(_), _) => return Ok(Request(handle)),
+            (Handle::Near(id), Blocking::Yes) => {
+                return Ok(Request(self.attend(state, (context, id), alone)));
+            }
+            _ => {}
         }
         self.progress(&mut state);
         Ok(Request(handle))
@@ -416,6 +420,7 @@ impl Endpoint {
         state: &mut State,
         context: u32,
         part: Part,
+        blocking: Blocking,
     ) -> Result<Handle, TooManyRequests> {
         let State { contexts, near, .. } = state;
         let known = contexts.get_mut(context);
@@ -427,9 +432,8 @@ impl Endpoint {
             let (kind, bytes) = (part.kind, part.bytes as u64);
             let entered = known.enter(context, Called::Nic { kind, bytes });
             // SAFETY: the caller's promise.
-            return Ok(Handle::Near(unsafe {
-                near.collective(group, part, entered)?
-            }));
+            let posted = unsafe { near.collective(group, part, entered, blocking)? };
+            return Ok(posted.into());
         }
         let (sequence, due, here) = (known.sequence, known.due(), known.here);
         if let Some((near, group)) = near.as_mut().zip(here) {

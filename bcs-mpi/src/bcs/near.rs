@@ -34,6 +34,16 @@ impl From<NoSlot> for TooManyRequests {
     }
 }
 
+impl From<Posted> for Handle {
+    /// Of what has no length.
+    fn from(posted: Posted) -> Self {
+        match posted {
+            Posted::Complete => Self::Complete(0),
+            Posted::Request(id) => Self::Near(id),
+        }
+    }
+}
+
 impl State {
     /// Takes back what a receive had for its NIC, which never claimed it.
     fn give_back(&mut self, receive: Purpose) {

@@ -38,6 +38,7 @@ impl State {
         &mut self,
         context: u32,
         exchange: smartmap::Exchange,
+        blocking: Blocking,
     ) -> Result<Handle, TooManyRequests> {
         let group = self.group_of(context).ok_or(TooManyRequests)?;
         let (known, near) = (self.contexts.get_mut(context), self.near.as_mut());
@@ -46,9 +47,7 @@ impl State {
         };
         let entered = known.enter(context, exchange.called);
         // SAFETY: the caller's promise.
-        Ok(Handle::Near(unsafe {
-            near.exchange(group, exchange, entered)?
-        }))
+        Ok(unsafe { near.exchange(group, exchange, entered, blocking)? }.into())
     }
 
     /// Whether the members of a context exchange directly. All find the same.
@@ -175,7 +174,7 @@ impl Endpoint {
                 scratch,
             };
             // SAFETY: the caller's promise; scratch memory lives as long as the exchange.
-            unsafe { state.exchange(context, exchange) }
+            unsafe { state.exchange(context, exchange, blocking) }
         })
     }
 
@@ -219,7 +218,7 @@ impl Endpoint {
         };
         self.arrive_by(state, context, blocking, |state| {
             // SAFETY: the caller's promise.
-            unsafe { state.exchange(context, exchange) }
+            unsafe { state.exchange(context, exchange, blocking) }
         })
     }
 }

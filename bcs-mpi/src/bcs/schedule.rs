@@ -433,7 +433,7 @@ impl Endpoint {
         };
         if let Some(part) = plan.part {
             // SAFETY: the caller's promise; scratch memory lives as long as the schedule.
-            let request = unsafe { self.arrive_at(&mut state, context, part)? };
+            let request = unsafe { self.arrive_at(&mut state, context, part, Blocking::No)? };
             schedule.receives.push((request, None));
             entered = match request {
                 Handle::Nic(id) => state.requests.if_live(id).and_then(Purpose::entered),

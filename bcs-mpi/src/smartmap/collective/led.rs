@@ -29,7 +29,6 @@ use super::group::Group;
 use super::machine::{Collective, Look, Phase, disagreement};
 use super::{GroupId, Surroundings, steps};
 use crate::bcs::{Outcome, Part, Piece, bytes};
-use crate::smartmap::requests::Id;
 use bcs_core::coll_info::PAYLOAD_BYTES;
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::request::Failure;
@@ -108,7 +107,6 @@ impl Led {
 impl Collective {
     /// A collective of several nodes. `room` is memory to use again.
     pub(super) fn led(
-        request: Id,
         (whole, number): (Part, Number),
         group: &Group,
         first: u32,
@@ -161,7 +159,7 @@ impl Collective {
             }
             _ => {}
         }
-        let mut collective = Self::new(request, part);
+        let mut collective = Self::new(part);
         collective.led = Some(Box::new(led));
         collective
     }

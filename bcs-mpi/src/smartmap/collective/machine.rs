@@ -11,7 +11,6 @@ use super::judging::Memory;
 use super::led::{self, Led};
 use super::{Spare, Surroundings, broadcast, judging, reduce, steps};
 use crate::bcs::{Outcome, Part, bytes, bytes_mut};
-use crate::smartmap::requests::Id;
 use bcs_core::arithmetic::{Path, combine};
 use bcs_core::coll_info::PAYLOAD_BYTES;
 use bcs_core::datatype::Datatype;
@@ -23,7 +22,6 @@ use bcs_core::whereabouts::{Called, Objection};
 /// A collective of this rank's.
 #[derive(Debug)]
 pub(super) struct Collective {
-    request: Id,
     pub(super) part: Part,
     phase: Phase,
     /// Of data that go through the records in parts: where the part begins.
@@ -85,9 +83,8 @@ impl Phase {
 }
 
 impl Collective {
-    pub(super) fn new(request: Id, part: Part) -> Self {
+    pub(super) fn new(part: Part) -> Self {
         Self {
-            request,
             part,
             phase: Phase::Posted,
             offset: None,
@@ -97,10 +94,6 @@ impl Collective {
             said: 0,
             led: None,
         }
-    }
-
-    pub(super) fn request(&self) -> Id {
-        self.request
     }
 
     pub(super) fn phase(&self) -> Phase {

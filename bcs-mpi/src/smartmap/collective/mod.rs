@@ -48,11 +48,12 @@ mod steps;
 mod tests;
 
 use super::requests::{Id, NoSlot, State};
-use super::{Road, SmartMap};
-use crate::bcs::{Outcome, Part};
+use super::{Posted as Progress, Road, SmartMap};
+use crate::bcs::{Blocking, Outcome, Part};
 use bcs_core::coll_info::CollInfo;
 use bcs_core::job::Folding;
 use bcs_core::memory::{MachinePage, MappedWords, NodeMemory};
+use bcs_core::request::Failure;
 use bcs_core::whereabouts::Entered;
 use exchange::Exchanging;
 pub(crate) use exchange::{Exchange, Given, Gives, MAX_MEMBERS, Takes};
@@ -113,6 +114,12 @@ struct Surroundings<'a> {
     road: &'a Road,
     /// The world rank at place 0.
     first: u32,
+}
+
+/// How often a rank looks at a collective before it does anything else. Where cores are short the others may
+/// need this one first.
+fn looks(page: &MachinePage) -> u32 {
+    if page.cores_suffice() { 50 } else { 1 }
 }
 
 impl SmartMap {
@@ -177,9 +184,10 @@ impl SmartMap {
         group: GroupId,
         part: Part,
         entered: Entered,
-    ) -> Result<Id, NoSlot> {
-        self.post_collective(group, entered, |request, _| {
-            Posted::Part(Collective::new(request, part))
+        blocking: Blocking,
+    ) -> Result<Progress, NoSlot> {
+        self.post_collective(group, entered, blocking, |_| {
+            Posted::Part(Collective::new(part))
         })
     }
 
@@ -193,10 +201,11 @@ impl SmartMap {
         group: GroupId,
         exchange: Exchange,
         entered: Entered,
-    ) -> Result<Id, NoSlot> {
+        blocking: Blocking,
+    ) -> Result<Progress, NoSlot> {
         let first = self.first;
-        self.post_collective(group, entered, |request, group| {
-            Posted::Exchange(Exchanging::new(request, exchange, group, first))
+        self.post_collective(group, entered, blocking, |group| {
+            Posted::Exchange(Exchanging::new(exchange, group, first))
         })
     }
 
@@ -205,11 +214,42 @@ impl SmartMap {
         &mut self,
         group: GroupId,
         entered: Entered,
-        make: impl FnOnce(Id, &Group) -> Posted,
-    ) -> Result<Id, NoSlot> {
+        blocking: Blocking,
+        make: impl FnOnce(&Group) -> Posted,
+    ) -> Result<Progress, NoSlot> {
+        if self.requests.room() == 0 {
+            return Err(NoSlot);
+        }
+        let Collectives { groups, spare, .. } = &mut self.collectives;
+        let queue = groups[group.0].as_mut();
+        let queue = queue.expect("a communicator is used until it is freed");
+        let mut collective = make(&queue.group);
+        if blocking == Blocking::Yes && queue.is_empty() {
+            let around = Surroundings {
+                node: &self.node,
+                page: &self.page,
+                road: &self.road,
+                first: self.first,
+            };
+            for _ in 0..looks(&self.page) {
+                if let Some(outcome) = queue.advance_unposted(&mut collective, around, spare) {
+                    return self.over_at_once(outcome);
+                }
+            }
+        }
         let request = self.requests.open(State::Collective(entered))?;
-        self.post(group, |group, _, _| make(request, group));
-        Ok(request)
+        self.post(group, request, |_, _, _| collective);
+        Ok(Progress::Request(request))
+    }
+
+    /// A collective is over before it was posted.
+    #[inline]
+    fn over_at_once(&mut self, outcome: Outcome) -> Result<Progress, NoSlot> {
+        if outcome.failure == Failure::None {
+            return Ok(Progress::Complete);
+        }
+        let request = self.requests.open(State::Done(outcome))?;
+        Ok(Progress::Request(request))
     }
 
     /// The same of a collective of several nodes, of which this group is a part. The caller has
@@ -227,14 +267,19 @@ impl SmartMap {
         let request = self.requests.open(State::Collective(entered))?;
         let context = entered.context;
         let number = Number { context, sequence };
-        self.post(group, |group, first, spare| {
+        self.post(group, request, |group, first, spare| {
             let room = &mut spare.room;
-            Posted::Part(Collective::led(request, (part, number), group, first, room))
+            Posted::Part(Collective::led((part, number), group, first, room))
         });
         Ok(request)
     }
 
-    fn post(&mut self, group: GroupId, new: impl FnOnce(&Group, u32, &mut Spare) -> Posted) {
+    fn post(
+        &mut self,
+        group: GroupId,
+        request: Id,
+        new: impl FnOnce(&Group, u32, &mut Spare) -> Posted,
+    ) {
         let Collectives {
             groups,
             busy,
@@ -247,7 +292,7 @@ impl SmartMap {
             busy.push(group.0);
         }
         let posted = new(&queue.group, self.first, spare);
-        queue.post(posted);
+        queue.post(request, posted);
     }
 
     /// What this rank's NIC is to do next.
@@ -323,12 +368,10 @@ impl SmartMap {
         }
     }
 
-    /// Looks at a collective some times, without delay: mostly the others come at about the same time. Where
-    /// cores are short they may need this one first. Returns whether it is over.
+    /// Looks at a collective some times, without delay: mostly the others come at about the same time. Returns
+    /// whether it is over.
     pub(crate) fn attend(&mut self, request: Id) -> bool {
-        const LOOKS: u32 = 50;
-        let looks = if self.page.cores_suffice() { LOOKS } else { 1 };
-        for _ in 0..looks {
+        for _ in 0..looks(&self.page) {
             self.advance_collectives(false);
             if matches!(self.requests.state(request), Some(State::Done(_))) {
                 return true;

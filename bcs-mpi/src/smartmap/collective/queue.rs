@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(super) struct Queue {
     pub(super) group: Group,
-    posted: VecDeque<Posted>,
+    posted: VecDeque<(Id, Posted)>,
 }
 
 /// A collective.
@@ -26,13 +26,6 @@ pub(super) enum Posted {
 }
 
 impl Posted {
-    fn request(&self) -> Id {
-        match self {
-            Self::Part(part) => part.request(),
-            Self::Exchange(exchange) => exchange.request(),
-        }
-    }
-
     /// What there is beyond this node.
     fn led(&mut self) -> Option<&mut Led> {
         match self {
@@ -67,19 +60,32 @@ impl Queue {
         Self { group, posted }
     }
 
-    pub(super) fn post(&mut self, collective: Posted) {
-        self.posted.push_back(collective);
+    pub(super) fn post(&mut self, request: Id, collective: Posted) {
+        self.posted.push_back((request, collective));
+    }
+
+    /// Goes as far as it can with a collective that has not been posted, nor any before it. What it comes to is
+    /// said if it is over; otherwise it is to be posted.
+    #[inline]
+    pub(super) fn advance_unposted(
+        &mut self,
+        collective: &mut Posted,
+        around: Surroundings<'_>,
+        spare: &mut Spare,
+    ) -> Option<Outcome> {
+        debug_assert!(self.is_empty(), "collectives take place in order");
+        collective.advance(&mut self.group, around, spare)
     }
 
     /// What this rank's NIC is to do for the first of them, once.
     pub(super) fn take_order(&mut self) -> Option<(Number, Part, bool)> {
-        self.posted.front_mut()?.led()?.take_order()
+        self.posted.front_mut()?.1.led()?.take_order()
     }
 
     /// What became of that.
     pub(super) fn answered(&mut self, outcome: Outcome) {
         let first = self.posted.front_mut();
-        let led = first.and_then(Posted::led);
+        let led = first.and_then(|(_, posted)| posted.led());
         led.expect("it waits for its NIC").answered(outcome);
     }
 
@@ -88,12 +94,12 @@ impl Queue {
     }
 
     pub(super) fn requests(&self) -> impl Iterator<Item = Id> {
-        self.posted.iter().map(Posted::request)
+        self.posted.iter().map(|(request, _)| *request)
     }
 
     /// What the first of them waits for.
     pub(super) fn awaited(&self, first: u32) -> Option<Awaited> {
-        match self.posted.front()? {
+        match &self.posted.front()?.1 {
             Posted::Part(part) => part.awaited(&self.group, first),
             Posted::Exchange(exchange) => exchange.awaited(&self.group),
         }
@@ -108,7 +114,7 @@ impl Queue {
         mut done: impl FnMut(Id, Outcome),
     ) {
         let group = &mut self.group;
-        while let Some(collective) = self.posted.front_mut() {
+        while let Some((request, collective)) = self.posted.front_mut() {
             let mut outcome = collective.advance(group, around, spare);
             // Its NIC rings.
             let may_listen = |collective: &Posted| listens && collective.phase() != Phase::Far;
@@ -120,7 +126,7 @@ impl Queue {
                 return;
             };
             group.stop_listening();
-            done(collective.request(), outcome);
+            done(*request, outcome);
             self.posted.pop_front();
         }
     }

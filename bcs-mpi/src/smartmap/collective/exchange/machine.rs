@@ -9,7 +9,6 @@ use crate::bcs::{Outcome, Piece, copy};
 use crate::smartmap::collective::group::{Awaited, Group, Sign};
 use crate::smartmap::collective::machine::{Look, Phase, disagreement, mismatch};
 use crate::smartmap::collective::{Surroundings, judging, steps};
-use crate::smartmap::requests::Id;
 use bcs_core::coll_info::PAYLOAD_BYTES;
 use bcs_core::request::Failure;
 use bcs_core::whereabouts::Called;
@@ -17,7 +16,6 @@ use bcs_core::whereabouts::Called;
 /// An exchange of this rank's.
 #[derive(Debug)]
 pub(in crate::smartmap::collective) struct Exchanging {
-    request: Id,
     pub(super) exchange: Exchange,
     pub(super) flow: Flow,
     phase: Phase,
@@ -33,7 +31,6 @@ impl Exchanging {
     /// An exchange on a communicator, whose root is a world rank; the one at place 0 is the `first`.
     #[inline]
     pub(in crate::smartmap::collective) fn new(
-        request: Id,
         exchange: Exchange,
         group: &Group,
         first: u32,
@@ -43,7 +40,6 @@ impl Exchanging {
         };
         let root = root.map(|root| group.place_of(root, first));
         Self {
-            request,
             exchange,
             flow: Flow::of(what, root),
             phase: Phase::Posted,
@@ -51,10 +47,6 @@ impl Exchanging {
             parts: None,
             outcome: Outcome::default(),
         }
-    }
-
-    pub(in crate::smartmap::collective) fn request(&self) -> Id {
-        self.request
     }
 
     pub(in crate::smartmap::collective) fn phase(&self) -> Phase {
