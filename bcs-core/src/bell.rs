@@ -17,7 +17,7 @@
 //! Many may ring at once: the compare-exchange lets exactly one of them make the system call. A
 //! wake-up that comes late only makes the sleeper check once more.
 
-use crate::sync::{AtomicU32, Ordering, fence};
+use crate::sync::{AtomicU32, Ordering, full_fence};
 
 /// The owner runs, or will look at everything before it sleeps.
 pub const AWAKE: u32 = 0;
@@ -36,7 +36,7 @@ pub trait Futex {
 /// sleeps, before the system call. Returns whether it had to be woken.
 #[inline]
 pub fn ring<F: Futex>(word: &AtomicU32, futex: &F, waking: impl FnOnce()) -> bool {
-    fence(Ordering::SeqCst); // WORK: the work was published before the look at the word.
+    full_fence(); // WORK: the work was published before the look at the word.
     if word.load(Ordering::Relaxed) != ASLEEP {
         return false;
     }
@@ -71,7 +71,7 @@ pub fn sleep<F: Futex>(
     check: impl FnOnce() -> bool,
 ) -> Slept {
     word.store(ASLEEP, Ordering::Relaxed);
-    fence(Ordering::SeqCst); // NAP: announced before the last look at the work.
+    full_fence(); // NAP: announced before the last look at the work.
     let work = check();
     if !work {
         futex.wait(word, ASLEEP, deadline_ns);

@@ -41,7 +41,7 @@
 
 use crate::ring::Words;
 use crate::send_queue::Payload;
-use crate::sync::{Ordering, fence};
+use crate::sync::{Ordering, full_fence};
 
 /// Contributions that are kept at the same time.
 const AREAS: u64 = 2;
@@ -316,7 +316,7 @@ impl<W: Words + Payload> CollInfo<W> {
     /// more.
     pub fn listen(&self, number: u64, phase: u8) {
         self.store(LISTENING, step_word(number, phase), Ordering::Relaxed);
-        fence(Ordering::SeqCst); // LISTEN
+        full_fence(); // LISTEN
     }
 
     /// Owner: it looks by itself again.
@@ -326,7 +326,7 @@ impl<W: Words + Payload> CollInfo<W> {
 
     /// Between what a member has published and its look at who listens.
     pub fn published() {
-        fence(Ordering::SeqCst); // LISTEN
+        full_fence(); // LISTEN
     }
 
     /// Whether the owner waits to be told that this phase is over. It is the caller who tells it.

@@ -119,7 +119,7 @@ struct Surroundings<'a> {
 /// How often a rank looks at a collective before it does anything else. Where cores are short the others may
 /// need this one first.
 fn looks(page: &MachinePage) -> u32 {
-    if page.cores_suffice() { 50 } else { 1 }
+    if page.cores_suffice() { 200 } else { 1 }
 }
 
 impl SmartMap {
