@@ -5,22 +5,31 @@
 //! members read. So there is no atomic read-modify-write in a collective, and no line that many write.
 //!
 //! ```text
-//! area 0, area 1   stamp │ what was called │ a short contribution, or where a long one is
-//! step             how far the rank is in the collective, for long ones
-//! outcome          what came of a collective of several nodes
-//! listening        it does not look by itself any more: whoever ends a phase tells it
-//! payload 0, 1     contributions that do not fit their area
+//! areas       stamp │ what was called │ digest │ a short contribution, or where a long one is
+//! step        how far the rank is in the collective, for long ones
+//! outcome     what came of a collective of several nodes
+//! listening   it does not look by itself any more: whoever ends a phase tells it
+//! payloads    contributions that do not fit their area
 //! ```
 //!
 //! In an *exchange*, where each member gives something else to each, the first of the arguments is a *head*
 //! that says how what is given lies: in the record, after the head or in the payload, or where it is.
 //!
 //! Collectives of a context have *numbers*, from 1. All members enter them in this order, one at a time.
-//! Number `n` uses area `n` mod 2, and its stamp is `n`: a reader that finds it finds the whole
-//! contribution, of up to 40 bytes in that very line. **No member finishes a collective before all have
-//! entered it.** Then two areas are enough, and nobody asks whether one is free: who enters `n + 2` has
-//! finished `n + 1`, so all members have entered that, so they have finished `n`, and nobody looks at its
-//! area any more.
+//! Number `n` uses area `n` mod [`AREAS`], and its stamp is `n`: a reader that finds it finds the whole
+//! contribution, of up to 32 bytes in that very line.
+//!
+//! **Gates.** A member may go on before all have entered, if it needs nothing of them: the root of a short
+//! broadcast, and who contributes to a short reduction to another. But numbers that are multiples of a third of
+//! the areas are gates: before it enters one, it waits until all have entered the gate before; then they have
+//! finished all numbers before that. So members are less than two thirds of the areas apart, nobody looks any
+//! more at the areas that come next, and a stamp is of this number, of the one that had the area before, or
+//! rubbish.
+//!
+//! **Digest.** Who goes on at once does not see whether all have called the same. So each number has a digest
+//! of what its member has called since the last gate, and whoever waits for all, or at a gate, compares
+//! those. If they differ, what members have called between two gates is all still there: that is what the last
+//! third is for.
 //!
 //! **Communicators that span nodes.** The members of one node do a part of a collective here, and one of
 //! them, the *leader*, the rest with its NIC. Then it tells the others the *outcome*.
@@ -29,7 +38,7 @@
 //!
 //! Happens-before, named on both sides:
 //! - **ENTERED**: the `Release` store of an area's stamp publishes the area and its payload to the
-//!   `Acquire` load of it. It also returns the areas of the collective before to their writers: a
+//!   `Acquire` load of it. It also returns the areas of the collectives before to their writers: a
 //!   member has read them before it enters the next one.
 //! - **STEP**: the `Release` store of a step or verdict publishes what the member has done to memory up to
 //!   that step, and that it has read what it had to, to the `Acquire` load of it.
@@ -39,19 +48,24 @@
 //!   fence is the last sees, after it, what all have published and who listened by then; and who
 //!   listens later sees for itself. A listener's word is taken by one of those who would tell it.
 
+use crate::prefetch;
 use crate::ring::Words;
 use crate::send_queue::Payload;
 use crate::sync::{Ordering, full_fence};
 
-/// Contributions that are kept at the same time.
-const AREAS: u64 = 2;
+/// Contributions that are kept at the same time. (loom tries fewer, since it tries everything.)
+pub const AREAS: usize = if cfg!(loom) { 3 } else { 16 };
+
+/// Numbers from one gate to the next.
+const GATES_APART: u64 = AREAS as u64 / 3;
 
 /// Words of an area: two cache lines, which are fetched as a pair.
 const AREA_WORDS: usize = 16;
 
 /// Of them, what was called; the stamp is before it.
 const CALL: usize = 1;
-const ARGUMENTS: usize = 3;
+const DIGEST: usize = 3;
+const ARGUMENTS: usize = 4;
 
 /// Words that say where long contributions are.
 pub const ARGUMENT_WORDS: usize = AREA_WORDS - ARGUMENTS;
@@ -65,7 +79,7 @@ pub const AFTER_HEAD_BYTES: usize = INLINE_BYTES - 8;
 /// Bytes of a contribution that lies beside it.
 pub const PAYLOAD_BYTES: usize = 4096;
 
-const STEP: usize = 2 * AREA_WORDS;
+const STEP: usize = AREAS * AREA_WORDS;
 const VERDICT: usize = STEP + 1;
 /// In the line of the step, too.
 const OUTCOME: usize = STEP + 2;
@@ -75,7 +89,7 @@ const LISTENING: usize = STEP + AREA_WORDS;
 pub const RECORD_WORDS: usize = LISTENING + AREA_WORDS;
 
 /// Bytes of the payload of a record.
-pub const RECORD_PAYLOAD_BYTES: usize = 2 * PAYLOAD_BYTES;
+pub const RECORD_PAYLOAD_BYTES: usize = AREAS * PAYLOAD_BYTES;
 
 /// A step is below this: its word has the number of the collective above it.
 const STEPS_BITS: u32 = 8;
@@ -107,12 +121,53 @@ pub enum Presence {
     Rubbish,
 }
 
+/// Which of the areas.
+fn place(number: u64) -> usize {
+    usize::try_from(number % AREAS as u64).expect("small")
+}
+
 fn area(number: u64) -> usize {
-    usize::try_from(number % AREAS).expect("small") * AREA_WORDS
+    place(number) * AREA_WORDS
 }
 
 fn payload(number: u64) -> usize {
-    usize::try_from(number % AREAS).expect("small") * PAYLOAD_BYTES
+    place(number) * PAYLOAD_BYTES
+}
+
+/// The number that all members must have entered before one may enter this one.
+#[must_use]
+pub fn gate(number: u64) -> Option<u64> {
+    let before = number.checked_sub(GATES_APART).filter(|&before| before > 0);
+    before.filter(|_| is_gate(number))
+}
+
+/// Whether members may wait at a later number until all have entered this one.
+#[must_use]
+pub fn is_gate(number: u64) -> bool {
+    number.is_multiple_of(GATES_APART)
+}
+
+/// The last gate before a number; 0 if there is none.
+#[must_use]
+pub fn gate_before(number: u64) -> u64 {
+    number.saturating_sub(1) / GATES_APART * GATES_APART
+}
+
+/// The numbers that a digest at this one is of, without this one: those after the last gate.
+#[must_use]
+pub fn digested(number: u64) -> std::ops::Range<u64> {
+    gate_before(number) + 1..number
+}
+
+/// The digest at a number, from that of the one before, and what was called.
+fn digest(number: u64, before: u64, [kind, bytes]: [u64; 2]) -> u64 {
+    let before = if digested(number).is_empty() {
+        0
+    } else {
+        before
+    };
+    let mixed = (before ^ kind).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (mixed ^ mixed >> 29 ^ bytes).wrapping_mul(0x94d0_49bb_1331_11eb)
 }
 
 /// Steps of later collectives are greater, also when numbers wrap.
@@ -139,7 +194,8 @@ impl<W: Words + Payload> CollInfo<W> {
 
     /// Owner: the context is opened, and its next collective is number 1. No member may look yet.
     pub fn reset(&self) {
-        for word in [area(0), area(1), STEP, VERDICT, LISTENING] {
+        let stamps = (0..AREAS).map(|place| place * AREA_WORDS);
+        for word in stamps.chain([STEP, VERDICT, LISTENING]) {
             self.store(word, 0, Ordering::Relaxed);
         }
     }
@@ -194,23 +250,43 @@ impl<W: Words + Payload> CollInfo<W> {
         }
     }
 
-    /// Owner: enters a collective, with what it has called.
-    pub fn enter(&self, number: u64, call: [u64; 2]) {
+    /// Owner: enters a collective, with what it has called. `before` is the digest of the number before; this
+    /// one's is given back.
+    pub fn enter(&self, number: u64, call: [u64; 2], before: u64) -> u64 {
         let area = area(number);
+        let digest = digest(number, before, call);
         self.store(area + CALL, call[0], Ordering::Relaxed);
         self.store(area + CALL + 1, call[1], Ordering::Relaxed);
-        // ENTERED: publishes the area and its payload, and returns those of the one before.
+        self.store(area + DIGEST, digest, Ordering::Relaxed);
+        // ENTERED: publishes the area and its payload, and returns those of all before.
         self.store(area, number, Ordering::Release);
+        digest
+    }
+
+    /// Owner: is about to enter collectives without waiting for the others. The lines of one of the next are
+    /// fetched now.
+    #[inline]
+    pub fn prepare(&self, number: u64) {
+        const AHEAD: u64 = 3;
+        let area = area(number.wrapping_add(AHEAD));
+        prefetch::to_write(self.words.word(self.layout.first_word + area));
+    }
+
+    /// Of an owner who is likely to be ahead: what it contributes next is fetched now.
+    #[inline]
+    pub fn expect(&self, number: u64) {
+        let area = area(number.wrapping_add(1));
+        prefetch::to_read(self.words.word(self.layout.first_word + area));
     }
 
     /// Whether the owner has entered a collective, which the caller has not finished.
     #[must_use]
     pub fn presence(&self, number: u64) -> Presence {
-        // ENTERED: the area is visible, and the one before may be written again.
+        // ENTERED: the area is visible, and those before may be written again.
         let stamp = self.load(area(number), Ordering::Acquire);
         match number.wrapping_sub(stamp) {
             0 => Presence::There,
-            AREAS => Presence::Awaited,
+            before if before == AREAS as u64 => Presence::Awaited,
             _ if stamp == 0 => Presence::Awaited,
             _ => Presence::Rubbish,
         }
@@ -221,6 +297,13 @@ impl<W: Words + Payload> CollInfo<W> {
     pub fn call(&self, number: u64) -> [u64; 2] {
         let word = area(number) + CALL;
         [word, word + 1].map(|word| self.load(word, Ordering::Relaxed))
+    }
+
+    /// What the owner has called since the last gate, in a collective that it has entered: members with the
+    /// same digest have called the same.
+    #[must_use]
+    pub fn digest(&self, number: u64) -> u64 {
+        self.load(area(number) + DIGEST, Ordering::Relaxed)
     }
 
     /// What the owner contributes to a collective that it has entered.
@@ -319,6 +402,12 @@ impl<W: Words + Payload> CollInfo<W> {
         full_fence(); // LISTEN
     }
 
+    /// Owner: whether nobody has told it yet.
+    #[must_use]
+    pub fn listens(&self) -> bool {
+        self.load(LISTENING, Ordering::Relaxed) != 0
+    }
+
     /// Owner: it looks by itself again.
     pub fn stop_listening(&self) {
         self.store(LISTENING, 0, Ordering::Relaxed);
@@ -327,6 +416,12 @@ impl<W: Words + Payload> CollInfo<W> {
     /// Between what a member has published and its look at who listens.
     pub fn published() {
         full_fence(); // LISTEN
+    }
+
+    /// Whether the owner waits to be told of this phase.
+    #[must_use]
+    pub fn listens_for(&self, number: u64, phase: u8) -> bool {
+        self.load(LISTENING, Ordering::Relaxed) == step_word(number, phase)
     }
 
     /// Whether the owner waits to be told that this phase is over. It is the caller who tells it.
@@ -366,14 +461,14 @@ mod tests {
     #[test]
     fn contributions_of_all_lengths_come_back() {
         let records = records(2);
-        for (number, len) in (1..).zip([0, 1, 7, 8, 40, 103, 104, 105, 4096]) {
+        for (number, len) in (1..).zip([0, 1, 7, 8, 32, 95, 96, 97, 4096]) {
             for (seed, record) in (0..).zip(&records) {
                 assert_eq!(record.presence(number), Presence::Awaited);
                 let bytes: Vec<u8> = (0..len)
                     .map(|at| u8::try_from((at + seed) % 256).unwrap())
                     .collect();
                 record.contribute(number, &bytes);
-                record.enter(number, [number, seed as u64]);
+                record.enter(number, [number, seed as u64], 0);
                 let mut found = vec![0; len];
                 record.contribution(number, &mut found);
                 assert!(found == bytes, "{len}");
@@ -387,7 +482,7 @@ mod tests {
     #[test]
     fn what_is_laid_in_parts_comes_back_in_other_parts() {
         let record = &records(1)[0];
-        for (number, total) in (1..).zip([1, 8, 23, 95, 96, 97, 4096]) {
+        for (number, total) in (1..).zip([1, 8, 23, 87, 88, 89, 4096]) {
             let bytes: Vec<u8> = (0..total)
                 .map(|at| u8::try_from((at * 7 + total) % 251).unwrap())
                 .collect();
@@ -395,7 +490,7 @@ mod tests {
             for (at, part) in bytes.chunks(5).enumerate() {
                 record.lay(number, total, 5 * at, part);
             }
-            record.enter(number, [0; 2]);
+            record.enter(number, [0; 2], 0);
             let mut found = vec![0; total];
             for (at, part) in found.chunks_mut(11).enumerate() {
                 record.laid(number, total, 11 * at, part);
@@ -426,16 +521,47 @@ mod tests {
 
     #[cfg(not(loom))]
     #[test]
-    fn a_stamp_that_no_member_would_write_is_rubbish() {
+    fn a_digest_is_of_what_was_called_since_the_last_gate() {
         let record = &records(1)[0];
+        let enter = |call: [u64; 2], odd: Option<u64>| {
+            let mut digest = 0;
+            let digests = (1..=2 * GATES_APART + 1).map(|number| {
+                let [kind, bytes] = call;
+                let kind = kind + u64::from(odd == Some(number));
+                digest = record.enter(number, [kind, bytes], digest);
+                assert_eq!(record.digest(number), digest);
+                digest
+            });
+            digests.collect::<Vec<u64>>()
+        };
+        let usual = enter([7, 8], None);
+        assert_eq!(usual, enter([7, 8], None));
+        for odd in 1..=2 * GATES_APART {
+            let found = enter([7, 8], Some(odd));
+            for ((number, usual), found) in (1..).zip(&usual).zip(found) {
+                let differs = number == odd || digested(number).contains(&odd);
+                assert_eq!(*usual != found, differs, "{odd} at {number}");
+            }
+        }
+        assert!((1..GATES_APART).all(|number| gate(number).is_none()));
+        assert_eq!(gate(GATES_APART), None, "nobody enters 0");
+        assert_eq!(gate(2 * GATES_APART), Some(GATES_APART));
+        assert!(is_gate(GATES_APART) && digested(GATES_APART) == (1..GATES_APART));
+        assert!(digested(GATES_APART + 1).is_empty());
+    }
+
+    #[cfg(not(loom))]
+    #[test]
+    fn a_stamp_that_no_member_would_write_is_rubbish() {
+        let (record, areas) = (&records(1)[0], AREAS as u64);
         for (stamp, number, presence) in [
             (0, 1, Presence::Awaited),
-            (3, 5, Presence::Awaited),
+            (5, 5 + areas, Presence::Awaited),
             (5, 5, Presence::There),
-            (7, 5, Presence::Rubbish),
-            (1, 5, Presence::Rubbish),
+            (5 + areas, 5, Presence::Rubbish),
+            (5, 5 + 2 * areas, Presence::Rubbish),
         ] {
-            record.enter(stamp, [0; 2]);
+            record.enter(stamp, [0; 2], 0);
             assert_eq!(record.presence(number), presence, "{stamp} {number}");
         }
     }
@@ -454,7 +580,7 @@ mod loom_tests {
     fn gather(records: &[Record], me: usize, number: u64, len: usize) {
         let mine = u8::try_from(10 * number).unwrap() + u8::try_from(me).unwrap();
         records[me].contribute(number, &vec![mine; len]);
-        records[me].enter(number, [number, 0]);
+        records[me].enter(number, [number, 0], 0);
         let other = 1 - me;
         while records[other].presence(number) != Presence::There {
             loom::thread::yield_now();
@@ -487,6 +613,43 @@ mod loom_tests {
         });
     }
 
+    /// One only gives, the other only takes: the giver is held back by the gates alone.
+    #[test]
+    fn who_goes_on_at_once_overwrites_nothing_that_is_still_read() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(|| {
+            let records = Arc::new(records(2));
+            let takers = records.clone();
+            let has_entered = |record: &Record, number| {
+                while record.presence(number) != Presence::There {
+                    loom::thread::yield_now();
+                }
+            };
+            let taker = loom::thread::spawn(move || {
+                for number in 1..=4_u8 {
+                    let (giver, number) = (&takers[0], u64::from(number));
+                    gate(number)
+                        .into_iter()
+                        .for_each(|gate| has_entered(giver, gate));
+                    takers[1].enter(number, [0; 2], 0);
+                    has_entered(giver, number);
+                    let mut found = [0; INLINE_BYTES + 1];
+                    giver.contribution(number, &mut found);
+                    assert_eq!(found.map(u64::from), [number; INLINE_BYTES + 1], "whole");
+                }
+            });
+            for number in 1..=4_u8 {
+                if let Some(gate) = gate(u64::from(number)) {
+                    has_entered(&records[1], gate);
+                }
+                records[0].contribute(u64::from(number), &[number; INLINE_BYTES + 1]);
+                records[0].enter(u64::from(number), [0; 2], 0);
+            }
+            taker.join().unwrap();
+        });
+    }
+
     fn all(records: &[Record]) -> bool {
         let there = |record: &Record| record.presence(1) == Presence::There;
         records.iter().all(there)
@@ -513,7 +676,7 @@ mod loom_tests {
             let enter = |me: usize| {
                 let (records, news) = (records.clone(), news.clone());
                 move || {
-                    records[me].enter(1, [0; 2]);
+                    records[me].enter(1, [0; 2], 0);
                     if all(&records) {
                         Record::published();
                         tell(&records, me, &*news);

@@ -67,6 +67,8 @@ pub enum Failure {
     Cancelled = 7,
     /// The sender's memory could not be read.
     SenderMemory = 8,
+    /// Members called different collectives before, when this rank did not wait for the others.
+    EarlierMismatch = 9,
 }
 
 impl Failure {
@@ -74,8 +76,8 @@ impl Failure {
     #[must_use]
     pub fn from_code(code: u8) -> Self {
         use Failure::{
-            BadAddress, BadDescriptor, Cancelled, Mismatch, None, PeerGone, SenderMemory,
-            TableFull, Truncated,
+            BadAddress, BadDescriptor, Cancelled, EarlierMismatch, Mismatch, None, PeerGone,
+            SenderMemory, TableFull, Truncated,
         };
         [
             None,
@@ -87,6 +89,7 @@ impl Failure {
             Mismatch,
             Cancelled,
             SenderMemory,
+            EarlierMismatch,
         ]
         .into_iter()
         .find(|failure| *failure as u8 == code)

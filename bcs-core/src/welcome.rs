@@ -21,7 +21,7 @@ use std::path::PathBuf;
 pub const SOCKET_VARIABLE: &str = "BCS_SOCKET";
 
 /// Version of the conversation and of the layout of NIC memory.
-pub const PROTOCOL_VERSION: u32 = 6;
+pub const PROTOCOL_VERSION: u32 = 7;
 
 /// The longest message of the conversation: the placement of the largest job, and some.
 pub const MAX_MESSAGE_BYTES: usize = 3 * MAX_RANKS + 64 * 1024;
@@ -126,7 +126,8 @@ mod tests {
                 matches!(decoded, FromRank::Hello { version, no_slot: None } if version != PROTOCOL_VERSION)
             );
         }
-        for bytes in [&[][..], &[0], &[0, 6, 9], &[9, 9]] {
+        let this = u8::try_from(PROTOCOL_VERSION).expect("small");
+        for bytes in [&[][..], &[0], &[0, this, 9], &[9, 9]] {
             assert!(FromRank::decode(bytes).is_err(), "{bytes:?}");
         }
     }

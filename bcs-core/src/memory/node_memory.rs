@@ -381,7 +381,7 @@ mod tests {
             let record = node.coll_info(place, context);
             let byte = u8::try_from(place * 10 + context as usize % 7).unwrap();
             record.contribute(1, &[byte; 4096]);
-            record.enter(1, [u64::from(byte), 0]);
+            record.enter(1, [u64::from(byte), 0], 0);
         }
         for (place, context) in records() {
             let record = node.coll_info(place, context);

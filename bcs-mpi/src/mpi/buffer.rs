@@ -67,10 +67,14 @@ impl Buffer {
 
     /// Its memory, if a reduction may be given it. Predefined elements are side by side here, with
     /// the gaps of pairs, which is how the arithmetic takes them.
+    #[inline(always)]
     pub(crate) fn operand(&self, operation: Operation) -> Result<Piece> {
-        let piece = self.piece(operation)?;
         let size = self.datatype.operand_size();
-        if piece.len == 0 || size == self.datatype.size() {
+        if size == self.datatype.size() {
+            return self.piece(operation);
+        }
+        let piece = self.other_piece(operation)?;
+        if piece.len == 0 {
             return Ok(piece);
         }
         // They are in the address space: it was asked of the elements with their gaps.

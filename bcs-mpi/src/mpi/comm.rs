@@ -223,9 +223,10 @@ impl Comm {
                 let reason = format!("rank {rank} sent {len} bytes, and {expected} were expected");
                 operation.error(class, reason)
             }
-            (None, Failure::Mismatch) => {
+            (None, failure @ (Failure::Mismatch | Failure::EarlierMismatch)) => {
+                let earlier = failure == Failure::EarlierMismatch;
                 let reason = match Objection::unpack(outcome.len) {
-                    Some(objection) => self.objection(&objection),
+                    Some(objection) => self.objection(&objection, earlier),
                     None => "another rank called something else".to_owned(),
                 };
                 operation.error(ErrorClass::Other, reason)
@@ -236,7 +237,7 @@ impl Comm {
 
     /// What another rank called instead, in the numbers of this communicator; in those of the world
     /// if it is an intercommunicator, whose ranks have no numbers in common.
-    fn objection(&self, objection: &Objection) -> String {
+    fn objection(&self, objection: &Objection, earlier: bool) -> String {
         let (members, numbers) = match self.0.remote {
             Some(_) => (&[][..], " (in ranks of the world)"),
             None => (self.members(), ""),
@@ -265,8 +266,12 @@ impl Comm {
             Called::Messages(exchange, root) => Called::Messages(exchange, root.map(place)),
         };
         let rank = place(objection.rank);
+        let (when, is) = match earlier {
+            true => (" in an earlier collective", "was"),
+            false => ("", "is"),
+        };
         format!(
-            "the ranks of the communicator did not call the same{numbers}: rank {rank} is at {called}"
+            "the ranks of the communicator did not call the same{when}{numbers}: rank {rank} {is} at {called}"
         )
     }
 

@@ -93,7 +93,7 @@ impl Operation {
                 ErrorClass::Other,
                 "a table of the NIC is full: receive before you send more",
             ),
-            Failure::Mismatch => (
+            Failure::Mismatch | Failure::EarlierMismatch => (
                 ErrorClass::Other,
                 "the ranks of the communicator did not call the same",
             ),

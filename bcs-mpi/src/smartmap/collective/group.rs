@@ -2,11 +2,13 @@
 #![expect(unsafe_code, reason = "memory of other ranks is named by address")]
 
 use super::machine::Phase;
-use super::{Info, Surroundings};
-use crate::bcs::Piece;
-use bcs_core::coll_info::Presence;
+use super::{Info, Surroundings, agreement};
+use crate::bcs::{Outcome, Piece};
+use bcs_core::coll_info::{self, Presence};
 use bcs_core::layout::Location;
 use bcs_core::memory::NodeMemory;
+use bcs_core::request::Failure;
+use bcs_core::whereabouts::Objection;
 use std::sync::Arc;
 
 /// A communicator, as one of its members knows it.
@@ -20,6 +22,16 @@ pub(super) struct Group {
     me: usize,
     /// The number of the latest collective that this rank has entered.
     number: u64,
+    /// Its digest.
+    digest: u64,
+    /// All members have entered this one.
+    together: u64,
+    /// Up to this one it is known whether all have called the same.
+    compared: u64,
+    /// What this rank is to be told of an earlier one.
+    objection: Option<Objection>,
+    /// This rank waits at this gate, or has waited.
+    gate: u64,
     /// Members before this one are as far as the phase wants them.
     seen: usize,
     /// This rank has said that it listens, for this phase of this number.
@@ -51,6 +63,8 @@ pub(crate) struct Awaited {
 /// How it shows.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Sign {
+    /// It has entered what this rank wants it to have entered before it enters its own.
+    AtGate,
     /// It has entered.
     There,
     /// It has judged.
@@ -65,7 +79,7 @@ impl Awaited {
     pub(crate) fn has_come(&self) -> bool {
         let info = &self.members[self.member].info;
         match self.sign {
-            Sign::There => info.presence(self.number) != Presence::Awaited,
+            Sign::AtGate | Sign::There => info.presence(self.number) != Presence::Awaited,
             Sign::Verdict => info.verdict(self.number) != 0,
             Sign::Step(step) => info.step(self.number) >= step,
         }
@@ -98,6 +112,11 @@ impl Group {
             at_places,
             me,
             number: 0,
+            digest: 0,
+            together: 0,
+            compared: 0,
+            objection: None,
+            gate: 0,
             seen: 0,
             listening: None,
             open: false,
@@ -127,6 +146,78 @@ impl Group {
     /// The number of the collective that this rank is in.
     pub(super) fn number(&self) -> u64 {
         self.number
+    }
+
+    /// Whether this rank may enter its next collective; else others have to come closer ([`coll_info`], gates).
+    #[inline]
+    pub(super) fn may_enter(&mut self, first: u32) -> bool {
+        match coll_info::gate(self.number.wrapping_add(1)) {
+            Some(gate) if gate > self.together => self.passes(gate, first),
+            _ => true,
+        }
+    }
+
+    fn passes(&mut self, gate: u64, first: u32) -> bool {
+        if self.gate != gate {
+            self.gate = gate;
+            self.seen = 0;
+        }
+        let open = self.have_entered(gate);
+        if open {
+            self.together = gate;
+            agreement::compare_at_gate(self, gate, first);
+        }
+        open
+    }
+
+    /// This rank enters the collective that has begun, with what it has called.
+    pub(super) fn enter(&mut self, call: [u64; 2]) {
+        self.digest = self.own().enter(self.number, call, self.digest);
+    }
+
+    /// Whether all members have called the same since the last gate before a number that all have entered.
+    #[inline]
+    pub(super) fn digests_agree(&self, number: u64) -> bool {
+        let own = self.own().digest(number);
+        let mut members = self.members.iter();
+        members.all(|member| member.info.digest(number) == own)
+    }
+
+    /// Up to which number it is known whether all have called the same.
+    pub(super) fn compared(&self) -> u64 {
+        self.compared
+    }
+
+    /// This rank compares what was called up to this number, or is told of it. Up to which it knew before is
+    /// given back.
+    pub(super) fn compare_to(&mut self, number: u64) -> u64 {
+        std::mem::replace(&mut self.compared, number)
+    }
+
+    /// This rank is to be told of an earlier collective, if it has not been told of another one.
+    pub(super) fn object(&mut self, against: Objection) {
+        self.objection = self.objection.or(Some(against));
+    }
+
+    /// What a collective has come to, with what this rank is to be told of an earlier one.
+    #[inline]
+    pub(super) fn with_objection(&mut self, outcome: Outcome) -> Outcome {
+        if self.objection.is_none() || outcome.failure != Failure::None {
+            return outcome;
+        }
+        let against = self.objection.take();
+        against.map_or(outcome, |against| agreement::earlier_mismatch(&against))
+    }
+
+    /// Members that do not wait for this rank, and have come before it, are likely to be ahead: all others, or
+    /// this one.
+    pub(super) fn expect(&self, only: Option<usize>) {
+        for (index, member) in self.members.iter().enumerate() {
+            let meant = only.is_none_or(|only| only == index) && index != self.me;
+            if meant && member.info.presence(self.number) == Presence::There {
+                member.info.expect(self.number);
+            }
+        }
     }
 
     /// The next collective, or the next part of one, begins.
@@ -184,19 +275,43 @@ impl Group {
     }
 
     /// Whether all members have entered the collective that this rank is in.
+    #[inline]
     pub(super) fn all_are_there(&mut self) -> bool {
-        while let Some(member) = self.members.get(self.seen) {
-            match member.info.presence(self.number) {
-                Presence::There => {}
-                Presence::Awaited => return false,
-                Presence::Rubbish => {
-                    self.suspect = Some(member.place);
-                    return false;
-                }
+        let all = self.have_entered(self.number);
+        if all {
+            self.together = self.number;
+        }
+        all
+    }
+
+    #[inline]
+    fn have_entered(&mut self, number: u64) -> bool {
+        while self.seen < self.members.len() {
+            if !self.has_entered(self.seen, number) {
+                return false;
             }
             self.seen += 1;
         }
         true
+    }
+
+    /// Whether a member has entered the collective that this rank is in.
+    #[inline]
+    pub(super) fn is_there(&mut self, member: usize) -> bool {
+        self.has_entered(member, self.number)
+    }
+
+    #[inline]
+    fn has_entered(&mut self, member: usize, number: u64) -> bool {
+        let member = &self.members[member];
+        match member.info.presence(number) {
+            Presence::There => true,
+            Presence::Awaited => false,
+            Presence::Rubbish => {
+                self.suspect = Some(member.place);
+                false
+            }
+        }
     }
 
     /// The record of a member says what no member would.
@@ -244,7 +359,10 @@ impl Group {
         Awaited {
             members: self.members.clone(),
             member: member.min(self.members.len() - 1),
-            number: self.number,
+            number: match sign {
+                Sign::AtGate => self.gate,
+                _ => self.number,
+            },
             sign,
         }
     }
@@ -285,21 +403,50 @@ impl Group {
         }
     }
 
-    /// This rank has seen that a phase is over for which all wait for all.
+    /// This rank has seen that a phase is over for which it has waited for all.
     pub(super) fn tell_all(&self, around: Surroundings<'_>, phase: Phase) {
         if self.listening != Some((self.number, phase)) {
             Info::published();
         }
         self.tell(around, phase, None);
+        if phase == Phase::Entered && coll_info::is_gate(self.number) {
+            self.tell(around, Phase::Posted, None);
+        }
+    }
+
+    /// This rank has entered, and does not wait for all. Who listens is told if all have; or, if this rank is
+    /// the `giver` that others wait for alone, in any case: then who waits for all is told too early and
+    /// listens again.
+    pub(super) fn tell_of_entering(&self, around: Surroundings<'_>, giver: bool) {
+        Info::published();
+        let number = self.number;
+        let waits = |phase: Phase| {
+            let mut members = self.members.iter();
+            members.any(|member| member.info.listens_for(number, phase.code()))
+        };
+        let all_have_come = || {
+            let mut members = self.members.iter();
+            members.all(|member| member.info.presence(number) == Presence::There)
+        };
+        if waits(Phase::Entered) && (giver || all_have_come()) {
+            self.tell(around, Phase::Entered, None);
+        }
+        if coll_info::is_gate(number) && waits(Phase::Posted) && all_have_come() {
+            self.tell(around, Phase::Posted, None);
+        }
     }
 
     /// This rank will be told when this phase is over. Returns whether it has to look once more.
     pub(super) fn listen(&mut self, phase: Phase) -> bool {
-        let now = Some((self.number, phase));
-        let begins = self.listening != now;
+        let number = match phase {
+            Phase::Posted => self.gate,
+            _ => self.number,
+        };
+        let now = Some((number, phase));
+        let begins = self.listening != now || !self.own().listens();
         if begins {
             self.listening = now;
-            self.own().listen(self.number, phase.code());
+            self.own().listen(number, phase.code());
         }
         begins
     }

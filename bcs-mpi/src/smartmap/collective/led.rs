@@ -25,8 +25,9 @@
 //! the leader alone, and that wakes the others in the end, each once.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
+use super::agreement::disagreement;
 use super::group::Group;
-use super::machine::{Collective, Look, Phase, disagreement};
+use super::machine::{Collective, Look, Phase};
 use super::{GroupId, Surroundings, steps};
 use crate::bcs::{Outcome, Part, Piece, bytes};
 use bcs_core::coll_info::PAYLOAD_BYTES;

@@ -2,6 +2,7 @@
 //! answers when it likes.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
+use super::stepping::{and_in_turns, choice, step_members};
 use super::tests::{FIRST, LENGTHS, Node, Posted, Step, data, step, sum, wants};
 use super::*;
 use crate::bcs::{bytes, bytes_mut};
@@ -71,10 +72,10 @@ impl Nics {
         }
     }
 
-    /// Answers one of the orders.
-    fn answer(&mut self, node: &mut Node, choice: usize) {
+    /// Answers one of the orders, and says to whom.
+    fn answer(&mut self, node: &mut Node, choice: usize) -> Vec<usize> {
         if self.orders.is_empty() {
-            return;
+            return Vec::new();
         }
         let (member, order) = self.orders.swap_remove(choice % self.orders.len());
         assert_eq!(order.number.context, 7);
@@ -83,9 +84,10 @@ impl Nics {
             let left = &mut self.left[number];
             left.push(member);
             if left.len() < node.members.len() {
-                return;
+                return Vec::new();
             }
-            for member in std::mem::take(left) {
+            let left = std::mem::take(left);
+            for &member in &left {
                 let mut outcome = Outcome {
                     failure: Failure::Mismatch,
                     ..Outcome::default()
@@ -94,7 +96,7 @@ impl Nics {
                 let place = node.place(member);
                 node.ends[place].answered(order.group, outcome);
             }
-            return;
+            return left;
         }
         let (step, part) = (self.steps[number], order.part);
         assert_eq!((part.kind, part.bytes), (step.kind, step.bytes));
@@ -110,13 +112,14 @@ impl Nics {
         }
         let place = node.place(member);
         node.ends[place].answered(order.group, Outcome::default());
+        vec![member]
     }
 }
 
 fn post(node: &mut Node, member: usize, step: Step, number: usize) -> Posted {
     node.post_as(member, step, number, |end, group, part, entered| {
         // SAFETY: the memory is kept as long as the node.
-        unsafe { end.led_collective(group, part, entered, number as u64) }
+        unsafe { end.led_collective(group, part, entered, number as u64) }.map(Progress::Request)
     })
 }
 
@@ -128,38 +131,27 @@ fn run(
     choices: &[(usize, u8)],
     check: impl Fn(&Node, usize, usize, &Posted, Outcome),
 ) {
-    let size = node.members.len();
     let mut nics = Nics::new(steps.to_vec());
-    let mut posted: Vec<Vec<Posted>> = (0..size).map(|_| Vec::new()).collect();
-    let mut over = vec![0; size];
-    let turns = (0..100_000).map(|at| (at / 3, 1 + u8::try_from(at % 3).unwrap()));
-    for (choice, what) in choices.iter().copied().chain(turns) {
-        let member = choice % size;
-        let place = node.place(member);
-        let next = posted[member].len();
-        if next < steps.len() && (what == 0 || over[member] == next) {
-            let one = post(node, member, calls(member, next), next);
-            posted[member].push(one);
-        }
-        match what {
-            0 => {}
-            1 => node.ends[place].advance_collectives(false),
-            2 => node.ends[place].progress(),
-            _ => nics.answer(node, choice),
-        }
-        nics.take(node, member);
-        while let Some(one) = posted[member].get(over[member]) {
-            let Some(outcome) = node.take(member, one) else {
-                break;
-            };
-            check(node, member, over[member], one, outcome);
-            over[member] += 1;
-        }
-        if over.iter().all(|&over| over == steps.len()) {
-            return;
-        }
-    }
-    panic!("they never end: {over:?} of {}", steps.len());
+    step_members(
+        node,
+        steps.len(),
+        and_in_turns(choices, 3),
+        |node, member, next| post(node, member, calls(member, next), next),
+        |node, member, number, one| {
+            let outcome = node.take(member, one);
+            outcome
+                .inspect(|&outcome| check(node, member, number, one, outcome))
+                .is_some()
+        },
+        |node, member, (choice, what)| {
+            let mut answered = Vec::new();
+            if what > choice::SLEEPS {
+                answered = nics.answer(node, choice);
+            }
+            nics.take(node, member);
+            answered
+        },
+    );
 }
 
 fn is_right(node: &Node, member: usize, step: Step, number: usize, one: &Posted, outcome: Outcome) {

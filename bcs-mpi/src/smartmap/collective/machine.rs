@@ -1,15 +1,15 @@
 //! A collective: entering it, finding that all do the same, and what is short enough to be done then.
 //!
-//! Data of up to [`PAYLOAD_BYTES`] lie in the records of who contributes them. When all have entered,
-//! whoever wants a result computes it from there, and is done; nobody looks at anybody's buffers. Longer
-//! data stay where they are, and go through the phases of [`judging`](super::judging) and the others.
+//! Data of up to [`PAYLOAD_BYTES`] lie in the records of who contributes them. When those have entered whose
+//! data it needs, a member computes its result from there, and is done; nobody looks at anybody's buffers, and
+//! who needs no data waits for nobody. Longer data stay where they are, and go through the phases of [`judging`](super::judging) and the others.
 //! If not all memory can be reached, they go through the records as well, one part after the other.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::group::{Awaited, Group, Sign};
 use super::judging::Memory;
 use super::led::{self, Led};
-use super::{Spare, Surroundings, broadcast, judging, reduce, steps};
+use super::{Spare, Surroundings, agreement, broadcast, judging, reduce, steps};
 use crate::bcs::{Outcome, Part, bytes, bytes_mut};
 use bcs_core::arithmetic::{Path, combine};
 use bcs_core::coll_info::PAYLOAD_BYTES;
@@ -24,6 +24,7 @@ use bcs_core::whereabouts::{Called, Objection};
 pub(super) struct Collective {
     pub(super) part: Part,
     phase: Phase,
+    needs: Needs,
     /// Of data that go through the records in parts: where the part begins.
     pub(super) offset: Option<usize>,
     /// Partial results that another member copies from here.
@@ -37,10 +38,19 @@ pub(super) struct Collective {
     pub(super) led: Option<Box<Led>>,
 }
 
+/// Whose data a member needs to go on, in the records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Needs {
+    Nobody,
+    /// That of this one.
+    One(usize),
+    All,
+}
+
 /// What this rank waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Its turn: those posted before are not over.
+    /// Its turn: those posted before are not over, or others have to come closer.
     Posted,
     /// That all have entered.
     Entered,
@@ -87,6 +97,7 @@ impl Collective {
         Self {
             part,
             phase: Phase::Posted,
+            needs: Needs::All,
             offset: None,
             partial: Vec::new(),
             copied: 0,
@@ -103,13 +114,20 @@ impl Collective {
     /// What a rank that has gone as far as it can waits for.
     pub(super) fn awaited(&self, group: &Group, first: u32) -> Option<Awaited> {
         let (member, sign) = match self.phase {
-            Phase::Posted | Phase::Far => return None,
+            Phase::Far => return None,
+            Phase::Posted => (None, Sign::AtGate),
             Phase::Told => {
                 let led = self.led.as_ref();
                 (led.map(|led| led.leader()), Sign::Step(steps::TOLD))
             }
             Phase::Read if self.led.is_some() => (None, Sign::Step(steps::READ)),
-            Phase::Entered => (None, Sign::There),
+            Phase::Entered => {
+                let one = match self.needs {
+                    Needs::One(member) => Some(member),
+                    _ => None,
+                };
+                (one, Sign::There)
+            }
             Phase::Judged => (None, Sign::Verdict),
             Phase::Folded => (group.others().nth(self.copied), Sign::Step(steps::FOLDED)),
             Phase::Read => {
@@ -133,22 +151,15 @@ impl Collective {
     ) -> Option<Outcome> {
         loop {
             let look = match self.phase {
-                Phase::Posted => {
-                    self.enter(group, spare);
-                    led::entered(self, group, around)
-                }
-                Phase::Entered if !group.all_are_there() => Look::Waits,
-                Phase::Entered => {
-                    group.tell_all(around, Phase::Entered);
-                    match disagreement(group, around.first) {
-                        None => self.all_have_entered(group, around, spare),
-                        Some(_) if self.led.is_some() => led::leave(self, group, around),
-                        Some(against) => {
-                            self.give_back(spare);
-                            return Some(mismatch(&against));
-                        }
+                Phase::Posted if !group.may_enter(around.first) => Look::Waits,
+                Phase::Posted => self.enter(group, around, spare),
+                Phase::Entered => match self.entered(group, around, spare) {
+                    Ok(look) => look,
+                    Err(against) => {
+                        self.give_back(spare);
+                        return Some(agreement::mismatch(&against));
                     }
-                }
+                },
                 Phase::Judged => match judging::verdict(group, around) {
                     None => Look::Waits,
                     Some(false) => self.unreachable_memory(group),
@@ -204,7 +215,7 @@ impl Collective {
         (offset, (self.part.bytes - offset).min(most))
     }
 
-    fn enter(&mut self, group: &mut Group, spare: &mut Spare) {
+    fn enter(&mut self, group: &mut Group, around: Surroundings<'_>, spare: &mut Spare) -> Look {
         let number = group.next_number();
         if self.is_long() {
             self.partial = reduce::room_for_partial(&self.part, group, spare);
@@ -224,7 +235,65 @@ impl Collective {
         }
         let (kind, bytes) = (self.kind(), self.part.bytes as u64);
         let call = [Called::Nic { kind, bytes }.pack(), bytes];
-        group.own().enter(number, call);
+        group.enter(call);
+        self.needs = self.needs(group, around.first);
+        if self.needs == Needs::All {
+            let gathers = matches!(self.part.kind, CollectiveKind::Reduce { root: Some(_), .. });
+            if gathers && self.led.is_none() {
+                group.expect(None);
+            }
+            return led::entered(self, group, around);
+        }
+        if let Needs::One(giver) = self.needs {
+            group.expect(Some(giver));
+        }
+        group.own().prepare(number);
+        let gives = matches!(self.part.kind, CollectiveKind::Broadcast { .. });
+        group.tell_of_entering(around, gives && self.needs == Needs::Nobody);
+        Look::Goes(Phase::Entered)
+    }
+
+    /// Whose data this rank needs. Longer ones, and those of several nodes, are a conversation of all.
+    fn needs(&self, group: &Group, first: u32) -> Needs {
+        if self.led.is_some() || self.part.bytes > PAYLOAD_BYTES {
+            return Needs::All;
+        }
+        match self.part.kind {
+            CollectiveKind::Broadcast { root } => match group.place_of(root, first) {
+                root if root == group.me() => Needs::Nobody,
+                root => Needs::One(root),
+            },
+            CollectiveKind::Reduce {
+                root: Some(root), ..
+            } if group.place_of(root, first) != group.me() => Needs::Nobody,
+            _ => Needs::All,
+        }
+    }
+
+    /// This rank has entered; what another one has called instead is an error.
+    fn entered(
+        &mut self,
+        group: &mut Group,
+        around: Surroundings<'_>,
+        spare: &mut Spare,
+    ) -> Result<Look, Objection> {
+        match self.needs {
+            Needs::Nobody => return Ok(Look::Over),
+            Needs::One(member) if !group.is_there(member) => return Ok(Look::Waits),
+            Needs::One(member) => {
+                agreement::compare_with(group, member, around.first)?;
+            }
+            Needs::All if !group.all_are_there() => return Ok(Look::Waits),
+            Needs::All => {
+                group.tell_all(around, Phase::Entered);
+                if self.led.is_none() {
+                    agreement::compare(group, around.first)?;
+                } else if agreement::disagreement(group, around.first).is_some() {
+                    return Ok(led::leave(self, group, around));
+                }
+            }
+        }
+        Ok(self.those_needed_have_entered(group, around, spare))
     }
 
     /// What the rank has called.
@@ -240,7 +309,7 @@ impl Collective {
         self.part.input.filter(|_| !later)
     }
 
-    fn all_have_entered(
+    fn those_needed_have_entered(
         &mut self,
         group: &mut Group,
         around: Surroundings<'_>,
@@ -335,37 +404,5 @@ impl Collective {
             CollectiveKind::Broadcast { root } => broadcast::begin(self, root, group, around),
             _ => reduce::begin(self, group, around, spare),
         }
-    }
-}
-
-/// What this rank is to be told, if not all members have called the same: as BR does it, those who are
-/// with the first one that differs from the first of all are told of the first of all, the others of
-/// it. All members come to the same.
-pub(super) fn disagreement(group: &Group, first: u32) -> Option<Objection> {
-    let number = group.number();
-    let called = |member: usize| group.members()[member].info.call(number);
-    let leading = called(0);
-    let odd = (1..group.members().len()).find(|&member| called(member) != leading)?;
-    let mine = called(group.me());
-    let against = if mine == called(odd) { 0 } else { odd };
-    let rank = group.rank_of(against, first);
-    let [packed, bytes] = called(against);
-    // Of what makes no sense a rank that wrote rubbish is the cause, and it is the one that is told of.
-    let called = match Called::unpack(packed) {
-        Some(Called::Nic { kind, .. }) => Called::Nic { kind, bytes },
-        Some(called) => called,
-        None => Called::Nic {
-            kind: CollectiveKind::Barrier,
-            bytes: 0,
-        },
-    };
-    Some(Objection { rank, called })
-}
-
-pub(super) fn mismatch(against: &Objection) -> Outcome {
-    Outcome {
-        failure: Failure::Mismatch,
-        len: against.pack(),
-        ..Outcome::default()
     }
 }

@@ -2,19 +2,20 @@
 //!
 //! ```text
 //!  post ──► Group: in the order of the posts, one at a time ──► Collective
-//!             enter ── my record of coll info ──►     all records ──► all have entered
-//!                                                        │ do all call the same?
+//!             enter ── my record of coll info ──►     records of those whose data I need
+//!                                                        │ do they call the same?
 //!             up to 4 KiB: everybody who wants the result takes it from the records   ── done
-//!             longer:      judge, fold, copy from memory to memory, say so            ── done
+//!             longer:      all judge, fold, copy from memory to memory, say so        ── done
 //! ```
 //!
 //! A collective is a step machine under the endpoint's lock, as all of [`SmartMap`](super::SmartMap): it
 //! goes on whenever its rank calls anything, and says whether it is over. Blocking ones are the same
 //! machines, looked at in a loop by the call before it waits as for any request.
 //!
-//! **Everybody waits until all have entered**, as with the NICs, also where the paper lets ranks go, for
-//! instance the root of a short broadcast. So ranks that do not call the same are all told, no area is
-//! asked for ([`coll_info`](bcs_core::coll_info)), and nobody needs more than one line of anybody.
+//! **Who needs nothing of the others goes on at once**, as the paper lets it: the root of a short broadcast, and
+//! who gives its part of a short reduction to another. That ranks do not get too far apart is the affair of
+//! *gates* ([`coll_info`](bcs_core::coll_info)); that all are told who do not call the same, that of
+//! [`agreement`]. In all others everybody waits until all have entered, as with the NICs.
 //!
 //! **Waking.** Who is not in such a loop *listens*. Whoever sees that a phase is over (that all have
 //! entered, folded, copied) adds to the listeners' news and rings them; before that nobody is rung, so a
@@ -24,6 +25,7 @@
 //! |---|---|
 //! | members of a context, how far they are, who is told | [`group`] |
 //! | what was posted, in order | [`queue`] |
+//! | whether all have called the same | [`agreement`] |
 //! | entering, agreeing, short collectives, and which is long | [`machine`] |
 //! | long ones: which memory can be reached | [`judging`] |
 //! | how far members are in long ones | [`steps`] |
@@ -33,6 +35,7 @@
 //! | those in which each gives something else to each | [`exchange`] |
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
+mod agreement;
 mod broadcast;
 mod exchange;
 mod group;
@@ -43,6 +46,8 @@ mod led_tests;
 mod machine;
 mod queue;
 mod reduce;
+#[cfg(test)]
+mod stepping;
 mod steps;
 #[cfg(test)]
 mod tests;

@@ -74,7 +74,8 @@ impl Queue {
         spare: &mut Spare,
     ) -> Option<Outcome> {
         debug_assert!(self.is_empty(), "collectives take place in order");
-        collective.advance(&mut self.group, around, spare)
+        let outcome = collective.advance(&mut self.group, around, spare)?;
+        Some(self.group.with_objection(outcome))
     }
 
     /// What this rank's NIC is to do for the first of them, once.
@@ -126,7 +127,7 @@ impl Queue {
                 return;
             };
             group.stop_listening();
-            done(*request, outcome);
+            done(*request, group.with_objection(outcome));
             self.posted.pop_front();
         }
     }

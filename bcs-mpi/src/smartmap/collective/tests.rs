@@ -2,9 +2,11 @@
 //! program.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
+use super::stepping::{and_in_turns, step_members};
 use super::*;
 use crate::bcs::Outcome;
 use bcs_core::arithmetic::{Path, combine};
+use bcs_core::coll_info::AREAS;
 use bcs_core::datatype::Datatype;
 use bcs_core::descriptor::{Call, CollectiveKind};
 use bcs_core::memory::NicMemory;
@@ -27,7 +29,8 @@ pub(super) struct Step {
 
 /// One call of one member, with its memory.
 pub(super) struct Posted {
-    pub(super) id: Id,
+    /// None, if it was over at once.
+    pub(super) id: Option<Id>,
     pub(super) input: Vec<u8>,
     pub(super) output: Vec<u8>,
 }
@@ -103,9 +106,11 @@ impl Node {
     }
 
     fn post(&mut self, member: usize, step: Step, seed: usize) -> Posted {
+        // Some callers wait, and look at once.
+        let blocking = [Blocking::No, Blocking::Yes][(member + seed) % 2];
         self.post_as(member, step, seed, |end, group, part, entered| {
             // SAFETY: the memory is kept as long as the node.
-            unsafe { end.collective(group, part, entered) }
+            unsafe { end.collective(group, part, entered, blocking) }
         })
     }
 
@@ -114,7 +119,7 @@ impl Node {
         member: usize,
         step: Step,
         seed: usize,
-        post: impl FnOnce(&mut SmartMap, GroupId, Part, Entered) -> Result<Id, NoSlot>,
+        post: impl FnOnce(&mut SmartMap, GroupId, Part, Entered) -> Result<Progress, NoSlot>,
     ) -> Posted {
         let mut input = data(step, member, seed);
         let (rank, place) = (self.members[member], self.place(member));
@@ -143,7 +148,10 @@ impl Node {
             },
         };
         let group = self.groups[place].unwrap();
-        let id = post(&mut self.ends[place], group, part, entered).unwrap();
+        let id = match post(&mut self.ends[place], group, part, entered).unwrap() {
+            Progress::Complete => None,
+            Progress::Request(id) => Some(id),
+        };
         if step.in_place && wants && !broadcasts {
             output.clear();
         }
@@ -152,8 +160,11 @@ impl Node {
 
     /// What a member found, if it is over: its result, if it got one.
     pub(super) fn take(&mut self, member: usize, posted: &Posted) -> Option<Outcome> {
+        let Some(id) = posted.id else {
+            return Some(Outcome::default());
+        };
         let place = self.place(member);
-        self.ends[place].take(posted.id)
+        self.ends[place].take(id)
     }
 }
 
@@ -213,39 +224,16 @@ fn check(node: &mut Node, member: usize, step: Step, seed: usize, posted: &Poste
     true
 }
 
-/// Runs the steps with members posting and looking in the order of `choices`: `listens` says whether
-/// a look is one of a rank that may sleep then.
+/// Runs the steps with members posting and looking in the order of `choices` ([`choice`]).
 fn run(node: &mut Node, steps: &[Step], choices: &[(usize, u8)]) {
-    let size = node.members.len();
-    let mut posted: Vec<Vec<Posted>> = (0..size).map(|_| Vec::new()).collect();
-    let mut over = vec![0; size];
-    let all = choices.iter().copied();
-    // Then in turns, until all is over.
-    for (choice, what) in all.chain((0..100_000).map(|at| (at, 1 + u8::try_from(at % 2).unwrap())))
-    {
-        let member = choice % size;
-        let place = node.place(member);
-        let next = posted[member].len();
-        if next < steps.len() && (what == 0 || over[member] == next) {
-            let one = node.post(member, steps[next], next);
-            posted[member].push(one);
-        }
-        match what {
-            0 => {}
-            1 => node.ends[place].advance_collectives(false),
-            _ => node.ends[place].progress(),
-        }
-        while let Some(one) = posted[member].get(over[member]) {
-            if !check(node, member, steps[over[member]], over[member], one) {
-                break;
-            }
-            over[member] += 1;
-        }
-        if over.iter().all(|&over| over == steps.len()) {
-            return;
-        }
-    }
-    panic!("they never end: {over:?} of {}", steps.len());
+    step_members(
+        node,
+        steps.len(),
+        and_in_turns(choices, 2),
+        |node, member, next| node.post(member, steps[next], next),
+        |node, member, number, one| check(node, member, steps[number], number, one),
+        |_, _, _| Vec::new(),
+    );
 }
 
 pub(super) fn sum(root: Option<u32>) -> CollectiveKind {
@@ -299,6 +287,78 @@ proptest! {
             .map(|(kind, root, length, in_place)| step(kind, root, length, in_place, &members))
             .collect();
         run(&mut node, &steps, &choices);
+    }
+}
+
+/// Short ones, of which the givers go on at once.
+fn short(kind: u8, root: usize, length: usize, members: &[u32]) -> Step {
+    const SHORT: usize = 5;
+    step(kind, root, length % SHORT, false, members)
+}
+
+proptest! {
+    #[test]
+    fn givers_of_short_ones_go_on_at_once_and_overwrite_nothing(
+        calls in prop::collection::vec((0_u8..8, 0_usize..3, 0_usize..5), 20..70),
+        choices in prop::collection::vec((0_usize..16, 0_u8..3), 0..600),
+        ranks in 2_usize..5,
+    ) {
+        let members: Vec<u32> = (FIRST..).take(ranks).collect();
+        let mut node = Node::new(ranks, members.clone(), &Road::open());
+        // Rooted ones are the more interesting.
+        let kind = |kind: u8| if kind < 4 { kind } else { 1 + kind % 2 };
+        let steps: Vec<Step> = calls
+            .into_iter()
+            .map(|(of, root, length)| short(kind(of), root, length, &members))
+            .collect();
+        run(&mut node, &steps, &choices);
+    }
+
+    /// One member calls something else once: each member is told just once, at the latest when all wait for all.
+    #[test]
+    fn members_that_do_not_call_the_same_are_each_told_once(
+        calls in prop::collection::vec((0_u8..4, 0_usize..3, 0_usize..6), 1..40),
+        (astray, at, odd) in (0_usize..4, 0_usize..40, (0_u8..4, 0_usize..3, 0_usize..6)),
+        choices in prop::collection::vec((0_usize..16, 0_u8..3), 0..400),
+        ranks in 2_usize..5,
+    ) {
+        let members: Vec<u32> = (FIRST..).take(ranks).collect();
+        let mut node = Node::new(ranks, members.clone(), &Road::open());
+        let of = |(kind, root, length)| step(kind, root, length, false, &members);
+        let mut steps: Vec<Step> = calls.into_iter().map(of).collect();
+        let (astray, at, odd) = (astray % ranks, at % steps.len(), of(odd));
+        let differs = (odd.kind, odd.bytes) != (steps[at].kind, steps[at].bytes);
+        steps.push(of((0, 0, 0)));
+        let called = |member, number| if (member, number) == (astray, at) { odd } else { steps[number] };
+        let mut told = vec![0; ranks];
+        step_members(
+            &mut node,
+            steps.len(),
+            and_in_turns(&choices, 2),
+            |node, member, next| node.post(member, called(member, next), next),
+            |node, member, number, one| {
+                let Some(outcome) = node.take(member, one) else {
+                    return false;
+                };
+                match outcome.failure {
+                    Failure::None => {}
+                    Failure::Mismatch => assert_eq!(number, at, "that is the one"),
+                    Failure::EarlierMismatch => assert!(number > at, "{number} is later than {at}"),
+                    other => panic!("{other:?}"),
+                }
+                if outcome.failure != Failure::None {
+                    told[member] += 1;
+                    let said = Call::unpack(outcome.len).unwrap();
+                    let place = members.iter().position(|&rank| rank == said.rank).unwrap();
+                    let (here, mine) = (called(place, at), called(member, at));
+                    assert_eq!((said.kind, said.bytes), (here.kind, here.bytes as u64));
+                    assert_ne!((said.kind, said.bytes), (mine.kind, mine.bytes as u64));
+                }
+                true
+            },
+            |_, _, _| Vec::new(),
+        );
+        prop_assert_eq!(told, vec![usize::from(differs); ranks]);
     }
 }
 
@@ -431,12 +491,55 @@ fn a_rank_that_listens_is_told_once_a_phase_is_over() {
 }
 
 #[test]
+fn who_waits_for_the_root_of_a_short_broadcast_is_told_when_that_enters() {
+    let members = vec![FIRST, FIRST + 1, FIRST + 2];
+    let mut node = Node::new(3, members.clone(), &Road::open());
+    let broadcast = step(1, 0, 1, false, &members);
+    let memory = node.ends[0].node.clone();
+    let news = |place| memory.news(place).load(Ordering::Relaxed);
+    let early = node.post(2, broadcast, 0);
+    node.ends[2].progress();
+    let root = node.post(0, broadcast, 0);
+    node.ends[0].progress();
+    assert!(
+        check(&mut node, 0, broadcast, 0, &root),
+        "it waits for nobody"
+    );
+    assert_eq!([0, 1, 2].map(news), [0, 0, 1]);
+    node.ends[2].progress();
+    assert!(
+        check(&mut node, 2, broadcast, 0, &early),
+        "member 1 has not come"
+    );
+}
+
+/// It would sleep for ever if it took that for the news it waits for.
+#[test]
+fn who_waits_for_all_and_is_told_too_early_listens_again() {
+    let members = vec![FIRST, FIRST + 1, FIRST + 2];
+    let mut node = Node::new(3, members.clone(), &Road::open());
+    let [broadcast, barrier] = [1, 0].map(|kind| step(kind, 0, usize::from(kind), false, &members));
+    let memory = node.ends[0].node.clone();
+    let news = || memory.news(2).load(Ordering::Relaxed);
+    let astray = node.post(2, barrier, 0);
+    node.ends[2].progress();
+    for (member, told) in [(0, 1), (1, 2)] {
+        node.post(member, broadcast, 0);
+        node.ends[member].progress();
+        assert_eq!(news(), told);
+        node.ends[2].progress();
+    }
+    let outcome = node.take(2, &astray).unwrap();
+    assert_eq!(outcome.failure, Failure::Mismatch);
+}
+
+#[test]
 #[should_panic(expected = "rank 11 is in a collective that there is not")]
 fn a_rank_whose_record_is_rubbish_is_named() {
     let members = vec![FIRST, FIRST + 1];
     let mut node = Node::new(2, members.clone(), &Road::open());
     node.post(0, step(0, 0, 0, false, &members), 0);
     let info = node.ends[0].node.coll_info(1, 7);
-    info.enter(77, [0; 2]);
+    info.enter(1 + AREAS as u64, [0; 2], 0);
     node.ends[0].progress();
 }

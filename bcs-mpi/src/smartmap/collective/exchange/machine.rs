@@ -7,8 +7,8 @@ use super::parts::Parts;
 use super::{Exchange, Flow};
 use crate::bcs::{Outcome, Piece, copy};
 use crate::smartmap::collective::group::{Awaited, Group, Sign};
-use crate::smartmap::collective::machine::{Look, Phase, disagreement, mismatch};
-use crate::smartmap::collective::{Surroundings, judging, steps};
+use crate::smartmap::collective::machine::{Look, Phase};
+use crate::smartmap::collective::{Surroundings, agreement, judging, steps};
 use bcs_core::coll_info::PAYLOAD_BYTES;
 use bcs_core::request::Failure;
 use bcs_core::whereabouts::Called;
@@ -57,7 +57,8 @@ impl Exchanging {
     pub(in crate::smartmap::collective) fn awaited(&self, group: &Group) -> Option<Awaited> {
         let sign = match self.phase {
             // Nothing of an exchange goes to other nodes.
-            Phase::Posted | Phase::Far | Phase::Told => return None,
+            Phase::Far | Phase::Told => return None,
+            Phase::Posted => Sign::AtGate,
             Phase::Entered => Sign::There,
             Phase::Judged => Sign::Verdict,
             Phase::Folded | Phase::Read => Sign::Step(steps::DONE),
@@ -73,6 +74,7 @@ impl Exchanging {
     ) -> Option<Outcome> {
         loop {
             let look = match self.phase {
+                Phase::Posted if !group.may_enter(around.first) => Look::Waits,
                 Phase::Posted => {
                     self.enter(group, around);
                     Look::Goes(Phase::Entered)
@@ -80,8 +82,8 @@ impl Exchanging {
                 Phase::Entered if !group.all_are_there() => Look::Waits,
                 Phase::Entered => {
                     group.tell_all(around, Phase::Entered);
-                    if let Some(against) = disagreement(group, around.first) {
-                        return Some(mismatch(&against));
+                    if let Err(against) = agreement::compare(group, around.first) {
+                        return Some(agreement::mismatch(&against));
                     }
                     self.all_have_entered(group, around)
                 }
@@ -114,7 +116,7 @@ impl Exchanging {
     }
 
     fn enter(&mut self, group: &mut Group, around: Surroundings<'_>) {
-        let number = group.next_number();
+        group.next_number();
         let giver = Self::giver(group, group.me());
         let gives = &self.exchange.gives;
         if let Some(parts) = &self.parts {
@@ -131,8 +133,7 @@ impl Exchanging {
             unsafe { gives.say(giver, group.open, most) };
             self.long = giver.is_long();
         }
-        let call = [self.exchange.called.pack(), 0];
-        giver.info.enter(number, call);
+        group.enter([self.exchange.called.pack(), 0]);
         // Others may go on meanwhile.
         if let Some((from, to, len)) = self.exchange.own.take() {
             // SAFETY: whoever posted it promised that.

@@ -4,10 +4,11 @@
 
 use super::gift::MAX_LAID_BYTES;
 use super::*;
-use crate::bcs::{Local, Outcome, Piece};
+use crate::bcs::{Blocking, Local, Outcome, Piece};
+use crate::smartmap::collective::stepping::{and_in_turns, step_members};
 use crate::smartmap::collective::tests::{FIRST, Node};
 use crate::smartmap::requests::Id;
-use crate::smartmap::{Road, SmartMap};
+use crate::smartmap::{Posted as Progress, Road, SmartMap};
 use bcs_core::layout::Builder;
 use bcs_core::request::Failure;
 use bcs_core::whereabouts::{Entered, Exchange as Kind, Objection};
@@ -192,7 +193,11 @@ fn enter(node: &mut Node, member: usize, exchange: Exchange) -> Id {
     let place = node.place(member);
     let group = node.groups[place].unwrap();
     // SAFETY: the memory is kept as long as the node.
-    unsafe { node.ends[place].exchange(group, exchange, entered) }.unwrap()
+    let posted = unsafe { node.ends[place].exchange(group, exchange, entered, Blocking::No) };
+    let Ok(Progress::Request(id)) = posted else {
+        unreachable!("it is looked at later");
+    };
+    id
 }
 
 /// Whether it is over, and then whether all is right.
@@ -227,38 +232,16 @@ fn check(node: &mut Node, member: usize, step: Step, seed: usize, posted: &Poste
     true
 }
 
-/// Runs the steps with members posting and looking in the order of `choices`: a look of kind 1 is one of a
-/// rank that looks again by itself.
+/// Runs the steps with members posting and looking in the order of `choices`.
 fn run(node: &mut Node, steps: &[Step], choices: &[(usize, u8)]) {
-    let size = node.members.len();
-    let mut posted: Vec<Vec<Posted>> = (0..size).map(|_| Vec::new()).collect();
-    let mut over = vec![0; size];
-    let all = choices.iter().copied();
-    for (choice, what) in all.chain((0..100_000).map(|at| (at, 1 + u8::try_from(at % 2).unwrap())))
-    {
-        let member = choice % size;
-        let place = node.place(member);
-        let next = posted[member].len();
-        if next < steps.len() && (what == 0 || over[member] == next) {
-            let one = post(node, member, steps[next], next);
-            posted[member].push(one);
-        }
-        match what {
-            0 => {}
-            1 => node.ends[place].advance_collectives(false),
-            _ => node.ends[place].progress(),
-        }
-        while let Some(one) = posted[member].get(over[member]) {
-            if !check(node, member, steps[over[member]], over[member], one) {
-                break;
-            }
-            over[member] += 1;
-        }
-        if over.iter().all(|&over| over == steps.len()) {
-            return;
-        }
-    }
-    panic!("they never end: {over:?} of {}", steps.len());
+    step_members(
+        node,
+        steps.len(),
+        and_in_turns(choices, 2),
+        |node, member, next| post(node, member, steps[next], next),
+        |node, member, number, one| check(node, member, steps[number], number, one),
+        |_, _, _| Vec::new(),
+    );
 }
 
 const KINDS: [Kind; 5] = [
@@ -474,7 +457,7 @@ fn heads_and_tables_of_rubbish_are_found() {
         let rubbish = [u64::MAX - nth as u64, 0x00ff_ff00_ff00_1234, 3];
         info.say(1, [head, rubbish[0], rubbish[1], rubbish[2]]);
         info.lay(1, MAX_LAID_BYTES, 0, &[0xff; 64]);
-        info.enter(1, [call(&node.members), 0]);
+        info.enter(1, [call(&node.members), 0], 0);
         info.judge(1, 1);
         info.advance(1, 3);
         let looked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
