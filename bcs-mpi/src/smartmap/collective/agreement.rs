@@ -6,6 +6,7 @@
 //! called since the gate before, and come to the same.
 
 use super::group::Group;
+use super::machine::Ended;
 use crate::bcs::Outcome;
 use bcs_core::coll_info::{self, Presence};
 use bcs_core::descriptor::CollectiveKind;
@@ -113,18 +114,20 @@ fn objection(group: &Group, number: u64, against: usize, first: u32) -> Objectio
 }
 
 /// Of a collective that this rank could not take part in.
-pub(super) fn mismatch(against: &Objection) -> Outcome {
-    Outcome {
-        failure: Failure::Mismatch,
-        len: against.pack(),
-        ..Outcome::default()
-    }
+pub(super) fn mismatch(against: &Objection) -> Ended {
+    failed(Failure::Mismatch, against)
 }
 
 /// Of a collective that went well, when an earlier one had not been the same at all members.
-pub(super) fn earlier_mismatch(against: &Objection) -> Outcome {
-    Outcome {
-        failure: Failure::EarlierMismatch,
-        ..mismatch(against)
-    }
+pub(super) fn earlier_mismatch(against: &Objection) -> Ended {
+    failed(Failure::EarlierMismatch, against)
+}
+
+#[cold]
+fn failed(failure: Failure, against: &Objection) -> Ended {
+    Err(Box::new(Outcome {
+        failure,
+        len: against.pack(),
+        ..Outcome::default()
+    }))
 }

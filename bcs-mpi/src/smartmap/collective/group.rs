@@ -1,13 +1,12 @@
 //! The members of a context that are all on this node, and how far they are.
 #![expect(unsafe_code, reason = "memory of other ranks is named by address")]
 
-use super::machine::Phase;
+use super::machine::{Ended, Phase};
 use super::{Info, Surroundings, agreement};
-use crate::bcs::{Outcome, Piece};
+use crate::bcs::Piece;
 use bcs_core::coll_info::{self, Presence};
 use bcs_core::layout::Location;
 use bcs_core::memory::NodeMemory;
-use bcs_core::request::Failure;
 use bcs_core::whereabouts::Objection;
 use std::sync::Arc;
 
@@ -201,12 +200,13 @@ impl Group {
 
     /// What a collective has come to, with what this rank is to be told of an earlier one.
     #[inline]
-    pub(super) fn with_objection(&mut self, outcome: Outcome) -> Outcome {
-        if self.objection.is_none() || outcome.failure != Failure::None {
-            return outcome;
+    pub(super) fn with_objection(&mut self, ended: Ended) -> Ended {
+        if self.objection.is_none() {
+            return ended;
         }
+        ended?;
         let against = self.objection.take();
-        against.map_or(outcome, |against| agreement::earlier_mismatch(&against))
+        against.map_or(Ok(()), |against| agreement::earlier_mismatch(&against))
     }
 
     /// Members that do not wait for this rank, and have come before it, are likely to be ahead: all others, or

@@ -66,6 +66,9 @@ pub(super) enum Phase {
     Told,
 }
 
+/// What a collective has come to. Failures are rare, and a word is moved in no time.
+pub(super) type Ended = Result<(), Box<Outcome>>;
+
 /// What became of a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Look {
@@ -148,7 +151,7 @@ impl Collective {
         group: &mut Group,
         around: Surroundings<'_>,
         spare: &mut Spare,
-    ) -> Option<Outcome> {
+    ) -> Option<Ended> {
         loop {
             let look = match self.phase {
                 Phase::Posted if !group.may_enter(around.first) => Look::Waits,
@@ -179,14 +182,21 @@ impl Collective {
                 Look::Waits => return None,
                 Look::Over => {
                     self.give_back(spare);
-                    return Some(Outcome {
-                        failure: self.failure,
-                        len: self.said,
-                        ..Outcome::default()
-                    });
+                    return Some(self.ended());
                 }
             }
         }
+    }
+
+    fn ended(&self) -> Ended {
+        if self.failure == Failure::None {
+            return Ok(());
+        }
+        Err(Box::new(Outcome {
+            failure: self.failure,
+            len: self.said,
+            ..Outcome::default()
+        }))
     }
 
     fn give_back(&mut self, spare: &mut Spare) {

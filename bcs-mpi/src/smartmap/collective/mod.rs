@@ -58,7 +58,6 @@ use crate::bcs::{Blocking, Outcome, Part};
 use bcs_core::coll_info::CollInfo;
 use bcs_core::job::Folding;
 use bcs_core::memory::{MachinePage, MappedWords, NodeMemory};
-use bcs_core::request::Failure;
 use bcs_core::whereabouts::Entered;
 use exchange::Exchanging;
 pub(crate) use exchange::{Exchange, Given, Gives, MAX_MEMBERS, Takes};
@@ -66,7 +65,7 @@ pub(crate) use group::Awaited;
 use group::Group;
 use led::Number;
 pub(crate) use led::Order;
-use machine::Collective;
+use machine::{Collective, Ended};
 use queue::{Posted, Queue};
 use std::collections::VecDeque;
 
@@ -237,8 +236,8 @@ impl SmartMap {
                 first: self.first,
             };
             for _ in 0..looks(&self.page) {
-                if let Some(outcome) = queue.advance_unposted(&mut collective, around, spare) {
-                    return self.over_at_once(outcome);
+                if let Some(ended) = queue.advance_unposted(&mut collective, around, spare) {
+                    return self.over_at_once(ended);
                 }
             }
         }
@@ -249,11 +248,11 @@ impl SmartMap {
 
     /// A collective is over before it was posted.
     #[inline]
-    fn over_at_once(&mut self, outcome: Outcome) -> Result<Progress, NoSlot> {
-        if outcome.failure == Failure::None {
+    fn over_at_once(&mut self, ended: Ended) -> Result<Progress, NoSlot> {
+        let Err(failure) = ended else {
             return Ok(Progress::Complete);
-        }
-        let request = self.requests.open(State::Done(outcome))?;
+        };
+        let request = self.requests.open(State::Done(*failure))?;
         Ok(Progress::Request(request))
     }
 
@@ -353,8 +352,9 @@ impl SmartMap {
         let mut suspect = None;
         busy.retain(|&group| {
             let queue = groups[group].as_mut().expect("it is busy");
-            queue.advance(around, spare, listens, |request, outcome| {
-                requests.set(request, State::Done(outcome));
+            queue.advance(around, spare, listens, |request, ended| {
+                let failure = ended.err().map_or_else(Outcome::default, |failure| *failure);
+                requests.set(request, State::Done(failure));
             });
             if let Some((number, part, for_node)) = queue.take_order() {
                 let group = GroupId(group);

@@ -3,7 +3,7 @@
 use super::exchange::Exchanging;
 use super::group::{Awaited, Group};
 use super::led::{Led, Number};
-use super::machine::{Collective, Phase};
+use super::machine::{Collective, Ended, Phase};
 use super::{Spare, Surroundings};
 use crate::bcs::{Outcome, Part};
 use crate::smartmap::requests::Id;
@@ -46,7 +46,7 @@ impl Posted {
         group: &mut Group,
         around: Surroundings<'_>,
         spare: &mut Spare,
-    ) -> Option<Outcome> {
+    ) -> Option<Ended> {
         match self {
             Self::Part(part) => part.advance(group, around, spare),
             Self::Exchange(exchange) => exchange.advance(group, around),
@@ -72,10 +72,10 @@ impl Queue {
         collective: &mut Posted,
         around: Surroundings<'_>,
         spare: &mut Spare,
-    ) -> Option<Outcome> {
+    ) -> Option<Ended> {
         debug_assert!(self.is_empty(), "collectives take place in order");
-        let outcome = collective.advance(&mut self.group, around, spare)?;
-        Some(self.group.with_objection(outcome))
+        let ended = collective.advance(&mut self.group, around, spare)?;
+        Some(self.group.with_objection(ended))
     }
 
     /// What this rank's NIC is to do for the first of them, once.
@@ -112,22 +112,22 @@ impl Queue {
         around: Surroundings<'_>,
         spare: &mut Spare,
         listens: bool,
-        mut done: impl FnMut(Id, Outcome),
+        mut done: impl FnMut(Id, Ended),
     ) {
         let group = &mut self.group;
         while let Some((request, collective)) = self.posted.front_mut() {
-            let mut outcome = collective.advance(group, around, spare);
+            let mut ended = collective.advance(group, around, spare);
             // Its NIC rings.
             let may_listen = |collective: &Posted| listens && collective.phase() != Phase::Far;
-            while outcome.is_none() && may_listen(collective) && group.listen(collective.phase()) {
+            while ended.is_none() && may_listen(collective) && group.listen(collective.phase()) {
                 // LISTEN: once more. It may be in its next phase after that.
-                outcome = collective.advance(group, around, spare);
+                ended = collective.advance(group, around, spare);
             }
-            let Some(outcome) = outcome else {
+            let Some(ended) = ended else {
                 return;
             };
             group.stop_listening();
-            done(*request, group.with_objection(outcome));
+            done(*request, group.with_objection(ended));
             self.posted.pop_front();
         }
     }

@@ -5,12 +5,11 @@
 use super::gift::{Gift, Giver, Lies, MAX_LAID_BYTES, MAX_LAID_OF_SLOT};
 use super::parts::Parts;
 use super::{Exchange, Flow};
-use crate::bcs::{Outcome, Piece, copy};
+use crate::bcs::{Piece, copy};
 use crate::smartmap::collective::group::{Awaited, Group, Sign};
-use crate::smartmap::collective::machine::{Look, Phase};
+use crate::smartmap::collective::machine::{Ended, Look, Phase};
 use crate::smartmap::collective::{Surroundings, agreement, judging, steps};
 use bcs_core::coll_info::PAYLOAD_BYTES;
-use bcs_core::request::Failure;
 use bcs_core::whereabouts::Called;
 
 /// An exchange of this rank's.
@@ -24,7 +23,7 @@ pub(in crate::smartmap::collective) struct Exchanging {
     /// What goes through the records in parts.
     parts: Option<Box<Parts>>,
     /// What it comes to.
-    pub(super) outcome: Outcome,
+    pub(super) ended: Ended,
 }
 
 impl Exchanging {
@@ -45,7 +44,7 @@ impl Exchanging {
             phase: Phase::Posted,
             long: false,
             parts: None,
-            outcome: Outcome::default(),
+            ended: Ok(()),
         }
     }
 
@@ -71,7 +70,7 @@ impl Exchanging {
         &mut self,
         group: &mut Group,
         around: Surroundings<'_>,
-    ) -> Option<Outcome> {
+    ) -> Option<Ended> {
         loop {
             let look = match self.phase {
                 Phase::Posted if !group.may_enter(around.first) => Look::Waits,
@@ -100,7 +99,7 @@ impl Exchanging {
             match look {
                 Look::Goes(phase) => self.phase = phase,
                 Look::Waits => return None,
-                Look::Over => return Some(self.outcome),
+                Look::Over => return Some(std::mem::replace(&mut self.ended, Ok(()))),
             }
         }
     }
@@ -145,7 +144,7 @@ impl Exchanging {
         if let Some(mut parts) = self.parts.take() {
             parts.take(group);
             if parts.is_over() {
-                parts.finish(self.outcome.failure != Failure::None);
+                parts.finish(self.ended.is_err());
                 return Look::Over;
             }
             self.parts = Some(parts);

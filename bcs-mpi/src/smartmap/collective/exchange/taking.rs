@@ -33,7 +33,7 @@ impl Exchanging {
                         self.take(group, around, giver, &into)?;
                     }
                     for local in round.then {
-                        if self.outcome.failure == Failure::None {
+                        if self.ended.is_ok() {
                             // SAFETY: whoever posted it promised that the memory stays until it is
                             // over; what was to be taken is there.
                             unsafe { local.run() };
@@ -106,15 +106,15 @@ impl Exchanging {
         len: u64,
         expected: usize,
     ) {
-        if self.outcome.failure == Failure::None {
+        if self.ended.is_ok() {
             let place = u32::try_from(group.members()[place].place).expect("places are few");
-            self.outcome = Outcome {
+            self.ended = Err(Box::new(Outcome {
                 failure,
                 source: around.first + place,
                 len,
                 expected: Some(expected as u64),
                 ..Outcome::default()
-            };
+            }));
         }
     }
 }
