@@ -110,6 +110,17 @@ struct Size {
     data: u8,
 }
 
+/// By their codes.
+static THEMSELVES: [Datatype; 256] = {
+    let mut themselves = [Datatype::Byte; 256];
+    let mut next = 0;
+    while next < Datatype::ALL.len() {
+        themselves[Datatype::ALL[next] as usize] = Datatype::ALL[next];
+        next += 1;
+    }
+    themselves
+};
+
 /// By the codes of the datatypes: each call of MPI asks several times.
 #[expect(clippy::cast_possible_truncation, reason = "no element has 256 bytes")]
 static SIZES: [Size; 256] = {
@@ -162,6 +173,13 @@ impl Datatype {
         Self::FloatFloat,
         Self::DoubleDouble,
     ];
+
+    /// The same, where it lies for ever: a handle that is a pointer, or another, is moved by whole words.
+    #[must_use]
+    #[inline]
+    pub const fn itself(self) -> &'static Self {
+        &THEMSELVES[self as usize]
+    }
 
     /// Bytes from one element of an array to the next: the *extent* of the standard, padding
     /// included. Whoever moves or reduces elements side by side needs this one.

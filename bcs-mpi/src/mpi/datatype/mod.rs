@@ -46,7 +46,7 @@ pub struct Datatype(Kind);
 
 #[derive(Clone, Debug)]
 enum Kind {
-    Predefined(datatype::Datatype),
+    Predefined(&'static datatype::Datatype),
     Derived(Arc<Derived>),
 }
 
@@ -106,21 +106,21 @@ impl Datatype {
     /// A predefined datatype.
     #[must_use]
     pub const fn predefined(element: datatype::Datatype) -> Self {
-        Self(Kind::Predefined(element))
+        Self(Kind::Predefined(element.itself()))
     }
 
     /// The predefined datatype that this is, if it is one: only those can be reduced.
     #[must_use]
     pub fn elementary(&self) -> Option<datatype::Datatype> {
         match self.0 {
-            Kind::Predefined(element) => Some(element),
+            Kind::Predefined(element) => Some(*element),
             Kind::Derived(_) => None,
         }
     }
 
     fn bounds(&self) -> Bounds {
         match &self.0 {
-            Kind::Predefined(element) => Bounds::of(*element),
+            Kind::Predefined(element) => Bounds::of(**element),
             Kind::Derived(derived) => derived.bounds,
         }
     }
@@ -233,7 +233,7 @@ impl Datatype {
     #[inline]
     pub(super) fn layout(&self, operation: Operation) -> Result<Option<&Arc<Layout>>> {
         let derived = match &self.0 {
-            Kind::Predefined(element) => return Ok(compile::of_pair(*element)),
+            Kind::Predefined(element) => return Ok(compile::of_pair(**element)),
             Kind::Derived(derived) => derived,
         };
         derived.layout.get().map(Some).ok_or_else(|| {
