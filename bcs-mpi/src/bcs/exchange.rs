@@ -197,6 +197,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// As [`bcs_scatter`](Self::bcs_scatter).
+    #[inline]
     pub unsafe fn bcs_alltoall(
         &self,
         members: Members<'_>,

@@ -83,6 +83,7 @@ impl Buffer {
 
     /// The blocks of so many buffers like this, one after the other, if their bytes lie side by side and a
     /// call may be given them.
+    #[inline(always)]
     pub(crate) fn row(&self, blocks: usize, operation: Operation) -> Option<Row> {
         let len = self.bytes()?;
         let distance = i64::try_from(len).ok()?;

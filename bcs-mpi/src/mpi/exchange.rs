@@ -185,6 +185,7 @@ impl Arrangement for Buffer {
         (0..ranks).map(block).collect()
     }
 
+    #[inline(always)]
     fn arranged(&self, ranks: usize, operation: Operation) -> Result<Pieces> {
         if let Some(row) = self.row(ranks, operation) {
             return Ok(Pieces::Row(row));
