@@ -65,6 +65,18 @@ impl Buffer {
         self.count.checked_mul(self.datatype.size())
     }
 
+    /// Its address and length, if elements of a predefined type lie there side by side: what most calls are
+    /// given. Of all others [`piece`](Self::piece) and [`operand`](Self::operand) say what they are.
+    #[inline(always)]
+    pub(crate) fn plain(&self) -> Option<(u64, usize)> {
+        let element = self.datatype.elementary()?;
+        let (address, len) = (self.address(), self.bytes()?);
+        let inside = address != 0 && address.checked_add(len as u64).is_some();
+        let side_by_side = element.data_size() == element.size();
+        let usual = side_by_side && inside && isize::try_from(len).is_ok() && len > 0;
+        usual.then_some((address, len))
+    }
+
     /// Its memory, if a reduction may be given it. Predefined elements are side by side here, with
     /// the gaps of pairs, which is how the arithmetic takes them.
     #[inline(always)]

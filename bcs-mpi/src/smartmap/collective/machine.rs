@@ -12,7 +12,7 @@ use super::led::{self, Led};
 use super::{Spare, Surroundings, agreement, broadcast, judging, reduce, steps};
 use crate::bcs::{Outcome, Part, bytes, bytes_mut};
 use bcs_core::arithmetic::{Path, combine};
-use bcs_core::coll_info::PAYLOAD_BYTES;
+use bcs_core::coll_info::{self, PAYLOAD_BYTES};
 use bcs_core::datatype::Datatype;
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::op::Op;
@@ -44,6 +44,9 @@ enum Needs {
     Nobody,
     /// That of this one.
     One(usize),
+    /// That of all others, who do not wait for this rank.
+    Others,
+    /// That of all, as all others do; or all do a thing together.
     All,
 }
 
@@ -248,18 +251,21 @@ impl Collective {
         group.enter(call);
         self.needs = self.needs(group, around.first);
         if self.needs == Needs::All {
-            let gathers = matches!(self.part.kind, CollectiveKind::Reduce { root: Some(_), .. });
-            if gathers && self.led.is_none() {
-                group.expect(None);
-            }
             return led::entered(self, group, around);
         }
-        if let Needs::One(giver) = self.needs {
-            group.expect(Some(giver));
-        }
         group.own().prepare(number);
-        let gives = matches!(self.part.kind, CollectiveKind::Broadcast { .. });
-        group.tell_of_entering(around, gives && self.needs == Needs::Nobody);
+        match self.needs {
+            Needs::All => {}
+            Needs::Others => group.expect(None),
+            Needs::One(giver) => {
+                group.expect(Some(giver));
+                group.tell_of_entering(around, false);
+            }
+            Needs::Nobody => {
+                let gives = matches!(self.part.kind, CollectiveKind::Broadcast { .. });
+                group.tell_of_entering(around, gives);
+            }
+        }
         Look::Goes(Phase::Entered)
     }
 
@@ -275,7 +281,10 @@ impl Collective {
             },
             CollectiveKind::Reduce {
                 root: Some(root), ..
-            } if group.place_of(root, first) != group.me() => Needs::Nobody,
+            } => match group.place_of(root, first) {
+                root if root == group.me() => Needs::Others,
+                _ => Needs::Nobody,
+            },
             _ => Needs::All,
         }
     }
@@ -293,7 +302,15 @@ impl Collective {
             Needs::One(member) => {
                 agreement::compare_with(group, member, around.first)?;
             }
-            Needs::All if !group.all_are_there() => return Ok(Look::Waits),
+            Needs::Others | Needs::All if !group.all_are_there() => return Ok(Look::Waits),
+            Needs::Others => {
+                let agreed = agreement::compare(group, around.first);
+                // Nobody waits for this rank here, but who has called something else, and who is at a gate.
+                if agreed.is_err() || coll_info::is_gate(group.number()) {
+                    group.tell_all(around, Phase::Entered);
+                }
+                agreed?;
+            }
             Needs::All => {
                 group.tell_all(around, Phase::Entered);
                 if self.led.is_none() {
