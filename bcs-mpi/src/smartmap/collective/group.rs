@@ -182,6 +182,12 @@ impl Group {
         members.all(|member| member.info.digest(number) == own)
     }
 
+    /// All have entered the collective that this rank is in, and are told of it by others than this rank.
+    pub(super) fn settle(&mut self) {
+        self.together = self.number;
+        self.compared = self.number;
+    }
+
     /// Up to which number it is known whether all have called the same.
     pub(super) fn compared(&self) -> u64 {
         self.compared

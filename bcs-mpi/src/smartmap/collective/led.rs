@@ -286,6 +286,7 @@ pub(super) fn far(
     let Some(outcome) = led.answer.take() else {
         return Look::Waits;
     };
+    group.settle();
     let (left, hands_out, data) = (led.left, led.hands_out(), led.data);
     if outcome.failure != Failure::None {
         collective.failure = outcome.failure;
@@ -341,6 +342,7 @@ pub(super) fn told(
         return Look::Waits;
     }
     let [code, said] = leader.outcome();
+    group.settle();
     let failure = Failure::from_code(u8::try_from(code).unwrap_or(u8::MAX));
     if failure != Failure::None {
         collective.failure = failure;
@@ -360,6 +362,7 @@ pub(super) fn told(
     let Part { output, bytes, .. } = led.whole;
     // SAFETY: whoever posted it promised that.
     let into = unsafe { crate::bcs::bytes_mut(output, bytes) };
+    let leader = &group.members()[led.leader].info;
     leader.contribution(number, into);
     Look::Over
 }

@@ -196,7 +196,7 @@ proptest! {
     /// Some calls are not the same at all members: these are left to the NICs, and the others go on.
     #[test]
     fn what_members_do_not_agree_about_is_left_to_the_nics(
-        odd in prop::collection::vec((0_usize..8, 0_usize..9, 0_u8..4, 0_usize..5), 1..7),
+        odd in prop::collection::vec((0_usize..8, 0_usize..9, 0_u8..4, 0_usize..5), 1..25),
         choices in prop::collection::vec((0_usize..16, 0_u8..4), 0..150),
         ranks in 2_usize..5,
         usual in 0_u8..4,
