@@ -64,7 +64,8 @@ fn plain_reduction(
         let same = room == len && input.datatype() == output.datatype();
         to = same.then_some(address)?;
     }
-    op.allowed(element).then_some(((op, element), (from, to, len)))
+    op.allowed(element)
+        .then_some(((op, element), (from, to, len)))
 }
 
 impl Comm {

@@ -353,7 +353,9 @@ impl SmartMap {
         busy.retain(|&group| {
             let queue = groups[group].as_mut().expect("it is busy");
             queue.advance(around, spare, listens, |request, ended| {
-                let failure = ended.err().map_or_else(Outcome::default, |failure| *failure);
+                let failure = ended
+                    .err()
+                    .map_or_else(Outcome::default, |failure| *failure);
                 requests.set(request, State::Done(failure));
             });
             if let Some((number, part, for_node)) = queue.take_order() {
