@@ -44,28 +44,32 @@ pub(super) fn blocking(primitive: Primitive) -> Blocking {
     }
 }
 
-/// What most reductions are: an operation and a datatype that are predefined, and data side by side: from where,
-/// where to (0 if this rank gets no result), and how much.
-#[inline(always)]
-fn plain_reduction(
-    input: &Buffer,
-    output: &Buffer,
-    op: &AnyOp,
-    gets_result: bool,
-) -> Option<((Op, Datatype), (u64, u64, usize))> {
-    let AnyOp::Predefined(op) = *op else {
-        return None;
-    };
-    let element = input.datatype().elementary()?;
-    let (from, len) = input.plain()?;
-    let mut to = 0;
-    if gets_result {
-        let (address, room) = output.plain()?;
-        let same = room == len && input.datatype() == output.datatype();
-        to = same.then_some(address)?;
+/// What most reductions are: an operation and a datatype that are predefined, and data side by side.
+struct PlainReduction {
+    what: (Op, Datatype),
+    /// From where, where to (0 if this rank gets no result), and how much.
+    data: (u64, u64, usize),
+}
+
+impl PlainReduction {
+    #[inline(always)]
+    fn of(input: &Buffer, output: &Buffer, op: &AnyOp, gets_result: bool) -> Option<Self> {
+        let AnyOp::Predefined(op) = *op else {
+            return None;
+        };
+        let element = input.datatype().elementary()?;
+        let (from, len) = input.plain()?;
+        let mut to = 0;
+        if gets_result {
+            let (address, room) = output.plain()?;
+            let same = room == len && input.datatype() == output.datatype();
+            to = same.then_some(address)?;
+        }
+        op.allowed(element).then_some(Self {
+            what: (op, element),
+            data: (from, to, len),
+        })
     }
-    op.allowed(element)
-        .then_some(((op, element), (from, to, len)))
 }
 
 impl Comm {
@@ -155,13 +159,14 @@ impl Comm {
             .map(|root| self.world_rank(root, operation))
             .transpose()?;
         let gets_result = root.is_none_or(|root| root == self.process().world_rank());
-        if let Some((op, data)) = plain_reduction(input, output, op, gets_result)
+        if let Some(plain) = PlainReduction::of(input, output, op, gets_result)
             && !self.is_single()
         {
             let (endpoint, context) = (self.process().endpoint(), self.0.context);
             let blocking = blocking(primitive);
             // SAFETY: the caller's promise.
-            let posted = unsafe { endpoint.bcs_reduce(context, op, root, data, blocking) };
+            let posted =
+                unsafe { endpoint.bcs_reduce(context, plain.what, root, plain.data, blocking) };
             let request = posted.map_err(exhausted(operation))?;
             return Ok(self.posted(request, operation, begun));
         }
