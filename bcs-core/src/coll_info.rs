@@ -47,6 +47,8 @@
 //!   published itself. Whoever sees that all have come tells those who listen. So the member whose
 //!   fence is the last sees, after it, what all have published and who listened by then; and who
 //!   listens later sees for itself. A listener's word is taken by one of those who would tell it.
+//!   Who does not wait for all passes its fence when it has entered, and looks then. Who gathers a reduction,
+//!   and is waited for by nobody that has called the same, needs one at gates only.
 
 use crate::prefetch;
 use crate::ring::Words;

@@ -2,8 +2,9 @@
 //!
 //! Data of up to [`PAYLOAD_BYTES`] lie in the records of who contributes them. When those have entered whose
 //! data it needs, a member computes its result from there, and is done; nobody looks at anybody's buffers, and
-//! who needs no data waits for nobody. Longer data stay where they are, and go through the phases of [`judging`](super::judging) and the others.
-//! If not all memory can be reached, they go through the records as well, one part after the other.
+//! who needs no data waits for nobody. Longer data stay where they are, and go through the phases of
+//! [`judging`](super::judging) and the others. If not all memory can be reached, they go through the records as
+//! well, one part after the other.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::group::{Awaited, Group, Sign};
