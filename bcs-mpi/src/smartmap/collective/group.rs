@@ -1,6 +1,7 @@
 //! The members of a context that are all on this node, and how far they are.
 #![expect(unsafe_code, reason = "memory of other ranks is named by address")]
 
+use super::course::Way;
 use super::machine::{Ended, Phase};
 use super::{Info, Surroundings, agreement};
 use crate::bcs::Piece;
@@ -133,7 +134,7 @@ impl Group {
     }
 
     /// All members but this one, from the next one on: not all read the memory of the same one first.
-    pub(super) fn others(&self) -> impl Iterator<Item = usize> + use<> {
+    pub(super) fn others(&self) -> impl DoubleEndedIterator<Item = usize> + use<> {
         let (me, size) = (self.me, self.members.len());
         (1..size).map(move |step| (me + step) % size)
     }
@@ -390,6 +391,24 @@ impl Group {
                 .fetch(around.node, place, location, into, into.len)
         };
         fetched.is_ok()
+    }
+
+    /// The same, of long data.
+    pub(super) fn fetch_along(
+        &self,
+        around: Surroundings<'_>,
+        way: Way,
+        (member, from): (usize, u64),
+        into: &Piece,
+    ) -> bool {
+        if into.layout.is_some() {
+            return self.fetch(around, member, from, into);
+        }
+        way.stretches(into.len).all(|stretch| {
+            let start = stretch.start as u64;
+            let into = Piece::new(into.address + start, stretch.len());
+            self.fetch(around, member, from.wrapping_add(start), &into)
+        })
     }
 
     /// Whether memory of this rank's can be read by the others where it is.

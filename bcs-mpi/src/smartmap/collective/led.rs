@@ -263,7 +263,8 @@ fn copy(collective: &mut Collective, group: &mut Group, around: Surroundings<'_>
         _ => output,
     };
     let into = Piece::new(whole.output, whole.bytes);
-    let step = if group.fetch(around, leader, from, &into) {
+    let way = around.course.turn(whole.bytes as u64);
+    let step = if group.fetch_along(around, way, (leader, from), &into) {
         steps::READ
     } else {
         collective.failure = Failure::SenderMemory;

@@ -7,6 +7,7 @@
 //! well, one part after the other.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
+use super::course::Way;
 use super::group::{Awaited, Group, Sign};
 use super::judging::Memory;
 use super::led::{self, Led};
@@ -32,6 +33,8 @@ pub(super) struct Collective {
     pub(super) partial: Vec<u8>,
     /// From how many other members it has copied what they had folded.
     pub(super) copied: usize,
+    /// How it goes over its data, if it is long.
+    pub(super) way: Way,
     pub(super) failure: Failure,
     /// Of a mismatch: what another rank called.
     pub(super) said: u64,
@@ -108,6 +111,7 @@ impl Collective {
             offset: None,
             partial: Vec::new(),
             copied: 0,
+            way: Way::Forth,
             failure: Failure::None,
             said: 0,
             led: None,

@@ -31,12 +31,14 @@
 //! | how far members are in long ones | [`steps`] |
 //! | a long broadcast | [`broadcast`] |
 //! | a long reduction | [`reduce`] |
+//! | in which direction they go over the data | [`course`] |
 //! | a node's part in a collective of several nodes | [`led`] |
 //! | those in which each gives something else to each | [`exchange`] |
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 mod agreement;
 mod broadcast;
+mod course;
 mod exchange;
 mod group;
 mod judging;
@@ -59,6 +61,7 @@ use bcs_core::coll_info::CollInfo;
 use bcs_core::job::Folding;
 use bcs_core::memory::{MachinePage, MappedWords, NodeMemory};
 use bcs_core::whereabouts::Entered;
+use course::Course;
 use exchange::Exchanging;
 pub(crate) use exchange::{Exchange, Given, Gives, MAX_MEMBERS, Takes};
 pub(crate) use group::Awaited;
@@ -85,6 +88,7 @@ pub(super) struct Collectives {
     /// What this rank's NIC is to do.
     orders: VecDeque<Order>,
     spare: Spare,
+    course: Course,
     /// The root folds long reductions alone.
     serial: bool,
 }
@@ -116,6 +120,7 @@ struct Surroundings<'a> {
     node: &'a NodeMemory,
     page: &'a MachinePage,
     road: &'a Road,
+    course: &'a Course,
     /// The world rank at place 0.
     first: u32,
 }
@@ -224,7 +229,12 @@ impl SmartMap {
         if self.requests.room() == 0 {
             return Err(NoSlot);
         }
-        let Collectives { groups, spare, .. } = &mut self.collectives;
+        let Collectives {
+            groups,
+            spare,
+            course,
+            ..
+        } = &mut self.collectives;
         let queue = groups[group.0].as_mut();
         let queue = queue.expect("a communicator is used until it is freed");
         let mut collective = make(&queue.group);
@@ -233,6 +243,7 @@ impl SmartMap {
                 node: &self.node,
                 page: &self.page,
                 road: &self.road,
+                course,
                 first: self.first,
             };
             for _ in 0..looks(&self.page) {
@@ -340,12 +351,14 @@ impl SmartMap {
             busy,
             spare,
             orders,
+            course,
             ..
         } = &mut self.collectives;
         let around = Surroundings {
             node: &self.node,
             page: &self.page,
             road: &self.road,
+            course,
             first: self.first,
         };
         let requests = &mut self.requests;

@@ -121,6 +121,7 @@ pub(super) fn begin(
 ) -> Look {
     let reduction = Reduction::of(&collective.part, group, around.first);
     collective.copied = 0;
+    collective.way = around.course.turn(collective.part.bytes as u64);
     let number = group.number();
     match reduction.root {
         Some(root) if root != group.me() => {
@@ -187,7 +188,7 @@ pub(super) fn copy(
                 None => from.wrapping_add(start),
             };
             let into = Piece::new(output + start, share.len());
-            if !group.fetch(around, member, from, &into) {
+            if !group.fetch_along(around, collective.way, (member, from), &into) {
                 collective.failure = Failure::BadAddress;
             }
         }
@@ -249,8 +250,8 @@ fn fold(
     let in_place = part.input == Some(part.output);
     let chunk = CHUNK_BYTES / reduction.datatype.size() * reduction.datatype.size();
     let (buffer, operand) = spare.chunks(2 * CHUNK_BYTES).split_at_mut(CHUNK_BYTES);
-    for start in share.clone().step_by(chunk) {
-        let len = chunk.min(share.end - start);
+    for Range { start, end } in collective.way.chunks(share.clone(), chunk) {
+        let len = end - start;
         let (buffer, operand) = (&mut buffer[..len], &mut operand[..len]);
         let folding = Folding {
             group,

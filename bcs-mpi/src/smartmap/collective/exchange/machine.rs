@@ -6,11 +6,13 @@ use super::gift::{Gift, Giver, Lies, MAX_LAID_BYTES, MAX_LAID_OF_SLOT};
 use super::parts::Parts;
 use super::{Exchange, Flow};
 use crate::bcs::{Piece, copy};
+use crate::smartmap::collective::course::Way;
 use crate::smartmap::collective::group::{Awaited, Group, Sign};
 use crate::smartmap::collective::machine::{Ended, Look, Phase};
 use crate::smartmap::collective::{Surroundings, agreement, judging, steps};
 use bcs_core::coll_info::PAYLOAD_BYTES;
 use bcs_core::whereabouts::Called;
+use std::ops::Range;
 
 /// An exchange of this rank's.
 #[derive(Debug)]
@@ -20,6 +22,8 @@ pub(in crate::smartmap::collective) struct Exchanging {
     phase: Phase,
     /// What this rank gives lies in its memory.
     long: bool,
+    /// How it goes over the data, if they are long.
+    pub(super) way: Way,
     /// What goes through the records in parts.
     parts: Option<Box<Parts>>,
     /// What it comes to.
@@ -43,6 +47,7 @@ impl Exchanging {
             flow: Flow::of(what, root),
             phase: Phase::Posted,
             long: false,
+            way: Way::Forth,
             parts: None,
             ended: Ok(()),
         }
@@ -131,12 +136,26 @@ impl Exchanging {
             // SAFETY: whoever posted it promised that.
             unsafe { gives.say(giver, group.open, most) };
             self.long = giver.is_long();
+            if self.long {
+                self.way = around.course.turn(giver.stream().1);
+            }
         }
         group.enter([self.exchange.called.pack(), 0]);
         // Others may go on meanwhile.
-        if let Some((from, to, len)) = self.exchange.own.take() {
+        if self.way == Way::Forth {
+            self.copy_own();
+        }
+    }
+
+    /// Copies what this rank gives itself.
+    fn copy_own(&mut self) {
+        let Some((from, to, len)) = self.exchange.own.take() else {
+            return;
+        };
+        for Range { start, end } in self.way.stretches(len) {
+            let (from, to) = (from + start as u64, to + start as u64);
             // SAFETY: whoever posted it promised that.
-            unsafe { copy(&Piece::new(from, len), &Piece::new(to, len)) };
+            unsafe { copy(&Piece::new(from, end - start), &Piece::new(to, end - start)) };
         }
     }
 
@@ -168,6 +187,7 @@ impl Exchanging {
 
     /// Not all memory can be reached: from here on the data go through the records.
     fn in_parts(&mut self, group: &mut Group, around: Surroundings<'_>) -> Look {
+        self.copy_own();
         match Parts::begin(self, group, around) {
             Some(parts) => {
                 self.parts = Some(Box::new(parts));
@@ -204,12 +224,18 @@ impl Exchanging {
 
     /// All memory can be reached.
     fn begin(&mut self, group: &mut Group, around: Surroundings<'_>) -> Look {
+        if !self.long {
+            let givers = (0..group.members().len()).map(|place| Self::giver(group, place));
+            let longest = givers.map(|giver| giver.stream().1).max();
+            self.way = around.course.turn(longest.unwrap_or(0));
+        }
         if self.take_all(group, around).is_none() {
             return Look::Waits;
         }
         group.own().advance(group.number(), steps::DONE);
         group.published();
         self.tell_givers(group, around);
+        self.copy_own();
         Look::Goes(Phase::Read)
     }
 

@@ -15,14 +15,15 @@ impl Exchanging {
     pub(super) fn take_all(&mut self, group: &mut Group, around: Surroundings<'_>) -> Option<()> {
         let (flow, me) = (self.flow, group.me());
         let takes = std::mem::replace(&mut self.exchange.takes, Takes::NOTHING);
+        let givers = group.others().filter(move |&giver| flow.passes(giver, me));
         match takes {
             Takes::Each(pieces) => {
-                for giver in group.others().filter(|&giver| flow.passes(giver, me)) {
+                for giver in self.way.along(givers) {
                     self.take(group, around, giver, &pieces.of(giver))?;
                 }
             }
             Takes::One(piece) => {
-                for giver in group.others().filter(|&giver| flow.passes(giver, me)) {
+                for giver in self.way.along(givers) {
                     self.take(group, around, giver, &piece)?;
                 }
             }
@@ -62,7 +63,7 @@ impl Exchanging {
             match gift.lies {
                 Lies::Here { total, at } => laid(giver, (total, at), into),
                 Lies::There { address, .. } => {
-                    if !group.fetch(around, place, address, into) {
+                    if !group.fetch_along(around, self.way, (place, address), into) {
                         self.note(
                             group,
                             around,
