@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`job`], [`node`], [`phase`], [`limits`] | jobs, nodes, microphases, bounds |
 //! | [`memory`], [`ring`], [`bell`], [`waiting`], [`clock`] | memory shared between processes, and how to wait in it |
+//! | [`owner_lock`] | a lock for what one thread uses, and others could |
 //! | [`send_queue`] | how ranks of one node tell each other what they send |
 //! | [`scheduling`] | what a job asks of the kernel's scheduler |
 //! | [`descriptor`], [`request`] | what a rank posts, and what it gets back |
@@ -41,6 +42,7 @@ pub mod memory;
 pub mod node;
 #[cfg(not(loom))]
 pub mod op;
+pub mod owner_lock;
 #[cfg(not(loom))]
 pub mod phase;
 mod prefetch;

@@ -5,9 +5,16 @@
 
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+#[cfg(not(loom))]
+pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
+
+#[cfg(not(loom))]
+use rustix::thread::{MembarrierCommand, membarrier};
 
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+#[cfg(loom)]
+pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
 
 /// Between what a thread has published and its look at what others have, which do the same the other way
 /// round: of two such threads at least one sees what the other has published.
@@ -27,4 +34,35 @@ pub(crate) fn full_fence() {
     std::sync::atomic::fence(Ordering::SeqCst);
     #[cfg(loom)]
     loom::sync::atomic::fence(Ordering::SeqCst);
+}
+
+/// Half of a full fence, for whoever passes it often. The other half, [`all_fence`], is the affair of threads of
+/// this process that have the kernel run a fence on this one, too: of two such threads at least one sees what
+/// the other has published.
+#[inline(always)]
+pub(crate) fn own_fence() {
+    #[cfg(not(loom))]
+    std::sync::atomic::compiler_fence(Ordering::SeqCst);
+    #[cfg(loom)]
+    loom::sync::atomic::fence(Ordering::SeqCst);
+}
+
+/// A full fence on all threads of this process: microseconds.
+///
+/// # Panics
+/// If it does not [work](all_fence_works).
+pub(crate) fn all_fence() {
+    #[cfg(not(loom))]
+    {
+        let barrier = membarrier(MembarrierCommand::PrivateExpedited);
+        assert!(barrier.is_ok(), "membarrier was registered");
+    }
+    #[cfg(loom)]
+    loom::sync::atomic::fence(Ordering::SeqCst);
+}
+
+/// Whether the kernel runs fences on all threads: then it is told that this process will want that.
+#[cfg(not(loom))]
+pub(crate) fn all_fence_works() -> bool {
+    !cfg!(miri) && membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok()
 }

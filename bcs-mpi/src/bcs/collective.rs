@@ -16,10 +16,10 @@ use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
 use bcs_core::job::Collectives;
 use bcs_core::limits::{ARRIVAL_HINTS_PER_CONTEXT, INLINE_BYTES, MAX_CONTEXTS};
 use bcs_core::op::Op;
+use bcs_core::owner_lock::OwnerGuard;
 use bcs_core::request::RequestId;
 use bcs_core::waiting::{self, Patience};
 use bcs_core::whereabouts::{self, Called, Entered};
-use std::sync::MutexGuard;
 
 /// A context in which this rank takes part in collectives.
 #[derive(Debug)]
@@ -352,7 +352,7 @@ impl Endpoint {
     /// to wait for it.
     pub(super) fn arrive_by(
         &self,
-        mut state: MutexGuard<'_, State>,
+        mut state: OwnerGuard<'_, State>,
         context: u32,
         blocking: Blocking,
         post: impl FnOnce(&mut State) -> Result<Handle, TooManyRequests>,
@@ -380,7 +380,7 @@ impl Endpoint {
     /// with it. What it comes to if it is over without a failure is said at once.
     fn attend<'a>(
         &'a self,
-        mut state: MutexGuard<'a, State>,
+        mut state: OwnerGuard<'a, State>,
         (context, id): (u32, Id),
         alone: bool,
     ) -> Handle {

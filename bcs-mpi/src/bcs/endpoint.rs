@@ -19,11 +19,12 @@ use bcs_core::layout::Location;
 use bcs_core::matching::Pattern;
 use bcs_core::memory::{MachinePage, NicMemory};
 use bcs_core::node::NodeId;
+use bcs_core::owner_lock::{OwnerGuard, OwnerLock};
 use bcs_core::request::{Completion, Failure, RequestId};
 use bcs_core::whereabouts::Wait;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Who and where a rank is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +49,7 @@ pub struct Endpoint {
     pub(super) place: Place,
     pub(super) settings: Settings,
     pub(super) turn: Turn,
-    state: Mutex<State>,
+    state: OwnerLock<State>,
 }
 
 /// What an endpoint remembers.
@@ -168,7 +169,7 @@ impl Endpoint {
             place,
             settings,
             turn: Turn::default(),
-            state: Mutex::new(state),
+            state: OwnerLock::new(state),
         };
         endpoint.know_world();
         endpoint
@@ -200,7 +201,7 @@ impl Endpoint {
         &self.settings
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> OwnerGuard<'_, State> {
         // Such a call is an error of the program's, but one that would hang without a word.
         assert!(
             !super::fold::in_function(),
@@ -208,7 +209,7 @@ impl Endpoint {
         );
         // A panic of another thread while it held the lock leaves a consistent state: nothing
         // between two updates of it can panic but assertions about the program's own requests.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     pub(super) fn elastic(&self) -> bool {

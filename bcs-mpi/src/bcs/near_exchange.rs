@@ -15,7 +15,7 @@ use super::piece::{self, Piece, Pieces};
 use super::requests::{Handle, Request, TooManyRequests};
 use super::schedule::{Plan, Scratch};
 use crate::smartmap::{self, Given, Gives, GroupId, MAX_MEMBERS, Takes};
-use std::sync::MutexGuard;
+use bcs_core::owner_lock::OwnerGuard;
 
 impl State {
     /// The members of a context, if they exchange directly.
@@ -140,7 +140,7 @@ impl Endpoint {
     /// As for [`post_schedule`](Self::post_schedule).
     pub(super) unsafe fn post_exchange(
         &self,
-        state: MutexGuard<'_, State>,
+        state: OwnerGuard<'_, State>,
         context: u32,
         plan: Plan,
         blocking: Blocking,
@@ -185,7 +185,7 @@ impl Endpoint {
     #[inline]
     pub(super) unsafe fn exchange_round(
         &self,
-        state: MutexGuard<'_, State>,
+        state: OwnerGuard<'_, State>,
         members: Members<'_>,
         round: OneRound,
         blocking: Blocking,

@@ -24,7 +24,12 @@ pub(super) fn begin(
     }
     let [from] = group.members()[root].info.said(group.number());
     let into = Piece::new(collective.part.output, bytes);
-    if !group.fetch_along(around, around.course.turn(bytes as u64), (root, from), &into) {
+    if !group.fetch_along(
+        around,
+        around.course.turn(bytes as u64),
+        (root, from),
+        &into,
+    ) {
         collective.failure = Failure::SenderMemory;
     }
     let step = steps::end(collective.failure);

@@ -63,7 +63,8 @@ impl Way {
     ) -> impl Iterator<Item = Range<usize>> {
         let end = range.end;
         let starts = range.step_by(chunk);
-        self.along(starts).map(move |start| start..end.min(start + chunk))
+        self.along(starts)
+            .map(move |start| start..end.min(start + chunk))
     }
 
     /// Pieces in which so many bytes are to be copied: from the front on it is one.
@@ -105,7 +106,12 @@ mod tests {
     fn stretches_are_whole() {
         for len in [0, 1, STRETCH_BYTES, STRETCH_BYTES + 1, 3 * STRETCH_BYTES] {
             for way in [Way::Forth, Way::Back] {
-                assert_eq!(way.stretches(len).map(|stretch| stretch.len()).sum::<usize>(), len);
+                assert_eq!(
+                    way.stretches(len)
+                        .map(|stretch| stretch.len())
+                        .sum::<usize>(),
+                    len
+                );
             }
         }
     }
