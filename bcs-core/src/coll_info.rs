@@ -50,21 +50,21 @@
 //!   Who does not wait for all passes its fence when it has entered, and looks then. Who gathers a reduction,
 //!   and is waited for by nobody that has called the same, needs one at gates only.
 
+mod gates;
+
 use crate::prefetch;
-use crate::ring::Words;
-use crate::send_queue::Payload;
-use crate::sync::{Ordering, full_fence};
+use crate::sync::{AtomicU64, Ordering, full_fence};
+use gates::digest;
+pub use gates::{digested, gate, gate_before, is_gate};
 
 /// Contributions that are kept at the same time. (loom tries fewer, since it tries everything.)
 pub const AREAS: usize = if cfg!(loom) { 3 } else { 16 };
 
-/// Numbers from one gate to the next.
-const GATES_APART: u64 = AREAS as u64 / 3;
-
 /// Words of an area: two cache lines, which are fetched as a pair.
 const AREA_WORDS: usize = 16;
 
-/// Of them, what was called; the stamp is before it.
+/// Of them, the number that was entered, what was called, and a digest of what was before.
+const STAMP: usize = 0;
 const CALL: usize = 1;
 const DIGEST: usize = 3;
 const ARGUMENTS: usize = 4;
@@ -96,21 +96,22 @@ pub const RECORD_PAYLOAD_BYTES: usize = AREAS * PAYLOAD_BYTES;
 /// A step is below this: its word has the number of the collective above it.
 const STEPS_BITS: u32 = 8;
 
-/// Where a record lies.
-#[derive(Clone, Copy, Debug)]
-pub struct CollInfoLayout {
-    /// Its first word.
-    pub first_word: usize,
-    /// Offset of its payload, in bytes.
-    pub payload: usize,
+/// Memory that holds a record.
+pub trait Record {
+    /// Its words.
+    fn words(&self) -> &[AtomicU64; RECORD_WORDS];
+    /// Writes bytes at this offset of its payload.
+    fn write(&self, offset: usize, bytes: &[u8]);
+    /// Copies bytes from this offset of its payload.
+    fn read(&self, offset: usize, bytes: &mut [u8]);
 }
 
 /// A member's record.
 #[derive(Clone, Debug)]
-pub struct CollInfo<W> {
-    words: W,
-    layout: CollInfoLayout,
-}
+pub struct CollInfo<R>(R);
+
+/// The words that say what a member has entered.
+type Area = [AtomicU64; AREA_WORDS];
 
 /// Whether a member has entered a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,48 +129,8 @@ fn place(number: u64) -> usize {
     usize::try_from(number % AREAS as u64).expect("small")
 }
 
-fn area(number: u64) -> usize {
-    place(number) * AREA_WORDS
-}
-
 fn payload(number: u64) -> usize {
     place(number) * PAYLOAD_BYTES
-}
-
-/// The number that all members must have entered before one may enter this one.
-#[must_use]
-pub fn gate(number: u64) -> Option<u64> {
-    let before = number.checked_sub(GATES_APART).filter(|&before| before > 0);
-    before.filter(|_| is_gate(number))
-}
-
-/// Whether members may wait at a later number until all have entered this one.
-#[must_use]
-pub fn is_gate(number: u64) -> bool {
-    number.is_multiple_of(GATES_APART)
-}
-
-/// The last gate before a number; 0 if there is none.
-#[must_use]
-pub fn gate_before(number: u64) -> u64 {
-    number.saturating_sub(1) / GATES_APART * GATES_APART
-}
-
-/// The numbers that a digest at this one is of, without this one: those after the last gate.
-#[must_use]
-pub fn digested(number: u64) -> std::ops::Range<u64> {
-    gate_before(number) + 1..number
-}
-
-/// The digest at a number, from that of the one before, and what was called.
-fn digest(number: u64, before: u64, [kind, bytes]: [u64; 2]) -> u64 {
-    let before = if digested(number).is_empty() {
-        0
-    } else {
-        before
-    };
-    let mixed = (before ^ kind).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    (mixed ^ mixed >> 29 ^ bytes).wrapping_mul(0x94d0_49bb_1331_11eb)
 }
 
 /// Steps of later collectives are greater, also when numbers wrap.
@@ -177,56 +138,54 @@ fn step_word(number: u64, step: u8) -> u64 {
     number << STEPS_BITS | u64::from(step)
 }
 
-impl<W: Words + Payload> CollInfo<W> {
-    /// The record that lies there.
-    pub fn new(words: W, layout: CollInfoLayout) -> Self {
-        Self { words, layout }
+impl<R: Record> CollInfo<R> {
+    /// The record that is there.
+    pub fn new(record: R) -> Self {
+        Self(record)
     }
 
-    fn load(&self, word: usize, ordering: Ordering) -> u64 {
-        self.words
-            .word(self.layout.first_word + word)
-            .load(ordering)
+    #[inline]
+    fn area(&self, number: u64) -> &Area {
+        let (areas, _) = self.0.words().as_chunks();
+        &areas[place(number)]
     }
 
-    fn store(&self, word: usize, value: u64, ordering: Ordering) {
-        let word = self.words.word(self.layout.first_word + word);
-        word.store(value, ordering);
+    #[inline]
+    fn word(&self, word: usize) -> &AtomicU64 {
+        &self.0.words()[word]
     }
 
     /// Owner: the context is opened, and its next collective is number 1. No member may look yet.
     pub fn reset(&self) {
         let stamps = (0..AREAS).map(|place| place * AREA_WORDS);
         for word in stamps.chain([STEP, VERDICT, LISTENING]) {
-            self.store(word, 0, Ordering::Relaxed);
+            self.word(word).store(0, Ordering::Relaxed);
         }
     }
 
     /// Owner, before it enters: what it contributes, of at most [`PAYLOAD_BYTES`].
     pub fn contribute(&self, number: u64, bytes: &[u8]) {
         if bytes.len() > INLINE_BYTES {
-            let payload = self.layout.payload + payload(number);
-            return self.words.write(payload, bytes);
+            return self.0.write(payload(number), bytes);
         }
-        let first = area(number) + ARGUMENTS;
+        let words = &self.area(number)[ARGUMENTS..];
         let (eights, rest) = bytes.as_chunks::<8>();
-        for (index, &eight) in eights.iter().enumerate() {
-            self.store(first + index, u64::from_le_bytes(eight), Ordering::Relaxed);
+        for (word, &eight) in words.iter().zip(eights) {
+            word.store(u64::from_le_bytes(eight), Ordering::Relaxed);
         }
         if !rest.is_empty() {
             let mut last = [0; 8];
             last[..rest.len()].copy_from_slice(rest);
-            let last = u64::from_le_bytes(last);
-            self.store(first + eights.len(), last, Ordering::Relaxed);
+            words[eights.len()].store(u64::from_le_bytes(last), Ordering::Relaxed);
         }
     }
 
     /// Owner, before it enters: where what it contributes is.
     pub fn say<const N: usize>(&self, number: u64, arguments: [u64; N]) {
         const { assert!(N <= ARGUMENT_WORDS) };
-        let first = area(number) + ARGUMENTS;
-        for (index, argument) in arguments.into_iter().enumerate() {
-            self.store(first + index, argument, Ordering::Relaxed);
+        let words = &self.area(number)[ARGUMENTS..];
+        for (word, argument) in words.iter().zip(arguments) {
+            word.store(argument, Ordering::Relaxed);
         }
     }
 
@@ -234,20 +193,19 @@ impl<W: Words + Payload> CollInfo<W> {
     /// these are those from `at` on.
     pub fn lay(&self, number: u64, total: usize, at: usize, bytes: &[u8]) {
         if total > AFTER_HEAD_BYTES {
-            let payload = self.layout.payload + payload(number);
-            return self.words.write(payload + at, bytes);
+            return self.0.write(payload(number) + at, bytes);
         }
-        let first = area(number) + ARGUMENTS + 1;
+        let words = &self.area(number)[ARGUMENTS + 1..];
         let (mut at, mut bytes) = (at, bytes);
         while !bytes.is_empty() {
-            let (word, within) = (first + at / 8, at % 8);
+            let (word, within) = (&words[at / 8], at % 8);
             let (now, rest) = bytes.split_at(bytes.len().min(8 - within));
             let mut whole = [0; 8];
             if now.len() < 8 {
-                whole = self.load(word, Ordering::Relaxed).to_le_bytes();
+                whole = word.load(Ordering::Relaxed).to_le_bytes();
             }
             whole[within..within + now.len()].copy_from_slice(now);
-            self.store(word, u64::from_le_bytes(whole), Ordering::Relaxed);
+            word.store(u64::from_le_bytes(whole), Ordering::Relaxed);
             (at, bytes) = (at + now.len(), rest);
         }
     }
@@ -255,37 +213,33 @@ impl<W: Words + Payload> CollInfo<W> {
     /// Owner: enters a collective, with what it has called. `before` is the digest of the number before; this
     /// one's is given back.
     pub fn enter(&self, number: u64, call: [u64; 2], before: u64) -> u64 {
-        let area = area(number);
+        let area = self.area(number);
         let digest = digest(number, before, call);
-        self.store(area + CALL, call[0], Ordering::Relaxed);
-        self.store(area + CALL + 1, call[1], Ordering::Relaxed);
-        self.store(area + DIGEST, digest, Ordering::Relaxed);
+        area[CALL].store(call[0], Ordering::Relaxed);
+        area[CALL + 1].store(call[1], Ordering::Relaxed);
+        area[DIGEST].store(digest, Ordering::Relaxed);
         // ENTERED: publishes the area and its payload, and returns those of all before.
-        self.store(area, number, Ordering::Release);
+        area[STAMP].store(number, Ordering::Release);
         digest
     }
 
-    /// Owner: is about to enter collectives without waiting for the others. The lines of one of the next are
-    /// fetched now.
+    /// Owner: will enter this one soon. Its lines are fetched now.
     #[inline]
     pub fn prepare(&self, number: u64) {
-        const AHEAD: u64 = 3;
-        let area = area(number.wrapping_add(AHEAD));
-        prefetch::to_write(self.words.word(self.layout.first_word + area));
+        prefetch::to_write(self.area(number));
     }
 
     /// Of an owner who is likely to be ahead: what it contributes next is fetched now.
     #[inline]
     pub fn expect(&self, number: u64) {
-        let area = area(number.wrapping_add(1));
-        prefetch::to_read(self.words.word(self.layout.first_word + area));
+        prefetch::to_read(self.area(number.wrapping_add(1)));
     }
 
     /// Whether the owner has entered a collective, which the caller has not finished.
     #[must_use]
     pub fn presence(&self, number: u64) -> Presence {
         // ENTERED: the area is visible, and those before may be written again.
-        let stamp = self.load(area(number), Ordering::Acquire);
+        let stamp = self.area(number)[STAMP].load(Ordering::Acquire);
         match number.wrapping_sub(stamp) {
             0 => Presence::There,
             before if before == AREAS as u64 => Presence::Awaited,
@@ -297,27 +251,30 @@ impl<W: Words + Payload> CollInfo<W> {
     /// What the owner has called, in a collective that it has entered.
     #[must_use]
     pub fn call(&self, number: u64) -> [u64; 2] {
-        let word = area(number) + CALL;
-        [word, word + 1].map(|word| self.load(word, Ordering::Relaxed))
+        let area = self.area(number);
+        [CALL, CALL + 1].map(|word| area[word].load(Ordering::Relaxed))
     }
 
     /// What the owner has called since the last gate, in a collective that it has entered: members with the
     /// same digest have called the same.
     #[must_use]
     pub fn digest(&self, number: u64) -> u64 {
-        self.load(area(number) + DIGEST, Ordering::Relaxed)
+        self.area(number)[DIGEST].load(Ordering::Relaxed)
     }
 
     /// What the owner contributes to a collective that it has entered.
     pub fn contribution(&self, number: u64, bytes: &mut [u8]) {
         if bytes.len() > INLINE_BYTES {
-            let payload = self.layout.payload + payload(number);
-            return self.words.read(payload, bytes);
+            return self.0.read(payload(number), bytes);
         }
-        let first = area(number) + ARGUMENTS;
-        for (index, bytes) in bytes.chunks_mut(8).enumerate() {
-            let word = self.load(first + index, Ordering::Relaxed).to_le_bytes();
-            bytes.copy_from_slice(&word[..bytes.len()]);
+        let words = &self.area(number)[ARGUMENTS..];
+        let (eights, rest) = bytes.as_chunks_mut::<8>();
+        for (word, eight) in words.iter().zip(&mut *eights) {
+            *eight = word.load(Ordering::Relaxed).to_le_bytes();
+        }
+        if !rest.is_empty() {
+            let last = words[eights.len()].load(Ordering::Relaxed).to_le_bytes();
+            rest.copy_from_slice(&last[..rest.len()]);
         }
     }
 
@@ -325,8 +282,8 @@ impl<W: Words + Payload> CollInfo<W> {
     #[must_use]
     pub fn said<const N: usize>(&self, number: u64) -> [u64; N] {
         const { assert!(N <= ARGUMENT_WORDS) };
-        let first = area(number) + ARGUMENTS;
-        std::array::from_fn(|index| self.load(first + index, Ordering::Relaxed))
+        let words = &self.area(number)[ARGUMENTS..];
+        std::array::from_fn(|index| words[index].load(Ordering::Relaxed))
     }
 
     /// Some of the bytes that the owner gives, as [`lay`](Self::lay) was told of them.
@@ -336,17 +293,16 @@ impl<W: Words + Payload> CollInfo<W> {
     pub fn laid(&self, number: u64, total: usize, at: usize, bytes: &mut [u8]) {
         assert!(total <= PAYLOAD_BYTES && at <= total && bytes.len() <= total - at);
         if total > AFTER_HEAD_BYTES {
-            let payload = self.layout.payload + payload(number);
-            return self.words.read(payload + at, bytes);
+            return self.0.read(payload(number) + at, bytes);
         }
-        let first = area(number) + ARGUMENTS + 1;
+        let words = &self.area(number)[ARGUMENTS + 1..];
         let mut at = at;
         let mut bytes = bytes;
         while !bytes.is_empty() {
-            let (word, within) = (first + at / 8, at % 8);
+            let (word, within) = (&words[at / 8], at % 8);
             let len = bytes.len().min(8 - within);
             let (now, rest) = bytes.split_at_mut(len);
-            let whole = self.load(word, Ordering::Relaxed).to_le_bytes();
+            let whole = word.load(Ordering::Relaxed).to_le_bytes();
             now.copy_from_slice(&whole[within..within + len]);
             (at, bytes) = (at + len, rest);
         }
@@ -355,7 +311,8 @@ impl<W: Words + Payload> CollInfo<W> {
     /// Owner: has come so far in a collective that it has entered.
     pub fn advance(&self, number: u64, step: u8) {
         // STEP: what was done up to here is visible, and what was read may be written.
-        self.store(STEP, step_word(number, step), Ordering::Release);
+        self.word(STEP)
+            .store(step_word(number, step), Ordering::Release);
     }
 
     /// How far the owner is in a collective that it has entered and the caller has not finished; 0 is
@@ -367,21 +324,22 @@ impl<W: Words + Payload> CollInfo<W> {
 
     /// Owner, before the step that tells it: what came of a collective.
     pub fn say_outcome(&self, outcome: [u64; 2]) {
-        self.store(OUTCOME, outcome[0], Ordering::Relaxed);
-        self.store(OUTCOME + 1, outcome[1], Ordering::Relaxed);
+        self.word(OUTCOME).store(outcome[0], Ordering::Relaxed);
+        self.word(OUTCOME + 1).store(outcome[1], Ordering::Relaxed);
     }
 
     /// What came of a collective of which the owner has come to the step that tells it, and which the
     /// caller has not finished.
     #[must_use]
     pub fn outcome(&self) -> [u64; 2] {
-        [OUTCOME, OUTCOME + 1].map(|word| self.load(word, Ordering::Relaxed))
+        [OUTCOME, OUTCOME + 1].map(|word| self.word(word).load(Ordering::Relaxed))
     }
 
     /// Owner: what it thinks of a collective that it has entered. It stays while steps go on.
     pub fn judge(&self, number: u64, verdict: u8) {
         // STEP
-        self.store(VERDICT, step_word(number, verdict), Ordering::Release);
+        self.word(VERDICT)
+            .store(step_word(number, verdict), Ordering::Release);
     }
 
     /// What the owner thinks of a collective; 0 if that is not known yet.
@@ -392,7 +350,7 @@ impl<W: Words + Payload> CollInfo<W> {
 
     fn of_this(&self, word: usize, number: u64) -> u8 {
         // STEP
-        let step = self.load(word, Ordering::Acquire);
+        let step = self.word(word).load(Ordering::Acquire);
         let here = step >> STEPS_BITS == step_word(number, 0) >> STEPS_BITS;
         if here { step.to_le_bytes()[0] } else { 0 }
     }
@@ -400,19 +358,20 @@ impl<W: Words + Payload> CollInfo<W> {
     /// Owner: from now on it is told when this phase of this collective is over. It has to look once
     /// more.
     pub fn listen(&self, number: u64, phase: u8) {
-        self.store(LISTENING, step_word(number, phase), Ordering::Relaxed);
+        self.word(LISTENING)
+            .store(step_word(number, phase), Ordering::Relaxed);
         full_fence(); // LISTEN
     }
 
     /// Owner: whether nobody has told it yet.
     #[must_use]
     pub fn listens(&self) -> bool {
-        self.load(LISTENING, Ordering::Relaxed) != 0
+        self.word(LISTENING).load(Ordering::Relaxed) != 0
     }
 
     /// Owner: it looks by itself again.
     pub fn stop_listening(&self) {
-        self.store(LISTENING, 0, Ordering::Relaxed);
+        self.word(LISTENING).store(0, Ordering::Relaxed);
     }
 
     /// Between what a member has published and its look at who listens.
@@ -423,14 +382,14 @@ impl<W: Words + Payload> CollInfo<W> {
     /// Whether the owner waits to be told of this phase.
     #[must_use]
     pub fn listens_for(&self, number: u64, phase: u8) -> bool {
-        self.load(LISTENING, Ordering::Relaxed) == step_word(number, phase)
+        self.word(LISTENING).load(Ordering::Relaxed) == step_word(number, phase)
     }
 
     /// Whether the owner waits to be told that this phase is over. It is the caller who tells it.
     #[must_use]
     pub fn take_listener(&self, number: u64, phase: u8) -> bool {
         let listens = step_word(number, phase);
-        let word = self.words.word(self.layout.first_word + LISTENING);
+        let word = self.word(LISTENING);
         word.load(Ordering::Relaxed) == listens
             && word
                 .compare_exchange(listens, 0, Ordering::Relaxed, Ordering::Relaxed)
@@ -442,21 +401,30 @@ const _: () = assert!(INLINE_BYTES <= PAYLOAD_BYTES && RECORD_WORDS.is_multiple_
 
 #[cfg(test)]
 mod tests {
+    #[cfg(not(loom))]
+    use super::gates::GATES_APART;
     use super::*;
+    use crate::send_queue::Payload;
     use crate::send_queue::tests::{Heap, heap};
     use std::sync::Arc;
 
+    impl Record for Arc<Heap> {
+        fn words(&self) -> &[AtomicU64; RECORD_WORDS] {
+            self.0.first_chunk().expect("it is of a record")
+        }
+
+        fn write(&self, offset: usize, bytes: &[u8]) {
+            Payload::write(self, offset, bytes);
+        }
+
+        fn read(&self, offset: usize, bytes: &mut [u8]) {
+            Payload::read(self, offset, bytes);
+        }
+    }
+
     pub(super) fn records(members: usize) -> Vec<CollInfo<Arc<Heap>>> {
-        let heap = heap(members * RECORD_WORDS, members * RECORD_PAYLOAD_BYTES);
-        (0..members)
-            .map(|member| {
-                let layout = CollInfoLayout {
-                    first_word: member * RECORD_WORDS,
-                    payload: member * RECORD_PAYLOAD_BYTES,
-                };
-                CollInfo::new(heap.clone(), layout)
-            })
-            .collect()
+        let record = |_| CollInfo::new(heap(RECORD_WORDS, RECORD_PAYLOAD_BYTES));
+        (0..members).map(record).collect()
     }
 
     #[cfg(not(loom))]
@@ -577,9 +545,9 @@ mod loom_tests {
     use crate::sync::AtomicU64;
     use std::sync::Arc;
 
-    type Record = CollInfo<Arc<Heap>>;
+    type Info = CollInfo<Arc<Heap>>;
 
-    fn gather(records: &[Record], me: usize, number: u64, len: usize) {
+    fn gather(records: &[Info], me: usize, number: u64, len: usize) {
         let mine = u8::try_from(10 * number).unwrap() + u8::try_from(me).unwrap();
         records[me].contribute(number, &vec![mine; len]);
         records[me].enter(number, [number, 0], 0);
@@ -623,7 +591,7 @@ mod loom_tests {
         model.check(|| {
             let records = Arc::new(records(2));
             let takers = records.clone();
-            let has_entered = |record: &Record, number| {
+            let has_entered = |record: &Info, number| {
                 while record.presence(number) != Presence::There {
                     loom::thread::yield_now();
                 }
@@ -652,13 +620,13 @@ mod loom_tests {
         });
     }
 
-    fn all(records: &[Record]) -> bool {
-        let there = |record: &Record| record.presence(1) == Presence::There;
+    fn all(records: &[Info]) -> bool {
+        let there = |record: &Info| record.presence(1) == Presence::There;
         records.iter().all(there)
     }
 
     /// Tells whoever listens but this one.
-    fn tell(records: &[Record], me: usize, news: &[AtomicU64]) {
+    fn tell(records: &[Info], me: usize, news: &[AtomicU64]) {
         for (member, record) in records.iter().enumerate() {
             if member != me && record.take_listener(1, 1) {
                 news[member].fetch_add(1, Ordering::AcqRel);
@@ -680,7 +648,7 @@ mod loom_tests {
                 move || {
                     records[me].enter(1, [0; 2], 0);
                     if all(&records) {
-                        Record::published();
+                        Info::published();
                         tell(&records, me, &*news);
                         return true;
                     }

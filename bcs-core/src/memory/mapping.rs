@@ -249,3 +249,45 @@ impl Words for MappedWords {
         self.0.word64(index * 8)
     }
 }
+
+/// So many words of a mapping, which were found to be in it: they are looked up without another check.
+#[derive(Clone, Debug)]
+pub struct MappedArray<const N: usize> {
+    mapping: Arc<Mapping>,
+    first: NonNull<[AtomicU64; N]>,
+}
+
+// SAFETY: a reference to a mapping, which may be used by any thread, and to words in it.
+unsafe impl<const N: usize> Send for MappedArray<N> {}
+// SAFETY: as for Send.
+unsafe impl<const N: usize> Sync for MappedArray<N> {}
+
+impl<const N: usize> MappedArray<N> {
+    /// The words from a byte offset on that is a multiple of 8.
+    ///
+    /// # Panics
+    /// If they are not in the mapping.
+    #[must_use]
+    pub fn new(mapping: Arc<Mapping>, offset: usize) -> Self {
+        mapping.check(offset, N * 8);
+        assert!(offset.is_multiple_of(8), "no word at offset {offset}");
+        // SAFETY: in range (checked), so within the allocation.
+        let first = unsafe { mapping.base.add(offset) }.cast();
+        Self { mapping, first }
+    }
+
+    /// The words.
+    #[inline]
+    #[must_use]
+    pub fn words(&self) -> &[AtomicU64; N] {
+        // SAFETY: in range and aligned (checked when it was made), mapped as long as self lives, and
+        // only ever accessed atomically or by raw copies.
+        unsafe { self.first.as_ref() }
+    }
+
+    /// The mapping.
+    #[must_use]
+    pub fn mapping(&self) -> &Mapping {
+        &self.mapping
+    }
+}

@@ -21,7 +21,7 @@ pub mod slot;
 
 pub use machine_page::MachinePage;
 pub(crate) use mapping::sealed_memfd;
-pub use mapping::{MapError, MappedWords, Mapping};
+pub use mapping::{MapError, MappedArray, MappedWords, Mapping};
 pub use nic_memory::{Claimant, NicMemory};
-pub use node_memory::NodeMemory;
+pub use node_memory::{MappedRecord, NodeMemory};
 pub use slot::{ForeignSlot, OwnSlot, Slot};

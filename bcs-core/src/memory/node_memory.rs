@@ -18,8 +18,8 @@
 //! job's messages, as it can by scribbling over its own; no rank follows an address from here
 //! without checking that it lies in the memory of the rank that alleges it.
 
-use super::mapping::{MapError, MappedWords, Mapping, sealed_memfd};
-use crate::coll_info::{CollInfo, CollInfoLayout, RECORD_PAYLOAD_BYTES, RECORD_WORDS};
+use super::mapping::{MapError, MappedArray, MappedWords, Mapping, sealed_memfd};
+use crate::coll_info::{CollInfo, RECORD_PAYLOAD_BYTES, RECORD_WORDS, Record};
 use crate::limits::{
     MAX_CONTEXTS, MAX_RANKS_PER_NODE, REQUEST_SLOTS, SEND_QUEUE_ENTRIES, SEND_QUEUE_PAYLOAD_BYTES,
 };
@@ -203,7 +203,7 @@ impl NodeMemory {
     /// What a rank says of the collective that it is in, in a context. It is a member of at most one
     /// communicator with that id.
     #[must_use]
-    pub fn coll_info(&self, place: usize, context: u32) -> CollInfo<MappedWords> {
+    pub fn coll_info(&self, place: usize, context: u32) -> CollInfo<MappedRecord> {
         let context = context as usize;
         assert!(
             place < self.ranks && context < MAX_CONTEXTS,
@@ -213,11 +213,10 @@ impl NodeMemory {
         let record = place * MAX_CONTEXTS + context;
         let start = Self::coll_infos(self.ranks);
         let payloads = start + self.ranks * MAX_CONTEXTS * RECORD_BYTES;
-        let layout = CollInfoLayout {
-            first_word: (start + record * RECORD_BYTES) / 8,
+        CollInfo::new(MappedRecord {
+            words: MappedArray::new(self.words.0.clone(), start + record * RECORD_BYTES),
             payload: payloads + record * RECORD_PAYLOAD_BYTES,
-        };
-        CollInfo::new(self.words.clone(), layout)
+        })
     }
 
     /// A rank has to look again. The caller rings it.
@@ -288,6 +287,28 @@ impl NodeMemory {
             self.news(from).fetch_add(1, Ordering::AcqRel);
         }
         is_wanted
+    }
+}
+
+/// What a rank says of collectives in a context: words, and where its payload is.
+#[derive(Clone, Debug)]
+pub struct MappedRecord {
+    words: MappedArray<RECORD_WORDS>,
+    payload: usize,
+}
+
+impl Record for MappedRecord {
+    #[inline]
+    fn words(&self) -> &[AtomicU64; RECORD_WORDS] {
+        self.words.words()
+    }
+
+    fn write(&self, offset: usize, bytes: &[u8]) {
+        self.words.mapping().write(self.payload + offset, bytes);
+    }
+
+    fn read(&self, offset: usize, bytes: &mut [u8]) {
+        self.words.mapping().read(self.payload + offset, bytes);
     }
 }
 

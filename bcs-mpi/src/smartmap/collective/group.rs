@@ -170,6 +170,12 @@ impl Group {
         open
     }
 
+    /// This rank will soon enter the collective that is so many after the one that it is in.
+    #[inline]
+    pub(super) fn prepare(&self, after: u64) {
+        self.own().prepare(self.number.wrapping_add(after));
+    }
+
     /// This rank enters the collective that has begun, with what it has called.
     pub(super) fn enter(&mut self, call: [u64; 2]) {
         self.digest = self.own().enter(self.number, call, self.digest);

@@ -42,6 +42,10 @@ pub(super) struct Collective {
     pub(super) led: Option<Box<Led>>,
 }
 
+/// Who goes on at once may enter the next collectives so soon that lines fetched for the very next one come too
+/// late.
+const AHEAD: u64 = 3;
+
 /// Whose data a member needs to go on, in the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Needs {
@@ -224,6 +228,9 @@ impl Collective {
     /// Where the bytes are that go through the records now: all of them, or a part.
     fn here(&self) -> (usize, usize) {
         let offset = self.offset.unwrap_or(0);
+        if self.part.bytes - offset <= PAYLOAD_BYTES {
+            return (offset, self.part.bytes - offset);
+        }
         let most = match self.part.kind {
             CollectiveKind::Reduce { datatype, .. } => {
                 PAYLOAD_BYTES / datatype.size() * datatype.size()
@@ -258,7 +265,7 @@ impl Collective {
         if self.needs == Needs::All {
             return led::entered(self, group, around);
         }
-        group.own().prepare(number);
+        group.prepare(AHEAD);
         match self.needs {
             Needs::All => {}
             Needs::Others => group.expect(None),

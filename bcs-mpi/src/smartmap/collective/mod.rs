@@ -59,7 +59,7 @@ use super::{Posted as Progress, Road, SmartMap};
 use crate::bcs::{Blocking, Outcome, Part};
 use bcs_core::coll_info::CollInfo;
 use bcs_core::job::Folding;
-use bcs_core::memory::{MachinePage, MappedWords, NodeMemory};
+use bcs_core::memory::{MachinePage, MappedRecord, NodeMemory};
 use bcs_core::whereabouts::Entered;
 use course::Course;
 use exchange::Exchanging;
@@ -73,7 +73,7 @@ use queue::{Posted, Queue};
 use std::collections::VecDeque;
 
 /// A member's record.
-type Info = CollInfo<MappedWords>;
+type Info = CollInfo<MappedRecord>;
 
 /// A communicator, or its members on this node, as this rank knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -237,6 +237,9 @@ impl SmartMap {
         } = &mut self.collectives;
         let queue = groups[group.0].as_mut();
         let queue = queue.expect("a communicator is used until it is freed");
+        // When this rank has entered, it looks at once whether the others have: until its stamp is out, that
+        // only takes their lines away from them.
+        queue.group.prepare(1);
         let mut collective = make(&queue.group);
         if blocking == Blocking::Yes && queue.is_empty() {
             let around = Surroundings {
