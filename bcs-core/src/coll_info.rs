@@ -125,6 +125,7 @@ pub enum Presence {
 }
 
 /// Which of the areas.
+#[inline]
 fn place(number: u64) -> usize {
     usize::try_from(number % AREAS as u64).expect("small")
 }
@@ -164,6 +165,7 @@ impl<R: Record> CollInfo<R> {
     }
 
     /// Owner, before it enters: what it contributes, of at most [`PAYLOAD_BYTES`].
+    #[inline]
     pub fn contribute(&self, number: u64, bytes: &[u8]) {
         if bytes.len() > INLINE_BYTES {
             return self.0.write(payload(number), bytes);
@@ -212,6 +214,7 @@ impl<R: Record> CollInfo<R> {
 
     /// Owner: enters a collective, with what it has called. `before` is the digest of the number before; this
     /// one's is given back.
+    #[inline]
     pub fn enter(&self, number: u64, call: [u64; 2], before: u64) -> u64 {
         let area = self.area(number);
         let digest = digest(number, before, call);
@@ -237,6 +240,7 @@ impl<R: Record> CollInfo<R> {
 
     /// Whether the owner has entered a collective, which the caller has not finished.
     #[must_use]
+    #[inline]
     pub fn presence(&self, number: u64) -> Presence {
         // ENTERED: the area is visible, and those before may be written again.
         let stamp = self.area(number)[STAMP].load(Ordering::Acquire);
@@ -250,6 +254,7 @@ impl<R: Record> CollInfo<R> {
 
     /// What the owner has called, in a collective that it has entered.
     #[must_use]
+    #[inline]
     pub fn call(&self, number: u64) -> [u64; 2] {
         let area = self.area(number);
         [CALL, CALL + 1].map(|word| area[word].load(Ordering::Relaxed))
@@ -258,11 +263,13 @@ impl<R: Record> CollInfo<R> {
     /// What the owner has called since the last gate, in a collective that it has entered: members with the
     /// same digest have called the same.
     #[must_use]
+    #[inline]
     pub fn digest(&self, number: u64) -> u64 {
         self.area(number)[DIGEST].load(Ordering::Relaxed)
     }
 
     /// What the owner contributes to a collective that it has entered.
+    #[inline]
     pub fn contribution(&self, number: u64, bytes: &mut [u8]) {
         if bytes.len() > INLINE_BYTES {
             return self.0.read(payload(number), bytes);

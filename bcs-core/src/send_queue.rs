@@ -314,7 +314,7 @@ pub(crate) mod tests {
     use std::sync::Arc;
 
     /// Words for entries, and cells for payload: loom sees if both sides are at one of them.
-    pub(crate) struct Heap(pub(super) Vec<AtomicU64>, Vec<Cell>);
+    pub(crate) struct Heap(pub(crate) Vec<AtomicU64>, Vec<Cell>);
 
     /// So many words and cells, all zero.
     pub(crate) fn heap(words: usize, cells: usize) -> Arc<Heap> {

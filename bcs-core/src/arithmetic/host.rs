@@ -81,13 +81,16 @@ fn each<T: Number<SIZE>, const SIZE: usize>(
 ) {
     let (accumulator, _) = accumulator.as_chunks_mut::<SIZE>();
     let (operand, _) = operand.as_chunks::<SIZE>();
+    if accumulator.len() <= FEW {
+        return one_by_one(op, accumulator, operand, &operation);
+    }
     for (a, b) in accumulator.chunks_mut(BLOCK).zip(operand.chunks(BLOCK)) {
         let mut any_nan = false;
         for (a, b) in a.iter().zip(b) {
             any_nan |= operation(T::load(*a), T::load(*b)).nan;
         }
         if any_nan {
-            each_with_nan(op, a, b, &operation);
+            one_by_one(op, a, b, &operation);
         } else {
             for (a, b) in a.iter_mut().zip(b) {
                 *a = operation(T::load(*a), T::load(*b)).value.store();
@@ -96,10 +99,13 @@ fn each<T: Number<SIZE>, const SIZE: usize>(
     }
 }
 
+/// As many elements are done one by one: vectors would not pay.
+const FEW: usize = 4;
+
 /// Element by element: NaNs in software. (Data gone to NaNs entirely are no rare thing, so
 /// this road must not be slow either: software is quick with a NaN, and numbers stay here.)
-#[cold]
-fn each_with_nan<T: Number<SIZE>, const SIZE: usize>(
+#[inline(never)]
+fn one_by_one<T: Number<SIZE>, const SIZE: usize>(
     op: Op,
     accumulator: &mut [[u8; SIZE]],
     operand: &[[u8; SIZE]],

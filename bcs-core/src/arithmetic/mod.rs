@@ -147,6 +147,7 @@ pub fn combine(
     Ok(())
 }
 
+#[inline]
 fn floating(op: Op, datatype: Datatype, path: Path, accumulator: &mut [u8], operand: &[u8]) {
     match path {
         #[cfg(target_arch = "x86_64")]

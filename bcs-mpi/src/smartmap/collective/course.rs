@@ -13,11 +13,12 @@ use std::ops::Range;
 
 /// Whoever goes over fewer finds all of them in the caches, and begins at the front: there the processor expects
 /// it, and what others have read from this core's cache longest ago. (Reductions of 256 KiB took 1.2 x the time.)
-const LEAST_BYTES: u64 = 1 << 20;
+/// (In tests all that is long is enough.)
+const LEAST_BYTES: u64 = if cfg!(test) { 1 << 12 } else { 1 << 20 };
 
 /// What is copied at a time, if not from the front on: few enough bytes to find the last ones in the caches,
 /// and enough for a call of the kernel.
-pub(super) const STRETCH_BYTES: usize = 64 * 1024;
+pub(super) const STRETCH_BYTES: usize = if cfg!(test) { 1 << 12 } else { 1 << 16 };
 
 /// The direction in which a collective goes over its data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -222,14 +222,12 @@ impl Group {
         against.map_or(Ok(()), |against| agreement::earlier_mismatch(&against))
     }
 
-    /// Members that do not wait for this rank, and have come before it, are likely to be ahead: all others, or
-    /// this one.
-    pub(super) fn expect(&self, only: Option<usize>) {
-        for (index, member) in self.members.iter().enumerate() {
-            let meant = only.is_none_or(|only| only == index) && index != self.me;
-            if meant && member.info.presence(self.number) == Presence::There {
-                member.info.expect(self.number);
-            }
+    /// A member does not wait for this rank: if it has come before it, it is likely to be ahead.
+    #[inline]
+    pub(super) fn expect(&self, member: usize) {
+        let info = &self.members[member].info;
+        if info.presence(self.number) == Presence::There {
+            info.expect(self.number);
         }
     }
 

@@ -1,20 +1,19 @@
-//! A collective: entering it, finding that all do the same, and what is short enough to be done then.
+//! A collective that is long, or goes to other nodes: entering it, and finding that all do the same.
 //!
-//! Data of up to [`PAYLOAD_BYTES`] lie in the records of who contributes them. When those have entered whose
-//! data it needs, a member computes its result from there, and is done; nobody looks at anybody's buffers, and
-//! who needs no data waits for nobody. Longer data stay where they are, and go through the phases of
-//! [`judging`](super::judging) and the others. If not all memory can be reached, they go through the records as
-//! well, one part after the other.
+//! Its data stay where they are, and go through the phases of [`judging`](super::judging) and the others. If not
+//! all memory can be reached, they go through the records, one part after the other; and so do data of up to
+//! [`PAYLOAD_BYTES`] of several nodes. ([`short`](super::short) collectives need none of that.)
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::course::Way;
 use super::group::{Awaited, Group, Sign};
 use super::judging::Memory;
 use super::led::{self, Led};
-use super::{Spare, Surroundings, agreement, broadcast, judging, reduce, steps};
+use super::queue::Machine;
+use super::{Spare, Surroundings, agreement, broadcast, judging, reduce, short, steps};
 use crate::bcs::{Outcome, Part, bytes, bytes_mut};
 use bcs_core::arithmetic::{Path, combine};
-use bcs_core::coll_info::{self, PAYLOAD_BYTES};
+use bcs_core::coll_info::PAYLOAD_BYTES;
 use bcs_core::datatype::Datatype;
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::op::Op;
@@ -26,7 +25,6 @@ use bcs_core::whereabouts::{Called, Objection};
 pub(super) struct Collective {
     pub(super) part: Part,
     phase: Phase,
-    needs: Needs,
     /// Of data that go through the records in parts: where the part begins.
     pub(super) offset: Option<usize>,
     /// Partial results that another member copies from here.
@@ -40,22 +38,6 @@ pub(super) struct Collective {
     pub(super) said: u64,
     /// If it is one of several nodes: what there is beyond this one.
     pub(super) led: Option<Box<Led>>,
-}
-
-/// Who goes on at once may enter the next collectives so soon that lines fetched for the very next one come too
-/// late.
-const AHEAD: u64 = 3;
-
-/// Whose data a member needs to go on, in the records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Needs {
-    Nobody,
-    /// That of this one.
-    One(usize),
-    /// That of all others, who do not wait for this rank.
-    Others,
-    /// That of all, as all others do; or all do a thing together.
-    All,
 }
 
 /// What this rank waits for.
@@ -111,7 +93,6 @@ impl Collective {
         Self {
             part,
             phase: Phase::Posted,
-            needs: Needs::All,
             offset: None,
             partial: Vec::new(),
             copied: 0,
@@ -136,13 +117,7 @@ impl Collective {
                 (led.map(|led| led.leader()), Sign::Step(steps::TOLD))
             }
             Phase::Read if self.led.is_some() => (None, Sign::Step(steps::READ)),
-            Phase::Entered => {
-                let one = match self.needs {
-                    Needs::One(member) => Some(member),
-                    _ => None,
-                };
-                (one, Sign::There)
-            }
+            Phase::Entered => (None, Sign::There),
             Phase::Judged => (None, Sign::Verdict),
             Phase::Folded => (group.others().nth(self.copied), Sign::Step(steps::FOLDED)),
             Phase::Read => {
@@ -155,49 +130,6 @@ impl Collective {
             }
         };
         Some(group.awaited(member, sign))
-    }
-
-    /// Goes on as far as it can; says what it came to when it is over.
-    pub(super) fn advance(
-        &mut self,
-        group: &mut Group,
-        around: Surroundings<'_>,
-        spare: &mut Spare,
-    ) -> Option<Ended> {
-        loop {
-            let look = match self.phase {
-                Phase::Posted if !group.may_enter(around.first) => Look::Waits,
-                Phase::Posted => self.enter(group, around, spare),
-                Phase::Entered => match self.entered(group, around, spare) {
-                    Ok(look) => look,
-                    Err(against) => {
-                        self.give_back(spare);
-                        return Some(agreement::mismatch(&against));
-                    }
-                },
-                Phase::Judged => match judging::verdict(group, around) {
-                    None => Look::Waits,
-                    Some(false) => self.unreachable_memory(group),
-                    Some(true) => self.begin(group, around, spare),
-                },
-                Phase::Folded => reduce::copy(self, group, around),
-                Phase::Far => led::far(self, group, around),
-                Phase::Told => led::told(self, group, around),
-                Phase::Read if self.led.is_some() => led::all_have_read(self, group),
-                Phase::Read => match self.part.kind {
-                    CollectiveKind::Broadcast { .. } => broadcast::finish(self, group),
-                    _ => reduce::finish(self, group, around.first),
-                },
-            };
-            match look {
-                Look::Goes(phase) => self.phase = phase,
-                Look::Waits => return None,
-                Look::Over => {
-                    self.give_back(spare);
-                    return Some(self.ended());
-                }
-            }
-        }
     }
 
     fn ended(&self) -> Ended {
@@ -261,44 +193,7 @@ impl Collective {
         let (kind, bytes) = (self.kind(), self.part.bytes as u64);
         let call = [Called::Nic { kind, bytes }.pack(), bytes];
         group.enter(call);
-        self.needs = self.needs(group, around.first);
-        if self.needs == Needs::All {
-            return led::entered(self, group, around);
-        }
-        group.prepare(AHEAD);
-        match self.needs {
-            Needs::All => {}
-            Needs::Others => group.expect(None),
-            Needs::One(giver) => {
-                group.expect(Some(giver));
-                group.tell_of_entering(around, false);
-            }
-            Needs::Nobody => {
-                let gives = matches!(self.part.kind, CollectiveKind::Broadcast { .. });
-                group.tell_of_entering(around, gives);
-            }
-        }
-        Look::Goes(Phase::Entered)
-    }
-
-    /// Whose data this rank needs. Longer ones, and those of several nodes, are a conversation of all.
-    fn needs(&self, group: &Group, first: u32) -> Needs {
-        if self.led.is_some() || self.part.bytes > PAYLOAD_BYTES {
-            return Needs::All;
-        }
-        match self.part.kind {
-            CollectiveKind::Broadcast { root } => match group.place_of(root, first) {
-                root if root == group.me() => Needs::Nobody,
-                root => Needs::One(root),
-            },
-            CollectiveKind::Reduce {
-                root: Some(root), ..
-            } => match group.place_of(root, first) {
-                root if root == group.me() => Needs::Others,
-                _ => Needs::Nobody,
-            },
-            _ => Needs::All,
-        }
+        led::entered(self, group, around)
     }
 
     /// This rank has entered; what another one has called instead is an error.
@@ -308,31 +203,16 @@ impl Collective {
         around: Surroundings<'_>,
         spare: &mut Spare,
     ) -> Result<Look, Objection> {
-        match self.needs {
-            Needs::Nobody => return Ok(Look::Over),
-            Needs::One(member) if !group.is_there(member) => return Ok(Look::Waits),
-            Needs::One(member) => {
-                agreement::compare_with(group, member, around.first)?;
-            }
-            Needs::Others | Needs::All if !group.all_are_there() => return Ok(Look::Waits),
-            Needs::Others => {
-                let agreed = agreement::compare(group, around.first);
-                // Nobody waits for this rank here, but who has called something else, and who is at a gate.
-                if agreed.is_err() || coll_info::is_gate(group.number()) {
-                    group.tell_all(around, Phase::Entered);
-                }
-                agreed?;
-            }
-            Needs::All => {
-                group.tell_all(around, Phase::Entered);
-                if self.led.is_none() {
-                    agreement::compare(group, around.first)?;
-                } else if agreement::disagreement(group, around.first).is_some() {
-                    return Ok(led::leave(self, group, around));
-                }
-            }
+        if !group.all_are_there() {
+            return Ok(Look::Waits);
         }
-        Ok(self.those_needed_have_entered(group, around, spare))
+        group.tell_all(around, Phase::Entered);
+        if self.led.is_none() {
+            agreement::compare(group, around.first)?;
+        } else if agreement::disagreement(group, around.first).is_some() {
+            return Ok(led::leave(self, group, around));
+        }
+        Ok(self.all_have_entered(group, around, spare))
     }
 
     /// What the rank has called.
@@ -348,7 +228,7 @@ impl Collective {
         self.part.input.filter(|_| !later)
     }
 
-    fn those_needed_have_entered(
+    fn all_have_entered(
         &mut self,
         group: &mut Group,
         around: Surroundings<'_>,
@@ -369,7 +249,9 @@ impl Collective {
             CollectiveKind::Reduce { op, datatype, .. } if self.part.output != 0 => {
                 // SAFETY: whoever posted it promised that.
                 let into = unsafe { bytes_mut(self.part.output + offset as u64, len) };
-                self.fold(group, (op, datatype), into, spare);
+                if short::fold(group, (op, datatype), into, spare).is_err() {
+                    self.failure = Failure::BadDescriptor;
+                }
             }
             _ => {}
         }
@@ -380,24 +262,6 @@ impl Collective {
             }
             _ if self.led.is_some() => led::folded(self, group),
             _ => Look::Over,
-        }
-    }
-
-    /// Law 9: the order is that of the communicator.
-    fn fold(
-        &mut self,
-        group: &Group,
-        (op, datatype): (Op, Datatype),
-        into: &mut [u8],
-        spare: &mut Spare,
-    ) {
-        let number = group.number();
-        let (first, rest) = group.members().split_first().expect("there are members");
-        first.info.contribution(number, into);
-        let operand = &mut spare.chunks(into.len())[..into.len()];
-        for member in rest {
-            member.info.contribution(number, operand);
-            self.combine((op, datatype), into, operand);
         }
     }
 
@@ -442,6 +306,50 @@ impl Collective {
             }
             CollectiveKind::Broadcast { root } => broadcast::begin(self, root, group, around),
             _ => reduce::begin(self, group, around, spare),
+        }
+    }
+}
+
+impl Machine for Collective {
+    fn advance(
+        &mut self,
+        group: &mut Group,
+        around: Surroundings<'_>,
+        spare: &mut Spare,
+    ) -> Option<Ended> {
+        loop {
+            let look = match self.phase {
+                Phase::Posted if !group.may_enter(around.first) => Look::Waits,
+                Phase::Posted => self.enter(group, around, spare),
+                Phase::Entered => match self.entered(group, around, spare) {
+                    Ok(look) => look,
+                    Err(against) => {
+                        self.give_back(spare);
+                        return Some(agreement::mismatch(&against));
+                    }
+                },
+                Phase::Judged => match judging::verdict(group, around) {
+                    None => Look::Waits,
+                    Some(false) => self.unreachable_memory(group),
+                    Some(true) => self.begin(group, around, spare),
+                },
+                Phase::Folded => reduce::copy(self, group, around),
+                Phase::Far => led::far(self, group, around),
+                Phase::Told => led::told(self, group, around),
+                Phase::Read if self.led.is_some() => led::all_have_read(self, group),
+                Phase::Read => match self.part.kind {
+                    CollectiveKind::Broadcast { .. } => broadcast::finish(self, group),
+                    _ => reduce::finish(self, group, around.first),
+                },
+            };
+            match look {
+                Look::Goes(phase) => self.phase = phase,
+                Look::Waits => return None,
+                Look::Over => {
+                    self.give_back(spare);
+                    return Some(self.ended());
+                }
+            }
         }
     }
 }

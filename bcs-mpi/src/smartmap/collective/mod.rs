@@ -26,7 +26,8 @@
 //! | members of a context, how far they are, who is told | [`group`] |
 //! | what was posted, in order | [`queue`] |
 //! | whether all have called the same | [`agreement`] |
-//! | entering, agreeing, short collectives, and which is long | [`machine`] |
+//! | short ones, from the records alone | [`short`] |
+//! | entering and agreeing in the others | [`machine`] |
 //! | long ones: which memory can be reached | [`judging`] |
 //! | how far members are in long ones | [`steps`] |
 //! | a long broadcast | [`broadcast`] |
@@ -48,6 +49,7 @@ mod led_tests;
 mod machine;
 mod queue;
 mod reduce;
+mod short;
 #[cfg(test)]
 mod stepping;
 mod steps;
@@ -57,7 +59,7 @@ mod tests;
 use super::requests::{Id, NoSlot, State};
 use super::{Posted as Progress, Road, SmartMap};
 use crate::bcs::{Blocking, Outcome, Part};
-use bcs_core::coll_info::CollInfo;
+use bcs_core::coll_info::{CollInfo, PAYLOAD_BYTES};
 use bcs_core::job::Folding;
 use bcs_core::memory::{MachinePage, MappedRecord, NodeMemory};
 use bcs_core::whereabouts::Entered;
@@ -69,7 +71,8 @@ use group::Group;
 use led::Number;
 pub(crate) use led::Order;
 use machine::{Collective, Ended};
-use queue::{Posted, Queue};
+use queue::{Machine, Posted, Queue};
+use short::Short;
 use std::collections::VecDeque;
 
 /// A member's record.
@@ -195,8 +198,12 @@ impl SmartMap {
         entered: Entered,
         blocking: Blocking,
     ) -> Result<Progress, NoSlot> {
-        self.post_collective(group, entered, blocking, |_| {
-            Posted::Part(Collective::new(part))
+        if part.bytes > PAYLOAD_BYTES {
+            return self.post_collective(group, entered, blocking, |_| Collective::new(part));
+        }
+        let first = self.first;
+        self.post_collective(group, entered, blocking, |group| {
+            Short::new(part, group, first)
         })
     }
 
@@ -214,17 +221,17 @@ impl SmartMap {
     ) -> Result<Progress, NoSlot> {
         let first = self.first;
         self.post_collective(group, entered, blocking, |group| {
-            Posted::Exchange(Exchanging::new(exchange, group, first))
+            Exchanging::new(exchange, group, first)
         })
     }
 
     #[inline]
-    fn post_collective(
+    fn post_collective<M: Machine>(
         &mut self,
         group: GroupId,
         entered: Entered,
         blocking: Blocking,
-        make: impl FnOnce(&Group) -> Posted,
+        make: impl FnOnce(&Group) -> M,
     ) -> Result<Progress, NoSlot> {
         if self.requests.room() == 0 {
             return Err(NoSlot);
@@ -256,12 +263,12 @@ impl SmartMap {
             }
         }
         let request = self.requests.open(State::Collective(entered))?;
-        self.post(group, request, |_, _, _| collective);
+        self.post(group, request, |_, _, _| collective.into());
         Ok(Progress::Request(request))
     }
 
     /// A collective is over before it was posted.
-    #[inline]
+    #[inline(always)]
     fn over_at_once(&mut self, ended: Ended) -> Result<Progress, NoSlot> {
         let Err(failure) = ended else {
             return Ok(Progress::Complete);

@@ -4,6 +4,7 @@ use super::exchange::Exchanging;
 use super::group::{Awaited, Group};
 use super::led::{Led, Number};
 use super::machine::{Collective, Ended, Phase};
+use super::short::Short;
 use super::{Spare, Surroundings};
 use crate::bcs::{Outcome, Part};
 use crate::smartmap::requests::Id;
@@ -19,10 +20,41 @@ pub(super) struct Queue {
 /// A collective.
 #[derive(Debug)]
 pub(super) enum Posted {
-    /// All members have one result: what the NICs do as well.
+    /// All members have one result: what the NICs do as well. It is found in the records.
+    Short(Short),
+    /// The same, in memory, or with other nodes.
     Part(Collective),
     /// Each gives something else to each.
     Exchange(Exchanging),
+}
+
+/// A collective under way, as its queue sees it.
+pub(super) trait Machine: Into<Posted> {
+    /// Goes on as far as it can; says what it came to when it is over.
+    fn advance(
+        &mut self,
+        group: &mut Group,
+        around: Surroundings<'_>,
+        spare: &mut Spare,
+    ) -> Option<Ended>;
+}
+
+impl From<Short> for Posted {
+    fn from(short: Short) -> Self {
+        Self::Short(short)
+    }
+}
+
+impl From<Collective> for Posted {
+    fn from(part: Collective) -> Self {
+        Self::Part(part)
+    }
+}
+
+impl From<Exchanging> for Posted {
+    fn from(exchange: Exchanging) -> Self {
+        Self::Exchange(exchange)
+    }
 }
 
 impl Posted {
@@ -30,12 +62,13 @@ impl Posted {
     fn led(&mut self) -> Option<&mut Led> {
         match self {
             Self::Part(part) => part.led.as_deref_mut(),
-            Self::Exchange(_) => None,
+            Self::Short(_) | Self::Exchange(_) => None,
         }
     }
 
     fn phase(&self) -> Phase {
         match self {
+            Self::Short(short) => short.phase(),
             Self::Part(part) => part.phase(),
             Self::Exchange(exchange) => exchange.phase(),
         }
@@ -48,8 +81,9 @@ impl Posted {
         spare: &mut Spare,
     ) -> Option<Ended> {
         match self {
+            Self::Short(short) => short.advance(group, around, spare),
             Self::Part(part) => part.advance(group, around, spare),
-            Self::Exchange(exchange) => exchange.advance(group, around),
+            Self::Exchange(exchange) => exchange.advance(group, around, spare),
         }
     }
 }
@@ -69,7 +103,7 @@ impl Queue {
     #[inline]
     pub(super) fn advance_unposted(
         &mut self,
-        collective: &mut Posted,
+        collective: &mut impl Machine,
         around: Surroundings<'_>,
         spare: &mut Spare,
     ) -> Option<Ended> {
@@ -101,6 +135,7 @@ impl Queue {
     /// What the first of them waits for.
     pub(super) fn awaited(&self, first: u32) -> Option<Awaited> {
         match &self.posted.front()?.1 {
+            Posted::Short(short) => Some(short.awaited(&self.group)),
             Posted::Part(part) => part.awaited(&self.group, first),
             Posted::Exchange(exchange) => exchange.awaited(&self.group),
         }

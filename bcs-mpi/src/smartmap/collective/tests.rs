@@ -513,6 +513,23 @@ fn who_waits_for_the_root_of_a_short_broadcast_is_told_when_that_enters() {
     );
 }
 
+#[test]
+fn who_waits_for_the_root_alone_is_told_at_once_that_it_has_called_something_else() {
+    let members = vec![FIRST, FIRST + 1, FIRST + 2];
+    let mut node = Node::new(3, members.clone(), &Road::open());
+    let [shorter, longer] = [1, 2].map(|length| step(1, 0, length, false, &members));
+    assert!(shorter.bytes < longer.bytes && longer.bytes <= PAYLOAD_BYTES);
+    node.post(0, shorter, 0);
+    let odd = node.post(1, longer, 0);
+    node.ends.iter_mut().for_each(SmartMap::progress);
+    let outcome = node.take(1, &odd).expect("it does not wait for member 2");
+    assert_eq!(outcome.failure, Failure::Mismatch);
+    assert!(
+        odd.output.iter().all(|&byte| byte == 0xee),
+        "nothing was taken"
+    );
+}
+
 /// It would sleep for ever if it took that for the news it waits for.
 #[test]
 fn who_waits_for_all_and_is_told_too_early_listens_again() {

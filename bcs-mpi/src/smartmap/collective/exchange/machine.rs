@@ -9,7 +9,8 @@ use crate::bcs::{Piece, copy};
 use crate::smartmap::collective::course::Way;
 use crate::smartmap::collective::group::{Awaited, Group, Sign};
 use crate::smartmap::collective::machine::{Ended, Look, Phase};
-use crate::smartmap::collective::{Surroundings, agreement, judging, steps};
+use crate::smartmap::collective::queue::Machine;
+use crate::smartmap::collective::{Spare, Surroundings, agreement, judging, steps};
 use bcs_core::coll_info::PAYLOAD_BYTES;
 use bcs_core::whereabouts::Called;
 use std::ops::Range;
@@ -68,45 +69,6 @@ impl Exchanging {
             Phase::Folded | Phase::Read => Sign::Step(steps::DONE),
         };
         Some(group.awaited(None, sign))
-    }
-
-    /// Goes on as far as it can; says what it came to when it is over.
-    pub(in crate::smartmap::collective) fn advance(
-        &mut self,
-        group: &mut Group,
-        around: Surroundings<'_>,
-    ) -> Option<Ended> {
-        loop {
-            let look = match self.phase {
-                Phase::Posted if !group.may_enter(around.first) => Look::Waits,
-                Phase::Posted => {
-                    self.enter(group, around);
-                    Look::Goes(Phase::Entered)
-                }
-                Phase::Entered if !group.all_are_there() => Look::Waits,
-                Phase::Entered => {
-                    group.tell_all(around, Phase::Entered);
-                    if let Err(against) = agreement::compare(group, around.first) {
-                        return Some(agreement::mismatch(&against));
-                    }
-                    self.all_have_entered(group, around)
-                }
-                Phase::Judged => match judging::verdict(group, around) {
-                    None => Look::Waits,
-                    Some(true) => self.begin(group, around),
-                    Some(false) => self.in_parts(group, around),
-                },
-                Phase::Folded | Phase::Read => self.finish(group),
-                Phase::Far | Phase::Told => {
-                    unreachable!("nothing of an exchange goes to other nodes")
-                }
-            };
-            match look {
-                Look::Goes(phase) => self.phase = phase,
-                Look::Waits => return None,
-                Look::Over => return Some(std::mem::replace(&mut self.ended, Ok(()))),
-            }
-        }
     }
 
     /// A member that gives, as it says.
@@ -282,5 +244,46 @@ impl Exchanging {
             return Look::Waits;
         }
         Look::Over
+    }
+}
+
+impl Machine for Exchanging {
+    fn advance(
+        &mut self,
+        group: &mut Group,
+        around: Surroundings<'_>,
+        _: &mut Spare,
+    ) -> Option<Ended> {
+        loop {
+            let look = match self.phase {
+                Phase::Posted if !group.may_enter(around.first) => Look::Waits,
+                Phase::Posted => {
+                    self.enter(group, around);
+                    Look::Goes(Phase::Entered)
+                }
+                Phase::Entered if !group.all_are_there() => Look::Waits,
+                Phase::Entered => {
+                    group.tell_all(around, Phase::Entered);
+                    if let Err(against) = agreement::compare(group, around.first) {
+                        return Some(agreement::mismatch(&against));
+                    }
+                    self.all_have_entered(group, around)
+                }
+                Phase::Judged => match judging::verdict(group, around) {
+                    None => Look::Waits,
+                    Some(true) => self.begin(group, around),
+                    Some(false) => self.in_parts(group, around),
+                },
+                Phase::Folded | Phase::Read => self.finish(group),
+                Phase::Far | Phase::Told => {
+                    unreachable!("nothing of an exchange goes to other nodes")
+                }
+            };
+            match look {
+                Look::Goes(phase) => self.phase = phase,
+                Look::Waits => return None,
+                Look::Over => return Some(std::mem::replace(&mut self.ended, Ok(()))),
+            }
+        }
     }
 }

@@ -68,6 +68,8 @@ struct Posted {
     _slot: Vec<u8>,
     /// By the members from whom it takes.
     into: Vec<Vec<u8>>,
+    /// What it gives itself.
+    own: Vec<u8>,
     row: Vec<u8>,
 }
 
@@ -166,11 +168,13 @@ fn post(node: &mut Node, member: usize, step: Step, seed: usize) -> Posted {
         }])),
     };
     let called = step.called(&members);
+    let mut own = vec![0xee; step.len(member, member)];
+    let from = address(&mut out) + starts[member] as u64;
     let exchange = Exchange {
         called,
         gives,
         takes,
-        own: None,
+        own: Some((from, address(&mut own), own.len())),
         scratch: Scratch::default(),
     };
     let id = enter(node, member, exchange);
@@ -179,6 +183,7 @@ fn post(node: &mut Node, member: usize, step: Step, seed: usize) -> Posted {
         _out: out,
         _slot: slot,
         into,
+        own,
         row,
     }
 }
@@ -207,6 +212,8 @@ fn check(node: &mut Node, member: usize, step: Step, seed: usize, posted: &Poste
         return false;
     };
     assert_eq!(outcome.failure, Failure::None, "{step:?}");
+    let own = step.block(member, member, seed);
+    assert!(posted.own == own, "{step:?}: what {member} gives itself");
     for from in 0..node.members.len() {
         let passes = step.flow().passes(from, member);
         let (right, len) = (step.block(from, member, seed), step.len(from, member));
