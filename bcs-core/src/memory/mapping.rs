@@ -291,3 +291,25 @@ impl<const N: usize> MappedArray<N> {
         &self.mapping
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_array_is_the_words_of_its_mapping() {
+        let mapping = Arc::new(Mapping::private(4096).unwrap());
+        let array = MappedArray::<4>::new(mapping.clone(), 4096 - 4 * 8);
+        array.words()[3].store(7, Ordering::Relaxed);
+        assert_eq!(mapping.word64(4096 - 8).load(Ordering::Relaxed), 7);
+    }
+
+    #[test]
+    fn an_array_lies_in_its_mapping_and_on_words() {
+        let mapping = Arc::new(Mapping::private(4096).unwrap());
+        for offset in [4096 - 3 * 8, 4096, usize::MAX, 4] {
+            let array = std::panic::catch_unwind(|| MappedArray::<4>::new(mapping.clone(), offset));
+            assert!(array.is_err(), "{offset}");
+        }
+    }
+}
