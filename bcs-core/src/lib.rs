@@ -6,7 +6,7 @@
 //! | [`memory`], [`ring`], [`bell`], [`waiting`], [`clock`] | memory shared between processes, and how to wait in it |
 //! | [`owner_lock`] | a lock for what one thread uses, and others could |
 //! | [`send_queue`] | how ranks of one node tell each other what they send |
-//! | [`scheduling`] | what a job asks of the kernel's scheduler |
+//! | [`scheduling`], [`home_core`] | what a job asks of the kernel's scheduler; where ranks belong that share cores |
 //! | [`descriptor`], [`request`] | what a rank posts, and what it gets back |
 //! | [`layout`] | where the bytes of a message lie that do not lie side by side |
 //! | [`fabric`] | the three primitives, on shared memory and in simulation |
@@ -28,6 +28,8 @@ pub mod datatype;
 pub mod descriptor;
 #[cfg(not(loom))]
 pub mod fabric;
+#[cfg(not(loom))]
+pub mod home_core;
 #[cfg(not(loom))]
 pub mod job;
 #[cfg(not(loom))]

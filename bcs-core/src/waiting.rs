@@ -11,6 +11,7 @@
 
 use crate::bell::{self, KernelFutex, Slept};
 use crate::clock::now_ns;
+use crate::home_core;
 use crate::limits::{MAX_SPIN_NS, NIC_SPIN_NS};
 use crate::memory::MachinePage;
 use std::cell::Cell;
@@ -175,6 +176,7 @@ fn yield_for(times: u32, mut check: impl FnMut() -> bool) -> bool {
         return false;
     }
     let mut before = now_ns();
+    home_core::look(before);
     for _ in 0..times {
         std::thread::yield_now();
         let found = check();

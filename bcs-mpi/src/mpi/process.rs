@@ -15,6 +15,7 @@ use crate::attachment::{Attachment, Link};
 use crate::bcs::{Endpoint, Place};
 use crate::recording::{Destination, Primitive, Recording};
 use crate::smartmap::Slots;
+use bcs_core::home_core;
 use bcs_core::job::Placement;
 use bcs_core::limits::{DEFAULT_EAGER_LIMIT, MAX_CONTEXTS};
 use bcs_core::memory::{MachinePage, NicMemory};
@@ -79,6 +80,8 @@ impl Process {
         let link = Arc::new(link);
         let slots = slots(&welcome.placement, welcome.rank, link.clone());
         let place = place(&welcome.placement, welcome.rank);
+        // By world ranks: several nodes may be on this machine.
+        home_core::settle(welcome.rank as usize);
         let endpoint = Endpoint::new(memory, page, place, welcome.settings);
         let job = welcome.job;
         let destination = welcome.mds.map(|directory| Destination { directory, job });
