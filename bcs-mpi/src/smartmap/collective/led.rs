@@ -258,12 +258,12 @@ fn copy(collective: &mut Collective, group: &mut Group, around: Surroundings<'_>
     led.copied = true;
     let (leader, whole) = (led.leader, led.whole);
     let [input, output] = group.members()[leader].info.said(group.number());
-    let from = match whole.kind {
-        CollectiveKind::Broadcast { .. } => input,
-        _ => output,
+    let (from, way) = match whole.kind {
+        CollectiveKind::Broadcast { .. } => (input, around.course.turn(whole.bytes as u64)),
+        // As it has folded.
+        _ => (output, collective.way),
     };
     let into = Piece::new(whole.output, whole.bytes);
-    let way = around.course.turn(whole.bytes as u64);
     let step = if group.fetch_along(around, way, (leader, from), &into) {
         steps::READ
     } else {
