@@ -6,6 +6,10 @@
 //! A rank that waits where cores are short looks every 10 ms whether it is at home, and goes there if it is not.
 //! It is not bound to it: the kernel may move it as before, and a rank that computes is never moved by this.
 //!
+//! Only ranks of nodes that have more of them than cores have homes: those of small nodes that share a machine
+//! are better off where the kernel has put them together (four nodes of 2 ranks on 2 cores: collectives take
+//! 1.07 x the time with homes).
+//!
 //! Homes are dealt to ranks in turns, out of the cores that each of them may use. Only the thread that starts MPI
 //! has one: others of a rank may all be computing.
 

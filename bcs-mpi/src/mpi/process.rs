@@ -80,8 +80,11 @@ impl Process {
         let link = Arc::new(link);
         let slots = slots(&welcome.placement, welcome.rank, link.clone());
         let place = place(&welcome.placement, welcome.rank);
-        // By world ranks: several nodes may be on this machine.
-        home_core::settle(welcome.rank as usize);
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        if place.local_ranks as usize > cores {
+            // By world ranks: several nodes may be on this machine.
+            home_core::settle(welcome.rank as usize);
+        }
         let endpoint = Endpoint::new(memory, page, place, welcome.settings);
         let job = welcome.job;
         let destination = welcome.mds.map(|directory| Destination { directory, job });
