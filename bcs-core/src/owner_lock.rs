@@ -212,7 +212,7 @@ mod lock {
 
     #[cfg(test)]
     mod tests {
-        use super::OwnerLock;
+        use super::{OwnerLock, all_fence_works};
         use std::sync::Barrier;
 
         #[test]
@@ -233,8 +233,6 @@ mod lock {
                 assert!(second.is_err());
             }
         }
-
-        use crate::sync::all_fence_works;
 
         #[test]
         fn others_wait_for_the_owner_and_it_for_them() {
