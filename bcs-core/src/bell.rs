@@ -87,7 +87,7 @@ pub fn sleep<F: Futex>(
     }
 }
 
-/// The kernel's futex on memory shared between processes.
+/// The kernel's futex on memory shared between processes, or, of threads [in lockstep](crate::lockstep), theirs.
 #[cfg(not(loom))]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KernelFutex;
@@ -96,6 +96,9 @@ pub struct KernelFutex;
 impl Futex for KernelFutex {
     fn wait(&self, word: &AtomicU32, expected: u32, deadline_ns: Option<u64>) {
         use rustix::thread::futex;
+        if crate::lockstep::sleep(word, expected, deadline_ns) {
+            return;
+        }
         let deadline = deadline_ns.map(|ns| futex::Timespec {
             tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),
             tv_nsec: i64::try_from(ns % 1_000_000_000).expect("below a second"),
@@ -112,6 +115,9 @@ impl Futex for KernelFutex {
     }
 
     fn wake(&self, word: &AtomicU32) {
+        if crate::lockstep::wake(word) {
+            return;
+        }
         // An error would mean an unmapped word, and then there is nobody to wake.
         let _nobody = rustix::thread::futex::wake(word, rustix::thread::futex::Flags::empty(), 1);
     }

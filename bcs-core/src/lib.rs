@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`job`], [`node`], [`phase`], [`limits`] | jobs, nodes, microphases, bounds |
 //! | [`memory`], [`ring`], [`bell`], [`waiting`], [`clock`] | memory shared between processes, and how to wait in it |
+//! | [`lockstep`] | threads that run one at a time, in virtual time: ranks of the simulator |
 //! | [`owner_lock`] | a lock for what one thread uses, and others could |
 //! | [`send_queue`] | how ranks of one node tell each other what they send |
 //! | [`scheduling`], [`home_core`] | what a job asks of the kernel's scheduler; where ranks belong that share cores |
@@ -36,6 +37,8 @@ pub mod job;
 pub mod layout;
 #[cfg(not(loom))]
 pub mod limits;
+#[cfg(not(loom))]
+pub mod lockstep;
 #[cfg(not(loom))]
 pub mod matching;
 #[cfg(not(loom))]

@@ -16,6 +16,16 @@ pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 #[cfg(loom)]
 pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
 
+/// Takes a mutex, which is not poisoned by a panic.
+pub(crate) fn lock_of<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    #[cfg(not(loom))]
+    return crate::lockstep::lock(mutex);
+    #[cfg(loom)]
+    return mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+}
+
 /// Between what a thread has published and its look at what others have, which do the same the other way
 /// round: of two such threads at least one sees what the other has published.
 ///

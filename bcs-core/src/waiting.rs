@@ -13,6 +13,7 @@ use crate::bell::{self, KernelFutex, Slept};
 use crate::clock::now_ns;
 use crate::home_core;
 use crate::limits::{MAX_SPIN_NS, NIC_SPIN_NS};
+use crate::lockstep;
 use crate::memory::MachinePage;
 use std::cell::Cell;
 use std::sync::atomic::AtomicU32;
@@ -133,6 +134,9 @@ pub fn spin(
     patience: Patience,
     mut check: impl FnMut() -> bool,
 ) -> bool {
+    if lockstep::is_on() {
+        return look_some_times(check);
+    }
     if !page.cores_suffice() {
         return yield_for(patience.yields, check);
     }
@@ -163,6 +167,25 @@ pub fn spin(
             std::thread::yield_now();
             SHARED.set(now_ns() - now > ALONE_YIELD_NS);
         }
+    }
+}
+
+/// As [`spin`], of threads that run one at a time: while one looks, nothing changes unless it lets others run.
+#[cold]
+fn look_some_times(mut check: impl FnMut() -> bool) -> bool {
+    for _ in 0..lockstep::draw(4).unwrap_or(0) {
+        if check() {
+            return true;
+        }
+        lockstep::pause();
+    }
+    check()
+}
+
+/// Law 7: a program that asks again and again while cores are short lets others run.
+pub fn give_way(page: &MachinePage) {
+    if !lockstep::poll() && !page.cores_suffice() {
+        std::thread::yield_now();
     }
 }
 

@@ -233,7 +233,7 @@ fn a_verdict_shows_what_came_before_it<B: Bench>(bench: &mut B) {
 mod tests {
     use super::*;
     use crate::fabric::shm::{NodeMemory, Segment, Sequencer, ShmPort};
-    use crate::fabric::sim::{Faults, Latencies, Network, SimPort};
+    use crate::fabric::sim::{Faults, Latencies, Network, Ranks, SimPort};
     use crate::memory::MachinePage;
     use std::cell::RefCell;
     use std::rc::Rc;
@@ -314,7 +314,13 @@ mod tests {
             for seed in 0..20 {
                 check_all(|nodes| {
                     let latencies = Latencies::default();
-                    let network = Network::new(nodes, Vec::new(), latencies, faults.clone(), seed);
+                    let network = Network::new(
+                        nodes,
+                        Ranks::Scripted(Vec::new()),
+                        latencies,
+                        faults.clone(),
+                        seed,
+                    );
                     SimBench(Rc::new(RefCell::new(network)))
                 });
             }
@@ -328,7 +334,13 @@ mod tests {
             until_ns: u64::MAX,
             ..Faults::default()
         };
-        let network = Network::new(3, Vec::new(), Latencies::default(), faults, 1);
+        let network = Network::new(
+            3,
+            Ranks::Scripted(Vec::new()),
+            Latencies::default(),
+            faults,
+            1,
+        );
         let mut bench = SimBench(Rc::new(RefCell::new(network)));
         let mut port = bs(&mut bench, 0);
         let at = GlobalAddress::new(Block::Descriptors, NodeId(0));

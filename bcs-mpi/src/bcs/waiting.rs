@@ -19,10 +19,11 @@ use super::Blocking;
 use super::endpoint::{Endpoint, State};
 use super::whereabouts::What;
 use crate::smartmap::SmartMap;
+use bcs_core::lockstep;
 use bcs_core::memory::{MachinePage, NicMemory, NodeMemory};
 use bcs_core::waiting::{self, Patience};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex};
 
 /// Whose turn it is to listen to the bell.
 #[derive(Debug, Default)]
@@ -129,10 +130,7 @@ impl Endpoint {
                 if found.is_none() {
                     self.found_nothing(&mut state);
                     drop(state);
-                    // Law 7: a program that polls while cores are short lets others run.
-                    if !self.page.cores_suffice() {
-                        std::thread::yield_now();
-                    }
+                    waiting::give_way(&self.page);
                 }
                 found
             }
@@ -251,16 +249,13 @@ impl Endpoint {
     }
 
     fn take_turns(&self, watch: Watch, patience: Patience, seen: &Done) {
-        let lock = || {
-            let taken = self.turn.taken.lock();
-            taken.unwrap_or_else(PoisonError::into_inner)
-        };
+        let lock = || lockstep::lock(&self.turn.taken);
         let mut taken = lock();
         if self.awaited(seen, watch) {
             return;
         }
         if *taken {
-            drop(self.turn.passed.wait(taken));
+            lockstep::wait(&self.turn.passed, taken);
             return;
         }
         *taken = true;

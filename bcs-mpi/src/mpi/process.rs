@@ -16,7 +16,7 @@ use crate::bcs::{Endpoint, Place};
 use crate::recording::{Destination, Primitive, Recording};
 use crate::smartmap::Slots;
 use bcs_core::home_core;
-use bcs_core::job::Placement;
+use bcs_core::job::{Placement, Settings};
 use bcs_core::limits::{DEFAULT_EAGER_LIMIT, MAX_CONTEXTS};
 use bcs_core::memory::{MachinePage, NicMemory};
 use bcs_core::request::Failure;
@@ -107,6 +107,20 @@ impl Process {
     ) -> Arc<Self> {
         let link = link.map(Arc::new);
         Self::with_slots(endpoint, placement, link, Slots::alone(), recording)
+    }
+
+    /// A rank whose memory its host has made: how the simulator runs ranks as threads of one process. It has
+    /// no node manager.
+    #[must_use]
+    pub fn hosted(
+        memory: NicMemory,
+        page: MachinePage,
+        placement: Placement,
+        rank: u32,
+        settings: Settings,
+    ) -> Arc<Self> {
+        let endpoint = Endpoint::new(memory, page, place(&placement, rank), settings);
+        Self::over(endpoint, placement, None, Recording::new(rank, None))
     }
 
     fn with_slots(

@@ -6,11 +6,13 @@
 
 mod checkers;
 mod cluster;
+mod nics;
 mod place;
 mod program;
 mod rank;
 
 pub use checkers::{Checker, Objection};
+pub use nics::{Nics, NicsConfig};
 
 use crate::bug::PlantedBug;
 use bcs_core::fabric::sim::{FaultCounts, Faults};

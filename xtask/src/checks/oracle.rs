@@ -78,7 +78,7 @@ fn in_every_layout(
         // Another seed for each layout, the same in every run of this check.
         let words = [(number + 1).to_string(), per_layout.to_string()];
         let words = words.iter().map(String::as_str);
-        let mut command = workspace.example(&layout, "bcs-mpi", example, words)?;
+        let mut command = workspace.example(&layout, "bcs-sim", example, words)?;
         // A rank that finds a difference fails the job, and a hang its time limit.
         let said = process::run(&mut command, LIMIT)?.succeeded()?.stdout;
         ensure!(

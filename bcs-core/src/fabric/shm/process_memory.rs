@@ -57,7 +57,7 @@ impl NodeMemory {
     }
 
     /// Moves bytes from one rank to another.
-    pub(super) fn copy(
+    pub(crate) fn copy(
         &mut self,
         from: &SourceSpan,
         to: &DestinationSpan,

@@ -12,5 +12,5 @@ mod network;
 mod port;
 
 pub use faults::{FaultCounts, Faults};
-pub use network::{Latencies, Network, RankStore};
+pub use network::{Latencies, Network, RankStore, Ranks};
 pub use port::{SimMemory, SimPort};

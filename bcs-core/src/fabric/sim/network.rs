@@ -3,8 +3,8 @@
 use super::faults::{FaultCounts, Faults};
 use crate::descriptor::Payload;
 use crate::fabric::{
-    Block, CompareAndWrite, DestinationSpan, Event, FabricError, GlobalAddress, SourceSpan, Ticket,
-    Variable,
+    Block, CompareAndWrite, DestinationSpan, Event, FabricError, GlobalAddress, MemoryFault,
+    RankMemory, SourceSpan, Ticket, Variable, shm,
 };
 use crate::layout::{Location, RemoteRuns};
 use crate::limits::TOKEN_HEADER_BYTES;
@@ -48,6 +48,29 @@ pub struct RankStore {
     pub node: NodeId,
 }
 
+/// The ranks of a simulated cluster, as its NICs reach them.
+#[derive(Debug)]
+pub enum Ranks {
+    /// Scripted ranks, by number.
+    Scripted(Vec<RankStore>),
+    /// Threads of this process, whose memory the kernel guards: what is not mapped is a fault.
+    Threads {
+        /// The way to their memory.
+        memory: shm::NodeMemory,
+        /// The node of each.
+        nodes: Vec<NodeId>,
+    },
+}
+
+impl Ranks {
+    fn node(&self, rank: u32) -> NodeId {
+        match self {
+            Self::Scripted(stores) => stores[rank as usize].node,
+            Self::Threads { nodes, .. } => nodes[rank as usize],
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Node {
     variables: Vec<u64>,
@@ -84,7 +107,7 @@ enum Happening {
 pub struct Network {
     now_ns: u64,
     nodes: Vec<Node>,
-    ranks: Vec<RankStore>,
+    ranks: Ranks,
     latencies: Latencies,
     faults: Faults,
     counts: FaultCounts,
@@ -108,7 +131,7 @@ impl Network {
     #[must_use]
     pub fn new(
         nodes: usize,
-        ranks: Vec<RankStore>,
+        ranks: Ranks,
         latencies: Latencies,
         faults: Faults,
         seed: u64,
@@ -196,15 +219,51 @@ impl Network {
         std::mem::replace(&mut self.entered, vec![0; nodes])
     }
 
-    /// The ranks.
-    #[must_use]
-    pub fn ranks(&self) -> &[RankStore] {
-        &self.ranks
+    /// The scripted ranks, to write their memory.
+    ///
+    /// # Panics
+    /// When they are threads.
+    pub fn scripted(&mut self) -> &mut [RankStore] {
+        match &mut self.ranks {
+            Ranks::Scripted(stores) => stores,
+            Ranks::Threads { .. } => panic!("these ranks are threads"),
+        }
     }
 
-    /// The ranks, to write their memory.
-    pub fn ranks_mut(&mut self) -> &mut [RankStore] {
-        &mut self.ranks
+    /// Copies bytes of a rank.
+    pub(super) fn read_rank(
+        &mut self,
+        rank: u32,
+        address: u64,
+        bytes: &mut [u8],
+    ) -> Result<(), MemoryFault> {
+        match &mut self.ranks {
+            Ranks::Threads { memory, .. } => memory.read(rank, address, bytes),
+            Ranks::Scripted(stores) => {
+                let memory = &stores[rank as usize].bytes;
+                let range = checked(rank, address, bytes.len(), memory.len())?;
+                bytes.copy_from_slice(&memory[range]);
+                Ok(())
+            }
+        }
+    }
+
+    /// Copies bytes to a rank.
+    pub(super) fn write_rank(
+        &mut self,
+        rank: u32,
+        address: u64,
+        bytes: &[u8],
+    ) -> Result<(), MemoryFault> {
+        match &mut self.ranks {
+            Ranks::Threads { memory, .. } => memory.write(rank, address, bytes),
+            Ranks::Scripted(stores) => {
+                let memory = &mut stores[rank as usize].bytes;
+                let range = checked(rank, address, bytes.len(), memory.len())?;
+                memory[range].copy_from_slice(bytes);
+                Ok(())
+            }
+        }
     }
 
     /// The nodes that live.
@@ -467,10 +526,17 @@ impl Network {
     }
 
     fn move_bytes(&mut self, from: &SourceSpan, to: &DestinationSpan) -> Event {
-        let source = &self.ranks[from.rank as usize];
-        if !self.nodes[source.node.index()].alive {
+        if !self.nodes[self.ranks.node(from.rank).index()].alive {
             return Event::Failed(FabricError::PeerGone);
         }
+        let stores = match &mut self.ranks {
+            Ranks::Scripted(stores) => stores,
+            Ranks::Threads { memory, .. } => {
+                let moved = memory.copy(from, to);
+                return moved.map_or_else(Event::Failed, |()| Event::Signalled);
+            }
+        };
+        let source = &stores[from.rank as usize];
         let len = usize::try_from(from.len).expect("simulated messages are small");
         let mut bytes = vec![0; len];
         let read = match from.payload {
@@ -495,7 +561,7 @@ impl Network {
         if !read {
             return Event::Failed(FabricError::SourceMemory);
         }
-        let target = &mut self.ranks[to.rank as usize].bytes;
+        let target = &mut stores[to.rank as usize].bytes;
         let Some(ranges) = ranges(to.into, to.offset, len, target) else {
             return Event::Failed(FabricError::DestinationMemory);
         };
@@ -557,8 +623,17 @@ fn pieces(
 }
 
 /// The indices of `len` bytes at an address, if they lie within a memory of `total` bytes.
-pub(super) fn range(address: u64, len: usize, total: usize) -> Option<std::ops::Range<usize>> {
+fn range(address: u64, len: usize, total: usize) -> Option<std::ops::Range<usize>> {
     let start = usize::try_from(address).ok()?;
     let end = start.checked_add(len)?;
     (end <= total).then_some(start..end)
+}
+
+fn checked(
+    rank: u32,
+    address: u64,
+    len: usize,
+    total: usize,
+) -> Result<std::ops::Range<usize>, MemoryFault> {
+    range(address, len, total).ok_or(MemoryFault { rank, address, len })
 }

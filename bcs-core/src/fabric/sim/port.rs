@@ -1,6 +1,6 @@
 //! Ports and rank memory on the simulated fabric.
 
-use super::network::{Network, range};
+use super::network::Network;
 use crate::fabric::{
     CompareAndWrite, DestinationSpan, Event, GlobalAddress, MemoryFault, Port, RankMemory,
     SourceSpan, Ticket, Variable,
@@ -99,32 +99,16 @@ impl Port for SimPort {
     }
 }
 
-/// The memory of the scripted ranks.
+/// The memory of the ranks.
 #[derive(Clone, Debug)]
 pub struct SimMemory(pub Rc<RefCell<Network>>);
 
 impl RankMemory for SimMemory {
     fn read(&mut self, rank: u32, address: u64, bytes: &mut [u8]) -> Result<(), MemoryFault> {
-        let network = self.0.borrow();
-        let memory = &network.ranks()[rank as usize].bytes;
-        let range = range(address, bytes.len(), memory.len()).ok_or(MemoryFault {
-            rank,
-            address,
-            len: bytes.len(),
-        })?;
-        bytes.copy_from_slice(&memory[range]);
-        Ok(())
+        self.0.borrow_mut().read_rank(rank, address, bytes)
     }
 
     fn write(&mut self, rank: u32, address: u64, bytes: &[u8]) -> Result<(), MemoryFault> {
-        let mut network = self.0.borrow_mut();
-        let memory = &mut network.ranks_mut()[rank as usize].bytes;
-        let range = range(address, bytes.len(), memory.len()).ok_or(MemoryFault {
-            rank,
-            address,
-            len: bytes.len(),
-        })?;
-        memory[range].copy_from_slice(bytes);
-        Ok(())
+        self.0.borrow_mut().write_rank(rank, address, bytes)
     }
 }

@@ -1,6 +1,6 @@
 //! Random collectives against a sequential oracle, to the bit.
 //!
-//! `oracle SEED CASES`: all ranks draw the same cases from the seed: a collective, a communicator, a
+//! All ranks draw the same cases from the seed: a collective, a communicator, a
 //! datatype, an operation, a count, a root, in place or not, blocking or not. Each then computes
 //! by itself what it must get, from what all ranks contribute, and compares the whole of its output
 //! buffer, gaps between blocks included. Up to four non-blocking collectives are outstanding.
@@ -10,25 +10,24 @@ mod call;
 mod case;
 mod data;
 
-use bcs_mpi::mpi::{Comm, Process, Request, Result};
+use bcs_mpi::mpi::{Comm, Request, Result};
 use call::Call;
 use case::{Case, Team};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-#[global_allocator]
-static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
-
 /// Non-blocking collectives under way at a time.
 const OUTSTANDING: usize = 4;
 
-fn main() -> Result<()> {
-    let number = |nth: usize| std::env::args().nth(nth).and_then(|word| word.parse().ok());
-    let seed: u64 = number(1).unwrap_or(1);
-    let cases: u64 = number(2).unwrap_or(100);
-    let process = Process::init()?;
-    let world = process.world();
-    let teams = teams(&world)?;
+/// All ranks draw so many cases from the seed, call them, and compare what they got.
+///
+/// # Errors
+/// What the library fails with.
+///
+/// # Panics
+/// When a rank got something else than the oracle says.
+pub fn run(world: &Comm, seed: u64, cases: u64) -> Result<()> {
+    let teams = teams(world)?;
     let mut random = data::random(seed, 0);
     // When to wait for what is each rank's own choice; so is in which order.
     let mut own = data::random(seed, 1 + u64::from(world.rank().unsigned_abs()));
@@ -50,13 +49,7 @@ fn main() -> Result<()> {
     while !under_way.is_empty() {
         finish(&mut under_way, &mut own)?;
     }
-    world.barrier()?;
-    if world.rank() == 0 {
-        println!("{cases} cases of seed {seed} agree with the oracle");
-    }
-    drop(teams);
-    drop(world);
-    process.finalize()
+    world.barrier()
 }
 
 fn finish(under_way: &mut Vec<(Call, Request)>, own: &mut ChaCha8Rng) -> Result<()> {

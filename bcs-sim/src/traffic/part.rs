@@ -1,17 +1,17 @@
 //! One rank's part in a program.
 #![expect(unsafe_code, reason = "the untyped core takes buffers by address")]
 
-use crate::draw::{DECOY, Exchange, Message, Mode, Program, Receive, Way, random};
-use crate::receipts::{Receipt, check};
-use crate::room::Room;
+use super::draw::{DECOY, Exchange, Message, Mode, Program, Receive, Way, random};
+use super::receipts::{Receipt, check};
+use super::room::Room;
+use bcs_core::lockstep;
 use bcs_mpi::mpi::{ANY_SOURCE, Buffer, Comm, Persistent, Request, Result, Status};
-use std::thread;
 
 /// Does this rank's part, checks it, and returns how many messages it got.
-pub(crate) fn run(program: &Program, comms: &[Comm]) -> Result<usize> {
+pub(super) fn run(program: &Program, comms: &[Comm]) -> Result<usize> {
     let pairs = || program.exchanges.iter().zip(comms);
     if program.threads {
-        return thread::scope(|scope| {
+        return lockstep::scope(|scope| {
             let threads: Vec<_> = pairs()
                 .map(|(exchange, comm)| scope.spawn(move || by_threads(program, exchange, comm)))
                 .collect();
@@ -57,7 +57,7 @@ fn by_threads(program: &Program, exchange: &Exchange, comm: &Comm) -> Result<usi
     if program.posted_first {
         comm.barrier()?;
     }
-    thread::scope(|scope| {
+    lockstep::scope(|scope| {
         let sender = scope.spawn(|| -> Result<()> {
             for message in outgoing(exchange, comm) {
                 send(message, comm)?;

@@ -5,7 +5,7 @@ use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 /// A sequence of its own for each pair.
-pub(crate) fn random(seed: u64, stream: u64) -> ChaCha8Rng {
+pub(super) fn random(seed: u64, stream: u64) -> ChaCha8Rng {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     random.set_stream(stream);
     random
@@ -13,7 +13,7 @@ pub(crate) fn random(seed: u64, stream: u64) -> ChaCha8Rng {
 
 /// Elements of any bits; `mild` ones of floating-point types are numbers near 1, whose sums and
 /// products round in every bit and do not overflow.
-pub(crate) fn elements(
+pub(super) fn elements(
     datatype: Datatype,
     count: usize,
     mild: bool,

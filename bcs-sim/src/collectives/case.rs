@@ -1,7 +1,7 @@
 //! What all ranks do: drawn from the seed, the same on all of them.
 #![expect(unsafe_code, reason = "the untyped core takes buffers by address")]
 
-use crate::data::random;
+use super::data::random;
 use bcs_core::datatype::Datatype;
 use bcs_core::op::Op;
 use bcs_mpi::mpi::{Buffer, Comm, Result};
@@ -11,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 
 /// A collective of MPI 5.0, chapter 6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Collective {
+pub(super) enum Collective {
     Barrier,
     Bcast,
     Reduce,
@@ -52,7 +52,7 @@ const COLLECTIVES: [Collective; 17] = [
 ];
 
 impl Collective {
-    pub(crate) fn reduces(self) -> bool {
+    pub(super) fn reduces(self) -> bool {
         use Collective::{Allreduce, Exscan, Reduce, ReduceScatter, ReduceScatterBlock, Scan};
         [
             Reduce,
@@ -71,27 +71,27 @@ const COUNTS: [(usize, usize); 5] = [(0, 100), (1, 200), (7, 400), (1_000, 290),
 
 /// A case.
 #[derive(Clone, Debug)]
-pub(crate) struct Case {
+pub(super) struct Case {
     /// Names it in its data.
-    pub(crate) number: u64,
-    pub(crate) team: usize,
-    pub(crate) collective: Collective,
-    pub(crate) datatype: Datatype,
+    pub(super) number: u64,
+    pub(super) team: usize,
+    pub(super) collective: Collective,
+    pub(super) datatype: Datatype,
     /// `None`: a function of the program's.
-    pub(crate) op: Option<Op>,
+    pub(super) op: Option<Op>,
     /// Elements of a block; where blocks differ, of the largest that is possible.
-    pub(crate) count: usize,
+    pub(super) count: usize,
     /// To be taken modulo the size of the team.
-    pub(crate) root: usize,
-    pub(crate) in_place: bool,
-    pub(crate) blocking: bool,
-    pub(crate) mild: bool,
+    pub(super) root: usize,
+    pub(super) in_place: bool,
+    pub(super) blocking: bool,
+    pub(super) mild: bool,
     /// For what else is to be drawn.
-    pub(crate) seed: u64,
+    pub(super) seed: u64,
 }
 
 impl Case {
-    pub(crate) fn draw(number: u64, teams: usize, random: &mut ChaCha8Rng) -> Self {
+    pub(super) fn draw(number: u64, teams: usize, random: &mut ChaCha8Rng) -> Self {
         let collective = *COLLECTIVES.choose(random).expect("there are some");
         let op = Op::ALL.choose(random).copied();
         let op = op.filter(|_| random.random_range(0..10) > 0);
@@ -124,7 +124,7 @@ impl Case {
     }
 
     /// How many elements `from` has for `to`, both ranks of the team.
-    pub(crate) fn count_between(&self, from: usize, to: usize) -> usize {
+    pub(super) fn count_between(&self, from: usize, to: usize) -> usize {
         use Collective::{Allgatherv, Alltoallv, Alltoallw, Gatherv, ReduceScatter, Scatterv};
         // In place the counts of a pair must be the same both ways.
         let (from, to) = match self.collective {
@@ -141,16 +141,16 @@ impl Case {
 
 /// A communicator, and on which node each of its ranks is.
 #[derive(Debug)]
-pub(crate) struct Team {
-    pub(crate) comm: Comm,
-    pub(crate) me: usize,
-    pub(crate) size: usize,
+pub(super) struct Team {
+    pub(super) comm: Comm,
+    pub(super) me: usize,
+    pub(super) size: usize,
     /// A number for each node.
-    pub(crate) node: Vec<i32>,
+    pub(super) node: Vec<i32>,
 }
 
 impl Team {
-    pub(crate) fn new(comm: Comm) -> Result<Self> {
+    pub(super) fn new(comm: Comm) -> Result<Self> {
         let size = usize::try_from(comm.size()).expect("positive");
         let me = usize::try_from(comm.rank()).expect("positive");
         let here = comm

@@ -5,7 +5,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 /// A sequence of its own for each pair.
-pub(crate) fn random(seed: u64, stream: u64) -> ChaCha8Rng {
+pub(super) fn random(seed: u64, stream: u64) -> ChaCha8Rng {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     random.set_stream(stream);
     random
@@ -13,7 +13,7 @@ pub(crate) fn random(seed: u64, stream: u64) -> ChaCha8Rng {
 
 /// The mode of a send (MPI 5.0, 3.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(super) enum Mode {
     Standard,
     Synchronous,
     Buffered,
@@ -23,7 +23,7 @@ pub(crate) enum Mode {
 /// What the receives of a rank on a communicator name. All alike: a mixture could take a message
 /// away from one that only it would match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Style {
+pub(super) enum Style {
     Exact,
     AnyTag,
     AnySource,
@@ -32,7 +32,7 @@ pub(crate) enum Style {
 
 /// How a message is received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(super) enum Way {
     Recv,
     Irecv,
     Persistent,
@@ -48,24 +48,24 @@ const LENGTHS: [usize; 12] = [0, 0, 1, 8, 63, 64, 65, 1_000, 4_096, 4_097, 50_00
 const TAGS: usize = 4;
 
 /// The tag of receives that nobody sends for.
-pub(crate) const DECOY: i32 = 77;
+pub(super) const DECOY: i32 = 77;
 
 /// A message; source and destination are ranks of its communicator.
 #[derive(Clone, Debug)]
-pub(crate) struct Message {
-    pub(crate) id: u64,
-    pub(crate) source: i32,
-    pub(crate) destination: i32,
-    pub(crate) tag: i32,
-    pub(crate) len: usize,
-    pub(crate) mode: Mode,
+pub(super) struct Message {
+    pub(super) id: u64,
+    pub(super) source: i32,
+    pub(super) destination: i32,
+    pub(super) tag: i32,
+    pub(super) len: usize,
+    pub(super) mode: Mode,
     /// Seed of the pieces it is in at the sender, if it is in pieces.
-    pub(crate) pieces: Option<u64>,
+    pub(super) pieces: Option<u64>,
 }
 
 impl Message {
     /// Its bytes, which say which message it is as soon as there are some.
-    pub(crate) fn bytes(&self) -> Vec<u8> {
+    pub(super) fn bytes(&self) -> Vec<u8> {
         let byte = |at: usize| (self.id.wrapping_mul(31) + at as u64 * 7).to_le_bytes()[0];
         let mut bytes: Vec<u8> = (0..self.len).map(byte).collect();
         let name = self.id.to_le_bytes();
@@ -77,39 +77,39 @@ impl Message {
 
 /// A receive; -1 and -2 are the wildcards.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Receive {
-    pub(crate) source: i32,
-    pub(crate) tag: i32,
-    pub(crate) way: Way,
+pub(super) struct Receive {
+    pub(super) source: i32,
+    pub(super) tag: i32,
+    pub(super) way: Way,
     /// Seed of the pieces of its buffer, if it is in pieces.
-    pub(crate) pieces: Option<u64>,
+    pub(super) pieces: Option<u64>,
 }
 
 /// What happens on one communicator.
 #[derive(Clone, Debug)]
-pub(crate) struct Exchange {
+pub(super) struct Exchange {
     /// In the order in which each source sends.
-    pub(crate) messages: Vec<Message>,
+    pub(super) messages: Vec<Message>,
     /// By rank.
-    pub(crate) styles: Vec<Style>,
+    pub(super) styles: Vec<Style>,
     /// By rank, in the order of their posts.
-    pub(crate) receives: Vec<Vec<Receive>>,
+    pub(super) receives: Vec<Vec<Receive>>,
     /// By rank: receives that nobody sends for.
-    pub(crate) decoys: Vec<usize>,
+    pub(super) decoys: Vec<usize>,
 }
 
 /// A program.
 #[derive(Clone, Debug)]
-pub(crate) struct Program {
+pub(super) struct Program {
     /// A sending and a receiving thread for each communicator.
-    pub(crate) threads: bool,
+    pub(super) threads: bool,
     /// All receives are posted before any send: sends may be ready.
-    pub(crate) posted_first: bool,
-    pub(crate) exchanges: Vec<Exchange>,
+    pub(super) posted_first: bool,
+    pub(super) exchanges: Vec<Exchange>,
 }
 
 impl Program {
-    pub(crate) fn draw(number: u64, ranks: usize, comms: usize, random: &mut ChaCha8Rng) -> Self {
+    pub(super) fn draw(number: u64, ranks: usize, comms: usize, random: &mut ChaCha8Rng) -> Self {
         let threads = random.random_range(0..3) == 0;
         let posted_first = random.random_range(0..4) == 0;
         let mut id = number << 32;

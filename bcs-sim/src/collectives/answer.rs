@@ -1,13 +1,13 @@
 //! The sequential oracle: what a rank must get. It knows the canonical order (law 9 of the design)
 //! in its own way, and the arithmetic of one element from `bcs_core`, which has oracles of its own.
 
-use crate::case::{Case, Collective, Team};
-use crate::data::{elements, random};
+use super::case::{Case, Collective, Team};
+use super::data::{elements, random};
 use bcs_core::arithmetic::{Path, combine};
 
 impl Case {
     /// What a rank contributes: its blocks for all ranks, in their order, without gaps.
-    pub(crate) fn contribution(&self, rank: usize, size: usize) -> Vec<u8> {
+    pub(super) fn contribution(&self, rank: usize, size: usize) -> Vec<u8> {
         let count: usize = match self.collective {
             Collective::Bcast
             | Collective::Reduce
@@ -25,7 +25,7 @@ impl Case {
     }
 
     /// The block of it that is for `to`.
-    pub(crate) fn block(&self, from: usize, to: usize, size: usize) -> Vec<u8> {
+    pub(super) fn block(&self, from: usize, to: usize, size: usize) -> Vec<u8> {
         let before: usize = (0..to).map(|to| self.count_between(from, to)).sum();
         let unit = self.datatype.size();
         let len = self.count_between(from, to) * unit;
@@ -34,7 +34,7 @@ impl Case {
     }
 
     /// What all ranks' contributions come to.
-    pub(crate) fn reduced(&self, team: &Team) -> Vec<u8> {
+    pub(super) fn reduced(&self, team: &Team) -> Vec<u8> {
         if self.op.is_none() {
             // No NIC does it: from the left.
             let all = (0..team.size).map(|rank| self.contribution(rank, team.size));
@@ -63,7 +63,7 @@ impl Case {
     }
 
     /// From the left.
-    pub(crate) fn fold(&self, mut parts: impl Iterator<Item = Vec<u8>>) -> Option<Vec<u8>> {
+    pub(super) fn fold(&self, mut parts: impl Iterator<Item = Vec<u8>>) -> Option<Vec<u8>> {
         // The two paths give the same bits, which is tested elsewhere; the faster one for much.
         let path = if self.count > 1_000 {
             Path::Host
@@ -85,7 +85,7 @@ impl Case {
 /// The program's own operation on elements of so many bytes. Pairs of bytes stand for `x -> ax + b`
 /// modulo 256: one after the other, which is associative and not commutative. A byte alone is 7 bits
 /// that or.
-pub(crate) fn compose(first: &[u8], then: &[u8], unit: usize) -> Vec<u8> {
+pub(super) fn compose(first: &[u8], then: &[u8], unit: usize) -> Vec<u8> {
     let elements = first.chunks(unit).zip(then.chunks(unit));
     elements
         .flat_map(|(first, then)| first.chunks(2).zip(then.chunks(2)))

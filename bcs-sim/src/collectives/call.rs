@@ -1,9 +1,9 @@
 //! A case as this rank calls it: its buffers, and what must be in them afterwards.
 #![expect(unsafe_code, reason = "the untyped core takes buffers by address")]
 
-use crate::answer::compose;
-use crate::case::{Case, Collective, Team};
-use crate::data::random;
+use super::answer::compose;
+use super::case::{Case, Collective, Team};
+use super::data::random;
 use bcs_mpi::mpi::{AnyOp, Blocks, Buffer, Datatype, Request, Result, UserOp};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -49,7 +49,7 @@ fn as_i64(number: usize) -> i64 {
 
 /// A case on this rank.
 #[derive(Debug)]
-pub(crate) struct Call {
+pub(super) struct Call {
     case: Case,
     me: usize,
     size: usize,
@@ -66,7 +66,7 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    pub(crate) fn new(case: Case, team: &Team) -> Self {
+    pub(super) fn new(case: Case, team: &Team) -> Self {
         let mut call = Self {
             me: team.me,
             size: team.size,
@@ -274,7 +274,7 @@ impl Call {
     }
 
     /// Calls it; gives a request if it does not block.
-    pub(crate) fn start(&mut self, team: &Team) -> Result<Option<Request>> {
+    pub(super) fn start(&mut self, team: &Team) -> Result<Option<Request>> {
         let (comm, blocking) = (&team.comm, self.case.blocking);
         let op = self.operation();
         let root = i32::try_from(self.root()).expect("few");
@@ -416,7 +416,7 @@ impl Call {
     }
 
     /// The whole output is as it must be.
-    pub(crate) fn check(&self) {
+    pub(super) fn check(&self) {
         if self.output == self.expected {
             return;
         }

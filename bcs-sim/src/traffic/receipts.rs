@@ -1,17 +1,17 @@
 //! The oracle: what a rank got on a communicator, against what was sent to it.
 
-use crate::draw::{Exchange, Message, Style};
-use crate::room::Room;
+use super::draw::{Exchange, Message, Style};
+use super::room::Room;
 use bcs_mpi::mpi::Status;
 use std::collections::{HashMap, VecDeque};
 
 /// A receive that is over.
 #[derive(Debug)]
-pub(crate) struct Receipt {
+pub(super) struct Receipt {
     /// In the order of the posts.
-    pub(crate) post: usize,
-    pub(crate) status: Status,
-    pub(crate) room: Room,
+    pub(super) post: usize,
+    pub(super) status: Status,
+    pub(super) room: Room,
 }
 
 /// Checks the receives of a rank, and returns how many messages it got.
@@ -19,7 +19,7 @@ pub(crate) struct Receipt {
 /// Messages do not overtake each other (MPI 5.0, 3.5): of those that a receive could have taken
 /// from the same sender, it took the first that was left when all receives posted before it had
 /// theirs.
-pub(crate) fn check(rank: i32, exchange: &Exchange, mut receipts: Vec<Receipt>) -> usize {
+pub(super) fn check(rank: i32, exchange: &Exchange, mut receipts: Vec<Receipt>) -> usize {
     let style = exchange.styles[usize::try_from(rank).expect("positive")];
     let by_tag = matches!(style, Style::Exact | Style::AnySource);
     let lane = |source: i32, tag: i32| (source, if by_tag { tag } else { 0 });

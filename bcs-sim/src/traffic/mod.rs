@@ -1,6 +1,6 @@
 //! Random programs of messages against a matching oracle.
 //!
-//! `traffic SEED PROGRAMS`: all ranks draw the same programs from the seed. A program is messages of
+//! All ranks draw the same programs from the seed. A program is messages of
 //! all modes and lengths, side by side in memory or in pieces, on two communicators, among them to oneself; receives that are exact or
 //! wild, blocking or not, after probes and matched probes, persistent, or cancelled because nobody
 //! sends for them; by one thread, or by a thread for the sends and one for the receives of each
@@ -14,19 +14,17 @@ mod room;
 
 use bcs_mpi::mpi::{Comm, Process, Result};
 use draw::Program;
+use std::sync::Arc;
 
-#[global_allocator]
-static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
-
-/// For buffered sends: more than all of a program's.
-const BUFFER: usize = 1 << 30;
-
-fn main() -> Result<()> {
-    let number = |nth: usize| std::env::args().nth(nth).and_then(|word| word.parse().ok());
-    let seed: u64 = number(1).unwrap_or(1);
-    let programs: u64 = number(2).unwrap_or(10);
-    let process = Process::init()?;
-    process.attach_buffer(BUFFER)?;
+/// All ranks draw so many programs from the seed, do their parts, and check what they got: how many messages.
+/// Buffered sends need a buffer attached for all messages of a program.
+///
+/// # Errors
+/// What the library fails with.
+///
+/// # Panics
+/// When a rank got something else than the oracle says.
+pub fn run(process: &Arc<Process>, seed: u64, programs: u64) -> Result<usize> {
     let world = process.world();
     let ranks = usize::try_from(world.size()).expect("positive");
     let backwards = world.split(Some(0), -world.rank())?;
@@ -42,9 +40,12 @@ fn main() -> Result<()> {
         process.flush_buffer()?;
         world.barrier()?;
     }
-    if world.rank() == 0 {
-        println!("{programs} programs of seed {seed} are right; this rank got {checked} messages");
-    }
-    drop((comms, world));
-    process.finalize()
+    Ok(checked)
+}
+
+/// Whether ranks have several threads in the first program of this seed.
+#[must_use]
+pub fn has_threads(world: &Comm, seed: u64) -> bool {
+    let ranks = usize::try_from(world.size()).expect("positive");
+    Program::draw(0, ranks, 2, &mut draw::random(seed, 0)).threads
 }

@@ -17,7 +17,7 @@ const GAP: usize = 20;
 
 /// Memory for a message.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(super) struct Room {
     memory: Vec<u8>,
     /// Where its bytes are, in their order.
     blocks: Vec<Range<usize>>,
@@ -27,7 +27,7 @@ pub(crate) struct Room {
 
 impl Room {
     /// Room for so many bytes, in pieces if there is something to draw them from.
-    pub(crate) fn new(len: usize, random: Option<ChaCha8Rng>) -> Result<Self> {
+    pub(super) fn new(len: usize, random: Option<ChaCha8Rng>) -> Result<Self> {
         let Some(mut random) = random else {
             return Ok(Self {
                 memory: vec![UNTOUCHED; len],
@@ -58,7 +58,7 @@ impl Room {
     }
 
     /// Puts a message there.
-    pub(crate) fn fill(&mut self, mut bytes: &[u8]) {
+    pub(super) fn fill(&mut self, mut bytes: &[u8]) {
         for block in &self.blocks {
             let (these, rest) = bytes.split_at(block.len());
             self.memory[block.clone()].copy_from_slice(these);
@@ -67,17 +67,17 @@ impl Room {
     }
 
     /// For a send.
-    pub(crate) fn read_only(&self) -> Buffer {
+    pub(super) fn read_only(&self) -> Buffer {
         Buffer::read_only(self.memory.as_ptr(), self.count, self.datatype.clone())
     }
 
     /// For a receive.
-    pub(crate) fn writable(&mut self) -> Buffer {
+    pub(super) fn writable(&mut self) -> Buffer {
         Buffer::new(self.memory.as_mut_ptr(), self.count, self.datatype.clone())
     }
 
     /// Whether the message is there, and nothing else was written.
-    pub(crate) fn has_just(&self, message: &[u8]) -> bool {
+    pub(super) fn has_just(&self, message: &[u8]) -> bool {
         let mut expected = vec![UNTOUCHED; self.memory.len()];
         let places = self.blocks.iter().flat_map(Clone::clone);
         for (place, &byte) in places.zip(message) {

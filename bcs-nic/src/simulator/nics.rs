@@ -1,0 +1,268 @@
+//! The NICs and the Strobe Sender of a simulated cluster, on the simulated fabric. Whoever runs the ranks,
+//! scripts or threads, gives them turns and advances the time.
+
+use super::checkers::{Checker, Objection};
+use crate::bug::PlantedBug;
+use crate::driver::machine;
+use crate::mail::Mail;
+use crate::microphase::Quota;
+use crate::threads::{Context, NicThread, NodeConfig, Outbox, StrobeSender};
+use bcs_core::fabric::Variable;
+use bcs_core::fabric::sim::{Network, SimMemory, SimPort};
+use bcs_core::job::{Placement, Settings};
+use bcs_core::memory::{MachinePage, NicMemory};
+use bcs_core::node::NodeId;
+use bcs_core::phase::{Microphase, NicThreadId};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A state machine and what it works with.
+struct Seat {
+    node: NodeId,
+    thread: NicThreadId,
+    machine: Box<dyn NicThread>,
+    port: SimPort,
+    memory: SimMemory,
+    mail: VecDeque<Mail>,
+}
+
+/// What the NICs of a simulated cluster are made of.
+#[derive(Debug)]
+pub struct NicsConfig {
+    /// Which ranks run where.
+    pub placement: Placement,
+    /// How the runtime is set.
+    pub settings: Settings,
+    /// The machine page.
+    pub page: MachinePage,
+    /// NIC memory of the ranks, by number.
+    pub memories: Vec<NicMemory>,
+    /// The fabric.
+    pub network: Network,
+    /// A planted bug, for the checkers' own test.
+    pub bug: Option<PlantedBug>,
+}
+
+/// The NICs and the Strobe Sender of a simulated cluster.
+pub struct Nics {
+    network: Rc<RefCell<Network>>,
+    seats: Vec<Seat>,
+    strobe_sender: StrobeSender,
+    strobe_port: SimPort,
+    page: MachinePage,
+    quota: Quota,
+    strobes: u64,
+    /// Cuts each node has taken.
+    cuts: Vec<u64>,
+    last_slice: u64,
+    out: Outbox,
+}
+
+impl std::fmt::Debug for Nics {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let network = self.network.borrow();
+        let finished: Vec<u64> = (0..self.cuts.len())
+            .map(|node| network.load(NodeId::from_index(node), Variable::Finished))
+            .collect();
+        write!(out, "{:?}, nodes finished {finished:?}", self.strobe_sender)
+    }
+}
+
+impl Nics {
+    /// The NICs of a cluster at rest.
+    ///
+    /// # Panics
+    /// When there is not NIC memory for each rank.
+    #[must_use]
+    pub fn new(config: NicsConfig) -> Self {
+        let NicsConfig {
+            placement,
+            settings,
+            page,
+            memories,
+            network,
+            bug,
+        } = config;
+        let network = Rc::new(RefCell::new(network));
+        let (placement, settings) = (Arc::new(placement), Arc::new(settings));
+        let nodes = placement.nodes();
+        let mut seats = Vec::new();
+        for node in (0..nodes).map(NodeId::from_index) {
+            let ranks = placement
+                .ranks_of(node)
+                .map(|rank| (rank, memories[rank as usize].clone()));
+            let config = NodeConfig {
+                node,
+                placement: placement.clone(),
+                settings: settings.clone(),
+                page: page.clone(),
+                ranks: Arc::new(ranks.collect()),
+                bug,
+            };
+            seats.extend(NicThreadId::ALL.map(|thread| Seat {
+                node,
+                thread,
+                machine: machine(thread, config.clone()),
+                port: SimPort::new(network.clone(), node, thread),
+                memory: SimMemory(network.clone()),
+                mail: VecDeque::new(),
+            }));
+        }
+        Self {
+            strobe_sender: StrobeSender::new(settings.clone(), page.clone(), nodes, 0),
+            strobe_port: SimPort::strobe_sender(network.clone()),
+            quota: Quota::new(&settings),
+            seats,
+            page,
+            network,
+            strobes: 0,
+            cuts: vec![0; nodes],
+            last_slice: 0,
+            out: Outbox::default(),
+        }
+    }
+
+    /// The fabric.
+    #[must_use]
+    pub fn network(&self) -> &RefCell<Network> {
+        &self.network
+    }
+
+    /// Slices struck so far.
+    #[must_use]
+    pub fn strobes(&self) -> u64 {
+        self.strobes
+    }
+
+    /// Cuts that a node has taken.
+    #[must_use]
+    pub fn cuts(&self, node: NodeId) -> u64 {
+        self.cuts[node.index()]
+    }
+
+    /// Whether no slice is under way and none is wanted.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        !self.strobe_sender.in_slice() && self.page.wanted() == (false, false)
+    }
+
+    /// When something happens next without a rank's doing: on the fabric, or a strobe.
+    #[must_use]
+    pub fn next_ns(&self) -> Option<u64> {
+        let event = self.network.borrow().next_event_ns();
+        event
+            .into_iter()
+            .chain(self.strobe_sender.deadline_ns())
+            .min()
+    }
+
+    /// What a checker saw, in this slice.
+    #[must_use]
+    pub fn objection(&self, (checker, what): (Checker, String)) -> Objection {
+        Objection {
+            checker,
+            what,
+            slice: self.strobe_sender.slice(),
+        }
+    }
+
+    /// Gives every NIC thread one chance at the present time, and rings ranks. Returns whether anything moved
+    /// on.
+    ///
+    /// # Errors
+    /// What a checker objects to, and what a NIC thread says must end the job.
+    pub fn turn(&mut self) -> Result<bool, Objection> {
+        let now_ns = self.network.borrow().now_ns();
+        let alive = self.network.borrow().alive();
+        let (mut progress, over) = self
+            .strobe_sender
+            .poll(&|| now_ns, 0, &mut self.strobe_port);
+        if self.strobe_sender.slice() != self.last_slice {
+            self.last_slice = self.strobe_sender.slice();
+            self.strobes += 1;
+            self.network.borrow_mut().take_entered();
+        }
+        if over.is_some() {
+            self.check_slice_end()
+                .map_err(|what| self.objection(what))?;
+        }
+        for at in 0..self.seats.len() {
+            if !alive.contains(self.seats[at].node) {
+                continue;
+            }
+            progress |= self.work(at, now_ns);
+        }
+        if let Some(failure) = self.out.failures.pop() {
+            let what = format!("node {}: {}", failure.node, failure.message);
+            return Err(self.objection((Checker::Soundness, what)));
+        }
+        Ok(progress)
+    }
+
+    /// One NIC thread takes its mail and looks at the fabric.
+    fn work(&mut self, at: usize, now_ns: u64) -> bool {
+        let seat = &mut self.seats[at];
+        let clock = || now_ns;
+        let mut context = Context {
+            clock: &clock,
+            port: &mut seat.port,
+            memory: &mut seat.memory,
+            out: &mut self.out,
+        };
+        let mut progress = seat.machine.poll(&mut context);
+        while let Some(mail) = seat.mail.pop_front() {
+            progress = true;
+            seat.machine.handle(mail, &mut context);
+        }
+        for rank in self.out.to_ring.drain(..) {
+            self.page.wake(rank.bell());
+        }
+        let first = at - at % NicThreadId::COUNT;
+        for (thread, mail) in self.out.mail.drain(..) {
+            progress = true;
+            let to = first + thread.index();
+            let strobed = matches!(
+                mail,
+                Mail::Phase {
+                    phase: Microphase::Dem,
+                    ..
+                }
+            );
+            if strobed && thread == NicThreadId::BufferSender {
+                self.cuts[self.seats[at].node.index()] += 1;
+            }
+            debug_assert_eq!(self.seats[to].thread, thread);
+            self.seats[to].mail.push_back(mail);
+        }
+        progress
+    }
+
+    fn check_slice_end(&self) -> Result<(), (Checker, String)> {
+        let mut network = self.network.borrow_mut();
+        let alive = network.alive();
+        let crashed = alive.iter().count() < self.cuts.len();
+        if network.in_flight() > 0 && !crashed {
+            let what = format!("{} transfers are in flight", network.in_flight());
+            return Err((Checker::NetworkEmpty, what));
+        }
+        let finished: Vec<u64> = alive
+            .iter()
+            .map(|node| network.load(node, Variable::Finished))
+            .collect();
+        if finished.windows(2).any(|pair| pair[0] != pair[1]) {
+            return Err((Checker::Agreement, format!("nodes finished {finished:?}")));
+        }
+        for (node, bytes) in network.take_entered().into_iter().enumerate() {
+            if bytes > self.quota.budget {
+                let what = format!(
+                    "{bytes} bytes entered node {node}, {} may",
+                    self.quota.budget
+                );
+                return Err((Checker::Budget, what));
+            }
+        }
+        Ok(())
+    }
+}

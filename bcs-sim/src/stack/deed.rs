@@ -1,0 +1,363 @@
+//! Operations in which one rank gives memory that cannot be read or written: who of the others may go on as if
+//! nothing were wrong, and who must be told.
+//!
+//! A rank that touches its own bad memory dies of it, as a process does of SIGSEGV. All others either get an
+//! error, or what they would have got. Who needs bytes that nobody can read has to be told, and so has the
+//! rank whose memory it is.
+#![expect(unsafe_code, reason = "the untyped core takes buffers by address")]
+
+use super::fault::FaultKind;
+use super::memory::Region;
+use super::plan::Shared;
+use bcs_core::clock::now_ns;
+use bcs_core::datatype::Datatype;
+use bcs_core::op::Op;
+use bcs_mpi::mpi::{Buffer, Comm, Request, Result};
+use rand::Rng;
+use rand::seq::IndexedRandom;
+use rand_chacha::ChaCha8Rng;
+
+/// What the ranks do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// From the victim to its neighbour, or the other way.
+    Message,
+    Bcast,
+    Reduce,
+    Allreduce,
+    Gather,
+    Allgather,
+    Scatter,
+    Alltoall,
+    Scan,
+    ReduceScatterBlock,
+}
+
+const KINDS: [Kind; 10] = [
+    Kind::Message,
+    Kind::Bcast,
+    Kind::Reduce,
+    Kind::Allreduce,
+    Kind::Gather,
+    Kind::Allgather,
+    Kind::Scatter,
+    Kind::Alltoall,
+    Kind::Scan,
+    Kind::ReduceScatterBlock,
+];
+
+/// Elements of a block, 8 bytes each.
+const ELEMENTS: [usize; 8] = [1, 8, 9, 100, 513, 3_000, 20_000, 70_000];
+
+/// The longest that memory takes to vanish, in nanoseconds.
+const VANISHES_NS: u64 = 3_000_000;
+
+const UNTOUCHED: u64 = 0xe7e7_e7e7_e7e7_e7e7;
+
+/// An operation on bad memory.
+#[derive(Clone, Debug)]
+pub(super) struct Deed {
+    pub(super) kind: Kind,
+    pub(super) fault: FaultKind,
+    elements: usize,
+    victim: usize,
+    /// Whether it is what the victim gives, or where it wants the result.
+    input: bool,
+    /// Good until this share of the buffer, in quarters.
+    good_quarters: usize,
+    vanishes_after_ns: u64,
+    blocking: bool,
+    root: usize,
+}
+
+impl Deed {
+    pub(super) fn draw(fault: FaultKind, ranks: usize, random: &mut ChaCha8Rng) -> Self {
+        let kind = *KINDS.choose(random).expect("there are some");
+        let victim = random.random_range(0..ranks);
+        let mut root = random.random_range(0..ranks);
+        let input = match fault {
+            FaultKind::Unreadable => true,
+            FaultKind::Unwritable => false,
+            _ => random.random_bool(0.5),
+        };
+        let one_sided = match kind {
+            Kind::Bcast | Kind::Scatter => input,
+            Kind::Reduce | Kind::Gather => !input,
+            _ => false,
+        };
+        if one_sided {
+            root = victim;
+        } else if root == victim && kind == Kind::Bcast {
+            root = (victim + 1) % ranks;
+        }
+        Self {
+            kind,
+            fault,
+            elements: *ELEMENTS.choose(random).expect("there are some"),
+            victim,
+            input,
+            good_quarters: random.random_range(0..4),
+            vanishes_after_ns: random.random_range(0..VANISHES_NS),
+            blocking: random.random_bool(0.5),
+            root,
+        }
+    }
+
+    /// Does it, and looks whether this rank was told what it has to be told.
+    pub(super) fn run(&self, comm: &Comm, shared: &Shared) -> Result<()> {
+        let mut part = Part::new(self, comm);
+        part.spoil(shared);
+        let outcome = part.act();
+        part.check(outcome.is_err());
+        // Whatever became of it, the communicator is as it was.
+        comm.barrier()
+    }
+}
+
+/// One rank's part in it.
+struct Part<'a> {
+    deed: &'a Deed,
+    comm: &'a Comm,
+    me: usize,
+    ranks: usize,
+    input: Region,
+    output: Region,
+}
+
+impl<'a> Part<'a> {
+    fn new(deed: &'a Deed, comm: &'a Comm) -> Self {
+        let number = |of: i32| usize::try_from(of).expect("positive");
+        let (me, ranks) = (number(comm.rank()), number(comm.size()));
+        let blocks = |many: bool| if many { ranks } else { 1 };
+        let gives = blocks(matches!(
+            deed.kind,
+            Kind::Scatter | Kind::Alltoall | Kind::ReduceScatterBlock
+        ));
+        let gets = blocks(matches!(
+            deed.kind,
+            Kind::Gather | Kind::Allgather | Kind::Alltoall
+        ));
+        let words = |words: Vec<u64>| words.into_iter().flat_map(u64::to_le_bytes).collect();
+        let content: Vec<u8> = words(given(me, 0..gives * deed.elements));
+        let empty: Vec<u8> = words(vec![UNTOUCHED; gets * deed.elements]);
+        Self {
+            deed,
+            comm,
+            me,
+            ranks,
+            input: Region::filled(&content),
+            output: Region::filled(&empty),
+        }
+    }
+
+    fn is_victim(&self) -> bool {
+        self.me == self.deed.victim
+    }
+
+    /// Bytes of the victim's bad buffer, and from which on they are bad.
+    fn bad(&self) -> (usize, usize) {
+        let many = match (self.deed.kind, self.deed.input) {
+            (Kind::Scatter | Kind::Alltoall | Kind::ReduceScatterBlock, true)
+            | (Kind::Gather | Kind::Allgather | Kind::Alltoall, false) => self.ranks,
+            _ => 1,
+        };
+        let bytes = many * self.deed.elements * 8;
+        let page = 4096;
+        let good = bytes * self.deed.good_quarters / 4 / page * page;
+        (bytes, good)
+    }
+
+    fn spoil(&mut self, shared: &Shared) {
+        if !self.is_victim() || self.is_idle() {
+            return;
+        }
+        shared.strike(self.deed.fault);
+        let (_, good) = self.bad();
+        let region = if self.deed.input {
+            &mut self.input
+        } else {
+            &mut self.output
+        };
+        if self.deed.fault == FaultKind::Vanished {
+            let at_ns = now_ns() + self.deed.vanishes_after_ns;
+            region.vanish(good, at_ns, &shared.vanishing);
+        } else {
+            region.close_from(good);
+        }
+    }
+
+    /// A message from a rank to itself alone, and what has no other side, touches its own memory.
+    fn is_idle(&self) -> bool {
+        self.ranks == 1
+    }
+
+    fn act(&mut self) -> Result<()> {
+        let Deed {
+            kind,
+            blocking,
+            elements,
+            ..
+        } = *self.deed;
+        let root = i32::try_from(self.deed.root).expect("few");
+        let buffer =
+            |region: &Region, count| Buffer::new(region.address(), count, Datatype::Uint64);
+        let (input, output) = (
+            buffer(&self.input, elements),
+            buffer(&self.output, elements),
+        );
+        let comm = self.comm;
+        macro_rules! call {
+            ($now:ident, $later:ident, $($argument:expr),*) => {
+                // SAFETY: the regions are mapped until the operation is over, and what cannot be read or written
+                // there is what is looked for.
+                unsafe {
+                    if blocking {
+                        comm.$now($($argument),*)
+                    } else {
+                        comm.$later($($argument),*).and_then(|mut request: Request| request.wait().map(drop))
+                    }
+                }
+            };
+        }
+        match kind {
+            Kind::Message => self.message(input, output),
+            Kind::Bcast if self.me == self.deed.root => call!(bcast, ibcast, input, root),
+            Kind::Bcast => call!(bcast, ibcast, output, root),
+            Kind::Reduce => call!(reduce, ireduce, input, output, Op::Bxor, root),
+            Kind::Allreduce => call!(allreduce, iallreduce, input, output, Op::Bxor),
+            Kind::Gather => call!(gather, igather, Some(input), output, root),
+            Kind::Allgather => call!(allgather, iallgather, Some(input), output),
+            Kind::Scatter => call!(scatter, iscatter, input, Some(output), root),
+            Kind::Alltoall => call!(alltoall, ialltoall, Some(input), output),
+            Kind::Scan => call!(scan, iscan, Some(input), output, Op::Bxor),
+            Kind::ReduceScatterBlock => {
+                let op = Op::Bxor;
+                call!(
+                    reduce_scatter_block,
+                    ireduce_scatter_block,
+                    Some(input),
+                    output,
+                    op
+                )
+            }
+        }
+    }
+
+    /// Who sends, and to whom.
+    fn pair(&self) -> (usize, usize) {
+        let (victim, other) = (self.deed.victim, (self.deed.victim + 1) % self.ranks);
+        if self.deed.input {
+            (victim, other)
+        } else {
+            (other, victim)
+        }
+    }
+
+    fn message(&self, input: Buffer, output: Buffer) -> Result<()> {
+        let (from, to) = self.pair();
+        let rank = |rank: usize| i32::try_from(rank).expect("few");
+        if from == to {
+            return Ok(());
+        }
+        // SAFETY: as above.
+        let request = unsafe {
+            if self.me == from {
+                self.comm.issend(input, rank(to), 3)
+            } else if self.me == to {
+                self.comm.irecv(output, rank(from), 3)
+            } else {
+                return Ok(());
+            }
+        };
+        request.and_then(|mut request| request.wait().map(drop))
+    }
+
+    /// Whether this rank has to get an error.
+    fn must_be_told(&self) -> bool {
+        if self.deed.fault == FaultKind::Vanished || self.is_idle() {
+            return false;
+        }
+        let (bytes, good) = self.bad();
+        if good >= bytes {
+            return false;
+        }
+        if self.is_victim() {
+            return true;
+        }
+        if !self.deed.input {
+            return false;
+        }
+        let block = self.deed.elements * 8;
+        let needs = |place: usize| (place + 1) * block > good;
+        match self.deed.kind {
+            Kind::Message => self.me == self.pair().1,
+            Kind::Reduce | Kind::Gather => self.me == self.deed.root,
+            Kind::Scatter | Kind::Alltoall => needs(self.me),
+            Kind::Scan => self.me > self.deed.victim,
+            Kind::ReduceScatterBlock => needs(self.me),
+            Kind::Bcast | Kind::Allreduce | Kind::Allgather => true,
+        }
+    }
+
+    fn check(&self, failed: bool) {
+        let (me, deed) = (self.me, self.deed);
+        if failed {
+            assert!(!self.is_idle(), "rank {me}: {deed:?} failed alone");
+            return;
+        }
+        assert!(!self.must_be_told(), "rank {me} was not told: {deed:?}");
+        let Some(expected) = self.expected() else {
+            return;
+        };
+        if self.is_victim() && !self.is_idle() && !deed.input {
+            return; // nobody can look
+        }
+        let content = self.output.content(expected.len() * 8);
+        let words = content.chunks_exact(8);
+        let words: Vec<u64> = words
+            .map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes")))
+            .collect();
+        let wrong = words
+            .iter()
+            .zip(&expected)
+            .position(|(one, other)| one != other);
+        assert_eq!(wrong, None, "rank {me} has something else: {deed:?}");
+    }
+
+    /// What must be in the output, if anything comes there.
+    fn expected(&self) -> Option<Vec<u64>> {
+        let (n, me, root) = (self.deed.elements, self.me, self.deed.root);
+        let block = |from: usize, place: usize| given(from, place * n..(place + 1) * n);
+        let folded = |ranks: std::ops::Range<usize>, place: usize| {
+            ranks.fold(vec![0; n], |sum: Vec<u64>, rank| {
+                let part = block(rank, place);
+                sum.iter()
+                    .zip(part)
+                    .map(|(one, other)| one ^ other)
+                    .collect()
+            })
+        };
+        match self.deed.kind {
+            Kind::Message => {
+                (me == self.pair().1 && self.ranks > 1).then(|| block(self.pair().0, 0))
+            }
+            Kind::Bcast => (me != root).then(|| block(root, 0)),
+            Kind::Reduce => (me == root).then(|| folded(0..self.ranks, 0)),
+            Kind::Allreduce => Some(folded(0..self.ranks, 0)),
+            Kind::Gather if me != root => None,
+            Kind::Gather | Kind::Allgather => {
+                Some((0..self.ranks).flat_map(|rank| block(rank, 0)).collect())
+            }
+            Kind::Scatter => Some(block(root, me)),
+            Kind::Alltoall => Some((0..self.ranks).flat_map(|rank| block(rank, me)).collect()),
+            Kind::Scan => Some(folded(0..me + 1, 0)),
+            Kind::ReduceScatterBlock => Some(folded(0..self.ranks, me)),
+        }
+    }
+}
+
+/// What a rank gives, by element.
+fn given(rank: usize, elements: std::ops::Range<usize>) -> Vec<u64> {
+    let mixed = |at: usize| ((rank << 32 | at) as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    elements.map(mixed).collect()
+}

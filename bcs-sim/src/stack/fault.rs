@@ -1,0 +1,149 @@
+//! What goes wrong in a simulated job.
+
+use bcs_core::fabric::sim;
+use bcs_core::node::NodeId;
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
+/// A kind of fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum FaultKind {
+    /// Transfers fail whole.
+    Lost,
+    /// Transfers are late.
+    Delayed,
+    /// Transfers of different pairs overtake each other.
+    Reordered,
+    /// A node is slow.
+    Slowed,
+    /// A node dies, with its NIC and its ranks.
+    Crashed,
+    /// A rank dies at some step.
+    Died,
+    /// A rank gives memory that cannot be read.
+    Unreadable,
+    /// A rank gives memory that cannot be written.
+    Unwritable,
+    /// Memory goes away in the middle of an operation.
+    Vanished,
+    /// The kernel refuses to copy between the ranks of a node.
+    Refused,
+    /// More is posted than a ring holds.
+    FullRing,
+    /// Threads of a rank call at once.
+    Threads,
+}
+
+impl FaultKind {
+    /// All of them.
+    pub const ALL: [Self; 12] = [
+        Self::Lost,
+        Self::Delayed,
+        Self::Reordered,
+        Self::Slowed,
+        Self::Crashed,
+        Self::Died,
+        Self::Unreadable,
+        Self::Unwritable,
+        Self::Vanished,
+        Self::Refused,
+        Self::FullRing,
+        Self::Threads,
+    ];
+
+    fn bit(self) -> u32 {
+        1 << self as u8
+    }
+}
+
+/// A set of kinds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Faults(u32);
+
+/// Which faults have struck.
+pub type Struck = Faults;
+
+impl Faults {
+    /// None.
+    pub const NONE: Self = Self(0);
+    /// All kinds.
+    pub const ALL: Self = Self(u32::MAX);
+
+    /// With this kind.
+    pub fn insert(&mut self, kind: FaultKind) {
+        self.0 |= kind.bit();
+    }
+
+    /// Whether this kind is among them.
+    #[must_use]
+    pub fn contains(self, kind: FaultKind) -> bool {
+        self.0 & kind.bit() != 0
+    }
+
+    /// The kinds.
+    pub fn iter(self) -> impl Iterator<Item = FaultKind> {
+        FaultKind::ALL
+            .into_iter()
+            .filter(move |&kind| self.contains(kind))
+    }
+
+    /// Each with this chance.
+    pub(super) fn some(self, chance: f64, random: &mut ChaCha8Rng) -> Self {
+        // Every choice is made, whether or not it is allowed: the rest of a seed's run does not depend on that.
+        let mut some = Self::NONE;
+        for kind in FaultKind::ALL {
+            if random.random_bool(chance) && self.contains(kind) {
+                some.insert(kind);
+            }
+        }
+        some
+    }
+}
+
+/// Virtual time after which the fabric is whole.
+const UNTIL_NS: u64 = 20_000_000;
+
+/// Those faults that are the fabric's.
+pub(super) fn of_fabric(faults: Faults, nodes: usize, random: &mut ChaCha8Rng) -> sim::Faults {
+    let slow = NodeId::from_index(random.random_range(0..nodes));
+    let factor = random.random_range(2..20);
+    let victim = NodeId::from_index(random.random_range(0..nodes));
+    let crash_ns = random.random_range(1_000..UNTIL_NS / 4);
+    let has = |kind| faults.contains(kind);
+    sim::Faults {
+        lose: if has(FaultKind::Lost) { 0.05 } else { 0.0 },
+        delay: if has(FaultKind::Delayed) {
+            (0.2, 300_000)
+        } else {
+            (0.0, 0)
+        },
+        reorder_ns: if has(FaultKind::Reordered) { 40_000 } else { 0 },
+        slow: has(FaultKind::Slowed)
+            .then_some((slow, factor))
+            .into_iter()
+            .collect(),
+        crash: has(FaultKind::Crashed)
+            .then_some((victim, crash_ns))
+            .into_iter()
+            .collect(),
+        until_ns: UNTIL_NS,
+    }
+}
+
+/// What the fabric says has struck.
+pub(super) fn struck_by(counts: &sim::FaultCounts) -> Struck {
+    let mut struck = Struck::NONE;
+    for (count, kind) in [
+        (counts.lost, FaultKind::Lost),
+        (counts.delayed, FaultKind::Delayed),
+        (counts.reordered, FaultKind::Reordered),
+        (counts.slowed, FaultKind::Slowed),
+        (counts.crashed, FaultKind::Crashed),
+    ] {
+        if count > 0 {
+            struck.insert(kind);
+        }
+    }
+    struck
+}

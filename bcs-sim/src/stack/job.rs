@@ -1,0 +1,421 @@
+//! A simulated job: ranks, NICs and fabric, and the loop that advances the time.
+
+use super::fault::{FaultKind, Faults, Struck, of_fabric, struck_by};
+use super::memory::Vanishing;
+use super::plan::{Plan, Shared};
+use super::{End, Options, Report};
+use bcs_core::fabric::shm::{NodeMemory as RankMemories, Segment};
+use bcs_core::fabric::sim::{Latencies, Network, Ranks};
+use bcs_core::job::{Collectives, Folding, Intranode, Placement, Road, Settings, Strobe};
+use bcs_core::lockstep::{Lockstep, Standing, ThreadNumber};
+use bcs_core::memory::{MachinePage, NicMemory, NodeMemory};
+use bcs_core::node::NodeId;
+use bcs_mpi::mpi::Process;
+use bcs_nic::simulator::{Nics, NicsConfig};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, Once};
+
+/// Virtual time by which every job must have ended.
+const DEADLINE_NS: u64 = 60_000_000_000;
+/// Turns without time passing after which the job is in a livelock.
+const MAX_TURNS: u32 = 1_000_000;
+/// The longest time from a death to the end of all others.
+const ENDING_NS: u64 = 10_000_000;
+
+/// A rank: a thread, and what it came to.
+struct Rank {
+    thread: ThreadNumber,
+    node: NodeId,
+    /// What the program of the rank returned.
+    said: Arc<Mutex<Option<Result<(), String>>>>,
+    memory: NicMemory,
+    /// It was seen to have ended, one way or the other.
+    over: bool,
+}
+
+pub(super) struct Job {
+    lockstep: Lockstep,
+    nics: Nics,
+    ranks: Vec<Rank>,
+    placement: Placement,
+    settings: Settings,
+    segment: Segment,
+    nodes: Vec<NodeMemory>,
+    plan: Arc<Plan>,
+    shared: Shared,
+    random: ChaCha8Rng,
+    /// The rank that dies, and at which step.
+    dies: Option<(usize, u64)>,
+    /// The job is being ended: why, and when all are gone.
+    ending: Option<(String, u64)>,
+}
+
+impl Job {
+    pub(super) fn new(options: &Options) -> Self {
+        die_of_bad_memory();
+        let mut random = ChaCha8Rng::seed_from_u64(options.seed);
+        let lockstep = Lockstep::drive(random.random());
+        let nodes = random.random_range(1..=4);
+        let ranks = nodes * random.random_range(1..=4) - random.random_range(0..nodes);
+        let ranks = ranks.max(nodes);
+        let placement = Placement::block(ranks, nodes).expect("a small job");
+        let faults = options.faults.some(0.35, &mut random);
+        let settings = draw_settings(faults, &mut random);
+        let dies = (random.random_range(0..ranks), random.random_range(0..4_000));
+        let plan = Arc::new(Plan::draw(ranks, faults, &mut random));
+        let fabric = of_fabric(faults, nodes, &mut random);
+        let page = MachinePage::private(nodes, random.random_range(1..9)).expect("memory");
+        let (node_memories, memories) = memories(&placement, &settings);
+        let segment = Segment::private(nodes, ranks).expect("memory");
+        for rank in 0..ranks {
+            let pid = segment.pid(number(rank)).expect("a rank");
+            pid.store(std::process::id(), Ordering::Release);
+        }
+        let held: Vec<Option<NicMemory>> = memories.iter().cloned().map(Some).collect();
+        let threads = Ranks::Threads {
+            memory: RankMemories::new(segment.clone(), Arc::new(held)),
+            nodes: (0..ranks).map(|rank| node_of(&placement, rank)).collect(),
+        };
+        let network = Network::new(
+            nodes,
+            threads,
+            Latencies::default(),
+            fabric,
+            random.random(),
+        );
+        let nics = Nics::new(NicsConfig {
+            placement: placement.clone(),
+            settings: settings.clone(),
+            page: page.clone(),
+            memories: memories.clone(),
+            network,
+            bug: None,
+        });
+        let shared = Shared {
+            vanishing: Vanishing::default(),
+            struck: Arc::new(Mutex::new(Struck::NONE)),
+        };
+        if settings.road == Road::Queues && faults.contains(FaultKind::Refused) {
+            shared.strike(FaultKind::Refused);
+        }
+        let mut job = Self {
+            lockstep,
+            nics,
+            ranks: Vec::new(),
+            placement,
+            settings,
+            segment,
+            nodes: node_memories,
+            plan,
+            shared,
+            random,
+            dies: faults.contains(FaultKind::Died).then_some(dies),
+            ending: None,
+        };
+        for (rank, memory) in memories.into_iter().enumerate() {
+            let rank = job.start(rank, memory, &page);
+            job.ranks.push(rank);
+        }
+        job
+    }
+
+    fn start(&self, rank: usize, memory: NicMemory, page: &MachinePage) -> Rank {
+        let said = Arc::new(Mutex::new(None));
+        let (says, plan, shared) = (said.clone(), self.plan.clone(), self.shared.clone());
+        let (placement, settings) = (self.placement.clone(), self.settings.clone());
+        let (own, page) = (memory.clone(), page.clone());
+        let body = move || {
+            let process = Process::hosted(own, page, placement, number(rank), settings);
+            let outcome = plan
+                .run(&process, &shared)
+                .and_then(|()| process.finalize());
+            *bcs_core::lockstep::lock(&says) = Some(outcome.map_err(|error| error.to_string()));
+        };
+        let thread = self.lockstep.spawn(&format!("rank {rank}"), body);
+        Rank {
+            thread: thread.expect("the kernel starts a thread"),
+            node: node_of(&self.placement, rank),
+            said,
+            memory,
+            over: false,
+        }
+    }
+
+    pub(super) fn run(mut self) -> Report {
+        let outcome = self.live();
+        let network = self.nics.network().borrow();
+        let mut struck = *bcs_core::lockstep::lock(&self.shared.struck);
+        struck_by(&network.fault_counts())
+            .iter()
+            .for_each(|kind| struck.insert(kind));
+        Report {
+            nodes: self.placement.nodes(),
+            ranks: self.placement.ranks(),
+            strobe: self.settings.strobe,
+            intranode: self.settings.intranode,
+            slices: self.nics.strobes(),
+            steps: self.lockstep.steps(),
+            virtual_ns: self.lockstep.now_ns(),
+            plan: self.plan.describe(),
+            struck,
+            trace_hash: self.lockstep.trace_hash() ^ network.trace_hash().rotate_left(1),
+            end: outcome.clone().unwrap_or(End::Whole),
+            objection: outcome.err(),
+        }
+    }
+
+    fn live(&mut self) -> Result<End, String> {
+        let mut turns = 0;
+        loop {
+            let mut moved = false;
+            // Now and then the NICs are not as quick as the ranks.
+            if self.random.random_range(0..4) > 0 {
+                moved |= self.turn_nics()?;
+            }
+            moved |= self.lockstep.step();
+            self.strike();
+            self.look_after_ranks()?;
+            if let Some(end) = self.ended() {
+                return Ok(end);
+            }
+            if moved {
+                turns += 1;
+                if turns > MAX_TURNS {
+                    return Err(self.stuck("does not end"));
+                }
+                continue;
+            }
+            if self.turn_nics()? {
+                continue;
+            }
+            if self.ranks.iter().all(|rank| rank.over) && self.nics.is_idle() {
+                return self.check_leaks().map(|()| End::Whole);
+            }
+            turns = 0;
+            self.pass_time()?;
+        }
+    }
+
+    fn turn_nics(&mut self) -> Result<bool, String> {
+        self.nics
+            .turn()
+            .map_err(|objection| format!("{:?}: {}", objection.checker, objection.what))
+    }
+
+    /// Lets happen what was drawn: deaths of ranks and of whole nodes, memory that goes.
+    fn strike(&mut self) {
+        let now = self.lockstep.now_ns();
+        self.shared.vanishing.take_away(now);
+        if let Some((rank, step)) = self.dies
+            && self.lockstep.steps() >= step
+        {
+            self.dies = None;
+            if !self.ranks[rank].over && self.ending.is_none() {
+                self.shared.strike(FaultKind::Died);
+                self.lockstep.kill(self.ranks[rank].thread);
+            }
+        }
+        let alive = self.nics.network().borrow().alive();
+        for rank in 0..self.ranks.len() {
+            let Rank {
+                thread, node, over, ..
+            } = self.ranks[rank];
+            if !over && !alive.contains(node) {
+                self.lockstep.kill(thread);
+            }
+        }
+    }
+
+    fn look_after_ranks(&mut self) -> Result<(), String> {
+        // Deaths first: they are why others fail.
+        for rank in 0..self.ranks.len() {
+            let Rank { thread, over, .. } = self.ranks[rank];
+            if !over && self.lockstep.standing(thread) == Standing::Dead {
+                self.ranks[rank].over = true;
+                self.bury(rank);
+                self.end(format!("rank {rank} died"));
+            }
+        }
+        for rank in 0..self.ranks.len() {
+            let Rank { thread, over, .. } = self.ranks[rank];
+            if over {
+                continue;
+            }
+            match self.lockstep.standing(thread) {
+                Standing::Alive | Standing::Dead => continue,
+                Standing::Panicked(words) => return Err(format!("rank {rank} panicked: {words}")),
+                Standing::Ended => self.ranks[rank].over = true,
+            }
+            let said = bcs_core::lockstep::lock(&self.ranks[rank].said).take();
+            if let Some(Err(error)) = said {
+                if self.ending.is_none() {
+                    return Err(format!(
+                        "rank {rank} failed, though nobody has died: {error}"
+                    ));
+                }
+                self.end(format!("rank {rank} failed: {error}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What a node manager does when it sees that a rank has died.
+    fn bury(&self, rank: usize) {
+        let pid = self.segment.pid(number(rank)).expect("a rank");
+        pid.store(0, Ordering::Release);
+        let node = self.ranks[rank].node;
+        let place = self
+            .placement
+            .ranks_of(node)
+            .position(|of| of == number(rank));
+        let place = place.expect("a rank is on its node");
+        self.nodes[node.index()]
+            .process(place)
+            .store(0, Ordering::Release);
+    }
+
+    /// The job ends, if it is not ending already.
+    fn end(&mut self, why: String) {
+        let at = self.lockstep.now_ns() + self.random.random_range(0..ENDING_NS);
+        self.ending.get_or_insert((why, at));
+    }
+
+    /// The end of a job that is ended: all are gone.
+    fn ended(&mut self) -> Option<End> {
+        let (why, at) = self.ending.as_ref()?;
+        if self.lockstep.now_ns() < *at {
+            return None;
+        }
+        Some(End::Told(why.clone()))
+    }
+
+    fn pass_time(&mut self) -> Result<(), String> {
+        let now = self.lockstep.now_ns();
+        let ending = self.ending.as_ref().map(|(_, at)| *at);
+        let next = [
+            self.lockstep.next_ns(),
+            self.nics.next_ns(),
+            self.shared.vanishing.next_ns(),
+            ending,
+        ];
+        match next.into_iter().flatten().min() {
+            Some(at) if at <= DEADLINE_NS => {
+                self.lockstep.advance(at.max(now));
+                self.nics.network().borrow_mut().advance(at.max(now));
+                Ok(())
+            }
+            Some(_) => Err(self.stuck("runs for ever")),
+            None => Err(self.stuck("hangs")),
+        }
+    }
+
+    fn stuck(&self, how: &str) -> String {
+        let place = |(rank, of): (usize, &Rank)| match of.memory.whereabouts() {
+            Some((_, place)) if !of.over => Some(format!("rank {rank} {place:?}")),
+            _ => None,
+        };
+        let places: Vec<String> = self.ranks.iter().enumerate().filter_map(place).collect();
+        format!(
+            "the job {how} ({}): {:?}; {}; {}",
+            self.plan.describe(),
+            self.nics,
+            self.lockstep.describe(),
+            places.join("; ")
+        )
+    }
+
+    fn check_leaks(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+fn number(rank: usize) -> u32 {
+    u32::try_from(rank).expect("few ranks")
+}
+
+fn node_of(placement: &Placement, rank: usize) -> NodeId {
+    placement.node_of(number(rank)).expect("placed")
+}
+
+/// The memory of all nodes and ranks.
+fn memories(placement: &Placement, settings: &Settings) -> (Vec<NodeMemory>, Vec<NicMemory>) {
+    let (mut nodes, mut ranks) = (Vec::new(), Vec::new());
+    for node in (0..placement.nodes()).map(NodeId::from_index) {
+        let places = placement.ranks_of(node).count();
+        let shared = NodeMemory::private(places).expect("memory");
+        for place in 0..places {
+            shared
+                .process(place)
+                .store(std::process::id(), Ordering::Release);
+            let memory = NicMemory::private(settings.eager_limit).expect("memory");
+            ranks.push(match settings.intranode {
+                Intranode::Smartmap => memory.at_desk(shared.clone(), place),
+                Intranode::Nic => memory,
+            });
+        }
+        nodes.push(shared);
+    }
+    (nodes, ranks)
+}
+
+fn draw_settings(faults: Faults, random: &mut ChaCha8Rng) -> Settings {
+    let either = |random: &mut ChaCha8Rng| random.random_bool(0.5);
+    Settings {
+        strobe: if either(random) {
+            Strobe::Elastic
+        } else {
+            Strobe::Fixed
+        },
+        time_slice_ns: [100_000, 500_000][random.random_range(0..2)],
+        eager_limit: [0, 64, 4096, 4096, 65_536][random.random_range(0..5)],
+        // Small enough that messages are chunked.
+        link_bandwidth: [100_000_000, 1_000_000_000, 4_000_000_000][random.random_range(0..3)],
+        intranode: if random.random_range(0..4) > 0 {
+            Intranode::Smartmap
+        } else {
+            Intranode::Nic
+        },
+        collectives: if random.random_range(0..4) > 0 {
+            Collectives::Hierarchical
+        } else {
+            Collectives::Nic
+        },
+        road: if faults.contains(FaultKind::Refused) {
+            Road::Queues
+        } else {
+            Road::Slots
+        },
+        folding: if either(random) {
+            Folding::Threaded
+        } else {
+            Folding::Serial
+        },
+        soft_reduce_elements: [0, 3, 1 << 20][random.random_range(0..3)],
+        ..Settings::default()
+    }
+}
+
+/// A rank that touches memory that it does not have dies, and not the simulator.
+#[expect(unsafe_code, reason = "SIGSEGV of a rank is its death")]
+fn die_of_bad_memory() {
+    extern "C" fn handler(signal: libc::c_int) {
+        // Never returns in a thread of a rank. It interrupted that thread's own access to memory, and so no
+        // code of the lockstep.
+        bcs_core::lockstep::die();
+        // SAFETY: the access is tried again, and ends the process.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: all zero is a value of it.
+        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+        action.sa_sigaction = handler as extern "C" fn(libc::c_int) as usize;
+        action.sa_flags = libc::SA_NODEFER;
+        // SAFETY: the handler keeps to what it may do.
+        let installed =
+            unsafe { libc::sigaction(libc::SIGSEGV, &raw const action, std::ptr::null_mut()) };
+        assert_eq!(installed, 0, "a handler of SIGSEGV can be installed");
+    });
+}

@@ -1,0 +1,114 @@
+//! Memory of a rank that cannot be read or written, from some byte on, or that goes away while it is used.
+#![expect(unsafe_code, reason = "maps memory, and takes it away")]
+
+use bcs_core::lockstep;
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex};
+
+const PAGE: usize = 4096;
+
+/// Memory that is to be taken away: (start, bytes, when in nanoseconds of virtual time).
+#[derive(Clone, Debug, Default)]
+pub(super) struct Vanishing(Arc<Mutex<Vec<(usize, usize, u64)>>>);
+
+impl Vanishing {
+    /// When the next is due.
+    pub(super) fn next_ns(&self) -> Option<u64> {
+        lockstep::lock(&self.0).iter().map(|entry| entry.2).min()
+    }
+
+    /// Takes away what is due. Returns whether anything was.
+    pub(super) fn take_away(&self, now_ns: u64) -> bool {
+        let mut any = false;
+        lockstep::lock(&self.0).retain(|&(start, bytes, at_ns)| {
+            if at_ns <= now_ns {
+                any = true;
+                close(start, bytes);
+            }
+            at_ns > now_ns
+        });
+        any
+    }
+}
+
+fn close(start: usize, bytes: usize) {
+    let address = std::ptr::with_exposed_provenance_mut(start);
+    // SAFETY: the region is mapped, and is used by address only: whoever does is to find nothing.
+    let closed = unsafe { mprotect(address, bytes, MprotectFlags::empty()) };
+    closed.expect("a mapped region");
+}
+
+/// Memory of its own mapping.
+#[derive(Debug)]
+pub(super) struct Region {
+    start: NonNull<u8>,
+    bytes: usize,
+    vanishing: Option<Vanishing>,
+}
+
+impl Region {
+    /// So many bytes of this pattern.
+    pub(super) fn filled(content: &[u8]) -> Self {
+        let bytes = content.len().max(1).next_multiple_of(PAGE);
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping, wherever there is room.
+        let mapped =
+            unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, protection, MapFlags::PRIVATE) };
+        let start = NonNull::new(mapped.expect("memory").cast()).expect("not at 0");
+        // SAFETY: so many bytes are mapped there, and nobody else knows of them.
+        unsafe { std::ptr::copy_nonoverlapping(content.as_ptr(), start.as_ptr(), content.len()) };
+        Self {
+            start,
+            bytes,
+            vanishing: None,
+        }
+    }
+
+    pub(super) fn address(&self) -> *mut u8 {
+        self.start.as_ptr()
+    }
+
+    fn from(&self, byte: usize) -> (usize, usize) {
+        let first = (byte / PAGE * PAGE).min(self.bytes - PAGE);
+        let start = self.start.as_ptr().expose_provenance() + first;
+        (start, self.bytes - first)
+    }
+
+    /// Nobody can read or write it any more from (the page of) this byte on.
+    pub(super) fn close_from(&self, byte: usize) {
+        let (start, bytes) = self.from(byte);
+        close(start, bytes);
+    }
+
+    /// As [`close_from`](Self::close_from), at some time.
+    pub(super) fn vanish(&mut self, byte: usize, at_ns: u64, vanishing: &Vanishing) {
+        let (start, bytes) = self.from(byte);
+        lockstep::lock(&vanishing.0).push((start, bytes, at_ns));
+        self.vanishing = Some(vanishing.clone());
+    }
+
+    /// The first bytes. Only of regions that nobody has closed.
+    pub(super) fn content(&self, len: usize) -> Vec<u8> {
+        assert!(len <= self.bytes, "within the region");
+        let mut content = vec![0; len];
+        // SAFETY: so many bytes are mapped, and no operation on them is under way any more.
+        unsafe {
+            std::ptr::copy_nonoverlapping(self.start.as_ptr(), content.as_mut_ptr(), len);
+        }
+        content
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        let start = self.start.as_ptr().expose_provenance();
+        if let Some(vanishing) = &self.vanishing {
+            let within = start..start + self.bytes;
+            lockstep::lock(&vanishing.0).retain(|(at, ..)| !within.contains(at));
+        }
+        // SAFETY: the mapping is this region's, and nobody uses it any more.
+        let unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
+        unmapped.expect("a mapped region");
+    }
+}

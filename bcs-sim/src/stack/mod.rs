@@ -1,0 +1,99 @@
+//! A simulated job: one seed fixes its layout, its program, its faults, and every switch between threads.
+//!
+//! | file | is |
+//! |---|---|
+//! | `job` | ranks, NICs, fabric, and the loop that advances the time |
+//! | `plan` | what the ranks do: the same on all of them, drawn from the seed |
+//! | `fault` | what goes wrong, and how often it did |
+//! | `memory` | memory that cannot be read or written, and memory that vanishes |
+//! | `deed` | operations on such memory, and who must be told |
+//! | `teams` | communicators made and freed |
+
+mod deed;
+mod fault;
+mod job;
+mod memory;
+mod plan;
+mod teams;
+
+pub use fault::{FaultKind, Faults, Struck};
+
+use bcs_core::job::{Intranode, Strobe};
+
+/// One run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Fixes everything.
+    pub seed: u64,
+    /// Kinds of faults that may strike.
+    pub faults: Faults,
+}
+
+/// How a job ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// All ranks have finalised.
+    Whole,
+    /// The job was ended, and its user told why: not all ranks could go on.
+    Told(String),
+}
+
+/// What a run came to.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Nodes.
+    pub nodes: usize,
+    /// Ranks.
+    pub ranks: usize,
+    /// The strobe.
+    pub strobe: Strobe,
+    /// The road within a node.
+    pub intranode: Intranode,
+    /// Slices struck.
+    pub slices: u64,
+    /// Steps of threads.
+    pub steps: u64,
+    /// Virtual time in nanoseconds.
+    pub virtual_ns: u64,
+    /// Parts of the program, by name.
+    pub plan: String,
+    /// Which faults struck.
+    pub struck: Struck,
+    /// How it ended.
+    pub end: End,
+    /// A hash of all that happened, in order.
+    pub trace_hash: u64,
+    /// What must not be, if it was.
+    pub objection: Option<String>,
+}
+
+/// Runs one seed.
+#[must_use]
+pub fn run(options: &Options) -> Report {
+    job::Job::new(options).run()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_faults_every_job_ends_whole() {
+        for seed in 0..6 {
+            let faults = Faults::NONE;
+            let report = run(&Options { seed, faults });
+            assert_eq!(report.objection, None, "seed {seed}: {report:?}");
+            assert_eq!(report.end, End::Whole, "seed {seed}: {report:?}");
+        }
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_trace() {
+        let faults = Faults::ALL;
+        let hash = |seed| run(&Options { seed, faults }).trace_hash;
+        for seed in 0..3 {
+            assert_eq!(hash(seed), hash(seed), "seed {seed}");
+            assert_ne!(hash(seed), hash(seed + 100));
+        }
+    }
+}

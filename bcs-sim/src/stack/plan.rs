@@ -1,0 +1,157 @@
+//! What the ranks of a simulated job do: parts, one after the other, the same on all ranks.
+#![expect(unsafe_code, reason = "the untyped core takes buffers by address")]
+
+use super::deed::Deed;
+use super::fault::{FaultKind, Faults, Struck};
+use super::memory::Vanishing;
+use super::teams;
+use crate::{collectives, traffic};
+use bcs_core::datatype::Datatype;
+use bcs_core::limits::SEND_RING_ENTRIES;
+use bcs_core::lockstep;
+use bcs_mpi::mpi::{ANY_SOURCE, Buffer, Process, Result, request};
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use std::sync::{Arc, Mutex};
+
+/// For buffered sends: more than all of a part's.
+const BUFFER: usize = 1 << 30;
+
+/// What ranks and the simulator share.
+#[derive(Clone, Debug)]
+pub(super) struct Shared {
+    pub(super) vanishing: Vanishing,
+    pub(super) struck: Arc<Mutex<Struck>>,
+}
+
+impl Shared {
+    pub(super) fn strike(&self, kind: FaultKind) {
+        lockstep::lock(&self.struck).insert(kind);
+    }
+}
+
+/// A part.
+#[derive(Clone, Debug)]
+enum Part {
+    /// A random program of messages.
+    Traffic { seed: u64 },
+    /// Random collectives.
+    Collectives { seed: u64, cases: u64 },
+    /// Communicators made and freed.
+    Teams { seed: u64, count: usize },
+    /// An operation on bad memory.
+    Deed(Deed),
+    /// More sends than a ring holds, to one rank that receives late.
+    Flood { to: usize },
+}
+
+/// All parts.
+#[derive(Clone, Debug)]
+pub(super) struct Plan(Vec<Part>);
+
+impl Plan {
+    pub(super) fn draw(ranks: usize, faults: Faults, random: &mut ChaCha8Rng) -> Self {
+        let mut parts = Vec::new();
+        for _ in 0..random.random_range(1..4) {
+            parts.push(match random.random_range(0..5) {
+                0 | 1 => Part::Traffic {
+                    seed: random.random(),
+                },
+                2 | 3 => Part::Collectives {
+                    seed: random.random(),
+                    cases: random.random_range(2..12),
+                },
+                _ => Part::Teams {
+                    seed: random.random(),
+                    count: random.random_range(2..8),
+                },
+            });
+        }
+        let spoils = [
+            FaultKind::Unreadable,
+            FaultKind::Unwritable,
+            FaultKind::Vanished,
+        ];
+        for fault in spoils.into_iter().filter(|&kind| faults.contains(kind)) {
+            let deed = Deed::draw(fault, ranks, random);
+            parts.insert(random.random_range(0..=parts.len()), Part::Deed(deed));
+        }
+        if faults.contains(FaultKind::FullRing) {
+            let to = random.random_range(0..ranks);
+            parts.insert(random.random_range(0..=parts.len()), Part::Flood { to });
+        }
+        Self(parts)
+    }
+
+    /// This rank does its part in all of it.
+    pub(super) fn run(&self, process: &Arc<Process>, shared: &Shared) -> Result<()> {
+        process.attach_buffer(BUFFER)?;
+        let world = process.world();
+        for part in &self.0 {
+            match part {
+                &Part::Traffic { seed } => {
+                    if traffic::has_threads(&world, seed) {
+                        shared.strike(FaultKind::Threads);
+                    }
+                    traffic::run(process, seed, 1)?;
+                }
+                &Part::Collectives { seed, cases } => collectives::run(&world, seed, cases)?,
+                &Part::Teams { seed, count } => teams::run(&world, seed, count)?,
+                Part::Deed(deed) => deed.run(&world, shared)?,
+                &Part::Flood { to } => flood(process, to, shared)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The parts by name.
+    pub(super) fn describe(&self) -> String {
+        let name = |part: &Part| match part {
+            Part::Traffic { .. } => "traffic".to_owned(),
+            Part::Collectives { .. } => "collectives".to_owned(),
+            Part::Teams { .. } => "teams".to_owned(),
+            Part::Deed(deed) => format!("{:?}:{:?}", deed.fault, deed.kind),
+            Part::Flood { .. } => "flood".to_owned(),
+        };
+        let names: Vec<String> = self.0.iter().map(name).collect();
+        names.join(" ")
+    }
+}
+
+/// All ranks but one send it more than a ring holds, before it receives anything.
+fn flood(process: &Arc<Process>, to: usize, shared: &Shared) -> Result<()> {
+    shared.strike(FaultKind::FullRing);
+    let world = process.world();
+    let number = |of: i32| usize::try_from(of).expect("positive");
+    let (me, ranks) = (number(world.rank()), number(world.size()));
+    let each = usize::try_from(SEND_RING_ENTRIES).expect("small") + 100;
+    let senders = (ranks - 1).min(2);
+    let sends = |rank: usize| rank != to && (rank + ranks - to) % ranks <= senders;
+    if sends(me) {
+        let numbers: Vec<u64> = (0..each as u64).collect();
+        let mut requests = Vec::new();
+        for number in &numbers {
+            let data = Buffer::read_only(&raw const *number, 1, Datatype::Uint64);
+            let destination = i32::try_from(to).expect("few");
+            // SAFETY: the numbers are there until all requests are over.
+            requests.push(unsafe { world.isend(data, destination, 9)? });
+        }
+        for outcome in request::waitall(&mut requests) {
+            outcome?;
+        }
+    }
+    world.barrier()?;
+    if me == to {
+        let mut next = vec![0_u64; ranks];
+        for _ in 0..each * senders {
+            let mut got = u64::MAX;
+            let data = Buffer::new(&raw mut got, 1, Datatype::Uint64);
+            // SAFETY: the number is there until the call returns.
+            let status = unsafe { world.recv(data, ANY_SOURCE, 9)? };
+            let expected = &mut next[number(status.source)];
+            assert_eq!(got, *expected, "rank {me}: from {}", status.source);
+            *expected += 1;
+        }
+    }
+    world.barrier()
+}
