@@ -488,7 +488,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             take_part(own, number, || {
                 let outcome = catch_unwind(AssertUnwindSafe(body));
                 word.store(1, Ordering::Release);
-                wake(&word);
+                // Without a pause: whoever waits joins the thread, outside the lockstep.
+                at_seat(|shared, _| shared.lock().wake(std::ptr::from_ref(&*word).addr()));
                 answer = Some(outcome.unwrap_or_else(|panic| resume_unwind(panic)));
             });
             answer.expect("a thread that panics does not come here")

@@ -6,9 +6,10 @@
 
 use super::error::{ErrorClass, Operation};
 use super::{Comm, Process, Result, TAG_UB};
+use bcs_core::lockstep;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Says what a duplicate gets for a value, if anything (`MPI_Comm_copy_attr_function`).
 pub type CopyAttribute = dyn Fn(&Comm, &Keyval, usize) -> Result<Option<usize>> + Send + Sync;
@@ -84,7 +85,7 @@ pub(super) struct Attributes(Mutex<Vec<(Keyval, usize)>>);
 
 impl Attributes {
     fn with<T>(&self, look: impl FnOnce(&mut Vec<(Keyval, usize)>) -> T) -> T {
-        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        look(&mut lockstep::lock(&self.0))
     }
 }
 

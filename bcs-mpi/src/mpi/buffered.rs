@@ -11,7 +11,8 @@ use super::{Buffer, Comm, Error, Process, Request, Result};
 use crate::bcs::{SendMode, gather};
 use crate::recording::Primitive;
 use bcs_core::datatype::Datatype;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use bcs_core::lockstep;
+use std::sync::{Mutex, MutexGuard};
 
 /// `MPI_BSEND_OVERHEAD`, with the value of the standard's ABI: what programs are to count for a
 /// message beside its bytes. Nothing is taken beside them.
@@ -68,7 +69,7 @@ impl State {
 
 impl Account {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lockstep::lock(&self.0)
     }
 
     /// How the sends went whose callers had gone on: the first failure, which is told once.

@@ -48,7 +48,8 @@
 //! [`intercommunicator`]: super::intercommunicator
 
 use bcs_core::limits::MAX_CONTEXTS;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use bcs_core::lockstep;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Words of a set of ids.
 const WORDS: usize = MAX_CONTEXTS / 64;
@@ -94,7 +95,7 @@ impl Ids {
 }
 
 fn lock(ids: &Mutex<Ids>) -> MutexGuard<'_, Ids> {
-    ids.lock().unwrap_or_else(PoisonError::into_inner)
+    lockstep::lock(ids)
 }
 
 /// The ids that a rank holds.
@@ -125,7 +126,7 @@ impl Held {
     }
 
     fn lock(&self) -> MutexGuard<'_, HeldIds> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lockstep::lock(&self.0)
     }
 
     /// This rank will be a member of a communicator with this id. Returns whether it can: another

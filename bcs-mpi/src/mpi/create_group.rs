@@ -28,8 +28,9 @@ use crate::bcs::{COLLECTIVE_MESSAGES, SendMode};
 use crate::recording::Primitive;
 use bcs_core::datatype::Datatype;
 use bcs_core::limits::MAX_CONTEXTS;
+use bcs_core::lockstep;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// What is added to a communicator's context for the messages of groups that agree.
 pub(super) const GROUP_MESSAGES: u32 = 1 << 30;
@@ -64,7 +65,7 @@ impl GroupFamilies {
         held: &Arc<Held>,
         parent: &Arc<Family>,
     ) -> Arc<Family> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lockstep::lock(&self.0);
         let place = kept.iter().position(|(group, _)| group == members);
         let entry = place.map(|place| kept.remove(place)).unwrap_or_else(|| {
             let family = Family::new(held.clone(), members.len(), Some(parent.clone()));

@@ -6,8 +6,9 @@
 
 use super::error::{ErrorClass, Operation};
 use super::{Process, Result};
+use bcs_core::lockstep;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// `MPI_MAX_ERROR_STRING`, without the zero at the end of a C string.
 pub const MAX_ERROR_STRING: usize = 511;
@@ -59,7 +60,7 @@ impl Default for ErrorCodes {
 impl Process {
     fn added<T>(&self, look: impl FnOnce(&mut Added) -> T) -> T {
         let added = &self.error_codes().0;
-        look(&mut added.lock().unwrap_or_else(PoisonError::into_inner))
+        look(&mut lockstep::lock(added))
     }
 
     /// The attribute `MPI_LASTUSEDCODE`: no larger code is in use.

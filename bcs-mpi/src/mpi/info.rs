@@ -3,7 +3,8 @@
 
 use super::Result;
 use super::error::{ErrorClass, Operation};
-use std::sync::{Arc, Mutex, PoisonError};
+use bcs_core::lockstep;
+use std::sync::{Arc, Mutex};
 
 /// `MPI_MAX_INFO_KEY`, without the zero at the end of a C string.
 pub const MAX_INFO_KEY: usize = 255;
@@ -44,7 +45,7 @@ impl Info {
     }
 
     fn pairs<T>(&self, look: impl FnOnce(&mut Vec<(String, String)>) -> T) -> T {
-        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        look(&mut lockstep::lock(&self.0))
     }
 
     /// `MPI_Info_dup`: another object with the same pairs in the same order.

@@ -3,7 +3,8 @@
 use super::attributes::Attributes;
 use super::error_handler::ErrorHandler;
 use super::info::Info;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use bcs_core::lockstep;
+use std::sync::{Mutex, MutexGuard};
 
 /// All of it. The world and a rank's own communicator are made anew whenever somebody asks for
 /// them, so what is kept with them is the process's; with others it is that of their handles.
@@ -16,7 +17,7 @@ pub(super) struct Kept {
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    lockstep::lock(mutex)
 }
 
 impl Kept {

@@ -18,11 +18,12 @@ use crate::smartmap::Slots;
 use bcs_core::home_core;
 use bcs_core::job::{Placement, Settings};
 use bcs_core::limits::{DEFAULT_EAGER_LIMIT, MAX_CONTEXTS};
+use bcs_core::lockstep;
 use bcs_core::memory::{MachinePage, NicMemory};
 use bcs_core::request::Failure;
 use bcs_core::welcome::FromRank;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::ThreadId;
 
 /// A rank of a job, as the library sees it. There is one in a process, except in tests.
@@ -282,7 +283,7 @@ impl Process {
         }
         // Without a free request slot the id is lost to this job: nothing worse.
         if let Ok(request) = self.endpoint.bcs_close(context) {
-            let mut closing = self.closing.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut closing = lockstep::lock(&self.closing);
             closing.push(Closing {
                 request,
                 context,
@@ -293,8 +294,7 @@ impl Process {
 
     /// Gives back the ids of the contexts that this rank has closed.
     pub(super) fn reap_closed(&self) {
-        let closing =
-            std::mem::take(&mut *self.closing.lock().unwrap_or_else(PoisonError::into_inner));
+        let closing = std::mem::take(&mut *lockstep::lock(&self.closing));
         for closing in closing {
             closing.finish(&self.endpoint);
         }

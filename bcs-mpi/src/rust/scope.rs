@@ -9,9 +9,10 @@ use super::communicator::Communicator;
 use super::equivalence::{Equivalence, read};
 use super::matching::{Source, Status, Tag, as_rank};
 use crate::mpi::{self, Result};
+use bcs_core::lockstep;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 /// Where requests on borrowed buffers live: see [`scope`].
 #[derive(Debug)]
@@ -139,7 +140,7 @@ impl Drop for AbortOnDrop {
 
 impl<'scope, 'env> Scope<'scope, 'env> {
     fn requests(&self) -> MutexGuard<'_, Vec<mpi::Request>> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+        lockstep::lock(&self.requests)
     }
 
     pub(super) fn add(&self, request: mpi::Request) -> usize {

@@ -12,7 +12,8 @@ use crate::bcs::{Piece, gather, scatter};
 use crate::mpi::error::{ErrorClass, Operation};
 use crate::mpi::{Buffer, Datatype, Result};
 use bcs_core::layout::Layout;
-use std::sync::{Arc, Mutex, PoisonError};
+use bcs_core::lockstep;
+use std::sync::{Arc, Mutex};
 
 /// Memory of one operand, unless an element is larger: two of them fit a usual L2 cache.
 const ROOM_BYTES: i128 = 64 * 1024;
@@ -120,7 +121,7 @@ impl Spread {
         inoutvec: *mut u8,
         bytes: usize,
     ) {
-        let rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+        let rooms = lockstep::lock(&self.rooms);
         let [left, right] = &*rooms;
         let size = self.datatype.size();
         let mut done = 0;
