@@ -447,13 +447,33 @@ pub fn draw(most: u32) -> Option<u32> {
 
 /// As [`std::thread::scope`]: threads that borrow. Those of a thread in lockstep are in it, too.
 pub fn scope<'env, T>(body: impl for<'scope> FnOnce(&Scope<'scope, 'env>) -> T) -> T {
-    std::thread::scope(|threads| body(&Scope { threads }))
+    std::thread::scope(|threads| {
+        let scope = Scope {
+            threads,
+            ended: Mutex::default(),
+        };
+        let outcome = catch_unwind(AssertUnwindSafe(|| body(&scope)));
+        // The scope would wait for those that nobody has joined, outside the lockstep.
+        for ended in lock(&scope.ended).drain(..) {
+            until_set(&ended);
+        }
+        outcome.unwrap_or_else(|panic| resume_unwind(panic))
+    })
+}
+
+/// Waits until a thread of this lockstep has ended.
+fn until_set(ended: &AtomicU32) {
+    while ended.load(Ordering::Acquire) == 0 {
+        sleep(ended, 0, None);
+    }
 }
 
 /// Where threads live that borrow.
 #[derive(Debug)]
 pub struct Scope<'scope, 'env> {
     threads: &'scope std::thread::Scope<'scope, 'env>,
+    /// Words that are 1 when a thread has ended, of threads in lockstep.
+    ended: Mutex<Vec<Arc<AtomicU32>>>,
 }
 
 /// A thread of a scope.
@@ -481,6 +501,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             };
         };
         let ended = Arc::new(AtomicU32::new(0));
+        lock(&self.ended).push(ended.clone());
         let (word, number) = (ended.clone(), shared.lock().threads.len());
         let own = shared.clone();
         let handle = self.threads.spawn(move || {
@@ -507,9 +528,7 @@ impl<T> ScopedThread<'_, T> {
     /// Its panic.
     pub fn join(self) -> std::thread::Result<T> {
         if let Some(ended) = self.ended {
-            while ended.load(Ordering::Acquire) == 0 {
-                sleep(&ended, 0, None);
-            }
+            until_set(&ended);
         }
         self.handle.join()
     }
@@ -567,11 +586,26 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Waits until it is told, or for no reason: the lock is free when this returns.
 pub fn wait<T>(told: &Condvar, guard: MutexGuard<'_, T>) {
-    if is_on() {
-        drop(guard);
-        poll();
-    } else {
+    let slept = at_seat(|_, _| ()).is_some();
+    if !slept {
         drop(told.wait(guard));
+        return;
+    }
+    drop(guard); // Nobody else runs before this thread sleeps.
+    at_seat(|shared, number| {
+        let number = number.expect("the driver of a lockstep never sleeps");
+        shared.lock().threads[number].state = State::Asleep {
+            word: std::ptr::from_ref(told).addr(),
+            deadline_ns: None,
+        };
+        shared.hand_back(number);
+    });
+}
+
+/// Tells all who [wait](wait()).
+pub fn notify_all(told: &Condvar) {
+    if at_seat(|shared, _| shared.lock().wake(std::ptr::from_ref(told).addr())).is_none() {
+        told.notify_all();
     }
 }
 

@@ -264,6 +264,6 @@ impl Endpoint {
             self.awaited(seen, watch)
         });
         *lock() = false;
-        self.turn.passed.notify_all();
+        lockstep::notify_all(&self.turn.passed);
     }
 }

@@ -52,6 +52,25 @@ impl FaultKind {
         Self::Threads,
     ];
 
+    /// Its name, for people.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Lost => "lost",
+            Self::Delayed => "delayed",
+            Self::Reordered => "reordered",
+            Self::Slowed => "slowed",
+            Self::Crashed => "crashed",
+            Self::Died => "died",
+            Self::Unreadable => "unreadable",
+            Self::Unwritable => "unwritable",
+            Self::Vanished => "vanished",
+            Self::Refused => "refused",
+            Self::FullRing => "full-ring",
+            Self::Threads => "threads",
+        }
+    }
+
     fn bit(self) -> u32 {
         1 << self as u8
     }

@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, Once};
 
 /// Virtual time by which every job must have ended.
-const DEADLINE_NS: u64 = 60_000_000_000;
+const DEADLINE_NS: u64 = 20_000_000_000;
 /// Turns without time passing after which the job is in a livelock.
 const MAX_TURNS: u32 = 1_000_000;
 /// The longest time from a death to the end of all others.

@@ -61,8 +61,11 @@ pub enum Command {
 /// What `bcs sim` can be asked.
 #[derive(Debug, Args)]
 pub struct SimArgs {
+    /// Run bcs-mpi itself: ranks are threads that run random programs of MPI, on 1 to 4 nodes
+    #[arg(long)]
+    pub mpi: bool,
     /// Number of nodes [default: 2 to 16, by the seed]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", conflicts_with = "mpi")]
     pub nodes: Option<usize>,
     /// The seed, which fixes everything
     #[arg(long, value_name = "S", default_value_t = 0)]
@@ -82,10 +85,13 @@ pub struct SimArgs {
     /// Run every seed twice and compare the trace hashes
     #[arg(long)]
     pub twice: bool,
+    /// Run the seeds in this process: one of those that `--mpi` starts for some of them
+    #[arg(long, hide = true, requires = "mpi")]
+    pub worker: bool,
 }
 
 /// `--faults`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum FaultName {
     /// Every kind.
     All,
@@ -101,6 +107,20 @@ pub enum FaultName {
     Slow,
     /// Nodes die.
     Crash,
+    /// A rank dies at some step (with --mpi, as all that follow).
+    Die,
+    /// A rank gives memory that cannot be read.
+    Unreadable,
+    /// A rank gives memory that cannot be written.
+    Unwritable,
+    /// Memory goes away in the middle of an operation.
+    Vanish,
+    /// The kernel refuses to copy between ranks.
+    Refuse,
+    /// More is posted than a ring holds.
+    FullRing,
+    /// Threads of a rank call at once.
+    Threads,
 }
 
 /// What `bcs doctor` can be asked.

@@ -8,6 +8,7 @@ mod manual;
 mod mds;
 mod run;
 mod sim;
+mod sim_mpi;
 
 use crate::cli::{self, Cli, Command, FurtherApplication};
 use crate::configuration::{self, Configuration};

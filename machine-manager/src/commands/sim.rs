@@ -4,9 +4,23 @@ use crate::cli::{FaultName, SimArgs};
 use crate::exit_code;
 use bcs_core::limits::MAX_NODES;
 use bcs_nic::simulator::{self, FaultKinds, Options, Report};
+use clap::ValueEnum as _;
 use std::process::ExitCode;
 
 pub(super) fn run(arguments: &SimArgs) -> ExitCode {
+    if arguments.mpi {
+        return super::sim_mpi::run(arguments);
+    }
+    if let Some(kind) = arguments
+        .faults
+        .iter()
+        .find(|kind| **kind > FaultName::Crash)
+    {
+        let kind = kind.to_possible_value().expect("a kind has a name");
+        let kind = kind.get_name();
+        eprintln!("bcs: --faults {kind} is about ranks: give --mpi, too");
+        return ExitCode::from(exit_code::BAD_INPUT);
+    }
     if let Some(nodes) = arguments.nodes
         && !(1..=MAX_NODES).contains(&nodes)
     {
