@@ -21,13 +21,12 @@ use super::{Buffer, Comm, Datatype, Op, Process, Result};
 use crate::bcs::Fold;
 use bcs_core::arithmetic::{Path, combine};
 use bcs_core::datatype;
-use bcs_core::lockstep;
 use spread::Spread;
 use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// The exit code of a job whose function panicked: that of a Rust program that panics.
 const PANICKED: i32 = 101;
@@ -98,7 +97,7 @@ static ANY_RETURNED: AtomicBool = AtomicBool::new(false);
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        let mut returned = lockstep::lock(&RETURNED);
+        let mut returned = RETURNED.lock().unwrap_or_else(PoisonError::into_inner);
         // Moved, not cloned: another thread may drop what is in the list at once, and what were left
         // here would then be the last handle.
         returned.extend(self.0.take());
@@ -109,7 +108,7 @@ impl Drop for Lent {
 /// Drops the functions that schedules have let go. No lock may be held.
 pub(super) fn drop_returned() {
     if ANY_RETURNED.load(Ordering::Acquire) {
-        let mut list = lockstep::lock(&RETURNED);
+        let mut list = RETURNED.lock().unwrap_or_else(PoisonError::into_inner);
         ANY_RETURNED.store(false, Ordering::Release);
         let returned = std::mem::take(&mut *list);
         drop(list);
