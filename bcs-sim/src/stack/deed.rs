@@ -259,15 +259,14 @@ impl<'a> Part<'a> {
         if from == to {
             return Ok(());
         }
-        // SAFETY: as above.
-        let request = unsafe {
-            if self.me == from {
-                self.comm.issend(input, rank(to), 3)
-            } else if self.me == to {
-                self.comm.irecv(output, rank(from), 3)
-            } else {
-                return Ok(());
-            }
+        let request = if self.me == from {
+            // SAFETY: as above.
+            unsafe { self.comm.issend(input, rank(to), 3) }
+        } else if self.me == to {
+            // SAFETY: as above.
+            unsafe { self.comm.irecv(output, rank(from), 3) }
+        } else {
+            return Ok(());
         };
         request.and_then(|mut request| request.wait().map(drop))
     }

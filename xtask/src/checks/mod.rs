@@ -11,6 +11,7 @@ mod hello_startup;
 mod oracle;
 mod sandbox;
 mod simulator;
+mod simulator_mpi;
 mod slice_cpu;
 mod smartmap;
 mod smartmap_hierarchical;
@@ -48,6 +49,7 @@ pub const ALL: &[Check] = &[
     sweep3d_published::CHECK,
     sweep3d_identity::CHECK,
     simulator::CHECK,
+    simulator_mpi::CHECK,
     fixed_time::SEND,
     fixed_time::PINGPONG,
     fixed_gaps::IDLE,
