@@ -17,6 +17,7 @@ use crate::inherited::Inherited;
 use crate::limits::{MAX_SIGHTINGS, OUTPUT_QUEUE_BYTES, READ_BYTES};
 use crate::nic::{Nic, NicError};
 use crate::rank_process::{Caller, RankProcess, SlotState, Stage};
+use crate::shortage::advice;
 use crate::slots;
 use crate::watch::{Source, Watch};
 use bcs_core::welcome::{Answer, FromRank, MAX_MESSAGE_BYTES, PROTOCOL_VERSION, Welcome};
@@ -30,7 +31,7 @@ use std::time::Instant;
 /// What stops a node manager that can still speak.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AgentError {
-    #[error("{0}: {1}")]
+    #[error("{0}: {1}{advice}", advice = advice(*.1))]
     Kernel(&'static str, Errno),
     #[error("the launcher sent rubbish: {0}")]
     Frame(#[from] FrameError),

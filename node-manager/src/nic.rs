@@ -2,6 +2,7 @@
 
 use crate::control::Start;
 use crate::inherited::Inherited;
+use crate::shortage::advice;
 use bcs_core::fabric::shm::Segment;
 use bcs_core::job::Intranode;
 use bcs_core::memory::{MachinePage, MapError, NicMemory, NodeMemory};
@@ -9,6 +10,7 @@ use bcs_core::node::NodeId;
 use bcs_core::whereabouts::Whereabouts;
 use bcs_nic::driver::{NicFailure, NicHost, NicHostConfig, Recordings};
 use rustix::event::EventfdFlags;
+use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
@@ -26,7 +28,7 @@ impl FailureBox {
     ///
     /// # Errors
     /// When no eventfd can be made.
-    pub fn new() -> Result<Arc<Self>, rustix::io::Errno> {
+    pub fn new() -> Result<Arc<Self>, Errno> {
         let event = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Arc::new(Self {
             event,
@@ -74,12 +76,24 @@ pub(crate) struct Nic {
 /// The NICs could not be started.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NicError {
-    #[error(transparent)]
+    #[error("{0}{advice}", advice = advice_on(.0))]
     Memory(#[from] MapError),
-    #[error("failed to start the OS threads of the NIC: {0}")]
+    #[error("failed to start the OS threads of the NIC: {0}{advice}", advice = advice_to(.0))]
     Threads(std::io::Error),
-    #[error("failed to make an eventfd: {0}")]
-    Event(#[from] rustix::io::Errno),
+    #[error("failed to make an eventfd: {0}{advice}", advice = advice(*.0))]
+    Event(#[from] Errno),
+}
+
+fn advice_on(error: &MapError) -> String {
+    match error {
+        MapError::Create { source, .. } => advice(*source),
+        // It has its own.
+        MapError::Map { .. } => String::new(),
+    }
+}
+
+fn advice_to(error: &std::io::Error) -> String {
+    Errno::from_io_error(error).map(advice).unwrap_or_default()
 }
 
 impl Nic {
