@@ -14,7 +14,7 @@ use crate::control::{
 use crate::conversation::Heard;
 use crate::crew::{self, Crew};
 use crate::inherited::Inherited;
-use crate::limits::{MAX_SIGHTINGS, OUTPUT_QUEUE_BYTES, READ_BYTES};
+use crate::limits::{OUTPUT_QUEUE_BYTES, READ_BYTES};
 use crate::nic::{Nic, NicError};
 use crate::rank_process::{Caller, RankProcess, SlotState, Stage};
 use crate::shortage::advice;
@@ -296,7 +296,7 @@ impl Shift<'_> {
         Seen {
             look,
             running: self.crew.running(),
-            blocked: running.filter_map(sighting).take(MAX_SIGHTINGS).collect(),
+            blocked: running.filter_map(sighting).collect(),
         }
     }
 

@@ -1,5 +1,7 @@
 //! Bounds of the process side, with their reasons.
 
+use bcs_core::limits::MAX_RANKS;
+use bcs_core::whereabouts;
 use std::time::Duration;
 
 /// From SIGTERM to SIGKILL, for ranks that are told to end, unless `--kill-delay` says otherwise.
@@ -36,9 +38,12 @@ pub const OWN_DESCRIPTORS: u64 = 64;
 /// Read from a pipe at a time: what a pipe holds by default.
 pub const READ_BYTES: usize = 64 << 10;
 
-/// Blocked ranks that a node manager tells of at most, so that they fit a frame.
-pub const MAX_SIGHTINGS: usize = 512;
-
 /// The longest frame between launcher and node manager: a line and its header, or the start
 /// message, whose largest parts are the program's arguments (2 MiB in the kernel by default).
 pub const MAX_FRAME_BYTES: usize = MAX_LINE_BYTES + READ_BYTES + 64;
+
+/// What a blocked rank takes in a frame at most: its number, its node and its call, and where it is.
+const SIGHTING_BYTES: usize = (3 + whereabouts::WORDS) * 10;
+
+// A node manager may have all ranks of a job, and all of them may be blocked.
+const _: () = assert!(64 + MAX_RANKS * SIGHTING_BYTES <= MAX_FRAME_BYTES);
