@@ -5,7 +5,7 @@
 //! lines. It sleeps in one epoll and nowhere else, and has one timer: the kill delay.
 //!
 //! Invariants: after the launcher is gone, or has said Terminate, the process ends by
-//! itself; it never ends before all that descends from it has.
+//! itself; it never ends before all that descends from it has, unless that may not be killed.
 
 use crate::control::{
     Arrived, Frame, FrameError, FrameReader, FrameWriter, FromManager, RankEnd, RankFailure, Seen,
@@ -26,7 +26,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What stops a node manager that can still speak.
 #[derive(Debug, thiserror::Error)]
@@ -66,7 +66,7 @@ pub fn run() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Say so, and leave nothing behind.
-            crate::reaper::end_descendants(&[]);
+            let _for_the_launcher = crate::reaper::end_descendants(&[], Duration::ZERO);
             agent.link.writer.message(&FromManager::ManagerFailed {
                 message: error.to_string(),
             });
@@ -547,7 +547,8 @@ impl Shift<'_> {
         for rank in &crew.ranks {
             nic.withdraw_pid(rank.rank);
         }
-        crate::reaper::end_descendants(&[]);
+        // What may not be killed becomes the launcher's, who waits for it, and says so.
+        let _for_the_launcher = crate::reaper::end_descendants(&[], Duration::ZERO);
         crew.drain_all(buffer, &mut link.writer);
         // After a failure the other side of the NIC may be gone, and waiting for it in vain.
         if phase == Phase::Finishing {

@@ -17,6 +17,10 @@ pub const MAX_KILL_DELAY: Duration = Duration::from_hours(1);
 /// enough that only one that is stopped or stuck ever is.
 pub const MANAGER_GRACE: Duration = Duration::from_millis(500);
 
+/// What a process that may not be killed (`sudo`) has to end by itself, when the job is over, until it is
+/// named and left alone: with the times above a job is gone within 2 s in this case, too.
+pub const IMMORTAL_PATIENCE: Duration = Duration::from_millis(800);
+
 /// A line that is longer is forwarded in pieces: otherwise one rank that never writes a newline
 /// could take all memory.
 pub const MAX_LINE_BYTES: usize = 16 << 20;

@@ -1,6 +1,7 @@
 //! Signals to `bcs run`, ranks that do not want to end, processes that ranks have started.
 
-use super::job::{GONE_WITHIN, Job, is_rank, managers_of, run, signal, text};
+use super::job::{GONE_WITHIN, Job, Process, is_rank, managers_of, run, signal, text};
+use super::program::example;
 use rustix::process::Signal;
 use std::io::{Read as _, Seek as _};
 use std::time::Instant;
@@ -126,4 +127,63 @@ fn children_of_a_shell_that_became_bcs_are_left_alone() {
     let lives = std::path::Path::new(&format!("/proc/{child}")).exists();
     signal(child, Signal::KILL);
     assert!(lives, "the shell's own child was killed");
+}
+
+/// A filter that refuses `kill` stands for a program that has become another user's, like `sudo`.
+fn run_without_kill(script: &str) -> (std::process::Output, Vec<Process>) {
+    let mut command = std::process::Command::new(example("sandbox"));
+    command
+        .args([
+            "--no-kill",
+            env!("CARGO_BIN_EXE_bcs"),
+            "run",
+            "-n",
+            "2",
+            "sh",
+            "-c",
+            script,
+        ])
+        .stdin(std::process::Stdio::null())
+        .env("XDG_CONFIG_HOME", "/dev/null");
+    let mut job = Job::spawn(command);
+    let start = Instant::now();
+    let output = job.output();
+    assert!(start.elapsed() < 2 * GONE_WITHIN, "{:?}", start.elapsed());
+    (output, job.left())
+}
+
+#[test]
+fn what_may_not_be_killed_is_named_and_left() {
+    for (exit, expected) in [("exit 0", 125), ("exit 3", 3)] {
+        let script = format!("test $BCS_SLOT = 0 || {exit}; setsid sleep 1000 & {exit}");
+        let (output, left) = run_without_kill(&script);
+        let told = text(&output.stderr);
+        if output.status.code() == Some(77) {
+            eprintln!("skipped: {told}");
+            return;
+        }
+        assert_eq!(output.status.code(), Some(expected), "{told}");
+        let [sleeper] = &left[..] else {
+            panic!("{left:?}: {told}");
+        };
+        let named = format!(
+            "bcs: process {} (sleep 1000), which a rank has started, may not be killed",
+            sleeper.pid
+        );
+        assert!(told.starts_with(&named), "{told}");
+    }
+}
+
+#[test]
+fn what_may_not_be_killed_has_a_while_to_end_by_itself() {
+    let (output, left) = run_without_kill("setsid sleep 0.4 & exit 0");
+    let told = text(&output.stderr);
+    if output.status.code() == Some(77) {
+        eprintln!("skipped: {told}");
+        return;
+    }
+    assert!(
+        output.status.success() && left.is_empty(),
+        "{left:?} {told}"
+    );
 }
