@@ -411,6 +411,8 @@ impl Shift<'_> {
                         self.watch.remove(visitor);
                     }
                     rank.stage = Stage::Finalized;
+                    // It owes and is owed nothing, and may end unheard of.
+                    self.nic.withdraw_pid(rank.rank);
                 }
                 Heard::Message(FromRank::Abort { code, reason }, _, _) => {
                     self.fail(index, RankEnd::Aborted { code, reason });
@@ -446,11 +448,17 @@ impl Shift<'_> {
         let answered = match &memory {
             None => rank.conversation.answer(&answer, &[]),
             Some(memory) => {
-                rank.stage = Stage::Received(caller(rank.pid, pid, index, &self.watch));
+                let caller = caller(rank.pid, pid, index, &self.watch);
+                // Before the rank can post anything that makes the NIC look for it. Whoever has ended
+                // before it was answered has posted nothing, so nobody has an address in the process that may
+                // have its id by now.
+                match &caller {
+                    Caller::Started => self.nic.publish_child(number, pid),
+                    Caller::Visitor(_) => self.nic.publish_visitor(number, pid),
+                    Caller::Gone => {}
+                }
+                rank.stage = Stage::Received(caller);
                 rank.slot = slot;
-                // Before the rank can post anything that makes the NIC look for it.
-                self.nic
-                    .publish_pid(number, pid.as_raw_nonzero().get().unsigned_abs());
                 let node = self.nic.node_memory(rank.node);
                 let mut fds = vec![memory.as_fd(), self.nic.page()];
                 fds.extend(node);

@@ -29,9 +29,9 @@ pub const MAX_LINE_BYTES: usize = 16 << 20;
 /// writes faster than the user reads is blocked by its pipe, as it would be in a shell.
 pub const OUTPUT_QUEUE_BYTES: usize = 256 << 10;
 
-/// Descriptors of a node manager's per rank: a pidfd for what was started and one for who called
-/// MPI_Init, its socket, its slot, and the pipes of its three standard streams.
-pub const DESCRIPTORS_PER_RANK: u64 = 7;
+/// Descriptors of a node manager's per rank: a pidfd for what was started, one for who called MPI_Init and
+/// one for the memory of that, its socket, its slot, and the pipes of its three standard streams.
+pub const DESCRIPTORS_PER_RANK: u64 = 8;
 
 /// Of what a rank says about why it has no slot, so many characters are passed on.
 pub const MAX_REASON: usize = 300;
