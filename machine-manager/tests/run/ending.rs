@@ -93,6 +93,25 @@ fn what_ranks_leave_running_is_ended_with_the_job() {
     assert!(output.status.success(), "{output:?}");
 }
 
+/// SIGTERM alone would wait for it to go on, and SIGKILL leaves it no time.
+#[test]
+fn a_stopped_rank_goes_on_to_end_as_it_likes() {
+    let script = "trap 'echo saved; exit 0' TERM; kill -STOP $$; while :; do :; done";
+    let job = Job::start("run -n 2 --kill-delay 20s", script);
+    for rank in job.find_all(2, is_rank) {
+        let stat = format!("/proc/{}/stat", rank.pid);
+        while !std::fs::read_to_string(&stat).unwrap().contains(") T ") {
+            std::thread::yield_now();
+        }
+    }
+    signal(job.pid(), Signal::TERM);
+    let start = Instant::now();
+    let output = job.finish();
+    assert_eq!(output.status.code(), Some(143));
+    let saved = text(&output.stdout).matches("saved").count();
+    assert_eq!(saved, 2, "after {:?}: {output:?}", start.elapsed());
+}
+
 #[test]
 fn a_stopped_rank_is_ended() {
     let job = Job::start("run -n 2", "sleep 1000 & wait");
