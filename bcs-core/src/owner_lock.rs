@@ -22,13 +22,16 @@
 use crate::sync::{AtomicU32, Condvar, Mutex, MutexGuard, Ordering, all_fence, lock_of, own_fence};
 use std::sync::PoisonError;
 
+/// Nobody enters any more.
+const CLOSED: u32 = 2;
+
 /// The way into a lock, for threads that have numbers.
 #[derive(Debug)]
 struct Door {
     owner: Option<u64>,
     /// 1 while the owner is inside without the mutex.
     inside: AtomicU32,
-    /// 1 from the first other thread on.
+    /// 1 from the first other thread on; [`CLOSED`] in a forked child.
     shared: AtomicU32,
     mutex: Mutex<()>,
     /// The owner has left, after the lock was made shared.
@@ -77,6 +80,11 @@ impl Door {
 
     #[inline(never)]
     fn enter_shared(&self) -> Inside<'_> {
+        // Whoever was inside, or has the mutex, may be a thread that the child has not got.
+        assert!(
+            self.shared.load(Ordering::Relaxed) != CLOSED,
+            "a forked child uses what belongs to its parent"
+        );
         let mut held = lock_of(&self.mutex);
         if self.shared.load(Ordering::Relaxed) == 0 {
             self.shared.store(1, Ordering::Relaxed);
@@ -123,7 +131,7 @@ impl Drop for Inside<'_> {
 
 #[cfg(not(loom))]
 mod lock {
-    use super::{Door, Inside};
+    use super::{CLOSED, Door, Inside};
     use crate::lockstep;
     use crate::sync::all_fence_works;
     use std::cell::{Cell, UnsafeCell};
@@ -155,7 +163,8 @@ mod lock {
     /// A mutex for what nearly always one thread uses: the one that makes it. It is not poisoned.
     ///
     /// # Panics
-    /// When a thread takes it that has it. (After another thread has taken it, that hangs.)
+    /// When a thread takes it that has it (after another thread has taken it, that hangs), or after
+    /// [`close`](Self::close).
     #[derive(Debug)]
     pub struct OwnerLock<T> {
         door: Door,
@@ -173,6 +182,11 @@ mod lock {
                 door: Door::new((!lockstep::is_on() && all_fence_works()).then(this_thread)),
                 guarded: UnsafeCell::new(guarded),
             }
+        }
+
+        /// In a forked child: what is guarded belongs to its parent, and nobody here gets it any more.
+        pub fn close(&self) {
+            self.door.shared.store(CLOSED, Ordering::Relaxed);
         }
 
         /// Waits until nobody else uses what is guarded.
@@ -234,6 +248,15 @@ mod lock {
                 let second = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| lock.lock()));
                 assert!(second.is_err());
             }
+        }
+
+        #[test]
+        fn nobody_gets_it_when_it_is_closed() {
+            let lock = OwnerLock::new(0);
+            lock.close();
+            let taken = || std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| *lock.lock()));
+            assert!(taken().is_err());
+            std::thread::scope(|scope| assert!(scope.spawn(taken).join().unwrap().is_err()));
         }
 
         #[test]

@@ -10,8 +10,12 @@ use bcs_mpi::{Communicator, Op, Result, Root, Source, Tag, Universe};
 static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
 
 fn main() -> Result<()> {
+    let way = std::env::args().nth(1).unwrap_or_default();
     let universe = Universe::init()?;
     let world = universe.world();
+    if way == "receive-at-once" {
+        return receive(world);
+    }
     let turned = world.split(Some(0), -i32::try_from(world.rank()).expect("few"))?;
     let turned = turned.expect("all have a colour");
     for comm in [world, &turned] {
@@ -20,7 +24,6 @@ fn main() -> Result<()> {
         comm.allreduce(&[1_u32], &mut [0], Op::Sum)?;
     }
     let odd = world.rank() % 2 == 1;
-    let way = std::env::args().nth(1).unwrap_or_default();
     match (way.as_str(), odd) {
         ("gather-scatter", false) => gather(world, 0),
         ("gather-scatter", true) => scatter(world, 0),

@@ -5,7 +5,7 @@
     reason = "what happens to rank 0 is not what safe code does"
 )]
 
-use bcs_mpi::{Result, Source, Tag, Universe, UserOp};
+use bcs_mpi::{Communicator, Result, Source, Tag, Universe, UserOp};
 use std::process::Command;
 
 #[global_allocator]
@@ -15,6 +15,10 @@ fn main() -> Result<()> {
     let case = std::env::args().nth(1).unwrap_or_default();
     let universe = Universe::init()?;
     let world = universe.world();
+    if case == "is-alone" {
+        assert_eq!(world.size(), 1);
+        return world.barrier();
+    }
     world.barrier()?;
     let unlucky = world.rank() == 0;
     let peer = world.size() - 1;
@@ -48,6 +52,76 @@ fn main() -> Result<()> {
                     0 => unsafe { libc::_exit(0) },
                     child => assert!(child > 0),
                 }
+            }
+            exchange(world)?;
+        }
+        // A child that returns from `main` takes nothing along of what its parent has, requests included: the
+        // parent goes on, and leaves without finalize, which nobody has done for it.
+        "has-a-child-that-returns" => {
+            if unlucky {
+                let _pending = world.irecv_owned(vec![0_u8; 8], Source::Rank(peer), Tag::Is(9))?;
+                let _duplicate = world.dup()?;
+                if fork() == 0 {
+                    return Ok(());
+                }
+                assert_eq!(end_of_child(), Some(0));
+                exchange(world)?;
+                std::process::exit(0)
+            }
+            world.dup()?;
+            exchange(world)?;
+            world.recv(&mut [0_u8], Source::Rank(0), Tag::Is(10))?;
+        }
+        // A child that calls MPI is told that it is no rank, and the parent gets the message.
+        "has-a-child-that-calls" => {
+            if unlucky {
+                let mut byte = [0_u8];
+                let receive = |byte: &mut [u8]| world.recv(byte, Source::Rank(peer), Tag::Is(9));
+                if fork() == 0 {
+                    let error = receive(&mut byte)
+                        .expect_err("a child is no rank")
+                        .to_string();
+                    assert!(error.contains("a forked child of rank 0"), "{error}");
+                    assert!(world.ibarrier().is_err() && universe.finalize().is_err());
+                    std::process::exit(7)
+                }
+                assert_eq!(end_of_child(), Some(7));
+                receive(&mut byte)?;
+            } else if world.rank() == peer {
+                world.send(&[1_u8], 0, 9)?;
+            }
+            exchange(world)?;
+        }
+        // What the parent has begun is not the child's to wait for.
+        "has-a-child-that-waits" => {
+            let pending = world.irecv_owned(vec![0_u8; 8], Source::Rank(0), Tag::Is(9))?;
+            if unlucky {
+                if fork() == 0 {
+                    let _panics = pending.wait();
+                    std::process::exit(0)
+                }
+                assert_eq!(end_of_child(), Some(101));
+                for rank in 0..world.size() {
+                    world.send(&[0_u8; 8], rank, 9)?;
+                }
+            }
+            pending.wait()?;
+        }
+        "has-a-child-that-aborts" => {
+            if unlucky {
+                if fork() == 0 {
+                    world.abort(9, "the child's affair");
+                }
+                assert_eq!(end_of_child(), Some(9));
+            }
+            exchange(world)?;
+        }
+        // What a rank starts is no rank, and a world of its own if it is a program of MPI.
+        "starts-a-program-of-mpi" => {
+            if unlucky {
+                let myself = std::env::current_exe().expect("there is /proc");
+                let alone = Command::new(myself).arg("is-alone").status();
+                assert!(alone.is_ok_and(|status| status.success()));
             }
             exchange(world)?;
         }
@@ -124,8 +198,23 @@ fn main() -> Result<()> {
     universe.finalize()
 }
 
+fn fork() -> i32 {
+    // SAFETY: this program has one thread.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0);
+    child
+}
+
+/// The exit code of the child, when it has ended.
+fn end_of_child() -> Option<i32> {
+    let mut status = 0;
+    // SAFETY: writes the status of a child.
+    let child = unsafe { libc::wait(&raw mut status) };
+    (child > 0 && libc::WIFEXITED(status)).then(|| libc::WEXITSTATUS(status))
+}
+
 /// Rank 0 and the last rank exchange messages of several sizes; the others do nothing.
-fn exchange(world: &bcs_mpi::Communicator) -> Result<()> {
+fn exchange(world: &Communicator) -> Result<()> {
     let last = world.size() - 1;
     if world.rank() != 0 && world.rank() != last {
         return Ok(());

@@ -1,4 +1,11 @@
 //! How a rank finds its node manager: the socket it inherited (see [`bcs_core::welcome`]).
+//!
+//! What the variable names is an allegation of the environment: until it has proved to be a socket of that
+//! kind, it belongs to somebody else, and is neither changed nor closed. A program that a rank starts
+//! inherits the variable, but not the socket. It is no rank, and a world of one if it is a program of MPI;
+//! so a rank that has taken its socket says so in its environment ([`TAKEN`]). Without that word, a socket
+//! that is missing is an error: somebody between `bcs run` and the program has closed it, and each rank
+//! would be a world of its own without a word.
 #![expect(
     unsafe_code,
     reason = "takes possession of an inherited file descriptor"
@@ -12,8 +19,8 @@ use bcs_core::welcome::{
 };
 use rustix::io::FdFlags;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketType, recvmsg, sendmsg,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketType, recvmsg, sendmsg, sockopt,
 };
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -54,6 +61,9 @@ pub(crate) enum AttachError {
     Map(#[from] MapError),
 }
 
+/// What the variable says to those whom a rank starts.
+const TAKEN: &str = "taken";
+
 /// The longest answer to a question that is no Hello.
 const ANSWER_BYTES: usize = 64;
 
@@ -73,10 +83,17 @@ pub(crate) struct Attachment {
 }
 
 impl Attachment {
-    /// Says hello to the node manager; `None` if there is none.
+    /// Says hello to the node manager; `None` if there is none for this process.
     pub(crate) fn find() -> Result<Option<Self>, AttachError> {
         match std::env::var(SOCKET_VARIABLE) {
-            Ok(value) => Self::over(inherited(value)?).map(Some),
+            Ok(value) if value == TAKEN => Ok(None),
+            Ok(value) => {
+                let socket = inherited(value)?;
+                // SAFETY: other threads may read the environment meanwhile. The variable is there, so the C
+                // library exchanges one pointer, and neither moves the others nor frees the old text.
+                unsafe { std::env::set_var(SOCKET_VARIABLE, TAKEN) };
+                Self::over(socket).map(Some)
+            }
             Err(std::env::VarError::NotPresent) => Ok(None),
             Err(std::env::VarError::NotUnicode(value)) => Err(AttachError::NoSocket {
                 value: value.to_string_lossy().into_owned(),
@@ -148,20 +165,20 @@ fn inherited(value: String) -> Result<OwnedFd, AttachError> {
     if number <= 2 {
         return Err(refuse("taken by standard input and output".to_owned()));
     }
-    // SAFETY: a number that is open was inherited for this purpose, and nobody else in this process
-    // knows of it; the checks below only look at it. A number that is not open is given up again.
-    let socket = unsafe { OwnedFd::from_raw_fd(number) };
-    let kind = rustix::net::sockopt::socket_type(&socket)
-        .and_then(|kind| rustix::io::fcntl_setfd(&socket, FdFlags::CLOEXEC).map(|()| kind));
-    match kind {
-        Ok(SocketType::SEQPACKET) => Ok(socket),
-        Ok(kind) => Err(refuse(format!("{kind:?}"))),
-        Err(error) => {
-            // Not a socket, perhaps not even open: then it is not ours to close.
-            std::mem::forget(socket);
-            Err(refuse(error.to_string()))
-        }
+    // SAFETY: it is only looked at, and an answer of the kernel about a number that is not open, or is
+    // closed meanwhile, is an error.
+    let looked_at = unsafe { BorrowedFd::borrow_raw(number) };
+    let kind = sockopt::socket_domain(looked_at)
+        .and_then(|family| Ok((family, sockopt::socket_type(looked_at)?)))
+        .map_err(|error| refuse(error.to_string()))?;
+    if kind != (AddressFamily::UNIX, SocketType::SEQPACKET) {
+        return Err(refuse("another kind of socket".to_owned()));
     }
+    rustix::io::fcntl_setfd(looked_at, FdFlags::CLOEXEC)
+        .map_err(|error| refuse(error.to_string()))?;
+    // SAFETY: a socket of this kind was inherited for this purpose, and nobody else in this process knows of
+    // it.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
 impl Link {
@@ -254,7 +271,8 @@ impl Link {
 mod tests {
     use super::*;
     use bcs_core::job::{Placement, Settings};
-    use rustix::net::{AddressFamily, SocketFlags, recv, socketpair};
+    use rustix::net::{SocketFlags, recv, socketpair};
+    use std::os::fd::AsRawFd;
 
     fn pair() -> (OwnedFd, OwnedFd) {
         socketpair(
@@ -367,6 +385,22 @@ mod tests {
                 .to_string()
                 .contains("node manager")
         );
+    }
+
+    #[test]
+    fn a_descriptor_that_is_somebody_else_s_stays_as_it_is() {
+        let others = SocketType::STREAM;
+        let stream = socketpair(AddressFamily::UNIX, others, SocketFlags::empty(), None);
+        let file = std::fs::File::open("/dev/null").unwrap();
+        for theirs in [stream.unwrap().0, OwnedFd::from(file)] {
+            let before = rustix::io::fcntl_getfd(&theirs).unwrap();
+            let error = inherited(theirs.as_raw_fd().to_string()).unwrap_err();
+            assert!(
+                error.to_string().contains("no socket of this process"),
+                "{error}"
+            );
+            assert_eq!(rustix::io::fcntl_getfd(&theirs), Ok(before));
+        }
     }
 
     #[test]

@@ -46,6 +46,7 @@
 
 mod attachment;
 pub mod bcs;
+mod forked;
 mod loopback;
 pub mod manual;
 pub mod mpi;

@@ -1,8 +1,9 @@
-//! Runs a program as a container would: `sandbox PROGRAM [ARGUMENT ...]`.
+//! Runs a program as a container would: `sandbox [--no-kill] PROGRAM [ARGUMENT ...]`.
 //!
 //! - user and mount namespaces of its own, in which it is an ordinary user without capabilities;
 //! - 64 MiB of `/dev/shm`;
-//! - a seccomp filter that refuses `process_vm_readv`, `process_vm_writev` and `ptrace` (EPERM).
+//! - a seccomp filter that refuses `process_vm_readv`, `process_vm_writev` and `ptrace` (EPERM);
+//! - with `--no-kill` also `kill`, as if every process were another user's.
 //!
 //! Before the program starts, it is made sure that the filter refuses. Where the kernel does not let
 //! this be built, it says so and exits with 77.
@@ -89,7 +90,9 @@ fn drop_capabilities() -> Result<(), Box<dyn Error>> {
     done(no_more, "no new privileges")
 }
 
-fn filter_system_calls() -> Result<(), Box<dyn Error>> {
+fn filter_system_calls(no_kill: bool) -> Result<(), Box<dyn Error>> {
+    let mut refused = REFUSED.to_vec();
+    refused.extend(no_kill.then_some(libc::SYS_kill));
     let step = |code: u32, jt, jf, k| libc::sock_filter {
         code: u16::try_from(code).expect("BPF codes have 16 bits"),
         jt,
@@ -98,8 +101,8 @@ fn filter_system_calls() -> Result<(), Box<dyn Error>> {
     };
     // The number of the call is the first word of what a filter sees.
     let mut program = vec![step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0)];
-    for (nth, number) in (0_u8..).zip(REFUSED) {
-        let refusal = u8::try_from(REFUSED.len())? - nth;
+    for (nth, &number) in (0_u8..).zip(&refused) {
+        let refusal = u8::try_from(refused.len())? - nth;
         let equal = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
         program.push(step(equal, refusal, 0, u32::try_from(number)?));
     }
@@ -126,20 +129,21 @@ fn filter_system_calls() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn build() -> Result<(), Box<dyn Error>> {
+fn build(no_kill: bool) -> Result<(), Box<dyn Error>> {
     enter_namespaces()?;
     small_shared_memory()?;
     drop_capabilities()?;
-    filter_system_calls()
+    filter_system_calls(no_kill)
 }
 
 fn main() -> ExitCode {
-    let mut words = std::env::args_os().skip(1);
+    let mut words = std::env::args_os().skip(1).peekable();
+    let no_kill = words.next_if(|word| word == "--no-kill").is_some();
     let Some(program) = words.next() else {
         eprintln!("sandbox: there is no program to run");
         return ExitCode::from(2);
     };
-    if let Err(error) = build() {
+    if let Err(error) = build(no_kill) {
         eprintln!("sandbox: {error}");
         return ExitCode::from(CANNOT);
     }

@@ -17,7 +17,7 @@ use bcs_core::job::Driver;
 use node_manager::control::{
     Arrived, Frame, FromManager, SlotReport, Stream, ToManager, UserSignal,
 };
-use node_manager::limits::{MANAGER_GRACE, OUTPUT_QUEUE_BYTES, READ_BYTES};
+use node_manager::limits::{IMMORTAL_PATIENCE, MANAGER_GRACE, OUTPUT_QUEUE_BYTES, READ_BYTES};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus};
@@ -129,10 +129,13 @@ impl Dispatcher {
         while !self.control.over() {
             self.step()?;
         }
-        // Orphans of a node manager that was killed: the kernel made them ours.
-        node_manager::reaper::end_descendants(&self.spared);
+        // Orphans of a node manager that was killed: the kernel made them ours. So are those that it may
+        // not kill.
+        let immortal = node_manager::reaper::end_descendants(&self.spared, IMMORTAL_PATIENCE);
+        self.say(&immortal.iter().map(describe_immortal).collect::<Vec<_>>());
         let code = match self.control.verdict() {
-            None => exit_code::SUCCESS,
+            None if immortal.is_empty() => exit_code::SUCCESS,
+            None => exit_code::RUNTIME,
             Some(verdict) => {
                 if let Some(message) = verdict.message(self.ranks) {
                     self.output
@@ -460,6 +463,17 @@ fn describe(who: &str, report: &SlotReport) -> String {
         None => line,
         Some((rank, why)) => format!("{line}; rank {rank} has not: {why}"),
     }
+}
+
+/// Something that a rank has started, and that this user may not kill.
+fn describe_immortal(pid: &Pid) -> String {
+    let pid = pid.as_raw_nonzero();
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let line = String::from_utf8_lossy(&line).replace('\0', " ");
+    let line = line.trim_end();
+    format!(
+        "process {pid} ({line}), which a rank has started, may not be killed by this user and is left"
+    )
 }
 
 /// How a process ended, if not well.

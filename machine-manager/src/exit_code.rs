@@ -14,7 +14,7 @@ pub const BAD_INPUT: u8 = 2;
 pub const TIMED_OUT: u8 = 124;
 
 /// The runtime failed, not the program: a node manager died, or a NIC found something that ends
-/// the job.
+/// the job. Or something that a rank has started is left, because it may not be killed.
 pub const RUNTIME: u8 = 125;
 
 /// A rank could not be started.
@@ -48,7 +48,8 @@ Exit codes of `bcs run`:
          ranks waited for each other in different collectives
   2      bad input; nothing was started
   124    the time of --timeout was over
-  125    the runtime failed: a node manager died, or a NIC had to end the job
+  125    the runtime failed: a node manager died, a NIC had to end the job, or a
+         process that a rank has started may not be killed and is left
   126    a rank could not be started
   128+S  the first failing rank was killed by signal S, or bcs run was ended by it
          (130: Ctrl-C, 137: SIGKILL, 139: SIGSEGV, 141: nobody reads the output)

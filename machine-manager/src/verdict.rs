@@ -207,6 +207,61 @@ mod tests {
         assert_eq!(verdict.exit_code(), 137);
     }
 
+    /// As `bcs run --help` documents them: scripts go by these.
+    #[test]
+    fn each_verdict_has_its_exit_code() {
+        let rank = |what| {
+            Verdict::Rank(RankFailure {
+                rank: 0,
+                node: NodeId(0),
+                pid: 1,
+                what,
+            })
+        };
+        let abort = |code| RankEnd::Aborted {
+            code,
+            reason: String::new(),
+        };
+        let (node, message) = (NodeId(0), String::new());
+        let starved = |rank| Verdict::Nic {
+            node,
+            rank,
+            message: message.clone(),
+        };
+        let table = [
+            (rank(RankEnd::Exited(7)), 7),
+            (rank(abort(9)), 9),
+            (rank(abort(0)), 1),
+            (rank(RankEnd::NotFinalized), 1),
+            (rank(RankEnd::Rubbish(String::new())), 125),
+            (
+                Verdict::NotStarted {
+                    rank: 0,
+                    node,
+                    message: message.clone(),
+                },
+                126,
+            ),
+            (starved(None), 125),
+            (starved(Some(0)), 125),
+            (
+                Verdict::Manager {
+                    who: String::new(),
+                    pid: 1,
+                    how: String::new(),
+                },
+                125,
+            ),
+            (Verdict::Signal(2), 130),
+            (Verdict::Astray(String::new()), 1),
+            (Verdict::TimedOut(Duration::from_secs(1), Vec::new()), 124),
+            (Verdict::OutputGone, 141),
+        ];
+        for (verdict, code) in table {
+            assert_eq!(verdict.exit_code(), code, "{verdict:?}");
+        }
+    }
+
     #[test]
     fn a_nic_host_is_named_by_its_nodes() {
         let nodes: Vec<NodeId> = (0..4).map(NodeId).collect();

@@ -5,7 +5,7 @@
 //! lines. It sleeps in one epoll and nowhere else, and has one timer: the kill delay.
 //!
 //! Invariants: after the launcher is gone, or has said Terminate, the process ends by
-//! itself; it never ends before all that descends from it has.
+//! itself; it never ends before all that descends from it has, unless that may not be killed.
 
 use crate::control::{
     Arrived, Frame, FrameError, FrameReader, FrameWriter, FromManager, RankEnd, RankFailure, Seen,
@@ -14,9 +14,10 @@ use crate::control::{
 use crate::conversation::Heard;
 use crate::crew::{self, Crew};
 use crate::inherited::Inherited;
-use crate::limits::{MAX_SIGHTINGS, OUTPUT_QUEUE_BYTES, READ_BYTES};
+use crate::limits::{OUTPUT_QUEUE_BYTES, READ_BYTES};
 use crate::nic::{Nic, NicError};
 use crate::rank_process::{Caller, RankProcess, SlotState, Stage};
+use crate::shortage::advice;
 use crate::slots;
 use crate::watch::{Source, Watch};
 use bcs_core::welcome::{Answer, FromRank, MAX_MESSAGE_BYTES, PROTOCOL_VERSION, Welcome};
@@ -25,12 +26,12 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What stops a node manager that can still speak.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AgentError {
-    #[error("{0}: {1}")]
+    #[error("{0}: {1}{advice}", advice = advice(*.1))]
     Kernel(&'static str, Errno),
     #[error("the launcher sent rubbish: {0}")]
     Frame(#[from] FrameError),
@@ -65,7 +66,7 @@ pub fn run() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Say so, and leave nothing behind.
-            crate::reaper::end_descendants(&[]);
+            let _for_the_launcher = crate::reaper::end_descendants(&[], Duration::ZERO);
             agent.link.writer.message(&FromManager::ManagerFailed {
                 message: error.to_string(),
             });
@@ -295,7 +296,7 @@ impl Shift<'_> {
         Seen {
             look,
             running: self.crew.running(),
-            blocked: running.filter_map(sighting).take(MAX_SIGHTINGS).collect(),
+            blocked: running.filter_map(sighting).collect(),
         }
     }
 
@@ -410,6 +411,8 @@ impl Shift<'_> {
                         self.watch.remove(visitor);
                     }
                     rank.stage = Stage::Finalized;
+                    // It owes and is owed nothing, and may end unheard of.
+                    self.nic.withdraw_pid(rank.rank);
                 }
                 Heard::Message(FromRank::Abort { code, reason }, _, _) => {
                     self.fail(index, RankEnd::Aborted { code, reason });
@@ -445,11 +448,17 @@ impl Shift<'_> {
         let answered = match &memory {
             None => rank.conversation.answer(&answer, &[]),
             Some(memory) => {
-                rank.stage = Stage::Received(caller(rank.pid, pid, index, &self.watch));
+                let caller = caller(rank.pid, pid, index, &self.watch);
+                // Before the rank can post anything that makes the NIC look for it. Whoever has ended
+                // before it was answered has posted nothing, so nobody has an address in the process that may
+                // have its id by now.
+                match &caller {
+                    Caller::Started => self.nic.publish_child(number, pid),
+                    Caller::Visitor(_) => self.nic.publish_visitor(number, pid),
+                    Caller::Gone => {}
+                }
+                rank.stage = Stage::Received(caller);
                 rank.slot = slot;
-                // Before the rank can post anything that makes the NIC look for it.
-                self.nic
-                    .publish_pid(number, pid.as_raw_nonzero().get().unsigned_abs());
                 let node = self.nic.node_memory(rank.node);
                 let mut fds = vec![memory.as_fd(), self.nic.page()];
                 fds.extend(node);
@@ -546,7 +555,8 @@ impl Shift<'_> {
         for rank in &crew.ranks {
             nic.withdraw_pid(rank.rank);
         }
-        crate::reaper::end_descendants(&[]);
+        // What may not be killed becomes the launcher's, who waits for it, and says so.
+        let _for_the_launcher = crate::reaper::end_descendants(&[], Duration::ZERO);
         crew.drain_all(buffer, &mut link.writer);
         // After a failure the other side of the NIC may be gone, and waiting for it in vain.
         if phase == Phase::Finishing {

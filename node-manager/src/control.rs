@@ -182,7 +182,7 @@ pub struct Seen {
     pub look: u32,
     /// How many of its ranks have not ended.
     pub running: usize,
-    /// Those of them that are blocked in a call, as far as frames have room for them.
+    /// Those of them that are blocked in a call.
     pub blocked: Vec<Sighting>,
 }
 

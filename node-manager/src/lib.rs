@@ -36,6 +36,7 @@ mod output;
 mod rank_process;
 pub mod reaper;
 mod shared_input;
+mod shortage;
 mod slots;
 pub mod spawn;
 mod watch;

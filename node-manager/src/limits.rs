@@ -1,5 +1,7 @@
 //! Bounds of the process side, with their reasons.
 
+use bcs_core::limits::MAX_RANKS;
+use bcs_core::whereabouts;
 use std::time::Duration;
 
 /// From SIGTERM to SIGKILL, for ranks that are told to end, unless `--kill-delay` says otherwise.
@@ -15,6 +17,10 @@ pub const MAX_KILL_DELAY: Duration = Duration::from_hours(1);
 /// enough that only one that is stopped or stuck ever is.
 pub const MANAGER_GRACE: Duration = Duration::from_millis(500);
 
+/// What a process that may not be killed (`sudo`) has to end by itself, when the job is over, until it is
+/// named and left alone: with the times above a job is gone within 2 s in this case, too.
+pub const IMMORTAL_PATIENCE: Duration = Duration::from_millis(800);
+
 /// A line that is longer is forwarded in pieces: otherwise one rank that never writes a newline
 /// could take all memory.
 pub const MAX_LINE_BYTES: usize = 16 << 20;
@@ -23,9 +29,9 @@ pub const MAX_LINE_BYTES: usize = 16 << 20;
 /// writes faster than the user reads is blocked by its pipe, as it would be in a shell.
 pub const OUTPUT_QUEUE_BYTES: usize = 256 << 10;
 
-/// Descriptors of a node manager's per rank: a pidfd for what was started and one for who called
-/// MPI_Init, its socket, its slot, and the pipes of its three standard streams.
-pub const DESCRIPTORS_PER_RANK: u64 = 7;
+/// Descriptors of a node manager's per rank: a pidfd for what was started, one for who called MPI_Init and
+/// one for the memory of that, its socket, its slot, and the pipes of its three standard streams.
+pub const DESCRIPTORS_PER_RANK: u64 = 8;
 
 /// Of what a rank says about why it has no slot, so many characters are passed on.
 pub const MAX_REASON: usize = 300;
@@ -36,9 +42,12 @@ pub const OWN_DESCRIPTORS: u64 = 64;
 /// Read from a pipe at a time: what a pipe holds by default.
 pub const READ_BYTES: usize = 64 << 10;
 
-/// Blocked ranks that a node manager tells of at most, so that they fit a frame.
-pub const MAX_SIGHTINGS: usize = 512;
-
 /// The longest frame between launcher and node manager: a line and its header, or the start
 /// message, whose largest parts are the program's arguments (2 MiB in the kernel by default).
 pub const MAX_FRAME_BYTES: usize = MAX_LINE_BYTES + READ_BYTES + 64;
+
+/// What a blocked rank takes in a frame at most: its number, its node and its call, and where it is.
+const SIGHTING_BYTES: usize = (3 + whereabouts::WORDS) * 10;
+
+// A node manager may have all ranks of a job, and all of them may be blocked.
+const _: () = assert!(64 + MAX_RANKS * SIGHTING_BYTES <= MAX_FRAME_BYTES);

@@ -2,13 +2,16 @@
 
 use crate::control::Start;
 use crate::inherited::Inherited;
-use bcs_core::fabric::shm::Segment;
+use crate::shortage::advice;
+use bcs_core::fabric::shm::{Segment, memory_file};
 use bcs_core::job::Intranode;
-use bcs_core::memory::{MachinePage, MapError, NicMemory, NodeMemory};
+use bcs_core::memory::{MachinePage, MapError, NicMemory, NodeMemory, READ_ONLY};
 use bcs_core::node::NodeId;
 use bcs_core::whereabouts::Whereabouts;
 use bcs_nic::driver::{NicFailure, NicHost, NicHostConfig, Recordings};
 use rustix::event::EventfdFlags;
+use rustix::io::Errno;
+use rustix::process::Pid;
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
@@ -26,7 +29,7 @@ impl FailureBox {
     ///
     /// # Errors
     /// When no eventfd can be made.
-    pub fn new() -> Result<Arc<Self>, rustix::io::Errno> {
+    pub fn new() -> Result<Arc<Self>, Errno> {
         let event = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Arc::new(Self {
             event,
@@ -74,12 +77,24 @@ pub(crate) struct Nic {
 /// The NICs could not be started.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NicError {
-    #[error(transparent)]
+    #[error("{0}{advice}", advice = advice_on(.0))]
     Memory(#[from] MapError),
-    #[error("failed to start the OS threads of the NIC: {0}")]
+    #[error("failed to start the OS threads of the NIC: {0}{advice}", advice = advice_to(.0))]
     Threads(std::io::Error),
-    #[error("failed to make an eventfd: {0}")]
-    Event(#[from] rustix::io::Errno),
+    #[error("failed to make an eventfd: {0}{advice}", advice = advice(*.0))]
+    Event(#[from] Errno),
+}
+
+fn advice_on(error: &MapError) -> String {
+    match error {
+        MapError::Create { source, .. } => advice(*source),
+        // It has its own.
+        MapError::Map { .. } => String::new(),
+    }
+}
+
+fn advice_to(error: &std::io::Error) -> String {
+    Errno::from_io_error(error).map(advice).unwrap_or_default()
 }
 
 impl Nic {
@@ -151,20 +166,38 @@ impl Nic {
         self.page.as_fd()
     }
 
-    /// From now on the NIC, and others of the node, may reach into this process for the rank's data.
-    pub(crate) fn publish_pid(&self, rank: u32, pid: u32) {
+    /// From now on the NIC, and others of the node, may reach into this process, a child of ours, for the
+    /// rank's data.
+    pub(crate) fn publish_child(&self, rank: u32, pid: Pid) {
+        let pid = pid.as_raw_nonzero().get().unsigned_abs();
+        self.publish(rank, pid, 0);
+    }
+
+    /// The same of a process that a script started, who may let another one have its id before we know.
+    /// So nobody writes by that.
+    pub(crate) fn publish_visitor(&self, rank: u32, pid: Pid) {
+        let pid = pid.as_raw_nonzero().get();
+        // If the kernel does not let us, it lets nobody reach the rank's memory.
+        if let Ok(file) = memory_file(pid) {
+            self.segment.write_by(rank, file);
+            self.publish(rank, pid.unsigned_abs(), READ_ONLY);
+        }
+    }
+
+    fn publish(&self, rank: u32, pid: u32, mark: u32) {
         let mapped = self.mapped.get(rank as usize).and_then(Option::as_ref);
         if let Some((node, place)) = mapped.and_then(NicMemory::desk) {
-            node.process(place).store(pid, Ordering::Release);
+            node.process(place).store(pid | mark, Ordering::Release);
         }
         if let Some(word) = self.segment.pid(rank) {
             word.store(pid, Ordering::Release);
         }
     }
 
-    /// ... and from now on no more: before the process is reaped and its id given to another one.
+    /// ... and from now on no more: when the rank has finalized, and in any case before we reap it and its
+    /// id is given to another one.
     pub(crate) fn withdraw_pid(&self, rank: u32) {
-        self.publish_pid(rank, 0);
+        self.publish(rank, 0, 0);
     }
 
     /// Stops the OS threads and gives what they recorded (EMDS).

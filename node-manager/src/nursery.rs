@@ -6,6 +6,7 @@ use crate::limits::{DESCRIPTORS_PER_RANK, OWN_DESCRIPTORS};
 use crate::output::OutputPipe;
 use crate::rank_process::{RankProcess, SlotState, Stage};
 use crate::shared_input::SharedInput;
+use crate::shortage::advice;
 use crate::spawn::{Image, Setup, SpawnError, Spawner};
 use bcs_core::memory::slot::SLOT_VARIABLE;
 use bcs_core::node::NodeId;
@@ -68,7 +69,7 @@ fn not_spawned(start: &Start, rank: u32, error: SpawnError) -> String {
             let directory = application.directory.as_deref().unwrap_or("".as_ref());
             format!("it cannot run in {}: {errno}", directory.display())
         }
-        (step, errno) => format!("{step}: {errno}"),
+        (step, errno) => format!("{step}: {errno}{}", advice(errno)),
     }
 }
 

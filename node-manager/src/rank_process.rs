@@ -68,8 +68,8 @@ impl RankProcess {
     /// Signals the whole process group, while its leader keeps the id from being recycled.
     pub(crate) fn signal(&self, signal: Signal) {
         if self.runs() {
-            // ESRCH is impossible, and EPERM (a set-user-id program) leaves PDEATHSIG and the
-            // launcher to deal with it.
+            // ESRCH is impossible, and EPERM (a set-user-id program) leaves it to the launcher to wait
+            // for it.
             let _ = rustix::process::kill_process_group(self.pid, signal);
         }
     }

@@ -2,10 +2,14 @@
 //!
 //! When a process dies, its children become children of the nearest ancestor that called
 //! [`adopt_orphans`]. So whoever kills and reaps its children until it has none has ended
-//! everything that was ever started below it, however it was detached.
+//! everything that was ever started below it, however it was detached; but for what this user may not kill.
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitOptions};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
+use rustix::time::Timespec;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
 
 /// From now on, what descends from this process becomes its child when its parent dies.
 ///
@@ -50,29 +54,60 @@ pub fn childless() -> bool {
 }
 
 /// Kills and reaps all descendants but the `spared` children and theirs. Returns when none is
-/// left.
+/// left, or only children that this process may not kill, since they have become another user's (`sudo`).
+/// Those have `patience` to end by themselves, as they do when what they run has ended. Returns them.
 ///
 /// No descendant is overlooked: one that is not a child yet has an ancestor that is one, alive or
 /// as a zombie, and stays in the list of children until it is reaped here; by then its children
-/// are in the list.
-pub fn end_descendants(spared: &[Pid]) {
+/// are in the list. (What descends from a child that may not be killed stays with it.)
+pub fn end_descendants(spared: &[Pid], patience: Duration) -> Vec<Pid> {
+    let deadline = Instant::now() + patience;
     loop {
         if childless() {
-            return;
+            return Vec::new();
         }
         let doomed: Vec<Pid> = children()
             .into_iter()
             .filter(|child| !spared.contains(child))
             .collect();
-        if doomed.is_empty() {
-            return;
-        }
-        for &pid in &doomed {
-            let _ = rustix::process::kill_process(pid, Signal::KILL);
-        }
+        let refuses = |&pid: &Pid| {
+            rustix::process::kill_process(pid, Signal::KILL) == Err(Errno::PERM) && !is_reaped(pid)
+        };
+        let (immortal, killed): (Vec<Pid>, Vec<Pid>) = doomed.into_iter().partition(refuses);
         // They cannot be recycled meanwhile: nobody else reaps them.
-        for &pid in &doomed {
+        for &pid in &killed {
             let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
         }
+        if killed.is_empty() && !one_ends(&immortal, deadline) {
+            return immortal;
+        }
+    }
+}
+
+/// Reaps a child if it has ended.
+fn is_reaped(pid: Pid) -> bool {
+    !matches!(
+        rustix::process::waitpid(Some(pid), WaitOptions::NOHANG),
+        Ok(None)
+    )
+}
+
+/// Waits until one of these children has ended. False if there is none, or the time is over.
+fn one_ends(children: &[Pid], deadline: Instant) -> bool {
+    if children.is_empty() {
+        return false;
+    }
+    let open = |&pid: &Pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok();
+    let pidfds: Vec<OwnedFd> = children.iter().filter_map(open).collect();
+    let mut fds: Vec<PollFd<'_>> = pidfds
+        .iter()
+        .map(|pidfd| PollFd::new(pidfd, PollFlags::IN))
+        .collect();
+    let left = deadline.saturating_duration_since(Instant::now());
+    let left = Timespec::try_from(left).expect("at most IMMORTAL_PATIENCE");
+    match poll(&mut fds, Some(&left)) {
+        Ok(ended) => ended > 0,
+        // To be asked again, until the time is over.
+        Err(errno) => errno == Errno::INTR,
     }
 }

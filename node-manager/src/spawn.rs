@@ -232,8 +232,8 @@ impl Spawner {
                 &raw mut pidfd,
             )
         };
-        let pid = Pid::from_raw(pid).filter(|_| pid > 0);
-        let Some(pid) = pid else {
+        // What is below 0 is no process, and not to be asked about.
+        let Some(pid) = (pid > 0).then(|| Pid::from_raw(pid)).flatten() else {
             let errno = std::io::Error::last_os_error()
                 .raw_os_error()
                 .unwrap_or(libc::EAGAIN);

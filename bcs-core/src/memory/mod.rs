@@ -23,5 +23,5 @@ pub use machine_page::MachinePage;
 pub(crate) use mapping::sealed_memfd;
 pub use mapping::{MapError, MappedArray, MappedWords, Mapping};
 pub use nic_memory::{Claimant, NicMemory};
-pub use node_memory::{MappedRecord, NodeMemory};
+pub use node_memory::{MappedRecord, NodeMemory, READ_ONLY};
 pub use slot::{ForeignSlot, OwnSlot, Slot};

@@ -40,6 +40,10 @@ const NEWS: usize = LINE;
 /// A transfer slot is a cache line: receivers of different sends write to different ones.
 const TRANSFER_BYTES: usize = 64;
 
+/// The mark of a process id that may become a stranger's before anybody hears of its death, because a
+/// script started the program and reaps it: nobody writes by it. No process id has this bit.
+pub const READ_ONLY: u32 = 1 << 31;
+
 const HEAD: usize = 0;
 const ROOM_WANTED: usize = LINE;
 const ENTRIES: usize = 2 * LINE;
@@ -137,7 +141,8 @@ impl NodeMemory {
         self.mapping().word32(self.desk(place))
     }
 
-    /// The process id of a rank, by which the kernel knows its memory; 0 while it has none.
+    /// The process id of a rank, by which the kernel knows its memory; 0 while it has none. It may bear
+    /// the mark [`READ_ONLY`].
     #[must_use]
     pub fn process(&self, place: usize) -> &AtomicU32 {
         self.mapping().word32(self.desk(place) + PROCESS)

@@ -11,6 +11,7 @@ use super::waiting::Turn;
 use super::whereabouts::What;
 use super::{Blocking, Piece, demand::Asked, scatter};
 use crate::attachment::Link;
+use crate::forked;
 use crate::loopback::LoopbackNic;
 use crate::smartmap::{Road, Slots, SmartMap};
 use bcs_core::descriptor::{CollectiveDescriptor, ReceiveDescriptor, SendDescriptor};
@@ -199,6 +200,11 @@ impl Endpoint {
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// In a forked child, which has no part in it.
+    pub(crate) fn abandon(&self) {
+        self.state.close();
     }
 
     pub(super) fn lock(&self) -> OwnerGuard<'_, State> {
@@ -408,6 +414,9 @@ impl Endpoint {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
+        if forked::is_child() {
+            return;
+        }
         self.page.awake(false);
     }
 }

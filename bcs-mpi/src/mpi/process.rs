@@ -5,7 +5,7 @@ use super::buffered::Account;
 use super::comm::{Comm, Shared};
 use super::context_ids::{Family, Held};
 use super::create_group::{GroupFamilies, LEADER_MESSAGES};
-use super::error::{ErrorClass, Operation};
+use super::error::{Error, ErrorClass, Operation};
 use super::error_codes::ErrorCodes;
 use super::free::Closing;
 use super::kept::Kept;
@@ -13,6 +13,7 @@ use super::members::Members;
 use super::topology::Topology;
 use crate::attachment::{Attachment, Link};
 use crate::bcs::{Endpoint, Place};
+use crate::forked;
 use crate::recording::{Destination, Primitive, Recording};
 use crate::smartmap::Slots;
 use bcs_core::home_core;
@@ -55,6 +56,12 @@ impl Process {
     /// # Errors
     /// When there is a node manager but it does not receive this process.
     pub fn init() -> Result<Arc<Self>> {
+        let process = Self::found()?;
+        forked::guard(&process);
+        Ok(process)
+    }
+
+    fn found() -> Result<Arc<Self>> {
         let fail = |error: &dyn std::fmt::Display| {
             Operation::plain("MPI_Init").error(ErrorClass::Other, error.to_string())
         };
@@ -263,7 +270,7 @@ impl Process {
         u32::try_from(local.count()).expect("MAX_RANKS fits u32")
     }
 
-    /// `MPI_Finalized`: whether finalize was called.
+    /// `MPI_Finalized`: whether finalize was called. A forked child finds it so.
     #[must_use]
     pub fn is_finalized(&self) -> bool {
         self.finalized.load(Ordering::Acquire)
@@ -271,9 +278,26 @@ impl Process {
 
     pub(super) fn alive(&self, operation: Operation) -> Result<()> {
         if self.is_finalized() {
-            return Err(operation.error(ErrorClass::Other, "called after MPI_Finalize"));
+            return Err(self.is_over(operation));
         }
         Ok(())
+    }
+
+    #[cold]
+    fn is_over(&self, operation: Operation) -> Box<Error> {
+        let reason = if forked::is_child() {
+            let rank = self.world_rank();
+            format!("called in a forked child of rank {rank}: such a child is no rank")
+        } else {
+            "called after MPI_Finalize".to_owned()
+        };
+        operation.error(ErrorClass::Other, reason)
+    }
+
+    /// In a forked child: MPI is over, and all that there was of it is the parent's.
+    pub(crate) fn abandon(&self) {
+        self.finalized.store(true, Ordering::Release);
+        self.endpoint.abandon();
     }
 
     /// Closes a context that this rank uses no more.
@@ -308,6 +332,9 @@ impl Process {
     /// the recorded data cannot be written.
     pub fn finalize(self: &Arc<Self>) -> Result<()> {
         let operation = Operation::plain("MPI_Finalize");
+        if forked::is_child() {
+            return Err(self.is_over(operation));
+        }
         // The first thing of all (11.2.2): its functions may call MPI.
         let deleted = if self.finalized.load(Ordering::Acquire) {
             Ok(())
@@ -335,9 +362,12 @@ impl Process {
         dumped.map_err(|reason| operation.error(ErrorClass::Other, reason))
     }
 
-    /// `MPI_Abort`: ends the job with this exit code. The reason is for its user.
+    /// `MPI_Abort`: ends the job with this exit code. The reason is for its user. A forked child ends
+    /// itself.
     pub fn abort(&self, code: i32, reason: &str) -> ! {
-        if let Some(link) = &self.link {
+        if let Some(link) = &self.link
+            && !forked::is_child()
+        {
             // If the node manager is gone, this rank's end is all that can be done.
             let _gone = link.say(&FromRank::Abort {
                 code,

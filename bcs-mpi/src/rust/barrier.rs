@@ -1,6 +1,7 @@
 //! A barrier that does not block.
 
 use super::communicator::Communicator;
+use crate::forked;
 use crate::mpi::{self, Result};
 
 /// A barrier under way. It has no buffer, so it needs no [`scope`](crate::scope()).
@@ -61,6 +62,8 @@ impl BarrierRequest {
 
 impl Drop for BarrierRequest {
     fn drop(&mut self) {
-        let _nobody_asks = self.0.wait();
+        if !forked::is_child() {
+            let _nobody_asks = self.0.wait();
+        }
     }
 }

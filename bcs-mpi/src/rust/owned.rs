@@ -4,6 +4,7 @@
 use super::communicator::Communicator;
 use super::equivalence::{Equivalence, read, write};
 use super::matching::{Source, Status, Tag, as_rank};
+use crate::forked;
 use crate::mpi::{self, Result};
 
 /// A send or receive under way, with its buffer. [`wait`](Self::wait) gives the buffer back.
@@ -124,7 +125,7 @@ impl<T: Equivalence> OwnedRequest<T> {
 
 impl<T: Equivalence> Drop for OwnedRequest<T> {
     fn drop(&mut self) {
-        if self.request.is_active() {
+        if self.request.is_active() && !forked::is_child() {
             self.request.cancel();
             let _nobody_asks = self.request.wait();
         }

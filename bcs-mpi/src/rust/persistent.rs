@@ -10,6 +10,7 @@ use super::communicator::Communicator;
 use super::equivalence::{Equivalence, read, write};
 use super::matching::as_rank;
 use super::operation::Operation;
+use crate::forked;
 use crate::mpi::{self, Result};
 
 /// A collective that is started again and again. All ranks make those of a communicator in the
@@ -87,7 +88,9 @@ impl<T: Equivalence> PersistentCollective<T> {
 
 impl<T: Equivalence> Drop for PersistentCollective<T> {
     fn drop(&mut self) {
-        let _nobody_asked = self.finish();
+        if !forked::is_child() {
+            let _nobody_asked = self.finish();
+        }
     }
 }
 
@@ -111,7 +114,9 @@ impl<T: Equivalence> Started<'_, T> {
 
 impl<T: Equivalence> Drop for Started<'_, T> {
     fn drop(&mut self) {
-        let _nobody_asked = self.0.finish();
+        if !forked::is_child() {
+            let _nobody_asked = self.0.finish();
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 use super::communicator::Communicator;
 use super::equivalence::{Equivalence, read, write};
 use super::matching::{Source, Status, Tag, as_rank};
+use crate::forked;
 use crate::mpi::{self, Result};
 
 /// A send that is started again and again (MPI 5.0, 3.9).
@@ -206,7 +207,7 @@ impl<T: Equivalence> PersistentReceive<T> {
 
     fn cancel(&mut self) {
         let started = self.request.started();
-        if started.is_active() {
+        if started.is_active() && !forked::is_child() {
             started.cancel();
             let _nobody_asks = started.wait();
         }
@@ -239,13 +240,17 @@ impl<T: Equivalence> StartedReceive<'_, T> {
 
 impl<T: Equivalence> Drop for PersistentSend<T> {
     fn drop(&mut self) {
-        let _nobody_asked = self.finish();
+        if !forked::is_child() {
+            let _nobody_asked = self.finish();
+        }
     }
 }
 
 impl<T: Equivalence> Drop for StartedSend<'_, T> {
     fn drop(&mut self) {
-        let _nobody_asked = self.0.finish();
+        if !forked::is_child() {
+            let _nobody_asked = self.0.finish();
+        }
     }
 }
 

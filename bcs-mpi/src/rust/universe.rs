@@ -1,6 +1,7 @@
 //! The beginning and the end.
 
 use super::communicator::Communicator;
+use crate::forked;
 use crate::mpi::process::claim_process;
 use crate::mpi::{Process, Result};
 use std::sync::Arc;
@@ -8,7 +9,8 @@ use std::sync::Arc;
 /// This process's part in the job, from `MPI_Init` to `MPI_Finalize`.
 ///
 /// Dropping it finalises, unless a panic is under way: then the process leaves without, and its
-/// node manager ends the job.
+/// node manager ends the job. In a forked child, which is no rank, it does nothing, and neither does any
+/// other destructor; calls are errors there.
 #[derive(Debug)]
 pub struct Universe {
     process: Arc<Process>,
@@ -86,7 +88,7 @@ impl Universe {
 
 impl Drop for Universe {
     fn drop(&mut self) {
-        if std::thread::panicking() {
+        if std::thread::panicking() || forked::is_child() {
             return;
         }
         if let Err(error) = self.process.finalize() {

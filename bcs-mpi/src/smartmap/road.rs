@@ -5,7 +5,7 @@ use super::Slots;
 use crate::bcs::{Piece, scatter};
 use bcs_core::job;
 use bcs_core::layout::{Location, RemoteRuns};
-use bcs_core::memory::NodeMemory;
+use bcs_core::memory::{NodeMemory, READ_ONLY};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -75,7 +75,7 @@ impl Road {
 
     /// Whether the kernel copies from the rank at that place. What is at the address does not matter.
     pub(super) fn opens(&self, node: &NodeMemory, place: usize, address: u64) -> bool {
-        let process = node.process(place).load(Ordering::Acquire).cast_signed();
+        let process = readable(node, place);
         let looked = || read(process, address, &mut [0]);
         self.process && process > 0 && looked() != Err(Unreachable::Closed)
     }
@@ -107,7 +107,7 @@ impl Road {
         if !self.process {
             return Err(Unreachable::Closed);
         }
-        let process = node.process(place).load(Ordering::Acquire).cast_signed();
+        let process = readable(node, place);
         if process <= 0 {
             return Err(Unreachable::Closed);
         }
@@ -130,6 +130,12 @@ impl Road {
 }
 
 impl Road {
+    /// Whether so many bytes can be brought to a rank at a place, which is this process.
+    pub(super) fn leads_to(&self, (place, process): (usize, u32), into: u64, len: usize) -> bool {
+        let writable = self.process && process != 0 && process & READ_ONLY == 0;
+        writable || self.resolve(place, into, len).is_some()
+    }
+
     /// Brings bytes to where the rank at a place, which is this process, wants them.
     pub(super) fn bring(
         &self,
@@ -144,12 +150,19 @@ impl Road {
             unsafe { std::ptr::copy(data.as_ptr(), start.as_ptr(), data.len()) };
             return Ok(());
         }
+        // A process that is only to be read is a negative one.
         let process = process.cast_signed();
         if !self.process || process <= 0 {
             return Err(Unreachable::Closed);
         }
         write(process, data, into)
     }
+}
+
+/// The process of the rank at a place, to be read; 0 while it has none.
+fn readable(node: &NodeMemory, place: usize) -> i32 {
+    let process = node.process(place).load(Ordering::Acquire);
+    (process & !READ_ONLY).cast_signed()
 }
 
 /// Copies from a mapped slot. Its owner may write there meanwhile: then the bytes are rubbish.

@@ -6,6 +6,7 @@ use super::requests::{Id, State};
 use super::road::Unreachable;
 use crate::bcs::Piece;
 use bcs_core::layout::Location;
+use bcs_core::memory::READ_ONLY;
 use bcs_core::memory::shared_copy::{CHUNK_BYTES, SharedCopy};
 use bcs_core::waiting::{self, Patience};
 use std::sync::atomic::Ordering;
@@ -80,8 +81,12 @@ impl SmartMap {
         };
         let transfer = (self.place, id);
         let process = self.node.process(place).load(Ordering::Acquire);
-        while let Some((copy, into, len)) = SharedCopy::offered(&self.node, transfer, process, most)
+        let offerer = process & !READ_ONLY;
+        while let Some((copy, into, len)) = SharedCopy::offered(&self.node, transfer, offerer, most)
         {
+            if !self.road.leads_to((place, process), into, len) {
+                return;
+            }
             let Some(chunk) = copy.claim() else {
                 return;
             };

@@ -15,6 +15,7 @@ use crate::verdict::manager_name;
 use anyhow::Context as _;
 use bcs_core::job::{BadJob, Driver, Settings};
 use node_manager::control::Input;
+use node_manager::limits::IMMORTAL_PATIENCE;
 use node_manager::limits::MAX_KILL_DELAY;
 use rustix::process::Pid;
 use std::os::fd::AsFd;
@@ -179,7 +180,8 @@ fn carry_out(options: &RunOptions, job: Job, output: Output) -> anyhow::Result<u
     node_manager::reaper::adopt_orphans().context("failed to become a subreaper")?;
     let outcome = start_and_watch(options, job, output, spared.clone());
     if outcome.is_err() {
-        node_manager::reaper::end_descendants(&spared);
+        let _the_failure_is_said =
+            node_manager::reaper::end_descendants(&spared, IMMORTAL_PATIENCE);
     }
     outcome
 }

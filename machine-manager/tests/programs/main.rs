@@ -2,6 +2,7 @@
 
 mod astray;
 mod crossed;
+mod departed;
 mod examples;
 mod hostile;
 mod near;

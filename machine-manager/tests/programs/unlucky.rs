@@ -13,18 +13,8 @@ const LAYOUTS: [&str; 3] = [
 /// Runs a case in all layouts; each time the exit code is one of these, and the last line that
 /// `bcs run` says, if any, has all of these words.
 fn check(case: &str, codes: &[i32], words: &[&str]) {
-    for layout in LAYOUTS {
-        let output = Command::new(env!("CARGO_BIN_EXE_bcs"))
-            .args(["run", "--timeout", &timeout()])
-            .args(layout.split_whitespace())
-            .arg(example("unlucky"))
-            .arg(case)
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
-        let told = String::from_utf8_lossy(&output.stderr);
+    in_all_layouts(case, |layout, code, told| {
         let last = told.lines().last().unwrap_or_default();
-        let code = output.status.code().expect("bcs run is not killed");
         assert!(
             codes.contains(&code),
             "{case} {layout}: exit code {code}\n{told}"
@@ -36,6 +26,23 @@ fn check(case: &str, codes: &[i32], words: &[&str]) {
                 "{case} {layout}: no `{word}` in: {told}"
             );
         }
+    });
+}
+
+/// Runs a case in all layouts: exit code and what was said.
+fn in_all_layouts(case: &str, found: impl Fn(&str, i32, &str)) {
+    for layout in LAYOUTS {
+        let output = Command::new(env!("CARGO_BIN_EXE_bcs"))
+            .args(["run", "--timeout", &timeout()])
+            .args(layout.split_whitespace())
+            .arg(example("unlucky"))
+            .arg(case)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        let code = output.status.code().expect("bcs run is not killed");
+        found(layout, code, &told);
     }
 }
 
@@ -59,6 +66,39 @@ fn a_rank_may_finalize_while_a_receive_is_pending() {
 #[test]
 fn a_rank_may_have_children() {
     check("forks", &[0], &[]);
+}
+
+#[test]
+fn a_forked_child_that_returns_does_not_finalize_for_its_parent() {
+    let words = ["bcs: rank 0 on node 0", "left without calling MPI_Finalize"];
+    check("has-a-child-that-returns", &[1], &words);
+}
+
+#[test]
+fn a_forked_child_that_calls_mpi_is_told_and_takes_no_message() {
+    check("has-a-child-that-calls", &[0], &[]);
+}
+
+#[test]
+fn a_forked_child_that_waits_for_its_parent_s_request_ends_alone() {
+    in_all_layouts("has-a-child-that-waits", |layout, code, told| {
+        let panicked = told.contains("a forked child uses what belongs to its parent");
+        assert!(code == 0 && panicked, "{layout}: exit code {code}\n{told}");
+    });
+}
+
+#[test]
+fn a_forked_child_that_aborts_ends_alone() {
+    check(
+        "has-a-child-that-aborts",
+        &[0],
+        &["aborted: the child's affair"],
+    );
+}
+
+#[test]
+fn a_program_of_mpi_that_a_rank_starts_is_a_world_of_one() {
+    check("starts-a-program-of-mpi", &[0], &[]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Signals to `bcs run`, ranks that do not want to end, processes that ranks have started.
 
-use super::job::{GONE_WITHIN, Job, is_rank, managers_of, run, signal, text};
+use super::job::{GONE_WITHIN, Job, Process, is_rank, managers_of, run, signal, text};
+use super::program::example;
 use rustix::process::Signal;
 use std::io::{Read as _, Seek as _};
 use std::time::Instant;
@@ -92,6 +93,25 @@ fn what_ranks_leave_running_is_ended_with_the_job() {
     assert!(output.status.success(), "{output:?}");
 }
 
+/// SIGTERM alone would wait for it to go on, and SIGKILL leaves it no time.
+#[test]
+fn a_stopped_rank_goes_on_to_end_as_it_likes() {
+    let script = "trap 'echo saved; exit 0' TERM; kill -STOP $$; while :; do :; done";
+    let job = Job::start("run -n 2 --kill-delay 20s", script);
+    for rank in job.find_all(2, is_rank) {
+        let stat = format!("/proc/{}/stat", rank.pid);
+        while !std::fs::read_to_string(&stat).unwrap().contains(") T ") {
+            std::thread::yield_now();
+        }
+    }
+    signal(job.pid(), Signal::TERM);
+    let start = Instant::now();
+    let output = job.finish();
+    assert_eq!(output.status.code(), Some(143));
+    let saved = text(&output.stdout).matches("saved").count();
+    assert_eq!(saved, 2, "after {:?}: {output:?}", start.elapsed());
+}
+
 #[test]
 fn a_stopped_rank_is_ended() {
     let job = Job::start("run -n 2", "sleep 1000 & wait");
@@ -126,4 +146,63 @@ fn children_of_a_shell_that_became_bcs_are_left_alone() {
     let lives = std::path::Path::new(&format!("/proc/{child}")).exists();
     signal(child, Signal::KILL);
     assert!(lives, "the shell's own child was killed");
+}
+
+/// A filter that refuses `kill` stands for a program that has become another user's, like `sudo`.
+fn run_without_kill(script: &str) -> (std::process::Output, Vec<Process>) {
+    let mut command = std::process::Command::new(example("sandbox"));
+    command
+        .args([
+            "--no-kill",
+            env!("CARGO_BIN_EXE_bcs"),
+            "run",
+            "-n",
+            "2",
+            "sh",
+            "-c",
+            script,
+        ])
+        .stdin(std::process::Stdio::null())
+        .env("XDG_CONFIG_HOME", "/dev/null");
+    let mut job = Job::spawn(command);
+    let start = Instant::now();
+    let output = job.output();
+    assert!(start.elapsed() < 2 * GONE_WITHIN, "{:?}", start.elapsed());
+    (output, job.left())
+}
+
+#[test]
+fn what_may_not_be_killed_is_named_and_left() {
+    for (exit, expected) in [("exit 0", 125), ("exit 3", 3)] {
+        let script = format!("test $BCS_SLOT = 0 || {exit}; setsid sleep 1000 & {exit}");
+        let (output, left) = run_without_kill(&script);
+        let told = text(&output.stderr);
+        if output.status.code() == Some(77) {
+            eprintln!("skipped: {told}");
+            return;
+        }
+        assert_eq!(output.status.code(), Some(expected), "{told}");
+        let [sleeper] = &left[..] else {
+            panic!("{left:?}: {told}");
+        };
+        let named = format!(
+            "bcs: process {} (sleep 1000), which a rank has started, may not be killed",
+            sleeper.pid
+        );
+        assert!(told.starts_with(&named), "{told}");
+    }
+}
+
+#[test]
+fn what_may_not_be_killed_has_a_while_to_end_by_itself() {
+    let (output, left) = run_without_kill("setsid sleep 0.4 & exit 0");
+    let told = text(&output.stderr);
+    if output.status.code() == Some(77) {
+        eprintln!("skipped: {told}");
+        return;
+    }
+    assert!(
+        output.status.success() && left.is_empty(),
+        "{left:?} {told}"
+    );
 }

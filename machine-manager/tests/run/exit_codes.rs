@@ -72,6 +72,27 @@ fn what_a_rank_wrote_comes_before_the_news_of_its_end() {
     );
 }
 
+/// Whatever needs a descriptor when there is none left.
+#[test]
+fn ranks_that_are_too_many_for_the_limit_of_open_files_are_an_error_with_advice() {
+    for program in ["true", "hello"] {
+        let script = format!(
+            "ulimit -n 200; exec {} run -n 60 {program}",
+            env!("CARGO_BIN_EXE_bcs")
+        );
+        let mut command = std::process::Command::new("sh");
+        command
+            .args(["-c", &script])
+            .env("XDG_CONFIG_HOME", "/dev/null");
+        let output = super::job::Job::spawn(command).finish();
+        let told = text(&output.stderr);
+        assert!(matches!(output.status.code(), Some(125 | 126)), "{told}");
+        let last = told.lines().last().unwrap_or_default();
+        let advised = last.contains("Too many open files") && last.contains("ulimit -Hn");
+        assert!(advised, "{program}: {told}");
+    }
+}
+
 #[test]
 fn a_script_without_interpreter_is_explained() {
     let directory = tempfile::tempdir().unwrap();

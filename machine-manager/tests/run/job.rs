@@ -87,6 +87,11 @@ impl Job {
         output
     }
 
+    /// Waits for the end of `bcs run` and all it has written.
+    pub(crate) fn output(&mut self) -> Output {
+        self.child.take().unwrap().wait_with_output().unwrap()
+    }
+
     /// As finish, for a `bcs run` whose end does not end the others at once.
     pub(crate) fn finish_later(mut self) -> ExitStatus {
         let mut child = self.child.take().unwrap();

@@ -11,6 +11,7 @@ mod hello;
 mod job;
 mod kill;
 mod lines;
+mod manager;
 mod mpmd;
 mod names;
 mod placing;

@@ -15,7 +15,7 @@ mod process_memory;
 mod segment;
 mod sequencer;
 
-pub use other_process::{ProcessMemory, probe_process_memory};
+pub use other_process::{ProcessMemory, memory_file, probe_process_memory};
 pub use port::ShmPort;
 pub use process_memory::NodeMemory;
 pub use segment::Segment;

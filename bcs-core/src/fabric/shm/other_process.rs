@@ -7,6 +7,21 @@
 //! descriptors by the thousand. Nothing is remembered of a refusal either, since it costs less than a
 //! microsecond to be refused again, and may be about one process and not about another.
 //!
+//! **A process id may become a stranger's.** A node manager withdraws the id of a rank that it has started
+//! before it reaps it, and nobody can have the number before that. (What is left is a NIC thread that has
+//! looked at the id and is not let to its call until all other numbers have been given out.) A program that a script started is reaped
+//! by the script, whenever that likes; its node manager hears of the death a moment later (by a pidfd). In
+//! between, the number may be that of any new process of this user. To *read* from that one costs nothing
+//! but the answer of a job that the death has ended. To *write* into it must not happen, whatever the odds.
+//! So the file of such a program's memory is opened when it says hello ([`memory_file`]), and NICs write
+//! by it alone: an open file is that of one address space, and when that is gone there is nothing to be
+//! written. It costs the ranks that are started as usual nothing. Other ways do not hold: a pidfd can be asked
+//! whether its process lives, but not be written by, and between the question and `process_vm_writev` the
+//! process may end; to be told of the death before the script is, one would have to trace the program, and
+//! nobody could debug it any more. (A NIC writes only into ranks whose node manager it shares a process
+//! with. Ranks of the node write into each other only where that is in a slot:
+//! [`READ_ONLY`](crate::memory::READ_ONLY).)
+//!
 //! What is absent: a write through the file also succeeds where the other process has mapped memory of its
 //! own for reading only. It harms nobody but who alleged such an address.
 #![expect(
@@ -44,7 +59,9 @@ pub(super) fn read(pid: libc::pid_t, pieces: &[libc::iovec], bytes: &mut [u8]) -
 /// The kernel's answer; an end before the last byte is one, too.
 pub(super) fn write(pid: libc::pid_t, pieces: &[libc::iovec], bytes: &[u8]) -> io::Result<()> {
     match call_write(pid, pieces, bytes) {
-        Err(error) if is_refusal(&error) => write_file(pid, pieces, bytes).map_err(|_| error),
+        Err(error) if is_refusal(&error) => memory_file(pid)
+            .and_then(|file| write_by(&file, pieces, bytes))
+            .map_err(|_| error),
         answer => answer,
     }
 }
@@ -85,13 +102,17 @@ fn whole(moved: isize, len: usize) -> io::Result<()> {
     }
 }
 
-fn memory_of(pid: libc::pid_t) -> io::Result<File> {
+/// The memory of a process, which is that of no other one when it has ended.
+///
+/// # Errors
+/// The kernel does not let us.
+pub fn memory_file(pid: libc::pid_t) -> io::Result<File> {
     let path = format!("/proc/{pid}/mem");
     OpenOptions::new().read(true).write(true).open(path)
 }
 
 fn read_file(pid: libc::pid_t, pieces: &[libc::iovec], bytes: &mut [u8]) -> io::Result<()> {
-    let file = memory_of(pid)?;
+    let file = memory_file(pid)?;
     let mut rest = bytes;
     for piece in pieces {
         let (bytes, after) = rest.split_at_mut(piece.iov_len.min(rest.len()));
@@ -101,8 +122,8 @@ fn read_file(pid: libc::pid_t, pieces: &[libc::iovec], bytes: &mut [u8]) -> io::
     Ok(())
 }
 
-fn write_file(pid: libc::pid_t, pieces: &[libc::iovec], bytes: &[u8]) -> io::Result<()> {
-    let file = memory_of(pid)?;
+/// Writes pieces of the process whose memory this is, of as many bytes in all.
+pub(super) fn write_by(file: &File, pieces: &[libc::iovec], bytes: &[u8]) -> io::Result<()> {
     let mut rest = bytes;
     for piece in pieces {
         let (bytes, after) = rest.split_at(piece.iov_len.min(rest.len()));
@@ -157,6 +178,7 @@ mod tests {
     fn pieces_are_read_and_written_whole() {
         type Read = fn(libc::pid_t, &[libc::iovec], &mut [u8]) -> io::Result<()>;
         type Write = fn(libc::pid_t, &[libc::iovec], &[u8]) -> io::Result<()>;
+        let write_file: Write = |pid, pieces, bytes| write_by(&memory_file(pid)?, pieces, bytes);
         let roads: [(Read, Write); 2] = [(call_read, call_write), (read_file, write_file)];
         for (read, write) in roads {
             let mut memory = [[0_u8; 16]; 5];

@@ -13,6 +13,7 @@ use crate::fabric::{DestinationSpan, FabricError, MemoryFault, RankMemory, Sourc
 use crate::layout::{Location, RemoteRuns};
 use crate::limits::BOUNCE_BYTES;
 use crate::memory::NicMemory;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -185,9 +186,22 @@ impl NodeMemory {
         let pid = self.pid(rank, address, len)?;
         let moved = match way {
             Way::In => other_process::read(pid, pieces, bytes),
-            Way::Out => other_process::write(pid, pieces, bytes),
+            Way::Out => self.put(rank, pid, pieces, bytes),
         };
         moved.map_err(|_| MemoryFault { rank, address, len })
+    }
+
+    fn put(
+        &self,
+        rank: u32,
+        pid: libc::pid_t,
+        pieces: &[libc::iovec],
+        bytes: &[u8],
+    ) -> io::Result<()> {
+        match self.segment.written_by(rank) {
+            None => other_process::write(pid, pieces, bytes),
+            Some(file) => other_process::write_by(file, pieces, bytes),
+        }
     }
 }
 
@@ -200,7 +214,7 @@ impl RankMemory for NodeMemory {
     fn write(&mut self, rank: u32, address: u64, bytes: &[u8]) -> Result<(), MemoryFault> {
         let len = bytes.len();
         let pid = self.pid(rank, address, len)?;
-        let moved = other_process::write(pid, &[remote(address, len)], bytes);
+        let moved = self.put(rank, pid, &[remote(address, len)], bytes);
         moved.map_err(|_| MemoryFault { rank, address, len })
     }
 }
@@ -209,6 +223,7 @@ impl RankMemory for NodeMemory {
 mod tests {
     use super::*;
     use crate::layout::Builder;
+    use std::process::Command;
 
     /// This process as two ranks: the kernel lets a process read and write itself.
     fn memory() -> NodeMemory {
@@ -279,6 +294,32 @@ mod tests {
                 .chunks(3)
                 .zip(0..)
                 .all(|(three, nth)| three[0] == nth * 5 + 1)
+        );
+    }
+
+    /// This process is the stranger that got the number of a program which a script had started.
+    #[test]
+    fn nothing_is_written_into_a_process_that_got_the_number_of_a_dead_one() {
+        let mut memory = memory();
+        let mut sleeper = Command::new("sleep").arg("1000").spawn().unwrap();
+        let pid = libc::pid_t::try_from(sleeper.id()).unwrap();
+        let file = super::super::memory_file(pid).unwrap();
+        memory.segment.write_by(1, file);
+        sleeper.kill().unwrap();
+        sleeper.wait().unwrap();
+        let mut bytes = [7_u8; 100];
+        let place = address(&mut bytes);
+        assert!(memory.write(1, place, &[8; 100]).is_err());
+        let mut source = [8_u8; 100];
+        let from = Location::at(address(&mut source));
+        let moved = get(&mut memory, from, Location::at(place), 0..100);
+        assert_eq!(moved, Err(FabricError::DestinationMemory));
+        assert_eq!(std::hint::black_box(bytes), [7; 100]);
+        memory.write(0, place, &[9; 100]).unwrap();
+        assert_eq!(
+            std::hint::black_box(bytes),
+            [9; 100],
+            "the other rank is this process"
         );
     }
 

@@ -5,9 +5,10 @@ use crate::limits::MAX_NODES;
 use crate::memory::{MapError, Mapping};
 use crate::node::{NodeId, NodeSet};
 use crate::phase::NicThreadId;
+use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// One port per NIC thread, and one for the Strobe Sender.
 pub(super) fn ports(nodes: usize) -> usize {
@@ -30,6 +31,8 @@ pub struct Segment {
     mapping: Arc<Mapping>,
     nodes: usize,
     ranks: usize,
+    /// What this process alone has: see [`write_by`](Self::write_by).
+    files: Arc<[OnceLock<File>]>,
 }
 
 impl Segment {
@@ -63,6 +66,7 @@ impl Segment {
             mapping: Arc::new(Mapping::private(4096)?),
             nodes,
             ranks,
+            files: (0..ranks).map(|_| OnceLock::new()).collect(),
         })
     }
 
@@ -115,6 +119,19 @@ impl Segment {
     pub fn pid(&self, rank: u32) -> Option<&AtomicU32> {
         let rank = rank as usize;
         (rank < self.ranks).then(|| self.mapping.word32(Self::pids(0) + rank * 4))
+    }
+
+    /// From now on NIC threads of this process write into a rank by its memory file
+    /// ([`memory_file`](super::memory_file)), and not by its process id.
+    pub fn write_by(&self, rank: u32, file: File) {
+        if let Some(place) = self.files.get(rank as usize) {
+            // A rank is received once.
+            let _ = place.set(file);
+        }
+    }
+
+    pub(super) fn written_by(&self, rank: u32) -> Option<&File> {
+        self.files.get(rank as usize)?.get()
     }
 
     pub(super) fn asked(&self) -> &AtomicU64 {

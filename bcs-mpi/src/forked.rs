@@ -1,0 +1,48 @@
+//! Forked children of a rank, which are no ranks.
+//!
+//! A child of `fork` has all that its parent had: the requests, the rings, the bell, the queues of the node.
+//! If it called MPI it would take its parent's messages; if it just returned from `main` it would finalize in
+//! the parent's name. So in a child the library is over before the program's next line: a call is an error,
+//! destructors of requests and communicators do nothing, and what is asked of a request that the parent had
+//! begun is a panic. All that ends is the child.
+//!
+//! It costs calls nothing: what they look at anyway (whether MPI was finalized, whether the endpoint's lock is
+//! the caller's) has another value in a child. Children of `vfork` and `posix_spawn` execute another program
+//! and run no handlers; one of a bare `clone` runs none either, and must do the same.
+#![expect(unsafe_code, reason = "pthread_atfork")]
+
+use crate::mpi::Process;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Once, OnceLock, Weak};
+
+/// Whether this process is a child of one that had called MPI_Init.
+static CHILD: AtomicBool = AtomicBool::new(false);
+
+/// What the child leaves alone.
+static PARENTS: OnceLock<Weak<Process>> = OnceLock::new();
+
+/// From now on a forked child has no part in this.
+pub(crate) fn guard(process: &Arc<Process>) {
+    static INSTALLED: Once = Once::new();
+    let _one_a_process = PARENTS.set(Arc::downgrade(process));
+    INSTALLED.call_once(|| {
+        // SAFETY: a handler that lives as long as the program. It allocates nothing, takes no lock, and does not
+        // unwind.
+        let refused = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+        assert_eq!(refused, 0, "no memory for the handler of forks");
+    });
+}
+
+/// Whether this process is a forked child of a rank.
+pub(crate) fn is_child() -> bool {
+    CHILD.load(Ordering::Relaxed)
+}
+
+unsafe extern "C" fn in_child() {
+    CHILD.store(true, Ordering::Relaxed);
+    if let Some(process) = PARENTS.get().and_then(Weak::upgrade) {
+        process.abandon();
+        // Whoever else had it may be a thread that the child has not got.
+        std::mem::forget(process);
+    }
+}
