@@ -46,7 +46,6 @@
 
 mod attachment;
 pub mod bcs;
-mod loopback;
 pub mod manual;
 pub mod mpi;
 mod recording;

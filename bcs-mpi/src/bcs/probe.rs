@@ -230,8 +230,7 @@ impl Endpoint {
         let mut asked = Ok(());
         let what = What::Wait(Wait::Probe(Peer::from(pattern)));
         let found = self.look(Blocking::No, what, |state| {
-            // Twice, because BR's answer may be "no" and old: then it is asked anew, and in a
-            // world of one it answers at once.
+            // Twice, because BR's answer may be "no" and old: then it is asked anew.
             for _ in 0..2 {
                 if !state.probes.contains_key(&pattern) && asked.is_ok() {
                     asked = self.ask_once(state, pattern);
