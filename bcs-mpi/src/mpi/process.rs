@@ -348,7 +348,7 @@ impl Process {
 }
 
 /// What a world of one shares with nobody: it is a node of one rank, and has no NIC.
-fn memory_alone() -> std::result::Result<(NicMemory, MachinePage), MapError> {
+pub(crate) fn memory_alone() -> std::result::Result<(NicMemory, MachinePage), MapError> {
     let node = NodeMemory::private(1)?;
     node.process(0).store(std::process::id(), Ordering::Release);
     let memory = NicMemory::private(DEFAULT_EAGER_LIMIT)?.at_desk(node, 0);
