@@ -272,6 +272,15 @@ impl Endpoint {
 }
 
 impl State {
+    /// Nobody asks any more whether there is a message. What BR has been asked it will still answer.
+    pub(super) fn forget_probes(&mut self) {
+        for (_, once) in self.probes.drain() {
+            if let Once::Asked(request) = once {
+                let _probe = self.requests.detach(request, Purpose::VoidProbe);
+            }
+        }
+    }
+
     fn probe_near(&self, pattern: Pattern) -> Option<Outcome> {
         self.near.as_ref()?.probe(pattern)
     }

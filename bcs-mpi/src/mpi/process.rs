@@ -316,6 +316,7 @@ impl Process {
         }
         let wait = || {
             self.buffered.flush();
+            self.reap_closed();
             self.endpoint.bcs_finalize()
         };
         let lost = self.recording.blocking(Primitive::Finalize, 0, wait);

@@ -34,6 +34,7 @@
 mod collective;
 mod ending;
 mod envelope;
+mod left;
 mod lending;
 mod outgoing;
 mod receiving;

@@ -9,6 +9,7 @@ mod create_group;
 mod datatypes;
 mod demand;
 mod drivers;
+mod ends;
 mod exchange;
 mod groups;
 mod hierarchical;
@@ -30,7 +31,7 @@ mod started;
 mod topologies;
 mod untyped;
 
-use crate::bcs::Endpoint;
+use crate::bcs::{Endpoint, Left};
 use crate::mpi::Process;
 use crate::mpi::process::place;
 use crate::recording::{Destination, Recording};
@@ -56,6 +57,8 @@ struct Machine {
     page: MachinePage,
     placement: Placement,
     settings: Settings,
+    /// Whether the program may leave requests and messages behind.
+    may_leave: bool,
 }
 
 impl Machine {
@@ -82,6 +85,7 @@ impl Machine {
             page: MachinePage::private(nodes, 2).unwrap(),
             placement,
             settings,
+            may_leave: false,
         }
     }
 
@@ -122,6 +126,13 @@ impl Machine {
         }
     }
 
+    /// A rank has finalised.
+    fn look_at_the_end(&self, process: &Process) {
+        let left = process.endpoint().bcs_left();
+        let nothing = self.may_leave || left == Left::default();
+        assert!(nothing, "it has left {left}");
+    }
+
     /// Runs `body` in every rank, and finalises. Returns how many slices were struck.
     fn run(&self, body: impl Fn(&Universe) + Sync) -> u64 {
         self.run_recorded(None, body)
@@ -145,8 +156,10 @@ impl Machine {
                 .map(|rank| {
                     threads.spawn(move || {
                         let universe = Universe::over(self.process(rank, mds));
+                        let process = universe.process().clone();
                         body(&universe);
                         universe.finalize().unwrap();
+                        self.look_at_the_end(&process);
                     })
                 })
                 .collect();
