@@ -135,7 +135,13 @@ impl Endpoint {
             first_local: 0,
             ranks: 1,
         };
-        Self::with_nic(memory, page, (place, Settings::default()), false)
+        let endpoint = Self::with_nic(memory, page, (place, Settings::default()), false);
+        endpoint
+            .lock()
+            .near
+            .iter_mut()
+            .for_each(SmartMap::ends_alone);
+        endpoint
     }
 
     fn with_nic(

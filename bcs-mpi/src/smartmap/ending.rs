@@ -29,8 +29,8 @@ impl SmartMap {
                 reason: reason.to_owned(),
             });
         } else {
-            // Tests have ranks that are threads, and want to know why.
-            assert!(!cfg!(test), "{reason}");
+            // Ranks that are threads, of a test or of the simulator, are not ends of a process.
+            assert!(self.alone, "{reason}");
             eprintln!("aborted: {reason}");
         }
         // SAFETY: ends the process. What it has registered for its exit is not run: it might call
