@@ -1,8 +1,9 @@
-//! Programs that fill queues as naive ones do, for tests: `queues unmatched|to-one [COUNT]`.
+//! Programs that fill queues as naive ones do, for tests: `queues unmatched|to-one|to-itself [COUNT]`.
 //!
 //! `unmatched`: in a ring, everybody sends COUNT messages that nobody asks for yet, and then the one that
 //! is wanted; that is received first, and then the others, the latest first. `to-one`: all others send
 //! to rank 0, COUNT messages together, and go into a barrier before it has received a single one.
+//! `to-itself`: everybody sends itself COUNT messages that it never asks for.
 
 use bcs_mpi::{Communicator, Result, Source, Tag, Universe};
 
@@ -73,8 +74,13 @@ fn main() -> Result<()> {
     let world = universe.world();
     match what.as_str() {
         "unmatched" => unmatched(world, count)?,
+        "to-itself" => {
+            for number in 0..count {
+                world.send(&[number], world.rank(), 0)?;
+            }
+        }
         "to-one" if world.size() > 1 => to_one(world, count)?,
-        _ => panic!("`{what}`: give unmatched, or to-one and two ranks or more"),
+        _ => panic!("`{what}`: give unmatched, to-itself, or to-one and two ranks or more"),
     }
     world.barrier()?;
     if world.rank() == 0 {

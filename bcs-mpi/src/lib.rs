@@ -20,7 +20,7 @@
 //! ```
 //!
 //! A program started by `bcs run` finds its node manager by an inherited socket and gets its NIC
-//! memory from it. Without a launcher it is a world of one: the same library over a NIC of its own.
+//! memory from it. Without a launcher it is a world of one: a node of one rank, and no NIC.
 //!
 //! **New here?** Read the [`manual`]: [what a call does](manual::model),
 //! [how to choose the slice](mod@manual::slice), [requests](manual::requests), and
@@ -47,7 +47,6 @@
 mod attachment;
 pub mod bcs;
 mod forked;
-mod loopback;
 pub mod manual;
 pub mod mpi;
 mod recording;

@@ -1,8 +1,8 @@
 //! bcs_barrier, bcs_bcast, bcs_reduce, and the contexts they take place in.
 //!
 //! If all members of a context are on this rank's node, and its messages go from memory to memory, the
-//! members do these themselves ([`crate::smartmap`]); all members find the same of a context. Such
-//! collectives have no number that the NICs know of. Where only some are, these may do their part, and one of
+//! members do these themselves ([`crate::smartmap`]); all members find the same of a context. NICs never hear of
+//! such a context: no receive of it looks elsewhere, and no collective of it has a number. Where only some are, these may do their part, and one of
 //! them posts for them ([`super::leading`]).
 #![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
@@ -125,6 +125,13 @@ pub(crate) struct Part {
 }
 
 impl State {
+    /// Whether these members are all on this node, and do everything without NICs. As for
+    /// [`open_groups`](Self::open_groups), a rank alone has no collectives.
+    fn does_without_nic(&self, members: &[u32]) -> bool {
+        let near = self.near.as_ref().filter(|_| members.len() > 1);
+        near.is_some_and(|near| members.iter().all(|&member| near.is_near(member)))
+    }
+
     /// Opens the group of all members of a context, if they are on this node; or of those that are, if these
     /// do their part of collectives.
     fn open_groups(
@@ -173,7 +180,7 @@ impl Endpoint {
         );
     }
 
-    /// Makes a context known to this rank's NIC; `local` of its members are on this rank's node.
+    /// Makes a context known to this rank's NIC, unless all members are on this rank's node and do without.
     ///
     /// The request has to be waited for, then [`opened`](Self::bcs_opened) called, and then all
     /// members have to have done so, before anybody uses the context.
@@ -197,11 +204,15 @@ impl Endpoint {
             output: 0,
         };
         let mut state = self.lock();
+        if state.does_without_nic(members) {
+            return Ok(Request(Handle::Complete(0)));
+        }
         // SAFETY: the caller's promise.
         unsafe { self.post_at_once(&mut state, context, 0, part) }
     }
 
-    /// The context of these members is open at this rank's NIC; `local` of them are on this node.
+    /// The context of these members is open at this rank's NIC, or does without it; `local` of them are on
+    /// this node.
     /// Nobody may have used it yet.
     pub fn bcs_opened(&self, context: u32, members: &[u32], local: u32) {
         let base =
@@ -241,6 +252,9 @@ impl Endpoint {
                 .into_iter()
                 .flatten()
                 .for_each(|group| near.close_group(group));
+        }
+        if closed.as_ref().and_then(Context::near).is_some() {
+            return Ok(Request(Handle::Complete(0))); // No NIC has heard of it.
         }
         // What was done without the NIC it has not counted.
         let sequence = closed.map_or(0, |closed| closed.sequence);
@@ -505,6 +519,7 @@ impl Endpoint {
             inline,
             for_node,
         };
+        self.needs_nic();
         state.collectives.post(descriptor.encode());
         Ok(request)
     }

@@ -12,7 +12,6 @@ use super::whereabouts::What;
 use super::{Blocking, Piece, demand::Asked, scatter};
 use crate::attachment::Link;
 use crate::forked;
-use crate::loopback::LoopbackNic;
 use crate::smartmap::{Road, Slots, SmartMap};
 use bcs_core::descriptor::{CollectiveDescriptor, ReceiveDescriptor, SendDescriptor};
 use bcs_core::job::{Settings, Strobe};
@@ -50,6 +49,9 @@ pub struct Endpoint {
     pub(super) place: Place,
     pub(super) settings: Settings,
     pub(super) turn: Turn,
+    /// Whether anybody attends to the rings. A world of one has no NIC: whatever it does is within
+    /// its node.
+    has_nic: bool,
     state: OwnerLock<State>,
 }
 
@@ -74,8 +76,6 @@ pub(super) struct State {
     pub(super) asked: Option<Asked>,
     /// The first failure of an eager send, whose sender had gone on: finalize reports it.
     pub(super) lost: Failure,
-    /// In a world of one, the NIC is a part of its only rank.
-    nic: Option<LoopbackNic>,
 }
 
 impl State {
@@ -107,7 +107,7 @@ impl Endpoint {
     /// An endpoint over NIC memory that a NIC attends to.
     #[must_use]
     pub fn new(memory: NicMemory, page: MachinePage, place: Place, settings: Settings) -> Self {
-        Self::with_nic(memory, page, place, settings, None)
+        Self::with_nic(memory, page, (place, settings), true)
     }
 
     /// A rank has a desk if messages within its node do not go through the NIC.
@@ -125,9 +125,10 @@ impl Endpoint {
         Some(near)
     }
 
-    /// An endpoint that attends to its NIC memory itself: a world of one.
+    /// An endpoint without a NIC: a world of one, whose memory is at the only desk of its node.
     #[must_use]
     pub fn alone(memory: NicMemory, page: MachinePage) -> Self {
+        assert!(memory.desk().is_some(), "a rank without a NIC has a desk");
         let place = Place {
             rank: 0,
             node: NodeId(0),
@@ -135,16 +136,20 @@ impl Endpoint {
             first_local: 0,
             ranks: 1,
         };
-        let nic = LoopbackNic::new(vec![memory.clone()], page.clone());
-        Self::with_nic(memory, page, place, Settings::default(), Some(nic))
+        let endpoint = Self::with_nic(memory, page, (place, Settings::default()), false);
+        endpoint
+            .lock()
+            .near
+            .iter_mut()
+            .for_each(SmartMap::ends_alone);
+        endpoint
     }
 
     fn with_nic(
         memory: NicMemory,
         page: MachinePage,
-        place: Place,
-        settings: Settings,
-        nic: Option<LoopbackNic>,
+        (place, settings): (Place, Settings),
+        has_nic: bool,
     ) -> Self {
         let state = State {
             sends: Outbox::new(memory.words(), NicMemory::send_ring()),
@@ -161,7 +166,6 @@ impl Endpoint {
             leading: Vec::new(),
             asked: None,
             lost: Failure::None,
-            nic,
         };
         page.awake(true); // Law 7: this rank may want a core from now on.
         let endpoint = Self {
@@ -170,6 +174,7 @@ impl Endpoint {
             place,
             settings,
             turn: Turn::default(),
+            has_nic,
             state: OwnerLock::new(state),
         };
         endpoint.know_world();
@@ -218,6 +223,11 @@ impl Endpoint {
         self.state.lock()
     }
 
+    /// Something is about to be posted to the NIC. Where there is none nobody would ever take it.
+    pub(super) fn needs_nic(&self) {
+        assert!(self.has_nic, "a world of one has nothing for a NIC to do");
+    }
+
     pub(super) fn elastic(&self) -> bool {
         self.settings.strobe == Strobe::Elastic
     }
@@ -239,10 +249,6 @@ impl Endpoint {
             }
             if state.collectives.drain() {
                 self.posted_collective(true);
-            }
-            // A world of one strikes its slices itself.
-            if state.nic.as_mut().is_some_and(LoopbackNic::slice) {
-                continue;
             }
             state.near.iter_mut().for_each(SmartMap::progress);
             self.tell_threads(state);

@@ -16,6 +16,11 @@ impl PayloadSlots {
         }
     }
 
+    /// How many are free.
+    pub(super) fn free(&self) -> usize {
+        self.free.len()
+    }
+
     pub(super) fn take(&mut self) -> Option<u32> {
         self.free.pop()
     }

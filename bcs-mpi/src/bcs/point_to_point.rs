@@ -152,6 +152,7 @@ impl Endpoint {
             len,
             payload,
         };
+        self.needs_nic();
         state.sends.post(descriptor.encode());
         self.posted_send();
         Ok(Request(handle))
@@ -309,6 +310,7 @@ impl Endpoint {
             tag,
             kind,
         };
+        self.needs_nic();
         state.receives.post(descriptor.encode());
         self.posted_receive();
     }

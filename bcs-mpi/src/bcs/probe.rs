@@ -230,8 +230,7 @@ impl Endpoint {
         let mut asked = Ok(());
         let what = What::Wait(Wait::Probe(Peer::from(pattern)));
         let found = self.look(Blocking::No, what, |state| {
-            // Twice, because BR's answer may be "no" and old: then it is asked anew, and in a
-            // world of one it answers at once.
+            // Twice, because BR's answer may be "no" and old: then it is asked anew.
             for _ in 0..2 {
                 if !state.probes.contains_key(&pattern) && asked.is_ok() {
                     asked = self.ask_once(state, pattern);
@@ -273,6 +272,15 @@ impl Endpoint {
 }
 
 impl State {
+    /// Nobody asks any more whether there is a message. What BR has been asked it will still answer.
+    pub(super) fn forget_probes(&mut self) {
+        for (_, once) in self.probes.drain() {
+            if let Once::Asked(request) = once {
+                let _probe = self.requests.detach(request, Purpose::VoidProbe);
+            }
+        }
+    }
+
     fn probe_near(&self, pattern: Pattern) -> Option<Outcome> {
         self.near.as_ref()?.probe(pattern)
     }

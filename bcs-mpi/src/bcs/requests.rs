@@ -181,6 +181,18 @@ impl Requests {
         REQUEST_SLOTS - self.slots.len() + self.free.len()
     }
 
+    /// How many are open.
+    pub(super) fn in_use(&self) -> usize {
+        let purposes = self.slots.iter();
+        purposes.filter(|slot| slot.purpose.is_some()).count()
+    }
+
+    /// Whether any is open that no caller waits for, or a slot is neither open nor free.
+    pub(super) fn owes(&self) -> bool {
+        let nobodys = 1;
+        !self.detached.is_empty() || nobodys + self.in_use() + self.free.len() != self.slots.len()
+    }
+
     /// What an open request is for.
     ///
     /// # Panics
@@ -242,6 +254,11 @@ impl Requests {
         let request = self.open(purpose)?;
         self.detached.push_back(request);
         Ok(request)
+    }
+
+    /// Whether there are requests that no caller waits for.
+    pub(super) fn has_detached(&self) -> bool {
+        !self.detached.is_empty()
     }
 
     /// Closes detached requests that have completed and says what each was for. They complete

@@ -190,6 +190,11 @@ impl Schedules {
         self.under_way.is_empty()
     }
 
+    /// How many nobody has asked for.
+    pub(super) fn left(&self) -> usize {
+        self.under_way.len() + self.ended.len()
+    }
+
     pub(super) fn is_done(&self, id: ScheduleId) -> bool {
         self.ended.contains_key(&id)
     }

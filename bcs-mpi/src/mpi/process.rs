@@ -20,7 +20,7 @@ use bcs_core::home_core;
 use bcs_core::job::{Placement, Settings};
 use bcs_core::limits::{DEFAULT_EAGER_LIMIT, MAX_CONTEXTS};
 use bcs_core::lockstep;
-use bcs_core::memory::{MachinePage, NicMemory};
+use bcs_core::memory::{MachinePage, MapError, NicMemory, NodeMemory};
 use bcs_core::request::Failure;
 use bcs_core::welcome::FromRank;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -66,10 +66,7 @@ impl Process {
             Operation::plain("MPI_Init").error(ErrorClass::Other, error.to_string())
         };
         let Some(attachment) = Attachment::find().map_err(|error| fail(&error))? else {
-            let memory = NicMemory::private(DEFAULT_EAGER_LIMIT).map_err(|error| fail(&error))?;
-            let cores = std::thread::available_parallelism().map_or(1, usize::from);
-            let cores = u32::try_from(cores).unwrap_or(u32::MAX);
-            let page = MachinePage::private(1, cores).map_err(|error| fail(&error))?;
+            let (memory, page) = memory_alone().map_err(|error| fail(&error))?;
             let placement = Placement::block(1, 1).expect("one rank fits one node");
             let recording = Recording::new(0, None);
             return Ok(Self::over(
@@ -346,6 +343,7 @@ impl Process {
         }
         let wait = || {
             self.buffered.flush();
+            self.reap_closed();
             self.endpoint.bcs_finalize()
         };
         let lost = self.recording.blocking(Primitive::Finalize, 0, wait);
@@ -378,6 +376,16 @@ impl Process {
         }
         std::process::exit(code)
     }
+}
+
+/// What a world of one shares with nobody: it is a node of one rank, and has no NIC.
+pub(crate) fn memory_alone() -> std::result::Result<(NicMemory, MachinePage), MapError> {
+    let node = NodeMemory::private(1)?;
+    node.process(0).store(std::process::id(), Ordering::Release);
+    let memory = NicMemory::private(DEFAULT_EAGER_LIMIT)?.at_desk(node, 0);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let page = MachinePage::private(1, u32::try_from(cores).unwrap_or(u32::MAX))?;
+    Ok((memory, page))
 }
 
 /// Where a rank is.

@@ -3,6 +3,7 @@
 //! Rubbish in node memory is found by whichever thread drains a queue, under the endpoint's lock. A
 //! panic would end that thread alone: the others, and the ranks that wait for them, would wait for
 //! ever. So the whole process ends, as by `MPI_Abort` (MPI 5.0, 9.7), and its node manager ends the job.
+//! A world of one has none, and says for itself why it ends.
 #![expect(unsafe_code, reason = "ends the process")]
 
 use super::SmartMap;
@@ -21,15 +22,17 @@ impl SmartMap {
 
     /// Ends this process, and with it the job.
     pub(super) fn give_up(&self, reason: &str) -> ! {
-        let Some(link) = &self.link else {
-            // No job: ranks that are threads of a test.
-            panic!("{reason}");
-        };
-        // If the node manager is gone, this rank's end is all that can be done.
-        let _gone = link.say(&FromRank::Abort {
-            code: RUNTIME,
-            reason: reason.to_owned(),
-        });
+        if let Some(link) = &self.link {
+            // If the node manager is gone, this rank's end is all that can be done.
+            let _gone = link.say(&FromRank::Abort {
+                code: RUNTIME,
+                reason: reason.to_owned(),
+            });
+        } else {
+            // Ranks that are threads, of a test or of the simulator, are not ends of a process.
+            assert!(self.alone, "{reason}");
+            eprintln!("aborted: {reason}");
+        }
         // SAFETY: ends the process. What it has registered for its exit is not run: it might call
         // MPI, and this thread holds the endpoint's lock.
         unsafe { libc::_exit(RUNTIME) }

@@ -34,6 +34,7 @@
 mod collective;
 mod ending;
 mod envelope;
+mod left;
 mod lending;
 mod outgoing;
 mod receiving;
@@ -104,6 +105,8 @@ pub(crate) struct SmartMap {
     turn: usize,
     /// To the node manager, who is told why this process ends if it has to.
     link: Option<Arc<Link>>,
+    /// There is none because this is a world of one: who runs it is told.
+    alone: bool,
 }
 
 /// A receive that waits for its message.
@@ -146,6 +149,7 @@ impl SmartMap {
             first,
             road,
             link: None,
+            alone: false,
         }
     }
 
@@ -156,6 +160,11 @@ impl SmartMap {
     /// From now on this node manager is told why this process ends, if it has to.
     pub(crate) fn report_to(&mut self, link: Arc<Link>) {
         self.link = Some(link);
+    }
+
+    /// This process is a world of one: nobody else says why it ends.
+    pub(crate) fn ends_alone(&mut self) {
+        self.alone = true;
     }
 
     /// From now on messages are fetched from slots where they lie in one.

@@ -92,6 +92,25 @@ impl Requests {
         })
     }
 
+    /// How many are open.
+    pub(super) fn in_use(&self) -> usize {
+        let states = self.slots.iter();
+        states.filter(|slot| slot.state.is_some()).count()
+    }
+
+    /// Whether any is open of which it is not known what becomes of it, a slot is neither open nor free, or
+    /// the counts are not those of the table.
+    pub(super) fn owes(&self) -> bool {
+        let open = || self.slots.iter().filter_map(|slot| slot.state.as_ref());
+        let opened = open().any(|state| matches!(state, State::Opened));
+        let counted = (
+            open().filter(|state| is_send(state)).count(),
+            open().filter(|state| waits(state)).count(),
+        );
+        let lost = self.in_use() + self.free.len() != self.slots.len();
+        opened || lost || counted != (self.sending, self.waiting)
+    }
+
     /// How many more can be opened.
     pub(super) fn room(&self) -> usize {
         self.free.len() + (REQUEST_SLOTS - self.slots.len())

@@ -1,8 +1,18 @@
 //! A world of one.
+#![expect(unsafe_code, reason = "messages from memory that there is not")]
 
-use crate::mpi::Process;
+use super::end_of_all;
+use crate::bcs::Endpoint;
+use crate::mpi::process::memory_alone;
+use crate::mpi::{Buffer, ErrorClass, Process};
+use crate::recording::Recording;
 use crate::rust::universe::Universe;
 use crate::{Op, Source, Tag};
+use bcs_core::bell::ASLEEP;
+use bcs_core::datatype::Datatype;
+use bcs_core::job::Placement;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 fn alone() -> Universe {
     Universe::over(Process::init().unwrap())
@@ -104,4 +114,121 @@ fn calls_after_the_end_are_refused() {
         error.to_string().ends_with("called after MPI_Finalize"),
         "{error}"
     );
+}
+
+/// A synchronous send is over when its receive has the message, which may be posted before or after it.
+#[test]
+fn synchronous_sends_to_oneself() {
+    let universe = alone();
+    let world = universe.world();
+    for len in [0, 3, 9, 5_000, 100_000, 400_000] {
+        let out: Vec<u32> = (0..len).collect();
+        let receive = world.irecv_owned(vec![0; out.len()], Source::Any, Tag::Is(1));
+        world.ssend(&out, 0, 1).unwrap();
+        assert_eq!(receive.unwrap().wait().unwrap().0, out);
+        let data = Buffer::read_only(out.as_ptr(), out.len(), Datatype::Uint32);
+        // SAFETY: the data are not written before the request is done.
+        let mut send = unsafe { world.untyped().issend(data, 0, 1) }.unwrap();
+        assert!(send.test().unwrap().is_none(), "nobody has asked for it");
+        let mut into = vec![0; out.len()];
+        world.recv(&mut into, Source::Any, Tag::Any).unwrap();
+        send.wait().unwrap();
+        assert_eq!(into, out);
+    }
+    universe.finalize().unwrap();
+}
+
+#[test]
+fn probes_and_cancels_to_oneself() {
+    let universe = alone();
+    let world = universe.world();
+    assert!(world.improbe(Source::Any, Tag::Any).unwrap().is_none());
+    let never = world.irecv_owned(vec![9_u8], Source::Rank(0), Tag::Is(1));
+    let never = never.unwrap();
+    never.cancel();
+    let (data, status) = never.wait().unwrap();
+    assert_eq!((data, status.cancelled), (vec![9], true));
+    for len in [1, 2_000, 70_000] {
+        world.send(&vec![1_u8; len], 0, 1).unwrap();
+        world.send(&[2_u8], 0, 1).unwrap();
+        let found = world.mprobe(Source::Any, Tag::Is(1)).unwrap();
+        let mut next = [0];
+        world.recv(&mut next, Source::Any, Tag::Any).unwrap();
+        assert_eq!(next, [2], "the first one was taken out");
+        assert_eq!(found.recv_vec::<u8>().unwrap().0, vec![1; len]);
+    }
+    universe.finalize().unwrap();
+}
+
+/// More communicators one after the other than there are ids.
+#[test]
+fn communicators_of_one_are_made_and_freed() {
+    let universe = alone();
+    let world = universe.world();
+    for number in 0..3_000_u32 {
+        let copy = world.dup().unwrap();
+        copy.send(&[number], 0, 0).unwrap();
+        let mut sum = [number];
+        copy.allreduce_in_place(&mut sum, Op::Sum).unwrap();
+        let mut into = [0];
+        copy.recv(&mut into, Source::Any, Tag::Any).unwrap();
+        assert_eq!((sum, into), ([number], [number]));
+    }
+    universe.finalize().unwrap();
+}
+
+/// What cannot be read is an error of both sides, and the next message comes.
+#[test]
+fn a_message_to_oneself_from_memory_that_is_not_there() {
+    let universe = alone();
+    let world = universe.world().untyped();
+    let (len, mut into) = (100_000, vec![0_u8; 100_000]);
+    let nowhere = Buffer::read_only(
+        std::ptr::without_provenance::<u8>(4096),
+        len,
+        Datatype::Byte,
+    );
+    let room = Buffer::new(into.as_mut_ptr(), len, Datatype::Byte);
+    // SAFETY: a rendezvous send, which only the kernel follows to that address.
+    let mut send = unsafe { world.issend(nowhere, 0, 0) }.unwrap();
+    // SAFETY: the vector stays, and nobody uses it during the call.
+    let received = unsafe { world.recv(room, 0, 0) };
+    assert_eq!(received.unwrap_err().class, ErrorClass::Buffer);
+    assert_eq!(send.wait().unwrap_err().class, ErrorClass::Buffer);
+    universe.world().send(&[1_u8], 0, 0).unwrap();
+    let mut byte = [0_u8];
+    let from = (Source::Rank(0), Tag::Is(0));
+    universe.world().recv(&mut byte, from.0, from.1).unwrap();
+    universe.finalize().unwrap();
+}
+
+/// Who waits for what never comes takes no core, and asks nobody for a slice.
+#[test]
+fn a_world_of_one_that_waits_sleeps() {
+    let (memory, page) = memory_alone().unwrap();
+    let endpoint = Endpoint::alone(memory.clone(), page.clone());
+    let placement = Placement::block(1, 1).unwrap();
+    let process = Process::over(endpoint, placement, None, Recording::new(0, None));
+    let universe = Universe::over(process);
+    let world = universe.world();
+    std::thread::scope(|threads| {
+        for source in [Source::Any, Source::Rank(0)] {
+            let waits = threads.spawn(move || {
+                let mut data = [0_u64; 1];
+                world.recv(&mut data, source, Tag::Any).unwrap();
+                data
+            });
+            let start = Instant::now();
+            while memory.bell().load(Ordering::Acquire) != ASLEEP {
+                if start.elapsed() > Duration::from_secs(20) {
+                    end_of_all("a_world_of_one_that_waits_sleeps", "it does not sleep");
+                }
+                std::thread::yield_now();
+            }
+            assert_eq!(page.wanted(), (false, false));
+            world.send(&[7_u64], 0, 0).unwrap();
+            assert_eq!(waits.join().unwrap(), [7]);
+        }
+    });
+    universe.finalize().unwrap();
 }

@@ -1,8 +1,9 @@
-//! Who asks for slices (law 2), with nobody there to strike them.
+//! Who asks for slices (law 2), over NICs that strike only those that the test does.
 
 use super::Machine;
 use crate::{Op, Source, Tag, Universe};
 use bcs_core::job::{Intranode, Settings, Strobe};
+use bcs_nic::driver::ByHand;
 
 #[derive(Debug, PartialEq)]
 enum Wanted {
@@ -35,8 +36,11 @@ fn machine(strobe: Strobe) -> (Machine, Vec<Universe>) {
     (machine, universes)
 }
 
-fn end(machine: &Machine, universes: Vec<Universe>) {
-    machine.nic().slice();
+fn slice(nics: &mut ByHand) {
+    assert_eq!(nics.slice(), []);
+}
+
+fn end(universes: Vec<Universe>) {
     for universe in universes {
         std::mem::forget(universe); // Nobody strikes slices for it to finalise.
     }
@@ -52,13 +56,13 @@ fn a_send_arms_and_demands_if_somebody_is_blocked() {
     ranks[0].world().send(&[1u8], 1, 0).unwrap();
     assert_eq!(wanted(&machine), Wanted::Demanded);
     machine.page.block(false);
-    end(&machine, ranks);
+    end(ranks);
 }
 
 #[test]
 fn a_lone_receive_asks_for_nothing() {
     let (machine, ranks) = machine(Strobe::Elastic);
-    let mut nic = machine.nic();
+    let mut nics = ByHand::new(&machine.nics());
     let receive = || {
         ranks[1]
             .world()
@@ -68,12 +72,11 @@ fn a_lone_receive_asks_for_nothing() {
     std::mem::forget(receive());
     assert_eq!(wanted(&machine), Wanted::Nothing);
     ranks[0].world().send(&[1u8], 1, 0).unwrap();
-    machine.page.begin_slice(false);
-    nic.slice();
+    slice(&mut nics);
     // Now BR holds a message for the rank.
     std::mem::forget(receive());
     assert_eq!(wanted(&machine), Wanted::Armed);
-    end(&machine, ranks);
+    end(ranks);
 }
 
 #[test]
@@ -90,12 +93,11 @@ fn a_test_that_finds_nothing_demands_once() {
     let other = world.isend_owned(vec![0u8; 10_000], 1, 0).unwrap();
     assert!(!request.test().unwrap());
     assert_eq!(wanted(&machine), Wanted::Demanded, "there is more to do");
-    machine.page.begin_slice(false);
-    machine.nic().slice();
+    slice(&mut ByHand::new(&machine.nics()));
     assert!(!request.test().unwrap());
     assert_eq!(wanted(&machine), Wanted::Nothing, "all was exchanged");
     std::mem::forget((request, other));
-    end(&machine, ranks);
+    end(ranks);
 }
 
 #[test]
@@ -107,7 +109,7 @@ fn the_last_of_a_node_demands_its_collective() {
     let last = barrier(1);
     assert_eq!(wanted(&machine), Wanted::Demanded);
     std::mem::forget((early, last));
-    end(&machine, ranks);
+    end(ranks);
 }
 
 #[test]
@@ -126,7 +128,7 @@ fn fixed_strobes_are_only_armed() {
     assert_eq!(wanted(&machine), Wanted::Armed);
     machine.page.block(false);
     std::mem::forget((request, barriers));
-    end(&machine, ranks);
+    end(ranks);
 }
 
 /// A collective costs about one slice, not one for each rank that arrives.

@@ -1,5 +1,6 @@
-//! Several ranks as threads of one process, with a model of the machine: one OS thread is the
-//! Strobe Sender and the NIC of all nodes.
+//! Several ranks as threads of one process, over the NICs of all their nodes: the state machines, the
+//! drivers and the shared-memory fabric of a job, whose OS threads run in this process, too. What is
+//! absent is node managers, and borders between processes.
 
 mod alone;
 mod collectives;
@@ -7,6 +8,8 @@ mod communicators;
 mod create_group;
 mod datatypes;
 mod demand;
+mod drivers;
+mod ends;
 mod exchange;
 mod groups;
 mod hierarchical;
@@ -28,30 +31,34 @@ mod started;
 mod topologies;
 mod untyped;
 
-use crate::bcs::Endpoint;
-use crate::loopback::LoopbackNic;
+use crate::bcs::{Endpoint, Left};
 use crate::mpi::Process;
 use crate::mpi::process::place;
 use crate::recording::{Destination, Recording};
 use crate::rust::universe::Universe;
-use bcs_core::clock::now_ns;
+use bcs_core::fabric::shm::Segment;
 use bcs_core::job::{Intranode, Placement, Settings, Strobe};
-use bcs_core::limits::DEFAULT_TIME_SLICE_NS;
-use bcs_core::memory::machine_page::BellId;
 use bcs_core::memory::{MachinePage, NicMemory, NodeMemory};
 use bcs_core::node::NodeId;
+use bcs_nic::driver::{NicHost, NicHostConfig};
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// A job that takes longer hangs. The longest takes some seconds on two cores.
+const HANGS: Duration = Duration::from_secs(120);
 
 /// A job of threads.
 struct Machine {
     memories: Vec<NicMemory>,
     page: MachinePage,
-    stop: AtomicBool,
     placement: Placement,
     settings: Settings,
+    /// Whether the program may leave requests and messages behind.
+    may_leave: bool,
 }
 
 impl Machine {
@@ -76,9 +83,9 @@ impl Machine {
         Self {
             memories: memories.collect(),
             page: MachinePage::private(nodes, 2).unwrap(),
-            stop: AtomicBool::new(false),
             placement,
             settings,
+            may_leave: false,
         }
     }
 
@@ -99,48 +106,31 @@ impl Machine {
         )
     }
 
-    fn nic(&self) -> LoopbackNic {
-        LoopbackNic::new(self.memories.clone(), self.page.clone())
+    /// What the NICs of all nodes are given: the ranks are this process.
+    fn nics(&self) -> NicHostConfig {
+        let nodes = self.placement.nodes();
+        let segment = Segment::private(nodes, self.memories.len()).unwrap();
+        for rank in (0u32..).take(self.memories.len()) {
+            let pid = segment.pid(rank).unwrap();
+            pid.store(std::process::id(), Ordering::Release);
+        }
+        NicHostConfig {
+            placement: self.placement.clone(),
+            settings: self.settings.clone(),
+            nodes: (0..nodes).map(NodeId::from_index).collect(),
+            strobe_sender: true,
+            segment,
+            page: self.page.clone(),
+            nic_memory: Arc::new(self.memories.iter().cloned().map(Some).collect()),
+            cores: Vec::new(),
+        }
     }
 
-    /// Strikes slices as law 2 says, until the job stops. Returns how many.
-    fn strobe(&self) -> u64 {
-        let mut nic = self.nic();
-        let slice_ns = DEFAULT_TIME_SLICE_NS;
-        let mut slices = 0;
-        let start = now_ns();
-        while !self.stop.load(Ordering::Acquire) {
-            let (armed, demanded) = self.page.wanted();
-            let now = now_ns();
-            if now - start > 120_000_000_000 {
-                end_of_all("the job hangs");
-            }
-            let regular = armed && now % slice_ns + slice_ns / 10 > slice_ns;
-            if demanded || regular {
-                self.page.begin_slice(false);
-                nic.slice();
-                slices += 1;
-                if nic.has_work() {
-                    self.page.arm();
-                    if self.settings.strobe == Strobe::Elastic && self.page.hungry() {
-                        self.page.demand();
-                    }
-                }
-                continue;
-            }
-            let next = if armed {
-                now + slice_ns / 20
-            } else {
-                now + 1_000_000_000
-            };
-            bcs_core::bell::sleep(
-                self.page.bell(BellId::STROBE_SENDER),
-                &bcs_core::bell::KernelFutex,
-                Some(next),
-                || self.page.wanted() != (armed, demanded) || self.stop.load(Ordering::Acquire),
-            );
-        }
-        slices
+    /// A rank has finalised.
+    fn look_at_the_end(&self, process: &Process) {
+        let left = process.endpoint().bcs_left();
+        let nothing = self.may_leave || left == Left::default();
+        assert!(nothing, "it has left {left}");
     }
 
     /// Runs `body` in every rank, and finalises. Returns how many slices were struck.
@@ -149,15 +139,27 @@ impl Machine {
     }
 
     fn run_recorded(&self, mds: Option<&Path>, body: impl Fn(&Universe) + Sync) -> u64 {
+        let test = name_of_test();
+        let report = move |failure| end_of_all(&test, &format!("a NIC gave up: {failure:?}"));
+        let nics = NicHost::start(self.nics(), report).unwrap();
+        let test = name_of_test();
         std::thread::scope(|threads| {
-            let strobe = threads.spawn(|| self.strobe());
+            let (over, is_over) = channel::<()>();
+            let watched = test.clone();
+            threads.spawn(move || {
+                if is_over.recv_timeout(HANGS) == Err(RecvTimeoutError::Timeout) {
+                    end_of_all(&watched, "the job hangs");
+                }
+            });
             let body = &body;
             let ranks: Vec<_> = (0..self.memories.len())
                 .map(|rank| {
                     threads.spawn(move || {
                         let universe = Universe::over(self.process(rank, mds));
+                        let process = universe.process().clone();
                         body(&universe);
                         universe.finalize().unwrap();
+                        self.look_at_the_end(&process);
                     })
                 })
                 .collect();
@@ -168,32 +170,44 @@ impl Machine {
                         .downcast_ref::<String>()
                         .map(String::as_str)
                         .or_else(|| panic.downcast_ref::<&str>().copied());
-                    end_of_all(&format!("rank {rank} failed: {}", said.unwrap_or("?")));
+                    let said = said.unwrap_or("?");
+                    end_of_all(&test, &format!("rank {rank} failed: {said}"));
                 }
             }
-            self.stop.store(true, Ordering::Release);
-            self.page.ring(BellId::STROBE_SENDER);
-            strobe.join().unwrap()
-        })
+            drop(over);
+        });
+        let strobes = nics.stop().global.expect("the Strobe Sender ran here");
+        strobes.gtts_ns.count
     }
+}
+
+fn name_of_test() -> String {
+    let test = std::thread::current();
+    test.name().unwrap_or("a test").to_owned()
 }
 
 /// Ends the test process, because ranks are left that nobody can join. Says so past the harness,
 /// which keeps what tests print for their ends.
-fn end_of_all(why: &str) -> ! {
-    let test = std::thread::current();
-    let test = test.name().unwrap_or("a thread of a test");
+fn end_of_all(test: &str, why: &str) -> ! {
     let _ = writeln!(std::io::stderr(), "{test}: {why}");
     std::process::abort()
 }
 
-/// Runs `body` in so many ranks on so many nodes, with both strobes.
+/// Runs `body` in so many ranks on so many nodes, with both strobes and by both roads within a node.
 fn run(ranks: usize, nodes: usize, body: impl Fn(&Universe) + Sync) {
-    for strobe in [Strobe::Elastic, Strobe::Fixed] {
-        let settings = Settings {
-            strobe,
-            ..Settings::default()
-        };
-        Machine::new(ranks, nodes, settings).run(&body);
+    run_with(ranks, nodes, &Settings::default(), body);
+}
+
+/// The same with other settings.
+fn run_with(ranks: usize, nodes: usize, settings: &Settings, body: impl Fn(&Universe) + Sync) {
+    for intranode in [Intranode::Smartmap, Intranode::Nic] {
+        for strobe in [Strobe::Elastic, Strobe::Fixed] {
+            let settings = Settings {
+                strobe,
+                intranode,
+                ..settings.clone()
+            };
+            Machine::new(ranks, nodes, settings).run(&body);
+        }
     }
 }

@@ -8,11 +8,14 @@
 //!
 //! An OS thread ([`os_thread`]) runs any number of state machines, whatever the driver, and sleeps
 //! on one bell. Mail between state machines of one OS thread is a queue, between OS threads a
-//! channel and a ring of the bell.
+//! channel and a ring of the bell. Tests may turn the shared driver's one [`ByHand`].
 
 mod alarm;
+mod by_hand;
 mod os_thread;
 mod placement;
+
+pub use by_hand::ByHand;
 
 use crate::threads::{
     BufferReceiver, BufferSender, CollectiveHelper, DmaHelper, NicThread, NodeConfig, ReduceHelper,

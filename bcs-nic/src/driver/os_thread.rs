@@ -177,6 +177,13 @@ impl OsThread {
         self.recordings()
     }
 
+    /// Runs until nothing moves on by itself.
+    pub(super) fn run_until_rest(&mut self, page: &MachinePage) -> Vec<NicFailure> {
+        while self.turn(page) {}
+        self.ring(page);
+        std::mem::take(&mut self.out.failures)
+    }
+
     fn deadline_ns(&self) -> Option<u64> {
         self.strobing
             .as_ref()

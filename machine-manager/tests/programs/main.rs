@@ -1,5 +1,6 @@
 //! Real programs as jobs, with what can happen to them. They are examples of the workspace.
 
+mod alone;
 mod astray;
 mod crossed;
 mod departed;

@@ -96,6 +96,16 @@ pub(super) struct Collectives {
     serial: bool,
 }
 
+impl Collectives {
+    pub(super) fn is_busy(&self) -> bool {
+        !self.busy.is_empty()
+    }
+
+    pub(super) fn has_orders(&self) -> bool {
+        !self.orders.is_empty()
+    }
+}
+
 /// Memory that the next collective may use.
 #[derive(Debug, Default)]
 struct Spare {

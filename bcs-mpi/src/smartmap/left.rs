@@ -1,0 +1,35 @@
+//! What is in the tables of this end when its rank ends (see [`crate::bcs`], `left`).
+
+use super::SmartMap;
+use super::outgoing::Outgoing;
+
+impl SmartMap {
+    /// What the program has left: requests, and messages that it has not received.
+    pub(crate) fn left(&self) -> (usize, u64) {
+        let messages = self.matcher.unexpected_len() as u64;
+        (self.requests.in_use(), messages)
+    }
+
+    /// Whether collectives are under way.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.collectives.is_busy()
+    }
+
+    /// What this end owes once it is [quiet](Self::is_quiet), and in what words; all of it is nothing.
+    pub(crate) fn owed(&self) -> [(bool, &'static str); 5] {
+        let holds = self.holding || self.outgoing.iter().any(Outgoing::holds);
+        [
+            (holds, "messages that wait for room in a queue"),
+            (
+                !self.copies.is_empty() || self.copied != 0,
+                "copies of messages",
+            ),
+            (self.requests.sending(), "sends within the node"),
+            (self.requests.owes(), "requests within the node"),
+            (
+                self.collectives.has_orders() && !self.is_busy(),
+                "collectives for the NIC",
+            ),
+        ]
+    }
+}

@@ -1,0 +1,48 @@
+//! The NICs of a job on the thread of whoever calls, which strikes each slice itself: for tests of
+//! what asks for a slice, where one that comes by itself would take the question away.
+//!
+//! The state machines, the fabric and the turns are those of the shared driver.
+
+use super::{Mailboxes, NicFailure, NicHostConfig, OsThread, plan, seats, strobing};
+use bcs_core::job::{Driver, Strobe};
+use bcs_core::memory::MachinePage;
+
+/// All NICs of a job, at rest between two calls.
+pub struct ByHand {
+    thread: OsThread,
+    page: MachinePage,
+}
+
+impl std::fmt::Debug for ByHand {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ByHand").finish_non_exhaustive()
+    }
+}
+
+impl ByHand {
+    /// The NICs of all nodes, and the Strobe Sender. No slice has been struck.
+    ///
+    /// # Panics
+    /// Unless the driver is shared and the strobe elastic: nobody waits here for a regular one.
+    #[must_use]
+    pub fn new(config: &NicHostConfig) -> Self {
+        assert_eq!(config.settings.driver, Driver::Shared);
+        assert_eq!(config.settings.strobe, Strobe::Elastic);
+        assert!(config.strobe_sender);
+        let page = config.page.clone();
+        let plan = plan(config);
+        let Mailboxes { routes, inboxes } = Mailboxes::new(&plan, &page);
+        let mut crews = plan.into_iter().zip(inboxes);
+        let (crew, inbox) = crews.next().expect("the shared driver has one OS thread");
+        let (seats, strobing) = (seats(&crew, config), strobing(&crew, config));
+        let thread = OsThread::new(seats, strobing, crew, routes, inbox);
+        Self { thread, page }
+    }
+
+    /// Strikes a slice, and whatever slices the NICs then ask for at once; returns what they
+    /// found that would end the job.
+    pub fn slice(&mut self) -> Vec<NicFailure> {
+        self.page.demand();
+        self.thread.run_until_rest(&self.page)
+    }
+}
