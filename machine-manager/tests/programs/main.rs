@@ -9,3 +9,4 @@ mod program;
 mod sandbox;
 mod slots;
 mod unlucky;
+mod unmapped;
