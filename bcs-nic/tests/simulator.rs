@@ -15,7 +15,7 @@ fn seeds() -> u64 {
 
 #[test]
 fn no_seed_with_faults_trips_a_checker_and_every_fault_strikes_often() {
-    let mut struck = [0u64; 5];
+    let mut struck = [0u64; 6];
     let mut total = FaultCounts::default();
     for seed in 0..seeds() {
         let report = run(&Options::seed(seed));
@@ -28,16 +28,22 @@ fn no_seed_with_faults_trips_a_checker_and_every_fault_strikes_often() {
             faults.reordered,
             faults.slowed,
             faults.crashed,
+            report.memory_faults,
         ];
         for (count, injected) in struck.iter_mut().zip(kinds) {
             *count += u64::from(injected > 0);
         }
     }
-    println!("seeds with lost, delayed, reordered, slowed, crashed: {struck:?}; {total:?}");
-    for (kind, count) in ["lost", "delayed", "reordered", "slowed", "crashed"]
-        .iter()
-        .zip(struck)
-    {
+    let kinds = [
+        "lost",
+        "delayed",
+        "reordered",
+        "slowed",
+        "crashed",
+        "memory",
+    ];
+    println!("seeds with {kinds:?}: {struck:?}; {total:?}");
+    for (kind, count) in kinds.iter().zip(struck) {
         assert!(
             count >= seeds() / 5,
             "{kind} struck only {count} of {} seeds",
