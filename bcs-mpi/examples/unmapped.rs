@@ -23,7 +23,7 @@ const PAGE: usize = 4096;
 const NOWHERE: usize = 165 << 39;
 
 /// What is done with bad memory, and whether that is read or written.
-const CASES: [(What, Side); 20] = [
+const CASES: [(What, Side); 21] = [
     (What::Bcast, Side::In),
     (What::Bcast, Side::Out),
     (What::Reduce, Side::In),
@@ -44,6 +44,7 @@ const CASES: [(What, Side); 20] = [
     (What::Message, Side::In),
     (What::Message, Side::Out),
     (What::Pieces, Side::In),
+    (What::Pieces, Side::Out),
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -256,6 +257,8 @@ fn memory(case: &Case) -> (Memory, Memory) {
     let is_bad = |side| me == case.bad && case.side == side;
     // Its own block is for nobody else, so that it looks at it itself; but of an allgather in place.
     let others = |blocks: usize| match blocks {
+        // The later half, which is another chunk of a long message.
+        1 if matches!(case.what, What::Message | What::Pieces) => [count / 2..count, 0..0],
         1 => [0..count, 0..0],
         _ => [0..me * count, (me + 1) * count..blocks * count],
     };

@@ -52,6 +52,24 @@ fn no_seed_with_faults_trips_a_checker_and_every_fault_strikes_often() {
     }
 }
 
+/// A root or a contribution that cannot be read, a result that cannot be written, a message of which a part is
+/// not there: on a fabric without faults all who need it are told, once, and nothing hangs.
+#[test]
+fn memory_that_is_not_there_is_told_to_all_who_need_it() {
+    let faults = FaultKinds {
+        memory: true,
+        ..FaultKinds::NONE
+    };
+    let mut told = 0;
+    for seed in 0..seeds() / 5 {
+        let options = Options::seed(seed);
+        let report = run(&Options { faults, ..options });
+        assert_eq!(report.objection, None, "seed {seed}: {report:#?}");
+        told += report.memory_faults;
+    }
+    assert!(told > seeds() / 5, "ranks were told only {told} times");
+}
+
 #[test]
 fn the_same_seed_twice_gives_the_same_trace() {
     for seed in 0..seeds() / 10 {
