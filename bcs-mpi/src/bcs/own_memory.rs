@@ -17,28 +17,41 @@ pub(crate) enum Use {
 
 /// Whether so many bytes are there.
 pub(crate) fn is_there(address: u64, len: usize, what: Use) -> bool {
-    // SAFETY: asks for a number.
-    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    let page = usize::try_from(page).expect("there are pages");
     let Ok(address) = usize::try_from(address) else {
         return false;
     };
+    match has_ready(address, len, what) {
+        Ok(()) => true,
+        // Of memory that may not be used so, and of a kernel that does not know the question.
+        Err(libc::EINVAL) => {
+            let known = 0_u8;
+            has_ready((&raw const known).addr(), 1, Use::Read).is_err()
+        }
+        Err(error) => !matches!(error, libc::EFAULT | libc::ENOMEM),
+    }
+}
+
+/// Asks the kernel to have pages ready.
+///
+/// # Errors
+/// Its answer.
+fn has_ready(address: usize, len: usize, what: Use) -> Result<(), i32> {
+    // SAFETY: asks for a number.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    let page = usize::try_from(page).expect("there are pages");
     let start = address / page * page;
-    let Some(end) = address.checked_add(len) else {
-        return false;
-    };
+    let end = address.checked_add(len).ok_or(libc::EFAULT)?;
     let advice = match what {
         Use::Read => libc::MADV_POPULATE_READ,
         Use::Write => libc::MADV_POPULATE_WRITE,
     };
-    let start = std::ptr::without_provenance_mut(start);
+    let pages = std::ptr::without_provenance_mut(start);
     // SAFETY: pages that are there keep what they hold.
-    let answer = unsafe { libc::madvise(start, end - start.addr(), advice) };
-    let no = || {
-        let error = std::io::Error::last_os_error().raw_os_error();
-        matches!(error, Some(libc::EFAULT | libc::ENOMEM))
-    };
-    len == 0 || answer == 0 || !no()
+    if len == 0 || unsafe { libc::madvise(pages, end - start, advice) } == 0 {
+        return Ok(());
+    }
+    let error = std::io::Error::last_os_error();
+    Err(error.raw_os_error().unwrap_or(libc::EFAULT))
 }
 
 /// Whether others may write the first `len` bytes of a piece of this process. What is in pieces it writes itself.
