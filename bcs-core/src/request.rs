@@ -69,6 +69,9 @@ pub enum Failure {
     SenderMemory = 8,
     /// Members called different collectives before, when this rank did not wait for the others.
     EarlierMismatch = 9,
+    /// Memory that a member of the collective named could not be read or written: which member's, the
+    /// completion tells.
+    MemberMemory = 10,
 }
 
 impl Failure {
@@ -76,8 +79,8 @@ impl Failure {
     #[must_use]
     pub fn from_code(code: u8) -> Self {
         use Failure::{
-            BadAddress, BadDescriptor, Cancelled, EarlierMismatch, Mismatch, None, PeerGone,
-            SenderMemory, TableFull, Truncated,
+            BadAddress, BadDescriptor, Cancelled, EarlierMismatch, MemberMemory, Mismatch, None,
+            PeerGone, SenderMemory, TableFull, Truncated,
         };
         [
             None,
@@ -90,6 +93,7 @@ impl Failure {
             Cancelled,
             SenderMemory,
             EarlierMismatch,
+            MemberMemory,
         ]
         .into_iter()
         .find(|failure| *failure as u8 == code)
@@ -107,7 +111,7 @@ pub struct Completion {
     /// Receives and probes: the tag of the message.
     pub tag: i32,
     /// Receives and probes: the length of the message in bytes (of a truncated one: in full). Of a
-    /// mismatch: what another rank called.
+    /// mismatch: what another rank called. Of a member's memory that is not there: its world rank.
     pub len: u64,
     /// How many bytes of `inline` the rank must copy to its buffer.
     pub inline_len: u8,
@@ -153,6 +157,15 @@ impl Completion {
         Self {
             len: against,
             ..Self::failed(Failure::Mismatch)
+        }
+    }
+
+    /// Of a collective that failed because memory which this world rank named is not there.
+    #[must_use]
+    pub fn member_memory(rank: u32) -> Self {
+        Self {
+            len: rank.into(),
+            ..Self::failed(Failure::MemberMemory)
         }
     }
 

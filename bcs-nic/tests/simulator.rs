@@ -15,7 +15,7 @@ fn seeds() -> u64 {
 
 #[test]
 fn no_seed_with_faults_trips_a_checker_and_every_fault_strikes_often() {
-    let mut struck = [0u64; 5];
+    let mut struck = [0u64; 6];
     let mut total = FaultCounts::default();
     for seed in 0..seeds() {
         let report = run(&Options::seed(seed));
@@ -28,22 +28,46 @@ fn no_seed_with_faults_trips_a_checker_and_every_fault_strikes_often() {
             faults.reordered,
             faults.slowed,
             faults.crashed,
+            report.memory_faults,
         ];
         for (count, injected) in struck.iter_mut().zip(kinds) {
             *count += u64::from(injected > 0);
         }
     }
-    println!("seeds with lost, delayed, reordered, slowed, crashed: {struck:?}; {total:?}");
-    for (kind, count) in ["lost", "delayed", "reordered", "slowed", "crashed"]
-        .iter()
-        .zip(struck)
-    {
+    let kinds = [
+        "lost",
+        "delayed",
+        "reordered",
+        "slowed",
+        "crashed",
+        "memory",
+    ];
+    println!("seeds with {kinds:?}: {struck:?}; {total:?}");
+    for (kind, count) in kinds.iter().zip(struck) {
         assert!(
             count >= seeds() / 5,
             "{kind} struck only {count} of {} seeds",
             seeds()
         );
     }
+}
+
+/// A root or a contribution that cannot be read, a result that cannot be written, a message of which a part is
+/// not there: on a fabric without faults all who need it are told, once, and nothing hangs.
+#[test]
+fn memory_that_is_not_there_is_told_to_all_who_need_it() {
+    let faults = FaultKinds {
+        memory: true,
+        ..FaultKinds::NONE
+    };
+    let mut told = 0;
+    for seed in 0..seeds() / 5 {
+        let options = Options::seed(seed);
+        let report = run(&Options { faults, ..options });
+        assert_eq!(report.objection, None, "seed {seed}: {report:#?}");
+        told += report.memory_faults;
+    }
+    assert!(told > seeds() / 5, "ranks were told only {told} times");
 }
 
 #[test]

@@ -59,6 +59,9 @@ pub struct CollectiveDescriptor {
     /// the contribution is what they have folded, and the result goes to this rank alone. The root of a
     /// collective can only be stood for by itself.
     pub for_node: bool,
+    /// The node has nothing to contribute: those for which this rank arrives could not read what this one
+    /// of them (a world rank) has.
+    pub spoilt_by: Option<u32>,
 }
 
 const NO_ROOT: u32 = u32::MAX;
@@ -96,6 +99,7 @@ impl CollectiveDescriptor {
         if self.for_node {
             words[3] |= FOR_NODE;
         }
+        words[7] = self.spoilt_by.map_or(0, |rank| u64::from(rank) + 1);
         words
     }
 
@@ -143,6 +147,11 @@ impl CollectiveDescriptor {
                 return bad("address", address);
             }
         }
+        let spoilt_by = match words[7].checked_sub(1) {
+            None => None,
+            Some(rank) if rank < MAX_RANKS as u64 => Some(low(rank)),
+            Some(rank) => return bad("rank", rank),
+        };
         let inline = inline.then(|| {
             let mut bytes = [0; INLINE_BYTES];
             inline_from_words(&words[8..], &mut bytes);
@@ -158,6 +167,7 @@ impl CollectiveDescriptor {
             output: words[6],
             inline,
             for_node: words[3] & FOR_NODE != 0,
+            spoilt_by,
         })
     }
 }
@@ -174,6 +184,7 @@ mod tests {
         ) {
             words[3] = words[3] & !0xff | code;
             words[1] = words[1] & !0xffff_ffff | context;
+            words[7] %= 2 * MAX_RANKS as u64;
             if let Ok(collective) = CollectiveDescriptor::parse(&words) {
                 prop_assert_eq!(CollectiveDescriptor::parse(&collective.encode()), Ok(collective));
             }

@@ -124,6 +124,28 @@ pub(crate) struct Part {
     pub(crate) output: u64,
 }
 
+/// An arrival at a collective, as its NIC is told of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    /// Which collective of the context it is.
+    pub(super) sequence: u64,
+    /// It is that of all members of the node,
+    pub(super) for_node: bool,
+    /// which have nothing to give, because memory that this world rank named is not there.
+    pub(super) spoilt_by: Option<u32>,
+}
+
+impl Arrival {
+    /// A rank's own.
+    fn own(sequence: u64) -> Self {
+        Self {
+            sequence,
+            for_node: false,
+            spoilt_by: None,
+        }
+    }
+}
+
 impl State {
     /// Whether these members are all on this node, and do everything without NICs. As for
     /// [`open_groups`](Self::open_groups), a rank alone has no collectives.
@@ -464,7 +486,7 @@ impl Endpoint {
             return Ok(Handle::Near(id));
         }
         // SAFETY: the caller's promise.
-        let posted = unsafe { self.post_collective(state, context, (sequence, false), part)? };
+        let posted = unsafe { self.post_collective(state, context, Arrival::own(sequence), part)? };
         if let Some(known) = state.contexts.get_mut(context) {
             known.sequence += 1;
             let (kind, bytes) = (part.kind, part.bytes as u64);
@@ -477,7 +499,7 @@ impl Endpoint {
         Ok(Handle::Nic(posted))
     }
 
-    /// Posts an arrival at collective `sequence`, perhaps for all members of the node.
+    /// Posts an arrival, perhaps for all members of the node.
     ///
     /// # Safety
     /// As for [`arrive`](Self::arrive).
@@ -485,7 +507,7 @@ impl Endpoint {
         &self,
         state: &mut State,
         context: u32,
-        (sequence, for_node): (u64, bool),
+        arrival: Arrival,
         part: Part,
     ) -> Result<RequestId, TooManyRequests> {
         let Part {
@@ -494,6 +516,11 @@ impl Endpoint {
             input,
             output,
         } = part;
+        let Arrival {
+            sequence,
+            for_node,
+            spoilt_by,
+        } = arrival;
         let purpose = Purpose::Collective {
             output,
             bytes: bytes as u64,
@@ -518,6 +545,7 @@ impl Endpoint {
             output,
             inline,
             for_node,
+            spoilt_by,
         };
         self.needs_nic();
         state.collectives.post(descriptor.encode());
@@ -536,8 +564,9 @@ impl Endpoint {
         part: Part,
     ) -> Result<Request, TooManyRequests> {
         self.progress(state);
+        let arrival = Arrival::own(sequence);
         // SAFETY: the caller's promise.
-        let request = unsafe { self.post_collective(state, context, (sequence, false), part)? };
+        let request = unsafe { self.post_collective(state, context, arrival, part)? };
         self.posted_collective(true);
         self.progress(state);
         Ok(Request(Handle::Nic(request)))

@@ -9,6 +9,7 @@
 //! the same.
 #![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
+use super::collective::Arrival;
 use super::endpoint::{Endpoint, State};
 use super::requests::TooManyRequests;
 use crate::smartmap::{GroupId, Order, SmartMap};
@@ -58,13 +59,17 @@ impl Endpoint {
             number,
             part,
             for_node,
+            spoilt_by,
             ..
         } = *order;
+        let arrival = Arrival {
+            sequence: number.sequence,
+            for_node,
+            spoilt_by,
+        };
         // SAFETY: whoever posted the collective promised that its memory stays until it is done; so does
         // that of the group's own.
-        let request = unsafe {
-            self.post_collective(state, number.context, (number.sequence, for_node), part)?
-        };
+        let request = unsafe { self.post_collective(state, number.context, arrival, part)? };
         // All of this node are there, or will notice that they do not call the same.
         self.posted_collective(true);
         Ok(request)

@@ -43,6 +43,7 @@ mod near_exchange;
 mod neighborhood;
 mod one_round;
 mod outbox;
+pub(crate) mod own_memory;
 mod packing;
 mod payload_slots;
 mod piece;

@@ -32,7 +32,7 @@
 //! | a message is longer than its receive | the receiver; what fits is there |
 //! | ranks disagree about a length of a collective | whoever receives what it did not expect |
 //! | ranks call different collectives of the card at once | all of them, with who called what |
-//! | a buffer is not in the rank's memory | the caller |
+//! | a buffer is not in the rank's memory | that rank, and all who need what should be there |
 //!
 //! These end the job, with a message and an exit code that is not 0: a rank that ends without
 //! [`finalize`](crate::Universe::finalize) or is killed, [`abort`](crate::Communicator::abort), a

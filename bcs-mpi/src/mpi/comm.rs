@@ -213,10 +213,10 @@ impl Comm {
             _ => ErrorClass::Count,
         };
         match (outcome.expected, outcome.failure) {
-            (Some(_), Failure::SenderMemory) => {
-                let rank = self.peers().place(outcome.source);
-                let reason = format!("the buffer of rank {rank} is not in its memory");
-                operation.error(ErrorClass::Buffer, reason)
+            (Some(_), Failure::SenderMemory) => self.missing_memory(outcome.source, operation),
+            (_, Failure::MemberMemory) => {
+                let rank = u32::try_from(outcome.len).unwrap_or(u32::MAX);
+                self.missing_memory(rank, operation)
             }
             (Some(expected), Failure::Truncated | Failure::Mismatch) => {
                 let (rank, len) = (self.peers().place(outcome.source), outcome.len);
@@ -233,6 +233,19 @@ impl Comm {
             }
             _ => operation.failure(outcome.failure, outcome.len),
         }
+    }
+
+    /// Memory that a world rank named is not there.
+    fn missing_memory(&self, rank: u32, operation: Operation) -> Box<Error> {
+        if rank == self.members()[self.0.group.me] {
+            return operation.failure(Failure::BadAddress, 0);
+        }
+        let members = &self.peers().members;
+        let reason = match members.iter().position(|&member| member == rank) {
+            Some(place) => format!("the buffer of rank {place} is not in its memory"),
+            None => format!("the buffer of rank {rank} of the world is not in its memory"),
+        };
+        operation.error(ErrorClass::Buffer, reason)
     }
 
     /// What another rank called instead, in the numbers of this communicator; in those of the world
@@ -293,6 +306,7 @@ impl Comm {
                 cancelled: true,
                 ..Status::EMPTY
             }),
+            Failure::SenderMemory => Err(self.missing_memory(outcome.source, *operation)),
             failure => Err(operation.failure(failure, outcome.len)),
         }
     }

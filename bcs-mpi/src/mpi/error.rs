@@ -88,6 +88,10 @@ impl Operation {
                 ErrorClass::Buffer,
                 "the sender's buffer is not in its memory",
             ),
+            Failure::MemberMemory => (
+                ErrorClass::Buffer,
+                "the buffer of another rank is not in its memory",
+            ),
             Failure::PeerGone => (ErrorClass::ProcAborted, "a rank that it needs is gone"),
             Failure::TableFull => (
                 ErrorClass::Other,

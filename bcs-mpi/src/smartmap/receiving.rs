@@ -5,7 +5,7 @@ use super::envelope::{Body, Envelope, Word};
 use super::requests::{Id, NoSlot, Pulling, State};
 use super::road::Unreachable;
 use super::{Receiving, SmartMap};
-use crate::bcs::{Outcome, Piece, scatter};
+use crate::bcs::{Outcome, Piece, own_memory, scatter};
 use bcs_core::layout::Location;
 use bcs_core::limits::SEND_QUEUE_ENTRIES;
 use bcs_core::matching::{Pattern, Posted, Signature};
@@ -378,6 +378,10 @@ impl SmartMap {
                 // SAFETY: the caller's promise.
                 match unsafe { self.fetch((place, envelope.transfer), from, into, fits) } {
                     Ok(()) => {}
+                    // The sender has nothing to do with that.
+                    Err(Unreachable::Fault) if !own_memory::takes(into, fits) => {
+                        outcome.failure = Failure::BadAddress;
+                    }
                     Err(Unreachable::Fault) => {
                         outcome.failure = Failure::SenderMemory;
                         ended = Failure::BadAddress;

@@ -16,7 +16,7 @@ pub use completions::CompletionBlock;
 pub use credits::CreditBlock;
 pub use descriptors::{DescriptorBlock, Envelope};
 pub use strobe::Microstrobe;
-pub use token::{Part, part_address};
+pub use token::{Content, Part, part_address};
 
 /// The stamp of a block: which slice it belongs to and how many records it has.
 #[must_use]

@@ -10,6 +10,10 @@ use bcs_core::fabric::{Block, GlobalAddress, Port};
 use bcs_core::limits::TOKEN_HEADER_BYTES;
 use bcs_core::node::NodeId;
 
+/// What one part of a step is: its bytes, or, where they are missing, the world rank whose memory is not
+/// there. That takes the place of the bytes on their whole way, so all who wait for them are told.
+pub type Content = Result<Vec<u8>, u32>;
+
 /// The data of one part of a token's place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
@@ -21,8 +25,8 @@ pub struct Part {
     pub sequence: u64,
     /// Which step of it.
     pub step: u64,
-    /// The bytes.
-    pub bytes: Vec<u8>,
+    /// The bytes, if they are there.
+    pub content: Content,
 }
 
 /// Where part `part` of a token's place lies, when its parts have `part_bytes` of data each.
@@ -43,10 +47,15 @@ impl Part {
         words[1] = u64::from(self.slot);
         words[2] = self.sequence;
         words[3] = self.step;
-        words[4] = self.bytes.len() as u64;
-        let mut bytes = to_bytes(&words);
-        bytes.extend_from_slice(&self.bytes);
-        bytes
+        match &self.content {
+            Ok(bytes) => words[4] = bytes.len() as u64,
+            Err(rank) => words[5] = u64::from(*rank) + 1,
+        }
+        let mut encoded = to_bytes(&words);
+        if let Ok(bytes) = &self.content {
+            encoded.extend_from_slice(bytes);
+        }
+        encoded
     }
 
     /// The part at an address, if it was put there in this slice; `max` bounds its length.
@@ -58,15 +67,21 @@ impl Part {
         if header[0] != slice || header[4] > max {
             return None;
         }
-        let mut bytes = vec![0; usize::try_from(header[4]).expect("checked")];
-        port.read(at.plus(TOKEN_HEADER_BYTES), &mut bytes);
         let slot = u32::try_from(header[1]).ok()?;
+        let content = match header[5].checked_sub(1) {
+            Some(rank) => Err(u32::try_from(rank).ok()?),
+            None => {
+                let mut bytes = vec![0; usize::try_from(header[4]).expect("checked")];
+                port.read(at.plus(TOKEN_HEADER_BYTES), &mut bytes);
+                Ok(bytes)
+            }
+        };
         Some(Self {
             slice,
             slot,
             sequence: header[2],
             step: header[3],
-            bytes,
+            content,
         })
     }
 }

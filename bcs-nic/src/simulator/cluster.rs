@@ -2,7 +2,7 @@
 
 use super::checkers::{Checker, Objection};
 use super::nics::{Nics, NicsConfig};
-use super::program::Program;
+use super::program::{May, Program};
 use super::rank::{MEMORY_BYTES, ScriptedRank, World};
 use super::{Options, Report};
 use crate::bug::PlantedBug;
@@ -48,7 +48,11 @@ impl Cluster {
         };
         let ranks = u32::try_from(ranks).expect("a small job");
         let crashes = !faults.crash.is_empty();
-        let program = Program::new(ranks, settings.time_slice_ns, !crashes, random);
+        let may = May {
+            wildcards: !crashes,
+            missing: options.faults.memory,
+        };
+        let program = Program::new(ranks, settings.time_slice_ns, may, random);
         let memories: Vec<NicMemory> = (0..ranks)
             .map(|_| NicMemory::private(settings.eager_limit).expect("memory"))
             .collect();
@@ -95,6 +99,7 @@ impl Cluster {
             ranks: self.placement.ranks(),
             strobe: self.settings.strobe,
             slices: self.nics.strobes(),
+            memory_faults: self.ranks.iter().map(|rank| rank.memory_faults).sum(),
             operations: self.ranks.iter().map(|rank| rank.checked).sum(),
             virtual_ns: network.now_ns(),
             faults: network.fault_counts(),

@@ -34,6 +34,8 @@ pub struct FaultKinds {
     pub slow: bool,
     /// Nodes die.
     pub crash: bool,
+    /// Memory that ranks name is not there.
+    pub memory: bool,
 }
 
 impl FaultKinds {
@@ -44,6 +46,7 @@ impl FaultKinds {
         reorder: true,
         slow: true,
         crash: true,
+        memory: true,
     };
     /// None of them.
     pub const NONE: Self = Self {
@@ -52,6 +55,7 @@ impl FaultKinds {
         reorder: false,
         slow: false,
         crash: false,
+        memory: false,
     };
 }
 
@@ -101,6 +105,8 @@ pub struct Report {
     pub virtual_ns: u64,
     /// Faults injected.
     pub faults: FaultCounts,
+    /// How often a rank was told of memory that is not there.
+    pub memory_faults: u64,
     /// A hash of all that happened, in order.
     pub trace_hash: u64,
     /// What a checker objected to, if one did.
@@ -122,6 +128,9 @@ pub fn run(options: &Options) -> Report {
     };
     let strobe = options.strobe.unwrap_or(strobe);
     let faults = choose_faults(options.faults, nodes, &mut random);
+    let mut options = options.clone();
+    options.faults.memory &= random.random_bool(0.5);
+    let options = &options;
     cluster::Cluster::new(options, nodes, strobe, faults, &mut random).run()
 }
 

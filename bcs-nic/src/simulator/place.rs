@@ -55,6 +55,15 @@ impl Place {
         }
     }
 
+    /// Room from an address to the end of a rank's memory, and on beyond it.
+    pub(super) fn beyond(address: u64, end: usize) -> Self {
+        Self {
+            location: Location::at(address),
+            layout: None,
+            span: index(address)..end,
+        }
+    }
+
     /// The first address behind it.
     pub(super) fn end(&self) -> u64 {
         self.span.end as u64

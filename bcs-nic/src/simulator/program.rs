@@ -9,6 +9,7 @@ use bcs_core::arithmetic::{Path, combine};
 use bcs_core::datatype::Datatype;
 use bcs_core::descriptor::{Call, CollectiveKind};
 use bcs_core::job::Placement;
+use bcs_core::limits::INLINE_BYTES;
 use bcs_core::op::Op;
 use rand::Rng;
 use rand::seq::SliceRandom;
@@ -25,6 +26,8 @@ pub(super) struct Message {
     pub(super) pieces: Option<u64>,
     /// Names the message in its own bytes.
     pub(super) id: u64,
+    /// The second half of it is not in the memory of its sender.
+    pub(super) missing: bool,
 }
 
 /// A post of a rank in a round.
@@ -41,6 +44,8 @@ pub(super) enum Post {
         /// Take the message out first (matched probe), and then receive it.
         extract: bool,
         pieces: Option<u64>,
+        /// The second half of the room is not there.
+        missing: bool,
     },
     /// Is there a message for this pattern? There may be, and may be not.
     ProbeOnce {
@@ -92,6 +97,25 @@ pub(super) struct Round {
     pub(super) astray: Option<(u32, Together)>,
     /// Members of a node that do the same have one of them arrive for all.
     pub(super) led: bool,
+    /// The memory of this member, of the second half of what it gives or gets, is not there.
+    pub(super) missing: Option<(u32, Side)>,
+}
+
+/// What a member gives to a collective, or gets from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Input,
+    Output,
+}
+
+/// What may be in a program.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct May {
+    /// Receives may have wildcards. When a node dies a receive from any source fails, and whoever
+    /// sent for it would wait for ever: not what a correct program does.
+    pub(super) wildcards: bool,
+    /// Memory may be missing.
+    pub(super) missing: bool,
 }
 
 /// A program.
@@ -105,9 +129,7 @@ pub(super) struct Program {
 const LENGTHS: [usize; 10] = [0, 1, 8, 63, 64, 65, 1000, 4096, 4097, 50_000];
 
 impl Program {
-    /// `wildcards`: whether receives may have any. When a node dies a receive from any source
-    /// fails, and whoever sent for it would wait for ever: not what a correct program does.
-    pub(super) fn new(ranks: u32, slice_ns: u64, wildcards: bool, random: &mut ChaCha8Rng) -> Self {
+    pub(super) fn new(ranks: u32, slice_ns: u64, may: May, random: &mut ChaCha8Rng) -> Self {
         let mut subset: Vec<u32> = (0..ranks).filter(|_| random.random_bool(0.6)).collect();
         if subset.is_empty() {
             subset.push(ranks - 1);
@@ -115,7 +137,7 @@ impl Program {
         subset.shuffle(random);
         let mut id = 0;
         let rounds = (0..random.random_range(3..8))
-            .map(|_| Round::new(ranks, slice_ns, &subset, wildcards, &mut id, random))
+            .map(|_| Round::new(ranks, slice_ns, &subset, may, &mut id, random))
             .collect();
         Self { rounds, subset }
     }
@@ -150,7 +172,7 @@ impl Round {
         ranks: u32,
         slice_ns: u64,
         subset: &[u32],
-        wildcards: bool,
+        may: May,
         id: &mut u64,
         random: &mut ChaCha8Rng,
     ) -> Self {
@@ -162,20 +184,23 @@ impl Round {
             ..Self::default()
         };
         for _ in 0..random.random_range(0..=ranks * 4) {
-            let message = Message {
+            let mut message = Message {
                 source: random.random_range(0..ranks),
                 destination: random.random_range(0..ranks),
                 tag: random.random_range(0..4),
                 len: LENGTHS[random.random_range(0..LENGTHS.len())],
                 pieces: random.random_bool(0.5).then(|| random.random()),
                 id: *id,
+                missing: false,
             };
+            // What is shorter may be eager, and then lies elsewhere.
+            message.missing = random.random_bool(0.1) && may.missing && message.len > 4096;
             *id += 1;
             round.posts[message.source as usize].push(Post::Send(round.messages.len()));
             round.messages.push(message);
         }
         for rank in 0..ranks {
-            round.add_receives(rank, wildcards, random);
+            round.add_receives(rank, may, random);
         }
         round.together = random.random_bool(0.8).then(|| {
             let (context, members) = if random.random_bool(0.5) {
@@ -190,6 +215,12 @@ impl Round {
             (context, Together::new(&members, random))
         });
         round.led = random.random_bool(0.5);
+        let side = match random.random_bool(0.5) {
+            true => Side::Input,
+            false => Side::Output,
+        };
+        let missing = (random.random_range(0..ranks), side);
+        round.missing = (random.random_bool(0.3) && may.missing).then_some(missing);
         round
     }
 
@@ -226,6 +257,40 @@ impl Round {
         }
     }
 
+    /// Whose memory is not there that the collective needs, and for what. One for whom another one of
+    /// its node arrives has given it what it had, and gets nothing from the NIC.
+    pub(super) fn lacks(&self, members: &[u32], placement: &Placement) -> Option<(u32, Side)> {
+        let (member, side) = self
+            .missing
+            .filter(|(member, _)| members.contains(member))?;
+        let together = self.together_of(member)?;
+        let arrives = self.arrival(member, members, placement) != Arrival::StoodFor;
+        let needed = match (together, side) {
+            (Together::Barrier, _) => false,
+            (Together::Broadcast { root, .. }, Side::Input) => *root == member,
+            (Together::Broadcast { root, .. }, Side::Output) => *root != member && arrives,
+            (Together::Reduce { .. }, Side::Input) => true,
+            (Together::Reduce { root, .. }, Side::Output) => {
+                arrives && root.is_none_or(|root| root == member)
+            }
+        };
+        let long = together.call(member).bytes > INLINE_BYTES as u64;
+        (needed && long).then_some((member, side))
+    }
+
+    /// Whether a member must be told of memory that is not there.
+    pub(super) fn must_be_told(&self, rank: u32, members: &[u32], placement: &Placement) -> bool {
+        let Some((member, side)) = self.lacks(members, placement) else {
+            return false;
+        };
+        let near = placement.node_of(rank) == placement.node_of(member);
+        let needs_it = match self.together {
+            Some((_, Together::Reduce { root, .. })) => root.is_none_or(|root| root == rank),
+            _ => true,
+        };
+        near || (side == Side::Input && needs_it)
+    }
+
     /// Whether the `members` do not do the same, so that the collective must be refused.
     pub(super) fn disagrees(&self, members: &[u32]) -> bool {
         match (&self.together, &self.astray) {
@@ -239,29 +304,35 @@ impl Round {
     /// A rank's receives: all exact, or all from any source, or all from any source with any tag;
     /// a mixture could leave the wrong message for the exact one. They are shuffled among the
     /// sends, each kind in order.
-    fn add_receives(&mut self, rank: u32, wildcards: bool, random: &mut ChaCha8Rng) {
+    fn add_receives(&mut self, rank: u32, may: May, random: &mut ChaCha8Rng) {
         let incoming: Vec<&Message> = self
             .messages
             .iter()
             .filter(|message| message.destination == rank)
             .collect();
-        let style = random.random_range(0..3) * u32::from(wildcards);
+        let style = random.random_range(0..3) * u32::from(may.wildcards);
         let longest = incoming
             .iter()
             .map(|message| message.len)
             .max()
             .unwrap_or(0);
+        // Where both sides are missing, either may be noticed; and rooms that are missing overlap.
+        let mut may_miss = may.missing && incoming.iter().all(|message| !message.missing);
         let receives: Vec<Post> = incoming
             .iter()
             .flat_map(|message| {
                 let source = (style == 0).then_some(message.source);
                 let tag = (style < 2).then_some(message.tag);
+                let extract = random.random_bool(0.2);
+                let missing = random.random_bool(0.05) && may_miss && !extract;
+                may_miss &= !missing;
                 let receive = Post::Receive {
                     source,
                     tag,
                     capacity: longest,
-                    extract: random.random_bool(0.2),
+                    extract,
                     pieces: random.random_bool(0.5).then(|| random.random()),
+                    missing,
                 };
                 let other = match random.random_range(0..10) {
                     0 => Some(Post::ProbeOnce { source, tag }),

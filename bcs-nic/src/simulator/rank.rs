@@ -2,7 +2,7 @@
 
 use super::checkers::{Checker, Received, check_receives, check_release};
 use super::place::Place;
-use super::program::{Arrival, Message, Post, Program, Round, Together};
+use super::program::{Arrival, Message, Post, Program, Round, Side, Together};
 use bcs_core::descriptor::{
     Call, CollectiveDescriptor, CollectiveKind, Payload, ReceiveDescriptor, ReceiveKind,
     SendDescriptor,
@@ -27,12 +27,16 @@ const DECOY: i32 = 77;
 /// What a request was for.
 #[derive(Clone, Debug)]
 enum Purpose {
-    Send,
+    /// A send; what is to be read may be missing.
+    Send {
+        missing: bool,
+    },
     /// A receive, with its number among those of the round; `None` for the second half of one that
     /// began with an extraction.
     Receive {
         nth: Option<usize>,
         into: Place,
+        missing: bool,
     },
     /// The first half of one.
     Extract {
@@ -91,6 +95,10 @@ pub(super) struct ScriptedRank {
     opened: bool,
     /// Messages and collectives checked.
     pub(super) checked: u64,
+    /// Completions seen.
+    completions: u64,
+    /// How often it was told of memory that is not there.
+    pub(super) memory_faults: u64,
 }
 
 /// What a rank sees of its world while it acts.
@@ -125,6 +133,8 @@ impl ScriptedRank {
             sequences: [0; 2],
             opened: false,
             checked: 0,
+            completions: 0,
+            memory_faults: 0,
         }
     }
 
@@ -148,7 +158,9 @@ impl ScriptedRank {
 
     /// Whether anything is left in its rings.
     pub(super) fn leaks(&mut self) -> bool {
-        self.sends.consumed() < self.sends.pushed()
+        // What completes twice would be taken for a later use of its slot.
+        self.memory.completions().load(Ordering::Acquire) != self.completions
+            || self.sends.consumed() < self.sends.pushed()
             || self.receives.consumed() < self.receives.pushed()
             || self.collectives.consumed() < self.collectives.pushed()
             || self.memory.unexpected().load(Ordering::Relaxed) != 0
@@ -295,13 +307,16 @@ impl ScriptedRank {
                     self.memory.write_payload(slot, 0, &bytes);
                     let slot = u32::try_from(slot).expect("few");
                     (Payload::Slot { slot, address: 0 }, true)
+                } else if message.missing {
+                    (Payload::Memory(missing(bytes.len()).location), true)
                 } else {
                     let place = self.place(bytes.len(), message.pieces, store);
                     place.fill(&bytes, store);
                     (Payload::Memory(place.location), true)
                 };
                 let request = if owed {
-                    self.expect(Purpose::Send, world)
+                    let missing = message.missing;
+                    self.expect(Purpose::Send { missing }, world)
                 } else {
                     RequestId::default()
                 };
@@ -324,6 +339,7 @@ impl ScriptedRank {
                 capacity,
                 extract,
                 pieces,
+                missing: is_missing,
             } => {
                 let (purpose, kind) = if extract {
                     let purpose = Purpose::Extract { capacity, pieces };
@@ -331,14 +347,18 @@ impl ScriptedRank {
                 } else {
                     let nth = Some(self.receives_posted);
                     self.receives_posted += 1;
-                    let into = self.place(capacity, pieces, store);
+                    let into = match is_missing {
+                        true => missing(capacity),
+                        false => self.place(capacity, pieces, store),
+                    };
                     into.guard(store);
                     let kind = ReceiveKind::Receive {
                         into: into.location,
                         capacity: capacity as u64,
                         shared: false,
                     };
-                    (Purpose::Receive { nth, into }, kind)
+                    let missing = is_missing;
+                    (Purpose::Receive { nth, into, missing }, kind)
                 };
                 let request = self.expect(purpose, world);
                 self.push_receive(request, (source, tag), round, kind);
@@ -393,7 +413,8 @@ impl ScriptedRank {
         let into = self.place(capacity, pieces, store);
         into.guard(store);
         let location = into.location;
-        let request = self.expect(Purpose::Receive { nth: None, into }, world);
+        let (nth, missing) = (None, false);
+        let request = self.expect(Purpose::Receive { nth, into, missing }, world);
         let kind = ReceiveKind::ReceiveExtracted {
             message: extracted.request,
             into: location,
@@ -436,6 +457,7 @@ impl ScriptedRank {
             output: 0,
             inline: None,
             for_node: false,
+            spoilt_by: None,
         });
     }
 
@@ -464,10 +486,27 @@ impl ScriptedRank {
             inline[..bytes].copy_from_slice(&contribution);
             inline
         });
-        let input = self.write(&contribution, store);
+        let program = &world.program.rounds[round];
+        let ranks = u32::try_from(world.placement.ranks()).expect("few");
+        let members = world.program.members(context, ranks);
+        let lacks = program.lacks(&members, world.placement);
+        let (its_input, its_output) = ((self.rank, Side::Input), (self.rank, Side::Output));
+        let input = match lacks == Some(its_input) {
+            true => missing(bytes).location.address,
+            false => self.write(&contribution, store),
+        };
+        // Of one for whom this rank arrives.
+        let spoilt = lacks.filter(|(member, side)| match &arrival {
+            Arrival::ForNode(stood_for) => {
+                *side == Side::Input && *member != self.rank && stood_for.contains(member)
+            }
+            _ => false,
+        });
         let is_root = matches!(kind, CollectiveKind::Broadcast { root } if root == self.rank);
         let output = if is_root {
             input
+        } else if lacks == Some(its_output) {
+            missing(bytes).location.address
         } else {
             self.place(bytes, None, store).location.address
         };
@@ -483,6 +522,7 @@ impl ScriptedRank {
             output,
             inline,
             for_node: arrival != Arrival::Own,
+            spoilt_by: spoilt.map(|(member, _)| member),
         });
     }
 
@@ -503,6 +543,9 @@ impl ScriptedRank {
             if outstanding.completion.is_none() {
                 outstanding.completion = self.memory.completion(outstanding.request);
                 if outstanding.completion.is_some() {
+                    // Who cancels is answered, too, though nobody asks.
+                    let cancelled = matches!(outstanding.purpose, Purpose::Cancelled);
+                    self.completions += 1 + u64::from(cancelled);
                     check_release(
                         world.settings.strobe,
                         self.rank,
@@ -539,9 +582,22 @@ impl ScriptedRank {
                 Failure::Cancelled => {
                     matches!(outstanding.purpose, Purpose::ProbeOnce | Purpose::Cancelled)
                 }
-                Failure::None => !matches!(outstanding.purpose, Purpose::Cancelled),
+                Failure::None => !matches!(
+                    outstanding.purpose,
+                    Purpose::Cancelled | Purpose::Send { missing: true }
+                ),
+                Failure::BadAddress => matches!(
+                    outstanding.purpose,
+                    Purpose::Send { missing: true } | Purpose::Receive { missing: true, .. }
+                ),
+                Failure::SenderMemory => matches!(outstanding.purpose, Purpose::Receive { .. }),
+                Failure::MemberMemory => matches!(outstanding.purpose, Purpose::Collective { .. }),
                 _ => false,
             };
+            self.memory_faults += u64::from(matches!(
+                completion.failure,
+                Failure::BadAddress | Failure::SenderMemory | Failure::MemberMemory
+            ));
             if !tolerated {
                 let what = format!(
                     "rank {}: {:?} failed with {:?}",
@@ -574,13 +630,22 @@ impl ScriptedRank {
         let messages = &world.program.rounds[round].messages;
         let mut received: Vec<Option<Received>> = vec![None; self.receives_posted];
         let mut extracted = Vec::new();
+        // Receives that had no room, and from whom what was not there.
+        let (mut lost, mut unread) = (0, Vec::new());
         for outstanding in &self.outstanding {
             let completion = outstanding.completion.expect("all have completed");
+            let receives = matches!(outstanding.purpose, Purpose::Receive { .. });
+            match completion.failure {
+                Failure::None => {}
+                Failure::BadAddress if receives => lost += 1,
+                Failure::SenderMemory => unread.push(completion.source),
+                _ => {}
+            }
             if completion.failure != Failure::None {
                 continue;
             }
             match &outstanding.purpose {
-                Purpose::Receive { nth, into } => {
+                Purpose::Receive { nth, into, .. } => {
                     let got = self.got(&completion, into, store)?;
                     match nth {
                         Some(nth) => received[*nth] = Some(got),
@@ -598,8 +663,21 @@ impl ScriptedRank {
             messages,
             &received,
             &extracted,
+            lost,
             world.nobody_died,
         )?;
+        let is_unread = |message: &&Message| message.destination == self.rank && message.missing;
+        let missing = messages.iter().filter(is_unread);
+        let mut missing: Vec<u32> = missing.map(|message| message.source).collect();
+        missing.sort_unstable();
+        unread.sort_unstable();
+        if world.nobody_died && unread != missing {
+            let what = format!(
+                "rank {} was told that it could not receive from {unread:?}, and not {missing:?}",
+                self.rank
+            );
+            return Err((Checker::ExactlyOnce, what));
+        }
         Ok(())
     }
 
@@ -648,15 +726,23 @@ impl ScriptedRank {
             let ranks = u32::try_from(world.placement.ranks()).expect("few");
             let members = world.program.members(*context, ranks);
             // Who went astray may have died before anybody could see it.
+            let (all, on) = (&members, world.placement);
+            let must_be_told = program.must_be_told(self.rank, all, on);
             let as_it_should = match completion.failure {
-                Failure::None => !(world.nobody_died && program.disagrees(&members)),
+                Failure::None => {
+                    !(world.nobody_died && (program.disagrees(&members) || must_be_told))
+                }
+                Failure::MemberMemory => {
+                    let culprit = program.lacks(all, on).map(|(rank, _)| rank.into());
+                    culprit == Some(completion.len)
+                }
                 Failure::Mismatch => program.disagrees(&members),
                 _ => true,
             };
             if !as_it_should {
                 let what = format!(
-                    "rank {}: {together:?} ended with {:?}, though one did {:?}",
-                    self.rank, completion.failure, program.astray
+                    "rank {}: {together:?} ended with {:?} ({}), though one did {:?} and {:?} is missing",
+                    self.rank, completion.failure, completion.len, program.astray, program.missing
                 );
                 return Err((Checker::Collective, what));
             }
@@ -679,6 +765,12 @@ impl ScriptedRank {
         }
         Ok(())
     }
+}
+
+/// Room for so many bytes of which the second half is beyond a rank's memory.
+fn missing(len: usize) -> Place {
+    let there = (MEMORY_BYTES - len / 2) as u64;
+    Place::beyond(there, MEMORY_BYTES)
 }
 
 /// What a probe found was sent to this rank.

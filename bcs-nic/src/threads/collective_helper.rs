@@ -5,14 +5,17 @@
 //! - **Emits** broadcast data as one PUT to all nodes of the group; completions to SR.
 //! - **Invariants.** A collective goes only as far as its context's `Go` says. A barrier is a
 //!   broadcast without data. The root's ranks complete when the data has left, the others when
-//!   it has been written to them.
+//!   it has been written to them. A root whose memory cannot be read sends word of that in the
+//!   place of the data, in each of the steps that are granted, so no node waits for more than the
+//!   fabric. Who is told of memory that is not there is said with [`Spoilt`].
 
+use super::spoilt::Spoilt;
 use super::{Context, NicThread, NodeConfig, Put, Retries};
 use crate::collective::{Collective, Go, Steps, step_range, steps};
 use crate::mail::{GivenUp, Mail, Release, Tally};
-use crate::microphase::{Part, Quota, part_address};
+use crate::microphase::{Content, Part, Quota, part_address};
 use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
-use bcs_core::fabric::{MemoryFault, RankMemory, Variable};
+use bcs_core::fabric::{RankMemory, Variable};
 use bcs_core::limits::INLINE_BYTES;
 use bcs_core::phase::{Microphase, NicThreadId};
 use bcs_core::request::{Completion, Failure};
@@ -24,6 +27,7 @@ struct Active {
     /// (step, token) of this slice whose data this node waits for.
     expected: Vec<(u64, u64)>,
     result: Completion,
+    spoilt: Spoilt,
 }
 
 /// The Collective Helper of a node.
@@ -73,13 +77,9 @@ impl CollectiveHelper {
                 continue;
             }
             for (step, token) in granted {
-                let data = self.root_data(index, root, step, context);
-                let active = &mut self.active[index];
-                active.steps.done += 1;
-                match data {
-                    Ok(bytes) => self.broadcast(index, slice, step, token, bytes, context),
-                    Err(_) => active.result.failure = Failure::BadAddress,
-                }
+                let content = self.root_data(index, root, step, context);
+                self.active[index].steps.done += 1;
+                self.broadcast(index, slice, (step, token), content, context);
             }
         }
     }
@@ -92,30 +92,27 @@ impl CollectiveHelper {
         )
     }
 
-    fn root_data(
-        &self,
-        index: usize,
-        root: u32,
-        step: u64,
-        context: &mut Context<'_>,
-    ) -> Result<Vec<u8>, MemoryFault> {
+    fn root_data(&self, index: usize, root: u32, step: u64, context: &mut Context<'_>) -> Content {
         let (offset, len) = self.step_of(index, step);
-        let local = &self.active[index].collective.local;
-        let (_, descriptor) = local
+        let Active {
+            collective, spoilt, ..
+        } = &self.active[index];
+        spoilt.check()?; // what is left is of no use any more
+        let (_, descriptor) = collective
+            .local
             .iter()
             .find(|(rank, _)| *rank == root)
             .expect("the root is a local member");
         contribution(root, descriptor, offset, len, context.memory)
     }
 
-    /// Sends a step's bytes to the other nodes, and writes them to this one's ranks.
+    /// Sends what a step brings to the other nodes, and to this one's ranks.
     fn broadcast(
         &mut self,
         index: usize,
         slice: u64,
-        step: u64,
-        token: u64,
-        bytes: Vec<u8>,
+        (step, token): (u64, u64),
+        content: Content,
         context: &mut Context<'_>,
     ) {
         let collective = &self.active[index].collective;
@@ -126,7 +123,7 @@ impl CollectiveHelper {
             slot: collective.slot,
             sequence: collective.sequence,
             step,
-            bytes,
+            content,
         };
         if !set.is_empty() {
             Put {
@@ -137,27 +134,28 @@ impl CollectiveHelper {
             }
             .start(context.port, &mut self.puts);
         }
-        self.deliver(index, step, &part.bytes, context);
+        self.deliver(index, step, part.content, context);
     }
 
-    fn deliver(&mut self, index: usize, step: u64, bytes: &[u8], context: &mut Context<'_>) {
+    /// Gives what a step brings to the ranks of this node.
+    fn deliver(&mut self, index: usize, step: u64, content: Content, context: &mut Context<'_>) {
         let (offset, _) = self.step_of(index, step);
         let active = &mut self.active[index];
+        let Some(bytes) = active.spoilt.note(content) else {
+            return;
+        };
         let CollectiveKind::Broadcast { root } = active.collective.kind() else {
             return;
         };
         if active.collective.bytes() <= INLINE_BYTES as u64 {
-            active.result.set_inline(bytes);
+            active.result.set_inline(&bytes);
             return;
         }
         for (rank, descriptor) in &active.collective.local {
-            if *rank != root
-                && context
-                    .memory
-                    .write(*rank, descriptor.output + offset, bytes)
-                    .is_err()
-            {
-                active.result.failure = Failure::BadAddress;
+            if *rank != root {
+                let address = descriptor.output + offset;
+                let written = context.memory.write(*rank, address, &bytes);
+                active.spoilt.note(written.map_err(|_| *rank));
             }
         }
     }
@@ -177,7 +175,7 @@ impl CollectiveHelper {
                 };
                 progress = true;
                 self.active[index].steps.done += 1;
-                self.deliver(index, step, &part.bytes, context);
+                self.deliver(index, step, part.content, context);
             }
         }
         progress
@@ -195,7 +193,7 @@ impl CollectiveHelper {
                 context.out.complete(Release {
                     rank: *rank,
                     request,
-                    completion: active.result,
+                    completion: active.spoilt.or(active.result),
                 });
             }
             false
@@ -203,14 +201,18 @@ impl CollectiveHelper {
     }
 }
 
-/// Bytes of what a rank contributed: inline, or from its memory.
+/// Bytes of what a rank contributed: inline, or from its memory; else the rank whose memory is not
+/// there, which is another one if this one arrived for its node.
 pub(super) fn contribution(
     rank: u32,
     descriptor: &CollectiveDescriptor,
     offset: u64,
     len: u64,
     memory: &mut dyn RankMemory,
-) -> Result<Vec<u8>, MemoryFault> {
+) -> Content {
+    if let Some(culprit) = descriptor.spoilt_by {
+        return Err(culprit);
+    }
     let mut bytes = vec![0; usize::try_from(len).expect("a step is small")];
     match &descriptor.inline {
         Some(inline) => {
@@ -218,7 +220,10 @@ pub(super) fn contribution(
             let end = offset + bytes.len();
             bytes.copy_from_slice(&inline[offset..end]);
         }
-        None => memory.read(rank, descriptor.input + offset, &mut bytes)?,
+        None => {
+            let read = memory.read(rank, descriptor.input + offset, &mut bytes);
+            read.map_err(|_| rank)?;
+        }
     }
     Ok(bytes)
 }
@@ -231,6 +236,7 @@ impl NicThread for CollectiveHelper {
                 steps: Steps::default(),
                 expected: Vec::new(),
                 result: Completion::done(),
+                spoilt: Spoilt::default(),
             }),
             Mail::Phase {
                 slice,

@@ -93,7 +93,11 @@ impl DmaHelper {
             FabricError::DestinationMemory => (Failure::BadAddress, Failure::None),
             FabricError::PeerGone | FabricError::Lost => (Failure::PeerGone, Failure::PeerGone),
         };
-        self.end(chunk, Completion::failed(receive), send, context);
+        let receive = Completion {
+            source: chunk.copy.map_or(0, |(from, _)| from.rank),
+            ..Completion::failed(receive)
+        };
+        self.end(chunk, receive, send, context);
         context
             .out
             .send(NicThreadId::BufferReceiver, Mail::Dropped(chunk.transfer));

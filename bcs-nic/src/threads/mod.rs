@@ -14,6 +14,7 @@ mod buffer_sender;
 mod collective_helper;
 mod dma_helper;
 mod reduce_helper;
+mod spoilt;
 mod strobe_receiver;
 mod strobe_sender;
 

@@ -13,10 +13,11 @@
 //! [`Settings::soft_reduce_elements`]: bcs_core::job::Settings::soft_reduce_elements
 
 use super::collective_helper::{abandon, contribution, give_up};
+use super::spoilt::Spoilt;
 use super::{Context, NicThread, NodeConfig, Put, Retries};
 use crate::collective::{Collective, Go, Group, Steps, step_range, steps};
 use crate::mail::{Mail, Release, Tally};
-use crate::microphase::{Part, Quota, part_address};
+use crate::microphase::{Content, Part, Quota, part_address};
 use bcs_core::arithmetic::{Path, combine};
 use bcs_core::datatype::Datatype;
 use bcs_core::descriptor::CollectiveKind;
@@ -32,8 +33,8 @@ use bcs_core::request::{Completion, Failure};
 struct StepUnderWay {
     step: u64,
     token: u64,
-    /// This node's partial result so far.
-    partial: Vec<u8>,
+    /// This node's partial result so far, if all memory was there that it is made of.
+    partial: Content,
     /// Children whose parts are still to come: (which child, place).
     children: Vec<(usize, usize)>,
     /// Whether the partial result has gone on.
@@ -52,6 +53,7 @@ struct Active {
     steps: Steps,
     under_way: Vec<StepUnderWay>,
     result: Completion,
+    spoilt: Spoilt,
 }
 
 /// The Reduce Helper of a node.
@@ -94,6 +96,7 @@ impl ReduceHelper {
             steps: Steps::default(),
             under_way: Vec::new(),
             result: Completion::done(),
+            spoilt: Spoilt::default(),
             collective,
         });
     }
@@ -138,11 +141,11 @@ impl ReduceHelper {
                     );
                 }
                 if step.waits_for_result
-                    && let Some(bytes) = active.read_result(step, slice, self.quota, context)
+                    && let Some(result) = active.read_result(step, slice, self.quota, context)
                 {
                     step.waits_for_result = false;
                     progress = true;
-                    active.deliver(step.step, &bytes, self.quota, context);
+                    active.deliver(step.step, &result, self.quota, context);
                 }
                 let done = step.passed && !step.waits_for_result;
                 active.steps.done += u64::from(done);
@@ -171,7 +174,7 @@ impl ReduceHelper {
                 context.out.complete(Release {
                     rank: *rank,
                     request: descriptor.request,
-                    completion,
+                    completion: active.spoilt.or(completion),
                 });
             }
             false
@@ -258,27 +261,27 @@ impl Active {
         quota: Quota,
         config: &NodeConfig,
         context: &mut Context<'_>,
-    ) -> Vec<u8> {
+    ) -> Content {
+        self.spoilt.check()?; // what is left is of no use any more
         let (offset, len) = self.range(step, quota);
-        let mut partial: Option<Vec<u8>> = None;
-        for (rank, descriptor) in &self.collective.local {
-            let bytes = contribution(*rank, descriptor, offset, len, context.memory)
-                .unwrap_or_else(|_| {
-                    self.result.failure = Failure::BadAddress;
-                    vec![0; usize::try_from(len).expect("a step is small")]
-                });
+        let mut partial = None;
+        for at in 0..self.collective.local.len() {
+            let (rank, descriptor) = &self.collective.local[at];
+            let bytes = contribution(*rank, descriptor, offset, len, context.memory)?;
             match &mut partial {
                 None => partial = Some(bytes),
-                Some(partial) => {
-                    let combined =
-                        combine(self.op, self.datatype, self.path(config), partial, &bytes);
-                    if combined.is_err() {
-                        self.result.failure = Failure::BadDescriptor;
-                    }
-                }
+                Some(partial) => self.combine(config, partial, &bytes),
             }
         }
-        partial.expect("a node of a group has a member")
+        Ok(partial.expect("a node of a group has a member"))
+    }
+
+    /// `partial = partial OP bytes`.
+    fn combine(&mut self, config: &NodeConfig, partial: &mut [u8], bytes: &[u8]) {
+        let path = self.path(config);
+        if combine(self.op, self.datatype, path, partial, bytes).is_err() {
+            self.result.failure = Failure::BadDescriptor;
+        }
     }
 
     /// Who computes: a question of time only, the bits are the same.
@@ -302,12 +305,13 @@ impl Active {
         slice: u64,
         quota: Quota,
         context: &Context<'_>,
-    ) -> Option<Vec<u8>> {
+    ) -> Option<Content> {
         let (_, len) = self.range(step.step, quota);
         let found = Part::read(context.port, self.part_at(step, part, quota), slice, len)?;
         let Collective { slot, sequence, .. } = self.collective;
         let ours = (found.slot, found.sequence, found.step) == (slot, sequence, step.step);
-        (ours && found.bytes.len() as u64 == len).then_some(found.bytes)
+        let whole = |bytes: &Vec<u8>| bytes.len() as u64 == len;
+        (ours && found.content.as_ref().map_or(true, whole)).then_some(found.content)
     }
 
     /// Combines the children's parts, each when all before it have come.
@@ -321,21 +325,22 @@ impl Active {
     ) -> bool {
         let mut progress = false;
         while let Some(&(nth, _)) = step.children.first() {
-            let Some(bytes) = self.read_part(step, nth, slice, quota, context) else {
+            let Some(part) = self.read_part(step, nth, slice, quota, context) else {
                 break;
             };
             step.children.remove(0);
             progress = true;
-            let path = self.path(config);
-            if combine(self.op, self.datatype, path, &mut step.partial, &bytes).is_err() {
-                self.result.failure = Failure::BadDescriptor;
+            match (&mut step.partial, part) {
+                (Ok(partial), Ok(bytes)) => self.combine(config, partial, &bytes),
+                (partial @ Ok(_), Err(rank)) => *partial = Err(rank),
+                (Err(_), _) => {} // the first one is named
             }
         }
         progress
     }
 
     /// All children have come: the partial result goes to the parent, or, at the top of the
-    /// tree, the result to whoever wants it.
+    /// tree, the result to whoever wants it. So does word of what spoilt it, which is told here, too.
     fn pass_on(
         &mut self,
         step: &mut StepUnderWay,
@@ -345,6 +350,8 @@ impl Active {
         puts: &mut Retries<Put>,
         context: &mut Context<'_>,
     ) {
+        self.spoilt
+            .note(step.partial.as_ref().map_err(|rank| *rank));
         let (set, part) = match Group::parent(self.place) {
             Some((parent, nth)) => (NodeSet::only(self.node(parent)), nth),
             None => {
@@ -359,17 +366,17 @@ impl Active {
         if set.is_empty() {
             return;
         }
-        let bytes = Part {
+        let passed = Part {
             slice,
             slot: self.collective.slot,
             sequence: self.collective.sequence,
             step: step.step,
-            bytes: std::mem::take(&mut step.partial),
+            content: std::mem::replace(&mut step.partial, Ok(Vec::new())),
         };
         Put {
             set,
             at: self.part_at(step, part, quota),
-            bytes: bytes.encode(),
+            bytes: passed.encode(),
             signal: Some(NicThreadId::ReduceHelper),
         }
         .start(context.port, puts);
@@ -385,12 +392,15 @@ impl Active {
         slice: u64,
         quota: Quota,
         context: &Context<'_>,
-    ) -> Option<Vec<u8>> {
+    ) -> Option<Content> {
         self.read_part(step, self.result_part(), slice, quota, context)
     }
 
     /// Writes a step's result to the local ranks that want it.
-    fn deliver(&mut self, step: u64, bytes: &[u8], quota: Quota, context: &mut Context<'_>) {
+    fn deliver(&mut self, step: u64, result: &Content, quota: Quota, context: &mut Context<'_>) {
+        let Some(bytes) = self.spoilt.note(result.as_ref().map_err(|rank| *rank)) else {
+            return;
+        };
         if self.collective.bytes() <= INLINE_BYTES as u64 {
             let offset = usize::try_from(self.range(step, quota).0).expect("inline is short");
             self.result.inline[offset..offset + bytes.len()].copy_from_slice(bytes);
@@ -401,13 +411,10 @@ impl Active {
         let (offset, _) = self.range(step, quota);
         for (rank, descriptor) in &self.collective.local {
             let wants = self.root.is_none_or(|root| root == *rank);
-            if wants
-                && context
-                    .memory
-                    .write(*rank, descriptor.output + offset, bytes)
-                    .is_err()
-            {
-                self.result.failure = Failure::BadAddress;
+            if wants {
+                let address = descriptor.output + offset;
+                let written = context.memory.write(*rank, address, bytes);
+                self.spoilt.note(written.map_err(|_| *rank));
             }
         }
     }

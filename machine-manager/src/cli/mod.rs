@@ -107,12 +107,12 @@ pub enum FaultName {
     Slow,
     /// Nodes die.
     Crash,
-    /// A rank dies at some step (with --mpi, as all that follow).
-    Die,
     /// A rank gives memory that cannot be read.
     Unreadable,
     /// A rank gives memory that cannot be written.
     Unwritable,
+    /// A rank dies at some step (with --mpi, as all that follow).
+    Die,
     /// Memory goes away in the middle of an operation.
     Vanish,
     /// The kernel refuses to copy between ranks.

@@ -14,7 +14,7 @@ pub(super) fn run(arguments: &SimArgs) -> ExitCode {
     if let Some(kind) = arguments
         .faults
         .iter()
-        .find(|kind| **kind > FaultName::Crash)
+        .find(|kind| **kind > FaultName::Unwritable)
     {
         let kind = kind.to_possible_value().expect("a kind has a name");
         let kind = kind.get_name();
@@ -66,6 +66,7 @@ fn kinds(names: &[FaultName]) -> FaultKinds {
         reorder: has(FaultName::Reorder),
         slow: has(FaultName::Slow),
         crash: has(FaultName::Crash),
+        memory: has(FaultName::Unreadable) || has(FaultName::Unwritable),
     }
 }
 
@@ -73,7 +74,7 @@ fn line(seed: u64, report: &Report) -> String {
     let faults = report.faults;
     format!(
         "seed {seed}: {} nodes, {} ranks, {:?}, {} slices in {} us, {} operations checked; \
-         lost {} delayed {} reordered {} slowed {} crashed {}; trace {:016x}",
+         lost {} delayed {} reordered {} slowed {} crashed {} memory {}; trace {:016x}",
         report.nodes,
         report.ranks,
         report.strobe,
@@ -85,6 +86,7 @@ fn line(seed: u64, report: &Report) -> String {
         faults.reordered,
         faults.slowed,
         faults.crashed,
+        report.memory_faults,
         report.trace_hash,
     )
 }

@@ -11,3 +11,4 @@ mod program;
 mod sandbox;
 mod slots;
 mod unlucky;
+mod unmapped;

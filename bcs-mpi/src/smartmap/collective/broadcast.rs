@@ -6,7 +6,6 @@ use super::machine::{Collective, Look, Phase};
 use super::{Surroundings, steps};
 use crate::bcs::Piece;
 use bcs_core::coll_info::PAYLOAD_BYTES;
-use bcs_core::request::Failure;
 
 /// All have entered, and all can reach the root's memory.
 pub(super) fn begin(
@@ -24,17 +23,12 @@ pub(super) fn begin(
     }
     let [from] = group.members()[root].info.said(group.number());
     let into = Piece::new(collective.part.output, bytes);
-    if !group.fetch_along(
-        around,
-        around.course.turn(bytes as u64),
-        (root, from),
-        &into,
-    ) {
-        collective.failure = Failure::SenderMemory;
+    let way = around.course.turn(bytes as u64);
+    if let Err(culprit) = group.fetch_along(around, way, (root, from), &into) {
+        collective.blame(group.rank_of(culprit, around.first));
     }
     let step = steps::end(collective.failure);
-    group.own().advance(group.number(), step);
-    group.published();
+    collective.say(group, step);
     if group.have_all_but(root, steps::DONE) {
         group.tell(around, Phase::Read, Some(root));
     }
@@ -46,8 +40,6 @@ pub(super) fn finish(collective: &mut Collective, group: &mut Group) -> Look {
     if !group.have_all(steps::DONE) {
         return Look::Waits;
     }
-    if group.has_any(steps::FAULTY) {
-        collective.failure = Failure::BadAddress;
-    }
+    collective.heed_any(group, steps::FAULTY);
     Look::Over
 }

@@ -4,7 +4,7 @@
 use super::course::Way;
 use super::machine::{Ended, Phase};
 use super::{Info, Surroundings, agreement};
-use crate::bcs::Piece;
+use crate::bcs::{Piece, own_memory};
 use bcs_core::coll_info::{self, Presence};
 use bcs_core::layout::Location;
 use bcs_core::memory::NodeMemory;
@@ -350,13 +350,12 @@ impl Group {
         steps.all(|found: u8| found >= step)
     }
 
-    /// Whether any member is at just this step.
-    pub(super) fn has_any(&self, step: u8) -> bool {
-        let mut steps = self
-            .members
-            .iter()
-            .map(|member| member.info.step(self.number));
-        steps.any(|found| found == step)
+    /// The first of the other members that is at just this step.
+    pub(super) fn any_at(&self, step: u8) -> Option<usize> {
+        let mut others = self.members.iter().enumerate();
+        let is_at = |member: &Member| member.info.step(self.number) == step;
+        let found = others.find(|&(place, member)| place != self.me && is_at(member));
+        found.map(|(place, _)| place)
     }
 
     /// What the others have said before does not count in the phase that begins.
@@ -378,14 +377,17 @@ impl Group {
         }
     }
 
-    /// Copies from the memory of a member. Returns whether that was there.
+    /// Copies from the memory of a member.
+    ///
+    /// # Errors
+    /// The member whose memory is not there: that one, or this rank, whose own is not.
     pub(super) fn fetch(
         &self,
         around: Surroundings<'_>,
         member: usize,
         from: u64,
         into: &Piece,
-    ) -> bool {
+    ) -> Result<(), usize> {
         let place = self.members[member].place;
         let location = Location::at(from);
         // SAFETY: whoever posted the collective promised that; or it is memory of this end.
@@ -394,7 +396,10 @@ impl Group {
                 .road
                 .fetch(around.node, place, location, into, into.len)
         };
-        fetched.is_ok()
+        fetched.map_err(|_| match own_memory::takes(into, into.len) {
+            true => member,
+            false => self.me,
+        })
     }
 
     /// The same, of long data.
@@ -404,11 +409,11 @@ impl Group {
         way: Way,
         (member, from): (usize, u64),
         into: &Piece,
-    ) -> bool {
+    ) -> Result<(), usize> {
         if into.layout.is_some() {
             return self.fetch(around, member, from, into);
         }
-        way.stretches(into.len).all(|stretch| {
+        way.stretches(into.len).try_for_each(|stretch| {
             let start = stretch.start as u64;
             let into = Piece::new(into.address + start, stretch.len());
             self.fetch(around, member, from.wrapping_add(start), &into)

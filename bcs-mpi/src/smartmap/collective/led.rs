@@ -47,9 +47,14 @@ pub(crate) struct Order {
     pub(crate) group: GroupId,
     pub(crate) number: Number,
     pub(crate) part: Part,
-    /// For all members of the node.
+    /// For all members of the node,
     pub(crate) for_node: bool,
+    /// which have nothing to give, because memory that this world rank named is not there.
+    pub(crate) spoilt_by: Option<u32>,
 }
+
+/// The last two of an order.
+pub(super) type ForWhom = (bool, Option<u32>);
 
 /// Of a collective of several nodes.
 #[derive(Debug)]
@@ -63,7 +68,7 @@ pub(super) struct Led {
     /// Where that is if the program has no place for it.
     room: Vec<u8>,
     /// To the NIC, not yet taken.
-    order: Option<(Part, bool)>,
+    order: Option<(Part, ForWhom)>,
     /// What the NIC has answered.
     answer: Option<Outcome>,
     /// It is left to the NICs.
@@ -95,9 +100,9 @@ impl Led {
     }
 
     /// What is to be posted to the NIC, once.
-    pub(super) fn take_order(&mut self) -> Option<(Number, Part, bool)> {
-        let (part, for_node) = self.order.take()?;
-        Some((self.number, part, for_node))
+    pub(super) fn take_order(&mut self) -> Option<(Number, Part, ForWhom)> {
+        let (part, for_whom) = self.order.take()?;
+        Some((self.number, part, for_whom))
     }
 
     pub(super) fn answered(&mut self, outcome: Outcome) {
@@ -178,7 +183,9 @@ impl Collective {
 
     /// This rank's NIC goes on.
     fn goes_to_nic(&mut self, part: Part, for_node: bool) -> Look {
-        self.the_led().order = Some((part, for_node));
+        // What the node has folded without all that belongs to it must not become a part of the result.
+        let spoilt_by = self.culprit();
+        self.the_led().order = Some((part, (for_node, spoilt_by)));
         Look::Goes(Phase::Far)
     }
 }
@@ -264,14 +271,14 @@ fn copy(collective: &mut Collective, group: &mut Group, around: Surroundings<'_>
         _ => (output, collective.way),
     };
     let into = Piece::new(whole.output, whole.bytes);
-    let step = if group.fetch_along(around, way, (leader, from), &into) {
-        steps::READ
-    } else {
-        collective.failure = Failure::SenderMemory;
-        steps::UNREAD
+    let step = match group.fetch_along(around, way, (leader, from), &into) {
+        Ok(()) => steps::READ,
+        Err(culprit) => {
+            collective.blame(group.rank_of(culprit, around.first));
+            steps::UNREAD
+        }
     };
-    group.own().advance(group.number(), step);
-    group.published();
+    collective.say(group, step);
     if group.have_all_but(leader, steps::READ) {
         group.tell(around, Phase::Read, Some(leader));
     }
@@ -399,9 +406,7 @@ pub(super) fn all_have_read(collective: &mut Collective, group: &mut Group) -> L
     if !group.have_all(steps::READ) {
         return Look::Waits;
     }
-    if group.has_any(steps::UNREAD) {
-        collective.failure = Failure::BadAddress;
-    }
+    collective.heed_any(group, steps::UNREAD);
     Look::Over
 }
 

@@ -30,6 +30,7 @@
 //! | entering and agreeing in the others | [`machine`] |
 //! | long ones: which memory can be reached | [`judging`] |
 //! | how far members are in long ones | [`steps`] |
+//! | what all are told of memory that is not there | [`blame`] |
 //! | a long broadcast | [`broadcast`] |
 //! | a long reduction | [`reduce`] |
 //! | in which direction they go over the data | [`course`] |
@@ -38,6 +39,7 @@
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 mod agreement;
+mod blame;
 mod broadcast;
 mod course;
 mod exchange;
@@ -391,13 +393,14 @@ impl SmartMap {
                     .map_or_else(Outcome::default, |failure| *failure);
                 requests.set(request, State::Done(failure));
             });
-            if let Some((number, part, for_node)) = queue.take_order() {
+            if let Some((number, part, (for_node, spoilt_by))) = queue.take_order() {
                 let group = GroupId(group);
                 orders.push_back(Order {
                     group,
                     number,
                     part,
                     for_node,
+                    spoilt_by,
                 });
             }
             suspect = suspect.or(queue.group.suspect());

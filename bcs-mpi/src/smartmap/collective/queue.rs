@@ -2,7 +2,7 @@
 
 use super::exchange::Exchanging;
 use super::group::{Awaited, Group};
-use super::led::{Led, Number};
+use super::led::{ForWhom, Led, Number};
 use super::machine::{Collective, Ended, Phase};
 use super::short::Short;
 use super::{Spare, Surroundings};
@@ -113,7 +113,7 @@ impl Queue {
     }
 
     /// What this rank's NIC is to do for the first of them, once.
-    pub(super) fn take_order(&mut self) -> Option<(Number, Part, bool)> {
+    pub(super) fn take_order(&mut self) -> Option<(Number, Part, ForWhom)> {
         self.posted.front_mut()?.1.led()?.take_order()
     }
 

@@ -122,7 +122,6 @@ pub(super) fn begin(
     let reduction = Reduction::of(&collective.part, group, around.first);
     collective.copied = 0;
     collective.way = around.course.turn(collective.part.bytes as u64);
-    let number = group.number();
     match reduction.root {
         Some(root) if root != group.me() => {
             let placed = fold(collective, &reduction, group, around, spare);
@@ -131,8 +130,7 @@ pub(super) fn begin(
                 Failure::None => steps::FOLDED,
                 _ => steps::FAULTY,
             };
-            group.own().advance(number, step);
-            group.published();
+            collective.say(group, step);
             if group.have_all_but(root, steps::FOLDED) {
                 group.tell(around, Phase::Folded, Some(root));
             }
@@ -148,8 +146,7 @@ pub(super) fn begin(
                     Failure::None => steps::FOLDED,
                     _ => steps::FAULTY,
                 };
-                group.own().advance(number, step);
-                group.published();
+                collective.say(group, step);
                 if group.have_all(steps::FOLDED) {
                     group.tell(around, Phase::Folded, None);
                 }
@@ -178,7 +175,7 @@ pub(super) fn copy(
         let alone = reduction.alone(group);
         let share = share(&collective.part, reduction.datatype, member, members, alone);
         if step == steps::FAULTY {
-            collective.failure = Failure::BadAddress;
+            collective.heed(group, member);
         } else if step != steps::PLACED && !share.is_empty() {
             let start = share.start as u64;
             let from = Memory::of(info, number).output;
@@ -188,8 +185,8 @@ pub(super) fn copy(
                 None => from.wrapping_add(start),
             };
             let into = Piece::new(output + start, share.len());
-            if !group.fetch_along(around, collective.way, (member, from), &into) {
-                collective.failure = Failure::BadAddress;
+            if let Err(culprit) = group.fetch_along(around, collective.way, (member, from), &into) {
+                collective.blame(group.rank_of(culprit, around.first));
             }
         }
     }
@@ -197,8 +194,7 @@ pub(super) fn copy(
         return led::folded(collective, group);
     }
     let step = steps::end(collective.failure);
-    group.own().advance(number, step);
-    group.published();
+    collective.say(group, step);
     if reduction.root.is_some() {
         group.tell(around, Phase::Read, None);
         return Look::Over;
@@ -212,19 +208,14 @@ pub(super) fn copy(
 /// Others may still read this rank's memory.
 pub(super) fn finish(collective: &mut Collective, group: &mut Group, first: u32) -> Look {
     let reduction = Reduction::of(&collective.part, group, first);
-    let faulty = match reduction.root {
-        Some(root) => {
-            let step = group.members()[root].info.step(group.number());
-            if step < steps::DONE {
-                return Look::Waits;
-            }
-            step == steps::FAULTY
-        }
+    match reduction.root {
+        Some(root) => match group.members()[root].info.step(group.number()) {
+            step if step < steps::DONE => return Look::Waits,
+            steps::FAULTY => collective.heed(group, root),
+            _ => {}
+        },
         None if !group.have_all(steps::DONE) => return Look::Waits,
-        None => group.has_any(steps::FAULTY),
-    };
-    if faulty {
-        collective.failure = Failure::BadAddress;
+        None => collective.heed_any(group, steps::FAULTY),
     }
     Look::Over
 }
@@ -309,26 +300,24 @@ impl Folding<'_> {
         // SAFETY: whoever posted it promised that; and `into` is elsewhere.
         let own = unsafe { bytes(input + self.start as u64, into.len()) };
         let first = usize::from(me == 0);
-        if !self.fetch(first, into) {
-            collective.failure = Failure::BadAddress;
-        }
+        self.fetch(collective, first, into);
         for member in (0..self.group.members().len()).filter(|&member| member != first) {
             if member == me {
                 collective.combine(what, into, own);
                 continue;
             }
-            if !self.fetch(member, operand) {
-                collective.failure = Failure::BadAddress;
-            }
+            self.fetch(collective, member, operand);
             collective.combine(what, into, operand);
         }
     }
 
-    fn fetch(&self, member: usize, into: &mut [u8]) -> bool {
+    fn fetch(&self, collective: &mut Collective, member: usize, into: &mut [u8]) {
         let info = &self.group.members()[member].info;
         let from = Memory::of(info, self.group.number()).input;
         let from = from.wrapping_add(self.start as u64);
         let into = Piece::new(into.as_mut_ptr().expose_provenance() as u64, into.len());
-        self.group.fetch(self.around, member, from, &into)
+        if let Err(culprit) = self.group.fetch(self.around, member, from, &into) {
+            collective.blame(self.group.rank_of(culprit, self.around.first));
+        }
     }
 }

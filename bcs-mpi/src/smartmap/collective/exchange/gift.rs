@@ -15,7 +15,7 @@
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::Gives;
-use crate::bcs::bytes;
+use crate::bcs::{bytes, own_memory};
 use crate::smartmap::collective::Info;
 use bcs_core::coll_info::{AFTER_HEAD_BYTES, PAYLOAD_BYTES};
 use std::ops::Range;
@@ -118,6 +118,13 @@ impl Gives {
                 lens.fold(0, usize::saturating_add)
             }
         }
+    }
+
+    /// Whether all that is given lies where this rank has said.
+    #[cold]
+    pub(super) fn are_there(&self, giver: Giver<'_>) -> bool {
+        let mut blocks = self.blocks(giver.place, giver.members);
+        blocks.all(|(address, len)| own_memory::is_there(address, len, own_memory::Use::Read))
     }
 
     /// Lays bytes of the stream in the record, from this place on among all that are laid there.

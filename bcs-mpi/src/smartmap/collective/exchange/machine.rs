@@ -5,13 +5,14 @@
 use super::gift::{Gift, Giver, Lies, MAX_LAID_BYTES, MAX_LAID_OF_SLOT};
 use super::parts::Parts;
 use super::{Exchange, Flow};
-use crate::bcs::{Piece, copy};
+use crate::bcs::{Outcome, Piece, copy};
 use crate::smartmap::collective::course::Way;
 use crate::smartmap::collective::group::{Awaited, Group, Sign};
 use crate::smartmap::collective::machine::{Ended, Look, Phase};
 use crate::smartmap::collective::queue::Machine;
 use crate::smartmap::collective::{Spare, Surroundings, agreement, judging, steps};
 use bcs_core::coll_info::PAYLOAD_BYTES;
+use bcs_core::request::Failure;
 use bcs_core::whereabouts::Called;
 use std::ops::Range;
 
@@ -194,7 +195,12 @@ impl Exchanging {
         if self.take_all(group, around).is_none() {
             return Look::Waits;
         }
-        group.own().advance(group.number(), steps::DONE);
+        let lacks = |ended: &Outcome| ended.failure == Failure::MemberMemory;
+        let step = match &self.ended {
+            Err(ended) if lacks(ended) => steps::FAULTY,
+            _ => steps::DONE,
+        };
+        group.own().advance(group.number(), step);
         group.published();
         self.tell_givers(group, around);
         self.copy_own();
@@ -234,14 +240,23 @@ impl Exchanging {
         }
     }
 
-    /// Others may still read this rank's memory.
-    fn finish(&mut self, group: &mut Group) -> Look {
+    /// Others may still read this rank's memory. If one of them has found memory that is not there, this rank
+    /// looks whether it is its own: it may be that of another giver, or of the taker.
+    fn finish(&mut self, group: &mut Group, around: Surroundings<'_>) -> Look {
         let (flow, me, number) = (self.flow, group.me(), group.number());
         let done = |member: usize, info: &super::super::Info| {
             !flow.passes(me, member) || info.step(number) >= steps::DONE
         };
         if self.long && !group.all_members(done) {
             return Look::Waits;
+        }
+        let lacks = |member: &usize| group.members()[*member].info.step(number) == steps::FAULTY;
+        let mut takers = group.others().filter(|&member| flow.passes(me, member));
+        if self.long && takers.any(|member| lacks(&member)) {
+            let giver = Self::giver(group, me);
+            if !self.exchange.gives.are_there(giver) {
+                self.blame(group.rank_of(me, around.first));
+            }
         }
         Look::Over
     }
@@ -274,7 +289,7 @@ impl Machine for Exchanging {
                     Some(true) => self.begin(group, around),
                     Some(false) => self.in_parts(group, around),
                 },
-                Phase::Folded | Phase::Read => self.finish(group),
+                Phase::Folded | Phase::Read => self.finish(group, around),
                 Phase::Far | Phase::Told => {
                     unreachable!("nothing of an exchange goes to other nodes")
                 }

@@ -63,15 +63,9 @@ impl Exchanging {
             match gift.lies {
                 Lies::Here { total, at } => laid(giver, (total, at), into),
                 Lies::There { address, .. } => {
-                    if !group.fetch_along(around, self.way, (place, address), into) {
-                        self.note(
-                            group,
-                            around,
-                            place,
-                            Failure::SenderMemory,
-                            gift.len,
-                            into.len,
-                        );
+                    let from = (place, address);
+                    if let Err(culprit) = group.fetch_along(around, self.way, from, into) {
+                        self.blame(group.rank_of(culprit, around.first));
                     }
                 }
             }
@@ -95,6 +89,17 @@ impl Exchanging {
         };
         self.note(group, around, place, failure, len, expected);
         false
+    }
+
+    /// Memory that this world rank named is not there.
+    pub(super) fn blame(&mut self, rank: u32) {
+        if self.ended.is_ok() {
+            self.ended = Err(Box::new(Outcome {
+                failure: Failure::MemberMemory,
+                len: rank.into(),
+                ..Outcome::default()
+            }));
+        }
     }
 
     /// The first failure is what the exchange comes to.

@@ -441,8 +441,8 @@ fn an_address_that_is_rubbish_is_an_error_that_names_who_gave_it() {
         }
         for (member, one) in [0, 2].into_iter().zip(&posted) {
             let outcome = node.ends[member].take(one.id).unwrap();
-            assert_eq!(outcome.failure, Failure::SenderMemory);
-            assert_eq!(outcome.source, node.members[1]);
+            assert_eq!(outcome.failure, Failure::MemberMemory);
+            assert_eq!(outcome.len, u64::from(node.members[1]), "who is named");
         }
     }
 }

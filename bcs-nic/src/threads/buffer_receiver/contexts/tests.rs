@@ -42,6 +42,7 @@ fn arrival(sequence: u64, kind: CollectiveKind, for_node: bool) -> CollectiveDes
         output: 0,
         inline: None,
         for_node,
+        spoilt_by: None,
     }
 }
 

@@ -1,0 +1,54 @@
+//! Memory that a member named and that is not there: all members are told whose.
+//!
+//! Who finds it says so with its step, and leaves the rank in its record, where those who wait for the step
+//! find it. In a reduction, and at the root of a broadcast, those are all. The other members of a broadcast
+//! wait for nobody: each finds for itself whether the root's memory is there.
+
+use super::group::Group;
+use super::machine::Collective;
+use bcs_core::request::Failure;
+
+impl Collective {
+    /// Memory that this world rank named is not there. The first one is named.
+    pub(super) fn blame(&mut self, rank: u32) {
+        if self.failure == Failure::None {
+            self.failure = Failure::MemberMemory;
+            self.said = rank.into();
+        }
+    }
+
+    /// The world rank whose memory is not there, as far as this rank knows.
+    pub(super) fn culprit(&self) -> Option<u32> {
+        let rank = u32::try_from(self.said).ok();
+        rank.filter(|_| self.failure == Failure::MemberMemory)
+    }
+
+    /// Says how far this rank is, and what has failed if anything has.
+    pub(super) fn say(&self, group: &mut Group, step: u8) {
+        if self.failure != Failure::None {
+            group.own().say_outcome([self.failure as u64, self.said]);
+        }
+        group.own().advance(group.number(), step);
+        group.published();
+    }
+
+    /// A member has said that something has failed.
+    pub(super) fn heed(&mut self, group: &Group, member: usize) {
+        if self.failure != Failure::None {
+            return;
+        }
+        let [code, said] = group.members()[member].info.outcome();
+        self.failure = match Failure::from_code(u8::try_from(code).unwrap_or(u8::MAX)) {
+            Failure::None => Failure::BadDescriptor, // it says both
+            failure => failure,
+        };
+        self.said = said;
+    }
+
+    /// The same, of any member that is at just this step.
+    pub(super) fn heed_any(&mut self, group: &Group, step: u8) {
+        if let Some(member) = group.any_at(step) {
+            self.heed(group, member);
+        }
+    }
+}
