@@ -79,7 +79,9 @@ mod tests {
     #[test]
     fn bits_of_ranks_that_there_are_not_are_nobody() {
         let heap = heap(2, 0);
-        heap.0.iter().for_each(|word| word.store(u64::MAX, Ordering::Relaxed));
+        heap.0
+            .iter()
+            .for_each(|word| word.store(u64::MAX, Ordering::Relaxed));
         assert_eq!(next(&heap, 0, 70, 70), None);
         assert_eq!(next(&heap, 0, 69, 70), Some(69));
     }
