@@ -101,7 +101,7 @@ mod loom_tests {
     fn a_first_message_is_seen_or_its_receiver_rung() {
         loom::model(|| {
             let queue_words = 1 + ENTRY_WORDS;
-            let layout = |from: usize| QueueLayout {
+            let layout = move |from: usize| QueueLayout {
                 head_word: 1 + from * queue_words,
                 first_entry_word: 2 + from * queue_words,
                 entries: 1,

@@ -78,8 +78,15 @@ const CHECKS_PER_LOOK: u32 = 32;
 /// core, 1 us and more if somebody does).
 const ALONE_YIELD_NS: u64 = 600;
 
-/// A yield that takes longer than this has let somebody compute.
+/// A yield that takes longer than this has let somebody compute, if no more than some share the core.
 const LATE_YIELD_NS: u64 = 200_000;
+
+/// So many may share a core, and of more each may take so long without computing: to go to sleep, to be woken
+/// and to tell others. If they counted as computing, those who wait for each other would all sleep, which
+/// takes this long, and never find out that they need not (measured: a barrier of 64 ranks on 2 cores takes
+/// four times as long).
+const FEW_SHARE: usize = 16;
+const EACH_NS: u64 = 20_000;
 
 /// Waits without yields after one that came back late.
 const WAITS_WITHOUT_YIELDS: u32 = 100;
@@ -166,6 +173,12 @@ pub fn spin(
     }
 }
 
+/// Whether a yield that took so long has let somebody compute.
+fn is_late(took_ns: u64) -> bool {
+    let many = || home_core::sharers().saturating_sub(FEW_SHARE) as u64;
+    took_ns > LATE_YIELD_NS && took_ns - LATE_YIELD_NS > many() * EACH_NS
+}
+
 /// Lets others have the core so often, or until `check` finds something.
 fn yield_for(times: u32, mut check: impl FnMut() -> bool) -> bool {
     let without = WITHOUT_YIELDS.get();
@@ -181,7 +194,7 @@ fn yield_for(times: u32, mut check: impl FnMut() -> bool) -> bool {
         std::thread::yield_now();
         let found = check();
         let now = now_ns();
-        if now - before > LATE_YIELD_NS {
+        if is_late(now - before) {
             WITHOUT_YIELDS.set(WAITS_WITHOUT_YIELDS);
             return found;
         }

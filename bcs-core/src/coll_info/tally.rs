@@ -90,8 +90,7 @@ impl<R: Record> CollInfo<R> {
     }
 }
 
-const _: () =
-    assert!(AREAS <= super::AREA_WORDS && crate::limits::MAX_RANKS_PER_NODE < NOBODY as usize);
+const _: () = assert!(AREAS <= super::AREA_WORDS);
 
 #[cfg(all(test, not(loom)))]
 mod tests {

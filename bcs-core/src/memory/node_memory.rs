@@ -354,6 +354,7 @@ const _: () = {
     assert!(ENTRIES.is_multiple_of(64) && QUEUE_BYTES.is_multiple_of(PAGE));
     assert!(RECORD_BYTES.is_multiple_of(LINE) && RECORD_PAYLOAD_BYTES.is_multiple_of(PAGE));
     assert!((MAX_CONTEXTS * RECORD_BYTES).is_multiple_of(PAGE));
+    assert!(MAX_RANKS_PER_NODE < u16::MAX as usize); // who has folded for all, in 16 bits
     assert!(introductions::words_for(MAX_RANKS_PER_NODE) * 8 <= LINE);
 };
 
