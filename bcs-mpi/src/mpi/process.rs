@@ -83,7 +83,7 @@ impl Process {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         if place.local_ranks as usize > cores {
             // By world ranks: several nodes may be on this machine.
-            let sharers = welcome.placement.ranks() as usize / cores;
+            let sharers = welcome.placement.ranks() / cores;
             home_core::settle(welcome.rank as usize, sharers);
         }
         let endpoint = Endpoint::new(memory, page, place, welcome.settings);
