@@ -92,7 +92,8 @@ const EACH_NS: u64 = 100_000;
 /// round a little later.
 const LEAST_YIELDS: u32 = 2;
 
-/// Waits without yields after one that came back late.
+/// Waits without yields after one that came back late, if no more than some share the core. Of more each yields
+/// less, and loses more by sleeping.
 const WAITS_WITHOUT_YIELDS: u32 = 100;
 
 thread_local! {
@@ -180,8 +181,12 @@ pub fn spin(
 /// How often a rank yields among so many that share a core. The more there are, the more have had it when it
 /// comes round; and if they all wait for one that takes long, they are all in its way.
 fn yields_among(sharers: usize, times: u32) -> u32 {
-    let many = u32::try_from(sharers.div_ceil(FEW_SHARE)).unwrap_or(u32::MAX);
-    (times / many.max(1)).max(times.min(LEAST_YIELDS))
+    (times / crowd(sharers)).max(times.min(LEAST_YIELDS))
+}
+
+/// How many times as many as a few share a core.
+fn crowd(sharers: usize) -> u32 {
+    u32::try_from(sharers.div_ceil(FEW_SHARE).max(1)).unwrap_or(u32::MAX)
 }
 
 /// Whether a yield that took so long has let somebody compute, where so many share a core.
@@ -207,7 +212,7 @@ fn yield_for(times: u32, mut check: impl FnMut() -> bool) -> bool {
         let found = check();
         let now = now_ns();
         if is_late(now - before, sharers) {
-            WITHOUT_YIELDS.set(WAITS_WITHOUT_YIELDS);
+            WITHOUT_YIELDS.set(WAITS_WITHOUT_YIELDS / crowd(sharers));
             return found;
         }
         if found {
