@@ -9,6 +9,7 @@
 //! step        how far the rank is in the collective, for long ones
 //! outcome     what came of a collective of several nodes
 //! listening   it does not look by itself any more: whoever ends a phase tells it
+//! tally       of the first of many members: how many have entered, and that all have ([`tally`])
 //! payloads    contributions that do not fit their area
 //! ```
 //!
@@ -51,11 +52,13 @@
 //!   and is waited for by nobody that has called the same, needs one at gates only.
 
 mod gates;
+mod tally;
 
 use crate::prefetch;
 use crate::sync::{AtomicU64, Ordering, full_fence};
 use gates::digest;
 pub use gates::{digested, gate, gate_before, is_gate};
+pub use tally::Release;
 
 /// Contributions that are kept at the same time. (loom tries fewer, since it tries everything.)
 pub const AREAS: usize = if cfg!(loom) { 3 } else { 16 };
@@ -87,8 +90,12 @@ const VERDICT: usize = STEP + 1;
 const OUTCOME: usize = STEP + 2;
 const LISTENING: usize = STEP + AREA_WORDS;
 
+/// Of the tally: how many have entered each of the last numbers, and that all have.
+const COUNTS: usize = LISTENING + AREA_WORDS;
+const RELEASES: usize = COUNTS + AREA_WORDS;
+
 /// Words of a record.
-pub const RECORD_WORDS: usize = LISTENING + AREA_WORDS;
+pub const RECORD_WORDS: usize = RELEASES + AREA_WORDS;
 
 /// Bytes of the payload of a record.
 pub const RECORD_PAYLOAD_BYTES: usize = AREAS * PAYLOAD_BYTES;
@@ -122,6 +129,17 @@ pub enum Presence {
     There,
     /// The record says what no member would.
     Rubbish,
+}
+
+/// What the stamp of an area says of a number that has it.
+#[inline]
+fn presence_of(stamp: u64, number: u64) -> Presence {
+    match number.wrapping_sub(stamp) {
+        0 => Presence::There,
+        before if before == AREAS as u64 => Presence::Awaited,
+        _ if stamp == 0 => Presence::Awaited,
+        _ => Presence::Rubbish,
+    }
 }
 
 /// Which of the areas.
@@ -159,7 +177,8 @@ impl<R: Record> CollInfo<R> {
     /// Owner: the context is opened, and its next collective is number 1. No member may look yet.
     pub fn reset(&self) {
         let stamps = (0..AREAS).map(|place| place * AREA_WORDS);
-        for word in stamps.chain([STEP, VERDICT, LISTENING]) {
+        let tally = (COUNTS..COUNTS + AREAS).chain(RELEASES..RELEASES + AREAS);
+        for word in stamps.chain(tally).chain([STEP, VERDICT, LISTENING]) {
             self.word(word).store(0, Ordering::Relaxed);
         }
     }
@@ -244,12 +263,7 @@ impl<R: Record> CollInfo<R> {
     pub fn presence(&self, number: u64) -> Presence {
         // ENTERED: the area is visible, and those before may be written again.
         let stamp = self.area(number)[STAMP].load(Ordering::Acquire);
-        match number.wrapping_sub(stamp) {
-            0 => Presence::There,
-            before if before == AREAS as u64 => Presence::Awaited,
-            _ if stamp == 0 => Presence::Awaited,
-            _ => Presence::Rubbish,
-        }
+        presence_of(stamp, number)
     }
 
     /// What the owner has called, in a collective that it has entered.

@@ -25,16 +25,28 @@ struct Home {
     number: usize,
     /// When it looked last.
     looked_ns: u64,
+    /// How many ranks share a core.
+    sharers: usize,
 }
 
 thread_local! {
     static HOME: Cell<Option<Home>> = const { Cell::new(None) };
 }
 
-/// From now on this thread has a home, the core with this number of those that it may use, counted round.
-pub fn settle(number: usize) {
+/// From now on this thread has a home, the core with this number of those that it may use, counted round. So
+/// many ranks share a core.
+pub fn settle(number: usize, sharers: usize) {
     let looked_ns = 0;
-    HOME.set(Some(Home { number, looked_ns }));
+    HOME.set(Some(Home {
+        number,
+        looked_ns,
+        sharers,
+    }));
+}
+
+/// How many ranks share a core, where they have homes.
+pub(crate) fn sharers() -> usize {
+    HOME.get().map_or(1, |home| home.sharers)
 }
 
 /// Where cores are short, before this thread lets others have its core: takes it home, if it is time to look.
@@ -124,7 +136,7 @@ mod tests {
         let looked = || HOME.get().map(|home| home.looked_ns);
         look(EVERY_NS + 1);
         assert_eq!(looked(), None, "no home");
-        settle(0);
+        settle(0, 2);
         for (now, last) in [(1, 0), (EVERY_NS, 0), (EVERY_NS + 1, EVERY_NS + 1)] {
             look(now);
             assert_eq!(looked(), Some(last));

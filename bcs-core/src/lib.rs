@@ -31,6 +31,7 @@ pub mod descriptor;
 pub mod fabric;
 #[cfg(not(loom))]
 pub mod home_core;
+pub mod introductions;
 #[cfg(not(loom))]
 pub mod job;
 #[cfg(not(loom))]

@@ -395,7 +395,7 @@ pub(crate) mod tests {
         (heap(words, cells), layout)
     }
 
-    pub(super) fn send(
+    pub(crate) fn send(
         sender: &mut QueueSender<Arc<Heap>>,
         number: u64,
         payload: &[u8],
@@ -412,7 +412,7 @@ pub(crate) mod tests {
         Ok(())
     }
 
-    pub(super) fn receive(receiver: &mut QueueReceiver<Arc<Heap>>) -> Option<(u64, Vec<u8>)> {
+    pub(crate) fn receive(receiver: &mut QueueReceiver<Arc<Heap>>) -> Option<(u64, Vec<u8>)> {
         let entry = receiver.peek()?;
         assert_eq!(entry.code, 7);
         let mut payload = vec![0; usize::try_from(entry.words[2]).unwrap()];

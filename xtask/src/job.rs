@@ -79,6 +79,12 @@ impl Job {
         }
     }
 
+    /// `bcs run` itself and the managers, as far as they have been named.
+    #[must_use]
+    pub fn runtime(&self) -> &[Pid] {
+        &self.runtime
+    }
+
     /// Processor time, up to now, of `bcs run` and the managers.
     ///
     /// # Errors

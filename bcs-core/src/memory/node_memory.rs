@@ -3,11 +3,17 @@
 //! ```text
 //! desks                      transfers                    queues
 //! one for each rank:         so many for each rank:       one for each ordered pair of ranks:
-//! bell, process id, news     what became of its sends     head │ wants room │ entries │ payload
+//! bell, process id, news,    what became of its sends     head │ wants room │ entries │ payload
+//! introductions
 //!
 //! collective info
-//! one record for each rank and context: areas │ step │ listening, and their payload
+//! one record for each context and rank: areas │ step │ listening, and their payload
 //! ```
+//!
+//! **What is not used is not touched**: a page that anybody has looked at is memory. So a receiver looks at
+//! the queues of those that have introduced themselves ([`introductions`]), and nobody at the records of
+//! contexts that it is not in. Records of a context lie side by side, since whoever looks at one of them
+//! looks at others, and an entry in a table of pages for each would cost more than they do.
 //!
 //! One sealed memfd per node, made by its node manager and mapped by its ranks. The design has the
 //! send queues in the slot of the receiver, as the paper has. They lie here because a slot is a
@@ -20,6 +26,7 @@
 
 use super::mapping::{MapError, MappedArray, MappedWords, Mapping, sealed_memfd};
 use crate::coll_info::{CollInfo, RECORD_PAYLOAD_BYTES, RECORD_WORDS, Record};
+use crate::introductions;
 use crate::limits::{
     MAX_CONTEXTS, MAX_RANKS_PER_NODE, REQUEST_SLOTS, SEND_QUEUE_ENTRIES, SEND_QUEUE_PAYLOAD_BYTES,
 };
@@ -32,10 +39,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 const LINE: usize = 128; // two cache lines: adjacent-line prefetch counts as sharing
 const PAGE: usize = 4096;
 
-/// A desk: the bell, and the process id beside it, which hardly ever changes; then the news.
-const DESK_BYTES: usize = 2 * LINE;
+/// A desk: the bell, and the process id beside it, which hardly ever changes; then the news; then who has
+/// introduced itself.
+const DESK_BYTES: usize = 3 * LINE;
 const PROCESS: usize = 8;
 const NEWS: usize = LINE;
+const INTRODUCTIONS: usize = 2 * LINE;
 
 /// A transfer slot is a cache line: receivers of different sends write to different ones.
 const TRANSFER_BYTES: usize = 64;
@@ -53,7 +62,6 @@ const PAYLOAD: usize =
 #[expect(clippy::cast_possible_truncation, reason = "small constants")]
 const QUEUE_BYTES: usize = PAYLOAD + SEND_QUEUE_PAYLOAD_BYTES as usize;
 
-/// Records of collective info lie side by side, so that a rank in few contexts uses few pages.
 const RECORD_BYTES: usize = RECORD_WORDS * 8;
 
 /// Node memory, mapped by this process. Ranks of the node are named by their *place* on it, from 0.
@@ -215,7 +223,7 @@ impl NodeMemory {
             "context {context} of place {place} of {}",
             self.ranks
         );
-        let record = place * MAX_CONTEXTS + context;
+        let record = context * self.ranks + place;
         let start = Self::coll_infos(self.ranks);
         let payloads = start + self.ranks * MAX_CONTEXTS * RECORD_BYTES;
         CollInfo::new(MappedRecord {
@@ -249,10 +257,24 @@ impl NodeMemory {
         }
     }
 
-    /// The sending side of a queue that nobody has used yet.
+    fn introductions(&self, place: usize) -> usize {
+        (self.desk(place) + INTRODUCTIONS) / 8
+    }
+
+    /// Of the places `from..end` the first that has introduced itself to this one: the others have never
+    /// sent anything.
+    #[must_use]
+    #[inline]
+    pub fn next_acquaintance(&self, place: usize, from: usize, end: usize) -> Option<usize> {
+        let end = end.min(self.ranks);
+        introductions::next(&self.words, self.introductions(place), from, end)
+    }
+
+    /// The sending side of a queue that nobody has used yet. Its receiver looks at it from now on.
     #[must_use]
     pub fn sender(&self, from: usize, to: usize) -> QueueSender<MappedWords> {
         let layout = Self::layout(self.queue(from, to));
+        introductions::introduce(&self.words, self.introductions(to), from);
         QueueSender::new(self.words.clone(), layout)
     }
 
@@ -337,6 +359,8 @@ const _: () = {
     assert!(ENTRIES.is_multiple_of(64) && QUEUE_BYTES.is_multiple_of(PAGE));
     assert!(RECORD_BYTES.is_multiple_of(LINE) && RECORD_PAYLOAD_BYTES.is_multiple_of(PAGE));
     assert!((MAX_CONTEXTS * RECORD_BYTES).is_multiple_of(PAGE));
+    assert!(MAX_RANKS_PER_NODE < u16::MAX as usize); // who has folded for all, in 16 bits
+    assert!(introductions::words_for(MAX_RANKS_PER_NODE) * 8 <= LINE);
 };
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ use crate::smartmap::SmartMap;
 use bcs_core::lockstep;
 use bcs_core::memory::{MachinePage, NicMemory, NodeMemory};
 use bcs_core::waiting::{self, Patience};
+use std::iter;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex};
 
@@ -214,9 +215,11 @@ impl Endpoint {
 
     /// Whether a rank of this node has sent something that was not taken yet.
     fn has_near_messages(&self) -> bool {
-        self.memory
-            .desk()
-            .is_some_and(|(node, place)| (0..node.ranks()).any(|from| node.has_news(from, place)))
+        self.memory.desk().is_some_and(|(node, place)| {
+            let acquaintance = |from| node.next_acquaintance(place, from, node.ranks());
+            let mut known = iter::successors(acquaintance(0), |&from| acquaintance(from + 1));
+            known.any(|from| node.has_news(from, place))
+        })
     }
 
     fn more_than(&self, seen: &Done, watch: Watch) -> bool {

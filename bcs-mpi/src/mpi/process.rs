@@ -88,7 +88,8 @@ impl Process {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         if place.local_ranks as usize > cores {
             // By world ranks: several nodes may be on this machine.
-            home_core::settle(welcome.rank as usize);
+            let sharers = welcome.placement.ranks() / cores;
+            home_core::settle(welcome.rank as usize, sharers);
         }
         let endpoint = Endpoint::new(memory, page, place, welcome.settings);
         let job = welcome.job;

@@ -62,7 +62,7 @@ impl SmartMap {
     pub(crate) unsafe fn lend(&mut self, message: &Message) -> Option<Id> {
         let place = self.place_of(message.destination)?;
         let data = &message.data;
-        let ways = !self.outgoing[place].holds() && data.layout.is_none() && place != self.place;
+        let ways = !self.holds_for(place) && data.layout.is_none() && place != self.place;
         if !ways || !self.may_copy(data.len) || !self.lenders[place].lends() {
             return None;
         }

@@ -16,7 +16,8 @@
 //! the entry, eager ones beside it; of longer ones the entry says where they are, and the receiver
 //! fetches them when it has a receive for them ([`road`]).
 //!
-//! **Nothing is matched in the queue.** The receiver drains all its queues into its own matcher,
+//! **Nothing is matched in the queue.** The receiver drains the queues of all that have ever sent to it
+//! ([`bcs_core::introductions`]) into its own matcher,
 //! whatever it looks for, and copies what nobody has asked for yet. So a queue full of messages for
 //! which there is no receive holds nobody up (DESIGN 6). What does not fit a queue waits in the
 //! memory of its sender, in order ([`outgoing`]).
@@ -84,8 +85,9 @@ pub(crate) struct SmartMap {
     place: usize,
     /// The world rank at place 0: ranks of a node follow each other.
     first: u32,
-    /// To and from each place, this one among them.
-    outgoing: Vec<Outgoing>,
+    /// To each place, this one among them, to which this rank has ever sent anything.
+    outgoing: Vec<Option<Outgoing>>,
+    /// From each.
     incoming: Vec<Incoming>,
     /// Whether to lend to each place.
     lenders: Vec<Lender>,
@@ -128,10 +130,9 @@ impl SmartMap {
         road: Road,
     ) -> Self {
         let places = node.ranks();
-        let outgoing = (0..places).map(|to| Outgoing::new(node.sender(place, to)));
         let incoming = (0..places).map(|from| Incoming::new(node.receiver(from, place)));
         Self {
-            outgoing: outgoing.collect(),
+            outgoing: (0..places).map(|_| None).collect(),
             incoming: incoming.collect(),
             lenders: (0..places).map(|_| Lender::new()).collect(),
             holding: false,

@@ -209,15 +209,21 @@ impl SmartMap {
 
     /// Takes what the queues have brought. Returns whether there was anything.
     pub(super) fn drain(&mut self) -> bool {
-        let places = self.incoming.len();
+        let (turn, mut first) = (self.turn, None);
         let mut any = false;
-        for step in 0..places {
-            let from = (self.turn + step) % places;
-            self.incoming[from].posts = 0;
-            any |= self.drain_from(from);
+        for places in [turn..self.incoming.len(), 0..turn] {
+            let mut next = places.start;
+            while let Some(from) = self.node.next_acquaintance(self.place, next, places.end) {
+                next = from + 1;
+                // Who is first takes turns, so a wildcard favours nobody.
+                if first.is_none() {
+                    first = Some(from);
+                    self.turn = next % self.incoming.len();
+                }
+                self.incoming[from].posts = 0;
+                any |= self.drain_from(from);
+            }
         }
-        // Who is first takes turns, so a wildcard favours nobody.
-        self.turn = (self.turn + 1) % places;
         any
     }
 

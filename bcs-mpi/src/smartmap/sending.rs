@@ -6,6 +6,7 @@ use super::envelope::{Body, Envelope, INLINE_BYTES, Inline, Word};
 use super::outgoing::Outgoing;
 use super::requests::{Id, NoSlot, State};
 use crate::bcs::{Message, Outcome, Piece, SendMode, gather};
+use bcs_core::memory::NodeMemory;
 
 /// The longest message that is copied through the queue: a fourth of its room for payload, so that
 /// there is always room again when the receiver has taken what it found
@@ -25,6 +26,11 @@ pub(crate) enum Posted {
     Request(Id),
 }
 
+#[cold]
+fn open_way(way: &mut Option<Outgoing>, node: &NodeMemory, from: usize, to: usize) {
+    *way = Some(Outgoing::new(node.sender(from, to)));
+}
+
 impl SmartMap {
     /// Whether a world rank is on this node.
     pub(crate) fn is_near(&self, rank: u32) -> bool {
@@ -34,6 +40,21 @@ impl SmartMap {
     pub(super) fn place_of(&self, rank: u32) -> Option<usize> {
         let place = rank.checked_sub(self.first)? as usize;
         (place < self.outgoing.len()).then_some(place)
+    }
+
+    /// The way to a place, of which the rank there is told when this one first goes it.
+    #[inline(always)]
+    pub(super) fn way_to(&mut self, place: usize) -> &mut Outgoing {
+        let way = &mut self.outgoing[place];
+        if way.is_none() {
+            open_way(way, &self.node, self.place, place);
+        }
+        way.as_mut().expect("it was opened")
+    }
+
+    /// Whether something waits for room on the way to a place.
+    pub(super) fn holds_for(&self, place: usize) -> bool {
+        self.outgoing[place].as_ref().is_some_and(Outgoing::holds)
     }
 
     /// Posts a send to a rank of this node. Standard sends of at most `eager_limit` bytes are
@@ -97,14 +118,14 @@ impl SmartMap {
             return unsafe { self.send_copy(place, envelope, data) };
         }
         // SAFETY: the caller's promise.
-        if unsafe { self.outgoing[place].eager(envelope, data) }.is_ok() {
+        if unsafe { self.way_to(place).eager(envelope, data) }.is_ok() {
             self.ring(place);
             return Ok(Posted::Complete);
         }
         let to = self.peer(place, &envelope);
         let request = self.requests.open(State::Held { to })?;
         // SAFETY: the caller's promise, until the request is done.
-        unsafe { self.outgoing[place].hold(envelope, data.clone(), request) };
+        unsafe { self.way_to(place).hold(envelope, data.clone(), request) };
         self.holding = true;
         self.flush();
         Ok(Posted::Request(request))
@@ -141,9 +162,10 @@ impl SmartMap {
 
     /// Sends a word without payload, now or when there is room.
     pub(super) fn word(&mut self, place: usize, word: Word) {
-        let outgoing = &mut self.outgoing[place];
+        let outgoing = self.way_to(place);
         outgoing.word(word);
-        self.holding |= outgoing.holds();
+        let holds = outgoing.holds();
+        self.holding |= holds;
         self.ring(place);
     }
 
@@ -201,11 +223,11 @@ impl SmartMap {
         }
         let mut sent_any = false;
         for place in 0..self.outgoing.len() {
-            if !self.outgoing[place].holds() {
+            if !self.holds_for(place) {
                 continue;
             }
             let mut sent = self.flush_to(place);
-            if self.outgoing[place].holds() {
+            if self.holds_for(place) {
                 // Once more after the wish, or it might be lost.
                 self.node.want_room(self.place, place);
                 sent |= self.flush_to(place);
@@ -215,13 +237,15 @@ impl SmartMap {
             }
             sent_any |= sent;
         }
-        self.holding = self.outgoing.iter().any(Outgoing::holds);
+        self.holding = self.outgoing.iter().flatten().any(Outgoing::holds);
         sent_any
     }
 
     fn flush_to(&mut self, place: usize) -> bool {
         let requests = &mut self.requests;
-        self.outgoing[place].flush(|id| requests.set(id, State::Done(Outcome::default())))
+        let done = |id| requests.set(id, State::Done(Outcome::default()));
+        let way = self.outgoing[place].as_mut();
+        way.is_some_and(|way| way.flush(done))
     }
 
     /// A receiver asks for the parts of a message.
@@ -234,7 +258,7 @@ impl SmartMap {
         let len = usize::try_from(len).unwrap_or(usize::MAX).min(data.len);
         self.requests.set(transfer, State::Held { to });
         // SAFETY: the data stay until the request is done: whoever sent them promised that.
-        unsafe { self.outgoing[from].parts(data, len, (transfer, into)) };
+        unsafe { self.way_to(from).parts(data, len, (transfer, into)) };
         self.holding = true;
     }
 

@@ -93,7 +93,7 @@ impl SmartMap {
             return false;
         };
         // SAFETY: the caller's promise.
-        if unsafe { self.outgoing[place].now(message) }.is_err() {
+        if unsafe { self.way_to(place).now(message) }.is_err() {
             return false;
         }
         self.ring(place);

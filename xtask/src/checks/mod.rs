@@ -8,6 +8,7 @@ mod fixed_gaps;
 mod fixed_time;
 mod flood;
 mod hello_startup;
+mod node_scale;
 mod oracle;
 mod sandbox;
 mod simulator;
@@ -75,6 +76,7 @@ pub const ALL: &[Check] = &[
     smartmap_oversubscribed::CHECK,
     smartmap_hierarchical::CHECK,
     smartmap_roads::CHECK,
+    node_scale::CHECK,
     sandbox::CHECK,
     sweep3d_peer::CHECK,
 ];

@@ -5,11 +5,15 @@ use super::course::Way;
 use super::machine::{Ended, Phase};
 use super::{Info, Surroundings, agreement};
 use crate::bcs::{Piece, own_memory};
-use bcs_core::coll_info::{self, Presence};
+use bcs_core::coll_info::{self, Presence, Release};
 use bcs_core::layout::Location;
 use bcs_core::memory::NodeMemory;
 use bcs_core::whereabouts::Objection;
 use std::sync::Arc;
+
+/// Of so many members each looks at each; of more, each looks at the tally ([`coll_info`]). That costs an atomic
+/// operation, and what the last one does for all.
+pub(super) const FEW: usize = 16;
 
 /// A communicator, as one of its members knows it.
 #[derive(Debug)]
@@ -40,6 +44,8 @@ pub(super) struct Group {
     pub(super) open: bool,
     /// The root folds long reductions alone.
     pub(super) serial: bool,
+    /// Who has entered is found by the tally.
+    pub(super) counted: bool,
     suspect: Option<usize>,
 }
 
@@ -67,6 +73,8 @@ pub(super) enum Sign {
     AtGate,
     /// It has entered.
     There,
+    /// All have entered, by the tally in its record.
+    Released,
     /// It has judged.
     Verdict,
     /// It has come to a step.
@@ -80,6 +88,7 @@ impl Awaited {
         let info = &self.members[self.member].info;
         match self.sign {
             Sign::AtGate | Sign::There => info.presence(self.number) != Presence::Awaited,
+            Sign::Released => info.presence_of_all(self.number) != Presence::Awaited,
             Sign::Verdict => info.verdict(self.number) != 0,
             Sign::Step(step) => info.step(self.number) >= step,
         }
@@ -108,6 +117,7 @@ impl Group {
             members[me].info.reset();
         }
         Some(Self {
+            counted: members.len() > FEW,
             members,
             at_places,
             me,
@@ -176,14 +186,71 @@ impl Group {
         self.own().prepare(self.number.wrapping_add(after));
     }
 
-    /// This rank enters the collective that has begun, with what it has called.
-    pub(super) fn enter(&mut self, call: [u64; 2]) {
+    /// This rank enters the collective that has begun, with what it has called. Returns whether it has to
+    /// [release](Self::release) the others: there are many, and it is the last.
+    #[inline]
+    pub(super) fn enter(&mut self, call: [u64; 2]) -> bool {
         self.digest = self.own().enter(self.number, call, self.digest);
+        self.counted && self.tally().sign(self.number, self.members.len())
+    }
+
+    /// The record of the first of many members, in which all sign.
+    fn tally(&self) -> &Info {
+        &self.members[0].info
+    }
+
+    /// Whether members are told of what is over by one of them alone, which has signed last.
+    pub(super) fn is_counted(&self) -> bool {
+        self.counted
+    }
+
+    /// All members have entered, and this one is the last: it tells them. `fold` is to put into its record what
+    /// all want to have of their contributions, and is asked to if they want the same.
+    #[cold]
+    pub(super) fn release(&mut self, around: Surroundings<'_>, fold: impl FnOnce(&Self) -> bool) {
+        let number = self.number;
+        if !(0..self.members.len()).all(|member| self.has_entered(member, number)) {
+            // They have signed, and not entered.
+            self.suspect = self.suspect.or(Some(self.members[0].place));
+            return;
+        }
+        let own = self.own();
+        let same = |member: &Member| member.info.call(number) == own.call(number);
+        let folded = self.members.iter().all(same) && fold(self);
+        let release = Release {
+            agreed: self.all_have_digest(number),
+            folded_by: folded.then(|| u16::try_from(self.me).expect("members are few")),
+        };
+        self.tally().release(number, release);
+        Info::published();
+        self.tell(around, Phase::Entered, None);
+        if !release.agreed {
+            self.tell(around, Phase::Told, None);
+        }
+        if coll_info::is_gate(number) {
+            self.tell(around, Phase::Posted, None);
+        }
+    }
+
+    /// In whose record the result of a collective is that all have entered, if somebody has folded it for all.
+    pub(super) fn folded_by(&self) -> Option<&Info> {
+        let member = self.tally().released(self.number).folded_by?;
+        self.members
+            .get(usize::from(member))
+            .map(|member| &member.info)
     }
 
     /// Whether all members have called the same since the last gate before a number that all have entered.
     #[inline]
     pub(super) fn digests_agree(&self, number: u64) -> bool {
+        if self.counted {
+            return self.tally().released(number).agreed;
+        }
+        self.all_have_digest(number)
+    }
+
+    #[inline]
+    fn all_have_digest(&self, number: u64) -> bool {
         let own = self.own().digest(number);
         let mut members = self.members.iter();
         members.all(|member| member.info.digest(number) == own)
@@ -297,6 +364,10 @@ impl Group {
 
     #[inline]
     fn have_entered(&mut self, number: u64) -> bool {
+        if self.counted {
+            let tally = self.tally().presence_of_all(number);
+            return self.is_present(0, tally);
+        }
         while self.seen < self.members.len() {
             if !self.has_entered(self.seen, number) {
                 return false;
@@ -314,12 +385,17 @@ impl Group {
 
     #[inline]
     fn has_entered(&mut self, member: usize, number: u64) -> bool {
-        let member = &self.members[member];
-        match member.info.presence(number) {
+        let presence = self.members[member].info.presence(number);
+        self.is_present(member, presence)
+    }
+
+    #[inline]
+    fn is_present(&mut self, member: usize, presence: Presence) -> bool {
+        match presence {
             Presence::There => true,
             Presence::Awaited => false,
             Presence::Rubbish => {
-                self.suspect = Some(member.place);
+                self.suspect = Some(self.members[member].place);
                 false
             }
         }
@@ -365,14 +441,18 @@ impl Group {
 
     /// What this rank waits for: of this member, or of the first that was not so far.
     pub(super) fn awaited(&self, member: Option<usize>, sign: Sign) -> Awaited {
-        let member = member.unwrap_or(self.seen);
+        let number = match sign {
+            Sign::AtGate => self.gate,
+            _ => self.number,
+        };
+        let (member, sign) = match (member, sign) {
+            (None, Sign::AtGate | Sign::There) if self.counted => (0, Sign::Released),
+            (member, sign) => (member.unwrap_or(self.seen), sign),
+        };
         Awaited {
             members: self.members.clone(),
             member: member.min(self.members.len() - 1),
-            number: match sign {
-                Sign::AtGate => self.gate,
-                _ => self.number,
-            },
+            number,
             sign,
         }
     }
@@ -428,9 +508,9 @@ impl Group {
 
     /// A phase is over: who does not look by itself is told, or only this one member.
     pub(super) fn tell(&self, around: Surroundings<'_>, phase: Phase, only: Option<usize>) {
-        for (index, member) in self.members.iter().enumerate() {
-            let meant = only.is_none_or(|only| only == index) && index != self.me;
-            if meant && member.info.take_listener(self.number, phase.code()) {
+        let meant = only.map_or(0..self.members.len(), |only| only..only + 1);
+        for (index, member) in meant.clone().zip(&self.members[meant]) {
+            if index != self.me && member.info.take_listener(self.number, phase.code()) {
                 around.node.tell(member.place);
                 around.page.wake(around.node.bell(member.place));
             }
@@ -439,6 +519,9 @@ impl Group {
 
     /// This rank has seen that a phase is over for which it has waited for all.
     pub(super) fn tell_all(&self, around: Surroundings<'_>, phase: Phase) {
+        if self.counted && phase == Phase::Entered {
+            return; // The last to enter has told them.
+        }
         if self.listening != Some((self.number, phase)) {
             Info::published();
         }
@@ -452,6 +535,14 @@ impl Group {
     /// the `giver` that others wait for alone, in any case: then who waits for all is told too early and
     /// listens again.
     pub(super) fn tell_of_entering(&self, around: Surroundings<'_>, giver: bool) {
+        if self.counted {
+            // That all have entered is told by the last.
+            if giver {
+                Info::published();
+                self.tell(around, Phase::Entered, None);
+            }
+            return;
+        }
         Info::published();
         let number = self.number;
         let waits = |phase: Phase| {

@@ -203,7 +203,8 @@ pub(super) fn entered(
         return Look::Goes(Phase::Entered);
     }
     group.published();
-    if group.all_are_there() {
+    // Of many, the last to enter has told the others.
+    if !group.is_counted() && group.all_are_there() {
         let differ = disagreement(group, around.first).is_some();
         // There may be no leader then: who it is depends on what is called.
         let whom = (!differ).then_some(led.leader);

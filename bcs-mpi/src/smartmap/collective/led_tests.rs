@@ -176,6 +176,7 @@ proptest! {
         ranks in 2_usize..6,
         first in 0_usize..3,
         closed: bool,
+        counted: bool,
     ) {
         let road = if closed { Road::CLOSED } else { Road::open() };
         // Some of the ranks, not in their order; a root may be elsewhere.
@@ -184,6 +185,7 @@ proptest! {
         let mut roots = members.clone();
         roots.push(FAR);
         let mut node = Node::with_others(ranks + 1, members, &road);
+        node.count(counted);
         let steps: Vec<Step> = calls
             .into_iter()
             .map(|(kind, root, length, in_place)| step(kind, root, length, in_place, &roots))
@@ -201,9 +203,11 @@ proptest! {
         ranks in 2_usize..5,
         usual in 0_u8..4,
         length in 0_usize..9,
+        counted: bool,
     ) {
         let members: Vec<u32> = (FIRST..).take(ranks).collect();
         let mut node = Node::with_others(ranks, members.clone(), &Road::open());
+        node.count(counted);
         let mut roots = members.clone();
         roots.push(FAR);
         let usual = step(usual, 1, length, false, &roots);

@@ -192,7 +192,9 @@ impl Collective {
         }
         let (kind, bytes) = (self.kind(), self.part.bytes as u64);
         let call = [Called::Nic { kind, bytes }.pack(), bytes];
-        group.enter(call);
+        if group.enter(call) {
+            group.release(around, |_| false);
+        }
         led::entered(self, group, around)
     }
 

@@ -117,6 +117,8 @@ struct Spare {
     chunks: Vec<u8>,
     /// For what a leader has folded.
     room: Vec<u8>,
+    /// For what the last of many members folds for all.
+    folded: Vec<u8>,
 }
 
 impl Spare {

@@ -91,7 +91,7 @@ impl Short {
     }
 
     #[inline]
-    fn enter(&mut self, group: &mut Group, around: Surroundings<'_>) {
+    fn enter(&mut self, group: &mut Group, around: Surroundings<'_>, spare: &mut Spare) {
         self.entered = true;
         let number = group.next_number();
         if let Some(input) = self.part.input {
@@ -100,7 +100,9 @@ impl Short {
             group.own().contribute(number, data);
         }
         let (kind, bytes) = (self.part.kind, self.part.bytes as u64);
-        group.enter([Called::Nic { kind, bytes }.pack(), bytes]);
+        if group.enter([Called::Nic { kind, bytes }.pack(), bytes]) {
+            group.release(around, |group| self.fold_for_all(group, spare));
+        }
         if self.needs == Needs::All {
             return;
         }
@@ -117,6 +119,27 @@ impl Short {
                 group.tell_of_entering(around, gives);
             }
         }
+    }
+
+    /// The last of many to enter folds what all want. Returns whether there is anything, and it could be folded.
+    fn fold_for_all(&self, group: &Group, spare: &mut Spare) -> bool {
+        let CollectiveKind::Reduce {
+            root: None,
+            op,
+            datatype,
+        } = self.part.kind
+        else {
+            return false;
+        };
+        let mut result = std::mem::take(&mut spare.folded);
+        result.resize(self.part.bytes, 0);
+        let folded = fold(group, (op, datatype), &mut result, spare).is_ok();
+        // Nobody else looks at what this rank has contributed.
+        if folded {
+            group.own().contribute(group.number(), &result);
+        }
+        spare.folded = result;
+        folded
     }
 
     /// Whether those that this rank needs have entered, and have called the same; what another one has called
@@ -158,6 +181,11 @@ impl Short {
                 root.contribution(group.number(), into());
                 Ok(())
             }
+            (CollectiveKind::Reduce { .. }, Needs::All) if group.is_counted() => {
+                let folded = group.folded_by().ok_or_else(bad_descriptor)?;
+                folded.contribution(group.number(), into());
+                Ok(())
+            }
             (CollectiveKind::Reduce { op, datatype, .. }, Needs::Others | Needs::All) => {
                 fold(group, (op, datatype), into(), spare).map_err(|_| bad_descriptor())
             }
@@ -178,7 +206,7 @@ impl Machine for Short {
             if !group.may_enter(around.first) {
                 return None;
             }
-            self.enter(group, around);
+            self.enter(group, around, spare);
         }
         match self.have_come(group, around) {
             Ok(false) => None,

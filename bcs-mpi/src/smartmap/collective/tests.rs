@@ -73,6 +73,17 @@ impl Node {
             .for_each(|queue| queue.group.serial = serial);
     }
 
+    /// The members find by the tally who has entered, as if they were many.
+    pub(super) fn count(&mut self, counted: bool) {
+        let groups = self
+            .ends
+            .iter_mut()
+            .flat_map(|end| &mut end.collectives.groups);
+        groups
+            .flatten()
+            .for_each(|queue| queue.group.counted = counted);
+    }
+
     /// `members` are those of them on this node.
     pub(super) fn with_others(ranks: usize, members: Vec<u32>, road: &Road) -> Self {
         let far = [FIRST - 1, FIRST + 100];
@@ -275,6 +286,7 @@ proptest! {
         first in 0_usize..3,
         closed: bool,
         serial: bool,
+        counted: bool,
     ) {
         let road = if closed { Road::CLOSED } else { Road::open() };
         // Some of the ranks, not in their order.
@@ -282,6 +294,7 @@ proptest! {
         members.rotate_left(first.min(ranks - 1));
         let mut node = Node::new(ranks + 1, members.clone(), &road);
         node.fold_serially(serial);
+        node.count(counted);
         let steps: Vec<Step> = calls
             .into_iter()
             .map(|(kind, root, length, in_place)| step(kind, root, length, in_place, &members))
@@ -302,9 +315,11 @@ proptest! {
         calls in prop::collection::vec((0_u8..8, 0_usize..3, 0_usize..5), 20..70),
         choices in prop::collection::vec((0_usize..16, 0_u8..3), 0..600),
         ranks in 2_usize..5,
+        counted: bool,
     ) {
         let members: Vec<u32> = (FIRST..).take(ranks).collect();
         let mut node = Node::new(ranks, members.clone(), &Road::open());
+        node.count(counted);
         // Rooted ones are the more interesting.
         let kind = |kind: u8| if kind < 4 { kind } else { 1 + kind % 2 };
         let steps: Vec<Step> = calls
@@ -321,9 +336,11 @@ proptest! {
         (astray, at, odd) in (0_usize..4, 0_usize..40, (0_u8..4, 0_usize..3, 0_usize..6)),
         choices in prop::collection::vec((0_usize..16, 0_u8..3), 0..400),
         ranks in 2_usize..5,
+        counted: bool,
     ) {
         let members: Vec<u32> = (FIRST..).take(ranks).collect();
         let mut node = Node::new(ranks, members.clone(), &Road::open());
+        node.count(counted);
         let of = |(kind, root, length)| step(kind, root, length, false, &members);
         let mut steps: Vec<Step> = calls.into_iter().map(of).collect();
         let (astray, at, odd) = (astray % ranks, at % steps.len(), of(odd));
@@ -401,14 +418,38 @@ fn members_that_do_not_call_the_same_are_all_told() {
     }
 }
 
+/// Among many, what one member folds is what all get, and a root has it from the contributions.
+#[test]
+fn many_members_do_what_few_do() {
+    let members: Vec<u32> = (FIRST..FIRST + 40).rev().collect();
+    let mut node = Node::new(40, members.clone(), &Road::open());
+    let steps = (0..60_u8).map(|at| {
+        step(
+            at,
+            usize::from(at) * 7,
+            usize::from(at) / 4,
+            at % 8 < 4,
+            &members,
+        )
+    });
+    run(&mut node, &steps.collect::<Vec<Step>>(), &[]);
+    let groups = |end: &SmartMap| {
+        end.collectives.groups[0]
+            .as_ref()
+            .map(|queue| queue.group.is_counted())
+    };
+    assert_eq!(groups(&node.ends[0]), Some(true));
+}
+
 #[test]
 fn a_context_that_is_opened_again_begins_anew() {
     let members = vec![FIRST, FIRST + 1];
     let mut node = Node::new(2, members.clone(), &Road::open());
-    for round in 0..3 {
+    for round in 0..6 {
+        node.count(round % 2 > 0);
         run(
             &mut node,
-            &[step(3, 0, round + 1, false, &members); 4][..=round],
+            &[step(3, 0, round + 1, false, &members); 7][..=round],
             &[],
         );
         for place in 0..2 {
@@ -464,28 +505,31 @@ fn memory_that_is_not_there_is_a_failure_for_all_who_need_it() {
 #[test]
 fn a_rank_that_listens_is_told_once_a_phase_is_over() {
     let members = vec![FIRST, FIRST + 1, FIRST + 2];
-    let mut node = Node::new(3, members.clone(), &Road::open());
-    let barrier = step(0, 0, 0, false, &members);
-    let memory = node.ends[0].node.clone();
-    let news = |place| memory.news(place).load(Ordering::Relaxed);
-    for round in 1..4 {
-        let posted: Vec<Posted> = (0..3).map(|member| node.post(member, barrier, 0)).collect();
-        node.ends[0].progress();
-        node.ends[1].advance_collectives(false);
-        assert_eq!(
-            [0, 1].map(news),
-            [round - 1, 0],
-            "they wait for the third one"
-        );
-        node.ends[2].progress();
-        assert_eq!(
-            [0, 1].map(news),
-            [round, 0],
-            "who looks by itself is not told"
-        );
-        node.ends.iter_mut().for_each(SmartMap::progress);
-        for (member, one) in posted.iter().enumerate() {
-            assert!(node.take(member, one).is_some());
+    for counted in [false, true] {
+        let mut node = Node::new(3, members.clone(), &Road::open());
+        node.count(counted);
+        let barrier = step(0, 0, 0, false, &members);
+        let memory = node.ends[0].node.clone();
+        let news = |place| memory.news(place).load(Ordering::Relaxed);
+        for round in 1..4 {
+            let posted: Vec<Posted> = (0..3).map(|member| node.post(member, barrier, 0)).collect();
+            node.ends[0].progress();
+            node.ends[1].advance_collectives(false);
+            assert_eq!(
+                [0, 1].map(news),
+                [round - 1, 0],
+                "they wait for the third one"
+            );
+            node.ends[2].progress();
+            assert_eq!(
+                [0, 1].map(news),
+                [round, 0],
+                "who looks by itself is not told"
+            );
+            node.ends.iter_mut().for_each(SmartMap::progress);
+            for (member, one) in posted.iter().enumerate() {
+                assert!(node.take(member, one).is_some());
+            }
         }
     }
 }
@@ -493,24 +537,27 @@ fn a_rank_that_listens_is_told_once_a_phase_is_over() {
 #[test]
 fn who_waits_for_the_root_of_a_short_broadcast_is_told_when_that_enters() {
     let members = vec![FIRST, FIRST + 1, FIRST + 2];
-    let mut node = Node::new(3, members.clone(), &Road::open());
-    let broadcast = step(1, 0, 1, false, &members);
-    let memory = node.ends[0].node.clone();
-    let news = |place| memory.news(place).load(Ordering::Relaxed);
-    let early = node.post(2, broadcast, 0);
-    node.ends[2].progress();
-    let root = node.post(0, broadcast, 0);
-    node.ends[0].progress();
-    assert!(
-        check(&mut node, 0, broadcast, 0, &root),
-        "it waits for nobody"
-    );
-    assert_eq!([0, 1, 2].map(news), [0, 0, 1]);
-    node.ends[2].progress();
-    assert!(
-        check(&mut node, 2, broadcast, 0, &early),
-        "member 1 has not come"
-    );
+    for counted in [false, true] {
+        let mut node = Node::new(3, members.clone(), &Road::open());
+        node.count(counted);
+        let broadcast = step(1, 0, 1, false, &members);
+        let memory = node.ends[0].node.clone();
+        let news = |place| memory.news(place).load(Ordering::Relaxed);
+        let early = node.post(2, broadcast, 0);
+        node.ends[2].progress();
+        let root = node.post(0, broadcast, 0);
+        node.ends[0].progress();
+        assert!(
+            check(&mut node, 0, broadcast, 0, &root),
+            "it waits for nobody"
+        );
+        assert_eq!([0, 1, 2].map(news), [0, 0, 1]);
+        node.ends[2].progress();
+        assert!(
+            check(&mut node, 2, broadcast, 0, &early),
+            "member 1 has not come"
+        );
+    }
 }
 
 #[test]
@@ -559,4 +606,19 @@ fn a_rank_whose_record_is_rubbish_is_named() {
     let info = node.ends[0].node.coll_info(1, 7);
     info.enter(1 + AREAS as u64, [0; 2], 0);
     node.ends[0].progress();
+}
+
+/// They have signed in a record that anybody may write, and not entered.
+#[test]
+#[should_panic(expected = "is in a collective that there is not")]
+fn many_members_of_whom_one_has_not_entered_are_not_released() {
+    let members = vec![FIRST, FIRST + 1, FIRST + 2];
+    let mut node = Node::new(3, members.clone(), &Road::open());
+    node.count(true);
+    node.post(0, step(0, 0, 0, false, &members), 0);
+    let tally = node.ends[0].node.coll_info(0, 7);
+    assert!(!tally.sign(1, 3), "in the name of nobody");
+    node.ends[0].progress();
+    node.post(1, step(0, 0, 0, false, &members), 0);
+    node.ends[1].progress();
 }

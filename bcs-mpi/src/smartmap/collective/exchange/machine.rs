@@ -103,7 +103,9 @@ impl Exchanging {
                 self.way = around.course.turn(giver.stream().1);
             }
         }
-        group.enter([self.exchange.called.pack(), 0]);
+        if group.enter([self.exchange.called.pack(), 0]) {
+            group.release(around, |_| false);
+        }
         // Others may go on meanwhile.
         if self.way == Way::Forth {
             self.copy_own();

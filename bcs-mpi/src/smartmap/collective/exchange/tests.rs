@@ -274,10 +274,12 @@ proptest! {
         ranks in 2_usize..10,
         first in 0_usize..3,
         closed: bool,
+        counted: bool,
     ) {
         let road = if closed { Road::CLOSED } else { Road::open() };
         let members = members(ranks, first);
         let mut node = Node::new(ranks + 1, members, &road);
+        node.count(counted);
         let step = |(kind, root, length, uneven, takes)| Step {
             kind: KINDS[kind],
             root: root % ranks,
