@@ -7,6 +7,7 @@ use bcs_core::job::Intranode;
 use bcs_core::memory::{MachinePage, MapError, NicMemory, NodeMemory};
 use bcs_core::node::NodeId;
 use bcs_core::whereabouts::Whereabouts;
+use bcs_nic::bounds::Bounds;
 use bcs_nic::driver::{NicFailure, NicHost, NicHostConfig, Recordings};
 use rustix::event::EventfdFlags;
 use std::collections::BTreeMap;
@@ -110,6 +111,7 @@ impl Nic {
         let config = NicHostConfig {
             placement: start.placement.clone(),
             settings: start.settings.clone(),
+            bounds: Bounds::default(),
             nodes: start.nodes.clone(),
             strobe_sender: start.strobe_sender,
             segment: segment.clone(),

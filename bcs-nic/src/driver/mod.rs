@@ -14,6 +14,7 @@ mod alarm;
 mod os_thread;
 mod placement;
 
+use crate::bounds::Bounds;
 use crate::threads::{
     BufferReceiver, BufferSender, CollectiveHelper, DmaHelper, NicThread, NodeConfig, ReduceHelper,
     StrobeReceiver, StrobeSender,
@@ -40,6 +41,8 @@ pub struct NicHostConfig {
     pub placement: Placement,
     /// How the runtime is set.
     pub settings: Settings,
+    /// How much the tables of the NICs hold: in a job, the default.
+    pub bounds: Bounds,
     /// The nodes whose NICs run in this process.
     pub nodes: Vec<NodeId>,
     /// Whether the Strobe Sender and the sequencer run here, too: in the one NIC-host process of
@@ -221,6 +224,7 @@ fn seats(crew: &Crew, config: &NicHostConfig) -> Vec<Seat> {
                         settings: settings.clone(),
                         page: config.page.clone(),
                         ranks: Arc::new(ranks),
+                        bounds: config.bounds,
                         bug: None,
                     }
                 }

@@ -5,6 +5,7 @@ use super::nics::{Nics, NicsConfig};
 use super::program::Program;
 use super::rank::{MEMORY_BYTES, ScriptedRank, World};
 use super::{Options, Report};
+use crate::bounds::Bounds;
 use crate::bug::PlantedBug;
 use bcs_core::fabric::sim::{Faults, Latencies, Network, RankStore, Ranks};
 use bcs_core::job::{Placement, Settings, Strobe};
@@ -68,6 +69,7 @@ impl Cluster {
         let nics = Nics::new(NicsConfig {
             placement: placement.clone(),
             settings: settings.clone(),
+            bounds: Bounds::default(),
             page: page.clone(),
             memories: memories.clone(),
             network,

@@ -2,6 +2,7 @@
 //! scripts or threads, gives them turns and advances the time.
 
 use super::checkers::{Checker, Objection};
+use crate::bounds::Bounds;
 use crate::bug::PlantedBug;
 use crate::driver::machine;
 use crate::mail::Mail;
@@ -35,6 +36,8 @@ pub struct NicsConfig {
     pub placement: Placement,
     /// How the runtime is set.
     pub settings: Settings,
+    /// How much their tables hold.
+    pub bounds: Bounds,
     /// The machine page.
     pub page: MachinePage,
     /// NIC memory of the ranks, by number.
@@ -80,6 +83,7 @@ impl Nics {
         let NicsConfig {
             placement,
             settings,
+            bounds,
             page,
             memories,
             network,
@@ -99,6 +103,7 @@ impl Nics {
                 settings: settings.clone(),
                 page: page.clone(),
                 ranks: Arc::new(ranks.collect()),
+                bounds,
                 bug,
             };
             seats.extend(NicThreadId::ALL.map(|thread| Seat {

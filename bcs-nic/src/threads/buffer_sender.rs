@@ -7,7 +7,7 @@
 //! - **Emits** descriptor blocks; `Arrived` to BR; `Finished` to SR.
 //! - **Invariants.** Envelopes of one sender to one receiver leave in the order of their posts:
 //!   one queue per destination node, and one per receiver that is out of credit. At most
-//!   [`CreditBlock::share`] envelopes to one receiver are unmatched there. An exchanged send has
+//!   [`Bounds::share`](crate::bounds::Bounds::share) envelopes to one receiver are unmatched there. An exchanged send has
 //!   freed its ring entry (law 4).
 
 use super::{Context, NicThread, NodeConfig, Put, Retries};
@@ -16,7 +16,6 @@ use crate::mail::{Cut, Mail, Release, Tally};
 use crate::microphase::{CreditBlock, DescriptorBlock, Envelope};
 use bcs_core::descriptor::{CollectiveDescriptor, SendDescriptor};
 use bcs_core::fabric::{Block, GlobalAddress};
-use bcs_core::limits::MAX_OUTGOING_PER_NODE;
 use bcs_core::memory::{MappedWords, NicMemory};
 use bcs_core::node::{NodeId, NodeSet};
 use bcs_core::phase::{Microphase, NicThreadId};
@@ -85,7 +84,7 @@ impl BufferSender {
             outgoing: vec![VecDeque::new(); nodes],
             receivers: BTreeMap::new(),
             waiting: vec![0; nodes],
-            share: CreditBlock::share(nodes),
+            share: config.bounds.share(nodes),
             credits_seen: vec![0; nodes],
             puts: Retries::default(),
             exchanging: false,
@@ -155,7 +154,7 @@ impl BufferSender {
             if self
                 .outgoing
                 .iter()
-                .any(|queue| queue.len() >= MAX_OUTGOING_PER_NODE)
+                .any(|queue| queue.len() >= self.config.bounds.outgoing)
             {
                 return Ok(());
             }
@@ -221,7 +220,7 @@ impl BufferSender {
     fn deliver(&mut self, node: NodeId, slice: u64, context: &mut Context<'_>) {
         let mut block = Vec::new();
         let queue = &mut self.outgoing[node.index()];
-        while block.len() < DescriptorBlock::capacity() {
+        while block.len() < self.config.bounds.descriptors {
             let Some(envelope) = queue.pop_front() else {
                 break;
             };

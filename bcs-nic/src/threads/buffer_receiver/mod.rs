@@ -55,7 +55,7 @@ impl BufferReceiver {
         let quota = Quota::new(&config.settings);
         Self {
             ranks: Ranks::new(&config),
-            schedule: Schedule::new(quota, config.bug),
+            schedule: Schedule::new(quota, config.bounds.completions, config.bug),
             contexts: Contexts::new(&config, quota),
             dem: Dem::default(),
             scheduling: None,
@@ -174,7 +174,7 @@ impl BufferReceiver {
     /// Law 4: a sender is held back for lack of credit, and a receiver is full of envelopes that
     /// none of its receives matches: nothing can ever move again.
     fn check_starvation(&self, lane: NodeId, context: &mut Context<'_>) {
-        let share = CreditBlock::share(self.config.placement.nodes());
+        let share = self.config.bounds.share(self.config.placement.nodes());
         if let Some(rank) = self.ranks.starving(lane, share) {
             let message = format!(
                 "rank {rank} holds {share} messages from ranks of node {lane} that no receive \
