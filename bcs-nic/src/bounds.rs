@@ -15,7 +15,9 @@
 //! [`NicHostConfig::bounds`]: crate::driver::NicHostConfig::bounds
 
 use crate::microphase::{CompletionBlock, CreditBlock, DescriptorBlock};
-use bcs_core::limits::{MAX_CONTEXTS, MAX_ENVELOPES_PER_RANK, MAX_OUTGOING_PER_NODE};
+use bcs_core::limits::{
+    MAX_CONTEXTS, MAX_ENVELOPES_PER_RANK, MAX_OUTGOING_PER_NODE, REQUEST_SLOTS,
+};
 
 /// How much the tables and the blocks of a NIC hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +30,10 @@ pub struct Bounds {
     /// Envelopes that BS keeps for one destination node, beside those that wait for credit, before it
     /// leaves descriptors in their rings.
     pub outgoing: usize,
+    /// Envelopes of one sending rank that BS keeps, those that wait for credit among them, before it
+    /// leaves the others in their ring. As many as a rank may have requests, so that none of those waits
+    /// for another; sends that nobody waits for may be more.
+    pub held: usize,
     /// Envelopes in a descriptor block: at most [`DescriptorBlock::capacity`].
     pub descriptors: usize,
     /// Sends in a completion block: at most [`CompletionBlock::capacity`].
@@ -44,6 +50,7 @@ impl Default for Bounds {
             envelopes: MAX_ENVELOPES_PER_RANK,
             receives: MAX_ENVELOPES_PER_RANK,
             outgoing: MAX_OUTGOING_PER_NODE,
+            held: REQUEST_SLOTS,
             descriptors: DescriptorBlock::capacity(),
             completions: CompletionBlock::capacity(),
             credits: CreditBlock::capacity(),

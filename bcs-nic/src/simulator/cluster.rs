@@ -65,6 +65,7 @@ impl Cluster {
         if options.bug == Some(PlantedBug::LoseCompareAndWrite) {
             network.plant_lost_compare_and_write();
         }
+        let (oversleeps, oversleeping) = (random.random_bool(0.5), random.random());
         let page = MachinePage::private(nodes, 1).expect("memory");
         let nics = Nics::new(NicsConfig {
             placement: placement.clone(),
@@ -73,6 +74,7 @@ impl Cluster {
             page: page.clone(),
             memories: memories.clone(),
             network,
+            oversleeping: oversleeps.then_some(oversleeping),
             bug: options.bug,
         });
         Self {

@@ -6,7 +6,8 @@
 //! - **Takes** `Phase` (DEM) with the cut, `Settled`, `Lost`; credit blocks from the fabric.
 //! - **Emits** descriptor blocks; `Arrived` to BR; `Finished` to SR.
 //! - **Invariants.** Envelopes of one sender to one receiver leave in the order of their posts:
-//!   one queue per destination node, and one per receiver that is out of credit. At most
+//!   all go through one queue per destination node; those that find their receiver out of credit at
+//!   its head wait in one per receiver, and come back to the head. At most
 //!   [`Bounds::share`](crate::bounds::Bounds::share) envelopes to one receiver are unmatched there. An exchanged send has
 //!   freed its ring entry (law 4).
 
@@ -30,6 +31,8 @@ struct Rings {
     collectives: Consumer<MappedWords>,
     taken: u64,
     held_back: u64,
+    /// Whether sends from before the cut were left in the ring, for lack of room here.
+    left: bool,
 }
 
 /// A receiver, as the sending side sees it.
@@ -77,6 +80,7 @@ impl BufferSender {
                 collectives: Consumer::new(memory.words(), NicMemory::collective_ring()),
                 taken: 0,
                 held_back: 0,
+                left: false,
             })
             .collect();
         Self {
@@ -149,13 +153,13 @@ impl BufferSender {
                 CollectiveDescriptor::parse(&words).map_err(|error| corrupt(&error))?,
             ));
         }
+        rings.left = false;
+        let bounds = self.config.bounds;
         loop {
-            // What does not fit into the table stays in the ring, in order.
-            if self
-                .outgoing
-                .iter()
-                .any(|queue| queue.len() >= self.config.bounds.outgoing)
-            {
+            // What does not fit into the tables stays in the ring, in order.
+            let is_full = |queue: &VecDeque<Envelope>| queue.len() >= bounds.outgoing;
+            if rings.held_back >= bounds.held as u64 || self.outgoing.iter().any(is_full) {
+                rings.left = true;
                 return Ok(());
             }
             let Some(words) = rings.sends.pop::<{ SendDescriptor::WORDS }>(sends) else {
@@ -182,13 +186,7 @@ impl BufferSender {
                 sequence: rings.taken,
                 send,
             };
-            match self.receivers.get_mut(&send.destination) {
-                Some(receiver) if !receiver.waiting.is_empty() => {
-                    receiver.waiting.push_back(envelope);
-                    self.waiting[node.index()] += 1;
-                }
-                _ => self.outgoing[node.index()].push_back(envelope),
-            }
+            self.outgoing[node.index()].push_back(envelope);
         }
     }
 
@@ -265,9 +263,12 @@ impl BufferSender {
         }
     }
 
-    /// Law 2: sends with credit that found no room in this slice's block are work.
+    /// Law 2: sends with credit that found no room in this slice's block are work, and so are those
+    /// that there is room for by now.
     fn ask_for_more(&self) {
-        if self.outgoing.iter().all(VecDeque::is_empty) {
+        let held = self.config.bounds.held as u64;
+        let has_room = |rings: &Rings| rings.left && rings.held_back < held;
+        if self.outgoing.iter().all(VecDeque::is_empty) && !self.rings.iter().any(has_room) {
             return;
         }
         self.config.page.arm();

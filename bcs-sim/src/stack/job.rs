@@ -93,6 +93,7 @@ impl Job {
             page: page.clone(),
             memories: memories.clone(),
             network,
+            oversleeping: None,
             bug: None,
         });
         let shared = Shared {
