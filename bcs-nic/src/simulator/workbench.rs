@@ -216,6 +216,30 @@ impl Workbench {
         request
     }
 
+    /// Posts an arrival with four bytes of data.
+    pub fn add(
+        &mut self,
+        rank: u32,
+        context: u32,
+        sequence: u64,
+        kind: CollectiveKind,
+    ) -> RequestId {
+        let request = self.request(rank);
+        let collective = CollectiveDescriptor {
+            request,
+            context,
+            sequence,
+            kind,
+            bytes: 4,
+            input: 0,
+            output: 4096,
+            inline: Some([1; INLINE_BYTES]),
+            for_node: false,
+        };
+        self.post_collective(rank, &collective);
+        request
+    }
+
     /// Makes a context of these members known to the NIC of one of them.
     ///
     /// # Panics
