@@ -29,6 +29,7 @@ pub mod datatype;
 pub mod descriptor;
 #[cfg(not(loom))]
 pub mod fabric;
+pub mod fingerprint;
 #[cfg(not(loom))]
 pub mod home_core;
 pub mod introductions;

@@ -61,9 +61,10 @@ pub const MAX_EAGER_LIMIT: usize = 64 * 1024;
 /// The default `--eager-limit` (DESIGN 5a, law 3).
 pub const DEFAULT_EAGER_LIMIT: usize = 4 * 1024;
 
-/// Context ids, and slots of global variables on a node: so many communicators may have members on
-/// one node at once. Each slot has three variables, and the bit mask by which ranks agree on a free
-/// id is reduced whenever a communicator is made.
+/// Context ids, and slots of global variables on a node. A slot is the same on all nodes of a
+/// communicator: one more can be made as long as fewer than these have members on any of its nodes. Each
+/// slot has four variables, and the bit mask by which ranks agree on a free id is reduced whenever a
+/// communicator is made.
 pub const MAX_CONTEXTS: usize = 2_048;
 
 /// Arrival hints kept per context: so many collectives of one communicator may be in flight
@@ -96,9 +97,6 @@ pub const TOKEN_HEADER_BYTES: usize = 64;
 /// The least a slice may bring into a node: below it, a collective step would be smaller than its
 /// header.
 pub const MIN_BUDGET: u64 = 4096;
-
-/// Slots probed for the global variables of a new context before it is refused.
-pub const CONTEXT_PROBES: usize = 64;
 
 /// Envelopes BS keeps per destination node before it stops taking descriptors from the rings.
 pub const MAX_OUTGOING_PER_NODE: usize = 8 * 1024;

@@ -12,9 +12,9 @@
 //! [`NicMemory::say_where`]: crate::memory::NicMemory::say_where
 
 use crate::descriptor::{Call, CollectiveKind};
+use crate::fingerprint;
 use crate::matching::Pattern;
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// What one rank says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -161,11 +161,8 @@ impl Exchange {
 /// What stands for the ranks of a communicator; never 0.
 #[must_use]
 pub fn fingerprint(members: &[u32]) -> u32 {
-    let mut hasher = DefaultHasher::new(); // Its keys are fixed: all ranks find the same.
-    members.hash(&mut hasher);
-    u32::try_from(hasher.finish() >> 32)
-        .expect("half a word")
-        .max(1)
+    let all = fingerprint::fingerprint(members.iter().map(|&rank| u64::from(rank)));
+    u32::try_from(all >> 32).expect("half a word").max(1)
 }
 
 impl Entered {
@@ -426,6 +423,12 @@ mod tests {
         kind: CollectiveKind::Barrier,
         bytes: 0,
     };
+
+    /// Ranks compare them: those that another compiler has built must find the same.
+    #[test]
+    fn fingerprints_are_the_same_whoever_has_compiled_this() {
+        assert_eq!(super::fingerprint(&[0, 1, 2]), 0x5def_8c1f);
+    }
 
     #[test]
     fn whereabouts_come_back_from_their_words() {

@@ -1,6 +1,7 @@
 //! Communicators and collectives as NICs know them.
 
 use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
+use bcs_core::fingerprint::fingerprint;
 use bcs_core::job::Placement;
 use bcs_core::node::{NodeId, NodeSet};
 use std::sync::Arc;
@@ -15,6 +16,8 @@ pub struct Group {
     pub nodes: Vec<NodeId>,
     /// The same nodes as a set.
     pub set: NodeSet,
+    /// What stands for the members: nodes that were told different ones must not go together.
+    pub fingerprint: u64,
 }
 
 impl Group {
@@ -35,6 +38,7 @@ impl Group {
         sorted.sort_unstable();
         sorted.dedup();
         (!members.is_empty() && sorted.len() == members.len()).then_some(Self {
+            fingerprint: fingerprint(members.iter().map(|&rank| u64::from(rank))),
             members,
             nodes,
             set,

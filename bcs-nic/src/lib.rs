@@ -17,11 +17,13 @@
 //! | [`microphase`] | what crosses the fabric in each microphase, and how much may |
 //! | [`driver`] | the OS threads that run them |
 //! | [`simulator`] | a whole cluster of them, in virtual time |
+//! | [`bounds`] | how much their tables hold, which tests make smaller |
 //! | [`mail`], [`collective`] | what the threads of one node tell each other |
 //!
 //! Architecture Invariant: nothing under `threads` and `microphase` knows a clock, a socket, an
 //! OS thread or a lock.
 
+pub mod bounds;
 pub mod bug;
 pub mod collective;
 pub mod driver;

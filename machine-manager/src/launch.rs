@@ -5,6 +5,7 @@ use bcs_core::fabric::shm::Segment;
 use bcs_core::job::{Driver, Placement, Settings};
 use bcs_core::memory::MachinePage;
 use bcs_core::node::NodeId;
+use bcs_nic::bounds::Bounds;
 use bcs_nic::driver::{NicHost, NicHostConfig};
 use node_manager::control::{Application, FrameReader, FrameWriter, Input, Start, ToManager};
 use node_manager::nic::FailureBox;
@@ -230,6 +231,7 @@ fn start_strobe(job: &Job, segment: Segment, page: MachinePage) -> anyhow::Resul
     let config = NicHostConfig {
         placement: job.placement.clone(),
         settings: job.settings.clone(),
+        bounds: Bounds::default(),
         nodes: Vec::new(),
         strobe_sender: true,
         segment,

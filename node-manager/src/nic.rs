@@ -8,6 +8,7 @@ use bcs_core::job::Intranode;
 use bcs_core::memory::{MachinePage, MapError, NicMemory, NodeMemory, READ_ONLY};
 use bcs_core::node::NodeId;
 use bcs_core::whereabouts::Whereabouts;
+use bcs_nic::bounds::Bounds;
 use bcs_nic::driver::{NicFailure, NicHost, NicHostConfig, Recordings};
 use rustix::event::EventfdFlags;
 use rustix::io::Errno;
@@ -125,6 +126,7 @@ impl Nic {
         let config = NicHostConfig {
             placement: start.placement.clone(),
             settings: start.settings.clone(),
+            bounds: Bounds::default(),
             nodes: start.nodes.clone(),
             strobe_sender: start.strobe_sender,
             segment: segment.clone(),

@@ -7,9 +7,9 @@
 
 use super::{CollectiveDescriptor, CollectiveKind};
 use crate::datatype::Datatype;
+use crate::fingerprint::fingerprint;
 use crate::op::Op;
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// What a rank called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,13 +52,14 @@ impl Call {
         self.kind == other.kind && self.bytes == other.bytes
     }
 
-    /// The same for calls that agree, and hardly ever for others; never zero.
+    /// The same for calls that agree, by members of the same group, and hardly ever for others; never
+    /// zero. `group` is the fingerprint of the communicator's members.
     #[must_use]
-    pub fn signature(&self) -> u64 {
-        // Its keys are fixed: all nodes of a job run the same program.
-        let mut hasher = DefaultHasher::new();
-        (self.kind, self.bytes).hash(&mut hasher);
-        (hasher.finish() >> (64 - Self::SIGNATURE_BITS)).max(1)
+    pub fn signature(&self, group: u64) -> u64 {
+        // A packed call has all but the exact length.
+        let anybody = Self { rank: 0, ..*self };
+        let all = fingerprint([group, anybody.pack(), self.bytes]);
+        (all >> (64 - Self::SIGNATURE_BITS)).max(1)
     }
 
     /// In one word.
@@ -197,15 +198,31 @@ mod tests {
 
     #[test]
     fn signatures_tell_calls_apart_but_not_ranks() {
-        let mut seen: Vec<u64> = calls().map(|call| call.signature()).collect();
+        let mut seen: Vec<u64> = calls().map(|call| call.signature(17)).collect();
         seen.sort_unstable();
         seen.dedup();
         assert_eq!(seen.len(), calls().count());
         for call in calls() {
             let other = Call { rank: 7, ..call };
             assert!(call.agrees_with(&other));
-            assert_eq!(call.signature(), other.signature());
-            assert!(call.signature() < 1 << Call::SIGNATURE_BITS);
+            assert_eq!(call.signature(17), other.signature(17));
+            assert_ne!(call.signature(17), call.signature(18), "of another group");
+            assert!(call.signature(17) < 1 << Call::SIGNATURE_BITS);
         }
+    }
+
+    /// Nodes compare them: ranks and NICs that other compilers have built must find the same.
+    #[test]
+    fn signatures_are_the_same_whoever_has_compiled_this() {
+        let of = |kind, bytes, group| {
+            Call {
+                rank: 3,
+                kind,
+                bytes,
+            }
+            .signature(group)
+        };
+        assert_eq!(of(CollectiveKind::Barrier, 0, 0), 0x238275);
+        assert_eq!(of(CollectiveKind::Broadcast { root: 2 }, 8, 5), 0x873bd6);
     }
 }

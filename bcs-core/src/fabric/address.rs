@@ -17,6 +17,9 @@ pub enum Variable {
     /// The collective tokens taken on the node: twice [`COLLECTIVE_TOKENS`] times the slice, plus
     /// those taken in it (BRs write by Compare-And-Write).
     Tokens,
+    /// A context for which its master has found no slot; 0 is none (the master's BR writes by
+    /// Compare-And-Write, each BR takes it out on its own node).
+    Refused,
     /// Which context has a slot of `Arrived`, `Called` and `Go`; 0 is none. The master's BR takes a slot on
     /// all nodes of a context at once by Compare-And-Write, each BR gives it back on its own node.
     Owner(u32),
@@ -45,6 +48,7 @@ impl Variable {
             Self::Finished => 0,
             Self::Quiet(phase) => 1 + phase.index(),
             Self::Tokens => 6,
+            Self::Refused => 7,
             Self::Scratch(number) => 8 + usize::from(number % 8),
             Self::Arrived(slot) => Self::FIRST_CONTEXT + slot as usize % MAX_CONTEXTS,
             Self::Go(slot) => Self::FIRST_CONTEXT + MAX_CONTEXTS + slot as usize % MAX_CONTEXTS,

@@ -47,6 +47,7 @@
 //! [`create_group`]: super::create_group
 //! [`intercommunicator`]: super::intercommunicator
 
+use bcs_core::fingerprint::scattered;
 use bcs_core::limits::MAX_CONTEXTS;
 use bcs_core::lockstep;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -236,15 +237,6 @@ pub(super) fn choose(
         return None;
     }
     Some(free.iter().copied().cycle().take(children).collect())
-}
-
-/// A number of which every bit depends on every bit of another one (`SplitMix64`). The same in every
-/// build, which the standard library's hash is not: ranks of a job may be different programs.
-fn scattered(number: u64) -> u64 {
-    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let number = (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    number ^ number >> 31
 }
 
 #[cfg(test)]

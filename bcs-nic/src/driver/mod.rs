@@ -17,6 +17,7 @@ mod placement;
 
 pub use by_hand::ByHand;
 
+use crate::bounds::Bounds;
 use crate::threads::{
     BufferReceiver, BufferSender, CollectiveHelper, DmaHelper, NicThread, NodeConfig, ReduceHelper,
     StrobeReceiver, StrobeSender,
@@ -43,6 +44,8 @@ pub struct NicHostConfig {
     pub placement: Placement,
     /// How the runtime is set.
     pub settings: Settings,
+    /// How much the tables of the NICs hold: in a job, the default.
+    pub bounds: Bounds,
     /// The nodes whose NICs run in this process.
     pub nodes: Vec<NodeId>,
     /// Whether the Strobe Sender and the sequencer run here, too: in the one NIC-host process of
@@ -224,6 +227,7 @@ fn seats(crew: &Crew, config: &NicHostConfig) -> Vec<Seat> {
                         settings: settings.clone(),
                         page: config.page.clone(),
                         ranks: Arc::new(ranks),
+                        bounds: config.bounds,
                         bug: None,
                     }
                 }

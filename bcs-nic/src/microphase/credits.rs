@@ -1,15 +1,12 @@
 //! MSM: credits, from the BR of a receiver's node back to the BS of a sender's.
 //!
-//! A BR keeps at most [`MAX_ENVELOPES_PER_RANK`] envelopes for a receiver. That pool is divided
-//! evenly among the source nodes, so that no two BSs need to agree: each may have its share of
+//! A BR keeps a bounded [number](crate::bounds::Bounds::envelopes) of envelopes for a receiver. That
+//! pool is divided evenly among the source nodes, so that no two BSs need to agree: each may have its share of
 //! envelopes at a receiver that no receive has matched. A BR returns credits as running totals,
 //! so that a lane that is read twice does no harm.
-//!
-//! [`MAX_ENVELOPES_PER_RANK`]: bcs_core::limits::MAX_ENVELOPES_PER_RANK
 
 use super::{stamp, to_bytes, to_words};
 use bcs_core::fabric::{Block, GlobalAddress, Port};
-use bcs_core::limits::MAX_ENVELOPES_PER_RANK;
 use bcs_core::node::NodeId;
 
 /// The block one BR puts into one BS's lane.
@@ -24,12 +21,6 @@ impl CreditBlock {
     #[must_use]
     pub fn capacity() -> usize {
         Block::Credits.bytes() / 8 / RECORD_WORDS - 1
-    }
-
-    /// A source node's share of a receiver's pool.
-    #[must_use]
-    pub fn share(nodes: usize) -> u64 {
-        (MAX_ENVELOPES_PER_RANK / nodes) as u64
     }
 
     /// As bytes.

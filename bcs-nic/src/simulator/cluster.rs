@@ -5,6 +5,7 @@ use super::nics::{Nics, NicsConfig};
 use super::program::{May, Program};
 use super::rank::{MEMORY_BYTES, ScriptedRank, World};
 use super::{Options, Report};
+use crate::bounds::Bounds;
 use crate::bug::PlantedBug;
 use bcs_core::fabric::sim::{Faults, Latencies, Network, RankStore, Ranks};
 use bcs_core::job::{Placement, Settings, Strobe};
@@ -68,13 +69,16 @@ impl Cluster {
         if options.bug == Some(PlantedBug::LoseCompareAndWrite) {
             network.plant_lost_compare_and_write();
         }
+        let (oversleeps, oversleeping) = (random.random_bool(0.5), random.random());
         let page = MachinePage::private(nodes, 1).expect("memory");
         let nics = Nics::new(NicsConfig {
             placement: placement.clone(),
             settings: settings.clone(),
+            bounds: Bounds::default(),
             page: page.clone(),
             memories: memories.clone(),
             network,
+            oversleeping: oversleeps.then_some(oversleeping),
             bug: options.bug,
         });
         Self {

@@ -10,6 +10,7 @@ mod nics;
 mod place;
 mod program;
 mod rank;
+pub mod workbench;
 
 pub use checkers::{Checker, Objection};
 pub use nics::{Nics, NicsConfig};

@@ -2,8 +2,9 @@
 //! scripts or threads, gives them turns and advances the time.
 
 use super::checkers::{Checker, Objection};
+use crate::bounds::Bounds;
 use crate::bug::PlantedBug;
-use crate::driver::machine;
+use crate::driver::{NicFailure, machine};
 use crate::mail::Mail;
 use crate::microphase::Quota;
 use crate::threads::{Context, NicThread, NodeConfig, Outbox, StrobeSender};
@@ -13,10 +14,15 @@ use bcs_core::job::{Placement, Settings};
 use bcs_core::memory::{MachinePage, NicMemory};
 use bcs_core::node::NodeId;
 use bcs_core::phase::{Microphase, NicThreadId};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
+
+/// How long a NIC thread may oversleep: some Compare-And-Writes and transfers of the others.
+const OVERSLEEPS_NS: u64 = 60_000;
 
 /// A state machine and what it works with.
 struct Seat {
@@ -26,6 +32,8 @@ struct Seat {
     port: SimPort,
     memory: SimMemory,
     mail: VecDeque<Mail>,
+    /// Its OS thread does not run before.
+    wakes_ns: u64,
 }
 
 /// What the NICs of a simulated cluster are made of.
@@ -35,12 +43,17 @@ pub struct NicsConfig {
     pub placement: Placement,
     /// How the runtime is set.
     pub settings: Settings,
+    /// How much their tables hold.
+    pub bounds: Bounds,
     /// The machine page.
     pub page: MachinePage,
     /// NIC memory of the ranks, by number.
     pub memories: Vec<NicMemory>,
     /// The fabric.
     pub network: Network,
+    /// A seed that decides which NIC threads oversleep, and when: an OS thread may get no core for a
+    /// while. `None`: all run whenever they can.
+    pub oversleeping: Option<u64>,
     /// A planted bug, for the checkers' own test.
     pub bug: Option<PlantedBug>,
 }
@@ -57,6 +70,7 @@ pub struct Nics {
     /// Cuts each node has taken.
     cuts: Vec<u64>,
     last_slice: u64,
+    oversleeping: Option<ChaCha8Rng>,
     out: Outbox,
 }
 
@@ -80,9 +94,11 @@ impl Nics {
         let NicsConfig {
             placement,
             settings,
+            bounds,
             page,
             memories,
             network,
+            oversleeping,
             bug,
         } = config;
         let network = Rc::new(RefCell::new(network));
@@ -99,6 +115,7 @@ impl Nics {
                 settings: settings.clone(),
                 page: page.clone(),
                 ranks: Arc::new(ranks.collect()),
+                bounds,
                 bug,
             };
             seats.extend(NicThreadId::ALL.map(|thread| Seat {
@@ -108,6 +125,7 @@ impl Nics {
                 port: SimPort::new(network.clone(), node, thread),
                 memory: SimMemory(network.clone()),
                 mail: VecDeque::new(),
+                wakes_ns: 0,
             }));
         }
         Self {
@@ -120,6 +138,7 @@ impl Nics {
             strobes: 0,
             cuts: vec![0; nodes],
             last_slice: 0,
+            oversleeping: oversleeping.map(ChaCha8Rng::seed_from_u64),
             out: Outbox::default(),
         }
     }
@@ -145,15 +164,32 @@ impl Nics {
     /// Whether no slice is under way and none is wanted.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        !self.strobe_sender.in_slice() && self.page.wanted() == (false, false)
+        self.is_at_rest() && self.page.wanted() == (false, false)
+    }
+
+    /// Whether no slice is under way, and no NIC thread of a node that lives has mail or oversleeps.
+    pub(super) fn is_at_rest(&self) -> bool {
+        let network = self.network.borrow();
+        let (now_ns, alive) = (network.now_ns(), network.alive());
+        let is_at_rest = |seat: &Seat| seat.mail.is_empty() && seat.wakes_ns <= now_ns;
+        let mut alive = self.seats.iter().filter(|seat| alive.contains(seat.node));
+        !self.strobe_sender.in_slice() && alive.all(is_at_rest)
+    }
+
+    /// The number of the slice under way, or of the last one.
+    pub(super) fn slice(&self) -> u64 {
+        self.strobe_sender.slice()
     }
 
     /// When something happens next without a rank's doing: on the fabric, or a strobe.
     #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
-        let event = self.network.borrow().next_event_ns();
-        event
-            .into_iter()
+        let network = self.network.borrow();
+        let now_ns = network.now_ns();
+        let sleepers = self.seats.iter().map(|seat| seat.wakes_ns);
+        sleepers
+            .filter(|&at| at > now_ns)
+            .chain(network.next_event_ns())
             .chain(self.strobe_sender.deadline_ns())
             .min()
     }
@@ -174,6 +210,21 @@ impl Nics {
     /// # Errors
     /// What a checker objects to, and what a NIC thread says must end the job.
     pub fn turn(&mut self) -> Result<bool, Objection> {
+        let progress = self.move_on()?;
+        if let Some(failure) = self.take_failures().pop() {
+            let what = format!("node {}: {}", failure.node, failure.message);
+            return Err(self.objection((Checker::Soundness, what)));
+        }
+        Ok(progress)
+    }
+
+    /// What NIC threads have said must end the job, since the last call.
+    pub(super) fn take_failures(&mut self) -> Vec<NicFailure> {
+        std::mem::take(&mut self.out.failures)
+    }
+
+    /// A turn, which leaves failures to whoever takes them.
+    pub(super) fn move_on(&mut self) -> Result<bool, Objection> {
         let now_ns = self.network.borrow().now_ns();
         let alive = self.network.borrow().alive();
         let (mut progress, over) = self
@@ -189,14 +240,17 @@ impl Nics {
                 .map_err(|what| self.objection(what))?;
         }
         for at in 0..self.seats.len() {
-            if !alive.contains(self.seats[at].node) {
+            let seat = &self.seats[at];
+            if !alive.contains(seat.node) || seat.wakes_ns > now_ns {
                 continue;
             }
-            progress |= self.work(at, now_ns);
-        }
-        if let Some(failure) = self.out.failures.pop() {
-            let what = format!("node {}: {}", failure.node, failure.message);
-            return Err(self.objection((Checker::Soundness, what)));
+            let moved = self.work(at, now_ns);
+            progress |= moved;
+            if let (true, Some(random)) = (moved, &mut self.oversleeping)
+                && random.random_bool(0.05)
+            {
+                self.seats[at].wakes_ns = now_ns + random.random_range(0..OVERSLEEPS_NS);
+            }
         }
         Ok(progress)
     }

@@ -6,8 +6,9 @@
 //! - **Takes** `Phase` (DEM) with the cut, `Settled`, `Lost`; credit blocks from the fabric.
 //! - **Emits** descriptor blocks; `Arrived` to BR; `Finished` to SR.
 //! - **Invariants.** Envelopes of one sender to one receiver leave in the order of their posts:
-//!   one queue per destination node, and one per receiver that is out of credit. At most
-//!   [`CreditBlock::share`] envelopes to one receiver are unmatched there. An exchanged send has
+//!   all go through one queue per destination node; those that find their receiver out of credit at
+//!   its head wait in one per receiver, and come back to the head. At most
+//!   [`Bounds::share`](crate::bounds::Bounds::share) envelopes to one receiver are unmatched there. An exchanged send has
 //!   freed its ring entry (law 4).
 
 use super::{Context, NicThread, NodeConfig, Put, Retries};
@@ -16,7 +17,6 @@ use crate::mail::{Cut, Mail, Release, Tally};
 use crate::microphase::{CreditBlock, DescriptorBlock, Envelope};
 use bcs_core::descriptor::{CollectiveDescriptor, SendDescriptor};
 use bcs_core::fabric::{Block, GlobalAddress};
-use bcs_core::limits::MAX_OUTGOING_PER_NODE;
 use bcs_core::memory::{MappedWords, NicMemory};
 use bcs_core::node::{NodeId, NodeSet};
 use bcs_core::phase::{Microphase, NicThreadId};
@@ -31,6 +31,8 @@ struct Rings {
     collectives: Consumer<MappedWords>,
     taken: u64,
     held_back: u64,
+    /// Whether sends from before the cut were left in the ring, for lack of room here.
+    left: bool,
 }
 
 /// A receiver, as the sending side sees it.
@@ -78,6 +80,7 @@ impl BufferSender {
                 collectives: Consumer::new(memory.words(), NicMemory::collective_ring()),
                 taken: 0,
                 held_back: 0,
+                left: false,
             })
             .collect();
         Self {
@@ -85,7 +88,7 @@ impl BufferSender {
             outgoing: vec![VecDeque::new(); nodes],
             receivers: BTreeMap::new(),
             waiting: vec![0; nodes],
-            share: CreditBlock::share(nodes),
+            share: config.bounds.share(nodes),
             credits_seen: vec![0; nodes],
             puts: Retries::default(),
             exchanging: false,
@@ -150,13 +153,13 @@ impl BufferSender {
                 CollectiveDescriptor::parse(&words).map_err(|error| corrupt(&error))?,
             ));
         }
+        rings.left = false;
+        let bounds = self.config.bounds;
         loop {
-            // What does not fit into the table stays in the ring, in order.
-            if self
-                .outgoing
-                .iter()
-                .any(|queue| queue.len() >= MAX_OUTGOING_PER_NODE)
-            {
+            // What does not fit into the tables stays in the ring, in order.
+            let is_full = |queue: &VecDeque<Envelope>| queue.len() >= bounds.outgoing;
+            if rings.held_back >= bounds.held as u64 || self.outgoing.iter().any(is_full) {
+                rings.left = true;
                 return Ok(());
             }
             let Some(words) = rings.sends.pop::<{ SendDescriptor::WORDS }>(sends) else {
@@ -183,13 +186,7 @@ impl BufferSender {
                 sequence: rings.taken,
                 send,
             };
-            match self.receivers.get_mut(&send.destination) {
-                Some(receiver) if !receiver.waiting.is_empty() => {
-                    receiver.waiting.push_back(envelope);
-                    self.waiting[node.index()] += 1;
-                }
-                _ => self.outgoing[node.index()].push_back(envelope),
-            }
+            self.outgoing[node.index()].push_back(envelope);
         }
     }
 
@@ -221,7 +218,7 @@ impl BufferSender {
     fn deliver(&mut self, node: NodeId, slice: u64, context: &mut Context<'_>) {
         let mut block = Vec::new();
         let queue = &mut self.outgoing[node.index()];
-        while block.len() < DescriptorBlock::capacity() {
+        while block.len() < self.config.bounds.descriptors {
             let Some(envelope) = queue.pop_front() else {
                 break;
             };
@@ -266,9 +263,12 @@ impl BufferSender {
         }
     }
 
-    /// Law 2: sends with credit that found no room in this slice's block are work.
+    /// Law 2: sends with credit that found no room in this slice's block are work, and so are those
+    /// that there is room for by now.
     fn ask_for_more(&self) {
-        if self.outgoing.iter().all(VecDeque::is_empty) {
+        let held = self.config.bounds.held as u64;
+        let has_room = |rings: &Rings| rings.left && rings.held_back < held;
+        if self.outgoing.iter().all(VecDeque::is_empty) && !self.rings.iter().any(has_room) {
             return;
         }
         self.config.page.arm();

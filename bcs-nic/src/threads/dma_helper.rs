@@ -140,6 +140,8 @@ impl DmaHelper {
     /// Tells the senders' nodes, once everything has moved.
     fn report(&mut self, slice: u64, context: &mut Context<'_>) {
         for (node, sends) in std::mem::take(&mut self.done) {
+            let room = self.config.bounds.completions;
+            assert!(sends.len() <= room, "BR schedules no more than are told");
             Put {
                 set: NodeSet::only(bcs_core::node::NodeId(node)),
                 at: GlobalAddress::new(Block::Completions, self.config.node),

@@ -26,6 +26,7 @@ pub use reduce_helper::ReduceHelper;
 pub use strobe_receiver::StrobeReceiver;
 pub use strobe_sender::{SliceTimes, StrobeSender};
 
+use crate::bounds::Bounds;
 use crate::bug::PlantedBug;
 use crate::driver::NicFailure;
 use crate::mail::{Mail, Release, Tally};
@@ -49,6 +50,8 @@ pub struct NodeConfig {
     pub page: MachinePage,
     /// The node's ranks in ascending order, with their NIC memory.
     pub ranks: Arc<Vec<(u32, NicMemory)>>,
+    /// How much its tables hold.
+    pub bounds: Bounds,
     /// A planted bug, for the checkers' own test.
     pub bug: Option<PlantedBug>,
 }

@@ -11,6 +11,7 @@ use bcs_core::lockstep::{Lockstep, Standing, ThreadNumber};
 use bcs_core::memory::{MachinePage, NicMemory, NodeMemory};
 use bcs_core::node::NodeId;
 use bcs_mpi::mpi::Process;
+use bcs_nic::bounds::Bounds;
 use bcs_nic::simulator::{Nics, NicsConfig};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -88,9 +89,11 @@ impl Job {
         let nics = Nics::new(NicsConfig {
             placement: placement.clone(),
             settings: settings.clone(),
+            bounds: Bounds::default(),
             page: page.clone(),
             memories: memories.clone(),
             network,
+            oversleeping: None,
             bug: None,
         });
         let shared = Shared {

@@ -3,9 +3,12 @@
 //!
 //! A context has a *slot*: the index of its global variables on all its nodes. The world has slot
 //! 0. The master's BR takes one for any other context by Compare-And-Write on `Owner`, so it is
-//! free on all nodes of the group and then taken on all of them; the other BRs find it by looking
-//! for the context's key along the same probes. A context is known by its id and its first
-//! member: two communicators of one id have no member in common.
+//! free on all nodes of the group and then taken on all of them, and the other BRs find it
+//! ([`slots`]). A context is known by its id and its first member: two communicators of one id have no
+//! member in common.
+//!
+//! A rank uses a context after its opening was answered, and closes it when its collectives are done.
+//! What comes in another order is refused, and harms nobody else.
 //!
 //! Readiness is a variable: `Arrived` of a slot says at which collective all local members have
 //! arrived (law 8), and bears the signature of what they called. A node publishes one at a time, the
@@ -16,6 +19,7 @@
 
 mod grant;
 mod refusal;
+mod slots;
 #[cfg(test)]
 mod tests;
 
@@ -25,16 +29,19 @@ use crate::microphase::Quota;
 use crate::threads::{Context, NodeConfig};
 use bcs_core::descriptor::{Call, CollectiveDescriptor, CollectiveKind};
 use bcs_core::fabric::Variable;
-use bcs_core::limits::{CONTEXT_PROBES, MAX_CONTEXTS, MAX_RANKS};
+use bcs_core::limits::{MAX_RANKS, REQUEST_SLOTS};
 use bcs_core::node::NodeSet;
 use bcs_core::phase::NicThreadId;
 use bcs_core::request::{Completion, Failure, RequestId};
 use grant::Grants;
+use slots::Refused;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 /// A context's first member and id.
 type Key = (u32, u32);
+
+const WORLD: Key = (0, 0);
 
 /// A collective at which all local members have arrived, and how far it was granted.
 #[derive(Debug)]
@@ -93,22 +100,9 @@ pub(super) struct Contexts {
     communicators: BTreeMap<Key, Communicator>,
     /// Which communicator a rank means by a context id.
     of_rank: HashMap<(u32, u32), Key>,
-    /// Opens of a context that still has members from its last life.
-    deferred: Vec<(u32, CollectiveDescriptor)>,
+    refused: Refused,
     grants: Grants,
     lost: NodeSet,
-}
-
-fn key_value(key: Key) -> u64 {
-    (u64::from(key.0) + 1) << 32 | u64::from(key.1)
-}
-
-/// The slots a context may get, in the order in which they are tried; never the world's.
-fn probes(key: Key) -> impl Iterator<Item = u32> {
-    let hash = key_value(key).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-    (0..CONTEXT_PROBES as u64).map(move |probe| {
-        1 + u32::try_from((hash + probe) % (MAX_CONTEXTS as u64 - 1)).expect("few slots")
-    })
 }
 
 impl Contexts {
@@ -116,23 +110,13 @@ impl Contexts {
         let ranks = u32::try_from(config.placement.ranks()).expect("limited");
         let group = Group::new((0..ranks).collect(), &config.placement).expect("the world");
         let local: Vec<u32> = config.ranks.iter().map(|(rank, _)| *rank).collect();
-        let world = Communicator {
-            group: Arc::new(group),
-            slot: Some(0),
-            opening: Vec::new(),
-            opened: local.iter().copied().collect(),
-            closed: BTreeSet::new(),
-            arrivals: BTreeMap::new(),
-            complete: 0,
-            pending: VecDeque::new(),
-            published: 0,
-            gone: false,
-            local: local.clone(),
-        };
+        let mut world = Communicator::new(group, local.clone());
+        world.slot = Some(0);
+        world.opened.extend(&local);
         Self {
-            of_rank: local.into_iter().map(|rank| ((rank, 0), (0, 0))).collect(),
-            communicators: BTreeMap::from([((0, 0), world)]),
-            deferred: Vec::new(),
+            of_rank: local.into_iter().map(|rank| ((rank, 0), WORLD)).collect(),
+            communicators: BTreeMap::from([(WORLD, world)]),
+            refused: Refused::default(),
             grants: Grants::new(quota),
             lost: NodeSet::EMPTY,
             config: config.clone(),
@@ -176,33 +160,27 @@ impl Contexts {
         if !group.set.and(&self.lost).is_empty() {
             return Err(Failure::PeerGone);
         }
+        // Ids are used again when all members have closed the context that had them.
         let key = (group.members[0], descriptor.context);
-        if let Some(old) = self.communicators.get(&key)
-            && (old.closed.contains(&rank) || old.group.members != group.members)
+        let is_known = |known: &Communicator| {
+            known.opened.contains(&rank) || known.group.members != group.members
+        };
+        if descriptor.context == WORLD.1
+            || self.of_rank.contains_key(&(rank, descriptor.context))
+            || self.communicators.get(&key).is_some_and(is_known)
         {
-            self.deferred.push((rank, descriptor));
-            return Ok(());
-        }
-        let config = &self.config;
-        let communicator = self.communicators.entry(key).or_insert_with(|| {
-            let is_local = |rank: &u32| config.local(*rank).is_some();
-            Communicator {
-                local: group.members.iter().copied().filter(is_local).collect(),
-                group: Arc::new(group),
-                slot: None,
-                opening: Vec::new(),
-                opened: BTreeSet::new(),
-                closed: BTreeSet::new(),
-                arrivals: BTreeMap::new(),
-                complete: 0,
-                pending: VecDeque::new(),
-                published: 0,
-                gone: false,
-            }
-        });
-        if !communicator.opened.insert(rank) {
             return Err(Failure::BadDescriptor);
         }
+        let is_local = |rank: &u32| self.config.local(*rank).is_some();
+        let local: Vec<u32> = group.members.iter().copied().filter(is_local).collect();
+        if self.refused.tells(key, rank, local.len()) {
+            return Err(Failure::TableFull);
+        }
+        let communicator = self
+            .communicators
+            .entry(key)
+            .or_insert_with(|| Communicator::new(group, local));
+        communicator.opened.insert(rank);
         self.of_rank.insert((rank, descriptor.context), key);
         communicator.opening.push((rank, descriptor.request));
         if communicator.slot.is_some() {
@@ -239,36 +217,40 @@ impl Contexts {
         descriptor: &CollectiveDescriptor,
         context: &mut Context<'_>,
     ) -> Result<(), Failure> {
-        let key = self
-            .of_rank
-            .remove(&(rank, descriptor.context))
-            .ok_or(Failure::BadDescriptor)?;
+        let of_rank = (rank, descriptor.context);
+        let key = *self.of_rank.get(&of_rank).ok_or(Failure::BadDescriptor)?;
         let communicator = self
             .communicators
             .get_mut(&key)
             .expect("a rank's context is known");
+        let is_opening = communicator
+            .opening
+            .iter()
+            .any(|&(member, _)| member == rank);
+        if key == WORLD || is_opening {
+            return Err(Failure::BadDescriptor);
+        }
+        if let Some(slot) = communicator.slot {
+            let go = Go::decode(context.port.load(Variable::Go(slot)));
+            communicator.heed_refusal(slot, go, context);
+            communicator.forget_done(go);
+        }
+        // As others may have closed it before, so may those who never opened it not be waited for.
+        let is_last = communicator.closed.len() + 1 == communicator.opened.len();
+        let is_in_use = !communicator.pending.is_empty() || !communicator.arrivals.is_empty();
+        if is_last && is_in_use {
+            return Err(Failure::BadDescriptor);
+        }
         communicator.closed.insert(rank);
+        self.of_rank.remove(&of_rank);
         let request = descriptor.request;
         context.out.complete(Release {
             rank,
             request,
             completion: Completion::done(),
         });
-        if communicator.closed.len() == communicator.local.len() && key != (0, 0) {
-            if let Some(slot) = communicator.slot {
-                for variable in [
-                    Variable::Called(slot),
-                    Variable::Arrived(slot),
-                    Variable::Go(slot),
-                    Variable::Owner(slot),
-                ] {
-                    context.port.store(variable, 0);
-                }
-            }
-            self.communicators.remove(&key);
-            for (rank, descriptor) in std::mem::take(&mut self.deferred) {
-                self.arrive(rank, descriptor, context);
-            }
+        if is_last && let Some(closed) = self.communicators.remove(&key) {
+            closed.give_slot_back(context);
         }
         Ok(())
     }
@@ -290,10 +272,7 @@ impl Contexts {
         if communicator.gone {
             return Err(Failure::PeerGone);
         }
-        if descriptor.sequence < communicator.complete {
-            return Err(Failure::BadDescriptor);
-        }
-        if !communicator.may_arrive(rank, &descriptor) {
+        if communicator.slot.is_none() || !communicator.may_arrive(rank, &descriptor) {
             return Err(Failure::BadDescriptor);
         }
         let arrivals = communicator.arrivals.entry(descriptor.sequence);
@@ -312,19 +291,10 @@ impl Contexts {
 
     /// The end of DEM: tells the other nodes how far this one is, and looks for slots.
     pub(super) fn publish(&mut self, context: &mut Context<'_>) {
-        for (&key, communicator) in &mut self.communicators {
-            if communicator.gone {
-                continue;
-            }
-            if communicator.slot.is_none() && communicator.group.master() != self.config.node {
-                communicator.slot = probes(key)
-                    .find(|&slot| context.port.load(Variable::Owner(slot)) == key_value(key));
-                match communicator.slot {
-                    Some(_) => communicator.answer(Completion::done(), context),
-                    None => self.config.page.arm(),
-                }
-            }
-            if let Some(slot) = communicator.slot {
+        self.heed_refusal(context);
+        self.find_slots(context);
+        for communicator in self.communicators.values_mut() {
+            if let Some(slot) = communicator.slot.filter(|_| !communicator.gone) {
                 let go = Go::decode(context.port.load(Variable::Go(slot)));
                 communicator.heed_refusal(slot, go, context);
                 communicator.forget_done(go);
@@ -420,9 +390,44 @@ impl Contexts {
 }
 
 impl Communicator {
+    fn new(group: Group, local: Vec<u32>) -> Self {
+        Self {
+            group: Arc::new(group),
+            slot: None,
+            local,
+            opening: Vec::new(),
+            opened: BTreeSet::new(),
+            closed: BTreeSet::new(),
+            arrivals: BTreeMap::new(),
+            complete: 0,
+            pending: VecDeque::new(),
+            published: 0,
+            gone: false,
+        }
+    }
+
+    /// The slot of a context that is no more is free on this node: `Owner`, which says so, comes last.
+    fn give_slot_back(&self, context: &mut Context<'_>) {
+        let variables = [
+            Variable::Called,
+            Variable::Arrived,
+            Variable::Go,
+            Variable::Owner,
+        ];
+        for variable in variables {
+            if let Some(slot) = self.slot {
+                context.port.store(variable(slot), 0);
+            }
+        }
+    }
+
     /// Whether a rank may arrive so, with what has arrived already. Collectives may arrive in any order:
     /// one that members of the node fold first comes later than what they post after it.
     fn may_arrive(&self, rank: u32, descriptor: &CollectiveDescriptor) -> bool {
+        let ahead = descriptor.sequence.checked_sub(self.complete);
+        if ahead.is_none_or(|ahead| ahead >= REQUEST_SLOTS as u64) {
+            return false; // it is over, or one that nobody can have got to
+        }
         let arrivals = self.arrivals.get(&descriptor.sequence);
         let mut arrivals = arrivals.into_iter().flatten();
         if !descriptor.for_node {
@@ -471,7 +476,7 @@ impl Communicator {
         let bytes = calls[0].bytes;
         let pending = Pending {
             sequence,
-            signature: calls[0].signature(),
+            signature: calls[0].signature(self.group.fingerprint),
             called: calls[0].pack(),
             reduces,
             has_data: bytes > 0,
@@ -505,9 +510,7 @@ impl Communicator {
             return;
         }
         let collective = Collective {
-            slot: self
-                .slot
-                .expect("a context is used after its opening was answered"),
+            slot: self.slot.expect("who has no slot may not arrive"),
             sequence,
             group: self.group.clone(),
             local: arrivals,
@@ -554,9 +557,11 @@ impl Communicator {
             return;
         };
         let arrival = next.arrival();
-        if self.published == arrival || go.steps_of(next.sequence) != Some(0) {
+        if self.published == arrival {
             return;
         }
+        // What had begun was published, and what is over has been forgotten.
+        assert_eq!(go.steps_of(next.sequence), Some(0), "{next:?} has gone");
         self.published = arrival;
         context.port.store(Variable::Called(slot), next.called);
         context.port.store(Variable::Arrived(slot), arrival);

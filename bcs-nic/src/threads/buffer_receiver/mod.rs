@@ -55,7 +55,7 @@ impl BufferReceiver {
         let quota = Quota::new(&config.settings);
         Self {
             ranks: Ranks::new(&config),
-            schedule: Schedule::new(quota, config.bug),
+            schedule: Schedule::new(quota, config.bounds.completions, config.bug),
             contexts: Contexts::new(&config, quota),
             dem: Dem::default(),
             scheduling: None,
@@ -101,7 +101,8 @@ impl BufferReceiver {
 
     fn match_and_schedule(&mut self, slice: u64, context: &mut Context<'_>) {
         self.work = [false; 5];
-        for envelope in self.read_envelopes(slice, context) {
+        let (envelopes, held_back) = self.read_envelopes(slice, context);
+        for envelope in envelopes {
             let arrived = self.ranks.arrive(envelope, &mut self.schedule, context);
             if let Err(message) = arrived {
                 context
@@ -111,6 +112,10 @@ impl BufferReceiver {
             }
         }
         self.ranks.answer_probes(context);
+        // Now there is nothing left in the tables that what was posted would take out.
+        held_back
+            .iter()
+            .for_each(|&lane| self.check_starvation(lane, context));
         self.publish_unexpected();
         let reserved = if self.contexts.may_move_data() {
             self.quota.tokens * self.quota.token_bytes
@@ -143,15 +148,18 @@ impl BufferReceiver {
         }
     }
 
-    fn read_envelopes(&mut self, slice: u64, context: &mut Context<'_>) -> Vec<Envelope> {
-        let mut all = Vec::new();
+    /// The envelopes of this slice in their order, and the nodes that hold some back for lack of credit.
+    fn read_envelopes(
+        &mut self,
+        slice: u64,
+        context: &mut Context<'_>,
+    ) -> (Vec<Envelope>, Vec<NodeId>) {
+        let (mut all, mut lanes) = (Vec::new(), Vec::new());
         for lane in (0..context.port.nodes()).map(NodeId::from_index) {
             match DescriptorBlock::read(context.port, lane, slice) {
                 Ok((envelopes, held_back)) => {
                     all.extend(envelopes);
-                    if held_back {
-                        self.check_starvation(lane, context);
-                    }
+                    lanes.extend(held_back.then_some(lane));
                 }
                 Err(error) => {
                     let message =
@@ -168,13 +176,13 @@ impl BufferReceiver {
         if self.config.bug == Some(PlantedBug::ReorderMatch) && all.len() > 1 {
             all.swap(0, 1);
         }
-        all
+        (all, lanes)
     }
 
     /// Law 4: a sender is held back for lack of credit, and a receiver is full of envelopes that
     /// none of its receives matches: nothing can ever move again.
     fn check_starvation(&self, lane: NodeId, context: &mut Context<'_>) {
-        let share = CreditBlock::share(self.config.placement.nodes());
+        let share = self.config.bounds.share(self.config.placement.nodes());
         if let Some(rank) = self.ranks.starving(lane, share) {
             let message = format!(
                 "rank {rank} holds {share} messages from ranks of node {lane} that no receive \

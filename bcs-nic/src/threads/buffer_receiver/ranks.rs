@@ -2,12 +2,11 @@
 
 use super::schedule::{Schedule, Transfer};
 use crate::mail::Release;
-use crate::microphase::{CreditBlock, Envelope};
+use crate::microphase::Envelope;
 use crate::threads::{Context, NodeConfig};
 use bcs_core::descriptor::{ReceiveDescriptor, ReceiveKind};
 use bcs_core::job::Placement;
 use bcs_core::layout::Location;
-use bcs_core::limits::MAX_ENVELOPES_PER_RANK;
 use bcs_core::matching::{Matcher, Pattern, Posted, ReceiveHandle, Signature};
 use bcs_core::memory::{Claimant, MappedWords, NicMemory};
 use bcs_core::node::{NodeId, NodeSet};
@@ -77,6 +76,7 @@ pub(super) struct Ranks {
     /// Envelopes matched, by (source node, receiver): total and as last returned.
     credits: BTreeMap<(u16, u32), (u64, u64)>,
     return_at: u64,
+    credit_records: usize,
     lost: NodeSet,
 }
 
@@ -89,7 +89,7 @@ impl Ranks {
                 rank: *rank,
                 memory: memory.clone(),
                 ring: Consumer::new(memory.words(), NicMemory::receive_ring()),
-                matcher: Matcher::new(MAX_ENVELOPES_PER_RANK, MAX_ENVELOPES_PER_RANK),
+                matcher: Matcher::new(config.bounds.envelopes, config.bounds.receives),
                 handles: HashMap::new(),
                 probes: Vec::new(),
                 extracted: HashMap::new(),
@@ -97,13 +97,14 @@ impl Ranks {
             })
             .collect();
         // Returned in quarters of the share: seldom, and long before a sender runs out.
-        let return_at = (CreditBlock::share(config.placement.nodes()) / 4).max(1);
+        let return_at = (config.bounds.share(config.placement.nodes()) / 4).max(1);
         let placement = config.placement.clone();
         Self {
             placement,
             ranks,
             credits: BTreeMap::new(),
             return_at,
+            credit_records: config.bounds.credits,
             lost: NodeSet::EMPTY,
         }
     }
@@ -385,7 +386,7 @@ impl Ranks {
                 continue;
             }
             let records = returns.entry(NodeId(node)).or_default();
-            if records.len() < CreditBlock::capacity() {
+            if records.len() < self.credit_records {
                 records.push((rank, *matched));
                 *returned = *matched;
             }

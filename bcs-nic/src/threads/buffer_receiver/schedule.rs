@@ -8,7 +8,7 @@
 use super::ranks::Receive;
 use crate::bug::PlantedBug;
 use crate::mail::{Chunk, Ending, Release};
-use crate::microphase::{CompletionBlock, Envelope, Quota};
+use crate::microphase::{Envelope, Quota};
 use crate::threads::Context;
 use bcs_core::descriptor::Payload;
 use bcs_core::fabric::{DestinationSpan, SourceSpan};
@@ -136,6 +136,8 @@ fn extend(chunk: &mut Chunk, next: Chunk) {
 #[derive(Debug)]
 pub(super) struct Schedule {
     quota: Quota,
+    /// Sends that a completion block has room for.
+    completions: usize,
     bug: Option<PlantedBug>,
     pairs: BTreeMap<(u32, u32), VecDeque<Transfer>>,
     /// The pairs with transfers, whose turn is next first.
@@ -144,9 +146,10 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    pub(super) fn new(quota: Quota, bug: Option<PlantedBug>) -> Self {
+    pub(super) fn new(quota: Quota, completions: usize, bug: Option<PlantedBug>) -> Self {
         Self {
             quota,
+            completions,
             bug,
             pairs: BTreeMap::new(),
             turns: VecDeque::new(),
@@ -176,7 +179,8 @@ impl Schedule {
             left = self.quota.budget * 2;
         }
         let mut chunks = Vec::new();
-        // Endings a source node's completion block still has room for.
+        // Sends that a source node's completion block still has room for. Each transfer may end in
+        // this slice, for any chunk of it may fail.
         let mut room: BTreeMap<NodeId, usize> = BTreeMap::new();
         let mut sat_out = VecDeque::new();
         // Where the chunk of a transfer is.
@@ -189,23 +193,26 @@ impl Schedule {
             let mut turn = QUANTUM.min(left);
             let mut moved = false;
             while let Some(transfer) = queue.front_mut() {
-                let room = room
-                    .entry(transfer.source_node)
-                    .or_insert_with(CompletionBlock::capacity);
                 let weight = transfer.weight(self.quota.piece_bytes);
                 // However little the budget is, a transfer moves on.
                 let most = (turn / weight).max(turn.min(1));
                 let bytes = (transfer.len - transfer.moved).min(most);
                 let ends = transfer.moved + bytes == transfer.len;
-                if (bytes == 0 && !ends) || (ends && *room == 0) {
+                if bytes == 0 && !ends {
                     break;
                 }
-                let chunk = transfer.chunk(bytes);
                 match known.get(&transfer.id) {
-                    Some(&at) => extend(&mut chunks[at], chunk),
+                    Some(&at) => extend(&mut chunks[at], transfer.chunk(bytes)),
                     None => {
+                        if transfer.send.is_some() {
+                            let room = room.entry(transfer.source_node).or_insert(self.completions);
+                            match room.checked_sub(1) {
+                                Some(left) => *room = left,
+                                None => break,
+                            }
+                        }
                         known.insert(transfer.id, chunks.len());
-                        chunks.push(chunk);
+                        chunks.push(transfer.chunk(bytes));
                     }
                 }
                 moved = true;
@@ -215,7 +222,6 @@ impl Schedule {
                 if !ends {
                     break;
                 }
-                *room -= usize::from(transfer.send.is_some());
                 queue.pop_front();
             }
             match (queue.is_empty(), moved) {
@@ -315,7 +321,7 @@ mod tests {
 
     #[test]
     fn a_long_message_is_chunked_by_the_budget_and_ends_once() {
-        let mut schedule = Schedule::new(Quota::new(&Settings::default()), None);
+        let mut schedule = Schedule::new(Quota::new(&Settings::default()), 100, None);
         schedule.add(transfer(1, 1_000_000));
         let mut moved = 0;
         let mut endings = 0;
@@ -334,7 +340,7 @@ mod tests {
 
     #[test]
     fn what_a_transfer_gets_in_a_slice_is_one_chunk() {
-        let mut schedule = Schedule::new(Quota::new(&Settings::default()), None);
+        let mut schedule = Schedule::new(Quota::new(&Settings::default()), 100, None);
         schedule.add(transfer(1, 3 * QUANTUM + 5));
         schedule.add(transfer(2, QUANTUM));
         let chunks = schedule.slice(10 * QUANTUM);
@@ -345,7 +351,7 @@ mod tests {
     #[test]
     fn small_pieces_count_for_more_than_their_bytes() {
         let quota = Quota::new(&Settings::default());
-        let mut schedule = Schedule::new(quota, None);
+        let mut schedule = Schedule::new(quota, 100, None);
         let mut scattered = transfer(1, 1_000_000);
         scattered.receive.into.grain = 8;
         let weight = 1 + quota.piece_bytes / 8;
@@ -363,7 +369,7 @@ mod tests {
 
     #[test]
     fn pairs_take_turns() {
-        let mut schedule = Schedule::new(Quota::new(&Settings::default()), None);
+        let mut schedule = Schedule::new(Quota::new(&Settings::default()), 100, None);
         schedule.add(transfer(1, 100 * QUANTUM));
         schedule.add(transfer(2, 100));
         let chunks = schedule.slice(2 * QUANTUM);
@@ -376,8 +382,21 @@ mod tests {
     }
 
     #[test]
+    fn a_slice_has_no_more_sends_of_a_node_than_its_completion_block_has_room_for() {
+        let mut schedule = Schedule::new(Quota::new(&Settings::default()), 3, None);
+        (0..8).for_each(|source| schedule.add(transfer(source, 100)));
+        // Any chunk of a transfer may fail, and end it.
+        (8..10).for_each(|source| schedule.add(transfer(source, 100 * QUANTUM)));
+        for slice in 0..20 {
+            let chunks = schedule.slice(4 * QUANTUM);
+            let owed = chunks.iter().filter(|chunk| chunk.sender.is_some());
+            assert!((1..=3).contains(&owed.count()), "slice {slice}");
+        }
+    }
+
+    #[test]
     fn an_empty_budget_still_ends_what_needs_none() {
-        let mut schedule = Schedule::new(Quota::new(&Settings::default()), None);
+        let mut schedule = Schedule::new(Quota::new(&Settings::default()), 100, None);
         schedule.add(transfer(1, 0));
         schedule.add(transfer(2, 1));
         let chunks = schedule.slice(0);

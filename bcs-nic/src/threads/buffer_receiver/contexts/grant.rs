@@ -1,24 +1,26 @@
 //! The Compare-And-Writes by which the master's BR opens contexts and grants collectives.
 //!
 //! One at a time: each context of this slice is a short program of them. For a new context,
-//! *claim* a slot. For a collective: *test* whether all nodes have arrived at the same; *take* tokens
+//! *claim* a slot, or *decline* if there is none. For a collective: *test* whether all nodes have arrived at the same; *take* tokens
 //! on all of them, if it moves data; *go*. A barrier needs no token, so its test and its go are one.
 //! If the test fails: has anybody not arrived (*late*)? Else *refuse*.
 
 use super::refusal::Refusal;
-use super::{Communicator, Key, Pending, arrival, key_value, probes};
+use super::slots::{free_slot, key_value};
+use super::{Communicator, Key, Pending, arrival};
 use crate::collective::Go;
 use crate::microphase::Quota;
 use crate::threads::{Context, NodeConfig};
 use bcs_core::fabric::{CompareAndWrite, Comparison, Event, Ticket, Variable};
 use bcs_core::limits::COLLECTIVE_TOKENS;
-use bcs_core::request::{Completion, Failure};
+use bcs_core::request::Completion;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Where the program of a context stands: which Compare-And-Write is under way.
 #[derive(Clone, Copy, Debug)]
 enum Stage {
-    Claim { probe: usize },
+    Claim { slot: u32, next: u32 },
+    Decline,
     Test,
     Take { used: u64, tokens: u64 },
     Go(Go),
@@ -93,7 +95,7 @@ impl Grants {
                     return progress;
                 };
                 if let Some(communicator) = communicators.get(&key)
-                    && let Some(stage) = self.first_stage(communicator, context)
+                    && let Some(stage) = self.first_stage(key, communicator, config, context)
                 {
                     self.ask(key, communicator, stage, context);
                 }
@@ -116,9 +118,15 @@ impl Grants {
         }
     }
 
-    fn first_stage(&self, communicator: &Communicator, context: &Context<'_>) -> Option<Stage> {
+    fn first_stage(
+        &self,
+        key: Key,
+        communicator: &Communicator,
+        config: &NodeConfig,
+        context: &Context<'_>,
+    ) -> Option<Stage> {
         if communicator.slot.is_none() {
-            return Some(Stage::Claim { probe: 0 });
+            return Some(claim(key, 0, config, context));
         }
         let pending = communicator.pending.front()?;
         Some(if !pending.agreed() {
@@ -159,10 +167,13 @@ impl Grants {
             (Variable::Arrived(slot), Comparison::Equal, arrival, write)
         };
         let (variable, comparison, operand, write) = match stage {
-            Stage::Claim { probe } => {
-                let slot = probes(key).nth(probe).expect("probes are counted");
+            Stage::Claim { slot, .. } => {
                 let owner = Variable::Owner(slot);
                 (owner, Comparison::Equal, 0, Some((owner, key_value(key))))
+            }
+            Stage::Decline => {
+                let write = Some((Variable::Refused, key_value(key)));
+                (Variable::Refused, Comparison::Equal, 0, write)
             }
             Stage::Test => arrived(None),
             Stage::Take { used, tokens } => {
@@ -211,17 +222,16 @@ impl Grants {
         context: &mut Context<'_>,
     ) -> Option<Stage> {
         match (stage, holds) {
-            (Stage::Claim { probe }, true) => {
-                communicator.slot = probes(key).nth(probe);
+            (Stage::Claim { slot, .. }, true) => {
+                communicator.slot = Some(slot);
                 communicator.answer(Completion::done(), context);
-                config.page.arm(); // the other nodes look for the slot in the next DEM
+                ask_for_another(config); // in whose DEM the other nodes look for it
                 None
             }
-            (Stage::Claim { probe }, false) => {
-                if probes(key).nth(probe + 1).is_some() {
-                    return Some(Stage::Claim { probe: probe + 1 });
-                }
-                communicator.answer(Completion::failed(Failure::TableFull), context);
+            (Stage::Claim { next, .. }, false) => Some(claim(key, next, config, context)),
+            // If another refusal is still to be read somewhere, this one is tried again, from the start.
+            (Stage::Decline, _) => {
+                ask_for_another(config); // in whose DEM all nodes see it
                 None
             }
             (Stage::Test, true) => {
@@ -288,6 +298,14 @@ impl Grants {
                 config.page.arm();
             }
         }
+    }
+}
+
+/// How to get a slot for a context, from this probe on.
+fn claim(key: Key, probe: u32, config: &NodeConfig, context: &Context<'_>) -> Stage {
+    match free_slot(key, probe, config.bounds.contexts, context.port) {
+        Some((slot, next)) => Stage::Claim { slot, next },
+        None => Stage::Decline,
     }
 }
 

@@ -6,26 +6,14 @@ use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
 use bcs_core::job::Placement;
 use bcs_core::op::Op;
 use bcs_core::request::RequestId;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
 
 /// Ranks 0 to 2 are here, 3 to 5 on another node.
 fn communicator() -> Communicator {
     let placement = Placement::block(6, 2).unwrap();
     let group = Group::new(vec![4, 2, 0, 3, 1, 5], &placement).unwrap();
-    Communicator {
-        group: Arc::new(group),
-        slot: Some(0),
-        local: vec![2, 0, 1],
-        opening: Vec::new(),
-        opened: BTreeSet::new(),
-        closed: BTreeSet::new(),
-        arrivals: BTreeMap::new(),
-        complete: 0,
-        pending: VecDeque::new(),
-        published: 0,
-        gone: false,
-    }
+    let mut communicator = Communicator::new(group, vec![2, 0, 1]);
+    communicator.slot = Some(0);
+    communicator
 }
 
 fn arrival(sequence: u64, kind: CollectiveKind, for_node: bool) -> CollectiveDescriptor {

@@ -1,0 +1,364 @@
+//! A cluster whose ranks a test drives by hand: it posts a descriptor, lets slices go by, and looks at
+//! what became of it. For what a random program hits too seldom: full tables, spent credits,
+//! descriptors in an order in which no program posts them.
+//!
+//! Nobody but the test acts as a rank, and nothing fails that it does not make fail. What the test
+//! waits for has a deadline in virtual time, so a NIC that hangs ends a test with a message.
+
+use super::nics::{Nics, NicsConfig};
+use crate::bounds::Bounds;
+use crate::driver::NicFailure;
+use bcs_core::descriptor::{
+    CollectiveDescriptor, CollectiveKind, Payload, ReceiveDescriptor, ReceiveKind, SendDescriptor,
+};
+use bcs_core::fabric::sim::{Faults, Latencies, Network, RankStore, Ranks};
+use bcs_core::job::{Placement, Settings};
+use bcs_core::layout::Location;
+use bcs_core::limits::INLINE_BYTES;
+use bcs_core::memory::{MachinePage, MappedWords, NicMemory};
+use bcs_core::node::NodeId;
+use bcs_core::request::{Completion, RequestId};
+use bcs_core::ring::Producer;
+
+/// Virtual time by which everything must be over that a test waits for.
+const PATIENCE_NS: u64 = 5_000_000_000;
+/// Turns without time passing after which the cluster is in a livelock.
+const MAX_TURNS: u32 = 100_000;
+
+struct Rank {
+    memory: NicMemory,
+    sends: Producer<MappedWords>,
+    receives: Producer<MappedWords>,
+    collectives: Producer<MappedWords>,
+    requests: u32,
+}
+
+/// A cluster for tests.
+pub struct Workbench {
+    nics: Nics,
+    page: MachinePage,
+    ranks: Vec<Rank>,
+    failures: Vec<NicFailure>,
+}
+
+impl std::fmt::Debug for Workbench {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Workbench")
+            .field("failures", &self.failures)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Workbench {
+    /// Bytes of each rank's memory.
+    pub const MEMORY_BYTES: usize = 1 << 20;
+
+    /// So many ranks on so many nodes, in blocks; elastic strobes.
+    ///
+    /// # Panics
+    /// When there can be no such job.
+    #[must_use]
+    pub fn new(ranks: usize, nodes: usize, bounds: Bounds) -> Self {
+        let placement = Placement::block(ranks, nodes).expect("a small job");
+        let settings = Settings::default();
+        let memory = || NicMemory::private(settings.eager_limit).expect("memory");
+        let memories: Vec<NicMemory> = (0..ranks).map(|_| memory()).collect();
+        let store = |(rank, nic): (u32, &NicMemory)| RankStore {
+            nic: nic.clone(),
+            bytes: vec![0; Self::MEMORY_BYTES],
+            node: placement.node_of(rank).expect("placed"),
+        };
+        let stores = (0..).zip(&memories).map(store).collect();
+        let stores = Ranks::Scripted(stores);
+        let network = Network::new(nodes, stores, Latencies::default(), Faults::default(), 0);
+        let page = MachinePage::private(nodes, 1).expect("memory");
+        let nics = Nics::new(NicsConfig {
+            placement,
+            settings,
+            bounds,
+            page: page.clone(),
+            memories: memories.clone(),
+            network,
+            oversleeping: None,
+            bug: None,
+        });
+        let rank = |memory: NicMemory| Rank {
+            sends: Producer::new(memory.words(), NicMemory::send_ring()),
+            receives: Producer::new(memory.words(), NicMemory::receive_ring()),
+            collectives: Producer::new(memory.words(), NicMemory::collective_ring()),
+            requests: 0,
+            memory,
+        };
+        Self {
+            nics,
+            ranks: memories.into_iter().map(rank).collect(),
+            failures: Vec::new(),
+            page,
+        }
+    }
+
+    /// A request of a rank that no descriptor has borne.
+    pub fn request(&mut self, rank: u32) -> RequestId {
+        let rank = &mut self.ranks[rank as usize];
+        rank.requests += 1;
+        RequestId {
+            slot: rank.requests % 4096,
+            generation: rank.requests,
+        }
+    }
+
+    /// Posts a send, and asks for a slice.
+    ///
+    /// # Panics
+    /// When the ring is full.
+    pub fn post_send(&mut self, rank: u32, send: &SendDescriptor) {
+        let ring = &mut self.ranks[rank as usize].sends;
+        ring.push(&send.encode()).expect("the ring has room");
+        self.page.demand();
+    }
+
+    /// Posts a receive, probe or cancel, and asks for nothing: that is for the test to decide, as for
+    /// the rank that thinks itself alone (law 2).
+    ///
+    /// # Panics
+    /// When the ring is full.
+    pub fn post_receive(&mut self, rank: u32, receive: &ReceiveDescriptor) {
+        let ring = &mut self.ranks[rank as usize].receives;
+        ring.push(&receive.encode()).expect("the ring has room");
+    }
+
+    /// Posts a collective, and asks for a slice.
+    ///
+    /// # Panics
+    /// When the ring is full.
+    pub fn post_collective(&mut self, rank: u32, collective: &CollectiveDescriptor) {
+        let ring = &mut self.ranks[rank as usize].collectives;
+        let words = collective.encode();
+        ring.push(&words).expect("the ring has room");
+        self.page.demand();
+    }
+
+    /// Asks for a slice.
+    pub fn demand(&self) {
+        self.page.demand();
+    }
+
+    /// An inline message of one byte; with `owed` it is told when it was received.
+    pub fn send(&mut self, from: u32, to: u32, tag: i32, owed: bool) -> RequestId {
+        let request = self.request(from);
+        let mut bytes = [0; INLINE_BYTES];
+        bytes[0] = tag.to_le_bytes()[0];
+        let send = SendDescriptor {
+            request,
+            owed,
+            context: 0,
+            destination: to,
+            tag,
+            len: 1,
+            payload: Payload::Inline(bytes),
+        };
+        self.post_send(from, &send);
+        request
+    }
+
+    /// A receive of up to 64 bytes in the world, and a demand for the slice in which it is taken.
+    pub fn receive(&mut self, rank: u32, source: Option<u32>, tag: Option<i32>) -> RequestId {
+        let kind = ReceiveKind::Receive {
+            into: Location::at(4096),
+            capacity: 64,
+            shared: false,
+        };
+        self.page.demand();
+        self.ask(rank, source, tag, kind)
+    }
+
+    /// Posts a receive, probe or cancel in the world, and asks for nothing.
+    pub fn ask(
+        &mut self,
+        rank: u32,
+        source: Option<u32>,
+        tag: Option<i32>,
+        kind: ReceiveKind,
+    ) -> RequestId {
+        let request = self.request(rank);
+        let receive = ReceiveDescriptor {
+            request,
+            context: 0,
+            source,
+            tag,
+            kind,
+        };
+        self.post_receive(rank, &receive);
+        request
+    }
+
+    /// Posts an arrival without data.
+    pub fn call(
+        &mut self,
+        rank: u32,
+        context: u32,
+        sequence: u64,
+        kind: CollectiveKind,
+    ) -> RequestId {
+        let request = self.request(rank);
+        let collective = CollectiveDescriptor {
+            request,
+            context,
+            sequence,
+            kind,
+            bytes: 0,
+            input: 0,
+            output: 0,
+            inline: None,
+            for_node: false,
+        };
+        self.post_collective(rank, &collective);
+        request
+    }
+
+    /// Posts an arrival with four bytes of data.
+    pub fn add(
+        &mut self,
+        rank: u32,
+        context: u32,
+        sequence: u64,
+        kind: CollectiveKind,
+    ) -> RequestId {
+        let request = self.request(rank);
+        let collective = CollectiveDescriptor {
+            request,
+            context,
+            sequence,
+            kind,
+            bytes: 4,
+            input: 0,
+            output: 4096,
+            inline: Some([1; INLINE_BYTES]),
+            for_node: false,
+        };
+        self.post_collective(rank, &collective);
+        request
+    }
+
+    /// Makes a context of these members known to the NIC of one of them.
+    ///
+    /// # Panics
+    /// When there are more than fit inline.
+    pub fn open(&mut self, rank: u32, context: u32, members: &[u32]) -> RequestId {
+        let request = self.request(rank);
+        let mut inline = [0; INLINE_BYTES];
+        for (place, member) in inline.chunks_exact_mut(4).zip(members) {
+            place.copy_from_slice(&member.to_le_bytes());
+        }
+        assert!(members.len() * 4 <= INLINE_BYTES, "few members");
+        let open = CollectiveDescriptor {
+            request,
+            context,
+            sequence: 0,
+            kind: CollectiveKind::OpenContext,
+            bytes: members.len() as u64 * 4,
+            input: 0,
+            output: 0,
+            inline: Some(inline),
+            for_node: false,
+        };
+        self.post_collective(rank, &open);
+        request
+    }
+
+    /// What a request came to, once it has.
+    #[must_use]
+    pub fn completion(&self, rank: u32, request: RequestId) -> Option<Completion> {
+        self.ranks[rank as usize].memory.completion(request)
+    }
+
+    /// The same, of one that must have ended.
+    ///
+    /// # Panics
+    /// When it has not.
+    #[must_use]
+    pub fn ended(&self, rank: u32, request: RequestId) -> Completion {
+        let failures = &self.failures;
+        self.completion(rank, request).unwrap_or_else(|| {
+            panic!("a request of rank {rank} has not ended; failures: {failures:?}")
+        })
+    }
+
+    /// A rank's NIC memory.
+    #[must_use]
+    pub fn memory(&self, rank: u32) -> &NicMemory {
+        &self.ranks[rank as usize].memory
+    }
+
+    /// What NICs have said must end the job.
+    #[must_use]
+    pub fn failures(&self) -> &[NicFailure] {
+        &self.failures
+    }
+
+    /// Slices struck so far.
+    #[must_use]
+    pub fn slices(&self) -> u64 {
+        self.nics.slice()
+    }
+
+    /// Cuts that the node has taken so far.
+    #[must_use]
+    pub fn cuts(&self, node: usize) -> u64 {
+        self.nics.cuts(NodeId::from_index(node))
+    }
+
+    /// Lets everything go on until no slice is wanted.
+    ///
+    /// # Panics
+    /// When that never comes.
+    pub fn settle(&mut self) {
+        self.run(|bench| bench.nics.is_idle());
+    }
+
+    /// Lets so many slices go by, wanted or not.
+    ///
+    /// # Panics
+    /// When one of them does not end.
+    pub fn pass(&mut self, slices: u64) {
+        for _ in 0..slices {
+            let next = self.slices() + 1;
+            self.page.demand();
+            self.run(|bench| bench.slices() >= next && bench.nics.is_at_rest());
+        }
+    }
+
+    /// Lets everything go on until something is so.
+    ///
+    /// # Panics
+    /// When that never comes.
+    pub fn run(&mut self, until: impl Fn(&Self) -> bool) {
+        let now_ns = |bench: &Self| bench.nics.network().borrow().now_ns();
+        let deadline_ns = now_ns(self) + PATIENCE_NS;
+        loop {
+            let mut turns = 0;
+            loop {
+                if until(self) {
+                    return;
+                }
+                let moved = self.nics.move_on();
+                self.failures.append(&mut self.nics.take_failures());
+                if !moved.expect("no checker objects") {
+                    break;
+                }
+                turns += 1;
+                assert!(turns < MAX_TURNS, "the NICs are in a livelock");
+            }
+            match self.nics.next_ns() {
+                Some(at) if at <= deadline_ns => {
+                    let to_ns = at.max(now_ns(self));
+                    self.nics.network().borrow_mut().advance(to_ns);
+                }
+                next => panic!(
+                    "what was waited for never came (next: {next:?}): {:?}, failures: {:?}",
+                    self.nics, self.failures
+                ),
+            }
+        }
+    }
+}

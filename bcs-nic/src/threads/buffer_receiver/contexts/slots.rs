@@ -1,0 +1,105 @@
+//! Which slot of global variables a context gets.
+//!
+//! The master's BR tries those that are free on its own node, from a place on that follows from the
+//! context's key; so contexts of the same nodes take one Compare-And-Write, and those of other nodes seldom
+//! more. A slot is one for all nodes of the group: a context gets one if fewer others have members on any
+//! of them than there are slots. The other BRs look for the key among the owners of their slots.
+//!
+//! If there is none the master writes the key into `Refused` of all nodes of the group, once that is free
+//! on all of them. Each BR takes it out in its next DEM. It tells those of its members that have asked;
+//! and the others as they ask, for which it keeps who was told.
+
+use super::{Communicator, Contexts, Key};
+use crate::threads::Context;
+use bcs_core::fabric::{Port, Variable};
+use bcs_core::fingerprint::fingerprint;
+use bcs_core::request::{Completion, Failure};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A context's key as the value of a variable; never zero.
+pub(super) fn key_value(key: Key) -> u64 {
+    (u64::from(key.0) + 1) << 32 | u64::from(key.1)
+}
+
+fn key_of(value: u64) -> Option<Key> {
+    let half = |half: u64| u32::try_from(half).expect("half a word");
+    let first = half(value >> 32).checked_sub(1)?;
+    Some((first, half(value & 0xffff_ffff)))
+}
+
+/// The next slot for a context that is free on this node, from the `probe`th that it may get on, of so many
+/// in all; with the probe after it. Never the world's.
+pub(super) fn free_slot(key: Key, probe: u32, slots: u32, port: &dyn Port) -> Option<(u32, u32)> {
+    let others = slots - 1;
+    let hash = u32::try_from(fingerprint([key_value(key)]) >> 32).expect("half a word");
+    (probe..others)
+        .map(|probe| (1 + (hash % others + probe) % others, probe + 1))
+        .find(|&(slot, _)| port.load(Variable::Owner(slot)) == 0)
+}
+
+/// The contexts that were refused, and which local members have been told so.
+#[derive(Debug, Default)]
+pub(super) struct Refused(BTreeMap<Key, BTreeSet<u32>>);
+
+impl Refused {
+    /// Whether this opening is one that was refused. Then its rank is told.
+    pub(super) fn tells(&mut self, key: Key, rank: u32, local: usize) -> bool {
+        let Some(told) = self.0.get_mut(&key) else {
+            return false;
+        };
+        told.insert(rank);
+        if told.len() >= local {
+            self.0.remove(&key);
+        }
+        true
+    }
+}
+
+impl Contexts {
+    /// Takes note of a context that its master found no slot for.
+    pub(super) fn heed_refusal(&mut self, context: &mut Context<'_>) {
+        let Some(key) = key_of(context.port.load(Variable::Refused)) else {
+            return;
+        };
+        context.port.store(Variable::Refused, 0);
+        let told = match self.communicators.remove(&key) {
+            None => BTreeSet::new(),
+            Some(mut refused) => {
+                refused.answer(Completion::failed(Failure::TableFull), context);
+                for &rank in &refused.opened {
+                    self.of_rank.remove(&(rank, key.1));
+                }
+                if refused.opened.len() == refused.local.len() {
+                    return;
+                }
+                refused.opened
+            }
+        };
+        self.refused.0.insert(key, told);
+    }
+
+    /// Looks for the slots that masters on other nodes have taken for contexts of this one. Who takes one
+    /// asks for a slice, so nobody has to for those that wait.
+    pub(super) fn find_slots(&mut self, context: &mut Context<'_>) {
+        let waits = |communicator: &Communicator| {
+            let elsewhere = communicator.group.master() != self.config.node;
+            communicator.slot.is_none() && elsewhere && !communicator.gone
+        };
+        let mut waiting: BTreeMap<u64, &mut Communicator> = self
+            .communicators
+            .iter_mut()
+            .filter(|(_, communicator)| waits(communicator))
+            .map(|(&key, communicator)| (key_value(key), communicator))
+            .collect();
+        if waiting.is_empty() {
+            return;
+        }
+        for slot in 1..self.config.bounds.contexts {
+            let owner = context.port.load(Variable::Owner(slot));
+            if let Some(communicator) = waiting.remove(&owner) {
+                communicator.slot = Some(slot);
+                communicator.answer(Completion::done(), context);
+            }
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Opening, using and closing contexts: in an order in which no program does it, and more than there is
+//! room for.
+
+use bcs_core::descriptor::CollectiveKind;
+use bcs_core::request::{Failure, RequestId};
+use bcs_nic::bounds::Bounds;
+use bcs_nic::simulator::workbench::Workbench;
+
+const BARRIER: CollectiveKind = CollectiveKind::Barrier;
+const CLOSE: CollectiveKind = CollectiveKind::CloseContext;
+
+/// What the requests came to, by rank from 0.
+fn came_to(bench: &Workbench, requests: &[RequestId]) -> Vec<Failure> {
+    let ended = |(rank, &request)| bench.ended(rank, request).failure;
+    (0..).zip(requests).map(ended).collect()
+}
+
+/// All ranks do the same, and then whatever comes of it is over.
+fn all(
+    bench: &mut Workbench,
+    ranks: u32,
+    what: impl Fn(&mut Workbench, u32) -> RequestId,
+) -> Vec<Failure> {
+    let requests: Vec<_> = (0..ranks).map(|rank| what(bench, rank)).collect();
+    bench.settle();
+    came_to(bench, &requests)
+}
+
+/// It was a panic of the NIC thread, which nobody noticed.
+#[test]
+fn a_context_that_is_used_in_the_cut_in_which_it_is_opened_is_that_ranks_error() {
+    for members in [[0, 1], [1, 0]] {
+        let mut bench = Workbench::new(2, 2, Bounds::default());
+        let opened = bench.open(0, 5, &members);
+        let early = bench.call(0, 5, 0, BARRIER);
+        bench.pass(3);
+        assert_eq!(bench.ended(0, early).failure, Failure::BadDescriptor);
+        // Nobody else is any the worse for it, and the context can be used.
+        let other = bench.open(1, 5, &members);
+        bench.settle();
+        assert_eq!(came_to(&bench, &[opened, other]), [Failure::None; 2]);
+        let barrier = |bench: &mut Workbench, rank| bench.call(rank, 5, 0, BARRIER);
+        assert_eq!(all(&mut bench, 2, barrier), [Failure::None; 2]);
+        assert_eq!(bench.failures(), []);
+    }
+}
+
+/// All contexts that a table of this size has room for, beside the world's.
+fn fill(bench: &mut Workbench, contexts: u32, members: &[u32]) {
+    for context in 1..contexts {
+        for &rank in members {
+            let opened = bench.open(rank, context, members);
+            bench.pass(2);
+            if rank == members[members.len() - 1] {
+                assert_eq!(
+                    bench.ended(rank, opened).failure,
+                    Failure::None,
+                    "{context} of {contexts}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_table_holds_what_is_promised_and_who_comes_then_is_told_like_all_its_members() {
+    let bounds = Bounds {
+        contexts: 8,
+        ..Bounds::default()
+    };
+    for members in [[0, 1, 2], [2, 1, 0]] {
+        let mut bench = Workbench::new(3, 2, bounds);
+        fill(&mut bench, 8, &members);
+        let open = |bench: &mut Workbench, rank| bench.open(rank, 8, &members);
+        assert_eq!(all(&mut bench, 3, open), [Failure::TableFull; 3]);
+        // It makes no difference who comes first, and that is over: the NIC tries no more.
+        for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+            let mut told = [RequestId::default(); 3];
+            for rank in order {
+                told[rank as usize] = bench.open(rank, 8, &members);
+                bench.pass(2);
+                bench.settle();
+            }
+            let told = came_to(&bench, &told);
+            assert_eq!(told, [Failure::TableFull; 3], "{order:?}");
+        }
+        let world = |bench: &mut Workbench, rank| bench.call(rank, 0, 0, BARRIER);
+        assert_eq!(all(&mut bench, 3, world), [Failure::None; 3]);
+        // With room there is a context again.
+        let close = |bench: &mut Workbench, rank| bench.call(rank, 3, 0, CLOSE);
+        assert_eq!(all(&mut bench, 3, close), [Failure::None; 3]);
+        assert_eq!(all(&mut bench, 3, open), [Failure::None; 3]);
+        let barrier = |bench: &mut Workbench, rank| bench.call(rank, 8, 0, BARRIER);
+        assert_eq!(all(&mut bench, 3, barrier), [Failure::None; 3]);
+        assert_eq!(bench.failures(), []);
+    }
+}
+
+/// A slot is one for all nodes: what is free on each of them may be another one.
+#[test]
+fn slots_are_looked_for_wherever_there_may_be_one() {
+    let bounds = Bounds {
+        contexts: 9,
+        ..Bounds::default()
+    };
+    // Ranks 0, 1, 2 on nodes of their own: pairs take slots in turn, until no more can be promised.
+    let mut bench = Workbench::new(3, 3, bounds);
+    let pairs = [[0, 1], [1, 2], [2, 0]];
+    for context in 1..9 {
+        let pair = pairs[context as usize % 3];
+        let requests = pair.map(|rank| bench.open(rank, context, &pair));
+        bench.settle();
+        for (rank, request) in pair.into_iter().zip(requests) {
+            assert_eq!(
+                bench.ended(rank, request).failure,
+                Failure::None,
+                "{context}"
+            );
+        }
+    }
+    let open = |bench: &mut Workbench, rank| bench.open(rank, 20, &[2, 0, 1]);
+    assert_eq!(all(&mut bench, 3, open), [Failure::TableFull; 3]);
+    assert_eq!(bench.failures(), []);
+}
+
+/// Two masters at once, whose groups overlap.
+#[test]
+fn two_contexts_are_refused_at_once_and_all_members_of_both_are_told() {
+    let bounds = Bounds {
+        contexts: 4,
+        ..Bounds::default()
+    };
+    let mut bench = Workbench::new(3, 3, bounds);
+    fill(&mut bench, 4, &[0, 1, 2]);
+    let (first, second) = ([0, 1, 2], [2, 1]);
+    let at_first = first.map(|rank| bench.open(rank, 10, &first));
+    let at_second = second.map(|rank| bench.open(rank, 11, &second));
+    bench.settle();
+    assert_eq!(came_to(&bench, &at_first), [Failure::TableFull; 3]);
+    for (rank, request) in second.into_iter().zip(at_second) {
+        assert_eq!(bench.ended(rank, request).failure, Failure::TableFull);
+    }
+    assert_eq!(bench.failures(), []);
+}
+
+/// Each is an error of the rank that posts it, and of nobody else.
+#[test]
+fn openings_and_closings_in_a_wrong_order_are_refused() {
+    let mut bench = Workbench::new(3, 2, Bounds::default());
+    let members = [0, 1, 2];
+    let wrong = |bench: &mut Workbench, rank, request| {
+        bench.pass(3);
+        let failure = bench.ended(rank, request).failure;
+        assert_eq!(failure, Failure::BadDescriptor);
+    };
+    let never_opened = bench.call(0, 5, 0, CLOSE);
+    wrong(&mut bench, 0, never_opened);
+    let worlds = bench.call(0, 0, 0, CLOSE);
+    wrong(&mut bench, 0, worlds);
+    let worlds = bench.open(0, 0, &[0, 1]);
+    wrong(&mut bench, 0, worlds);
+    let worlds = bench.open(1, 0, &[1, 2]);
+    wrong(&mut bench, 1, worlds);
+    let strangers = bench.open(0, 5, &[1, 2]);
+    wrong(&mut bench, 0, strangers);
+    // Closed in the cut in which it is opened: its members would wait for it.
+    let opened = bench.open(2, 5, &members);
+    let early = bench.call(2, 5, 0, CLOSE);
+    wrong(&mut bench, 2, early);
+    let twice = bench.open(2, 5, &members);
+    wrong(&mut bench, 2, twice);
+    let others = bench.open(0, 5, &[0, 2]);
+    let with_others = [0, 1].map(|rank| bench.open(rank, 5, &members));
+    bench.pass(3);
+    // Who was first says who the members are.
+    assert_eq!(bench.ended(0, others).failure, Failure::None);
+    assert_eq!(
+        bench.ended(0, with_others[0]).failure,
+        Failure::BadDescriptor
+    );
+    assert_eq!(
+        bench.ended(1, with_others[1]).failure,
+        Failure::BadDescriptor
+    );
+    assert_eq!(bench.ended(2, opened).failure, Failure::None);
+    let world = |bench: &mut Workbench, rank| bench.call(rank, 0, 0, BARRIER);
+    assert_eq!(all(&mut bench, 3, world), [Failure::None; 3]);
+    assert_eq!(bench.failures(), []);
+}
+
+/// The slot would be somebody else's while other nodes still test and grant by it.
+#[test]
+fn a_context_is_not_closed_while_its_collective_is_under_way() {
+    let mut bench = Workbench::new(2, 2, Bounds::default());
+    let open = |bench: &mut Workbench, rank| bench.open(rank, 5, &[0, 1]);
+    assert_eq!(all(&mut bench, 2, open), [Failure::None; 2]);
+    let barrier = bench.call(0, 5, 0, BARRIER);
+    bench.pass(3);
+    let early = bench.call(0, 5, 1, CLOSE);
+    bench.pass(3);
+    assert_eq!(bench.ended(0, early).failure, Failure::BadDescriptor);
+    let other = bench.call(1, 5, 0, BARRIER);
+    bench.settle();
+    assert_eq!(came_to(&bench, &[barrier, other]), [Failure::None; 2]);
+    let close = |bench: &mut Workbench, rank| bench.call(rank, 5, 1, CLOSE);
+    assert_eq!(all(&mut bench, 2, close), [Failure::None; 2]);
+    assert_eq!(bench.failures(), []);
+}
+
+/// Nodes that were told different members have different trees: they would wait for each other in the
+/// middle of a slice.
+#[test]
+fn members_that_disagree_about_who_they_are_do_not_go_together() {
+    use bcs_core::datatype::Datatype;
+    use bcs_core::op::Op;
+    let mut bench = Workbench::new(3, 3, Bounds::default());
+    let reduce = CollectiveKind::Reduce {
+        root: None,
+        op: Op::Sum,
+        datatype: Datatype::Int32,
+    };
+    bench.open(0, 5, &[0, 1]);
+    bench.open(1, 5, &[0, 1, 2]);
+    bench.open(2, 5, &[0, 1, 2]);
+    bench.pass(4);
+    let requests: Vec<_> = (0..3).map(|rank| bench.add(rank, 5, 0, reduce)).collect();
+    bench.pass(8);
+    for rank in [0, 1] {
+        let failure = bench.ended(rank, requests[rank as usize]).failure;
+        assert_eq!(failure, Failure::Mismatch, "rank {rank}");
+    }
+    assert_eq!(bench.failures(), []);
+}

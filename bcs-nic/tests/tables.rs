@@ -1,0 +1,244 @@
+//! What NICs do when their tables are full, credits are spent, and what comes together is to be put in
+//! order.
+
+use bcs_core::descriptor::ReceiveKind;
+use bcs_core::layout::Location;
+use bcs_core::request::{Failure, RequestId};
+use bcs_nic::bounds::Bounds;
+use bcs_nic::simulator::workbench::Workbench;
+use std::sync::atomic::Ordering;
+
+fn tags_received(bench: &Workbench, rank: u32, requests: &[RequestId]) -> Vec<i32> {
+    let tag = |&request| bench.ended(rank, request).tag;
+    requests.iter().map(tag).collect()
+}
+
+/// Envelopes for a receiver, of which each of two nodes may have half.
+fn pool(envelopes: usize) -> Bounds {
+    Bounds {
+        envelopes,
+        ..Bounds::default()
+    }
+}
+
+/// What waits for credit and what waits for room in a block are two queues: what is posted meanwhile
+/// must not get between them.
+#[test]
+fn envelopes_of_a_pair_keep_their_order_when_credit_and_block_are_spent() {
+    let bounds = Bounds {
+        descriptors: 4,
+        ..pool(8)
+    };
+    let mut bench = Workbench::new(4, 2, bounds);
+    let blocks = [(2, 0..6), (3, 0..6), (2, 6..8)];
+    for (to, tags) in blocks {
+        for tag in tags {
+            bench.send(0, to, tag, false);
+        }
+    }
+    bench.pass(2);
+    for tag in 8..12 {
+        bench.send(0, 2, tag, false);
+        bench.pass(1);
+    }
+    let at_2: Vec<_> = (0..12).map(|_| bench.receive(2, Some(0), None)).collect();
+    let at_3: Vec<_> = (0..6).map(|_| bench.receive(3, Some(0), None)).collect();
+    bench.pass(40);
+    assert_eq!(tags_received(&bench, 2, &at_2), (0..12).collect::<Vec<_>>());
+    assert_eq!(tags_received(&bench, 3, &at_3), (0..6).collect::<Vec<_>>());
+    assert_eq!(bench.failures(), []);
+}
+
+#[test]
+fn credits_come_back_as_messages_are_received() {
+    let mut bench = Workbench::new(2, 2, pool(8));
+    for tag in 0..100 {
+        bench.send(0, 1, tag, false);
+    }
+    let received: Vec<_> = (0..100).map(|_| bench.receive(1, None, None)).collect();
+    bench.settle();
+    let in_order: Vec<_> = (0..100).collect();
+    assert_eq!(tags_received(&bench, 1, &received), in_order);
+    assert_eq!(bench.failures(), []);
+}
+
+#[test]
+fn nobody_holds_more_envelopes_of_a_node_than_its_share() {
+    let mut bench = Workbench::new(4, 2, pool(8));
+    for tag in 0..10 {
+        bench.send(0, 2, tag, false);
+        bench.send(1, 2, tag, false);
+    }
+    bench.pass(20);
+    let unexpected = bench.memory(2).unexpected();
+    assert_eq!(unexpected.load(Ordering::Relaxed), 4);
+    // The node's own ranks have the other half.
+    for tag in 0..10 {
+        bench.send(3, 2, tag, false);
+    }
+    bench.pass(20);
+    let unexpected = bench.memory(2).unexpected();
+    assert_eq!(unexpected.load(Ordering::Relaxed), 8);
+    assert_eq!(bench.failures(), []);
+}
+
+#[test]
+fn a_receiver_that_is_full_of_what_it_does_not_want_ends_the_job_and_is_named() {
+    let mut bench = Workbench::new(2, 2, pool(8));
+    for tag in [1, 1, 1, 1, 9] {
+        bench.send(0, 1, tag, false);
+    }
+    bench.pass(4);
+    assert_eq!(bench.failures(), []);
+    bench.receive(1, Some(0), Some(9));
+    bench.pass(2);
+    let [first, ..] = bench.failures() else {
+        panic!("nobody noticed that nothing can move any more");
+    };
+    assert_eq!((first.node.0, first.rank), (1, Some(1)));
+    assert!(
+        first.message.contains("rank 1 holds 4 messages"),
+        "{first:?}"
+    );
+}
+
+/// A matched probe takes out of the table what no receive of its rank matches.
+#[test]
+fn a_full_receiver_that_probes_for_what_it_holds_does_not_starve() {
+    let mut bench = Workbench::new(2, 2, pool(8));
+    for tag in [1, 1, 1, 1, 9] {
+        bench.send(0, 1, tag, false);
+    }
+    bench.pass(4);
+    let wanted = bench.receive(1, Some(0), Some(9));
+    let extract = |bench: &mut Workbench| bench.ask(1, Some(0), Some(1), ReceiveKind::Extract);
+    let extracted: Vec<_> = (0..4).map(|_| extract(&mut bench)).collect();
+    bench.pass(2);
+    assert_eq!(bench.failures(), []);
+    for message in extracted {
+        assert_eq!(bench.ended(1, message).failure, Failure::None);
+        let kind = ReceiveKind::ReceiveExtracted {
+            message,
+            into: Location::at(4096),
+            capacity: 64,
+        };
+        bench.ask(1, None, None, kind);
+    }
+    bench.pass(4);
+    assert_eq!(bench.ended(1, wanted).tag, 9);
+    assert_eq!(bench.failures(), []);
+}
+
+/// Sends that nobody waits for have no requests, which would bound them.
+#[test]
+fn a_rank_that_floods_another_fills_its_own_ring_and_not_its_nic() {
+    let bounds = Bounds {
+        held: 16,
+        ..pool(8)
+    };
+    let mut bench = Workbench::new(3, 2, bounds);
+    for tag in 0..100 {
+        bench.send(0, 2, tag, false);
+    }
+    bench.pass(30);
+    let held = bench.memory(0).held_back().load(Ordering::Relaxed);
+    assert_eq!(held, 16);
+    // Another rank of its node is not held up.
+    bench.send(1, 0, 7, false);
+    let other = bench.receive(0, Some(1), Some(7));
+    bench.pass(3);
+    assert_eq!(bench.ended(0, other).tag, 7);
+    // Nor is there a strobe for what cannot move.
+    bench.settle();
+    let received: Vec<_> = (0..100).map(|_| bench.receive(2, Some(0), None)).collect();
+    bench.settle();
+    let in_order: Vec<_> = (0..100).collect();
+    assert_eq!(tags_received(&bench, 2, &received), in_order);
+    assert_eq!(bench.failures(), []);
+}
+
+#[test]
+fn more_sends_end_at_once_than_a_completion_block_tells() {
+    let bounds = Bounds {
+        completions: 3,
+        ..Bounds::default()
+    };
+    let mut bench = Workbench::new(2, 2, bounds);
+    let sends: Vec<_> = (0..20).map(|tag| bench.send(0, 1, tag, true)).collect();
+    bench.settle();
+    let receives: Vec<_> = (0..20).map(|_| bench.receive(1, None, None)).collect();
+    bench.settle();
+    for (send, receive) in sends.into_iter().zip(receives) {
+        assert_eq!(bench.ended(0, send).failure, Failure::None);
+        assert_eq!(bench.ended(1, receive).failure, Failure::None);
+    }
+    assert_eq!(bench.failures(), []);
+}
+
+/// Every one of them ends a transfer whose last chunk was never scheduled.
+#[test]
+fn more_sends_fail_at_once_than_a_completion_block_tells() {
+    use bcs_core::descriptor::{Payload, SendDescriptor};
+    let bounds = Bounds {
+        completions: 3,
+        ..Bounds::default()
+    };
+    let mut bench = Workbench::new(2, 2, bounds);
+    let mut sends = Vec::new();
+    for tag in 0..20 {
+        let request = bench.request(0);
+        let send = SendDescriptor {
+            request,
+            owed: true,
+            context: 0,
+            destination: 1,
+            tag,
+            len: 1 << 40,
+            payload: Payload::Memory(Location::at(1 << 30)),
+        };
+        bench.post_send(0, &send);
+        let kind = ReceiveKind::Receive {
+            into: Location::at(4096),
+            capacity: 1 << 40,
+            shared: false,
+        };
+        sends.push((request, bench.ask(1, Some(0), Some(tag), kind)));
+    }
+    bench.settle();
+    for (send, receive) in sends {
+        assert_eq!(bench.ended(0, send).failure, Failure::BadAddress);
+        assert_eq!(bench.ended(1, receive).failure, Failure::SenderMemory);
+    }
+    assert_eq!(bench.failures(), []);
+}
+
+#[test]
+fn a_wildcard_takes_the_message_of_the_lower_rank_of_two_that_come_in_one_slice() {
+    for first in [2, 3] {
+        let mut bench = Workbench::new(4, 2, Bounds::default());
+        let receives: Vec<_> = (0..2).map(|_| bench.receive(0, None, None)).collect();
+        // By ranks of one node, and in whatever order they post.
+        bench.send(first, 0, 5, false);
+        bench.send(5 - first, 0, 5, false);
+        bench.settle();
+        let sources = receives.iter().map(|&it| bench.ended(0, it).source);
+        assert_eq!(sources.collect::<Vec<_>>(), [2, 3]);
+    }
+}
+
+/// Edge LONELY: the rank saw that no envelope is there for it, and asks for no slice.
+#[test]
+fn a_receive_that_is_posted_between_cut_and_publication_is_noticed() {
+    let mut bench = Workbench::new(2, 2, Bounds::default());
+    bench.send(0, 1, 5, false);
+    bench.run(|bench| bench.cuts(1) == 1);
+    assert_eq!(bench.memory(1).unexpected().load(Ordering::Relaxed), 0);
+    let kind = ReceiveKind::Receive {
+        into: Location::at(4096),
+        capacity: 64,
+        shared: false,
+    };
+    let receive = bench.ask(1, Some(0), Some(5), kind);
+    bench.settle();
+    assert_eq!(bench.ended(1, receive).tag, 5);
+}
