@@ -7,20 +7,21 @@
 //! descriptors by the thousand. Nothing is remembered of a refusal either, since it costs less than a
 //! microsecond to be refused again, and may be about one process and not about another.
 //!
-//! **A process id may become a stranger's.** A node manager withdraws the id of a rank that it has started
-//! before it reaps it, and nobody can have the number before that. (What is left is a NIC thread that has
-//! looked at the id and is not let to its call until all other numbers have been given out.) A program that a script started is reaped
-//! by the script, whenever that likes; its node manager hears of the death a moment later (by a pidfd). In
-//! between, the number may be that of any new process of this user. To *read* from that one costs nothing
-//! but the answer of a job that the death has ended. To *write* into it must not happen, whatever the odds.
-//! So the file of such a program's memory is opened when it says hello ([`memory_file`]), and NICs write
-//! by it alone: an open file is that of one address space, and when that is gone there is nothing to be
-//! written. It costs the ranks that are started as usual nothing. Other ways do not hold: a pidfd can be asked
-//! whether its process lives, but not be written by, and between the question and `process_vm_writev` the
-//! process may end; to be told of the death before the script is, one would have to trace the program, and
-//! nobody could debug it any more. (A NIC writes only into ranks whose node manager it shares a process
-//! with. Ranks of the node write into each other only where that is in a slot:
-//! [`READ_ONLY`](crate::memory::READ_ONLY).)
+//! **A process id may become a stranger's.** A node manager withdraws the id of a rank that it has
+//! started before it reaps it, and nobody can have the number before that. (What is left is a NIC
+//! thread that has looked at the id and is not let to its call until all other numbers have been
+//! given out.) A program that a script started is reaped by the script, whenever that likes; its
+//! node manager hears of the death a moment later (by a pidfd). In between, the number may be that
+//! of any new process of this user. To *read* from that one costs nothing but the answer of a job
+//! that the death has ended. To *write* into it must not happen, whatever the odds. So the file of
+//! such a program's memory is opened when it says hello ([`memory_file`]), and NICs write by it
+//! alone: an open file is that of one address space, and when that is gone there is nothing to be
+//! written. It costs the ranks that are started as usual nothing. Other ways do not hold: a pidfd
+//! can be asked whether its process lives, but not be written by, and between the question and
+//! `process_vm_writev` the process may end; to be told of the death before the script is, one would
+//! have to trace the program, and nobody could debug it any more. (A NIC writes only into ranks
+//! whose node manager it shares a process with. Ranks of the node write into each other only where
+//! that is in a slot: [`READ_ONLY`](crate::memory::READ_ONLY).)
 //!
 //! What is absent: a write through the file also succeeds where the other process has mapped memory of its
 //! own for reading only. It harms nobody but who alleged such an address.
