@@ -17,7 +17,7 @@ impl SmartMap {
 
     /// What this end owes once it is [quiet](Self::is_quiet), and in what words; all of it is nothing.
     pub(crate) fn owed(&self) -> [(bool, &'static str); 5] {
-        let holds = self.holding || self.outgoing.iter().any(Outgoing::holds);
+        let holds = self.holding || self.outgoing.iter().flatten().any(Outgoing::holds);
         [
             (holds, "messages that wait for room in a queue"),
             (

@@ -40,6 +40,7 @@ use bcs_core::fabric::shm::Segment;
 use bcs_core::job::{Intranode, Placement, Settings, Strobe};
 use bcs_core::memory::{MachinePage, NicMemory, NodeMemory};
 use bcs_core::node::NodeId;
+use bcs_nic::bounds::Bounds;
 use bcs_nic::driver::{NicHost, NicHostConfig};
 use std::io::Write;
 use std::path::Path;
@@ -117,6 +118,7 @@ impl Machine {
         NicHostConfig {
             placement: self.placement.clone(),
             settings: self.settings.clone(),
+            bounds: Bounds::default(),
             nodes: (0..nodes).map(NodeId::from_index).collect(),
             strobe_sender: true,
             segment,

@@ -211,6 +211,7 @@ impl Workbench {
             output: 0,
             inline: None,
             for_node: false,
+            spoilt_by: None,
         };
         self.post_collective(rank, &collective);
         request
@@ -235,6 +236,7 @@ impl Workbench {
             output: 4096,
             inline: Some([1; INLINE_BYTES]),
             for_node: false,
+            spoilt_by: None,
         };
         self.post_collective(rank, &collective);
         request
@@ -261,6 +263,7 @@ impl Workbench {
             output: 0,
             inline: Some(inline),
             for_node: false,
+            spoilt_by: None,
         };
         self.post_collective(rank, &open);
         request
