@@ -33,11 +33,13 @@ pub enum FaultKind {
     FullRing,
     /// Threads of a rank call at once.
     Threads,
+    /// Tables, blocks and credits of the NICs are small.
+    SmallTables,
 }
 
 impl FaultKind {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Lost,
         Self::Delayed,
         Self::Reordered,
@@ -50,6 +52,7 @@ impl FaultKind {
         Self::Refused,
         Self::FullRing,
         Self::Threads,
+        Self::SmallTables,
     ];
 
     /// Its name, for people.
@@ -68,6 +71,7 @@ impl FaultKind {
             Self::Refused => "refused",
             Self::FullRing => "full-ring",
             Self::Threads => "threads",
+            Self::SmallTables => "small-tables",
         }
     }
 

@@ -7,7 +7,7 @@ use super::{End, Options, Report};
 use bcs_core::fabric::shm::{NodeMemory as RankMemories, Segment};
 use bcs_core::fabric::sim::{Latencies, Network, Ranks};
 use bcs_core::job::{Collectives, Folding, Intranode, Placement, Road, Settings, Strobe};
-use bcs_core::lockstep::{Lockstep, Standing, ThreadNumber};
+use bcs_core::lockstep::{self, Lockstep, Standing, ThreadNumber};
 use bcs_core::memory::{MachinePage, NicMemory, NodeMemory};
 use bcs_core::node::NodeId;
 use bcs_mpi::mpi::Process;
@@ -24,6 +24,9 @@ const DEADLINE_NS: u64 = 20_000_000_000;
 const MAX_TURNS: u32 = 1_000_000;
 /// The longest time from a death to the end of all others.
 const ENDING_NS: u64 = 10_000_000;
+
+/// What a NIC says that ends a job by law 4.
+const STARVES: &str = "that no receive matches";
 
 /// A rank: a thread, and what it came to.
 struct Rank {
@@ -67,6 +70,12 @@ impl Job {
         let dies = (random.random_range(0..ranks), random.random_range(0..4_000));
         let plan = Arc::new(Plan::draw(ranks, faults, &mut random));
         let fabric = of_fabric(faults, nodes, &mut random);
+        let small = draw_bounds(nodes, &mut random);
+        let bounds = if faults.contains(FaultKind::SmallTables) {
+            small
+        } else {
+            Bounds::default()
+        };
         let page = MachinePage::private(nodes, random.random_range(1..9)).expect("memory");
         let (node_memories, memories) = memories(&placement, &settings);
         let segment = Segment::private(nodes, ranks).expect("memory");
@@ -89,7 +98,7 @@ impl Job {
         let nics = Nics::new(NicsConfig {
             placement: placement.clone(),
             settings: settings.clone(),
-            bounds: Bounds::default(),
+            bounds,
             page: page.clone(),
             memories: memories.clone(),
             network,
@@ -100,6 +109,9 @@ impl Job {
             vanishing: Vanishing::default(),
             struck: Arc::new(Mutex::new(Struck::NONE)),
         };
+        if faults.contains(FaultKind::SmallTables) {
+            shared.strike(FaultKind::SmallTables);
+        }
         if settings.road == Road::Queues && faults.contains(FaultKind::Refused) {
             shared.strike(FaultKind::Refused);
         }
@@ -134,7 +146,7 @@ impl Job {
             let outcome = plan
                 .run(&process, &shared)
                 .and_then(|()| process.finalize());
-            *bcs_core::lockstep::lock(&says) = Some(outcome.map_err(|error| error.to_string()));
+            *lockstep::lock(&says) = Some(outcome.map_err(|error| error.to_string()));
         };
         let thread = self.lockstep.spawn(&format!("rank {rank}"), body);
         Rank {
@@ -149,7 +161,7 @@ impl Job {
     pub(super) fn run(mut self) -> Report {
         let outcome = self.live();
         let network = self.nics.network().borrow();
-        let mut struck = *bcs_core::lockstep::lock(&self.shared.struck);
+        let mut struck = *lockstep::lock(&self.shared.struck);
         struck_by(&network.fault_counts())
             .iter()
             .for_each(|kind| struck.insert(kind));
@@ -201,10 +213,19 @@ impl Job {
         }
     }
 
+    /// Gives the NICs a turn; they may end the job because a receiver takes none of the messages that fill its
+    /// pool (law 4), where that was made small.
     fn turn_nics(&mut self) -> Result<bool, String> {
-        self.nics
-            .turn()
-            .map_err(|objection| format!("{:?}: {}", objection.checker, objection.what))
+        let objection = match self.nics.turn() {
+            Ok(moved) => return Ok(moved),
+            Err(objection) => objection,
+        };
+        let small = lockstep::lock(&self.shared.struck).contains(FaultKind::SmallTables);
+        if small && objection.what.contains(STARVES) {
+            self.ending.get_or_insert((objection.what, 0));
+            return Ok(false);
+        }
+        Err(format!("{:?}: {}", objection.checker, objection.what))
     }
 
     /// Lets happen what was drawn: deaths of ranks and of whole nodes, memory that goes.
@@ -251,7 +272,7 @@ impl Job {
                 Standing::Panicked(words) => return Err(format!("rank {rank} panicked: {words}")),
                 Standing::Ended => self.ranks[rank].over = true,
             }
-            let said = bcs_core::lockstep::lock(&self.ranks[rank].said).take();
+            let said = lockstep::lock(&self.ranks[rank].said).take();
             if let Some(Err(error)) = said {
                 if self.ending.is_none() {
                     return Err(format!(
@@ -363,6 +384,20 @@ fn memories(placement: &Placement, settings: &Settings) -> (Vec<NodeMemory>, Vec
     (nodes, ranks)
 }
 
+/// Tables so small that programs fill them.
+fn draw_bounds(nodes: usize, random: &mut ChaCha8Rng) -> Bounds {
+    Bounds {
+        envelopes: random.random_range(nodes * 8..=64),
+        outgoing: random.random_range(1..20),
+        held: random.random_range(1..20),
+        descriptors: random.random_range(1..8),
+        completions: random.random_range(1..8),
+        credits: random.random_range(1..3),
+        contexts: random.random_range(24..40),
+        ..Bounds::default()
+    }
+}
+
 fn draw_settings(faults: Faults, random: &mut ChaCha8Rng) -> Settings {
     let either = |random: &mut ChaCha8Rng| random.random_bool(0.5);
     Settings {
@@ -406,7 +441,7 @@ fn die_of_bad_memory() {
     extern "C" fn handler(signal: libc::c_int) {
         // Never returns in a thread of a rank. It interrupted that thread's own access to memory, and so no
         // code of the lockstep.
-        bcs_core::lockstep::die();
+        lockstep::die();
         // SAFETY: the access is tried again, and ends the process.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }

@@ -38,7 +38,7 @@ enum Part {
     /// Random collectives.
     Collectives { seed: u64, cases: u64 },
     /// Communicators made and freed.
-    Teams { seed: u64, count: usize },
+    Teams { seed: u64, count: usize, few: bool },
     /// An operation on bad memory.
     Deed(Deed),
     /// More sends than a ring holds, to one rank that receives late.
@@ -64,6 +64,7 @@ impl Plan {
                 _ => Part::Teams {
                     seed: random.random(),
                     count: random.random_range(2..8),
+                    few: faults.contains(FaultKind::SmallTables),
                 },
             });
         }
@@ -96,7 +97,7 @@ impl Plan {
                     traffic::run(process, seed, 1)?;
                 }
                 &Part::Collectives { seed, cases } => collectives::run(&world, seed, cases)?,
-                &Part::Teams { seed, count } => teams::run(&world, seed, count)?,
+                &Part::Teams { seed, count, few } => teams::run(&world, seed, count, few)?,
                 Part::Deed(deed) => deed.run(&world, shared)?,
                 &Part::Flood { to } => flood(process, to, shared)?,
             }

@@ -121,6 +121,8 @@ pub enum FaultName {
     FullRing,
     /// Threads of a rank call at once.
     Threads,
+    /// Tables, blocks and credits of the NICs are small.
+    SmallTables,
 }
 
 /// What `bcs doctor` can be asked.

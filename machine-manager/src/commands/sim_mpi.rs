@@ -221,6 +221,7 @@ fn kinds(names: &[FaultName]) -> Faults {
             FaultName::Refuse => FaultKind::Refused,
             FaultName::FullRing => FaultKind::FullRing,
             FaultName::Threads => FaultKind::Threads,
+            FaultName::SmallTables => FaultKind::SmallTables,
         });
     }
     faults
