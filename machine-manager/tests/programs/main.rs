@@ -1,6 +1,7 @@
 //! Real programs as jobs, with what can happen to them. They are examples of the workspace.
 
 mod astray;
+mod communicators;
 mod crossed;
 mod examples;
 mod hostile;
