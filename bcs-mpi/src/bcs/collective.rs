@@ -527,8 +527,7 @@ impl Endpoint {
             entered: None,
         };
         let request = state.requests.open(purpose)?;
-        let contributes = kind != CollectiveKind::OpenContext && bytes <= INLINE_BYTES;
-        let inline = input.filter(|_| contributes).map(|address| {
+        let inline = input.filter(|_| bytes <= INLINE_BYTES).map(|address| {
             // SAFETY: the caller's promise; the length was checked.
             let contribution = unsafe { buffer::bytes(address, bytes) };
             let mut inline = [0; INLINE_BYTES];

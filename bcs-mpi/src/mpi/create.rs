@@ -5,8 +5,9 @@
 //! of all is everybody's list of all colours and keys and of all unavailable ids. From that, all
 //! compute the same groups and ids. A second allreduce says whether all could reserve theirs.
 //!
-//! Then each makes the new context known to its NIC, and a barrier on the parent makes sure that
-//! all have, before anybody uses it.
+//! Then each makes the new context known to its NIC, and a third allreduce says whether all could, before
+//! anybody uses it. If one could not, there is no new communicator anywhere: who has opened its context
+//! closes it, and the parent is as it was.
 #![expect(
     unsafe_code,
     reason = "agrees by collectives, which name their buffers by address"
@@ -109,9 +110,8 @@ impl Comm {
                 })?;
                 let sides = (self.0.group.clone(), self.0.remote.clone());
                 let id = ids.into_iter().next().flatten();
-                let comm = self.child(sides, id, self.0.topology.clone(), operation)?;
-                self.all_are_ready(operation)?;
-                Ok(comm)
+                let comm = self.child(sides, id, self.0.topology.clone(), operation);
+                self.if_all_could(comm, id, operation, |words| self.or(words, operation))
             })
     }
 
@@ -196,12 +196,12 @@ impl Comm {
                 })?;
                 let mut children = children.iter().zip(ids);
                 let mine = children.find(|(child, _)| child.members.contains(&me));
+                let id = mine.as_ref().and_then(|(_, id)| *id);
                 let comm = mine.map(|(child, id)| {
                     self.child(self.sides(&child.members), id, topology, operation)
                 });
-                let comm = comm.transpose()?;
-                self.all_are_ready(operation)?;
-                Ok(comm)
+                let comm = comm.transpose();
+                self.if_all_could(comm, id, operation, |words| self.or(words, operation))
             })
     }
 
@@ -345,15 +345,28 @@ impl Comm {
         })))
     }
 
-    pub(super) fn all_are_ready(&self, operation: Operation) -> Result<()> {
-        if self.is_single() {
-            return Ok(());
+    /// What this rank has made with an id that it had reserved, if all ranks could make theirs: `or` makes
+    /// the bitwise or of all ranks' words. Else nobody has made anything.
+    pub(super) fn if_all_could<T>(
+        &self,
+        made: Result<T>,
+        id: Option<u32>,
+        operation: Operation,
+        or: impl FnOnce(&mut [u64]) -> Result<()>,
+    ) -> Result<T> {
+        let mut failed = [u64::from(made.is_err())];
+        let agreed = or(&mut failed);
+        if let (Err(_), Some(id)) = (&made, id) {
+            // By now no NIC knows of it any more.
+            self.process().held_contexts().release(id);
         }
-        let posted = self
-            .process()
-            .endpoint()
-            .bcs_barrier(self.0.context, Blocking::Yes);
-        self.finish(posted.map_err(exhausted(operation))?, operation)
+        let made = made?;
+        agreed?;
+        if failed != [0] {
+            let reason = "another rank could not make its part: see its error";
+            return Err(operation.error(ErrorClass::Other, reason));
+        }
+        Ok(made)
     }
 }
 

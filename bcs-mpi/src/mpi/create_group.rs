@@ -9,7 +9,7 @@
 //! The first member of the group collects what the others say and tells all of them what they
 //! said together: that is a reduction in two messages, one after the other, whatever the size of
 //! the group. Three of them are an agreement: which ids are unavailable, whether all could reserve
-//! the one that all choose then, and whether all have opened the context.
+//! the one that all choose then, and whether all could open the context.
 //!
 //! `MPI_Comm_create_from_group` is absent: there are no sessions.
 #![expect(
@@ -246,11 +246,10 @@ impl Comm {
             };
             let agreement = agreement(self.0.context, tag);
             let or = |words: &mut [u64]| circle.or(words);
-            let id = agree_on_id(or, agreement, (&family, held), operation)?;
+            let id = agree_on_id(&or, agreement, (&family, held), operation)?;
             let sides = (members(), None);
-            let comm = self.child_from(&family, sides, Some(id), None, operation)?;
-            circle.or(&mut [0])?; // All are ready.
-            Ok(comm)
+            let comm = self.child_from(&family, sides, Some(id), None, operation);
+            self.if_all_could(comm, Some(id), operation, or)
         };
         let made = process.recording().blocking(CALL.primitive, 0, make);
         made.map(Some)

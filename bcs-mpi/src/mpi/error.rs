@@ -95,7 +95,7 @@ impl Operation {
             Failure::PeerGone => (ErrorClass::ProcAborted, "a rank that it needs is gone"),
             Failure::TableFull => (
                 ErrorClass::Other,
-                "a table of the NIC is full: receive before you send more",
+                "the NICs have no room for another communicator: free some first",
             ),
             Failure::Mismatch | Failure::EarlierMismatch => (
                 ErrorClass::Other,

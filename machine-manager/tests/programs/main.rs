@@ -2,6 +2,7 @@
 
 mod alone;
 mod astray;
+mod communicators;
 mod crossed;
 mod departed;
 mod examples;

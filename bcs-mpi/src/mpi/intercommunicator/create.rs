@@ -206,11 +206,11 @@ impl Comm {
             // The tag counts at the leaders only.
             let agreement = side.circle.as_ref().map(|_| agreement(self.0.context, tag));
             let or = |words: &mut [u64]| side.or(words);
-            let id = agree_on_id(or, agreement.unwrap_or(0), (&family, held), operation)?;
+            let agreement = agreement.unwrap_or(0);
+            let id = agree_on_id(&or, agreement, (&family, held), operation)?;
             let sides = (self.0.group.clone(), Some(remote));
-            let comm = self.child_from(&family, sides, Some(id), None, operation)?;
-            side.or(&mut [0])?; // All are ready.
-            Ok(comm)
+            let comm = self.child_from(&family, sides, Some(id), None, operation);
+            self.if_all_could(comm, Some(id), operation, or)
         })
     }
 }

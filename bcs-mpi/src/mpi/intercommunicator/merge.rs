@@ -52,9 +52,8 @@ impl Comm {
             let members = places.iter().map(|&place| remote.all[place]).collect();
             let group = Members::new(members, me.expect("this rank is in one of the groups"));
             let id = ids.into_iter().next().flatten();
-            let comm = self.child((group, None), id, None, operation)?;
-            self.all_are_ready(operation)?;
-            Ok(comm)
+            let comm = self.child((group, None), id, None, operation);
+            self.if_all_could(comm, id, operation, |words| self.or(words, operation))
         };
         let process = self.process();
         process
