@@ -267,14 +267,14 @@ impl SmartMap {
         if self.holding {
             return false;
         }
+        if self.requests.sending() {
+            let sent: Vec<Id> = self.requests.sent().collect();
+            for id in sent {
+                self.look_at_transfer(id);
+            }
+        }
+        // After the last look, or a copy that was received meanwhile would be left.
         self.reap_copies(usize::MAX);
-        if !self.requests.sending() {
-            return true;
-        }
-        let sent: Vec<Id> = self.requests.sent().collect();
-        for id in sent {
-            self.look_at_transfer(id);
-        }
         !self.requests.sending()
     }
 }

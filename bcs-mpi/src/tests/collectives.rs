@@ -2,20 +2,25 @@
 
 use super::{Machine, run};
 use crate::Op;
-use bcs_core::job::Settings;
+use bcs_core::job::{Intranode, Settings};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[test]
 fn nobody_leaves_a_barrier_before_all_have_come() {
-    let come = AtomicUsize::new(0);
-    let machine = Machine::new(5, 2, Settings::default());
-    machine.run(|universe| {
-        for round in 1..=20 {
-            come.fetch_add(1, Ordering::SeqCst);
-            universe.world().barrier().unwrap();
-            assert!(come.load(Ordering::SeqCst) >= round * 5);
-        }
-    });
+    for intranode in [Intranode::Smartmap, Intranode::Nic] {
+        let come = AtomicUsize::new(0);
+        let settings = Settings {
+            intranode,
+            ..Settings::default()
+        };
+        Machine::new(5, 2, settings).run(|universe| {
+            for round in 1..=20 {
+                come.fetch_add(1, Ordering::SeqCst);
+                universe.world().barrier().unwrap();
+                assert!(come.load(Ordering::SeqCst) >= round * 5);
+            }
+        });
+    }
 }
 
 #[test]

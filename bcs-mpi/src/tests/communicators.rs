@@ -2,7 +2,7 @@
 
 use super::{Machine, run};
 use crate::{Op, Source, Tag};
-use bcs_core::job::Settings;
+use bcs_core::job::{Intranode, Settings};
 
 #[test]
 fn messages_of_one_communicator_are_not_seen_in_another() {
@@ -83,23 +83,34 @@ fn contexts_are_used_again_after_their_communicators() {
     });
 }
 
+/// Also where NICs know of them.
 #[test]
 fn too_many_communicators_are_an_error_on_all_ranks() {
-    Machine::new(2, 1, Settings::default()).run(|universe| {
-        let world = universe.world();
-        let mut comms = Vec::new();
-        let error = loop {
-            match world.dup() {
-                Ok(comm) => comms.push(comm),
-                Err(error) => break error,
-            }
+    for (nodes, intranode) in [
+        (1, Intranode::Smartmap),
+        (1, Intranode::Nic),
+        (2, Intranode::Smartmap),
+    ] {
+        let settings = Settings {
+            intranode,
+            ..Settings::default()
         };
-        assert_eq!(comms.len(), bcs_core::limits::MAX_CONTEXTS - 1);
-        assert!(
-            error.to_string().contains("no context id is free"),
-            "{error}"
-        );
-        comms.truncate(100);
-        world.dup().unwrap().barrier().unwrap();
-    });
+        Machine::new(2, nodes, settings).run(|universe| {
+            let world = universe.world();
+            let mut comms = Vec::new();
+            let error = loop {
+                match world.dup() {
+                    Ok(comm) => comms.push(comm),
+                    Err(error) => break error,
+                }
+            };
+            assert_eq!(comms.len(), bcs_core::limits::MAX_CONTEXTS - 1);
+            assert!(
+                error.to_string().contains("no context id is free"),
+                "{error}"
+            );
+            comms.truncate(100);
+            world.dup().unwrap().barrier().unwrap();
+        });
+    }
 }

@@ -10,7 +10,7 @@
     reason = "numbers of a test are small"
 )]
 
-use super::{Machine, run};
+use super::{run, run_with};
 use crate::mpi::datatype::Order;
 use crate::mpi::{Blocks, Buffer, Comm, Datatype, ErrorClass, PROC_NULL, Process};
 use crate::{Op, Source, Tag};
@@ -138,7 +138,9 @@ fn without_an_eager_limit_nothing_is_packed() {
         eager_limit: 0,
         ..Settings::default()
     };
-    Machine::new(2, 1, settings).run(|universe| every_way(universe.world().untyped()));
+    run_with(2, 1, &settings, |universe| {
+        every_way(universe.world().untyped());
+    });
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Point-to-point messages.
 
-use super::{Machine, run};
+use super::{run, run_with};
 use crate::{ErrorClass, OwnedRequest, Source, Tag, Universe};
 use bcs_core::job::Settings;
 
@@ -39,7 +39,7 @@ fn rendezvous_of_all_sizes_without_eager_sends() {
         eager_limit: 0,
         ..Settings::default()
     };
-    Machine::new(2, 1, settings).run(|universe| {
+    run_with(2, 1, &settings, |universe| {
         let world = universe.world();
         let peer = 1 - world.rank();
         for size in SIZES {
