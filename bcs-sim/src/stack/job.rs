@@ -279,7 +279,10 @@ impl Job {
                         "rank {rank} failed, though nobody has died: {error}"
                     ));
                 }
-                self.end(format!("rank {rank} failed: {error}"));
+                // An error that a program does not handle is the end of all. It has given up its buffers,
+                // which others may still be about to read.
+                let now = self.lockstep.now_ns();
+                self.ending = Some((format!("rank {rank} failed: {error}"), now));
             }
         }
         Ok(())

@@ -37,13 +37,16 @@ pub(super) fn check(rank: i32, exchange: &Exchange, mut receipts: Vec<Receipt>) 
         let queue = to_come.entry(lane(status.source, status.tag)).or_default();
         let message = queue.pop_front();
         let message = message.unwrap_or_else(|| panic!("rank {rank}: nobody sent {status:?}"));
-        let right = status.tag == message.tag
-            && status.bytes == message.len as u64
-            && receipt.room.has_just(&message.bytes());
+        let right = status.tag == message.tag && status.bytes == message.len as u64;
+        let post = receipt.post;
         assert!(
             right,
-            "rank {rank}, post {}: {status:?} instead of {message:?}, or other bytes",
-            receipt.post
+            "rank {rank}, post {post}: {status:?} instead of {message:?}"
+        );
+        let wrong = receipt.room.differs_from(&message.bytes());
+        assert!(
+            wrong.is_none(),
+            "rank {rank}, post {post}: (place, byte, what it should be) {wrong:?} in {message:?}"
         );
     }
     let left: usize = to_come.values().map(VecDeque::len).sum();

@@ -76,13 +76,17 @@ impl Room {
         Buffer::new(self.memory.as_mut_ptr(), self.count, self.datatype.clone())
     }
 
-    /// Whether the message is there, and nothing else was written.
-    pub(super) fn has_just(&self, message: &[u8]) -> bool {
+    /// The first byte at which it has not the message, or something else was written, and what should be there.
+    pub(super) fn differs_from(&self, message: &[u8]) -> Option<(usize, u8, u8)> {
         let mut expected = vec![UNTOUCHED; self.memory.len()];
         let places = self.blocks.iter().flat_map(Clone::clone);
         for (place, &byte) in places.zip(message) {
             expected[place] = byte;
         }
-        self.memory == expected
+        let bytes = self.memory.iter().zip(expected).enumerate();
+        let mut wrong = bytes.filter(|(_, (found, expected))| *found != expected);
+        wrong
+            .next()
+            .map(|(at, (&found, expected))| (at, found, expected))
     }
 }
