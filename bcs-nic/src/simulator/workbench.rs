@@ -299,6 +299,14 @@ impl Workbench {
         &self.failures
     }
 
+    /// What the tables of the NICs hold, in words: at the end, nothing.
+    #[must_use]
+    pub fn left_over(&self) -> Vec<String> {
+        let left = self.nics.left_over().into_iter();
+        left.map(|(node, thread, left)| format!("{} of node {node}: {left}", thread.name()))
+            .collect()
+    }
+
     /// Slices struck so far.
     #[must_use]
     pub fn slices(&self) -> u64 {
