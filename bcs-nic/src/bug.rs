@@ -1,5 +1,9 @@
 //! Planted bugs: switches that make a NIC thread misbehave, so that the simulator's checkers can
-//! be shown to notice (DESIGN section 10). Only the simulator can set them.
+//! be shown to notice (DESIGN section 10). Only tests can set them.
+
+use crate::mail::Mail;
+use crate::threads::{Context, NicThread};
+use bcs_core::phase::NicThreadId;
 
 /// A way to misbehave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,10 +20,13 @@ pub enum PlantedBug {
     ReleaseEarly,
     /// DH reports a chunk moved that it did not move.
     SkipChunk,
+    /// This NIC thread panics as soon as it has something to do. No checker is meant for it: the OS
+    /// thread must notice.
+    Panic(NicThreadId),
 }
 
 impl PlantedBug {
-    /// All of them.
+    /// All that a checker is meant for.
     pub const ALL: [Self; 6] = [
         Self::DropDescriptor,
         Self::ReorderMatch,
@@ -28,4 +35,19 @@ impl PlantedBug {
         Self::ReleaseEarly,
         Self::SkipChunk,
     ];
+}
+
+/// A NIC thread that panics as soon as it has something to do.
+#[derive(Debug)]
+pub(crate) struct Panicking;
+
+impl NicThread for Panicking {
+    fn handle(&mut self, _mail: Mail, _context: &mut Context<'_>) {
+        panic!("planted");
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> bool {
+        assert!(context.port.signals() == 0, "planted");
+        false
+    }
 }

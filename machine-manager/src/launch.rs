@@ -232,6 +232,7 @@ fn start_strobe(job: &Job, segment: Segment, page: MachinePage) -> anyhow::Resul
         placement: job.placement.clone(),
         settings: job.settings.clone(),
         bounds: Bounds::default(),
+        bug: None,
         nodes: Vec::new(),
         strobe_sender: true,
         segment,

@@ -21,6 +21,7 @@ use crate::shortage::advice;
 use crate::slots;
 use crate::watch::{Source, Watch};
 use bcs_core::welcome::{Answer, FromRank, MAX_MESSAGE_BYTES, PROTOCOL_VERSION, Welcome};
+use bcs_nic::driver::NicFailure;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
@@ -216,12 +217,7 @@ impl Shift<'_> {
             Source::Control => self.listen_to_launcher()?,
             Source::Nic => {
                 for failure in self.nic.failures.take() {
-                    let (node, rank, message) = (failure.node, failure.rank, failure.message);
-                    self.link.writer.message(&FromManager::NicFailed {
-                        node,
-                        rank,
-                        message,
-                    });
+                    self.link.writer.message(&nic_failed(failure));
                 }
             }
             Source::Process(index) => self.rank_ended(index),
@@ -560,12 +556,24 @@ impl Shift<'_> {
         crew.drain_all(buffer, &mut link.writer);
         // After a failure the other side of the NIC may be gone, and waiting for it in vain.
         if phase == Phase::Finishing {
-            let recordings = nic.stop();
+            let mut recordings = nic.stop();
+            for left in recordings.left_over.drain(..) {
+                link.writer.message(&nic_failed(left));
+            }
             if let Err(message) = crate::dumps::write(&start, recordings, global.as_deref()) {
                 link.writer.message(&FromManager::ManagerFailed { message });
             }
         }
         link.send_all();
+    }
+}
+
+/// What a NIC has found, for the launcher.
+fn nic_failed(failure: NicFailure) -> FromManager {
+    FromManager::NicFailed {
+        node: failure.node,
+        rank: failure.rank,
+        message: failure.message,
     }
 }
 

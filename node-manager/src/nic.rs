@@ -127,6 +127,7 @@ impl Nic {
             placement: start.placement.clone(),
             settings: start.settings.clone(),
             bounds: Bounds::default(),
+            bug: None,
             nodes: start.nodes.clone(),
             strobe_sender: start.strobe_sender,
             segment: segment.clone(),

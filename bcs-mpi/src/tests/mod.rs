@@ -119,6 +119,7 @@ impl Machine {
             placement: self.placement.clone(),
             settings: self.settings.clone(),
             bounds: Bounds::default(),
+            bug: None,
             nodes: (0..nodes).map(NodeId::from_index).collect(),
             strobe_sender: true,
             segment,
@@ -178,7 +179,9 @@ impl Machine {
             }
             drop(over);
         });
-        let strobes = nics.stop().global.expect("the Strobe Sender ran here");
+        let recordings = nics.stop();
+        assert_eq!(recordings.left_over, [], "the tables of the NICs");
+        let strobes = recordings.global.expect("the Strobe Sender ran here");
         strobes.gtts_ns.count
     }
 }

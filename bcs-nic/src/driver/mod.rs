@@ -18,6 +18,7 @@ mod placement;
 pub use by_hand::ByHand;
 
 use crate::bounds::Bounds;
+use crate::bug::{Panicking, PlantedBug};
 use crate::threads::{
     BufferReceiver, BufferSender, CollectiveHelper, DmaHelper, NicThread, NodeConfig, ReduceHelper,
     StrobeReceiver, StrobeSender,
@@ -46,6 +47,8 @@ pub struct NicHostConfig {
     pub settings: Settings,
     /// How much the tables of the NICs hold: in a job, the default.
     pub bounds: Bounds,
+    /// A planted bug, for tests; in a job there is none.
+    pub bug: Option<PlantedBug>,
     /// The nodes whose NICs run in this process.
     pub nodes: Vec<NodeId>,
     /// Whether the Strobe Sender and the sequencer run here, too: in the one NIC-host process of
@@ -79,6 +82,9 @@ pub struct Recordings {
     pub nodes: Vec<NodeDump>,
     /// The global figures, where the Strobe Sender ran.
     pub global: Option<mds::dump::StrobeDump>,
+    /// What the tables of the hosted nodes held that the runtime had to take out before: failures of a
+    /// job whose ranks have all ended well.
+    pub left_over: Vec<NicFailure>,
 }
 
 /// The running NICs of this process.
@@ -147,6 +153,7 @@ impl NicHost {
                 Ok(mut recordings) => {
                     all.nodes.append(&mut recordings.nodes);
                     all.global = all.global.or(recordings.global);
+                    all.left_over.append(&mut recordings.left_over);
                 }
                 Err(panic) => std::panic::resume_unwind(panic),
             }
@@ -228,7 +235,7 @@ fn seats(crew: &Crew, config: &NicHostConfig) -> Vec<Seat> {
                         page: config.page.clone(),
                         ranks: Arc::new(ranks),
                         bounds: config.bounds,
-                        bug: None,
+                        bug: config.bug,
                     }
                 }
             };
@@ -253,6 +260,7 @@ fn seats(crew: &Crew, config: &NicHostConfig) -> Vec<Seat> {
 /// The state machine of a NIC thread.
 pub(crate) fn machine(thread: NicThreadId, config: NodeConfig) -> Box<dyn NicThread> {
     match thread {
+        _ if config.bug == Some(PlantedBug::Panic(thread)) => Box::new(Panicking),
         NicThreadId::StrobeReceiver => Box::new(StrobeReceiver::new(config)),
         NicThreadId::BufferSender => Box::new(BufferSender::new(config)),
         NicThreadId::BufferReceiver => Box::new(BufferReceiver::new(config)),

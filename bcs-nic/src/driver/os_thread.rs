@@ -14,7 +14,9 @@ use bcs_core::phase::NicThreadId;
 use bcs_core::waiting::{self, Patience};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use mds::emds::{StrobeFigures, StrobeRecorder};
+use std::any::Any;
 use std::collections::{HashMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -117,7 +119,11 @@ pub(super) struct OsThread {
     alarm: Alarm,
     /// Ranks to be rung.
     to_ring: Vec<NicMemory>,
+    /// The place of the state machine that works; [`STROBING`] if it is the Strobe Sender.
+    working: usize,
 }
+
+const STROBING: usize = usize::MAX;
 
 impl OsThread {
     pub(super) fn new(
@@ -144,16 +150,52 @@ impl OsThread {
             out: Outbox::default(),
             alarm: Alarm::default(),
             to_ring: Vec::new(),
+            working: STROBING,
         }
     }
 
-    /// Runs until it is told to stop.
+    /// Runs until it is told to stop. A panic ends the job: all other nodes would wait for this one.
     pub(super) fn run(
         mut self,
         page: &MachinePage,
         stop: &AtomicBool,
         report: &(dyn Fn(NicFailure) + Send + Sync),
     ) -> Recordings {
+        let ended = catch_unwind(AssertUnwindSafe(|| self.run_on(page, stop, report)));
+        match ended {
+            Ok(()) => self.recordings(),
+            Err(panic) => {
+                report(self.panicked(&*panic));
+                Recordings::default()
+            }
+        }
+    }
+
+    fn panicked(&self, panic: &(dyn Any + Send)) -> NicFailure {
+        let words = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied());
+        let (node, who) = match self.seats.get(self.working) {
+            Some(seat) => (seat.node, format!("NIC thread {}", seat.thread.name())),
+            None => (NodeId(0), "the Strobe Sender".to_owned()),
+        };
+        NicFailure {
+            node,
+            rank: None,
+            message: format!(
+                "{who} panicked: {}; this is a bug of the runtime, please report it",
+                words.unwrap_or("it did not say why")
+            ),
+        }
+    }
+
+    fn run_on(
+        &mut self,
+        page: &MachinePage,
+        stop: &AtomicBool,
+        report: &(dyn Fn(NicFailure) + Send + Sync),
+    ) {
         page.awake(true);
         while !stop.load(Ordering::Acquire) {
             while self.turn(page) {}
@@ -173,8 +215,9 @@ impl OsThread {
             });
             self.alarm.over(now_ns());
         }
+        // What came before the end: others may have said it after this thread had looked.
+        while self.turn(page) {}
         page.awake(false);
-        self.recordings()
     }
 
     /// Runs until nothing moves on by itself.
@@ -199,6 +242,7 @@ impl OsThread {
         progress |= self.poll_seats(page);
         while let Some((at, mail)) = self.letters.pop_front() {
             progress = true;
+            self.working = at;
             let seat = &mut self.seats[at];
             let mut context = Context {
                 clock: &now_ns,
@@ -231,6 +275,7 @@ impl OsThread {
     fn poll_seats(&mut self, page: &MachinePage) -> bool {
         let mut progress = false;
         for at in 0..self.seats.len() {
+            self.working = at;
             let seat = &mut self.seats[at];
             progress |= seat.machine.poll(&mut Context {
                 clock: &now_ns,
@@ -248,6 +293,7 @@ impl OsThread {
         let Some(strobing) = &mut self.strobing else {
             return false;
         };
+        self.working = STROBING;
         let mut progress = false;
         loop {
             let decided = strobing.sequencer.poll();
@@ -303,8 +349,30 @@ impl OsThread {
         self.poll_seats(page) || !self.letters.is_empty()
     }
 
+    fn left_over(&self) -> Vec<NicFailure> {
+        let of = |seat: &Seat| {
+            let left = seat.machine.left_over(&seat.port).into_iter();
+            let left: Vec<String> = left
+                .filter(|left| left.count > 0 && !left.programs)
+                .map(|left| left.to_string())
+                .collect();
+            (!left.is_empty()).then(|| NicFailure {
+                node: seat.node,
+                rank: None,
+                message: format!(
+                    "at the end of the job NIC thread {} still had {}; this is a bug of the runtime, \
+                     please report it",
+                    seat.thread.name(),
+                    left.join(", ")
+                ),
+            })
+        };
+        self.seats.iter().filter_map(of).collect()
+    }
+
     fn recordings(mut self) -> Recordings {
         Recordings {
+            left_over: self.left_over(),
             nodes: self
                 .seats
                 .iter_mut()

@@ -211,6 +211,10 @@ impl Cluster {
         if self.crashes {
             return Ok(()); // the dead leave their messages behind
         }
+        if let Some((node, thread, left)) = self.nics.left_over().into_iter().next() {
+            let what = format!("{} of node {node} still has {left}", thread.name());
+            return Err(self.nics.objection((Checker::Leak, what)));
+        }
         match self
             .ranks
             .iter_mut()

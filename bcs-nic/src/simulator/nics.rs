@@ -7,7 +7,7 @@ use crate::bug::PlantedBug;
 use crate::driver::{NicFailure, machine};
 use crate::mail::Mail;
 use crate::microphase::Quota;
-use crate::threads::{Context, NicThread, NodeConfig, Outbox, StrobeSender};
+use crate::threads::{Context, LeftOver, NicThread, NodeConfig, Outbox, StrobeSender};
 use bcs_core::fabric::Variable;
 use bcs_core::fabric::sim::{Network, SimMemory, SimPort};
 use bcs_core::job::{Placement, Settings};
@@ -179,6 +179,21 @@ impl Nics {
     /// The number of the slice under way, or of the last one.
     pub(super) fn slice(&self) -> u64 {
         self.strobe_sender.slice()
+    }
+
+    /// What the tables of the nodes that live hold, by node and NIC thread: at the end, nothing. What is
+    /// there because a program has left it there ([`LeftOver::programs`]) is told, too.
+    #[must_use]
+    pub fn left_over(&self) -> Vec<(NodeId, NicThreadId, LeftOver)> {
+        let alive = self.network.borrow().alive();
+        let living = self.seats.iter().filter(|seat| alive.contains(seat.node));
+        let of = |seat: &Seat| {
+            let left = seat.machine.left_over(&seat.port).into_iter();
+            let (node, thread) = (seat.node, seat.thread);
+            left.filter(|left| left.count > 0)
+                .map(move |left| (node, thread, left))
+        };
+        living.flat_map(of).collect()
     }
 
     /// When something happens next without a rank's doing: on the fabric, or a strobe.

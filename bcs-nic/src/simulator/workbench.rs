@@ -112,8 +112,7 @@ impl Workbench {
     /// # Panics
     /// When the ring is full.
     pub fn post_send(&mut self, rank: u32, send: &SendDescriptor) {
-        let ring = &mut self.ranks[rank as usize].sends;
-        ring.push(&send.encode()).expect("the ring has room");
+        self.push_send(rank, &send.encode());
         self.page.demand();
     }
 
@@ -123,8 +122,7 @@ impl Workbench {
     /// # Panics
     /// When the ring is full.
     pub fn post_receive(&mut self, rank: u32, receive: &ReceiveDescriptor) {
-        let ring = &mut self.ranks[rank as usize].receives;
-        ring.push(&receive.encode()).expect("the ring has room");
+        self.push_receive(rank, &receive.encode());
     }
 
     /// Posts a collective, and asks for a slice.
@@ -132,10 +130,35 @@ impl Workbench {
     /// # Panics
     /// When the ring is full.
     pub fn post_collective(&mut self, rank: u32, collective: &CollectiveDescriptor) {
-        let ring = &mut self.ranks[rank as usize].collectives;
-        let words = collective.encode();
-        ring.push(&words).expect("the ring has room");
+        self.push_collective(rank, &collective.encode());
         self.page.demand();
+    }
+
+    /// Puts words into a rank's send ring.
+    ///
+    /// # Panics
+    /// When it is full.
+    pub fn push_send(&mut self, rank: u32, words: &[u64; SendDescriptor::WORDS]) {
+        let ring = &mut self.ranks[rank as usize].sends;
+        ring.push(words).expect("the ring has room");
+    }
+
+    /// Puts words into a rank's receive ring.
+    ///
+    /// # Panics
+    /// When it is full.
+    pub fn push_receive(&mut self, rank: u32, words: &[u64; ReceiveDescriptor::WORDS]) {
+        let ring = &mut self.ranks[rank as usize].receives;
+        ring.push(words).expect("the ring has room");
+    }
+
+    /// Puts words into a rank's collective ring.
+    ///
+    /// # Panics
+    /// When it is full.
+    pub fn push_collective(&mut self, rank: u32, words: &[u64; CollectiveDescriptor::WORDS]) {
+        let ring = &mut self.ranks[rank as usize].collectives;
+        ring.push(words).expect("the ring has room");
     }
 
     /// Asks for a slice.
@@ -297,6 +320,14 @@ impl Workbench {
     #[must_use]
     pub fn failures(&self) -> &[NicFailure] {
         &self.failures
+    }
+
+    /// What the tables of the NICs hold, in words: at the end, nothing.
+    #[must_use]
+    pub fn left_over(&self) -> Vec<String> {
+        let left = self.nics.left_over().into_iter();
+        left.map(|(node, thread, left)| format!("{} of node {node}: {left}", thread.name()))
+            .collect()
     }
 
     /// Slices struck so far.

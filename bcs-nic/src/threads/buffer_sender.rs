@@ -11,12 +11,12 @@
 //!   [`Bounds::share`](crate::bounds::Bounds::share) envelopes to one receiver are unmatched there. An exchanged send has
 //!   freed its ring entry (law 4).
 
-use super::{Context, NicThread, NodeConfig, Put, Retries};
+use super::{Context, LeftOver, NicThread, NodeConfig, Put, Retries};
 use crate::bug::PlantedBug;
 use crate::mail::{Cut, Mail, Release, Tally};
 use crate::microphase::{CreditBlock, DescriptorBlock, Envelope};
 use bcs_core::descriptor::{CollectiveDescriptor, SendDescriptor};
-use bcs_core::fabric::{Block, GlobalAddress};
+use bcs_core::fabric::{Block, GlobalAddress, Port};
 use bcs_core::memory::{MappedWords, NicMemory};
 use bcs_core::node::{NodeId, NodeSet};
 use bcs_core::phase::{Microphase, NicThreadId};
@@ -345,6 +345,17 @@ impl NicThread for BufferSender {
             Mail::Lost(nodes) => self.mourn(nodes, context),
             other => unreachable!("BS does not take {other:?}"),
         }
+    }
+
+    fn left_over(&self, _port: &dyn Port) -> Vec<LeftOver> {
+        let outgoing = self.outgoing.iter().map(VecDeque::len).sum();
+        let out_of_credit = self.receivers.values().map(|to| to.waiting.len()).sum();
+        vec![
+            LeftOver::of_runtime("envelopes that wait for room", outgoing),
+            LeftOver::of_runtime("envelopes that wait for credit", out_of_credit),
+            LeftOver::of_runtime("sends that were not told to be complete", self.owed.len()),
+            LeftOver::of_runtime("blocks on their way", self.puts.len()),
+        ]
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> bool {

@@ -10,12 +10,12 @@
 //!   fabric. Who is told of memory that is not there is said with [`Spoilt`].
 
 use super::spoilt::Spoilt;
-use super::{Context, NicThread, NodeConfig, Put, Retries};
+use super::{Context, LeftOver, NicThread, NodeConfig, Put, Retries};
 use crate::collective::{Collective, Go, Steps, step_range, steps};
 use crate::mail::{GivenUp, Mail, Release, Tally};
 use crate::microphase::{Content, Part, Quota, part_address};
 use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
-use bcs_core::fabric::{RankMemory, Variable};
+use bcs_core::fabric::{Port, RankMemory, Variable};
 use bcs_core::limits::INLINE_BYTES;
 use bcs_core::phase::{Microphase, NicThreadId};
 use bcs_core::request::{Completion, Failure};
@@ -252,6 +252,21 @@ impl NicThread for CollectiveHelper {
             Mail::Lost(_) => {} // BR says which contexts are gone
             other => unreachable!("CH does not take {other:?}"),
         }
+    }
+
+    fn left_over(&self, port: &dyn Port) -> Vec<LeftOver> {
+        let has_gone = |active: &&Active| {
+            let Collective { slot, sequence, .. } = active.collective;
+            let go = Go::decode(port.load(Variable::Go(slot)));
+            go.steps_of(sequence)
+                .is_none_or(|steps| steps > active.steps.done)
+        };
+        let gone = self.active.iter().filter(has_gone).count();
+        vec![
+            LeftOver::of_program("collectives", self.active.len() - gone),
+            LeftOver::of_runtime("collectives that have gone", gone),
+            LeftOver::of_runtime("parts on their way", self.puts.len()),
+        ]
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> bool {

@@ -8,11 +8,11 @@
 //! - **Invariants.** A request completes only after its data has moved. A transfer that failed
 //!   completes once, with the failure, however many chunks it still had.
 
-use super::{Context, NicThread, NodeConfig, Put, Retries};
+use super::{Context, LeftOver, NicThread, NodeConfig, Put, Retries};
 use crate::bug::PlantedBug;
 use crate::mail::{Chunk, Mail, Release, Tally};
 use crate::microphase::CompletionBlock;
-use bcs_core::fabric::{Block, Event, FabricError, GlobalAddress};
+use bcs_core::fabric::{Block, Event, FabricError, GlobalAddress, Port};
 use bcs_core::node::NodeSet;
 use bcs_core::phase::{Microphase, NicThreadId};
 use bcs_core::request::{Completion, Failure, RequestId};
@@ -168,6 +168,16 @@ impl NicThread for DmaHelper {
             Mail::Lost(_) => {} // gets from the dead fail by themselves
             other => unreachable!("DH does not take {other:?}"),
         }
+    }
+
+    fn left_over(&self, _port: &dyn Port) -> Vec<LeftOver> {
+        let on_their_way = self.gets.len() + self.puts.len();
+        vec![
+            LeftOver::of_runtime("chunks", self.schedule.len()),
+            LeftOver::of_runtime("chunks and blocks on their way", on_their_way),
+            LeftOver::of_runtime("failed transfers", self.failed.len()),
+            LeftOver::of_runtime("sends that were not told", self.done.len()),
+        ]
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> bool {

@@ -137,6 +137,44 @@ impl std::fmt::Debug for Context<'_> {
     }
 }
 
+/// Entries of a table that are still there when every rank has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOver {
+    /// What they are.
+    pub what: &'static str,
+    /// How many.
+    pub count: usize,
+    /// Whether a program may leave them, that ends without having received what was sent to it, or
+    /// without having waited for what it has begun. Else the runtime has forgotten to take them out.
+    pub programs: bool,
+}
+
+impl LeftOver {
+    /// What a program may leave.
+    pub(crate) fn of_program(what: &'static str, count: usize) -> Self {
+        Self {
+            what,
+            count,
+            programs: true,
+        }
+    }
+
+    /// What the runtime must have taken out.
+    pub(crate) fn of_runtime(what: &'static str, count: usize) -> Self {
+        Self {
+            what,
+            count,
+            programs: false,
+        }
+    }
+}
+
+impl std::fmt::Display for LeftOver {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.count, self.what)
+    }
+}
+
 /// A NIC thread.
 pub trait NicThread {
     /// Takes mail.
@@ -144,6 +182,12 @@ pub trait NicThread {
 
     /// Looks at the fabric; returns whether anything moved on.
     fn poll(&mut self, context: &mut Context<'_>) -> bool;
+
+    /// What its tables hold that is nobody's any more, once every rank has ended and no slice is under
+    /// way.
+    fn left_over(&self, _port: &dyn Port) -> Vec<LeftOver> {
+        Vec::new()
+    }
 
     /// What this thread's EMDS recorded, if it has one.
     fn recorded(&mut self) -> Option<mds::dump::NodeDump> {
@@ -172,6 +216,10 @@ impl<T> Retries<T> {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.outstanding.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.outstanding.len()
     }
 
     /// Tests every outstanding transfer. `ended` is told how each ended, and gives a new ticket

@@ -14,14 +14,14 @@
 
 use super::collective_helper::{abandon, contribution, give_up};
 use super::spoilt::Spoilt;
-use super::{Context, NicThread, NodeConfig, Put, Retries};
+use super::{Context, LeftOver, NicThread, NodeConfig, Put, Retries};
 use crate::collective::{Collective, Go, Group, Steps, step_range, steps};
 use crate::mail::{Mail, Release, Tally};
 use crate::microphase::{Content, Part, Quota, part_address};
 use bcs_core::arithmetic::{Path, combine};
 use bcs_core::datatype::Datatype;
 use bcs_core::descriptor::CollectiveKind;
-use bcs_core::fabric::{GlobalAddress, Variable};
+use bcs_core::fabric::{GlobalAddress, Port, Variable};
 use bcs_core::limits::INLINE_BYTES;
 use bcs_core::node::{NodeId, NodeSet};
 use bcs_core::op::Op;
@@ -438,6 +438,21 @@ impl NicThread for ReduceHelper {
             Mail::Lost(_) => {} // BR says which contexts are gone
             other => unreachable!("RH does not take {other:?}"),
         }
+    }
+
+    fn left_over(&self, port: &dyn Port) -> Vec<LeftOver> {
+        let has_gone = |active: &&Active| {
+            let Collective { slot, sequence, .. } = active.collective;
+            let go = Go::decode(port.load(Variable::Go(slot)));
+            go.steps_of(sequence)
+                .is_none_or(|steps| steps > active.steps.done)
+        };
+        let gone = self.active.iter().filter(has_gone).count();
+        vec![
+            LeftOver::of_program("collectives", self.active.len() - gone),
+            LeftOver::of_runtime("collectives that have gone", gone),
+            LeftOver::of_runtime("parts on their way", self.puts.len()),
+        ]
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> bool {

@@ -10,12 +10,12 @@
 //!   it (law 1). Under the fixed strobe nothing is released between two strobes. One microphase
 //!   at a time: SS does not strobe the next before all nodes have reported this one.
 
-use super::{Context, NicThread, NodeConfig, Outbox};
+use super::{Context, LeftOver, NicThread, NodeConfig, Outbox};
 use crate::bug::PlantedBug;
 use crate::mail::{Cut, Mail, Release, Tally};
 use crate::microphase::{CompletionBlock, Microstrobe};
 use bcs_core::bell::ASLEEP;
-use bcs_core::fabric::Variable;
+use bcs_core::fabric::{Port, Variable};
 use bcs_core::job::Strobe;
 use bcs_core::memory::NicMemory;
 use bcs_core::node::{NodeId, NodeSet};
@@ -303,6 +303,10 @@ impl NicThread for StrobeReceiver {
             self.begin(strobe, context);
         }
         true
+    }
+
+    fn left_over(&self, _port: &dyn Port) -> Vec<LeftOver> {
+        vec![LeftOver::of_program("completions", self.held.len())]
     }
 
     fn recorded(&mut self) -> Option<NodeDump> {

@@ -353,8 +353,16 @@ impl Job {
         )
     }
 
+    /// What a program has left behind is its own affair; all else is to be out of the NICs' tables.
     fn check_leaks(&self) -> Result<(), String> {
-        Ok(())
+        let left = self.nics.left_over().into_iter();
+        let mut forgotten = left.filter(|(_, _, left)| !left.programs);
+        match forgotten.next() {
+            Some((node, thread, left)) => {
+                Err(format!("{} of node {node} still has {left}", thread.name()))
+            }
+            None => Ok(()),
+        }
     }
 }
 

@@ -99,6 +99,20 @@ fn rubbish_ends_its_own_job_and_changes_nothing_else() {
     });
 }
 
+/// Ranks that post valid descriptors in a wrong order get errors, and nobody else notices: what the others
+/// do goes on until the one leaves.
+#[test]
+fn descriptors_in_disorder_harm_nobody_but_who_posts_them() {
+    let layouts = LAYOUTS.map(|layout| format!("{layout} --intranode nic --timeout 60s"));
+    let layouts = layouts.each_ref().map(String::as_str);
+    rounds(&layouts, &["disorder"], |output, took, what| {
+        assert_eq!(output.status.code(), Some(GOES), "{what}");
+        assert!(took < ENDED_WITHIN, "{took:?}; {what}");
+        let last = what.lines().last().unwrap_or_default();
+        assert!(last.contains("bcs: rank 0 "), "{what}");
+    });
+}
+
 /// Whoever finds it ends the job and says who it was told by; what nobody can find (a message that is
 /// lost) ends with the rank that writes rubbish. Nothing waits for a time limit.
 #[test]

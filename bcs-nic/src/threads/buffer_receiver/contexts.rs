@@ -28,7 +28,7 @@ use crate::mail::{GivenUp, Mail, Release};
 use crate::microphase::Quota;
 use crate::threads::{Context, NodeConfig};
 use bcs_core::descriptor::{Call, CollectiveDescriptor, CollectiveKind};
-use bcs_core::fabric::Variable;
+use bcs_core::fabric::{Port, Variable};
 use bcs_core::limits::{MAX_RANKS, REQUEST_SLOTS};
 use bcs_core::node::NodeSet;
 use bcs_core::phase::NicThreadId;
@@ -63,6 +63,12 @@ impl Pending {
     /// The value of `Arrived`.
     fn arrival(&self) -> u64 {
         arrival(self.sequence, self.signature)
+    }
+
+    /// Whether the master has granted all of it, or refused it.
+    fn is_over(&self, go: Go) -> bool {
+        go.steps_of(self.sequence)
+            .is_none_or(|steps| steps >= self.steps)
     }
 
     fn agreed(&self) -> bool {
@@ -355,6 +361,18 @@ impl Contexts {
             .poll(&mut self.communicators, &self.config, context)
     }
 
+    /// Collectives at which ranks of this node have arrived, and which have not gone.
+    pub(super) fn unfinished(&self, port: &dyn Port) -> usize {
+        let of = |communicator: &Communicator| {
+            let go = communicator.slot.map(|slot| port.load(Variable::Go(slot)));
+            let go = Go::decode(go.unwrap_or(0));
+            let pending = communicator.pending.iter();
+            let left = pending.filter(|pending| !pending.is_over(go)).count();
+            communicator.arrivals.len() + left
+        };
+        self.communicators.values().map(of).sum()
+    }
+
     pub(super) fn mourn(&mut self, lost: NodeSet, context: &mut Context<'_>) {
         self.lost = self.lost.iter().chain(lost.iter()).collect();
         for communicator in self.communicators.values_mut() {
@@ -569,11 +587,7 @@ impl Communicator {
 
     /// Forgets what another node's master has granted in full.
     fn forget_done(&mut self, go: Go) {
-        let is_done = |pending: &Pending| {
-            go.steps_of(pending.sequence)
-                .is_none_or(|steps| steps >= pending.steps)
-        };
-        while self.pending.front().is_some_and(is_done) {
+        while self.pending.front().is_some_and(|next| next.is_over(go)) {
             self.pending.pop_front();
         }
     }

@@ -14,11 +14,11 @@ mod contexts;
 mod ranks;
 mod schedule;
 
-use super::{Context, NicThread, NodeConfig, Put, Retries};
+use super::{Context, LeftOver, NicThread, NodeConfig, Put, Retries};
 use crate::bug::PlantedBug;
 use crate::mail::{Cut, Mail, Tally};
 use crate::microphase::{CreditBlock, DescriptorBlock, Envelope, Quota};
-use bcs_core::fabric::{Block, GlobalAddress};
+use bcs_core::fabric::{Block, GlobalAddress, Port};
 use bcs_core::node::{NodeId, NodeSet};
 use bcs_core::phase::{Microphase, NicThreadId};
 use contexts::Contexts;
@@ -242,6 +242,16 @@ impl NicThread for BufferReceiver {
             }
             other => unreachable!("BR does not take {other:?}"),
         }
+    }
+
+    fn left_over(&self, port: &dyn Port) -> Vec<LeftOver> {
+        let mut left = self.ranks.left_over();
+        left.extend([
+            LeftOver::of_runtime("transfers under way", self.schedule.len()),
+            LeftOver::of_program("collectives", self.contexts.unfinished(port)),
+            LeftOver::of_runtime("blocks on their way", self.puts.len()),
+        ]);
+        left
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> bool {

@@ -3,7 +3,7 @@
 use super::schedule::{Schedule, Transfer};
 use crate::mail::Release;
 use crate::microphase::Envelope;
-use crate::threads::{Context, NodeConfig};
+use crate::threads::{Context, LeftOver, NodeConfig};
 use bcs_core::descriptor::{ReceiveDescriptor, ReceiveKind};
 use bcs_core::job::Placement;
 use bcs_core::layout::Location;
@@ -55,6 +55,36 @@ impl Rank {
     /// Whether there is a message for this receive, and it is the NIC's to bring.
     fn claims(&self, receive: &Receive) -> bool {
         !receive.shared || self.memory.claim(receive.request, Claimant::Nic)
+    }
+
+    /// Whether all is taken that was posted: else a cancel may be on its way.
+    fn has_taken_all(&self) -> bool {
+        self.memory.tails()[1] == self.ring.position()
+    }
+
+    /// Receives that wait here though they are over.
+    fn satisfied_elsewhere(&self) -> usize {
+        let posted = self.matcher.posted().map(|(_, receive)| receive);
+        let over = posted.filter(|receive| receive.shared && !self.claims(receive));
+        if self.has_taken_all() {
+            over.count()
+        } else {
+            0
+        }
+    }
+
+    /// Probes that wait here. A rank does not end in the middle of one.
+    fn idle_probes(&self) -> usize {
+        if self.has_taken_all() {
+            self.probes.len()
+        } else {
+            0
+        }
+    }
+
+    /// Receives that could be cancelled, but are not there.
+    fn lost_handles(&self) -> usize {
+        self.handles.len().abs_diff(self.matcher.posted_len())
     }
 
     /// Another road has satisfied a receive: its request slot is free.
@@ -377,6 +407,21 @@ impl Ranks {
         self.ranks
             .iter()
             .any(|table| table.unexpected > 0 && table.memory.tails()[1] != table.ring.position())
+    }
+
+    pub(super) fn left_over(&self) -> Vec<LeftOver> {
+        let sum = |count: &dyn Fn(&Rank) -> usize| self.ranks.iter().map(count).sum();
+        vec![
+            LeftOver::of_program("messages", sum(&|table| table.matcher.unexpected_len())),
+            LeftOver::of_program("messages taken out", sum(&|table| table.extracted.len())),
+            LeftOver::of_program("receives", sum(&|table| table.matcher.posted_len())),
+            LeftOver::of_runtime(
+                "receives that another road has satisfied",
+                sum(&Rank::satisfied_elsewhere),
+            ),
+            LeftOver::of_runtime("probes", sum(&Rank::idle_probes)),
+            LeftOver::of_runtime("receives to be cancelled", sum(&Rank::lost_handles)),
+        ]
     }
 
     pub(super) fn credits_to_return(&mut self) -> BTreeMap<NodeId, Vec<(u32, u64)>> {

@@ -172,6 +172,10 @@ impl Schedule {
         !self.turns.is_empty()
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.pairs.values().map(VecDeque::len).sum()
+    }
+
     /// The chunks of one slice: at most `budget` bytes.
     pub(super) fn slice(&mut self, budget: u64) -> Vec<Chunk> {
         let mut left = budget;

@@ -6,11 +6,19 @@
 //! smartmap`): desks, transfers, send queues. That can lose messages without a trace, so it leaves
 //! after a while, with an exit code of its own.
 //!
+//! With `disorder` it posts descriptors to its NIC that are valid, but in an order in which no library
+//! posts them ([`disorder`]), and leaves after a while, too. Nobody else may notice.
+//!
 //! An honest rank that finds a foreign byte says so and exits with 99. Every other end is fine.
 #![expect(unsafe_code, reason = "does what no program should")]
 
+mod disorder;
+
 use bcs_core::limits::REQUEST_SLOTS;
+use bcs_core::memory::NicMemory;
+use bcs_core::ring::RingLayout;
 use bcs_mpi::{Communicator, Result, Source, Tag, Universe};
+use disorder::{Disorder, Entry};
 use std::ops::Range;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,7 +31,7 @@ const CANARY: u8 = 0xa5;
 const ROUNDS: usize = 400;
 /// A rank that finds a foreign byte exits with this.
 const CHANGED: u8 = 99;
-/// The rank that has written rubbish over node memory for a while exits with this.
+/// The rank that has written rubbish over node memory, or posted in disorder, for a while exits with this.
 const GOES: i32 = 3;
 /// That while.
 const HOSTILE_FOR: Duration = Duration::from_secs(1);
@@ -35,6 +43,8 @@ enum Target {
     Nic,
     /// Node memory.
     Node,
+    /// Nothing: it posts valid descriptors to its NIC, in disorder.
+    Rings,
 }
 
 impl Target {
@@ -43,6 +53,7 @@ impl Target {
     fn memory(self) -> Vec<Range<usize>> {
         let name = match self {
             Self::Nic => "memfd:bcs-",
+            Self::Rings => "memfd:bcs-nic-memory",
             Self::Node => "memfd:bcs-node-memory",
         };
         let maps = std::fs::read_to_string("/proc/self/maps").expect("there is /proc");
@@ -172,6 +183,44 @@ fn scribble_over_node(rubbish: &mut Rubbish, ranks: usize) -> ! {
     std::process::exit(GOES)
 }
 
+/// Posts descriptors in disorder for a while.
+fn post_in_disorder(seed: u64, ranks: u32) -> ! {
+    let memory = Target::Rings.memory();
+    let [nic] = &memory[..] else {
+        panic!("{} pieces of NIC memory", memory.len());
+    };
+    let word = |index: usize| word_at(nic.start + index * 8);
+    let push = |ring: RingLayout, entry: &[u64]| {
+        let tail = word(ring.tail_word).load(Ordering::Relaxed);
+        if tail - word(ring.head_word).load(Ordering::Acquire) >= ring.entries {
+            return;
+        }
+        let place = usize::try_from(tail % ring.entries).expect("few entries");
+        for (index, value) in entry.iter().enumerate() {
+            let at = ring.first_entry_word + place * ring.entry_words + index;
+            word(at).store(*value, Ordering::Relaxed);
+        }
+        word(ring.tail_word).store(tail + 1, Ordering::Release);
+    };
+    let own = vec![0_u64; 1 << 13].leak();
+    let mut disorder = Disorder::new(seed, 0, ranks, own.as_ptr() as u64);
+    let end = Instant::now() + HOSTILE_FOR;
+    let mut posts = 0_u64;
+    while Instant::now() < end {
+        match disorder.entry() {
+            Entry::Send(entry) => push(NicMemory::send_ring(), &entry),
+            Entry::Receive(entry) => push(NicMemory::receive_ring(), &entry),
+            Entry::Collective(entry) => push(NicMemory::collective_ring(), &entry),
+        }
+        posts += 1;
+        // A few in a cut, or very many.
+        if posts.is_multiple_of(1 + seed % 64) {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    }
+    std::process::exit(GOES)
+}
+
 /// A receive buffer between canaries.
 struct Guarded(Vec<u8>);
 
@@ -201,7 +250,7 @@ fn talk(world: &Communicator, tag: i32, target: Target, untouched: &[u8]) -> Res
     // Over node memory rubbish is written as long as there are messages.
     let rounds = match target {
         Target::Nic => ROUNDS,
-        Target::Node => usize::MAX,
+        Target::Node | Target::Rings => usize::MAX,
     };
     for round in 0..rounds {
         // The longest are copied by both sides together.
@@ -244,6 +293,7 @@ fn main() -> ExitCode {
         .unwrap_or(0);
     let target = match arguments.next() {
         Some(word) if word == "node-memory" => Target::Node,
+        Some(word) if word == "disorder" => Target::Rings,
         _ => Target::Nic,
     };
     let universe = match Universe::init() {
@@ -262,6 +312,10 @@ fn main() -> ExitCode {
     if world.rank() == 0 {
         match target {
             Target::Nic => scribble(&mut Rubbish(seed)),
+            Target::Rings => {
+                let ranks = u32::try_from(world.size()).expect("few ranks");
+                post_in_disorder(seed, ranks)
+            }
             Target::Node => {
                 let process = universe.process();
                 let node = process.placement().node_of(0).expect("rank 0 has a node");
