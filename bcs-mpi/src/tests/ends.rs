@@ -45,8 +45,9 @@ fn what_a_program_leaves_harms_nobody() {
             let process = universe.process();
             process.finalize().unwrap();
             let left = process.endpoint().bcs_left();
-            // One from any source may be known on both roads.
-            assert!((3..=4).contains(&left.requests), "{left}");
+            // The receive from any source may be known on both roads, and a leader may have its node's
+            // part of the barrier with the NIC.
+            assert!((3..=5).contains(&left.requests), "{left}");
             assert_eq!(left.messages, 2, "{left}");
         });
     }
