@@ -91,7 +91,7 @@ const EACH_NS: u64 = 100_000;
 
 /// Yields of a rank that shares its core with very many: whom it waits for may have another core, where it comes
 /// round a little later.
-const LEAST_YIELDS: u32 = 2;
+const LEAST_YIELDS: u32 = 4;
 
 /// Waits without yields after one that came back late, if no more than some share the core. Of more each yields
 /// less, and loses more by sleeping.
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn the_more_share_a_core_the_fewer_yields() {
         let yields = |sharers| yields_among(sharers, Patience::SHORT.yields);
-        assert_eq!([1, 16, 17, 64, 500].map(yields), [16, 16, 8, 4, 2]);
+        assert_eq!([1, 16, 17, 64, 500].map(yields), [16, 16, 8, 4, 4]);
         assert_eq!(yields_among(500, 1), 1);
         assert_eq!(yields_among(500, Patience::NEIGHBOUR.yields), 0);
     }
