@@ -220,7 +220,7 @@ impl Round {
             false => Side::Output,
         };
         let missing = (random.random_range(0..ranks), side);
-        round.missing = (random.random_bool(0.3) && may.missing).then_some(missing);
+        round.missing = (random.random_bool(0.6) && may.missing).then_some(missing);
         round
     }
 

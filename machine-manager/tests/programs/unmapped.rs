@@ -177,7 +177,7 @@ fn memory_that_a_peer_cannot_reach_is_an_error_for_all_who_need_it() {
         all_are_told(false, &options, "3145728 allreduce-in");
         // Not so long that their senders help.
         for case in ["message-in", "message-out", "pieces-in"] {
-            all_are_told(false, &options, &format!("204800 {case}"));
+            all_are_told(false, &options, &format!("409600 {case}"));
         }
     }
     println!("{ended} of {cases} ended by a rank's own look");

@@ -1,0 +1,123 @@
+//! What NICs tell of memory that a rank names and that is not there: two ranks on each of two nodes, and
+//! what each of them hears.
+
+use bcs_core::datatype::Datatype;
+use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
+use bcs_core::op::Op;
+use bcs_core::request::{Completion, RequestId};
+use bcs_nic::bounds::Bounds;
+use bcs_nic::simulator::workbench::Workbench;
+
+const BYTES: u64 = 800;
+const HERE: u64 = 4096;
+/// From here on a part of the data is beyond a rank's memory.
+const NOWHERE: u64 = Workbench::MEMORY_BYTES as u64 - 100;
+const SUM: CollectiveKind = CollectiveKind::Reduce {
+    root: None,
+    op: Op::Sum,
+    datatype: Datatype::Double,
+};
+
+fn bench() -> Workbench {
+    Workbench::new(4, 2, Bounds::default())
+}
+
+/// Posts a rank's own arrival at the first collective of the world.
+fn arrive(bench: &mut Workbench, rank: u32, kind: CollectiveKind, at: [u64; 2]) -> RequestId {
+    let request = bench.request(rank);
+    let [input, output] = at;
+    bench.post_collective(rank, &arrival(request, kind, input, output));
+    request
+}
+
+fn arrival(
+    request: RequestId,
+    kind: CollectiveKind,
+    input: u64,
+    output: u64,
+) -> CollectiveDescriptor {
+    CollectiveDescriptor {
+        request,
+        context: 0,
+        sequence: 0,
+        kind,
+        bytes: BYTES,
+        input,
+        output,
+        inline: None,
+        for_node: false,
+        spoilt_by: None,
+    }
+}
+
+/// What the ranks are told, of which those in `bad` have their input, or their output, nowhere.
+fn outcomes(kind: CollectiveKind, bad: [Option<u32>; 2]) -> Vec<Completion> {
+    let mut bench = bench();
+    let requests: Vec<RequestId> = (0..4)
+        .map(|rank| {
+            let at = bad.map(|bad| if bad == Some(rank) { NOWHERE } else { HERE });
+            arrive(&mut bench, rank, kind, at)
+        })
+        .collect();
+    bench.settle();
+    let next: Vec<RequestId> = (0..4)
+        .map(|rank| bench.call(rank, 0, 1, CollectiveKind::Barrier))
+        .collect();
+    bench.settle();
+    for (rank, &next) in (0..).zip(&next) {
+        assert_eq!(bench.ended(rank, next), Completion::done(), "rank {rank}");
+    }
+    let ended = (0..).zip(&requests);
+    ended
+        .map(|(rank, &request)| bench.ended(rank, request))
+        .collect()
+}
+
+/// It was zeros in the sum of the others, who had a success.
+#[test]
+fn a_contribution_that_cannot_be_read_is_an_error_at_all_members() {
+    for bad in 0..4 {
+        let told = outcomes(SUM, [Some(bad), None]);
+        assert_eq!(told, [Completion::member_memory(bad); 4]);
+    }
+}
+
+/// The other nodes waited for its data for ever, and all slices with them.
+#[test]
+fn a_broadcast_whose_root_cannot_be_read_ends_at_all_members() {
+    for root in 0..4 {
+        let told = outcomes(CollectiveKind::Broadcast { root }, [Some(root), None]);
+        assert_eq!(told, [Completion::member_memory(root); 4]);
+    }
+}
+
+#[test]
+fn a_result_that_cannot_be_written_is_an_error_on_its_node_and_none_elsewhere() {
+    for kind in [SUM, CollectiveKind::Broadcast { root: 0 }] {
+        let spoilt = Completion::member_memory(3);
+        let whole = Completion::done();
+        let told = outcomes(kind, [None, Some(3)]);
+        assert_eq!(told, [whole, whole, spoilt, spoilt]);
+    }
+}
+
+/// Whoever arrives for its node says whose memory is missing of what it would have folded.
+#[test]
+fn what_a_leader_could_not_fold_is_no_part_of_the_sum() {
+    let mut bench = bench();
+    let requests = [0, 2].map(|leader| {
+        let request = bench.request(leader);
+        let arrival = CollectiveDescriptor {
+            for_node: true,
+            spoilt_by: (leader == 2).then_some(3),
+            ..arrival(request, SUM, HERE, HERE)
+        };
+        bench.post_collective(leader, &arrival);
+        (leader, request)
+    });
+    bench.settle();
+    for (leader, request) in requests {
+        let told = bench.ended(leader, request);
+        assert_eq!(told, Completion::member_memory(3), "leader {leader}");
+    }
+}
