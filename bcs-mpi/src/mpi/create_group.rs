@@ -246,7 +246,7 @@ impl Comm {
             };
             let agreement = agreement(self.0.context, tag);
             let or = |words: &mut [u64]| circle.or(words);
-            let id = agree_on_id(&or, agreement, (&family, held), operation)?;
+            let id = agree_on_id(or, agreement, (&family, held), operation)?;
             let sides = (members(), None);
             let comm = self.child_from(&family, sides, Some(id), None, operation);
             self.if_all_could(comm, Some(id), operation, or)
