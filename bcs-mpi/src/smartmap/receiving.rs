@@ -2,9 +2,10 @@
 #![expect(unsafe_code, reason = "messages are named by address")]
 
 use super::envelope::{Body, Envelope, Word};
+use super::errand::{Errand, Fetch, From};
 use super::requests::{Id, NoSlot, Pulling, State};
 use super::road::Unreachable;
-use super::{Receiving, SmartMap};
+use super::{LONG_BYTES, Receiving, SmartMap};
 use crate::bcs::{Outcome, Piece, own_memory, scatter};
 use bcs_core::layout::Location;
 use bcs_core::limits::SEND_QUEUE_ENTRIES;
@@ -89,9 +90,14 @@ pub(super) struct Arrived {
     kept: Option<Box<[u8]>>,
 }
 
-/// There is no road to a message: its sender has to bring it, and this is what it will have come to.
+/// A message that is not here yet, and what it will have come to.
 #[derive(Debug)]
-pub(super) struct Closed(Outcome);
+pub(super) enum Later {
+    /// It is long: it is fetched from there without the lock.
+    Fetched(From, Outcome),
+    /// There is no road to it: its sender has to bring it.
+    Pulled(Outcome),
+}
 
 /// A message that was taken out of matching.
 #[derive(Debug)]
@@ -342,7 +348,14 @@ impl SmartMap {
         // SAFETY: whoever posted the receive promised that.
         match unsafe { self.bring(*place, envelope, kept.as_deref(), &into) } {
             Ok(outcome) => self.requests.set(request, State::Done(outcome)),
-            Err(Closed(outcome)) => self.pull(*place, (envelope, request), into, outcome),
+            Err(Later::Pulled(outcome)) => self.pull(*place, (envelope, request), into, outcome),
+            Err(Later::Fetched(from, outcome)) => {
+                let peer = self.peer(*place, envelope);
+                self.requests.set(request, State::Fetching { peer });
+                let (which, to) = ((*place, envelope), (into, request));
+                let fetch = Fetch::new(self.copier(), which, from, to, outcome);
+                self.push_errand(Errand::Fetch(Box::new(fetch)));
+            }
         }
     }
 
@@ -358,7 +371,7 @@ impl SmartMap {
         envelope: &Envelope,
         kept: Option<&[u8]>,
         into: &Piece,
-    ) -> Result<Outcome, Closed> {
+    ) -> Result<Outcome, Later> {
         let mut outcome = self.found(place, envelope);
         if envelope.len > into.len as u64 {
             outcome.failure = Failure::Truncated;
@@ -379,10 +392,16 @@ impl SmartMap {
                     self.rubbish(place, "sends a message that is not there");
                 }
             }
+            Body::Packing(address) => {
+                return Err(Later::Fetched(From::Packing(address), outcome));
+            }
             Body::Remote(_) | Body::Lent(_) => {
                 let from = self.whereabouts_of(place, envelope);
+                if fits > LONG_BYTES {
+                    return Err(Later::Fetched(From::Memory(from), outcome));
+                }
                 // SAFETY: the caller's promise.
-                match unsafe { self.fetch((place, envelope.transfer), from, into, fits) } {
+                match unsafe { self.road.fetch(&self.node, place, from, into, 0..fits) } {
                     Ok(()) => {}
                     // The sender has nothing to do with that.
                     Err(Unreachable::Fault) if !own_memory::takes(into, fits) => {
@@ -392,17 +411,23 @@ impl SmartMap {
                         outcome.failure = Failure::SenderMemory;
                         ended = Failure::BadAddress;
                     }
-                    Err(Unreachable::Closed) => return Err(Closed(outcome)),
+                    Err(Unreachable::Closed) => return Err(Later::Pulled(outcome)),
                 }
             }
         }
+        self.end_transfer(place, envelope, ended);
+        Ok(outcome)
+    }
+
+    /// The sender of a message need not wait any more, if it does.
+    #[inline(always)]
+    pub(super) fn end_transfer(&self, place: usize, envelope: &Envelope, ended: Failure) {
         if let Some(transfer) = envelope.transfer {
             if !self.node.end_transfer(place, transfer, ended as u8) {
                 self.rubbish(place, "waits for a transfer that there is not");
             }
             self.ring(place);
         }
-        Ok(outcome)
     }
 
     /// Where a message is that lies in memory of its sender. If it is lent, that is settled here.
@@ -421,7 +446,13 @@ impl SmartMap {
     }
 
     /// Asks the sender for a message that this rank cannot reach.
-    fn pull(&mut self, place: usize, which: (&Envelope, Id), into: Piece, outcome: Outcome) {
+    pub(super) fn pull(
+        &mut self,
+        place: usize,
+        which: (&Envelope, Id),
+        into: Piece,
+        outcome: Outcome,
+    ) {
         let (envelope, request) = which;
         let transfer = envelope
             .transfer
