@@ -146,6 +146,7 @@ impl State {
 
     fn bring_back(&mut self, errand: Errand) {
         self.errands.done += 1;
+        self.schedules.look_again();
         match errand {
             Errand::Near(errand) => {
                 let near = self.near.as_mut().expect("it is its errand");

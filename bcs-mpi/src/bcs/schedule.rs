@@ -220,8 +220,8 @@ pub(super) struct Schedules {
     posted: u64,
     /// The count of completions when they were last moved on.
     looked_at: u64,
-    /// Steps were done since then.
-    stepped: bool,
+    /// Something else was done since then.
+    looks_again: bool,
 }
 
 impl Schedules {
@@ -239,7 +239,11 @@ impl Schedules {
     pub(super) fn stepped(&mut self, id: ScheduleId) {
         let schedule = self.under_way.get_mut(&id);
         schedule.expect("it waits for its steps").steps = false;
-        self.stepped = true;
+    }
+
+    /// Something may have been done that no completion tells of.
+    pub(super) fn look_again(&mut self) {
+        self.looks_again = true;
     }
 
     pub(super) fn is_done(&self, id: ScheduleId) -> bool {
@@ -563,14 +567,14 @@ impl Endpoint {
         let Schedules {
             under_way,
             looked_at,
-            stepped,
+            looks_again,
             ..
         } = &mut state.schedules;
-        if under_way.is_empty() || (*looked_at == completions && !*stepped) {
+        if under_way.is_empty() || (*looked_at == completions && !*looks_again) {
             return false;
         }
         *looked_at = completions;
-        *stepped = false;
+        *looks_again = false;
         let mut any_posted = false;
         let mut under_way = std::mem::take(under_way);
         let mut advanced = Vec::new();
