@@ -112,8 +112,9 @@ pub(crate) struct SmartMap {
     copies: VecDeque<(Id, Box<[u8]>)>,
     /// Their bytes.
     copied: usize,
-    /// Messages for which there was no receive.
+    /// Messages for which there was no receive, so far; and the bytes of those that are kept now.
     kept: u64,
+    kept_bytes: usize,
     /// Whose queue is drained first the next time.
     turn: usize,
     /// To the node manager, who is told why this process ends if it has to.
@@ -157,6 +158,7 @@ impl SmartMap {
             copies: VecDeque::new(),
             copied: 0,
             kept: 0,
+            kept_bytes: 0,
             turn: 0,
             node,
             memory,

@@ -8,13 +8,14 @@ use super::road::Unreachable;
 use super::{LONG_BYTES, Receiving, SmartMap};
 use crate::bcs::{Outcome, Piece, own_memory, scatter};
 use bcs_core::layout::Location;
-use bcs_core::limits::SEND_QUEUE_ENTRIES;
+use bcs_core::limits::{MAX_KEPT_BYTES, SEND_QUEUE_ENTRIES};
 use bcs_core::matching::{Pattern, Posted, Signature};
 use bcs_core::memory::loan::Loan;
 use bcs_core::memory::{Claimant, MappedWords};
 use bcs_core::request::{Failure, RequestId};
 use bcs_core::send_queue::QueueReceiver;
 use bcs_core::whereabouts::Peer;
+use std::sync::atomic::Ordering;
 
 /// After so many entries, or bytes of payload, a receiver looks whether its sender waits for room.
 ///
@@ -329,11 +330,25 @@ impl SmartMap {
             if kept.len() != len || !queue.read(payload, 0, &mut kept) {
                 self.rubbish(place, "sends a message that is not there");
             }
+            self.kept_bytes += kept.len();
+            if self.kept_bytes > MAX_KEPT_BYTES {
+                self.node.full(self.place).store(1, Ordering::Relaxed);
+            }
             arrived.kept = Some(kept);
         }
         self.kept += 1;
         if let Err(full) = self.matcher.keep(signature, arrived) {
             self.give_up(&format!("{full}: receive before more is sent"));
+        }
+    }
+
+    /// So many bytes are not kept any more. Senders are told when half of the room is free again: there is no
+    /// hurry, they send all the same.
+    fn no_longer_kept(&mut self, bytes: usize) {
+        self.kept_bytes -= bytes;
+        let full = self.node.full(self.place);
+        if self.kept_bytes <= MAX_KEPT_BYTES / 2 && full.load(Ordering::Relaxed) != 0 {
+            full.store(0, Ordering::Relaxed);
         }
     }
 
@@ -345,6 +360,9 @@ impl SmartMap {
             envelope,
             kept,
         } = arrived;
+        if let Some(kept) = kept {
+            self.no_longer_kept(kept.len());
+        }
         // SAFETY: whoever posted the receive promised that.
         match unsafe { self.bring(*place, envelope, kept.as_deref(), &into) } {
             Ok(outcome) => self.requests.set(request, State::Done(outcome)),

@@ -9,6 +9,7 @@ use super::{LONG_BYTES, SmartMap};
 use crate::bcs::{Message, NEAR_SMALL_PIECE_BYTES, Outcome, Piece, SendMode, gather};
 use bcs_core::memory::NodeMemory;
 use bcs_core::whereabouts::Peer;
+use std::sync::atomic::Ordering;
 
 /// The longest message that is copied through the queue: a fourth of its room for payload, so that
 /// there is always room again when the receiver has taken what it found
@@ -86,6 +87,7 @@ impl SmartMap {
         let place = place.expect("the caller has looked whether the rank is near");
         let data = &message.data;
         let eager = mode == SendMode::Standard && eager_limit > 0 && data.len <= eager_limit;
+        let eager = eager && self.has_room_for(place, data.len);
         let envelope = Envelope {
             context: message.context,
             tag: message.tag,
@@ -226,6 +228,17 @@ impl SmartMap {
             body: Body::Inline(Inline::default()),
         };
         self.send_copy(place, envelope, copy).is_ok()
+    }
+
+    /// Whether a copy of an eager message may be made: there, where it is kept until it is asked for, or here if
+    /// it is too long for the queue.
+    #[inline]
+    pub(super) fn has_room_for(&self, place: usize, len: usize) -> bool {
+        match len {
+            0..=INLINE_BYTES => true,
+            ..=MAX_QUEUED_BYTES => self.node.full(place).load(Ordering::Relaxed) == 0,
+            _ => self.may_copy(len),
+        }
     }
 
     /// Whether there is room for one more copy that its receiver has not asked for.

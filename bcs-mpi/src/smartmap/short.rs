@@ -93,6 +93,9 @@ impl SmartMap {
         let Some(place) = self.place_of(message.destination) else {
             return false;
         };
+        if !self.has_room_for(place, message.data.len) {
+            return false;
+        }
         // SAFETY: the caller's promise.
         if unsafe { self.way_to(place).now(message) }.is_err() {
             return false;

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::bcs::{Message, SendMode};
+use bcs_core::limits::MAX_KEPT_BYTES;
 use bcs_core::matching::Pattern;
 use proptest::prelude::*;
 use std::sync::atomic::Ordering;
@@ -219,6 +220,48 @@ fn any_number_of_messages_waits_for_its_receives() {
             );
         }
     }
+}
+
+/// What nobody asks for was kept by its receiver without a bound but the number of messages.
+#[test]
+fn messages_that_nobody_asks_for_stay_with_their_senders_when_there_are_too_many() {
+    let mut node = Node::new(3, Road::open());
+    let data = bytes(EAGER, 1);
+    let most = MAX_KEPT_BYTES / EAGER;
+    let mut waiting = Vec::new();
+    for tag in 0..i32::try_from(most).unwrap() + 500 {
+        if let Posted::Request(id) = node.send(0, 1, tag, &data, SendMode::Standard) {
+            waiting.push(id);
+        }
+        node.ends[1].drain();
+        node.ends[0].flush();
+    }
+    assert!(node.ends[1].kept_bytes <= MAX_KEPT_BYTES + 64 * 1024);
+    assert!((400..=500).contains(&waiting.len()), "{}", waiting.len());
+    // Other senders are told as well; what is short comes all the same, and to others all does.
+    let long = node.send(2, 1, 0, &data, SendMode::Standard);
+    assert!(matches!(long, Posted::Request(_)));
+    let short = node.send(2, 1, 0, &data[..8], SendMode::Standard);
+    let elsewhere = node.send(0, 2, 0, &data, SendMode::Standard);
+    assert_eq!([short, elsewhere], [Posted::Complete; 2]);
+    // In order, whoever keeps them.
+    let mut into = vec![0; EAGER];
+    for tag in 0..i32::try_from(most).unwrap() + 500 {
+        into.fill(0);
+        let posted = node.receive(1, Some(0), None, &mut into);
+        node.settle();
+        let outcome = node.ends[1].take(posted).unwrap();
+        assert_eq!((outcome.failure, outcome.tag), (Failure::None, tag));
+        assert!(into == data);
+    }
+    assert!(
+        waiting
+            .into_iter()
+            .all(|id| node.ends[0].take(id).is_some())
+    );
+    let again = node.send(0, 1, 0, &data, SendMode::Standard);
+    assert_eq!(again, Posted::Complete, "there is room again");
+    assert_eq!(node.ends[1].kept_bytes, 0);
 }
 
 #[test]
