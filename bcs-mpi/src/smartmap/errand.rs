@@ -20,7 +20,7 @@ use super::envelope::Envelope;
 use super::requests::{Id, State};
 use super::road::Unreachable;
 use super::shared::Copier;
-use crate::bcs::{Outcome, Piece, bytes_mut, gather};
+use crate::bcs::{Outcome, Piece, bytes_mut, gather, own_memory};
 use bcs_core::layout::Location;
 use bcs_core::memory::packing::Packing;
 use bcs_core::request::Failure;
@@ -67,6 +67,8 @@ pub(crate) struct Fetch {
     /// What it will have come to.
     pub(super) outcome: Outcome,
     fetched: Result<(), Unreachable>,
+    /// It is this rank's own memory that is not there.
+    own: bool,
 }
 
 /// Where it is fetched from.
@@ -103,6 +105,7 @@ impl Fetch {
             request,
             outcome,
             fetched: Ok(()),
+            own: false,
         }
     }
 }
@@ -127,6 +130,8 @@ impl Errand {
                         }
                     }
                 };
+                let fault = fetch.fetched == Err(Unreachable::Fault);
+                fetch.own = fault && !own_memory::takes(&fetch.into, len);
             }
             Self::Help(help) => help.copier.help(help.id, help.to, &help.data),
             Self::Collective(absent) => absent.run(),
@@ -219,10 +224,16 @@ impl SmartMap {
             request,
             mut outcome,
             fetched,
+            own,
             ..
         } = fetch;
         let ended = match fetched {
             Ok(()) => Failure::None,
+            // The sender has nothing to do with that.
+            Err(Unreachable::Fault) if own => {
+                outcome.failure = Failure::BadAddress;
+                Failure::None
+            }
             Err(Unreachable::Fault) => {
                 outcome.failure = Failure::SenderMemory;
                 Failure::BadAddress

@@ -273,12 +273,13 @@ impl SmartMap {
             let outcome = failure.map_or_else(Outcome::default, |failure| *failure);
             self.requests.set(request, State::Done(outcome));
         }
-        if let Some((number, part, for_node)) = queue.take_order() {
+        if let Some((number, part, (for_node, spoilt_by))) = queue.take_order() {
             self.collectives.orders.push_back(Order {
                 group,
                 number,
                 part,
                 for_node,
+                spoilt_by,
             });
         }
         if let Some(place) = queue.group.suspect() {

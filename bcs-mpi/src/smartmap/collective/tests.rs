@@ -82,6 +82,7 @@ impl Node {
             .flat_map(|end| &mut end.collectives.groups);
         groups
             .flatten()
+            .filter_map(Communicator::here_mut)
             .for_each(|queue| queue.group.counted = counted);
     }
 
@@ -437,6 +438,7 @@ fn many_members_do_what_few_do() {
     let groups = |end: &SmartMap| {
         end.collectives.groups[0]
             .as_ref()
+            .and_then(Communicator::here)
             .map(|queue| queue.group.is_counted())
     };
     assert_eq!(groups(&node.ends[0]), Some(true));
