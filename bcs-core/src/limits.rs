@@ -47,6 +47,11 @@ pub const REQUEST_SLOTS: usize = 1 << 20;
 /// Envelopes and posted receives the NIC keeps for one receiving rank (law 4).
 pub const MAX_ENVELOPES_PER_RANK: usize = 1 << 20;
 
+/// Bytes of messages within the node that a rank keeps because nobody has asked for them yet. With more, eager
+/// messages to it are none: their senders keep them, and wait. (What is in the queues comes on top.) It is more
+/// than programs leave lying about, and bounds what one that never receives takes of the node's memory.
+pub const MAX_KEPT_BYTES: usize = 64 << 20;
+
 /// Bytes that travel inside a descriptor and inside a completion: what is left of the two cache
 /// lines of an entry after its fields.
 pub const INLINE_BYTES: usize = 64;

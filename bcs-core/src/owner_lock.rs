@@ -198,6 +198,12 @@ mod lock {
                 inside,
             }
         }
+
+        /// Whether other threads than its owner may have taken it.
+        #[inline]
+        pub fn is_shared(&self) -> bool {
+            self.door.owner.is_none() || self.door.shared.load(Ordering::Relaxed) != 0
+        }
     }
 
     /// What is guarded, until this is dropped.
@@ -238,6 +244,11 @@ mod lock {
                 *lock.lock() += 1;
             }
             assert_eq!(*lock.lock(), 1000);
+            assert!(!lock.is_shared() || !all_fence_works());
+            std::thread::scope(|scope| {
+                scope.spawn(|| drop(lock.lock()));
+            });
+            assert!(lock.is_shared());
         }
 
         #[test]

@@ -1,5 +1,6 @@
-//! What small pieces cost: the same bytes between two nodes side by side, in pieces, and in pieces
-//! that the program copies itself. Run it with `bcs run -n 2 --nodes 2 --strobe elastic pieces`.
+//! What small pieces cost: the same bytes between two ranks side by side, in pieces, and in pieces
+//! that the program copies itself ("by hand"). Run it with `bcs run -n 2 --nodes 2 --strobe elastic pieces`, and
+//! with `--nodes 1`.
 //!
 //! The variants of a line take turns, so whatever else the machine does happens to all of them. Rank
 //! 0 prints the median time of a round trip of each.
@@ -92,6 +93,41 @@ fn round_trip(comm: &Comm, data: &mut [i64], count: usize, datatype: &Datatype) 
     Ok(start.elapsed().as_secs_f64() * 1e6)
 }
 
+/// The same with the loops that a program would write: both ranks copy before they send, and when they have
+/// received.
+fn by_hand(
+    comm: &Comm,
+    spread: &mut [i64],
+    packed: &mut [i64],
+    long: &Datatype,
+) -> Result<(f64, f64)> {
+    let (step, peer) = (spread.len() / packed.len(), 1 - comm.rank());
+    let (start, mut loops) = (Instant::now(), 0.0);
+    for sends in [comm.rank() == 0, comm.rank() == 1] {
+        if sends {
+            let begun = Instant::now();
+            for (to, from) in packed.iter_mut().zip(spread.iter().step_by(step)) {
+                *to = *from;
+            }
+            std::hint::black_box(&mut *packed);
+            loops = begun.elapsed().as_secs_f64() * 1e6;
+        }
+        let buffer = Buffer::new(packed.as_mut_ptr(), packed.len(), long);
+        if sends {
+            // SAFETY: the data stay during the call, which alone uses them.
+            unsafe { comm.send(buffer, peer, 0)? };
+        } else {
+            // SAFETY: as above.
+            unsafe { comm.recv(buffer, peer, 0)? };
+            for (from, to) in packed.iter().zip(spread.iter_mut().step_by(step)) {
+                *to = *from;
+            }
+            std::hint::black_box(&mut *spread);
+        }
+    }
+    Ok((start.elapsed().as_secs_f64() * 1e6, loops))
+}
+
 fn median(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     times[times.len() / 2]
@@ -111,19 +147,14 @@ fn main() -> Result<()> {
         {
             let mut spread = vec![1i64; span];
             let mut packed = vec![1i64; numbers];
-            let (mut plain, mut pieces, mut strided, mut gathered) =
-                (vec![], vec![], vec![], vec![]);
+            let [mut plain, mut pieces, mut hand, mut strided, mut gathered] =
+                [const { vec![] }; 5];
             for _ in 0..ROUNDS {
                 plain.push(round_trip(comm, &mut packed, numbers, &long)?);
                 pieces.push(round_trip(comm, &mut spread, count, &datatype)?);
-                // What a program would write: four such loops are in a round trip of pieces.
-                let step = span / numbers;
-                let start = Instant::now();
-                for (to, from) in packed.iter_mut().zip(spread.iter().step_by(step)) {
-                    *to = *from;
-                }
-                std::hint::black_box(&mut packed);
-                strided.push(start.elapsed().as_secs_f64() * 1e6);
+                let (there_and_back, loops) = by_hand(comm, &mut spread, &mut packed, &long)?;
+                hand.push(there_and_back);
+                strided.push(loops);
                 let bytes = vec![0u8; numbers * 8];
                 let mut bytes = std::hint::black_box(bytes);
                 let start = Instant::now();
@@ -133,13 +164,15 @@ fn main() -> Result<()> {
                 std::hint::black_box(&mut bytes);
                 gathered.push(start.elapsed().as_secs_f64() * 1e6);
             }
-            let [plain, pieces, strided, gathered] = [plain, pieces, strided, gathered].map(median);
+            let [plain, pieces, hand, strided, gathered] =
+                [plain, pieces, hand, strided, gathered].map(median);
             if talks {
                 println!(
-                    "{:4} KiB {name:22} side by side {plain:7.0} us, pieces {pieces:7.0} us: {:5.2}; \
-                     loop {strided:6.1} us, MPI_Pack {gathered:6.1} us",
+                    "{:4} KiB {name:22} side by side {plain:7.0} us, pieces {pieces:7.0} us: {:5.2}, \
+                     by hand {hand:7.0} us: {:5.2}; loop {strided:6.1} us, MPI_Pack {gathered:6.1} us",
                     numbers / 128,
                     pieces / plain,
+                    pieces / hand,
                 );
             }
         }

@@ -162,6 +162,13 @@ impl Layout {
         runs.iter().copied().map(Run::from_words)
     }
 
+    /// Those of them that start at this byte of the element or behind it.
+    pub fn runs_from(&self, byte: u64) -> impl ExactSizeIterator<Item = Run> {
+        let (runs, _) = self.words[HEADER_WORDS..].as_chunks::<RUN_WORDS>();
+        let first = runs.partition_point(|&[start, ..]| start < byte);
+        runs[first..].iter().copied().map(Run::from_words)
+    }
+
     /// Bytes of a block on average.
     #[must_use]
     pub fn grain(&self) -> u32 {

@@ -7,7 +7,8 @@
 //! sender that finds its message claimed waits until it has been fetched, which is not long.
 //!
 //! Both is one word of the transfer slot; what is there of an earlier transfer is known by its
-//! generation:
+//! generation. (What is long enough for a [shared copy](super::shared_copy) is never lent: an offer says
+//! where the copy goes in the word by which a loan says where one lies.)
 //!
 //! ```text
 //! word 0: how the transfer ended      2: where the copy lies      7: claimed, or withdrawn

@@ -16,6 +16,7 @@ pub mod machine_page;
 mod mapping;
 pub mod nic_memory;
 pub mod node_memory;
+pub mod packing;
 pub mod shared_copy;
 pub mod slot;
 

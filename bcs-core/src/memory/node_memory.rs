@@ -39,10 +39,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 const LINE: usize = 128; // two cache lines: adjacent-line prefetch counts as sharing
 const PAGE: usize = 4096;
 
-/// A desk: the bell, and the process id beside it, which hardly ever changes; then the news; then who has
-/// introduced itself.
+/// A desk: the bell, and beside it what hardly ever changes, the process id and whether the rank is full; then
+/// the news; then who has introduced itself.
 const DESK_BYTES: usize = 3 * LINE;
 const PROCESS: usize = 8;
+const FULL: usize = 16;
 const NEWS: usize = LINE;
 const INTRODUCTIONS: usize = 2 * LINE;
 
@@ -154,6 +155,14 @@ impl NodeMemory {
     #[must_use]
     pub fn process(&self, place: usize) -> &AtomicU32 {
         self.mapping().word32(self.desk(place) + PROCESS)
+    }
+
+    /// Whether a rank keeps so many messages that nobody has asked for that others are to keep theirs: not 0
+    /// then. It lies beside the bell, which whoever sends looks at anyway.
+    #[must_use]
+    #[inline]
+    pub fn full(&self, place: usize) -> &AtomicU32 {
+        self.mapping().word32(self.desk(place) + FULL)
     }
 
     /// What others have done for a rank that no queue tells: whoever waits compares it with what it

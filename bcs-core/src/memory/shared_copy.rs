@@ -6,7 +6,8 @@
 //! waits until its sender has *copied* the others: a sender that computes claims none, and the receiver
 //! does it all.
 //!
-//! An offer lies in the transfer slot, behind the word that ends the transfer:
+//! An offer lies in the transfer slot, behind the word that ends the transfer. (Where a loan says where its
+//! copy lies: what is long enough to be shared is not lent.)
 //!
 //! ```text
 //! word 0: how the transfer ended   1: offer   2: where it goes   3: how much of it   4: claimed
@@ -142,6 +143,13 @@ impl<'a> SharedCopy<'a> {
         usize::try_from(chunk).ok()
     }
 
+    /// Whether there may be a chunk that nobody has claimed.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        let claimed = self.word(CLAIMED).load(Ordering::Relaxed);
+        claimed & u64::from(u32::MAX) < self.chunks
+    }
+
     /// Sender: it has copied a chunk that it claimed, or could not. The caller rings the
     /// [bell](Self::bell).
     pub fn copied(&self, succeeded: bool) {
@@ -244,6 +252,7 @@ mod tests {
         let receiver = SharedCopy::offer(&node, (0, TRANSFER), ME, (0, 3 * CHUNK_BYTES)).unwrap();
         let (sender, _, _) =
             SharedCopy::offered(&node, (0, TRANSFER), ME, 3 * CHUNK_BYTES).unwrap();
+        assert!(sender.is_open());
         assert_eq!(
             (receiver.claim(), sender.claim(), receiver.claim()),
             (Some(0), Some(1), Some(2))
@@ -251,6 +260,7 @@ mod tests {
         assert_eq!(receiver.is_copied(2), None);
         sender.copied(false);
         assert_eq!(receiver.is_copied(2), Some(false));
+        assert!(!sender.is_open());
         assert_eq!(sender.claim(), None);
         let next = RequestId {
             generation: 10,

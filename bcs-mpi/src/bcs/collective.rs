@@ -7,6 +7,7 @@
 #![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
 use super::endpoint::{Endpoint, State};
+use super::errands::Errand;
 use super::near::Reach;
 use super::requests::{Handle, Purpose, Request, TooManyRequests};
 use super::{Blocking, buffer};
@@ -409,6 +410,7 @@ impl Endpoint {
             _ => {}
         }
         self.progress(&mut state);
+        self.leave(state);
         Ok(Request(handle))
     }
 
@@ -426,7 +428,15 @@ impl Endpoint {
             let Some((near, group)) = state.near.as_mut().zip(group) else {
                 return Handle::Near(id);
             };
-            if near.attend(id) {
+            let long = near.take_long(group);
+            let is_over = long.is_none() && near.attend(id);
+            if let Some(errand) = long {
+                state = self.run_errand(state, Errand::Near(errand));
+            }
+            let Some(near) = state.near.as_mut() else {
+                return Handle::Near(id);
+            };
+            if is_over || near.is_done(id) {
                 let done = near.take_success(id);
                 self.tell_threads(&state);
                 return done.map_or(Handle::Near(id), Handle::Complete);
@@ -444,6 +454,7 @@ impl Endpoint {
             }
         }
         self.progress(&mut state);
+        self.leave(state);
         Handle::Near(id)
     }
 

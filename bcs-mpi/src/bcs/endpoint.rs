@@ -1,8 +1,9 @@
 //! An endpoint: one rank's end of its NIC.
 
+use super::errands::Errands;
 use super::leading::Leading;
 use super::outbox::Outbox;
-use super::packing::{Room, Rooms};
+use super::packing::{Room, Rooms, SMALL_PIECE_BYTES};
 use super::payload_slots::PayloadSlots;
 use super::probe::Probes;
 use super::requests::{Handle, Outcome, Purpose, Request, Requests};
@@ -21,7 +22,6 @@ use bcs_core::memory::{MachinePage, NicMemory};
 use bcs_core::node::NodeId;
 use bcs_core::owner_lock::{OwnerGuard, OwnerLock};
 use bcs_core::request::{Completion, Failure, RequestId};
-use bcs_core::whereabouts::Wait;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -73,6 +73,8 @@ pub(super) struct State {
     pub(super) near: Option<SmartMap>,
     /// What the NIC does for them.
     pub(super) leading: Vec<Leading>,
+    /// What is to be done without the lock.
+    pub(super) errands: Errands,
     pub(super) asked: Option<Asked>,
     /// The first failure of an eager send, whose sender had gone on: finalize reports it.
     pub(super) lost: Failure,
@@ -85,7 +87,7 @@ impl State {
         pattern: Pattern,
         into: Piece,
     ) -> (Location, Purpose) {
-        let mut room = self.rooms.wanted(&into);
+        let mut room = self.rooms.wanted(&into, SMALL_PIECE_BYTES);
         let packed = room.as_mut().map(Room::location);
         let location = packed.unwrap_or_else(|| into.location());
         let purpose = Purpose::Receive {
@@ -164,6 +166,7 @@ impl Endpoint {
             arrivals: VecDeque::new(),
             near: Self::near(&memory, &page, place, &settings),
             leading: Vec::new(),
+            errands: Errands::default(),
             asked: None,
             lost: Failure::None,
         };
@@ -213,11 +216,6 @@ impl Endpoint {
     }
 
     pub(super) fn lock(&self) -> OwnerGuard<'_, State> {
-        // Such a call is an error of the program's, but one that would hang without a word.
-        assert!(
-            !super::fold::in_function(),
-            "a function that combines elements called MPI (MPI 5.0, 6.9.5, forbids it)"
-        );
         // A panic of another thread while it held the lock leaves a consistent state: nothing
         // between two updates of it can panic but assertions about the program's own requests.
         self.state.lock()
@@ -226,6 +224,11 @@ impl Endpoint {
     /// Something is about to be posted to the NIC. Where there is none nobody would ever take it.
     pub(super) fn needs_nic(&self) {
         assert!(self.has_nic, "a world of one has nothing for a NIC to do");
+    }
+
+    /// Whether more than one thread of this rank has called.
+    pub(super) fn has_threads(&self) -> bool {
+        self.state.is_shared()
     }
 
     pub(super) fn elastic(&self) -> bool {
@@ -331,7 +334,7 @@ impl Endpoint {
         };
         let what = match requests {
             [request] => What::Request(*request),
-            _ => What::Wait(Wait::Any),
+            _ => What::Any(requests),
         };
         self.look(blocking, what, |state| {
             let mut numbered = requests.iter().enumerate();
@@ -363,7 +366,8 @@ impl Endpoint {
     pub(super) fn is_pending(&self, state: &mut State, request: Request) -> bool {
         match request.0 {
             Handle::Complete(_) => false,
-            Handle::Nic(id) => !self.is_done(id) && !self.is_satisfied_near(state, id),
+            Handle::Nic(id) if self.is_done(id) => !self.is_unpacked(state, id),
+            Handle::Nic(id) => !self.is_satisfied_near(state, id),
             Handle::Schedule(id) => !state.schedules.is_done(id),
             Handle::Near(id) => state.near.as_mut().is_some_and(|near| !near.is_done(id)),
         }
@@ -384,6 +388,11 @@ impl Endpoint {
             return Some(outcome);
         }
         let completion = self.memory.completion(request)?;
+        if !self.is_unpacked(state, request) {
+            return None;
+        }
+        let unpacked = state.take_unpacked(request);
+        state.rooms.give_back(unpacked);
         let mut outcome = Outcome::from(&completion);
         let inline = completion.inline_bytes();
         let into = match state.requests.close(request) {

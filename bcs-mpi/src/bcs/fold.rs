@@ -40,7 +40,6 @@ use bcs_core::arithmetic::{Path, combine};
 use bcs_core::datatype::Datatype;
 use bcs_core::op::Op;
 use bcs_core::whereabouts::Exchange;
-use std::cell::Cell;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -50,8 +49,8 @@ use std::sync::Arc;
 pub(super) const WINDOW_BYTES: usize = 1 << 20;
 
 /// A function of the program's that combines so many bytes: `inout = in OP inout`, element by
-/// element. It must not panic: it is called while the endpoint is locked. Both addresses are
-/// aligned for every datatype.
+/// element. It must not panic: others wait for what it makes. It is called with no lock held. Both addresses
+/// are aligned for every datatype.
 pub type Function = dyn Fn(*const u8, *mut u8, usize) + Send + Sync;
 
 /// How two contributions become one.
@@ -70,16 +69,6 @@ impl fmt::Debug for Fold {
             Self::Function(_) => f.write_str("Function"),
         }
     }
-}
-
-thread_local! {
-    static IN_FUNCTION: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Whether this thread is in a function of the program's, and the endpoint locked by it. What
-/// would lock it again (a call of MPI, which the standard forbids there) would hang.
-pub(super) fn in_function() -> bool {
-    IN_FUNCTION.get()
 }
 
 impl Fold {
@@ -106,9 +95,7 @@ impl Fold {
                     buffer::start(accumulator.address),
                     buffer::start(operand.address),
                 );
-                IN_FUNCTION.set(true);
                 function(left.cast_const(), right, operand.len);
-                IN_FUNCTION.set(false);
                 // SAFETY: the caller's promise.
                 unsafe { buffer::copy(operand.address, accumulator.address, operand.len) };
             }

@@ -30,6 +30,12 @@ impl Endpoint {
         let mut index = 0;
         while let Some(leading) = state.leading.get(index) {
             let (group, request) = (leading.group, leading.request);
+            // A thread that is away with the group brings it back soon, and then comes here.
+            let is_here = state.near.as_ref().is_some_and(|near| near.is_here(group));
+            if !is_here {
+                index += 1;
+                continue;
+            }
             match self.take(state, request) {
                 None => index += 1,
                 Some(outcome) => {

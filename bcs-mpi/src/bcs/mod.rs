@@ -17,9 +17,9 @@
 //! [`Request`] that [`bcs_test`](Endpoint::bcs_test) asks about or waits for. Every call passes on
 //! what had to wait in rank memory before it does anything else (law 5).
 //!
-//! Threads: an endpoint may be shared. Its state lies behind one mutex that no sleeping thread
-//! holds; of several threads that wait, one listens to the rank's bell and passes on what it
-//! hears ([`waiting`]).
+//! Threads: an endpoint may be shared. Its state lies behind one lock. Under it nobody sleeps, copies long
+//! data or calls the program's functions: these are [`errands`], which a call does without it. Of several
+//! threads that wait, one listens to the rank's bell and passes on what it hears ([`waiting`]).
 //!
 //! Data that do not lie side by side are a [`Piece`] with a layout. Short messages and small pieces are
 //! packed and unpacked here; larger ones the NIC reads and writes where they are.
@@ -32,6 +32,7 @@ mod buffer;
 mod collective;
 mod demand;
 mod endpoint;
+mod errands;
 mod exchange;
 mod finalize;
 mod fold;
@@ -64,15 +65,14 @@ pub use fold::{Fold, Function};
 pub use hierarchy::Nodes;
 pub use left::Left;
 pub use neighborhood::Parcel;
+pub(crate) use packing::{NEAR_SMALL_PIECE_BYTES, Room, Rooms};
 pub use piece::{Piece, Pieces, Row};
 pub(crate) use piece::{copy, gather, scatter};
 pub use point_to_point::{Message, Received, SendMode};
 pub use probe::Extracted;
 pub use requests::{Outcome, Request, TooManyRequests};
 pub use schedule::COLLECTIVE_MESSAGES;
-#[cfg(test)]
-pub(crate) use schedule::Local;
-pub(crate) use schedule::{Round, Scratch};
+pub(crate) use schedule::{Local, Round, Scratch};
 pub use short::Now;
 
 /// Whether a call waits for what it asks about, as in Table 4.2.

@@ -13,7 +13,7 @@ use super::exchange::Members;
 use super::one_round::{OneRound, Side};
 use super::piece::{self, Piece, Pieces};
 use super::requests::{Handle, Request, TooManyRequests};
-use super::schedule::{Plan, Scratch};
+use super::schedule::Plan;
 use crate::smartmap::{self, Given, Gives, GroupId, MAX_MEMBERS, Takes};
 use bcs_core::owner_lock::OwnerGuard;
 
@@ -56,71 +56,68 @@ impl State {
     }
 }
 
-/// What is given of a piece: itself, or a packed copy if it lies in pieces.
-///
-/// # Safety
-/// It is initialised and nobody writes it.
-unsafe fn packed(piece: &Piece, scratch: &mut Scratch) -> Given {
-    let mut given = (piece.address, piece.len);
-    if piece.layout.is_some() {
-        let to = scratch.piece(piece.len);
-        // SAFETY: the caller's promise; the memory is fresh.
-        unsafe { piece::copy(piece, &to) };
-        given = (to.address, to.len);
+impl From<&Piece> for Given {
+    /// Of what lies side by side: pieces were packed.
+    fn from(piece: &Piece) -> Self {
+        assert!(
+            piece.layout.is_none(),
+            "pieces are packed before they are given"
+        );
+        Self {
+            address: piece.address,
+            len: piece.len,
+        }
     }
-    let (address, len) = given;
-    Given { address, len }
 }
 
 /// What is given by these sends of a plan.
-///
-/// # Safety
-/// What is sent is initialised and nobody writes it.
-unsafe fn given(
-    sends: &[(u32, Piece)],
-    scratch: &mut Scratch,
-    place: impl Fn(u32) -> usize,
-    members: usize,
-) -> Gives {
+fn given(sends: &[(u32, Piece)], place: impl Fn(u32) -> usize, members: usize) -> Gives {
     let Some(((_, first), rest)) = sends.split_first() else {
         return Gives::Nothing;
     };
     if rest.iter().all(|(_, piece)| piece == first) {
-        // SAFETY: the caller's promise.
-        return Gives::Same(unsafe { packed(first, scratch) });
+        return Gives::Same(first.into());
     }
     let mut each = vec![Given::default(); members].into_boxed_slice();
     for (rank, piece) in sends {
-        // SAFETY: the caller's promise.
-        each[place(*rank)] = unsafe { packed(piece, scratch) };
+        each[place(*rank)] = piece.into();
     }
     Gives::Each(each)
 }
 
 impl Side {
     /// What the member at this place gives by it.
-    ///
-    /// # Safety
-    /// It is initialised and nobody writes it.
-    unsafe fn gives(&self, me: usize, scratch: &mut Scratch) -> Gives {
+    fn gives(&self, me: usize) -> Gives {
         match self {
             Self::Nothing => Gives::Nothing,
-            Self::One(_, piece) | Self::Same(piece) => {
-                // SAFETY: the caller's promise.
-                let given = unsafe { packed(piece, scratch) };
-                Gives::Same(given)
-            }
+            Self::One(_, piece) | Self::Same(piece) => Gives::Same(piece.into()),
             Self::Each(Pieces::Row(row)) => Gives::Row(*row),
             Self::Each(Pieces::Each(pieces)) => {
                 let given = |(place, piece): (usize, &Piece)| {
                     if place == me {
                         return Given::default();
                     }
-                    // SAFETY: the caller's promise.
-                    unsafe { packed(piece, scratch) }
+                    piece.into()
                 };
                 Gives::Each(pieces.iter().enumerate().map(given).collect())
             }
+        }
+    }
+
+    /// The pieces that it names one by one.
+    fn pieces(&self) -> &[Piece] {
+        match self {
+            Self::Nothing => &[],
+            Self::One(_, piece) | Self::Same(piece) => std::slice::from_ref(piece),
+            Self::Each(pieces) => pieces.list(),
+        }
+    }
+
+    fn pieces_mut(&mut self) -> &mut [Piece] {
+        match self {
+            Self::Nothing | Self::Each(Pieces::Row(_)) => &mut [],
+            Self::One(_, piece) | Self::Same(piece) => std::slice::from_mut(piece),
+            Self::Each(Pieces::Each(pieces)) => pieces,
         }
     }
 
@@ -129,6 +126,36 @@ impl Side {
             Self::Nothing => Takes::NOTHING,
             Self::One(_, piece) | Self::Same(piece) => Takes::One(piece),
             Self::Each(pieces) => Takes::Each(pieces),
+        }
+    }
+}
+
+impl OneRound {
+    /// Whether nothing that this rank gives, itself among others, lies in pieces.
+    pub(super) fn is_plain(&self) -> bool {
+        let own = self.own.as_ref();
+        let own = own.is_none_or(|(from, to)| from.layout.is_none() && to.layout.is_none());
+        own && self.out.pieces().iter().all(|it| it.layout.is_none())
+    }
+
+    /// Packs what the member at this place gives in pieces, and gives itself what is its own. No lock is
+    /// held.
+    ///
+    /// # Safety
+    /// What is given is initialised and nobody writes it; this rank's own may be written.
+    pub(super) unsafe fn pack(&mut self, me: usize) {
+        let one_for_each = matches!(self.out, Side::Each(_));
+        for (place, piece) in self.out.pieces_mut().iter_mut().enumerate() {
+            if piece.layout.is_some() && !(one_for_each && place == me) {
+                let to = self.scratch.piece(piece.len);
+                // SAFETY: the caller's promise; the memory is fresh.
+                unsafe { piece::copy(piece, &to) };
+                *piece = to;
+            }
+        }
+        if let Some((from, to)) = self.own.take() {
+            // SAFETY: the caller's promise.
+            unsafe { piece::copy(&from, &to) };
         }
     }
 }
@@ -147,10 +174,9 @@ impl Endpoint {
     ) -> Result<Request, TooManyRequests> {
         let Plan {
             called,
-            first,
             sends,
             rounds,
-            mut scratch,
+            scratch,
             ..
         } = plan;
         let called = called.expect("it is made of messages");
@@ -158,14 +184,9 @@ impl Endpoint {
             let Some(group) = state.group_of(context).filter(|_| state.has_room_near()) else {
                 return Err(TooManyRequests);
             };
-            for local in first {
-                // SAFETY: the caller's promise.
-                unsafe { local.run() };
-            }
             let near = state.near.as_ref().expect("it has a group");
             let place = |rank| near.member(group, rank);
-            // SAFETY: the caller's promise.
-            let gives = unsafe { given(&sends, &mut scratch, place, near.members(group)) };
+            let gives = given(&sends, place, near.members(group));
             let exchange = smartmap::Exchange {
                 called,
                 gives,
@@ -178,7 +199,7 @@ impl Endpoint {
         })
     }
 
-    /// Posts a collective of one round as an exchange.
+    /// Posts a collective of one round as an exchange. It [is plain](OneRound::is_plain), or was packed.
     ///
     /// # Safety
     /// As for [`bcs_scatter`](Self::bcs_scatter).
@@ -195,20 +216,11 @@ impl Endpoint {
             out,
             into,
             own,
-            mut scratch,
+            scratch,
             ..
         } = round;
-        // SAFETY: the caller's promise.
-        let gives = unsafe { out.gives(members.me, &mut scratch) };
-        let mut later = None;
-        if let Some((from, to)) = own {
-            if from.layout.is_none() && to.layout.is_none() {
-                later = Some((from.address, to.address, from.len));
-            } else {
-                // SAFETY: the caller's promise.
-                unsafe { piece::copy(&from, &to) };
-            }
-        }
+        let gives = out.gives(members.me);
+        let later = own.map(|(from, to)| (from.address, to.address, from.len));
         let exchange = smartmap::Exchange {
             called,
             gives,

@@ -131,11 +131,17 @@ impl Endpoint {
     pub(super) unsafe fn post_round(
         &self,
         members: Members<'_>,
-        round: OneRound,
+        mut round: OneRound,
         blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
-        let state = self.lock();
+        let mut state = self.lock();
         if state.exchanges(members.context) {
+            if !round.is_plain() {
+                drop(state);
+                // SAFETY: the caller's promise.
+                unsafe { round.pack(members.me) };
+                state = self.lock();
+            }
             // SAFETY: the caller's promise.
             return unsafe { self.exchange_round(state, members, round, blocking) };
         }

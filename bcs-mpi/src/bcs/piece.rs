@@ -136,10 +136,10 @@ fn each_stretch(layout: &Layout, offset: usize, end: usize, mut tell: impl FnMut
     let first = offset.next_multiple_of(size).min(end);
     let last = (end / size * size).max(first);
     // A single block is best gone through by the walk, which takes all elements at once.
-    if layout.single_block().is_some() || first == last {
+    if layout.single_block().is_some() {
         return walk(layout, offset..end, offset, &mut tell);
     }
-    walk(layout, offset..first, offset, &mut tell);
+    in_an_element(layout, offset..first, offset, &mut tell);
     let tile = if is_structure(layout) { TILE } else { 1 };
     let (mut element, elements) = (first / size, last / size);
     while element < elements {
@@ -177,11 +177,52 @@ fn each_stretch(layout: &Layout, offset: usize, end: usize, mut tell: impl FnMut
         }
         element += count;
     }
-    walk(layout, last..end, offset, &mut tell);
+    in_an_element(layout, last..end, offset, &mut tell);
+}
+
+/// [`each_stretch`] of bytes of one element: all its whole runs without a cursor.
+fn in_an_element(
+    layout: &Layout,
+    range: Range<usize>,
+    offset: usize,
+    tell: &mut impl FnMut(Stretch),
+) {
+    let size = to_usize(layout.size());
+    let element = range.start / size;
+    let base = element * size;
+    let place = layout.extent();
+    let place = place.wrapping_mul((element as u64).cast_signed());
+    let mut runs = layout.runs_from((range.start - base) as u64).peekable();
+    let first = runs.peek().map_or(size, |run| to_usize(run.start)) + base;
+    let mut done = first.min(range.end);
+    walk(layout, range.start..done, offset, tell);
+    for run in runs {
+        let (block, start) = (to_usize(run.block), base + to_usize(run.start));
+        let end = start + block * to_usize(run.count);
+        if end > range.end {
+            break;
+        }
+        let strip = Strip {
+            offset: place.wrapping_add(run.offset),
+            block: run.block,
+            stride: run.stride,
+            count: run.count,
+        };
+        tell(Stretch {
+            strip,
+            at: start - offset,
+            distance: block,
+        });
+        done = end;
+    }
+    walk(layout, done..range.end, offset, tell);
 }
 
 /// [`each_stretch`] from any byte to any other.
 fn walk(layout: &Layout, range: Range<usize>, offset: usize, tell: &mut impl FnMut(Stretch)) {
+    if range.is_empty() {
+        return;
+    }
     let mut at = range.start - offset;
     for strip in layout.pieces(range.start as u64, range.end as u64) {
         let distance = to_usize(strip.block);

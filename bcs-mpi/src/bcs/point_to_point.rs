@@ -6,9 +6,10 @@
 
 use super::buffer;
 use super::endpoint::{Endpoint, State};
+use super::packing::{Room, SMALL_PIECE_BYTES};
 use super::piece::{Piece, gather};
 use super::requests::{Handle, Outcome, Purpose, Request, Requests, TooManyRequests};
-use crate::smartmap::SmartMap;
+use crate::smartmap::{LONG_BYTES, SmartMap};
 use bcs_core::descriptor::{Payload, ReceiveDescriptor, ReceiveKind, SendDescriptor};
 use bcs_core::limits::INLINE_BYTES;
 use bcs_core::matching::Pattern;
@@ -63,16 +64,32 @@ impl Endpoint {
         let mut state = self.lock();
         // SAFETY: the caller's promise.
         if let Some(posted) = unsafe { self.send_near(&mut state, mode, message) } {
+            let posted = posted?;
             // Whoever only sends finds its queue full in the end, and then looks after the others.
-            if state.near.as_ref().is_some_and(SmartMap::holds) {
+            let holds = state.near.as_ref().is_some_and(SmartMap::holds);
+            if holds || self.turn.is_holding() {
                 self.progress(&mut state);
+                self.leave(state);
+            } else if message.data.layout.is_some() {
+                self.leave(state); // Its receiver may wait for it to be packed.
             }
-            return Ok(Request(posted?));
+            return Ok(Request(posted));
         }
         self.progress(&mut state);
+        let (data, mut room) = (&message.data, None);
+        if data.len > LONG_BYTES && data.layout.is_some() {
+            room = state.rooms.wanted(data, SMALL_PIECE_BYTES);
+        }
+        if let Some(room) = &mut room {
+            drop(state);
+            // SAFETY: the caller's promise.
+            unsafe { gather(data, 0, room.bytes(data.len)) };
+            state = self.lock();
+        }
         // SAFETY: the caller's promise.
-        let request = unsafe { self.send(&mut state, mode, message)? };
+        let request = unsafe { self.send_far(&mut state, mode, message, room)? };
         self.progress(&mut state);
+        self.leave(state);
         Ok(request)
     }
 
@@ -90,6 +107,21 @@ impl Endpoint {
         if let Some(posted) = unsafe { self.send_near(state, mode, message) } {
             return Ok(Request(posted?));
         }
+        // SAFETY: the caller's promise.
+        unsafe { self.send_far(state, mode, message, None) }
+    }
+
+    /// Posts a send to a rank of another node, whose data may have been packed.
+    ///
+    /// # Safety
+    /// As for [`bcs_send`](Self::bcs_send).
+    unsafe fn send_far(
+        &self,
+        state: &mut State,
+        mode: SendMode,
+        message: &Message,
+        packed: Option<Room>,
+    ) -> Result<Request, TooManyRequests> {
         // An eager limit of 0 means the paper's rendezvous for all, empty messages included.
         let limit = self.settings.eager_limit;
         let data = &message.data;
@@ -133,7 +165,9 @@ impl Endpoint {
             let address = self.memory.payload_address(slot as usize);
             (complete, Some(request), Payload::Slot { slot, address })
         } else {
-            let (location, request) = if let Some(mut room) = state.rooms.wanted(data) {
+            let (location, request) = if let Some(mut room) = packed {
+                (room.location(), open(state, None, Some(room))?)
+            } else if let Some(mut room) = state.rooms.wanted(data, SMALL_PIECE_BYTES) {
                 // SAFETY: the caller's promise.
                 unsafe { gather(data, 0, room.bytes(data.len)) };
                 (room.location(), open(state, None, Some(room))?)
@@ -206,20 +240,26 @@ impl Endpoint {
         let mut state = self.lock();
         let reach = state.reach(pattern);
         if let Some(near) = state.near.as_mut().filter(|_| !reach.far) {
-            // SAFETY: the caller's promise.
-            if let Some(outcome) = unsafe { near.receive_early(&pattern, &into) } {
+            let early = match self.turn.is_holding() {
+                // SAFETY: the caller's promise.
+                false => unsafe { near.receive_early(&pattern, &into) },
+                true => None, // What waits for room is the affair of every call.
+            };
+            if let Some(outcome) = early {
                 return Ok(Received::Now(outcome));
             }
             // SAFETY: the caller's promise.
             let request = unsafe { near.receive(pattern, into, None)? };
             near.drain_for(pattern.source);
             self.tell_threads(&state);
+            self.leave(state);
             return Ok(Received::Posted(Request(Handle::Near(request))));
         }
         self.progress(&mut state);
         // SAFETY: the caller's promise.
         let request = unsafe { self.receive(&mut state, pattern, into)? };
         self.progress(&mut state);
+        self.leave(state);
         Ok(Received::Posted(Request(request)))
     }
 

@@ -212,6 +212,14 @@ impl Requests {
             .as_ref()
     }
 
+    /// The same, to change it.
+    pub(super) fn if_live_mut(&mut self, request: RequestId) -> Option<&mut Purpose> {
+        let slot = self.slots.get_mut(request.slot as usize);
+        slot.filter(|slot| slot.generation == request.generation)?
+            .purpose
+            .as_mut()
+    }
+
     /// What a rank has entered by a request, if it is a collective.
     pub(super) fn entered(&mut self, request: RequestId, by: Entered) {
         let slot = &mut self.slots[request.slot as usize];

@@ -25,6 +25,9 @@
 //! no message of it is left for a later one. It ends with the first failure, and its remaining
 //! local steps are left out.
 //!
+//! **Steps** that take long, or call functions of the program's, are done without the endpoint's lock
+//! ([`super::errands`]); the schedule waits for them as for a message.
+//!
 //! **Bound.** A schedule is posted only if there are request slots for all its sends and its first
 //! round; otherwise nothing of it is posted. Later rounds wait for slots.
 #![expect(
@@ -35,12 +38,14 @@
 use super::Blocking;
 use super::collective::Part;
 use super::endpoint::{Endpoint, State};
+use super::errands::Errand;
 use super::fold::Fold;
 use super::hierarchy::{Came, Hierarchy};
+use super::packing::NEAR_SMALL_PIECE_BYTES;
 use super::piece::{self, Piece};
 use super::point_to_point::{Message, SendMode};
 use super::requests::{Handle, Outcome, Purpose, Request, TooManyRequests};
-use crate::smartmap::SmartMap;
+use crate::smartmap::{LONG_BYTES, SmartMap};
 use bcs_core::limits::MAX_CONTEXTS;
 use bcs_core::matching::Pattern;
 use bcs_core::request::Failure;
@@ -95,6 +100,35 @@ pub(super) struct Plan {
 }
 
 impl Plan {
+    /// Packs what is sent in pieces, without the lock: all if it is for an `exchange`, else what is long and in
+    /// small ones.
+    ///
+    /// # Safety
+    /// What is sent is initialised and nobody writes it.
+    unsafe fn pack(&mut self, exchange: bool) {
+        let mut last: Option<(Piece, Piece)> = None;
+        for (_, piece) in &mut self.sends {
+            let Some(layout) = &piece.layout else {
+                continue;
+            };
+            let small = piece.len > LONG_BYTES && layout.grain() < NEAR_SMALL_PIECE_BYTES;
+            if !exchange && !small {
+                continue;
+            }
+            // What goes to all is packed once.
+            let known = last.as_ref().filter(|(from, _)| from == piece);
+            let packed = known.map(|(_, packed)| packed.clone());
+            let packed = packed.unwrap_or_else(|| {
+                let to = self.scratch.piece(piece.len);
+                // SAFETY: the caller's promise; the memory is fresh.
+                unsafe { piece::copy(piece, &to) };
+                last = Some((piece.clone(), to.clone()));
+                to
+            });
+            *piece = packed;
+        }
+    }
+
     /// A plan for what the rank called, with the world rank of its root.
     pub(super) fn of(exchange: Exchange, root: Option<u32>) -> Self {
         Self {
@@ -160,15 +194,19 @@ struct Schedule {
     unsent: Vec<(u32, Piece)>,
     scratch: Scratch,
     failed: Option<Outcome>,
+    /// Steps of it are being done without the lock.
+    steps: bool,
 }
 
 /// How far a schedule has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum Advance {
     /// It waits for completions, and has posted more or not.
     Waits {
         posted: bool,
     },
+    /// These steps are to be done without the lock.
+    Steps(Vec<Local>),
     Done,
 }
 
@@ -182,6 +220,8 @@ pub(super) struct Schedules {
     posted: u64,
     /// The count of completions when they were last moved on.
     looked_at: u64,
+    /// Something else was done since then.
+    looks_again: bool,
 }
 
 impl Schedules {
@@ -193,6 +233,17 @@ impl Schedules {
     /// How many nobody has asked for.
     pub(super) fn left(&self) -> usize {
         self.under_way.len() + self.ended.len()
+    }
+
+    /// Steps of a schedule are done.
+    pub(super) fn stepped(&mut self, id: ScheduleId) {
+        let schedule = self.under_way.get_mut(&id);
+        schedule.expect("it waits for its steps").steps = false;
+    }
+
+    /// Something may have been done that no completion tells of.
+    pub(super) fn look_again(&mut self) {
+        self.looks_again = true;
     }
 
     pub(super) fn is_done(&self, id: ScheduleId) -> bool {
@@ -226,6 +277,23 @@ impl Schedules {
 }
 
 impl Local {
+    /// Whether it calls a function of the program's.
+    pub(crate) fn calls(&self) -> bool {
+        matches!(
+            self,
+            Self::Combine {
+                fold: Fold::Function(_),
+                ..
+            }
+        )
+    }
+
+    /// Whether it is not done under the endpoint's lock.
+    fn takes_long(&self) -> bool {
+        let (Self::Copy { from: data, .. } | Self::Combine { operand: data, .. }) = self;
+        self.calls() || data.len > LONG_BYTES
+    }
+
     /// # Safety
     /// The memory that it names may be used so.
     pub(crate) unsafe fn run(self) {
@@ -337,7 +405,12 @@ impl Schedule {
             if !all_posted {
                 return Advance::Waits { posted };
             }
-            for local in std::mem::take(&mut self.then) {
+            let steps = std::mem::take(&mut self.then);
+            if self.failed.is_none() && steps.iter().any(Local::takes_long) {
+                self.steps = true;
+                return Advance::Steps(steps);
+            }
+            for local in steps {
                 if self.failed.is_none() {
                     // SAFETY: whoever posted the schedule promised that the memory stays until it
                     // is done; what was to be received has come.
@@ -392,6 +465,13 @@ impl Endpoint {
         context: u32,
         mut plan: Plan,
     ) -> Result<Request, TooManyRequests> {
+        for local in plan.first.drain(..) {
+            // SAFETY: the caller's promise.
+            unsafe { local.run() };
+        }
+        let exchanges = plan.among.is_some() && self.lock().exchanges(context);
+        // SAFETY: the caller's promise.
+        unsafe { plan.pack(exchanges) };
         let mut state = self.lock();
         if let Some(blocking) = plan.among.filter(|_| state.exchanges(context)) {
             // SAFETY: the caller's promise.
@@ -418,10 +498,6 @@ impl Endpoint {
             }
             (tag, called)
         });
-        for local in plan.first.drain(..) {
-            // SAFETY: the caller's promise.
-            unsafe { local.run() };
-        }
         let mut schedule = Schedule {
             context: context | COLLECTIVE_MESSAGES,
             tag,
@@ -435,6 +511,7 @@ impl Endpoint {
             unsent: Vec::new(),
             scratch: plan.scratch,
             failed: None,
+            steps: false,
         };
         if let Some(part) = plan.part {
             // SAFETY: the caller's promise; scratch memory lives as long as the schedule.
@@ -468,19 +545,17 @@ impl Endpoint {
             }
         }
         let advance = schedule.advance(self, &mut state);
-        if advance == Advance::Done && schedule.failed.is_none() {
+        if matches!(advance, Advance::Done) && schedule.failed.is_none() {
             self.progress(&mut state);
+            self.leave(state);
             return Ok(Request(Handle::Complete(0)));
         }
         state.schedules.posted += 1;
         let id = state.schedules.posted;
-        if advance == Advance::Done {
-            let outcome = schedule.failed.unwrap_or_default();
-            state.schedules.ended.insert(id, outcome);
-        } else {
-            state.schedules.under_way.insert(id, schedule);
-        }
+        state.schedules.under_way.insert(id, schedule);
+        state.advanced(id, advance);
         self.progress(&mut state);
+        self.leave(state);
         Ok(Request(Handle::Schedule(id)))
     }
 
@@ -489,24 +564,49 @@ impl Endpoint {
     pub(super) fn advance_schedules(&self, state: &mut State) -> bool {
         let near = state.near.as_ref().map_or(0, SmartMap::events);
         let completions = self.completions().wrapping_add(near);
-        if state.schedules.under_way.is_empty() || state.schedules.looked_at == completions {
+        let Schedules {
+            under_way,
+            looked_at,
+            looks_again,
+            ..
+        } = &mut state.schedules;
+        if under_way.is_empty() || (*looked_at == completions && !*looks_again) {
             return false;
         }
-        state.schedules.looked_at = completions;
+        *looked_at = completions;
+        *looks_again = false;
         let mut any_posted = false;
-        let mut under_way = std::mem::take(&mut state.schedules.under_way);
-        under_way.retain(|&id, schedule| match schedule.advance(self, state) {
-            Advance::Waits { posted } => {
-                any_posted |= posted;
-                true
+        let mut under_way = std::mem::take(under_way);
+        let mut advanced = Vec::new();
+        for (&id, schedule) in under_way.iter_mut().filter(|(_, it)| !it.steps) {
+            match schedule.advance(self, state) {
+                Advance::Waits { posted } => any_posted |= posted,
+                further => advanced.push((id, further)),
             }
-            Advance::Done => {
-                let outcome = schedule.failed.unwrap_or_default();
-                state.schedules.ended.insert(id, outcome);
-                false
-            }
-        });
+        }
         state.schedules.under_way = under_way;
+        for (id, further) in advanced {
+            state.advanced(id, further);
+        }
         any_posted
+    }
+}
+
+impl State {
+    /// A schedule has come so far.
+    fn advanced(&mut self, id: ScheduleId, advance: Advance) {
+        match advance {
+            Advance::Waits { .. } => {}
+            Advance::Steps(steps) => self.errands.push(Errand::Steps {
+                schedule: id,
+                steps,
+            }),
+            Advance::Done => {
+                let ended = self.schedules.under_way.remove(&id);
+                let failed = ended.and_then(|mut ended| ended.failed.take());
+                let outcome = failed.unwrap_or_default();
+                self.schedules.ended.insert(id, outcome);
+            }
+        }
     }
 }

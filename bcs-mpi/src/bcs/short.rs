@@ -9,8 +9,11 @@ use super::Piece;
 use super::endpoint::{Endpoint, State};
 use super::point_to_point::{Message, SendMode};
 use super::requests::{Handle, Outcome, Request};
-use crate::smartmap::{LEAST_LENT_BYTES, MAX_QUEUED_BYTES, Next};
+use crate::smartmap::{
+    self, LEAST_LENT_BYTES, LEAST_SHARED_BYTES, MAX_QUEUED_BYTES, Next, Settled, SmartMap,
+};
 use bcs_core::matching::Pattern;
+use bcs_core::owner_lock::OwnerGuard;
 use bcs_core::waiting::{self, Patience};
 
 /// A blocking send within the node is eager up to so many times the eager limit, as long as there are not
@@ -51,7 +54,10 @@ impl Endpoint {
     /// there is one.
     pub unsafe fn bcs_send_now(&self, mode: SendMode, message: &Message) -> Now {
         let (len, limit) = (message.data.len, self.settings.eager_limit);
-        let may = mode == SendMode::Standard && len <= limit.saturating_mul(NEAR) && limit > 0;
+        // A copy of what is long enough to be shared by both sides takes longer than to wait for the other one.
+        let most = limit.saturating_mul(NEAR);
+        let most = most.min(limit.max(LEAST_SHARED_BYTES - 1));
+        let may = mode == SendMode::Standard && len <= most && limit > 0;
         if !may || self.place_of(message.destination).is_none() {
             return Now::Not;
         }
@@ -65,13 +71,34 @@ impl Endpoint {
         let Some(near) = state.near.as_mut() else {
             return Now::Not;
         };
-        let sent = if len <= MAX_QUEUED_BYTES {
+        // What waits for room is the affair of every call.
+        if near.holds() || self.turn.is_holding() {
+            return Now::Not;
+        }
+        if len > MAX_QUEUED_BYTES {
             // SAFETY: the caller's promise.
-            unsafe { near.send_now(message) }
-        } else {
-            // SAFETY: the caller's promise.
-            unsafe { near.send_copied(message) }
-        };
+            return unsafe { self.send_copy(state, message) };
+        }
+        // SAFETY: the caller's promise.
+        let sent = unsafe { near.send_now(message) };
+        if sent { Now::Done } else { Now::Not }
+    }
+
+    /// Sends a copy of a message, which is made without the lock.
+    ///
+    /// # Safety
+    /// As for [`bcs_send_now`](Self::bcs_send_now).
+    unsafe fn send_copy(&self, mut state: OwnerGuard<'_, State>, message: &Message) -> Now {
+        let near = state.near.as_mut();
+        if !near.is_some_and(|near| near.may_copy(message.data.len)) {
+            return Now::Not;
+        }
+        drop(state);
+        // SAFETY: the caller's promise.
+        let copy = unsafe { smartmap::copy_of(&message.data) };
+        let mut state = self.lock();
+        let near = state.near.as_mut();
+        let sent = near.is_some_and(|near| near.send_copied(message, copy));
         if sent { Now::Done } else { Now::Not }
     }
 
@@ -85,13 +112,22 @@ impl Endpoint {
         let id = unsafe { self.lock().near.as_mut()?.lend(message)? };
         let fetched = || node.transfer_outcome(here, id).is_some();
         waiting::spin(&self.page, None, Patience::LOAN, fetched);
+        let posted = Now::Posted(Request(Handle::Near(id)));
+        let settled = self.settle(message, |near, to| near.settle(to, id));
+        if settled != Settled::Unwanted {
+            let is_done = settled == Settled::Done;
+            return Some(if is_done { Now::Done } else { posted });
+        }
+        // SAFETY: the caller's promise.
+        let copy = unsafe { smartmap::copy_of(&message.data) };
+        let withdrawn = self.settle(message, |near, to| near.withdraw(to, id, copy));
+        Some(if withdrawn { Now::Done } else { posted })
+    }
+
+    fn settle<T>(&self, lent: &Message, how: impl FnOnce(&mut SmartMap, u32) -> T) -> T {
         let mut state = self.lock();
         let near = state.near.as_mut().expect("it was lent there");
-        Some(if near.settle(message.destination, id) {
-            Now::Done
-        } else {
-            Now::Posted(Request(Handle::Near(id)))
-        })
+        how(near, lent.destination)
     }
 
     /// Does a whole receive from a rank of this node, if its message comes soon and nothing else is

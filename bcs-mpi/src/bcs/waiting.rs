@@ -35,7 +35,7 @@ pub(super) struct Turn {
     sleepers: AtomicU32,
     /// Threads that wait for room, whether or not they have the turn.
     want_room: AtomicU32,
-    /// How far messages of this node have got by threads of this rank.
+    /// How far messages of this node, and errands, have got by threads of this rank.
     progressed: AtomicU64,
     /// Descriptors wait for room. Only changed under the endpoint's lock.
     held: AtomicBool,
@@ -49,7 +49,7 @@ impl Turn {
         }
     }
 
-    /// Messages of this node have got so far, by whichever thread took them: they may be another one's.
+    /// Messages of this node, and errands, have got so far, by whichever thread: they may be another one's.
     /// Returns whether there may be a sleeper who has to be told.
     fn note(&self, so_far: u64) -> bool {
         if self.progressed.load(Ordering::Relaxed) == so_far {
@@ -64,6 +64,12 @@ impl Turn {
     /// How far messages of this node have got by threads of this rank.
     pub(super) fn progressed(&self) -> u64 {
         self.progressed.load(Ordering::Relaxed)
+    }
+
+    /// Whether descriptors wait for room.
+    #[inline]
+    pub(super) fn is_holding(&self) -> bool {
+        self.held.load(Ordering::Relaxed)
     }
 
     fn wants_room(&self) -> bool {
@@ -127,7 +133,12 @@ impl Endpoint {
             Blocking::No => {
                 let mut state = self.lock();
                 self.progress(&mut state);
-                let found = look(&mut state);
+                let mut found = look(&mut state);
+                if state.has_errands() {
+                    self.run_errands(state);
+                    state = self.lock();
+                    found = found.or_else(|| look(&mut state));
+                }
                 if found.is_none() {
                     self.found_nothing(&mut state);
                     drop(state);
@@ -146,6 +157,7 @@ impl Endpoint {
         mut look: impl FnMut(&mut State) -> Option<T>,
     ) -> T {
         let mut blocked = None;
+        let mut waiter = None;
         let mut soon = what.is_near();
         let patience = if soon {
             Patience::NEIGHBOUR
@@ -157,7 +169,20 @@ impl Endpoint {
             let seen = self.done();
             self.progress(&mut state);
             if let Some(found) = look(&mut state) {
+                if let Some(waiter) = waiter {
+                    state.errands.waits_no_more(waiter);
+                }
+                self.leave(state);
                 return found;
+            }
+            if waiter.is_none() && self.has_threads() {
+                waiter = Some(state.errands.waits(what));
+            }
+            if state.has_errands()
+                && let Some(errand) = state.take_errand(waiter)
+            {
+                self.run_errand(state, errand);
+                continue;
             }
             if soon && !state.leads() {
                 // A rank of this node may answer before it has been said that this one waits.
@@ -207,8 +232,8 @@ impl Endpoint {
 
     /// After messages of this node were taken: other threads of this rank may have waited for them.
     pub(super) fn tell_threads(&self, state: &State) {
-        let progressed = state.near.as_ref().map_or(0, SmartMap::progressed);
-        if self.turn.note(progressed) {
+        let near = state.near.as_ref().map_or(0, SmartMap::progressed);
+        if self.turn.note(near.wrapping_add(state.errands.done)) {
             self.page.wake(self.memory.bell());
         }
     }

@@ -30,7 +30,9 @@ pub(super) enum What<'a> {
     Request(Request),
     /// All of these.
     All(&'a [Request]),
-    /// Any of several, or something that has a name.
+    /// Any of these.
+    Any(&'a [Request]),
+    /// Something that has a name.
     Wait(Wait),
 }
 
@@ -41,7 +43,7 @@ impl What<'_> {
         match self {
             Self::Request(request) => near(request),
             Self::All(requests) => requests.iter().all(near),
-            Self::Wait(_) => false,
+            Self::Any(_) | Self::Wait(_) => false,
         }
     }
 }
@@ -102,6 +104,7 @@ impl Endpoint {
                 .iter()
                 .find(|request| self.is_pending(state, **request))
                 .map_or((Wait::Any, None), |&request| state.wait(request)),
+            What::Any(_) => (Wait::Any, None),
             What::Wait(wait) => (wait, None),
         };
         let arrivals = state

@@ -1,6 +1,6 @@
 //! Requests (MPI 5.0, 3.7): what a non-blocking call started.
 
-use super::error::Operation;
+use super::error::{Error, Operation};
 use super::{Comm, Process, Result, Status};
 use crate::bcs::{self, Blocking, Outcome};
 use crate::recording::{Begun, Primitive};
@@ -8,7 +8,8 @@ use bcs_core::request::Failure;
 use std::sync::Arc;
 
 /// What a call started. It is active until a wait or test says that it is done; then it is
-/// inactive, and waiting for it gives the empty status at once.
+/// inactive, and waiting for it gives the empty status at once. One that has failed says so to whoever asks: an
+/// error that a test has told is not taken back by a later wait.
 ///
 /// It keeps its communicator's context alive as long as it needs it. Dropping an active request does not
 /// stop what it started: the buffers must stay until the process ends.
@@ -18,6 +19,8 @@ pub struct Request(State);
 #[derive(Debug)]
 enum State {
     Inactive,
+    /// It has failed, and somebody was told.
+    Failed(Box<Error>),
     /// It was done when it was posted, and nobody has asked yet. It has its communicator only if calls are
     /// recorded: then so is the one that asks.
     Over(Result<Status>, Option<Comm>),
@@ -89,7 +92,7 @@ impl Request {
     /// Whether it has yet to be waited for.
     #[must_use]
     pub fn is_active(&self) -> bool {
-        !matches!(self.0, State::Inactive)
+        !matches!(self.0, State::Inactive | State::Failed(_))
     }
 
     /// The same, with another name of the call that it stands for in errors.
@@ -104,7 +107,7 @@ impl Request {
         let comm = match &self.0 {
             State::Active(active) => &active.comm,
             State::Over(_, comm) => comm.as_ref()?,
-            State::Inactive => return None,
+            State::Inactive | State::Failed(_) => return None,
         };
         Some(comm.process().clone())
     }
@@ -112,8 +115,25 @@ impl Request {
     fn handle(&self) -> Option<bcs::Request> {
         match &self.0 {
             State::Active(active) => Some(active.posted),
-            State::Inactive | State::Over(..) => None,
+            State::Inactive | State::Failed(_) | State::Over(..) => None,
         }
+    }
+
+    /// What an inactive request comes to.
+    fn nothing(&self) -> Result<Status> {
+        match &self.0 {
+            State::Failed(error) => Err(error.clone()),
+            _ => Ok(Status::EMPTY),
+        }
+    }
+
+    /// It is over, and its caller is told.
+    fn over(&mut self, answer: Result<Status>) -> Result<Status> {
+        self.0 = match &answer {
+            Ok(_) => State::Inactive,
+            Err(error) => State::Failed(error.clone()),
+        };
+        answer
     }
 
     /// What it came to, if it was done when it was posted; it is inactive then.
@@ -123,15 +143,15 @@ impl Request {
         }
         super::op::drop_returned();
         match std::mem::replace(&mut self.0, State::Inactive) {
-            State::Over(answer, _) => Some(answer),
-            State::Inactive | State::Active(_) => None,
+            State::Over(answer, _) => Some(self.over(answer)),
+            State::Inactive | State::Failed(_) | State::Active(_) => None,
         }
     }
 
     #[inline(always)]
     fn finish(&mut self, outcome: &Outcome) -> Result<Status> {
         let State::Active(active) = &self.0 else {
-            return Ok(Status::EMPTY);
+            return self.nothing();
         };
         super::op::drop_returned();
         let bytes = match active.what {
@@ -145,8 +165,7 @@ impl Request {
             (What::Nothing, Failure::None) => Ok(Status::EMPTY),
             (What::Nothing, _) => Err(active.comm.collective_failure(outcome, active.operation)),
         };
-        self.0 = State::Inactive;
-        answer
+        self.over(answer)
     }
 
     /// Waits without being recorded: blocking calls are made of this, and are themselves.
@@ -177,7 +196,7 @@ impl Request {
             return Some(ready);
         }
         let Some(process) = self.process() else {
-            return Some(Ok(Status::EMPTY));
+            return Some(self.nothing());
         };
         let handle = self.handle()?;
         let outcome = process.endpoint().bcs_test(blocking, handle)?;
@@ -316,7 +335,7 @@ fn all(
             return ready;
         }
         if !request.is_active() {
-            return Ok(Status::EMPTY);
+            return request.nothing();
         }
         request.finish(&outcomes.next().expect("each request has an outcome"))
     };

@@ -105,7 +105,7 @@ pub struct ReceiveRequest<'scope, 'env: 'scope, T: Equivalence> {
 /// ```
 ///
 /// # Errors
-/// What `body` failed with, or else the first failure of a request that it had not waited for.
+/// What `body` failed with, or else the first failure of a request that it had not been told of.
 pub fn scope<'env, R>(
     body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R>,
 ) -> Result<R> {
@@ -122,6 +122,8 @@ pub fn scope<'env, R>(
     // No panic comes between here and the end of the last request: waiting does not panic, short
     // of a bug in the library, and then the guard ends the process.
     let unfinished = AbortOnDrop;
+    // The others have said what they came to.
+    requests.retain(mpi::Request::is_active);
     let ends = mpi::request::waitall(&mut requests);
     std::mem::forget(unfinished);
     let answer = answer.unwrap_or_else(|panic| resume_unwind(panic))?;

@@ -1,5 +1,6 @@
 //! What an entry of a send queue says. An entry is an allegation of another rank of the job.
 
+use super::LONG_BYTES;
 use bcs_core::layout::Location;
 use bcs_core::request::{RequestId, high, low};
 use bcs_core::send_queue::Entry;
@@ -45,6 +46,18 @@ pub(super) struct Envelope {
     pub(super) body: Body,
 }
 
+impl Envelope {
+    /// Whether the message is not fetched under the endpoint's lock.
+    #[inline]
+    pub(super) fn is_long(&self) -> bool {
+        match self.body {
+            Body::Inline(_) | Body::Queued { .. } => false,
+            Body::Remote(_) | Body::Lent(_) => self.len > LONG_BYTES as u64,
+            Body::Packing(_) => true,
+        }
+    }
+}
+
 /// Where the bytes of a message are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Body {
@@ -59,6 +72,8 @@ pub(super) enum Body {
     Remote(Location),
     /// The same, but it does not wait long ([`Loan`](bcs_core::memory::loan::Loan)).
     Lent(u64),
+    /// It is being packed there ([`Packing`](bcs_core::memory::packing::Packing)).
+    Packing(u64),
 }
 
 /// Bytes that travel in an entry, kept as its words, which is how processors move them best.
@@ -89,6 +104,7 @@ const REMOTE: u32 = 3;
 const PULL: u32 = 4;
 const PART: u32 = 5;
 const LENT: u32 = 6;
+const PACKING: u32 = 7;
 
 impl Word {
     #[inline]
@@ -119,6 +135,10 @@ impl Word {
                     Body::Lent(address) => {
                         words[3] = address;
                         LENT
+                    }
+                    Body::Packing(address) => {
+                        words[3] = address;
+                        PACKING
                     }
                 };
             }
@@ -152,6 +172,7 @@ impl Word {
             QUEUED => Body::Queued { payload: words[3] },
             REMOTE => Body::Remote(Location::from_words(words[3], words[4], words[5])),
             LENT => Body::Lent(words[3]),
+            PACKING => Body::Packing(words[3]),
             PULL => {
                 return Some(Self::Pull {
                     transfer: RequestId::from_word(words[0]),
@@ -181,7 +202,7 @@ impl Word {
         let sense = match body {
             Body::Inline(_) => envelope.len <= INLINE_BYTES as u64,
             Body::Queued { .. } => true, // The queue looks whether there is so much.
-            Body::Remote(_) | Body::Lent(_) => envelope.transfer.is_some(),
+            Body::Remote(_) | Body::Lent(_) | Body::Packing(_) => envelope.transfer.is_some(),
         };
         sense.then_some(Self::Message(envelope))
     }
@@ -212,6 +233,7 @@ mod tests {
             message(9_000, None, Body::Queued { payload: 1 << 40 }),
             message(1 << 40, Some(transfer), Body::Remote(Location::at(4096))),
             message(4_000, Some(transfer), Body::Lent(4096)),
+            message(1 << 20, Some(transfer), Body::Packing(4096)),
             message(
                 64,
                 Some(transfer),
@@ -240,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_message_in_memory_has_a_sender_that_waits() {
-        for word in &words()[3..6] {
+        for word in &words()[3..7] {
             let &Word::Message(envelope) = word else {
                 panic!("a message")
             };
@@ -254,7 +276,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rubbish_is_parsed_or_refused(code in 0_u32..8, words: [u64; 7]) {
+        fn rubbish_is_parsed_or_refused(code in 0_u32..9, words: [u64; 7]) {
             if let Some(Word::Message(envelope)) = Word::parse(&Entry { code, words }) {
                 let inline = matches!(envelope.body, Body::Inline(_));
                 prop_assert!(!inline || envelope.len <= INLINE_BYTES as u64);

@@ -5,10 +5,10 @@
 //! in time does not lend to this receiver again for a while, twice as long each time.
 #![expect(unsafe_code, reason = "messages are named by address")]
 
-use super::SmartMap;
 use super::envelope::{Body, Envelope, Word};
 use super::requests::{Id, State};
-use crate::bcs::{Message, Piece, gather};
+use super::{LEAST_SHARED_BYTES, SmartMap};
+use crate::bcs::{Message, Piece};
 use bcs_core::memory::loan::Loan;
 
 /// Shorter messages are copied: there is more to a loan than to a copy.
@@ -53,6 +53,17 @@ impl Lender {
     }
 }
 
+/// What has become of a message that was lent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Settled {
+    /// It was fetched.
+    Done,
+    /// It is being fetched: the request is to be waited for.
+    Claimed,
+    /// Nobody has asked for it: it is to be copied, and [withdrawn](SmartMap::withdraw).
+    Unwanted,
+}
+
 impl SmartMap {
     /// Lends a message to a rank of this node, if it is likely to be wanted. Whoever lends waits a little
     /// and then [settles](Self::settle) it.
@@ -62,7 +73,8 @@ impl SmartMap {
     pub(crate) unsafe fn lend(&mut self, message: &Message) -> Option<Id> {
         let place = self.place_of(message.destination)?;
         let data = &message.data;
-        let ways = !self.holds_for(place) && data.layout.is_none() && place != self.place;
+        let lendable = data.layout.is_none() && data.len < LEAST_SHARED_BYTES;
+        let ways = !self.holds_for(place) && lendable && place != self.place;
         if !ways || !self.may_copy(data.len) || !self.lenders[place].lends() {
             return None;
         }
@@ -81,38 +93,45 @@ impl SmartMap {
         Some(id)
     }
 
-    /// A sender has waited for its message to be fetched, and waits no longer. Returns whether the message
-    /// is out of its hands: fetched, or copied and withdrawn. If not, it is being fetched, and the request
-    /// is to be waited for.
-    pub(crate) fn settle(&mut self, to: u32, id: Id) -> bool {
+    /// A sender has waited for its message to be fetched, and waits no longer: what is to be done about it.
+    pub(crate) fn settle(&mut self, to: u32, id: Id) -> Settled {
+        if self.take(id).is_some() {
+            self.was_wanted(to, true);
+            return Settled::Done;
+        }
+        let Some(State::Sent { .. }) = self.requests.state(id) else {
+            return Settled::Claimed; // It is being sent in parts.
+        };
+        if self.loan(id).is_claimed() {
+            self.was_wanted(to, true);
+            return Settled::Claimed;
+        }
+        Settled::Unwanted
+    }
+
+    /// Leaves a copy in the place of a message that nobody wanted. Returns whether it is out of its sender's
+    /// hands; if not, it is being fetched, and the request is to be waited for.
+    pub(crate) fn withdraw(&mut self, to: u32, id: Id, copy: Box<[u8]>) -> bool {
+        let address = copy.as_ptr().expose_provenance() as u64;
+        let withdrawn = self.loan(id).withdraw(address);
+        self.was_wanted(to, !withdrawn);
+        if withdrawn {
+            if let Some(State::Sent { data, .. }) = self.requests.state(id) {
+                *data = Piece::new(address, copy.len());
+            }
+            self.keep_copy(id, copy);
+        }
+        withdrawn
+    }
+
+    fn loan(&self, id: Id) -> Loan<'_> {
+        Loan::of(&self.node, self.place, id).expect("requests have their transfers")
+    }
+
+    fn was_wanted(&mut self, to: u32, wanted: bool) {
         let place = self
             .place_of(to)
             .expect("it was lent to a rank of this node");
-        if self.take(id).is_some() {
-            self.lenders[place].was_wanted(true);
-            return true;
-        }
-        let Some(State::Sent { data, .. }) = self.requests.state(id) else {
-            return false; // It is being sent in parts.
-        };
-        let loan = Loan::of(&self.node, self.place, id).expect("requests have their transfers");
-        if loan.is_claimed() {
-            self.lenders[place].was_wanted(true);
-            return false;
-        }
-        let mut copy = vec![0; data.len].into_boxed_slice();
-        // SAFETY: whoever lent it promised that.
-        unsafe { gather(data, 0, &mut copy) };
-        let address = copy.as_ptr().expose_provenance() as u64;
-        if !loan.withdraw(address) {
-            self.lenders[place].was_wanted(true);
-            return false;
-        }
-        if let Some(State::Sent { data, .. }) = self.requests.state(id) {
-            *data = Piece::new(address, copy.len());
-        }
-        self.keep_copy(id, copy);
-        self.lenders[place].was_wanted(false);
-        true
+        self.lenders[place].was_wanted(wanted);
     }
 }

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! A [`SmartMap`] is one rank's end of it, a state machine under the endpoint's lock. It knows no
-//! sleeping: whoever waits looks at [`NodeMemory`] and calls again.
+//! sleeping: whoever waits looks at [`NodeMemory`] and calls again. What takes long it leaves to whoever calls, to be
+//! done without the lock ([`errand`]).
 //!
 //! **One queue, all envelopes.** Whatever way the bytes of a message take, its envelope takes the
 //! queue of its pair, so messages cannot overtake each other ([`envelope`]). Up to 32 bytes travel in
@@ -35,6 +36,7 @@
 mod collective;
 mod ending;
 mod envelope;
+mod errand;
 mod left;
 mod lending;
 mod outgoing;
@@ -51,27 +53,30 @@ mod tests;
 pub use slots::Slots;
 
 use crate::attachment::Link;
-use crate::bcs::{Outcome, Piece};
+use crate::bcs::{Outcome, Piece, Room, Rooms};
 use bcs_core::limits::MAX_ENVELOPES_PER_RANK;
 use bcs_core::matching::Matcher;
 use bcs_core::memory::{MachinePage, NicMemory, NodeMemory};
 use bcs_core::request::{Failure, RequestId};
 use bcs_core::whereabouts::Wait;
 use collective::Collectives;
+pub(crate) use errand::Errand;
 use lending::Lender;
 use outgoing::Outgoing;
 use receiving::{Arrived, Incoming};
 use requests::{Requests, State};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 pub(crate) use collective::{Exchange, Given, Gives, GroupId, MAX_MEMBERS, Order, Takes};
-pub(crate) use lending::LEAST_BYTES as LEAST_LENT_BYTES;
+pub(crate) use errand::LONG_BYTES;
+pub(crate) use lending::{LEAST_BYTES as LEAST_LENT_BYTES, Settled};
 pub(crate) use receiving::Extracted;
 pub(crate) use requests::{Id, NoSlot};
 pub(crate) use road::Road;
-pub(crate) use sending::{MAX_QUEUED_BYTES, Posted};
+pub(crate) use sending::{MAX_QUEUED_BYTES, Posted, copy_of};
+pub(crate) use shared::LEAST_BYTES as LEAST_SHARED_BYTES;
 pub(crate) use short::Next;
 
 /// A rank's end of SMARTMAP.
@@ -96,13 +101,20 @@ pub(crate) struct SmartMap {
     matcher: Matcher<Arrived, Receiving>,
     requests: Requests,
     collectives: Collectives,
+    /// What is to be done without the lock.
+    errands: VecDeque<Errand>,
+    errands_so_far: u64,
     road: Road,
+    /// Memory for messages in small pieces, and that of those under way.
+    rooms: Rooms,
+    packed: HashMap<Id, Room>,
     /// Copies of messages whose senders did not wait, until they are received.
     copies: VecDeque<(Id, Box<[u8]>)>,
     /// Their bytes.
     copied: usize,
-    /// Messages for which there was no receive.
+    /// Messages for which there was no receive, so far; and the bytes of those that are kept now.
     kept: u64,
+    kept_bytes: usize,
     /// Whose queue is drained first the next time.
     turn: usize,
     /// To the node manager, who is told why this process ends if it has to.
@@ -139,9 +151,14 @@ impl SmartMap {
             matcher: Matcher::new(MAX_ENVELOPES_PER_RANK, MAX_ENVELOPES_PER_RANK),
             requests: Requests::default(),
             collectives: Collectives::default(),
+            errands: VecDeque::new(),
+            errands_so_far: 0,
+            rooms: Rooms::default(),
+            packed: HashMap::new(),
             copies: VecDeque::new(),
             copied: 0,
             kept: 0,
+            kept_bytes: 0,
             turn: 0,
             node,
             memory,
@@ -187,9 +204,10 @@ impl SmartMap {
         self.holding
     }
 
-    /// Grows when this end completes a request, or keeps a message that a probe may wait for.
+    /// Grows when this end completes a request, has something to do without the lock, or keeps a message that
+    /// a probe may wait for.
     pub(crate) fn progressed(&self) -> u64 {
-        self.requests.done() + self.kept
+        self.requests.done() + self.kept + self.errands_so_far
     }
 
     /// What waits for a request: nothing, if it is done.
@@ -220,7 +238,12 @@ impl SmartMap {
     /// Spends a request that is done, and says what it came to.
     pub(crate) fn take(&mut self, id: Id) -> Option<Outcome> {
         self.look_at_transfer(id);
-        self.requests.take(id)
+        let outcome = self.requests.take(id)?;
+        if !self.packed.is_empty() {
+            let room = self.packed.remove(&id);
+            self.rooms.give_back(room);
+        }
+        Some(outcome)
     }
 
     /// Spends a request that is done, if it did not fail, and says how many bytes it came to.
@@ -243,8 +266,10 @@ impl SmartMap {
     /// What it means to wait for a request.
     pub(crate) fn wait(&mut self, id: Id) -> Option<Wait> {
         match self.requests.state(id)? {
-            State::Held { to } | State::Sent { to, .. } => Some(Wait::Send(*to)),
-            State::Posted { peer, .. } => Some(Wait::Receive(*peer)),
+            State::Held { to } | State::Sent { to, .. } | State::Away { to, .. } => {
+                Some(Wait::Send(*to))
+            }
+            State::Posted { peer, .. } | State::Fetching { peer } => Some(Wait::Receive(*peer)),
             State::Pulling(pulling) => Some(Wait::Receive(pulling.peer)),
             State::Collective(_) => Some(Wait::Collective),
             State::Opened | State::Done(_) => None,

@@ -2,18 +2,20 @@
 #![expect(unsafe_code, reason = "messages are named by address")]
 
 use super::envelope::{Body, Envelope, Word};
+use super::errand::{Errand, Fetch, From};
 use super::requests::{Id, NoSlot, Pulling, State};
 use super::road::Unreachable;
-use super::{Receiving, SmartMap};
+use super::{LONG_BYTES, Receiving, SmartMap};
 use crate::bcs::{Outcome, Piece, own_memory, scatter};
 use bcs_core::layout::Location;
-use bcs_core::limits::SEND_QUEUE_ENTRIES;
+use bcs_core::limits::{MAX_KEPT_BYTES, SEND_QUEUE_ENTRIES};
 use bcs_core::matching::{Pattern, Posted, Signature};
 use bcs_core::memory::loan::Loan;
 use bcs_core::memory::{Claimant, MappedWords};
 use bcs_core::request::{Failure, RequestId};
 use bcs_core::send_queue::QueueReceiver;
 use bcs_core::whereabouts::Peer;
+use std::sync::atomic::Ordering;
 
 /// After so many entries, or bytes of payload, a receiver looks whether its sender waits for room.
 ///
@@ -89,9 +91,14 @@ pub(super) struct Arrived {
     kept: Option<Box<[u8]>>,
 }
 
-/// There is no road to a message: its sender has to bring it, and this is what it will have come to.
+/// A message that is not here yet, and what it will have come to.
 #[derive(Debug)]
-pub(super) struct Closed(Outcome);
+pub(super) enum Later {
+    /// It is long: it is fetched from there without the lock.
+    Fetched(From, Outcome),
+    /// There is no road to it: its sender has to bring it.
+    Pulled(Outcome),
+}
 
 /// A message that was taken out of matching.
 #[derive(Debug)]
@@ -323,11 +330,25 @@ impl SmartMap {
             if kept.len() != len || !queue.read(payload, 0, &mut kept) {
                 self.rubbish(place, "sends a message that is not there");
             }
+            self.kept_bytes += kept.len();
+            if self.kept_bytes > MAX_KEPT_BYTES {
+                self.node.full(self.place).store(1, Ordering::Relaxed);
+            }
             arrived.kept = Some(kept);
         }
         self.kept += 1;
         if let Err(full) = self.matcher.keep(signature, arrived) {
             self.give_up(&format!("{full}: receive before more is sent"));
+        }
+    }
+
+    /// So many bytes are not kept any more. Senders are told when half of the room is free again: there is no
+    /// hurry, they send all the same.
+    fn no_longer_kept(&mut self, bytes: usize) {
+        self.kept_bytes -= bytes;
+        let full = self.node.full(self.place);
+        if self.kept_bytes <= MAX_KEPT_BYTES / 2 && full.load(Ordering::Relaxed) != 0 {
+            full.store(0, Ordering::Relaxed);
         }
     }
 
@@ -339,10 +360,20 @@ impl SmartMap {
             envelope,
             kept,
         } = arrived;
+        if let Some(kept) = kept {
+            self.no_longer_kept(kept.len());
+        }
         // SAFETY: whoever posted the receive promised that.
         match unsafe { self.bring(*place, envelope, kept.as_deref(), &into) } {
             Ok(outcome) => self.requests.set(request, State::Done(outcome)),
-            Err(Closed(outcome)) => self.pull(*place, (envelope, request), into, outcome),
+            Err(Later::Pulled(outcome)) => self.pull(*place, (envelope, request), into, outcome),
+            Err(Later::Fetched(from, outcome)) => {
+                let peer = self.peer(*place, envelope);
+                self.requests.set(request, State::Fetching { peer });
+                let (which, to) = ((*place, envelope), (into, request));
+                let fetch = Fetch::new(self.copier(), which, from, to, outcome);
+                self.push_errand(Errand::Fetch(Box::new(fetch)));
+            }
         }
     }
 
@@ -358,7 +389,7 @@ impl SmartMap {
         envelope: &Envelope,
         kept: Option<&[u8]>,
         into: &Piece,
-    ) -> Result<Outcome, Closed> {
+    ) -> Result<Outcome, Later> {
         let mut outcome = self.found(place, envelope);
         if envelope.len > into.len as u64 {
             outcome.failure = Failure::Truncated;
@@ -379,10 +410,16 @@ impl SmartMap {
                     self.rubbish(place, "sends a message that is not there");
                 }
             }
+            Body::Packing(address) => {
+                return Err(Later::Fetched(From::Packing(address), outcome));
+            }
             Body::Remote(_) | Body::Lent(_) => {
                 let from = self.whereabouts_of(place, envelope);
+                if fits > LONG_BYTES {
+                    return Err(Later::Fetched(From::Memory(from), outcome));
+                }
                 // SAFETY: the caller's promise.
-                match unsafe { self.fetch((place, envelope.transfer), from, into, fits) } {
+                match unsafe { self.road.fetch(&self.node, place, from, into, 0..fits) } {
                     Ok(()) => {}
                     // The sender has nothing to do with that.
                     Err(Unreachable::Fault) if !own_memory::takes(into, fits) => {
@@ -392,17 +429,23 @@ impl SmartMap {
                         outcome.failure = Failure::SenderMemory;
                         ended = Failure::BadAddress;
                     }
-                    Err(Unreachable::Closed) => return Err(Closed(outcome)),
+                    Err(Unreachable::Closed) => return Err(Later::Pulled(outcome)),
                 }
             }
         }
+        self.end_transfer(place, envelope, ended);
+        Ok(outcome)
+    }
+
+    /// The sender of a message need not wait any more, if it does.
+    #[inline(always)]
+    pub(super) fn end_transfer(&self, place: usize, envelope: &Envelope, ended: Failure) {
         if let Some(transfer) = envelope.transfer {
             if !self.node.end_transfer(place, transfer, ended as u8) {
                 self.rubbish(place, "waits for a transfer that there is not");
             }
             self.ring(place);
         }
-        Ok(outcome)
     }
 
     /// Where a message is that lies in memory of its sender. If it is lent, that is settled here.
@@ -421,7 +464,13 @@ impl SmartMap {
     }
 
     /// Asks the sender for a message that this rank cannot reach.
-    fn pull(&mut self, place: usize, which: (&Envelope, Id), into: Piece, outcome: Outcome) {
+    pub(super) fn pull(
+        &mut self,
+        place: usize,
+        which: (&Envelope, Id),
+        into: Piece,
+        outcome: Outcome,
+    ) {
         let (envelope, request) = which;
         let transfer = envelope
             .transfer

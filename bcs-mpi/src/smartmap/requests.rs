@@ -26,10 +26,19 @@ pub(super) enum State {
         to: Peer,
         data: Piece,
     },
+    /// The same, and a thread is at the data without the lock: it is not done before that is back.
+    Away {
+        to: Peer,
+        data: Piece,
+    },
     /// A receive that is posted.
     Posted {
         peer: Peer,
         handle: ReceiveHandle,
+    },
+    /// A receive whose message is fetched without the lock.
+    Fetching {
+        peer: Peer,
     },
     /// A receive whose message comes in parts.
     Pulling(Box<Pulling>),
@@ -179,5 +188,8 @@ fn waits(state: &State) -> bool {
 }
 
 fn is_send(state: &State) -> bool {
-    matches!(state, State::Held { .. } | State::Sent { .. })
+    matches!(
+        state,
+        State::Held { .. } | State::Sent { .. } | State::Away { .. }
+    )
 }

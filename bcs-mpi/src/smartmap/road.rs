@@ -2,10 +2,11 @@
 #![expect(unsafe_code, reason = "the kernel copies between processes")]
 
 use super::Slots;
-use crate::bcs::{Piece, scatter};
+use crate::bcs::{NEAR_SMALL_PIECE_BYTES, Piece, scatter};
 use bcs_core::job;
 use bcs_core::layout::{Location, RemoteRuns};
 use bcs_core::memory::{NodeMemory, READ_ONLY};
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -85,7 +86,7 @@ impl Road {
         self.slots.as_ref()?.resolve(place, address, len)
     }
 
-    /// Fetches the first `len` bytes of a message into a piece.
+    /// Fetches a part of a message into the same part of a piece.
     ///
     /// # Safety
     /// The piece may be written, and nobody else uses it.
@@ -95,16 +96,19 @@ impl Road {
         place: usize,
         from: Location,
         into: &Piece,
-        len: usize,
+        part: Range<usize>,
     ) -> Result<(), Unreachable> {
+        let (first, len) = (from.address.wrapping_add(part.start as u64), part.len());
         let slots = self.slots.as_ref().filter(|_| from.layout.is_none());
-        if let Some(start) = slots.and_then(|slots| slots.resolve(place, from.address, len)) {
+        if let Some(start) = slots.and_then(|slots| slots.resolve(place, first, len)) {
             // SAFETY: so many bytes are mapped there as long as the slots live; and the caller's
             // promise.
-            unsafe { copy_from_slot(start, into, len) };
+            unsafe { copy_from_slot(start, into, part) };
             return Ok(());
         }
-        if !self.process {
+        // To find its pieces one by one would take longer than to have them brought.
+        let in_small_pieces = from.layout.is_some() && from.grain < NEAR_SMALL_PIECE_BYTES;
+        if !self.process || in_small_pieces {
             return Err(Unreachable::Closed);
         }
         let process = readable(node, place);
@@ -113,17 +117,15 @@ impl Road {
         }
         if from.layout.is_none() && into.layout.is_none() {
             // SAFETY: the caller's promise.
-            let bytes = unsafe { crate::bcs::bytes_mut(into.address, len) };
-            return read(process, from.address, bytes);
+            let bytes = unsafe { crate::bcs::bytes_mut(into.address + part.start as u64, len) };
+            return read(process, first, bytes);
         }
-        let mut bounce = vec![0; BOUNCE_BYTES.min(len)];
-        let mut fetched = 0;
-        while fetched < len {
-            let bytes = &mut bounce[..(len - fetched).min(BOUNCE_BYTES)];
-            fetch_pieces(process, from, fetched as u64, bytes)?;
+        let mut bounce = [0; BOUNCE_BYTES];
+        for start in part.clone().step_by(BOUNCE_BYTES) {
+            let bytes = &mut bounce[..(part.end - start).min(BOUNCE_BYTES)];
+            fetch_pieces(process, from, start as u64, bytes)?;
             // SAFETY: the caller's promise.
-            unsafe { scatter(into, fetched, bytes) };
-            fetched += bytes.len();
+            unsafe { scatter(into, start, bytes) };
         }
         Ok(())
     }
@@ -165,31 +167,31 @@ fn readable(node: &NodeMemory, place: usize) -> i32 {
     (process & !READ_ONLY).cast_signed()
 }
 
-/// Copies from a mapped slot. Its owner may write there meanwhile: then the bytes are rubbish.
+/// Copies a part of a message from a mapped slot. Its owner may write there meanwhile: then the bytes are
+/// rubbish.
 ///
 /// # Safety
-/// `start` is valid for reads of `len` bytes; the piece may be written, and nobody else uses it.
-unsafe fn copy_from_slot(start: NonNull<u8>, into: &Piece, len: usize) {
+/// `start` is valid for reads of as many bytes; the piece may be written, and nobody else uses it.
+unsafe fn copy_from_slot(start: NonNull<u8>, into: &Piece, part: Range<usize>) {
     if into.layout.is_none() {
-        let start_of_piece = usize::try_from(into.address).expect("addresses have 64 bits");
+        let address = into.address + part.start as u64;
+        let start_of_piece = usize::try_from(address).expect("addresses have 64 bits");
         let to = std::ptr::with_exposed_provenance_mut::<u8>(start_of_piece);
         // SAFETY: the caller's promise. A message to oneself may even overlap.
-        unsafe { std::ptr::copy(start.as_ptr(), to, len) };
+        unsafe { std::ptr::copy(start.as_ptr(), to, part.len()) };
         return;
     }
-    let mut bounce = vec![0; BOUNCE_BYTES.min(len)];
-    let mut copied = 0;
-    while copied < len {
-        let bytes = &mut bounce[..(len - copied).min(BOUNCE_BYTES)];
-        // SAFETY: within the `len` bytes.
-        let from = unsafe { start.add(copied) };
+    let mut bounce = [0; BOUNCE_BYTES];
+    for at in part.clone().step_by(BOUNCE_BYTES) {
+        let bytes = &mut bounce[..(part.end - at).min(BOUNCE_BYTES)];
+        // SAFETY: within the part.
+        let from = unsafe { start.add(at - part.start) };
         // SAFETY: the caller's promise; the buffer is this function's.
         unsafe {
             std::ptr::copy_nonoverlapping(from.as_ptr(), bytes.as_mut_ptr(), bytes.len());
         }
         // SAFETY: the caller's promise.
-        unsafe { scatter(into, copied, bytes) };
-        copied += bytes.len();
+        unsafe { scatter(into, at, bytes) };
     }
 }
 

@@ -1,12 +1,15 @@
 //! Sends within the node.
 #![expect(unsafe_code, reason = "messages are named by address")]
 
-use super::SmartMap;
 use super::envelope::{Body, Envelope, INLINE_BYTES, Inline, Word};
+use super::errand::{Errand, Pack};
 use super::outgoing::Outgoing;
 use super::requests::{Id, NoSlot, State};
-use crate::bcs::{Message, Outcome, Piece, SendMode, gather};
+use super::{LONG_BYTES, SmartMap};
+use crate::bcs::{Message, NEAR_SMALL_PIECE_BYTES, Outcome, Piece, SendMode, gather};
 use bcs_core::memory::NodeMemory;
+use bcs_core::whereabouts::Peer;
+use std::sync::atomic::Ordering;
 
 /// The longest message that is copied through the queue: a fourth of its room for payload, so that
 /// there is always room again when the receiver has taken what it found
@@ -29,6 +32,17 @@ pub(crate) enum Posted {
 #[cold]
 fn open_way(way: &mut Option<Outgoing>, node: &NodeMemory, from: usize, to: usize) {
     *way = Some(Outgoing::new(node.sender(from, to)));
+}
+
+/// A copy of the data of a message.
+///
+/// # Safety
+/// They are initialised, and nobody writes them.
+pub(crate) unsafe fn copy_of(data: &Piece) -> Box<[u8]> {
+    let mut copy = vec![0; data.len].into_boxed_slice();
+    // SAFETY: the caller's promise.
+    unsafe { gather(data, 0, &mut copy) };
+    copy
 }
 
 impl SmartMap {
@@ -73,6 +87,7 @@ impl SmartMap {
         let place = place.expect("the caller has looked whether the rank is near");
         let data = &message.data;
         let eager = mode == SendMode::Standard && eager_limit > 0 && data.len <= eager_limit;
+        let eager = eager && self.has_room_for(place, data.len);
         let envelope = Envelope {
             context: message.context,
             tag: message.tag,
@@ -100,9 +115,45 @@ impl SmartMap {
             envelope.body = Body::Inline(Inline::new(&inline));
         } else {
             envelope.body = Body::Remote(data.location());
+            if let Some(id) = envelope.transfer.filter(|_| data.layout.is_some()) {
+                // SAFETY: the caller's promise.
+                envelope.body = unsafe { self.packed((id, to), data) };
+            }
         }
         self.word(place, Word::Message(envelope));
         Ok(posted)
+    }
+
+    /// Where a message lies that does not lie side by side: where it is, or packed, if its pieces are small.
+    ///
+    /// # Safety
+    /// As for [`send`](Self::send).
+    #[cold]
+    unsafe fn packed(&mut self, (id, to): (Id, Peer), data: &Piece) -> Body {
+        let Some(mut room) = self.rooms.wanted(data, NEAR_SMALL_PIECE_BYTES) else {
+            return Body::Remote(data.location());
+        };
+        let into = room.location();
+        let packed = Piece::new(into.address, data.len);
+        let mut body = Body::Remote(into);
+        if data.len > LONG_BYTES {
+            // Its receiver may unpack meanwhile.
+            self.requests.set(id, State::Away { to, data: packed });
+            body = Body::Packing(into.address);
+            let pack = Pack {
+                copier: self.copier(),
+                id,
+                data: data.clone(),
+                into: into.address,
+            };
+            self.push_errand(Errand::Pack(pack));
+        } else {
+            // SAFETY: the caller's promise.
+            unsafe { gather(data, 0, room.bytes(data.len)) };
+            self.requests.set(id, State::Sent { to, data: packed });
+        }
+        self.packed.insert(id, room);
+        body
     }
 
     /// # Safety
@@ -115,7 +166,8 @@ impl SmartMap {
     ) -> Result<Posted, NoSlot> {
         if data.len > MAX_QUEUED_BYTES {
             // SAFETY: the caller's promise.
-            return unsafe { self.send_copy(place, envelope, data) };
+            let copy = unsafe { copy_of(data) };
+            return self.send_copy(place, envelope, copy);
         }
         // SAFETY: the caller's promise.
         if unsafe { self.way_to(place).eager(envelope, data) }.is_ok() {
@@ -133,18 +185,12 @@ impl SmartMap {
 
     /// The sender does not wait, and the message is too long for the queue: the receiver gets a
     /// copy, of which only this end knows.
-    ///
-    /// # Safety
-    /// As for [`send`](Self::send).
-    unsafe fn send_copy(
+    fn send_copy(
         &mut self,
         place: usize,
         envelope: Envelope,
-        data: &Piece,
+        copy: Box<[u8]>,
     ) -> Result<Posted, NoSlot> {
-        let mut copy = vec![0; data.len].into_boxed_slice();
-        // SAFETY: the caller's promise.
-        unsafe { gather(data, 0, &mut copy) };
         let piece = Piece::new(copy.as_ptr().expose_provenance() as u64, copy.len());
         let to = self.peer(place, &envelope);
         let body = Body::Remote(piece.location());
@@ -169,18 +215,11 @@ impl SmartMap {
         self.ring(place);
     }
 
-    /// Sends a message of which its receiver gets a copy, if there is room for that. Returns whether it
-    /// did: then it is complete.
-    ///
-    /// # Safety
-    /// The data are initialised, and nobody writes them.
-    pub(crate) unsafe fn send_copied(&mut self, message: &Message) -> bool {
+    /// Sends a message of which its receiver gets this copy. Returns whether it did: then it is complete.
+    pub(crate) fn send_copied(&mut self, message: &Message, copy: Box<[u8]>) -> bool {
         let Some(place) = self.place_of(message.destination) else {
             return false;
         };
-        if !self.may_copy(message.data.len) {
-            return false;
-        }
         let envelope = Envelope {
             context: message.context,
             tag: message.tag,
@@ -188,12 +227,22 @@ impl SmartMap {
             transfer: None,
             body: Body::Inline(Inline::default()),
         };
-        // SAFETY: the caller's promise.
-        unsafe { self.send_copy(place, envelope, &message.data) }.is_ok()
+        self.send_copy(place, envelope, copy).is_ok()
+    }
+
+    /// Whether a copy of an eager message may be made: there, where it is kept until it is asked for, or here if
+    /// it is too long for the queue.
+    #[inline]
+    pub(super) fn has_room_for(&self, place: usize, len: usize) -> bool {
+        match len {
+            0..=INLINE_BYTES => true,
+            ..=MAX_QUEUED_BYTES => self.node.full(place).load(Ordering::Relaxed) == 0,
+            _ => self.may_copy(len),
+        }
     }
 
     /// Whether there is room for one more copy that its receiver has not asked for.
-    pub(super) fn may_copy(&self, len: usize) -> bool {
+    pub(crate) fn may_copy(&self, len: usize) -> bool {
         self.copied + len <= MOST_COPIED
     }
 
@@ -252,7 +301,9 @@ impl SmartMap {
     pub(super) fn pulled(&mut self, from: usize, (transfer, into): (Id, Id), len: u64) {
         let rank = self.source(from);
         let (to, data) = match self.requests.state(transfer) {
-            Some(State::Sent { to, data }) if to.rank == Some(rank) => (*to, data.clone()),
+            Some(State::Sent { to, data } | State::Away { to, data }) if to.rank == Some(rank) => {
+                (*to, data.clone())
+            }
             _ => self.rubbish(from, "asks for a message that it was not sent"),
         };
         let len = usize::try_from(len).unwrap_or(usize::MAX).min(data.len);

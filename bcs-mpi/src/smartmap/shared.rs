@@ -1,19 +1,34 @@
-//! Long copies, which both sides of a transfer share ([`bcs_core::memory::shared_copy`]).
+//! Copies without the endpoint's lock: long ones, which both sides of a transfer share
+//! ([`bcs_core::memory::shared_copy`]), and those that follow a sender which packs
+//! ([`bcs_core::memory::packing`]).
 #![expect(unsafe_code, reason = "messages are named by address")]
 
-use super::SmartMap;
+use super::errand::{Errand, Help};
 use super::requests::{Id, State};
 use super::road::Unreachable;
+use super::{Road, SmartMap};
 use crate::bcs::Piece;
 use bcs_core::layout::Location;
-use bcs_core::memory::READ_ONLY;
+use bcs_core::memory::packing::Packing;
 use bcs_core::memory::shared_copy::{CHUNK_BYTES, SharedCopy};
+use bcs_core::memory::{MachinePage, NodeMemory, READ_ONLY};
 use bcs_core::waiting::{self, Patience};
 use std::sync::atomic::Ordering;
 
 /// Messages that are shorter are fetched by their receivers: they come out of caches, and the sender
-/// would have to be fast to find anything left.
-pub(super) const LEAST_BYTES: usize = 1 << 20;
+/// would have to be fast to find anything left. Longer ones are not lent: loans and shared copies use the same
+/// word of a transfer.
+pub(crate) const LEAST_BYTES: usize = 1 << 20;
+
+/// What copies need of the rank: a handle of its own, since it is used without the lock.
+#[derive(Clone, Debug)]
+pub(super) struct Copier {
+    pub(super) node: NodeMemory,
+    pub(super) page: MachinePage,
+    pub(super) road: Road,
+    /// This rank's place.
+    pub(super) place: usize,
+}
 
 /// The bytes of a chunk of a message.
 fn chunk_of(chunk: usize, len: usize) -> (usize, usize) {
@@ -21,7 +36,7 @@ fn chunk_of(chunk: usize, len: usize) -> (usize, usize) {
     (start, CHUNK_BYTES.min(len - start))
 }
 
-impl SmartMap {
+impl Copier {
     /// Fetches the first `len` bytes of a message, with the help of its sender if that pays.
     ///
     /// # Safety
@@ -41,19 +56,20 @@ impl SmartMap {
         });
         let Some(copy) = offered else {
             // SAFETY: the caller's promise.
-            return unsafe { self.road.fetch(&self.node, place, from, into, len) };
+            return unsafe { self.road.fetch(&self.node, place, from, into, 0..len) };
         };
         if self.page.cores_suffice() {
-            self.ring(place);
+            self.page.wake(self.node.bell(place));
         }
         let (mut mine, mut fetched) = (0, Ok(()));
         while let Some(chunk) = copy.claim() {
             mine += 1;
             let (start, bytes) = chunk_of(chunk, len);
-            let from = Location::at(from.address.wrapping_add(start as u64));
-            let into = Piece::new(into.address + start as u64, bytes);
             // SAFETY: the caller's promise; nobody else has claimed this part of it.
-            let moved = unsafe { self.road.fetch(&self.node, place, from, &into, bytes) };
+            let moved = unsafe {
+                let part = start..start + bytes;
+                self.road.fetch(&self.node, place, from, into, part)
+            };
             fetched = fetched.and(moved);
         }
         // Whatever has come of it: the sender may be writing into the piece.
@@ -64,39 +80,103 @@ impl SmartMap {
         });
         if fetched.is_ok() && copied != Some(true) {
             // SAFETY: the caller's promise, and the sender has no part in it any more.
-            return unsafe { self.road.fetch(&self.node, place, from, into, len) };
+            return unsafe { self.road.fetch(&self.node, place, from, into, 0..len) };
         }
         fetched
     }
 
-    /// Takes part in the copy of a message of this rank's, if its receiver offers that.
-    pub(super) fn help(&mut self, id: Id) {
-        let Some(State::Sent { to, data }) = self.requests.state(id) else {
-            return;
+    /// Fetches the first `len` bytes of a message, of which `all` are being packed at an address.
+    ///
+    /// # Safety
+    /// The piece may be written, and nobody else uses it.
+    pub(super) unsafe fn follow(
+        &self,
+        (place, transfer): (usize, Option<Id>),
+        (from, all): (u64, usize),
+        into: &Piece,
+        len: usize,
+    ) -> Result<(), Unreachable> {
+        let packing = transfer.and_then(|id| Packing::of(&self.node, place, id));
+        let Some(packing) = packing else {
+            return Err(Unreachable::Fault); // There is no such transfer.
         };
-        let (to, from, most) = (to.rank, data.address, data.len);
-        let is_plain = data.layout.is_none();
-        let Some(place) = to.and_then(|rank| self.place_of(rank)).filter(|_| is_plain) else {
-            return;
+        let more_than = |done: usize| {
+            let mut packed = done;
+            waiting::wait(packing.bell(), &self.page, None, Patience::RANK, || {
+                packed = packing.bytes() as usize;
+                packed > done
+            });
+            packed
         };
-        let transfer = (self.place, id);
-        let process = self.node.process(place).load(Ordering::Acquire);
+        let mut done = 0;
+        while done < len {
+            let part = done..more_than(done).min(len);
+            done = part.end;
+            // SAFETY: the caller's promise.
+            let moved = unsafe {
+                let from = Location::at(from);
+                self.road.fetch(&self.node, place, from, into, part)
+            };
+            if moved == Err(Unreachable::Closed) {
+                // It will be asked for in parts, which are there when all is packed.
+                more_than(all.saturating_sub(1));
+            }
+            moved?;
+        }
+        Ok(())
+    }
+
+    /// Takes part in the copy of a message of this rank's to a place, as its receiver offers.
+    pub(super) fn help(&self, id: Id, to: usize, data: &Piece) {
+        let process = self.node.process(to).load(Ordering::Acquire);
         let offerer = process & !READ_ONLY;
-        while let Some((copy, into, len)) = SharedCopy::offered(&self.node, transfer, offerer, most)
-        {
-            if !self.road.leads_to((place, process), into, len) {
+        let offered = || SharedCopy::offered(&self.node, (self.place, id), offerer, data.len);
+        while let Some((copy, into, len)) = offered() {
+            if !self.road.leads_to((to, process), into, len) {
                 return;
             }
             let Some(chunk) = copy.claim() else {
                 return;
             };
             let (start, bytes) = chunk_of(chunk, len);
-            let (from, into) = (from + start as u64, into.wrapping_add(start as u64));
+            let (from, into) = (data.address + start as u64, into.wrapping_add(start as u64));
             // SAFETY: the data are initialised, and nobody writes them until the request is done.
             let data = unsafe { crate::bcs::bytes(from, bytes) };
-            let brought = self.road.bring((place, process), data, into);
+            let brought = self.road.bring((to, process), data, into);
             copy.copied(brought.is_ok());
             self.page.wake(copy.bell());
+        }
+    }
+}
+
+impl SmartMap {
+    /// Has this rank take part in the copy of a message of its own, if its receiver offers that.
+    pub(super) fn help(&mut self, id: Id) {
+        let Some(&mut State::Sent { to, ref data }) = self.requests.state(id) else {
+            return;
+        };
+        let data = data.clone();
+        let is_plain = data.layout.is_none();
+        let Some(place) = to
+            .rank
+            .and_then(|rank| self.place_of(rank))
+            .filter(|_| is_plain)
+        else {
+            return;
+        };
+        let process = self.node.process(place).load(Ordering::Acquire);
+        let (transfer, offerer) = ((self.place, id), process & !READ_ONLY);
+        let offered = SharedCopy::offered(&self.node, transfer, offerer, data.len);
+        let leads = |into, len| self.road.leads_to((place, process), into, len);
+        if offered.is_some_and(|(copy, into, len)| copy.is_open() && leads(into, len)) {
+            let help = Help {
+                copier: self.copier(),
+                id,
+                to: place,
+                data: data.clone(),
+            };
+            self.requests.set(id, State::Away { to, data });
+            self.push_errand(Errand::Help(help));
         }
     }
 }

@@ -50,7 +50,7 @@ impl SmartMap {
         let Some(Word::Message(envelope)) = Word::parse(&entry) else {
             return Next::Other;
         };
-        if !pattern.matches(&self.signature(place, &envelope)) {
+        if !pattern.matches(&self.signature(place, &envelope)) || envelope.is_long() {
             return Next::Other;
         }
         if matches!(envelope.body, Body::Queued { .. }) {
@@ -76,7 +76,8 @@ impl SmartMap {
         into: &Piece,
     ) -> Option<Outcome> {
         let alone = self.matcher.unexpected_len() == 0 && self.matcher.posted_len() == 0;
-        let source = pattern.source.filter(|_| alone)?;
+        // A call that is over when it has posted flushes nothing.
+        let source = pattern.source.filter(|_| alone && !self.holding)?;
         // SAFETY: the caller's promise.
         match unsafe { self.receive_next(source, pattern, into) } {
             Next::Received(outcome) => Some(outcome),
@@ -92,6 +93,9 @@ impl SmartMap {
         let Some(place) = self.place_of(message.destination) else {
             return false;
         };
+        if !self.has_room_for(place, message.data.len) {
+            return false;
+        }
         // SAFETY: the caller's promise.
         if unsafe { self.way_to(place).now(message) }.is_err() {
             return false;

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::bcs::{Message, SendMode};
+use bcs_core::limits::MAX_KEPT_BYTES;
 use bcs_core::matching::Pattern;
 use proptest::prelude::*;
 use std::sync::atomic::Ordering;
@@ -62,7 +63,12 @@ impl Node {
     }
 
     fn settle(&mut self) {
-        while self.ends.iter_mut().any(|end| end.drain() | end.flush()) {}
+        let step = |end: &mut SmartMap| {
+            let has = end.has_errands();
+            end.do_errands(true);
+            has | end.drain() | end.flush()
+        };
+        while self.ends.iter_mut().any(step) {}
     }
 }
 
@@ -138,7 +144,16 @@ fn a_message_is_lent_while_it_is_asked_for_in_time() {
             if early {
                 node.ends[1].drain();
             }
-            if !node.ends[0].settle(11, id) {
+            let out = match node.ends[0].settle(11, id) {
+                Settled::Done => true,
+                Settled::Claimed => false,
+                Settled::Unwanted => {
+                    // SAFETY: the data stay until the message is out of the sender's hands.
+                    let copy = unsafe { copy_of(&message.data) };
+                    node.ends[0].withdraw(11, id, copy)
+                }
+            };
+            if !out {
                 assert!(early, "nobody has asked for it");
                 node.settle();
                 assert_eq!(node.ends[0].take(id).unwrap().failure, Failure::None);
@@ -207,6 +222,48 @@ fn any_number_of_messages_waits_for_its_receives() {
     }
 }
 
+/// What nobody asks for was kept by its receiver without a bound but the number of messages.
+#[test]
+fn messages_that_nobody_asks_for_stay_with_their_senders_when_there_are_too_many() {
+    let mut node = Node::new(3, Road::open());
+    let data = bytes(EAGER, 1);
+    let most = MAX_KEPT_BYTES / EAGER;
+    let mut waiting = Vec::new();
+    for tag in 0..i32::try_from(most).unwrap() + 500 {
+        if let Posted::Request(id) = node.send(0, 1, tag, &data, SendMode::Standard) {
+            waiting.push(id);
+        }
+        node.ends[1].drain();
+        node.ends[0].flush();
+    }
+    assert!(node.ends[1].kept_bytes <= MAX_KEPT_BYTES + 64 * 1024);
+    assert!((400..=500).contains(&waiting.len()), "{}", waiting.len());
+    // Other senders are told as well; what is short comes all the same, and to others all does.
+    let long = node.send(2, 1, 0, &data, SendMode::Standard);
+    assert!(matches!(long, Posted::Request(_)));
+    let short = node.send(2, 1, 0, &data[..8], SendMode::Standard);
+    let elsewhere = node.send(0, 2, 0, &data, SendMode::Standard);
+    assert_eq!([short, elsewhere], [Posted::Complete; 2]);
+    // In order, whoever keeps them.
+    let mut into = vec![0; EAGER];
+    for tag in 0..i32::try_from(most).unwrap() + 500 {
+        into.fill(0);
+        let posted = node.receive(1, Some(0), None, &mut into);
+        node.settle();
+        let outcome = node.ends[1].take(posted).unwrap();
+        assert_eq!((outcome.failure, outcome.tag), (Failure::None, tag));
+        assert!(into == data);
+    }
+    assert!(
+        waiting
+            .into_iter()
+            .all(|id| node.ends[0].take(id).is_some())
+    );
+    let again = node.send(0, 1, 0, &data, SendMode::Standard);
+    assert_eq!(again, Posted::Complete, "there is room again");
+    assert_eq!(node.ends[1].kept_bytes, 0);
+}
+
 #[test]
 fn a_receive_is_cancelled_or_matched() {
     let mut node = Node::new(1, Road::CLOSED);
@@ -254,7 +311,7 @@ proptest! {
                     received.push((one, id, into));
                 }
                 _ => {
-                    node.ends[one].progress();
+                    node.ends[one].call();
                 }
             }
         }

@@ -20,6 +20,38 @@ fn irecv(comm: &Comm, data: &mut [i32], from: i32) -> Request {
     unsafe { comm.irecv(buffer(data), from, ANY_TAG) }.unwrap()
 }
 
+/// A test that failed was told once, and a wait for the same request then said success.
+#[test]
+fn a_request_that_has_failed_says_so_as_often_as_it_is_asked() {
+    run(2, 1, |universe| {
+        let comm = universe.world().untyped();
+        let peer = 1 - comm.rank();
+        let mut out = [[1, 2], [3, 4]];
+        let mut into = [[0], [0]];
+        let mut sends: Vec<_> = out.iter_mut().map(|data| isend(comm, data, peer)).collect();
+        let mut receives: Vec<_> = into
+            .iter_mut()
+            .map(|data| irecv(comm, data, peer))
+            .collect();
+        let failed = loop {
+            match receives[0].test() {
+                Ok(status) => assert_eq!(status, None, "it is cut"),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(failed.class, ErrorClass::Truncate);
+        assert!(!receives[0].is_active());
+        assert_eq!(receives[0].wait(), Err(failed.clone()));
+        assert_eq!(receives[0].test(), Err(failed.clone()));
+        let all = waitall(&mut receives);
+        assert_eq!(all[0], Err(failed));
+        assert_eq!(all[1].as_ref().unwrap_err().class, ErrorClass::Truncate);
+        // Who waits for any or some is told of those that were not told.
+        assert!(waitany(&mut receives).is_none() && waitsome(&mut receives).is_empty());
+        assert!(waitall(&mut sends).into_iter().all(|sent| sent.is_ok()));
+    });
+}
+
 #[test]
 fn waits_and_tests_of_many_requests() {
     run(2, 1, |universe| {

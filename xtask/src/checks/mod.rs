@@ -10,6 +10,7 @@ mod flood;
 mod hello_startup;
 mod node_scale;
 mod oracle;
+mod pieces;
 mod sandbox;
 mod simulator;
 mod simulator_mpi;
@@ -23,6 +24,7 @@ mod sweep3d_identity;
 mod sweep3d_oversubscribed;
 mod sweep3d_peer;
 mod sweep3d_published;
+mod threads_beside;
 mod writers;
 
 use anyhow::Result;
@@ -78,6 +80,9 @@ pub const ALL: &[Check] = &[
     smartmap_roads::CHECK,
     node_scale::CHECK,
     sandbox::CHECK,
+    pieces::CHECK,
+    threads_beside::CHECK,
+    threads_beside::OPERATION,
     sweep3d_peer::CHECK,
 ];
 

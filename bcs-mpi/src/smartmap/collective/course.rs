@@ -29,7 +29,7 @@ pub(super) enum Way {
 }
 
 /// Which way a rank went last.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Course(Cell<Way>);
 
 impl Course {

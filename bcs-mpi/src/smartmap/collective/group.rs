@@ -139,6 +139,11 @@ impl Group {
         &self.members
     }
 
+    /// The same, to be kept.
+    pub(super) fn shared_members(&self) -> Arc<[Member]> {
+        self.members.clone()
+    }
+
     pub(super) fn me(&self) -> usize {
         self.me
     }
@@ -474,7 +479,7 @@ impl Group {
         let fetched = unsafe {
             around
                 .road
-                .fetch(around.node, place, location, into, into.len)
+                .fetch(around.node, place, location, into, 0..into.len)
         };
         fetched.map_err(|_| match own_memory::takes(into, into.len) {
             true => member,

@@ -257,7 +257,7 @@ fn failures_of_the_nics_are_told_to_all() {
                 .collect();
             for _ in 0..6 {
                 for place in 0..3 {
-                    node.ends[place].progress();
+                    node.ends[place].call();
                     while let Some(order) = node.ends[place].take_order() {
                         node.ends[place].answered(order.group, failed);
                     }
@@ -292,18 +292,18 @@ fn a_short_one_wakes_each_member_once() {
     let posted: Vec<Posted> = (0..3)
         .map(|member| post(&mut node, member, one, 0))
         .collect();
-    node.ends[0].progress();
-    node.ends[1].progress();
+    node.ends[0].call();
+    node.ends[1].call();
     assert_eq!(news(), [0, 0, 0]);
-    node.ends[2].progress();
+    node.ends[2].call();
     assert_eq!(news(), [1, 0, 0], "the leader goes on");
-    node.ends[0].progress();
+    node.ends[0].call();
     let order = node.ends[0].take_order().unwrap();
     assert!(order.for_node);
     node.ends[0].answered(order.group, Outcome::default());
-    node.ends[0].progress();
+    node.ends[0].call();
     assert_eq!(news(), [1, 1, 1], "and tells the others");
-    node.ends.iter_mut().for_each(SmartMap::progress);
+    node.ends.iter_mut().for_each(SmartMap::call);
     for (member, one) in posted.iter().enumerate() {
         assert_eq!(node.take(member, one).unwrap().failure, Failure::None);
     }

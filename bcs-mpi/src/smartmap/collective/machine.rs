@@ -12,6 +12,7 @@ use super::led::{self, Led};
 use super::queue::Machine;
 use super::{Spare, Surroundings, agreement, broadcast, judging, reduce, short, steps};
 use crate::bcs::{Outcome, Part, bytes, bytes_mut};
+use crate::smartmap::LONG_BYTES;
 use bcs_core::arithmetic::{Path, combine};
 use bcs_core::coll_info::PAYLOAD_BYTES;
 use bcs_core::datatype::Datatype;
@@ -313,6 +314,10 @@ impl Collective {
 }
 
 impl Machine for Collective {
+    fn is_long(&self) -> bool {
+        self.part.bytes > LONG_BYTES
+    }
+
     fn advance(
         &mut self,
         group: &mut Group,

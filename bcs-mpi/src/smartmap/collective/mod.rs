@@ -8,7 +8,7 @@
 //!             longer:      all judge, fold, copy from memory to memory, say so        ── done
 //! ```
 //!
-//! A collective is a step machine under the endpoint's lock, as all of [`SmartMap`](super::SmartMap): it
+//! A collective is a step machine, under the endpoint's lock if its steps are short: it
 //! goes on whenever its rank calls anything, and says whether it is over. Blocking ones are the same
 //! machines, looked at in a loop by the call before it waits as for any request.
 //!
@@ -25,6 +25,7 @@
 //! |---|---|
 //! | members of a context, how far they are, who is told | [`group`] |
 //! | what was posted, in order | [`queue`] |
+//! | long ones, which go on without the endpoint's lock | [`absent`] |
 //! | whether all have called the same | [`agreement`] |
 //! | short ones, from the records alone | [`short`] |
 //! | entering and agreeing in the others | [`machine`] |
@@ -38,6 +39,7 @@
 //! | those in which each gives something else to each | [`exchange`] |
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
+mod absent;
 mod agreement;
 mod blame;
 mod broadcast;
@@ -59,8 +61,10 @@ mod steps;
 mod tests;
 
 use super::requests::{Id, NoSlot, State};
-use super::{Posted as Progress, Road, SmartMap};
+use super::{LONG_BYTES, Posted as Progress, Road, SmartMap};
 use crate::bcs::{Blocking, Outcome, Part};
+pub(crate) use absent::Absent;
+use absent::Communicator;
 use bcs_core::coll_info::{CollInfo, PAYLOAD_BYTES};
 use bcs_core::job::Folding;
 use bcs_core::memory::{MachinePage, MappedRecord, NodeMemory};
@@ -87,7 +91,7 @@ pub(crate) struct GroupId(usize);
 /// The communicators with members on this node.
 #[derive(Debug, Default)]
 pub(super) struct Collectives {
-    groups: Vec<Option<Queue>>,
+    groups: Vec<Option<Communicator>>,
     /// Those with collectives that are not over.
     busy: Vec<usize>,
     /// What this rank's NIC is to do.
@@ -185,7 +189,7 @@ impl SmartMap {
         if index == groups.len() {
             groups.push(None);
         }
-        groups[index] = Some(Queue::new(group));
+        groups[index] = Some(Communicator::Here(Queue::new(group)));
         Some(GroupId(index))
     }
 
@@ -196,7 +200,11 @@ impl SmartMap {
 
     /// This rank uses the communicator no more.
     pub(crate) fn close_group(&mut self, group: GroupId) {
-        self.collectives.groups[group.0] = None;
+        let communicator = &mut self.collectives.groups[group.0];
+        if let Some(Communicator::Away(away)) = communicator {
+            return away.close();
+        }
+        *communicator = None;
         self.collectives.busy.retain(|&busy| busy != group.0);
     }
 
@@ -213,10 +221,10 @@ impl SmartMap {
         blocking: Blocking,
     ) -> Result<Progress, NoSlot> {
         if part.bytes > PAYLOAD_BYTES {
-            return self.post_collective(group, entered, blocking, |_| Collective::new(part));
+            return self.post_collective(group, entered, blocking, move |_| Collective::new(part));
         }
         let first = self.first;
-        self.post_collective(group, entered, blocking, |group| {
+        self.post_collective(group, entered, blocking, move |group| {
             Short::new(part, group, first)
         })
     }
@@ -234,7 +242,7 @@ impl SmartMap {
         blocking: Blocking,
     ) -> Result<Progress, NoSlot> {
         let first = self.first;
-        self.post_collective(group, entered, blocking, |group| {
+        self.post_collective(group, entered, blocking, move |group| {
             Exchanging::new(exchange, group, first)
         })
     }
@@ -245,24 +253,30 @@ impl SmartMap {
         group: GroupId,
         entered: Entered,
         blocking: Blocking,
-        make: impl FnOnce(&Group) -> M,
+        make: impl FnOnce(&Group) -> M + Send + 'static,
     ) -> Result<Progress, NoSlot> {
         if self.requests.room() == 0 {
             return Err(NoSlot);
         }
         let Collectives {
             groups,
+            busy,
             spare,
             course,
             ..
         } = &mut self.collectives;
-        let queue = groups[group.0].as_mut();
-        let queue = queue.expect("a communicator is used until it is freed");
+        let communicator = groups[group.0].as_mut();
+        let communicator = communicator.expect("a communicator is used until it is freed");
+        let Some(queue) = communicator.here_mut() else {
+            let request = self.requests.open(State::Collective(entered))?;
+            self.post(group, request, move |group, _, _| make(group).into());
+            return Ok(Progress::Request(request));
+        };
         // When this rank has entered, it looks at once whether the others have: until its stamp is out, that
         // only takes their lines away from them.
         queue.group.prepare(1);
         let mut collective = make(&queue.group);
-        if blocking == Blocking::Yes && queue.is_empty() {
+        if blocking == Blocking::Yes && queue.is_empty() && !collective.is_long() {
             let around = Surroundings {
                 node: &self.node,
                 page: &self.page,
@@ -277,7 +291,10 @@ impl SmartMap {
             }
         }
         let request = self.requests.open(State::Collective(entered))?;
-        self.post(group, request, |_, _, _| collective.into());
+        if queue.is_empty() {
+            busy.push(group.0);
+        }
+        queue.post(request, collective.into());
         Ok(Progress::Request(request))
     }
 
@@ -306,7 +323,7 @@ impl SmartMap {
         let request = self.requests.open(State::Collective(entered))?;
         let context = entered.context;
         let number = Number { context, sequence };
-        self.post(group, request, |group, first, spare| {
+        self.post(group, request, move |group, first, spare| {
             let room = &mut spare.room;
             Posted::Part(Collective::led((part, number), group, first, room))
         });
@@ -317,7 +334,7 @@ impl SmartMap {
         &mut self,
         group: GroupId,
         request: Id,
-        new: impl FnOnce(&Group, u32, &mut Spare) -> Posted,
+        new: impl FnOnce(&Group, u32, &mut Spare) -> Posted + Send + 'static,
     ) {
         let Collectives {
             groups,
@@ -325,13 +342,12 @@ impl SmartMap {
             spare,
             ..
         } = &mut self.collectives;
-        let queue = groups[group.0].as_mut();
-        let queue = queue.expect("a communicator is used until it is freed");
-        if queue.is_empty() {
+        let communicator = groups[group.0].as_mut();
+        let communicator = communicator.expect("a communicator is used until it is freed");
+        if communicator.here().is_some_and(Queue::is_empty) {
             busy.push(group.0);
         }
-        let posted = new(&queue.group, self.first, spare);
-        queue.post(request, posted);
+        communicator.post(request, self.first, spare, new);
     }
 
     /// What this rank's NIC is to do next.
@@ -344,24 +360,32 @@ impl SmartMap {
         self.collectives.orders.push_front(order);
     }
 
-    /// What became of what this rank's NIC had to do for a group.
+    /// What became of what this rank's NIC had to do for a group, which [is here](Self::is_here).
     pub(crate) fn answered(&mut self, group: GroupId, outcome: Outcome) {
-        let queue = self.collectives.groups[group.0].as_mut();
-        let queue = queue.expect("a communicator is used until it is freed");
-        queue.answered(outcome);
+        let communicator = self.collectives.groups[group.0].as_mut();
+        let queue = communicator.and_then(Communicator::here_mut);
+        queue
+            .expect("a communicator is used until it is freed, and it is here")
+            .answered(outcome);
     }
 
     /// Which member of a communicator a world rank is, which is one.
     pub(crate) fn member(&self, group: GroupId, rank: u32) -> usize {
-        let queue = self.collectives.groups[group.0].as_ref();
-        let queue = queue.expect("a communicator is used until it is freed");
-        queue.group.place_of(rank, self.first)
+        let communicator = self.collectives.groups[group.0].as_ref();
+        let communicator = communicator.expect("a communicator is used until it is freed");
+        if let Some(queue) = communicator.here() {
+            return queue.group.place_of(rank, self.first);
+        }
+        let place = self.place_of(rank);
+        let mut members = communicator.members().iter();
+        let member = members.position(|member| Some(member.place) == place);
+        member.expect("it is a member")
     }
 
     /// How many members a communicator has.
     pub(crate) fn members(&self, group: GroupId) -> usize {
-        let queue = self.collectives.groups[group.0].as_ref();
-        queue.map_or(0, |queue| queue.group.members().len())
+        let communicator = self.collectives.groups[group.0].as_ref();
+        communicator.map_or(0, |it| it.members().len())
     }
 
     /// Goes as far as it can with the collectives that are under way. A rank that does not look again by
@@ -388,8 +412,11 @@ impl SmartMap {
         let requests = &mut self.requests;
         let mut suspect = None;
         busy.retain(|&group| {
-            let queue = groups[group].as_mut().expect("it is busy");
-            queue.advance(around, spare, listens, |request, ended| {
+            let communicator = groups[group].as_mut().expect("it is busy");
+            let Some(queue) = communicator.here_mut() else {
+                return true;
+            };
+            queue.advance(around, spare, (listens, false), |request, ended| {
                 let failure = ended
                     .err()
                     .map_or_else(Outcome::default, |failure| *failure);
@@ -430,8 +457,8 @@ impl SmartMap {
 
     /// What has to happen before a communicator's collectives go on.
     pub(crate) fn awaited(&self, group: GroupId) -> Option<Awaited> {
-        let queue = self.collectives.groups[group.0].as_ref();
-        queue?.awaited(self.first)
+        let communicator = self.collectives.groups[group.0].as_ref();
+        communicator?.here()?.awaited(self.first)
     }
 
     /// Whether nobody waits for this rank to go on with a message.
@@ -450,11 +477,14 @@ impl SmartMap {
     /// The collectives that this rank has entered and not left.
     pub(crate) fn entered(&mut self) -> Vec<Entered> {
         let Collectives { groups, busy, .. } = &self.collectives;
-        let queues = busy.iter().filter_map(|&group| groups[group].as_ref());
-        let posted: Vec<Id> = queues.flat_map(Queue::requests).collect();
+        let busy = busy.iter().filter_map(|&group| groups[group].as_ref());
+        let posted: Vec<Id> = busy.flat_map(Communicator::requests).collect();
         posted
             .into_iter()
             .filter_map(|request| self.entered_by(request))
             .collect()
     }
 }
+
+// What is found in the records is never long.
+const _: () = assert!(PAYLOAD_BYTES <= LONG_BYTES);

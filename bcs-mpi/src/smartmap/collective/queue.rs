@@ -15,6 +15,8 @@ use std::collections::VecDeque;
 pub(super) struct Queue {
     pub(super) group: Group,
     posted: VecDeque<(Id, Posted)>,
+    /// The news of this rank when the first of them, a long one, listened.
+    pub(super) listened: Option<u64>,
 }
 
 /// A collective.
@@ -37,6 +39,9 @@ pub(super) trait Machine: Into<Posted> {
         around: Surroundings<'_>,
         spare: &mut Spare,
     ) -> Option<Ended>;
+
+    /// Whether that takes long, so that it is not done under the endpoint's lock.
+    fn is_long(&self) -> bool;
 }
 
 impl From<Short> for Posted {
@@ -74,6 +79,14 @@ impl Posted {
         }
     }
 
+    fn is_long(&self) -> bool {
+        match self {
+            Self::Short(short) => short.is_long(),
+            Self::Part(part) => part.is_long(),
+            Self::Exchange(exchange) => exchange.is_long(),
+        }
+    }
+
     fn advance(
         &mut self,
         group: &mut Group,
@@ -90,8 +103,11 @@ impl Posted {
 
 impl Queue {
     pub(super) fn new(group: Group) -> Self {
-        let posted = VecDeque::new();
-        Self { group, posted }
+        Self {
+            group,
+            posted: VecDeque::new(),
+            listened: None,
+        }
     }
 
     pub(super) fn post(&mut self, request: Id, collective: Posted) {
@@ -119,6 +135,7 @@ impl Queue {
 
     /// What became of that.
     pub(super) fn answered(&mut self, outcome: Outcome) {
+        self.listened = None;
         let first = self.posted.front_mut();
         let led = first.and_then(|(_, posted)| posted.led());
         led.expect("it waits for its NIC").answered(outcome);
@@ -126,6 +143,12 @@ impl Queue {
 
     pub(super) fn is_empty(&self) -> bool {
         self.posted.is_empty()
+    }
+
+    /// Whether the first of them takes long.
+    pub(super) fn is_long(&self) -> bool {
+        let first = self.posted.front();
+        first.is_some_and(|(_, collective)| collective.is_long())
     }
 
     pub(super) fn requests(&self) -> impl Iterator<Item = Id> {
@@ -141,16 +164,20 @@ impl Queue {
         }
     }
 
-    /// Goes as far as it can. A rank that does not look again by itself `listens`.
+    /// Goes as far as it can, up to one that is long, if that is not wanted. A rank that does not look again
+    /// by itself `listens`.
     pub(super) fn advance(
         &mut self,
         around: Surroundings<'_>,
         spare: &mut Spare,
-        listens: bool,
+        (listens, long): (bool, bool),
         mut done: impl FnMut(Id, Ended),
     ) {
         let group = &mut self.group;
         while let Some((request, collective)) = self.posted.front_mut() {
+            if !long && collective.is_long() {
+                return;
+            }
             let mut ended = collective.advance(group, around, spare);
             // Its NIC rings.
             let may_listen = |collective: &Posted| listens && collective.phase() != Phase::Far;

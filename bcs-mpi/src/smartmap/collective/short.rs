@@ -195,6 +195,10 @@ impl Short {
 }
 
 impl Machine for Short {
+    fn is_long(&self) -> bool {
+        false
+    }
+
     #[inline]
     fn advance(
         &mut self,

@@ -46,8 +46,11 @@ pub(super) fn step_members<P>(
                 posted[member].push(one);
             }
             match what {
-                choice::LOOKS => node.ends[place].advance_collectives(false),
-                choice::SLEEPS => node.ends[place].progress(),
+                choice::LOOKS => {
+                    node.ends[place].advance_collectives(false);
+                    node.ends[place].do_errands(false);
+                }
+                choice::SLEEPS => node.ends[place].call(),
                 _ => {}
             }
             let before = over[member];

@@ -70,6 +70,7 @@ impl Node {
             .flat_map(|end| &mut end.collectives.groups);
         groups
             .flatten()
+            .filter_map(Communicator::here_mut)
             .for_each(|queue| queue.group.serial = serial);
     }
 
@@ -81,6 +82,7 @@ impl Node {
             .flat_map(|end| &mut end.collectives.groups);
         groups
             .flatten()
+            .filter_map(Communicator::here_mut)
             .for_each(|queue| queue.group.counted = counted);
     }
 
@@ -402,7 +404,7 @@ fn members_that_do_not_call_the_same_are_all_told() {
             .map(|(member, step)| node.post(member, step, 0))
             .collect();
         for _ in 0..2 {
-            node.ends.iter_mut().for_each(SmartMap::progress);
+            node.ends.iter_mut().for_each(SmartMap::call);
         }
         for (member, one) in posted.iter().enumerate() {
             let outcome = node.take(member, one).unwrap();
@@ -436,6 +438,7 @@ fn many_members_do_what_few_do() {
     let groups = |end: &SmartMap| {
         end.collectives.groups[0]
             .as_ref()
+            .and_then(Communicator::here)
             .map(|queue| queue.group.is_counted())
     };
     assert_eq!(groups(&node.ends[0]), Some(true));
@@ -479,16 +482,17 @@ fn memory_that_is_not_there_is_a_failure_for_all_who_need_it() {
         let number = 1;
         for place in 0..3 {
             if place != 1 {
-                node.ends[place].progress();
+                node.ends[place].call();
             }
         }
-        let queue = node.ends[1].collectives.groups[0].as_mut().unwrap();
+        let communicator = node.ends[1].collectives.groups[0].as_mut().unwrap();
+        let queue = communicator.here_mut().unwrap();
         let info = queue.group.own().clone();
-        node.ends[1].progress();
+        node.ends[1].call();
         let [_, output, open] = info.said::<3>(number);
         info.say(number, [64, output, open]);
         for _ in 0..5 {
-            node.ends.iter_mut().for_each(SmartMap::progress);
+            node.ends.iter_mut().for_each(SmartMap::call);
         }
         for (member, one) in posted.iter().enumerate() {
             let outcome = node.take(member, one).unwrap();
@@ -513,20 +517,20 @@ fn a_rank_that_listens_is_told_once_a_phase_is_over() {
         let news = |place| memory.news(place).load(Ordering::Relaxed);
         for round in 1..4 {
             let posted: Vec<Posted> = (0..3).map(|member| node.post(member, barrier, 0)).collect();
-            node.ends[0].progress();
+            node.ends[0].call();
             node.ends[1].advance_collectives(false);
             assert_eq!(
                 [0, 1].map(news),
                 [round - 1, 0],
                 "they wait for the third one"
             );
-            node.ends[2].progress();
+            node.ends[2].call();
             assert_eq!(
                 [0, 1].map(news),
                 [round, 0],
                 "who looks by itself is not told"
             );
-            node.ends.iter_mut().for_each(SmartMap::progress);
+            node.ends.iter_mut().for_each(SmartMap::call);
             for (member, one) in posted.iter().enumerate() {
                 assert!(node.take(member, one).is_some());
             }
@@ -544,15 +548,15 @@ fn who_waits_for_the_root_of_a_short_broadcast_is_told_when_that_enters() {
         let memory = node.ends[0].node.clone();
         let news = |place| memory.news(place).load(Ordering::Relaxed);
         let early = node.post(2, broadcast, 0);
-        node.ends[2].progress();
+        node.ends[2].call();
         let root = node.post(0, broadcast, 0);
-        node.ends[0].progress();
+        node.ends[0].call();
         assert!(
             check(&mut node, 0, broadcast, 0, &root),
             "it waits for nobody"
         );
         assert_eq!([0, 1, 2].map(news), [0, 0, 1]);
-        node.ends[2].progress();
+        node.ends[2].call();
         assert!(
             check(&mut node, 2, broadcast, 0, &early),
             "member 1 has not come"
@@ -568,7 +572,7 @@ fn who_waits_for_the_root_alone_is_told_at_once_that_it_has_called_something_els
     assert!(shorter.bytes < longer.bytes && longer.bytes <= PAYLOAD_BYTES);
     node.post(0, shorter, 0);
     let odd = node.post(1, longer, 0);
-    node.ends.iter_mut().for_each(SmartMap::progress);
+    node.ends.iter_mut().for_each(SmartMap::call);
     let outcome = node.take(1, &odd).expect("it does not wait for member 2");
     assert_eq!(outcome.failure, Failure::Mismatch);
     assert!(
@@ -586,12 +590,12 @@ fn who_waits_for_all_and_is_told_too_early_listens_again() {
     let memory = node.ends[0].node.clone();
     let news = || memory.news(2).load(Ordering::Relaxed);
     let astray = node.post(2, barrier, 0);
-    node.ends[2].progress();
+    node.ends[2].call();
     for (member, told) in [(0, 1), (1, 2)] {
         node.post(member, broadcast, 0);
-        node.ends[member].progress();
+        node.ends[member].call();
         assert_eq!(news(), told);
-        node.ends[2].progress();
+        node.ends[2].call();
     }
     let outcome = node.take(2, &astray).unwrap();
     assert_eq!(outcome.failure, Failure::Mismatch);
@@ -605,7 +609,7 @@ fn a_rank_whose_record_is_rubbish_is_named() {
     node.post(0, step(0, 0, 0, false, &members), 0);
     let info = node.ends[0].node.coll_info(1, 7);
     info.enter(1 + AREAS as u64, [0; 2], 0);
-    node.ends[0].progress();
+    node.ends[0].call();
 }
 
 /// They have signed in a record that anybody may write, and not entered.

@@ -22,6 +22,8 @@ pub(in crate::smartmap::collective) struct Exchanging {
     pub(super) exchange: Exchange,
     pub(super) flow: Flow,
     phase: Phase,
+    /// It goes over long data, or calls functions of the program's.
+    takes_long: bool,
     /// What this rank gives lies in its memory.
     long: bool,
     /// How it goes over the data, if they are long.
@@ -44,7 +46,9 @@ impl Exchanging {
             unreachable!("what the NICs do is no exchange");
         };
         let root = root.map(|root| group.place_of(root, first));
+        let takes_long = exchange.takes_long(group.me(), group.members().len());
         Self {
+            takes_long,
             exchange,
             flow: Flow::of(what, root),
             phase: Phase::Posted,
@@ -265,6 +269,10 @@ impl Exchanging {
 }
 
 impl Machine for Exchanging {
+    fn is_long(&self) -> bool {
+        self.takes_long
+    }
+
     fn advance(
         &mut self,
         group: &mut Group,

@@ -41,7 +41,8 @@ mod taking;
 #[cfg(test)]
 mod tests;
 
-use crate::bcs::{Piece, Pieces, Round, Row, Scratch};
+use crate::bcs::{Local, Piece, Pieces, Round, Row, Scratch};
+use crate::smartmap::LONG_BYTES;
 use bcs_core::whereabouts::{self, Called};
 pub(crate) use gift::MAX_MEMBERS;
 pub(super) use machine::Exchanging;
@@ -90,7 +91,40 @@ pub(crate) enum Takes {
     Rounds(VecDeque<Round>),
 }
 
+impl Exchange {
+    /// Whether the member at this place of so many goes over long data in it, or calls functions of the
+    /// program's.
+    fn takes_long(&self, place: usize, members: usize) -> bool {
+        let own = self.own.map_or(0, |(_, _, len)| len);
+        let lens = [self.gives.len(place, members), self.takes.len(members), own];
+        let calls = match &self.takes {
+            Takes::Rounds(rounds) => rounds
+                .iter()
+                .any(|round| round.then.iter().any(Local::calls)),
+            Takes::Each(_) | Takes::One(_) => false,
+        };
+        calls || lens.into_iter().any(|len| len > LONG_BYTES)
+    }
+}
+
 impl Takes {
+    /// How much it may be.
+    fn len(&self, members: usize) -> usize {
+        match self {
+            Self::One(piece) => piece.len,
+            Self::Each(Pieces::Row(row)) => row.len.saturating_mul(members),
+            Self::Each(Pieces::Each(pieces)) => {
+                let lens = pieces.iter().map(|piece| piece.len);
+                lens.fold(0, usize::saturating_add)
+            }
+            Self::Rounds(rounds) => {
+                let receives = rounds.iter().flat_map(|round| &round.receives);
+                let lens = receives.map(|(_, piece)| piece.len);
+                lens.fold(0, usize::saturating_add)
+            }
+        }
+    }
+
     /// From nobody.
     pub(crate) const NOTHING: Self = Self::Rounds(VecDeque::new());
 }

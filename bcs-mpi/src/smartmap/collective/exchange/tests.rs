@@ -324,7 +324,7 @@ fn plain(kind: Kind, length: usize) -> Step {
 /// All members have posted; now they look until it is over.
 fn outcomes(node: &mut Node, posted: &[Posted]) -> Vec<Outcome> {
     for _ in 0..40 {
-        node.ends.iter_mut().for_each(SmartMap::progress);
+        node.ends.iter_mut().for_each(SmartMap::call);
     }
     let take = |(member, one): (usize, &Posted)| {
         let place = node.place(member);
@@ -439,7 +439,7 @@ fn an_address_that_is_rubbish_is_an_error_that_names_who_gave_it() {
         };
         enter(&mut node, 1, exchange);
         for _ in 0..5 {
-            node.ends.iter_mut().for_each(SmartMap::progress);
+            node.ends.iter_mut().for_each(SmartMap::call);
         }
         for (member, one) in [0, 2].into_iter().zip(&posted) {
             let outcome = node.ends[member].take(one.id).unwrap();
@@ -471,7 +471,7 @@ fn heads_and_tables_of_rubbish_are_found() {
         info.advance(1, 3);
         let looked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             for _ in 0..4 {
-                node.ends[0].progress();
+                node.ends[0].call();
             }
         }));
         let Err(why) = looked else {
@@ -499,9 +499,9 @@ fn short_ones_are_over_for_a_giver_before_anybody_has_read_them() {
             .map(|member| post(&mut node, member, gather, 0))
             .collect();
         // The root has entered and not looked again.
-        node.ends[0].progress();
-        node.ends[1].progress();
-        node.ends[1].progress();
+        node.ends[0].call();
+        node.ends[1].call();
+        node.ends[1].call();
         assert_eq!(node.ends[1].is_done(posted[1].id), over, "{length}");
         assert!(
             outcomes(&mut node, &posted)

@@ -1,0 +1,87 @@
+//! Messages in small pieces that are fetched while they are packed (SMARTMAP).
+//!
+//! To find a piece in the memory of another process costs the kernel as much as to copy some hundred bytes.
+//! So a sender packs small pieces into memory of its own. It tells its receiver first where that is, and
+//! then, as it goes on, how far it is; the receiver unpacks behind it, and both have a core's work at the
+//! same time. The sender depends on nobody: whatever its receiver does, it packs all in the call that sends.
+//!
+//! How far it is, is one word of the transfer slot, and its receiver sleeps on another one. Neither is
+//! used otherwise by such a transfer: it is not lent, and the copy of it not shared. What is there of an
+//! earlier transfer is known by its generation.
+//!
+//! ```text
+//! word 0: how the transfer ended      6: bell      7: generation, packed bytes
+//! ```
+//!
+//! Happens-before, named on both sides:
+//! - **PACKED**: the sender's `Release` store of how far it is publishes the bytes to the receiver's
+//!   `Acquire` load of it.
+
+use super::node_memory::NodeMemory;
+use crate::request::RequestId;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+const BELL: usize = 6;
+const PACKED: usize = 7;
+
+/// A message that is being packed.
+#[derive(Clone, Copy, Debug)]
+pub struct Packing<'a> {
+    packed: &'a AtomicU64,
+    bell: &'a AtomicU32,
+    generation: u64,
+}
+
+impl<'a> Packing<'a> {
+    /// What a rank packs for one of its transfers. `None` if there is no such transfer: it alleged
+    /// rubbish.
+    #[must_use]
+    pub fn of(node: &'a NodeMemory, sender: usize, transfer: RequestId) -> Option<Self> {
+        Some(Self {
+            packed: node.transfer_word(sender, transfer.slot, PACKED)?,
+            bell: node.transfer_bell(sender, transfer.slot, BELL)?,
+            generation: u64::from(transfer.generation) << 32,
+        })
+    }
+
+    /// Sender: so many bytes are packed, fewer than 4 GiB. The caller rings the [bell](Self::bell).
+    pub fn advance(&self, bytes: u32) {
+        let word = self.generation | u64::from(bytes);
+        self.packed.store(word, Ordering::Release); // PACKED
+    }
+
+    /// Receiver: how many bytes are packed.
+    #[must_use]
+    pub fn bytes(&self) -> u32 {
+        let word = self.packed.load(Ordering::Acquire); // PACKED
+        let (generation, bytes) = (word & !u64::from(u32::MAX), word & u64::from(u32::MAX));
+        if generation != self.generation {
+            return 0;
+        }
+        u32::try_from(bytes).expect("half of a word")
+    }
+
+    /// On which the receiver sleeps until there is more.
+    #[must_use]
+    pub fn bell(&self) -> &AtomicU32 {
+        self.bell
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_packed_counts_for_its_transfer_alone() {
+        let node = NodeMemory::private(2).unwrap();
+        let id = |slot, generation| RequestId { slot, generation };
+        let of = |id| Packing::of(&node, 1, id).unwrap();
+        assert_eq!(of(id(3, 1)).bytes(), 0, "fresh memory");
+        of(id(3, 1)).advance(u32::MAX);
+        assert_eq!(of(id(3, 1)).bytes(), u32::MAX);
+        assert_eq!(of(id(3, 2)).bytes(), 0, "the next transfer of the slot");
+        assert_eq!(of(id(4, 1)).bytes(), 0, "another slot");
+        assert!(Packing::of(&node, 1, id(u32::MAX, 1)).is_none());
+    }
+}
