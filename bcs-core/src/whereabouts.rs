@@ -71,7 +71,7 @@ impl From<Pattern> for Peer {
 pub struct Entered {
     /// Context id of the communicator. Communicators without a rank in common may have the same.
     pub context: u32,
-    /// Which ranks they are ([`fingerprint`]); 0 for the world.
+    /// Which ranks they are ([`fingerprint()`]); 0 for the world.
     pub group: u32,
     /// How many collectives this rank has entered on this communicator before.
     pub number: u32,
