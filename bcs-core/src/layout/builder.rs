@@ -18,6 +18,12 @@ pub struct Builder {
     runs: Vec<Run>,
 }
 
+/// Fewer runs are gone through as they are.
+const LEAST_IRREGULAR_RUNS: usize = 16;
+
+/// More blocks of a run on average are worth a loop.
+const MOST_BLOCKS_OF_A_RUN: u64 = 4;
+
 impl Builder {
     /// One block.
     #[must_use]
@@ -107,6 +113,7 @@ impl Builder {
         let mut words = Vec::with_capacity(HEADER_WORDS + self.runs.len() * RUN_WORDS);
         words.extend([self.runs.len() as u64, 0, extent.cast_unsigned()]);
         let (mut start, mut blocks) = (0, 0);
+        let places = self.places();
         for run in self.runs {
             blocks += run.count;
             words.extend(Run { start, ..run }.words());
@@ -116,7 +123,26 @@ impl Builder {
         Layout {
             words: words.into_boxed_slice(),
             grain: u32::try_from(start / blocks.max(1)).unwrap_or(u32::MAX),
+            places,
         }
+    }
+
+    /// Where all blocks are, if they have one length and runs of them are short.
+    fn places(&self) -> Box<[i64]> {
+        let blocks = self.runs.iter().map(|run| run.count);
+        let blocks = blocks.fold(0, u64::saturating_add);
+        let alike = self.runs.windows(2).all(|two| two[0].block == two[1].block);
+        let few = self.runs.len() < LEAST_IRREGULAR_RUNS;
+        if few || !alike || blocks / MOST_BLOCKS_OF_A_RUN > self.runs.len() as u64 {
+            return Box::default();
+        }
+        let offset = |run: &Run, block: u64| {
+            let distance = run.stride.wrapping_mul(block.cast_signed());
+            run.offset.wrapping_add(distance)
+        };
+        let runs = self.runs.iter();
+        let each = runs.flat_map(|run| (0..run.count).map(move |block| offset(run, block)));
+        each.collect()
     }
 
     fn push_run(&mut self, mut next: Run) -> Result<(), TooManyRuns> {

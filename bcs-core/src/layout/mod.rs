@@ -141,6 +141,8 @@ pub struct Layout {
     words: Box<[u64]>,
     /// Bytes of a block on average.
     grain: u32,
+    /// Where the blocks of an element are, if there are many of one length and runs say little of them.
+    places: Box<[i64]>,
 }
 
 impl Layout {
@@ -167,6 +169,14 @@ impl Layout {
         let (runs, _) = self.words[HEADER_WORDS..].as_chunks::<RUN_WORDS>();
         let first = runs.partition_point(|&[start, ..]| start < byte);
         runs[first..].iter().copied().map(Run::from_words)
+    }
+
+    /// The length of all blocks of an element, and where each is, in the order of the message, if they are
+    /// irregular: to go through the runs of a few blocks each is mostly to read the runs.
+    #[must_use]
+    pub fn irregular_blocks(&self) -> Option<(u64, &[i64])> {
+        let first = self.runs().next()?;
+        (!self.places.is_empty()).then_some((first.block, &*self.places))
     }
 
     /// Bytes of a block on average.

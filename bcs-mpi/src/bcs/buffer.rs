@@ -55,6 +55,76 @@ pub(super) unsafe fn scatter(base: u64, strip: Strip, distance: usize, from: &[u
     unsafe { blocks(from, to, distances, strip) };
 }
 
+/// Copies blocks of this length from places in memory to bytes, one after the other.
+///
+/// # Safety
+/// The blocks are initialised and nobody writes them.
+///
+/// # Panics
+/// If there are not as many bytes.
+pub(super) unsafe fn gather_places(base: u64, places: &[i64], block: usize, into: &mut [u8]) {
+    let into = &mut into[..places.len() * block];
+    let at = |place: &i64| start(base.wrapping_add_signed(*place));
+    match block {
+        8 => {
+            let (into, _) = into.as_chunks_mut::<8>();
+            for (place, into) in places.iter().zip(into) {
+                // SAFETY: the caller's promise.
+                *into = unsafe { at(place).cast::<[u8; 8]>().read_unaligned() };
+            }
+        }
+        4 => {
+            let (into, _) = into.as_chunks_mut::<4>();
+            for (place, into) in places.iter().zip(into) {
+                // SAFETY: the caller's promise.
+                *into = unsafe { at(place).cast::<[u8; 4]>().read_unaligned() };
+            }
+        }
+        _ => {
+            for (place, into) in places.iter().zip(into.chunks_exact_mut(block)) {
+                // SAFETY: the caller's promise; `into` is borrowed, so nobody's message.
+                unsafe {
+                    std::ptr::copy_nonoverlapping(at(place).cast_const(), into.as_mut_ptr(), block);
+                }
+            }
+        }
+    }
+}
+
+/// Copies bytes, one block of this length after the other, to places in memory.
+///
+/// # Safety
+/// The blocks may be written and nobody else uses them; `from` is elsewhere.
+///
+/// # Panics
+/// If there are not as many bytes.
+pub(super) unsafe fn scatter_places(base: u64, places: &[i64], block: usize, from: &[u8]) {
+    let from = &from[..places.len() * block];
+    let at = |place: &i64| start(base.wrapping_add_signed(*place));
+    match block {
+        8 => {
+            let (from, _) = from.as_chunks::<8>();
+            for (place, from) in places.iter().zip(from) {
+                // SAFETY: the caller's promise.
+                unsafe { at(place).cast::<[u8; 8]>().write_unaligned(*from) };
+            }
+        }
+        4 => {
+            let (from, _) = from.as_chunks::<4>();
+            for (place, from) in places.iter().zip(from) {
+                // SAFETY: the caller's promise.
+                unsafe { at(place).cast::<[u8; 4]>().write_unaligned(*from) };
+            }
+        }
+        _ => {
+            for (place, from) in places.iter().zip(from.chunks_exact(block)) {
+                // SAFETY: the caller's promise.
+                unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), at(place), block) };
+            }
+        }
+    }
+}
+
 /// Bytes from the start of the first block to the end of the last one.
 fn reaches(strip: Strip, distance: usize) -> usize {
     let last = to_usize(strip.count)

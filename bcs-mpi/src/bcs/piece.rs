@@ -115,12 +115,22 @@ const BOUNCE_BYTES: usize = 16 * 1024;
 /// run.
 const TILE: usize = 32;
 
-/// Where bytes of a message are in memory: `bytes` of them from a place on, in blocks that are
-/// `distance` from each other in the message.
-struct Stretch {
-    strip: Strip,
+/// Where bytes of a message are in memory, from a place of the message on.
+struct Stretch<'a> {
     at: usize,
-    distance: usize,
+    blocks: Blocks<'a>,
+}
+
+/// Blocks of one length.
+enum Blocks<'a> {
+    /// At equal distances; in the message they are this far from each other.
+    Strip(Strip, usize),
+    /// At these places, counted from the first; in the message they follow each other.
+    Irregular {
+        from: i64,
+        places: &'a [i64],
+        block: usize,
+    },
 }
 
 /// Says of each block of a piece where it is, from byte `offset` of the message to `end`; places in
@@ -131,10 +141,13 @@ struct Stretch {
 /// loop.
 ///
 /// [`Cursor`]: bcs_core::layout::Cursor
-fn each_stretch(layout: &Layout, offset: usize, end: usize, mut tell: impl FnMut(Stretch)) {
+fn each_stretch(layout: &Layout, offset: usize, end: usize, mut tell: impl FnMut(Stretch<'_>)) {
     let (size, extent) = (to_usize(layout.size()), layout.extent());
     let first = offset.next_multiple_of(size).min(end);
     let last = (end / size * size).max(first);
+    if let Some(blocks) = layout.irregular_blocks() {
+        return each_place(layout, blocks, offset..end, &mut tell);
+    }
     // A single block is best gone through by the walk, which takes all elements at once.
     if layout.single_block().is_some() {
         return walk(layout, offset..end, offset, &mut tell);
@@ -157,9 +170,8 @@ fn each_stretch(layout: &Layout, offset: usize, end: usize, mut tell: impl FnMut
             let block = to_usize(run.block);
             if tile == 1 {
                 tell(Stretch {
-                    strip,
                     at,
-                    distance: block,
+                    blocks: Blocks::Strip(strip, block),
                 });
                 continue;
             }
@@ -167,9 +179,8 @@ fn each_stretch(layout: &Layout, offset: usize, end: usize, mut tell: impl FnMut
                 strip.stride = extent;
                 strip.count = count as u64;
                 tell(Stretch {
-                    strip,
                     at,
-                    distance: size,
+                    blocks: Blocks::Strip(strip, size),
                 });
                 strip.offset = strip.offset.wrapping_add(run.stride);
                 at += block;
@@ -180,12 +191,42 @@ fn each_stretch(layout: &Layout, offset: usize, end: usize, mut tell: impl FnMut
     in_an_element(layout, last..end, offset, &mut tell);
 }
 
+/// [`each_stretch`] where the blocks are irregular.
+fn each_place(
+    layout: &Layout,
+    (block, places): (u64, &[i64]),
+    range: Range<usize>,
+    tell: &mut impl FnMut(Stretch<'_>),
+) {
+    let (block, size) = (to_usize(block), to_usize(layout.size()));
+    let (offset, end) = (range.start, range.end);
+    let first = offset.next_multiple_of(block).min(end);
+    let last = (end / block * block).max(first);
+    walk(layout, offset..first, offset, tell);
+    let mut at = first;
+    while at < last {
+        let (element, index) = (at / size, at % size / block);
+        let count = ((last - at) / block).min(places.len() - index);
+        let extent = layout.extent();
+        tell(Stretch {
+            at: at - offset,
+            blocks: Blocks::Irregular {
+                from: extent.wrapping_mul((element as u64).cast_signed()),
+                places: &places[index..index + count],
+                block,
+            },
+        });
+        at += count * block;
+    }
+    walk(layout, last..end, offset, tell);
+}
+
 /// [`each_stretch`] of bytes of one element: all its whole runs without a cursor.
 fn in_an_element(
     layout: &Layout,
     range: Range<usize>,
     offset: usize,
-    tell: &mut impl FnMut(Stretch),
+    tell: &mut impl FnMut(Stretch<'_>),
 ) {
     let size = to_usize(layout.size());
     let element = range.start / size;
@@ -209,9 +250,8 @@ fn in_an_element(
             count: run.count,
         };
         tell(Stretch {
-            strip,
             at: start - offset,
-            distance: block,
+            blocks: Blocks::Strip(strip, block),
         });
         done = end;
     }
@@ -219,7 +259,7 @@ fn in_an_element(
 }
 
 /// [`each_stretch`] from any byte to any other.
-fn walk(layout: &Layout, range: Range<usize>, offset: usize, tell: &mut impl FnMut(Stretch)) {
+fn walk(layout: &Layout, range: Range<usize>, offset: usize, tell: &mut impl FnMut(Stretch<'_>)) {
     if range.is_empty() {
         return;
     }
@@ -228,9 +268,8 @@ fn walk(layout: &Layout, range: Range<usize>, offset: usize, tell: &mut impl FnM
         let distance = to_usize(strip.block);
         let bytes = distance * to_usize(strip.count);
         tell(Stretch {
-            strip,
             at,
-            distance,
+            blocks: Blocks::Strip(strip, distance),
         });
         at += bytes;
     }
@@ -264,13 +303,20 @@ pub(crate) unsafe fn gather(from: &Piece, offset: usize, into: &mut [u8]) {
         layout,
         offset,
         offset + into.len(),
-        |Stretch {
-             strip,
-             at,
-             distance,
-         }| {
-            // SAFETY: the caller's promise, for each block of the layout.
-            unsafe { buffer::gather(from.address, strip, distance, &mut into[at..]) };
+        |Stretch { at, blocks }| match blocks {
+            Blocks::Strip(strip, distance) => {
+                // SAFETY: the caller's promise, for each block of the layout.
+                unsafe { buffer::gather(from.address, strip, distance, &mut into[at..]) };
+            }
+            Blocks::Irregular {
+                from: element,
+                places,
+                block,
+            } => {
+                let base = from.address.wrapping_add_signed(element);
+                // SAFETY: as above.
+                unsafe { buffer::gather_places(base, places, block, &mut into[at..]) };
+            }
         },
     );
 }
@@ -294,13 +340,20 @@ pub(crate) unsafe fn scatter(into: &Piece, offset: usize, bytes: &[u8]) {
         layout,
         offset,
         offset + bytes.len(),
-        |Stretch {
-             strip,
-             at,
-             distance,
-         }| {
-            // SAFETY: the caller's promise, for each block of the layout.
-            unsafe { buffer::scatter(into.address, strip, distance, &bytes[at..]) };
+        |Stretch { at, blocks }| match blocks {
+            Blocks::Strip(strip, distance) => {
+                // SAFETY: the caller's promise, for each block of the layout.
+                unsafe { buffer::scatter(into.address, strip, distance, &bytes[at..]) };
+            }
+            Blocks::Irregular {
+                from: element,
+                places,
+                block,
+            } => {
+                let base = into.address.wrapping_add_signed(element);
+                // SAFETY: as above.
+                unsafe { buffer::scatter_places(base, places, block, &bytes[at..]) };
+            }
         },
     );
 }
@@ -343,12 +396,25 @@ mod tests {
     use proptest::prelude::*;
 
     /// Where each byte of a message is, by whoever tells of the stretches.
-    fn places(len: usize, tell: impl FnOnce(&mut dyn FnMut(Stretch))) -> Vec<Option<i64>> {
+    fn places(len: usize, tell: impl FnOnce(&mut dyn FnMut(Stretch<'_>))) -> Vec<Option<i64>> {
         let mut found = vec![None; len];
-        tell(&mut |stretch: Stretch| {
-            for (nth, place) in stretch.strip.offsets().enumerate() {
-                for byte in 0..to_usize(stretch.strip.block) {
-                    let at = stretch.at + nth * stretch.distance + byte;
+        tell(&mut |stretch: Stretch<'_>| {
+            let (places, block, distance): (Vec<i64>, _, _) = match stretch.blocks {
+                Blocks::Strip(strip, distance) => {
+                    (strip.offsets().collect(), to_usize(strip.block), distance)
+                }
+                Blocks::Irregular {
+                    from,
+                    places,
+                    block,
+                } => {
+                    let places = places.iter().map(|place| place.wrapping_add(from));
+                    (places.collect(), block, block)
+                }
+            };
+            for (nth, place) in places.into_iter().enumerate() {
+                for byte in 0..block {
+                    let at = stretch.at + nth * distance + byte;
                     let before = found[at].replace(place + (byte as u64).cast_signed());
                     assert_eq!(before, None, "byte {at} is told of twice");
                 }
@@ -358,6 +424,29 @@ mod tests {
     }
 
     proptest! {
+        /// The same of many blocks of one length at any places.
+        #[test]
+        fn irregular_stretches_are_the_walk(
+            offsets in prop::collection::vec(-400i64..4_000, 40..120),
+            block in 1u64..20, extent in -900i64..9_000, elements in 1usize..9, cut: [u16; 2],
+        ) {
+            let mut builder = Builder::default();
+            for offset in &offsets {
+                builder.push(offset * 20, block).unwrap();
+            }
+            let layout = builder.finish(extent);
+            prop_assert!(layout.irregular_blocks().is_some());
+            let bytes = to_usize(layout.size()) * elements;
+            let mut ends = cut.map(|at| usize::from(at) * 7 % (bytes + 1));
+            ends.sort_unstable();
+            for [from, to] in [ends, [0, bytes]] {
+                let found = places(to - from, |tell| each_stretch(&layout, from, to, tell));
+                let walked = places(to - from, |mut tell| walk(&layout, from..to, from, &mut tell));
+                prop_assert!(found == walked, "{from}..{to} of {layout:?}");
+                prop_assert!(found.iter().all(Option::is_some));
+            }
+        }
+
         /// Gone through run by run or walked, the bytes are at the same places.
         #[test]
         fn stretches_are_the_walk(
