@@ -120,14 +120,15 @@ impl Errand {
                 let len = usize::try_from(len).expect("no more than the piece has");
                 let which = (fetch.place, fetch.envelope.transfer);
                 let copier = &fetch.copier;
-                // SAFETY: whoever posted the receive promised that, and it is not done before this is back.
-                fetch.fetched = unsafe {
-                    match fetch.from {
-                        From::Memory(from) => copier.fetch(which, from, &fetch.into, len),
-                        From::Packing(from) => {
-                            let all = usize::try_from(fetch.envelope.len).unwrap_or(usize::MAX);
-                            copier.follow(which, (from, all), &fetch.into, len)
-                        }
+                fetch.fetched = match fetch.from {
+                    From::Memory(from) => {
+                        // SAFETY: whoever posted the receive promised that, and it is not done before this is back.
+                        unsafe { copier.fetch(which, from, &fetch.into, len) }
+                    }
+                    From::Packing(from) => {
+                        let all = usize::try_from(fetch.envelope.len).unwrap_or(usize::MAX);
+                        // SAFETY: as above.
+                        unsafe { copier.follow(which, (from, all), &fetch.into, len) }
                     }
                 };
                 let fault = fetch.fetched == Err(Unreachable::Fault);

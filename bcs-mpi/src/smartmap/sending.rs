@@ -234,11 +234,13 @@ impl SmartMap {
     /// it is too long for the queue.
     #[inline]
     pub(super) fn has_room_for(&self, place: usize, len: usize) -> bool {
-        match len {
-            0..=INLINE_BYTES => true,
-            ..=MAX_QUEUED_BYTES => self.node.full(place).load(Ordering::Relaxed) == 0,
-            _ => self.may_copy(len),
+        if len <= INLINE_BYTES {
+            return true;
         }
+        if len <= MAX_QUEUED_BYTES {
+            return self.node.full(place).load(Ordering::Relaxed) == 0;
+        }
+        self.may_copy(len)
     }
 
     /// Whether there is room for one more copy that its receiver has not asked for.
