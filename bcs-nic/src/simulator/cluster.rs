@@ -2,7 +2,7 @@
 
 use super::checkers::{Checker, Objection};
 use super::nics::{Nics, NicsConfig};
-use super::program::{May, Program};
+use super::program::{CONTEXTS, May, Program};
 use super::rank::{MEMORY_BYTES, ScriptedRank, World};
 use super::{Options, Report};
 use crate::bounds::Bounds;
@@ -52,7 +52,9 @@ impl Cluster {
         let may = May {
             wildcards: !crashes,
             missing: options.faults.memory,
+            run_ahead: crashes || random.random_bool(0.5),
         };
+        let bounds = draw_bounds(nodes, may, random);
         let program = Program::new(ranks, settings.time_slice_ns, may, random);
         let memories: Vec<NicMemory> = (0..ranks)
             .map(|_| NicMemory::private(settings.eager_limit).expect("memory"))
@@ -74,7 +76,7 @@ impl Cluster {
         let nics = Nics::new(NicsConfig {
             placement: placement.clone(),
             settings: settings.clone(),
-            bounds: Bounds::default(),
+            bounds,
             page: page.clone(),
             memories: memories.clone(),
             network,
@@ -226,5 +228,27 @@ impl Cluster {
             }
             None => Ok(()),
         }
+    }
+}
+
+/// Half of the clusters have tables and blocks so small that their programs fill them.
+fn draw_bounds(nodes: usize, may: May, random: &mut ChaCha8Rng) -> Bounds {
+    let contexts = u32::try_from(CONTEXTS).expect("few");
+    let mut bounds = Bounds {
+        envelopes: nodes * random.random_range(1..=3),
+        outgoing: random.random_range(1..20),
+        descriptors: random.random_range(1..6),
+        completions: random.random_range(1..6),
+        credits: random.random_range(1..3),
+        contexts: contexts + random.random_range(0..3),
+        ..Bounds::default()
+    };
+    if may.run_ahead {
+        bounds.envelopes = Bounds::default().envelopes;
+    }
+    if random.random_bool(0.5) {
+        bounds
+    } else {
+        Bounds::default()
     }
 }

@@ -1,8 +1,8 @@
 //! What the scripted ranks do: a random program without races or deadlocks, and its answers.
 //!
 //! A program is a list of rounds. In a round every rank posts its sends, receives and probes in an
-//! order of its own, waits for all, and then takes part in at most one collective. Receives that
-//! nobody sends for are cancelled. So every operation
+//! order of its own, waits for all, and then takes part in collectives: one that may go wrong, and some
+//! beside it, of other communicators with other masters. Receives that nobody sends for are cancelled. So every operation
 //! has its partner in the same round, and whatever order the fabric brings about must end.
 
 use bcs_core::arithmetic::{Path, combine};
@@ -95,6 +95,8 @@ pub(super) struct Round {
     pub(super) together: Option<(u32, Together)>,
     /// A rank that does something else instead.
     pub(super) astray: Option<(u32, Together)>,
+    /// What other contexts do together at the same time.
+    pub(super) beside: Vec<(u32, Together)>,
     /// Members of a node that do the same have one of them arrive for all.
     pub(super) led: bool,
     /// The memory of this member, of the second half of what it gives or gets, is not there.
@@ -116,37 +118,47 @@ pub(super) struct May {
     pub(super) wildcards: bool,
     /// Memory may be missing.
     pub(super) missing: bool,
+    /// Ranks may be in different rounds. Where they may not, no rank has to hold a message of a later
+    /// round, and a pool of envelopes may be as small as it likes.
+    pub(super) run_ahead: bool,
 }
 
 /// A program.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     pub(super) rounds: Vec<Round>,
-    /// Members of context 1, in communicator order; context 0 is the world.
-    pub(super) subset: Vec<u32>,
+    /// Members of the contexts from 1 on, in communicator order; context 0 is the world.
+    subsets: Vec<Vec<u32>>,
 }
+
+/// Contexts of a program, the world among them.
+pub(super) const CONTEXTS: usize = 5;
 
 const LENGTHS: [usize; 10] = [0, 1, 8, 63, 64, 65, 1000, 4096, 4097, 50_000];
 
 impl Program {
     pub(super) fn new(ranks: u32, slice_ns: u64, may: May, random: &mut ChaCha8Rng) -> Self {
-        let mut subset: Vec<u32> = (0..ranks).filter(|_| random.random_bool(0.6)).collect();
-        if subset.is_empty() {
-            subset.push(ranks - 1);
-        }
-        subset.shuffle(random);
+        let subset = |random: &mut ChaCha8Rng| {
+            let mut subset: Vec<u32> = (0..ranks).filter(|_| random.random_bool(0.6)).collect();
+            if subset.is_empty() {
+                subset.push(ranks - 1);
+            }
+            subset.shuffle(random);
+            subset
+        };
+        let subsets: Vec<Vec<u32>> = (1..CONTEXTS).map(|_| subset(random)).collect();
         let mut id = 0;
         let rounds = (0..random.random_range(3..8))
-            .map(|_| Round::new(ranks, slice_ns, &subset, may, &mut id, random))
+            .map(|_| Round::new(ranks, slice_ns, &subsets, may, &mut id, random))
             .collect();
-        Self { rounds, subset }
+        Self { rounds, subsets }
     }
 
     pub(super) fn members(&self, context: u32, ranks: u32) -> Vec<u32> {
         if context == 0 {
             (0..ranks).collect()
         } else {
-            self.subset.clone()
+            self.subsets[context as usize - 1].clone()
         }
     }
 
@@ -171,7 +183,7 @@ impl Round {
     fn new(
         ranks: u32,
         slice_ns: u64,
-        subset: &[u32],
+        subsets: &[Vec<u32>],
         may: May,
         id: &mut u64,
         random: &mut ChaCha8Rng,
@@ -206,7 +218,7 @@ impl Round {
             let (context, members) = if random.random_bool(0.5) {
                 (0, (0..ranks).collect())
             } else {
-                (1, subset.to_vec())
+                (1, subsets[0].clone())
             };
             if random.random_bool(0.2) {
                 let rank = members[random.random_range(0..members.len())];
@@ -221,6 +233,16 @@ impl Round {
         };
         let missing = (random.random_range(0..ranks), side);
         round.missing = (random.random_bool(0.6) && may.missing).then_some(missing);
+        for (context, members) in (1..).zip(subsets).skip(1) {
+            let together = Together::new(members, random);
+            if random.random_bool(0.5) {
+                round.beside.push((context, together));
+            }
+        }
+        if !may.run_ahead {
+            round.together = Some((0, Together::Barrier));
+            (round.astray, round.missing, round.led) = (None, None, false);
+        }
         round
     }
 

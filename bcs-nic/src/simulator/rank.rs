@@ -2,7 +2,7 @@
 
 use super::checkers::{Checker, Received, check_receives, check_release};
 use super::place::Place;
-use super::program::{Arrival, Message, Post, Program, Round, Side, Together};
+use super::program::{Arrival, CONTEXTS, Message, Post, Program, Round, Side, Together};
 use bcs_core::descriptor::{
     Call, CollectiveDescriptor, CollectiveKind, Payload, ReceiveDescriptor, ReceiveKind,
     SendDescriptor,
@@ -48,7 +48,14 @@ enum Purpose {
     Collective {
         address: u64,
     },
-    Open,
+    /// One of those beside it, by its number among them.
+    Beside {
+        nth: usize,
+        address: u64,
+    },
+    Open {
+        context: u32,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -90,9 +97,9 @@ pub(super) struct ScriptedRank {
     free: u64,
     requests: u32,
     payloads: usize,
-    sequences: [u64; 2],
-    /// Whether context 1 was opened; not if one of its nodes had died.
-    opened: bool,
+    sequences: [u64; CONTEXTS],
+    /// Which contexts are open; not those of which a node had died.
+    opened: [bool; CONTEXTS],
     /// Messages and collectives checked.
     pub(super) checked: u64,
     /// Completions seen.
@@ -130,8 +137,8 @@ impl ScriptedRank {
             free: MEMORY_START,
             requests: 0,
             payloads: 0,
-            sequences: [0; 2],
-            opened: false,
+            sequences: [0; CONTEXTS],
+            opened: std::array::from_fn(|context| context == 0),
             checked: 0,
             completions: 0,
             memory_faults: 0,
@@ -197,9 +204,9 @@ impl ScriptedRank {
         self.receives_posted = 0;
         self.next = match self.next {
             Next::Open => {
-                if world.program.subset.contains(&self.rank) {
-                    self.open(world, store);
-                }
+                (1..)
+                    .take(CONTEXTS - 1)
+                    .for_each(|context| self.open(context, world, store));
                 Next::Compute(0)
             }
             Next::Compute(round) if round == rounds.len() => Next::Finished,
@@ -219,11 +226,12 @@ impl ScriptedRank {
                 if let (Some((context, _)), Some(together)) = (&rounds[round].together, together) {
                     let ranks = u32::try_from(world.placement.ranks()).expect("few");
                     let members = world.program.members(*context, ranks);
-                    if members.contains(&self.rank) && (*context == 0 || self.opened) {
+                    if members.contains(&self.rank) && self.opened[*context as usize] {
                         let arrival = rounds[round].arrival(self.rank, &members, world.placement);
                         self.join((*context, arrival), together, round, world, store);
                     }
                 }
+                self.join_beside(round, world, store);
                 Next::Compute(round + 1)
             }
             Next::Finished => Next::Finished,
@@ -438,18 +446,18 @@ impl ScriptedRank {
         }
     }
 
-    fn open(&mut self, world: &World<'_>, store: &mut RankStore) {
-        let members: Vec<u8> = world
-            .program
-            .subset
-            .iter()
-            .flat_map(|rank| rank.to_le_bytes())
-            .collect();
+    fn open(&mut self, context: u32, world: &World<'_>, store: &mut RankStore) {
+        let ranks = u32::try_from(world.placement.ranks()).expect("few");
+        let members = world.program.members(context, ranks);
+        if !members.contains(&self.rank) {
+            return;
+        }
+        let members: Vec<u8> = members.iter().flat_map(|rank| rank.to_le_bytes()).collect();
         let input = self.write(&members, store);
-        let request = self.expect(Purpose::Open, world);
+        let request = self.expect(Purpose::Open { context }, world);
         self.push_collective(&CollectiveDescriptor {
             request,
-            context: 1,
+            context,
             sequence: 0,
             kind: CollectiveKind::OpenContext,
             bytes: members.len() as u64,
@@ -459,6 +467,38 @@ impl ScriptedRank {
             for_node: false,
             spoilt_by: None,
         });
+    }
+
+    /// Takes part in the collectives beside the round's own, which go as they should.
+    fn join_beside(&mut self, round: usize, world: &World<'_>, store: &mut RankStore) {
+        let ranks = u32::try_from(world.placement.ranks()).expect("few");
+        for (nth, (context, together)) in world.program.rounds[round].beside.iter().enumerate() {
+            let members = world.program.members(*context, ranks);
+            if !members.contains(&self.rank) || !self.opened[*context as usize] {
+                continue;
+            }
+            let contribution = together.contribution(self.rank, round_of(*context, round));
+            let Call { kind, bytes, .. } = together.call(self.rank);
+            let input = self.write(&contribution, store);
+            let output = self.place(contribution.len(), None, store).location.address;
+            let is_root = matches!(kind, CollectiveKind::Broadcast { root } if root == self.rank);
+            let address = if is_root { input } else { output };
+            let request = self.expect(Purpose::Beside { nth, address }, world);
+            let sequence = self.sequences[*context as usize];
+            self.sequences[*context as usize] += 1;
+            self.push_collective(&CollectiveDescriptor {
+                request,
+                context: *context,
+                sequence,
+                kind,
+                bytes,
+                input,
+                output,
+                inline: None,
+                for_node: false,
+                spoilt_by: None,
+            });
+        }
     }
 
     fn join(
@@ -529,7 +569,7 @@ impl ScriptedRank {
     fn push_collective(&mut self, collective: &CollectiveDescriptor) {
         self.collectives
             .push(&collective.encode())
-            .expect("one collective a round");
+            .expect("few collectives a round");
     }
 
     /// Looks at the completions; true when all have come.
@@ -606,15 +646,18 @@ impl ScriptedRank {
                 return Err((Checker::Soundness, what));
             }
         }
-        self.opened |= self.outstanding.iter().any(|outstanding| {
-            matches!(outstanding.purpose, Purpose::Open)
-                && outstanding
-                    .completion
-                    .is_some_and(|done| done.failure == Failure::None)
-        });
+        for outstanding in &self.outstanding {
+            let done = outstanding.completion.map(|done| done.failure);
+            if let (Purpose::Open { context }, Some(Failure::None)) = (&outstanding.purpose, done) {
+                self.opened[*context as usize] = true;
+            }
+        }
         match self.next {
             Next::Collective(round) => self.check_round(round, world, store),
-            Next::Compute(round) if round > 0 => self.check_together(round - 1, world, store),
+            Next::Compute(round) if round > 0 => {
+                self.check_beside(round - 1, world, store)?;
+                self.check_together(round - 1, world, store)
+            }
             _ => Ok(()),
         }
     }
@@ -708,6 +751,39 @@ impl ScriptedRank {
         })
     }
 
+    fn check_beside(
+        &mut self,
+        round: usize,
+        world: &World<'_>,
+        store: &RankStore,
+    ) -> Result<(), (Checker, String)> {
+        let ranks = u32::try_from(world.placement.ranks()).expect("few");
+        for outstanding in &self.outstanding {
+            let Purpose::Beside { nth, address } = outstanding.purpose else {
+                continue;
+            };
+            let completion = outstanding.completion.expect("all have completed");
+            if completion.failure != Failure::None {
+                continue; // a node has died
+            }
+            let (context, together) = &world.program.rounds[round].beside[nth];
+            let members = world.program.members(*context, ranks);
+            let round = round_of(*context, round);
+            let answer = together.answer(self.rank, &members, world.placement, round);
+            if let Some(answer) = answer
+                && bytes_of(&completion, address, answer.len() as u64, store) != answer
+            {
+                let what = format!(
+                    "rank {}: wrong result of {together:?} beside others",
+                    self.rank
+                );
+                return Err((Checker::Collective, what));
+            }
+            self.checked += 1;
+        }
+        Ok(())
+    }
+
     fn check_together(
         &mut self,
         round: usize,
@@ -765,6 +841,11 @@ impl ScriptedRank {
         }
         Ok(())
     }
+}
+
+/// The number by which a context's data in a round differ from those of the others.
+fn round_of(context: u32, round: usize) -> usize {
+    round + 100 * context as usize
 }
 
 /// Room for so many bytes of which the second half is beyond a rank's memory.
