@@ -176,9 +176,12 @@ fn memory_that_a_peer_cannot_reach_is_an_error_for_all_who_need_it() {
         }
         all_are_told(false, &options, "3145728 allreduce-in");
         // Not so long that their senders help.
-        for case in ["message-in", "message-out", "pieces-in"] {
+        for case in ["message-in", "message-out"] {
             all_are_told(false, &options, &format!("409600 {case}"));
         }
+        // Small pieces are packed by their sender, which looks at its own memory.
+        ended += u32::from(told_or_ended(false, &options, "pieces-in", 409_600, 0));
+        cases += 1;
     }
     println!("{ended} of {cases} ended by a rank's own look");
 }

@@ -101,7 +101,7 @@ mod tests {
             said += &line(1024, kind, ratio, 9.0);
         }
         assert!(super::ratios(&said).is_err(), "there is no column");
-        said += &line(1024, super::COLUMN, 9.0, 1.125);
-        assert_eq!(super::ratios(&said).unwrap(), (2.25, 1.125));
+        said += &line(1024, super::COLUMN, 9.0, 1.25);
+        assert_eq!(super::ratios(&said).unwrap(), (2.25, 1.25));
     }
 }
