@@ -49,6 +49,32 @@ fn envelopes_of_a_pair_keep_their_order_when_credit_and_block_are_spent() {
     assert_eq!(bench.failures(), []);
 }
 
+/// What waited for credit goes before what has been in the queue of its node meanwhile.
+#[test]
+fn envelopes_that_waited_for_credit_go_before_those_that_wait_for_room() {
+    let bounds = Bounds {
+        descriptors: 1,
+        ..pool(8)
+    };
+    let mut bench = Workbench::new(4, 2, bounds);
+    for tag in 0..6 {
+        bench.send(0, 2, tag, false);
+    }
+    bench.pass(8);
+    // A block is one envelope: these keep those for rank 2 behind them from leaving.
+    for tag in 0..4 {
+        bench.send(0, 3, tag, false);
+    }
+    for tag in 6..9 {
+        bench.send(0, 2, tag, false);
+    }
+    let at_2: Vec<_> = (0..9).map(|_| bench.receive(2, Some(0), None)).collect();
+    let at_3: Vec<_> = (0..4).map(|_| bench.receive(3, Some(0), None)).collect();
+    bench.settle();
+    assert_eq!(tags_received(&bench, 2, &at_2), (0..9).collect::<Vec<_>>());
+    assert_eq!(tags_received(&bench, 3, &at_3), (0..4).collect::<Vec<_>>());
+}
+
 #[test]
 fn credits_come_back_as_messages_are_received() {
     let mut bench = Workbench::new(2, 2, pool(8));

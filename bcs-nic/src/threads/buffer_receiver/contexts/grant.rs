@@ -177,6 +177,7 @@ impl Grants {
             }
             Stage::Test => arrived(None),
             Stage::Take { used, tokens } => {
+                assert!(used + tokens <= self.quota.tokens, "a slice has no more");
                 let base = tokens_of(self.slice);
                 let write = Some((Variable::Tokens, base + used + tokens));
                 (Variable::Tokens, Comparison::Less, base + used + 1, write)
