@@ -21,8 +21,19 @@ pub struct Builder {
 /// Fewer runs are gone through as they are.
 const LEAST_IRREGULAR_RUNS: usize = 16;
 
-/// More blocks of a run on average are worth a loop.
-const MOST_BLOCKS_OF_A_RUN: u64 = 4;
+/// More parts of a run on average are worth a loop.
+const MOST_PARTS_OF_A_RUN: u64 = 4;
+
+/// To copy shorter parts one by one is not worth a place for each.
+const LEAST_PART_BYTES: u64 = 4;
+
+/// The greatest common divisor.
+fn gcd(mut one: u64, mut other: u64) -> u64 {
+    while other != 0 {
+        (one, other) = (other, one % other);
+    }
+    one
+}
 
 impl Builder {
     /// One block.
@@ -113,7 +124,7 @@ impl Builder {
         let mut words = Vec::with_capacity(HEADER_WORDS + self.runs.len() * RUN_WORDS);
         words.extend([self.runs.len() as u64, 0, extent.cast_unsigned()]);
         let (mut start, mut blocks) = (0, 0);
-        let places = self.places();
+        let (part, places) = self.parts();
         for run in self.runs {
             blocks += run.count;
             words.extend(Run { start, ..run }.words());
@@ -123,26 +134,33 @@ impl Builder {
         Layout {
             words: words.into_boxed_slice(),
             grain: u32::try_from(start / blocks.max(1)).unwrap_or(u32::MAX),
+            part,
             places,
         }
     }
 
-    /// Where all blocks are, if they have one length and runs of them are short.
-    fn places(&self) -> Box<[i64]> {
-        let blocks = self.runs.iter().map(|run| run.count);
-        let blocks = blocks.fold(0, u64::saturating_add);
-        let alike = self.runs.windows(2).all(|two| two[0].block == two[1].block);
-        let few = self.runs.len() < LEAST_IRREGULAR_RUNS;
-        if few || !alike || blocks / MOST_BLOCKS_OF_A_RUN > self.runs.len() as u64 {
-            return Box::default();
+    /// A length of which all blocks are whole multiples, and where the parts of that length are, if runs are
+    /// short: what lies side by side by chance is no block of its own.
+    fn parts(&self) -> (u64, Box<[i64]>) {
+        let unit = self.runs.iter().fold(0, |unit, run| gcd(unit, run.block));
+        let bytes = self.runs.iter().map(Run::bytes);
+        let bytes = bytes.fold(0, u64::saturating_add);
+        let runs = self.runs.len();
+        let few = runs < LEAST_IRREGULAR_RUNS || unit < LEAST_PART_BYTES;
+        if few || bytes / unit / MOST_PARTS_OF_A_RUN > runs as u64 {
+            return (0, Box::default());
         }
-        let offset = |run: &Run, block: u64| {
-            let distance = run.stride.wrapping_mul(block.cast_signed());
-            run.offset.wrapping_add(distance)
+        let offset = |run: &Run, part: u64| {
+            let parts = run.block / unit;
+            let distance = run.stride.wrapping_mul((part / parts).cast_signed());
+            let within = (part % parts * unit).cast_signed();
+            run.offset.wrapping_add(distance).wrapping_add(within)
         };
-        let runs = self.runs.iter();
-        let each = runs.flat_map(|run| (0..run.count).map(move |block| offset(run, block)));
-        each.collect()
+        let each = self.runs.iter().flat_map(|run| {
+            let parts = run.bytes() / unit;
+            (0..parts).map(move |part| offset(run, part))
+        });
+        (unit, each.collect())
     }
 
     fn push_run(&mut self, mut next: Run) -> Result<(), TooManyRuns> {

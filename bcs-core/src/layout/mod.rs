@@ -141,7 +141,8 @@ pub struct Layout {
     words: Box<[u64]>,
     /// Bytes of a block on average.
     grain: u32,
-    /// Where the blocks of an element are, if there are many of one length and runs say little of them.
+    /// The length of parts of which all blocks are made, and where they are, if runs say little of them.
+    part: u64,
     places: Box<[i64]>,
 }
 
@@ -171,12 +172,11 @@ impl Layout {
         runs[first..].iter().copied().map(Run::from_words)
     }
 
-    /// The length of all blocks of an element, and where each is, in the order of the message, if they are
-    /// irregular: to go through the runs of a few blocks each is mostly to read the runs.
+    /// If blocks are irregular: a length of which all are made, and where each such part of an element is, in the
+    /// order of the message. To go through runs of a few blocks each is mostly to read the runs.
     #[must_use]
-    pub fn irregular_blocks(&self) -> Option<(u64, &[i64])> {
-        let first = self.runs().next()?;
-        (!self.places.is_empty()).then_some((first.block, &*self.places))
+    pub fn irregular_parts(&self) -> Option<(u64, &[i64])> {
+        (!self.places.is_empty()).then_some((self.part, &*self.places))
     }
 
     /// Bytes of a block on average.

@@ -9,8 +9,9 @@
 //! side from the address of an element on, it gets what has come; other types are spread over memory
 //! of their own first (`spread`).
 //!
-//! A function may be called in any call of this rank, and with any part of the elements. It must not
-//! call MPI. If it panics, or does call MPI, the job ends with a message: the other ranks wait for
+//! A function may be called in any call of this rank, and with any part of the elements, by whichever of its
+//! threads is in one. No lock is held, so it may take as long as it likes, and call MPI on other communicators
+//! (MPI 5.0, 6.9.5, would not allow that). If it panics, the job ends with a message: the other ranks wait for
 //! a contribution that will never come.
 #![expect(unsafe_code, reason = "functions get buffers by address")]
 

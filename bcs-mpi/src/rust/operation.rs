@@ -29,8 +29,8 @@ impl<T: Equivalence> Operation<T> for Op {}
 /// An operation that the program makes (`MPI_Op_create`): a closure of two elements.
 ///
 /// The closure is taken to be associative. It need not be commutative: what it is given first is
-/// always of the lower ranks. It may be called in any call of this rank, must not call MPI, and ends
-/// the job if it panics.
+/// always of the lower ranks. It may be called in any call of this rank, may call MPI on other
+/// communicators than that of the reduction, and ends the job if it panics.
 ///
 /// ```
 /// # fn main() -> bcs_mpi::Result<()> {

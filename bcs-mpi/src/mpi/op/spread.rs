@@ -27,8 +27,8 @@ pub(super) struct Spread {
     layout: Arc<Layout>,
     /// How many elements are spread at a time.
     elements: usize,
-    /// Locked while the function runs; only its own schedule calls it.
-    rooms: Mutex<[Room; 2]>,
+    /// Taken out while the function runs.
+    rooms: Mutex<Option<[Room; 2]>>,
 }
 
 /// Memory for elements, aligned as if their addresses were multiples of [`ALIGN`].
@@ -105,7 +105,7 @@ impl Spread {
             datatype: datatype.clone(),
             layout: Arc::clone(layout),
             elements: usize::try_from(elements).expect("no more than the buffer has"),
-            rooms: Mutex::new([room()?, room()?]),
+            rooms: Mutex::new(Some([room()?, room()?])),
         }))
     }
 
@@ -121,8 +121,10 @@ impl Spread {
         inoutvec: *mut u8,
         bytes: usize,
     ) {
-        let rooms = lockstep::lock(&self.rooms);
-        let [left, right] = &*rooms;
+        // No lock is held while the function runs.
+        let rooms = lockstep::lock(&self.rooms).take();
+        let rooms = rooms.expect("only its own reduction calls it, one time after the other");
+        let [left, right] = &rooms;
         let size = self.datatype.size();
         let mut done = 0;
         while done < bytes {
@@ -132,7 +134,7 @@ impl Spread {
             let from = unsafe { std::slice::from_raw_parts(from, len) };
             // SAFETY: the caller's promise.
             let both = unsafe { std::slice::from_raw_parts_mut(both, len) };
-            // SAFETY: the room is this object's, locked, and has as many elements.
+            // SAFETY: the room is this call's, and has as many elements.
             unsafe { scatter(&left.piece(&self.layout, len), 0, from) };
             let result = right.piece(&self.layout, len);
             // SAFETY: as above.
@@ -148,5 +150,6 @@ impl Spread {
             unsafe { gather(&result, 0, both) };
             done += len;
         }
+        *lockstep::lock(&self.rooms) = Some(rooms);
     }
 }
