@@ -5,6 +5,7 @@ use super::*;
 use crate::bcs::{Message, SendMode};
 use bcs_core::limits::MAX_KEPT_BYTES;
 use bcs_core::matching::Pattern;
+use bcs_core::memory::shared_copy::{CHUNK_BYTES, SharedCopy};
 use proptest::prelude::*;
 use std::sync::atomic::Ordering;
 
@@ -219,6 +220,103 @@ fn any_number_of_messages_waits_for_its_receives() {
                 "the first that is left"
             );
         }
+    }
+}
+
+/// A receiver that did not wait for the chunk of a sender which takes its time had a hole in its message.
+#[test]
+fn a_receiver_waits_for_the_chunk_that_its_sender_has_claimed() {
+    for round in 0..100 {
+        let mut node = Node::new(2, Road::open());
+        let data = bytes(16 << 20, round);
+        let mut into = vec![0; data.len()];
+        let posted = node.receive(1, Some(0), None, &mut into);
+        let _sent = node.send(0, 1, 5, &data, SendMode::Synchronous);
+        node.ends[1].drain();
+        let mut errand = node.ends[1].take_errand(|_| true).unwrap();
+        let sender = SharedCopier::of(&node.ends[0], &data);
+        let is_back = std::sync::atomic::AtomicBool::new(false);
+        let claimed = std::thread::scope(|threads| {
+            threads.spawn(|| {
+                errand.run();
+                is_back.store(true, Ordering::Release);
+            });
+            let back = || is_back.load(Ordering::Acquire);
+            let chunk = loop {
+                match sender.claim() {
+                    None if back() => return false, // It was too quick: another round.
+                    None => {}
+                    Some(chunk) => break chunk,
+                }
+            };
+            // All others are claimed; then it has nothing to do but to wait.
+            for look in 0..200_000 {
+                assert!(!back(), "it is back without chunk {chunk}");
+                if look % 100 == 0 {
+                    std::thread::yield_now();
+                }
+            }
+            sender.copy(chunk);
+            true
+        });
+        node.ends[1].brought(errand);
+        assert_eq!(node.ends[1].take(posted).unwrap().failure, Failure::None);
+        assert!(into == data);
+        if claimed {
+            return;
+        }
+    }
+    panic!("the receiver is always the first");
+}
+
+/// A sender that takes part in a copy, one chunk at a time.
+struct SharedCopier<'a> {
+    node: NodeMemory,
+    data: &'a [u8],
+}
+
+impl<'a> SharedCopier<'a> {
+    fn of(end: &SmartMap, data: &'a [u8]) -> Self {
+        let node = end.node.clone();
+        Self { node, data }
+    }
+
+    fn offered(&self) -> Option<(SharedCopy<'_>, u64)> {
+        let transfer = Id {
+            slot: 0,
+            generation: 1,
+        };
+        let process = std::process::id();
+        let offered = SharedCopy::offered(&self.node, (0, transfer), process, self.data.len());
+        offered.map(|(copy, into, _)| (copy, into))
+    }
+
+    fn claim(&self) -> Option<usize> {
+        self.offered()?.0.claim()
+    }
+
+    fn copy(&self, chunk: usize) {
+        let (copy, into) = self.offered().unwrap();
+        let start = chunk * CHUNK_BYTES;
+        let part = &self.data[start..start + CHUNK_BYTES];
+        // SAFETY: the receiver has offered it, and waits for it.
+        let into = unsafe { crate::bcs::bytes_mut(into + start as u64, CHUNK_BYTES) };
+        into.copy_from_slice(part);
+        copy.copied(true);
+        bcs_core::bell::ring(copy.bell(), &bcs_core::bell::KernelFutex, || ());
+    }
+}
+
+/// What is as long as a copy that both sides share was lent, too, and both used one word of the transfer.
+#[test]
+fn what_is_long_enough_to_be_shared_is_not_lent() {
+    let mut node = Node::new(2, Road::open());
+    for (len, is_lent) in [(LEAST_SHARED_BYTES - 1, true), (LEAST_SHARED_BYTES, false)] {
+        let data = bytes(len, 1);
+        let message = Node::message(1, 5, &data);
+        // SAFETY: the data stay until the end.
+        let lent = unsafe { node.ends[0].lend(&message) };
+        assert_eq!(lent.is_some(), is_lent, "{len}");
     }
 }
 

@@ -4,6 +4,10 @@ use super::Machine;
 use crate::{Op, Source, Tag, Universe};
 use bcs_core::job::{Intranode, Settings, Strobe};
 use bcs_nic::driver::ByHand;
+use std::time::{Duration, Instant};
+
+/// How long a test waits for what should come at once.
+const SOON: Duration = Duration::from_secs(10);
 
 #[derive(Debug, PartialEq)]
 enum Wanted {
@@ -97,6 +101,32 @@ fn a_test_that_finds_nothing_demands_once() {
     assert!(!request.test().unwrap());
     assert_eq!(wanted(&machine), Wanted::Nothing, "all was exchanged");
     std::mem::forget((request, other));
+    end(ranks);
+}
+
+/// It has nothing to do itself; but what another one has armed may be what it waits for.
+#[test]
+fn who_blocks_demands_what_another_one_has_armed() {
+    let (machine, ranks) = machine(Strobe::Elastic);
+    ranks[0].world().send(&[1u8], 1, 0).unwrap();
+    assert_eq!(wanted(&machine), Wanted::Armed);
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            let mut into = [0_u8];
+            let from = (Source::Rank(0), Tag::Is(0));
+            ranks[1].world().recv(&mut into, from.0, from.1).unwrap();
+        });
+        let start = Instant::now();
+        while wanted(&machine) != Wanted::Demanded {
+            if start.elapsed() > SOON {
+                // It sleeps until there is a slice, and nobody else strikes one.
+                slice(&mut ByHand::new(&machine.nics()));
+                panic!("it blocks, and asks for nothing");
+            }
+            std::thread::yield_now();
+        }
+        slice(&mut ByHand::new(&machine.nics()));
+    });
     end(ranks);
 }
 

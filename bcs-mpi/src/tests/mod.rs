@@ -3,6 +3,7 @@
 //! absent is node managers, and borders between processes.
 
 mod alone;
+mod beside;
 mod collectives;
 mod communicators;
 mod create_group;
