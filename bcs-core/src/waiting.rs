@@ -100,9 +100,54 @@ const WAITS_WITHOUT_YIELDS: u32 = 100;
 thread_local! {
     /// How many waits are to do without yields.
     static WITHOUT_YIELDS: Cell<u32> = const { Cell::new(0) };
+    /// Whether somebody computes on this thread's core, whom nobody has counted.
+    static COMPANY: Cell<Company> = const { Cell::new(Company::NONE) };
     /// Whether somebody else wanted this thread's core when it last yielded. Then it may well be whom it
     /// waits for, who cannot answer as long as it spins: it yields at once.
     static SHARED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What a thread that spins knows of others that compute on its core.
+///
+/// It finds them when it yields, and loses their time on the core by it. So it spins ever more rarely as long as it
+/// finds them: for a moment in a fifth of a second in the end, and that long after they have gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Company {
+    /// Until then waits are to do without spinning.
+    until_ns: u64,
+    /// How long it was the last time.
+    for_ns: u64,
+}
+
+impl Company {
+    const SHORTEST_NS: u64 = 500_000;
+    const LONGEST_NS: u64 = 200_000_000;
+
+    /// Who computes lets this thread spin until its time on the core is over, which takes milliseconds: who has not
+    /// been found for several times as long has gone.
+    const GONE_NS: u64 = 20_000_000;
+
+    const NONE: Self = Self {
+        until_ns: 0,
+        for_ns: 0,
+    };
+
+    /// A yield took so long and ended now. Returns whether somebody has computed meanwhile.
+    fn yielded(&mut self, took_ns: u64, now_ns: u64) -> bool {
+        let found = took_ns > LATE_YIELD_NS;
+        if found {
+            let again = now_ns.saturating_sub(self.until_ns) < Self::GONE_NS.max(self.for_ns);
+            let longer = if again { 2 * self.for_ns } else { 0 };
+            self.for_ns = longer.clamp(Self::SHORTEST_NS, Self::LONGEST_NS);
+            self.until_ns = now_ns + self.for_ns;
+        }
+        found
+    }
+
+    /// Whether a wait that begins now is to sleep at once.
+    fn sleeps(&self, now_ns: u64) -> bool {
+        now_ns < self.until_ns
+    }
 }
 
 /// Waits until `check` finds something or the deadline passes. `check` is called often and must
@@ -153,6 +198,9 @@ pub fn spin(
         return yield_for(patience.yields, check);
     }
     let start = now_ns();
+    if patience.spins_politely && COMPANY.get().sleeps(start) {
+        return false;
+    }
     let end = deadline_ns.map_or(start + patience.spin_ns, |at| {
         at.min(start + patience.spin_ns)
     });
@@ -177,7 +225,13 @@ pub fn spin(
         }
         if patience.spins_politely {
             std::thread::yield_now();
-            SHARED.set(now_ns() - now > ALONE_YIELD_NS);
+            let back = now_ns();
+            SHARED.set(back - now > ALONE_YIELD_NS);
+            let mut company = COMPANY.get();
+            if company.yielded(back - now, back) {
+                COMPANY.set(company);
+                return check();
+            }
         }
     }
 }
@@ -249,6 +303,28 @@ fn yield_for(times: u32, mut check: impl FnMut() -> bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_finds_company_spins_ever_more_rarely_until_it_is_gone() {
+        let mut company = Company::NONE;
+        let mut now = 7_000_000_000;
+        assert!(!company.yielded(LATE_YIELD_NS, now));
+        assert!(!company.sleeps(now));
+        let mut find = |company: &mut Company, after: u64| {
+            now = now.max(company.until_ns) + after;
+            assert!(!company.sleeps(now));
+            assert!(company.yielded(LATE_YIELD_NS + 1, now));
+            assert!(company.sleeps(now) && company.sleeps(company.until_ns - 1));
+            (company.until_ns - now) / 100_000
+        };
+        let slice = 3_000_000; // of the core's time
+        for expected in [5, 10, 20, 40, 80, 160, 320, 640, 1_280, 2_000, 2_000] {
+            assert_eq!(find(&mut company, slice), expected);
+        }
+        assert_eq!(find(&mut company, Company::LONGEST_NS), 5, "it had gone");
+        assert_eq!(find(&mut company, slice), 10);
+        assert_eq!(find(&mut company, Company::GONE_NS), 5);
+    }
 
     #[test]
     fn the_more_share_a_core_the_fewer_yields() {

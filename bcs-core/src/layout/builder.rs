@@ -140,8 +140,9 @@ impl Builder {
     }
 
     /// A length of which all blocks are whole multiples, and where the parts of that length are, if runs are
-    /// short: what lies side by side by chance is no block of its own.
-    fn parts(&self) -> (u64, Box<[i64]>) {
+    /// short: what lies side by side by chance is no block of its own. (To read where a part is takes as much of
+    /// the memory's time as to read it: half the words, half of that. What spans 2 GiB is gone through by runs.)
+    fn parts(&self) -> (u64, Box<[i32]>) {
         let unit = self.runs.iter().fold(0, |unit, run| gcd(unit, run.block));
         let bytes = self.runs.iter().map(Run::bytes);
         let bytes = bytes.fold(0, u64::saturating_add);
@@ -158,9 +159,10 @@ impl Builder {
         };
         let each = self.runs.iter().flat_map(|run| {
             let parts = run.bytes() / unit;
-            (0..parts).map(move |part| offset(run, part))
+            (0..parts).map(move |part| i32::try_from(offset(run, part)).ok())
         });
-        (unit, each.collect())
+        let places: Option<_> = each.collect();
+        places.map_or_else(Default::default, |places| (unit, places))
     }
 
     fn push_run(&mut self, mut next: Run) -> Result<(), TooManyRuns> {

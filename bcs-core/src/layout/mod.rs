@@ -143,7 +143,7 @@ pub struct Layout {
     grain: u32,
     /// The length of parts of which all blocks are made, and where they are, if runs say little of them.
     part: u64,
-    places: Box<[i64]>,
+    places: Box<[i32]>,
 }
 
 impl Layout {
@@ -175,7 +175,7 @@ impl Layout {
     /// If blocks are irregular: a length of which all are made, and where each such part of an element is, in the
     /// order of the message. To go through runs of a few blocks each is mostly to read the runs.
     #[must_use]
-    pub fn irregular_parts(&self) -> Option<(u64, &[i64])> {
+    pub fn irregular_parts(&self) -> Option<(u64, &[i32])> {
         (!self.places.is_empty()).then_some((self.part, &*self.places))
     }
 

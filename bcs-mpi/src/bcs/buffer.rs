@@ -37,21 +37,24 @@ pub(super) unsafe fn gather(base: u64, strip: Strip, distance: usize, into: &mut
     unsafe { blocks(from.cast_const(), to, distances, strip) };
 }
 
-/// Copies bytes, `distance` from the start of a block to that of the next, to blocks of memory.
+/// Copies bytes from a place in them on, `distance` from the start of a block to that of the next, to blocks of
+/// memory.
 ///
 /// # Safety
-/// The blocks may be written and nobody else uses them; `from` is elsewhere.
+/// The bytes are there. The blocks may be written and nobody else uses them; the bytes are elsewhere.
 ///
 /// # Panics
 /// If there are not as many bytes.
-pub(super) unsafe fn scatter(base: u64, strip: Strip, distance: usize, from: &[u8]) {
-    assert!(
-        reaches(strip, distance) <= from.len(),
-        "the blocks are there"
-    );
-    let (from, to) = (from.as_ptr(), start(base.wrapping_add_signed(strip.offset)));
+pub(super) unsafe fn scatter(
+    base: u64,
+    strip: Strip,
+    distance: usize,
+    (bytes, at): (*const [u8], usize),
+) {
+    let from = first_of(bytes, at, reaches(strip, distance));
+    let to = start(base.wrapping_add_signed(strip.offset));
     let distances = (distance.cast_signed(), to_isize(strip.stride));
-    // SAFETY: the caller's promise; `from` is long enough.
+    // SAFETY: the caller's promise; there are enough of them.
     unsafe { blocks(from, to, distances, strip) };
 }
 
@@ -62,9 +65,9 @@ pub(super) unsafe fn scatter(base: u64, strip: Strip, distance: usize, from: &[u
 ///
 /// # Panics
 /// If there are not as many bytes.
-pub(super) unsafe fn gather_places(base: u64, places: &[i64], block: usize, into: &mut [u8]) {
+pub(super) unsafe fn gather_places(base: u64, places: &[i32], block: usize, into: &mut [u8]) {
     let into = &mut into[..places.len() * block];
-    let at = |place: &i64| start(base.wrapping_add_signed(*place));
+    let at = |place: &i32| start(base.wrapping_add_signed(i64::from(*place)));
     match block {
         8 => {
             let (into, _) = into.as_chunks_mut::<8>();
@@ -91,38 +94,50 @@ pub(super) unsafe fn gather_places(base: u64, places: &[i64], block: usize, into
     }
 }
 
-/// Copies bytes, one block of this length after the other, to places in memory.
+/// Copies bytes from a place in them on, one block of this length after the other, to places in memory.
 ///
 /// # Safety
-/// The blocks may be written and nobody else uses them; `from` is elsewhere.
+/// The bytes are there. The blocks may be written and nobody else uses them; the bytes are elsewhere.
 ///
 /// # Panics
 /// If there are not as many bytes.
-pub(super) unsafe fn scatter_places(base: u64, places: &[i64], block: usize, from: &[u8]) {
-    let from = &from[..places.len() * block];
-    let at = |place: &i64| start(base.wrapping_add_signed(*place));
-    match block {
-        8 => {
-            let (from, _) = from.as_chunks::<8>();
-            for (place, from) in places.iter().zip(from) {
-                // SAFETY: the caller's promise.
-                unsafe { at(place).cast::<[u8; 8]>().write_unaligned(*from) };
-            }
-        }
-        4 => {
-            let (from, _) = from.as_chunks::<4>();
-            for (place, from) in places.iter().zip(from) {
-                // SAFETY: the caller's promise.
-                unsafe { at(place).cast::<[u8; 4]>().write_unaligned(*from) };
-            }
-        }
-        _ => {
-            for (place, from) in places.iter().zip(from.chunks_exact(block)) {
-                // SAFETY: the caller's promise.
-                unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), at(place), block) };
-            }
+pub(super) unsafe fn scatter_places(
+    base: u64,
+    places: &[i32],
+    block: usize,
+    (bytes, at): (*const [u8], usize),
+) {
+    let from = first_of(bytes, at, places.len() * block);
+    // SAFETY: the caller's promise; there are enough of them.
+    unsafe {
+        match block {
+            8 => to_places(8, from, base, places),
+            4 => to_places(4, from, base, places),
+            _ => to_places(block, from, base, places),
         }
     }
+}
+
+/// # Safety
+/// There is a block of this length for each place, and as [`scatter_places`].
+#[inline(always)]
+unsafe fn to_places(len: usize, mut from: *const u8, base: u64, places: &[i32]) {
+    for place in places {
+        let to = start(base.wrapping_add_signed(i64::from(*place)));
+        // SAFETY: the caller's promise.
+        unsafe { std::ptr::copy_nonoverlapping(from, to, len) };
+        from = from.wrapping_add(len);
+    }
+}
+
+/// The first of so many bytes from a place in them on.
+///
+/// # Panics
+/// If there are not as many.
+fn first_of(bytes: *const [u8], at: usize, len: usize) -> *const u8 {
+    let enough = at <= bytes.len() && len <= bytes.len() - at;
+    assert!(enough, "the blocks are there");
+    bytes.cast::<u8>().wrapping_add(at)
 }
 
 /// Bytes from the start of the first block to the end of the last one.
@@ -179,26 +194,34 @@ unsafe fn each_of(
     (from_distance, to_distance): (isize, isize),
     count: usize,
 ) {
-    for _ in 0..count {
-        // SAFETY: the caller's promise.
-        unsafe { std::ptr::copy_nonoverlapping(from, to, len) };
-        // Behind the last block these are no addresses of anything, and not used.
-        from = from.wrapping_offset(from_distance);
-        to = to.wrapping_offset(to_distance);
+    // Some at a time: to count blocks and to go from each to the next costs as much as to copy it.
+    const TOGETHER: usize = 4;
+    let mut copy = |times: usize| {
+        for _ in 0..times {
+            // SAFETY: the caller's promise.
+            unsafe { std::ptr::copy_nonoverlapping(from, to, len) };
+            // Behind the last block these are no addresses of anything, and not used.
+            from = from.wrapping_offset(from_distance);
+            to = to.wrapping_offset(to_distance);
+        }
+    };
+    for _ in 0..count / TOGETHER {
+        copy(TOGETHER);
     }
+    copy(count % TOGETHER);
 }
 
 /// Fills the start of a buffer.
 ///
 /// # Safety
-/// `bytes.len()` bytes at `address` may be written and nobody else looks at them.
-pub(super) unsafe fn fill(address: u64, bytes: &[u8]) {
-    if bytes.is_empty() {
+/// The bytes are there; as many at `address` may be written, and nobody else looks at them.
+pub(super) unsafe fn fill(address: u64, bytes: *const [u8]) {
+    if bytes.len() == 0 {
         return;
     }
     let start = std::ptr::with_exposed_provenance_mut(to_usize(address));
     // SAFETY: the caller's promise; `bytes` is a copy from NIC memory, so it does not overlap.
-    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), start, bytes.len()) };
+    unsafe { std::ptr::copy_nonoverlapping(bytes.cast::<u8>(), start, bytes.len()) };
 }
 
 /// The bytes of a buffer that is being filled.

@@ -15,6 +15,7 @@
 //! a contribution that will never come.
 #![expect(unsafe_code, reason = "functions get buffers by address")]
 
+mod lent;
 mod spread;
 
 use super::error::{ErrorClass, Operation};
@@ -22,12 +23,13 @@ use super::{Buffer, Comm, Datatype, Op, Process, Result};
 use crate::bcs::Fold;
 use bcs_core::arithmetic::{Path, combine};
 use bcs_core::datatype;
+use lent::Lent;
+pub(super) use lent::Returned;
 use spread::Spread;
 use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 /// The exit code of a job whose function panicked: that of a Rust program that panics.
 const PANICKED: i32 = 101;
@@ -66,54 +68,23 @@ impl UserOp {
     /// The function for elements of a datatype, as a NIC's schedule calls it: it ends the job if
     /// it panics.
     fn fold(&self, process: &Arc<Process>, data: &Buffer, operation: Operation) -> Result<Fold> {
-        let function = Lent(Some(self.function.clone()));
+        let function = Lent::new(self.function.clone(), process.returned().clone());
         // Weak, because the process keeps the schedules that will keep this.
         let process = Arc::downgrade(process);
         let datatype = data.datatype().clone();
         let size = datatype.operand_size().max(1);
         let spread = Spread::of(data, operation)?;
         Ok(Fold::Function(Arc::new(move |invec, inoutvec, bytes| {
-            let function = function.0.as_ref().expect("lent until it is dropped");
+            let function = function.get();
             let call = || match &spread {
                 None => function(invec, inoutvec, bytes / size, datatype.clone()),
                 // SAFETY: both are what a schedule combines.
-                Some(spread) => unsafe { spread.run(&**function, invec, inoutvec, bytes) },
+                Some(spread) => unsafe { spread.run(function, invec, inoutvec, bytes) },
             };
             if let Err(panic) = catch_unwind(AssertUnwindSafe(call)) {
                 end(&process, panic.as_ref());
             }
         })))
-    }
-}
-
-/// A function that a schedule has. The schedule lets it go while the endpoint is locked, and what
-/// the function has captured may want to lock it, too: to free a communicator, say. So it is put
-/// aside, and dropped by whoever next has a request that is done ([`drop_returned`]).
-struct Lent(Option<Arc<Function>>);
-
-static RETURNED: Mutex<Vec<Arc<Function>>> = Mutex::new(Vec::new());
-
-/// Whether there are any, so that others need not lock the list to look.
-static ANY_RETURNED: AtomicBool = AtomicBool::new(false);
-
-impl Drop for Lent {
-    fn drop(&mut self) {
-        let mut returned = RETURNED.lock().unwrap_or_else(PoisonError::into_inner);
-        // Moved, not cloned: another thread may drop what is in the list at once, and what were left
-        // here would then be the last handle.
-        returned.extend(self.0.take());
-        ANY_RETURNED.store(true, Ordering::Release);
-    }
-}
-
-/// Drops the functions that schedules have let go. No lock may be held.
-pub(super) fn drop_returned() {
-    if ANY_RETURNED.load(Ordering::Acquire) {
-        let mut list = RETURNED.lock().unwrap_or_else(PoisonError::into_inner);
-        ANY_RETURNED.store(false, Ordering::Release);
-        let returned = std::mem::take(&mut *list);
-        drop(list);
-        drop(returned);
     }
 }
 

@@ -10,6 +10,7 @@ use super::error_codes::ErrorCodes;
 use super::free::Closing;
 use super::kept::Kept;
 use super::members::Members;
+use super::op::Returned;
 use super::topology::Topology;
 use crate::attachment::{Attachment, Link};
 use crate::bcs::{Endpoint, Place};
@@ -43,6 +44,8 @@ pub struct Process {
     /// The number of the next communicator of one rank.
     next_single: AtomicU32,
     closing: Mutex<Vec<Closing>>,
+    /// Functions of operations that schedules have let go.
+    returned: Arc<Returned>,
     buffered: Account,
     world_kept: Arc<Kept>,
     self_kept: Arc<Kept>,
@@ -153,6 +156,7 @@ impl Process {
             finalized: AtomicBool::new(false),
             next_single: AtomicU32::new(0),
             closing: Mutex::default(),
+            returned: Arc::default(),
             buffered: Account::default(),
             world_kept: Arc::new(Kept::named("MPI_COMM_WORLD")),
             self_kept: Arc::new(Kept::named("MPI_COMM_SELF")),
@@ -314,6 +318,10 @@ impl Process {
         }
     }
 
+    pub(super) fn returned(&self) -> &Arc<Returned> {
+        &self.returned
+    }
+
     /// Gives back the ids of the contexts that this rank has closed.
     pub(super) fn reap_closed(&self) {
         let closing = std::mem::take(&mut *lockstep::lock(&self.closing));
@@ -339,6 +347,8 @@ impl Process {
         } else {
             self.itself().delete_attributes()
         };
+        // They may own communicators, which are closed while that is possible.
+        self.returned.drop_all();
         if self.finalized.swap(true, Ordering::AcqRel) {
             return Ok(());
         }

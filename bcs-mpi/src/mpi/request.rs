@@ -138,10 +138,12 @@ impl Request {
 
     /// What it came to, if it was done when it was posted; it is inactive then.
     fn ready(&mut self) -> Option<Result<Status>> {
-        if !matches!(self.0, State::Over(..)) {
+        let State::Over(_, comm) = &self.0 else {
             return None;
+        };
+        if let Some(comm) = comm {
+            comm.process().returned().drop_all();
         }
-        super::op::drop_returned();
         match std::mem::replace(&mut self.0, State::Inactive) {
             State::Over(answer, _) => Some(self.over(answer)),
             State::Inactive | State::Failed(_) | State::Active(_) => None,
@@ -153,7 +155,7 @@ impl Request {
         let State::Active(active) = &self.0 else {
             return self.nothing();
         };
-        super::op::drop_returned();
+        active.comm.process().returned().drop_all();
         let bytes = match active.what {
             What::Receive => outcome.len,
             What::Nothing => active.operation.bytes.unwrap_or(0),

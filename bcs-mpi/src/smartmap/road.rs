@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "the kernel copies between processes")]
 
 use super::Slots;
-use crate::bcs::{NEAR_SMALL_PIECE_BYTES, Piece, scatter};
+use crate::bcs::{NEAR_SMALL_PIECE_BYTES, Piece, scatter, scatter_from};
 use bcs_core::job;
 use bcs_core::layout::{Location, RemoteRuns};
 use bcs_core::memory::{NodeMemory, READ_ONLY};
@@ -181,18 +181,9 @@ unsafe fn copy_from_slot(start: NonNull<u8>, into: &Piece, part: Range<usize>) {
         unsafe { std::ptr::copy(start.as_ptr(), to, part.len()) };
         return;
     }
-    let mut bounce = [0; BOUNCE_BYTES];
-    for at in part.clone().step_by(BOUNCE_BYTES) {
-        let bytes = &mut bounce[..(part.end - at).min(BOUNCE_BYTES)];
-        // SAFETY: within the part.
-        let from = unsafe { start.add(at - part.start) };
-        // SAFETY: the caller's promise; the buffer is this function's.
-        unsafe {
-            std::ptr::copy_nonoverlapping(from.as_ptr(), bytes.as_mut_ptr(), bytes.len());
-        }
-        // SAFETY: the caller's promise.
-        unsafe { scatter(into, at, bytes) };
-    }
+    let bytes = std::ptr::slice_from_raw_parts(start.as_ptr(), part.len());
+    // SAFETY: the caller's promise.
+    unsafe { scatter_from(into, part.start, bytes) };
 }
 
 /// Fetches the bytes from `offset` on of a message, wherever they are.
