@@ -108,13 +108,13 @@ pub(super) unsafe fn scatter_places(
     (bytes, at): (*const [u8], usize),
 ) {
     let from = first_of(bytes, at, places.len() * block);
-    // SAFETY: the caller's promise; there are enough of them.
-    unsafe {
-        match block {
-            8 => to_places(8, from, base, places),
-            4 => to_places(4, from, base, places),
-            _ => to_places(block, from, base, places),
-        }
+    match block {
+        // SAFETY: the caller's promise; there are enough of them.
+        8 => unsafe { to_places(8, from, base, places) },
+        // SAFETY: as above.
+        4 => unsafe { to_places(4, from, base, places) },
+        // SAFETY: as above.
+        _ => unsafe { to_places(block, from, base, places) },
     }
 }
 

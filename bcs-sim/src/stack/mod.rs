@@ -8,11 +8,17 @@
 //! | `memory` | memory that cannot be read or written, and memory that vanishes |
 //! | `deed` | operations on such memory, and who must be told |
 //! | `teams` | communicators made and freed |
+//! | `bridges` | intercommunicators |
+//! | `neighbors` | neighbourhood collectives |
+//! | `operations` | operations of the program's own that call MPI |
 
+mod bridges;
 mod deed;
 mod fault;
 mod job;
 mod memory;
+mod neighbors;
+mod operations;
 mod plan;
 mod teams;
 

@@ -4,7 +4,7 @@
 use super::deed::Deed;
 use super::fault::{FaultKind, Faults, Struck};
 use super::memory::Vanishing;
-use super::teams;
+use super::{bridges, neighbors, operations, teams};
 use crate::{collectives, traffic};
 use bcs_core::datatype::Datatype;
 use bcs_core::limits::SEND_RING_ENTRIES;
@@ -39,6 +39,12 @@ enum Part {
     Collectives { seed: u64, cases: u64 },
     /// Communicators made and freed.
     Teams { seed: u64, count: usize, few: bool },
+    /// Intercommunicators.
+    Bridges { seed: u64, count: usize },
+    /// Neighbourhood collectives.
+    Neighbors { seed: u64, graphs: usize },
+    /// Operations of the program's own that call MPI.
+    Operations { count: usize },
     /// An operation on bad memory.
     Deed(Deed),
     /// More sends than a ring holds, to one rank that receives late.
@@ -51,9 +57,10 @@ pub(super) struct Plan(Vec<Part>);
 
 impl Plan {
     pub(super) fn draw(ranks: usize, faults: Faults, random: &mut ChaCha8Rng) -> Self {
+        let few = faults.contains(FaultKind::SmallTables);
         let mut parts = Vec::new();
         for _ in 0..random.random_range(1..4) {
-            parts.push(match random.random_range(0..5) {
+            parts.push(match random.random_range(0..8) {
                 0 | 1 => Part::Traffic {
                     seed: random.random(),
                 },
@@ -61,10 +68,21 @@ impl Plan {
                     seed: random.random(),
                     cases: random.random_range(2..12),
                 },
+                5 => Part::Bridges {
+                    seed: random.random(),
+                    count: random.random_range(1..4),
+                },
+                6 => Part::Neighbors {
+                    seed: random.random(),
+                    graphs: random.random_range(1..4),
+                },
+                7 => Part::Operations {
+                    count: random.random_range(1..6),
+                },
                 _ => Part::Teams {
                     seed: random.random(),
                     count: random.random_range(2..8),
-                    few: faults.contains(FaultKind::SmallTables),
+                    few,
                 },
             });
         }
@@ -98,6 +116,9 @@ impl Plan {
                 }
                 &Part::Collectives { seed, cases } => collectives::run(&world, seed, cases)?,
                 &Part::Teams { seed, count, few } => teams::run(&world, seed, count, few)?,
+                &Part::Bridges { seed, count } => bridges::run(&world, seed, count)?,
+                &Part::Neighbors { seed, graphs } => neighbors::run(&world, seed, graphs)?,
+                &Part::Operations { count } => operations::run(&world, count)?,
                 Part::Deed(deed) => deed.run(&world, shared)?,
                 &Part::Flood { to } => flood(process, to, shared)?,
             }
@@ -111,6 +132,9 @@ impl Plan {
             Part::Traffic { .. } => "traffic".to_owned(),
             Part::Collectives { .. } => "collectives".to_owned(),
             Part::Teams { .. } => "teams".to_owned(),
+            Part::Bridges { .. } => "bridges".to_owned(),
+            Part::Neighbors { .. } => "neighbors".to_owned(),
+            Part::Operations { .. } => "operations".to_owned(),
             Part::Deed(deed) => format!("{:?}:{:?}", deed.fault, deed.kind),
             Part::Flood { .. } => "flood".to_owned(),
         };
