@@ -116,12 +116,10 @@ impl Case {
         rank == self.bad || (self.side == Side::In && needs_it)
     }
 
-    /// Whether another one may be told: whoever a NIC can tell at no cost is.
+    /// Whether another one may be told: of a collective, all whom it costs nothing to tell. (Where ranks exchange
+    /// messages those are told that had not gone when the memory was found to be bad.)
     fn may_be_told(&self) -> bool {
-        matches!(
-            self.what,
-            What::Bcast | What::Reduce | What::Allreduce | What::ReduceScatter
-        )
+        !matches!(self.what, What::Message | What::Pieces)
     }
 
     /// What a rank gives in a block.

@@ -425,11 +425,16 @@ fn arguments_that_cannot_be_are_refused() {
     );
     assert_eq!(class(deal(Distribution::None, 3, 0)), ErrorClass::Arg);
     let mut deep = int();
-    let refused = (0..1_000).find_map(|_| {
+    let refused = (0..1_000).find_map(|depth| {
         let deeper = deep.contiguous(1);
-        deeper.map(|deeper| deep = deeper).err()
+        let refused = deeper.map(|deeper| deep = deeper).err()?;
+        Some((depth, refused.class))
     });
-    assert_eq!(refused.unwrap().class, ErrorClass::Arg);
+    assert_eq!(
+        refused,
+        Some((256, ErrorClass::Arg)),
+        "types made of each other"
+    );
 }
 
 #[test]
