@@ -3,6 +3,7 @@
 
 use bcs_core::datatype::Datatype;
 use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
+use bcs_core::job::Settings;
 use bcs_core::op::Op;
 use bcs_core::request::{Completion, RequestId};
 use bcs_nic::bounds::Bounds;
@@ -98,6 +99,33 @@ fn a_result_that_cannot_be_written_is_an_error_on_its_node_and_none_elsewhere() 
         let whole = Completion::done();
         let told = outcomes(kind, [None, Some(3)]);
         assert_eq!(told, [whole, whole, spoilt, spoilt]);
+    }
+}
+
+/// What takes several slices: then a node that could not write the first steps has others still to give.
+#[test]
+fn a_result_that_cannot_be_written_is_an_error_at_all_who_have_yet_to_get_something() {
+    let settings = Settings {
+        link_bandwidth: 100_000_000,
+        ..Settings::default()
+    };
+    let mut bench = Workbench::with(4, 2, Bounds::default(), settings);
+    let requests: Vec<RequestId> = (0..4)
+        .map(|rank| {
+            let request = bench.request(rank);
+            let output = if rank == 3 { NOWHERE } else { 512 * 1024 };
+            let arrival = CollectiveDescriptor {
+                bytes: 200_000,
+                ..arrival(request, SUM, HERE, output)
+            };
+            bench.post_collective(rank, &arrival);
+            request
+        })
+        .collect();
+    bench.settle();
+    for (rank, &request) in (0..).zip(&requests) {
+        let told = bench.ended(rank, request);
+        assert_eq!(told, Completion::member_memory(3), "rank {rank}");
     }
 }
 

@@ -47,6 +47,12 @@ impl Workspace {
         })
     }
 
+    /// Where it is.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// Where build products and the programs we measure against are kept.
     #[must_use]
     pub fn target(&self) -> &Path {

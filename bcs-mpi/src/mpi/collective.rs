@@ -225,10 +225,14 @@ impl Comm {
         post: impl FnOnce() -> Result<Request>,
     ) -> Result<()> {
         let bytes = bytes.unwrap_or(0) as u64;
-        let call = || match post()? {
-            // It is over, as nearly all short ones are.
-            request if !request.is_active() => Ok(()),
-            mut request => request.silent().map(|_| ()),
+        let call = || {
+            let mut request = post()?;
+            if request.is_inactive() {
+                // It is over, as nearly all short ones are, and there is nothing to drop.
+                std::mem::forget(request);
+                return Ok(());
+            }
+            request.silent().map(|_| ())
         };
         self.process().recording().blocking(primitive, bytes, call)
     }

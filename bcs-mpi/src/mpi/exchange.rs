@@ -325,7 +325,7 @@ impl Comm {
     }
 
     /// The nodes of the members, if collectives are to go by leaders of these.
-    fn nodes(&self) -> Option<Nodes> {
+    pub(crate) fn nodes(&self) -> Option<Nodes> {
         let process = self.process();
         let settings = process.endpoint().settings();
         let by_leaders = settings.collectives == Collectives::Hierarchical

@@ -89,6 +89,12 @@ impl Request {
         Self(State::Inactive)
     }
 
+    /// Whether it is `MPI_REQUEST_NULL`, or nobody has to be told anything any more.
+    #[inline]
+    pub(super) fn is_inactive(&self) -> bool {
+        matches!(self.0, State::Inactive)
+    }
+
     /// Whether it has yet to be waited for.
     #[must_use]
     pub fn is_active(&self) -> bool {
@@ -128,6 +134,7 @@ impl Request {
     }
 
     /// It is over, and its caller is told.
+    #[inline(always)]
     fn over(&mut self, answer: Result<Status>) -> Result<Status> {
         self.0 = match &answer {
             Ok(_) => State::Inactive,

@@ -236,14 +236,21 @@ impl SmartMap {
     }
 
     /// Spends a request that is done, and says what it came to.
+    #[inline(always)]
     pub(crate) fn take(&mut self, id: Id) -> Option<Outcome> {
         self.look_at_transfer(id);
         let outcome = self.requests.take(id)?;
         if !self.packed.is_empty() {
-            let room = self.packed.remove(&id);
-            self.rooms.give_back(room);
+            self.unpacked(id);
         }
         Some(outcome)
+    }
+
+    /// What a message was packed into is free again.
+    #[cold]
+    fn unpacked(&mut self, id: Id) {
+        let room = self.packed.remove(&id);
+        self.rooms.give_back(room);
     }
 
     /// Spends a request that is done, if it did not fail, and says how many bytes it came to.

@@ -27,6 +27,26 @@ fn run(collectives: Collectives, body: impl Fn(&Universe) + Sync) {
     }
 }
 
+/// An alltoall of short blocks is one message for each pair of nodes, and not for each pair of ranks.
+#[test]
+fn leaders_collect_where_collectives_are_hierarchical_and_there_are_several_nodes() {
+    for (collectives, nodes, by_leaders) in [
+        (Collectives::Hierarchical, 2, true),
+        (Collectives::Hierarchical, 1, false),
+        (Collectives::Nic, 2, false),
+    ] {
+        let settings = Settings {
+            collectives,
+            ..Settings::default()
+        };
+        Machine::new(4, nodes, settings).run(|universe| {
+            let world = universe.world();
+            let found = world.untyped().nodes().is_some();
+            assert_eq!(found, by_leaders, "{collectives:?} on {nodes} nodes");
+        });
+    }
+}
+
 /// The world, the world with its nodes interleaved and its ends first, and parts of it.
 fn teams(world: &Communicator) -> Vec<Communicator> {
     let me = i32::try_from(world.rank()).unwrap();

@@ -521,3 +521,39 @@ impl Together {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn programs_have_receives_of_all_kinds() {
+        let receives = |wildcards| {
+            let may = May {
+                wildcards,
+                missing: false,
+                run_ahead: true,
+            };
+            let mut found = BTreeSet::new();
+            for seed in 0..20 {
+                let mut random = ChaCha8Rng::seed_from_u64(seed);
+                let program = Program::new(5, 500_000, may, &mut random);
+                let rounds = program.rounds.iter();
+                for post in rounds.flat_map(|round| round.posts.iter().flatten()) {
+                    if let Post::Receive { source, tag, .. } = post {
+                        found.insert((source.is_some(), tag.is_some()));
+                    }
+                }
+            }
+            found
+        };
+        assert_eq!(receives(false), [(true, true)].into());
+        // A source without a tag matches what another one was meant for.
+        assert_eq!(
+            receives(true),
+            [(true, true), (false, true), (false, false)].into()
+        );
+    }
+}

@@ -59,8 +59,16 @@ impl Workbench {
     /// When there can be no such job.
     #[must_use]
     pub fn new(ranks: usize, nodes: usize, bounds: Bounds) -> Self {
+        Self::with(ranks, nodes, bounds, Settings::default())
+    }
+
+    /// The same with other settings.
+    ///
+    /// # Panics
+    /// When there can be no such job.
+    #[must_use]
+    pub fn with(ranks: usize, nodes: usize, bounds: Bounds, settings: Settings) -> Self {
         let placement = Placement::block(ranks, nodes).expect("a small job");
-        let settings = Settings::default();
         let memory = || NicMemory::private(settings.eager_limit).expect("memory");
         let memories: Vec<NicMemory> = (0..ranks).map(|_| memory()).collect();
         let store = |(rank, nic): (u32, &NicMemory)| RankStore {

@@ -3,6 +3,7 @@
 mod beat_cost;
 mod blocked_cpu;
 mod compute_only_cpu;
+mod documents;
 mod elastic_pingpong;
 mod fixed_gaps;
 mod fixed_time;
@@ -84,6 +85,7 @@ pub const ALL: &[Check] = &[
     threads_beside::CHECK,
     threads_beside::OPERATION,
     sweep3d_peer::CHECK,
+    documents::CHECK,
 ];
 
 /// One line for every check: its name, whether it is about time, what it shows.
