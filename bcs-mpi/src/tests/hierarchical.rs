@@ -39,7 +39,7 @@ fn leaders_collect_where_collectives_are_hierarchical_and_there_are_several_node
             collectives,
             ..Settings::default()
         };
-        Machine::new(4, nodes, settings).run(|universe| {
+        Machine::new(8, nodes, settings).run(|universe| {
             let world = universe.world();
             let found = world.untyped().nodes().is_some();
             assert_eq!(found, by_leaders, "{collectives:?} on {nodes} nodes");
