@@ -99,7 +99,9 @@ fn send(message: &Message, comm: &Comm) -> Result<()> {
         Mode::Ready => Comm::rsend,
     };
     // SAFETY: the room lives until the call returns.
-    unsafe { send(comm, data, to, tag) }
+    unsafe { send(comm, data, to, tag)? };
+    room.spend();
+    Ok(())
 }
 
 /// A send under way.
@@ -107,7 +109,7 @@ fn send(message: &Message, comm: &Comm) -> Result<()> {
 struct Sent {
     request: Request,
     /// Read until the request is over.
-    _room: Room,
+    room: Room,
 }
 
 impl Sent {
@@ -122,14 +124,13 @@ impl Sent {
         };
         // SAFETY: the room is kept with the request.
         let request = unsafe { send(comm, data, to, tag)? };
-        Ok(Self {
-            request,
-            _room: room,
-        })
+        Ok(Self { request, room })
     }
 
     fn wait(mut self) -> Result<()> {
-        self.request.wait().map(|_| ())
+        self.request.wait()?;
+        self.room.spend();
+        Ok(())
     }
 }
 
@@ -215,6 +216,8 @@ impl<'a> Part<'a> {
                 let post = self.posts;
                 self.posts += 1;
                 self.receipts.push(Receipt { post, status, room });
+            } else {
+                room.spend();
             }
         }
         // The last first: waiting is not bound to the order of posts.
@@ -238,6 +241,7 @@ impl<'a> Part<'a> {
                 "nobody sends with tag {DECOY}: {status:?}"
             );
             assert_eq!(room.differs_from(&[]), None, "and nothing came");
+            room.spend();
         }
         Ok(check(self.comm.rank(), self.exchange, self.receipts))
     }

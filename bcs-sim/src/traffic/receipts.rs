@@ -48,6 +48,7 @@ pub(super) fn check(rank: i32, exchange: &Exchange, mut receipts: Vec<Receipt>) 
             wrong.is_none(),
             "rank {rank}, post {post}: (place, byte, what it should be) {wrong:?} in {message:?}"
         );
+        receipt.room.spend();
     }
     let left: usize = to_come.values().map(VecDeque::len).sum();
     assert_eq!(left, 0, "rank {rank} did not get some messages");

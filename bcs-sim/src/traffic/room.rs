@@ -4,6 +4,7 @@ use bcs_core::datatype::Datatype as Elementary;
 use bcs_mpi::mpi::{Buffer, Datatype, Result};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
+use std::mem::ManuallyDrop;
 use std::ops::Range;
 
 /// What is in memory that nobody may write.
@@ -15,10 +16,11 @@ const BLOCK: usize = 1_500;
 /// Gaps have fewer bytes.
 const GAP: usize = 20;
 
-/// Memory for a message.
+/// Memory for a message. It stays for good unless the message [is over](Self::spend): after an error others may be
+/// about to use it.
 #[derive(Debug)]
 pub(super) struct Room {
-    memory: Vec<u8>,
+    memory: ManuallyDrop<Vec<u8>>,
     /// Where its bytes are, in their order.
     blocks: Vec<Range<usize>>,
     datatype: Datatype,
@@ -30,7 +32,7 @@ impl Room {
     pub(super) fn new(len: usize, random: Option<ChaCha8Rng>) -> Result<Self> {
         let Some(mut random) = random else {
             return Ok(Self {
-                memory: vec![UNTOUCHED; len],
+                memory: ManuallyDrop::new(vec![UNTOUCHED; len]),
                 blocks: std::iter::once(0..len).collect(),
                 datatype: Datatype::BYTE,
                 count: len,
@@ -50,7 +52,7 @@ impl Room {
         let datatype = Datatype::predefined(Elementary::Byte).indexed(&lengths, &starts)?;
         datatype.commit()?;
         Ok(Self {
-            memory: vec![UNTOUCHED; at],
+            memory: ManuallyDrop::new(vec![UNTOUCHED; at]),
             blocks,
             datatype,
             count: 1,
@@ -74,6 +76,11 @@ impl Room {
     /// For a receive.
     pub(super) fn writable(&mut self) -> Buffer {
         Buffer::new(self.memory.as_mut_ptr(), self.count, self.datatype.clone())
+    }
+
+    /// Nobody uses it any more.
+    pub(super) fn spend(self) {
+        drop(ManuallyDrop::into_inner(self.memory));
     }
 
     /// The first byte at which it has not the message, or something else was written, and what should be there.
