@@ -344,10 +344,15 @@ impl Job {
             _ => None,
         };
         let places: Vec<String> = self.ranks.iter().enumerate().filter_map(place).collect();
+        let left = self.nics.left_over().into_iter();
+        let left =
+            left.map(|(node, thread, left)| format!("{} of node {node} has {left}", thread.name()));
+        let left: Vec<String> = left.collect();
         format!(
-            "the job {how} ({}): {:?}; {}; {}",
+            "the job {how} ({}): {:?}; {}; {}; {}",
             self.plan.describe(),
             self.nics,
+            left.join(", "),
             self.lockstep.describe(),
             places.join("; ")
         )
