@@ -134,7 +134,7 @@ impl Grants {
         } else if !pending.has_data {
             Stage::Go(Go::of(pending.sequence, 1, 0))
         } else if pending.arrived {
-            self.take(pending, self.used(context))?
+            return self.take_or_wait(communicator, self.used(context), config);
         } else {
             Stage::Test
         })
