@@ -1,7 +1,8 @@
 //! Opening, using and closing contexts: in an order in which no program does it, and more than there is
 //! room for.
 
-use bcs_core::descriptor::CollectiveKind;
+use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
+use bcs_core::job::Settings;
 use bcs_core::request::{Failure, RequestId};
 use bcs_nic::bounds::Bounds;
 use bcs_nic::simulator::workbench::Workbench;
@@ -230,4 +231,49 @@ fn members_that_disagree_about_who_they_are_do_not_go_together() {
         assert_eq!(failure, Failure::Mismatch, "rank {rank}");
     }
     assert_eq!(bench.failures(), []);
+}
+
+/// A collective that had begun, and that others left no tokens in a later slice, asked for no further one: if these
+/// were then over, it waited for ever.
+#[test]
+fn collectives_that_take_tokens_from_each_other_all_end() {
+    let settings = Settings {
+        link_bandwidth: 100_000_000,
+        ..Settings::default()
+    };
+    // What all tokens of a slice bring, once to four times.
+    for (slices, others) in (1..=4).flat_map(|one| (1..=4).map(move |other| (one, other))) {
+        let mut bench = Workbench::with(2, 2, Bounds::default(), settings.clone());
+        let opened = [0, 1].map(|rank| bench.open(rank, 5, &[0, 1]));
+        bench.settle();
+        assert_eq!(came_to(&bench, &opened), [Failure::None; 2]);
+        let mut requests = Vec::new();
+        for (context, slices) in [(0, slices), (5, others)] {
+            for rank in [0, 1] {
+                let request = bench.request(rank);
+                bench.post_collective(
+                    rank,
+                    &CollectiveDescriptor {
+                        request,
+                        context,
+                        sequence: 0,
+                        kind: CollectiveKind::Broadcast { root: 0 },
+                        bytes: slices * 24 * 1024,
+                        input: 4096,
+                        output: 4096 + u64::from(context) * 100_000,
+                        inline: None,
+                        for_node: false,
+                        spoilt_by: None,
+                    },
+                );
+                requests.push((rank, request));
+            }
+        }
+        bench.settle();
+        for (rank, request) in requests {
+            let came_to = bench.completion(rank, request);
+            let came_to = came_to.map(|completion| completion.failure);
+            assert_eq!(came_to, Some(Failure::None), "{slices} and {others} slices");
+        }
+    }
 }

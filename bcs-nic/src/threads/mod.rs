@@ -28,9 +28,10 @@ pub use strobe_sender::{SliceTimes, StrobeSender};
 
 use crate::bounds::Bounds;
 use crate::bug::PlantedBug;
+use crate::collective::{Collective, Go};
 use crate::driver::NicFailure;
 use crate::mail::{Mail, Release, Tally};
-use bcs_core::fabric::{Event, Port, RankMemory, Ticket};
+use bcs_core::fabric::{Event, Port, RankMemory, Ticket, Variable};
 use bcs_core::job::{Placement, Settings};
 use bcs_core::memory::{MachinePage, NicMemory};
 use bcs_core::node::NodeId;
@@ -157,6 +158,23 @@ impl LeftOver {
             count,
             programs: true,
         }
+    }
+
+    /// Collectives of which so many steps are done. What was granted must be done; what was not is the program's.
+    pub(crate) fn collectives<'a>(
+        active: impl Iterator<Item = (&'a Collective, u64)>,
+        port: &dyn Port,
+    ) -> Vec<Self> {
+        let has_gone = |(collective, done): (&Collective, u64)| {
+            let go = Go::decode(port.load(Variable::Go(collective.slot)));
+            let granted = go.steps_of(collective.sequence);
+            granted.is_none_or(|steps| steps > done)
+        };
+        let (gone, waiting): (Vec<bool>, Vec<bool>) = active.map(has_gone).partition(|gone| *gone);
+        vec![
+            Self::of_program("collectives", waiting.len()),
+            Self::of_runtime("collectives that have gone", gone.len()),
+        ]
     }
 
     /// What the runtime must have taken out.

@@ -441,18 +441,11 @@ impl NicThread for ReduceHelper {
     }
 
     fn left_over(&self, port: &dyn Port) -> Vec<LeftOver> {
-        let has_gone = |active: &&Active| {
-            let Collective { slot, sequence, .. } = active.collective;
-            let go = Go::decode(port.load(Variable::Go(slot)));
-            go.steps_of(sequence)
-                .is_none_or(|steps| steps > active.steps.done)
-        };
-        let gone = self.active.iter().filter(has_gone).count();
-        vec![
-            LeftOver::of_program("collectives", self.active.len() - gone),
-            LeftOver::of_runtime("collectives that have gone", gone),
-            LeftOver::of_runtime("parts on their way", self.puts.len()),
-        ]
+        let active = self.active.iter();
+        let active = active.map(|active| (&active.collective, active.steps.done));
+        let mut left = LeftOver::collectives(active, port);
+        left.push(LeftOver::of_runtime("parts on their way", self.puts.len()));
+        left
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> bool {
