@@ -2,6 +2,8 @@
 //! that the program copies itself ("by hand"). Run it with `bcs run -n 2 --nodes 2 --strobe elastic pieces`, and
 //! with `--nodes 1`.
 //!
+//! `pieces check` looks instead whether pieces arrive, each at its place and nothing between them.
+//!
 //! The variants of a line take turns, so whatever else the machine does happens to all of them. Rank
 //! 0 prints the median time of a round trip of each.
 #![expect(unsafe_code, reason = "the untyped core names buffers by address")]
@@ -128,6 +130,67 @@ fn by_hand(
     Ok((start.elapsed().as_secs_f64() * 1e6, loops))
 }
 
+/// Numbers that nobody has written.
+const UNTOUCHED: i64 = -1;
+
+/// Rank 0 sends, in pieces or packed; rank 1 receives, in pieces or side by side. Rank 1 compares.
+fn check(comm: &Comm, kind: &Pieces, long: &Datatype, round: usize) -> Result<()> {
+    let Pieces {
+        name,
+        datatype,
+        count,
+        span,
+    } = kind;
+    // Of an element alone some rounds send a part of the elements.
+    let count = if *count > 1 { count - round % 7 } else { 1 };
+    let mut spread = vec![UNTOUCHED; *span];
+    if comm.rank() == 0 {
+        let first = (round << 32).cast_signed() as i64;
+        (first..)
+            .zip(&mut spread)
+            .for_each(|(number, place)| *place = number);
+    }
+    let bytes = count * datatype.size();
+    let mut packed = vec![0u8; bytes];
+    let data = Buffer::new(spread.as_mut_ptr(), count, datatype);
+    if comm.rank() == 0 {
+        // SAFETY: the data stay during the call.
+        unsafe { comm.pack(&data, &mut packed, &mut 0)? };
+        // SAFETY: as above.
+        unsafe { comm.send(data, 1, 0)? };
+        let data = Buffer::new(packed.as_mut_ptr().cast::<i64>(), bytes / 8, long);
+        // SAFETY: as above.
+        return unsafe { comm.send(data, 1, 1) };
+    }
+    let mut plain = vec![0u8; bytes];
+    let mut right = vec![0u8; bytes];
+    if round % 4 == 3 {
+        let data = Buffer::new(plain.as_mut_ptr().cast::<i64>(), bytes / 8, long);
+        // SAFETY: the data stay during the call, which alone uses them.
+        unsafe { comm.recv(data, 0, 0)? };
+    } else {
+        // SAFETY: as above.
+        unsafe { comm.recv(data, 0, 0)? };
+        let data = Buffer::new(spread.as_mut_ptr(), count, datatype);
+        // SAFETY: as above.
+        unsafe { comm.pack(&data, &mut plain, &mut 0)? };
+        let halves = spread
+            .iter()
+            .flat_map(|number| [number & 0xffff_ffff, number >> 32 & 0xffff_ffff]);
+        let untouched = halves.filter(|&half| half == 0xffff_ffff).count();
+        assert_eq!(
+            untouched,
+            2 * span - bytes / 4,
+            "{name}: gaps are left alone"
+        );
+    }
+    let data = Buffer::new(right.as_mut_ptr().cast::<i64>(), bytes / 8, long);
+    // SAFETY: as above.
+    unsafe { comm.recv(data, 0, 1)? };
+    assert!(plain == right, "{name}: other numbers");
+    Ok(())
+}
+
 fn median(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     times[times.len() / 2]
@@ -137,6 +200,21 @@ fn main() -> Result<()> {
     let universe = Universe::init()?;
     let comm = universe.world().untyped();
     let (long, talks) = (Datatype::from(Elementary::Int64), comm.rank() == 0);
+    if std::env::args().nth(1).as_deref() == Some("check") {
+        let mut checked = 0;
+        for numbers in [100, 1 << 13, 1 << 17, 100_000] {
+            for kind in kinds(numbers)? {
+                for round in 0..12 {
+                    check(comm, &kind, &long, round)?;
+                    checked += 1;
+                }
+            }
+        }
+        if talks {
+            println!("{checked} messages");
+        }
+        return universe.finalize();
+    }
     for numbers in [1 << 13, 1 << 17] {
         for Pieces {
             name,

@@ -2,6 +2,8 @@
 
 use super::{HEADER_WORDS, Layout, RUN_WORDS, Run};
 use crate::limits::MAX_LAYOUT_RUNS;
+use xxhash_rust::xxh3::xxh3_128;
+use zerocopy::IntoBytes;
 
 /// A layout with more than [`MAX_LAYOUT_RUNS`] runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -125,6 +127,13 @@ impl Builder {
         words.extend([self.runs.len() as u64, 0, extent.cast_unsigned()]);
         let (mut start, mut blocks) = (0, 0);
         let (part, places) = self.parts();
+        let ends = self.runs.iter().map(|run| {
+            let (first, last) = (run.offset, last_block(run));
+            let behind = first.max(last).saturating_add_unsigned(run.block);
+            [first.min(last), behind]
+        });
+        let bounds = ends.reduce(|[low, high], [first, behind]| [low.min(first), high.max(behind)]);
+        let bounds = bounds.unwrap_or_default();
         for run in self.runs {
             blocks += run.count;
             words.extend(Run { start, ..run }.words());
@@ -132,6 +141,8 @@ impl Builder {
         }
         words[1] = start;
         Layout {
+            bounds,
+            digest: xxh3_128(words.as_bytes()),
             words: words.into_boxed_slice(),
             grain: u32::try_from(start / blocks.max(1)).unwrap_or(u32::MAX),
             part,

@@ -139,6 +139,9 @@ impl Location {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     words: Box<[u64]>,
+    digest: u128,
+    /// Where the first byte of an element is in memory, and behind which the last one.
+    bounds: [i64; 2],
     /// Bytes of a block on average.
     grain: u32,
     /// The length of parts of which all blocks are made, and where they are, if runs say little of them.
@@ -191,6 +194,13 @@ impl Layout {
         &self.words
     }
 
+    /// What stands for the words where they are not at hand: another rank's layout of the same digest is the same.
+    /// (Of two that differ it is the same by a chance of 2^-128.)
+    #[must_use]
+    pub fn digest(&self) -> u128 {
+        self.digest
+    }
+
     /// Data of this layout in this process's memory.
     #[must_use]
     pub fn location(&self, address: u64) -> Location {
@@ -213,6 +223,20 @@ impl Layout {
     pub fn is_contiguous(&self) -> bool {
         let block = self.single_block();
         block.is_some_and(|(_, len)| i64::try_from(len) == Ok(self.extent()))
+    }
+
+    /// Where the first `len` bytes of a message lie: from which offset on, and in how many bytes, gaps included.
+    /// `None` if no address space has as many.
+    #[must_use]
+    pub fn span(&self, len: u64) -> Option<(i64, u64)> {
+        if len == 0 || self.size() == 0 {
+            return Some((0, 0));
+        }
+        let [low, high] = self.bounds.map(i128::from);
+        let elements = len.div_ceil(self.size());
+        let shift = i128::from(self.extent()) * i128::from(elements - 1);
+        let (low, high) = (low + shift.min(0), high + shift.max(0));
+        Some((low.try_into().ok()?, (high - low).try_into().ok()?))
     }
 
     /// The pieces of bytes `from` to `to` of a message of this layout.

@@ -74,6 +74,20 @@ proptest! {
     }
 
     #[test]
+    fn all_bytes_are_in_the_span_and_layouts_alike_have_one_digest(
+        blocks in blocks(), other in blocks(), extent in -300i64..300, elements in 1i64..5,
+    ) {
+        let layout = built(&blocks, extent);
+        let bytes = bytes_of(&blocks, extent, elements);
+        let (low, len) = layout.span(bytes.len() as u64).unwrap();
+        prop_assert_eq!(Some(&low), bytes.iter().min());
+        prop_assert_eq!(low + len.cast_signed() - 1, *bytes.iter().max().unwrap());
+        let other = built(&other, extent);
+        prop_assert_eq!(layout.words() == other.words(), layout.digest() == other.digest());
+        prop_assert_eq!(layout.digest(), built(&blocks, extent).digest());
+    }
+
+    #[test]
     fn repeating_is_pushing_again_and_again(
         blocks in blocks(), stride in -300i64..300, count in 0u64..40,
     ) {
@@ -107,6 +121,19 @@ proptest! {
             prop_assert!(moved <= len);
         }
     }
+}
+
+#[test]
+fn no_span_is_longer_than_all_memory() {
+    let layout = built(&[(0, 8)], i64::MAX);
+    assert_eq!(layout.span(0), Some((0, 0)));
+    assert_eq!(layout.span(16), Some((0, i64::MAX.cast_unsigned() + 8)));
+    assert_eq!(layout.span(32), None);
+    assert_eq!(
+        built(&[(8, 8)], i64::MIN).span(16),
+        Some((i64::MIN + 8, (1 << 63) + 8))
+    );
+    assert_eq!(built(&[(8, 8)], i64::MIN).span(24), None);
 }
 
 #[test]

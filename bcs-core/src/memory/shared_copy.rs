@@ -14,6 +14,9 @@
 //!      5: copied   6: bell
 //! ```
 //!
+//! The bytes of a message may lie in pieces, if they lie alike on both sides
+//! ([`Shape::Alike`]): then both copy from piece to piece.
+//!
 //! The sender is about to write where the offer says. So it believes neither that nor the process id by
 //! which the kernel would find the receiver, both of which anybody on the node may have written over: the
 //! word of the offer bears a check of all that, which rubbish does not have by chance.
@@ -44,22 +47,38 @@ const BELL: usize = 6;
 /// A chunk that a sender could not copy: then its receiver copies all by itself.
 const FAILED: u64 = 1 << 63;
 
+/// How the bytes lie where the copy goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Side by side.
+    Plain,
+    /// In pieces, as those of the sender do: as far from the address of the offer as its own from the start of
+    /// its buffer.
+    Alike,
+}
+
 /// A copy that is offered.
 #[derive(Clone, Copy, Debug)]
 pub struct SharedCopy<'a> {
     node: &'a NodeMemory,
     sender: usize,
     transfer: RequestId,
+    shape: Shape,
     chunks: u64,
 }
 
 impl<'a> SharedCopy<'a> {
-    fn new(node: &'a NodeMemory, sender: usize, transfer: RequestId) -> Option<Self> {
+    fn new(
+        node: &'a NodeMemory,
+        (sender, transfer): (usize, RequestId),
+        shape: Shape,
+    ) -> Option<Self> {
         node.transfer_word(sender, transfer.slot, OFFER)?;
         Some(Self {
             node,
             sender,
             transfer,
+            shape,
             chunks: 0,
         })
     }
@@ -67,7 +86,8 @@ impl<'a> SharedCopy<'a> {
     /// The word of an offer by this process, for this address and length.
     fn stated(&self, process: u32, into: u64, len: u64) -> u64 {
         let transfer = [self.transfer.slot, self.transfer.generation].map(u64::from);
-        let what = [self.sender as u64, u64::from(process), into, len];
+        let shape = u64::from(self.shape == Shape::Alike);
+        let what = [self.sender as u64, u64::from(process), into, len, shape];
         let all = transfer.into_iter().chain(what);
         // Steps of splitmix64: each word changes all bits of what comes after it.
         let check = all.fold(0x9e37_79b9_7f4a_7c15, |hash: u64, word| {
@@ -92,8 +112,9 @@ impl<'a> SharedCopy<'a> {
         (sender, transfer): (usize, RequestId),
         process: u32,
         (into, len): (u64, usize),
+        shape: Shape,
     ) -> Option<Self> {
-        let copy = Self::new(node, sender, transfer)?.of(len);
+        let copy = Self::new(node, (sender, transfer), shape)?.of(len);
         copy.word(INTO).store(into, Ordering::Relaxed);
         copy.word(LEN).store(len as u64, Ordering::Relaxed);
         let generation = u64::from(transfer.generation) << 32;
@@ -107,15 +128,17 @@ impl<'a> SharedCopy<'a> {
     }
 
     /// Sender: what its receiver, which is said to be this process, offers in a transfer of at most so many
-    /// bytes: where they go, and how many of them it has room for. `None` also if it has not said so.
+    /// bytes: where they go, and how many of them it has room for. `None` also if it has not said so, or offers a
+    /// copy of another shape.
     #[must_use]
     pub fn offered(
         node: &'a NodeMemory,
         (sender, transfer): (usize, RequestId),
         process: u32,
         most: usize,
+        shape: Shape,
     ) -> Option<(Self, u64, usize)> {
-        let copy = Self::new(node, sender, transfer)?;
+        let copy = Self::new(node, (sender, transfer), shape)?;
         let offer = copy.word(OFFER).load(Ordering::Acquire); // OFFER
         let len = copy.word(LEN).load(Ordering::Relaxed);
         let into = copy.word(INTO).load(Ordering::Relaxed);
@@ -188,6 +211,8 @@ mod tests {
         generation: 9,
     };
 
+    const PLAIN: Shape = Shape::Plain;
+
     /// The receiver.
     const ME: u32 = 4711;
 
@@ -195,10 +220,12 @@ mod tests {
     fn an_offer_that_was_written_over_is_none() {
         let node = NodeMemory::private(2).unwrap();
         let len = 3 * CHUNK_BYTES;
-        let offered = |process| SharedCopy::offered(&node, (0, TRANSFER), process, len);
-        let copy = SharedCopy::offer(&node, (0, TRANSFER), ME, (1 << 40, len)).unwrap();
+        let offered = |process| SharedCopy::offered(&node, (0, TRANSFER), process, len, PLAIN);
+        let copy = SharedCopy::offer(&node, (0, TRANSFER), ME, (1 << 40, len), PLAIN).unwrap();
         assert!(offered(ME).is_some());
         assert!(offered(ME + 1).is_none(), "the process id is another one's");
+        let alike = SharedCopy::offered(&node, (0, TRANSFER), ME, len, Shape::Alike);
+        assert!(alike.is_none(), "it is to lie side by side");
         for index in [OFFER, INTO, LEN] {
             let right = copy.word(index).fetch_xor(1 << 20, Ordering::Relaxed);
             assert!(offered(ME).is_none(), "word {index}");
@@ -209,7 +236,7 @@ mod tests {
             slot: 4,
             ..TRANSFER
         };
-        let theirs = SharedCopy::offer(&node, (0, other), ME, (1 << 41, len)).unwrap();
+        let theirs = SharedCopy::offer(&node, (0, other), ME, (1 << 41, len), PLAIN).unwrap();
         for index in OFFER..=COPIED {
             let word = theirs.word(index).load(Ordering::Relaxed);
             copy.word(index).store(word, Ordering::Relaxed);
@@ -221,9 +248,10 @@ mod tests {
     fn every_chunk_is_claimed_once() {
         let node = NodeMemory::private(2).unwrap();
         let len = 1000 * CHUNK_BYTES - 1;
-        assert!(SharedCopy::offered(&node, (0, TRANSFER), ME, len).is_none());
-        let receiver = SharedCopy::offer(&node, (0, TRANSFER), ME, (77, len)).unwrap();
-        let (sender, into, all) = SharedCopy::offered(&node, (0, TRANSFER), ME, len + 1).unwrap();
+        assert!(SharedCopy::offered(&node, (0, TRANSFER), ME, len, PLAIN).is_none());
+        let receiver = SharedCopy::offer(&node, (0, TRANSFER), ME, (77, len), PLAIN).unwrap();
+        let (sender, into, all) =
+            SharedCopy::offered(&node, (0, TRANSFER), ME, len + 1, PLAIN).unwrap();
         assert_eq!((into, all), (77, len));
         let claim_all = |copy: SharedCopy<'_>, is_sender: bool| {
             let mut claimed = Vec::new();
@@ -249,9 +277,10 @@ mod tests {
     #[test]
     fn what_a_sender_has_not_copied_is_waited_for() {
         let node = NodeMemory::private(1).unwrap();
-        let receiver = SharedCopy::offer(&node, (0, TRANSFER), ME, (0, 3 * CHUNK_BYTES)).unwrap();
+        let receiver =
+            SharedCopy::offer(&node, (0, TRANSFER), ME, (0, 3 * CHUNK_BYTES), PLAIN).unwrap();
         let (sender, _, _) =
-            SharedCopy::offered(&node, (0, TRANSFER), ME, 3 * CHUNK_BYTES).unwrap();
+            SharedCopy::offered(&node, (0, TRANSFER), ME, 3 * CHUNK_BYTES, PLAIN).unwrap();
         assert!(sender.is_open());
         assert_eq!(
             (receiver.claim(), sender.claim(), receiver.claim()),
@@ -266,6 +295,6 @@ mod tests {
             generation: 10,
             ..TRANSFER
         };
-        assert!(SharedCopy::offered(&node, (0, next), ME, 3 * CHUNK_BYTES).is_none());
+        assert!(SharedCopy::offered(&node, (0, next), ME, 3 * CHUNK_BYTES, PLAIN).is_none());
     }
 }

@@ -130,6 +130,43 @@ unsafe fn to_places(len: usize, mut from: *const u8, base: u64, places: &[i32]) 
     }
 }
 
+/// Copies blocks of memory to where others lie in the same way.
+///
+/// # Safety
+/// Both are there. The others may be written and nobody else uses them; they do not overlap.
+pub(super) unsafe fn copy_strip(from: u64, to: u64, strip: Strip) {
+    let [from, to] = [from, to].map(|base| start(base.wrapping_add_signed(strip.offset)));
+    let stride = to_isize(strip.stride);
+    // SAFETY: the caller's promise.
+    unsafe { blocks(from.cast_const(), to, (stride, stride), strip) };
+}
+
+/// Copies blocks of this length from places in memory to the same places counted from elsewhere.
+///
+/// # Safety
+/// As for [`copy_strip`].
+pub(super) unsafe fn copy_places(from: u64, to: u64, places: &[i32], block: usize) {
+    match block {
+        // SAFETY: the caller's promise.
+        8 => unsafe { between_places(8, from, to, places) },
+        // SAFETY: as above.
+        4 => unsafe { between_places(4, from, to, places) },
+        // SAFETY: as above.
+        _ => unsafe { between_places(block, from, to, places) },
+    }
+}
+
+/// # Safety
+/// As for [`copy_strip`].
+#[inline(always)]
+unsafe fn between_places(len: usize, from: u64, to: u64, places: &[i32]) {
+    for place in places {
+        let at = |base: u64| start(base.wrapping_add_signed(i64::from(*place)));
+        // SAFETY: the caller's promise.
+        unsafe { std::ptr::copy_nonoverlapping(at(from).cast_const(), at(to), len) };
+    }
+}
+
 /// The first of so many bytes from a place in them on.
 ///
 /// # Panics

@@ -67,7 +67,7 @@ pub use left::Left;
 pub use neighborhood::Parcel;
 pub(crate) use packing::{NEAR_SMALL_PIECE_BYTES, Room, Rooms};
 pub use piece::{Piece, Pieces, Row};
-pub(crate) use piece::{copy, gather, scatter, scatter_from};
+pub(crate) use piece::{copy, copy_alike, gather, scatter, scatter_from};
 pub use point_to_point::{Message, Received, SendMode};
 pub use probe::Extracted;
 pub use requests::{Outcome, Request, TooManyRequests};

@@ -381,6 +381,32 @@ pub(crate) unsafe fn scatter_from(into: &Piece, offset: usize, bytes: *const [u8
     );
 }
 
+/// Copies a part of a message between two places where it lies in the same pieces.
+///
+/// # Safety
+/// The pieces are there, at both; those at `to` may be written, and nobody else uses them. They do not overlap.
+#[expect(unsafe_code, reason = "data are named by address")]
+pub(crate) unsafe fn copy_alike(layout: &Layout, from: u64, to: u64, part: Range<usize>) {
+    each_stretch(
+        layout,
+        part.start,
+        part.end,
+        |Stretch { blocks, .. }| match blocks {
+            // SAFETY: the caller's promise, for each block of the layout.
+            Blocks::Strip(strip, _) => unsafe { buffer::copy_strip(from, to, strip) },
+            Blocks::Irregular {
+                from: element,
+                places,
+                block,
+            } => {
+                let [from, to] = [from, to].map(|base| base.wrapping_add_signed(element));
+                // SAFETY: as above.
+                unsafe { buffer::copy_places(from, to, places, block) };
+            }
+        },
+    );
+}
+
 /// Copies one piece to the start of another. Pieces without a layout may overlap.
 ///
 /// # Safety
@@ -448,6 +474,31 @@ mod tests {
         found
     }
 
+    /// What copies alike is what gathers and scatters.
+    #[expect(unsafe_code, reason = "data are named by address")]
+    fn copied_alike(layout: &Arc<Layout>, len: usize, [from, to]: [usize; 2]) {
+        let (low, bytes) = layout.span(len as u64).unwrap();
+        let data: Vec<u8> = (0..bytes).map(|at| (at % 251) as u8).collect();
+        let mut found = vec![255u8; data.len()];
+        let mut wanted = found.clone();
+        let base = |bytes: *const u8| (bytes.expose_provenance() as u64).wrapping_add_signed(-low);
+        let piece = |bytes: *const u8| Piece {
+            address: base(bytes),
+            len,
+            layout: Some(layout.clone()),
+        };
+        let mut packed = vec![0; to - from];
+        // SAFETY: both have all bytes of the span, and nobody else uses them.
+        unsafe { gather(&piece(data.as_ptr()), from, &mut packed) };
+        let into = piece(wanted.as_mut_ptr());
+        // SAFETY: as above.
+        unsafe { scatter(&into, from, &packed) };
+        let into = base(found.as_mut_ptr());
+        // SAFETY: as above.
+        unsafe { copy_alike(layout, base(data.as_ptr()), into, from..to) };
+        assert!(found == wanted, "{from}..{to} of {layout:?}");
+    }
+
     proptest! {
         /// The same of many blocks of one length at any places.
         #[test]
@@ -459,7 +510,7 @@ mod tests {
             for offset in &offsets {
                 builder.push(offset * 20, block).unwrap();
             }
-            let layout = builder.finish(extent);
+            let layout = Arc::new(builder.finish(extent));
             prop_assert!(layout.irregular_parts().is_some());
             let bytes = to_usize(layout.size()) * elements;
             let mut ends = cut.map(|at| usize::from(at) * 7 % (bytes + 1));
@@ -469,6 +520,7 @@ mod tests {
                 let walked = places(to - from, |mut tell| walk(&layout, from..to, from, &mut tell));
                 prop_assert!(found == walked, "{from}..{to} of {layout:?}");
                 prop_assert!(found.iter().all(Option::is_some));
+                copied_alike(&layout, bytes, [from, to]);
             }
         }
 
@@ -482,7 +534,7 @@ mod tests {
             for (offset, len) in blocks {
                 builder.push(offset, len).unwrap();
             }
-            let layout = builder.repeat(repeated, 500).unwrap().finish(extent);
+            let layout = Arc::new(builder.repeat(repeated, 500).unwrap().finish(extent));
             let bytes = to_usize(layout.size()) * elements;
             let mut ends = cut.map(|at| usize::from(at) * 7 % (bytes + 1));
             ends.sort_unstable();
@@ -491,6 +543,7 @@ mod tests {
                 let walked = places(to - from, |mut tell| walk(&layout, from..to, from, &mut tell));
                 prop_assert!(found == walked, "{from}..{to} of {layout:?}");
                 prop_assert!(found.iter().all(Option::is_some));
+                copied_alike(&layout, bytes, [from, to]);
             }
         }
     }

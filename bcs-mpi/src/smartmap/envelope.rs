@@ -53,7 +53,7 @@ impl Envelope {
         match self.body {
             Body::Inline(_) | Body::Queued { .. } => false,
             Body::Remote(_) | Body::Lent(_) => self.len > LONG_BYTES as u64,
-            Body::Packing(_) => true,
+            Body::Packing(..) => true,
         }
     }
 }
@@ -72,8 +72,16 @@ pub(super) enum Body {
     Remote(Location),
     /// The same, but it does not wait long ([`Loan`](bcs_core::memory::loan::Loan)).
     Lent(u64),
-    /// It is being packed there ([`Packing`](bcs_core::memory::packing::Packing)).
-    Packing(u64),
+    /// It is being packed there ([`Packing`](bcs_core::memory::packing::Packing)), from where it lies.
+    Packing(u64, Pieces),
+}
+
+/// A message in pieces, as its sender has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pieces {
+    pub(super) address: u64,
+    /// Of its [layout](bcs_core::layout::Layout::digest).
+    pub(super) digest: u128,
 }
 
 /// Bytes that travel in an entry, kept as its words, which is how processors move them best.
@@ -136,8 +144,10 @@ impl Word {
                         words[3] = address;
                         LENT
                     }
-                    Body::Packing(address) => {
+                    Body::Packing(address, pieces) => {
                         words[3] = address;
+                        words[4] = pieces.address;
+                        words[5..].copy_from_slice(&halves(pieces.digest));
                         PACKING
                     }
                 };
@@ -172,7 +182,13 @@ impl Word {
             QUEUED => Body::Queued { payload: words[3] },
             REMOTE => Body::Remote(Location::from_words(words[3], words[4], words[5])),
             LENT => Body::Lent(words[3]),
-            PACKING => Body::Packing(words[3]),
+            PACKING => {
+                let pieces = Pieces {
+                    address: words[4],
+                    digest: u128::from(words[5]) | u128::from(words[6]) << 64,
+                };
+                Body::Packing(words[3], pieces)
+            }
             PULL => {
                 return Some(Self::Pull {
                     transfer: RequestId::from_word(words[0]),
@@ -202,10 +218,18 @@ impl Word {
         let sense = match body {
             Body::Inline(_) => envelope.len <= INLINE_BYTES as u64,
             Body::Queued { .. } => true, // The queue looks whether there is so much.
-            Body::Remote(_) | Body::Lent(_) | Body::Packing(_) => envelope.transfer.is_some(),
+            Body::Remote(_) | Body::Lent(_) | Body::Packing(..) => envelope.transfer.is_some(),
         };
         sense.then_some(Self::Message(envelope))
     }
+}
+
+/// The lower one first.
+fn halves(digest: u128) -> [u64; 2] {
+    [digest, digest >> 64].map(|half| {
+        let half = half & u128::from(u64::MAX);
+        u64::try_from(half).expect("half of it")
+    })
 }
 
 #[cfg(test)]
@@ -233,7 +257,17 @@ mod tests {
             message(9_000, None, Body::Queued { payload: 1 << 40 }),
             message(1 << 40, Some(transfer), Body::Remote(Location::at(4096))),
             message(4_000, Some(transfer), Body::Lent(4096)),
-            message(1 << 20, Some(transfer), Body::Packing(4096)),
+            message(
+                1 << 20,
+                Some(transfer),
+                Body::Packing(
+                    4096,
+                    Pieces {
+                        address: 80,
+                        digest: 7 << 64 | 5,
+                    },
+                ),
+            ),
             message(
                 64,
                 Some(transfer),

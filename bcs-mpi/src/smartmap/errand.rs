@@ -16,7 +16,7 @@
 
 use super::SmartMap;
 use super::collective::Absent;
-use super::envelope::Envelope;
+use super::envelope::{Envelope, Pieces};
 use super::requests::{Id, State};
 use super::road::Unreachable;
 use super::shared::Copier;
@@ -51,6 +51,7 @@ pub(crate) enum Errand {
 pub(crate) struct Pack {
     pub(super) copier: Copier,
     pub(super) id: Id,
+    pub(super) to: usize,
     pub(super) data: Piece,
     pub(super) into: u64,
 }
@@ -75,8 +76,8 @@ pub(crate) struct Fetch {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum From {
     Memory(Location),
-    /// It is still being packed there.
-    Packing(u64),
+    /// It is still being packed there, from where it lies.
+    Packing(u64, Pieces),
 }
 
 /// A message of this rank's, of which its receiver leaves a part to the sender.
@@ -125,10 +126,11 @@ impl Errand {
                         // SAFETY: whoever posted the receive promised that, and it is not done before this is back.
                         unsafe { copier.fetch(which, from, &fetch.into, len) }
                     }
-                    From::Packing(from) => {
+                    From::Packing(packed, data) => {
                         let all = usize::try_from(fetch.envelope.len).unwrap_or(usize::MAX);
+                        let from = (packed, all, data);
                         // SAFETY: as above.
-                        unsafe { copier.follow(which, (from, all), &fetch.into, len) }
+                        unsafe { copier.follow(which, from, &fetch.into, len) }
                     }
                 };
                 let fault = fetch.fetched == Err(Unreachable::Fault);
@@ -157,6 +159,9 @@ impl Pack {
             packed += step;
             packing.advance(u32::try_from(packed).expect("what is packed has a bound"));
             page.wake(packing.bell());
+            if self.copier.help_alike(self.id, self.to, &self.data) {
+                return; // Its receiver needs nothing that is packed.
+            }
         }
     }
 }

@@ -33,6 +33,7 @@
 //! **Nothing here is believed.** Every rank of the node can write node memory. What cannot be right ends
 //! the process and with it the job ([`ending`]).
 
+mod alike;
 mod collective;
 mod ending;
 mod envelope;

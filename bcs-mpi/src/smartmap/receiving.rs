@@ -410,8 +410,8 @@ impl SmartMap {
                     self.rubbish(place, "sends a message that is not there");
                 }
             }
-            Body::Packing(address) => {
-                return Err(Later::Fetched(From::Packing(address), outcome));
+            Body::Packing(address, data) => {
+                return Err(Later::Fetched(From::Packing(address, data), outcome));
             }
             Body::Remote(_) | Body::Lent(_) => {
                 let from = self.whereabouts_of(place, envelope);

@@ -1,7 +1,7 @@
 //! Sends within the node.
 #![expect(unsafe_code, reason = "messages are named by address")]
 
-use super::envelope::{Body, Envelope, INLINE_BYTES, Inline, Word};
+use super::envelope::{Body, Envelope, INLINE_BYTES, Inline, Pieces, Word};
 use super::errand::{Errand, Pack};
 use super::outgoing::Outgoing;
 use super::requests::{Id, NoSlot, State};
@@ -117,7 +117,7 @@ impl SmartMap {
             envelope.body = Body::Remote(data.location());
             if let Some(id) = envelope.transfer.filter(|_| data.layout.is_some()) {
                 // SAFETY: the caller's promise.
-                envelope.body = unsafe { self.packed((id, to), data) };
+                envelope.body = unsafe { self.packed((id, to), place, data) };
             }
         }
         self.word(place, Word::Message(envelope));
@@ -129,8 +129,9 @@ impl SmartMap {
     /// # Safety
     /// As for [`send`](Self::send).
     #[cold]
-    unsafe fn packed(&mut self, (id, to): (Id, Peer), data: &Piece) -> Body {
-        let Some(mut room) = self.rooms.wanted(data, NEAR_SMALL_PIECE_BYTES) else {
+    unsafe fn packed(&mut self, (id, to): (Id, Peer), place: usize, data: &Piece) -> Body {
+        let wanted = self.rooms.wanted(data, NEAR_SMALL_PIECE_BYTES);
+        let Some((mut room, layout)) = wanted.zip(data.layout.as_ref()) else {
             return Body::Remote(data.location());
         };
         let into = room.location();
@@ -139,10 +140,17 @@ impl SmartMap {
         if data.len > LONG_BYTES {
             // Its receiver may unpack meanwhile.
             self.requests.set(id, State::Away { to, data: packed });
-            body = Body::Packing(into.address);
+            body = Body::Packing(
+                into.address,
+                Pieces {
+                    address: data.address,
+                    digest: layout.digest(),
+                },
+            );
             let pack = Pack {
                 copier: self.copier(),
                 id,
+                to: place,
                 data: data.clone(),
                 into: into.address,
             };

@@ -3,6 +3,8 @@
 //! ([`bcs_core::memory::packing`]).
 #![expect(unsafe_code, reason = "messages are named by address")]
 
+use super::alike::Alike;
+use super::envelope::Pieces;
 use super::errand::{Errand, Help};
 use super::requests::{Id, State};
 use super::road::Unreachable;
@@ -10,9 +12,10 @@ use super::{Road, SmartMap};
 use crate::bcs::Piece;
 use bcs_core::layout::Location;
 use bcs_core::memory::packing::Packing;
-use bcs_core::memory::shared_copy::{CHUNK_BYTES, SharedCopy};
+use bcs_core::memory::shared_copy::{CHUNK_BYTES, Shape, SharedCopy};
 use bcs_core::memory::{MachinePage, NodeMemory, READ_ONLY};
 use bcs_core::waiting::{self, Patience};
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 /// Messages that are shorter are fetched by their receivers: they come out of caches, and the sender
@@ -31,9 +34,9 @@ pub(super) struct Copier {
 }
 
 /// The bytes of a chunk of a message.
-fn chunk_of(chunk: usize, len: usize) -> (usize, usize) {
+fn chunk_of(chunk: usize, len: usize) -> Range<usize> {
     let start = chunk * CHUNK_BYTES;
-    (start, CHUNK_BYTES.min(len - start))
+    start..len.min(start + CHUNK_BYTES)
 }
 
 impl Copier {
@@ -50,13 +53,27 @@ impl Copier {
     ) -> Result<(), Unreachable> {
         let is_plain = from.layout.is_none() && into.layout.is_none();
         let long = len >= LEAST_BYTES && is_plain && place != self.place;
-        let offered = transfer.filter(|_| long).and_then(|id| {
-            let to = (into.address, len);
-            SharedCopy::offer(&self.node, (place, id), std::process::id(), to)
-        });
+        // SAFETY: the caller's promise, for each part.
+        let fetch = |part| unsafe { self.road.fetch(&self.node, place, from, into, part) };
+        match transfer.filter(|_| long) {
+            Some(id) => self.share((place, id), (into.address, len), Shape::Plain, fetch),
+            None => fetch(0..len),
+        }
+    }
+
+    /// Offers a copy to this address to the sender of a message, and has it done together with it. The parts are
+    /// told which this rank is to fetch.
+    fn share(
+        &self,
+        (place, transfer): (usize, Id),
+        to: (u64, usize),
+        shape: Shape,
+        fetch: impl Fn(Range<usize>) -> Result<(), Unreachable>,
+    ) -> Result<(), Unreachable> {
+        let (which, len) = ((place, transfer), to.1);
+        let offered = SharedCopy::offer(&self.node, which, std::process::id(), to, shape);
         let Some(copy) = offered else {
-            // SAFETY: the caller's promise.
-            return unsafe { self.road.fetch(&self.node, place, from, into, 0..len) };
+            return fetch(0..len);
         };
         if self.page.cores_suffice() {
             self.page.wake(self.node.bell(place));
@@ -64,13 +81,8 @@ impl Copier {
         let (mut mine, mut fetched) = (0, Ok(()));
         while let Some(chunk) = copy.claim() {
             mine += 1;
-            let (start, bytes) = chunk_of(chunk, len);
-            // SAFETY: the caller's promise; nobody else has claimed this part of it.
-            let moved = unsafe {
-                let part = start..start + bytes;
-                self.road.fetch(&self.node, place, from, into, part)
-            };
-            fetched = fetched.and(moved);
+            // Nobody else has claimed this part of it.
+            fetched = fetched.and(fetch(chunk_of(chunk, len)));
         }
         // Whatever has come of it: the sender may be writing into the piece.
         let mut copied = copy.is_copied(mine);
@@ -79,20 +91,20 @@ impl Copier {
             copied.is_some()
         });
         if fetched.is_ok() && copied != Some(true) {
-            // SAFETY: the caller's promise, and the sender has no part in it any more.
-            return unsafe { self.road.fetch(&self.node, place, from, into, 0..len) };
+            return fetch(0..len); // The sender has no part in it any more.
         }
         fetched
     }
 
-    /// Fetches the first `len` bytes of a message, of which `all` are being packed at an address.
+    /// Fetches the first `len` bytes of a message, of which `all` are being packed at an address, from where it lies:
+    /// what is packed, or the pieces themselves.
     ///
     /// # Safety
     /// The piece may be written, and nobody else uses it.
     pub(super) unsafe fn follow(
         &self,
         (place, transfer): (usize, Option<Id>),
-        (from, all): (u64, usize),
+        (from, all, pieces): (u64, usize, Pieces),
         into: &Piece,
         len: usize,
     ) -> Result<(), Unreachable> {
@@ -100,6 +112,17 @@ impl Copier {
         let Some(packing) = packing else {
             return Err(Unreachable::Fault); // There is no such transfer.
         };
+        let all_packed = || packing.bytes() as usize >= all;
+        if let Some(id) = transfer.filter(|_| place != self.place && !all_packed())
+            && let Some(alike) = Alike::of((&self.road, place), pieces, into, len)
+        {
+            let fetch = |part| {
+                // SAFETY: the caller's promise.
+                unsafe { alike.copy(part) };
+                Ok(())
+            };
+            return self.share((place, id), (into.address, len), Shape::Alike, fetch);
+        }
         let more_than = |done: usize| {
             let mut packed = done;
             waiting::wait(packing.bell(), &self.page, None, Patience::RANK, || {
@@ -130,7 +153,8 @@ impl Copier {
     pub(super) fn help(&self, id: Id, to: usize, data: &Piece) {
         let process = self.node.process(to).load(Ordering::Acquire);
         let offerer = process & !READ_ONLY;
-        let offered = || SharedCopy::offered(&self.node, (self.place, id), offerer, data.len);
+        let which = (self.place, id);
+        let offered = || SharedCopy::offered(&self.node, which, offerer, data.len, Shape::Plain);
         while let Some((copy, into, len)) = offered() {
             if !self.road.leads_to((to, process), into, len) {
                 return;
@@ -138,14 +162,37 @@ impl Copier {
             let Some(chunk) = copy.claim() else {
                 return;
             };
-            let (start, bytes) = chunk_of(chunk, len);
-            let (from, into) = (data.address + start as u64, into.wrapping_add(start as u64));
+            let part = chunk_of(chunk, len);
+            let start = part.start as u64;
+            let (from, into) = (data.address + start, into.wrapping_add(start));
             // SAFETY: the data are initialised, and nobody writes them until the request is done.
-            let data = unsafe { crate::bcs::bytes(from, bytes) };
+            let data = unsafe { crate::bcs::bytes(from, part.len()) };
             let brought = self.road.bring((to, process), data, into);
             copy.copied(brought.is_ok());
             self.page.wake(copy.bell());
         }
+    }
+
+    /// The same of a message in pieces, if its receiver offers that. Returns whether it did: then it needs
+    /// nothing else.
+    pub(super) fn help_alike(&self, id: Id, to: usize, data: &Piece) -> bool {
+        let process = self.node.process(to).load(Ordering::Acquire);
+        let (which, offerer) = ((self.place, id), process & !READ_ONLY);
+        let offered = SharedCopy::offered(&self.node, which, offerer, data.len, Shape::Alike);
+        let Some((copy, into, len)) = offered else {
+            return false;
+        };
+        let Some(alike) = Alike::to((&self.road, to), data, into, len) else {
+            return false;
+        };
+        while let Some(chunk) = copy.claim() {
+            // SAFETY: the data are initialised, and nobody writes them until the request is done; the receiver has
+            // said that this rank may write there.
+            unsafe { alike.copy(chunk_of(chunk, len)) };
+            copy.copied(true);
+            self.page.wake(copy.bell());
+        }
+        true
     }
 }
 
@@ -166,7 +213,7 @@ impl SmartMap {
         };
         let process = self.node.process(place).load(Ordering::Acquire);
         let (transfer, offerer) = ((self.place, id), process & !READ_ONLY);
-        let offered = SharedCopy::offered(&self.node, transfer, offerer, data.len);
+        let offered = SharedCopy::offered(&self.node, transfer, offerer, data.len, Shape::Plain);
         let leads = |into, len| self.road.leads_to((place, process), into, len);
         if offered.is_some_and(|(copy, into, len)| copy.is_open() && leads(into, len)) {
             let help = Help {

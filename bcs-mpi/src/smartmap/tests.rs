@@ -5,7 +5,7 @@ use super::*;
 use crate::bcs::{Message, SendMode};
 use bcs_core::limits::MAX_KEPT_BYTES;
 use bcs_core::matching::Pattern;
-use bcs_core::memory::shared_copy::{CHUNK_BYTES, SharedCopy};
+use bcs_core::memory::shared_copy::{CHUNK_BYTES, Shape, SharedCopy};
 use proptest::prelude::*;
 use std::sync::atomic::Ordering;
 
@@ -287,7 +287,13 @@ impl<'a> SharedCopier<'a> {
             generation: 1,
         };
         let process = std::process::id();
-        let offered = SharedCopy::offered(&self.node, (0, transfer), process, self.data.len());
+        let offered = SharedCopy::offered(
+            &self.node,
+            (0, transfer),
+            process,
+            self.data.len(),
+            Shape::Plain,
+        );
         offered.map(|(copy, into, _)| (copy, into))
     }
 

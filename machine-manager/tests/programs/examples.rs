@@ -19,10 +19,15 @@ const LAYOUTS: [&str; 9] = [
 
 /// Runs an example in a layout and returns what it printed.
 fn run(layout: &str, name: &str) -> String {
+    run_with(layout, name, &[])
+}
+
+fn run_with(layout: &str, name: &str, arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_bcs"))
         .args(["run", "--timeout", "120s"])
         .args(layout.split_whitespace())
         .arg(example(name))
+        .args(arguments)
         .stdin(Stdio::null())
         .output()
         .unwrap();
@@ -65,6 +70,26 @@ fn the_library_finds_no_fault_with_itself() {
         "-n 3 --nodes 3 --nic-threads dedicated",
     ] {
         assert_eq!(run(layout, "selftest").lines().count(), 15, "{layout}");
+    }
+}
+
+/// On every road: packed for a NIC, copied from piece to piece by both ranks, packed and followed, in parts.
+#[test]
+fn small_pieces_arrive_each_at_its_place() {
+    for layout in [
+        "-n 2 --nodes 2",
+        "-n 2 --nodes 2 --nic-threads dedicated --strobe fixed",
+        "-n 2",
+        "-n 2 --eager-limit 0",
+        "-n 2 --road kernel",
+        "-n 2 --road queues",
+        "-n 2 --intranode nic",
+    ] {
+        assert_eq!(
+            run_with(layout, "pieces", &["check"]),
+            "240 messages\n",
+            "{layout}"
+        );
     }
 }
 
