@@ -2,7 +2,8 @@
 //! collectives paper, section IV, `coll_info_t`).
 //!
 //! A rank has one record for each context that it is a member of. It alone writes there, and all
-//! members read. So there is no atomic read-modify-write in a collective, and no line that many write.
+//! members read. So there is no atomic read-modify-write in a collective, and no line that many write, but
+//! for the [`tally`] of many members.
 //!
 //! ```text
 //! areas       stamp │ what was called │ digest │ a short contribution, or where a long one is
