@@ -584,8 +584,7 @@ mod loom_tests {
         assert_eq!(records[other].call(number), [number, 0]);
     }
 
-    /// Payload of collective 3 is written where that of 1 was: two areas are enough, and ENTERED carries
-    /// both ways.
+    /// What each finds of the other is whole: ENTERED carries both ways.
     #[test]
     fn contributions_are_whole_and_areas_are_free_in_time() {
         let mut model = loom::model::Builder::new();

@@ -443,6 +443,9 @@ mod tests {
         let links = ["docs/a.md#part", "../B.md", "#part", "https://x.y/z"].map(linked);
         assert_eq!(links, ["docs/a.md", "B.md", "", "https://x.y/z"]);
         assert_eq!(repository().lacks("https://x.y/z.md"), None);
+        let found = codes("Text, and\na [link](src/ring.rs#there).\n");
+        let text = "src/ring.rs".to_owned();
+        assert_eq!(found, [Code { line: 2, text }]);
     }
 
     #[test]
