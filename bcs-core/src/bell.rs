@@ -1,4 +1,4 @@
-//! Sleeping and waking: one bell per OS thread (DESIGN 5a, law 6).
+//! Sleeping and waking: one bell per OS thread (law 6; ARCHITECTURE, The laws).
 //!
 //! A bell is one word in shared memory, [`AWAKE`] or [`ASLEEP`]. All sources of work of an OS
 //! thread (rings, mailboxes, completions, timers) ring the same bell, so a thread never waits for

@@ -2,7 +2,8 @@
 //! collectives paper, section IV, `coll_info_t`).
 //!
 //! A rank has one record for each context that it is a member of. It alone writes there, and all
-//! members read. So there is no atomic read-modify-write in a collective, and no line that many write.
+//! members read. So there is no atomic read-modify-write in a collective, and no line that many write, but
+//! for the [`tally`] of many members.
 //!
 //! ```text
 //! areas       stamp │ what was called │ digest │ a short contribution, or where a long one is
@@ -583,8 +584,7 @@ mod loom_tests {
         assert_eq!(records[other].call(number), [number, 0]);
     }
 
-    /// Payload of collective 3 is written where that of 1 was: two areas are enough, and ENTERED carries
-    /// both ways.
+    /// What each finds of the other is whole: ENTERED carries both ways.
     #[test]
     fn contributions_are_whole_and_areas_are_free_in_time() {
         let mut model = loom::model::Builder::new();

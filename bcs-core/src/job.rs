@@ -8,7 +8,7 @@ use crate::limits::{
 use crate::node::NodeId;
 use serde::{Deserialize, Serialize};
 
-/// When slices are struck (DESIGN 5a).
+/// When slices are struck (docs/slice.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Strobe {
     /// At every multiple of the time slice at which there is work.
@@ -17,7 +17,7 @@ pub enum Strobe {
     Elastic,
 }
 
-/// How NIC threads are mapped to OS threads (DESIGN section 4).
+/// How NIC threads are mapped to OS threads (docs/nic.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Driver {
     /// One OS thread for all NICs emulated on this machine and the Strobe Sender.
@@ -28,7 +28,7 @@ pub enum Driver {
     Dedicated,
 }
 
-/// Which road messages between ranks of one node take (DESIGN section 6).
+/// Which road messages between ranks of one node take (docs/smartmap.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Intranode {
     /// The ranks' own: at once, whatever the strobe does.
@@ -38,7 +38,7 @@ pub enum Intranode {
 }
 
 /// Who does collectives of communicators that span nodes: barriers, broadcasts, reductions by
-/// predefined operations, and all-to-all (DESIGN section 6). What comes of them is the same to the bit.
+/// predefined operations, and all-to-all (docs/collectives.md). What comes of them is the same to the bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Collectives {
     /// The ranks of a node among themselves first, where [`Intranode::Smartmap`] lets them, and one of
@@ -48,7 +48,7 @@ pub enum Collectives {
     Nic,
 }
 
-/// How bytes get from the memory of one rank to that of another of its node (DESIGN section 6): by the best
+/// How bytes get from the memory of one rank to that of another of its node (docs/smartmap.md): by the best
 /// road there is, of which this one is the best that may be taken. All bring the same bytes; the slower ones
 /// are chosen to measure them and to test them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,7 +61,8 @@ pub enum Road {
     Queues,
 }
 
-/// Who folds a long reduction within a node (collectives paper, "serial" and "threaded").
+/// Who folds a long reduction within a node. (Threaded is the collectives paper's. Its serial algorithm,
+/// in which ranks take turns to fold into the root's buffer, is not here.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Folding {
     /// Each member a share of the vector.

@@ -63,7 +63,7 @@ pub const PAYLOAD_SLOTS: usize = 512;
 /// The largest `--eager-limit`: a payload slot is this large at most.
 pub const MAX_EAGER_LIMIT: usize = 64 * 1024;
 
-/// The default `--eager-limit` (DESIGN 5a, law 3).
+/// The default `--eager-limit` (law 3).
 pub const DEFAULT_EAGER_LIMIT: usize = 4 * 1024;
 
 /// Context ids, and slots of global variables on a node. A slot is the same on all nodes of a

@@ -1,4 +1,4 @@
-//! Threads that run one at a time, in virtual time: how the simulator runs ranks (DESIGN section 11, "One NIC").
+//! Threads that run one at a time, in virtual time: how the simulator runs ranks (docs/simulator.md).
 //!
 //! A rank of the simulator is a thread that runs the very `bcs-mpi` of a process. Wherever such a thread
 //! would look at the clock, spin, yield, sleep on a bell, ring one, or take a lock that it has to wait for,

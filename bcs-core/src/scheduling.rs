@@ -3,11 +3,11 @@
 //!
 //! Under EEVDF a thread that wakes waits until who has the core has used up the slice that it asked
 //! for: by default about 1.5 ms on two cores, three of our slices. All threads of a job ask for the
-//! kernel's shortest. A NIC then wakes some µs late on a busy core (DESIGN section 5a), and a rank
-//! that is released at a strobe runs in that slice (measured: two ranks that exchange beside ranks
-//! that compute do so in every slice; in every fourth with the default). It does not cost what one
-//! would fear: of two threads that both want the core, one gives way at the next tick at the
-//! earliest (measured: 32 ranks on 2 cores take a tenth less processor time).
+//! kernel's shortest. A NIC then wakes some µs late on a busy core, and a rank that is released at a
+//! strobe runs in that slice (measured: two ranks that exchange beside ranks that compute do so in
+//! every slice; in every fourth with the default). It does not cost what one would fear: of two
+//! threads that both want the core, one gives way at the next tick at the earliest (measured: 32 ranks
+//! on 2 cores take a tenth less processor time).
 //!
 //! None of this needs a privilege. Where the kernel refuses, a thread runs as any other: later, not
 //! wrongly.

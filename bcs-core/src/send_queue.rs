@@ -20,7 +20,7 @@
 //! ```
 //!
 //! The paper's queue aborts when it is full; here the sender keeps what does not fit, and the
-//! receiver drains the queue whether or not it has a receive for what it finds (DESIGN 6).
+//! receiver drains the queue whether or not it has a receive for what it finds.
 //!
 //! Both sides are ranks, so everything here is an allegation to either: an entry is copied out before
 //! it is looked at, positions are checked, and a payload outside the region is none.

@@ -1,4 +1,4 @@
-//! Waiting without taking a core from anybody (DESIGN 5a, law 7).
+//! Waiting without taking a core from anybody (law 7; docs/waiting.md).
 //!
 //! While all ranks and NIC OS threads of the job that are awake have a core each, a waiter spins,
 //! for at most [`MAX_SPIN_NS`]; then, or when cores are short, it sleeps on its bell.

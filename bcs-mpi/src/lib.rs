@@ -1,19 +1,23 @@
 //! What a program links: MPI over Buffered Coscheduling.
 //!
 //! ```
-//! use bcs_mpi::{Op, Source, Tag, Universe};
+//! use bcs_mpi::{Op, Universe};
 //!
-//! # fn main() -> bcs_mpi::Result<()> {
-//! let universe = Universe::init()?;
-//! let world = universe.world();
-//! let mut sum = [0.0];
-//! world.allreduce(&[world.rank() as f64], &mut sum, Op::Sum)?;
-//! println!("rank {} of {}: {}", world.rank(), world.size(), sum[0]);
-//! universe.finalize()
-//! # }
+//! #[global_allocator]
+//! static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
+//!
+//! fn main() -> bcs_mpi::Result<()> {
+//!     let universe = Universe::init()?;
+//!     let world = universe.world();
+//!     let mut sum = [0.0];
+//!     world.allreduce(&[world.rank() as f64], &mut sum, Op::Sum)?;
+//!     println!("rank {} of {}: {}", world.rank(), world.size(), sum[0]);
+//!     universe.finalize()
+//! }
 //! ```
 //!
-//! Put this into `main` of a crate that depends on `bcs-mpi`, and run it as four ranks on two nodes:
+//! Make this the `main.rs` of a crate that depends on `bcs-mpi` and `slot-heap`, and run it as four ranks
+//! on two nodes. (The allocator lets ranks of one node read each other's heaps: [`manual::model`].)
 //!
 //! ```sh
 //! cargo build --release && bcs run -n 4 --nodes 2 target/release/program
@@ -43,6 +47,7 @@
 //! | the root of the crate | a safe MPI over typed slices |
 //! | [`mpi`] | the untyped core of MPI: buffers by address and datatype, the standard's error classes |
 //! | [`bcs`] | the BCS API of the paper over NIC memory |
+//! | [`smartmap`] | ranks of one node, in each other's memory |
 
 mod attachment;
 pub mod bcs;

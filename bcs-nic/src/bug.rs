@@ -1,5 +1,5 @@
 //! Planted bugs: switches that make a NIC thread misbehave, so that the simulator's checkers can
-//! be shown to notice (DESIGN section 10). Only tests can set them.
+//! be shown to notice (docs/simulator.md). Only tests can set them.
 
 use crate::mail::Mail;
 use crate::threads::{Context, NicThread};

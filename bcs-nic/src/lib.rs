@@ -1,4 +1,4 @@
-//! The emulated QsNet NIC (paper section 4, DESIGN sections 4 and 5).
+//! The emulated QsNet NIC (paper section 4; docs/nic.md, docs/slice.md).
 //!
 //! ```text
 //!             microstrobes (Xfer-And-Signal)            all finished? (Compare-And-Write)

@@ -18,7 +18,7 @@ use bcs_core::request::{Completion, RequestId};
 use std::sync::Arc;
 
 /// The positions up to which the rings of a node's ranks belong to a slice: what was posted
-/// before the strobe (DESIGN section 5). In the order of the node's ranks: send, receive,
+/// before the strobe. In the order of the node's ranks: send, receive,
 /// collective ring.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cut(pub Vec<[u64; 3]>);

@@ -28,7 +28,7 @@
 //! since the default NaN is the least of all quiet NaNs, a NaN wins over it wherever in a reduction
 //! it enters: maximum and minimum are associative to the bit, and a sum or product in which NaNs and
 //! infinities meet does not depend on the association, unless numbers overflow or underflow on the
-//! way. (Sums of numbers do, of course: rounding. Law 9 of the design fixes the order for those.)
+//! way. (Sums of numbers do, of course: rounding. Law 9 fixes the order for those.)
 //!
 //! *Long double.* The six padding bytes are ignored, and zero in the result. Encodings that the 387
 //! and its successors refuse (unnormals, pseudo-infinities, pseudo-NaNs) count as the default NaN;

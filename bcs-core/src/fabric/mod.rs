@@ -1,4 +1,4 @@
-//! The fabric: the three primitives over global memory (paper section 2, DESIGN section 3).
+//! The fabric: the three primitives over global memory (paper section 2).
 //!
 //! A NIC thread is attached to the fabric by a [`Port`]. Through it, it *puts* blocks into the
 //! global memory of sets of nodes ([`Port::xfer_and_signal`]), asks for one-sided transfers of

@@ -15,10 +15,10 @@
 //! contexts that it is not in. Records of a context lie side by side, since whoever looks at one of them
 //! looks at others, and an entry in a table of pages for each would cost more than they do.
 //!
-//! One sealed memfd per node, made by its node manager and mapped by its ranks. The design has the
-//! send queues in the slot of the receiver, as the paper has. They lie here because a slot is a
-//! rank's heap, which a program has or has not, and which exists only when the rank has said hello:
-//! so a slot holds nothing but what the program put there, and queues are there from the start.
+//! One sealed memfd per node, made by its node manager and mapped by its ranks. The paper has the send
+//! queues in the slot of the receiver. They lie here because a slot is a rank's heap, which a program
+//! has or has not, and which exists only when the rank has said hello: so a slot holds nothing but what
+//! the program put there, and queues are there from the start.
 //!
 //! Every rank of the node can write all of it. A rank that scribbles over it can spoil its own
 //! job's messages, as it can by scribbling over its own; no rank follows an address from here

@@ -1,4 +1,4 @@
-//! Copies that both sides of a transfer share (SMARTMAP; DESIGN 6).
+//! Copies that both sides of a transfer share (SMARTMAP).
 //!
 //! A core alone copies at half the speed of the memory. So the receiver of a long message *offers* its
 //! sender to take part: it says where the message goes, cut into chunks, and both *claim* chunks until

@@ -1,4 +1,4 @@
-//! When a rank asks for a slice (DESIGN 5a, law 2).
+//! When a rank asks for a slice (law 2; docs/slice.md).
 //!
 //! Work arms the next regular strobe. With elastic strobes, work for which somebody waits demands
 //! a slice at once. Of the conditions of law 2, a rank can see these:

@@ -31,8 +31,14 @@
 //! | an argument is wrong | the caller; nothing was posted |
 //! | a message is longer than its receive | the receiver; what fits is there |
 //! | ranks disagree about a length of a collective | whoever receives what it did not expect |
-//! | ranks call different collectives of the card at once | all of them, with who called what |
+//! | ranks call different collectives, all on one node, or of the cards | all of them, with who called what |
+//! | ranks call different collectives made of messages between nodes | `bcs run`, which ends the job |
 //! | a buffer is not in the rank's memory | that rank, and all who need what should be there |
+//!
+//! Collectives of the cards are barriers, broadcasts, and reductions with predefined operations. On one node
+//! a rank that only gives its part, as the root of a short broadcast, has left the collective when the others
+//! find that it was another one; it is told in a later collective of that communicator. Collectives made of
+//! messages are told apart when ranks wait for each other in them; ranks of which none waits are not told.
 //!
 //! These end the job, with a message and an exit code that is not 0: a rank that ends without
 //! [`finalize`](crate::Universe::finalize) or is killed, [`abort`](crate::Communicator::abort), a

@@ -1,6 +1,6 @@
 //! Requests: communication under way, and why its buffers are safe.
 //!
-//! A card writes into a rank's memory while the rank computes. In C nothing keeps a program from
+//! A card, or a rank of the same node, reads and writes a rank's memory while the rank computes. In C nothing keeps a program from
 //! using a buffer too early, or from freeing it. Here there are three kinds of requests, and with
 //! none of them is that possible without `unsafe`.
 //!

@@ -1,6 +1,7 @@
 //! The slice, and how to choose it.
 //!
-//! A program does not see slices; whoever runs it chooses them.
+//! A program does not see slices; whoever runs it chooses them. They are for what goes between nodes: within
+//! a node nothing waits for a slice ([`model`](super::model)), unless `--intranode nic` is given.
 //!
 //! | option of `bcs run` | default | is |
 //! |---|---|---|
@@ -14,9 +15,10 @@
 //! a time slice at the longest. This is for programs that wait for each other often.
 //!
 //! **Fixed.** All that was posted during a slice is moved in the next one, and is known to be done
-//! when the one after it begins: a blocking message takes two slices on average, whether it is short
-//! or fills them. In return the whole job moves in lockstep, nothing disturbs it in between, and a
-//! slice that nobody needs is not struck at all. This is for programs that post, compute for
+//! when the one after it begins: a blocking message between nodes takes two slices on average, whether it is
+//! short or fills them. In return all nodes communicate in lockstep, nothing disturbs them in between, and a
+//! slice that nobody needs is not struck at all. (To have messages within a node at the beat, too, as in the
+//! paper, add `--intranode nic`.) This is for programs that post, compute for
 //! many slices, and then wait; and for whoever wants to look at a job beat by beat.
 //!
 //! How long? With fixed strobes a call that waits costs about 1.5 to 2 time slices, and each slice in which
@@ -52,7 +54,7 @@
 //! # }
 //! ```
 //!
-//! Of the collectives that cards do by themselves (barriers, broadcasts, reductions with predefined
+//! Of the collectives of several nodes that cards do (barriers, broadcasts, reductions with predefined
 //! operations) a communicator has one in a slice, and different communicators have theirs at the same
-//! time. So reduce three numbers as one slice of three. All other collectives are messages, and any
-//! number of them share a slice.
+//! time. So reduce three numbers as one slice of three. All other collectives of several nodes are
+//! messages, and any number of them share a slice.

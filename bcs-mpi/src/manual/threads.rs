@@ -26,8 +26,8 @@
 //! # }
 //! ```
 //!
-//! A rank has one card and one lock for its calls, which no sleeping thread holds. Of the threads
-//! that wait, one listens to the card and wakes the others.
+//! A rank has one lock for its calls, which no thread holds that sleeps, copies long data, or runs a function
+//! of the program's. Of the threads that wait, one listens to card and neighbours and wakes the others.
 //!
 //! As everywhere, the calls of one rank on one communicator that are collective must come in the same
 //! order on all ranks: threads that call collectives at the same time need a communicator each

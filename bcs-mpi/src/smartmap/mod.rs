@@ -20,7 +20,7 @@
 //! **Nothing is matched in the queue.** The receiver drains the queues of all that have ever sent to it
 //! ([`bcs_core::introductions`]) into its own matcher,
 //! whatever it looks for, and copies what nobody has asked for yet. So a queue full of messages for
-//! which there is no receive holds nobody up (DESIGN 6). What does not fit a queue waits in the
+//! which there is no receive holds nobody up. What does not fit a queue waits in the
 //! memory of its sender, in order ([`outgoing`]).
 //!
 //! **[`Slots`]** are the heaps of this node's ranks, as far as this one has mapped them.

@@ -1,4 +1,4 @@
-//! Drivers: how the NIC threads of a node are run by OS threads (DESIGN section 4).
+//! Drivers: how the NIC threads of a node are run by OS threads (docs/nic.md).
 //!
 //! | driver | OS threads |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! The budget of a link: how many bytes may enter a node in one slice (DESIGN section 5).
+//! The budget of a link: how many bytes may enter a node in one slice (docs/slice.md).
 //!
 //! What counts is the data of messages and collectives. Descriptors with their at most 64 inline
 //! bytes are control traffic, bounded by the size of their block. Data in pieces count for more than

@@ -1,5 +1,5 @@
 //! The whole-cluster simulator: the very NIC state machines of [`crate::threads`], on the
-//! simulated fabric, with scripted ranks, in virtual time (DESIGN section 10).
+//! simulated fabric, with scripted ranks, in virtual time (docs/simulator.md).
 //!
 //! One seed fixes everything: the [`program`] of the ranks, the faults and when they strike, and
 //! so the trace. [`checkers`] look on; what they object to ends the run.

@@ -1,4 +1,4 @@
-//! The sequential oracle: what a rank must get. It knows the canonical order (law 9 of the design)
+//! The sequential oracle: what a rank must get. It knows the canonical order (law 9)
 //! in its own way, and the arithmetic of one element from `bcs_core`, which has oracles of its own.
 
 use super::case::{Case, Collective, Team};

@@ -1,4 +1,5 @@
 //! What the documents name exists: files and folders, checks, tests and examples, and commands with their options.
+//! And the one that a newcomer reads in half an hour stays as short as that.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +18,7 @@ use super::Check;
 
 pub(super) const CHECK: Check = Check {
     name: "documents",
-    about: "every path, check, test, example and option that a document names exists",
+    about: "what documents name exists, and ARCHITECTURE.md is read in half an hour",
     about_time: false,
     quick: true,
     run,
@@ -26,10 +27,19 @@ pub(super) const CHECK: Check = Check {
 /// Documents beside those in `docs`.
 const DOCUMENTS: [&str; 4] = [
     "README.md",
-    "ARCHITECTURE.md",
+    ARCHITECTURE,
     "CONTRIBUTING.md",
     "SPECIFICATION.md",
 ];
+
+/// What a newcomer reads in half an hour.
+const ARCHITECTURE: &str = "ARCHITECTURE.md";
+
+/// As long as that takes.
+const MOST_LINES: usize = 350;
+
+/// In a line, with which it fits beside the code.
+const MOST_CHARACTERS: usize = 100;
 
 /// Ends of names that are those of files of this repository.
 const KINDS: [&str; 6] = [".rs", ".md", ".toml", ".c", ".py", ".sh"];
@@ -52,6 +62,9 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
     for document in documents {
         let text = fs::read_to_string(workspace.root().join(document));
         let text = text.with_context(|| format!("failed to read {document}"))?;
+        if document == ARCHITECTURE {
+            missing.extend(too_long(&text).map(|what| format!("{document}: {what}")));
+        }
         for code in codes(&text) {
             named += 1;
             if let Some(what) = repository.lacks(&code.text) {
@@ -64,10 +77,25 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
         [] => format!("{named} names"),
         missing => missing.join("\n          "),
     };
-    Ok(Outcome::exact(missing.is_empty(), figure, "all exist"))
+    let bar = "all exist, ARCHITECTURE.md is short";
+    Ok(Outcome::exact(missing.is_empty(), figure, bar))
 }
 
-/// Words of a document that are code: a span, or a line of a block.
+/// What is too long to be read in half an hour: the document, or lines of it.
+fn too_long(document: &str) -> impl Iterator<Item = String> {
+    let lines = document.lines().count();
+    let whole = (lines > MOST_LINES).then(|| format!("{lines} lines are more than {MOST_LINES}"));
+    let numbered = (1..).zip(document.lines());
+    let long = numbered.filter_map(|(number, line): (usize, &str)| {
+        let characters = line.chars().count();
+        let what =
+            || format!("line {number} has {characters} characters, more than {MOST_CHARACTERS}");
+        (characters > MOST_CHARACTERS).then(what)
+    });
+    whole.into_iter().chain(long)
+}
+
+/// Words of a document that are code, a span or a line of a block, and files that it links to.
 #[derive(Debug, PartialEq, Eq)]
 struct Code {
     line: usize,
@@ -83,6 +111,10 @@ fn codes(document: &str) -> Vec<Code> {
         let line = 1 + document[..place.start].matches('\n').count();
         match event {
             Event::Start(Tag::CodeBlock(_)) => in_block = true,
+            Event::Start(Tag::Link { dest_url, .. }) => codes.push(Code {
+                line,
+                text: linked(&dest_url).to_owned(),
+            }),
             Event::End(TagEnd::CodeBlock) => in_block = false,
             Event::Code(text) => codes.push(Code {
                 line,
@@ -109,6 +141,12 @@ fn codes(document: &str) -> Vec<Code> {
         }
     }
     codes
+}
+
+/// The file that a link leads to, as one would name it; nothing, of a place in the same document.
+fn linked(link: &str) -> &str {
+    let file = link.split('#').next().unwrap_or_default();
+    file.trim_start_matches("../")
 }
 
 /// What there is to be named.
@@ -386,6 +424,28 @@ mod tests {
         ] {
             assert!(repository.lacks(text).is_some(), "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_long_is_told() {
+        let lines = |count: usize, characters: usize| {
+            let line = "ü".repeat(characters) + "\n";
+            too_long(&line.repeat(count)).collect::<Vec<_>>()
+        };
+        assert!(lines(MOST_LINES, MOST_CHARACTERS).is_empty());
+        assert_eq!(lines(MOST_LINES + 1, 1), ["351 lines are more than 350"]);
+        let told = ["line 1 has 101 characters, more than 100"];
+        assert_eq!(lines(1, MOST_CHARACTERS + 1), told);
+    }
+
+    #[test]
+    fn links_name_files() {
+        let links = ["docs/a.md#part", "../B.md", "#part", "https://x.y/z"].map(linked);
+        assert_eq!(links, ["docs/a.md", "B.md", "", "https://x.y/z"]);
+        assert_eq!(repository().lacks("https://x.y/z.md"), None);
+        let found = codes("Text, and\na [link](src/ring.rs#there).\n");
+        let text = "src/ring.rs".to_owned();
+        assert_eq!(found, [Code { line: 2, text }]);
     }
 
     #[test]

@@ -5,9 +5,9 @@
 //! the OS thread of the Strobe Sender runs: so they have a total order without a lock that could
 //! die with its holder. If the sequencer dies, so does the job.
 //!
-//! DESIGN section 3 has the sequencer multicast a log that every node applies. Here it writes the
-//! variable on all nodes itself before it gives the verdict: with one writer the order is the
-//! same on every node, and a log would have to be bounded by its slowest reader for nothing.
+//! The sequencer writes the variable on all nodes itself before it gives the verdict: with one writer
+//! the order is the same on every node. A log that every node applies would have to be bounded by its
+//! slowest reader, for nothing.
 
 mod other_process;
 mod port;

@@ -13,8 +13,8 @@
 //! others what came of it, with the data.
 //!
 //! **One at a time.** All of it is one collective of the node's queue, from the post to the end: so members are
-//! in the same one, whatever they have posted, and two areas in a record are enough as ever. NICs begin one
-//! collective of a context in a slice as well; so this delays little.
+//! in the same one, whatever they have posted. NICs begin one collective of a context in a slice as well; so
+//! this delays little.
 //!
 //! **Who does not call the same** enters all the same: all collectives of a communicator take this road. All members
 //! find then that they differ (nobody relies on a leader for that: who it is depends on what is called), and *leave

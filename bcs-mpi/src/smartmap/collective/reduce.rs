@@ -11,8 +11,8 @@
 //! In a reduction to one, members put what they have folded where the root wants it, if that lies in a
 //! slot; otherwise they keep it for the root to copy.
 //!
-//! The paper's "serial" algorithm, in which the root folds everything, is there to be compared with
-//! (`bcs run --folding serial`).
+//! To compare, the root can fold everything alone (`bcs run --folding serial`). That is not the paper's
+//! "serial" algorithm: there ranks take turns, and each folds its data into the root's buffer.
 //!
 //! The paper leaves operations with places and those of the program to its serial algorithm. Places
 //! (`MPI_MINLOC`) are data here, so they are shared like all others; functions of the program's have
