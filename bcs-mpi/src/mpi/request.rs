@@ -133,28 +133,28 @@ impl Request {
         }
     }
 
-    /// It is over, and its caller is told.
+    /// It is over and inactive; its caller is told, and an error is kept for whoever asks again.
     #[inline(always)]
     fn over(&mut self, answer: Result<Status>) -> Result<Status> {
-        self.0 = match &answer {
-            Ok(_) => State::Inactive,
-            Err(error) => State::Failed(error.clone()),
-        };
+        if let Err(error) = &answer {
+            self.0 = State::Failed(error.clone());
+        }
         answer
     }
 
     /// What it came to, if it was done when it was posted; it is inactive then.
+    #[inline]
     fn ready(&mut self) -> Option<Result<Status>> {
-        let State::Over(_, comm) = &self.0 else {
+        let State::Over(..) = &self.0 else {
+            return None;
+        };
+        let State::Over(answer, comm) = std::mem::replace(&mut self.0, State::Inactive) else {
             return None;
         };
         if let Some(comm) = comm {
             comm.process().returned().drop_all();
         }
-        match std::mem::replace(&mut self.0, State::Inactive) {
-            State::Over(answer, _) => Some(self.over(answer)),
-            State::Inactive | State::Failed(_) | State::Active(_) => None,
-        }
+        Some(self.over(answer))
     }
 
     #[inline(always)]
@@ -174,6 +174,7 @@ impl Request {
             (What::Nothing, Failure::None) => Ok(Status::EMPTY),
             (What::Nothing, _) => Err(active.comm.collective_failure(outcome, active.operation)),
         };
+        self.0 = State::Inactive;
         self.over(answer)
     }
 

@@ -48,14 +48,20 @@ pub(in crate::mpi) struct Returned {
 
 impl Returned {
     /// Drops them all. No lock may be held.
+    #[inline]
     pub(in crate::mpi) fn drop_all(&self) {
         if self.any.load(Ordering::Acquire) {
-            let mut list = lockstep::lock(&self.list);
-            self.any.store(false, Ordering::Release);
-            let functions = std::mem::take(&mut *list);
-            drop(list);
-            drop(functions);
+            self.drop_some();
         }
+    }
+
+    #[cold]
+    fn drop_some(&self) {
+        let mut list = lockstep::lock(&self.list);
+        self.any.store(false, Ordering::Release);
+        let functions = std::mem::take(&mut *list);
+        drop(list);
+        drop(functions);
     }
 }
 
