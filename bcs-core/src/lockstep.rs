@@ -612,8 +612,8 @@ pub fn notify_all(told: &Condvar) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bell::{self, Futex, KernelFutex};
     use crate::clock;
+    use crate::wake::bell::{self, Futex, KernelFutex};
 
     /// Two threads ring each other in turn, and count; the driver lets them.
     fn ping_pong(seed: u64) -> (u64, u64) {

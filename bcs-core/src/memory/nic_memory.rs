@@ -9,15 +9,14 @@
 //! ASLEEP; the NIC writes head positions, request slots and the summaries. Everything the rank
 //! can write is an allegation to the NIC.
 
-use super::mapping::{MapError, MappedWords, Mapping, sealed_memfd};
-use super::node_memory::NodeMemory;
+use super::mapping::{MapError, MappedWord, MappedWords, Mapping, sealed_memfd};
 use crate::descriptor::{CollectiveDescriptor, ReceiveDescriptor, SendDescriptor};
 use crate::limits::{
     COLLECTIVE_RING_ENTRIES, INLINE_BYTES, PAYLOAD_SLOTS, RECEIVE_RING_ENTRIES, REQUEST_SLOTS,
     SEND_RING_ENTRIES,
 };
+use crate::memory::ring::RingLayout;
 use crate::request::{COMPLETION_WORDS, Completion, RequestId};
-use crate::ring::RingLayout;
 use crate::whereabouts::{self, Whereabouts};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -54,8 +53,7 @@ const PAYLOAD: usize =
 pub struct NicMemory {
     mapping: Arc<Mapping>,
     payload_slot_bytes: usize,
-    /// Where its rank sits, if it shares a node with others.
-    desk: Option<(NodeMemory, usize)>,
+    bell: MappedWord,
 }
 
 impl NicMemory {
@@ -104,25 +102,19 @@ impl NicMemory {
     }
 
     fn over(mapping: Mapping, eager_limit: usize) -> Self {
+        let mapping = Arc::new(mapping);
         Self {
-            mapping: Arc::new(mapping),
+            bell: MappedWord::new(mapping.clone(), BELL),
+            mapping,
             payload_slot_bytes: payload_slot_bytes(eager_limit),
-            desk: None,
         }
     }
 
-    /// The same memory of the rank at this place of a node: others of the node can ring it, too.
+    /// The same memory of a rank whose bell lies elsewhere, where others of its node can ring it, too.
     /// Its NIC and the rank itself have to do the same.
     #[must_use]
-    pub fn at_desk(self, node: NodeMemory, place: usize) -> Self {
-        let desk = Some((node, place));
-        Self { desk, ..self }
-    }
-
-    /// Where its rank sits.
-    #[must_use]
-    pub fn desk(&self) -> Option<(&NodeMemory, usize)> {
-        self.desk.as_ref().map(|(node, place)| (node, *place))
+    pub fn with_bell(self, bell: MappedWord) -> Self {
+        Self { bell, ..self }
     }
 
     /// The storage for [`send_ring`](Self::send_ring) and the others.
@@ -186,10 +178,7 @@ impl NicMemory {
     /// The rank's bell: the rank sleeps on it, its NIC and others of its node ring it.
     #[must_use]
     pub fn bell(&self) -> &AtomicU32 {
-        match &self.desk {
-            Some((node, place)) => node.bell(*place),
-            None => self.mapping.word32(BELL),
-        }
+        self.bell.word()
     }
 
     fn claim_word(&self, request: RequestId) -> Option<&AtomicU32> {

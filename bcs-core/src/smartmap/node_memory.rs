@@ -24,14 +24,14 @@
 //! job's messages, as it can by scribbling over its own; no rank follows an address from here
 //! without checking that it lies in the memory of the rank that alleges it.
 
-use super::mapping::{MapError, MappedArray, MappedWords, Mapping, sealed_memfd};
-use crate::coll_info::{CollInfo, RECORD_PAYLOAD_BYTES, RECORD_WORDS, Record};
-use crate::introductions;
+use super::coll_info::{CollInfo, RECORD_PAYLOAD_BYTES, RECORD_WORDS, Record};
+use super::introductions;
+use super::send_queue::{ENTRY_WORDS, Payload, QueueLayout, QueueReceiver, QueueSender};
 use crate::limits::{
     MAX_CONTEXTS, MAX_RANKS_PER_NODE, REQUEST_SLOTS, SEND_QUEUE_ENTRIES, SEND_QUEUE_PAYLOAD_BYTES,
 };
+use crate::memory::{MapError, MappedArray, MappedWord, MappedWords, Mapping, sealed_memfd};
 use crate::request::RequestId;
-use crate::send_queue::{ENTRY_WORDS, Payload, QueueLayout, QueueReceiver, QueueSender};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
@@ -148,6 +148,12 @@ impl NodeMemory {
     #[inline]
     pub fn bell(&self, place: usize) -> &AtomicU32 {
         self.mapping().word32(self.desk(place))
+    }
+
+    /// The same, for whoever rings and has nothing else to do with this memory.
+    #[must_use]
+    pub fn mapped_bell(&self, place: usize) -> MappedWord {
+        MappedWord::new(self.words.0.clone(), self.desk(place))
     }
 
     /// The process id of a rank, by which the kernel knows its memory; 0 while it has none. It may bear
@@ -375,7 +381,7 @@ const _: () = {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::send_queue::Entry;
+    use crate::smartmap::send_queue::Entry;
 
     #[test]
     fn every_pair_has_a_queue_of_its_own() {

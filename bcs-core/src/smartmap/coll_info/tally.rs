@@ -132,7 +132,7 @@ mod loom_tests {
     use super::super::tests::records;
     use super::super::{INLINE_BYTES, gate};
     use super::*;
-    use crate::send_queue::tests::Heap;
+    use crate::smartmap::send_queue::tests::Heap;
     use crate::sync::AtomicU64;
     use std::sync::Arc;
 

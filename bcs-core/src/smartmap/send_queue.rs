@@ -31,8 +31,8 @@
 //! - **TAKEN**: the receiver's `Release` store of `head` returns entries and their payload, after
 //!   they were copied out, to the sender's `Acquire` load of it.
 
-use crate::prefetch;
-use crate::ring::Words;
+use super::prefetch;
+use crate::memory::ring::Words;
 use crate::sync::{AtomicU64, Ordering};
 
 /// Words of an entry: a cache line.

@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::arithmetic::CombineError;
+use crate::reduction::arithmetic::CombineError;
 
 #[cfg(target_arch = "x86_64")]
-use crate::arithmetic::environment::with_mode;
+use crate::reduction::arithmetic::environment::with_mode;
 #[cfg(not(target_arch = "x86_64"))]
 fn with_mode<T>(_control: u32, body: impl FnOnce() -> T) -> T {
     body()

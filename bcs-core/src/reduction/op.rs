@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use crate::datatype::{Class, Datatype};
+use crate::reduction::{Class, Datatype};
 
 /// A predefined reduction operation that a NIC can carry out.
 ///
 /// All of them are associative and commutative in the standard's sense: an implementation may
-/// reorder them. This one does not need to (see [`crate::arithmetic`]).
+/// reorder them. This one does not need to (see [`crate::reduction::arithmetic`]).
 ///
 /// The codes are those of the handles in the standard's ABI (MPI 5.0, chapter 20). Zero, which fresh
 /// memory holds, is none of them. `MPI_REPLACE` (0x3c) and `MPI_NO_OP` (0x3d) are for one-sided

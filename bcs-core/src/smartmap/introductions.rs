@@ -7,14 +7,14 @@
 //!
 //! Happens-before, named on both sides:
 //! - **INTRODUCED**: a sender sets its bit, fills its entry, and only then passes the fence of the ring
-//!   (edge WORK of [`bell`](crate::bell)); a receiver announces its sleep, passes the fence of that (edge
+//!   (edge WORK of [`bell`](crate::wake::bell)); a receiver announces its sleep, passes the fence of that (edge
 //!   NAP), and only then looks whose bits are set, and at their queues. So either it sees the bit and the
 //!   entry, or it is rung. The bit itself publishes nothing: what is in a queue is a matter of its stamps.
 //!
 //! Anybody may scribble over the bits: then a receiver looks at queues where nothing is, or not at one
 //! where something is, as if its entries had been overwritten.
 
-use crate::ring::Words;
+use crate::memory::ring::Words;
 use crate::sync::Ordering;
 
 /// Places for which a word has a bit.
@@ -52,7 +52,7 @@ pub fn next<W: Words>(words: &W, first_word: usize, from: usize, end: usize) -> 
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::send_queue::tests::heap;
+    use crate::smartmap::send_queue::tests::heap;
     use std::collections::BTreeSet;
 
     #[test]
@@ -90,8 +90,8 @@ mod tests {
 #[cfg(all(test, loom))]
 mod loom_tests {
     use super::*;
-    use crate::send_queue::tests::{heap, receive, send};
-    use crate::send_queue::{ENTRY_WORDS, QueueLayout, QueueReceiver, QueueSender};
+    use crate::smartmap::send_queue::tests::{heap, receive, send};
+    use crate::smartmap::send_queue::{ENTRY_WORDS, QueueLayout, QueueReceiver, QueueSender};
     use crate::sync::{AtomicU32, full_fence};
     use std::sync::Arc;
 

@@ -9,12 +9,11 @@
 //! when the other's time on the core is over (measured: 32 ranks on 2 cores take 3 % longer with three
 //! yields in each wait). So who gets the core back late does not yield for a while.
 
-use crate::bell::{self, KernelFutex, Slept};
+use super::bell::{self, KernelFutex, Slept};
+use super::{MachinePage, home_core};
 use crate::clock::now_ns;
-use crate::home_core;
 use crate::limits::{MAX_SPIN_NS, NIC_SPIN_NS};
 use crate::lockstep;
-use crate::memory::MachinePage;
 use std::cell::Cell;
 use std::sync::atomic::AtomicU32;
 

@@ -54,7 +54,7 @@
 mod gates;
 mod tally;
 
-use crate::prefetch;
+use crate::smartmap::prefetch;
 use crate::sync::{AtomicU64, Ordering, full_fence};
 use gates::digest;
 pub use gates::{digested, gate, gate_before, is_gate};
@@ -425,8 +425,8 @@ mod tests {
     #[cfg(not(loom))]
     use super::gates::GATES_APART;
     use super::*;
-    use crate::send_queue::Payload;
-    use crate::send_queue::tests::{Heap, heap};
+    use crate::smartmap::send_queue::Payload;
+    use crate::smartmap::send_queue::tests::{Heap, heap};
     use std::sync::Arc;
 
     impl Record for Arc<Heap> {
@@ -562,7 +562,7 @@ mod tests {
 mod loom_tests {
     use super::tests::records;
     use super::*;
-    use crate::send_queue::tests::Heap;
+    use crate::smartmap::send_queue::tests::Heap;
     use crate::sync::AtomicU64;
     use std::sync::Arc;
 

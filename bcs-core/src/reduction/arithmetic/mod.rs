@@ -40,43 +40,20 @@
 mod complex;
 #[cfg(target_arch = "x86_64")]
 mod environment;
+mod floating;
 #[cfg(target_arch = "x86_64")]
 mod host;
 mod integer;
 mod location;
+mod path;
 mod soft;
 
 #[cfg(test)]
 mod tests;
 
-use crate::datatype::{Class, Datatype};
-use crate::op::Op;
+pub use path::Path;
 
-/// Who computes: the law is that it makes no difference but in time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Path {
-    /// Floating point in software, as the NIC does it.
-    Soft,
-    /// The processor's floating-point unit where it has the type: binary32 and binary64, and
-    /// complex numbers of them, on x86-64. Other types, and other processors (whose floating-point
-    /// mode we do not know how to guard), go the soft path at any length.
-    Host,
-}
-
-impl Path {
-    /// Whether there are two ways to compute with this type: where there is one, a path is as good
-    /// as the other.
-    #[must_use]
-    pub fn makes_a_difference(datatype: Datatype) -> bool {
-        #[cfg(target_arch = "x86_64")]
-        return host::has(datatype.part().unwrap_or(datatype));
-        #[cfg(not(target_arch = "x86_64"))]
-        return {
-            _ = datatype;
-            false
-        };
-    }
-}
+use crate::reduction::{Class, Datatype, Op};
 
 /// Why nothing was combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -139,19 +116,10 @@ pub fn combine(
         });
     }
     match (datatype.class(), datatype.part(), datatype.pair()) {
-        (Class::Floating, ..) => floating(op, datatype, path, accumulator, operand),
+        (Class::Floating, ..) => floating::combine(op, datatype, path, accumulator, operand),
         (_, Some(part), _) => complex::combine(op, part, path, accumulator, operand),
         (_, _, Some(pair)) => location::combine(op, pair, accumulator, operand),
         _ => integer::combine(op, datatype, accumulator, operand),
     }
     Ok(())
-}
-
-#[inline]
-fn floating(op: Op, datatype: Datatype, path: Path, accumulator: &mut [u8], operand: &[u8]) {
-    match path {
-        #[cfg(target_arch = "x86_64")]
-        Path::Host if host::has(datatype) => host::combine(op, datatype, accumulator, operand),
-        Path::Soft | Path::Host => soft::combine(op, datatype, accumulator, operand),
-    }
 }

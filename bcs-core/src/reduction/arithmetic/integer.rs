@@ -3,8 +3,7 @@
 //! Each loop is over arrays of a constant size, which the compiler turns into vector code. Where
 //! the sign makes no difference the loop of the unsigned type serves both.
 
-use crate::datatype::Datatype;
-use crate::op::Op;
+use crate::reduction::{Datatype, Op};
 
 /// `accumulator = accumulator OP operand`; operation, datatype and lengths have been checked.
 pub(super) fn combine(op: Op, datatype: Datatype, accumulator: &mut [u8], operand: &[u8]) {

@@ -10,8 +10,7 @@ mod rules;
 use proptest::prelude::*;
 
 use super::{Path, combine};
-use crate::datatype::{Class, Datatype};
-use crate::op::Op;
+use crate::reduction::{Class, Datatype, Op};
 
 /// The operations of floating-point types.
 const FLOATING_OPS: [Op; 4] = [Op::Sum, Op::Prod, Op::Max, Op::Min];

@@ -6,9 +6,8 @@
 //! takes a block at a time, in vector code; where a NaN shows up in it, that element is done in
 //! software.
 
-use super::{complex, environment, soft};
-use crate::datatype::Datatype;
-use crate::op::Op;
+use super::{environment, soft};
+use crate::reduction::{Datatype, Op};
 
 /// Elements in a block: long enough for wide vectors, short enough for the first-level cache.
 const BLOCK: usize = 64;
@@ -38,7 +37,7 @@ fn each_product<T: Number<SIZE>, const SIZE: usize>(accumulator: &mut [u8], oper
         let real = a.product(c).value.difference(b.product(d).value);
         let imaginary = a.product(d).value.sum(b.product(c).value);
         if real.nan | imaginary.nan {
-            complex::soft_product(T::DATATYPE, left, right);
+            soft::complex_product(T::DATATYPE, left, right);
         } else {
             left[..SIZE].copy_from_slice(&real.value.store());
             left[SIZE..].copy_from_slice(&imaginary.value.store());

@@ -5,11 +5,10 @@
 //! over it can delay its own job, never change what the job computes. Nothing here is read by
 //! another job.
 
-use super::mapping::{MapError, Mapping, sealed_memfd};
-use crate::bell::{self, KernelFutex};
+use super::bell::{self, KernelFutex};
+use crate::job::{NicThreadId, NodeId};
 use crate::limits::{ARRIVAL_HINTS_PER_CONTEXT, MAX_CONTEXTS};
-use crate::node::NodeId;
-use crate::phase::NicThreadId;
+use crate::memory::{MapError, Mapping, sealed_memfd};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering, fence};

@@ -5,8 +5,7 @@
 
 use rustc_apfloat::{Float, ieee};
 
-use crate::datatype::Datatype;
-use crate::op::Op;
+use crate::reduction::{Datatype, Op};
 
 /// `accumulator = accumulator OP operand`; operation, datatype and lengths have been checked.
 pub(super) fn combine(op: Op, datatype: Datatype, accumulator: &mut [u8], operand: &[u8]) {
@@ -82,6 +81,47 @@ pub(super) fn order<F: Format>(bits: u128) -> i128 {
     } else {
         !magnitude
     }
+}
+
+/// Complex products of parts of this type ([`super::complex`]); the lengths have been checked.
+pub(super) fn complex_product(part: Datatype, accumulator: &mut [u8], operand: &[u8]) {
+    match part {
+        Datatype::Float => each_product::<Binary32>(accumulator, operand),
+        Datatype::Double => each_product::<Binary64>(accumulator, operand),
+        Datatype::LongDouble => each_product::<Extended>(accumulator, operand),
+        Datatype::Float16 => each_product::<Binary16>(accumulator, operand),
+        Datatype::Quad => each_product::<Binary128>(accumulator, operand),
+        _ => unreachable!("{part} is no part of a complex number"),
+    }
+}
+
+fn each_product<F: Format>(accumulator: &mut [u8], operand: &[u8]) {
+    let numbers = accumulator
+        .chunks_exact_mut(2 * F::SIZE)
+        .zip(operand.chunks_exact(2 * F::SIZE));
+    for (left, right) in numbers {
+        let part = |bytes: &[u8]| F::canonical(load(bytes));
+        let (a, b) = (part(&left[..F::SIZE]), part(&left[F::SIZE..]));
+        let (c, d) = (part(&right[..F::SIZE]), part(&right[F::SIZE..]));
+        let (real, imaginary) = product::<F>((a, b), (c, d));
+        left[..F::SIZE].copy_from_slice(&real.to_le_bytes()[..F::SIZE]);
+        left[F::SIZE..].copy_from_slice(&imaginary.to_le_bytes()[..F::SIZE]);
+    }
+}
+
+fn product<F: Format>((a, b): (u128, u128), (c, d): (u128, u128)) -> (u128, u128) {
+    let times = |a, b| element::<F>(Op::Prod, a, b);
+    let plus = |a, b| element::<F>(Op::Sum, a, b);
+    let negative = |bits| {
+        if F::is_nan(bits) {
+            bits
+        } else {
+            bits ^ F::SIGN
+        }
+    };
+    let real = plus(times(a, c), negative(times(b, d)));
+    let imaginary = plus(times(a, d), times(b, c));
+    (real, imaginary)
 }
 
 /// A floating-point format: sign, exponent and significand from the top, right-aligned in 128 bits.

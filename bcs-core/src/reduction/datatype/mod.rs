@@ -249,23 +249,6 @@ impl Datatype {
         }
     }
 
-    /// Of what it consists, if this is a value and its place.
-    #[must_use]
-    pub const fn pair(self) -> Option<Pair> {
-        let pair = match self {
-            Self::FloatInt => Pair::new(Self::Float, Self::Int32),
-            Self::DoubleInt => Pair::new(Self::Double, Self::Int32),
-            Self::Int64Int => Pair::new(Self::Int64, Self::Int32),
-            Self::Int32Int => Pair::new(Self::Int32, Self::Int32),
-            Self::Int16Int => Pair::new(Self::Int16, Self::Int32),
-            Self::LongDoubleInt => Pair::new(Self::LongDouble, Self::Int32),
-            Self::FloatFloat => Pair::new(Self::Float, Self::Float),
-            Self::DoubleDouble => Pair::new(Self::Double, Self::Double),
-            _ => return None,
-        };
-        Some(pair)
-    }
-
     /// The group of types this one belongs to, which decides what operations it has.
     #[must_use]
     pub const fn class(self) -> Class {

@@ -16,8 +16,7 @@
 //! Nothing is rounded here, so there is no host path: the loops compare integers.
 
 use super::soft::{self, Format};
-use crate::datatype::{Datatype, Pair};
-use crate::op::Op;
+use crate::reduction::{Datatype, Op, Pair};
 use std::cmp::Ordering;
 
 /// `accumulator = accumulator OP operand`; operation and lengths have been checked.
