@@ -1,6 +1,7 @@
 //! A ring and a bell between two processes, one of which is killed in the middle of a push.
 //!
 //! The pushing process is this test binary again, told to run the ignored test below.
+#![cfg(not(loom))]
 
 use bcs_core::clock::now_ns;
 use bcs_core::descriptor::SendDescriptor;

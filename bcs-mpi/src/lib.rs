@@ -51,6 +51,7 @@ pub mod manual;
 pub mod mpi;
 mod recording;
 mod rust;
+pub mod shared_memory;
 pub mod smartmap;
 
 pub use mpi::process::wtime;

@@ -13,6 +13,7 @@ use super::whereabouts::What;
 use super::{Blocking, Piece, demand::Asked, scatter};
 use crate::attachment::Link;
 use crate::forked;
+use crate::shared_memory::SharedMemory;
 use crate::smartmap::{Road, Slots, SmartMap};
 use bcs_core::descriptor::{CollectiveDescriptor, ReceiveDescriptor, SendDescriptor};
 use bcs_core::job::{NodeId, Settings, Strobe};
@@ -40,35 +41,6 @@ pub struct Place {
     pub first_local: u32,
     /// Ranks of the world.
     pub ranks: u32,
-}
-
-/// The memory that a rank shares with others.
-#[derive(Clone, Debug)]
-pub struct SharedMemory {
-    /// With its NIC.
-    pub(crate) nic: NicMemory,
-    /// With the ranks of its node, if messages between them do not go through the NIC.
-    pub(crate) desk: Option<Desk>,
-    /// With all ranks and NICs on its machine.
-    pub(crate) page: MachinePage,
-}
-
-impl SharedMemory {
-    /// The memory of a rank whose bell is at its desk, if it has one.
-    #[must_use]
-    pub fn new(nic: NicMemory, desk: Option<Desk>, page: MachinePage) -> Self {
-        let nic = match &desk {
-            Some(desk) => nic.with_bell(desk.bell()),
-            None => nic,
-        };
-        Self { nic, desk, page }
-    }
-
-    /// What it shares with its NIC.
-    #[must_use]
-    pub fn nic(&self) -> &NicMemory {
-        &self.nic
-    }
 }
 
 /// One rank's end of its NIC.

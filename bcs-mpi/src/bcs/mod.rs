@@ -59,7 +59,7 @@ mod whereabouts;
 pub use between::Contributions;
 pub(crate) use buffer::{bytes, bytes_mut};
 pub(crate) use collective::Part;
-pub use endpoint::{Endpoint, Place, SharedMemory};
+pub use endpoint::{Endpoint, Place};
 pub use exchange::Members;
 pub use fold::{Fold, Function};
 pub use hierarchy::Nodes;

@@ -32,11 +32,12 @@ mod started;
 mod topologies;
 mod untyped;
 
-use crate::bcs::{Endpoint, Left, SharedMemory};
+use crate::bcs::{Endpoint, Left};
 use crate::mpi::Process;
 use crate::mpi::process::place;
 use crate::recording::{Destination, Recording};
 use crate::rust::universe::Universe;
+use crate::shared_memory::SharedMemory;
 use bcs_core::fabric::shm::Segment;
 use bcs_core::job::{Intranode, NodeId, Placement, Settings, Strobe};
 use bcs_core::memory::NicMemory;

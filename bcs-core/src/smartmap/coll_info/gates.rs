@@ -1,6 +1,6 @@
 //! The arithmetic of numbers: which are gates, and what a digest is of.
 
-use super::AREAS;
+use super::record::AREAS;
 use std::ops::Range;
 
 /// Numbers from one gate to the next.

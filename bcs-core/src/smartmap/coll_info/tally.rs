@@ -20,7 +20,8 @@
 //! - **SIGNED**: a member's addition publishes what it has entered to the last one's, since all additions to
 //!   a count are one chain; the `Release` store of a release passes it on to the `Acquire` load of it.
 
-use super::{AREAS, CollInfo, Presence, Record, place, presence_of};
+use super::presence::{Presence, presence_of};
+use super::record::{AREA_WORDS, AREAS, COUNTS, CollInfo, RELEASES, Record, place};
 use crate::sync::Ordering;
 
 /// What the last member has found out, and what it has done for all.
@@ -42,7 +43,7 @@ impl<R: Record> CollInfo<R> {
     /// `members` to do so, which then has to [`release`](Self::release) them.
     #[must_use]
     pub fn sign(&self, number: u64, members: usize) -> bool {
-        let count = self.word(super::COUNTS + place(number));
+        let count = self.word(COUNTS + place(number));
         // SIGNED
         let before = count.fetch_add(1, Ordering::AcqRel);
         let last = before.wrapping_add(1) >= members as u64;
@@ -59,7 +60,7 @@ impl<R: Record> CollInfo<R> {
             | if release.agreed { AGREED } else { 0 }
             | number << NUMBER;
         // SIGNED
-        self.word(super::RELEASES + place(number))
+        self.word(RELEASES + place(number))
             .store(word, Ordering::Release);
     }
 
@@ -68,9 +69,7 @@ impl<R: Record> CollInfo<R> {
     #[inline]
     pub fn presence_of_all(&self, number: u64) -> Presence {
         // SIGNED
-        let word = self
-            .word(super::RELEASES + place(number))
-            .load(Ordering::Acquire);
+        let word = self.word(RELEASES + place(number)).load(Ordering::Acquire);
         // Of a number are 47 bits.
         presence_of(word >> NUMBER, number << NUMBER >> NUMBER)
     }
@@ -78,9 +77,7 @@ impl<R: Record> CollInfo<R> {
     /// What was found out when all had entered.
     #[must_use]
     pub fn released(&self, number: u64) -> Release {
-        let word = self
-            .word(super::RELEASES + place(number))
-            .load(Ordering::Relaxed);
+        let word = self.word(RELEASES + place(number)).load(Ordering::Relaxed);
         let [low, high, ..] = word.to_le_bytes();
         let folded_by = u16::from_le_bytes([low, high]);
         Release {
@@ -90,7 +87,7 @@ impl<R: Record> CollInfo<R> {
     }
 }
 
-const _: () = assert!(AREAS <= super::AREA_WORDS);
+const _: () = assert!(AREAS <= AREA_WORDS);
 
 #[cfg(all(test, not(loom)))]
 mod tests {
@@ -121,7 +118,7 @@ mod tests {
     fn a_count_that_is_rubbish_releases_too_early_and_not_never() {
         let record = &records(1)[0];
         record
-            .word(super::super::COUNTS + 1)
+            .word(COUNTS + 1)
             .store(u64::MAX - 3, Ordering::Relaxed);
         assert!(record.sign(1, 40));
     }
