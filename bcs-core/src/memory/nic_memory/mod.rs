@@ -9,6 +9,13 @@
 //! ASLEEP; the NIC writes head positions, request slots and the summaries. Everything the rank
 //! can write is an allegation to the NIC.
 
+mod claims;
+mod said;
+#[cfg(test)]
+mod tests;
+
+pub use claims::Claimant;
+
 use super::mapping::{MapError, MappedWord, MappedWords, Mapping, sealed_memfd};
 use crate::descriptor::{CollectiveDescriptor, ReceiveDescriptor, SendDescriptor};
 use crate::limits::{
@@ -17,7 +24,7 @@ use crate::limits::{
 };
 use crate::memory::ring::RingLayout;
 use crate::request::{COMPLETION_WORDS, Completion, RequestId};
-use crate::whereabouts::{self, Whereabouts};
+use crate::whereabouts;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
@@ -181,47 +188,6 @@ impl NicMemory {
         self.bell.word()
     }
 
-    fn claim_word(&self, request: RequestId) -> Option<&AtomicU32> {
-        let slot = Some(request.slot as usize).filter(|&slot| slot < REQUEST_SLOTS)?;
-        let after_slots = self.slot(RequestId {
-            slot: u32::try_from(REQUEST_SLOTS).expect("fits"),
-            generation: 0,
-        });
-        Some(self.mapping.word32(after_slots + slot * 4))
-    }
-
-    /// Rank side: a receive is about to be posted that a message by either road may satisfy, the
-    /// NIC's or SMARTMAP's. Whoever has a message for it claims it first.
-    pub fn open_claim(&self, request: RequestId) {
-        if let Some(word) = self.claim_word(request) {
-            word.store(unclaimed(request), Ordering::Release);
-        }
-    }
-
-    /// Claims a receive, as its rank or as its NIC. Returns whether it is the caller's: the other
-    /// one, if it has claimed it, keeps it.
-    #[must_use]
-    pub fn claim(&self, request: RequestId, by: Claimant) -> bool {
-        let open = unclaimed(request);
-        self.claim_word(request).is_some_and(|word| {
-            let claimed = open | by as u32;
-            let order = (Ordering::AcqRel, Ordering::Acquire);
-            word.compare_exchange(open, claimed, order.0, order.1)
-                .is_ok()
-        })
-    }
-
-    /// Who has claimed a receive.
-    #[must_use]
-    pub fn claimant(&self, request: RequestId) -> Option<Claimant> {
-        let word = self.claim_word(request)?.load(Ordering::Acquire);
-        match word.checked_sub(unclaimed(request))? {
-            1 => Some(Claimant::Rank),
-            2 => Some(Claimant::Nic),
-            _ => None,
-        }
-    }
-
     /// Completions the NIC has released to this rank so far: a rank that waits compares it with
     /// what it saw before it looks at its requests again.
     #[must_use]
@@ -263,46 +229,6 @@ impl NicMemory {
         fence(Ordering::SeqCst); // ROOM
         let wanted = self.mapping.word64(ROOM_WANTED);
         wanted.load(Ordering::Relaxed) != 0 && wanted.swap(0, Ordering::AcqRel) != 0
-    }
-
-    /// Rank side, one thread at a time: says where this rank is. Returns what
-    /// [`went_on`](Self::went_on) takes.
-    pub fn say_where(&self, whereabouts: &Whereabouts) -> u64 {
-        let version = self.mapping.word64(WHEREABOUTS + 8);
-        let next = version.load(Ordering::Relaxed).wrapping_add(1).max(1);
-        version.store(next, Ordering::Relaxed);
-        let said = self.mapping.word64(WHEREABOUTS);
-        said.store(0, Ordering::Relaxed);
-        fence(Ordering::Release); // WHERE: who sees a word of these sees that nothing is said.
-        self.mapping
-            .write_words(WHEREABOUTS + 16, &whereabouts.encode());
-        said.store(next, Ordering::Release); // WHERE: publishes the words above.
-        next
-    }
-
-    /// Rank side: this rank is no longer where it said, unless another thread has said something
-    /// since.
-    pub fn went_on(&self, said: u64) {
-        let word = self.mapping.word64(WHEREABOUTS);
-        let _newer = word.compare_exchange(said, 0, Ordering::Relaxed, Ordering::Relaxed);
-    }
-
-    /// Manager side: where the rank says it is, with a number that no other such saying has;
-    /// `None` if it says nothing, nothing sensible, or something new at this moment.
-    #[must_use]
-    pub fn whereabouts(&self) -> Option<(u64, Whereabouts)> {
-        let said = self.mapping.word64(WHEREABOUTS);
-        let number = said.load(Ordering::Acquire); // WHERE
-        let mut words = [0; whereabouts::WORDS];
-        for (index, word) in words.iter_mut().enumerate() {
-            let at = self.mapping.word64(WHEREABOUTS + 16 + index * 8);
-            *word = at.load(Ordering::Relaxed);
-        }
-        fence(Ordering::Acquire); // WHERE
-        if number == 0 || said.load(Ordering::Relaxed) != number {
-            return None;
-        }
-        Some((number, Whereabouts::decode(&words)?))
     }
 
     /// The address, in this process, of an eager payload slot.
@@ -378,21 +304,6 @@ impl NicMemory {
     }
 }
 
-/// Who has a message for a receive that two roads may satisfy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Claimant {
-    /// The rank itself, by SMARTMAP.
-    Rank = 1,
-    /// Its NIC.
-    Nic = 2,
-}
-
-/// The claim of a use of a slot that nobody has.
-fn unclaimed(request: RequestId) -> u32 {
-    request.generation << 2
-}
-
 fn payload_slot_bytes(eager_limit: usize) -> usize {
     eager_limit.max(INLINE_BYTES).next_multiple_of(64)
 }
@@ -402,91 +313,3 @@ const _: () = {
     assert!(WHEREABOUTS + 16 + whereabouts::WORDS * 8 <= SEND_RING);
     assert!(PAYLOAD.is_multiple_of(64));
 };
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_completion_is_seen_only_by_the_request_it_belongs_to() {
-        let (fd, nic) = NicMemory::create(4096).unwrap();
-        let rank = NicMemory::map(&fd, 4096).unwrap();
-        let request = RequestId {
-            slot: 7,
-            generation: 3,
-        };
-        assert_eq!(rank.completion(request), None);
-        let done = Completion {
-            source: 1,
-            tag: -5,
-            len: 4,
-            ..Completion::default()
-        };
-        assert!(nic.complete(request, &done));
-        assert_eq!(rank.completion(request), Some(done));
-        assert_eq!(
-            rank.completion(RequestId {
-                slot: 7,
-                generation: 4
-            }),
-            None
-        );
-        let rubbish = RequestId {
-            slot: u32::MAX,
-            generation: 0,
-        };
-        assert!(!nic.complete(rubbish, &Completion::default()));
-    }
-
-    #[test]
-    fn a_receive_is_claimed_once() {
-        let (fd, nic) = NicMemory::create(4096).unwrap();
-        let rank = NicMemory::map(&fd, 4096).unwrap();
-        let mut request = RequestId {
-            slot: 7,
-            generation: 1 << 30,
-        };
-        for (first, second) in [(&rank, &nic), (&nic, &rank)] {
-            request.generation += 1;
-            assert!(!first.claim(request, Claimant::Nic), "it is not open");
-            rank.open_claim(request);
-            assert_eq!(nic.claimant(request), None);
-            assert!(first.claim(request, Claimant::Rank));
-            assert!(!second.claim(request, Claimant::Nic));
-            assert_eq!(nic.claimant(request), Some(Claimant::Rank));
-        }
-    }
-
-    #[test]
-    fn whereabouts_are_those_said_last() {
-        use crate::whereabouts::Wait;
-        let (fd, manager) = NicMemory::create(4096).unwrap();
-        let rank = NicMemory::map(&fd, 4096).unwrap();
-        assert_eq!(manager.whereabouts(), None);
-        let told = |wait| Whereabouts {
-            wait,
-            entered: vec![],
-        };
-        let first = rank.say_where(&told(Wait::Any));
-        assert_eq!(manager.whereabouts(), Some((first, told(Wait::Any))));
-        let second = rank.say_where(&told(Wait::Sends));
-        rank.went_on(first);
-        assert_eq!(manager.whereabouts(), Some((second, told(Wait::Sends))));
-        rank.went_on(second);
-        assert_eq!(manager.whereabouts(), None);
-    }
-
-    #[test]
-    fn a_payload_outside_its_slot_is_refused() {
-        let memory = NicMemory::private(100).unwrap();
-        memory.write_payload(3, 0, &[9; 100]);
-        let mut bytes = [0; 28];
-        assert!(
-            memory.read_payload(3, 100, &mut bytes),
-            "slots are whole cache lines"
-        );
-        assert!(!memory.read_payload(3, 101, &mut bytes));
-        assert!(!memory.read_payload(PAYLOAD_SLOTS, 0, &mut bytes));
-        assert!(!memory.read_payload(0, usize::MAX, &mut bytes));
-    }
-}
