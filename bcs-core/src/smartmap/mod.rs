@@ -12,8 +12,6 @@
 //! | collectives in each other's memory | [`coll_info`] |
 
 pub mod coll_info;
-#[cfg(not(loom))]
-mod desk;
 pub mod introductions;
 #[cfg(not(loom))]
 pub mod loan;
@@ -27,6 +25,4 @@ pub mod send_queue;
 pub mod shared_copy;
 
 #[cfg(not(loom))]
-pub use desk::Desk;
-#[cfg(not(loom))]
-pub use node_memory::{MappedRecord, NodeMemory, READ_ONLY};
+pub use node_memory::{Desk, MappedRecord, NodeMemory, READ_ONLY};
