@@ -11,9 +11,9 @@
 //! ```
 //!
 //! **What is not used is not touched**: a page that anybody has looked at is memory. So a receiver looks at
-//! the queues of those that have introduced themselves ([`introductions`](super::introductions)), and nobody at the records of
-//! contexts that it is not in. Records of a context lie side by side, since whoever looks at one of them
-//! looks at others, and an entry in a table of pages for each would cost more than they do.
+//! the queues of those that have introduced themselves ([`introductions`](super::introductions)), and nobody
+//! at the records of contexts that it is not in. Records of a context lie side by side, since whoever looks at
+//! one of them looks at others, and an entry in a table of pages for each would cost more than they do.
 //!
 //! One sealed memfd per node, made by its node manager and mapped by its ranks. The design has the
 //! send queues in the slot of the receiver, as the paper has. They lie here because a slot is a

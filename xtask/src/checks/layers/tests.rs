@@ -202,3 +202,11 @@ fn strangers_do_not_even_name_a_module_of_each_other() {
     assert_eq!(acquainted("use super::nic;", roads), 1);
     assert_eq!(acquainted("", ["roads/near", "roads/gone"]), 1);
 }
+
+#[test]
+fn bcs_core_has_layers() {
+    let workspace = Workspace::find().unwrap();
+    let (name, strangers) = CRATES[0];
+    let layers = Layers::read(workspace.root(), name, strangers).unwrap();
+    assert!(layers.holds(), "{}", layers.outcome(name));
+}
