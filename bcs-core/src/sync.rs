@@ -1,6 +1,6 @@
 //! The one switch between the atomics of `std` and those of loom.
 //!
-//! What runs under loom ([`crate::ring`], [`crate::bell`]) takes its atomics from here and works
+//! What runs under loom ([`crate::memory::ring`], [`crate::wake::bell`]) takes its atomics from here and works
 //! on any storage, because loom's atomics have another layout than shared memory needs.
 
 #[cfg(not(loom))]

@@ -1,13 +1,15 @@
 //! A ring and a bell between two processes, one of which is killed in the middle of a push.
 //!
 //! The pushing process is this test binary again, told to run the ignored test below.
+#![cfg(not(loom))]
 
-use bcs_core::bell::{self, KernelFutex};
 use bcs_core::clock::now_ns;
 use bcs_core::descriptor::SendDescriptor;
-use bcs_core::memory::machine_page::BellId;
-use bcs_core::memory::{MachinePage, MappedWords, NicMemory};
-use bcs_core::ring::{Consumer, Producer};
+use bcs_core::memory::ring::{Consumer, Producer};
+use bcs_core::memory::{MappedWords, NicMemory};
+use bcs_core::wake::MachinePage;
+use bcs_core::wake::bell::{self, KernelFutex};
+use bcs_core::wake::machine_page::BellId;
 use std::os::fd::AsRawFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};

@@ -16,7 +16,7 @@ const DESKS_BYTES: usize = 4_096;
 /// Beside the process id there may be a mark.
 const PID: u32 = u32::MAX >> 1;
 
-/// The words of the desks of this node (`bcs_core::memory::NodeMemory`).
+/// The words of the desks of this node (`bcs_core::smartmap::NodeMemory`).
 fn desks() -> impl Iterator<Item = &'static AtomicU32> {
     let maps = std::fs::read_to_string("/proc/self/maps").expect("there is /proc");
     let line = maps.lines().find(|line| line.contains("memfd:bcs-node"));

@@ -79,7 +79,7 @@ fn neighbours(world: &Comm) -> (i32, i32) {
 }
 
 fn double() -> Datatype {
-    Datatype::predefined(bcs_core::datatype::Datatype::Double)
+    Datatype::predefined(bcs_core::reduction::Datatype::Double)
 }
 
 const SIDE: usize = 640;

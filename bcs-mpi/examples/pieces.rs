@@ -8,7 +8,7 @@
 //! 0 prints the median time of a round trip of each.
 #![expect(unsafe_code, reason = "the untyped core names buffers by address")]
 
-use bcs_core::datatype::Datatype as Elementary;
+use bcs_core::reduction::Datatype as Elementary;
 use bcs_mpi::mpi::{Buffer, Comm, Datatype};
 use bcs_mpi::{Result, Universe};
 use std::time::Instant;

@@ -10,7 +10,7 @@
 //! another communicator, 1,000 times.
 #![expect(unsafe_code, reason = "the untyped core names buffers by address")]
 
-use bcs_core::datatype::Datatype as Elementary;
+use bcs_core::reduction::Datatype as Elementary;
 use bcs_mpi::mpi::{Buffer, Comm};
 use bcs_mpi::{Result, Source, Tag, Universe, UserOp};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

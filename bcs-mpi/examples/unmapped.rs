@@ -9,7 +9,7 @@
 //! `BYTES` are those of a block, a multiple of a page wherever a rank has several.
 #![expect(unsafe_code, reason = "names memory that is not there")]
 
-use bcs_core::datatype::Datatype;
+use bcs_core::reduction::Datatype;
 use bcs_mpi::mpi::{self, Buffer, Comm, ErrorClass, Op, UserOp};
 use bcs_mpi::{Result, Universe};
 use std::ops::Range;

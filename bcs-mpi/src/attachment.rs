@@ -1,4 +1,4 @@
-//! How a rank finds its node manager: the socket it inherited (see [`bcs_core::welcome`]).
+//! How a rank finds its node manager: the socket it inherited (see [`bcs_core::job::welcome`]).
 //!
 //! What the variable names is an allegation of the environment: until it has proved to be a socket of that
 //! kind, it belongs to somebody else, and is neither changed nor closed. A program that a rank starts
@@ -11,12 +11,14 @@
     reason = "takes possession of an inherited file descriptor"
 )]
 
+use crate::shared_memory::SharedMemory;
 use crate::smartmap::slots::Found;
-use bcs_core::memory::slot;
-use bcs_core::memory::{MachinePage, MapError, NicMemory, NodeMemory};
-use bcs_core::welcome::{
+use bcs_core::job::welcome::{
     Answer, FromRank, MAX_MESSAGE_BYTES, PROTOCOL_VERSION, SOCKET_VARIABLE, Welcome,
 };
+use bcs_core::memory::{MapError, NicMemory, slot};
+use bcs_core::smartmap::{Desk, NodeMemory};
+use bcs_core::wake::MachinePage;
 use rustix::io::FdFlags;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
@@ -78,8 +80,7 @@ pub(crate) struct Link {
 pub(crate) struct Attachment {
     pub(crate) link: Link,
     pub(crate) welcome: Welcome,
-    pub(crate) memory: NicMemory,
-    pub(crate) page: MachinePage,
+    pub(crate) memory: SharedMemory,
 }
 
 impl Attachment {
@@ -131,19 +132,20 @@ impl Attachment {
                 welcome.rank
             )));
         };
-        let mut memory = NicMemory::map(memory, welcome.settings.eager_limit)?;
+        let nic = NicMemory::map(memory, welcome.settings.eager_limit)?;
+        let mut desk = None;
         if let Some(node_memory) = node_memory {
             let here: Vec<u32> = welcome.placement.ranks_of(node).collect();
             let place = here.iter().position(|&rank| rank == welcome.rank);
             let place = place.expect("a rank is on its node");
-            memory = memory.at_desk(NodeMemory::map(node_memory, here.len())?, place);
+            let node = NodeMemory::map(node_memory, here.len())?;
+            desk = Some(Desk { node, place });
         }
         let page = MachinePage::map(page, welcome.placement.nodes())?;
         Ok(Self {
             link,
             welcome,
-            memory,
-            page,
+            memory: SharedMemory::new(nic, desk, page),
         })
     }
 }
@@ -339,15 +341,16 @@ mod tests {
             .store(7, std::sync::atomic::Ordering::Relaxed);
         let seen = attachment
             .memory
+            .nic
             .unexpected()
             .load(std::sync::atomic::Ordering::Relaxed);
         assert_eq!(seen, 7, "it is the same memory");
-        let bell = attachment.memory.bell();
+        let bell = attachment.memory.nic.bell();
         bell.store(1, std::sync::atomic::Ordering::Relaxed);
         let rung = node.bell(0).load(std::sync::atomic::Ordering::Relaxed);
         assert_eq!(rung, 1, "rank 2 is the first of node 1");
         page.arm();
-        assert_eq!(attachment.page.wanted(), (true, false));
+        assert_eq!(attachment.memory.page.wanted(), (true, false));
         attachment.link.say(&FromRank::Finalized).unwrap();
         let mut last = [0; 64];
         let (len, _) = recv(&manager, &mut last, RecvFlags::empty()).unwrap();

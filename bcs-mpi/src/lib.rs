@@ -56,6 +56,7 @@ pub mod manual;
 pub mod mpi;
 mod recording;
 mod rust;
+pub mod shared_memory;
 pub mod smartmap;
 
 pub use mpi::process::wtime;

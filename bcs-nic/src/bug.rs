@@ -3,7 +3,7 @@
 
 use crate::mail::Mail;
 use crate::threads::{Context, NicThread};
-use bcs_core::phase::NicThreadId;
+use bcs_core::job::NicThreadId;
 
 /// A way to misbehave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,7 @@
 
 use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
 use bcs_core::fingerprint::fingerprint;
-use bcs_core::job::Placement;
-use bcs_core::node::{NodeId, NodeSet};
+use bcs_core::job::{NodeId, NodeSet, Placement};
 use std::sync::Arc;
 
 /// The members of a context, and where they are.

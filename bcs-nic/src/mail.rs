@@ -12,8 +12,7 @@
 use crate::collective::Collective;
 use bcs_core::descriptor::CollectiveDescriptor;
 use bcs_core::fabric::{DestinationSpan, SourceSpan};
-use bcs_core::node::{NodeId, NodeSet};
-use bcs_core::phase::Microphase;
+use bcs_core::job::{Microphase, NodeId, NodeSet};
 use bcs_core::request::{Completion, RequestId};
 use std::sync::Arc;
 

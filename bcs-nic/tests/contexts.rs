@@ -212,8 +212,7 @@ fn a_context_is_not_closed_while_its_collective_is_under_way() {
 /// middle of a slice.
 #[test]
 fn members_that_disagree_about_who_they_are_do_not_go_together() {
-    use bcs_core::datatype::Datatype;
-    use bcs_core::op::Op;
+    use bcs_core::reduction::{Datatype, Op};
     let mut bench = Workbench::new(3, 3, Bounds::default());
     let reduce = CollectiveKind::Reduce {
         root: None,

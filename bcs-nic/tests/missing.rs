@@ -1,10 +1,9 @@
 //! What NICs tell of memory that a rank names and that is not there: two ranks on each of two nodes, and
 //! what each of them hears.
 
-use bcs_core::datatype::Datatype;
 use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
 use bcs_core::job::Settings;
-use bcs_core::op::Op;
+use bcs_core::reduction::{Datatype, Op};
 use bcs_core::request::{Completion, RequestId};
 use bcs_nic::bounds::Bounds;
 use bcs_nic::simulator::workbench::Workbench;

@@ -1,10 +1,9 @@
 //! A NIC thread that panics is noticed, whatever OS thread runs it.
 
 use bcs_core::fabric::shm::Segment;
-use bcs_core::job::{Driver, Placement, Settings};
-use bcs_core::memory::{MachinePage, NicMemory};
-use bcs_core::node::NodeId;
-use bcs_core::phase::NicThreadId;
+use bcs_core::job::{Driver, NicThreadId, NodeId, Placement, Settings};
+use bcs_core::memory::NicMemory;
+use bcs_core::wake::MachinePage;
 use bcs_nic::bounds::Bounds;
 use bcs_nic::bug::PlantedBug;
 use bcs_nic::driver::{NicFailure, NicHost, NicHostConfig};

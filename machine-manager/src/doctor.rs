@@ -6,7 +6,7 @@ use bcs_core::fabric::shm::{ProcessMemory, probe_process_memory};
 use bcs_core::job::Driver;
 use bcs_core::limits::{MAX_RANKS_PER_NODE, MAX_SLOTS};
 use bcs_core::memory::OwnSlot;
-use bcs_core::scheduling;
+use bcs_core::wake::scheduling;
 use node_manager::limits::{DESCRIPTORS_PER_RANK, OWN_DESCRIPTORS};
 use rustix::fs::MemfdFlags;
 use rustix::process::{Resource, getrlimit};

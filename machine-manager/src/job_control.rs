@@ -156,7 +156,7 @@ impl JobControl {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bcs_core::node::NodeId;
+    use bcs_core::job::NodeId;
     use node_manager::control::{RankEnd, RankFailure};
 
     fn failure(rank: u32) -> Verdict {

@@ -2,9 +2,8 @@
 
 use anyhow::Context as _;
 use bcs_core::fabric::shm::Segment;
-use bcs_core::job::{Driver, Placement, Settings};
-use bcs_core::memory::MachinePage;
-use bcs_core::node::NodeId;
+use bcs_core::job::{Driver, NodeId, Placement, Settings};
+use bcs_core::wake::MachinePage;
 use bcs_nic::bounds::Bounds;
 use bcs_nic::driver::{NicHost, NicHostConfig};
 use node_manager::control::{Application, FrameReader, FrameWriter, Input, Start, ToManager};

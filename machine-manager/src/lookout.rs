@@ -13,7 +13,7 @@
 //! A state machine without sockets: time and answers come in, questions and findings go out.
 
 use crate::verdict::Verdict;
-use bcs_core::node::NodeId;
+use bcs_core::job::NodeId;
 use bcs_core::whereabouts::{Entered, Whereabouts};
 use node_manager::control::{Seen, Sighting};
 use std::collections::{BTreeMap, HashMap};

@@ -2,7 +2,7 @@
 
 use crate::exit_code;
 use crate::signals;
-use bcs_core::node::NodeId;
+use bcs_core::job::NodeId;
 use node_manager::control::{RankEnd, RankFailure};
 use std::time::Duration;
 

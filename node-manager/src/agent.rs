@@ -20,7 +20,7 @@ use crate::rank_process::{Caller, RankProcess, SlotState, Stage};
 use crate::shortage::advice;
 use crate::slots;
 use crate::watch::{Source, Watch};
-use bcs_core::welcome::{Answer, FromRank, MAX_MESSAGE_BYTES, PROTOCOL_VERSION, Welcome};
+use bcs_core::job::welcome::{Answer, FromRank, MAX_MESSAGE_BYTES, PROTOCOL_VERSION, Welcome};
 use bcs_nic::driver::NicFailure;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;

@@ -5,8 +5,7 @@
 //! wait in a [`FrameWriter`] until the socket takes them.
 
 use crate::limits::MAX_FRAME_BYTES;
-use bcs_core::job::{Placement, Settings};
-use bcs_core::node::NodeId;
+use bcs_core::job::{NodeId, Placement, Settings};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use serde::de::DeserializeOwned;

@@ -1,6 +1,6 @@
-//! The conversation with a rank (`bcs_core::welcome`), seen from the node manager.
+//! The conversation with a rank (`bcs_core::job::welcome`), seen from the node manager.
 
-use bcs_core::welcome::{Answer, FromRank};
+use bcs_core::job::welcome::{Answer, FromRank};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,

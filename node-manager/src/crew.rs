@@ -8,7 +8,7 @@ use crate::output::OutputPipe;
 use crate::rank_process::RankProcess;
 use crate::shared_input::SharedInput;
 use crate::watch::{Source, Watch};
-use bcs_core::node::NodeId;
+use bcs_core::job::NodeId;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::Signal;

@@ -4,9 +4,10 @@ use crate::control::Start;
 use crate::inherited::Inherited;
 use crate::shortage::advice;
 use bcs_core::fabric::shm::{Segment, memory_file};
-use bcs_core::job::Intranode;
-use bcs_core::memory::{MachinePage, MapError, NicMemory, NodeMemory, READ_ONLY};
-use bcs_core::node::NodeId;
+use bcs_core::job::{Intranode, NodeId};
+use bcs_core::memory::{MapError, NicMemory};
+use bcs_core::smartmap::{Desk, NodeMemory, READ_ONLY};
+use bcs_core::wake::MachinePage;
 use bcs_core::whereabouts::Whereabouts;
 use bcs_nic::bounds::Bounds;
 use bcs_nic::driver::{NicFailure, NicHost, NicHostConfig, Recordings};
@@ -71,6 +72,8 @@ pub(crate) struct Nic {
     memory: Vec<Option<OwnedFd>>,
     /// The same as this process has mapped it.
     mapped: Arc<Vec<Option<NicMemory>>>,
+    /// Where ranks sit by world rank, if messages within a node do not go through the NIC.
+    desks: Vec<Option<Desk>>,
     /// Node memory by node, if messages within a node do not go through the NIC.
     shared: BTreeMap<u16, OwnedFd>,
 }
@@ -105,6 +108,7 @@ impl Nic {
         let page = MachinePage::map(&inherited.page, nodes)?;
         let mut memory_fds: Vec<_> = (0..ranks).map(|_| None).collect();
         let mut nic_memory: Vec<_> = (0..ranks).map(|_| None).collect();
+        let mut desks: Vec<_> = (0..ranks).map(|_| None).collect();
         let mut shared = BTreeMap::new();
         for &node in &start.nodes {
             let here = start.placement.ranks_of(node);
@@ -113,8 +117,10 @@ impl Nic {
             let (node_fd, node_memory) = smartmap.then(create).transpose()?.unzip();
             for (place, rank) in here.enumerate() {
                 let (fd, mut memory) = NicMemory::create(start.settings.eager_limit)?;
-                if let Some(node_memory) = &node_memory {
-                    memory = memory.at_desk(node_memory.clone(), place);
+                if let Some(node) = node_memory.clone() {
+                    let desk = Desk { node, place };
+                    memory = memory.with_bell(desk.bell());
+                    desks[rank as usize] = Some(desk);
                 }
                 memory_fds[rank as usize] = Some(fd);
                 nic_memory[rank as usize] = Some(memory);
@@ -145,6 +151,7 @@ impl Nic {
             failures,
             memory: memory_fds,
             mapped,
+            desks,
             shared,
         })
     }
@@ -188,9 +195,8 @@ impl Nic {
     }
 
     fn publish(&self, rank: u32, pid: u32, mark: u32) {
-        let mapped = self.mapped.get(rank as usize).and_then(Option::as_ref);
-        if let Some((node, place)) = mapped.and_then(NicMemory::desk) {
-            node.process(place).store(pid | mark, Ordering::Release);
+        if let Some(Some(Desk { node, place })) = self.desks.get(rank as usize) {
+            node.process(*place).store(pid | mark, Ordering::Release);
         }
         if let Some(word) = self.segment.pid(rank) {
             word.store(pid, Ordering::Release);

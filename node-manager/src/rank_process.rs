@@ -3,7 +3,7 @@
 use crate::control::RankEnd;
 use crate::conversation::Conversation;
 use crate::output::OutputPipe;
-use bcs_core::node::NodeId;
+use bcs_core::job::NodeId;
 use rustix::process::{Pid, Signal, WaitIdStatus};
 use std::os::fd::OwnedFd;
 

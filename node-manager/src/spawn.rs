@@ -312,7 +312,7 @@ fn prepare(errand: &Errand<'_>) -> &'static str {
         }
     }
     reset_signals();
-    bcs_core::scheduling::prefer_short_slices();
+    bcs_core::wake::scheduling::prefer_short_slices();
     // SAFETY: path, arguments and environment are NUL-terminated strings, the latter two in
     // arrays that end with a null pointer; they live in the suspended parent.
     unsafe {

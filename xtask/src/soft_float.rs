@@ -12,9 +12,8 @@ use std::fmt::Write as _;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use bcs_core::arithmetic::{Path, combine};
-use bcs_core::datatype::Datatype;
-use bcs_core::op::Op;
+use bcs_core::reduction::arithmetic::{Path, combine};
+use bcs_core::reduction::{Datatype, Op};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

@@ -6,9 +6,8 @@
 //! to node and to the ranks, so that an error can say who called what.
 
 use super::{CollectiveDescriptor, CollectiveKind};
-use crate::datatype::Datatype;
 use crate::fingerprint::fingerprint;
-use crate::op::Op;
+use crate::reduction::{Datatype, Op};
 use std::fmt;
 
 /// What a rank called.

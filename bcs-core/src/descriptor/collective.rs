@@ -5,9 +5,8 @@
 //! when it frees it. The world is context 0 and always known.
 
 use super::{BadDescriptor, bad};
-use crate::datatype::Datatype;
 use crate::limits::{INLINE_BYTES, MAX_CONTEXTS, MAX_RANKS};
-use crate::op::Op;
+use crate::reduction::{Datatype, Op};
 use crate::request::{RequestId, high, inline_from_words, inline_to_words, low};
 
 /// What the members do together.

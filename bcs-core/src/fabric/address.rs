@@ -1,11 +1,10 @@
 //! Global memory: what lies at the same place in every node's NIC (paper section 2).
 
+use crate::job::{Microphase, NodeId};
 use crate::limits::{
     COLLECTIVE_TOKENS, COMPLETION_BLOCK_BYTES, CREDIT_BLOCK_BYTES, DESCRIPTOR_BLOCK_BYTES,
     MAX_CONTEXTS, MAX_TOKEN_BYTES, TOKEN_HEADER_BYTES, TOKEN_PARTS,
 };
-use crate::node::NodeId;
-use crate::phase::Microphase;
 
 /// A global variable, one 64-bit word on every node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

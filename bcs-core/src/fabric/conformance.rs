@@ -6,8 +6,7 @@
 //! leave every node with the same value.
 
 use super::{Block, CompareAndWrite, Comparison, Event, GlobalAddress, Port, Ticket, Variable};
-use crate::node::{NodeId, NodeSet};
-use crate::phase::NicThreadId;
+use crate::job::{NicThreadId, NodeId, NodeSet};
 
 /// A fabric under test.
 pub trait Bench {
@@ -234,7 +233,7 @@ mod tests {
     use super::*;
     use crate::fabric::shm::{NodeMemory, Segment, Sequencer, ShmPort};
     use crate::fabric::sim::{Faults, Latencies, Network, Ranks, SimPort};
-    use crate::memory::MachinePage;
+    use crate::wake::MachinePage;
     use std::cell::RefCell;
     use std::rc::Rc;
     use std::sync::Arc;

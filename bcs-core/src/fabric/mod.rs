@@ -25,9 +25,8 @@ pub mod sim;
 pub use address::{Block, GlobalAddress, Variable};
 
 use crate::descriptor::Payload;
+use crate::job::{NicThreadId, NodeSet};
 use crate::layout::Location;
-use crate::node::NodeSet;
-use crate::phase::NicThreadId;
 
 /// Names one outstanding operation of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,6 +1,7 @@
 //! The making of a layout: blocks in the order of the message, merged as they come.
 
-use super::{HEADER_WORDS, Layout, RUN_WORDS, Run};
+use super::own::Layout;
+use super::run::{HEADER_WORDS, RUN_WORDS, Run};
 use crate::limits::MAX_LAYOUT_RUNS;
 use xxhash_rust::xxh3::xxh3_128;
 use zerocopy::IntoBytes;

@@ -1,6 +1,6 @@
 //! A walk through a layout, from any byte of a message to any other.
 
-use super::{BadLayout, Run};
+use super::run::{BadLayout, Run};
 
 /// Who knows the runs of a layout.
 pub trait Runs {

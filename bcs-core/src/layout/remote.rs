@@ -1,6 +1,7 @@
 //! A layout in the memory of somebody who may have written anything there.
 
-use super::{BadLayout, Cursor, HEADER_WORDS, RUN_WORDS, Run, Runs};
+use super::cursor::{Cursor, Runs};
+use super::run::{BadLayout, HEADER_WORDS, RUN_WORDS, Run};
 use crate::limits::MAX_LAYOUT_RUNS;
 
 /// Runs that are read at a time: 10 KiB, so a walk costs a read for each 256 runs.

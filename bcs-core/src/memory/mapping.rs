@@ -4,7 +4,7 @@
     reason = "mmap and atomics in memory shared with other processes"
 )]
 
-use crate::ring::Words;
+use crate::memory::ring::Words;
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 use std::os::fd::{AsFd, OwnedFd};
@@ -247,6 +247,31 @@ impl Words for MappedWords {
     #[inline]
     fn word(&self, index: usize) -> &AtomicU64 {
         self.0.word64(index * 8)
+    }
+}
+
+/// A 32-bit word of a mapping.
+#[derive(Clone, Debug)]
+pub struct MappedWord {
+    mapping: Arc<Mapping>,
+    offset: usize,
+}
+
+impl MappedWord {
+    /// The word at a byte offset that is a multiple of 4.
+    #[must_use]
+    pub fn new(mapping: Arc<Mapping>, offset: usize) -> Self {
+        Self { mapping, offset }
+    }
+
+    /// The word.
+    ///
+    /// # Panics
+    /// If it is not in the mapping.
+    #[inline]
+    #[must_use]
+    pub fn word(&self) -> &AtomicU32 {
+        self.mapping.word32(self.offset)
     }
 }
 

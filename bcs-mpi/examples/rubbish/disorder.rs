@@ -5,13 +5,12 @@
 //!
 //! The fuzzer of the NIC threads (`bcs-nic/tests/disorder.rs`) and the hostile job (`rubbish`) post them.
 
-use bcs_core::datatype::Datatype;
 use bcs_core::descriptor::{
     CollectiveDescriptor, CollectiveKind, Payload, ReceiveDescriptor, ReceiveKind, SendDescriptor,
 };
 use bcs_core::layout::Location;
 use bcs_core::limits::INLINE_BYTES;
-use bcs_core::op::Op;
+use bcs_core::reduction::{Datatype, Op};
 use bcs_core::request::RequestId;
 
 /// The entry of a ring.

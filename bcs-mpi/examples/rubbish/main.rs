@@ -16,7 +16,7 @@ mod disorder;
 
 use bcs_core::limits::REQUEST_SLOTS;
 use bcs_core::memory::NicMemory;
-use bcs_core::ring::RingLayout;
+use bcs_core::memory::ring::RingLayout;
 use bcs_mpi::{Communicator, Result, Source, Tag, Universe};
 use disorder::{Disorder, Entry};
 use std::ops::Range;
@@ -120,7 +120,7 @@ const LINE: usize = 64;
 
 /// An address in node memory, where it is in use as far as one can see.
 fn in_use(rubbish: &mut Rubbish, memory: &Range<usize>, ranks: usize) -> usize {
-    // Desks, transfers, queues (`bcs_core::memory::node_memory`).
+    // Desks, transfers, queues (`bcs_core::smartmap::node_memory`).
     let transfers = memory.start + 4_096;
     let of_rank = REQUEST_SLOTS * LINE;
     let queues = transfers + ranks * of_rank;

@@ -437,7 +437,7 @@ fn neighbours(world: &Communicator) -> Result<()> {
     reason = "persistent requests are those of the untyped core"
 )]
 fn persistent(world: &Communicator) -> Result<()> {
-    use bcs_core::datatype::Datatype::Uint64;
+    use bcs_core::reduction::Datatype::Uint64;
     let (me, ranks) = (world.rank(), world.size());
     for count in [1, 9, 20_000] {
         let mut sent = vec![0_u64; ranks * count];

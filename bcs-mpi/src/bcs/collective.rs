@@ -12,14 +12,13 @@ use super::near::Reach;
 use super::requests::{Handle, Purpose, Request, TooManyRequests};
 use super::{Blocking, buffer};
 use crate::smartmap::{GroupId, Id, SmartMap};
-use bcs_core::datatype::Datatype;
 use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
 use bcs_core::job::Collectives;
 use bcs_core::limits::{ARRIVAL_HINTS_PER_CONTEXT, INLINE_BYTES, MAX_CONTEXTS};
-use bcs_core::op::Op;
-use bcs_core::owner_lock::OwnerGuard;
+use bcs_core::reduction::{Datatype, Op};
 use bcs_core::request::RequestId;
-use bcs_core::waiting::{self, Patience};
+use bcs_core::wake::owner_lock::OwnerGuard;
+use bcs_core::wake::waiting::{self, Patience};
 use bcs_core::whereabouts::{self, Called, Entered};
 
 /// A context in which this rank takes part in collectives.

@@ -66,7 +66,7 @@ impl Endpoint {
     pub(super) fn posted_collective(&self, last_of_node: bool) {
         // The others have nothing yet that a slice could do, and arming for each of them would make
         // each that then blocks demand a slice. The last one is never missed: see
-        // [`arrive`](bcs_core::memory::MachinePage::arrive).
+        // [`arrive`](bcs_core::wake::MachinePage::arrive).
         if last_of_node {
             self.ask();
         }

@@ -13,15 +13,17 @@ use super::whereabouts::What;
 use super::{Blocking, Piece, demand::Asked, scatter};
 use crate::attachment::Link;
 use crate::forked;
+use crate::shared_memory::SharedMemory;
 use crate::smartmap::{Road, Slots, SmartMap};
 use bcs_core::descriptor::{CollectiveDescriptor, ReceiveDescriptor, SendDescriptor};
-use bcs_core::job::{Settings, Strobe};
+use bcs_core::job::{NodeId, Settings, Strobe};
 use bcs_core::layout::Location;
 use bcs_core::matching::Pattern;
-use bcs_core::memory::{MachinePage, NicMemory};
-use bcs_core::node::NodeId;
-use bcs_core::owner_lock::{OwnerGuard, OwnerLock};
+use bcs_core::memory::NicMemory;
 use bcs_core::request::{Completion, Failure, RequestId};
+use bcs_core::smartmap::Desk;
+use bcs_core::wake::MachinePage;
+use bcs_core::wake::owner_lock::{OwnerGuard, OwnerLock};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -45,6 +47,7 @@ pub struct Place {
 #[derive(Debug)]
 pub struct Endpoint {
     pub(super) memory: NicMemory,
+    pub(super) desk: Option<Desk>,
     pub(super) page: MachinePage,
     pub(super) place: Place,
     pub(super) settings: Settings,
@@ -108,29 +111,24 @@ impl State {
 impl Endpoint {
     /// An endpoint over NIC memory that a NIC attends to.
     #[must_use]
-    pub fn new(memory: NicMemory, page: MachinePage, place: Place, settings: Settings) -> Self {
-        Self::with_nic(memory, page, (place, settings), true)
+    pub fn new(memory: SharedMemory, place: Place, settings: Settings) -> Self {
+        Self::with_nic(memory, place, settings, true)
     }
 
-    /// A rank has a desk if messages within its node do not go through the NIC.
-    fn near(
-        memory: &NicMemory,
-        page: &MachinePage,
-        place: Place,
-        settings: &Settings,
-    ) -> Option<SmartMap> {
-        let (node, at) = memory.desk()?;
-        let (node, here) = (node.clone(), (at, place.first_local));
+    fn near(memory: &SharedMemory, place: Place, settings: &Settings) -> Option<SmartMap> {
+        let SharedMemory { nic, desk, page } = memory.clone();
+        let Desk { node, place: at } = desk?;
+        let here = (at, place.first_local);
         let road = Road::open().up_to(settings.road);
-        let mut near = SmartMap::new(node, memory.clone(), page.clone(), here, road);
+        let mut near = SmartMap::new(node, nic, page, here, road);
         near.fold_by(settings.folding);
         Some(near)
     }
 
     /// An endpoint without a NIC: a world of one, whose memory is at the only desk of its node.
     #[must_use]
-    pub fn alone(memory: NicMemory, page: MachinePage) -> Self {
-        assert!(memory.desk().is_some(), "a rank without a NIC has a desk");
+    pub fn alone(memory: SharedMemory) -> Self {
+        assert!(memory.desk.is_some(), "a rank without a NIC has a desk");
         let place = Place {
             rank: 0,
             node: NodeId(0),
@@ -138,7 +136,7 @@ impl Endpoint {
             first_local: 0,
             ranks: 1,
         };
-        let endpoint = Self::with_nic(memory, page, (place, Settings::default()), false);
+        let endpoint = Self::with_nic(memory, place, Settings::default(), false);
         endpoint
             .lock()
             .near
@@ -147,12 +145,13 @@ impl Endpoint {
         endpoint
     }
 
-    fn with_nic(
-        memory: NicMemory,
-        page: MachinePage,
-        (place, settings): (Place, Settings),
-        has_nic: bool,
-    ) -> Self {
+    fn with_nic(memory: SharedMemory, place: Place, settings: Settings, has_nic: bool) -> Self {
+        let near = Self::near(&memory, place, &settings);
+        let SharedMemory {
+            nic: memory,
+            desk,
+            page,
+        } = memory;
         let state = State {
             sends: Outbox::new(memory.words(), NicMemory::send_ring()),
             receives: Outbox::new(memory.words(), NicMemory::receive_ring()),
@@ -164,7 +163,7 @@ impl Endpoint {
             contexts: super::collective::Contexts::default(),
             schedules: Schedules::default(),
             arrivals: VecDeque::new(),
-            near: Self::near(&memory, &page, place, &settings),
+            near,
             leading: Vec::new(),
             errands: Errands::default(),
             asked: None,
@@ -173,6 +172,7 @@ impl Endpoint {
         page.awake(true); // Law 7: this rank may want a core from now on.
         let endpoint = Self {
             memory,
+            desk,
             page,
             place,
             settings,

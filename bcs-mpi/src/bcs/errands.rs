@@ -9,7 +9,7 @@
 //! copy of another thread's message. Otherwise whoever finds it, since a peer may wait for it (law 5).
 //! Threads that wait say for what only if there are several ([`OwnerLock::is_shared`]).
 //!
-//! [`OwnerLock::is_shared`]: bcs_core::owner_lock::OwnerLock::is_shared
+//! [`OwnerLock::is_shared`]: bcs_core::wake::owner_lock::OwnerLock::is_shared
 #![expect(unsafe_code, reason = "memory is named by address")]
 
 use super::endpoint::{Endpoint, State};
@@ -19,8 +19,8 @@ use super::requests::{Handle, Purpose, Request};
 use super::schedule::{Local, ScheduleId};
 use super::whereabouts::What;
 use crate::smartmap::{self, LONG_BYTES};
-use bcs_core::owner_lock::OwnerGuard;
 use bcs_core::request::{Failure, RequestId};
+use bcs_core::wake::owner_lock::OwnerGuard;
 use std::collections::VecDeque;
 
 /// Errands that a call runs before it returns, whatever comes up meanwhile.

@@ -34,9 +34,8 @@ use super::one_round::{OneRound, Side};
 use super::piece::{self, Piece, Pieces};
 use super::requests::{Request, TooManyRequests};
 use super::schedule::{Local, Plan, Round};
-use bcs_core::datatype::Datatype;
 use bcs_core::descriptor::CollectiveKind;
-use bcs_core::op::Op;
+use bcs_core::reduction::{Datatype, Op};
 use bcs_core::whereabouts::Exchange;
 
 /// The communicator of a collective.

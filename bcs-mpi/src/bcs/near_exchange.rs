@@ -15,7 +15,7 @@ use super::piece::{self, Piece, Pieces};
 use super::requests::{Handle, Request, TooManyRequests};
 use super::schedule::Plan;
 use crate::smartmap::{self, Given, Gives, GroupId, MAX_MEMBERS, Takes};
-use bcs_core::owner_lock::OwnerGuard;
+use bcs_core::wake::owner_lock::OwnerGuard;
 
 impl State {
     /// The members of a context, if they exchange directly.

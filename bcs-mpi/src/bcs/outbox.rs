@@ -1,7 +1,7 @@
 //! A ring and what waits for room in it (law 4: a post never blocks).
 
 use bcs_core::memory::MappedWords;
-use bcs_core::ring::{Producer, RingLayout};
+use bcs_core::memory::ring::{Producer, RingLayout};
 use std::collections::VecDeque;
 
 /// The rank's end of a descriptor ring. A descriptor never overtakes one that was posted before.
@@ -61,7 +61,7 @@ mod tests {
     use bcs_core::descriptor::ReceiveDescriptor;
     use bcs_core::limits::RECEIVE_RING_ENTRIES;
     use bcs_core::memory::NicMemory;
-    use bcs_core::ring::Consumer;
+    use bcs_core::memory::ring::Consumer;
 
     #[test]
     fn what_does_not_fit_follows_in_order() {

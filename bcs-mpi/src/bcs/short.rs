@@ -13,8 +13,9 @@ use crate::smartmap::{
     self, LEAST_LENT_BYTES, LEAST_SHARED_BYTES, MAX_QUEUED_BYTES, Next, Settled, SmartMap,
 };
 use bcs_core::matching::Pattern;
-use bcs_core::owner_lock::OwnerGuard;
-use bcs_core::waiting::{self, Patience};
+use bcs_core::smartmap::Desk;
+use bcs_core::wake::owner_lock::OwnerGuard;
+use bcs_core::wake::waiting::{self, Patience};
 
 /// A blocking send within the node is eager up to so many times the eager limit, as long as there are not
 /// too many of them: its data stay where they are if they are asked for soon, and if not one copy is made
@@ -107,10 +108,10 @@ impl Endpoint {
     /// # Safety
     /// As for [`bcs_send_now`](Self::bcs_send_now).
     unsafe fn lend(&self, message: &Message) -> Option<Now> {
-        let (node, here) = self.memory.desk()?;
+        let Desk { node, place: here } = self.desk.as_ref()?;
         // SAFETY: the caller's promise.
         let id = unsafe { self.lock().near.as_mut()?.lend(message)? };
-        let fetched = || node.transfer_outcome(here, id).is_some();
+        let fetched = || node.transfer_outcome(*here, id).is_some();
         waiting::spin(&self.page, None, Patience::LOAN, fetched);
         let posted = Now::Posted(Request(Handle::Near(id)));
         let settled = self.settle(message, |near, to| near.settle(to, id));
@@ -138,7 +139,7 @@ impl Endpoint {
     pub unsafe fn bcs_recv_now(&self, pattern: &Pattern, into: &Piece) -> Option<Outcome> {
         let source = pattern.source?;
         let from = self.place_of(source)?;
-        let (node, here) = self.memory.desk()?;
+        let Desk { node, place: here } = self.desk.as_ref()?;
         loop {
             let taken = self.turn.progressed();
             let mut state = self.lock();
@@ -154,7 +155,7 @@ impl Endpoint {
             }
             drop(state);
             // Another thread may take it, and keep it for this one.
-            let came = || node.has_news(from, here) || self.turn.progressed() != taken;
+            let came = || node.has_news(from, *here) || self.turn.progressed() != taken;
             if !waiting::spin(&self.page, None, Patience::SHORT, came) {
                 return None;
             }

@@ -20,8 +20,10 @@ use super::endpoint::{Endpoint, State};
 use super::whereabouts::What;
 use crate::smartmap::SmartMap;
 use bcs_core::lockstep;
-use bcs_core::memory::{MachinePage, NicMemory, NodeMemory};
-use bcs_core::waiting::{self, Patience};
+use bcs_core::memory::NicMemory;
+use bcs_core::smartmap::Desk;
+use bcs_core::wake::MachinePage;
+use bcs_core::wake::waiting::{self, Patience};
 use std::iter;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex};
@@ -223,9 +225,9 @@ impl Endpoint {
     }
 
     fn near_done(&self) -> Near {
-        let news = |(node, place): (&NodeMemory, usize)| node.news(place).load(Ordering::Acquire);
+        let news = |desk: &Desk| desk.node.news(desk.place).load(Ordering::Acquire);
         Near {
-            news: self.memory.desk().map_or(0, news),
+            news: self.desk.as_ref().map_or(0, news),
             progressed: self.turn.progressed(),
         }
     }
@@ -240,7 +242,8 @@ impl Endpoint {
 
     /// Whether a rank of this node has sent something that was not taken yet.
     fn has_near_messages(&self) -> bool {
-        self.memory.desk().is_some_and(|(node, place)| {
+        self.desk.as_ref().is_some_and(|Desk { node, place }| {
+            let place = *place;
             let acquaintance = |from| node.next_acquaintance(place, from, node.ranks());
             let mut known = iter::successors(acquaintance(0), |&from| acquaintance(from + 1));
             known.any(|from| node.has_news(from, place))

@@ -10,8 +10,8 @@ use super::point_to_point::Call;
 use super::{Buffer, Comm, Error, Process, Request, Result};
 use crate::bcs::{SendMode, gather};
 use crate::recording::Primitive;
-use bcs_core::datatype::Datatype;
 use bcs_core::lockstep;
+use bcs_core::reduction::Datatype;
 use std::sync::{Mutex, MutexGuard};
 
 /// `MPI_BSEND_OVERHEAD`, with the value of the standard's ABI: what programs are to count for a

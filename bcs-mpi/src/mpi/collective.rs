@@ -14,8 +14,7 @@ use super::request::What;
 use super::{Buffer, Comm, Request, Result, Status};
 use crate::bcs::{self, Blocking, Fold, Piece, copy};
 use crate::recording::{Begun, Primitive};
-use bcs_core::datatype::Datatype;
-use bcs_core::op::Op;
+use bcs_core::reduction::{Datatype, Op};
 
 /// The name of a call and its row in the MDS.
 type Call = (&'static str, Primitive);

@@ -37,7 +37,7 @@
 //! Groups without a common member choose without knowing of each other and may choose the same id;
 //! siblings get different ids as long as there are enough. The search starts at a place that
 //! depends on the parent, so that cousins seldom meet: the hints by which arrivals at a collective
-//! are counted on a node ([`arrive`](bcs_core::memory::MachinePage::arrive)) go by the id alone,
+//! are counted on a node ([`arrive`](bcs_core::wake::MachinePage::arrive)) go by the id alone,
 //! and are less exact if two communicators share it.
 //!
 //! Communicators of one rank take no part in this: their messages go from that rank to itself and

@@ -24,7 +24,7 @@ use super::topology::Topology;
 use super::{Buffer, Comm, Group, Info, Op, Result, UNDEFINED};
 use crate::bcs::{self, Blocking};
 use crate::recording::{Begun, Primitive};
-use bcs_core::datatype::Datatype;
+use bcs_core::reduction::Datatype;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

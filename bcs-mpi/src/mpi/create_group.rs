@@ -26,9 +26,9 @@ use super::point_to_point::Call;
 use super::{Buffer, Comm, Group, Request, Result, UNDEFINED};
 use crate::bcs::{COLLECTIVE_MESSAGES, SendMode};
 use crate::recording::Primitive;
-use bcs_core::datatype::Datatype;
 use bcs_core::limits::MAX_CONTEXTS;
 use bcs_core::lockstep;
+use bcs_core::reduction::Datatype;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 

@@ -20,7 +20,7 @@
 //! says the [manual](crate::manual::functions).
 //!
 //! ```
-//! use bcs_core::datatype::Datatype as Elementary;
+//! use bcs_core::reduction::Datatype as Elementary;
 //! use bcs_mpi::mpi::{Buffer, Datatype, Process};
 //!
 //! # fn main() -> bcs_mpi::Result<()> {
@@ -82,7 +82,7 @@ pub mod threads;
 pub mod topology;
 
 pub use attributes::Keyval;
-pub use bcs_core::op::Op;
+pub use bcs_core::reduction::Op;
 pub use buffer::Buffer;
 pub use comm::Comm;
 pub use datatype::Datatype;

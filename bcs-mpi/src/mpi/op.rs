@@ -21,8 +21,8 @@ mod spread;
 use super::error::{ErrorClass, Operation};
 use super::{Buffer, Comm, Datatype, Op, Process, Result};
 use crate::bcs::Fold;
-use bcs_core::arithmetic::{Path, combine};
-use bcs_core::datatype;
+use bcs_core::reduction;
+use bcs_core::reduction::arithmetic::{Path, combine};
 use lent::Lent;
 pub(super) use lent::Returned;
 use spread::Spread;
@@ -172,7 +172,11 @@ impl AnyOp {
 }
 
 /// The elementary datatype of what is to be reduced, if the operation is defined on it.
-pub(super) fn reducible(op: Op, data: &Buffer, operation: Operation) -> Result<datatype::Datatype> {
+pub(super) fn reducible(
+    op: Op,
+    data: &Buffer,
+    operation: Operation,
+) -> Result<reduction::Datatype> {
     let Some(datatype) = data.datatype().elementary() else {
         let reason = "predefined operations are defined on predefined datatypes only";
         return Err(operation.error(ErrorClass::Type, reason));

@@ -16,14 +16,16 @@ use crate::attachment::{Attachment, Link};
 use crate::bcs::{Endpoint, Place};
 use crate::forked;
 use crate::recording::{Destination, Primitive, Recording};
+use crate::shared_memory::SharedMemory;
 use crate::smartmap::Slots;
-use bcs_core::home_core;
+use bcs_core::job::welcome::FromRank;
 use bcs_core::job::{Placement, Settings};
 use bcs_core::limits::{DEFAULT_EAGER_LIMIT, MAX_CONTEXTS};
 use bcs_core::lockstep;
-use bcs_core::memory::{MachinePage, MapError, NicMemory, NodeMemory};
+use bcs_core::memory::{MapError, NicMemory};
 use bcs_core::request::Failure;
-use bcs_core::welcome::FromRank;
+use bcs_core::smartmap::{Desk, NodeMemory};
+use bcs_core::wake::{MachinePage, home_core};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::ThreadId;
@@ -69,11 +71,11 @@ impl Process {
             Operation::plain("MPI_Init").error(ErrorClass::Other, error.to_string())
         };
         let Some(attachment) = Attachment::find().map_err(|error| fail(&error))? else {
-            let (memory, page) = memory_alone().map_err(|error| fail(&error))?;
+            let memory = memory_alone().map_err(|error| fail(&error))?;
             let placement = Placement::block(1, 1).expect("one rank fits one node");
             let recording = Recording::new(0, None);
             return Ok(Self::over(
-                Endpoint::alone(memory, page),
+                Endpoint::alone(memory),
                 placement,
                 None,
                 recording,
@@ -83,7 +85,6 @@ impl Process {
             link,
             welcome,
             memory,
-            page,
         } = attachment;
         let link = Arc::new(link);
         let slots = slots(&welcome.placement, welcome.rank, link.clone());
@@ -94,7 +95,7 @@ impl Process {
             let sharers = welcome.placement.ranks() / cores;
             home_core::settle(welcome.rank as usize, sharers);
         }
-        let endpoint = Endpoint::new(memory, page, place, welcome.settings);
+        let endpoint = Endpoint::new(memory, place, welcome.settings);
         let job = welcome.job;
         let destination = welcome.mds.map(|directory| Destination { directory, job });
         let recording = Recording::new(welcome.rank, destination);
@@ -122,13 +123,12 @@ impl Process {
     /// no node manager.
     #[must_use]
     pub fn hosted(
-        memory: NicMemory,
-        page: MachinePage,
+        memory: SharedMemory,
         placement: Placement,
         rank: u32,
         settings: Settings,
     ) -> Arc<Self> {
-        let endpoint = Endpoint::new(memory, page, place(&placement, rank), settings);
+        let endpoint = Endpoint::new(memory, place(&placement, rank), settings);
         Self::over(endpoint, placement, None, Recording::new(rank, None))
     }
 
@@ -390,13 +390,14 @@ impl Process {
 }
 
 /// What a world of one shares with nobody: it is a node of one rank, and has no NIC.
-pub(crate) fn memory_alone() -> std::result::Result<(NicMemory, MachinePage), MapError> {
+pub(crate) fn memory_alone() -> std::result::Result<SharedMemory, MapError> {
     let node = NodeMemory::private(1)?;
     node.process(0).store(std::process::id(), Ordering::Release);
-    let memory = NicMemory::private(DEFAULT_EAGER_LIMIT)?.at_desk(node, 0);
+    let desk = Desk { node, place: 0 };
+    let nic = NicMemory::private(DEFAULT_EAGER_LIMIT)?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let page = MachinePage::private(1, u32::try_from(cores).unwrap_or(u32::MAX))?;
-    Ok((memory, page))
+    Ok(SharedMemory::new(nic, Some(desk), page))
 }
 
 /// Where a rank is.

@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "says which types are plain bytes")]
 
 use crate::mpi::{Buffer, Datatype};
-use bcs_core::datatype::Datatype as Elementary;
+use bcs_core::reduction::Datatype as Elementary;
 
 /// A type whose values are those of an MPI datatype: numbers, arrays of such types, and the
 /// structures that [`equivalence!`](crate::equivalence) describes.

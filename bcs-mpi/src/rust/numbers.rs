@@ -3,7 +3,7 @@
 
 use super::equivalence::Equivalence;
 use crate::mpi;
-use bcs_core::datatype::Datatype;
+use bcs_core::reduction::Datatype;
 
 /// A complex number.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -7,7 +7,7 @@
 #![expect(unsafe_code, reason = "ends the process")]
 
 use super::SmartMap;
-use bcs_core::welcome::FromRank;
+use bcs_core::job::welcome::FromRank;
 
 /// As `bcs exit-codes` has it: the runtime failed, not the program.
 const RUNTIME: i32 = 125;
@@ -43,8 +43,10 @@ impl SmartMap {
 mod tests {
     use super::*;
     use crate::smartmap::Road;
-    use bcs_core::memory::{MachinePage, NicMemory, NodeMemory};
-    use bcs_core::send_queue::Entry;
+    use bcs_core::memory::NicMemory;
+    use bcs_core::smartmap::NodeMemory;
+    use bcs_core::smartmap::send_queue::Entry;
+    use bcs_core::wake::MachinePage;
     use std::sync::atomic::Ordering;
 
     /// The end at place 1 of a node of two, and the node's memory.

@@ -3,7 +3,7 @@
 use super::LONG_BYTES;
 use bcs_core::layout::Location;
 use bcs_core::request::{RequestId, high, low};
-use bcs_core::send_queue::Entry;
+use bcs_core::smartmap::send_queue::Entry;
 
 /// Bytes that travel in an entry.
 pub(super) const INLINE_BYTES: usize = 32;
@@ -70,9 +70,9 @@ pub(super) enum Body {
     },
     /// In the sender's memory. The sender waits.
     Remote(Location),
-    /// The same, but it does not wait long ([`Loan`](bcs_core::memory::loan::Loan)).
+    /// The same, but it does not wait long ([`Loan`](bcs_core::smartmap::loan::Loan)).
     Lent(u64),
-    /// It is being packed there ([`Packing`](bcs_core::memory::packing::Packing)), from where it lies.
+    /// It is being packed there ([`Packing`](bcs_core::smartmap::packing::Packing)), from where it lies.
     Packing(u64, Pieces),
 }
 

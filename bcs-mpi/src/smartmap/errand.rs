@@ -22,8 +22,8 @@ use super::road::Unreachable;
 use super::shared::Copier;
 use crate::bcs::{Outcome, Piece, bytes_mut, gather, own_memory};
 use bcs_core::layout::Location;
-use bcs_core::memory::packing::Packing;
 use bcs_core::request::Failure;
+use bcs_core::smartmap::packing::Packing;
 
 /// Longer copies are made without the endpoint's lock: they take some 7 us out of caches and 20 out of memory, and to
 /// wake a thread that sleeps behind it takes 5 to 10. (To take an errand and bring it back is half a microsecond.)

@@ -1,5 +1,5 @@
 //! Blocking sends of more than some bytes, which lie where they are as long as the sender waits
-//! ([`bcs_core::memory::loan`]).
+//! ([`bcs_core::smartmap::loan`]).
 //!
 //! A sender that lends in vain has lost the time for which it waited. So who was not asked for a message
 //! in time does not lend to this receiver again for a while, twice as long each time.
@@ -9,7 +9,7 @@ use super::envelope::{Body, Envelope, Word};
 use super::requests::{Id, State};
 use super::{LEAST_SHARED_BYTES, SmartMap};
 use crate::bcs::{Message, Piece};
-use bcs_core::memory::loan::Loan;
+use bcs_core::smartmap::loan::Loan;
 
 /// Shorter messages are copied: there is more to a loan than to a copy.
 pub(crate) const LEAST_BYTES: usize = 1025;

@@ -18,7 +18,7 @@
 //! fetches them when it has a receive for them ([`road`]).
 //!
 //! **Nothing is matched in the queue.** The receiver drains the queues of all that have ever sent to it
-//! ([`bcs_core::introductions`]) into its own matcher,
+//! ([`bcs_core::smartmap::introductions`]) into its own matcher,
 //! whatever it looks for, and copies what nobody has asked for yet. So a queue full of messages for
 //! which there is no receive holds nobody up. What does not fit a queue waits in the
 //! memory of its sender, in order ([`outgoing`]).
@@ -57,8 +57,10 @@ use crate::attachment::Link;
 use crate::bcs::{Outcome, Piece, Room, Rooms};
 use bcs_core::limits::MAX_ENVELOPES_PER_RANK;
 use bcs_core::matching::Matcher;
-use bcs_core::memory::{MachinePage, NicMemory, NodeMemory};
+use bcs_core::memory::NicMemory;
 use bcs_core::request::{Failure, RequestId};
+use bcs_core::smartmap::NodeMemory;
+use bcs_core::wake::MachinePage;
 use bcs_core::whereabouts::Wait;
 use collective::Collectives;
 pub(crate) use errand::Errand;

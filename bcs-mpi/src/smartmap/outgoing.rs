@@ -5,7 +5,7 @@ use super::envelope::{Body, Envelope, INLINE_BYTES, Inline, Word};
 use super::requests::Id;
 use crate::bcs::{Message, Piece, gather};
 use bcs_core::memory::MappedWords;
-use bcs_core::send_queue::{QueueFull, QueueSender, Room};
+use bcs_core::smartmap::send_queue::{QueueFull, QueueSender, Room};
 use std::collections::VecDeque;
 
 /// Payload is copied through a buffer of which the first cache holds all, unless it lies side by side.

@@ -10,10 +10,10 @@ use crate::bcs::{Outcome, Piece, own_memory, scatter};
 use bcs_core::layout::Location;
 use bcs_core::limits::{MAX_KEPT_BYTES, SEND_QUEUE_ENTRIES};
 use bcs_core::matching::{Pattern, Posted, Signature};
-use bcs_core::memory::loan::Loan;
 use bcs_core::memory::{Claimant, MappedWords};
 use bcs_core::request::{Failure, RequestId};
-use bcs_core::send_queue::QueueReceiver;
+use bcs_core::smartmap::loan::Loan;
+use bcs_core::smartmap::send_queue::QueueReceiver;
 use bcs_core::whereabouts::Peer;
 use std::sync::atomic::Ordering;
 

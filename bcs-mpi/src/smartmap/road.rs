@@ -5,7 +5,7 @@ use super::Slots;
 use crate::bcs::{NEAR_SMALL_PIECE_BYTES, Piece, scatter, scatter_from};
 use bcs_core::job;
 use bcs_core::layout::{Location, RemoteRuns};
-use bcs_core::memory::{NodeMemory, READ_ONLY};
+use bcs_core::smartmap::{NodeMemory, READ_ONLY};
 use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;

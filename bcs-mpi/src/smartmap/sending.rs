@@ -7,7 +7,7 @@ use super::outgoing::Outgoing;
 use super::requests::{Id, NoSlot, State};
 use super::{LONG_BYTES, SmartMap};
 use crate::bcs::{Message, NEAR_SMALL_PIECE_BYTES, Outcome, Piece, SendMode, gather};
-use bcs_core::memory::NodeMemory;
+use bcs_core::smartmap::NodeMemory;
 use bcs_core::whereabouts::Peer;
 use std::sync::atomic::Ordering;
 

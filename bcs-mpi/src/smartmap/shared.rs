@@ -1,6 +1,6 @@
 //! Copies without the endpoint's lock: long ones, which both sides of a transfer share
-//! ([`bcs_core::memory::shared_copy`]), and those that follow a sender which packs
-//! ([`bcs_core::memory::packing`]).
+//! ([`bcs_core::smartmap::shared_copy`]), and those that follow a sender which packs
+//! ([`bcs_core::smartmap::packing`]).
 #![expect(unsafe_code, reason = "messages are named by address")]
 
 use super::alike::Alike;
@@ -11,10 +11,11 @@ use super::road::Unreachable;
 use super::{Road, SmartMap};
 use crate::bcs::Piece;
 use bcs_core::layout::Location;
-use bcs_core::memory::packing::Packing;
-use bcs_core::memory::shared_copy::{CHUNK_BYTES, Shape, SharedCopy};
-use bcs_core::memory::{MachinePage, NodeMemory, READ_ONLY};
-use bcs_core::waiting::{self, Patience};
+use bcs_core::smartmap::packing::Packing;
+use bcs_core::smartmap::shared_copy::{CHUNK_BYTES, Shape, SharedCopy};
+use bcs_core::smartmap::{NodeMemory, READ_ONLY};
+use bcs_core::wake::MachinePage;
+use bcs_core::wake::waiting::{self, Patience};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 

@@ -5,7 +5,7 @@ use super::*;
 use crate::bcs::{Message, SendMode};
 use bcs_core::limits::MAX_KEPT_BYTES;
 use bcs_core::matching::Pattern;
-use bcs_core::memory::shared_copy::{CHUNK_BYTES, Shape, SharedCopy};
+use bcs_core::smartmap::shared_copy::{CHUNK_BYTES, Shape, SharedCopy};
 use proptest::prelude::*;
 use std::sync::atomic::Ordering;
 
@@ -309,7 +309,7 @@ impl<'a> SharedCopier<'a> {
         let into = unsafe { crate::bcs::bytes_mut(into + start as u64, CHUNK_BYTES) };
         into.copy_from_slice(part);
         copy.copied(true);
-        bcs_core::bell::ring(copy.bell(), &bcs_core::bell::KernelFutex, || ());
+        bcs_core::wake::bell::ring(copy.bell(), &bcs_core::wake::bell::KernelFutex, || ());
     }
 }
 

@@ -8,9 +8,9 @@ use crate::mpi::{Buffer, ErrorClass, Process};
 use crate::recording::Recording;
 use crate::rust::universe::Universe;
 use crate::{Op, Source, Tag};
-use bcs_core::bell::ASLEEP;
-use bcs_core::datatype::Datatype;
 use bcs_core::job::Placement;
+use bcs_core::reduction::Datatype;
+use bcs_core::wake::bell::ASLEEP;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -205,8 +205,8 @@ fn a_message_to_oneself_from_memory_that_is_not_there() {
 /// Who waits for what never comes takes no core, and asks nobody for a slice.
 #[test]
 fn a_world_of_one_that_waits_sleeps() {
-    let (memory, page) = memory_alone().unwrap();
-    let endpoint = Endpoint::alone(memory.clone(), page.clone());
+    let memory = memory_alone().unwrap();
+    let endpoint = Endpoint::alone(memory.clone());
     let placement = Placement::block(1, 1).unwrap();
     let process = Process::over(endpoint, placement, None, Recording::new(0, None));
     let universe = Universe::over(process);
@@ -219,13 +219,13 @@ fn a_world_of_one_that_waits_sleeps() {
                 data
             });
             let start = Instant::now();
-            while memory.bell().load(Ordering::Acquire) != ASLEEP {
+            while memory.nic.bell().load(Ordering::Acquire) != ASLEEP {
                 if start.elapsed() > Duration::from_secs(20) {
                     end_of_all("a_world_of_one_that_waits_sleeps", "it does not sleep");
                 }
                 std::thread::yield_now();
             }
-            assert_eq!(page.wanted(), (false, false));
+            assert_eq!(memory.page.wanted(), (false, false));
             world.send(&[7_u64], 0, 0).unwrap();
             assert_eq!(waits.join().unwrap(), [7]);
         }

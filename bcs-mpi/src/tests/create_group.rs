@@ -3,8 +3,8 @@
 use super::{Machine, run};
 use crate::mpi::{Buffer, Comm, Group};
 use crate::{ErrorClass, Op};
-use bcs_core::datatype::Datatype;
 use bcs_core::job::Settings;
+use bcs_core::reduction::Datatype;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;

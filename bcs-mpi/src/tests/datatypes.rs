@@ -14,8 +14,8 @@ use super::{run, run_with};
 use crate::mpi::datatype::Order;
 use crate::mpi::{Blocks, Buffer, Comm, Datatype, ErrorClass, PROC_NULL, Process};
 use crate::{Op, Source, Tag};
-use bcs_core::datatype::Datatype as Elementary;
 use bcs_core::job::Settings;
+use bcs_core::reduction::Datatype as Elementary;
 
 /// What is where no data are.
 const CANARY: i32 = -1;

@@ -4,8 +4,8 @@
 use super::{Machine, run};
 use crate::mpi::Buffer;
 use crate::{Source, Tag};
-use bcs_core::datatype::Datatype;
 use bcs_core::job::{Intranode, Settings};
+use bcs_core::reduction::Datatype;
 
 /// It is counted, and ends nobody.
 #[test]

@@ -14,8 +14,8 @@
 use super::{Machine, run};
 use crate::mpi::{self, Buffer};
 use crate::{Blocks, Communicator, Equivalence, ErrorClass, Op, Source, Tag};
-use bcs_core::datatype::Datatype;
 use bcs_core::job::Settings;
+use bcs_core::reduction::Datatype;
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -4,8 +4,8 @@
 use super::Machine;
 use crate::mpi::{Buffer, Comm, Request};
 use crate::{Communicator, Op, Universe};
-use bcs_core::datatype::Datatype;
 use bcs_core::job::{Collectives, Settings, Strobe};
+use bcs_core::reduction::Datatype;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;

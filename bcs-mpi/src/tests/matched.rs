@@ -140,7 +140,7 @@ fn a_message_is_received_once() {
         let world = universe.world().untyped();
         let mut data = [0u8; 4];
         let buffer =
-            crate::mpi::Buffer::new(data.as_mut_ptr(), 4, bcs_core::datatype::Datatype::Byte);
+            crate::mpi::Buffer::new(data.as_mut_ptr(), 4, bcs_core::reduction::Datatype::Byte);
         universe.world().send(&[1u8; 4], 0, 0).unwrap();
         let mut message = world.mprobe(0, 0).unwrap();
         #[expect(unsafe_code, reason = "the untyped core names buffers by address")]

@@ -37,10 +37,12 @@ use crate::mpi::Process;
 use crate::mpi::process::place;
 use crate::recording::{Destination, Recording};
 use crate::rust::universe::Universe;
+use crate::shared_memory::SharedMemory;
 use bcs_core::fabric::shm::Segment;
-use bcs_core::job::{Intranode, Placement, Settings, Strobe};
-use bcs_core::memory::{MachinePage, NicMemory, NodeMemory};
-use bcs_core::node::NodeId;
+use bcs_core::job::{Intranode, NodeId, Placement, Settings, Strobe};
+use bcs_core::memory::NicMemory;
+use bcs_core::smartmap::{Desk, NodeMemory};
+use bcs_core::wake::MachinePage;
 use bcs_nic::bounds::Bounds;
 use bcs_nic::driver::{NicHost, NicHostConfig};
 use std::io::Write;
@@ -55,7 +57,7 @@ const HANGS: Duration = Duration::from_secs(120);
 
 /// A job of threads.
 struct Machine {
-    memories: Vec<NicMemory>,
+    memories: Vec<SharedMemory>,
     page: MachinePage,
     placement: Placement,
     settings: Settings,
@@ -66,6 +68,7 @@ struct Machine {
 impl Machine {
     fn new(ranks: usize, nodes: usize, settings: Settings) -> Self {
         let placement = Placement::block(ranks, nodes).unwrap();
+        let page = MachinePage::private(nodes, 2).unwrap();
         let memories = (0..nodes).flat_map(|node| {
             let places = placement
                 .ranks_of(NodeId(u16::try_from(node).unwrap()))
@@ -74,17 +77,19 @@ impl Machine {
             let memory = |place| {
                 node.process(place)
                     .store(std::process::id(), Ordering::Release);
-                let memory = NicMemory::private(settings.eager_limit).unwrap();
-                match settings.intranode {
-                    Intranode::Smartmap => memory.at_desk(node.clone(), place),
-                    Intranode::Nic => memory,
-                }
+                let nic = NicMemory::private(settings.eager_limit).unwrap();
+                let node = node.clone();
+                let desk = match settings.intranode {
+                    Intranode::Smartmap => Some(Desk { node, place }),
+                    Intranode::Nic => None,
+                };
+                SharedMemory::new(nic, desk, page.clone())
             };
             (0..places).map(memory).collect::<Vec<_>>()
         });
         Self {
             memories: memories.collect(),
-            page: MachinePage::private(nodes, 2).unwrap(),
+            page,
             placement,
             settings,
             may_leave: false,
@@ -95,7 +100,7 @@ impl Machine {
         let number = u32::try_from(rank).unwrap();
         let place = place(&self.placement, number);
         let memory = self.memories[rank].clone();
-        let endpoint = Endpoint::new(memory, self.page.clone(), place, self.settings.clone());
+        let endpoint = Endpoint::new(memory, place, self.settings.clone());
         let destination = mds.map(|directory| Destination {
             directory: directory.to_owned(),
             job: "a test".to_owned(),
@@ -125,7 +130,12 @@ impl Machine {
             strobe_sender: true,
             segment,
             page: self.page.clone(),
-            nic_memory: Arc::new(self.memories.iter().cloned().map(Some).collect()),
+            nic_memory: Arc::new(
+                self.memories
+                    .iter()
+                    .map(|memory| Some(memory.nic.clone()))
+                    .collect(),
+            ),
             cores: Vec::new(),
         }
     }

@@ -5,7 +5,7 @@
 use super::run;
 use crate::ErrorClass;
 use crate::mpi::{Blocks, Buffer, Comm, Datatype};
-use bcs_core::datatype;
+use bcs_core::reduction;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -72,7 +72,7 @@ impl Spread {
     fn blocks(&mut self) -> Blocks<'_> {
         let (counts, displacements) = (&self.counts, &self.displacements);
         let data = self.data.as_mut_ptr();
-        Blocks::new(data, counts, displacements, datatype::Datatype::Uint64)
+        Blocks::new(data, counts, displacements, reduction::Datatype::Uint64)
     }
 }
 
@@ -147,8 +147,8 @@ impl Part<'_> {
             None => vec![NOTHING; count],
         });
         let expected: Vec<u64> = expected.collect();
-        let data = Buffer::read_only(input.as_ptr(), count, datatype::Datatype::Uint64);
-        let into = Buffer::new(output.as_mut_ptr(), count, datatype::Datatype::Uint64);
+        let data = Buffer::read_only(input.as_ptr(), count, reduction::Datatype::Uint64);
+        let into = Buffer::new(output.as_mut_ptr(), count, reduction::Datatype::Uint64);
         call!(
             self,
             neighbor_allgather,
@@ -172,7 +172,7 @@ impl Part<'_> {
                 expected.fill(place, self.values(block, self.len(block)));
             }
         }
-        let data = Buffer::read_only(input.as_ptr(), len, datatype::Datatype::Uint64);
+        let data = Buffer::read_only(input.as_ptr(), len, reduction::Datatype::Uint64);
         call!(
             self,
             neighbor_allgatherv,
@@ -196,8 +196,8 @@ impl Part<'_> {
             None => vec![NOTHING; count],
         });
         let expected: Vec<u64> = expected.collect();
-        let data = Buffer::read_only(input.as_ptr(), count, datatype::Datatype::Uint64);
-        let into = Buffer::new(output.as_mut_ptr(), count, datatype::Datatype::Uint64);
+        let data = Buffer::read_only(input.as_ptr(), count, reduction::Datatype::Uint64);
+        let into = Buffer::new(output.as_mut_ptr(), count, reduction::Datatype::Uint64);
         call!(
             self,
             neighbor_alltoall,
@@ -241,7 +241,7 @@ impl Part<'_> {
             let blocks = spread.counts.iter_mut().enumerate();
             let typed = blocks.map(|(block, count)| {
                 if block % 2 == 0 {
-                    return Datatype::predefined(datatype::Datatype::Uint64);
+                    return Datatype::predefined(reduction::Datatype::Uint64);
                 }
                 *count *= 8;
                 Datatype::BYTE
@@ -392,7 +392,7 @@ fn halos_of_tiles_are_exchanged_in_pieces() {
             let torus = universe.world().untyped().cart_create(&dims, &[true; 2]);
             let torus = torus.unwrap().unwrap();
             let me = usize::try_from(torus.rank()).unwrap();
-            let element = Datatype::predefined(datatype::Datatype::Uint64);
+            let element = Datatype::predefined(reduction::Datatype::Uint64);
             let row = element.contiguous(4).unwrap();
             let column = element.vector(4, 1, i64::try_from(SIDE).unwrap()).unwrap();
             row.commit().unwrap();
@@ -515,8 +515,8 @@ fn many_at_once_do_not_meet() {
             .collect();
         let mut outputs = vec![[NOTHING; 2]; inputs.len()];
         let begin = |(input, output): (&[u64; 2], &mut [u64; 2])| {
-            let input = Buffer::read_only(input.as_ptr(), 1, datatype::Datatype::Uint64);
-            let output = Buffer::new(output.as_mut_ptr(), 1, datatype::Datatype::Uint64);
+            let input = Buffer::read_only(input.as_ptr(), 1, reduction::Datatype::Uint64);
+            let output = Buffer::new(output.as_mut_ptr(), 1, reduction::Datatype::Uint64);
             // SAFETY: both live until all requests are done.
             unsafe { ring.ineighbor_alltoall(input, output).unwrap() }
         };
@@ -540,7 +540,7 @@ fn without_neighbours_or_with_wrong_blocks_they_say_why() {
             Buffer::new(
                 std::ptr::null_mut::<u64>(),
                 count,
-                datatype::Datatype::Uint64,
+                reduction::Datatype::Uint64,
             )
         };
         // SAFETY: it is refused.
@@ -554,21 +554,21 @@ fn without_neighbours_or_with_wrong_blocks_they_say_why() {
             data.as_mut_ptr(),
             &[1, 1],
             &[0, 0],
-            datatype::Datatype::Uint64,
+            reduction::Datatype::Uint64,
         );
         // SAFETY: it is refused.
         let error = unsafe { ring.neighbor_alltoallv(blocks.clone(), blocks) }.unwrap_err();
         assert_eq!(error.class, ErrorClass::Arg);
         assert!(error.to_string().contains("numbered as sources"), "{error}");
-        let blocks = Blocks::new(data.as_mut_ptr(), &[1], &[0], datatype::Datatype::Uint64);
+        let blocks = Blocks::new(data.as_mut_ptr(), &[1], &[0], reduction::Datatype::Uint64);
         // SAFETY: it is refused.
         let error = unsafe { ring.neighbor_alltoallv(blocks.clone(), blocks) }.unwrap_err();
         assert!(error.to_string().contains("1 counts"), "{error}");
         // Lengths that differ are found at the receiver; nobody hangs.
         let len = if world.rank() == 0 { 1 } else { 2 };
-        let input = Buffer::new(data.as_mut_ptr(), len, datatype::Datatype::Uint64);
+        let input = Buffer::new(data.as_mut_ptr(), len, reduction::Datatype::Uint64);
         let mut output = [0_u64; 4];
-        let output = Buffer::new(output.as_mut_ptr(), len, datatype::Datatype::Uint64);
+        let output = Buffer::new(output.as_mut_ptr(), len, reduction::Datatype::Uint64);
         // SAFETY: both live until the call is over.
         let error = unsafe { ring.neighbor_alltoall(input, output) }.unwrap_err();
         let expected = [ErrorClass::Truncate, ErrorClass::Count];

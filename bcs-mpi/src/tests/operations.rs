@@ -14,9 +14,9 @@
 use super::{Machine, run};
 use crate::mpi::{self, AnyOp, Buffer, Comm};
 use crate::{Communicator, Complex, DoubleInt, ErrorClass, Op, TwoInt, UserOp, reduce_local};
-use bcs_core::arithmetic::{Path, combine};
-use bcs_core::datatype::Datatype;
 use bcs_core::job::Settings;
+use bcs_core::reduction::Datatype;
+use bcs_core::reduction::arithmetic::{Path, combine};
 use std::process::Command;
 
 /// A step x → ax + b in numbers modulo 2^32, as (a, b). One step after another is a step again:

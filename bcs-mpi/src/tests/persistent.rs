@@ -6,7 +6,7 @@ use crate::ErrorClass;
 use crate::mpi::persistent::startall;
 use crate::mpi::request::waitall;
 use crate::mpi::{ANY_SOURCE, ANY_TAG, Buffer, PROC_NULL, Status};
-use bcs_core::datatype::Datatype;
+use bcs_core::reduction::Datatype;
 
 fn buffer(data: &mut [u64]) -> Buffer {
     Buffer::new(data.as_mut_ptr(), data.len(), Datatype::Uint64)

@@ -14,7 +14,7 @@
 use super::run;
 use crate::mpi::{self, Buffer, Comm, Datatype, Op};
 use crate::{ErrorClass, UserOp};
-use bcs_core::datatype::Datatype as Elementary;
+use bcs_core::reduction::Datatype as Elementary;
 use std::sync::Arc;
 
 /// What is in the gaps.

@@ -4,7 +4,7 @@
 use super::run;
 use crate::mpi::request::{testall, testany, testsome, waitall, waitany, waitsome};
 use crate::mpi::{ANY_TAG, Buffer, Comm, Datatype, ErrorClass, PROC_NULL, Request, Status};
-use bcs_core::datatype::Datatype as Elementary;
+use bcs_core::reduction::Datatype as Elementary;
 
 fn buffer(data: &mut [i32]) -> Buffer {
     Buffer::new(data.as_mut_ptr(), data.len(), Elementary::INT)

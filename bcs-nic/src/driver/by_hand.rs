@@ -5,7 +5,7 @@
 
 use super::{Mailboxes, NicFailure, NicHostConfig, OsThread, plan, seats, strobing};
 use bcs_core::job::{Driver, Strobe};
-use bcs_core::memory::MachinePage;
+use bcs_core::wake::MachinePage;
 
 /// All NICs of a job, at rest between two calls.
 pub struct ByHand {

@@ -25,12 +25,10 @@ use crate::threads::{
 };
 use bcs_core::clock::now_ns;
 use bcs_core::fabric::shm::{NodeMemory, Segment, Sequencer, ShmPort};
-use bcs_core::job::{Driver, Placement, Settings};
-use bcs_core::memory::machine_page::BellId;
-use bcs_core::memory::{MachinePage, NicMemory};
-use bcs_core::node::NodeId;
-use bcs_core::phase::NicThreadId;
-use bcs_core::scheduling;
+use bcs_core::job::{Driver, NicThreadId, NodeId, Placement, Settings};
+use bcs_core::memory::NicMemory;
+use bcs_core::wake::machine_page::BellId;
+use bcs_core::wake::{MachinePage, scheduling};
 use mds::dump::NodeDump;
 use mds::emds::StrobeRecorder;
 use os_thread::{Crew, Mailboxes, OsThread, Seat, Strobing};

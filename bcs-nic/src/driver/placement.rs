@@ -13,7 +13,7 @@ pub(super) fn core_for(crew: &Crew, config: &NicHostConfig) -> Option<usize> {
     let per_node = match config.settings.driver {
         Driver::Shared => 0,
         Driver::Coprocessor => 1,
-        Driver::Dedicated => bcs_core::phase::NicThreadId::COUNT,
+        Driver::Dedicated => bcs_core::job::NicThreadId::COUNT,
     };
     if cores.len() < config.placement.ranks() + 1 + nodes * per_node {
         return None;

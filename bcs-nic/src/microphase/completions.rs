@@ -2,7 +2,7 @@
 
 use super::{stamp, stamped, to_bytes, to_words};
 use bcs_core::fabric::{Block, GlobalAddress, Port};
-use bcs_core::node::NodeId;
+use bcs_core::job::NodeId;
 use bcs_core::request::{Failure, RequestId};
 
 /// The block one DH puts into one SR's lane in one PM.

@@ -7,7 +7,7 @@
 
 use super::{stamp, to_bytes, to_words};
 use bcs_core::fabric::{Block, GlobalAddress, Port};
-use bcs_core::node::NodeId;
+use bcs_core::job::NodeId;
 
 /// The block one BR puts into one BS's lane.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use super::{stamp, stamped, to_bytes, to_words};
 use bcs_core::descriptor::{BadDescriptor, SendDescriptor};
 use bcs_core::fabric::{Block, GlobalAddress, Port};
-use bcs_core::node::NodeId;
+use bcs_core::job::NodeId;
 
 /// A send descriptor with the sender's name and the place in its order of posts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

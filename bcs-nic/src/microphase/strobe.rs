@@ -2,9 +2,8 @@
 
 use super::{to_bytes, to_words};
 use bcs_core::fabric::{Block, GlobalAddress, Port};
+use bcs_core::job::{Microphase, NodeId, NodeSet};
 use bcs_core::limits::MAX_NODES;
-use bcs_core::node::{NodeId, NodeSet};
-use bcs_core::phase::Microphase;
 
 /// A microstrobe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,8 +7,8 @@
 
 use super::{to_bytes, to_words};
 use bcs_core::fabric::{Block, GlobalAddress, Port};
+use bcs_core::job::NodeId;
 use bcs_core::limits::TOKEN_HEADER_BYTES;
-use bcs_core::node::NodeId;
 
 /// What one part of a step is: its bytes, or, where they are missing, the world rank whose memory is not
 /// there. That takes the place of the bytes on their whole way, so all who wait for them are told.

@@ -9,7 +9,8 @@ use crate::bounds::Bounds;
 use crate::bug::PlantedBug;
 use bcs_core::fabric::sim::{Faults, Latencies, Network, RankStore, Ranks};
 use bcs_core::job::{Placement, Settings, Strobe};
-use bcs_core::memory::{MachinePage, NicMemory};
+use bcs_core::memory::NicMemory;
+use bcs_core::wake::MachinePage;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 

@@ -17,8 +17,7 @@ pub use nics::{Nics, NicsConfig};
 
 use crate::bug::PlantedBug;
 use bcs_core::fabric::sim::{FaultCounts, Faults};
-use bcs_core::job::Strobe;
-use bcs_core::node::NodeId;
+use bcs_core::job::{NodeId, Strobe};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

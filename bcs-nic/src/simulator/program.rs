@@ -5,12 +5,11 @@
 //! beside it, of other communicators with other masters. Receives that nobody sends for are cancelled. So every operation
 //! has its partner in the same round, and whatever order the fabric brings about must end.
 
-use bcs_core::arithmetic::{Path, combine};
-use bcs_core::datatype::Datatype;
 use bcs_core::descriptor::{Call, CollectiveKind};
 use bcs_core::job::Placement;
 use bcs_core::limits::INLINE_BYTES;
-use bcs_core::op::Op;
+use bcs_core::reduction::arithmetic::{Path, combine};
+use bcs_core::reduction::{Datatype, Op};
 use rand::Rng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;

@@ -11,9 +11,10 @@ use bcs_core::fabric::sim::RankStore;
 use bcs_core::job::{Placement, Settings};
 use bcs_core::layout::Location;
 use bcs_core::limits::{INLINE_BYTES, PAYLOAD_SLOTS};
-use bcs_core::memory::{MachinePage, MappedWords, NicMemory};
+use bcs_core::memory::ring::Producer;
+use bcs_core::memory::{MappedWords, NicMemory};
 use bcs_core::request::{Completion, Failure, RequestId};
-use bcs_core::ring::Producer;
+use bcs_core::wake::MachinePage;
 use std::sync::atomic::Ordering;
 
 /// Bytes of a rank's own memory.

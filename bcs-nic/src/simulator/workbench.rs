@@ -12,13 +12,13 @@ use bcs_core::descriptor::{
     CollectiveDescriptor, CollectiveKind, Payload, ReceiveDescriptor, ReceiveKind, SendDescriptor,
 };
 use bcs_core::fabric::sim::{Faults, Latencies, Network, RankStore, Ranks};
-use bcs_core::job::{Placement, Settings};
+use bcs_core::job::{NodeId, Placement, Settings};
 use bcs_core::layout::Location;
 use bcs_core::limits::INLINE_BYTES;
-use bcs_core::memory::{MachinePage, MappedWords, NicMemory};
-use bcs_core::node::NodeId;
+use bcs_core::memory::ring::Producer;
+use bcs_core::memory::{MappedWords, NicMemory};
 use bcs_core::request::{Completion, RequestId};
-use bcs_core::ring::Producer;
+use bcs_core::wake::MachinePage;
 
 /// Virtual time by which everything must be over that a test waits for.
 const PATIENCE_NS: u64 = 5_000_000_000;

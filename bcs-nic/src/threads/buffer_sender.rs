@@ -17,11 +17,10 @@ use crate::mail::{Cut, Mail, Release, Tally};
 use crate::microphase::{CreditBlock, DescriptorBlock, Envelope};
 use bcs_core::descriptor::{CollectiveDescriptor, SendDescriptor};
 use bcs_core::fabric::{Block, GlobalAddress, Port};
+use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet};
+use bcs_core::memory::ring::Consumer;
 use bcs_core::memory::{MappedWords, NicMemory};
-use bcs_core::node::{NodeId, NodeSet};
-use bcs_core::phase::{Microphase, NicThreadId};
 use bcs_core::request::{Completion, Failure, RequestId, high};
-use bcs_core::ring::Consumer;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::Ordering;
 

@@ -16,8 +16,8 @@ use crate::mail::{GivenUp, Mail, Release, Tally};
 use crate::microphase::{Content, Part, Quota, part_address};
 use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
 use bcs_core::fabric::{Port, RankMemory, Variable};
+use bcs_core::job::{Microphase, NicThreadId};
 use bcs_core::limits::INLINE_BYTES;
-use bcs_core::phase::{Microphase, NicThreadId};
 use bcs_core::request::{Completion, Failure};
 
 #[derive(Debug)]

@@ -13,8 +13,7 @@ use crate::bug::PlantedBug;
 use crate::mail::{Chunk, Mail, Release, Tally};
 use crate::microphase::CompletionBlock;
 use bcs_core::fabric::{Block, Event, FabricError, GlobalAddress, Port};
-use bcs_core::node::NodeSet;
-use bcs_core::phase::{Microphase, NicThreadId};
+use bcs_core::job::{Microphase, NicThreadId, NodeSet};
 use bcs_core::request::{Completion, Failure, RequestId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -143,7 +142,7 @@ impl DmaHelper {
             let room = self.config.bounds.completions;
             assert!(sends.len() <= room, "BR schedules no more than are told");
             Put {
-                set: NodeSet::only(bcs_core::node::NodeId(node)),
+                set: NodeSet::only(bcs_core::job::NodeId(node)),
                 at: GlobalAddress::new(Block::Completions, self.config.node),
                 bytes: CompletionBlock::encode(slice, &sends),
                 signal: Some(NicThreadId::StrobeReceiver),

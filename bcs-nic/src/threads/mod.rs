@@ -32,10 +32,9 @@ use crate::collective::{Collective, Go};
 use crate::driver::NicFailure;
 use crate::mail::{Mail, Release, Tally};
 use bcs_core::fabric::{Event, Port, RankMemory, Ticket, Variable};
-use bcs_core::job::{Placement, Settings};
-use bcs_core::memory::{MachinePage, NicMemory};
-use bcs_core::node::NodeId;
-use bcs_core::phase::{Microphase, NicThreadId};
+use bcs_core::job::{Microphase, NicThreadId, NodeId, Placement, Settings};
+use bcs_core::memory::NicMemory;
+use bcs_core::wake::MachinePage;
 use std::sync::Arc;
 
 /// What every NIC thread of a node knows.
@@ -269,7 +268,7 @@ impl<T> Retries<T> {
 /// A PUT that can be tried again.
 #[derive(Clone, Debug)]
 pub(crate) struct Put {
-    pub(crate) set: bcs_core::node::NodeSet,
+    pub(crate) set: bcs_core::job::NodeSet,
     pub(crate) at: bcs_core::fabric::GlobalAddress,
     pub(crate) bytes: Vec<u8>,
     pub(crate) signal: Option<NicThreadId>,

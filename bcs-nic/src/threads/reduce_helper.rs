@@ -18,14 +18,12 @@ use super::{Context, LeftOver, NicThread, NodeConfig, Put, Retries};
 use crate::collective::{Collective, Go, Group, Steps, step_range, steps};
 use crate::mail::{Mail, Release, Tally};
 use crate::microphase::{Content, Part, Quota, part_address};
-use bcs_core::arithmetic::{Path, combine};
-use bcs_core::datatype::Datatype;
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::fabric::{GlobalAddress, Port, Variable};
+use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet};
 use bcs_core::limits::INLINE_BYTES;
-use bcs_core::node::{NodeId, NodeSet};
-use bcs_core::op::Op;
-use bcs_core::phase::{Microphase, NicThreadId};
+use bcs_core::reduction::arithmetic::{Path, combine};
+use bcs_core::reduction::{Datatype, Op};
 use bcs_core::request::{Completion, Failure};
 
 /// A step of a reduction in this slice.

@@ -13,10 +13,8 @@
 
 use crate::microphase::Microstrobe;
 use bcs_core::fabric::{CompareAndWrite, Comparison, Event, Port, Ticket, Variable};
-use bcs_core::job::{Settings, Strobe};
-use bcs_core::memory::MachinePage;
-use bcs_core::node::NodeSet;
-use bcs_core::phase::Microphase;
+use bcs_core::job::{Microphase, NodeSet, Settings, Strobe};
+use bcs_core::wake::MachinePage;
 use std::sync::Arc;
 
 /// When a slice was struck, and how long its microphases took all nodes (paper Table 5.1).
@@ -265,7 +263,7 @@ impl StrobeSender {
             alive: self.alive,
         };
         let at = Microstrobe::address();
-        let signal = Some(bcs_core::phase::NicThreadId::StrobeReceiver);
+        let signal = Some(bcs_core::job::NicThreadId::StrobeReceiver);
         let ticket = port.xfer_and_signal(&self.nodes, at, &strobe.encode(), signal);
         self.state = State::Striking(phase, ticket);
     }

@@ -3,7 +3,7 @@
 
 use super::case::{Case, Collective, Team};
 use super::data::{elements, random};
-use bcs_core::arithmetic::{Path, combine};
+use bcs_core::reduction::arithmetic::{Path, combine};
 
 impl Case {
     /// What a rank contributes: its blocks for all ranks, in their order, without gaps.

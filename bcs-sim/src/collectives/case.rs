@@ -2,8 +2,7 @@
 #![expect(unsafe_code, reason = "the untyped core takes buffers by address")]
 
 use super::data::random;
-use bcs_core::datatype::Datatype;
-use bcs_core::op::Op;
+use bcs_core::reduction::{Datatype, Op};
 use bcs_mpi::mpi::{Buffer, Comm, Result};
 use rand::Rng;
 use rand::seq::IndexedRandom;

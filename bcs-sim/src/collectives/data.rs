@@ -1,6 +1,6 @@
 //! Random numbers, and random elements that are worth adding.
 
-use bcs_core::datatype::Datatype;
+use bcs_core::reduction::Datatype;
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

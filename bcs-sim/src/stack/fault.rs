@@ -1,7 +1,7 @@
 //! What goes wrong in a simulated job.
 
 use bcs_core::fabric::sim;
-use bcs_core::node::NodeId;
+use bcs_core::job::NodeId;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 

@@ -6,11 +6,13 @@ use super::plan::{Plan, Shared};
 use super::{End, Options, Report};
 use bcs_core::fabric::shm::{NodeMemory as RankMemories, Segment};
 use bcs_core::fabric::sim::{Latencies, Network, Ranks};
-use bcs_core::job::{Collectives, Folding, Intranode, Placement, Road, Settings, Strobe};
+use bcs_core::job::{Collectives, Folding, Intranode, NodeId, Placement, Road, Settings, Strobe};
 use bcs_core::lockstep::{self, Lockstep, Standing, ThreadNumber};
-use bcs_core::memory::{MachinePage, NicMemory, NodeMemory};
-use bcs_core::node::NodeId;
+use bcs_core::memory::NicMemory;
+use bcs_core::smartmap::{Desk, NodeMemory};
+use bcs_core::wake::MachinePage;
 use bcs_mpi::mpi::Process;
+use bcs_mpi::shared_memory::SharedMemory;
 use bcs_nic::bounds::Bounds;
 use bcs_nic::simulator::{Nics, NicsConfig};
 use rand::{Rng, SeedableRng};
@@ -77,13 +79,14 @@ impl Job {
             Bounds::default()
         };
         let page = MachinePage::private(nodes, random.random_range(1..9)).expect("memory");
-        let (node_memories, memories) = memories(&placement, &settings);
+        let (node_memories, memories) = memories(&placement, &settings, &page);
         let segment = Segment::private(nodes, ranks).expect("memory");
         for rank in 0..ranks {
             let pid = segment.pid(number(rank)).expect("a rank");
             pid.store(std::process::id(), Ordering::Release);
         }
-        let held: Vec<Option<NicMemory>> = memories.iter().cloned().map(Some).collect();
+        let of_nics = || memories.iter().map(|memory| memory.nic().clone());
+        let held: Vec<Option<NicMemory>> = of_nics().map(Some).collect();
         let threads = Ranks::Threads {
             memory: RankMemories::new(segment.clone(), Arc::new(held)),
             nodes: (0..ranks).map(|rank| node_of(&placement, rank)).collect(),
@@ -99,8 +102,8 @@ impl Job {
             placement: placement.clone(),
             settings: settings.clone(),
             bounds,
-            page: page.clone(),
-            memories: memories.clone(),
+            page,
+            memories: of_nics().collect(),
             network,
             oversleeping: None,
             bug: None,
@@ -130,19 +133,19 @@ impl Job {
             ending: None,
         };
         for (rank, memory) in memories.into_iter().enumerate() {
-            let rank = job.start(rank, memory, &page);
+            let rank = job.start(rank, memory);
             job.ranks.push(rank);
         }
         job
     }
 
-    fn start(&self, rank: usize, memory: NicMemory, page: &MachinePage) -> Rank {
+    fn start(&self, rank: usize, memory: SharedMemory) -> Rank {
         let said = Arc::new(Mutex::new(None));
         let (says, plan, shared) = (said.clone(), self.plan.clone(), self.shared.clone());
         let (placement, settings) = (self.placement.clone(), self.settings.clone());
-        let (own, page) = (memory.clone(), page.clone());
+        let nic = memory.nic().clone();
         let body = move || {
-            let process = Process::hosted(own, page, placement, number(rank), settings);
+            let process = Process::hosted(memory, placement, number(rank), settings);
             let outcome = plan
                 .run(&process, &shared)
                 .and_then(|()| process.finalize());
@@ -153,7 +156,7 @@ impl Job {
             thread: thread.expect("the kernel starts a thread"),
             node: node_of(&self.placement, rank),
             said,
-            memory,
+            memory: nic,
             over: false,
         }
     }
@@ -380,7 +383,11 @@ fn node_of(placement: &Placement, rank: usize) -> NodeId {
 }
 
 /// The memory of all nodes and ranks.
-fn memories(placement: &Placement, settings: &Settings) -> (Vec<NodeMemory>, Vec<NicMemory>) {
+fn memories(
+    placement: &Placement,
+    settings: &Settings,
+    page: &MachinePage,
+) -> (Vec<NodeMemory>, Vec<SharedMemory>) {
     let (mut nodes, mut ranks) = (Vec::new(), Vec::new());
     for node in (0..placement.nodes()).map(NodeId::from_index) {
         let places = placement.ranks_of(node).count();
@@ -389,11 +396,13 @@ fn memories(placement: &Placement, settings: &Settings) -> (Vec<NodeMemory>, Vec
             shared
                 .process(place)
                 .store(std::process::id(), Ordering::Release);
-            let memory = NicMemory::private(settings.eager_limit).expect("memory");
-            ranks.push(match settings.intranode {
-                Intranode::Smartmap => memory.at_desk(shared.clone(), place),
-                Intranode::Nic => memory,
-            });
+            let nic = NicMemory::private(settings.eager_limit).expect("memory");
+            let node = shared.clone();
+            let desk = match settings.intranode {
+                Intranode::Smartmap => Some(Desk { node, place }),
+                Intranode::Nic => None,
+            };
+            ranks.push(SharedMemory::new(nic, desk, page.clone()));
         }
         nodes.push(shared);
     }

@@ -1,7 +1,7 @@
 //! Neighbourhood collectives: random graphs, with several edges between two ranks and from a rank to itself.
 #![expect(unsafe_code, reason = "the untyped core takes buffers by address")]
 
-use bcs_core::datatype::Datatype;
+use bcs_core::reduction::Datatype;
 use bcs_mpi::mpi::{Buffer, Comm, Request, Result};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;

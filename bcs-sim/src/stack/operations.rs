@@ -2,8 +2,8 @@
 //! communicator.
 #![expect(unsafe_code, reason = "the untyped core takes buffers by address")]
 
-use bcs_core::datatype::Datatype;
 use bcs_core::lockstep;
+use bcs_core::reduction::Datatype;
 use bcs_mpi::mpi::{Buffer, Comm, Request, Result, UserOp};
 use std::sync::{Arc, Mutex};
 

@@ -1,8 +1,7 @@
 //! Communicators made in all ways, used, and freed.
 #![expect(unsafe_code, reason = "the untyped core takes buffers by address")]
 
-use bcs_core::datatype::Datatype;
-use bcs_core::op::Op;
+use bcs_core::reduction::{Datatype, Op};
 use bcs_mpi::mpi::{Buffer, Comm, Result};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;

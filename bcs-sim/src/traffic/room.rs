@@ -1,6 +1,6 @@
 //! Memory for a message: side by side, or in blocks of any lengths with gaps, which nobody may touch.
 
-use bcs_core::datatype::Datatype as Elementary;
+use bcs_core::reduction::Datatype as Elementary;
 use bcs_mpi::mpi::{Buffer, Datatype, Result};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;

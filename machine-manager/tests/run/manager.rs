@@ -3,10 +3,9 @@
 
 use super::job::{GONE_WITHIN, signal};
 use bcs_core::fabric::shm::Segment;
-use bcs_core::job::{Placement, Settings};
-use bcs_core::memory::MachinePage;
-use bcs_core::node::NodeId;
-use bcs_core::welcome::PROTOCOL_VERSION;
+use bcs_core::job::welcome::PROTOCOL_VERSION;
+use bcs_core::job::{NodeId, Placement, Settings};
+use bcs_core::wake::MachinePage;
 use node_manager::control::{
     Application, Arrived, Frame, FrameReader, FrameWriter, FromManager, Input, RankEnd, Start,
     Stream, ToManager,

@@ -9,6 +9,7 @@ mod fixed_gaps;
 mod fixed_time;
 mod flood;
 mod hello_startup;
+mod layers;
 mod node_scale;
 mod oracle;
 mod pieces;
@@ -86,6 +87,7 @@ pub const ALL: &[Check] = &[
     threads_beside::OPERATION,
     sweep3d_peer::CHECK,
     documents::CHECK,
+    layers::CHECK,
 ];
 
 /// One line for every check: its name, whether it is about time, what it shows.

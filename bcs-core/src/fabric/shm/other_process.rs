@@ -21,7 +21,7 @@
 //! `process_vm_writev` the process may end; to be told of the death before the script is, one would
 //! have to trace the program, and nobody could debug it any more. (A NIC writes only into ranks
 //! whose node manager it shares a process with. Ranks of the node write into each other only where
-//! that is in a slot: [`READ_ONLY`](crate::memory::READ_ONLY).)
+//! that is in a slot: [`READ_ONLY`](crate::smartmap::READ_ONLY).)
 //!
 //! What is absent: a write through the file also succeeds where the other process has mapped memory of its
 //! own for reading only. It harms nobody but who alleged such an address.

@@ -6,10 +6,9 @@ use crate::fabric::{
     CompareAndWrite, DestinationSpan, Event, FabricError, GlobalAddress, Port, SourceSpan, Ticket,
     Variable,
 };
-use crate::memory::MachinePage;
-use crate::memory::machine_page::BellId;
-use crate::node::{NodeId, NodeSet};
-use crate::phase::NicThreadId;
+use crate::job::{NicThreadId, NodeId, NodeSet};
+use crate::wake::MachinePage;
+use crate::wake::machine_page::BellId;
 use std::sync::atomic::Ordering;
 
 /// Tickets of operations that are complete when their call returns.

@@ -1,10 +1,9 @@
 //! The NIC-only segment: process ids of ranks, requests to the sequencer, global memory.
 
 use crate::fabric::{CompareAndWrite, Comparison, GlobalAddress, Variable};
+use crate::job::{NicThreadId, NodeId, NodeSet};
 use crate::limits::MAX_NODES;
 use crate::memory::{MapError, Mapping};
-use crate::node::{NodeId, NodeSet};
-use crate::phase::NicThreadId;
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

@@ -10,10 +10,9 @@
 //!   the condition true: this is what lets a lane of global memory be used anew in each slice.
 
 use super::segment::{ASKED, FALSE, RawRequest, Segment, TRUE, ports};
-use crate::memory::MachinePage;
-use crate::memory::machine_page::BellId;
-use crate::node::NodeId;
-use crate::phase::NicThreadId;
+use crate::job::{NicThreadId, NodeId};
+use crate::wake::MachinePage;
+use crate::wake::machine_page::BellId;
 use std::sync::atomic::Ordering;
 
 /// Decides Compare-And-Writes. Run by the OS thread of the Strobe Sender, whose bell ports ring.

@@ -1,6 +1,6 @@
 //! What can go wrong on the simulated fabric, and how often.
 
-use crate::node::NodeId;
+use crate::job::NodeId;
 
 /// The faults of one run.
 #[derive(Clone, Debug, Default, PartialEq)]

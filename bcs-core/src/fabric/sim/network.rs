@@ -6,11 +6,10 @@ use crate::fabric::{
     Block, CompareAndWrite, DestinationSpan, Event, FabricError, GlobalAddress, MemoryFault,
     RankMemory, SourceSpan, Ticket, Variable, shm,
 };
+use crate::job::{NicThreadId, NodeId, NodeSet};
 use crate::layout::{Location, RemoteRuns};
 use crate::limits::TOKEN_HEADER_BYTES;
 use crate::memory::NicMemory;
-use crate::node::{NodeId, NodeSet};
-use crate::phase::NicThreadId;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::cmp::Reverse;

@@ -5,8 +5,7 @@ use crate::fabric::{
     CompareAndWrite, DestinationSpan, Event, GlobalAddress, MemoryFault, Port, RankMemory,
     SourceSpan, Ticket, Variable,
 };
-use crate::node::{NodeId, NodeSet};
-use crate::phase::NicThreadId;
+use crate::job::{NicThreadId, NodeId, NodeSet};
 use std::cell::RefCell;
 use std::rc::Rc;
 

@@ -13,7 +13,7 @@
 //! arithmetic.
 //!
 //! A slot holds its rank's heap and nothing else; what ranks share besides is in
-//! [`node_memory`](super::node_memory).
+//! [node memory](crate::smartmap::node_memory).
 
 mod foreign;
 mod own;

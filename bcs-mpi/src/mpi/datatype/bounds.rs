@@ -4,7 +4,7 @@
 use super::Part;
 use crate::mpi::Result;
 use crate::mpi::error::{ErrorClass, Operation};
-use bcs_core::datatype::Datatype;
+use bcs_core::reduction::Datatype;
 
 /// How deep types may be made of types: what goes down into a type is recursive.
 const MAX_DEPTH: u32 = 256;

@@ -4,8 +4,8 @@
 //! not overflow.
 
 use super::{Datatype, Derived, Kind, Part};
-use bcs_core::datatype::Datatype as Elementary;
 use bcs_core::layout::{Builder, Layout, TooManyRuns};
+use bcs_core::reduction::Datatype as Elementary;
 use std::sync::{Arc, LazyLock};
 
 impl Derived {

@@ -29,8 +29,8 @@ mod tests;
 use super::Result;
 use super::comm::MAX_OBJECT_NAME;
 use super::error::{ErrorClass, Operation};
-use bcs_core::datatype;
 use bcs_core::layout::Layout;
+use bcs_core::reduction;
 use bounds::Bounds;
 use contents::Contents;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -46,7 +46,7 @@ pub struct Datatype(Kind);
 
 #[derive(Clone, Debug)]
 enum Kind {
-    Predefined(&'static datatype::Datatype),
+    Predefined(&'static reduction::Datatype),
     Derived(Arc<Derived>),
 }
 
@@ -87,8 +87,8 @@ impl PartialEq for Datatype {
 
 impl Eq for Datatype {}
 
-impl From<datatype::Datatype> for Datatype {
-    fn from(element: datatype::Datatype) -> Self {
+impl From<reduction::Datatype> for Datatype {
+    fn from(element: reduction::Datatype) -> Self {
         Self::predefined(element)
     }
 }
@@ -101,17 +101,17 @@ impl From<&Datatype> for Datatype {
 
 impl Datatype {
     /// `MPI_BYTE`.
-    pub const BYTE: Self = Self::predefined(datatype::Datatype::Byte);
+    pub const BYTE: Self = Self::predefined(reduction::Datatype::Byte);
 
     /// A predefined datatype.
     #[must_use]
-    pub const fn predefined(element: datatype::Datatype) -> Self {
+    pub const fn predefined(element: reduction::Datatype) -> Self {
         Self(Kind::Predefined(element.itself()))
     }
 
     /// The predefined datatype that this is, if it is one: only those can be reduced.
     #[must_use]
-    pub fn elementary(&self) -> Option<datatype::Datatype> {
+    pub fn elementary(&self) -> Option<reduction::Datatype> {
         match self.0 {
             Kind::Predefined(element) => Some(*element),
             Kind::Derived(_) => None,

@@ -5,7 +5,7 @@ use super::{Combiner, Datatype, Distribution, Order};
 use crate::bcs::{gather, scatter};
 use crate::mpi::error::Operation;
 use crate::mpi::{Buffer, ErrorClass, Status};
-use bcs_core::datatype::Datatype as Elementary;
+use bcs_core::reduction::Datatype as Elementary;
 use proptest::prelude::*;
 
 /// A type and, by the words of the standard, its type map.

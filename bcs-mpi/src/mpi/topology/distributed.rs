@@ -15,7 +15,7 @@ use super::Topology;
 use crate::mpi::error::{ErrorClass, Operation};
 use crate::mpi::{Blocks, Buffer, Comm, Op, Result};
 use crate::recording::Primitive;
-use bcs_core::datatype::Datatype;
+use bcs_core::reduction::Datatype;
 use std::borrow::Cow;
 
 /// One end of edges: the ranks at the other, and the weights, if edges have any.

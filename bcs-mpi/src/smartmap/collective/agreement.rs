@@ -2,15 +2,15 @@
 //!
 //! Who waits for all members sees it when they are there, and who waits for one sees what that one has
 //! called: it is told at once. Who waits for nobody is told in a later collective: the next one in which it
-//! waits for all, or at the next gate ([`coll_info`](bcs_core::coll_info)). There all compare what they have
+//! waits for all, or at the next gate ([`coll_info`](bcs_core::smartmap::coll_info)). There all compare what they have
 //! called since the gate before, and come to the same.
 
 use super::group::Group;
 use super::machine::Ended;
 use crate::bcs::Outcome;
-use bcs_core::coll_info::{self, Presence};
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::request::Failure;
+use bcs_core::smartmap::coll_info::{self, Presence};
 use bcs_core::whereabouts::{Called, Objection};
 
 /// All have entered the collective that this rank is in.

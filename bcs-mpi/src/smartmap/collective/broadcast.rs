@@ -5,7 +5,7 @@ use super::group::Group;
 use super::machine::{Collective, Look, Phase};
 use super::{Surroundings, steps};
 use crate::bcs::Piece;
-use bcs_core::coll_info::PAYLOAD_BYTES;
+use bcs_core::smartmap::coll_info::PAYLOAD_BYTES;
 
 /// All have entered, and all can reach the root's memory.
 pub(super) fn begin(

@@ -5,9 +5,9 @@ use super::course::Way;
 use super::machine::{Ended, Phase};
 use super::{Info, Surroundings, agreement};
 use crate::bcs::{Piece, own_memory};
-use bcs_core::coll_info::{self, Presence, Release};
 use bcs_core::layout::Location;
-use bcs_core::memory::NodeMemory;
+use bcs_core::smartmap::NodeMemory;
+use bcs_core::smartmap::coll_info::{self, Presence, Release};
 use bcs_core::whereabouts::Objection;
 use std::sync::Arc;
 

@@ -30,9 +30,9 @@ use super::group::Group;
 use super::machine::{Collective, Look, Phase};
 use super::{GroupId, Surroundings, steps};
 use crate::bcs::{Outcome, Part, Piece, bytes};
-use bcs_core::coll_info::PAYLOAD_BYTES;
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::request::Failure;
+use bcs_core::smartmap::coll_info::PAYLOAD_BYTES;
 
 /// Which collective it is to the NICs.
 #[derive(Clone, Copy, Debug)]

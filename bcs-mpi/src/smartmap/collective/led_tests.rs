@@ -6,8 +6,8 @@ use super::stepping::{and_in_turns, choice, step_members};
 use super::tests::{FIRST, LENGTHS, Node, Posted, Step, data, step, sum, wants};
 use super::*;
 use crate::bcs::{bytes, bytes_mut};
-use bcs_core::arithmetic::{Path, combine};
 use bcs_core::descriptor::{Call, CollectiveKind};
+use bcs_core::reduction::arithmetic::{Path, combine};
 use bcs_core::request::Failure;
 use proptest::prelude::*;
 

@@ -13,12 +13,11 @@ use super::queue::Machine;
 use super::{Spare, Surroundings, agreement, broadcast, judging, reduce, short, steps};
 use crate::bcs::{Outcome, Part, bytes, bytes_mut};
 use crate::smartmap::LONG_BYTES;
-use bcs_core::arithmetic::{Path, combine};
-use bcs_core::coll_info::PAYLOAD_BYTES;
-use bcs_core::datatype::Datatype;
 use bcs_core::descriptor::CollectiveKind;
-use bcs_core::op::Op;
+use bcs_core::reduction::arithmetic::{Path, combine};
+use bcs_core::reduction::{Datatype, Op};
 use bcs_core::request::Failure;
+use bcs_core::smartmap::coll_info::PAYLOAD_BYTES;
 use bcs_core::whereabouts::{Called, Objection};
 
 /// A collective of this rank's.

@@ -14,7 +14,7 @@
 //!
 //! **Who needs nothing of the others goes on at once**, as the paper lets it: the root of a short broadcast, and
 //! who gives its part of a short reduction to another. That ranks do not get too far apart is the affair of
-//! *gates* ([`coll_info`](bcs_core::coll_info)); that all are told who do not call the same, that of
+//! *gates* ([`coll_info`](bcs_core::smartmap::coll_info)); that all are told who do not call the same, that of
 //! [`agreement`]. In all others everybody waits until all have entered, as with the NICs.
 //!
 //! **Waking.** Who is not in such a loop *listens*. Whoever sees that a phase is over (that all have
@@ -65,9 +65,10 @@ use super::{LONG_BYTES, Posted as Progress, Road, SmartMap};
 use crate::bcs::{Blocking, Outcome, Part};
 pub(crate) use absent::Absent;
 use absent::Communicator;
-use bcs_core::coll_info::{CollInfo, PAYLOAD_BYTES};
 use bcs_core::job::Folding;
-use bcs_core::memory::{MachinePage, MappedRecord, NodeMemory};
+use bcs_core::smartmap::coll_info::{CollInfo, PAYLOAD_BYTES};
+use bcs_core::smartmap::{MappedRecord, NodeMemory};
+use bcs_core::wake::MachinePage;
 use bcs_core::whereabouts::Entered;
 use course::Course;
 use exchange::Exchanging;

@@ -11,12 +11,11 @@ use super::machine::{Ended, Phase};
 use super::queue::Machine;
 use super::{Spare, Surroundings, agreement};
 use crate::bcs::{Outcome, Part, bytes, bytes_mut};
-use bcs_core::arithmetic::{CombineError, Path, combine};
-use bcs_core::coll_info::{self, PAYLOAD_BYTES};
-use bcs_core::datatype::Datatype;
 use bcs_core::descriptor::CollectiveKind;
-use bcs_core::op::Op;
+use bcs_core::reduction::arithmetic::{CombineError, Path, combine};
+use bcs_core::reduction::{Datatype, Op};
 use bcs_core::request::Failure;
+use bcs_core::smartmap::coll_info::{self, PAYLOAD_BYTES};
 use bcs_core::whereabouts::{Called, Objection};
 
 /// A short collective of this rank's.

@@ -5,13 +5,12 @@
 use super::stepping::{and_in_turns, step_members};
 use super::*;
 use crate::bcs::Outcome;
-use bcs_core::arithmetic::{Path, combine};
-use bcs_core::coll_info::AREAS;
-use bcs_core::datatype::Datatype;
 use bcs_core::descriptor::{Call, CollectiveKind};
 use bcs_core::memory::NicMemory;
-use bcs_core::op::Op;
+use bcs_core::reduction::arithmetic::{Path, combine};
+use bcs_core::reduction::{Datatype, Op};
 use bcs_core::request::Failure;
+use bcs_core::smartmap::coll_info::AREAS;
 use bcs_core::whereabouts::Called;
 use proptest::prelude::*;
 use std::sync::atomic::Ordering;

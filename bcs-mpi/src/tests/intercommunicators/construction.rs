@@ -5,8 +5,8 @@ use super::super::{Machine, run};
 use super::{Pair, draw, pair, rank, rng};
 use crate::mpi::{Buffer, Comm, Comparison, ErrorHandler, Keyval};
 use crate::{ErrorClass, Op};
-use bcs_core::datatype::Datatype;
 use bcs_core::job::Settings;
+use bcs_core::reduction::Datatype;
 use rand::Rng;
 use rand::seq::SliceRandom;
 

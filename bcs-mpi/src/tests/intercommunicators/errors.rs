@@ -8,7 +8,7 @@
 use super::super::run;
 use crate::mpi::{Buffer, Comm, Op, PROC_NULL, ROOT};
 use crate::{ErrorClass, Universe};
-use bcs_core::datatype::Datatype;
+use bcs_core::reduction::Datatype;
 
 /// The ranks below 2, and the others.
 fn halves(universe: &Universe) -> (Comm, Comm) {

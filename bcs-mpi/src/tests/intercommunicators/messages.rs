@@ -10,7 +10,7 @@ use super::{Pair, pair, rank, rng};
 use crate::mpi::persistent::startall;
 use crate::mpi::request::waitall;
 use crate::mpi::{ANY_SOURCE, ANY_TAG, Buffer, PROC_NULL, Request};
-use bcs_core::datatype::Datatype;
+use bcs_core::reduction::Datatype;
 use rand::Rng;
 
 /// What one rank sends another one, of any length.

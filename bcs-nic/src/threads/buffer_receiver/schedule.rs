@@ -12,7 +12,7 @@ use crate::microphase::{Envelope, Quota};
 use crate::threads::Context;
 use bcs_core::descriptor::Payload;
 use bcs_core::fabric::{DestinationSpan, SourceSpan};
-use bcs_core::node::{NodeId, NodeSet};
+use bcs_core::job::{NodeId, NodeSet};
 use bcs_core::request::{Completion, Failure, RequestId};
 use std::collections::{BTreeMap, VecDeque};
 

@@ -17,7 +17,7 @@
 use super::Gives;
 use crate::bcs::{bytes, own_memory};
 use crate::smartmap::collective::Info;
-use bcs_core::coll_info::{AFTER_HEAD_BYTES, PAYLOAD_BYTES};
+use bcs_core::smartmap::coll_info::{AFTER_HEAD_BYTES, PAYLOAD_BYTES};
 use std::ops::Range;
 
 /// A table of so many members fits the payload.

@@ -11,8 +11,8 @@ use crate::smartmap::collective::group::{Awaited, Group, Sign};
 use crate::smartmap::collective::machine::{Ended, Look, Phase};
 use crate::smartmap::collective::queue::Machine;
 use crate::smartmap::collective::{Spare, Surroundings, agreement, judging, steps};
-use bcs_core::coll_info::PAYLOAD_BYTES;
 use bcs_core::request::Failure;
+use bcs_core::smartmap::coll_info::PAYLOAD_BYTES;
 use bcs_core::whereabouts::Called;
 use std::ops::Range;
 

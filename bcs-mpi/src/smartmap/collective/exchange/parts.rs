@@ -12,7 +12,7 @@ use super::{Exchange, Takes};
 use crate::bcs::{Piece, Round, copy, scatter};
 use crate::smartmap::collective::Surroundings;
 use crate::smartmap::collective::group::Group;
-use bcs_core::coll_info::PAYLOAD_BYTES;
+use bcs_core::smartmap::coll_info::PAYLOAD_BYTES;
 use std::collections::VecDeque;
 use std::ops::Range;
 

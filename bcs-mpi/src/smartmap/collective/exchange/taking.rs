@@ -7,8 +7,8 @@ use super::machine::Exchanging;
 use crate::bcs::{Outcome, Piece, bytes_mut, scatter};
 use crate::smartmap::collective::Surroundings;
 use crate::smartmap::collective::group::Group;
-use bcs_core::coll_info::PAYLOAD_BYTES;
 use bcs_core::request::Failure;
+use bcs_core::smartmap::coll_info::PAYLOAD_BYTES;
 
 impl Exchanging {
     /// Takes all that is given to this rank. `None` if a record is rubbish: then this rank ends.

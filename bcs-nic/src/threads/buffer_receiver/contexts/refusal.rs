@@ -13,7 +13,7 @@
 use super::Communicator;
 use crate::collective::Go;
 use bcs_core::fabric::{CompareAndWrite, Comparison, Variable};
-use bcs_core::node::{NodeId, NodeSet};
+use bcs_core::job::{NodeId, NodeSet};
 
 #[derive(Clone, Copy, Debug)]
 enum Step {

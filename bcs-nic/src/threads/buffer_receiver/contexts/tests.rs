@@ -1,10 +1,9 @@
 //! Who may arrive at a collective beside whom. What comes of those who may, the simulator checks.
 
 use super::{Communicator, Group};
-use bcs_core::datatype::Datatype;
 use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
 use bcs_core::job::Placement;
-use bcs_core::op::Op;
+use bcs_core::reduction::{Datatype, Op};
 use bcs_core::request::RequestId;
 
 /// Ranks 0 to 2 are here, 3 to 5 on another node.

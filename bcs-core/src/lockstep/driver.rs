@@ -1,0 +1,189 @@
+//! The driver: the one thread that owns the time.
+
+use super::seat::{ANY, SEAT, Seat, take_part};
+use super::shared::{DRIVER, Inner, Shared, State, Thread, ThreadNumber};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// Threads in lockstep, and the time that they have.
+pub struct Lockstep(Arc<Shared>);
+
+impl std::fmt::Debug for Lockstep {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Lockstep at {} ns", self.now_ns())
+    }
+}
+
+/// How a thread stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It runs or waits.
+    Alive,
+    /// It has returned.
+    Ended,
+    /// It has panicked, with these words.
+    Panicked(String),
+    /// It was killed.
+    Dead,
+}
+
+impl Lockstep {
+    /// Makes this thread the driver of a lockstep, until that is dropped.
+    ///
+    /// # Panics
+    /// When it is in one already.
+    #[must_use]
+    pub fn drive(seed: u64) -> Self {
+        ANY.store(true, Ordering::Relaxed);
+        let shared = Arc::new(Shared {
+            inner: Mutex::new(Inner {
+                now_ns: 0,
+                threads: Vec::new(),
+                random: ChaCha8Rng::seed_from_u64(seed),
+                trace: 0,
+                steps: 0,
+            }),
+            turn: AtomicUsize::new(DRIVER),
+            driver: std::thread::current(),
+        });
+        let seat = Seat {
+            shared: shared.clone(),
+            number: None,
+        };
+        let before = SEAT.replace(Some(seat));
+        assert!(before.is_none(), "a thread drives one lockstep at a time");
+        Self(shared)
+    }
+
+    /// A new thread, which begins when it is its turn.
+    ///
+    /// # Errors
+    /// When the kernel refuses a thread.
+    pub fn spawn(
+        &self,
+        name: &str,
+        body: impl FnOnce() + Send + 'static,
+    ) -> std::io::Result<ThreadNumber> {
+        spawn(&self.0, name, body)
+    }
+
+    /// The virtual time.
+    #[must_use]
+    pub fn now_ns(&self) -> u64 {
+        self.0.lock().now_ns
+    }
+
+    /// Steps that threads have done.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.0.lock().steps
+    }
+
+    /// A hash of who ran when: equal for equal seeds.
+    #[must_use]
+    pub fn trace_hash(&self) -> u64 {
+        self.0.lock().trace
+    }
+
+    /// Lets one of the threads that are ready now, whichever the seed says, go on until it comes here again.
+    /// False if none is ready.
+    #[must_use]
+    pub fn step(&self) -> bool {
+        let chosen = {
+            let mut inner = self.0.lock();
+            let now = inner.now_ns;
+            let ready =
+                |thread: &Thread| matches!(thread.state, State::Ready { at_ns } if at_ns <= now);
+            let ready: Vec<usize> = (0..inner.threads.len())
+                .filter(|&number| ready(&inner.threads[number]))
+                .collect();
+            if ready.is_empty() {
+                return false;
+            }
+            let chosen = ready[inner.random.random_range(0..ready.len())];
+            inner.steps += 1;
+            inner.note([1, chosen as u64, now]);
+            chosen
+        };
+        let os = self.0.lock().threads[chosen].os.clone();
+        self.0.turn.store(chosen, Ordering::Release);
+        os.unpark();
+        self.0.await_turn(DRIVER);
+        true
+    }
+
+    /// When the next thread wants to go on.
+    #[must_use]
+    pub fn next_ns(&self) -> Option<u64> {
+        let inner = self.0.lock();
+        let wants = |thread: &Thread| match thread.state {
+            State::Ready { at_ns } => Some(at_ns),
+            State::Asleep { deadline_ns, .. } => deadline_ns,
+            State::Ended { .. } | State::Dead => None,
+        };
+        inner.threads.iter().filter_map(wants).min()
+    }
+
+    /// Advances the time. Sleeps whose deadline has come are over.
+    pub fn advance(&self, to_ns: u64) {
+        let mut inner = self.0.lock();
+        inner.now_ns = inner.now_ns.max(to_ns);
+        let now = inner.now_ns;
+        for thread in &mut inner.threads {
+            if matches!(thread.state, State::Asleep { deadline_ns: Some(at), .. } if at <= now) {
+                thread.state = State::Ready { at_ns: now };
+            }
+        }
+    }
+
+    /// A thread, and all that it has started, never run again.
+    pub fn kill(&self, thread: ThreadNumber) {
+        self.0.lock().kill(thread.0);
+    }
+
+    /// How a thread stands.
+    #[must_use]
+    pub fn standing(&self, thread: ThreadNumber) -> Standing {
+        match &self.0.lock().threads[thread.0].state {
+            State::Ready { .. } | State::Asleep { .. } => Standing::Alive,
+            State::Ended { panic: None } => Standing::Ended,
+            State::Ended { panic: Some(said) } => Standing::Panicked(said.clone()),
+            State::Dead => Standing::Dead,
+        }
+    }
+
+    /// How each thread stands that has not ended well, for people.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let inner = self.0.lock();
+        let stands = |thread: &Thread| match &thread.state {
+            State::Ended { panic: None } => None,
+            state => Some(format!("{} {state:?}", thread.name)),
+        };
+        let stand: Vec<String> = inner.threads.iter().filter_map(stands).collect();
+        stand.join(", ")
+    }
+}
+
+impl Drop for Lockstep {
+    fn drop(&mut self) {
+        SEAT.take();
+    }
+}
+
+fn spawn(
+    shared: &Arc<Shared>,
+    name: &str,
+    body: impl FnOnce() + Send + 'static,
+) -> std::io::Result<ThreadNumber> {
+    let (own, number) = (shared.clone(), shared.lock().threads.len());
+    let thread = std::thread::Builder::new().name(name.to_owned());
+    let handle = thread.spawn(move || {
+        // Whoever looks how the thread stands is told of a panic.
+        let _told = catch_unwind(AssertUnwindSafe(|| take_part(own, number, body)));
+    })?;
+    Ok(shared.join_in(name, None, handle.thread()))
+}

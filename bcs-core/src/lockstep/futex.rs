@@ -1,0 +1,39 @@
+//! Sleeping on a word, and waking who does.
+
+use super::seat::at_seat;
+use super::shared::{State, WAKE_NS};
+use super::turn::maybe_pause;
+use rand::Rng;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The futex of threads in lockstep: waits while `word` holds `expected`. Returns whether this thread is in a
+/// lockstep; then it may have been woken for nothing.
+///
+/// # Panics
+/// When the driver itself would sleep.
+pub(crate) fn sleep(word: &AtomicU32, expected: u32, deadline_ns: Option<u64>) -> bool {
+    at_seat(|shared, number| {
+        let number = number.expect("the driver of a lockstep never sleeps");
+        {
+            let mut inner = shared.lock();
+            let for_nothing = inner.random.random_range(0..50) == 0;
+            let at_ns = inner.now_ns + WAKE_NS;
+            inner.threads[number].state = if word.load(Ordering::Acquire) != expected || for_nothing
+            {
+                State::Ready { at_ns }
+            } else {
+                let word = std::ptr::from_ref(word).addr();
+                State::Asleep { word, deadline_ns }
+            };
+        }
+        shared.hand_back(number);
+    })
+    .is_some()
+}
+
+/// Wakes who sleeps on this word. Returns whether this thread is in a lockstep.
+pub(crate) fn wake(word: &AtomicU32) -> bool {
+    let woken = at_seat(|shared, _| shared.lock().wake(std::ptr::from_ref(word).addr()));
+    maybe_pause(4);
+    woken.is_some()
+}

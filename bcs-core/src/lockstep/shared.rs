@@ -1,0 +1,119 @@
+//! What the threads of a lockstep share with its driver.
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The turn belongs to the driver.
+pub(super) const DRIVER: usize = usize::MAX;
+
+/// The longest time that a woken thread needs until it runs.
+pub(super) const WAKE_NS: u64 = 20_000;
+/// What becomes of a thread.
+#[derive(Debug)]
+pub(super) enum State {
+    /// It wants to go on at this time.
+    Ready { at_ns: u64 },
+    /// It sleeps until this word is rung, or until this time.
+    Asleep {
+        word: usize,
+        deadline_ns: Option<u64>,
+    },
+    /// It has ended, by a panic with these words if there are any.
+    Ended { panic: Option<String> },
+    /// It was killed.
+    Dead,
+}
+
+pub(super) struct Thread {
+    pub(super) name: String,
+    /// The first thread of its process: what kills one of them kills all.
+    pub(super) process: usize,
+    pub(super) state: State,
+    pub(super) os: std::thread::Thread,
+}
+
+pub(super) struct Inner {
+    pub(super) now_ns: u64,
+    pub(super) threads: Vec<Thread>,
+    pub(super) random: ChaCha8Rng,
+    pub(super) trace: u64,
+    pub(super) steps: u64,
+}
+
+pub(super) struct Shared {
+    pub(super) inner: Mutex<Inner>,
+    /// Whose turn it is: a thread's number, or the driver's.
+    pub(super) turn: AtomicUsize,
+    pub(super) driver: std::thread::Thread,
+}
+
+impl Shared {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A thread that has just been started takes part.
+    pub(super) fn join_in(
+        &self,
+        name: &str,
+        process: Option<usize>,
+        os: &std::thread::Thread,
+    ) -> ThreadNumber {
+        let mut inner = self.lock();
+        let at_ns = inner.now_ns;
+        let process = process.map_or(inner.threads.len(), |first| inner.threads[first].process);
+        inner.threads.push(Thread {
+            name: name.to_owned(),
+            process,
+            state: State::Ready { at_ns },
+            os: os.clone(),
+        });
+        ThreadNumber(inner.threads.len() - 1)
+    }
+
+    pub(super) fn await_turn(&self, number: usize) {
+        while self.turn.load(Ordering::Acquire) != number {
+            std::thread::park();
+        }
+    }
+
+    /// Hands the turn to the driver, and waits until it comes back.
+    pub(super) fn hand_back(&self, number: usize) {
+        self.turn.store(DRIVER, Ordering::Release);
+        self.driver.unpark();
+        self.await_turn(number);
+    }
+}
+
+/// A thread in lockstep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadNumber(pub(super) usize);
+
+impl Inner {
+    pub(super) fn note(&mut self, words: [u64; 3]) {
+        for word in words {
+            self.trace = (self.trace.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+        }
+    }
+
+    pub(super) fn kill(&mut self, number: usize) {
+        let process = self.threads[number].process;
+        for thread in &mut self.threads {
+            if thread.process == process && !matches!(thread.state, State::Ended { .. }) {
+                thread.state = State::Dead;
+            }
+        }
+    }
+
+    /// Wakes who sleeps on this word.
+    pub(super) fn wake(&mut self, word: usize) {
+        let at_ns = self.now_ns + self.random.random_range(0..=WAKE_NS);
+        for thread in &mut self.threads {
+            if matches!(thread.state, State::Asleep { word: on, .. } if on == word) {
+                thread.state = State::Ready { at_ns };
+            }
+        }
+    }
+}

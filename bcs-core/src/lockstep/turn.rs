@@ -1,0 +1,87 @@
+//! What a thread in lockstep does with its turn: look at the clock, let others run, end.
+
+use super::seat::{ANY, at_seat};
+use super::shared::{Shared, State};
+use rand::Rng;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// The longest time, in nanoseconds, that a step of a thread may take of the virtual time.
+const STEP_NS: u64 = 2_000;
+/// How long a thread waits before it looks again for what nothing wakes it for.
+const POLL_NS: u64 = 50_000;
+
+/// Whether this thread's time is virtual.
+#[must_use]
+#[inline]
+pub fn is_on() -> bool {
+    ANY.load(Ordering::Relaxed) && at_seat(|_, _| ()).is_some()
+}
+
+/// The virtual time, if this thread has one.
+#[inline]
+pub(crate) fn now_ns() -> Option<u64> {
+    if !ANY.load(Ordering::Relaxed) {
+        return None;
+    }
+    at_seat(|shared, _| shared.lock().now_ns)
+}
+
+/// The thread goes on a moment later, and others may run before. Returns whether it is in a lockstep.
+#[inline]
+pub fn pause() -> bool {
+    ANY.load(Ordering::Relaxed) && pause_for(STEP_NS)
+}
+
+/// As [`pause`], of who looks again and again for what nobody wakes it for.
+pub fn poll() -> bool {
+    ANY.load(Ordering::Relaxed) && pause_for(POLL_NS)
+}
+
+#[cold]
+fn pause_for(most_ns: u64) -> bool {
+    at_seat(|shared, number| {
+        let Some(number) = number else { return };
+        {
+            let mut inner = shared.lock();
+            let at_ns = inner.now_ns + inner.random.random_range(0..=most_ns);
+            inner.threads[number].state = State::Ready { at_ns };
+        }
+        shared.hand_back(number);
+    })
+    .is_some()
+}
+
+/// In a lockstep, one time in so many others may run before this thread goes on.
+#[inline]
+pub fn maybe_pause(one_in: u32) {
+    if ANY.load(Ordering::Relaxed) {
+        sometimes(one_in);
+    }
+}
+
+#[cold]
+fn sometimes(one_in: u32) {
+    let drawn = |shared: &Arc<Shared>, number: Option<usize>| {
+        number.is_some() && shared.lock().random.random_range(0..one_in) == 0
+    };
+    if at_seat(drawn) == Some(true) {
+        pause();
+    }
+}
+
+/// The thread is killed by what it has done itself: it and all of its process never run again. Returns only if it is in no
+/// lockstep.
+pub fn die() {
+    at_seat(|shared, number| {
+        let Some(number) = number else { return };
+        shared.lock().kill(number);
+        shared.hand_back(number);
+    });
+}
+
+/// A number below `most` that the seed fixes, if this thread is in a lockstep.
+#[must_use]
+pub fn draw(most: u32) -> Option<u32> {
+    at_seat(|shared, _| shared.lock().random.random_range(0..most))
+}

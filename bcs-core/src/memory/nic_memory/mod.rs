@@ -1,0 +1,315 @@
+//! NIC memory of one rank: what the rank and its NIC share.
+//!
+//! ```text
+//! header   send ring   receive ring   collective ring   payload slots   request slots
+//! └ one cache line per word that one side writes: bell, positions, summaries
+//! ```
+//!
+//! One sealed memfd per rank. The rank writes descriptors, tail positions, payload and its bell's
+//! ASLEEP; the NIC writes head positions, request slots and the summaries. Everything the rank
+//! can write is an allegation to the NIC.
+
+mod claims;
+mod said;
+#[cfg(test)]
+mod tests;
+
+pub use claims::Claimant;
+
+use super::mapping::{MapError, MappedWord, MappedWords, Mapping, sealed_memfd};
+use crate::descriptor::{CollectiveDescriptor, ReceiveDescriptor, SendDescriptor};
+use crate::limits::{
+    COLLECTIVE_RING_ENTRIES, INLINE_BYTES, PAYLOAD_SLOTS, RECEIVE_RING_ENTRIES, REQUEST_SLOTS,
+    SEND_RING_ENTRIES,
+};
+use crate::memory::ring::RingLayout;
+use crate::request::{COMPLETION_WORDS, Completion, RequestId};
+use crate::whereabouts;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+const LINE: usize = 128; // two cache lines: adjacent-line prefetch counts as sharing
+const BELL: usize = 0;
+const COMPLETIONS: usize = LINE;
+const UNEXPECTED: usize = 2 * LINE;
+const SEND_TAIL: usize = 3 * LINE;
+const SEND_HEAD: usize = 4 * LINE;
+const RECEIVE_TAIL: usize = 5 * LINE;
+const RECEIVE_HEAD: usize = 6 * LINE;
+const COLLECTIVE_TAIL: usize = 7 * LINE;
+const COLLECTIVE_HEAD: usize = 8 * LINE;
+const HELD_BACK: usize = 9 * LINE;
+const ROOM_WANTED: usize = 10 * LINE;
+const WHEREABOUTS: usize = 11 * LINE;
+const SEND_RING: usize = 4096;
+
+#[expect(clippy::cast_possible_truncation, reason = "small constants")]
+const fn ring_bytes(entries: u64, words: usize) -> usize {
+    entries as usize * words * 8
+}
+
+const RECEIVE_RING: usize = SEND_RING + ring_bytes(SEND_RING_ENTRIES, SendDescriptor::WORDS);
+const COLLECTIVE_RING: usize =
+    RECEIVE_RING + ring_bytes(RECEIVE_RING_ENTRIES, ReceiveDescriptor::WORDS);
+const PAYLOAD: usize =
+    COLLECTIVE_RING + ring_bytes(COLLECTIVE_RING_ENTRIES, CollectiveDescriptor::WORDS);
+
+/// NIC memory of one rank, mapped by this process.
+#[derive(Clone, Debug)]
+pub struct NicMemory {
+    mapping: Arc<Mapping>,
+    payload_slot_bytes: usize,
+    bell: MappedWord,
+}
+
+impl NicMemory {
+    /// Bytes of NIC memory of a rank. Only what is used is ever touched.
+    #[must_use]
+    pub fn bytes(eager_limit: usize) -> usize {
+        Self::claims(eager_limit) + REQUEST_SLOTS * 4
+    }
+
+    fn claims(eager_limit: usize) -> usize {
+        Self::request_slots(eager_limit) + REQUEST_SLOTS * COMPLETION_WORDS * 8
+    }
+
+    fn request_slots(eager_limit: usize) -> usize {
+        (PAYLOAD + PAYLOAD_SLOTS * payload_slot_bytes(eager_limit)).next_multiple_of(4096)
+    }
+
+    /// Makes NIC memory: the file descriptor goes to the rank.
+    ///
+    /// # Errors
+    /// As [`MapError`] says.
+    pub fn create(eager_limit: usize) -> Result<(OwnedFd, Self), MapError> {
+        let fd = sealed_memfd("bcs-nic-memory", Self::bytes(eager_limit))?;
+        let memory = Self::map(&fd, eager_limit)?;
+        Ok((fd, memory))
+    }
+
+    /// Maps NIC memory made by [`create`](Self::create) with the same eager limit.
+    ///
+    /// # Errors
+    /// As [`MapError`] says.
+    pub fn map(fd: impl AsFd, eager_limit: usize) -> Result<Self, MapError> {
+        let mapping = Mapping::shared(fd, Self::bytes(eager_limit))?;
+        Ok(Self::over(mapping, eager_limit))
+    }
+
+    /// NIC memory that only this process sees (simulator, tests).
+    ///
+    /// # Errors
+    /// As [`MapError`] says.
+    pub fn private(eager_limit: usize) -> Result<Self, MapError> {
+        Ok(Self::over(
+            Mapping::private(Self::bytes(eager_limit))?,
+            eager_limit,
+        ))
+    }
+
+    fn over(mapping: Mapping, eager_limit: usize) -> Self {
+        let mapping = Arc::new(mapping);
+        Self {
+            bell: MappedWord::new(mapping.clone(), BELL),
+            mapping,
+            payload_slot_bytes: payload_slot_bytes(eager_limit),
+        }
+    }
+
+    /// The same memory of a rank whose bell lies elsewhere, where others of its node can ring it, too.
+    /// Its NIC and the rank itself have to do the same.
+    #[must_use]
+    pub fn with_bell(self, bell: MappedWord) -> Self {
+        Self { bell, ..self }
+    }
+
+    /// The storage for [`send_ring`](Self::send_ring) and the others.
+    #[must_use]
+    pub fn words(&self) -> MappedWords {
+        MappedWords(self.mapping.clone())
+    }
+
+    /// How much of one of its rings the NIC has taken.
+    #[must_use]
+    pub fn taken(&self, ring: RingLayout) -> u64 {
+        let head = self.mapping.word64(ring.head_word * 8);
+        head.load(Ordering::Acquire)
+    }
+
+    /// Where the send ring lies (rank → BS).
+    #[must_use]
+    pub fn send_ring() -> RingLayout {
+        RingLayout {
+            tail_word: SEND_TAIL / 8,
+            head_word: SEND_HEAD / 8,
+            first_entry_word: SEND_RING / 8,
+            entry_words: SendDescriptor::WORDS,
+            entries: SEND_RING_ENTRIES,
+        }
+    }
+
+    /// Where the receive ring lies (rank → BR).
+    #[must_use]
+    pub fn receive_ring() -> RingLayout {
+        RingLayout {
+            tail_word: RECEIVE_TAIL / 8,
+            head_word: RECEIVE_HEAD / 8,
+            first_entry_word: RECEIVE_RING / 8,
+            entry_words: ReceiveDescriptor::WORDS,
+            entries: RECEIVE_RING_ENTRIES,
+        }
+    }
+
+    /// Where the collective ring lies (rank → BS).
+    #[must_use]
+    pub fn collective_ring() -> RingLayout {
+        RingLayout {
+            tail_word: COLLECTIVE_TAIL / 8,
+            head_word: COLLECTIVE_HEAD / 8,
+            first_entry_word: COLLECTIVE_RING / 8,
+            entry_words: CollectiveDescriptor::WORDS,
+            entries: COLLECTIVE_RING_ENTRIES,
+        }
+    }
+
+    /// The positions the rank alleges to have published: send, receive, collective ring. Taken
+    /// together at a strobe they are the rank's part of the cut.
+    #[must_use]
+    pub fn tails(&self) -> [u64; 3] {
+        // ENTRY: see the ring; the cut is sent to the threads that take the entries.
+        [SEND_TAIL, RECEIVE_TAIL, COLLECTIVE_TAIL]
+            .map(|tail| self.mapping.word64(tail).load(Ordering::Acquire))
+    }
+
+    /// The rank's bell: the rank sleeps on it, its NIC and others of its node ring it.
+    #[must_use]
+    pub fn bell(&self) -> &AtomicU32 {
+        self.bell.word()
+    }
+
+    /// Completions the NIC has released to this rank so far: a rank that waits compares it with
+    /// what it saw before it looks at its requests again.
+    #[must_use]
+    pub fn completions(&self) -> &AtomicU64 {
+        self.mapping.word64(COMPLETIONS)
+    }
+
+    /// Envelopes that BR holds for this rank and that no receive has matched: while it is zero, a
+    /// receive or probe of this rank is alone and asks for no slice (law 2). One more once a node
+    /// has died: then any receive may have to fail.
+    #[must_use]
+    pub fn unexpected(&self) -> &AtomicU64 {
+        self.mapping.word64(UNEXPECTED)
+    }
+
+    /// Sends of this rank that BS has taken from the ring but not delivered to a BR yet: Finalize
+    /// waits for zero.
+    #[must_use]
+    pub fn held_back(&self) -> &AtomicU64 {
+        self.mapping.word64(HELD_BACK)
+    }
+
+    /// Rank side: asks to be rung when the NIC has taken descriptors, or delivered what it held
+    /// back. Whoever asks then looks at the ring positions and [`held_back`](Self::held_back) once
+    /// more before it sleeps.
+    pub fn want_room(&self) {
+        let wanted = self.mapping.word64(ROOM_WANTED);
+        if wanted.load(Ordering::Relaxed) == 0 {
+            wanted.store(1, Ordering::Relaxed);
+        }
+        // ROOM: either the look that follows sees what the NIC has taken, or the NIC sees the wish.
+        fence(Ordering::SeqCst);
+    }
+
+    /// NIC side, after it has published what it took: whether the rank is to be rung for that. The
+    /// wish is spent.
+    #[must_use]
+    pub fn take_wish_for_room(&self) -> bool {
+        fence(Ordering::SeqCst); // ROOM
+        let wanted = self.mapping.word64(ROOM_WANTED);
+        wanted.load(Ordering::Relaxed) != 0 && wanted.swap(0, Ordering::AcqRel) != 0
+    }
+
+    /// The address, in this process, of an eager payload slot.
+    #[must_use]
+    pub fn payload_address(&self, slot: usize) -> u64 {
+        self.mapping.address_of(self.payload(slot))
+    }
+
+    /// Copies bytes of an eager payload into its slot, from `offset` on.
+    pub fn write_payload(&self, slot: usize, offset: usize, bytes: &[u8]) {
+        assert!(
+            offset <= self.payload_slot_bytes && bytes.len() <= self.payload_slot_bytes - offset,
+            "a payload fits its slot"
+        );
+        self.mapping.write(self.payload(slot) + offset, bytes);
+    }
+
+    /// Copies part of a payload slot out; returns false when the range lies outside the slot.
+    #[must_use]
+    pub fn read_payload(&self, slot: usize, offset: usize, bytes: &mut [u8]) -> bool {
+        let inside = slot < PAYLOAD_SLOTS
+            && offset
+                .checked_add(bytes.len())
+                .is_some_and(|end| end <= self.payload_slot_bytes);
+        if inside {
+            self.mapping.read(self.payload(slot) + offset, bytes);
+        }
+        inside
+    }
+
+    fn payload(&self, slot: usize) -> usize {
+        assert!(slot < PAYLOAD_SLOTS, "payload slot {slot} does not exist");
+        PAYLOAD + slot * self.payload_slot_bytes
+    }
+
+    fn slot(&self, request: RequestId) -> usize {
+        let first = (PAYLOAD + PAYLOAD_SLOTS * self.payload_slot_bytes).next_multiple_of(4096);
+        first + request.slot as usize * COMPLETION_WORDS * 8
+    }
+
+    /// NIC side: completes a request. The caller rings the rank's bell after a batch of these.
+    /// Returns false when the slot does not exist: the rank posted rubbish.
+    pub fn complete(&self, request: RequestId, completion: &Completion) -> bool {
+        if request.slot as usize >= REQUEST_SLOTS {
+            return false;
+        }
+        let slot = self.slot(request);
+        let words = completion.encode(request);
+        self.mapping.write_words(slot + 8, &words[1..]);
+        // COMPLETION: publishes the words above.
+        self.mapping.word64(slot).store(words[0], Ordering::Release);
+        true
+    }
+
+    /// Rank side: the completion of a request, once its NIC has written it.
+    #[must_use]
+    pub fn completion(&self, request: RequestId) -> Option<Completion> {
+        let slot = self.slot(request);
+        // COMPLETION: the other words of the slot are visible once the first one fits.
+        let first = self.mapping.word64(slot).load(Ordering::Acquire);
+        if !Completion::is_for(first, request) {
+            return None;
+        }
+        let mut words = [0; COMPLETION_WORDS];
+        words[0] = first;
+        for (index, word) in words.iter_mut().enumerate().skip(1) {
+            *word = self
+                .mapping
+                .word64(slot + index * 8)
+                .load(Ordering::Relaxed);
+        }
+        Some(Completion::decode(&words))
+    }
+}
+
+fn payload_slot_bytes(eager_limit: usize) -> usize {
+    eager_limit.max(INLINE_BYTES).next_multiple_of(64)
+}
+
+const _: () = {
+    assert!(ROOM_WANTED + LINE <= WHEREABOUTS);
+    assert!(WHEREABOUTS + 16 + whereabouts::WORDS * 8 <= SEND_RING);
+    assert!(PAYLOAD.is_multiple_of(64));
+};

@@ -1,0 +1,47 @@
+//! What a rank says of its whereabouts.
+
+use super::{NicMemory, WHEREABOUTS};
+use crate::whereabouts::{self, Whereabouts};
+use std::sync::atomic::{Ordering, fence};
+
+impl NicMemory {
+    /// Rank side, one thread at a time: says where this rank is. Returns what
+    /// [`went_on`](Self::went_on) takes.
+    pub fn say_where(&self, whereabouts: &Whereabouts) -> u64 {
+        let version = self.mapping.word64(WHEREABOUTS + 8);
+        let next = version.load(Ordering::Relaxed).wrapping_add(1).max(1);
+        version.store(next, Ordering::Relaxed);
+        let said = self.mapping.word64(WHEREABOUTS);
+        said.store(0, Ordering::Relaxed);
+        fence(Ordering::Release); // WHERE: who sees a word of these sees that nothing is said.
+        self.mapping
+            .write_words(WHEREABOUTS + 16, &whereabouts.encode());
+        said.store(next, Ordering::Release); // WHERE: publishes the words above.
+        next
+    }
+
+    /// Rank side: this rank is no longer where it said, unless another thread has said something
+    /// since.
+    pub fn went_on(&self, said: u64) {
+        let word = self.mapping.word64(WHEREABOUTS);
+        let _newer = word.compare_exchange(said, 0, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Manager side: where the rank says it is, with a number that no other such saying has;
+    /// `None` if it says nothing, nothing sensible, or something new at this moment.
+    #[must_use]
+    pub fn whereabouts(&self) -> Option<(u64, Whereabouts)> {
+        let said = self.mapping.word64(WHEREABOUTS);
+        let number = said.load(Ordering::Acquire); // WHERE
+        let mut words = [0; whereabouts::WORDS];
+        for (index, word) in words.iter_mut().enumerate() {
+            let at = self.mapping.word64(WHEREABOUTS + 16 + index * 8);
+            *word = at.load(Ordering::Relaxed);
+        }
+        fence(Ordering::Acquire); // WHERE
+        if number == 0 || said.load(Ordering::Relaxed) != number {
+            return None;
+        }
+        Some((number, Whereabouts::decode(&words)?))
+    }
+}

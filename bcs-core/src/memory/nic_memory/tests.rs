@@ -1,0 +1,87 @@
+//! NIC memory that both sides have mapped.
+
+use super::*;
+use crate::whereabouts::Whereabouts;
+
+#[test]
+fn a_completion_is_seen_only_by_the_request_it_belongs_to() {
+    let (fd, nic) = NicMemory::create(4096).unwrap();
+    let rank = NicMemory::map(&fd, 4096).unwrap();
+    let request = RequestId {
+        slot: 7,
+        generation: 3,
+    };
+    assert_eq!(rank.completion(request), None);
+    let done = Completion {
+        source: 1,
+        tag: -5,
+        len: 4,
+        ..Completion::default()
+    };
+    assert!(nic.complete(request, &done));
+    assert_eq!(rank.completion(request), Some(done));
+    assert_eq!(
+        rank.completion(RequestId {
+            slot: 7,
+            generation: 4
+        }),
+        None
+    );
+    let rubbish = RequestId {
+        slot: u32::MAX,
+        generation: 0,
+    };
+    assert!(!nic.complete(rubbish, &Completion::default()));
+}
+
+#[test]
+fn a_receive_is_claimed_once() {
+    let (fd, nic) = NicMemory::create(4096).unwrap();
+    let rank = NicMemory::map(&fd, 4096).unwrap();
+    let mut request = RequestId {
+        slot: 7,
+        generation: 1 << 30,
+    };
+    for (first, second) in [(&rank, &nic), (&nic, &rank)] {
+        request.generation += 1;
+        assert!(!first.claim(request, Claimant::Nic), "it is not open");
+        rank.open_claim(request);
+        assert_eq!(nic.claimant(request), None);
+        assert!(first.claim(request, Claimant::Rank));
+        assert!(!second.claim(request, Claimant::Nic));
+        assert_eq!(nic.claimant(request), Some(Claimant::Rank));
+    }
+}
+
+#[test]
+fn whereabouts_are_those_said_last() {
+    use crate::whereabouts::Wait;
+    let (fd, manager) = NicMemory::create(4096).unwrap();
+    let rank = NicMemory::map(&fd, 4096).unwrap();
+    assert_eq!(manager.whereabouts(), None);
+    let told = |wait| Whereabouts {
+        wait,
+        entered: vec![],
+    };
+    let first = rank.say_where(&told(Wait::Any));
+    assert_eq!(manager.whereabouts(), Some((first, told(Wait::Any))));
+    let second = rank.say_where(&told(Wait::Sends));
+    rank.went_on(first);
+    assert_eq!(manager.whereabouts(), Some((second, told(Wait::Sends))));
+    rank.went_on(second);
+    assert_eq!(manager.whereabouts(), None);
+}
+
+#[test]
+fn a_payload_outside_its_slot_is_refused() {
+    let memory = NicMemory::private(100).unwrap();
+    memory.write_payload(3, 0, &[9; 100]);
+    let mut bytes = [0; 28];
+    assert!(
+        memory.read_payload(3, 100, &mut bytes),
+        "slots are whole cache lines"
+    );
+    assert!(!memory.read_payload(3, 101, &mut bytes));
+    assert!(!memory.read_payload(PAYLOAD_SLOTS, 0, &mut bytes));
+    assert!(!memory.read_payload(0, usize::MAX, &mut bytes));
+}

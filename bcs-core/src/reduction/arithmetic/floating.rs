@@ -1,0 +1,23 @@
+//! Floating point, by software or processor.
+
+#[cfg(target_arch = "x86_64")]
+use super::host;
+use super::path::Path;
+use super::soft;
+use crate::reduction::{Datatype, Op};
+
+/// `accumulator = accumulator OP operand`; operation, datatype and lengths have been checked.
+#[inline]
+pub(super) fn combine(
+    op: Op,
+    datatype: Datatype,
+    path: Path,
+    accumulator: &mut [u8],
+    operand: &[u8],
+) {
+    match path {
+        #[cfg(target_arch = "x86_64")]
+        Path::Host if host::has(datatype) => host::combine(op, datatype, accumulator, operand),
+        Path::Soft | Path::Host => soft::combine(op, datatype, accumulator, operand),
+    }
+}

@@ -1,0 +1,203 @@
+//! Floating point by the processor, to the same bits as in software.
+//!
+//! IEEE 754 leaves no freedom in the sum and product of numbers, so there the processor and the
+//! software agree as long as the environment is the default one (see [`super::environment`]). Where
+//! a NaN is involved they need not, nor does Rust promise the bits of a NaN. So the processor
+//! takes a block at a time, in vector code; where a NaN shows up in it, that element is done in
+//! software.
+
+use super::{environment, soft};
+use crate::reduction::{Datatype, Op};
+
+/// Elements in a block: long enough for wide vectors, short enough for the first-level cache.
+const BLOCK: usize = 64;
+
+/// Can the processor compute with this type?
+pub(super) const fn has(datatype: Datatype) -> bool {
+    matches!(datatype, Datatype::Float | Datatype::Double)
+}
+
+/// Complex products of parts of this type; the lengths have been checked.
+pub(super) fn complex_product(part: Datatype, accumulator: &mut [u8], operand: &[u8]) {
+    environment::with_default(accumulator, operand, |accumulator, operand| match part {
+        Datatype::Float => each_product::<f32, 4>(accumulator, operand),
+        Datatype::Double => each_product::<f64, 8>(accumulator, operand),
+        _ => unreachable!("the processor does not have {part}"),
+    });
+}
+
+/// Number by number. A NaN on the way to a result shows in it, so a result without one is that of
+/// the software; where there is one, the number is left to the software.
+fn each_product<T: Number<SIZE>, const SIZE: usize>(accumulator: &mut [u8], operand: &[u8]) {
+    let numbers = accumulator.chunks_exact_mut(2 * SIZE);
+    for (left, right) in numbers.zip(operand.chunks_exact(2 * SIZE)) {
+        let part = |bytes: &[u8]| T::load(*bytes.first_chunk().expect("a part has SIZE bytes"));
+        let (a, b) = (part(left), part(&left[SIZE..]));
+        let (c, d) = (part(right), part(&right[SIZE..]));
+        let real = a.product(c).value.difference(b.product(d).value);
+        let imaginary = a.product(d).value.sum(b.product(c).value);
+        if real.nan | imaginary.nan {
+            soft::complex_product(T::DATATYPE, left, right);
+        } else {
+            left[..SIZE].copy_from_slice(&real.value.store());
+            left[SIZE..].copy_from_slice(&imaginary.value.store());
+        }
+    }
+}
+
+/// `accumulator = accumulator OP operand`; operation, datatype and lengths have been checked.
+pub(super) fn combine(op: Op, datatype: Datatype, accumulator: &mut [u8], operand: &[u8]) {
+    environment::with_default(
+        accumulator,
+        operand,
+        |accumulator, operand| match datatype {
+            Datatype::Float => number::<f32, 4>(op, accumulator, operand),
+            Datatype::Double => number::<f64, 8>(op, accumulator, operand),
+            _ => unreachable!("the processor does not have {datatype}"),
+        },
+    );
+}
+
+fn number<T: Number<SIZE>, const SIZE: usize>(op: Op, accumulator: &mut [u8], operand: &[u8]) {
+    match op {
+        Op::Sum => each(op, accumulator, operand, T::sum),
+        Op::Prod => each(op, accumulator, operand, T::product),
+        Op::Max => each(op, accumulator, operand, T::maximum),
+        Op::Min => each(op, accumulator, operand, T::minimum),
+        _ => unreachable!("{op} is not floating-point arithmetic"),
+    }
+}
+
+/// Block by block: look whether a NaN is involved, and if none is, compute in place. The look computes
+/// the same as what follows it, on data that is by then in the first-level cache; keeping its
+/// results in a buffer took longer.
+#[inline]
+fn each<T: Number<SIZE>, const SIZE: usize>(
+    op: Op,
+    accumulator: &mut [u8],
+    operand: &[u8],
+    operation: impl Fn(T, T) -> Computed<T>,
+) {
+    let (accumulator, _) = accumulator.as_chunks_mut::<SIZE>();
+    let (operand, _) = operand.as_chunks::<SIZE>();
+    if accumulator.len() <= FEW {
+        return one_by_one(op, accumulator, operand, &operation);
+    }
+    for (a, b) in accumulator.chunks_mut(BLOCK).zip(operand.chunks(BLOCK)) {
+        let mut any_nan = false;
+        for (a, b) in a.iter().zip(b) {
+            any_nan |= operation(T::load(*a), T::load(*b)).nan;
+        }
+        if any_nan {
+            one_by_one(op, a, b, &operation);
+        } else {
+            for (a, b) in a.iter_mut().zip(b) {
+                *a = operation(T::load(*a), T::load(*b)).value.store();
+            }
+        }
+    }
+}
+
+/// As many elements are done one by one: vectors would not pay.
+const FEW: usize = 4;
+
+/// Element by element: NaNs in software. (Data gone to NaNs entirely are no rare thing, so
+/// this road must not be slow either: software is quick with a NaN, and numbers stay here.)
+#[inline(never)]
+fn one_by_one<T: Number<SIZE>, const SIZE: usize>(
+    op: Op,
+    accumulator: &mut [[u8; SIZE]],
+    operand: &[[u8; SIZE]],
+    operation: impl Fn(T, T) -> Computed<T>,
+) {
+    for (a, b) in accumulator.iter_mut().zip(operand) {
+        let computed = operation(T::load(*a), T::load(*b));
+        if computed.nan {
+            soft::combine(op, T::DATATYPE, a, b);
+        } else {
+            *a = computed.value.store();
+        }
+    }
+}
+
+/// What the processor made of two elements; of no use if a NaN was involved.
+struct Computed<T> {
+    value: T,
+    nan: bool,
+}
+
+/// What the loops above ask of a floating-point type of `SIZE` bytes.
+trait Number<const SIZE: usize>: Copy {
+    const DATATYPE: Datatype;
+    fn load(bytes: [u8; SIZE]) -> Self;
+    fn store(self) -> [u8; SIZE];
+    fn sum(self, other: Self) -> Computed<Self>;
+    fn difference(self, other: Self) -> Computed<Self>;
+    fn product(self, other: Self) -> Computed<Self>;
+    fn maximum(self, other: Self) -> Computed<Self>;
+    fn minimum(self, other: Self) -> Computed<Self>;
+}
+
+macro_rules! numbers {
+    ($($number:ident: $size:literal, $datatype:ident;)*) => {$(
+        impl Number<$size> for $number {
+            const DATATYPE: Datatype = Datatype::$datatype;
+
+            #[inline]
+            fn load(bytes: [u8; $size]) -> Self {
+                Self::from_le_bytes(bytes)
+            }
+
+            #[inline]
+            fn store(self) -> [u8; $size] {
+                self.to_le_bytes()
+            }
+
+            #[inline]
+            fn sum(self, other: Self) -> Computed<Self> {
+                let value = self + other;
+                Computed { value, nan: value.is_nan() }
+            }
+
+            #[inline]
+            fn difference(self, other: Self) -> Computed<Self> {
+                let value = self - other;
+                Computed { value, nan: value.is_nan() }
+            }
+
+            #[inline]
+            fn product(self, other: Self) -> Computed<Self> {
+                let value = self * other;
+                Computed { value, nan: value.is_nan() }
+            }
+
+            // Numbers that compare equal have equal bits, unless they are zeros: then "and" leaves
+            // the sign out if either lacks it, and "or" puts it in if either has it.
+
+            #[inline]
+            fn maximum(self, other: Self) -> Computed<Self> {
+                let equal = Self::from_bits(self.to_bits() & other.to_bits());
+                let greater = if self > other { self } else { other };
+                Computed {
+                    value: if self == other { equal } else { greater },
+                    nan: self.is_nan() | other.is_nan(),
+                }
+            }
+
+            #[inline]
+            fn minimum(self, other: Self) -> Computed<Self> {
+                let equal = Self::from_bits(self.to_bits() | other.to_bits());
+                let less = if self < other { self } else { other };
+                Computed {
+                    value: if self == other { equal } else { less },
+                    nan: self.is_nan() | other.is_nan(),
+                }
+            }
+        }
+    )*};
+}
+
+numbers! {
+    f32: 4, Float;
+    f64: 8, Double;
+}

@@ -1,0 +1,61 @@
+//! Values with their places, for `MPI_MINLOC` and `MPI_MAXLOC` (MPI 5.0, 6.9.4): C structures of two
+//! members.
+
+use super::Datatype;
+
+/// The C structure of a value and its place: what is where in it. The bytes in between and after
+/// are padding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Pair {
+    /// The datatype of the value, which comes first.
+    pub value: Datatype,
+    /// The datatype of the place.
+    pub place: Datatype,
+}
+
+impl Pair {
+    const fn new(value: Datatype, place: Datatype) -> Self {
+        Self { value, place }
+    }
+
+    /// Where the place is, in bytes from the start.
+    #[must_use]
+    pub const fn place_at(self) -> usize {
+        self.value
+            .computed_size()
+            .next_multiple_of(self.place.align())
+    }
+
+    pub(super) const fn align(self) -> usize {
+        if self.value.align() > self.place.align() {
+            self.value.align()
+        } else {
+            self.place.align()
+        }
+    }
+
+    /// Bytes from one structure of an array to the next.
+    #[must_use]
+    pub const fn size(self) -> usize {
+        (self.place_at() + self.place.computed_size()).next_multiple_of(self.align())
+    }
+}
+
+impl Datatype {
+    /// Of what it consists, if this is a value and its place.
+    #[must_use]
+    pub const fn pair(self) -> Option<Pair> {
+        let pair = match self {
+            Self::FloatInt => Pair::new(Self::Float, Self::Int32),
+            Self::DoubleInt => Pair::new(Self::Double, Self::Int32),
+            Self::Int64Int => Pair::new(Self::Int64, Self::Int32),
+            Self::Int32Int => Pair::new(Self::Int32, Self::Int32),
+            Self::Int16Int => Pair::new(Self::Int16, Self::Int32),
+            Self::LongDoubleInt => Pair::new(Self::LongDouble, Self::Int32),
+            Self::FloatFloat => Pair::new(Self::Float, Self::Float),
+            Self::DoubleDouble => Pair::new(Self::Double, Self::Double),
+            _ => return None,
+        };
+        Some(pair)
+    }
+}

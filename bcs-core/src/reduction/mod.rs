@@ -1,0 +1,9 @@
+//! What a reduction computes, to the bit: of which [datatypes](Datatype), by which [operation](Op), and
+//! [how](arithmetic).
+
+pub mod arithmetic;
+mod datatype;
+mod op;
+
+pub use datatype::{Class, Datatype, Pair, UnknownDatatype};
+pub use op::{Op, UnknownOp};

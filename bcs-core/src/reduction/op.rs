@@ -1,0 +1,180 @@
+//! The predefined reduction operations (MPI 5.0, 6.9.2) and the datatypes each is defined on.
+
+use std::fmt;
+
+use crate::reduction::{Class, Datatype};
+
+/// A predefined reduction operation that a NIC can carry out.
+///
+/// All of them are associative and commutative in the standard's sense: an implementation may
+/// reorder them. This one does not need to (see [`crate::reduction::arithmetic`]).
+///
+/// The codes are those of the handles in the standard's ABI (MPI 5.0, chapter 20). Zero, which fresh
+/// memory holds, is none of them. `MPI_REPLACE` (0x3c) and `MPI_NO_OP` (0x3d) are for one-sided
+/// accumulation only, and not here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Op {
+    /// Sum; integers wrap.
+    Sum = 0x21,
+    /// Minimum.
+    Min = 0x22,
+    /// Maximum.
+    Max = 0x23,
+    /// Product; integers wrap.
+    Prod = 0x24,
+    /// Bitwise and.
+    Band = 0x28,
+    /// Bitwise or.
+    Bor = 0x29,
+    /// Bitwise exclusive or.
+    Bxor = 0x2a,
+    /// Logical and: nonzero is true, the result is 0 or 1.
+    Land = 0x30,
+    /// Logical or.
+    Lor = 0x31,
+    /// Logical exclusive or.
+    Lxor = 0x32,
+    /// Minimum and its place (6.9.4): of equal values the lowest place.
+    MinLoc = 0x38,
+    /// Maximum and its place: of equal values the lowest place, too.
+    MaxLoc = 0x39,
+}
+
+impl Op {
+    /// All operations, in the order of their codes.
+    pub const ALL: [Self; 12] = [
+        Self::Sum,
+        Self::Min,
+        Self::Max,
+        Self::Prod,
+        Self::Band,
+        Self::Bor,
+        Self::Bxor,
+        Self::Land,
+        Self::Lor,
+        Self::Lxor,
+        Self::MinLoc,
+        Self::MaxLoc,
+    ];
+
+    /// Is this operation defined on `datatype`? The table of MPI 5.0, 6.9.2.
+    #[must_use]
+    pub const fn allowed(self, datatype: Datatype) -> bool {
+        match self {
+            Self::Max | Self::Min => {
+                matches!(datatype.class(), Class::Integer | Class::Floating)
+            }
+            Self::Sum | Self::Prod => {
+                let class = datatype.class();
+                matches!(class, Class::Integer | Class::Floating | Class::Complex)
+            }
+            Self::MinLoc | Self::MaxLoc => matches!(datatype.class(), Class::Located),
+            Self::Land | Self::Lor | Self::Lxor => {
+                matches!(datatype.class(), Class::Integer | Class::Logical)
+            }
+            Self::Band | Self::Bor | Self::Bxor => {
+                matches!(datatype.class(), Class::Integer | Class::Byte)
+            }
+        }
+    }
+
+    /// The name in the standard.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sum => "MPI_SUM",
+            Self::Min => "MPI_MIN",
+            Self::Max => "MPI_MAX",
+            Self::Prod => "MPI_PROD",
+            Self::Band => "MPI_BAND",
+            Self::Bor => "MPI_BOR",
+            Self::Bxor => "MPI_BXOR",
+            Self::Land => "MPI_LAND",
+            Self::Lor => "MPI_LOR",
+            Self::Lxor => "MPI_LXOR",
+            Self::MinLoc => "MPI_MINLOC",
+            Self::MaxLoc => "MPI_MAXLOC",
+        }
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.name())
+    }
+}
+
+/// A byte that is the code of no [`Op`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:#04x} is not the code of a reduction operation")]
+pub struct UnknownOp(pub u8);
+
+impl TryFrom<u8> for Op {
+    type Error = UnknownOp;
+
+    fn try_from(code: u8) -> Result<Self, UnknownOp> {
+        Self::ALL
+            .into_iter()
+            .find(|&op| op as u8 == code)
+            .ok_or(UnknownOp(code))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_round_trip_and_nothing_else_is_an_operation() {
+        let known = (0..=u8::MAX).filter(|&code| {
+            Op::try_from(code).is_ok_and(|op| {
+                assert_eq!(op as u8, code);
+                true
+            })
+        });
+        assert_eq!(known.count(), Op::ALL.len());
+        assert_eq!(Op::try_from(0), Err(UnknownOp(0)), "fresh memory");
+    }
+
+    /// The table of MPI 5.0, 6.9.2, written out: one row an operation, one column a datatype.
+    #[test]
+    fn operations_are_allowed_as_in_the_standard() {
+        #[rustfmt::skip]
+        let columns = [
+            Datatype::Int8, Datatype::Int16, Datatype::Int32, Datatype::Int64,
+            Datatype::Uint8, Datatype::Uint16, Datatype::Uint32, Datatype::Uint64,
+            Datatype::Float, Datatype::Double, Datatype::LongDouble,
+            Datatype::Float16, Datatype::BFloat16, Datatype::Quad,
+            Datatype::Bool, Datatype::Byte,
+            Datatype::Logical16, Datatype::Logical32, Datatype::Logical64,
+            Datatype::FloatComplex, Datatype::DoubleComplex, Datatype::LongDoubleComplex,
+            Datatype::Float16Complex, Datatype::QuadComplex,
+            Datatype::FloatInt, Datatype::DoubleInt, Datatype::Int64Int, Datatype::Int32Int,
+            Datatype::Int16Int, Datatype::LongDoubleInt,
+            Datatype::FloatFloat, Datatype::DoubleDouble,
+        ];
+        let table = [
+            (Op::Max, "iiii uuuu fff fff - - --- ----- --------"),
+            (Op::Min, "iiii uuuu fff fff - - --- ----- --------"),
+            (Op::Sum, "iiii uuuu fff fff - - --- ccccc --------"),
+            (Op::Prod, "iiii uuuu fff fff - - --- ccccc --------"),
+            (Op::Land, "iiii uuuu --- --- l - lll ----- --------"),
+            (Op::Lor, "iiii uuuu --- --- l - lll ----- --------"),
+            (Op::Lxor, "iiii uuuu --- --- l - lll ----- --------"),
+            (Op::Band, "iiii uuuu --- --- - b --- ----- --------"),
+            (Op::Bor, "iiii uuuu --- --- - b --- ----- --------"),
+            (Op::Bxor, "iiii uuuu --- --- - b --- ----- --------"),
+            (Op::MinLoc, "---- ---- --- --- - - --- ----- pppppppp"),
+            (Op::MaxLoc, "---- ---- --- --- - - --- ----- pppppppp"),
+        ];
+        assert_eq!(columns.len(), Datatype::ALL.len());
+        assert_eq!(table.len(), Op::ALL.len());
+        for (op, row) in table {
+            let cells = row.chars().filter(|cell| *cell != ' ');
+            for (datatype, cell) in columns.into_iter().zip(cells) {
+                assert_eq!(op.allowed(datatype), cell != '-', "{op} on {datatype}");
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Areas: what a member has called, and what it gives.
+
+use super::gates::digest;
+use super::presence::{Presence, presence_of};
+use super::record::{
+    AFTER_HEAD_BYTES, AREA_WORDS, ARGUMENT_WORDS, ARGUMENTS, CALL, CollInfo, DIGEST, INLINE_BYTES,
+    PAYLOAD_BYTES, Record, STAMP, payload, place,
+};
+use crate::smartmap::prefetch;
+use crate::sync::{AtomicU64, Ordering};
+
+/// The words that say what a member has entered.
+type Area = [AtomicU64; AREA_WORDS];
+
+impl<R: Record> CollInfo<R> {
+    #[inline]
+    fn area(&self, number: u64) -> &Area {
+        let (areas, _) = self.0.words().as_chunks();
+        &areas[place(number)]
+    }
+
+    /// Owner, before it enters: what it contributes, of at most [`PAYLOAD_BYTES`].
+    #[inline]
+    pub fn contribute(&self, number: u64, bytes: &[u8]) {
+        if bytes.len() > INLINE_BYTES {
+            return self.0.write(payload(number), bytes);
+        }
+        let words = &self.area(number)[ARGUMENTS..];
+        let (eights, rest) = bytes.as_chunks::<8>();
+        for (word, &eight) in words.iter().zip(eights) {
+            word.store(u64::from_le_bytes(eight), Ordering::Relaxed);
+        }
+        if !rest.is_empty() {
+            let mut last = [0; 8];
+            last[..rest.len()].copy_from_slice(rest);
+            words[eights.len()].store(u64::from_le_bytes(last), Ordering::Relaxed);
+        }
+    }
+
+    /// Owner, before it enters: where what it contributes is.
+    pub fn say<const N: usize>(&self, number: u64, arguments: [u64; N]) {
+        const { assert!(N <= ARGUMENT_WORDS) };
+        let words = &self.area(number)[ARGUMENTS..];
+        for (word, argument) in words.iter().zip(arguments) {
+            word.store(argument, Ordering::Relaxed);
+        }
+    }
+
+    /// Owner, before it enters: some of `total` bytes that it gives, at most [`PAYLOAD_BYTES`], of which
+    /// these are those from `at` on.
+    pub fn lay(&self, number: u64, total: usize, at: usize, bytes: &[u8]) {
+        if total > AFTER_HEAD_BYTES {
+            return self.0.write(payload(number) + at, bytes);
+        }
+        let words = &self.area(number)[ARGUMENTS + 1..];
+        let (mut at, mut bytes) = (at, bytes);
+        while !bytes.is_empty() {
+            let (word, within) = (&words[at / 8], at % 8);
+            let (now, rest) = bytes.split_at(bytes.len().min(8 - within));
+            let mut whole = [0; 8];
+            if now.len() < 8 {
+                whole = word.load(Ordering::Relaxed).to_le_bytes();
+            }
+            whole[within..within + now.len()].copy_from_slice(now);
+            word.store(u64::from_le_bytes(whole), Ordering::Relaxed);
+            (at, bytes) = (at + now.len(), rest);
+        }
+    }
+
+    /// Owner: enters a collective, with what it has called. `before` is the digest of the number before; this
+    /// one's is given back.
+    #[inline]
+    pub fn enter(&self, number: u64, call: [u64; 2], before: u64) -> u64 {
+        let area = self.area(number);
+        let digest = digest(number, before, call);
+        area[CALL].store(call[0], Ordering::Relaxed);
+        area[CALL + 1].store(call[1], Ordering::Relaxed);
+        area[DIGEST].store(digest, Ordering::Relaxed);
+        // ENTERED: publishes the area and its payload, and returns those of all before.
+        area[STAMP].store(number, Ordering::Release);
+        digest
+    }
+
+    /// Owner: will enter this one soon. Its lines are fetched now.
+    #[inline]
+    pub fn prepare(&self, number: u64) {
+        prefetch::to_write(self.area(number));
+    }
+
+    /// Of an owner who is likely to be ahead: what it contributes next is fetched now.
+    #[inline]
+    pub fn expect(&self, number: u64) {
+        prefetch::to_read(self.area(number.wrapping_add(1)));
+    }
+
+    /// Whether the owner has entered a collective, which the caller has not finished.
+    #[must_use]
+    #[inline]
+    pub fn presence(&self, number: u64) -> Presence {
+        // ENTERED: the area is visible, and those before may be written again.
+        let stamp = self.area(number)[STAMP].load(Ordering::Acquire);
+        presence_of(stamp, number)
+    }
+
+    /// What the owner has called, in a collective that it has entered.
+    #[must_use]
+    #[inline]
+    pub fn call(&self, number: u64) -> [u64; 2] {
+        let area = self.area(number);
+        [CALL, CALL + 1].map(|word| area[word].load(Ordering::Relaxed))
+    }
+
+    /// What the owner has called since the last gate, in a collective that it has entered: members with the
+    /// same digest have called the same.
+    #[must_use]
+    #[inline]
+    pub fn digest(&self, number: u64) -> u64 {
+        self.area(number)[DIGEST].load(Ordering::Relaxed)
+    }
+
+    /// What the owner contributes to a collective that it has entered.
+    #[inline]
+    pub fn contribution(&self, number: u64, bytes: &mut [u8]) {
+        if bytes.len() > INLINE_BYTES {
+            return self.0.read(payload(number), bytes);
+        }
+        let words = &self.area(number)[ARGUMENTS..];
+        let (eights, rest) = bytes.as_chunks_mut::<8>();
+        for (word, eight) in words.iter().zip(&mut *eights) {
+            *eight = word.load(Ordering::Relaxed).to_le_bytes();
+        }
+        if !rest.is_empty() {
+            let last = words[eights.len()].load(Ordering::Relaxed).to_le_bytes();
+            rest.copy_from_slice(&last[..rest.len()]);
+        }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn said<const N: usize>(&self, number: u64) -> [u64; N] {
+        const { assert!(N <= ARGUMENT_WORDS) };
+        let words = &self.area(number)[ARGUMENTS..];
+        std::array::from_fn(|index| words[index].load(Ordering::Relaxed))
+    }
+
+    /// Some of the bytes that the owner gives, as [`lay`](Self::lay) was told of them.
+    ///
+    /// # Panics
+    /// If they are not among `total`.
+    pub fn laid(&self, number: u64, total: usize, at: usize, bytes: &mut [u8]) {
+        assert!(total <= PAYLOAD_BYTES && at <= total && bytes.len() <= total - at);
+        if total > AFTER_HEAD_BYTES {
+            return self.0.read(payload(number) + at, bytes);
+        }
+        let words = &self.area(number)[ARGUMENTS + 1..];
+        let mut at = at;
+        let mut bytes = bytes;
+        while !bytes.is_empty() {
+            let (word, within) = (&words[at / 8], at % 8);
+            let len = bytes.len().min(8 - within);
+            let (now, rest) = bytes.split_at_mut(len);
+            let whole = word.load(Ordering::Relaxed).to_le_bytes();
+            now.copy_from_slice(&whole[within..within + len]);
+            (at, bytes) = (at + len, rest);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The record: what lies where in it.
+
+use crate::sync::{AtomicU64, Ordering};
+
+/// Contributions that are kept at the same time. (loom tries fewer, since it tries everything.)
+pub const AREAS: usize = if cfg!(loom) { 3 } else { 16 };
+
+/// Words of an area: two cache lines, which are fetched as a pair.
+pub(super) const AREA_WORDS: usize = 16;
+
+/// Of them, the number that was entered, what was called, and a digest of what was before.
+pub(super) const STAMP: usize = 0;
+pub(super) const CALL: usize = 1;
+pub(super) const DIGEST: usize = 3;
+pub(super) const ARGUMENTS: usize = 4;
+
+/// Words that say where long contributions are.
+pub const ARGUMENT_WORDS: usize = AREA_WORDS - ARGUMENTS;
+
+/// Bytes of a contribution that lies in its area.
+pub const INLINE_BYTES: usize = ARGUMENT_WORDS * 8;
+
+/// Bytes of what is given that lie in the area, after their head.
+pub const AFTER_HEAD_BYTES: usize = INLINE_BYTES - 8;
+
+/// Bytes of a contribution that lies beside it.
+pub const PAYLOAD_BYTES: usize = 4096;
+
+pub(super) const STEP: usize = AREAS * AREA_WORDS;
+pub(super) const VERDICT: usize = STEP + 1;
+/// In the line of the step, too.
+pub(super) const OUTCOME: usize = STEP + 2;
+pub(super) const LISTENING: usize = STEP + AREA_WORDS;
+
+/// Of the tally: how many have entered each of the last numbers, and that all have.
+pub(super) const COUNTS: usize = LISTENING + AREA_WORDS;
+pub(super) const RELEASES: usize = COUNTS + AREA_WORDS;
+
+/// Words of a record.
+pub const RECORD_WORDS: usize = RELEASES + AREA_WORDS;
+
+/// Bytes of the payload of a record.
+pub const RECORD_PAYLOAD_BYTES: usize = AREAS * PAYLOAD_BYTES;
+
+/// Memory that holds a record.
+pub trait Record {
+    /// Its words.
+    fn words(&self) -> &[AtomicU64; RECORD_WORDS];
+    /// Writes bytes at this offset of its payload.
+    fn write(&self, offset: usize, bytes: &[u8]);
+    /// Copies bytes from this offset of its payload.
+    fn read(&self, offset: usize, bytes: &mut [u8]);
+}
+
+/// A member's record.
+#[derive(Clone, Debug)]
+pub struct CollInfo<R>(pub(super) R);
+
+/// Which of the areas.
+#[inline]
+pub(super) fn place(number: u64) -> usize {
+    usize::try_from(number % AREAS as u64).expect("small")
+}
+
+pub(super) fn payload(number: u64) -> usize {
+    place(number) * PAYLOAD_BYTES
+}
+
+impl<R: Record> CollInfo<R> {
+    /// The record that is there.
+    pub fn new(record: R) -> Self {
+        Self(record)
+    }
+
+    #[inline]
+    pub(super) fn word(&self, word: usize) -> &AtomicU64 {
+        &self.0.words()[word]
+    }
+
+    /// Owner: the context is opened, and its next collective is number 1. No member may look yet.
+    pub fn reset(&self) {
+        let stamps = (0..AREAS).map(|place| place * AREA_WORDS);
+        let tally = (COUNTS..COUNTS + AREAS).chain(RELEASES..RELEASES + AREAS);
+        for word in stamps.chain(tally).chain([STEP, VERDICT, LISTENING]) {
+            self.word(word).store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+const _: () = assert!(INLINE_BYTES <= PAYLOAD_BYTES && RECORD_WORDS.is_multiple_of(AREA_WORDS));

@@ -1,0 +1,92 @@
+//! Queues: one for each ordered pair of ranks.
+
+use super::NodeMemory;
+use super::places::{self, ENTRIES, HEAD, PAYLOAD, QUEUE_BYTES, ROOM_WANTED};
+use crate::limits::{SEND_QUEUE_ENTRIES, SEND_QUEUE_PAYLOAD_BYTES};
+use crate::memory::MappedWords;
+use crate::smartmap::introductions;
+use crate::smartmap::send_queue::{ENTRY_WORDS, Payload, QueueLayout, QueueReceiver, QueueSender};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+impl NodeMemory {
+    fn queue(&self, from: usize, to: usize) -> usize {
+        assert!(
+            from < self.ranks && to < self.ranks,
+            "{from} to {to} of {}",
+            self.ranks
+        );
+        // What one rank receives lies side by side.
+        places::queues(self.ranks) + (to * self.ranks + from) * QUEUE_BYTES
+    }
+
+    fn layout(start: usize) -> QueueLayout {
+        QueueLayout {
+            head_word: (start + HEAD) / 8,
+            first_entry_word: (start + ENTRIES) / 8,
+            entries: SEND_QUEUE_ENTRIES,
+            payload: start + PAYLOAD,
+            payload_bytes: SEND_QUEUE_PAYLOAD_BYTES,
+        }
+    }
+
+    /// The sending side of a queue that nobody has used yet. Its receiver looks at it from now on.
+    #[must_use]
+    pub fn sender(&self, from: usize, to: usize) -> QueueSender<MappedWords> {
+        let layout = Self::layout(self.queue(from, to));
+        introductions::introduce(&self.words, self.introductions(to), from);
+        QueueSender::new(self.words.clone(), layout)
+    }
+
+    /// The receiving side of a queue that nobody has used yet.
+    #[must_use]
+    pub fn receiver(&self, from: usize, to: usize) -> QueueReceiver<MappedWords> {
+        let layout = Self::layout(self.queue(from, to));
+        QueueReceiver::new(self.words.clone(), layout)
+    }
+
+    /// Receiver, on any thread: whether there is an entry in a queue that has not been taken.
+    #[must_use]
+    #[inline]
+    pub fn has_news(&self, from: usize, to: usize) -> bool {
+        let layout = Self::layout(self.queue(from, to));
+        QueueReceiver::is_filled(&self.words, layout)
+    }
+
+    /// Sender: asks to be rung when the receiver has taken something. Whoever asks then tries once
+    /// more before it sleeps.
+    pub fn want_room(&self, from: usize, to: usize) {
+        let wanted = self.mapping().word32(self.queue(from, to) + ROOM_WANTED);
+        wanted.store(1, Ordering::Relaxed);
+        // PLACE: either the try that follows sees what was taken, or the receiver sees the wish.
+        fence(Ordering::SeqCst);
+    }
+
+    /// Receiver, after it has taken something: whether the sender is to be rung for that. The wish
+    /// is spent, and the sender has news.
+    #[must_use]
+    pub fn take_wish_for_room(&self, from: usize, to: usize) -> bool {
+        fence(Ordering::SeqCst); // PLACE
+        let wanted = self.mapping().word32(self.queue(from, to) + ROOM_WANTED);
+        let is_wanted =
+            wanted.load(Ordering::Relaxed) != 0 && wanted.swap(0, Ordering::AcqRel) != 0;
+        if is_wanted {
+            self.news(from).fetch_add(1, Ordering::AcqRel);
+        }
+        is_wanted
+    }
+}
+
+impl Payload for MappedWords {
+    #[inline]
+    fn entry(&self, first: usize) -> &[AtomicU64; ENTRY_WORDS] {
+        self.0.line(first * 8)
+    }
+
+    fn write(&self, offset: usize, bytes: &[u8]) {
+        self.0.write(offset, bytes);
+    }
+
+    fn read(&self, offset: usize, bytes: &mut [u8]) {
+        self.0.read(offset, bytes);
+    }
+}

@@ -1,0 +1,68 @@
+//! Transfers: what became of sends.
+
+use super::NodeMemory;
+use super::places::{self, TRANSFER_BYTES};
+use crate::limits::REQUEST_SLOTS;
+use crate::request::RequestId;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+impl NodeMemory {
+    /// Receiver: the transfer of this sender is over, and this is what became of it. The caller
+    /// rings the sender. Returns false if there is no such transfer: the sender alleged rubbish.
+    #[must_use]
+    #[inline]
+    pub fn end_transfer(&self, sender: usize, transfer: RequestId, outcome: u8) -> bool {
+        let Some(word) = self.transfer(sender, transfer.slot) else {
+            return false;
+        };
+        let ended = u64::from(transfer.generation) << 32 | u64::from(outcome) << 1 | 1;
+        // MOVED: what was sent has been copied, and the sender may write it again.
+        word.store(ended, Ordering::Release);
+        self.news(sender).fetch_add(1, Ordering::AcqRel);
+        true
+    }
+
+    /// Sender: what became of a transfer, if it is over.
+    #[must_use]
+    #[inline]
+    pub fn transfer_outcome(&self, sender: usize, transfer: RequestId) -> Option<u8> {
+        let word = self
+            .transfer(sender, transfer.slot)?
+            .load(Ordering::Acquire); // MOVED
+        let ended = word & 1 == 1 && word >> 32 == u64::from(transfer.generation);
+        ended.then(|| u8::try_from(word >> 1 & 0xff).expect("a byte"))
+    }
+
+    fn transfer(&self, place: usize, slot: u32) -> Option<&AtomicU64> {
+        self.transfer_word(place, slot, 0)
+    }
+
+    /// One of the words of a transfer slot, if there is such a slot.
+    pub(in crate::smartmap) fn transfer_word(
+        &self,
+        place: usize,
+        slot: u32,
+        word: usize,
+    ) -> Option<&AtomicU64> {
+        let at = self.transfer_at(place, slot)?;
+        Some(self.mapping().word64(at + word * 8))
+    }
+
+    /// The same of half of one.
+    pub(in crate::smartmap) fn transfer_bell(
+        &self,
+        place: usize,
+        slot: u32,
+        word: usize,
+    ) -> Option<&AtomicU32> {
+        let at = self.transfer_at(place, slot)?;
+        Some(self.mapping().word32(at + word * 8))
+    }
+
+    fn transfer_at(&self, place: usize, slot: u32) -> Option<usize> {
+        let slot = Some(slot as usize).filter(|&slot| slot < REQUEST_SLOTS)?;
+        assert!(place < self.ranks, "place {place} of {}", self.ranks);
+        let index = place * REQUEST_SLOTS + slot;
+        Some(places::transfers(self.ranks) + index * TRANSFER_BYTES)
+    }
+}

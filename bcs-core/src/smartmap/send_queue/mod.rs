@@ -1,0 +1,314 @@
+//! Send queues: by which the ranks of one node tell each other what they send (SMARTMAP; point-to-
+//! point paper, 3.2.2).
+//!
+//! One queue for each ordered pair of ranks, with one writer and one reader, and no atomic
+//! read-modify-write between them (3.2.6). An entry is one cache line, and bears a *stamp* that
+//! says at which position of the queue it was written: the reader looks at the next line only, and
+//! what it finds there is the whole of a short message. So a message costs the one line that has to
+//! cross from core to core anyway.
+//!
+//! Longer payload that is to be copied at once lies beside the entries, in a region that is
+//! written and given back in the same order. Stamps are kept apart from payload because a payload
+//! can be any bytes, a stamp among them.
+//!
+//! ```text
+//! sender                                   receiver
+//! reserve ── payload ──► fill
+//! publish ── entry, stamp last ──────────► peek: is the stamp that of my position?
+//!                                          read the payload
+//! room  ◄─────────────── head ──────────── take
+//! ```
+//!
+//! The paper's queue aborts when it is full; here the sender keeps what does not fit, and the
+//! receiver drains the queue whether or not it has a receive for what it finds.
+//!
+//! Both sides are ranks, so everything here is an allegation to either: an entry is copied out before
+//! it is looked at, positions are checked, and a payload outside the region is none.
+//!
+//! Happens-before, named on both sides:
+//! - **STAMP**: the sender's `Release` store of an entry's first word publishes its other words and
+//!   its payload to the receiver's `Acquire` load of it.
+//! - **TAKEN**: the receiver's `Release` store of `head` returns entries and their payload, after
+//!   they were copied out, to the sender's `Acquire` load of it.
+
+#[cfg(all(test, loom))]
+mod loom_tests;
+#[cfg(test)]
+pub(crate) mod tests;
+
+use super::prefetch;
+use crate::memory::ring::Words;
+use crate::sync::{AtomicU64, Ordering};
+
+/// Words of an entry: a cache line.
+pub const ENTRY_WORDS: usize = 8;
+
+/// So many entries ahead lines are asked for. The next one is left alone: the other side may be
+/// looking at it.
+const AHEAD: u64 = 3;
+
+/// Payload starts at multiples of a cache line.
+const LINE: u64 = 64;
+
+/// Memory with room for payload.
+pub trait Payload {
+    /// The words of an entry, of which this is the first.
+    fn entry(&self, first: usize) -> &[AtomicU64; ENTRY_WORDS];
+    /// Writes bytes at this offset.
+    fn write(&self, offset: usize, bytes: &[u8]);
+    /// Copies bytes from this offset.
+    fn read(&self, offset: usize, bytes: &mut [u8]);
+}
+
+/// Where a queue lies.
+#[derive(Clone, Copy, Debug)]
+pub struct QueueLayout {
+    /// The word that the receiver advances.
+    pub head_word: usize,
+    /// The first word of the first entry.
+    pub first_entry_word: usize,
+    /// Entries, a power of two.
+    pub entries: u64,
+    /// Offset of the region for payload, in bytes.
+    pub payload: usize,
+    /// Its length, a power of two.
+    pub payload_bytes: u64,
+}
+
+impl QueueLayout {
+    fn entry(&self, position: u64) -> usize {
+        let slot = position & (self.entries - 1);
+        self.first_entry_word + usize::try_from(slot).expect("a slot fits usize") * ENTRY_WORDS
+    }
+
+    /// The longest payload: an empty queue has room for it wherever it begins.
+    #[must_use]
+    pub fn longest(&self) -> usize {
+        usize::try_from(self.payload_bytes / 2).expect("regions are small")
+    }
+
+    fn payload_at(&self, position: u64) -> usize {
+        let offset = position & (self.payload_bytes - 1);
+        self.payload + usize::try_from(offset).expect("regions are small")
+    }
+}
+
+/// An entry without its stamp.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Entry {
+    /// What shares the first word with the stamp.
+    pub code: u32,
+    /// The others.
+    pub words: [u64; ENTRY_WORDS - 1],
+}
+
+/// The queue has no room: keep the message, and try again when the receiver has taken some.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueFull;
+
+/// Room for an entry and its payload.
+#[derive(Debug)]
+#[must_use = "room is taken by publishing an entry"]
+pub struct Room {
+    /// What the entry says of where its payload is.
+    pub payload: u64,
+    end: u64,
+}
+
+/// The sending side.
+#[derive(Debug)]
+pub struct QueueSender<W> {
+    words: W,
+    layout: QueueLayout,
+    tail: u64,
+    head_seen: u64,
+    payload_tail: u64,
+    payload_head: u64,
+    /// Where the payload of each entry ends.
+    ends: Box<[u64]>,
+}
+
+fn stamp(position: u64) -> u64 {
+    // Positions that differ by less than 2^32 have different stamps, and fresh memory has none.
+    position.wrapping_add(1) & u64::from(u32::MAX)
+}
+
+impl<W: Words + Payload> QueueSender<W> {
+    /// The sender of an empty queue.
+    pub fn new(words: W, layout: QueueLayout) -> Self {
+        let entries = usize::try_from(layout.entries).expect("queues are small");
+        Self {
+            words,
+            layout,
+            tail: 0,
+            head_seen: 0,
+            payload_tail: 0,
+            payload_head: 0,
+            ends: vec![0; entries].into_boxed_slice(),
+        }
+    }
+
+    fn slot(&self, position: u64) -> usize {
+        usize::try_from(position & (self.layout.entries - 1)).expect("a slot fits usize")
+    }
+
+    /// Room for an entry with a payload of so many bytes, which may be none.
+    ///
+    /// # Errors
+    /// When there is none.
+    ///
+    /// # Panics
+    /// If the payload is longer than the [longest](QueueLayout::longest).
+    #[inline]
+    pub fn reserve(&mut self, len: usize) -> Result<Room, QueueFull> {
+        assert!(len <= self.layout.longest(), "{len} bytes are too long");
+        self.try_reserve(len)
+            .or_else(|| {
+                self.look_what_was_taken();
+                self.try_reserve(len)
+            })
+            .ok_or(QueueFull)
+    }
+
+    fn try_reserve(&self, len: usize) -> Option<Room> {
+        if self.tail - self.head_seen >= self.layout.entries {
+            return None;
+        }
+        let size = self.layout.payload_bytes;
+        let len = (len as u64).next_multiple_of(LINE);
+        let left = size - (self.payload_tail & (size - 1));
+        // It lies in one piece.
+        let payload = self.payload_tail + if len <= left { 0 } else { left };
+        let end = payload + len;
+        (end - self.payload_head <= size).then_some(Room { payload, end })
+    }
+
+    /// Writes bytes of a payload, from `offset` on.
+    #[inline]
+    pub fn fill(&self, room: &Room, offset: usize, bytes: &[u8]) {
+        let filled = (offset + bytes.len()) as u64;
+        assert!(filled <= room.end - room.payload, "a payload has its room");
+        let start = self.layout.payload_at(room.payload);
+        self.words.write(start + offset, bytes);
+    }
+
+    /// Publishes an entry.
+    #[inline]
+    pub fn publish(&mut self, room: Room, entry: &Entry) {
+        let [first, others @ ..] = self.words.entry(self.layout.entry(self.tail));
+        for (to, &word) in others.iter().zip(&entry.words) {
+            to.store(word, Ordering::Relaxed);
+        }
+        let stamped = stamp(self.tail) | u64::from(entry.code) << 32;
+        // STAMP: publishes the words above, and the payload.
+        first.store(stamped, Ordering::Release);
+        let slot = self.slot(self.tail);
+        self.ends[slot] = room.end;
+        self.payload_tail = room.end;
+        self.tail += 1;
+        prefetch::to_write(self.words.entry(self.layout.entry(self.tail + AHEAD)));
+    }
+
+    fn look_what_was_taken(&mut self) {
+        // TAKEN: what the receiver returned may be written again.
+        let head = self
+            .words
+            .word(self.layout.head_word)
+            .load(Ordering::Acquire);
+        // Anybody may have scribbled over it.
+        if head > self.head_seen && head <= self.tail {
+            self.head_seen = head;
+            self.payload_head = self.ends[self.slot(head - 1)];
+        }
+    }
+
+    /// How many entries were published.
+    pub fn published(&self) -> u64 {
+        self.tail
+    }
+
+    /// How many entries the receiver has taken.
+    pub fn taken(&mut self) -> u64 {
+        self.look_what_was_taken();
+        self.head_seen
+    }
+}
+
+/// The receiving side.
+#[derive(Debug)]
+pub struct QueueReceiver<W> {
+    words: W,
+    layout: QueueLayout,
+    head: u64,
+}
+
+impl<W: Words + Payload> QueueReceiver<W> {
+    /// The receiver of an empty queue.
+    pub fn new(words: W, layout: QueueLayout) -> Self {
+        Self {
+            words,
+            layout,
+            head: 0,
+        }
+    }
+
+    /// Whether there is an entry that has not been taken, as far as the queue itself tells: for a
+    /// thread that has not got the receiver. What a rank scribbles over may make it wrong.
+    pub fn is_filled(words: &W, layout: QueueLayout) -> bool {
+        let head = words.word(layout.head_word).load(Ordering::Relaxed);
+        let stamped = words.word(layout.entry(head)).load(Ordering::Relaxed);
+        stamped & u64::from(u32::MAX) == stamp(head)
+    }
+
+    /// A copy of the next entry, which stays where it is.
+    #[inline]
+    pub fn peek(&self) -> Option<Entry> {
+        let [first, others @ ..] = self.words.entry(self.layout.entry(self.head));
+        // STAMP: the other words and the payload are visible if the stamp fits.
+        let stamped = first.load(Ordering::Acquire);
+        if stamped & u64::from(u32::MAX) != stamp(self.head) {
+            return None;
+        }
+        Some(Entry {
+            code: u32::try_from(stamped >> 32).expect("half a word"),
+            words: std::array::from_fn(|index| others[index].load(Ordering::Relaxed)),
+        })
+    }
+
+    /// Copies bytes of the payload that an entry has at `payload`, from `offset` on. Returns false
+    /// if they do not lie in the region.
+    #[must_use]
+    #[inline]
+    pub fn read(&self, payload: u64, offset: usize, bytes: &mut [u8]) -> bool {
+        let start = self.layout.payload_at(payload) - self.layout.payload;
+        let size = usize::try_from(self.layout.payload_bytes).expect("regions are small");
+        let end = start
+            .checked_add(offset)
+            .and_then(|at| at.checked_add(bytes.len()));
+        if end.is_none_or(|end| end > size) {
+            return false;
+        }
+        self.words.read(self.layout.payload + start + offset, bytes);
+        true
+    }
+
+    /// Takes the entry that was peeked at: it and its payload may be written again.
+    #[inline]
+    pub fn take(&mut self) {
+        self.head += 1;
+        // TAKEN: the entry and its payload were copied out.
+        self.words
+            .word(self.layout.head_word)
+            .store(self.head, Ordering::Release);
+    }
+
+    /// The longest payload that an entry may have.
+    pub fn longest(&self) -> usize {
+        self.layout.longest()
+    }
+
+    /// How many entries were taken.
+    pub fn taken(&self) -> u64 {
+        self.head
+    }
+}

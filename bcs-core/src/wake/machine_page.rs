@@ -1,0 +1,343 @@
+//! The machine page: the words by which ranks and NIC OS threads of one job on one machine ring
+//! each other, and tell the Strobe Sender that there is work.
+//!
+//! Every rank of the job can write it, so it holds hints and bells only: a rank that scribbles
+//! over it can delay its own job, never change what the job computes. Nothing here is read by
+//! another job.
+
+use super::bell::{self, KernelFutex};
+use crate::job::{NicThreadId, NodeId};
+use crate::limits::{ARRIVAL_HINTS_PER_CONTEXT, MAX_CONTEXTS};
+use crate::memory::{MapError, Mapping, sealed_memfd};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering, fence};
+
+const LINE: usize = 128;
+const DEMAND: usize = 0;
+const ARMED: usize = LINE;
+const ARMED_AT: usize = LINE + 8;
+const BLOCKED: usize = 2 * LINE;
+const AWAKE_THREADS: usize = 3 * LINE;
+const CORES: usize = 4 * LINE;
+const BELLS: usize = 8 * LINE;
+
+/// The word ARMED: nothing is wanted, and who wants something rings the Strobe Sender.
+const UNARMED: u32 = 0;
+/// The next regular strobe is wanted.
+const IS_ARMED: u32 = 1;
+/// As unarmed, but the Strobe Sender looks at the next regular time anyway: no need to ring it.
+const WATCHED: u32 = 2;
+
+/// A bell of a NIC OS thread. Number 0 is the Strobe Sender's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BellId(usize);
+
+impl BellId {
+    /// The bell of the OS thread that hosts the Strobe Sender and the sequencer.
+    pub const STROBE_SENDER: Self = Self(0);
+
+    /// The bell kept for a NIC thread; which OS thread sleeps on it is the driver's choice.
+    #[must_use]
+    pub fn of(node: NodeId, thread: NicThreadId) -> Self {
+        Self(1 + node.index() * NicThreadId::COUNT + thread.index())
+    }
+}
+
+/// The machine page, mapped by this process.
+#[derive(Clone, Debug)]
+pub struct MachinePage {
+    mapping: Arc<Mapping>,
+    nodes: usize,
+}
+
+impl MachinePage {
+    fn arrivals_start(nodes: usize) -> usize {
+        (BELLS + (1 + nodes * NicThreadId::COUNT) * LINE).next_multiple_of(4096)
+    }
+
+    fn bytes(nodes: usize) -> usize {
+        Self::arrivals_start(nodes) + nodes * MAX_CONTEXTS * ARRIVAL_HINTS_PER_CONTEXT * 4
+    }
+
+    /// Makes the page of a job with so many nodes on this machine and so many cores to run on.
+    ///
+    /// # Errors
+    /// As [`MapError`] says.
+    pub fn create(nodes: usize, cores: u32) -> Result<(OwnedFd, Self), MapError> {
+        let fd = sealed_memfd("bcs-machine-page", Self::bytes(nodes))?;
+        let page = Self::map(&fd, nodes)?;
+        page.mapping.word32(CORES).store(cores, Ordering::Relaxed);
+        Ok((fd, page))
+    }
+
+    /// Maps a page made for the same number of nodes.
+    ///
+    /// # Errors
+    /// As [`MapError`] says.
+    pub fn map(fd: impl AsFd, nodes: usize) -> Result<Self, MapError> {
+        let mapping = Mapping::shared(fd, Self::bytes(nodes))?;
+        Ok(Self {
+            mapping: Arc::new(mapping),
+            nodes,
+        })
+    }
+
+    /// A page that only this process sees (simulator, tests).
+    ///
+    /// # Errors
+    /// As [`MapError`] says.
+    pub fn private(nodes: usize, cores: u32) -> Result<Self, MapError> {
+        let mapping = Arc::new(Mapping::private(Self::bytes(nodes))?);
+        let page = Self { mapping, nodes };
+        page.mapping.word32(CORES).store(cores, Ordering::Relaxed);
+        Ok(page)
+    }
+
+    /// Nodes of the job on this machine.
+    #[must_use]
+    pub fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    /// The word of a bell.
+    #[must_use]
+    pub fn bell(&self, bell: BellId) -> &AtomicU32 {
+        self.mapping.word32(BELLS + bell.0 * LINE)
+    }
+
+    /// Lets `bell` stand for `other`: its NIC thread is run by an OS thread that sleeps there.
+    pub fn redirect(&self, bell: BellId, other: BellId) {
+        let other = u32::try_from(other.0).expect("bells are few");
+        self.mapping
+            .word32(BELLS + bell.0 * LINE + 4)
+            .store(other + 1, Ordering::Release);
+    }
+
+    /// Rings a bell. Publish the work first.
+    pub fn ring(&self, bell: BellId) {
+        let redirected = self
+            .mapping
+            .word32(BELLS + bell.0 * LINE + 4)
+            .load(Ordering::Acquire);
+        let bell = match redirected {
+            0 => bell,
+            // A rank can scribble here: a bell that does not exist is not rung.
+            other if other as usize <= 1 + self.nodes * NicThreadId::COUNT => {
+                BellId(other as usize - 1)
+            }
+            _ => return,
+        };
+        self.wake(self.bell(bell));
+    }
+
+    /// Rings a bell that lies elsewhere: a rank's.
+    ///
+    /// Whoever is woken counts as awake from here on, not from when it has found a core: a waiter
+    /// that spins must see at once that its core is wanted (law 7).
+    #[inline]
+    pub fn wake(&self, bell: &AtomicU32) {
+        bell::ring(bell, &KernelFutex, || self.awake(true));
+    }
+
+    /// Law 2: there is work, strike the next regular strobe. The system call happens at most once
+    /// a slice, since the Strobe Sender clears the word before it takes the cut, and not at all
+    /// while one regular strobe follows the other.
+    pub fn arm(&self) {
+        self.arm_at(0);
+    }
+
+    /// The same; the strobe that is wanted is the first one after `now_ns`. It may have passed
+    /// when the Strobe Sender wakes.
+    pub fn arm_at(&self, now_ns: u64) {
+        let armed = self.mapping.word32(ARMED);
+        // DEMAND: what was posted before this store is seen by the slice it asks for.
+        fence(Ordering::SeqCst);
+        if armed.load(Ordering::Relaxed) == IS_ARMED {
+            return;
+        }
+        let armed_at = self.mapping.word64(ARMED_AT);
+        armed_at.store(now_ns, Ordering::Relaxed);
+        if armed.swap(IS_ARMED, Ordering::AcqRel) == UNARMED {
+            self.ring(BellId::STROBE_SENDER);
+        }
+    }
+
+    /// When the next regular strobe was armed, if who did so said it. A rank's allegation.
+    #[must_use]
+    pub fn armed_at(&self) -> u64 {
+        self.mapping.word64(ARMED_AT).load(Ordering::Relaxed)
+    }
+
+    /// The Strobe Sender wants to be rung again. Returns false when it is armed: whoever armed saw
+    /// it still watching.
+    #[must_use]
+    pub fn stop_watching(&self) -> bool {
+        let armed = self.mapping.word32(ARMED).compare_exchange(
+            WATCHED,
+            UNARMED,
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        );
+        armed != Err(IS_ARMED)
+    }
+
+    /// Law 2: there is work and somebody waits for it, strike now (elastic).
+    pub fn demand(&self) {
+        let demand = self.mapping.word32(DEMAND);
+        // DEMAND: as in arm.
+        fence(Ordering::SeqCst);
+        if demand.load(Ordering::Relaxed) == 0 && demand.swap(1, Ordering::AcqRel) == 0 {
+            self.ring(BellId::STROBE_SENDER);
+        }
+    }
+
+    /// The Strobe Sender's look: (armed, demanded).
+    #[must_use]
+    pub fn wanted(&self) -> (bool, bool) {
+        (
+            // ARMED_AT was said before.
+            self.mapping.word32(ARMED).load(Ordering::Acquire) == IS_ARMED,
+            self.mapping.word32(DEMAND).load(Ordering::Relaxed) != 0,
+        )
+    }
+
+    /// The Strobe Sender is about to strike: what is posted from here on asks anew. If it
+    /// `watches`, it will look at the next regular time whether or not it is rung.
+    pub fn begin_slice(&self, watches: bool) {
+        let unarmed = if watches { WATCHED } else { UNARMED };
+        self.mapping.word32(ARMED).store(unarmed, Ordering::Relaxed);
+        self.mapping.word32(DEMAND).store(0, Ordering::Relaxed);
+        // DEMAND: whoever saw the words still set has published its post before the cut.
+        fence(Ordering::SeqCst);
+    }
+
+    /// A rank blocks in a call (`true`) or goes on (`false`): the job's hunger (law 2).
+    pub fn block(&self, blocks: bool) {
+        adjust(self.mapping.word32(BLOCKED), blocks);
+    }
+
+    /// Law 2's `hungry`: some rank of the job is blocked.
+    #[must_use]
+    pub fn hungry(&self) -> bool {
+        self.mapping.word32(BLOCKED).load(Ordering::Relaxed) != 0
+    }
+
+    /// A rank or NIC OS thread starts to run (`true`) or sleeps (`false`): law 7.
+    pub fn awake(&self, awake: bool) {
+        adjust(self.mapping.word32(AWAKE_THREADS), awake);
+    }
+
+    /// Law 7: whether all who are awake have a core each, so that spinning takes from nobody.
+    #[must_use]
+    #[inline]
+    pub fn cores_suffice(&self) -> bool {
+        self.mapping.word32(AWAKE_THREADS).load(Ordering::Relaxed)
+            <= self.mapping.word32(CORES).load(Ordering::Relaxed)
+    }
+
+    /// A rank arrives at collective `sequence` of a context. Returns whether the node's ranks may
+    /// now all be there, which is when the arrivals in this collective's lane have come to `due`:
+    /// a hint for law 2.
+    ///
+    /// Ranks arrive at the collectives of a context in order, so when the last of `local` ranks
+    /// arrives at collective `s`, each of them has arrived at all that came before it in its lane:
+    /// at least `local * (s / lanes + 1)` arrivals, counted from the
+    /// [`arrivals`](Self::arrivals) of when the context was opened. So the last arrival is never
+    /// missed, however far some ranks are ahead of others; an earlier one may be taken for it.
+    #[must_use]
+    pub fn arrive(&self, node: NodeId, context: u32, sequence: u64, due: u32) -> bool {
+        let word = self.arrival_word(node, context, sequence);
+        let arrived = word.fetch_add(1, Ordering::AcqRel).wrapping_add(1);
+        arrived.wrapping_sub(due).cast_signed() >= 0
+    }
+
+    /// The arrivals so far in the lane of collective `sequence` of a context.
+    #[must_use]
+    pub fn arrivals(&self, node: NodeId, context: u32, sequence: u64) -> u32 {
+        self.arrival_word(node, context, sequence)
+            .load(Ordering::Acquire)
+    }
+
+    fn arrival_word(&self, node: NodeId, context: u32, sequence: u64) -> &AtomicU32 {
+        let context = context as usize % MAX_CONTEXTS;
+        let lane = usize::try_from(sequence % ARRIVAL_HINTS_PER_CONTEXT as u64).expect("small");
+        let word = (node.index() * MAX_CONTEXTS + context) * ARRIVAL_HINTS_PER_CONTEXT + lane;
+        self.mapping
+            .word32(Self::arrivals_start(self.nodes) + word * 4)
+    }
+}
+
+fn adjust(word: &AtomicU32, up: bool) {
+    if up {
+        word.fetch_add(1, Ordering::AcqRel);
+    } else {
+        word.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn demands_coalesce_until_the_slice_begins() {
+        let page = MachinePage::private(1, 2).unwrap();
+        assert_eq!(page.wanted(), (false, false));
+        page.demand();
+        page.demand();
+        page.arm();
+        assert_eq!(page.wanted(), (true, true));
+        page.begin_slice(false);
+        assert_eq!(page.wanted(), (false, false));
+    }
+
+    #[test]
+    fn a_strobe_sender_that_watches_is_not_rung_and_misses_nothing() {
+        let page = MachinePage::private(1, 2).unwrap();
+        let bell = page.bell(BellId::STROBE_SENDER);
+        for (watches, awake_after) in [(true, false), (false, true)] {
+            page.begin_slice(watches);
+            bell.store(bell::ASLEEP, Ordering::Relaxed);
+            page.arm_at(7);
+            assert_eq!(page.wanted(), (true, false));
+            assert_eq!(page.armed_at(), 7);
+            assert_eq!(bell.load(Ordering::Relaxed) == bell::AWAKE, awake_after);
+            assert!(!page.stop_watching(), "it is armed");
+        }
+        page.begin_slice(true);
+        assert!(page.stop_watching());
+        bell.store(bell::ASLEEP, Ordering::Relaxed);
+        page.arm();
+        assert_eq!(bell.load(Ordering::Relaxed), bell::AWAKE);
+    }
+
+    #[test]
+    fn the_last_local_arrival_is_noticed_per_collective() {
+        let page = MachinePage::private(2, 2).unwrap();
+        let node = NodeId(1);
+        assert!(!page.arrive(node, 5, 0, 3));
+        assert!(
+            !page.arrive(node, 5, 1, 3),
+            "the next collective has a counter of its own"
+        );
+        assert!(!page.arrive(node, 5, 0, 3));
+        assert!(page.arrive(node, 5, 0, 3));
+        assert!(!page.arrive(NodeId(0), 5, 0, 3), "and so has another node");
+    }
+
+    #[test]
+    fn a_last_arrival_is_not_missed_when_another_rank_is_far_ahead() {
+        let page = MachinePage::private(1, 2).unwrap();
+        let node = NodeId(0);
+        assert_eq!(ARRIVAL_HINTS_PER_CONTEXT, 4);
+        assert!(!page.arrive(node, 1, 0, 2));
+        assert!(
+            !page.arrive(node, 1, 4, 4),
+            "the same rank, in the same lane"
+        );
+        assert!(page.arrive(node, 1, 0, 2), "the other one");
+        assert!(page.arrive(node, 1, 4, 4));
+        assert_eq!(page.arrivals(node, 1, 8), 4);
+    }
+}

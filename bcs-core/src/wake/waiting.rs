@@ -1,0 +1,342 @@
+//! Waiting without taking a core from anybody (law 7; docs/waiting.md).
+//!
+//! While all ranks and NIC OS threads of the job that are awake have a core each, a waiter spins,
+//! for at most [`MAX_SPIN_NS`]; then, or when cores are short, it sleeps on its bell.
+//!
+//! A rank that waits for others of its node while cores are short first yields some times: if these
+//! wait, too, the core comes round to the one that can go on, and nobody pays for a sleep and a ring.
+//! Beside ranks that compute a yield is two more switches of the core and no answer, or one that comes
+//! when the other's time on the core is over (measured: 32 ranks on 2 cores take 3 % longer with three
+//! yields in each wait). So who gets the core back late does not yield for a while.
+
+use super::bell::{self, KernelFutex, Slept};
+use super::{MachinePage, home_core};
+use crate::clock::now_ns;
+use crate::limits::{MAX_SPIN_NS, NIC_SPIN_NS};
+use crate::lockstep;
+use std::cell::Cell;
+use std::sync::atomic::AtomicU32;
+
+/// How long a thread stays awake before it sleeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// Nanoseconds of spinning while cores suffice.
+    pub spin_ns: u64,
+    /// Whether it yields now and then while it spins: a thread that was woken onto this core while
+    /// another one was busy does not move there by itself once that is free.
+    pub spins_politely: bool,
+    /// How often it yields when cores are short.
+    pub yields: u32,
+}
+
+impl Patience {
+    /// A rank: a peer that is about to answer gets its chance.
+    pub const RANK: Self = Self {
+        spin_ns: MAX_SPIN_NS,
+        spins_politely: true,
+        yields: 0,
+    };
+
+    /// A rank whose peer on this node may answer before it is worth saying that somebody waits.
+    pub const SHORT: Self = Self {
+        spin_ns: 20_000,
+        spins_politely: true,
+        yields: 16,
+    };
+
+    /// A rank that has said that it waits for others of its node. To be woken costs some microseconds: who
+    /// has waited much longer than that loses little by it, and saves a core's time (measured: of eight
+    /// ranks that wait for one for 10 ms, each took 8 % of that when it looked for a millisecond).
+    pub const NEIGHBOUR: Self = Self {
+        spin_ns: 100_000,
+        spins_politely: true,
+        yields: 0,
+    };
+
+    /// A rank that lends a message to one that may be about to ask for it.
+    pub const LOAN: Self = Self {
+        spin_ns: 3_000,
+        spins_politely: false,
+        yields: 0,
+    };
+
+    /// A NIC: a rank that answers at once finds it awake, and a NIC with nothing to do soon takes
+    /// no core. It does not yield: under EEVDF each yield gives away virtual time, and the strobe
+    /// then comes milliseconds late on a busy core (measured: 4 ms at the 99th percentile, 0.5 ms
+    /// without).
+    pub const NIC: Self = Self {
+        spin_ns: NIC_SPIN_NS,
+        spins_politely: false,
+        yields: 0,
+    };
+}
+
+/// Checks between two looks at the clock while spinning.
+const CHECKS_PER_LOOK: u32 = 32;
+
+/// A yield that takes longer than this has let somebody else run (measured: 0.2 us if nobody wants the
+/// core, 1 us and more if somebody does).
+const ALONE_YIELD_NS: u64 = 600;
+
+/// A yield that takes longer than this has let somebody compute, if no more than some share the core.
+const LATE_YIELD_NS: u64 = 200_000;
+
+/// So many may share a core, and of more each may take so long without computing: to go to sleep, to be woken
+/// and to tell others, with nothing of it in the caches. If that counted as computing, many who wait for each
+/// other would all sleep, which takes this long, and never find out that they need not (measured: a barrier of
+/// 64 ranks on 2 cores in 560 us instead of 100).
+const FEW_SHARE: usize = 16;
+const EACH_NS: u64 = 100_000;
+
+/// Yields of a rank that shares its core with very many: whom it waits for may have another core, where it comes
+/// round a little later.
+const LEAST_YIELDS: u32 = 4;
+
+/// Waits without yields after one that came back late, if no more than some share the core. Of more each yields
+/// less, and loses more by sleeping.
+const WAITS_WITHOUT_YIELDS: u32 = 100;
+
+thread_local! {
+    /// How many waits are to do without yields.
+    static WITHOUT_YIELDS: Cell<u32> = const { Cell::new(0) };
+    /// Whether somebody computes on this thread's core, whom nobody has counted.
+    static COMPANY: Cell<Company> = const { Cell::new(Company::NONE) };
+    /// Whether somebody else wanted this thread's core when it last yielded. Then it may well be whom it
+    /// waits for, who cannot answer as long as it spins: it yields at once.
+    static SHARED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What a thread that spins knows of others that compute on its core.
+///
+/// It finds them when it yields, and loses their time on the core by it. So it spins ever more rarely as long as it
+/// finds them: for a moment in a fifth of a second in the end, and that long after they have gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Company {
+    /// Until then waits are to do without spinning.
+    until_ns: u64,
+    /// How long it was the last time.
+    for_ns: u64,
+}
+
+impl Company {
+    const SHORTEST_NS: u64 = 500_000;
+    const LONGEST_NS: u64 = 200_000_000;
+
+    /// Who computes lets this thread spin until its time on the core is over, which takes milliseconds: who has not
+    /// been found for several times as long has gone.
+    const GONE_NS: u64 = 20_000_000;
+
+    const NONE: Self = Self {
+        until_ns: 0,
+        for_ns: 0,
+    };
+
+    /// A yield took so long and ended now. Returns whether somebody has computed meanwhile.
+    fn yielded(&mut self, took_ns: u64, now_ns: u64) -> bool {
+        let found = took_ns > LATE_YIELD_NS;
+        if found {
+            let again = now_ns.saturating_sub(self.until_ns) < Self::GONE_NS.max(self.for_ns);
+            let longer = if again { 2 * self.for_ns } else { 0 };
+            self.for_ns = longer.clamp(Self::SHORTEST_NS, Self::LONGEST_NS);
+            self.until_ns = now_ns + self.for_ns;
+        }
+        found
+    }
+
+    /// Whether a wait that begins now is to sleep at once.
+    fn sleeps(&self, now_ns: u64) -> bool {
+        now_ns < self.until_ns
+    }
+}
+
+/// Waits until `check` finds something or the deadline passes. `check` is called often and must
+/// be cheap; it is always called once more after the sleep was announced (law 6). Returns whether
+/// it found something.
+pub fn wait(
+    word: &AtomicU32,
+    page: &MachinePage,
+    deadline_ns: Option<u64>,
+    patience: Patience,
+    mut check: impl FnMut() -> bool,
+) -> bool {
+    let passed = || deadline_ns.is_some_and(|deadline| now_ns() >= deadline);
+    if check() || spin(page, deadline_ns, patience, &mut check) {
+        return true;
+    }
+    loop {
+        if passed() {
+            return false;
+        }
+        let mut found = false;
+        page.awake(false);
+        let slept = bell::sleep(word, &KernelFutex, deadline_ns, || {
+            found = check();
+            found
+        });
+        if slept != Slept::Rung {
+            page.awake(true); // a ringer has counted this thread already
+        }
+        if found || check() {
+            return true;
+        }
+    }
+}
+
+/// The first part of [`wait`]: spins while cores suffice and patience lasts, at most until the
+/// deadline. Returns whether `check` found something.
+pub fn spin(
+    page: &MachinePage,
+    deadline_ns: Option<u64>,
+    patience: Patience,
+    mut check: impl FnMut() -> bool,
+) -> bool {
+    if lockstep::is_on() {
+        return look_some_times(check);
+    }
+    if !page.cores_suffice() {
+        return yield_for(patience.yields, check);
+    }
+    let start = now_ns();
+    if patience.spins_politely && COMPANY.get().sleeps(start) {
+        return false;
+    }
+    let end = deadline_ns.map_or(start + patience.spin_ns, |at| {
+        at.min(start + patience.spin_ns)
+    });
+    loop {
+        let checks = if patience.spins_politely && SHARED.get() {
+            1
+        } else {
+            CHECKS_PER_LOOK
+        };
+        for _ in 0..checks {
+            if check() {
+                return true;
+            }
+            std::hint::spin_loop();
+        }
+        let now = now_ns();
+        if now >= end {
+            return false;
+        }
+        if !page.cores_suffice() {
+            return yield_for(patience.yields, check);
+        }
+        if patience.spins_politely {
+            std::thread::yield_now();
+            let back = now_ns();
+            SHARED.set(back - now > ALONE_YIELD_NS);
+            let mut company = COMPANY.get();
+            if company.yielded(back - now, back) {
+                COMPANY.set(company);
+                return check();
+            }
+        }
+    }
+}
+
+/// As [`spin`], of threads that run one at a time: while one looks, nothing changes unless it lets others run.
+#[cold]
+fn look_some_times(mut check: impl FnMut() -> bool) -> bool {
+    for _ in 0..lockstep::draw(4).unwrap_or(0) {
+        if check() {
+            return true;
+        }
+        lockstep::pause();
+    }
+    check()
+}
+
+/// Law 7: a program that asks again and again while cores are short lets others run.
+pub fn give_way(page: &MachinePage) {
+    if !lockstep::poll() && !page.cores_suffice() {
+        std::thread::yield_now();
+    }
+}
+
+/// How often a rank yields among so many that share a core. The more there are, the more have had it when it
+/// comes round; and if they all wait for one that takes long, they are all in its way.
+fn yields_among(sharers: usize, times: u32) -> u32 {
+    (times / crowd(sharers)).max(times.min(LEAST_YIELDS))
+}
+
+/// How many times as many as a few share a core.
+fn crowd(sharers: usize) -> u32 {
+    u32::try_from(sharers.div_ceil(FEW_SHARE).max(1)).unwrap_or(u32::MAX)
+}
+
+/// Whether a yield that took so long has let somebody compute, where so many share a core.
+fn is_late(took_ns: u64, sharers: usize) -> bool {
+    let many = sharers.saturating_sub(FEW_SHARE) as u64;
+    took_ns > LATE_YIELD_NS.saturating_add(many.saturating_mul(EACH_NS))
+}
+
+/// Lets others have the core so often, or until `check` finds something.
+fn yield_for(times: u32, mut check: impl FnMut() -> bool) -> bool {
+    let without = WITHOUT_YIELDS.get();
+    if times == 0 || without > 0 {
+        if times > 0 {
+            WITHOUT_YIELDS.set(without - 1);
+        }
+        return false;
+    }
+    let mut before = now_ns();
+    home_core::look(before);
+    let sharers = home_core::sharers();
+    for _ in 0..yields_among(sharers, times) {
+        std::thread::yield_now();
+        let found = check();
+        let now = now_ns();
+        if is_late(now - before, sharers) {
+            WITHOUT_YIELDS.set(WAITS_WITHOUT_YIELDS / crowd(sharers));
+            return found;
+        }
+        if found {
+            return true;
+        }
+        before = now;
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_finds_company_spins_ever_more_rarely_until_it_is_gone() {
+        let mut company = Company::NONE;
+        let mut now = 7_000_000_000;
+        assert!(!company.yielded(LATE_YIELD_NS, now));
+        assert!(!company.sleeps(now));
+        let mut find = |company: &mut Company, after: u64| {
+            now = now.max(company.until_ns) + after;
+            assert!(!company.sleeps(now));
+            assert!(company.yielded(LATE_YIELD_NS + 1, now));
+            assert!(company.sleeps(now) && company.sleeps(company.until_ns - 1));
+            (company.until_ns - now) / 100_000
+        };
+        let slice = 3_000_000; // of the core's time
+        for expected in [5, 10, 20, 40, 80, 160, 320, 640, 1_280, 2_000, 2_000] {
+            assert_eq!(find(&mut company, slice), expected);
+        }
+        assert_eq!(find(&mut company, Company::LONGEST_NS), 5, "it had gone");
+        assert_eq!(find(&mut company, slice), 10);
+        assert_eq!(find(&mut company, Company::GONE_NS), 5);
+    }
+
+    #[test]
+    fn the_more_share_a_core_the_fewer_yields() {
+        let yields = |sharers| yields_among(sharers, Patience::SHORT.yields);
+        assert_eq!([1, 16, 17, 64, 500].map(yields), [16, 16, 8, 4, 4]);
+        assert_eq!(yields_among(500, 1), 1);
+        assert_eq!(yields_among(500, Patience::NEIGHBOUR.yields), 0);
+    }
+
+    #[test]
+    fn those_who_share_a_core_may_take_their_turns_before_a_yield_is_late() {
+        assert!(!is_late(LATE_YIELD_NS, 2) && is_late(LATE_YIELD_NS + 1, 2));
+        let (some, many) = (LATE_YIELD_NS + EACH_NS, FEW_SHARE + 1);
+        assert!(!is_late(some, many) && is_late(some + 1, many));
+    }
+}

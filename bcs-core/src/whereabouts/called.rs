@@ -1,0 +1,137 @@
+//! What a rank called.
+
+use crate::descriptor::{Call, CollectiveKind};
+use std::fmt;
+
+/// What a rank called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Called {
+    /// A collective of the NICs.
+    Nic {
+        /// Which one.
+        kind: CollectiveKind,
+        /// Length of the data in bytes, as in [`Call`].
+        bytes: u64,
+    },
+    /// A collective that is made of messages.
+    Messages(Exchange, Option<u32>),
+}
+
+/// Collectives that are made of messages. Those that differ only in how their arguments are
+/// given (MPI_Gather, MPI_Gatherv) are one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exchange {
+    /// From a root.
+    Scatter,
+    /// To a root.
+    Gather,
+    /// To all.
+    Allgather,
+    /// From all to all.
+    Alltoall,
+    /// An inclusive scan.
+    Scan,
+    /// An exclusive scan.
+    Exscan,
+    /// A reduction by an operation that the program made.
+    Reduce,
+    /// The same, of which everybody gets a block.
+    ReduceScatter,
+    /// Among the neighbours of a topology.
+    Neighbors,
+    /// From a root to the other group of an intercommunicator. (What NICs do otherwise is made of
+    /// messages there.)
+    BroadcastBetween,
+    /// A reduction of what the other group gives.
+    ReduceBetween,
+    /// The same, of which everybody gets a block.
+    ReduceScatterBetween,
+}
+
+impl Exchange {
+    const ALL: [Self; 12] = [
+        Self::Scatter,
+        Self::Gather,
+        Self::Allgather,
+        Self::Alltoall,
+        Self::Scan,
+        Self::Exscan,
+        Self::Reduce,
+        Self::ReduceScatter,
+        Self::Neighbors,
+        Self::BroadcastBetween,
+        Self::ReduceBetween,
+        Self::ReduceScatterBetween,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Scatter => "a scatter",
+            Self::Gather => "a gather",
+            Self::Allgather => "an allgather",
+            Self::Alltoall => "an all-to-all",
+            Self::Scan => "a scan",
+            Self::Exscan => "an exclusive scan",
+            Self::Reduce => "a reduction by an operation of the program's",
+            Self::ReduceScatter => "a reduce-scatter by an operation of the program's",
+            Self::Neighbors => "an exchange among neighbours",
+            Self::BroadcastBetween => "a broadcast between two groups",
+            Self::ReduceBetween => "a reduction between two groups",
+            Self::ReduceScatterBetween => "a reduce-scatter between two groups",
+        }
+    }
+}
+
+/// The top two bits, which [`Call`] never sets both.
+pub(super) const MESSAGES: u64 = 3 << 62;
+
+impl Called {
+    /// In one word. Those of the NIC are as [`Call`] packs them, and no other is like one.
+    #[must_use]
+    pub fn pack(self) -> u64 {
+        match self {
+            Self::Nic { kind, bytes } => {
+                let rank = 0;
+                Call { rank, kind, bytes }.pack()
+            }
+            Self::Messages(exchange, root) => {
+                let root = root.map_or(0, |root| u64::from(root) + 1);
+                MESSAGES | u64::from(exchange as u8) << 32 | root
+            }
+        }
+    }
+
+    /// From its word; `None` if that is none.
+    #[must_use]
+    pub fn unpack(word: u64) -> Option<Self> {
+        if word & MESSAGES != MESSAGES {
+            let Call { kind, bytes, .. } = Call::unpack(word)?;
+            return Some(Self::Nic { kind, bytes });
+        }
+        let exchange = usize::try_from(word >> 32 & 0xff).expect("a byte");
+        let root = u32::try_from(word & u64::from(u32::MAX)).expect("half a word");
+        let &exchange = Exchange::ALL.get(exchange)?;
+        Some(Self::Messages(exchange, root.checked_sub(1)))
+    }
+}
+
+impl fmt::Display for Called {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Nic { kind, bytes } => {
+                let rank = 0;
+                Call { rank, kind, bytes }.fmt(f)
+            }
+            Self::Messages(exchange, root) => {
+                f.write_str(exchange.name())?;
+                match (exchange, root) {
+                    (_, None) => Ok(()),
+                    (Exchange::Scatter | Exchange::BroadcastBetween, Some(root)) => {
+                        write!(f, " from rank {root}")
+                    }
+                    (_, Some(root)) => write!(f, " to rank {root}"),
+                }
+            }
+        }
+    }
+}

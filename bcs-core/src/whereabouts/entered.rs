@@ -1,0 +1,51 @@
+//! Collectives that a rank has entered.
+
+use super::called::Called;
+use super::name::Name;
+use crate::fingerprint;
+use std::fmt;
+
+/// A collective that a rank has entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entered {
+    /// Context id of the communicator. Communicators without a rank in common may have the same.
+    pub context: u32,
+    /// Which ranks they are ([`fingerprint()`]); 0 for the world.
+    pub group: u32,
+    /// How many collectives this rank has entered on this communicator before.
+    pub number: u32,
+    /// What it called.
+    pub called: Called,
+}
+
+/// What stands for the ranks of a communicator; never 0.
+#[must_use]
+pub fn fingerprint(members: &[u32]) -> u32 {
+    let all = fingerprint::fingerprint(members.iter().map(|&rank| u64::from(rank)));
+    u32::try_from(all >> 32).expect("half a word").max(1)
+}
+
+impl Entered {
+    /// Whether this and what another rank has entered cannot both be right: of one communicator's
+    /// collectives the same one by number, and not the same by what was called. NICs compare
+    /// those that are theirs, and know how to go on after it.
+    #[must_use]
+    pub fn contradicts(&self, other: &Self) -> bool {
+        let of = |entered: &Self| (entered.context, entered.group, entered.number);
+        let nic = |called| matches!(called, Called::Nic { .. });
+        of(self) == of(other)
+            && self.called != other.called
+            && !(nic(self.called) && nic(other.called))
+    }
+}
+
+impl fmt::Display for Entered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { number, called, .. } = self;
+        write!(
+            f,
+            "{called} (collective {number} of {})",
+            Name(self.context)
+        )
+    }
+}

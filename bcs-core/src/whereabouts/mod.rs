@@ -1,0 +1,28 @@
+//! Whereabouts: what a blocked rank says about where it is.
+//!
+//! A rank that is about to sleep in a call writes into its NIC memory what it waits for, and which
+//! collectives it has entered and not left ([`NicMemory::say_where`]). Nobody looks while all goes
+//! well. `bcs run` asks node managers for it once a second: so a hang has words, and ranks that called
+//! different collectives of one communicator are found even where no message ever crosses between
+//! them (MPI 5.0, 6.14: they must call the same in the same order).
+//!
+//! All of it is an allegation of the rank's. It is decoded by total functions, and the worst that
+//! a wrong one does is to have the rank's own job say something wrong, or end.
+//!
+//! [`NicMemory::say_where`]: crate::memory::NicMemory::say_where
+
+mod called;
+mod entered;
+mod name;
+mod objection;
+mod wait;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub use called::{Called, Exchange};
+pub use entered::{Entered, fingerprint};
+pub use objection::Objection;
+pub use wait::{Peer, Wait, Whereabouts};
+pub use words::WORDS;

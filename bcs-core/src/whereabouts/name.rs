@@ -1,0 +1,15 @@
+//! How a communicator is called in words.
+
+use std::fmt;
+
+/// A communicator, by the context of its messages or of its collectives.
+pub(super) struct Name(pub(super) u32);
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 & 0x00ff_ffff {
+            0 => f.write_str("MPI_COMM_WORLD"),
+            context => write!(f, "the communicator with context {context}"),
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! What of a rank's memory is not its own.
+
+use bcs_core::memory::NicMemory;
+use bcs_core::smartmap::Desk;
+use bcs_core::wake::MachinePage;
+
+/// The memory that a rank shares with others.
+#[derive(Clone, Debug)]
+pub struct SharedMemory {
+    /// With its NIC.
+    pub(crate) nic: NicMemory,
+    /// With the ranks of its node, if messages between them do not go through the NIC.
+    pub(crate) desk: Option<Desk>,
+    /// With all ranks and NICs on its machine.
+    pub(crate) page: MachinePage,
+}
+
+impl SharedMemory {
+    /// The memory of a rank whose bell is at its desk, if it has one.
+    #[must_use]
+    pub fn new(nic: NicMemory, desk: Option<Desk>, page: MachinePage) -> Self {
+        let nic = match &desk {
+            Some(desk) => nic.with_bell(desk.bell()),
+            None => nic,
+        };
+        Self { nic, desk, page }
+    }
+
+    /// What it shares with its NIC.
+    #[must_use]
+    pub fn nic(&self) -> &NicMemory {
+        &self.nic
+    }
+}

@@ -1,0 +1,176 @@
+//! The files and folders of a crate import in one direction only.
+//!
+//! An import counts towards the file that defines the item, whatever it is re-exported by: so a `mod.rs` that
+//! declares and re-exports stands in no way. What only tests name does not count, and neither do calls of
+//! methods, which name no file.
+//!
+//! | file | is |
+//! |---|---|
+//! | `tree.rs` | the modules of a crate, and which file defines what a path names |
+//! | `mentions.rs` | what each file names |
+//! | `graph.rs` | who imports whom, and the circles in it |
+
+mod graph;
+mod mentions;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::verdict::Outcome;
+use crate::workspace::Workspace;
+
+use graph::{Circle, Graph};
+use mentions::Mention;
+use tree::Tree;
+
+use super::Check;
+
+pub(super) const CHECK: Check = Check {
+    name: "layers",
+    about: "files and folders of bcs-core and bcs-mpi import in one direction, the roads not each other",
+    about_time: false,
+    quick: false,
+    run,
+};
+
+/// The crates that are looked at, with the pairs of folders that never name each other.
+const CRATES: [(&str, &[[&str; 2]]); 2] = [
+    ("bcs-core", &[["fabric", "smartmap"]]),
+    ("bcs-mpi", &[["roads/nic", "roads/smartmap"]]),
+];
+
+/// The files of a crate by their paths from `src`, and their text.
+type Sources = BTreeMap<String, String>;
+
+fn run(workspace: &Workspace) -> Result<Outcome> {
+    let outcomes = CRATES.map(|(name, strangers)| {
+        let layers = Layers::read(workspace.root(), name, strangers)?;
+        Ok(layers.outcome(name))
+    });
+    let outcomes: Vec<Outcome> = outcomes.into_iter().collect::<Result<_>>()?;
+    Ok(Outcome::of_all(&outcomes))
+}
+
+/// Reads all files of Rust below `folder`, whose path from `src` is `path`.
+fn read(folder: &Path, path: &str, sources: &mut Sources) -> Result<()> {
+    let failed = || format!("failed to read {}", folder.display());
+    for entry in fs::read_dir(folder).with_context(failed)? {
+        let entry = entry.with_context(failed)?;
+        let name = entry.file_name().into_string();
+        let name = name.ok().with_context(failed)?;
+        let path = format!("{path}{name}");
+        if entry.file_type().with_context(failed)?.is_dir() {
+            read(&entry.path(), &format!("{path}/"), sources)?;
+        } else if name.ends_with(".rs") {
+            let text = fs::read_to_string(entry.path()).with_context(failed)?;
+            sources.insert(path, text);
+        }
+    }
+    Ok(())
+}
+
+/// What is found of one crate.
+#[derive(Debug)]
+struct Layers {
+    files: usize,
+    imports: usize,
+    /// Circles of files.
+    of_files: Vec<Circle>,
+    /// Circles of folders, and of files beside folders, by the folder that they lie in. Those of files alone
+    /// are circles of files already.
+    of_folders: Vec<(String, Circle)>,
+    /// Why the pairs that are never to name each other are not strangers.
+    acquainted: Vec<String>,
+}
+
+impl Layers {
+    fn read(root: &Path, name: &str, strangers: &[[&str; 2]]) -> Result<Self> {
+        let mut sources = Sources::new();
+        read(&root.join(name).join("src"), "", &mut sources)?;
+        Self::of(&sources, strangers).with_context(|| format!("failed to read {name}"))
+    }
+
+    fn of(sources: &Sources, strangers: &[[&str; 2]]) -> Result<Self> {
+        let tree = Tree::of(sources)?;
+        let mentions = mentions::of(&tree);
+        ensure!(!mentions.is_empty(), "no file names another");
+        let files: Vec<&str> = tree.files().collect();
+        let imports: Vec<&Mention> = mentions.iter().filter(|mention| mention.item).collect();
+        let graph = Graph::of_files(&imports);
+        let mut of_folders = Vec::new();
+        let folders = graph::folders(&files);
+        for folder in &folders {
+            let circles = Graph::within(folder, &folders, &imports).circles();
+            let circles = circles.into_iter().filter(Circle::has_folder);
+            of_folders.extend(circles.map(|circle| (folder.clone(), circle)));
+        }
+        Ok(Self {
+            files: files.len(),
+            imports: graph.len(),
+            of_files: graph.circles(),
+            of_folders,
+            acquainted: strangers
+                .iter()
+                .flat_map(|pair| acquainted(*pair, &files, &mentions))
+                .collect(),
+        })
+    }
+
+    fn holds(&self) -> bool {
+        self.of_files.is_empty() && self.of_folders.is_empty() && self.acquainted.is_empty()
+    }
+
+    fn outcome(&self, name: &str) -> Outcome {
+        let standing: usize = self
+            .of_files
+            .iter()
+            .map(|circle| circle.members.len())
+            .sum();
+        let mut lines = vec![format!(
+            "{name}: {} files, {} imports; {standing} files in {} circles; {} circles of folders",
+            self.files,
+            self.imports,
+            self.of_files.len(),
+            self.of_folders.len(),
+        )];
+        for circle in &self.of_files {
+            lines.push(format!("  circle of files: {}", circle.members.join(", ")));
+            lines.extend(circle.edges.iter().map(|edge| format!("    {edge}")));
+        }
+        for (folder, circle) in &self.of_folders {
+            let members = circle.members.join(", ");
+            lines.push(format!("  circle in src/{folder}: {members}"));
+            lines.extend(circle.edges.iter().map(|edge| format!("    {edge}")));
+        }
+        lines.extend(self.acquainted.iter().map(|line| format!("  {line}")));
+        Outcome::exact(
+            self.holds(),
+            lines.join("\n          "),
+            format!("{name}: no circle, and strangers do not name each other"),
+        )
+    }
+}
+
+/// How two folders that are to be strangers know each other; a folder that is not there is a fault of the rule.
+fn acquainted(pair: [&str; 2], files: &[&str], mentions: &[Mention]) -> Vec<String> {
+    let within = |file: &str, folder: &str| graph::words(file).starts_with(&graph::words(folder));
+    let missing = pair
+        .iter()
+        .filter(|folder| !files.iter().any(|file| within(file, folder)));
+    let mut found: Vec<String> = missing
+        .map(|folder| format!("there is no {folder}, which others must not name"))
+        .collect();
+    for [from, to] in [pair, [pair[1], pair[0]]] {
+        let named = mentions
+            .iter()
+            .filter(|mention| within(&mention.from, from) && within(&mention.to, to));
+        found.extend(named.map(|mention| format!("{from} names {to}: {mention}")));
+    }
+    found
+}

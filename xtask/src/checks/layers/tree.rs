@@ -1,0 +1,435 @@
+//! The modules of a crate, and which file defines what a path names.
+//!
+//! Names of types, values and macros are not told apart, nor what a function declares for itself from what its
+//! module does: who imports one of two that have the same name imports both. What a module is asked for and
+//! does not have is taken to be made there by a macro, or to be another crate's that it passes on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context, Result};
+use proc_macro2::{Span, TokenStream, TokenTree};
+use syn::punctuated::Punctuated;
+use syn::visit::{self, Visit};
+use syn::{Attribute, Item, Meta, Token, UseTree};
+
+use super::Sources;
+
+pub(super) type ModuleId = usize;
+pub(super) type FileId = usize;
+
+/// What a path names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Target {
+    Module(ModuleId),
+    /// An item that this file defines.
+    Item(FileId),
+}
+
+/// What a module has under a name.
+#[derive(Debug)]
+enum Named {
+    Target(Target),
+    /// What this path names, seen from the module.
+    Import(Vec<String>),
+}
+
+#[derive(Debug, Default)]
+struct Module {
+    file: FileId,
+    parent: Option<ModuleId>,
+    names: BTreeMap<String, Vec<Named>>,
+    /// Modules all of whose names it has.
+    globs: Vec<Vec<String>>,
+}
+
+struct File {
+    path: String,
+    module: ModuleId,
+    syntax: syn::File,
+}
+
+/// A crate without its tests.
+pub(super) struct Tree {
+    files: Vec<File>,
+    modules: Vec<Module>,
+}
+
+impl Tree {
+    pub(super) fn of(sources: &Sources) -> Result<Self> {
+        let mut tree = Self {
+            files: Vec::new(),
+            modules: vec![Module::default()],
+        };
+        tree.add_file(sources, "lib.rs", 0)?;
+        Ok(tree)
+    }
+
+    /// Reads a file that is the module `module`, and all files below it.
+    fn add_file(&mut self, sources: &Sources, path: &str, module: ModuleId) -> Result<()> {
+        let text = sources
+            .get(path)
+            .with_context(|| format!("there is no {path}"))?;
+        let syntax = syn::parse_file(text).with_context(|| format!("failed to parse {path}"))?;
+        let file = self.files.len();
+        self.modules[module].file = file;
+        let folder = path
+            .strip_suffix("lib.rs")
+            .or_else(|| path.strip_suffix("mod.rs"))
+            .map_or_else(
+                || format!("{}/", path.trim_end_matches(".rs")),
+                str::to_owned,
+            );
+        let mut planter = Planter {
+            tree: self,
+            module,
+            folder,
+            elsewhere: Vec::new(),
+        };
+        planter.visit_file(&syntax);
+        let elsewhere = planter.elsewhere;
+        self.files.push(File {
+            path: path.to_owned(),
+            module,
+            syntax,
+        });
+        for (module, stem) in elsewhere {
+            let nested = format!("{stem}/mod.rs");
+            let path = if sources.contains_key(&nested) {
+                nested
+            } else {
+                format!("{stem}.rs")
+            };
+            self.add_file(sources, &path, module)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn files(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().map(|file| file.path.as_str())
+    }
+
+    /// All files with the modules that they are, and their syntax.
+    pub(super) fn parsed(&self) -> impl Iterator<Item = (&str, ModuleId, &syn::File)> {
+        let files = self.files.iter();
+        files.map(|file| (file.path.as_str(), file.module, &file.syntax))
+    }
+
+    pub(super) fn path_of(&self, file: FileId) -> &str {
+        &self.files[file].path
+    }
+
+    pub(super) fn file_of(&self, module: ModuleId) -> FileId {
+        self.modules[module].file
+    }
+
+    /// The module that `module` itself declares under this name.
+    pub(super) fn inner(&self, module: ModuleId, name: &str) -> Option<ModuleId> {
+        let named = self.modules[module].names.get(name)?;
+        named.iter().find_map(|named| match named {
+            Named::Target(Target::Module(inner)) => Some(*inner),
+            _ => None,
+        })
+    }
+
+    /// What a path names, seen from a module: nothing if it is of another crate.
+    pub(super) fn resolve(&self, from: ModuleId, words: &[String]) -> BTreeSet<Target> {
+        self.follow(from, words, &mut Vec::new())
+    }
+
+    fn follow(
+        &self,
+        from: ModuleId,
+        words: &[String],
+        under_way: &mut UnderWay,
+    ) -> BTreeSet<Target> {
+        let Some((first, behind)) = words.split_first() else {
+            return BTreeSet::new();
+        };
+        let mut found = match first.as_str() {
+            "crate" => BTreeSet::from([Target::Module(0)]),
+            "self" => BTreeSet::from([Target::Module(from)]),
+            "super" => {
+                let parent = self.modules[from].parent.unwrap_or(from);
+                BTreeSet::from([Target::Module(parent)])
+            }
+            word => self.look_up(from, word, under_way),
+        };
+        for word in behind {
+            let modules: Vec<ModuleId> = found
+                .iter()
+                .filter_map(|target| match target {
+                    Target::Module(module) => Some(*module),
+                    Target::Item(_) => None,
+                })
+                .collect();
+            // What is behind an item belongs to it.
+            if modules.is_empty() {
+                return found;
+            }
+            found = modules
+                .into_iter()
+                .flat_map(|module| self.member(module, word, under_way))
+                .collect();
+        }
+        found
+    }
+
+    fn member(&self, module: ModuleId, word: &str, under_way: &mut UnderWay) -> BTreeSet<Target> {
+        if word == "super" {
+            let parent = self.modules[module].parent.unwrap_or(module);
+            return BTreeSet::from([Target::Module(parent)]);
+        }
+        let found = self.look_up(module, word, under_way);
+        if found.is_empty() && under_way.is_empty() {
+            return BTreeSet::from([Target::Item(self.modules[module].file)]);
+        }
+        found
+    }
+
+    /// What a module has under a name. `under_way` are the imports that are being looked up.
+    fn look_up(&self, module: ModuleId, word: &str, under_way: &mut UnderWay) -> BTreeSet<Target> {
+        let mut found = BTreeSet::new();
+        let here = &self.modules[module];
+        for named in here.names.get(word).into_iter().flatten() {
+            match named {
+                Named::Target(target) => drop(found.insert(*target)),
+                Named::Import(path) => found.extend(self.through(module, path, word, under_way)),
+            }
+        }
+        if found.is_empty() {
+            for glob in &here.globs {
+                for target in self.through(module, glob, word, under_way) {
+                    if let Target::Module(module) = target {
+                        found.extend(self.look_up(module, word, under_way));
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// What an import names, unless it is the import itself that is looked up in it.
+    fn through(
+        &self,
+        module: ModuleId,
+        path: &[String],
+        word: &str,
+        under_way: &mut UnderWay,
+    ) -> BTreeSet<Target> {
+        let step = (module, path.to_vec(), word.to_owned());
+        if under_way.contains(&step) {
+            return BTreeSet::new();
+        }
+        under_way.push(step);
+        let found = self.follow(module, path, under_way);
+        under_way.pop();
+        found
+    }
+}
+
+type UnderWay = Vec<(ModuleId, Vec<String>, String)>;
+
+/// Adds what one file declares.
+struct Planter<'a> {
+    tree: &'a mut Tree,
+    module: ModuleId,
+    /// Where the files of the modules that it declares lie.
+    folder: String,
+    /// Modules with files of their own, and the paths of these without `.rs`.
+    elsewhere: Vec<(ModuleId, String)>,
+}
+
+impl Planter<'_> {
+    fn declare(&mut self, name: String, named: Named) {
+        let names = &mut self.tree.modules[self.module].names;
+        names.entry(name).or_default().push(named);
+    }
+
+    fn define(&mut self, name: &impl ToString) {
+        let file = self.tree.modules[self.module].file;
+        self.declare(name.to_string(), Named::Target(Target::Item(file)));
+    }
+
+    /// Items in the words of a macro's call.
+    fn define_all(&mut self, tokens: TokenStream) {
+        const KINDS: [&str; 8] = [
+            "struct", "enum", "union", "trait", "fn", "const", "static", "type",
+        ];
+        let mut kind = false;
+        for token in tokens {
+            let word = match token {
+                TokenTree::Ident(word) => word,
+                TokenTree::Group(group) => {
+                    self.define_all(group.stream());
+                    continue;
+                }
+                _ => continue,
+            };
+            if kind {
+                self.define(&word);
+            }
+            kind = KINDS.iter().any(|kind| word == kind);
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Planter<'_> {
+    fn visit_item(&mut self, item: &'ast Item) {
+        if is_of_tests(attributes(item)) {
+            return;
+        }
+        match item {
+            Item::Const(item) => self.define(&item.ident),
+            Item::Enum(item) => self.define(&item.ident),
+            Item::Fn(item) => self.define(&item.sig.ident),
+            Item::Static(item) => self.define(&item.ident),
+            Item::Struct(item) => self.define(&item.ident),
+            Item::Trait(item) => self.define(&item.ident),
+            Item::TraitAlias(item) => self.define(&item.ident),
+            Item::Type(item) => self.define(&item.ident),
+            Item::Union(item) => self.define(&item.ident),
+            Item::Macro(item) => match &item.ident {
+                Some(name) => self.define(name),
+                None => self.define_all(item.mac.tokens.clone()),
+            },
+            _ => {}
+        }
+        visit::visit_item(self, item);
+    }
+
+    fn visit_foreign_item_fn(&mut self, item: &'ast syn::ForeignItemFn) {
+        self.define(&item.sig.ident);
+    }
+
+    fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
+        if item.leading_colon.is_some() {
+            return;
+        }
+        for import in imports(&item.tree) {
+            match import.name {
+                Some(name) => self.declare(name, Named::Import(import.words)),
+                None => self.tree.modules[self.module].globs.push(import.words),
+            }
+        }
+    }
+
+    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
+        let name = item.ident.to_string();
+        let inner = self.tree.modules.len();
+        self.tree.modules.push(Module {
+            file: self.tree.modules[self.module].file,
+            parent: Some(self.module),
+            ..Module::default()
+        });
+        self.declare(name.clone(), Named::Target(Target::Module(inner)));
+        let stem = format!("{}{name}", self.folder);
+        let Some((_, items)) = &item.content else {
+            self.elsewhere.push((inner, stem));
+            return;
+        };
+        let outer = std::mem::replace(&mut self.module, inner);
+        let folder = std::mem::replace(&mut self.folder, stem + "/");
+        for item in items {
+            self.visit_item(item);
+        }
+        self.folder = folder;
+        self.module = outer;
+    }
+}
+
+/// One path of a `use`.
+pub(super) struct Import {
+    pub(super) words: Vec<String>,
+    pub(super) at: Span,
+    /// What it is called here; nothing for a glob, whose path is that of the module.
+    name: Option<String>,
+}
+
+pub(super) fn imports(tree: &UseTree) -> Vec<Import> {
+    fn add(tree: &UseTree, before: &[String], found: &mut Vec<Import>) {
+        let with = |word: &syn::Ident| {
+            // `a::{self}` is `a`.
+            let own = (word != "self" || before.is_empty()).then(|| word.to_string());
+            before.iter().cloned().chain(own).collect::<Vec<String>>()
+        };
+        match tree {
+            UseTree::Path(path) => add(&path.tree, &with(&path.ident), found),
+            UseTree::Group(group) => group.items.iter().for_each(|tree| add(tree, before, found)),
+            UseTree::Name(name) => {
+                let words = with(&name.ident);
+                found.push(Import {
+                    name: words.last().cloned(),
+                    words,
+                    at: name.ident.span(),
+                });
+            }
+            UseTree::Rename(name) => found.push(Import {
+                words: with(&name.ident),
+                at: name.ident.span(),
+                name: Some(name.rename.to_string()),
+            }),
+            UseTree::Glob(glob) => found.push(Import {
+                words: before.to_vec(),
+                at: glob.star_token.spans[0],
+                name: None,
+            }),
+        }
+    }
+    let mut found = Vec::new();
+    add(tree, &[], &mut found);
+    found
+}
+
+pub(super) fn attributes(item: &Item) -> &[Attribute] {
+    match item {
+        Item::Const(item) => &item.attrs,
+        Item::Enum(item) => &item.attrs,
+        Item::ExternCrate(item) => &item.attrs,
+        Item::Fn(item) => &item.attrs,
+        Item::ForeignMod(item) => &item.attrs,
+        Item::Impl(item) => &item.attrs,
+        Item::Macro(item) => &item.attrs,
+        Item::Mod(item) => &item.attrs,
+        Item::Static(item) => &item.attrs,
+        Item::Struct(item) => &item.attrs,
+        Item::Trait(item) => &item.attrs,
+        Item::TraitAlias(item) => &item.attrs,
+        Item::Type(item) => &item.attrs,
+        Item::Union(item) => &item.attrs,
+        Item::Use(item) => &item.attrs,
+        _ => &[],
+    }
+}
+
+/// Whether something with these attributes is there only under test.
+pub(super) fn is_of_tests(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        let condition = attribute.parse_args::<Meta>();
+        attribute.path().is_ident("cfg")
+            && condition.is_ok_and(|condition| without_tests(&condition) == Some(false))
+    })
+}
+
+/// Whether a condition holds where nothing is tested, if that can be said.
+fn without_tests(condition: &Meta) -> Option<bool> {
+    if condition.path().is_ident("test") {
+        return Some(false);
+    }
+    let Meta::List(list) = condition else {
+        return None;
+    };
+    let inner = list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated);
+    let inner: Vec<Option<bool>> = inner.ok()?.iter().map(without_tests).collect();
+    let decided = |by: bool| inner.contains(&Some(by)).then_some(by);
+    let same = |all: bool| inner.iter().all(|one| *one == Some(all)).then_some(all);
+    if list.path.is_ident("not") {
+        return inner.first()?.map(|holds| !holds);
+    }
+    if list.path.is_ident("all") {
+        return decided(false).or_else(|| same(true));
+    }
+    if list.path.is_ident("any") {
+        return decided(true).or_else(|| same(false));
+    }
+    None
+}
