@@ -11,8 +11,8 @@
     reason = "takes possession of an inherited file descriptor"
 )]
 
+use crate::roads::smartmap::slots::Found;
 use crate::shared_memory::SharedMemory;
-use crate::smartmap::slots::Found;
 use bcs_core::job::welcome::{
     Answer, FromRank, MAX_MESSAGE_BYTES, PROTOCOL_VERSION, SOCKET_VARIABLE, Welcome,
 };

@@ -47,17 +47,20 @@
 //! | the root of the crate | a safe MPI over typed slices |
 //! | [`mpi`] | the untyped core of MPI: buffers by address and datatype, the standard's error classes |
 //! | [`bcs`] | the BCS API of the paper over NIC memory |
-//! | [`smartmap`] | ranks of one node, in each other's memory |
+//! | [`data`] | where the bytes of messages lie, and how they are copied |
+//! | [`roads::smartmap`] | ranks of one node, in each other's memory |
 
 mod attachment;
 pub mod bcs;
+pub mod data;
 mod forked;
 pub mod manual;
 pub mod mpi;
+mod plan;
 mod recording;
+pub mod roads;
 mod rust;
 pub mod shared_memory;
-pub mod smartmap;
 
 pub use mpi::process::wtime;
 pub use mpi::{Comparison, Error, ErrorClass, Group, Op, Result};

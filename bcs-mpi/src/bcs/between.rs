@@ -17,10 +17,13 @@
 #![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
 use super::endpoint::Endpoint;
-use super::fold::{Fold, WINDOW_BYTES, copy};
-use super::piece::Piece;
-use super::requests::{Request, TooManyRequests};
-use super::schedule::{Local, Plan, Round};
+use super::fold::{WINDOW_BYTES, copy};
+use super::requests::Request;
+use super::schedule::Plan;
+use crate::data::Piece;
+use crate::plan::Fold;
+use crate::plan::{Local, Round};
+use crate::roads::TooManyRequests;
 use bcs_core::whereabouts::Exchange;
 use std::ops::Range;
 

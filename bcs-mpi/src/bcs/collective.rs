@@ -1,7 +1,7 @@
 //! bcs_barrier, bcs_bcast, bcs_reduce, and the contexts they take place in.
 //!
 //! If all members of a context are on this rank's node, and its messages go from memory to memory, the
-//! members do these themselves ([`crate::smartmap`]); all members find the same of a context. NICs never hear of
+//! members do these themselves ([`crate::roads::smartmap`]); all members find the same of a context. NICs never hear of
 //! such a context: no receive of it looks elsewhere, and no collective of it has a number. Where only some are, these may do their part, and one of
 //! them posts for them ([`super::leading`]).
 #![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
@@ -9,9 +9,12 @@
 use super::endpoint::{Endpoint, State};
 use super::errands::Errand;
 use super::near::Reach;
-use super::requests::{Handle, Purpose, Request, TooManyRequests};
-use super::{Blocking, buffer};
-use crate::smartmap::{GroupId, Id, SmartMap};
+use super::requests::{Handle, Purpose, Request};
+use crate::data::bytes;
+use crate::plan::Part;
+use crate::roads::Blocking;
+use crate::roads::TooManyRequests;
+use crate::roads::smartmap::{GroupId, Id, SmartMap};
 use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
 use bcs_core::job::Collectives;
 use bcs_core::limits::{ARRIVAL_HINTS_PER_CONTEXT, INLINE_BYTES, MAX_CONTEXTS};
@@ -111,17 +114,6 @@ impl Contexts {
     fn remove(&mut self, context: u32) -> Option<Context> {
         self.0.get_mut(context as usize)?.take()
     }
-}
-
-/// A rank's part in a collective.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Part {
-    pub(crate) kind: CollectiveKind,
-    pub(crate) bytes: usize,
-    /// Where this rank's contribution is, if it has one.
-    pub(crate) input: Option<u64>,
-    /// Where the result goes; 0 if this rank gets none.
-    pub(crate) output: u64,
 }
 
 /// An arrival at a collective, as its NIC is told of it.
@@ -539,7 +531,7 @@ impl Endpoint {
         let request = state.requests.open(purpose)?;
         let inline = input.filter(|_| bytes <= INLINE_BYTES).map(|address| {
             // SAFETY: the caller's promise; the length was checked.
-            let contribution = unsafe { buffer::bytes(address, bytes) };
+            let contribution = unsafe { bytes::bytes(address, bytes) };
             let mut inline = [0; INLINE_BYTES];
             inline[..bytes].copy_from_slice(contribution);
             inline

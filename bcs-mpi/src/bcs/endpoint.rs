@@ -1,20 +1,23 @@
 //! An endpoint: one rank's end of its NIC.
 
+use super::demand::Asked;
 use super::errands::Errands;
 use super::leading::Leading;
 use super::outbox::Outbox;
-use super::packing::{Room, Rooms, SMALL_PIECE_BYTES};
 use super::payload_slots::PayloadSlots;
 use super::probe::Probes;
-use super::requests::{Handle, Outcome, Purpose, Request, Requests};
+use super::requests::{Handle, Purpose, Request, Requests};
 use super::schedule::Schedules;
 use super::waiting::Turn;
 use super::whereabouts::What;
-use super::{Blocking, Piece, demand::Asked, scatter};
 use crate::attachment::Link;
+use crate::data::{Piece, scatter};
+use crate::data::{Room, Rooms, SMALL_PIECE_BYTES};
 use crate::forked;
+use crate::roads::Blocking;
+use crate::roads::Outcome;
+use crate::roads::smartmap::{Road, Slots, SmartMap};
 use crate::shared_memory::SharedMemory;
-use crate::smartmap::{Road, Slots, SmartMap};
 use bcs_core::descriptor::{CollectiveDescriptor, ReceiveDescriptor, SendDescriptor};
 use bcs_core::job::{NodeId, Settings, Strobe};
 use bcs_core::layout::Location;

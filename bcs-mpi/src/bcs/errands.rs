@@ -13,12 +13,14 @@
 #![expect(unsafe_code, reason = "memory is named by address")]
 
 use super::endpoint::{Endpoint, State};
-use super::packing::Room;
-use super::piece::{Piece, scatter};
 use super::requests::{Handle, Purpose, Request};
-use super::schedule::{Local, ScheduleId};
+use super::schedule::ScheduleId;
 use super::whereabouts::What;
-use crate::smartmap::{self, LONG_BYTES};
+use crate::data::LONG_BYTES;
+use crate::data::Room;
+use crate::data::{Piece, scatter};
+use crate::plan::Local;
+use crate::roads::smartmap::{self};
 use bcs_core::request::{Failure, RequestId};
 use bcs_core::wake::owner_lock::OwnerGuard;
 use std::collections::VecDeque;

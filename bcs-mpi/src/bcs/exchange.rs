@@ -26,14 +26,16 @@
 //! does not depend on the root, so these are the bits of a reduce followed by a scatterv.
 #![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
-use super::Blocking;
-use super::collective::Part;
 use super::endpoint::Endpoint;
 use super::hierarchy::Nodes;
 use super::one_round::{OneRound, Side};
-use super::piece::{self, Piece, Pieces};
-use super::requests::{Request, TooManyRequests};
-use super::schedule::{Local, Plan, Round};
+use super::requests::Request;
+use super::schedule::Plan;
+use crate::data::{self, Piece, Pieces};
+use crate::plan::Part;
+use crate::plan::{Local, Round};
+use crate::roads::Blocking;
+use crate::roads::TooManyRequests;
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::reduction::{Datatype, Op};
 use bcs_core::whereabouts::Exchange;
@@ -217,7 +219,7 @@ impl Endpoint {
                 let from = into.of(place);
                 let copy = round.scratch.piece(from.len);
                 // SAFETY: the caller's promise; the memory is fresh.
-                unsafe { piece::copy(&from, &copy) };
+                unsafe { data::copy(&from, &copy) };
                 copy
             };
             Pieces::Each((0..members.world.len()).map(&mut copied).collect())

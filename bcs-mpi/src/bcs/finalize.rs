@@ -4,7 +4,7 @@
 use super::endpoint::{Endpoint, State};
 use super::waiting::Watch;
 use super::whereabouts::What;
-use crate::smartmap::SmartMap;
+use crate::roads::smartmap::SmartMap;
 use bcs_core::request::Failure;
 use bcs_core::whereabouts::Wait;
 use std::sync::atomic::Ordering;

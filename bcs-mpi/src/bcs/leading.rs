@@ -1,7 +1,7 @@
 //! Collectives of communicators that span nodes, and what the NICs are to do of them.
 //!
 //! Where the members of a node reach each other's memory they do its part by themselves, and one of them
-//! posts to its NIC for all ([`crate::smartmap`], `collective/led`). What is posted late bears the number that
+//! posts to its NIC for all ([`crate::roads::smartmap`], `collective/led`). What is posted late bears the number that
 //! the collective got when the program called it: NICs take the collectives of a context in the order of their
 //! numbers, whatever comes first.
 //!
@@ -11,8 +11,8 @@
 
 use super::collective::Arrival;
 use super::endpoint::{Endpoint, State};
-use super::requests::TooManyRequests;
-use crate::smartmap::{GroupId, Order, SmartMap};
+use crate::roads::TooManyRequests;
+use crate::roads::smartmap::{GroupId, Order, SmartMap};
 use bcs_core::request::RequestId;
 
 /// What this rank's NIC does for a group of its node.

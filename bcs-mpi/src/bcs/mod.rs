@@ -28,7 +28,6 @@
 //! promises that the memory stays until the request has completed, so these calls are unsafe.
 
 mod between;
-mod buffer;
 mod collective;
 mod demand;
 mod endpoint;
@@ -44,10 +43,7 @@ mod near_exchange;
 mod neighborhood;
 mod one_round;
 mod outbox;
-pub(crate) mod own_memory;
-mod packing;
 mod payload_slots;
-mod piece;
 mod point_to_point;
 mod probe;
 mod requests;
@@ -56,30 +52,18 @@ mod short;
 mod waiting;
 mod whereabouts;
 
+pub use crate::data::{Piece, Pieces, Row};
+pub(crate) use crate::data::{copy, gather, scatter};
+pub use crate::plan::{Fold, Function};
+pub use crate::roads::{Blocking, Message, Outcome, SendMode, TooManyRequests};
 pub use between::Contributions;
-pub(crate) use buffer::{bytes, bytes_mut};
-pub(crate) use collective::Part;
 pub use endpoint::{Endpoint, Place};
 pub use exchange::Members;
-pub use fold::{Fold, Function};
 pub use hierarchy::Nodes;
 pub use left::Left;
 pub use neighborhood::Parcel;
-pub(crate) use packing::{NEAR_SMALL_PIECE_BYTES, Room, Rooms};
-pub use piece::{Piece, Pieces, Row};
-pub(crate) use piece::{copy, copy_alike, gather, scatter, scatter_from};
-pub use point_to_point::{Message, Received, SendMode};
+pub use point_to_point::Received;
 pub use probe::Extracted;
-pub use requests::{Outcome, Request, TooManyRequests};
+pub use requests::Request;
 pub use schedule::COLLECTIVE_MESSAGES;
-pub(crate) use schedule::{Local, Round, Scratch};
 pub use short::Now;
-
-/// Whether a call waits for what it asks about, as in Table 4.2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Blocking {
-    /// Wait.
-    Yes,
-    /// Answer now.
-    No,
-}

@@ -10,11 +10,12 @@
 //! [`NicMemory::claim`]: bcs_core::memory::NicMemory::claim
 #![expect(unsafe_code, reason = "messages are named by address")]
 
-use super::Piece;
 use super::endpoint::{Endpoint, State};
-use super::point_to_point::{Message, SendMode};
-use super::requests::{Handle, Outcome, Purpose, Requests, TooManyRequests};
-use crate::smartmap::{NoSlot, Posted};
+use super::requests::{Handle, Purpose, Requests};
+use crate::data::Piece;
+use crate::roads::smartmap::{NoSlot, Posted};
+use crate::roads::{Message, SendMode};
+use crate::roads::{Outcome, TooManyRequests};
 use bcs_core::descriptor::ReceiveKind;
 use bcs_core::limits::MAX_CONTEXTS;
 use bcs_core::matching::Pattern;

@@ -1,5 +1,5 @@
 //! Collectives that are made of messages, on communicators whose members are all on one node: the members
-//! exchange directly what the messages would bring ([`crate::smartmap`], exchanges).
+//! exchange directly what the messages would bring ([`crate::roads::smartmap`], exchanges).
 //!
 //! Any plan of messages among the members is such an exchange: what it sends is given, its rounds take. (Those
 //! between neighbours, and between two groups, are not: a rank would wait for others with which it has
@@ -7,14 +7,15 @@
 //! `MPI_Alltoall` do, nothing is allocated.
 #![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
-use super::Blocking;
 use super::endpoint::{Endpoint, State};
 use super::exchange::Members;
 use super::one_round::{OneRound, Side};
-use super::piece::{self, Piece, Pieces};
-use super::requests::{Handle, Request, TooManyRequests};
+use super::requests::{Handle, Request};
 use super::schedule::Plan;
-use crate::smartmap::{self, Given, Gives, GroupId, MAX_MEMBERS, Takes};
+use crate::data::{self, Piece, Pieces};
+use crate::roads::Blocking;
+use crate::roads::TooManyRequests;
+use crate::roads::smartmap::{self, Given, Gives, GroupId, MAX_MEMBERS, Takes};
 use bcs_core::wake::owner_lock::OwnerGuard;
 
 impl State {
@@ -149,13 +150,13 @@ impl OneRound {
             if piece.layout.is_some() && !(one_for_each && place == me) {
                 let to = self.scratch.piece(piece.len);
                 // SAFETY: the caller's promise; the memory is fresh.
-                unsafe { piece::copy(piece, &to) };
+                unsafe { data::copy(piece, &to) };
                 *piece = to;
             }
         }
         if let Some((from, to)) = self.own.take() {
             // SAFETY: the caller's promise.
-            unsafe { piece::copy(&from, &to) };
+            unsafe { data::copy(&from, &to) };
         }
     }
 }

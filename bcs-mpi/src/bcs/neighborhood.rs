@@ -8,9 +8,11 @@
 
 use super::endpoint::Endpoint;
 use super::exchange::Members;
-use super::piece::Piece;
-use super::requests::{Request, TooManyRequests};
-use super::schedule::{Local, Plan, Round};
+use super::requests::Request;
+use super::schedule::Plan;
+use crate::data::Piece;
+use crate::plan::{Local, Round};
+use crate::roads::TooManyRequests;
 use bcs_core::whereabouts::Exchange;
 
 /// What is sent to a member of a communicator or received from it, by its place.

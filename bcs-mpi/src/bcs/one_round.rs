@@ -1,13 +1,16 @@
 //! Collectives of one round, which are posted as messages or as an exchange of the members.
 #![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
-use super::Blocking;
 use super::endpoint::Endpoint;
 use super::exchange::Members;
 use super::hierarchy::{Hierarchy, Nodes};
-use super::piece::{Piece, Pieces};
-use super::requests::{Request, TooManyRequests};
-use super::schedule::{Local, Plan, Round, Scratch};
+use super::requests::Request;
+use super::schedule::Plan;
+use crate::data::Scratch;
+use crate::data::{Piece, Pieces};
+use crate::plan::{Local, Round};
+use crate::roads::Blocking;
+use crate::roads::TooManyRequests;
 use bcs_core::whereabouts::{Called, Exchange};
 
 /// A collective of one round: what a rank gives, what it takes, and its own block.

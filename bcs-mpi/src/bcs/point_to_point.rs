@@ -4,39 +4,20 @@
     reason = "messages are named by address, as the NIC needs them"
 )]
 
-use super::buffer;
 use super::endpoint::{Endpoint, State};
-use super::packing::{Room, SMALL_PIECE_BYTES};
-use super::piece::{Piece, gather};
-use super::requests::{Handle, Outcome, Purpose, Request, Requests, TooManyRequests};
-use crate::smartmap::{LONG_BYTES, SmartMap};
+use super::requests::{Handle, Purpose, Request, Requests};
+use crate::data::LONG_BYTES;
+use crate::data::bytes;
+use crate::data::{Piece, gather};
+use crate::data::{Room, SMALL_PIECE_BYTES};
+use crate::roads::smartmap::SmartMap;
+use crate::roads::{Message, SendMode};
+use crate::roads::{Outcome, TooManyRequests};
 use bcs_core::descriptor::{Payload, ReceiveDescriptor, ReceiveKind, SendDescriptor};
 use bcs_core::limits::INLINE_BYTES;
 use bcs_core::matching::Pattern;
 use bcs_core::request::RequestId;
 use bcs_core::whereabouts::Peer;
-
-/// What is sent, and to whom.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
-    /// Context id of the communicator.
-    pub context: u32,
-    /// World rank of the receiver.
-    pub destination: u32,
-    /// Tag.
-    pub tag: i32,
-    /// Where the bytes are, and how many.
-    pub data: Piece,
-}
-
-/// When a send is complete (MPI 5.0, 3.4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SendMode {
-    /// When the buffer may be used again: at once if the message is eager (law 3).
-    Standard,
-    /// When the receive has been matched.
-    Synchronous,
-}
 
 /// What became of a receive.
 #[derive(Clone, Copy, Debug)]
@@ -198,7 +179,7 @@ impl Endpoint {
         let slot = slot as usize;
         if data.layout.is_none() {
             // SAFETY: the caller's promise.
-            let bytes = unsafe { buffer::bytes(data.address, data.len) };
+            let bytes = unsafe { bytes::bytes(data.address, data.len) };
             self.memory.write_payload(slot, 0, bytes);
             return;
         }

@@ -14,10 +14,12 @@
 #![expect(unsafe_code, reason = "receives are named by address")]
 
 use super::endpoint::{Endpoint, State};
-use super::requests::{Handle, Outcome, Purpose, Request, Requests, TooManyRequests};
+use super::requests::{Handle, Purpose, Request, Requests};
 use super::whereabouts::What;
-use super::{Blocking, Piece};
-use crate::smartmap;
+use crate::data::Piece;
+use crate::roads::Blocking;
+use crate::roads::smartmap;
+use crate::roads::{Outcome, TooManyRequests};
 use bcs_core::descriptor::ReceiveKind;
 use bcs_core::matching::{Pattern, Signature};
 use bcs_core::request::{Failure, RequestId};

@@ -1,13 +1,14 @@
 //! Request slots: which of them are in use, for what, and what completed.
 
-use super::packing::Room;
-use super::piece::Piece;
 use super::schedule::ScheduleId;
-use crate::smartmap;
+use crate::data::Piece;
+use crate::data::Room;
+use crate::roads::TooManyRequests;
+use crate::roads::smartmap;
 use bcs_core::layout::Layout;
 use bcs_core::limits::REQUEST_SLOTS;
 use bcs_core::matching::Pattern;
-use bcs_core::request::{Completion, Failure, RequestId};
+use bcs_core::request::{Completion, RequestId};
 use bcs_core::whereabouts::{Entered, Peer};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -36,45 +37,6 @@ pub(super) enum Handle {
     /// A rank of this node does, or this one.
     Near(smartmap::Id),
 }
-
-/// What a request came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
-    /// Why it failed, if it did.
-    pub failure: Failure,
-    /// Receives and probes: the world rank of the sender.
-    pub source: u32,
-    /// Receives and probes: the tag of the message.
-    pub tag: i32,
-    /// The length of the message in bytes (of a truncated one: in full).
-    pub len: u64,
-    /// Schedules: the length that the message whose failure this is should have had.
-    pub expected: Option<u64>,
-}
-
-impl From<&Completion> for Outcome {
-    fn from(completion: &Completion) -> Self {
-        let Completion {
-            failure,
-            source,
-            tag,
-            len,
-            ..
-        } = *completion;
-        Self {
-            failure,
-            source,
-            tag,
-            len,
-            expected: None,
-        }
-    }
-}
-
-/// Every request slot is in use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{REQUEST_SLOTS} requests are outstanding, and no more can be: wait for some of them")]
-pub struct TooManyRequests;
 
 /// What a request slot is used for: what is to be done when it completes.
 #[derive(Debug, PartialEq, Eq)]

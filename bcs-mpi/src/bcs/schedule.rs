@@ -35,17 +35,20 @@
     reason = "messages are named by address, as the NIC needs them"
 )]
 
-use super::Blocking;
-use super::collective::Part;
 use super::endpoint::{Endpoint, State};
 use super::errands::Errand;
-use super::fold::Fold;
 use super::hierarchy::{Came, Hierarchy};
-use super::packing::NEAR_SMALL_PIECE_BYTES;
-use super::piece::{self, Piece};
-use super::point_to_point::{Message, SendMode};
-use super::requests::{Handle, Outcome, Purpose, Request, TooManyRequests};
-use crate::smartmap::{LONG_BYTES, SmartMap};
+use super::requests::{Handle, Purpose, Request};
+use crate::data::LONG_BYTES;
+use crate::data::NEAR_SMALL_PIECE_BYTES;
+use crate::data::Scratch;
+use crate::data::{self, Piece};
+use crate::plan::Part;
+use crate::plan::{Local, Round};
+use crate::roads::Blocking;
+use crate::roads::smartmap::SmartMap;
+use crate::roads::{Message, SendMode};
+use crate::roads::{Outcome, TooManyRequests};
 use bcs_core::limits::MAX_CONTEXTS;
 use bcs_core::matching::Pattern;
 use bcs_core::request::Failure;
@@ -56,27 +59,6 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 pub const COLLECTIVE_MESSAGES: u32 = 1 << 31;
 
 const _: () = assert!(MAX_CONTEXTS < COLLECTIVE_MESSAGES as usize);
-
-/// What a rank does with memory of its own.
-#[derive(Clone, Debug)]
-pub(crate) enum Local {
-    /// Copies a piece to the start of another.
-    Copy { from: Piece, to: Piece },
-    /// `accumulator = accumulator OP operand`, of elements side by side; a function of the program's writes both.
-    Combine {
-        fold: Fold,
-        accumulator: Piece,
-        operand: Piece,
-    },
-}
-
-/// Receives that are under way at the same time, and what follows when all have come.
-#[derive(Debug, Default)]
-pub(crate) struct Round {
-    /// From whom (a world rank), and where to.
-    pub(crate) receives: Vec<(u32, Piece)>,
-    pub(crate) then: Vec<Local>,
-}
 
 /// A schedule that is to be posted.
 #[derive(Debug, Default)]
@@ -121,7 +103,7 @@ impl Plan {
             let packed = packed.unwrap_or_else(|| {
                 let to = self.scratch.piece(piece.len);
                 // SAFETY: the caller's promise; the memory is fresh.
-                unsafe { piece::copy(piece, &to) };
+                unsafe { data::copy(piece, &to) };
                 last = Some((piece.clone(), to.clone()));
                 to
             });
@@ -143,30 +125,6 @@ impl Plan {
             among: Some(blocking),
             ..Self::of(exchange, root)
         }
-    }
-}
-
-/// Memory of a schedule's own. It stays where it is when the schedule moves, and is aligned for
-/// every datatype, since functions of the program's look at it.
-#[derive(Debug, Default)]
-pub(crate) struct Scratch(Vec<Vec<Aligned>>);
-
-/// The strictest alignment of a datatype, that of `long double`.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(16))]
-struct Aligned {
-    _bytes: [u8; 16],
-}
-
-impl Scratch {
-    pub(crate) fn piece(&mut self, len: usize) -> Piece {
-        if len == 0 {
-            return Piece::EMPTY;
-        }
-        let mut bytes = vec![Aligned { _bytes: [0; 16] }; len.div_ceil(size_of::<Aligned>())];
-        let address = bytes.as_mut_ptr().expose_provenance() as u64;
-        self.0.push(bytes);
-        Piece::new(address, len)
     }
 }
 
@@ -273,45 +231,6 @@ impl Schedules {
             "schedule {id} is spent"
         );
         outcome
-    }
-}
-
-impl Local {
-    /// Whether it calls a function of the program's.
-    pub(crate) fn calls(&self) -> bool {
-        matches!(
-            self,
-            Self::Combine {
-                fold: Fold::Function(_),
-                ..
-            }
-        )
-    }
-
-    /// Whether it is not done under the endpoint's lock.
-    fn takes_long(&self) -> bool {
-        let (Self::Copy { from: data, .. } | Self::Combine { operand: data, .. }) = self;
-        self.calls() || data.len > LONG_BYTES
-    }
-
-    /// # Safety
-    /// The memory that it names may be used so.
-    pub(crate) unsafe fn run(self) {
-        match self {
-            Self::Copy { from, to } => {
-                // SAFETY: the caller's promise.
-                unsafe { piece::copy(&from, &to) };
-            }
-            Self::Combine {
-                fold,
-                accumulator,
-                operand,
-            } => {
-                // SAFETY: the caller's promise; an accumulator is scratch memory of its own, and
-                // so is what a function writes.
-                unsafe { fold.run(accumulator, operand) };
-            }
-        }
     }
 }
 
@@ -445,7 +364,7 @@ impl Drop for Schedule {
     fn drop(&mut self) {
         // Whatever made it end early, the NIC may still write there.
         if !self.receives.is_empty() || !self.sends.is_empty() {
-            std::mem::forget(std::mem::take(&mut self.scratch.0));
+            self.scratch.leave();
         }
         if let Some(hierarchy) = &mut self.hierarchy {
             hierarchy.leak();

@@ -1,17 +1,18 @@
-//! Blocking calls between two ranks of a node, if they can be done at once ([`crate::smartmap`], the
+//! Blocking calls between two ranks of a node, if they can be done at once ([`crate::roads::smartmap`], the
 //! short way). Where they cannot, nothing has happened, and the call goes the way of all others.
 //!
 //! Law 5 says that every blocking call makes progress. A call that ends at once does not: there is
 //! nothing for it to do while this end is idle, and what only a NIC needs is in its rings.
 #![expect(unsafe_code, reason = "messages are named by address")]
 
-use super::Piece;
 use super::endpoint::{Endpoint, State};
-use super::point_to_point::{Message, SendMode};
-use super::requests::{Handle, Outcome, Request};
-use crate::smartmap::{
+use super::requests::{Handle, Request};
+use crate::data::Piece;
+use crate::roads::Outcome;
+use crate::roads::smartmap::{
     self, LEAST_LENT_BYTES, LEAST_SHARED_BYTES, MAX_QUEUED_BYTES, Next, Settled, SmartMap,
 };
+use crate::roads::{Message, SendMode};
 use bcs_core::matching::Pattern;
 use bcs_core::smartmap::Desk;
 use bcs_core::wake::owner_lock::OwnerGuard;

@@ -15,10 +15,10 @@
 //! whatever it waits for itself: that was said before the NIC was asked to ring, and the ring makes
 //! the holder look.
 
-use super::Blocking;
 use super::endpoint::{Endpoint, State};
 use super::whereabouts::What;
-use crate::smartmap::SmartMap;
+use crate::roads::Blocking;
+use crate::roads::smartmap::SmartMap;
 use bcs_core::lockstep;
 use bcs_core::memory::NicMemory;
 use bcs_core::smartmap::Desk;

@@ -2,7 +2,7 @@
 
 use super::endpoint::{Endpoint, State};
 use super::requests::{Handle, Purpose, Request};
-use crate::smartmap::SmartMap;
+use crate::roads::smartmap::SmartMap;
 use bcs_core::memory::NicMemory;
 use bcs_core::request::RequestId;
 use bcs_core::whereabouts::{Entered, Peer, Wait, Whereabouts};

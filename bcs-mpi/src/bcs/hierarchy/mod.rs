@@ -24,10 +24,11 @@ mod nodes;
 mod room;
 
 use super::endpoint::{Endpoint, State};
-use super::piece::{self, Piece};
-use super::point_to_point::{Message, SendMode};
-use super::requests::{Handle, Outcome};
-use super::schedule::Round;
+use super::requests::Handle;
+use crate::data::{self, Piece};
+use crate::plan::Round;
+use crate::roads::Outcome;
+use crate::roads::{Message, SendMode};
 use bcs_core::matching::Pattern;
 use bcs_core::request::Failure;
 use room::{HEAD, Room};
@@ -143,7 +144,7 @@ impl Hierarchy {
             for (at, member) in hierarchy.far_members().enumerate() {
                 let to = own.at(HEAD + at * block, block);
                 // SAFETY: the caller's promise.
-                unsafe { piece::gather(&out[member], 0, to) };
+                unsafe { data::gather(&out[member], 0, to) };
             }
         }
         hierarchy.rooms.push(own);
@@ -438,7 +439,7 @@ impl Hierarchy {
             for (member, (from, offset)) in self.far_members().zip(self.blocks_for(0)) {
                 let from = self.rooms[from].look(offset, block);
                 // SAFETY: whoever posted it promised that.
-                unsafe { piece::scatter(&self.into[member], 0, from) };
+                unsafe { data::scatter(&self.into[member], 0, from) };
             }
         }
         self.end(together);
@@ -463,7 +464,7 @@ impl Hierarchy {
             for (at, member) in self.far_members().enumerate() {
                 let from = answer.look(HEAD + at * self.block, self.block);
                 // SAFETY: whoever posted it promised that.
-                unsafe { piece::scatter(&self.into[member], 0, from) };
+                unsafe { data::scatter(&self.into[member], 0, from) };
             }
         }
         self.end(together);

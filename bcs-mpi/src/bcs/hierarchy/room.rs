@@ -1,8 +1,8 @@
 //! Memory for the messages of leaders and to them: a head, then blocks.
 #![expect(unsafe_code, reason = "what is sent and received is named by address")]
 
-use super::super::buffer;
-use super::Piece;
+use crate::data::Piece;
+use crate::data::bytes;
 
 /// Bytes of a head.
 pub(super) const HEAD: usize = 8;
@@ -37,12 +37,12 @@ impl Room {
     pub(super) fn look(&self, at: usize, len: usize) -> &[u8] {
         assert!(at + len <= self.bytes.len());
         // SAFETY: it is there, and what was received into it has come.
-        unsafe { buffer::bytes(self.address + at as u64, len) }
+        unsafe { bytes::bytes(self.address + at as u64, len) }
     }
 
     pub(super) fn at(&mut self, at: usize, len: usize) -> &mut [u8] {
         assert!(at + len <= self.bytes.len());
         // SAFETY: it is there, and nothing is sent from it or received into it now.
-        unsafe { buffer::bytes_mut(self.address + at as u64, len) }
+        unsafe { bytes::bytes_mut(self.address + at as u64, len) }
     }
 }

@@ -1,0 +1,32 @@
+//! Memory that a collective has of its own.
+
+use super::Piece;
+
+/// Memory of a schedule's own. It stays where it is when the schedule moves, and is aligned for
+/// every datatype, since functions of the program's look at it.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch(Vec<Vec<Aligned>>);
+
+/// The strictest alignment of a datatype, that of `long double`.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(16))]
+struct Aligned {
+    _bytes: [u8; 16],
+}
+
+impl Scratch {
+    pub(crate) fn piece(&mut self, len: usize) -> Piece {
+        if len == 0 {
+            return Piece::EMPTY;
+        }
+        let mut bytes = vec![Aligned { _bytes: [0; 16] }; len.div_ceil(size_of::<Aligned>())];
+        let address = bytes.as_mut_ptr().expose_provenance() as u64;
+        self.0.push(bytes);
+        Piece::new(address, len)
+    }
+
+    /// Leaves it there until the process ends: others may still write to it.
+    pub(crate) fn leave(&mut self) {
+        std::mem::forget(std::mem::take(&mut self.0));
+    }
+}

@@ -1,0 +1,65 @@
+//! Steps: what a rank does with memory of its own between the messages of a collective.
+#![expect(unsafe_code, reason = "memory is named by address")]
+
+use super::Fold;
+use crate::data::{LONG_BYTES, Piece, copy};
+
+/// What a rank does with memory of its own.
+#[derive(Clone, Debug)]
+pub(crate) enum Local {
+    /// Copies a piece to the start of another.
+    Copy { from: Piece, to: Piece },
+    /// `accumulator = accumulator OP operand`, of elements side by side; a function of the program's writes both.
+    Combine {
+        fold: Fold,
+        accumulator: Piece,
+        operand: Piece,
+    },
+}
+
+/// Receives that are under way at the same time, and what follows when all have come.
+#[derive(Debug, Default)]
+pub(crate) struct Round {
+    /// From whom (a world rank), and where to.
+    pub(crate) receives: Vec<(u32, Piece)>,
+    pub(crate) then: Vec<Local>,
+}
+
+impl Local {
+    /// Whether it calls a function of the program's.
+    pub(crate) fn calls(&self) -> bool {
+        matches!(
+            self,
+            Self::Combine {
+                fold: Fold::Function(_),
+                ..
+            }
+        )
+    }
+
+    /// Whether it is not done under the endpoint's lock.
+    pub(crate) fn takes_long(&self) -> bool {
+        let (Self::Copy { from: data, .. } | Self::Combine { operand: data, .. }) = self;
+        self.calls() || data.len > LONG_BYTES
+    }
+
+    /// # Safety
+    /// The memory that it names may be used so.
+    pub(crate) unsafe fn run(self) {
+        match self {
+            Self::Copy { from, to } => {
+                // SAFETY: the caller's promise.
+                unsafe { copy(&from, &to) };
+            }
+            Self::Combine {
+                fold,
+                accumulator,
+                operand,
+            } => {
+                // SAFETY: the caller's promise; an accumulator is scratch memory of its own, and
+                // so is what a function writes.
+                unsafe { fold.run(accumulator, operand) };
+            }
+        }
+    }
+}

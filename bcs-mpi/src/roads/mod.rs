@@ -1,0 +1,77 @@
+//! Roads: how messages and collectives get from one rank to another, and what both have in common.
+
+pub mod smartmap;
+
+use crate::data::Piece;
+use bcs_core::limits::REQUEST_SLOTS;
+use bcs_core::request::{Completion, Failure};
+
+/// What is sent, and to whom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Context id of the communicator.
+    pub context: u32,
+    /// World rank of the receiver.
+    pub destination: u32,
+    /// Tag.
+    pub tag: i32,
+    /// Where the bytes are, and how many.
+    pub data: Piece,
+}
+
+/// When a send is complete (MPI 5.0, 3.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendMode {
+    /// When the buffer may be used again: at once if the message is eager (law 3).
+    Standard,
+    /// When the receive has been matched.
+    Synchronous,
+}
+
+/// Whether a call waits for what it asks about, as in Table 4.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blocking {
+    /// Wait.
+    Yes,
+    /// Answer now.
+    No,
+}
+
+/// What a request came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Why it failed, if it did.
+    pub failure: Failure,
+    /// Receives and probes: the world rank of the sender.
+    pub source: u32,
+    /// Receives and probes: the tag of the message.
+    pub tag: i32,
+    /// The length of the message in bytes (of a truncated one: in full).
+    pub len: u64,
+    /// Schedules: the length that the message whose failure this is should have had.
+    pub expected: Option<u64>,
+}
+
+impl From<&Completion> for Outcome {
+    fn from(completion: &Completion) -> Self {
+        let Completion {
+            failure,
+            source,
+            tag,
+            len,
+            ..
+        } = *completion;
+        Self {
+            failure,
+            source,
+            tag,
+            len,
+            expected: None,
+        }
+    }
+}
+
+/// Every request slot is in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{REQUEST_SLOTS} requests are outstanding, and no more can be: wait for some of them")]
+pub struct TooManyRequests;

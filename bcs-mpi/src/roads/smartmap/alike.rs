@@ -1,0 +1,79 @@
+//! Messages between pieces of one layout: they are copied from piece to piece, without being packed.
+//!
+//! To pack small pieces and to unpack them again costs twice what it costs to copy them once, and where both ranks
+//! have their memory in slots either can reach the pieces of the other. What would be in the way is the other one's
+//! layout, an allegation of as many words as it likes. So nobody reads another rank's: a message says the digest of its
+//! layout, and a receiver whose own has the same looks for the pieces where its own layout says. Anything else goes
+//! as before: the sender packs, the receiver unpacks.
+#![expect(unsafe_code, reason = "messages are named by address")]
+
+use super::Road;
+use super::envelope::Pieces;
+use crate::data::{Piece, copy_alike};
+use bcs_core::layout::Layout;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Two places where a message lies in the same pieces.
+pub(super) struct Alike {
+    layout: Arc<Layout>,
+    from: u64,
+    to: u64,
+}
+
+impl Alike {
+    /// Receiver: the first `len` bytes of a message that the rank at a place alleges to lie there, if they lie like
+    /// its own piece and all can be reached.
+    pub(super) fn of(
+        (road, place): (&Road, usize),
+        data: Pieces,
+        into: &Piece,
+        len: usize,
+    ) -> Option<Self> {
+        let layout = into.layout.as_ref()?;
+        if layout.digest() != data.digest {
+            return None;
+        }
+        reach((road, place), layout, data.address, len)?;
+        Some(Self {
+            layout: layout.clone(),
+            from: data.address,
+            to: into.address,
+        })
+    }
+
+    /// Sender: the first `len` bytes of its own message, and where the rank at a place, which says that its layout is
+    /// the same, wants them, if all can be reached.
+    pub(super) fn to(
+        (road, place): (&Road, usize),
+        data: &Piece,
+        into: u64,
+        len: usize,
+    ) -> Option<Self> {
+        let layout = data.layout.as_ref()?;
+        reach((road, place), layout, into, len)?;
+        Some(Self {
+            layout: layout.clone(),
+            from: data.address,
+            to: into,
+        })
+    }
+
+    /// Copies a part of the message.
+    ///
+    /// # Safety
+    /// This rank's own pieces may be read, or written, and nobody else does; and the other rank has said that its
+    /// may.
+    pub(super) unsafe fn copy(&self, part: Range<usize>) {
+        // SAFETY: the caller's promise; the other rank's are mapped as long as the slots live.
+        unsafe { copy_alike(&self.layout, self.from, self.to, part) };
+    }
+}
+
+/// Whether all pieces from an address on are in the slot of the rank at a place.
+fn reach((road, place): (&Road, usize), layout: &Layout, address: u64, len: usize) -> Option<()> {
+    let (low, bytes) = layout.span(len as u64)?;
+    let bytes = usize::try_from(bytes).ok()?;
+    let first = address.checked_add_signed(low)?;
+    road.resolve(place, first, bytes).map(|_| ())
+}

@@ -1,0 +1,133 @@
+//! Whether all members have called the same.
+//!
+//! Who waits for all members sees it when they are there, and who waits for one sees what that one has
+//! called: it is told at once. Who waits for nobody is told in a later collective: the next one in which it
+//! waits for all, or at the next gate ([`coll_info`](bcs_core::smartmap::coll_info)). There all compare what they have
+//! called since the gate before, and come to the same.
+
+use super::group::Group;
+use super::machine::Ended;
+use crate::roads::Outcome;
+use bcs_core::descriptor::CollectiveKind;
+use bcs_core::request::Failure;
+use bcs_core::smartmap::coll_info::{self, Presence};
+use bcs_core::whereabouts::{Called, Objection};
+
+/// All have entered the collective that this rank is in.
+///
+/// # Errors
+/// What this rank is to be told, if not all members have called the same.
+#[inline]
+pub(super) fn compare(group: &mut Group, first: u32) -> Result<(), Objection> {
+    let number = group.number();
+    // There is no need to wait there any more.
+    compare_at_gate(group, coll_info::gate_before(number), first);
+    let compared = group.compare_to(number);
+    if group.digests_agree(number) {
+        return Ok(());
+    }
+    match of_number(group, number, first) {
+        Some(against) => Err(against),
+        None => {
+            object_to_earlier(group, (compared, number), first);
+            Ok(())
+        }
+    }
+}
+
+/// The one member that this rank has waited for has entered.
+///
+/// # Errors
+/// What this rank is to be told, if that has not called the same.
+#[inline]
+pub(super) fn compare_with(group: &mut Group, member: usize, first: u32) -> Result<(), Objection> {
+    let number = group.number();
+    let (other, own) = (&group.members()[member].info, group.own());
+    if other.digest(number) == own.digest(number) || other.call(number) == own.call(number) {
+        return Ok(());
+    }
+    group.compare_to(number);
+    Err(objection(group, number, member, first))
+}
+
+/// All have entered a gate, which may have been looked at before.
+#[inline]
+pub(super) fn compare_at_gate(group: &mut Group, gate: u64, first: u32) {
+    if group.compared() >= gate {
+        return;
+    }
+    let compared = group.compare_to(gate);
+    if !group.digests_agree(gate) {
+        object_to_earlier(group, (compared, gate), first);
+    }
+}
+
+/// What this rank is to be told by its NIC, if not all members of a node call the same: all have entered.
+pub(super) fn disagreement(group: &Group, first: u32) -> Option<Objection> {
+    let number = group.number();
+    if group.digests_agree(number) {
+        return None;
+    }
+    of_number(group, number, first)
+}
+
+/// Of the first collective that was not the same at all members, and of which this rank has not been told, it
+/// will be told when the one that it is in is over.
+#[cold]
+fn object_to_earlier(group: &mut Group, (compared, number): (u64, u64), first: u32) {
+    let numbers = coll_info::digested(number).chain([number]);
+    let mut since = numbers.filter(|&earlier| earlier > compared);
+    if let Some(against) = since.find_map(|earlier| of_number(group, earlier, first)) {
+        group.object(against);
+    }
+}
+
+/// As BR does it, those who are with the first one that differs from the first of all are told of the first of
+/// all, the others of it. All members come to the same, as long as all have what they called in their records.
+#[cold]
+fn of_number(group: &Group, number: u64, first: u32) -> Option<Objection> {
+    let called = |member: usize| {
+        let info = &group.members()[member].info;
+        (info.presence(number) == Presence::There).then(|| info.call(number))
+    };
+    let mut all = (0..group.members().len()).filter(|&member| called(member).is_some());
+    let leading = all.next()?;
+    let odd = all.find(|&member| called(member) != called(leading))?;
+    let with_odd = called(group.me()) == called(odd);
+    let against = if with_odd { leading } else { odd };
+    Some(objection(group, number, against, first))
+}
+
+fn objection(group: &Group, number: u64, against: usize, first: u32) -> Objection {
+    let rank = group.rank_of(against, first);
+    let [packed, bytes] = group.members()[against].info.call(number);
+    // Of what makes no sense a rank that wrote rubbish is the cause, and it is the one that is told of.
+    let called = match Called::unpack(packed) {
+        Some(Called::Nic { kind, .. }) => Called::Nic { kind, bytes },
+        Some(called) => called,
+        None => Called::Nic {
+            kind: CollectiveKind::Barrier,
+            bytes: 0,
+        },
+    };
+    Objection { rank, called }
+}
+
+/// Of a collective that this rank could not take part in.
+pub(super) fn mismatch(against: &Objection) -> Ended {
+    failed(Failure::Mismatch, against)
+}
+
+/// Of a collective that went well, when an earlier one had not been the same at all members.
+pub(super) fn earlier_mismatch(against: &Objection) -> Ended {
+    failed(Failure::EarlierMismatch, against)
+}
+
+#[cold]
+fn failed(failure: Failure, against: &Objection) -> Ended {
+    Err(Box::new(Outcome {
+        failure,
+        len: against.pack(),
+        ..Outcome::default()
+    }))
+}

@@ -1,0 +1,45 @@
+//! A long broadcast: every member copies from the root's memory to its own, and the root waits until
+//! all have.
+
+use super::group::Group;
+use super::machine::{Collective, Look, Phase};
+use super::{Surroundings, steps};
+use crate::data::Piece;
+use bcs_core::smartmap::coll_info::PAYLOAD_BYTES;
+
+/// All have entered, and all can reach the root's memory.
+pub(super) fn begin(
+    collective: &mut Collective,
+    root: u32,
+    group: &mut Group,
+    around: Surroundings<'_>,
+) -> Look {
+    let bytes = collective.part.bytes;
+    debug_assert!(bytes > PAYLOAD_BYTES);
+    let root = group.place_of(root, around.first);
+    if root == group.me() {
+        group.look_anew();
+        return Look::Goes(Phase::Read);
+    }
+    let [from] = group.members()[root].info.said(group.number());
+    let into = Piece::new(collective.part.output, bytes);
+    let way = around.course.turn(bytes as u64);
+    if let Err(culprit) = group.fetch_along(around, way, (root, from), &into) {
+        collective.blame(group.rank_of(culprit, around.first));
+    }
+    let step = steps::end(collective.failure);
+    collective.say(group, step);
+    if group.have_all_but(root, steps::DONE) {
+        group.tell(around, Phase::Read, Some(root));
+    }
+    Look::Over
+}
+
+/// The root waits.
+pub(super) fn finish(collective: &mut Collective, group: &mut Group) -> Look {
+    if !group.have_all(steps::DONE) {
+        return Look::Waits;
+    }
+    collective.heed_any(group, steps::FAULTY);
+    Look::Over
+}

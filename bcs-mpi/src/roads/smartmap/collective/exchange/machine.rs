@@ -1,0 +1,315 @@
+//! An exchange under way: entering, finding whether all memory can be reached, and waiting for who reads this
+//! rank's.
+#![expect(unsafe_code, reason = "buffers are named by address")]
+
+use super::gift::{Gift, Giver, Lies, MAX_LAID_BYTES, MAX_LAID_OF_SLOT};
+use super::parts::Parts;
+use super::{Exchange, Flow};
+use crate::data::{Piece, copy};
+use crate::roads::Outcome;
+use crate::roads::smartmap::collective::course::Way;
+use crate::roads::smartmap::collective::group::{Awaited, Group, Sign};
+use crate::roads::smartmap::collective::machine::{Ended, Look, Phase};
+use crate::roads::smartmap::collective::queue::Machine;
+use crate::roads::smartmap::collective::{Spare, Surroundings, agreement, judging, steps};
+use bcs_core::request::Failure;
+use bcs_core::smartmap::coll_info::PAYLOAD_BYTES;
+use bcs_core::whereabouts::Called;
+use std::ops::Range;
+
+/// An exchange of this rank's.
+#[derive(Debug)]
+pub(in crate::roads::smartmap::collective) struct Exchanging {
+    pub(super) exchange: Exchange,
+    pub(super) flow: Flow,
+    phase: Phase,
+    /// It goes over long data, or calls functions of the program's.
+    takes_long: bool,
+    /// What this rank gives lies in its memory.
+    long: bool,
+    /// How it goes over the data, if they are long.
+    pub(super) way: Way,
+    /// What goes through the records in parts.
+    parts: Option<Box<Parts>>,
+    /// What it comes to.
+    pub(super) ended: Ended,
+}
+
+impl Exchanging {
+    /// An exchange on a communicator, whose root is a world rank; the one at place 0 is the `first`.
+    #[inline]
+    pub(in crate::roads::smartmap::collective) fn new(
+        exchange: Exchange,
+        group: &Group,
+        first: u32,
+    ) -> Self {
+        let Called::Messages(what, root) = exchange.called else {
+            unreachable!("what the NICs do is no exchange");
+        };
+        let root = root.map(|root| group.place_of(root, first));
+        let takes_long = exchange.takes_long(group.me(), group.members().len());
+        Self {
+            takes_long,
+            exchange,
+            flow: Flow::of(what, root),
+            phase: Phase::Posted,
+            long: false,
+            way: Way::Forth,
+            parts: None,
+            ended: Ok(()),
+        }
+    }
+
+    pub(in crate::roads::smartmap::collective) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// What a rank that has gone as far as it can waits for.
+    pub(in crate::roads::smartmap::collective) fn awaited(&self, group: &Group) -> Option<Awaited> {
+        let sign = match self.phase {
+            // Nothing of an exchange goes to other nodes.
+            Phase::Far | Phase::Told => return None,
+            Phase::Posted => Sign::AtGate,
+            Phase::Entered => Sign::There,
+            Phase::Judged => Sign::Verdict,
+            Phase::Folded | Phase::Read => Sign::Step(steps::DONE),
+        };
+        Some(group.awaited(None, sign))
+    }
+
+    /// A member that gives, as it says.
+    pub(super) fn giver<'a>(group: &'a Group, place: usize) -> Giver<'a> {
+        Giver {
+            info: &group.members()[place].info,
+            number: group.number(),
+            place,
+            members: group.members().len(),
+        }
+    }
+
+    fn enter(&mut self, group: &mut Group, around: Surroundings<'_>) {
+        group.next_number();
+        let giver = Self::giver(group, group.me());
+        let gives = &self.exchange.gives;
+        if let Some(parts) = &self.parts {
+            // SAFETY: whoever posted it promised that.
+            unsafe { gives.lay(giver, (0, PAYLOAD_BYTES), parts.given()) };
+        } else {
+            let (address, len) = gives.any();
+            let reachable = || group.is_in_slot(around, address, len);
+            let most = match len > 0 && around.page.cores_suffice() && reachable() {
+                true => MAX_LAID_OF_SLOT,
+                false => MAX_LAID_BYTES,
+            };
+            // SAFETY: whoever posted it promised that.
+            unsafe { gives.say(giver, group.open, most) };
+            self.long = giver.is_long();
+            if self.long {
+                self.way = around.course.turn(giver.stream().1);
+            }
+        }
+        if group.enter([self.exchange.called.pack(), 0]) {
+            group.release(around, |_| false);
+        }
+        // Others may go on meanwhile.
+        if self.way == Way::Forth {
+            self.copy_own();
+        }
+    }
+
+    /// Copies what this rank gives itself.
+    fn copy_own(&mut self) {
+        let Some((from, to, len)) = self.exchange.own.take() else {
+            return;
+        };
+        for Range { start, end } in self.way.stretches(len) {
+            let (from, to) = (from + start as u64, to + start as u64);
+            // SAFETY: whoever posted it promised that.
+            unsafe { copy(&Piece::new(from, end - start), &Piece::new(to, end - start)) };
+        }
+    }
+
+    fn all_have_entered(&mut self, group: &mut Group, around: Surroundings<'_>) -> Look {
+        if let Some(mut parts) = self.parts.take() {
+            parts.take(group);
+            if parts.is_over() {
+                parts.finish(self.ended.is_err());
+                return Look::Over;
+            }
+            self.parts = Some(parts);
+            return Look::Goes(Phase::Posted);
+        }
+        let givers = || (0..group.members().len()).map(|place| Self::giver(group, place));
+        if !givers().any(|giver| giver.is_long()) {
+            return match self.take_all(group, around) {
+                Some(()) => Look::Over,
+                None => Look::Waits,
+            };
+        }
+        if givers().all(|giver| giver.is_open()) {
+            return self.begin(group, around);
+        }
+        let verdict = self.verdict(group, around);
+        group.own().judge(group.number(), verdict);
+        group.look_anew();
+        Look::Goes(Phase::Judged)
+    }
+
+    /// Not all memory can be reached: from here on the data go through the records.
+    fn in_parts(&mut self, group: &mut Group, around: Surroundings<'_>) -> Look {
+        self.copy_own();
+        match Parts::begin(self, group, around) {
+            Some(parts) => {
+                self.parts = Some(Box::new(parts));
+                Look::Goes(Phase::Posted)
+            }
+            None => Look::Waits,
+        }
+    }
+
+    /// What this rank says of the memory that it has to read.
+    fn verdict(&self, group: &Group, around: Surroundings<'_>) -> u8 {
+        let me = group.me();
+        let place = |member: usize| group.members()[member].place;
+        let opens = |member: usize| {
+            let (address, _) = Self::giver(group, member).stream();
+            around.road.opens(around.node, place(member), address)
+        };
+        let reaches = |member: usize| match Self::giver(group, member).gift(me) {
+            Some(Gift {
+                len,
+                lies: Lies::There { address, .. },
+            }) => {
+                let len = usize::try_from(len).unwrap_or(usize::MAX);
+                len == 0 || around.road.resolve(place(member), address, len).is_some()
+            }
+            _ => true,
+        };
+        let flow = self.flow;
+        judging::of(group.others().all(opens), || {
+            let mut givers = group.others().filter(|&member| flow.passes(member, me));
+            givers.all(|member| opens(member) || reaches(member))
+        })
+    }
+
+    /// All memory can be reached.
+    fn begin(&mut self, group: &mut Group, around: Surroundings<'_>) -> Look {
+        if !self.long {
+            let givers = (0..group.members().len()).map(|place| Self::giver(group, place));
+            let longest = givers.map(|giver| giver.stream().1).max();
+            self.way = around.course.turn(longest.unwrap_or(0));
+        }
+        if self.take_all(group, around).is_none() {
+            return Look::Waits;
+        }
+        let lacks = |ended: &Outcome| ended.failure == Failure::MemberMemory;
+        let step = match &self.ended {
+            Err(ended) if lacks(ended) => steps::FAULTY,
+            _ => steps::DONE,
+        };
+        group.own().advance(group.number(), step);
+        group.published();
+        self.tell_givers(group, around);
+        self.copy_own();
+        Look::Goes(Phase::Read)
+    }
+
+    /// This rank has taken all: who waits for it last is told, if it does not look by itself.
+    fn tell_givers(&self, group: &mut Group, around: Surroundings<'_>) {
+        let me = group.me();
+        match self.flow {
+            Flow::All => {
+                if group.have_all(steps::DONE) {
+                    group.tell(around, Phase::Read, None);
+                }
+            }
+            Flow::From(root) => {
+                if me != root && group.have_all_but(root, steps::DONE) {
+                    group.tell(around, Phase::Read, Some(root));
+                }
+            }
+            Flow::To(root) => {
+                if me == root {
+                    group.tell(around, Phase::Read, None);
+                }
+            }
+            Flow::Upward => {
+                // Those for which nobody after them is missing.
+                let number = group.number();
+                let step = |member: usize| group.members()[member].info.step(number);
+                let done = |&member: &usize| member == me || step(member) >= steps::DONE;
+                let after = (0..group.members().len()).rev().take_while(done).count();
+                let first = (group.members().len() - after).saturating_sub(1);
+                for member in first..me {
+                    group.tell(around, Phase::Read, Some(member));
+                }
+            }
+        }
+    }
+
+    /// Others may still read this rank's memory. If one of them has found memory that is not there, this rank
+    /// looks whether it is its own: it may be that of another giver, or of the taker.
+    fn finish(&mut self, group: &mut Group, around: Surroundings<'_>) -> Look {
+        let (flow, me, number) = (self.flow, group.me(), group.number());
+        let done = |member: usize, info: &super::super::Info| {
+            !flow.passes(me, member) || info.step(number) >= steps::DONE
+        };
+        if self.long && !group.all_members(done) {
+            return Look::Waits;
+        }
+        let lacks = |member: &usize| group.members()[*member].info.step(number) == steps::FAULTY;
+        let mut takers = group.others().filter(|&member| flow.passes(me, member));
+        if self.long && takers.any(|member| lacks(&member)) {
+            let giver = Self::giver(group, me);
+            if !self.exchange.gives.are_there(giver) {
+                self.blame(group.rank_of(me, around.first));
+            }
+        }
+        Look::Over
+    }
+}
+
+impl Machine for Exchanging {
+    fn is_long(&self) -> bool {
+        self.takes_long
+    }
+
+    fn advance(
+        &mut self,
+        group: &mut Group,
+        around: Surroundings<'_>,
+        _: &mut Spare,
+    ) -> Option<Ended> {
+        loop {
+            let look = match self.phase {
+                Phase::Posted if !group.may_enter(around.first) => Look::Waits,
+                Phase::Posted => {
+                    self.enter(group, around);
+                    Look::Goes(Phase::Entered)
+                }
+                Phase::Entered if !group.all_are_there() => Look::Waits,
+                Phase::Entered => {
+                    group.tell_all(around, Phase::Entered);
+                    if let Err(against) = agreement::compare(group, around.first) {
+                        return Some(agreement::mismatch(&against));
+                    }
+                    self.all_have_entered(group, around)
+                }
+                Phase::Judged => match judging::verdict(group, around) {
+                    None => Look::Waits,
+                    Some(true) => self.begin(group, around),
+                    Some(false) => self.in_parts(group, around),
+                },
+                Phase::Folded | Phase::Read => self.finish(group, around),
+                Phase::Far | Phase::Told => {
+                    unreachable!("nothing of an exchange goes to other nodes")
+                }
+            };
+            match look {
+                Look::Goes(phase) => self.phase = phase,
+                Look::Waits => return None,
+                Look::Over => return Some(std::mem::replace(&mut self.ended, Ok(()))),
+            }
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! A short collective: what its members contribute lies in their records, and everybody who wants the result
+//! takes it from there.
+//!
+//! Who needs nothing of the others is done when it has entered ([`Needs::Nobody`]). Who needs something of one
+//! or of all others, which do not wait for it, is done when these have. Only in the other collectives all wait
+//! for all.
+#![expect(unsafe_code, reason = "buffers are named by address")]
+
+use super::group::{Awaited, Group, Sign};
+use super::machine::{Ended, Phase};
+use super::queue::Machine;
+use super::{Spare, Surroundings, agreement};
+use crate::data::{bytes, bytes_mut};
+use crate::plan::Part;
+use crate::roads::Outcome;
+use bcs_core::descriptor::CollectiveKind;
+use bcs_core::reduction::arithmetic::{CombineError, Path, combine};
+use bcs_core::reduction::{Datatype, Op};
+use bcs_core::request::Failure;
+use bcs_core::smartmap::coll_info::{self, PAYLOAD_BYTES};
+use bcs_core::whereabouts::{Called, Objection};
+
+/// A short collective of this rank's.
+#[derive(Debug)]
+pub(super) struct Short {
+    part: Part,
+    needs: Needs,
+    entered: bool,
+}
+
+/// Whose data a member needs to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Needs {
+    Nobody,
+    /// That of this one.
+    One(usize),
+    /// That of all others, who do not wait for this rank.
+    Others,
+    /// That of all, as all others do; or all do a thing together.
+    All,
+}
+
+impl Needs {
+    #[inline]
+    fn of(part: &Part, group: &Group, first: u32) -> Self {
+        match part.kind {
+            CollectiveKind::Broadcast { root } => match group.place_of(root, first) {
+                root if root == group.me() => Self::Nobody,
+                root => Self::One(root),
+            },
+            CollectiveKind::Reduce {
+                root: Some(root), ..
+            } => match group.place_of(root, first) {
+                root if root == group.me() => Self::Others,
+                _ => Self::Nobody,
+            },
+            _ => Self::All,
+        }
+    }
+}
+
+/// Who goes on at once may enter the next collectives so soon that lines which are fetched for the very next
+/// one come too late.
+const AHEAD: u64 = 3;
+
+impl Short {
+    /// The part of a rank that contributes, or takes, at most [`PAYLOAD_BYTES`].
+    #[inline]
+    pub(super) fn new(part: Part, group: &Group, first: u32) -> Self {
+        debug_assert!(part.bytes <= PAYLOAD_BYTES);
+        Self {
+            part,
+            needs: Needs::of(&part, group, first),
+            entered: false,
+        }
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        match self.entered {
+            true => Phase::Entered,
+            false => Phase::Posted,
+        }
+    }
+
+    /// What a rank that has gone as far as it can waits for.
+    pub(super) fn awaited(&self, group: &Group) -> Awaited {
+        match (self.entered, self.needs) {
+            (false, _) => group.awaited(None, Sign::AtGate),
+            (true, Needs::One(member)) => group.awaited(Some(member), Sign::There),
+            (true, _) => group.awaited(None, Sign::There),
+        }
+    }
+
+    #[inline]
+    fn enter(&mut self, group: &mut Group, around: Surroundings<'_>, spare: &mut Spare) {
+        self.entered = true;
+        let number = group.next_number();
+        if let Some(input) = self.part.input {
+            // SAFETY: whoever posted it promised that.
+            let data = unsafe { bytes(input, self.part.bytes) };
+            group.own().contribute(number, data);
+        }
+        let (kind, bytes) = (self.part.kind, self.part.bytes as u64);
+        if group.enter([Called::Nic { kind, bytes }.pack(), bytes]) {
+            group.release(around, |group| self.fold_for_all(group, spare));
+        }
+        if self.needs == Needs::All {
+            return;
+        }
+        group.prepare(AHEAD);
+        match self.needs {
+            Needs::All => {}
+            Needs::Others => group.others().for_each(|member| group.expect(member)),
+            Needs::One(giver) => {
+                group.expect(giver);
+                group.tell_of_entering(around, false);
+            }
+            Needs::Nobody => {
+                let gives = matches!(self.part.kind, CollectiveKind::Broadcast { .. });
+                group.tell_of_entering(around, gives);
+            }
+        }
+    }
+
+    /// The last of many to enter folds what all want. Returns whether there is anything, and it could be folded.
+    fn fold_for_all(&self, group: &Group, spare: &mut Spare) -> bool {
+        let CollectiveKind::Reduce {
+            root: None,
+            op,
+            datatype,
+        } = self.part.kind
+        else {
+            return false;
+        };
+        let mut result = std::mem::take(&mut spare.folded);
+        result.resize(self.part.bytes, 0);
+        let folded = fold(group, (op, datatype), &mut result, spare).is_ok();
+        // Nobody else looks at what this rank has contributed.
+        if folded {
+            group.own().contribute(group.number(), &result);
+        }
+        spare.folded = result;
+        folded
+    }
+
+    /// Whether those that this rank needs have entered, and have called the same; what another one has called
+    /// instead is an error.
+    #[inline]
+    fn have_come(&self, group: &mut Group, around: Surroundings<'_>) -> Result<bool, Objection> {
+        match self.needs {
+            Needs::Nobody => {}
+            Needs::One(member) if !group.is_there(member) => return Ok(false),
+            Needs::One(member) => agreement::compare_with(group, member, around.first)?,
+            Needs::Others | Needs::All if !group.all_are_there() => return Ok(false),
+            Needs::Others => {
+                let agreed = agreement::compare(group, around.first);
+                // Nobody waits for this rank here, but who has called something else, and who is at a gate.
+                if agreed.is_err() || coll_info::is_gate(group.number()) {
+                    group.tell_all(around, Phase::Entered);
+                }
+                agreed?;
+            }
+            Needs::All => {
+                group.tell_all(around, Phase::Entered);
+                agreement::compare(group, around.first)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Takes the result, if this rank wants it.
+    #[inline]
+    fn take(&self, group: &Group, spare: &mut Spare) -> Ended {
+        if self.part.output == 0 {
+            return Ok(());
+        }
+        // SAFETY: whoever posted it promised that.
+        let into = || unsafe { bytes_mut(self.part.output, self.part.bytes) };
+        match (self.part.kind, self.needs) {
+            (CollectiveKind::Broadcast { .. }, Needs::One(root)) => {
+                let root = &group.members()[root].info;
+                root.contribution(group.number(), into());
+                Ok(())
+            }
+            (CollectiveKind::Reduce { .. }, Needs::All) if group.is_counted() => {
+                let folded = group.folded_by().ok_or_else(bad_descriptor)?;
+                folded.contribution(group.number(), into());
+                Ok(())
+            }
+            (CollectiveKind::Reduce { op, datatype, .. }, Needs::Others | Needs::All) => {
+                fold(group, (op, datatype), into(), spare).map_err(|_| bad_descriptor())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Machine for Short {
+    fn is_long(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn advance(
+        &mut self,
+        group: &mut Group,
+        around: Surroundings<'_>,
+        spare: &mut Spare,
+    ) -> Option<Ended> {
+        if !self.entered {
+            if !group.may_enter(around.first) {
+                return None;
+            }
+            self.enter(group, around, spare);
+        }
+        match self.have_come(group, around) {
+            Ok(false) => None,
+            Ok(true) => Some(self.take(group, spare)),
+            Err(against) => Some(agreement::mismatch(&against)),
+        }
+    }
+}
+
+#[cold]
+fn bad_descriptor() -> Box<Outcome> {
+    Box::new(Outcome {
+        failure: Failure::BadDescriptor,
+        ..Outcome::default()
+    })
+}
+
+/// Folds what lies in the records of all members. Law 9: the order is that of the communicator. The
+/// processor's path gives the bits of the NIC's.
+///
+/// # Errors
+/// When there is no such operation on the datatype.
+pub(super) fn fold(
+    group: &Group,
+    (op, datatype): (Op, Datatype),
+    into: &mut [u8],
+    spare: &mut Spare,
+) -> Result<(), CombineError> {
+    let number = group.number();
+    let (first, rest) = group.members().split_first().expect("there are members");
+    first.info.contribution(number, into);
+    let operand = &mut spare.chunks(into.len())[..into.len()];
+    for member in rest {
+        member.info.contribution(number, operand);
+        combine(op, datatype, Path::Host, into, operand)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,627 @@
+//! All members of a node in one thread, each taking its steps in whatever order, against a sequential
+//! program.
+#![expect(unsafe_code, reason = "buffers are named by address")]
+
+use super::stepping::{and_in_turns, step_members};
+use super::*;
+use crate::roads::Outcome;
+use bcs_core::descriptor::{Call, CollectiveKind};
+use bcs_core::memory::NicMemory;
+use bcs_core::reduction::arithmetic::{Path, combine};
+use bcs_core::reduction::{Datatype, Op};
+use bcs_core::request::Failure;
+use bcs_core::smartmap::coll_info::AREAS;
+use bcs_core::whereabouts::Called;
+use proptest::prelude::*;
+use std::sync::atomic::Ordering;
+
+/// The world rank at place 0.
+pub(super) const FIRST: u32 = 10;
+
+/// One call of all members.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    pub(super) kind: CollectiveKind,
+    pub(super) bytes: usize,
+    pub(super) in_place: bool,
+}
+
+/// One call of one member, with its memory.
+pub(super) struct Posted {
+    /// None, if it was over at once.
+    pub(super) id: Option<Id>,
+    pub(super) input: Vec<u8>,
+    pub(super) output: Vec<u8>,
+}
+
+pub(super) struct Node {
+    pub(super) ends: Vec<SmartMap>,
+    /// World ranks in the order of the communicator.
+    pub(super) members: Vec<u32>,
+    pub(super) groups: Vec<Option<GroupId>>,
+}
+
+impl Node {
+    fn ends(ranks: usize, road: &Road) -> Vec<SmartMap> {
+        let node = NodeMemory::private(ranks).unwrap();
+        let page = MachinePage::private(1, 2).unwrap();
+        let end = |place| {
+            node.process(place)
+                .store(std::process::id(), Ordering::Release);
+            let memory = NicMemory::private(4096).unwrap();
+            let here = (place, FIRST);
+            SmartMap::new(node.clone(), memory, page.clone(), here, road.clone())
+        };
+        (0..ranks).map(end).collect()
+    }
+
+    pub(super) fn new(ranks: usize, members: Vec<u32>, road: &Road) -> Self {
+        let ends = Self::ends(ranks, road);
+        let all = members.clone();
+        let open = |end: &mut SmartMap| end.open_group(7, all.iter().copied(), false);
+        Self::opened(ends, members, open)
+    }
+
+    fn fold_serially(&mut self, serial: bool) {
+        let groups = self
+            .ends
+            .iter_mut()
+            .flat_map(|end| &mut end.collectives.groups);
+        groups
+            .flatten()
+            .filter_map(Communicator::here_mut)
+            .for_each(|queue| queue.group.serial = serial);
+    }
+
+    /// The members find by the tally who has entered, as if they were many.
+    pub(super) fn count(&mut self, counted: bool) {
+        let groups = self
+            .ends
+            .iter_mut()
+            .flat_map(|end| &mut end.collectives.groups);
+        groups
+            .flatten()
+            .filter_map(Communicator::here_mut)
+            .for_each(|queue| queue.group.counted = counted);
+    }
+
+    /// `members` are those of them on this node.
+    pub(super) fn with_others(ranks: usize, members: Vec<u32>, road: &Road) -> Self {
+        let far = [FIRST - 1, FIRST + 100];
+        let ends = Self::ends(ranks, road);
+        let all: Vec<u32> = [far[1]]
+            .into_iter()
+            .chain(members.iter().copied())
+            .collect();
+        let open = |end: &mut SmartMap| {
+            let all = all.iter().copied().chain([far[0]]);
+            end.open_part(7, all, false)
+        };
+        Self::opened(ends, members, open)
+    }
+
+    fn opened(
+        mut ends: Vec<SmartMap>,
+        members: Vec<u32>,
+        open: impl FnMut(&mut SmartMap) -> Option<GroupId>,
+    ) -> Self {
+        let groups = ends.iter_mut().map(open).collect();
+        Self {
+            ends,
+            members,
+            groups,
+        }
+    }
+
+    pub(super) fn place(&self, member: usize) -> usize {
+        (self.members[member] - FIRST) as usize
+    }
+
+    fn post(&mut self, member: usize, step: Step, seed: usize) -> Posted {
+        // Some callers wait, and look at once.
+        let blocking = [Blocking::No, Blocking::Yes][(member + seed) % 2];
+        self.post_as(member, step, seed, |end, group, part, entered| {
+            // SAFETY: the memory is kept as long as the node.
+            unsafe { end.collective(group, part, entered, blocking) }
+        })
+    }
+
+    pub(super) fn post_as(
+        &mut self,
+        member: usize,
+        step: Step,
+        seed: usize,
+        post: impl FnOnce(&mut SmartMap, GroupId, Part, Entered) -> Result<Progress, NoSlot>,
+    ) -> Posted {
+        let mut input = data(step, member, seed);
+        let (rank, place) = (self.members[member], self.place(member));
+        let wants = wants(step.kind, rank);
+        let broadcasts = matches!(step.kind, CollectiveKind::Broadcast { .. });
+        let mut output = vec![0xee; step.bytes];
+        let address = |bytes: &mut Vec<u8>| bytes.as_mut_ptr().expose_provenance() as u64;
+        let gives = !broadcasts || !wants;
+        let part = Part {
+            kind: step.kind,
+            bytes: step.bytes,
+            input: (gives && step.kind != CollectiveKind::Barrier).then(|| address(&mut input)),
+            output: match (wants, step.in_place && !broadcasts) {
+                (false, _) => 0,
+                (true, true) => address(&mut input),
+                (true, false) => address(&mut output),
+            },
+        };
+        let entered = Entered {
+            context: 7,
+            group: 1,
+            number: 0,
+            called: Called::Nic {
+                kind: step.kind,
+                bytes: step.bytes as u64,
+            },
+        };
+        let group = self.groups[place].unwrap();
+        let id = match post(&mut self.ends[place], group, part, entered).unwrap() {
+            Progress::Complete => None,
+            Progress::Request(id) => Some(id),
+        };
+        if step.in_place && wants && !broadcasts {
+            output.clear();
+        }
+        Posted { id, input, output }
+    }
+
+    /// What a member found, if it is over: its result, if it got one.
+    pub(super) fn take(&mut self, member: usize, posted: &Posted) -> Option<Outcome> {
+        let Some(id) = posted.id else {
+            return Some(Outcome::default());
+        };
+        let place = self.place(member);
+        self.ends[place].take(id)
+    }
+}
+
+pub(super) fn wants(kind: CollectiveKind, rank: u32) -> bool {
+    match kind {
+        CollectiveKind::Broadcast { root } => root != rank,
+        CollectiveKind::Reduce { root, .. } => root.is_none_or(|root| root == rank),
+        _ => false,
+    }
+}
+
+/// What a member contributes: doubles of very different sizes, so that the order shows.
+pub(super) fn data(step: Step, member: usize, seed: usize) -> Vec<u8> {
+    let number = |at: usize| {
+        let mixed = (at * 2_654_435_761 + member * 40_503 + seed * 97) % 1_000_003;
+        let exponent = i32::try_from(mixed % 60).unwrap() - 30;
+        f64::from(u32::try_from(mixed).unwrap()) * 2f64.powi(exponent)
+    };
+    let numbers = (0..step.bytes.div_ceil(8)).flat_map(|at| number(at).to_le_bytes());
+    numbers.take(step.bytes).collect()
+}
+
+/// What a member that wants a result gets.
+fn right(step: Step, members: &[u32], seed: usize) -> Vec<u8> {
+    match step.kind {
+        CollectiveKind::Broadcast { root } => {
+            let root = members.iter().position(|&rank| rank == root).unwrap();
+            data(step, root, seed)
+        }
+        CollectiveKind::Reduce { op, datatype, .. } => {
+            let mut all = (0..members.len()).map(|member| data(step, member, seed));
+            let mut result = all.next().unwrap();
+            for operand in all {
+                combine(op, datatype, Path::Soft, &mut result, &operand).unwrap();
+            }
+            result
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn check(node: &mut Node, member: usize, step: Step, seed: usize, posted: &Posted) -> bool {
+    let Some(outcome) = node.take(member, posted) else {
+        return false;
+    };
+    assert_eq!(outcome.failure, Failure::None, "{step:?}");
+    if wants(step.kind, node.members[member]) {
+        let broadcasts = matches!(step.kind, CollectiveKind::Broadcast { .. });
+        let found = if step.in_place && !broadcasts {
+            &posted.input
+        } else {
+            &posted.output
+        };
+        let right = right(step, &node.members, seed);
+        assert!(*found == right, "{step:?} of member {member}");
+    }
+    true
+}
+
+/// Runs the steps with members posting and looking in the order of `choices` ([`choice`]).
+fn run(node: &mut Node, steps: &[Step], choices: &[(usize, u8)]) {
+    step_members(
+        node,
+        steps.len(),
+        and_in_turns(choices, 2),
+        |node, member, next| node.post(member, steps[next], next),
+        |node, member, number, one| check(node, member, steps[number], number, one),
+        |_, _, _| Vec::new(),
+    );
+}
+
+pub(super) fn sum(root: Option<u32>) -> CollectiveKind {
+    CollectiveKind::Reduce {
+        root,
+        op: Op::Sum,
+        datatype: Datatype::Double,
+    }
+}
+
+pub(super) const LENGTHS: [usize; 9] = [0, 8, 104, 112, 4096, 4104, 9_000, 40_000, 200_008];
+
+pub(super) fn step(kind: u8, root: usize, length: usize, in_place: bool, members: &[u32]) -> Step {
+    let root = members[root % members.len()];
+    let kind = match kind % 4 {
+        0 => CollectiveKind::Barrier,
+        1 => CollectiveKind::Broadcast { root },
+        2 => sum(Some(root)),
+        _ => sum(None),
+    };
+    let bytes = match kind {
+        CollectiveKind::Barrier => 0,
+        CollectiveKind::Broadcast { .. } => LENGTHS[length % LENGTHS.len()] + length % 3,
+        _ => LENGTHS[length % LENGTHS.len()],
+    };
+    Step {
+        kind,
+        bytes,
+        in_place,
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_interleaving_gives_what_a_sequential_program_does(
+        calls in prop::collection::vec((0_u8..4, 0_usize..8, 0_usize..9, any::<bool>()), 1..7),
+        choices in prop::collection::vec((0_usize..16, 0_u8..3), 0..150),
+        ranks in 2_usize..6,
+        first in 0_usize..3,
+        closed: bool,
+        serial: bool,
+        counted: bool,
+    ) {
+        let road = if closed { Road::CLOSED } else { Road::open() };
+        // Some of the ranks, not in their order.
+        let mut members: Vec<u32> = (FIRST..).take(ranks).collect();
+        members.rotate_left(first.min(ranks - 1));
+        let mut node = Node::new(ranks + 1, members.clone(), &road);
+        node.fold_serially(serial);
+        node.count(counted);
+        let steps: Vec<Step> = calls
+            .into_iter()
+            .map(|(kind, root, length, in_place)| step(kind, root, length, in_place, &members))
+            .collect();
+        run(&mut node, &steps, &choices);
+    }
+}
+
+/// Short ones, of which the givers go on at once.
+fn short(kind: u8, root: usize, length: usize, members: &[u32]) -> Step {
+    const SHORT: usize = 5;
+    step(kind, root, length % SHORT, false, members)
+}
+
+proptest! {
+    #[test]
+    fn givers_of_short_ones_go_on_at_once_and_overwrite_nothing(
+        calls in prop::collection::vec((0_u8..8, 0_usize..3, 0_usize..5), 20..70),
+        choices in prop::collection::vec((0_usize..16, 0_u8..3), 0..600),
+        ranks in 2_usize..5,
+        counted: bool,
+    ) {
+        let members: Vec<u32> = (FIRST..).take(ranks).collect();
+        let mut node = Node::new(ranks, members.clone(), &Road::open());
+        node.count(counted);
+        // Rooted ones are the more interesting.
+        let kind = |kind: u8| if kind < 4 { kind } else { 1 + kind % 2 };
+        let steps: Vec<Step> = calls
+            .into_iter()
+            .map(|(of, root, length)| short(kind(of), root, length, &members))
+            .collect();
+        run(&mut node, &steps, &choices);
+    }
+
+    /// One member calls something else once: each member is told just once, at the latest when all wait for all.
+    #[test]
+    fn members_that_do_not_call_the_same_are_each_told_once(
+        calls in prop::collection::vec((0_u8..4, 0_usize..3, 0_usize..6), 1..40),
+        (astray, at, odd) in (0_usize..4, 0_usize..40, (0_u8..4, 0_usize..3, 0_usize..6)),
+        choices in prop::collection::vec((0_usize..16, 0_u8..3), 0..400),
+        ranks in 2_usize..5,
+        counted: bool,
+    ) {
+        let members: Vec<u32> = (FIRST..).take(ranks).collect();
+        let mut node = Node::new(ranks, members.clone(), &Road::open());
+        node.count(counted);
+        let of = |(kind, root, length)| step(kind, root, length, false, &members);
+        let mut steps: Vec<Step> = calls.into_iter().map(of).collect();
+        let (astray, at, odd) = (astray % ranks, at % steps.len(), of(odd));
+        let differs = (odd.kind, odd.bytes) != (steps[at].kind, steps[at].bytes);
+        steps.push(of((0, 0, 0)));
+        let called = |member, number| if (member, number) == (astray, at) { odd } else { steps[number] };
+        let mut told = vec![0; ranks];
+        step_members(
+            &mut node,
+            steps.len(),
+            and_in_turns(&choices, 2),
+            |node, member, next| node.post(member, called(member, next), next),
+            |node, member, number, one| {
+                let Some(outcome) = node.take(member, one) else {
+                    return false;
+                };
+                match outcome.failure {
+                    Failure::None => {}
+                    Failure::Mismatch => assert_eq!(number, at, "that is the one"),
+                    Failure::EarlierMismatch => assert!(number > at, "{number} is later than {at}"),
+                    other => panic!("{other:?}"),
+                }
+                if outcome.failure != Failure::None {
+                    told[member] += 1;
+                    let said = Call::unpack(outcome.len).unwrap();
+                    let place = members.iter().position(|&rank| rank == said.rank).unwrap();
+                    let (here, mine) = (called(place, at), called(member, at));
+                    assert_eq!((said.kind, said.bytes), (here.kind, here.bytes as u64));
+                    assert_ne!((said.kind, said.bytes), (mine.kind, mine.bytes as u64));
+                }
+                true
+            },
+            |_, _, _| Vec::new(),
+        );
+        prop_assert_eq!(told, vec![usize::from(differs); ranks]);
+    }
+}
+
+#[test]
+fn members_that_do_not_call_the_same_are_all_told() {
+    let members = vec![FIRST + 1, FIRST, FIRST + 2];
+    let mut node = Node::new(3, members, &Road::open());
+    let of = |kind, bytes| Step {
+        kind,
+        bytes,
+        in_place: false,
+    };
+    for (odd, usual) in [
+        (of(CollectiveKind::Barrier, 0), of(sum(None), 8)),
+        (of(sum(None), 80_000), of(sum(None), 8)),
+        (of(sum(Some(FIRST)), 80_000), of(sum(None), 80_000)),
+        (
+            of(CollectiveKind::Broadcast { root: FIRST }, (5 << 20) + 1),
+            of(CollectiveKind::Broadcast { root: FIRST }, 5 << 20),
+        ),
+    ] {
+        let posted = [usual, odd, usual].map(|step| step).into_iter().enumerate();
+        let posted: Vec<Posted> = posted
+            .map(|(member, step)| node.post(member, step, 0))
+            .collect();
+        for _ in 0..2 {
+            node.ends.iter_mut().for_each(SmartMap::call);
+        }
+        for (member, one) in posted.iter().enumerate() {
+            let outcome = node.take(member, one).unwrap();
+            assert_eq!(outcome.failure, Failure::Mismatch);
+            let said = Call::unpack(outcome.len).unwrap();
+            // The first two differ: each side is told of the other.
+            let other = if member == 1 { 0 } else { 1 };
+            let step = if member == 1 { usual } else { odd };
+            assert_eq!((said.rank, said.kind), (node.members[other], step.kind));
+        }
+        // Nothing is left of it.
+        run(&mut node, &[usual, usual], &[]);
+    }
+}
+
+/// Among many, what one member folds is what all get, and a root has it from the contributions.
+#[test]
+fn many_members_do_what_few_do() {
+    let members: Vec<u32> = (FIRST..FIRST + 40).rev().collect();
+    let mut node = Node::new(40, members.clone(), &Road::open());
+    let steps = (0..60_u8).map(|at| {
+        step(
+            at,
+            usize::from(at) * 7,
+            usize::from(at) / 4,
+            at % 8 < 4,
+            &members,
+        )
+    });
+    run(&mut node, &steps.collect::<Vec<Step>>(), &[]);
+    let groups = |end: &SmartMap| {
+        end.collectives.groups[0]
+            .as_ref()
+            .and_then(Communicator::here)
+            .map(|queue| queue.group.is_counted())
+    };
+    assert_eq!(groups(&node.ends[0]), Some(true));
+}
+
+#[test]
+fn a_context_that_is_opened_again_begins_anew() {
+    let members = vec![FIRST, FIRST + 1];
+    let mut node = Node::new(2, members.clone(), &Road::open());
+    for round in 0..6 {
+        node.count(round % 2 > 0);
+        run(
+            &mut node,
+            &[step(3, 0, round + 1, false, &members); 7][..=round],
+            &[],
+        );
+        for place in 0..2 {
+            let end = &mut node.ends[place];
+            end.close_group(node.groups[place].unwrap());
+            node.groups[place] = end.open_group(7, members.iter().copied(), false);
+        }
+    }
+}
+
+#[test]
+fn memory_that_is_not_there_is_a_failure_for_all_who_need_it() {
+    let members = vec![FIRST, FIRST + 1, FIRST + 2];
+    for kind in [
+        sum(None),
+        sum(Some(FIRST)),
+        CollectiveKind::Broadcast { root: FIRST + 1 },
+    ] {
+        let mut node = Node::new(3, members.clone(), &Road::open());
+        let one = Step {
+            kind,
+            bytes: 100_000,
+            in_place: false,
+        };
+        let posted: Vec<Posted> = (0..3).map(|member| node.post(member, one, 0)).collect();
+        // All enter; then the memory of one turns out to be elsewhere.
+        let number = 1;
+        for place in 0..3 {
+            if place != 1 {
+                node.ends[place].call();
+            }
+        }
+        let communicator = node.ends[1].collectives.groups[0].as_mut().unwrap();
+        let queue = communicator.here_mut().unwrap();
+        let info = queue.group.own().clone();
+        node.ends[1].call();
+        let [_, output, open] = info.said::<3>(number);
+        info.say(number, [64, output, open]);
+        for _ in 0..5 {
+            node.ends.iter_mut().for_each(SmartMap::call);
+        }
+        for (member, one) in posted.iter().enumerate() {
+            let outcome = node.take(member, one).unwrap();
+            let root_reads = matches!(kind, CollectiveKind::Broadcast { .. }) && member == 1;
+            assert_ne!(
+                outcome.failure,
+                Failure::None,
+                "{kind:?} {member} {root_reads}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_rank_that_listens_is_told_once_a_phase_is_over() {
+    let members = vec![FIRST, FIRST + 1, FIRST + 2];
+    for counted in [false, true] {
+        let mut node = Node::new(3, members.clone(), &Road::open());
+        node.count(counted);
+        let barrier = step(0, 0, 0, false, &members);
+        let memory = node.ends[0].node.clone();
+        let news = |place| memory.news(place).load(Ordering::Relaxed);
+        for round in 1..4 {
+            let posted: Vec<Posted> = (0..3).map(|member| node.post(member, barrier, 0)).collect();
+            node.ends[0].call();
+            node.ends[1].advance_collectives(false);
+            assert_eq!(
+                [0, 1].map(news),
+                [round - 1, 0],
+                "they wait for the third one"
+            );
+            node.ends[2].call();
+            assert_eq!(
+                [0, 1].map(news),
+                [round, 0],
+                "who looks by itself is not told"
+            );
+            node.ends.iter_mut().for_each(SmartMap::call);
+            for (member, one) in posted.iter().enumerate() {
+                assert!(node.take(member, one).is_some());
+            }
+        }
+    }
+}
+
+#[test]
+fn who_waits_for_the_root_of_a_short_broadcast_is_told_when_that_enters() {
+    let members = vec![FIRST, FIRST + 1, FIRST + 2];
+    for counted in [false, true] {
+        let mut node = Node::new(3, members.clone(), &Road::open());
+        node.count(counted);
+        let broadcast = step(1, 0, 1, false, &members);
+        let memory = node.ends[0].node.clone();
+        let news = |place| memory.news(place).load(Ordering::Relaxed);
+        let early = node.post(2, broadcast, 0);
+        node.ends[2].call();
+        let root = node.post(0, broadcast, 0);
+        node.ends[0].call();
+        assert!(
+            check(&mut node, 0, broadcast, 0, &root),
+            "it waits for nobody"
+        );
+        assert_eq!([0, 1, 2].map(news), [0, 0, 1]);
+        node.ends[2].call();
+        assert!(
+            check(&mut node, 2, broadcast, 0, &early),
+            "member 1 has not come"
+        );
+    }
+}
+
+#[test]
+fn who_waits_for_the_root_alone_is_told_at_once_that_it_has_called_something_else() {
+    let members = vec![FIRST, FIRST + 1, FIRST + 2];
+    let mut node = Node::new(3, members.clone(), &Road::open());
+    let [shorter, longer] = [1, 2].map(|length| step(1, 0, length, false, &members));
+    assert!(shorter.bytes < longer.bytes && longer.bytes <= PAYLOAD_BYTES);
+    node.post(0, shorter, 0);
+    let odd = node.post(1, longer, 0);
+    node.ends.iter_mut().for_each(SmartMap::call);
+    let outcome = node.take(1, &odd).expect("it does not wait for member 2");
+    assert_eq!(outcome.failure, Failure::Mismatch);
+    assert!(
+        odd.output.iter().all(|&byte| byte == 0xee),
+        "nothing was taken"
+    );
+}
+
+/// It would sleep for ever if it took that for the news it waits for.
+#[test]
+fn who_waits_for_all_and_is_told_too_early_listens_again() {
+    let members = vec![FIRST, FIRST + 1, FIRST + 2];
+    let mut node = Node::new(3, members.clone(), &Road::open());
+    let [broadcast, barrier] = [1, 0].map(|kind| step(kind, 0, usize::from(kind), false, &members));
+    let memory = node.ends[0].node.clone();
+    let news = || memory.news(2).load(Ordering::Relaxed);
+    let astray = node.post(2, barrier, 0);
+    node.ends[2].call();
+    for (member, told) in [(0, 1), (1, 2)] {
+        node.post(member, broadcast, 0);
+        node.ends[member].call();
+        assert_eq!(news(), told);
+        node.ends[2].call();
+    }
+    let outcome = node.take(2, &astray).unwrap();
+    assert_eq!(outcome.failure, Failure::Mismatch);
+}
+
+#[test]
+#[should_panic(expected = "rank 11 is in a collective that there is not")]
+fn a_rank_whose_record_is_rubbish_is_named() {
+    let members = vec![FIRST, FIRST + 1];
+    let mut node = Node::new(2, members.clone(), &Road::open());
+    node.post(0, step(0, 0, 0, false, &members), 0);
+    let info = node.ends[0].node.coll_info(1, 7);
+    info.enter(1 + AREAS as u64, [0; 2], 0);
+    node.ends[0].call();
+}
+
+/// They have signed in a record that anybody may write, and not entered.
+#[test]
+#[should_panic(expected = "is in a collective that there is not")]
+fn many_members_of_whom_one_has_not_entered_are_not_released() {
+    let members = vec![FIRST, FIRST + 1, FIRST + 2];
+    let mut node = Node::new(3, members.clone(), &Road::open());
+    node.count(true);
+    node.post(0, step(0, 0, 0, false, &members), 0);
+    let tally = node.ends[0].node.coll_info(0, 7);
+    assert!(!tally.sign(1, 3), "in the name of nobody");
+    node.ends[0].progress();
+    node.post(1, step(0, 0, 0, false, &members), 0);
+    node.ends[1].progress();
+}

@@ -1,0 +1,320 @@
+//! What an entry of a send queue says. An entry is an allegation of another rank of the job.
+
+use crate::data::LONG_BYTES;
+use bcs_core::layout::Location;
+use bcs_core::request::{RequestId, high, low};
+use bcs_core::smartmap::send_queue::Entry;
+
+/// Bytes that travel in an entry.
+pub(super) const INLINE_BYTES: usize = 32;
+
+/// What an entry says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Word {
+    /// Here is a message.
+    Message(Envelope),
+    /// To the sender of a message that the receiver cannot reach: send me `len` bytes of it.
+    Pull {
+        /// The sender's transfer.
+        transfer: RequestId,
+        /// The receiver's request.
+        request: RequestId,
+        /// How many bytes there is room for.
+        len: u64,
+    },
+    /// Here are the next bytes of such a message.
+    Part {
+        /// The receiver's request.
+        request: RequestId,
+        /// Where they belong in the message.
+        offset: u64,
+        /// How many.
+        len: u64,
+        /// Where they are in the queue.
+        payload: u64,
+    },
+}
+
+/// A message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Envelope {
+    pub(super) context: u32,
+    pub(super) tag: i32,
+    pub(super) len: u64,
+    /// What its sender waits for, if it does.
+    pub(super) transfer: Option<RequestId>,
+    pub(super) body: Body,
+}
+
+impl Envelope {
+    /// Whether the message is not fetched under the endpoint's lock.
+    #[inline]
+    pub(super) fn is_long(&self) -> bool {
+        match self.body {
+            Body::Inline(_) | Body::Queued { .. } => false,
+            Body::Remote(_) | Body::Lent(_) => self.len > LONG_BYTES as u64,
+            Body::Packing(..) => true,
+        }
+    }
+}
+
+/// Where the bytes of a message are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Body {
+    /// Here.
+    Inline(Inline),
+    /// In the queue.
+    Queued {
+        /// The position of the payload.
+        payload: u64,
+    },
+    /// In the sender's memory. The sender waits.
+    Remote(Location),
+    /// The same, but it does not wait long ([`Loan`](bcs_core::smartmap::loan::Loan)).
+    Lent(u64),
+    /// It is being packed there ([`Packing`](bcs_core::smartmap::packing::Packing)), from where it lies.
+    Packing(u64, Pieces),
+}
+
+/// A message in pieces, as its sender has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pieces {
+    pub(super) address: u64,
+    /// Of its [layout](bcs_core::layout::Layout::digest).
+    pub(super) digest: u128,
+}
+
+/// Bytes that travel in an entry, kept as its words, which is how processors move them best.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Inline([u64; INLINE_BYTES / 8]);
+
+impl Inline {
+    #[inline]
+    pub(super) fn new(bytes: &[u8; INLINE_BYTES]) -> Self {
+        let (eights, _) = bytes.as_chunks();
+        Self(std::array::from_fn(|at| u64::from_le_bytes(eights[at])))
+    }
+
+    #[inline]
+    pub(super) fn bytes(&self) -> [u8; INLINE_BYTES] {
+        let mut bytes = [0; INLINE_BYTES];
+        let (eights, _) = bytes.as_chunks_mut();
+        for (eight, word) in eights.iter_mut().zip(self.0) {
+            *eight = word.to_le_bytes();
+        }
+        bytes
+    }
+}
+
+const INLINE: u32 = 1;
+const QUEUED: u32 = 2;
+const REMOTE: u32 = 3;
+const PULL: u32 = 4;
+const PART: u32 = 5;
+const LENT: u32 = 6;
+const PACKING: u32 = 7;
+
+impl Word {
+    #[inline]
+    pub(super) fn encode(&self) -> Entry {
+        let mut entry = Entry::default();
+        let words = &mut entry.words;
+        match *self {
+            Self::Message(envelope) => {
+                words[0] =
+                    u64::from(envelope.context) | u64::from(envelope.tag.cast_unsigned()) << 32;
+                words[1] = envelope.len;
+                words[2] = envelope.transfer.map_or(0, RequestId::word);
+                entry.code = match envelope.body {
+                    Body::Inline(Inline(inline)) => {
+                        words[3..].copy_from_slice(&inline);
+                        INLINE
+                    }
+                    Body::Queued { payload } => {
+                        words[3] = payload;
+                        QUEUED
+                    }
+                    Body::Remote(location) => {
+                        words[3] = location.address;
+                        words[4] = location.layout_word();
+                        words[5] = u64::from(location.grain);
+                        REMOTE
+                    }
+                    Body::Lent(address) => {
+                        words[3] = address;
+                        LENT
+                    }
+                    Body::Packing(address, pieces) => {
+                        words[3] = address;
+                        words[4] = pieces.address;
+                        words[5..].copy_from_slice(&halves(pieces.digest));
+                        PACKING
+                    }
+                };
+            }
+            Self::Pull {
+                transfer,
+                request,
+                len,
+            } => {
+                entry.code = PULL;
+                words[..3].copy_from_slice(&[transfer.word(), request.word(), len]);
+            }
+            Self::Part {
+                request,
+                offset,
+                len,
+                payload,
+            } => {
+                entry.code = PART;
+                words[..4].copy_from_slice(&[request.word(), offset, len, payload]);
+            }
+        }
+        entry
+    }
+
+    /// `None` if it makes no sense.
+    #[inline]
+    pub(super) fn parse(entry: &Entry) -> Option<Self> {
+        let words = &entry.words;
+        let body = match entry.code {
+            INLINE => Body::Inline(Inline(std::array::from_fn(|at| words[3 + at]))),
+            QUEUED => Body::Queued { payload: words[3] },
+            REMOTE => Body::Remote(Location::from_words(words[3], words[4], words[5])),
+            LENT => Body::Lent(words[3]),
+            PACKING => {
+                let pieces = Pieces {
+                    address: words[4],
+                    digest: u128::from(words[5]) | u128::from(words[6]) << 64,
+                };
+                Body::Packing(words[3], pieces)
+            }
+            PULL => {
+                return Some(Self::Pull {
+                    transfer: RequestId::from_word(words[0]),
+                    request: RequestId::from_word(words[1]),
+                    len: words[2],
+                });
+            }
+            PART => {
+                return Some(Self::Part {
+                    request: RequestId::from_word(words[0]),
+                    offset: words[1],
+                    len: words[2],
+                    payload: words[3],
+                });
+            }
+            _ => return None,
+        };
+        let envelope = Envelope {
+            context: low(words[0]),
+            tag: high(words[0]).cast_signed(),
+            len: words[1],
+            transfer: Some(words[2])
+                .filter(|&word| word != 0)
+                .map(RequestId::from_word),
+            body,
+        };
+        let sense = match body {
+            Body::Inline(_) => envelope.len <= INLINE_BYTES as u64,
+            Body::Queued { .. } => true, // The queue looks whether there is so much.
+            Body::Remote(_) | Body::Lent(_) | Body::Packing(..) => envelope.transfer.is_some(),
+        };
+        sense.then_some(Self::Message(envelope))
+    }
+}
+
+/// The lower one first.
+fn halves(digest: u128) -> [u64; 2] {
+    [digest, digest >> 64].map(|half| {
+        let half = half & u128::from(u64::MAX);
+        u64::try_from(half).expect("half of it")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn words() -> Vec<Word> {
+        let transfer = RequestId {
+            slot: 5,
+            generation: 6,
+        };
+        let message = |len, transfer, body| {
+            Word::Message(Envelope {
+                context: 0x8000_0007,
+                tag: -3,
+                len,
+                transfer,
+                body,
+            })
+        };
+        vec![
+            message(32, None, Body::Inline(Inline::new(&[7; INLINE_BYTES]))),
+            message(0, Some(transfer), Body::Inline(Inline::default())),
+            message(9_000, None, Body::Queued { payload: 1 << 40 }),
+            message(1 << 40, Some(transfer), Body::Remote(Location::at(4096))),
+            message(4_000, Some(transfer), Body::Lent(4096)),
+            message(
+                1 << 20,
+                Some(transfer),
+                Body::Packing(
+                    4096,
+                    Pieces {
+                        address: 80,
+                        digest: 7 << 64 | 5,
+                    },
+                ),
+            ),
+            message(
+                64,
+                Some(transfer),
+                Body::Remote(Location::from_words(8, 16, 24)),
+            ),
+            Word::Pull {
+                transfer,
+                request: RequestId::default(),
+                len: 77,
+            },
+            Word::Part {
+                request: transfer,
+                offset: 1 << 33,
+                len: 4096,
+                payload: 12,
+            },
+        ]
+    }
+
+    #[test]
+    fn every_word_comes_back_from_its_entry() {
+        for word in words() {
+            assert_eq!(Word::parse(&word.encode()), Some(word));
+        }
+    }
+
+    #[test]
+    fn a_message_in_memory_has_a_sender_that_waits() {
+        for word in &words()[3..7] {
+            let &Word::Message(envelope) = word else {
+                panic!("a message")
+            };
+            let alone = Word::Message(Envelope {
+                transfer: None,
+                ..envelope
+            });
+            assert_eq!(Word::parse(&alone.encode()), None);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn rubbish_is_parsed_or_refused(code in 0_u32..9, words: [u64; 7]) {
+            if let Some(Word::Message(envelope)) = Word::parse(&Entry { code, words }) {
+                let inline = matches!(envelope.body, Body::Inline(_));
+                prop_assert!(!inline || envelope.len <= INLINE_BYTES as u64);
+            }
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! The way to one place: its queue, and in rank memory what the queue has no room for, in order.
+#![expect(unsafe_code, reason = "messages are named by address")]
+
+use super::envelope::{Body, Envelope, INLINE_BYTES, Inline, Word};
+use super::requests::Id;
+use crate::data::{Piece, gather};
+use crate::roads::Message;
+use bcs_core::memory::MappedWords;
+use bcs_core::smartmap::send_queue::{QueueFull, QueueSender, Room};
+use std::collections::VecDeque;
+
+/// Payload is copied through a buffer of which the first cache holds all, unless it lies side by side.
+const BOUNCE_BYTES: usize = 4096;
+
+/// Bytes of a part of a message that goes through the queue because there is no other road: a fourth
+/// of the room, so that one is copied out while the next is copied in.
+const PART_BYTES: usize = 16 * 1024;
+
+/// What waits for room.
+#[derive(Debug)]
+enum Held {
+    /// What needs no payload.
+    Word(Word),
+    /// A message whose sender waits until it has been copied.
+    Eager {
+        envelope: Envelope,
+        data: Piece,
+        request: Id,
+    },
+    /// What is left of a message that its receiver cannot reach.
+    Parts {
+        data: Piece,
+        len: usize,
+        sent: usize,
+        /// Ours.
+        request: Id,
+        /// The receiver's.
+        into: Id,
+    },
+}
+
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    queue: QueueSender<MappedWords>,
+    held: VecDeque<Held>,
+}
+
+impl Outgoing {
+    pub(super) fn new(queue: QueueSender<MappedWords>) -> Self {
+        Self {
+            queue,
+            held: VecDeque::new(),
+        }
+    }
+
+    pub(super) fn holds(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Sends a word without payload, now or when there is room.
+    pub(super) fn word(&mut self, word: Word) {
+        if self.held.is_empty() && self.try_word(&word).is_ok() {
+            return;
+        }
+        self.held.push_back(Held::Word(word));
+    }
+
+    fn try_word(&mut self, word: &Word) -> Result<(), QueueFull> {
+        let room = self.queue.reserve(0)?;
+        self.queue.publish(room, &word.encode());
+        Ok(())
+    }
+
+    /// Copies a message into the queue, if there is room.
+    ///
+    /// # Safety
+    /// The data are initialised and nobody writes them.
+    pub(super) unsafe fn eager(
+        &mut self,
+        envelope: Envelope,
+        data: &Piece,
+    ) -> Result<(), QueueFull> {
+        if self.holds() {
+            return Err(QueueFull);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.try_eager(envelope, data) }
+    }
+
+    /// # Safety
+    /// As for [`eager`](Self::eager).
+    unsafe fn try_eager(&mut self, envelope: Envelope, data: &Piece) -> Result<(), QueueFull> {
+        let room = self.queue.reserve(data.len)?;
+        // SAFETY: the caller's promise.
+        unsafe { fill(&self.queue, &room, data, 0, data.len) };
+        let body = Body::Queued {
+            payload: room.payload,
+        };
+        let word = Word::Message(Envelope { body, ..envelope });
+        self.queue.publish(room, &word.encode());
+        Ok(())
+    }
+
+    /// Writes a message that fits into the queue, if there is room.
+    ///
+    /// # Safety
+    /// As for [`eager`](Self::eager).
+    pub(super) unsafe fn now(&mut self, message: &Message) -> Result<(), QueueFull> {
+        let data = &message.data;
+        let mut envelope = Envelope {
+            context: message.context,
+            tag: message.tag,
+            len: data.len as u64,
+            transfer: None,
+            body: Body::Inline(Inline::default()),
+        };
+        if data.len > INLINE_BYTES {
+            // SAFETY: the caller's promise.
+            return unsafe { self.eager(envelope, data) };
+        }
+        if self.holds() {
+            return Err(QueueFull);
+        }
+        let mut inline = [0; INLINE_BYTES];
+        // SAFETY: the caller's promise.
+        unsafe { gather(data, 0, &mut inline[..data.len]) };
+        envelope.body = Body::Inline(Inline::new(&inline));
+        self.try_word(&Word::Message(envelope))
+    }
+
+    /// Keeps a message until there is room.
+    ///
+    /// # Safety
+    /// The data are initialised and nobody writes them until [`flush`](Self::flush) says that the
+    /// request is done.
+    pub(super) unsafe fn hold(&mut self, envelope: Envelope, data: Piece, request: Id) {
+        self.held.push_back(Held::Eager {
+            envelope,
+            data,
+            request,
+        });
+    }
+
+    /// Sends the first `len` bytes of a message in parts.
+    ///
+    /// # Safety
+    /// As for [`hold`](Self::hold).
+    pub(super) unsafe fn parts(&mut self, data: Piece, len: usize, (request, into): (Id, Id)) {
+        self.held.push_back(Held::Parts {
+            data,
+            len,
+            sent: 0,
+            request,
+            into,
+        });
+    }
+
+    /// Sends what was held, as far as there is room. `done` gets the requests that are. Returns
+    /// whether anything was sent.
+    pub(super) fn flush(&mut self, mut done: impl FnMut(Id)) -> bool {
+        let mut sent_any = false;
+        while let Some(mut held) = self.held.pop_front() {
+            let sent = match &mut held {
+                Held::Word(word) => self.try_word(word),
+                Held::Eager {
+                    envelope,
+                    data,
+                    request,
+                } => {
+                    // SAFETY: whoever held it promised that.
+                    let sent = unsafe { self.try_eager(*envelope, data) };
+                    sent.map(|()| done(*request))
+                }
+                Held::Parts {
+                    data,
+                    len,
+                    sent,
+                    request,
+                    into,
+                } => {
+                    let before = *sent;
+                    // SAFETY: whoever held it promised that.
+                    let all = unsafe { self.try_parts(data, *len, sent, *into) };
+                    sent_any |= *sent > before;
+                    all.map(|()| done(*request))
+                }
+            };
+            if sent.is_err() {
+                self.held.push_front(held);
+                break;
+            }
+            sent_any = true;
+        }
+        sent_any
+    }
+
+    /// # Safety
+    /// As for [`parts`](Self::parts).
+    unsafe fn try_parts(
+        &mut self,
+        data: &Piece,
+        len: usize,
+        sent: &mut usize,
+        request: Id,
+    ) -> Result<(), QueueFull> {
+        while *sent < len {
+            let part = (len - *sent).min(PART_BYTES);
+            let room = self.queue.reserve(part)?;
+            // SAFETY: the caller's promise.
+            unsafe { fill(&self.queue, &room, data, *sent, part) };
+            let word = Word::Part {
+                request,
+                offset: *sent as u64,
+                len: part as u64,
+                payload: room.payload,
+            };
+            self.queue.publish(room, &word.encode());
+            *sent += part;
+        }
+        Ok(())
+    }
+}
+
+/// # Safety
+/// As for [`Outgoing::eager`].
+unsafe fn fill(
+    queue: &QueueSender<MappedWords>,
+    room: &Room,
+    data: &Piece,
+    offset: usize,
+    len: usize,
+) {
+    if data.layout.is_none() {
+        // SAFETY: the caller's promise.
+        let bytes = unsafe { crate::data::bytes(data.address + offset as u64, len) };
+        return queue.fill(room, 0, bytes);
+    }
+    let mut bounce = [0; BOUNCE_BYTES];
+    let mut filled = 0;
+    while filled < len {
+        let bytes = &mut bounce[..(len - filled).min(BOUNCE_BYTES)];
+        // SAFETY: the caller's promise.
+        unsafe { gather(data, offset + filled, bytes) };
+        queue.fill(room, filled, bytes);
+        filled += bytes.len();
+    }
+}

@@ -1,0 +1,526 @@
+//! Receives within the node: what the queues bring, and what was asked for.
+#![expect(unsafe_code, reason = "messages are named by address")]
+
+use super::envelope::{Body, Envelope, Word};
+use super::errand::{Errand, Fetch, From};
+use super::requests::{Id, NoSlot, Pulling, State};
+use super::road::Unreachable;
+use super::{Receiving, SmartMap};
+use crate::data::LONG_BYTES;
+use crate::data::{Piece, own_memory, scatter};
+use crate::roads::Outcome;
+use bcs_core::layout::Location;
+use bcs_core::limits::{MAX_KEPT_BYTES, SEND_QUEUE_ENTRIES};
+use bcs_core::matching::{Pattern, Posted, Signature};
+use bcs_core::memory::{Claimant, MappedWords};
+use bcs_core::request::{Failure, RequestId};
+use bcs_core::smartmap::loan::Loan;
+use bcs_core::smartmap::send_queue::QueueReceiver;
+use bcs_core::whereabouts::Peer;
+use std::sync::atomic::Ordering;
+
+/// After so many entries, or bytes of payload, a receiver looks whether its sender waits for room.
+///
+/// A sender waits only when it found no room *after* it has said that it will. So if the last look was
+/// when less than this was left in the queue, it found room, or was seen.
+const ENTRIES_TO_A_LOOK: u64 = 32;
+const BYTES_TO_A_LOOK: u64 = 8 * 1024;
+
+/// Of so many receives from a place that are posted one after the other, one looks whether anything has
+/// come: the line that it looks at is the one that the sender writes next.
+const POSTS_TO_A_LOOK: u32 = 8;
+
+/// The way from one place.
+#[derive(Debug)]
+pub(super) struct Incoming {
+    pub(super) queue: QueueReceiver<MappedWords>,
+    /// Since the last look.
+    entries: u64,
+    pub(super) bytes: u64,
+    /// Receives that were posted without a look.
+    posts: u32,
+}
+
+impl Incoming {
+    pub(super) fn new(queue: QueueReceiver<MappedWords>) -> Self {
+        Self {
+            queue,
+            entries: 0,
+            bytes: 0,
+            posts: 0,
+        }
+    }
+
+    /// A receive from here is posted. Returns whether it is time to look if anything has come.
+    fn posted(&mut self) -> bool {
+        let looks = self.posts == 0;
+        self.posts = (self.posts + 1) % POSTS_TO_A_LOOK;
+        looks
+    }
+
+    /// Copies payload to bytes `offset` on of a piece. Returns false if there is no such payload.
+    ///
+    /// # Safety
+    /// The piece may be written, and nobody else uses it.
+    unsafe fn copy(&self, payload: u64, into: &Piece, offset: usize, len: usize) -> bool {
+        if into.layout.is_none() {
+            // SAFETY: the caller's promise.
+            let bytes = unsafe { crate::data::bytes_mut(into.address + offset as u64, len) };
+            return self.queue.read(payload, 0, bytes);
+        }
+        let mut bounce = [0; 4096];
+        let mut copied = 0;
+        while copied < len {
+            let bytes = &mut bounce[..(len - copied).min(4096)];
+            if !self.queue.read(payload, copied, bytes) {
+                return false;
+            }
+            // SAFETY: the caller's promise.
+            unsafe { scatter(into, offset + copied, bytes) };
+            copied += bytes.len();
+        }
+        true
+    }
+}
+
+/// A message for which there was no receive.
+#[derive(Debug)]
+pub(super) struct Arrived {
+    /// Where it came from.
+    place: usize,
+    envelope: Envelope,
+    /// A copy of what was in the queue.
+    kept: Option<Box<[u8]>>,
+}
+
+/// A message that is not here yet, and what it will have come to.
+#[derive(Debug)]
+pub(super) enum Later {
+    /// It is long: it is fetched from there without the lock.
+    Fetched(From, Outcome),
+    /// There is no road to it: its sender has to bring it.
+    Pulled(Outcome),
+}
+
+/// A message that was taken out of matching.
+#[derive(Debug)]
+#[must_use = "nobody else can receive this message"]
+pub(crate) struct Extracted(Arrived);
+
+impl SmartMap {
+    pub(super) fn source(&self, place: usize) -> u32 {
+        self.first + u32::try_from(place).expect("few ranks")
+    }
+
+    /// The other side of a message to or from a place.
+    pub(super) fn peer(&self, place: usize, envelope: &Envelope) -> Peer {
+        Peer {
+            context: envelope.context,
+            rank: Some(self.source(place)),
+            tag: Some(envelope.tag),
+        }
+    }
+
+    fn found(&self, place: usize, envelope: &Envelope) -> Outcome {
+        Outcome {
+            failure: Failure::None,
+            source: self.source(place),
+            tag: envelope.tag,
+            len: envelope.len,
+            expected: None,
+        }
+    }
+
+    /// Posts a receive of at most as many bytes as `into` has. If it is `shared`, its NIC is told of
+    /// it by that request afterwards, unless there is a message for it already.
+    ///
+    /// # Safety
+    /// `into` may be written, and nobody else uses it until the request is done.
+    #[inline(always)]
+    pub(crate) unsafe fn receive(
+        &mut self,
+        pattern: Pattern,
+        into: Piece,
+        shared: Option<RequestId>,
+    ) -> Result<Id, NoSlot> {
+        let request = self.requests.open(State::Opened)?;
+        if let Some(shared) = shared.filter(|_| self.matcher.holds_match_for(pattern)) {
+            let claimed = self.memory.claim(shared, Claimant::Rank);
+            assert!(claimed, "its NIC does not know of it yet");
+        }
+        let receiving = Receiving {
+            request,
+            into,
+            shared,
+        };
+        match self.matcher.post(pattern, receiving) {
+            Ok(Posted::Matched {
+                envelope, receive, ..
+            }) => self.deliver(&envelope, receive),
+            Ok(Posted::Waiting(handle)) => {
+                let peer = Peer::from(pattern);
+                self.requests.set(request, State::Posted { peer, handle });
+            }
+            Err(full) => self.give_up(&format!("{full}: receive or send less at a time")),
+        }
+        Ok(request)
+    }
+
+    /// The message that a receive with this pattern would get now.
+    pub(crate) fn probe(&self, pattern: Pattern) -> Option<Outcome> {
+        let (_, arrived) = self.matcher.probe(pattern)?;
+        Some(self.found(arrived.place, &arrived.envelope))
+    }
+
+    /// Takes out the message that a receive with this pattern would get now.
+    pub(crate) fn extract(&mut self, pattern: Pattern) -> Option<(Outcome, Extracted)> {
+        let (_, arrived) = self.matcher.take(pattern)?;
+        let found = self.found(arrived.place, &arrived.envelope);
+        Some((found, Extracted(arrived)))
+    }
+
+    /// Receives a message that was taken out.
+    ///
+    /// # Safety
+    /// As for [`receive`](Self::receive).
+    pub(crate) unsafe fn receive_extracted(
+        &mut self,
+        message: Extracted,
+        into: Piece,
+    ) -> Result<Id, (NoSlot, Extracted)> {
+        let Ok(request) = self.requests.open(State::Opened) else {
+            return Err((NoSlot, message));
+        };
+        let shared = None;
+        let receiving = Receiving {
+            request,
+            into,
+            shared,
+        };
+        self.deliver(&message.0, receiving);
+        Ok(request)
+    }
+
+    /// Cancels a receive that no message has met. Its request has still to be taken.
+    pub(crate) fn cancel(&mut self, request: Id) {
+        let Some(&mut State::Posted { handle, .. }) = self.requests.state(request) else {
+            return;
+        };
+        if self.matcher.cancel(handle).is_some() {
+            let failure = Failure::Cancelled;
+            let outcome = Outcome {
+                failure,
+                ..Outcome::default()
+            };
+            self.requests.set(request, State::Done(outcome));
+        }
+    }
+
+    /// Takes what the queues have brought. Returns whether there was anything.
+    pub(super) fn drain(&mut self) -> bool {
+        let (turn, mut first) = (self.turn, None);
+        let mut any = false;
+        for places in [turn..self.incoming.len(), 0..turn] {
+            let mut next = places.start;
+            while let Some(from) = self.node.next_acquaintance(self.place, next, places.end) {
+                next = from + 1;
+                // Who is first takes turns, so a wildcard favours nobody.
+                if first.is_none() {
+                    first = Some(from);
+                    self.turn = next % self.incoming.len();
+                }
+                self.incoming[from].posts = 0;
+                any |= self.drain_from(from);
+            }
+        }
+        any
+    }
+
+    /// Takes what one queue has brought, or all, for receives that are posted. Not at each post: whoever
+    /// posts many looks at the rest when it waits for them.
+    pub(crate) fn drain_for(&mut self, source: Option<u32>) {
+        let Some(place) = source.and_then(|rank| self.place_of(rank)) else {
+            self.drain();
+            return;
+        };
+        if self.incoming[place].posted() {
+            while self.matcher.posted_len() > 0 && self.take_from(place) {}
+        }
+    }
+
+    fn drain_from(&mut self, from: usize) -> bool {
+        // No more than a queue holds: whoever sends as fast as this receives is not to keep it here.
+        let taken = (0..SEND_QUEUE_ENTRIES).take_while(|_| self.take_from(from));
+        taken.count() > 0
+    }
+
+    /// Takes the next entry of a queue, if there is one.
+    #[inline]
+    fn take_from(&mut self, from: usize) -> bool {
+        let Some(entry) = self.incoming[from].queue.peek() else {
+            return false;
+        };
+        match Word::parse(&entry) {
+            Some(Word::Message(envelope)) => self.arrived(from, envelope),
+            Some(Word::Pull {
+                transfer,
+                request,
+                len,
+            }) => self.pulled(from, (transfer, request), len),
+            Some(Word::Part {
+                request,
+                offset,
+                len,
+                payload,
+            }) => self.part(from, request, (offset, len), payload),
+            None => self.rubbish(from, "sends what is no message"),
+        }
+        self.took(from);
+        true
+    }
+
+    /// The next entry of a queue has been looked at: its sender may write another one there.
+    #[inline]
+    pub(super) fn took(&mut self, from: usize) {
+        let incoming = &mut self.incoming[from];
+        incoming.queue.take();
+        incoming.entries += 1;
+        if incoming.entries >= ENTRIES_TO_A_LOOK || incoming.bytes >= BYTES_TO_A_LOOK {
+            (incoming.entries, incoming.bytes) = (0, 0);
+            if self.node.take_wish_for_room(from, self.place) {
+                self.ring(from);
+            }
+        }
+    }
+
+    pub(super) fn signature(&self, place: usize, envelope: &Envelope) -> Signature {
+        Signature {
+            context: envelope.context,
+            source: self.source(place),
+            tag: envelope.tag,
+        }
+    }
+
+    fn arrived(&mut self, place: usize, envelope: Envelope) {
+        let signature = self.signature(place, &envelope);
+        if matches!(envelope.body, Body::Queued { .. }) {
+            let bytes = &mut self.incoming[place].bytes;
+            *bytes = bytes.saturating_add(envelope.len);
+        }
+        let mut arrived = Arrived {
+            place,
+            envelope,
+            kept: None,
+        };
+        while let Some((_, receiving)) = self.matcher.meet(&signature) {
+            let memory = &self.memory;
+            if receiving
+                .shared
+                .is_none_or(|shared| memory.claim(shared, Claimant::Rank))
+            {
+                return self.deliver(&arrived, receiving);
+            }
+            // The NIC has satisfied it: nobody asks what it came to here.
+            let nothing = State::Done(Outcome::default());
+            self.requests.set(receiving.request, nothing);
+        }
+        if let Body::Queued { payload } = envelope.body {
+            let queue = &self.incoming[place].queue;
+            // No more is allocated than a queue can hold.
+            let len = usize::try_from(envelope.len).unwrap_or(usize::MAX);
+            let mut kept = vec![0; len.min(queue.longest())].into_boxed_slice();
+            if kept.len() != len || !queue.read(payload, 0, &mut kept) {
+                self.rubbish(place, "sends a message that is not there");
+            }
+            self.kept_bytes += kept.len();
+            if self.kept_bytes > MAX_KEPT_BYTES {
+                self.node.full(self.place).store(1, Ordering::Relaxed);
+            }
+            arrived.kept = Some(kept);
+        }
+        self.kept += 1;
+        if let Err(full) = self.matcher.keep(signature, arrived) {
+            self.give_up(&format!("{full}: receive before more is sent"));
+        }
+    }
+
+    /// So many bytes are not kept any more. Senders are told when half of the room is free again: there is no
+    /// hurry, they send all the same.
+    fn no_longer_kept(&mut self, bytes: usize) {
+        self.kept_bytes -= bytes;
+        let full = self.node.full(self.place);
+        if self.kept_bytes <= MAX_KEPT_BYTES / 2 && full.load(Ordering::Relaxed) != 0 {
+            full.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Brings a message to where it was asked for, or asks for it.
+    fn deliver(&mut self, arrived: &Arrived, receiving: Receiving) {
+        let Receiving { request, into, .. } = receiving;
+        let Arrived {
+            place,
+            envelope,
+            kept,
+        } = arrived;
+        if let Some(kept) = kept {
+            self.no_longer_kept(kept.len());
+        }
+        // SAFETY: whoever posted the receive promised that.
+        match unsafe { self.bring(*place, envelope, kept.as_deref(), &into) } {
+            Ok(outcome) => self.requests.set(request, State::Done(outcome)),
+            Err(Later::Pulled(outcome)) => self.pull(*place, (envelope, request), into, outcome),
+            Err(Later::Fetched(from, outcome)) => {
+                let peer = self.peer(*place, envelope);
+                self.requests.set(request, State::Fetching { peer });
+                let (which, to) = ((*place, envelope), (into, request));
+                let fetch = Fetch::new(self.copier(), which, from, to, outcome);
+                self.push_errand(Errand::Fetch(Box::new(fetch)));
+            }
+        }
+    }
+
+    /// Brings a message to where it was asked for, from its queue or from where it was kept. Its
+    /// sender need not wait any more.
+    ///
+    /// # Safety
+    /// The piece may be written, and nobody else uses it.
+    #[inline(always)]
+    pub(super) unsafe fn bring(
+        &mut self,
+        place: usize,
+        envelope: &Envelope,
+        kept: Option<&[u8]>,
+        into: &Piece,
+    ) -> Result<Outcome, Later> {
+        let mut outcome = self.found(place, envelope);
+        if envelope.len > into.len as u64 {
+            outcome.failure = Failure::Truncated;
+        }
+        let fits = usize::try_from(envelope.len)
+            .unwrap_or(usize::MAX)
+            .min(into.len);
+        let mut ended = Failure::None;
+        match envelope.body {
+            // SAFETY: the caller's promise.
+            Body::Inline(inline) => unsafe { scatter(into, 0, &inline.bytes()[..fits]) },
+            Body::Queued { payload } => {
+                if let Some(kept) = kept {
+                    // SAFETY: the caller's promise.
+                    unsafe { scatter(into, 0, &kept[..fits]) };
+                // SAFETY: the caller's promise.
+                } else if !unsafe { self.incoming[place].copy(payload, into, 0, fits) } {
+                    self.rubbish(place, "sends a message that is not there");
+                }
+            }
+            Body::Packing(address, data) => {
+                return Err(Later::Fetched(From::Packing(address, data), outcome));
+            }
+            Body::Remote(_) | Body::Lent(_) => {
+                let from = self.whereabouts_of(place, envelope);
+                if fits > LONG_BYTES {
+                    return Err(Later::Fetched(From::Memory(from), outcome));
+                }
+                // SAFETY: the caller's promise.
+                match unsafe { self.road.fetch(&self.node, place, from, into, 0..fits) } {
+                    Ok(()) => {}
+                    // The sender has nothing to do with that.
+                    Err(Unreachable::Fault) if !own_memory::takes(into, fits) => {
+                        outcome.failure = Failure::BadAddress;
+                    }
+                    Err(Unreachable::Fault) => {
+                        outcome.failure = Failure::SenderMemory;
+                        ended = Failure::BadAddress;
+                    }
+                    Err(Unreachable::Closed) => return Err(Later::Pulled(outcome)),
+                }
+            }
+        }
+        self.end_transfer(place, envelope, ended);
+        Ok(outcome)
+    }
+
+    /// The sender of a message need not wait any more, if it does.
+    #[inline(always)]
+    pub(super) fn end_transfer(&self, place: usize, envelope: &Envelope, ended: Failure) {
+        if let Some(transfer) = envelope.transfer {
+            if !self.node.end_transfer(place, transfer, ended as u8) {
+                self.rubbish(place, "waits for a transfer that there is not");
+            }
+            self.ring(place);
+        }
+    }
+
+    /// Where a message is that lies in memory of its sender. If it is lent, that is settled here.
+    fn whereabouts_of(&self, place: usize, envelope: &Envelope) -> Location {
+        match (envelope.body, envelope.transfer) {
+            (Body::Remote(location), _) => location,
+            (Body::Lent(address), Some(transfer)) => {
+                let loan = Loan::of(&self.node, place, transfer);
+                let Some(loan) = loan else {
+                    self.rubbish(place, "lends what there is not");
+                };
+                Location::at(loan.claim(address))
+            }
+            _ => unreachable!("it lies in memory, and has a transfer"),
+        }
+    }
+
+    /// Asks the sender for a message that this rank cannot reach.
+    pub(super) fn pull(
+        &mut self,
+        place: usize,
+        which: (&Envelope, Id),
+        into: Piece,
+        outcome: Outcome,
+    ) {
+        let (envelope, request) = which;
+        let transfer = envelope
+            .transfer
+            .expect("a message in memory has a transfer");
+        let len = envelope.len.min(into.len as u64);
+        let peer = self.peer(place, envelope);
+        let pulling = Pulling {
+            peer,
+            into,
+            missing: len,
+            outcome,
+        };
+        let pulling = State::Pulling(Box::new(pulling));
+        self.requests.set(request, pulling);
+        let pull = Word::Pull {
+            transfer,
+            request,
+            len,
+        };
+        self.word(place, pull);
+    }
+
+    fn part(&mut self, from: usize, request: Id, (offset, len): (u64, u64), payload: u64) {
+        let source = Some(self.source(from));
+        let (into, missing, outcome) = match self.requests.state(request) {
+            Some(State::Pulling(pulling)) if pulling.peer.rank == source => {
+                let pulling = &mut **pulling;
+                (&pulling.into, &mut pulling.missing, &pulling.outcome)
+            }
+            _ => self.rubbish(from, "sends a part of nothing"),
+        };
+        let place = |word: u64| usize::try_from(word).ok();
+        let inside = place(offset)
+            .zip(place(len))
+            .filter(|(offset, len)| offset.checked_add(*len).is_some_and(|end| end <= into.len));
+        let left = missing.checked_sub(len);
+        let copied = inside.zip(left).is_some_and(|((offset, len), _)| {
+            // SAFETY: whoever posted the receive promised that.
+            unsafe { self.incoming[from].copy(payload, into, offset, len) }
+        });
+        let (Some(left), true) = (left, copied) else {
+            self.rubbish(from, "sends a part that does not fit");
+        };
+        *missing = left;
+        let outcome = *outcome;
+        self.incoming[from].bytes += len;
+        if left == 0 {
+            self.requests.set(request, State::Done(outcome));
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Roads: by which the receiver fetches a message from the memory of its sender.
+#![expect(unsafe_code, reason = "the kernel copies between processes")]
+
+use super::Slots;
+use crate::data::{NEAR_SMALL_PIECE_BYTES, Piece, scatter, scatter_from};
+use bcs_core::job;
+use bcs_core::layout::{Location, RemoteRuns};
+use bcs_core::smartmap::{NodeMemory, READ_ONLY};
+use std::ops::Range;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Why a message could not be fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unreachable {
+    /// The sender's memory is not where it says.
+    Fault,
+    /// There is no road to that memory: the sender has to bring it.
+    Closed,
+}
+
+/// Bytes fetched at a time of a message in pieces: the second copy finds them in the first cache.
+const BOUNCE_BYTES: usize = 16 * 1024;
+
+/// The kernel copies no more than 2 GiB in a call.
+const MAX_CALL_BYTES: usize = 1 << 30;
+
+/// How to get at the memory of other ranks, the best way first.
+#[derive(Clone, Debug)]
+pub(crate) struct Road {
+    /// Heaps in slots are read where they are.
+    slots: Option<Arc<Slots>>,
+    /// Whether slots may be used.
+    by_slots: bool,
+    /// Of other memory the kernel makes a copy (`process_vm_readv`).
+    process: bool,
+}
+
+impl Road {
+    /// Neither: all goes through the queues.
+    #[cfg(test)]
+    pub(super) const CLOSED: Self = Self {
+        slots: None,
+        by_slots: false,
+        process: false,
+    };
+
+    /// The road of this process. Where Yama guards memory (`ptrace_scope` 1), only ancestors may read
+    /// that of a process which has not said that others may.
+    pub(crate) fn open() -> Self {
+        // SAFETY: it only changes who may look at this process: those of the same user.
+        let _without_yama = unsafe {
+            let any = libc::PR_SET_PTRACER_ANY;
+            libc::prctl(libc::PR_SET_PTRACER, any, 0, 0, 0)
+        };
+        Self {
+            slots: None,
+            by_slots: true,
+            process: true,
+        }
+    }
+
+    /// The same, but nothing better than that.
+    pub(crate) fn up_to(self, best: job::Road) -> Self {
+        Self {
+            by_slots: self.by_slots && best == job::Road::Slots,
+            process: self.process && best != job::Road::Queues,
+            ..self
+        }
+    }
+
+    pub(super) fn use_slots(&mut self, slots: Arc<Slots>) {
+        self.slots = Some(slots).filter(|_| self.by_slots);
+    }
+
+    /// Whether the kernel copies from the rank at that place. What is at the address does not matter.
+    pub(super) fn opens(&self, node: &NodeMemory, place: usize, address: u64) -> bool {
+        let process = readable(node, place);
+        let looked = || read(process, address, &mut [0]);
+        self.process && process > 0 && looked() != Err(Unreachable::Closed)
+    }
+
+    /// Where the memory of another rank is mapped here, if it lies in a slot.
+    pub(super) fn resolve(&self, place: usize, address: u64, len: usize) -> Option<NonNull<u8>> {
+        self.slots.as_ref()?.resolve(place, address, len)
+    }
+
+    /// Fetches a part of a message into the same part of a piece.
+    ///
+    /// # Safety
+    /// The piece may be written, and nobody else uses it.
+    pub(super) unsafe fn fetch(
+        &self,
+        node: &NodeMemory,
+        place: usize,
+        from: Location,
+        into: &Piece,
+        part: Range<usize>,
+    ) -> Result<(), Unreachable> {
+        let (first, len) = (from.address.wrapping_add(part.start as u64), part.len());
+        let slots = self.slots.as_ref().filter(|_| from.layout.is_none());
+        if let Some(start) = slots.and_then(|slots| slots.resolve(place, first, len)) {
+            // SAFETY: so many bytes are mapped there as long as the slots live; and the caller's
+            // promise.
+            unsafe { copy_from_slot(start, into, part) };
+            return Ok(());
+        }
+        // To find its pieces one by one would take longer than to have them brought.
+        let in_small_pieces = from.layout.is_some() && from.grain < NEAR_SMALL_PIECE_BYTES;
+        if !self.process || in_small_pieces {
+            return Err(Unreachable::Closed);
+        }
+        let process = readable(node, place);
+        if process <= 0 {
+            return Err(Unreachable::Closed);
+        }
+        if from.layout.is_none() && into.layout.is_none() {
+            // SAFETY: the caller's promise.
+            let bytes = unsafe { crate::data::bytes_mut(into.address + part.start as u64, len) };
+            return read(process, first, bytes);
+        }
+        let mut bounce = [0; BOUNCE_BYTES];
+        for start in part.clone().step_by(BOUNCE_BYTES) {
+            let bytes = &mut bounce[..(part.end - start).min(BOUNCE_BYTES)];
+            fetch_pieces(process, from, start as u64, bytes)?;
+            // SAFETY: the caller's promise.
+            unsafe { scatter(into, start, bytes) };
+        }
+        Ok(())
+    }
+}
+
+impl Road {
+    /// Whether so many bytes can be brought to a rank at a place, which is this process.
+    pub(super) fn leads_to(&self, (place, process): (usize, u32), into: u64, len: usize) -> bool {
+        let writable = self.process && process != 0 && process & READ_ONLY == 0;
+        writable || self.resolve(place, into, len).is_some()
+    }
+
+    /// Brings bytes to where the rank at a place, which is this process, wants them.
+    pub(super) fn bring(
+        &self,
+        (place, process): (usize, u32),
+        data: &[u8],
+        into: u64,
+    ) -> Result<(), Unreachable> {
+        let slots = self.slots.as_ref();
+        if let Some(start) = slots.and_then(|slots| slots.resolve(place, into, data.len())) {
+            // SAFETY: so many bytes are mapped there as long as the slots live. They are another
+            // rank's, which has said that this one may write them.
+            unsafe { std::ptr::copy(data.as_ptr(), start.as_ptr(), data.len()) };
+            return Ok(());
+        }
+        // A process that is only to be read is a negative one.
+        let process = process.cast_signed();
+        if !self.process || process <= 0 {
+            return Err(Unreachable::Closed);
+        }
+        write(process, data, into)
+    }
+}
+
+/// The process of the rank at a place, to be read; 0 while it has none.
+fn readable(node: &NodeMemory, place: usize) -> i32 {
+    let process = node.process(place).load(Ordering::Acquire);
+    (process & !READ_ONLY).cast_signed()
+}
+
+/// Copies a part of a message from a mapped slot. Its owner may write there meanwhile: then the bytes are
+/// rubbish.
+///
+/// # Safety
+/// `start` is valid for reads of as many bytes; the piece may be written, and nobody else uses it.
+unsafe fn copy_from_slot(start: NonNull<u8>, into: &Piece, part: Range<usize>) {
+    if into.layout.is_none() {
+        let address = into.address + part.start as u64;
+        let start_of_piece = usize::try_from(address).expect("addresses have 64 bits");
+        let to = std::ptr::with_exposed_provenance_mut::<u8>(start_of_piece);
+        // SAFETY: the caller's promise. A message to oneself may even overlap.
+        unsafe { std::ptr::copy(start.as_ptr(), to, part.len()) };
+        return;
+    }
+    let bytes = std::ptr::slice_from_raw_parts(start.as_ptr(), part.len());
+    // SAFETY: the caller's promise.
+    unsafe { scatter_from(into, part.start, bytes) };
+}
+
+/// Fetches the bytes from `offset` on of a message, wherever they are.
+fn fetch_pieces(
+    process: i32,
+    from: Location,
+    offset: u64,
+    bytes: &mut [u8],
+) -> Result<(), Unreachable> {
+    let Some(layout) = from.layout else {
+        return read(process, from.address.wrapping_add(offset), bytes);
+    };
+    let end = offset + bytes.len() as u64;
+    let mut closed = false;
+    let look = |address, into: &mut [u8]| match read(process, address, into) {
+        Ok(()) => true,
+        Err(why) => {
+            closed |= why == Unreachable::Closed;
+            false
+        }
+    };
+    let mut walk = RemoteRuns::pieces(look, layout.get(), offset, end);
+    let mut moved = 0;
+    let mut move_all = || {
+        let walk = walk.as_mut().map_err(|_| Unreachable::Fault)?;
+        while let Some(strip) = walk.advance().map_err(|_| Unreachable::Fault)? {
+            let len = usize::try_from(strip.block).expect("at most all bytes");
+            for place in strip.offsets() {
+                let address = from.address.wrapping_add_signed(place);
+                read(process, address, &mut bytes[moved..moved + len])?;
+                moved += len;
+            }
+        }
+        Ok(())
+    };
+    let fetched = move_all();
+    drop(walk);
+    if closed {
+        return Err(Unreachable::Closed);
+    }
+    fetched
+}
+
+/// Has the kernel copy from another process.
+fn read(process: i32, address: u64, bytes: &mut [u8]) -> Result<(), Unreachable> {
+    let mut from = address;
+    for chunk in bytes.chunks_mut(MAX_CALL_BYTES) {
+        let start = usize::try_from(from).map_err(|_| Unreachable::Fault)?;
+        let local = libc::iovec {
+            iov_base: chunk.as_mut_ptr().cast(),
+            iov_len: chunk.len(),
+        };
+        let remote = libc::iovec {
+            iov_base: std::ptr::without_provenance_mut(start),
+            iov_len: chunk.len(),
+        };
+        // SAFETY: `local` is a borrowed slice; the kernel checks the remote side.
+        let moved = unsafe {
+            libc::process_vm_readv(process, &raw const local, 1, &raw const remote, 1, 0)
+        };
+        has_moved(moved, chunk.len())?;
+        from = from.wrapping_add(chunk.len() as u64);
+    }
+    Ok(())
+}
+
+/// Has the kernel copy to another process, less than it copies in a call.
+fn write(process: i32, data: &[u8], into: u64) -> Result<(), Unreachable> {
+    let start = usize::try_from(into).map_err(|_| Unreachable::Fault)?;
+    let local = libc::iovec {
+        iov_base: data.as_ptr().cast_mut().cast(),
+        iov_len: data.len(),
+    };
+    let remote = libc::iovec {
+        iov_base: std::ptr::without_provenance_mut(start),
+        iov_len: data.len(),
+    };
+    // SAFETY: `local` is a borrowed slice, which is only read; the kernel checks the remote side.
+    let moved =
+        unsafe { libc::process_vm_writev(process, &raw const local, 1, &raw const remote, 1, 0) };
+    has_moved(moved, data.len())
+}
+
+/// What the kernel says of a copy.
+fn has_moved(moved: isize, len: usize) -> Result<(), Unreachable> {
+    if moved < 0 {
+        let error = std::io::Error::last_os_error();
+        return Err(match error.raw_os_error() {
+            Some(libc::EPERM | libc::ENOSYS | libc::EACCES) => Unreachable::Closed,
+            // The other rank is dead, and its node manager ends the job: an error of this one would hide
+            // why.
+            Some(libc::ESRCH) => Unreachable::Closed,
+            _ => Unreachable::Fault,
+        });
+    }
+    if !usize::try_from(moved).is_ok_and(|moved| moved == len) {
+        return Err(Unreachable::Fault);
+    }
+    Ok(())
+}

@@ -1,0 +1,343 @@
+//! Sends within the node.
+#![expect(unsafe_code, reason = "messages are named by address")]
+
+use super::SmartMap;
+use super::envelope::{Body, Envelope, INLINE_BYTES, Inline, Pieces, Word};
+use super::errand::{Errand, Pack};
+use super::outgoing::Outgoing;
+use super::requests::{Id, NoSlot, State};
+use crate::data::LONG_BYTES;
+use crate::data::{NEAR_SMALL_PIECE_BYTES, Piece, gather};
+use crate::roads::{Message, Outcome, SendMode};
+use bcs_core::smartmap::NodeMemory;
+use bcs_core::whereabouts::Peer;
+use std::sync::atomic::Ordering;
+
+/// The longest message that is copied through the queue: a fourth of its room for payload, so that
+/// there is always room again when the receiver has taken what it found
+/// ([`Incoming`](super::receiving::Incoming)).
+pub(crate) const MAX_QUEUED_BYTES: usize = 16 * 1024;
+
+/// Bytes of copies of messages beyond the eager limit that a rank makes for its receivers: with more of
+/// them outstanding, its sends wait to be asked for.
+const MOST_COPIED: usize = 16 << 20;
+
+/// How a send was posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Posted {
+    /// It is complete.
+    Complete,
+    /// It is to be asked for.
+    Request(Id),
+}
+
+#[cold]
+fn open_way(way: &mut Option<Outgoing>, node: &NodeMemory, from: usize, to: usize) {
+    *way = Some(Outgoing::new(node.sender(from, to)));
+}
+
+/// A copy of the data of a message.
+///
+/// # Safety
+/// They are initialised, and nobody writes them.
+pub(crate) unsafe fn copy_of(data: &Piece) -> Box<[u8]> {
+    let mut copy = vec![0; data.len].into_boxed_slice();
+    // SAFETY: the caller's promise.
+    unsafe { gather(data, 0, &mut copy) };
+    copy
+}
+
+impl SmartMap {
+    /// Whether a world rank is on this node.
+    pub(crate) fn is_near(&self, rank: u32) -> bool {
+        self.place_of(rank).is_some()
+    }
+
+    pub(super) fn place_of(&self, rank: u32) -> Option<usize> {
+        let place = rank.checked_sub(self.first)? as usize;
+        (place < self.outgoing.len()).then_some(place)
+    }
+
+    /// The way to a place, of which the rank there is told when this one first goes it.
+    #[inline(always)]
+    pub(super) fn way_to(&mut self, place: usize) -> &mut Outgoing {
+        let way = &mut self.outgoing[place];
+        if way.is_none() {
+            open_way(way, &self.node, self.place, place);
+        }
+        way.as_mut().expect("it was opened")
+    }
+
+    /// Whether something waits for room on the way to a place.
+    pub(super) fn holds_for(&self, place: usize) -> bool {
+        self.outgoing[place].as_ref().is_some_and(Outgoing::holds)
+    }
+
+    /// Posts a send to a rank of this node. Standard sends of at most `eager_limit` bytes are
+    /// complete when they have been copied; of 0, none is (law 3).
+    ///
+    /// # Safety
+    /// The data are initialised, and nobody writes them until the request is done.
+    #[inline(always)]
+    pub(crate) unsafe fn send(
+        &mut self,
+        mode: SendMode,
+        message: &Message,
+        eager_limit: usize,
+    ) -> Result<Posted, NoSlot> {
+        let place = self.place_of(message.destination);
+        let place = place.expect("the caller has looked whether the rank is near");
+        let data = &message.data;
+        let eager = mode == SendMode::Standard && eager_limit > 0 && data.len <= eager_limit;
+        let eager = eager && self.has_room_for(place, data.len);
+        let envelope = Envelope {
+            context: message.context,
+            tag: message.tag,
+            len: data.len as u64,
+            transfer: None,
+            body: Body::Inline(Inline::default()),
+        };
+        if eager && data.len > INLINE_BYTES {
+            // SAFETY: the caller's promise.
+            return unsafe { self.send_eagerly(place, envelope, data) };
+        }
+        let to = self.peer(place, &envelope);
+        let mut envelope = envelope;
+        let mut posted = Posted::Complete;
+        if !eager {
+            let data = data.clone();
+            let id = self.requests.open(State::Sent { to, data })?;
+            envelope.transfer = Some(id);
+            posted = Posted::Request(id);
+        }
+        if data.len <= INLINE_BYTES {
+            let mut inline = [0; INLINE_BYTES];
+            // SAFETY: the caller's promise.
+            unsafe { gather(data, 0, &mut inline[..data.len]) };
+            envelope.body = Body::Inline(Inline::new(&inline));
+        } else {
+            envelope.body = Body::Remote(data.location());
+            if let Some(id) = envelope.transfer.filter(|_| data.layout.is_some()) {
+                // SAFETY: the caller's promise.
+                envelope.body = unsafe { self.packed((id, to), place, data) };
+            }
+        }
+        self.word(place, Word::Message(envelope));
+        Ok(posted)
+    }
+
+    /// Where a message lies that does not lie side by side: where it is, or packed, if its pieces are small.
+    ///
+    /// # Safety
+    /// As for [`send`](Self::send).
+    #[cold]
+    unsafe fn packed(&mut self, (id, to): (Id, Peer), place: usize, data: &Piece) -> Body {
+        let wanted = self.rooms.wanted(data, NEAR_SMALL_PIECE_BYTES);
+        let Some((mut room, layout)) = wanted.zip(data.layout.as_ref()) else {
+            return Body::Remote(data.location());
+        };
+        let into = room.location();
+        let packed = Piece::new(into.address, data.len);
+        let mut body = Body::Remote(into);
+        if data.len > LONG_BYTES {
+            // Its receiver may unpack meanwhile.
+            self.requests.set(id, State::Away { to, data: packed });
+            body = Body::Packing(
+                into.address,
+                Pieces {
+                    address: data.address,
+                    digest: layout.digest(),
+                },
+            );
+            let pack = Pack {
+                copier: self.copier(),
+                id,
+                to: place,
+                data: data.clone(),
+                into: into.address,
+            };
+            self.push_errand(Errand::Pack(pack));
+        } else {
+            // SAFETY: the caller's promise.
+            unsafe { gather(data, 0, room.bytes(data.len)) };
+            self.requests.set(id, State::Sent { to, data: packed });
+        }
+        self.packed.insert(id, room);
+        body
+    }
+
+    /// # Safety
+    /// As for [`send`](Self::send).
+    unsafe fn send_eagerly(
+        &mut self,
+        place: usize,
+        envelope: Envelope,
+        data: &Piece,
+    ) -> Result<Posted, NoSlot> {
+        if data.len > MAX_QUEUED_BYTES {
+            // SAFETY: the caller's promise.
+            let copy = unsafe { copy_of(data) };
+            return self.send_copy(place, envelope, copy);
+        }
+        // SAFETY: the caller's promise.
+        if unsafe { self.way_to(place).eager(envelope, data) }.is_ok() {
+            self.ring(place);
+            return Ok(Posted::Complete);
+        }
+        let to = self.peer(place, &envelope);
+        let request = self.requests.open(State::Held { to })?;
+        // SAFETY: the caller's promise, until the request is done.
+        unsafe { self.way_to(place).hold(envelope, data.clone(), request) };
+        self.holding = true;
+        self.flush();
+        Ok(Posted::Request(request))
+    }
+
+    /// The sender does not wait, and the message is too long for the queue: the receiver gets a
+    /// copy, of which only this end knows.
+    fn send_copy(
+        &mut self,
+        place: usize,
+        envelope: Envelope,
+        copy: Box<[u8]>,
+    ) -> Result<Posted, NoSlot> {
+        let piece = Piece::new(copy.as_ptr().expose_provenance() as u64, copy.len());
+        let to = self.peer(place, &envelope);
+        let body = Body::Remote(piece.location());
+        let id = self.requests.open(State::Sent { to, data: piece })?;
+        self.keep_copy(id, copy);
+        let transfer = Some(id);
+        let word = Word::Message(Envelope {
+            transfer,
+            body,
+            ..envelope
+        });
+        self.word(place, word);
+        Ok(Posted::Complete)
+    }
+
+    /// Sends a word without payload, now or when there is room.
+    pub(super) fn word(&mut self, place: usize, word: Word) {
+        let outgoing = self.way_to(place);
+        outgoing.word(word);
+        let holds = outgoing.holds();
+        self.holding |= holds;
+        self.ring(place);
+    }
+
+    /// Sends a message of which its receiver gets this copy. Returns whether it did: then it is complete.
+    pub(crate) fn send_copied(&mut self, message: &Message, copy: Box<[u8]>) -> bool {
+        let Some(place) = self.place_of(message.destination) else {
+            return false;
+        };
+        let envelope = Envelope {
+            context: message.context,
+            tag: message.tag,
+            len: message.data.len as u64,
+            transfer: None,
+            body: Body::Inline(Inline::default()),
+        };
+        self.send_copy(place, envelope, copy).is_ok()
+    }
+
+    /// Whether a copy of an eager message may be made: there, where it is kept until it is asked for, or here if
+    /// it is too long for the queue.
+    #[inline]
+    pub(super) fn has_room_for(&self, place: usize, len: usize) -> bool {
+        if len <= INLINE_BYTES {
+            return true;
+        }
+        if len <= MAX_QUEUED_BYTES {
+            return self.node.full(place).load(Ordering::Relaxed) == 0;
+        }
+        self.may_copy(len)
+    }
+
+    /// Whether there is room for one more copy that its receiver has not asked for.
+    pub(crate) fn may_copy(&self, len: usize) -> bool {
+        self.copied + len <= MOST_COPIED
+    }
+
+    pub(super) fn keep_copy(&mut self, id: Id, copy: Box<[u8]>) {
+        self.copied += copy.len();
+        self.copies.push_back((id, copy));
+    }
+
+    /// Looks at so many of the copies, in turn, and lets go of those that have been received.
+    pub(super) fn reap_copies(&mut self, looks: usize) {
+        for _ in 0..looks.min(self.copies.len()) {
+            let Some((id, copy)) = self.copies.pop_front() else {
+                return;
+            };
+            if self.take(id).is_none() {
+                self.copies.push_back((id, copy));
+            } else {
+                self.copied -= copy.len();
+            }
+        }
+    }
+
+    /// Sends what was held back, as far as there is room. Returns whether anything was sent.
+    pub(super) fn flush(&mut self) -> bool {
+        if !self.holding {
+            return false;
+        }
+        let mut sent_any = false;
+        for place in 0..self.outgoing.len() {
+            if !self.holds_for(place) {
+                continue;
+            }
+            let mut sent = self.flush_to(place);
+            if self.holds_for(place) {
+                // Once more after the wish, or it might be lost.
+                self.node.want_room(self.place, place);
+                sent |= self.flush_to(place);
+            }
+            if sent {
+                self.ring(place);
+            }
+            sent_any |= sent;
+        }
+        self.holding = self.outgoing.iter().flatten().any(Outgoing::holds);
+        sent_any
+    }
+
+    fn flush_to(&mut self, place: usize) -> bool {
+        let requests = &mut self.requests;
+        let done = |id| requests.set(id, State::Done(Outcome::default()));
+        let way = self.outgoing[place].as_mut();
+        way.is_some_and(|way| way.flush(done))
+    }
+
+    /// A receiver asks for the parts of a message.
+    pub(super) fn pulled(&mut self, from: usize, (transfer, into): (Id, Id), len: u64) {
+        let rank = self.source(from);
+        let (to, data) = match self.requests.state(transfer) {
+            Some(State::Sent { to, data } | State::Away { to, data }) if to.rank == Some(rank) => {
+                (*to, data.clone())
+            }
+            _ => self.rubbish(from, "asks for a message that it was not sent"),
+        };
+        let len = usize::try_from(len).unwrap_or(usize::MAX).min(data.len);
+        self.requests.set(transfer, State::Held { to });
+        // SAFETY: the data stay until the request is done: whoever sent them promised that.
+        unsafe { self.way_to(from).parts(data, len, (transfer, into)) };
+        self.holding = true;
+    }
+
+    /// Whether this rank owes nothing: all it has sent is with its receivers, or in their queues.
+    pub(crate) fn is_quiet(&mut self) -> bool {
+        if self.holding {
+            return false;
+        }
+        if self.requests.sending() {
+            let sent: Vec<Id> = self.requests.sent().collect();
+            for id in sent {
+                self.look_at_transfer(id);
+            }
+        }
+        // After the last look, or a copy that was received meanwhile would be left.
+        self.reap_copies(usize::MAX);
+        !self.requests.sending()
+    }
+}

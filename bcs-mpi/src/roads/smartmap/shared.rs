@@ -1,0 +1,230 @@
+//! Copies without the endpoint's lock: long ones, which both sides of a transfer share
+//! ([`bcs_core::smartmap::shared_copy`]), and those that follow a sender which packs
+//! ([`bcs_core::smartmap::packing`]).
+#![expect(unsafe_code, reason = "messages are named by address")]
+
+use super::alike::Alike;
+use super::envelope::Pieces;
+use super::errand::{Errand, Help};
+use super::requests::{Id, State};
+use super::road::Unreachable;
+use super::{Road, SmartMap};
+use crate::data::Piece;
+use bcs_core::layout::Location;
+use bcs_core::smartmap::packing::Packing;
+use bcs_core::smartmap::shared_copy::{CHUNK_BYTES, Shape, SharedCopy};
+use bcs_core::smartmap::{NodeMemory, READ_ONLY};
+use bcs_core::wake::MachinePage;
+use bcs_core::wake::waiting::{self, Patience};
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+
+/// Messages that are shorter are fetched by their receivers: they come out of caches, and the sender
+/// would have to be fast to find anything left. Longer ones are not lent: loans and shared copies use the same
+/// word of a transfer.
+pub(crate) const LEAST_BYTES: usize = 1 << 20;
+
+/// What copies need of the rank: a handle of its own, since it is used without the lock.
+#[derive(Clone, Debug)]
+pub(super) struct Copier {
+    pub(super) node: NodeMemory,
+    pub(super) page: MachinePage,
+    pub(super) road: Road,
+    /// This rank's place.
+    pub(super) place: usize,
+}
+
+/// The bytes of a chunk of a message.
+fn chunk_of(chunk: usize, len: usize) -> Range<usize> {
+    let start = chunk * CHUNK_BYTES;
+    start..len.min(start + CHUNK_BYTES)
+}
+
+impl Copier {
+    /// Fetches the first `len` bytes of a message, with the help of its sender if that pays.
+    ///
+    /// # Safety
+    /// The piece may be written, and nobody else uses it.
+    pub(super) unsafe fn fetch(
+        &self,
+        (place, transfer): (usize, Option<Id>),
+        from: Location,
+        into: &Piece,
+        len: usize,
+    ) -> Result<(), Unreachable> {
+        let is_plain = from.layout.is_none() && into.layout.is_none();
+        let long = len >= LEAST_BYTES && is_plain && place != self.place;
+        // SAFETY: the caller's promise, for each part.
+        let fetch = |part| unsafe { self.road.fetch(&self.node, place, from, into, part) };
+        match transfer.filter(|_| long) {
+            Some(id) => self.share((place, id), (into.address, len), Shape::Plain, fetch),
+            None => fetch(0..len),
+        }
+    }
+
+    /// Offers a copy to this address to the sender of a message, and has it done together with it. The parts are
+    /// told which this rank is to fetch.
+    fn share(
+        &self,
+        (place, transfer): (usize, Id),
+        to: (u64, usize),
+        shape: Shape,
+        fetch: impl Fn(Range<usize>) -> Result<(), Unreachable>,
+    ) -> Result<(), Unreachable> {
+        let (which, len) = ((place, transfer), to.1);
+        let offered = SharedCopy::offer(&self.node, which, std::process::id(), to, shape);
+        let Some(copy) = offered else {
+            return fetch(0..len);
+        };
+        if self.page.cores_suffice() {
+            self.page.wake(self.node.bell(place));
+        }
+        let (mut mine, mut fetched) = (0, Ok(()));
+        while let Some(chunk) = copy.claim() {
+            mine += 1;
+            // Nobody else has claimed this part of it.
+            fetched = fetched.and(fetch(chunk_of(chunk, len)));
+        }
+        // Whatever has come of it: the sender may be writing into the piece.
+        let mut copied = copy.is_copied(mine);
+        waiting::wait(copy.bell(), &self.page, None, Patience::RANK, || {
+            copied = copy.is_copied(mine);
+            copied.is_some()
+        });
+        if fetched.is_ok() && copied != Some(true) {
+            return fetch(0..len); // The sender has no part in it any more.
+        }
+        fetched
+    }
+
+    /// Fetches the first `len` bytes of a message, of which `all` are being packed at an address, from where it lies:
+    /// what is packed, or the pieces themselves.
+    ///
+    /// # Safety
+    /// The piece may be written, and nobody else uses it.
+    pub(super) unsafe fn follow(
+        &self,
+        (place, transfer): (usize, Option<Id>),
+        (from, all, pieces): (u64, usize, Pieces),
+        into: &Piece,
+        len: usize,
+    ) -> Result<(), Unreachable> {
+        let packing = transfer.and_then(|id| Packing::of(&self.node, place, id));
+        let Some(packing) = packing else {
+            return Err(Unreachable::Fault); // There is no such transfer.
+        };
+        let all_packed = || packing.bytes() as usize >= all;
+        if let Some(id) = transfer.filter(|_| place != self.place && !all_packed())
+            && let Some(alike) = Alike::of((&self.road, place), pieces, into, len)
+        {
+            let fetch = |part| {
+                // SAFETY: the caller's promise.
+                unsafe { alike.copy(part) };
+                Ok(())
+            };
+            return self.share((place, id), (into.address, len), Shape::Alike, fetch);
+        }
+        let more_than = |done: usize| {
+            let mut packed = done;
+            waiting::wait(packing.bell(), &self.page, None, Patience::RANK, || {
+                packed = packing.bytes() as usize;
+                packed > done
+            });
+            packed
+        };
+        let mut done = 0;
+        while done < len {
+            let part = done..more_than(done).min(len);
+            done = part.end;
+            // SAFETY: the caller's promise.
+            let moved = unsafe {
+                let from = Location::at(from);
+                self.road.fetch(&self.node, place, from, into, part)
+            };
+            if moved == Err(Unreachable::Closed) {
+                // It will be asked for in parts, which are there when all is packed.
+                more_than(all.saturating_sub(1));
+            }
+            moved?;
+        }
+        Ok(())
+    }
+
+    /// Takes part in the copy of a message of this rank's to a place, as its receiver offers.
+    pub(super) fn help(&self, id: Id, to: usize, data: &Piece) {
+        let process = self.node.process(to).load(Ordering::Acquire);
+        let offerer = process & !READ_ONLY;
+        let which = (self.place, id);
+        let offered = || SharedCopy::offered(&self.node, which, offerer, data.len, Shape::Plain);
+        while let Some((copy, into, len)) = offered() {
+            if !self.road.leads_to((to, process), into, len) {
+                return;
+            }
+            let Some(chunk) = copy.claim() else {
+                return;
+            };
+            let part = chunk_of(chunk, len);
+            let start = part.start as u64;
+            let (from, into) = (data.address + start, into.wrapping_add(start));
+            // SAFETY: the data are initialised, and nobody writes them until the request is done.
+            let data = unsafe { crate::data::bytes(from, part.len()) };
+            let brought = self.road.bring((to, process), data, into);
+            copy.copied(brought.is_ok());
+            self.page.wake(copy.bell());
+        }
+    }
+
+    /// The same of a message in pieces, if its receiver offers that. Returns whether it did: then it needs
+    /// nothing else.
+    pub(super) fn help_alike(&self, id: Id, to: usize, data: &Piece) -> bool {
+        let process = self.node.process(to).load(Ordering::Acquire);
+        let (which, offerer) = ((self.place, id), process & !READ_ONLY);
+        let offered = SharedCopy::offered(&self.node, which, offerer, data.len, Shape::Alike);
+        let Some((copy, into, len)) = offered else {
+            return false;
+        };
+        let Some(alike) = Alike::to((&self.road, to), data, into, len) else {
+            return false;
+        };
+        while let Some(chunk) = copy.claim() {
+            // SAFETY: the data are initialised, and nobody writes them until the request is done; the receiver has
+            // said that this rank may write there.
+            unsafe { alike.copy(chunk_of(chunk, len)) };
+            copy.copied(true);
+            self.page.wake(copy.bell());
+        }
+        true
+    }
+}
+
+impl SmartMap {
+    /// Has this rank take part in the copy of a message of its own, if its receiver offers that.
+    pub(super) fn help(&mut self, id: Id) {
+        let Some(&mut State::Sent { to, ref data }) = self.requests.state(id) else {
+            return;
+        };
+        let data = data.clone();
+        let is_plain = data.layout.is_none();
+        let Some(place) = to
+            .rank
+            .and_then(|rank| self.place_of(rank))
+            .filter(|_| is_plain)
+        else {
+            return;
+        };
+        let process = self.node.process(place).load(Ordering::Acquire);
+        let (transfer, offerer) = ((self.place, id), process & !READ_ONLY);
+        let offered = SharedCopy::offered(&self.node, transfer, offerer, data.len, Shape::Plain);
+        let leads = |into, len| self.road.leads_to((place, process), into, len);
+        if offered.is_some_and(|(copy, into, len)| copy.is_open() && leads(into, len)) {
+            let help = Help {
+                copier: self.copier(),
+                id,
+                to: place,
+                data: data.clone(),
+            };
+            self.requests.set(id, State::Away { to, data });
+            self.push_errand(Errand::Help(help));
+        }
+    }
+}

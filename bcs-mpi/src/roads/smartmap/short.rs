@@ -1,0 +1,107 @@
+//! The short way: blocking calls of ranks that have nothing else under way.
+//!
+//! A message between ranks that wait for each other costs the line that crosses from one core to the
+//! other, and some tens of nanoseconds here and there; a request, a place in the matcher and two looks
+//! at everything else that could have happened cost more than that. Where nothing else can have
+//! happened they are left out: a receive that finds the queue of its source beginning with its message
+//! takes it from there, and a send that finds room writes it there. The order of messages is not
+//! touched, because nothing is kept here and no receive is posted.
+#![expect(unsafe_code, reason = "messages are named by address")]
+
+use super::SmartMap;
+use super::envelope::{Body, Word};
+use crate::data::Piece;
+use crate::roads::{Message, Outcome};
+use bcs_core::matching::Pattern;
+
+/// What a queue begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// The message, which was received.
+    Received(Outcome),
+    /// Nothing.
+    Nothing,
+    /// Something else, or a message that has to be asked for.
+    Other,
+}
+
+impl SmartMap {
+    /// Whether nothing is kept here, held back or under way.
+    pub(crate) fn is_idle(&self) -> bool {
+        !self.holding && !self.requests.waiting() && self.matcher.unexpected_len() == 0
+    }
+
+    /// Receives what the queue of one source begins with, if it is what a receive with this pattern
+    /// would get. This end [is idle](Self::is_idle).
+    ///
+    /// # Safety
+    /// `into` may be written, and nobody else uses it.
+    pub(crate) unsafe fn receive_next(
+        &mut self,
+        source: u32,
+        pattern: &Pattern,
+        into: &Piece,
+    ) -> Next {
+        let Some(place) = self.place_of(source) else {
+            return Next::Other;
+        };
+        let Some(entry) = self.incoming[place].queue.peek() else {
+            return Next::Nothing;
+        };
+        let Some(Word::Message(envelope)) = Word::parse(&entry) else {
+            return Next::Other;
+        };
+        if !pattern.matches(&self.signature(place, &envelope)) || envelope.is_long() {
+            return Next::Other;
+        }
+        if matches!(envelope.body, Body::Queued { .. }) {
+            let bytes = &mut self.incoming[place].bytes;
+            *bytes = bytes.saturating_add(envelope.len);
+        }
+        // SAFETY: the caller's promise.
+        let Ok(outcome) = (unsafe { self.bring(place, &envelope, None, into) }) else {
+            return Next::Other;
+        };
+        self.took(place);
+        Next::Received(outcome)
+    }
+
+    /// Receives a message that is there already, if no other receive and no other message can be meant.
+    ///
+    /// # Safety
+    /// `into` may be written, and nobody else uses it.
+    #[inline]
+    pub(crate) unsafe fn receive_early(
+        &mut self,
+        pattern: &Pattern,
+        into: &Piece,
+    ) -> Option<Outcome> {
+        let alone = self.matcher.unexpected_len() == 0 && self.matcher.posted_len() == 0;
+        // A call that is over when it has posted flushes nothing.
+        let source = pattern.source.filter(|_| alone && !self.holding)?;
+        // SAFETY: the caller's promise.
+        match unsafe { self.receive_next(source, pattern, into) } {
+            Next::Received(outcome) => Some(outcome),
+            Next::Nothing | Next::Other => None,
+        }
+    }
+
+    /// Sends a message that is complete when it is in its queue. Returns whether there was room.
+    ///
+    /// # Safety
+    /// The data are initialised, and nobody writes them.
+    pub(crate) unsafe fn send_now(&mut self, message: &Message) -> bool {
+        let Some(place) = self.place_of(message.destination) else {
+            return false;
+        };
+        if !self.has_room_for(place, message.data.len) {
+            return false;
+        }
+        // SAFETY: the caller's promise.
+        if unsafe { self.way_to(place).now(message) }.is_err() {
+            return false;
+        }
+        self.ring(place);
+        true
+    }
+}

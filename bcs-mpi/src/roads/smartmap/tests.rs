@@ -1,0 +1,459 @@
+//! The ends of all ranks of a node in one thread, in whatever order.
+#![expect(unsafe_code, reason = "messages are named by address")]
+
+use super::*;
+use crate::roads::{Message, SendMode};
+use bcs_core::limits::MAX_KEPT_BYTES;
+use bcs_core::matching::Pattern;
+use bcs_core::smartmap::shared_copy::{CHUNK_BYTES, Shape, SharedCopy};
+use proptest::prelude::*;
+use std::sync::atomic::Ordering;
+
+const EAGER: usize = 4096;
+
+struct Node {
+    ends: Vec<SmartMap>,
+}
+
+impl Node {
+    fn new(ranks: usize, road: Road) -> Self {
+        let node = NodeMemory::private(ranks).unwrap();
+        let page = MachinePage::private(1, 2).unwrap();
+        let end = |place| {
+            node.process(place)
+                .store(std::process::id(), Ordering::Release);
+            let memory = NicMemory::private(EAGER).unwrap();
+            SmartMap::new(
+                node.clone(),
+                memory,
+                page.clone(),
+                (place, 10),
+                road.clone(),
+            )
+        };
+        Self {
+            ends: (0..ranks).map(end).collect(),
+        }
+    }
+
+    /// World ranks start from 10.
+    fn message(to: usize, tag: i32, data: &[u8]) -> Message {
+        Message {
+            context: 3,
+            destination: 10 + u32::try_from(to).unwrap(),
+            tag,
+            data: Piece::new(data.as_ptr().expose_provenance() as u64, data.len()),
+        }
+    }
+
+    fn send(&mut self, from: usize, to: usize, tag: i32, data: &[u8], mode: SendMode) -> Posted {
+        let message = Self::message(to, tag, data);
+        // SAFETY: tests keep their data until the end.
+        unsafe { self.ends[from].send(mode, &message, EAGER) }.unwrap()
+    }
+
+    fn receive(&mut self, at: usize, from: Option<u32>, tag: Option<i32>, into: &mut [u8]) -> Id {
+        let pattern = Pattern {
+            context: 3,
+            source: from.map(|from| from + 10),
+            tag,
+        };
+        let into = Piece::new(into.as_mut_ptr().expose_provenance() as u64, into.len());
+        // SAFETY: tests keep their buffers until the end.
+        unsafe { self.ends[at].receive(pattern, into, None) }.unwrap()
+    }
+
+    fn settle(&mut self) {
+        let step = |end: &mut SmartMap| {
+            let has = end.has_errands();
+            end.do_errands(true);
+            has | end.drain() | end.flush()
+        };
+        while self.ends.iter_mut().any(step) {}
+    }
+}
+
+fn bytes(len: usize, seed: usize) -> Vec<u8> {
+    (0..len)
+        .map(|at| u8::try_from((at * 7 + seed) % 251).unwrap())
+        .collect()
+}
+
+fn roads() -> [Road; 2] {
+    [Road::open(), Road::CLOSED]
+}
+
+#[test]
+fn messages_of_all_lengths_arrive_on_all_roads() {
+    for road in roads() {
+        for mode in [SendMode::Standard, SendMode::Synchronous] {
+            for len in [0, 1, 32, 33, 4096, 4097, 16_385, 300_000, 1 << 20] {
+                for early in [false, true] {
+                    let mut node = Node::new(2, road.clone());
+                    let data = bytes(len, len);
+                    let mut into = vec![0; len];
+                    let posted = early.then(|| node.receive(1, Some(0), Some(5), &mut into));
+                    let sent = node.send(0, 1, 5, &data, mode);
+                    let eager = mode == SendMode::Standard && len <= EAGER;
+                    assert_eq!(sent == Posted::Complete, eager);
+                    node.settle();
+                    if let (false, Posted::Request(id)) = (early, sent) {
+                        assert_eq!(node.ends[0].take(id), None, "nobody has received it");
+                    }
+                    let posted =
+                        posted.unwrap_or_else(|| node.receive(1, Some(0), Some(5), &mut into));
+                    node.settle();
+                    let outcome = node.ends[1].take(posted).unwrap();
+                    assert_eq!((outcome.failure, outcome.source), (Failure::None, 10));
+                    assert_eq!((outcome.len, outcome.tag), (len as u64, 5));
+                    assert!(into == data, "{road:?} {mode:?} {len}");
+                    if let Posted::Request(id) = sent {
+                        assert_eq!(node.ends[0].take(id).unwrap().failure, Failure::None);
+                    }
+                    assert!(node.ends.iter_mut().all(SmartMap::is_quiet));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_message_is_lent_while_it_is_asked_for_in_time() {
+    for road in roads() {
+        let mut node = Node::new(2, road.clone());
+        let mut lent = 0;
+        for round in 0..100 {
+            let (mut data, mut into) = (bytes(3000, round), vec![0; 3000]);
+            let expected = data.clone();
+            // Every fourth comes too late.
+            let early = round % 4 > 0;
+            let posted = early.then(|| node.receive(1, Some(0), Some(5), &mut into));
+            let message = Node::message(1, 5, &data);
+            // SAFETY: the data stay until the message is out of the sender's hands.
+            let loan = unsafe { node.ends[0].lend(&message) };
+            let Some(id) = loan else {
+                assert_eq!(
+                    node.send(0, 1, 5, &data, SendMode::Standard),
+                    Posted::Complete
+                );
+                let posted = posted.unwrap_or_else(|| node.receive(1, Some(0), Some(5), &mut into));
+                node.settle();
+                assert_eq!(node.ends[1].take(posted).unwrap().failure, Failure::None);
+                continue;
+            };
+            lent += 1;
+            if early {
+                node.ends[1].drain();
+            }
+            let out = match node.ends[0].settle(11, id) {
+                Settled::Done => true,
+                Settled::Claimed => false,
+                Settled::Unwanted => {
+                    // SAFETY: the data stay until the message is out of the sender's hands.
+                    let copy = unsafe { copy_of(&message.data) };
+                    node.ends[0].withdraw(11, id, copy)
+                }
+            };
+            if !out {
+                assert!(early, "nobody has asked for it");
+                node.settle();
+                assert_eq!(node.ends[0].take(id).unwrap().failure, Failure::None);
+            }
+            data.fill(0); // It is the program's again.
+            let posted = posted.unwrap_or_else(|| node.receive(1, Some(0), Some(5), &mut into));
+            node.settle();
+            assert_eq!(node.ends[1].take(posted).unwrap().failure, Failure::None);
+            assert!(into == expected, "{road:?} {round}");
+        }
+        assert!(
+            (5..50).contains(&lent),
+            "{lent} were lent, less and less often"
+        );
+        assert!(node.ends.iter_mut().all(SmartMap::is_quiet));
+    }
+}
+
+#[test]
+fn a_message_that_is_too_long_is_cut() {
+    for road in roads() {
+        for len in [32, 4096, 100_000, 2 << 20] {
+            let mut node = Node::new(2, road.clone());
+            let data = bytes(len, 1);
+            let mut into = vec![0; 10];
+            let posted = node.receive(1, Some(0), None, &mut into);
+            let _ = node.send(0, 1, 5, &data, SendMode::Synchronous);
+            node.settle();
+            let outcome = node.ends[1].take(posted).unwrap();
+            assert_eq!(
+                (outcome.failure, outcome.len),
+                (Failure::Truncated, len as u64)
+            );
+            assert_eq!(into, data[..10]);
+        }
+    }
+}
+
+/// A queue full of tags that nobody has asked for does not hide the one that is wanted, and messages
+/// that are held back keep their order.
+#[test]
+fn any_number_of_messages_waits_for_its_receives() {
+    for road in roads() {
+        for len in [8, 1_000, 20_000] {
+            let mut node = Node::new(2, road.clone());
+            let data: Vec<Vec<u8>> = (0..2_000).map(|tag| bytes(len, tag)).collect();
+            for (tag, data) in (0..).zip(&data) {
+                let _ = node.send(0, 1, tag, data, SendMode::Standard);
+            }
+            for tag in [1_999, 0, 1, 1_000] {
+                let mut into = vec![0; len];
+                let posted = node.receive(1, Some(0), Some(tag), &mut into);
+                node.settle();
+                assert_eq!(node.ends[1].take(posted).unwrap().tag, tag);
+                assert!(into == data[usize::try_from(tag).unwrap()]);
+            }
+            let mut into = vec![0; len];
+            let posted = node.receive(1, None, None, &mut into);
+            node.settle();
+            assert_eq!(
+                node.ends[1].take(posted).unwrap().tag,
+                2,
+                "the first that is left"
+            );
+        }
+    }
+}
+
+/// A receiver that did not wait for the chunk of a sender which takes its time had a hole in its message.
+#[test]
+fn a_receiver_waits_for_the_chunk_that_its_sender_has_claimed() {
+    for round in 0..100 {
+        let mut node = Node::new(2, Road::open());
+        let data = bytes(16 << 20, round);
+        let mut into = vec![0; data.len()];
+        let posted = node.receive(1, Some(0), None, &mut into);
+        let _sent = node.send(0, 1, 5, &data, SendMode::Synchronous);
+        node.ends[1].drain();
+        let mut errand = node.ends[1].take_errand(|_| true).unwrap();
+        let sender = SharedCopier::of(&node.ends[0], &data);
+        let is_back = std::sync::atomic::AtomicBool::new(false);
+        let claimed = std::thread::scope(|threads| {
+            threads.spawn(|| {
+                errand.run();
+                is_back.store(true, Ordering::Release);
+            });
+            let back = || is_back.load(Ordering::Acquire);
+            let chunk = loop {
+                match sender.claim() {
+                    None if back() => return false, // It was too quick: another round.
+                    None => {}
+                    Some(chunk) => break chunk,
+                }
+            };
+            // All others are claimed; then it has nothing to do but to wait.
+            for look in 0..200_000 {
+                assert!(!back(), "it is back without chunk {chunk}");
+                if look % 100 == 0 {
+                    std::thread::yield_now();
+                }
+            }
+            sender.copy(chunk);
+            true
+        });
+        node.ends[1].brought(errand);
+        assert_eq!(node.ends[1].take(posted).unwrap().failure, Failure::None);
+        assert!(into == data);
+        if claimed {
+            return;
+        }
+    }
+    panic!("the receiver is always the first");
+}
+
+/// A sender that takes part in a copy, one chunk at a time.
+struct SharedCopier<'a> {
+    node: NodeMemory,
+    data: &'a [u8],
+}
+
+impl<'a> SharedCopier<'a> {
+    fn of(end: &SmartMap, data: &'a [u8]) -> Self {
+        let node = end.node.clone();
+        Self { node, data }
+    }
+
+    fn offered(&self) -> Option<(SharedCopy<'_>, u64)> {
+        let transfer = Id {
+            slot: 0,
+            generation: 1,
+        };
+        let process = std::process::id();
+        let offered = SharedCopy::offered(
+            &self.node,
+            (0, transfer),
+            process,
+            self.data.len(),
+            Shape::Plain,
+        );
+        offered.map(|(copy, into, _)| (copy, into))
+    }
+
+    fn claim(&self) -> Option<usize> {
+        self.offered()?.0.claim()
+    }
+
+    fn copy(&self, chunk: usize) {
+        let (copy, into) = self.offered().unwrap();
+        let start = chunk * CHUNK_BYTES;
+        let part = &self.data[start..start + CHUNK_BYTES];
+        // SAFETY: the receiver has offered it, and waits for it.
+        let into = unsafe { crate::data::bytes_mut(into + start as u64, CHUNK_BYTES) };
+        into.copy_from_slice(part);
+        copy.copied(true);
+        bcs_core::wake::bell::ring(copy.bell(), &bcs_core::wake::bell::KernelFutex, || ());
+    }
+}
+
+/// What is as long as a copy that both sides share was lent, too, and both used one word of the transfer.
+#[test]
+fn what_is_long_enough_to_be_shared_is_not_lent() {
+    let mut node = Node::new(2, Road::open());
+    for (len, is_lent) in [(LEAST_SHARED_BYTES - 1, true), (LEAST_SHARED_BYTES, false)] {
+        let data = bytes(len, 1);
+        let message = Node::message(1, 5, &data);
+        // SAFETY: the data stay until the end.
+        let lent = unsafe { node.ends[0].lend(&message) };
+        assert_eq!(lent.is_some(), is_lent, "{len}");
+    }
+}
+
+/// What nobody asks for was kept by its receiver without a bound but the number of messages.
+#[test]
+fn messages_that_nobody_asks_for_stay_with_their_senders_when_there_are_too_many() {
+    let mut node = Node::new(3, Road::open());
+    let data = bytes(EAGER, 1);
+    let most = MAX_KEPT_BYTES / EAGER;
+    let mut waiting = Vec::new();
+    for tag in 0..i32::try_from(most).unwrap() + 500 {
+        if let Posted::Request(id) = node.send(0, 1, tag, &data, SendMode::Standard) {
+            waiting.push(id);
+        }
+        node.ends[1].drain();
+        node.ends[0].flush();
+    }
+    assert!(node.ends[1].kept_bytes <= MAX_KEPT_BYTES + 64 * 1024);
+    assert!((400..=500).contains(&waiting.len()), "{}", waiting.len());
+    // Other senders are told as well; what is short comes all the same, and to others all does.
+    let long = node.send(2, 1, 0, &data, SendMode::Standard);
+    assert!(matches!(long, Posted::Request(_)));
+    let short = node.send(2, 1, 0, &data[..8], SendMode::Standard);
+    let elsewhere = node.send(0, 2, 0, &data, SendMode::Standard);
+    assert_eq!([short, elsewhere], [Posted::Complete; 2]);
+    // In order, whoever keeps them.
+    let mut into = vec![0; EAGER];
+    for tag in 0..i32::try_from(most).unwrap() + 500 {
+        into.fill(0);
+        let posted = node.receive(1, Some(0), None, &mut into);
+        node.settle();
+        let outcome = node.ends[1].take(posted).unwrap();
+        assert_eq!((outcome.failure, outcome.tag), (Failure::None, tag));
+        assert!(into == data);
+    }
+    assert!(
+        waiting
+            .into_iter()
+            .all(|id| node.ends[0].take(id).is_some())
+    );
+    let again = node.send(0, 1, 0, &data, SendMode::Standard);
+    assert_eq!(again, Posted::Complete, "there is room again");
+    assert_eq!(node.ends[1].kept_bytes, 0);
+}
+
+#[test]
+fn a_receive_is_cancelled_or_matched() {
+    let mut node = Node::new(1, Road::CLOSED);
+    let mut into = [0; 4];
+    let posted = node.receive(0, Some(0), None, &mut into);
+    node.ends[0].cancel(posted);
+    let outcome = node.ends[0].take(posted).unwrap();
+    assert_eq!(outcome.failure, Failure::Cancelled);
+    let data = [1, 2, 3, 4];
+    assert_eq!(
+        node.send(0, 0, 1, &data, SendMode::Standard),
+        Posted::Complete
+    );
+    node.settle();
+    let posted = node.receive(0, Some(0), None, &mut into);
+    node.ends[0].cancel(posted);
+    assert_eq!(node.ends[0].take(posted).unwrap().failure, Failure::None);
+    assert_eq!(into, data);
+}
+
+proptest! {
+    /// Against lists in which the first match is looked for, with steps of the ends in any order.
+    #[test]
+    fn messages_meet_receives_as_the_standard_says(
+        steps in prop::collection::vec((0_u8..6, 0_usize..3, 0_usize..3, 0_i32..3, 0_usize..3), 1..120),
+        closed: bool,
+    ) {
+        let road = if closed { Road::CLOSED } else { Road::open() };
+        let mut node = Node::new(3, road);
+        let mut sent: Vec<(usize, usize, i32, Vec<u8>, Posted)> = Vec::new();
+        let mut received: Vec<(usize, Id, Box<[u8]>)> = Vec::new();
+        for (step, one, other, tag, size) in steps {
+            let len = [8, 900, 30_000][size];
+            match step {
+                0 | 1 => {
+                    let data = bytes(len, sent.len());
+                    let mode = [SendMode::Standard, SendMode::Synchronous][usize::from(step)];
+                    let posted = node.send(one, other, tag, &data, mode);
+                    sent.push((one, other, tag, data, posted));
+                }
+                2 | 3 => {
+                    let from = (step == 2).then(|| u32::try_from(other).unwrap());
+                    let mut into = vec![0; 30_000].into_boxed_slice();
+                    let id = node.receive(one, from, (size > 0).then_some(tag), &mut into);
+                    received.push((one, id, into));
+                }
+                _ => {
+                    node.ends[one].call();
+                }
+            }
+        }
+        node.settle();
+        // Whoever sent it, from one sender with one tag messages come in order, each once.
+        let mut last: std::collections::HashMap<(usize, usize, i32), usize> = Default::default();
+        let mut got = vec![false; sent.len()];
+        for (at, id, into) in &received {
+            let Some(outcome) = node.ends[*at].take(*id) else { continue };
+            prop_assert_eq!(outcome.failure, Failure::None);
+            let len = usize::try_from(outcome.len).unwrap();
+            let which = sent.iter().position(|(from, to, tag, data, _)| {
+                (10 + u32::try_from(*from).unwrap(), *to, *tag) == (outcome.source, *at, outcome.tag)
+                    && data[..] == into[..len]
+            });
+            // Two messages may have the same bytes.
+            let mut which = which.expect("somebody sent this");
+            while got[which] {
+                let (from, to, tag, data, _) = &sent[which];
+                which = (which + 1..sent.len())
+                    .find(|&next| {
+                        let (f, t, g, d, _) = &sent[next];
+                        (f, t, g, d) == (from, to, tag, data)
+                    })
+                    .expect("each message arrives once");
+            }
+            got[which] = true;
+            let key = (sent[which].0, *at, outcome.tag);
+            prop_assert!(last.get(&key).is_none_or(|&before| before < which), "in order");
+            last.insert(key, which);
+        }
+        // What is left has no receive that would take it.
+        for (which, (from, _, _, _, posted)) in sent.iter().enumerate() {
+            if let &Posted::Request(id) = posted {
+                let done = node.ends[*from].take(id).is_some();
+                let eager = sent[which].3.len() <= EAGER;
+                prop_assert!(done == got[which] || (eager && done));
+            }
+        }
+    }
+}
