@@ -18,7 +18,7 @@
 
 use super::endpoint::Endpoint;
 use super::fold::{WINDOW_BYTES, copy};
-use super::requests::Request;
+use super::request::Request;
 use super::schedule::Plan;
 use crate::data::Piece;
 use crate::plan::Fold;

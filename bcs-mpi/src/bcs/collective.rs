@@ -8,18 +8,17 @@
 
 use super::endpoint::{Endpoint, State};
 use super::errands::Errand;
-use super::near::Reach;
-use super::requests::{Handle, Purpose, Request};
-use crate::data::bytes;
+use super::request::{Handle, Request};
 use crate::plan::Part;
 use crate::roads::Blocking;
+use crate::roads::Reach;
 use crate::roads::TooManyRequests;
+use crate::roads::nic::Arrival;
 use crate::roads::smartmap::{GroupId, Id, SmartMap};
-use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
+use bcs_core::descriptor::CollectiveKind;
 use bcs_core::job::Collectives;
-use bcs_core::limits::{ARRIVAL_HINTS_PER_CONTEXT, INLINE_BYTES, MAX_CONTEXTS};
+use bcs_core::limits::{ARRIVAL_HINTS_PER_CONTEXT, MAX_CONTEXTS};
 use bcs_core::reduction::{Datatype, Op};
-use bcs_core::request::RequestId;
 use bcs_core::wake::owner_lock::OwnerGuard;
 use bcs_core::wake::waiting::{self, Patience};
 use bcs_core::whereabouts::{self, Called, Entered};
@@ -113,28 +112,6 @@ impl Contexts {
 
     fn remove(&mut self, context: u32) -> Option<Context> {
         self.0.get_mut(context as usize)?.take()
-    }
-}
-
-/// An arrival at a collective, as its NIC is told of it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Arrival {
-    /// Which collective of the context it is.
-    pub(super) sequence: u64,
-    /// It is that of all members of the node,
-    pub(super) for_node: bool,
-    /// which have nothing to give, because memory that this world rank named is not there.
-    pub(super) spoilt_by: Option<u32>,
-}
-
-impl Arrival {
-    /// A rank's own.
-    fn own(sequence: u64) -> Self {
-        Self {
-            sequence,
-            for_node: false,
-            spoilt_by: None,
-        }
     }
 }
 
@@ -488,69 +465,17 @@ impl Endpoint {
             return Ok(Handle::Near(id));
         }
         // SAFETY: the caller's promise.
-        let posted = unsafe { self.post_collective(state, context, Arrival::own(sequence), part)? };
+        let posted = unsafe { state.nic.arrive(context, Arrival::own(sequence), part)? };
         if let Some(known) = state.contexts.get_mut(context) {
             known.sequence += 1;
             let (kind, bytes) = (part.kind, part.bytes as u64);
             let entered = known.enter(context, Called::Nic { kind, bytes });
-            state.arrived(posted, entered, |request| self.is_done(request));
+            state.nic.entered(posted, entered);
         }
         // The arrival is posted, now it may be counted: a slice that the count asks for sees it.
         let last = self.page.arrive(self.place.node, context, sequence, due);
-        self.posted_collective(last);
+        state.nic.posted_collective(last);
         Ok(Handle::Nic(posted))
-    }
-
-    /// Posts an arrival, perhaps for all members of the node.
-    ///
-    /// # Safety
-    /// As for [`arrive`](Self::arrive).
-    pub(super) unsafe fn post_collective(
-        &self,
-        state: &mut State,
-        context: u32,
-        arrival: Arrival,
-        part: Part,
-    ) -> Result<RequestId, TooManyRequests> {
-        let Part {
-            kind,
-            bytes,
-            input,
-            output,
-        } = part;
-        let Arrival {
-            sequence,
-            for_node,
-            spoilt_by,
-        } = arrival;
-        let purpose = Purpose::Collective {
-            output,
-            bytes: bytes as u64,
-            entered: None,
-        };
-        let request = state.requests.open(purpose)?;
-        let inline = input.filter(|_| bytes <= INLINE_BYTES).map(|address| {
-            // SAFETY: the caller's promise; the length was checked.
-            let contribution = unsafe { bytes::bytes(address, bytes) };
-            let mut inline = [0; INLINE_BYTES];
-            inline[..bytes].copy_from_slice(contribution);
-            inline
-        });
-        let descriptor = CollectiveDescriptor {
-            request,
-            context,
-            sequence,
-            kind,
-            bytes: bytes as u64,
-            input: input.unwrap_or(0),
-            output,
-            inline,
-            for_node,
-            spoilt_by,
-        };
-        self.needs_nic();
-        state.collectives.post(descriptor.encode());
-        Ok(request)
     }
 
     /// Posts what somebody waits for by itself: the opening or closing of a context.
@@ -567,8 +492,8 @@ impl Endpoint {
         self.progress(state);
         let arrival = Arrival::own(sequence);
         // SAFETY: the caller's promise.
-        let request = unsafe { self.post_collective(state, context, arrival, part)? };
-        self.posted_collective(true);
+        let request = unsafe { state.nic.arrive(context, arrival, part)? };
+        state.nic.posted_collective(true);
         self.progress(state);
         Ok(Request(Handle::Nic(request)))
     }

@@ -1,33 +1,25 @@
 //! An endpoint: one rank's end of its NIC.
 
-use super::demand::Asked;
 use super::errands::Errands;
 use super::leading::Leading;
-use super::outbox::Outbox;
-use super::payload_slots::PayloadSlots;
-use super::probe::Probes;
-use super::requests::{Handle, Purpose, Request, Requests};
+use super::request::{Handle, Request};
 use super::schedule::Schedules;
 use super::waiting::Turn;
 use super::whereabouts::What;
 use crate::attachment::Link;
-use crate::data::{Piece, scatter};
-use crate::data::{Room, Rooms, SMALL_PIECE_BYTES};
 use crate::forked;
 use crate::roads::Blocking;
 use crate::roads::Outcome;
+use crate::roads::both;
+use crate::roads::nic::Nic;
 use crate::roads::smartmap::{Road, Slots, SmartMap};
 use crate::shared_memory::SharedMemory;
-use bcs_core::descriptor::{CollectiveDescriptor, ReceiveDescriptor, SendDescriptor};
-use bcs_core::job::{NodeId, Settings, Strobe};
-use bcs_core::layout::Location;
-use bcs_core::matching::Pattern;
+use bcs_core::job::{NodeId, Settings};
 use bcs_core::memory::NicMemory;
-use bcs_core::request::{Completion, Failure, RequestId};
+use bcs_core::request::RequestId;
 use bcs_core::smartmap::Desk;
 use bcs_core::wake::MachinePage;
 use bcs_core::wake::owner_lock::{OwnerGuard, OwnerLock};
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -55,59 +47,32 @@ pub struct Endpoint {
     pub(super) place: Place,
     pub(super) settings: Settings,
     pub(super) turn: Turn,
-    /// Whether anybody attends to the rings. A world of one has no NIC: whatever it does is within
-    /// its node.
-    has_nic: bool,
     state: OwnerLock<State>,
 }
 
 /// What an endpoint remembers.
 #[derive(Debug)]
 pub(super) struct State {
-    pub(super) sends: Outbox<{ SendDescriptor::WORDS }>,
-    pub(super) receives: Outbox<{ ReceiveDescriptor::WORDS }>,
-    pub(super) collectives: Outbox<{ CollectiveDescriptor::WORDS }>,
-    pub(super) requests: Requests,
-    pub(super) payload_slots: PayloadSlots,
-    pub(super) rooms: Rooms,
-    pub(super) probes: Probes,
+    pub(super) nic: Nic,
     pub(super) contexts: super::collective::Contexts,
     pub(super) schedules: Schedules,
-    /// The latest arrivals at collectives of the NICs, in the order of their posts.
-    pub(super) arrivals: VecDeque<RequestId>,
     /// The ranks of this node, if this one reaches them without its NIC.
     pub(super) near: Option<SmartMap>,
     /// What the NIC does for them.
     pub(super) leading: Vec<Leading>,
     /// What is to be done without the lock.
     pub(super) errands: Errands,
-    pub(super) asked: Option<Asked>,
-    /// The first failure of an eager send, whose sender had gone on: finalize reports it.
-    pub(super) lost: Failure,
 }
 
 impl State {
-    /// Where the NIC is to put what is received into a piece, and what a receive's slot is for.
-    pub(super) fn purpose_of_receive(
-        &mut self,
-        pattern: Pattern,
-        into: Piece,
-    ) -> (Location, Purpose) {
-        let mut room = self.rooms.wanted(&into, SMALL_PIECE_BYTES);
-        let packed = room.as_mut().map(Room::location);
-        let location = packed.unwrap_or_else(|| into.location());
-        let purpose = Purpose::Receive {
-            pattern,
-            into,
-            room,
-            near: None,
-        };
-        (location, purpose)
+    /// Takes the completion of a request of the NIC, or what the other road has made of it.
+    pub(super) fn take(&mut self, request: RequestId) -> Option<Outcome> {
+        both::take((&mut self.nic, self.near.as_mut()), request)
     }
 
     /// Whether descriptors wait for room in a ring.
     pub(super) fn holds(&self) -> bool {
-        self.sends.holds() || self.receives.holds() || self.collectives.holds()
+        self.nic.holds()
     }
 }
 
@@ -156,21 +121,12 @@ impl Endpoint {
             page,
         } = memory;
         let state = State {
-            sends: Outbox::new(memory.words(), NicMemory::send_ring()),
-            receives: Outbox::new(memory.words(), NicMemory::receive_ring()),
-            collectives: Outbox::new(memory.words(), NicMemory::collective_ring()),
-            requests: Requests::new(),
-            payload_slots: PayloadSlots::new(),
-            rooms: Rooms::default(),
-            probes: Probes::default(),
+            nic: Nic::new(memory.clone(), page.clone(), &settings, has_nic),
             contexts: super::collective::Contexts::default(),
             schedules: Schedules::default(),
-            arrivals: VecDeque::new(),
             near,
             leading: Vec::new(),
             errands: Errands::default(),
-            asked: None,
-            lost: Failure::None,
         };
         page.awake(true); // Law 7: this rank may want a core from now on.
         let endpoint = Self {
@@ -180,7 +136,6 @@ impl Endpoint {
             place,
             settings,
             turn: Turn::default(),
-            has_nic,
             state: OwnerLock::new(state),
         };
         endpoint.know_world();
@@ -224,18 +179,9 @@ impl Endpoint {
         self.state.lock()
     }
 
-    /// Something is about to be posted to the NIC. Where there is none nobody would ever take it.
-    pub(super) fn needs_nic(&self) {
-        assert!(self.has_nic, "a world of one has nothing for a NIC to do");
-    }
-
     /// Whether more than one thread of this rank has called.
     pub(super) fn has_threads(&self) -> bool {
         self.state.is_shared()
-    }
-
-    pub(super) fn elastic(&self) -> bool {
-        self.settings.strobe == Strobe::Elastic
     }
 
     pub(super) fn completions(&self) -> u64 {
@@ -247,15 +193,7 @@ impl Endpoint {
     pub(super) fn progress(&self, state: &mut State) {
         let mut wanted = false;
         loop {
-            if state.sends.drain() {
-                self.posted_send();
-            }
-            if state.receives.drain() {
-                self.posted_receive();
-            }
-            if state.collectives.drain() {
-                self.posted_collective(true);
-            }
+            state.nic.progress();
             state.near.iter_mut().for_each(SmartMap::progress);
             self.tell_threads(state);
             if self.lead(state) {
@@ -273,26 +211,6 @@ impl Endpoint {
             self.memory.want_room();
             wanted = true;
         }
-    }
-
-    /// Closes what completed and nobody waits for: the oldest of it, or all.
-    pub(super) fn reap(&self, state: &mut State, all: bool) {
-        let State {
-            requests,
-            payload_slots,
-            lost,
-            ..
-        } = state;
-        let done = |purpose, completion: Completion| {
-            if let Purpose::Eager { payload_slot } = purpose {
-                payload_slots.give_back(payload_slot);
-                if *lost == Failure::None {
-                    *lost = completion.failure;
-                }
-            }
-        };
-        let completed = |request| self.memory.completion(request);
-        requests.reap(all, self.completions(), completed, done);
     }
 
     /// Asks whether a request is done, or waits until it is. `None` only if it is not done and
@@ -359,7 +277,7 @@ impl Endpoint {
                 len,
                 ..Outcome::default()
             }),
-            Handle::Nic(id) => self.take(state, id),
+            Handle::Nic(id) => state.take(id),
             Handle::Near(id) => state.near.as_mut()?.take(id),
             Handle::Schedule(_) => unreachable!("schedules are not made of schedules"),
         }
@@ -369,64 +287,10 @@ impl Endpoint {
     pub(super) fn is_pending(&self, state: &mut State, request: Request) -> bool {
         match request.0 {
             Handle::Complete(_) => false,
-            Handle::Nic(id) if self.is_done(id) => !self.is_unpacked(state, id),
-            Handle::Nic(id) => !self.is_satisfied_near(state, id),
+            Handle::Nic(id) => !both::is_done((&mut state.nic, state.near.as_mut()), id),
             Handle::Schedule(id) => !state.schedules.is_done(id),
             Handle::Near(id) => state.near.as_mut().is_some_and(|near| !near.is_done(id)),
         }
-    }
-
-    pub(super) fn is_done(&self, request: RequestId) -> bool {
-        self.memory.completion(request).is_some()
-    }
-
-    /// Takes the completion of a request, if it is there, and brings what came with it to where
-    /// it belongs.
-    #[expect(
-        unsafe_code,
-        reason = "fills the program's buffer with what came inline or packed"
-    )]
-    pub(super) fn take(&self, state: &mut State, request: RequestId) -> Option<Outcome> {
-        if let Some(outcome) = self.take_shared(state, request)? {
-            return Some(outcome);
-        }
-        let completion = self.memory.completion(request)?;
-        if !self.is_unpacked(state, request) {
-            return None;
-        }
-        let unpacked = state.take_unpacked(request);
-        state.rooms.give_back(unpacked);
-        let mut outcome = Outcome::from(&completion);
-        let inline = completion.inline_bytes();
-        let into = match state.requests.close(request) {
-            Purpose::Receive { into, room, .. } => {
-                if let Some(mut room) = room {
-                    let came = matches!(outcome.failure, Failure::None | Failure::Truncated);
-                    if came && inline.is_empty() {
-                        let len = usize::try_from(outcome.len).unwrap_or(usize::MAX);
-                        // SAFETY: whoever posted the request promised that this may be written
-                        // until now.
-                        unsafe { scatter(&into, 0, room.bytes(len.min(into.len))) };
-                    }
-                    state.rooms.give_back(Some(room));
-                }
-                into
-            }
-            Purpose::Collective { output: 0, .. } => return Some(outcome),
-            Purpose::Collective { output, bytes, .. } => {
-                Piece::new(output, usize::try_from(bytes).unwrap_or(usize::MAX))
-            }
-            Purpose::Send { len, room, .. } => {
-                state.rooms.give_back(room);
-                outcome.len = len;
-                return Some(outcome);
-            }
-            Purpose::Eager { .. } | Purpose::Probe(_) | Purpose::VoidProbe => return Some(outcome),
-        };
-        let fits = inline.len().min(into.len);
-        // SAFETY: whoever posted the request promised that this may be written until now.
-        unsafe { scatter(&into, 0, &inline[..fits]) };
-        Some(outcome)
     }
 }
 

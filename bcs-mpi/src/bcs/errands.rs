@@ -13,15 +13,11 @@
 #![expect(unsafe_code, reason = "memory is named by address")]
 
 use super::endpoint::{Endpoint, State};
-use super::requests::{Handle, Purpose, Request};
+use super::request::{Handle, Request};
 use super::schedule::ScheduleId;
 use super::whereabouts::What;
-use crate::data::LONG_BYTES;
-use crate::data::Room;
-use crate::data::{Piece, scatter};
 use crate::plan::Local;
-use crate::roads::smartmap::{self};
-use bcs_core::request::{Failure, RequestId};
+use crate::roads::{nic, smartmap};
 use bcs_core::wake::owner_lock::OwnerGuard;
 use std::collections::VecDeque;
 
@@ -38,21 +34,14 @@ pub(super) enum Errand {
         schedule: ScheduleId,
         steps: Vec<Local>,
     },
-    /// To unpack what the NIC has put into a room.
-    Unpack {
-        request: RequestId,
-        into: Piece,
-        room: Room,
-        len: usize,
-    },
+    /// To unpack what the NIC has brought.
+    Unpack(nic::Unpack),
 }
 
 /// What is to be done, and who waits for it.
 #[derive(Debug, Default)]
 pub(super) struct Errands {
     waiting: VecDeque<Errand>,
-    /// Receives of which the room is being unpacked, or has been.
-    unpacked: Vec<(RequestId, Option<Room>)>,
     /// What threads of this rank wait for.
     waiters: Vec<(Waiter, Vec<Handle>)>,
     waiters_so_far: u64,
@@ -99,7 +88,7 @@ impl Errand {
         match self {
             Self::Near(_) => None,
             Self::Steps { schedule, .. } => Some(Handle::Schedule(*schedule)),
-            Self::Unpack { request, .. } => Some(Handle::Nic(*request)),
+            Self::Unpack(unpack) => Some(Handle::Nic(unpack.request())),
         }
     }
 
@@ -114,12 +103,7 @@ impl Errand {
                     unsafe { step.run() };
                 }
             }
-            Self::Unpack {
-                into, room, len, ..
-            } => {
-                // SAFETY: whoever posted the request promised that this may be written until it is done.
-                unsafe { scatter(into, 0, room.bytes(*len)) };
-            }
+            Self::Unpack(unpack) => unpack.run(),
         }
     }
 }
@@ -127,12 +111,17 @@ impl Errand {
 impl State {
     /// The next errand that no other thread waits for.
     pub(super) fn take_errand(&mut self, waiter: Option<Waiter>) -> Option<Errand> {
-        let Self { errands, near, .. } = self;
+        let Self {
+            errands, near, nic, ..
+        } = self;
         let is_mine = |handle| !errands.is_anothers(handle, waiter);
         if let Some(near) = near.as_mut().filter(|near| near.has_errands())
             && let Some(errand) = near.take_errand(|id| is_mine(Handle::Near(id)))
         {
             return Some(Errand::Near(errand));
+        }
+        if let Some(unpack) = nic.take_errand(|id| is_mine(Handle::Nic(id))) {
+            return Some(Errand::Unpack(unpack));
         }
         let mine = |errand: &Errand| errand.belongs_to().is_none_or(is_mine);
         let next = errands.waiting.iter().position(mine)?;
@@ -143,7 +132,9 @@ impl State {
     #[inline]
     pub(super) fn has_errands(&self) -> bool {
         let near = self.near.as_ref();
-        near.is_some_and(smartmap::SmartMap::has_errands) || !self.errands.waiting.is_empty()
+        near.is_some_and(smartmap::SmartMap::has_errands)
+            || self.nic.has_errands()
+            || !self.errands.waiting.is_empty()
     }
 
     fn bring_back(&mut self, errand: Errand) {
@@ -155,11 +146,7 @@ impl State {
                 near.brought(errand);
             }
             Errand::Steps { schedule, .. } => self.schedules.stepped(schedule),
-            Errand::Unpack { request, room, .. } => {
-                let mut known = self.errands.unpacked.iter_mut();
-                let known = known.find(|(unpacked, _)| *unpacked == request);
-                known.expect("it was begun").1 = Some(room);
-            }
+            Errand::Unpack(unpack) => self.nic.brought(unpack),
         }
     }
 }
@@ -197,50 +184,5 @@ impl Endpoint {
         state.bring_back(errand);
         self.progress(&mut state);
         state
-    }
-
-    /// Whether what the NIC has completed is where it belongs. A long message that came packed is unpacked by
-    /// an errand, which this begins.
-    pub(super) fn is_unpacked(&self, state: &mut State, request: RequestId) -> bool {
-        let mut known = state.errands.unpacked.iter();
-        if let Some((_, room)) = known.find(|(unpacked, _)| *unpacked == request) {
-            return room.is_some();
-        }
-        let Some(Purpose::Receive { into, room, .. }) = state.requests.if_live_mut(request) else {
-            return true;
-        };
-        if room.is_none() || into.len <= LONG_BYTES {
-            return true;
-        }
-        let Some(completion) = self.memory.completion(request) else {
-            return false;
-        };
-        let came = matches!(completion.failure, Failure::None | Failure::Truncated);
-        let len = usize::try_from(completion.len).unwrap_or(usize::MAX);
-        let len = len.min(into.len);
-        if !came || len <= LONG_BYTES {
-            return true;
-        }
-        let Some(room) = room.take() else {
-            return true;
-        };
-        let into = into.clone();
-        state.errands.unpacked.push((request, None));
-        state.errands.push(Errand::Unpack {
-            request,
-            into,
-            room,
-            len,
-        });
-        false
-    }
-}
-
-impl State {
-    /// The room of a receive that was unpacked by an errand, if it was.
-    pub(super) fn take_unpacked(&mut self, request: RequestId) -> Option<Room> {
-        let unpacked = &mut self.errands.unpacked;
-        let at = unpacked.iter().position(|(known, _)| *known == request)?;
-        unpacked.swap_remove(at).1
     }
 }

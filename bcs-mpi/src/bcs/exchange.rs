@@ -29,7 +29,7 @@
 use super::endpoint::Endpoint;
 use super::hierarchy::Nodes;
 use super::one_round::{OneRound, Side};
-use super::requests::Request;
+use super::request::Request;
 use super::schedule::Plan;
 use crate::data::{self, Piece, Pieces};
 use crate::plan::Part;

@@ -7,7 +7,6 @@ use super::whereabouts::What;
 use crate::roads::smartmap::SmartMap;
 use bcs_core::request::Failure;
 use bcs_core::whereabouts::Wait;
-use std::sync::atomic::Ordering;
 
 impl Endpoint {
     /// Waits until everything this rank has sent has been taken by its NIC, delivered, and, where
@@ -17,16 +16,9 @@ impl Endpoint {
     /// # Panics
     /// When this library has lost something that it owes.
     pub fn bcs_finalize(&self) -> Failure {
-        {
-            let mut state = self.lock();
-            state.forget_probes();
-            self.reap(&mut state, true);
-            if state.requests.has_detached() {
-                self.ask(); // What only withdraws a receive or a question asks for no slice.
-            }
-        }
+        self.lock().nic.close();
         let (lost, owed) = self.wait_for(Watch::Rings, What::Wait(Wait::Sends), |state| {
-            self.is_over(state).then(|| (state.lost, state.owed()))
+            state.is_over().then(|| (state.nic.lost(), state.owed()))
         });
         let rank = self.place.rank;
         assert!(
@@ -35,16 +27,10 @@ impl Endpoint {
         );
         lost
     }
+}
 
-    fn is_over(&self, state: &mut State) -> bool {
-        self.reap(state, true);
-        if state.sends.untaken() || self.memory.held_back().load(Ordering::Acquire) != 0 {
-            return false;
-        }
-        if !state.near.as_mut().is_none_or(SmartMap::is_quiet) {
-            return false;
-        }
-        let completed = |request| self.memory.completion(request).is_some();
-        !state.requests.has_detached() && !state.requests.sends_outstanding(completed)
+impl State {
+    fn is_over(&mut self) -> bool {
+        self.nic.is_over() && self.near.as_mut().is_none_or(SmartMap::is_quiet)
     }
 }

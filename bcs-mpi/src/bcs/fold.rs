@@ -31,7 +31,7 @@
 
 use super::endpoint::Endpoint;
 use super::exchange::Members;
-use super::requests::Request;
+use super::request::Request;
 use super::schedule::Plan;
 use crate::data::Piece;
 use crate::plan::{Fold, Local, Round};

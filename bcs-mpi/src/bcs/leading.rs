@@ -9,9 +9,9 @@
 //! the same.
 #![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
-use super::collective::Arrival;
 use super::endpoint::{Endpoint, State};
 use crate::roads::TooManyRequests;
+use crate::roads::nic::Arrival;
 use crate::roads::smartmap::{GroupId, Order, SmartMap};
 use bcs_core::request::RequestId;
 
@@ -36,7 +36,7 @@ impl Endpoint {
                 index += 1;
                 continue;
             }
-            match self.take(state, request) {
+            match state.take(request) {
                 None => index += 1,
                 Some(outcome) => {
                     any = true;
@@ -47,7 +47,7 @@ impl Endpoint {
             }
         }
         while let Some(order) = state.near.as_mut().and_then(SmartMap::take_order) {
-            if let Ok(request) = self.post_order(state, &order) {
+            if let Ok(request) = state.post_order(&order) {
                 any = true;
                 let group = order.group;
                 state.leading.push(Leading { group, request });
@@ -59,8 +59,10 @@ impl Endpoint {
         }
         any
     }
+}
 
-    fn post_order(&self, state: &mut State, order: &Order) -> Result<RequestId, TooManyRequests> {
+impl State {
+    fn post_order(&mut self, order: &Order) -> Result<RequestId, TooManyRequests> {
         let Order {
             number,
             part,
@@ -75,14 +77,12 @@ impl Endpoint {
         };
         // SAFETY: whoever posted the collective promised that its memory stays until it is done; so does
         // that of the group's own.
-        let request = unsafe { self.post_collective(state, number.context, arrival, part)? };
+        let request = unsafe { self.nic.arrive(number.context, arrival, part)? };
         // All of this node are there, or will notice that they do not call the same.
-        self.posted_collective(true);
+        self.nic.posted_collective(true);
         Ok(request)
     }
-}
 
-impl State {
     /// Whether the NIC has a part of what members of this node wait for.
     pub(super) fn leads(&self) -> bool {
         !self.leading.is_empty()

@@ -7,7 +7,6 @@
 //! an error, and much of it is common; it ends no job whose work is done. Tests look at it.
 
 use super::endpoint::{Endpoint, State};
-use bcs_core::limits::PAYLOAD_SLOTS;
 use std::fmt;
 use std::sync::atomic::Ordering;
 
@@ -38,7 +37,7 @@ impl Endpoint {
         let near = state.near.as_ref();
         let (near_requests, near_messages) = near.map_or((0, 0), |near| near.left());
         Left {
-            requests: state.requests.in_use() + state.schedules.left() + near_requests,
+            requests: state.nic.in_use() + state.schedules.left() + near_requests,
             messages: self.memory.unexpected().load(Ordering::Acquire) + near_messages,
         }
     }
@@ -51,14 +50,9 @@ impl State {
             let busy = state.near.as_ref().is_some_and(|near| near.is_busy());
             state.leads() && !busy
         };
-        let mut owed = vec![
-            (self.sends.untaken(), "sends that the NIC has not taken"),
-            (self.holds(), "descriptors that wait for room"),
-            (self.payload_slots.free() != PAYLOAD_SLOTS, "payload slots"),
-            (self.requests.owes(), "requests of the library's own"),
-            (!self.probes.is_empty(), "answers of probes"),
-            (leads_nobody(self), "orders of the NIC for nobody"),
-        ];
+        let leads = (leads_nobody(self), "orders of the NIC for nobody");
+        let mut owed = self.nic.owed().to_vec();
+        owed.push(leads);
         if let Some(near) = &self.near {
             owed.extend(near.owed());
         }

@@ -10,7 +10,7 @@
 use super::endpoint::{Endpoint, State};
 use super::exchange::Members;
 use super::one_round::{OneRound, Side};
-use super::requests::{Handle, Request};
+use super::request::{Handle, Request};
 use super::schedule::Plan;
 use crate::data::{self, Piece, Pieces};
 use crate::roads::Blocking;

@@ -4,7 +4,7 @@
 use super::endpoint::Endpoint;
 use super::exchange::Members;
 use super::hierarchy::{Hierarchy, Nodes};
-use super::requests::Request;
+use super::request::Request;
 use super::schedule::Plan;
 use crate::data::Scratch;
 use crate::data::{Piece, Pieces};

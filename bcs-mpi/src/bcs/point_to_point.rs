@@ -5,19 +5,12 @@
 )]
 
 use super::endpoint::{Endpoint, State};
-use super::requests::{Handle, Purpose, Request, Requests};
-use crate::data::LONG_BYTES;
-use crate::data::bytes;
-use crate::data::{Piece, gather};
-use crate::data::{Room, SMALL_PIECE_BYTES};
-use crate::roads::smartmap::SmartMap;
-use crate::roads::{Message, SendMode};
-use crate::roads::{Outcome, TooManyRequests};
-use bcs_core::descriptor::{Payload, ReceiveDescriptor, ReceiveKind, SendDescriptor};
-use bcs_core::limits::INLINE_BYTES;
+use super::request::{Handle, Request};
+use crate::data::{LONG_BYTES, Piece, Room, gather};
+use crate::roads::smartmap::{self, SmartMap};
+use crate::roads::{Message, Outcome, Posted, Reach, SendMode, TooManyRequests, both};
+use bcs_core::limits::MAX_CONTEXTS;
 use bcs_core::matching::Pattern;
-use bcs_core::request::RequestId;
-use bcs_core::whereabouts::Peer;
 
 /// What became of a receive.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +21,73 @@ pub enum Received {
     Posted(Request),
 }
 
+impl State {
+    /// By which roads a message for this pattern may come.
+    pub(super) fn reach(&self, pattern: Pattern) -> Reach {
+        let Some(smartmap) = &self.near else {
+            return Reach {
+                near: false,
+                far: true,
+            };
+        };
+        if let Some(source) = pattern.source {
+            let near = smartmap.is_near(source);
+            return Reach { near, far: !near };
+        }
+        match self.contexts.get(pattern.context) {
+            Some(context) => context.reach(),
+            // A communicator of this rank alone.
+            None => Reach {
+                near: true,
+                far: (pattern.context as usize) < MAX_CONTEXTS,
+            },
+        }
+    }
+
+    /// Posts a send to a rank of another node, whose data may have been packed.
+    ///
+    /// # Safety
+    /// As for [`bcs_send`](Endpoint::bcs_send).
+    unsafe fn send_far(
+        &mut self,
+        mode: SendMode,
+        message: &Message,
+        packed: Option<Room>,
+    ) -> Result<Handle, TooManyRequests> {
+        // SAFETY: the caller's promise.
+        let posted = unsafe { self.nic.send(mode, message, packed)? };
+        Ok(match posted {
+            Posted::Complete => Handle::Complete(message.data.len as u64),
+            Posted::Request(id) => Handle::Nic(id),
+        })
+    }
+}
+
 impl Endpoint {
+    /// Posts a send to a rank of this node; `None` if it is not one.
+    ///
+    /// # Safety
+    /// As for [`bcs_send`](Self::bcs_send).
+    #[inline(always)]
+    pub(super) unsafe fn send_near(
+        &self,
+        state: &mut State,
+        mode: SendMode,
+        message: &Message,
+    ) -> Option<Result<Handle, TooManyRequests>> {
+        let near = state.near.as_mut()?;
+        if !near.is_near(message.destination) {
+            return None;
+        }
+        // SAFETY: the caller's promise.
+        let posted = unsafe { near.send(mode, message, self.settings.eager_limit) };
+        Some(match posted {
+            Ok(smartmap::Posted::Complete) => Ok(Handle::Complete(message.data.len as u64)),
+            Ok(smartmap::Posted::Request(id)) => Ok(Handle::Near(id)),
+            Err(full) => Err(full.into()),
+        })
+    }
+
     /// Posts a send. It never blocks; a blocking send is this and a
     /// [`bcs_test`](Self::bcs_test) that waits.
     ///
@@ -59,7 +118,7 @@ impl Endpoint {
         self.progress(&mut state);
         let (data, mut room) = (&message.data, None);
         if data.len > LONG_BYTES && data.layout.is_some() {
-            room = state.rooms.wanted(data, SMALL_PIECE_BYTES);
+            room = state.nic.room_for(data);
         }
         if let Some(room) = &mut room {
             drop(state);
@@ -68,10 +127,10 @@ impl Endpoint {
             state = self.lock();
         }
         // SAFETY: the caller's promise.
-        let request = unsafe { self.send_far(&mut state, mode, message, room)? };
+        let request = unsafe { state.send_far(mode, message, room)? };
         self.progress(&mut state);
         self.leave(state);
-        Ok(request)
+        Ok(Request(request))
     }
 
     /// Posts a send, and leaves it to the caller to make progress.
@@ -89,119 +148,7 @@ impl Endpoint {
             return Ok(Request(posted?));
         }
         // SAFETY: the caller's promise.
-        unsafe { self.send_far(state, mode, message, None) }
-    }
-
-    /// Posts a send to a rank of another node, whose data may have been packed.
-    ///
-    /// # Safety
-    /// As for [`bcs_send`](Self::bcs_send).
-    unsafe fn send_far(
-        &self,
-        state: &mut State,
-        mode: SendMode,
-        message: &Message,
-        packed: Option<Room>,
-    ) -> Result<Request, TooManyRequests> {
-        // An eager limit of 0 means the paper's rendezvous for all, empty messages included.
-        let limit = self.settings.eager_limit;
-        let data = &message.data;
-        let eager = mode == SendMode::Standard && limit > 0 && data.len <= limit;
-        let len = data.len as u64;
-        let to = Peer {
-            context: message.context,
-            rank: Some(message.destination),
-            tag: Some(message.tag),
-        };
-        let open = |state: &mut State, layout, room| {
-            let purpose = Purpose::Send {
-                len,
-                to,
-                layout,
-                room,
-            };
-            state.requests.open(purpose)
-        };
-        let complete = Handle::Complete(len);
-        let (handle, owed, payload) = if data.len <= INLINE_BYTES {
-            let mut inline = [0; INLINE_BYTES];
-            // SAFETY: the caller's promise.
-            unsafe { gather(data, 0, &mut inline[..data.len]) };
-            if eager {
-                (complete, None, Payload::Inline(inline))
-            } else {
-                let request = open(state, None, None)?;
-                (Handle::Nic(request), Some(request), Payload::Inline(inline))
-            }
-        } else if let Some(slot) = eager.then(|| self.payload_slot(state)).flatten() {
-            let opened = state
-                .requests
-                .opened_detached(Purpose::Eager { payload_slot: slot });
-            let Ok(request) = opened else {
-                state.payload_slots.give_back(slot);
-                return Err(TooManyRequests);
-            };
-            // SAFETY: the caller's promise.
-            unsafe { self.fill_payload(slot, data) };
-            let address = self.memory.payload_address(slot as usize);
-            (complete, Some(request), Payload::Slot { slot, address })
-        } else {
-            let (location, request) = if let Some(mut room) = packed {
-                (room.location(), open(state, None, Some(room))?)
-            } else if let Some(mut room) = state.rooms.wanted(data, SMALL_PIECE_BYTES) {
-                // SAFETY: the caller's promise.
-                unsafe { gather(data, 0, room.bytes(data.len)) };
-                (room.location(), open(state, None, Some(room))?)
-            } else {
-                (data.location(), open(state, data.layout.clone(), None)?)
-            };
-            let payload = Payload::Memory(location);
-            (Handle::Nic(request), Some(request), payload)
-        };
-        let descriptor = SendDescriptor {
-            request: owed.unwrap_or(Requests::NOBODY),
-            owed: owed.is_some(),
-            context: message.context,
-            destination: message.destination,
-            tag: message.tag,
-            len,
-            payload,
-        };
-        self.needs_nic();
-        state.sends.post(descriptor.encode());
-        self.posted_send();
-        Ok(Request(handle))
-    }
-
-    /// # Safety
-    /// The data are initialised and nobody writes them.
-    unsafe fn fill_payload(&self, slot: u32, data: &Piece) {
-        let slot = slot as usize;
-        if data.layout.is_none() {
-            // SAFETY: the caller's promise.
-            let bytes = unsafe { bytes::bytes(data.address, data.len) };
-            self.memory.write_payload(slot, 0, bytes);
-            return;
-        }
-        // Through a copy of which some lines of the first cache are enough.
-        let mut bounce = [0; 1024];
-        let mut offset = 0;
-        while offset < data.len {
-            let bytes = &mut bounce[..(data.len - offset).min(1024)];
-            // SAFETY: the caller's promise.
-            unsafe { gather(data, offset, bytes) };
-            self.memory.write_payload(slot, offset, bytes);
-            offset += bytes.len();
-        }
-    }
-
-    fn payload_slot(&self, state: &mut State) -> Option<u32> {
-        self.reap(state, false);
-        if let Some(slot) = state.payload_slots.take() {
-            return Some(slot);
-        }
-        self.reap(state, true);
-        state.payload_slots.take()
+        unsafe { state.send_far(mode, message, None).map(Request) }
     }
 
     /// Posts a receive of at most as many bytes as `into` has, unless its message is there already. It never
@@ -255,25 +202,21 @@ impl Endpoint {
         into: Piece,
     ) -> Result<Handle, TooManyRequests> {
         let reach = state.reach(pattern);
-        if reach.near && reach.far {
+        let State { nic, near, .. } = state;
+        let posted = match near.as_mut().filter(|_| reach.near) {
+            Some(near) if reach.far => {
+                // SAFETY: the caller's promise.
+                match unsafe { both::receive((nic, near), pattern, into)? } {
+                    both::Posted::Nic(id) => Handle::Nic(id),
+                    both::Posted::Near(id) => Handle::Near(id),
+                }
+            }
             // SAFETY: the caller's promise.
-            return unsafe { self.receive_shared(state, pattern, into) };
-        }
-        if let Some(near) = state.near.as_mut().filter(|_| reach.near) {
+            Some(near) => Handle::Near(unsafe { near.receive(pattern, into, None)? }),
             // SAFETY: the caller's promise.
-            return Ok(Handle::Near(unsafe { near.receive(pattern, into, None)? }));
-        }
-        let capacity = into.len as u64;
-        let (location, purpose) = state.purpose_of_receive(pattern, into);
-        let request = state.requests.open(purpose)?;
-        state.void_probes(pattern);
-        let kind = ReceiveKind::Receive {
-            into: location,
-            capacity,
-            shared: false,
+            None => Handle::Nic(unsafe { nic.receive(pattern, into)? }),
         };
-        self.push_receive(state, request, pattern, kind);
-        Ok(Handle::Nic(request))
+        Ok(posted)
     }
 
     /// Asks to cancel a receive (MPI 5.0, 3.8.4). The request has still to be tested for: it
@@ -289,50 +232,8 @@ impl Endpoint {
             }
             Handle::Complete(_) | Handle::Schedule(_) => return,
         };
-        if self.cancel_shared(&mut state, target) {
-            return;
-        }
-        if let &Purpose::Receive { pattern, .. } = state.requests.purpose(target) {
-            let kind = ReceiveKind::Cancel(target);
-            self.post_receive(&mut state, Requests::NOBODY, pattern, kind);
-            // Whoever cancels will wait for it, and a receive alone asks for no slice.
-            self.ask();
-            self.progress(&mut state);
-        }
-    }
-
-    pub(super) fn post_receive(
-        &self,
-        state: &mut State,
-        request: RequestId,
-        pattern: Pattern,
-        kind: ReceiveKind,
-    ) {
-        self.push_receive(state, request, pattern, kind);
-        self.progress(state);
-    }
-
-    pub(super) fn push_receive(
-        &self,
-        state: &mut State,
-        request: RequestId,
-        pattern: Pattern,
-        kind: ReceiveKind,
-    ) {
-        let Pattern {
-            context,
-            source,
-            tag,
-        } = pattern;
-        let descriptor = ReceiveDescriptor {
-            request,
-            context,
-            source,
-            tag,
-            kind,
-        };
-        self.needs_nic();
-        state.receives.post(descriptor.encode());
-        self.posted_receive();
+        let State { nic, near, .. } = &mut *state;
+        both::cancel((nic, near.as_mut()), target);
+        self.progress(&mut state);
     }
 }

@@ -1,9 +1,6 @@
 //! bcs_probe: is there a message that a receive would take?
 //!
-//! Only BR knows, so a non-blocking probe that has not asked yet asks and answers "no"; the next
-//! one with the same pattern finds BR's answer. A "yes" stays true until this rank posts a
-//! receive that could take the message found: such a receive voids it, and also a question that
-//! BR has not answered yet, since BR may answer it before it sees the receive.
+//! A NIC is asked ([`crate::roads::nic`], `probing.rs`); messages of this node are looked for here.
 //!
 //! A matched probe (MPI 5.0, 3.8.2) takes the message out: only [`bcs_recv_extracted`] gets it then.
 //! A non-blocking one first asks as any probe does, because an answer that came later would take a
@@ -14,29 +11,14 @@
 #![expect(unsafe_code, reason = "receives are named by address")]
 
 use super::endpoint::{Endpoint, State};
-use super::requests::{Handle, Purpose, Request, Requests};
+use super::request::{Handle, Request};
 use super::whereabouts::What;
 use crate::data::Piece;
-use crate::roads::Blocking;
-use crate::roads::smartmap;
-use crate::roads::{Outcome, TooManyRequests};
+use crate::roads::{Blocking, Outcome, TooManyRequests, smartmap};
 use bcs_core::descriptor::ReceiveKind;
-use bcs_core::matching::{Pattern, Signature};
+use bcs_core::matching::Pattern;
 use bcs_core::request::{Failure, RequestId};
 use bcs_core::whereabouts::{Peer, Wait};
-use std::collections::HashMap;
-
-/// Non-blocking probes by what they look for.
-pub(super) type Probes = HashMap<Pattern, Once>;
-
-/// How far a non-blocking probe is.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Once {
-    /// BR was asked.
-    Asked(RequestId),
-    /// BR found this message.
-    Found(Outcome),
-}
 
 /// A message that a matched probe has taken out.
 #[derive(Debug)]
@@ -104,11 +86,10 @@ impl Endpoint {
         };
         let mut state = self.lock();
         self.progress(&mut state);
-        let request = state.requests.open(Purpose::Probe(pattern))?;
-        state.void_probes(pattern);
-        self.post_receive(&mut state, request, pattern, kind);
+        let request = state.nic.probe(pattern, kind)?;
+        self.progress(&mut state);
         if blocking == Blocking::No {
-            self.ask(); // Also when another thread has got the message: BR is to say so.
+            state.nic.ask(); // Also when another thread has got the message: BR is to say so.
         }
         drop(state);
         let outcome = self
@@ -152,17 +133,11 @@ impl Endpoint {
                 return Ok(Request(Handle::Near(request)));
             }
         };
-        let capacity = into.len as u64;
-        let (location, purpose) = state.purpose_of_receive(pattern, into);
-        let request = state.requests.open(purpose)?;
-        let kind = ReceiveKind::ReceiveExtracted {
-            message,
-            into: location,
-            capacity,
-        };
-        self.post_receive(&mut state, request, pattern, kind);
+        // SAFETY: the caller's promise.
+        let request = unsafe { state.nic.receive_extracted(message, pattern, &into)? };
+        self.progress(&mut state);
         // The message is not among those that BR says it holds for this rank.
-        self.ask();
+        state.nic.ask();
         self.progress(&mut state);
         Ok(Request(Handle::Nic(request)))
     }
@@ -198,19 +173,15 @@ impl Endpoint {
     fn probe_both(&self, pattern: Pattern) -> Result<Outcome, TooManyRequests> {
         let mut state = self.lock();
         self.progress(&mut state);
-        let request = state.requests.open(Purpose::Probe(pattern))?;
-        self.post_receive(&mut state, request, pattern, ReceiveKind::Probe);
+        let request = state.nic.probe(pattern, ReceiveKind::Probe)?;
+        self.progress(&mut state);
         drop(state);
         let what = What::Request(Request(Handle::Nic(request)));
         let found = self.look(Blocking::Yes, what, |state| {
             let Some(found) = state.probe_near(pattern) else {
-                return self.take(state, request);
+                return state.take(request);
             };
-            // The NIC forgets it, and then its slot is free.
-            let _probe = state.requests.detach(request, Purpose::VoidProbe);
-            let withdraw = ReceiveKind::Cancel(request);
-            self.push_receive(state, Requests::NOBODY, pattern, withdraw);
-            self.ask();
+            state.nic.withdraw_probe(request, pattern);
             Some(found)
         });
         Ok(found.expect("a blocking look finds something"))
@@ -224,8 +195,8 @@ impl Endpoint {
         if blocking == Blocking::Yes {
             let mut state = self.lock();
             self.progress(&mut state);
-            let request = state.requests.open(Purpose::Probe(pattern))?;
-            self.post_receive(&mut state, request, pattern, ReceiveKind::Probe);
+            let request = state.nic.probe(pattern, ReceiveKind::Probe)?;
+            self.progress(&mut state);
             drop(state);
             return Ok(self.bcs_test(Blocking::Yes, Request(Handle::Nic(request))));
         }
@@ -234,10 +205,11 @@ impl Endpoint {
         let found = self.look(Blocking::No, what, |state| {
             // Twice, because BR's answer may be "no" and old: then it is asked anew.
             for _ in 0..2 {
-                if !state.probes.contains_key(&pattern) && asked.is_ok() {
-                    asked = self.ask_once(state, pattern);
+                if asked.is_ok() {
+                    asked = state.nic.ask_once(pattern);
+                    self.progress(state);
                 }
-                let answer = self.answer(state, pattern);
+                let answer = state.nic.answer(pattern);
                 if answer.is_some() {
                     return answer;
                 }
@@ -246,43 +218,9 @@ impl Endpoint {
         });
         asked.map(|()| found)
     }
-
-    fn ask_once(&self, state: &mut State, pattern: Pattern) -> Result<(), TooManyRequests> {
-        self.reap(state, false);
-        let request = state.requests.open(Purpose::Probe(pattern))?;
-        state.probes.insert(pattern, Once::Asked(request));
-        self.post_receive(state, request, pattern, ReceiveKind::ProbeOnce);
-        Ok(())
-    }
-
-    fn answer(&self, state: &mut State, pattern: Pattern) -> Option<Outcome> {
-        let request = match *state.probes.get(&pattern)? {
-            Once::Found(outcome) => return Some(outcome),
-            Once::Asked(request) => request,
-        };
-        let outcome = self.take(state, request)?;
-        state.probes.remove(&pattern);
-        match outcome.failure {
-            Failure::Cancelled => None,
-            Failure::None => {
-                state.probes.insert(pattern, Once::Found(outcome));
-                Some(outcome)
-            }
-            _ => Some(outcome),
-        }
-    }
 }
 
 impl State {
-    /// Nobody asks any more whether there is a message. What BR has been asked it will still answer.
-    pub(super) fn forget_probes(&mut self) {
-        for (_, once) in self.probes.drain() {
-            if let Once::Asked(request) = once {
-                let _probe = self.requests.detach(request, Purpose::VoidProbe);
-            }
-        }
-    }
-
     fn probe_near(&self, pattern: Pattern) -> Option<Outcome> {
         self.near.as_ref()?.probe(pattern)
     }
@@ -291,36 +229,4 @@ impl State {
         let (outcome, taken) = self.near.as_mut()?.extract(pattern)?;
         Some((outcome, Extracted(Taken::Near(Some(taken)))))
     }
-
-    /// This rank posts a receive: what it could take is no longer found.
-    pub(super) fn void_probes(&mut self, receive: Pattern) {
-        if self.probes.is_empty() {
-            return;
-        }
-        let Self {
-            probes, requests, ..
-        } = self;
-        probes.retain(|&probe, once| match *once {
-            Once::Asked(request) => {
-                let may_meet = meet(probe, receive);
-                if may_meet {
-                    let _probe = requests.detach(request, Purpose::VoidProbe);
-                }
-                !may_meet
-            }
-            Once::Found(Outcome { source, tag, .. }) => !receive.matches(&Signature {
-                context: probe.context,
-                source,
-                tag,
-            }),
-        });
-    }
-}
-
-/// Whether there can be a message for both patterns.
-fn meet(one: Pattern, other: Pattern) -> bool {
-    fn open<T: PartialEq>(one: Option<T>, other: Option<T>) -> bool {
-        one.is_none() || other.is_none() || one == other
-    }
-    one.context == other.context && open(one.source, other.source) && open(one.tag, other.tag)
 }

@@ -38,7 +38,7 @@
 use super::endpoint::{Endpoint, State};
 use super::errands::Errand;
 use super::hierarchy::{Came, Hierarchy};
-use super::requests::{Handle, Purpose, Request};
+use super::request::{Handle, Request};
 use crate::data::LONG_BYTES;
 use crate::data::NEAR_SMALL_PIECE_BYTES;
 use crate::data::Scratch;
@@ -401,7 +401,7 @@ impl Endpoint {
         let by_leaders = plan.hierarchy.as_ref().map_or(0, |it| it.requests());
         let needed = plan.sends.len() + first_round + usize::from(plan.part.is_some()) + by_leaders;
         let near = state.near.as_ref().map_or(usize::MAX, SmartMap::room);
-        if state.requests.room().min(near) < needed {
+        if state.nic.room().min(near) < needed {
             return Err(TooManyRequests);
         }
         // A communicator of one is no context of the NIC's, and sends nothing.
@@ -437,7 +437,7 @@ impl Endpoint {
             let request = unsafe { self.arrive_at(&mut state, context, part, Blocking::No)? };
             schedule.receives.push((request, None));
             entered = match request {
-                Handle::Nic(id) => state.requests.if_live(id).and_then(Purpose::entered),
+                Handle::Nic(id) => state.nic.entered_by(id),
                 Handle::Near(id) => state.near.as_mut().and_then(|near| near.entered_by(id)),
                 Handle::Complete(_) | Handle::Schedule(_) => None,
             };

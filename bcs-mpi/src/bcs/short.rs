@@ -6,7 +6,7 @@
 #![expect(unsafe_code, reason = "messages are named by address")]
 
 use super::endpoint::{Endpoint, State};
-use super::requests::{Handle, Request};
+use super::request::{Handle, Request};
 use crate::data::Piece;
 use crate::roads::Outcome;
 use crate::roads::smartmap::{

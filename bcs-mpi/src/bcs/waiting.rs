@@ -142,7 +142,7 @@ impl Endpoint {
                     found = found.or_else(|| look(&mut state));
                 }
                 if found.is_none() {
-                    self.found_nothing(&mut state);
+                    state.nic.found_nothing();
                     drop(state);
                     waiting::give_way(&self.page);
                 }
@@ -195,10 +195,10 @@ impl Endpoint {
             }
             if blocked.is_none() {
                 let hungry = Hungry::new(&self.page);
-                self.about_to_block(&mut state);
+                state.nic.about_to_block();
                 blocked = Some((hungry, self.say_where(&mut state, what)));
             } else {
-                self.found_nothing(&mut state);
+                state.nic.found_nothing();
             }
             // Before the lock is let go of: see `note`.
             self.turn.sleepers.fetch_add(1, Ordering::Relaxed);

@@ -1,14 +1,10 @@
 //! What this rank says of itself while it is blocked ([`bcs_core::whereabouts`]).
 
 use super::endpoint::{Endpoint, State};
-use super::requests::{Handle, Purpose, Request};
+use super::request::{Handle, Request};
 use crate::roads::smartmap::SmartMap;
 use bcs_core::memory::NicMemory;
-use bcs_core::request::RequestId;
-use bcs_core::whereabouts::{Entered, Peer, Wait, Whereabouts};
-
-/// Arrivals that are remembered. A rank that has more of them outstanding says less of itself.
-const ARRIVALS: usize = 64;
+use bcs_core::whereabouts::{Entered, Wait, Whereabouts};
 
 /// The rank says where it is while this lives.
 #[derive(Debug)]
@@ -49,27 +45,6 @@ impl What<'_> {
 }
 
 impl State {
-    /// Remembers an arrival, and forgets those that are done.
-    pub(super) fn arrived(
-        &mut self,
-        request: RequestId,
-        entered: Entered,
-        is_done: impl Fn(RequestId) -> bool,
-    ) {
-        self.requests.entered(request, entered);
-        let (requests, arrivals) = (&self.requests, &mut self.arrivals);
-        let live = |request: &RequestId| requests.if_live(*request).is_some() && !is_done(*request);
-        while arrivals.front().is_some_and(|request| !live(request)) {
-            arrivals.pop_front();
-        }
-        if arrivals.len() >= ARRIVALS {
-            arrivals.retain(live);
-        }
-        if arrivals.len() < ARRIVALS {
-            arrivals.push_back(request);
-        }
-    }
-
     /// What it means to wait for a request, and what was entered by it.
     fn wait(&mut self, request: Request) -> (Wait, Option<Entered>) {
         match request.0 {
@@ -81,16 +56,7 @@ impl State {
             }
             Handle::Complete(_) => (Wait::Any, None),
             Handle::Schedule(id) => (Wait::Collective, self.schedules.entered_by(id)),
-            Handle::Nic(id) => match self.requests.if_live(id) {
-                Some(Purpose::Send { to, .. }) => (Wait::Send(*to), None),
-                Some(Purpose::Probe(pattern)) => (Wait::Probe(Peer::from(*pattern)), None),
-                Some(Purpose::Receive { pattern, .. }) => {
-                    (Wait::Receive(Peer::from(*pattern)), None)
-                }
-                Some(Purpose::Collective { entered: None, .. }) => (Wait::Nic, None),
-                Some(Purpose::Collective { entered, .. }) => (Wait::Collective, *entered),
-                Some(Purpose::Eager { .. } | Purpose::VoidProbe) | None => (Wait::Any, None),
-            },
+            Handle::Nic(id) => self.nic.wait(id),
         }
     }
 }
@@ -107,16 +73,11 @@ impl Endpoint {
             What::Any(_) => (Wait::Any, None),
             What::Wait(wait) => (wait, None),
         };
-        let arrivals = state
-            .arrivals
-            .iter()
-            .filter(|request| !self.is_done(**request));
-        let arrivals = arrivals.filter_map(|&request| state.requests.if_live(request)?.entered());
         let near = state.near.as_mut().map(SmartMap::entered);
         let mut entered: Vec<Entered> = Vec::new();
         for one in first
             .into_iter()
-            .chain(arrivals)
+            .chain(state.nic.all_entered())
             .chain(near.into_iter().flatten())
             .chain(state.schedules.entered())
         {

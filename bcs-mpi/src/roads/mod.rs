@@ -1,10 +1,12 @@
 //! Roads: how messages and collectives get from one rank to another, and what both have in common.
 
+pub(crate) mod both;
+pub(crate) mod nic;
 pub mod smartmap;
 
 use crate::data::Piece;
 use bcs_core::limits::REQUEST_SLOTS;
-use bcs_core::request::{Completion, Failure};
+use bcs_core::request::{Completion, Failure, RequestId};
 
 /// What is sent, and to whom.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +28,22 @@ pub enum SendMode {
     Standard,
     /// When the receive has been matched.
     Synchronous,
+}
+
+/// How a send was posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Posted {
+    /// It is complete.
+    Complete,
+    /// It is to be asked for.
+    Request(RequestId),
+}
+
+/// Which roads a message may come by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reach {
+    pub(crate) near: bool,
+    pub(crate) far: bool,
 }
 
 /// Whether a call waits for what it asks about, as in Table 4.2.

@@ -24,7 +24,7 @@ mod nodes;
 mod room;
 
 use super::endpoint::{Endpoint, State};
-use super::requests::Handle;
+use super::request::Handle;
 use crate::data::{self, Piece};
 use crate::plan::Round;
 use crate::roads::Outcome;

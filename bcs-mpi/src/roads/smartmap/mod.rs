@@ -76,7 +76,7 @@ use std::sync::atomic::Ordering;
 pub(crate) use collective::{Exchange, Given, Gives, GroupId, MAX_MEMBERS, Order, Takes};
 pub(crate) use lending::{LEAST_BYTES as LEAST_LENT_BYTES, Settled};
 pub(crate) use receiving::Extracted;
-pub(crate) use requests::{Id, NoSlot};
+pub(crate) use requests::Id;
 pub(crate) use road::Road;
 pub(crate) use sending::{MAX_QUEUED_BYTES, Posted, copy_of};
 pub(crate) use shared::LEAST_BYTES as LEAST_SHARED_BYTES;

@@ -67,6 +67,12 @@ struct Slot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoSlot;
 
+impl From<NoSlot> for crate::roads::TooManyRequests {
+    fn from(_: NoSlot) -> Self {
+        Self
+    }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     slots: Vec<Slot>,

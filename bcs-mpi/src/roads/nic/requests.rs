@@ -1,10 +1,8 @@
 //! Request slots: which of them are in use, for what, and what completed.
 
-use super::schedule::ScheduleId;
 use crate::data::Piece;
 use crate::data::Room;
 use crate::roads::TooManyRequests;
-use crate::roads::smartmap;
 use bcs_core::layout::Layout;
 use bcs_core::limits::REQUEST_SLOTS;
 use bcs_core::matching::Pattern;
@@ -12,31 +10,6 @@ use bcs_core::request::{Completion, RequestId};
 use bcs_core::whereabouts::{Entered, Peer};
 use std::collections::VecDeque;
 use std::sync::Arc;
-
-/// Something that was posted. It is spent when [`bcs_test`](super::Endpoint::bcs_test) says that
-/// it is done: a copy kept beyond that must not be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[must_use = "a request that nobody waits for keeps its slot for ever"]
-pub struct Request(pub(super) Handle);
-
-impl Request {
-    /// Whether it was done when it was posted: nobody has to ask about it.
-    pub(crate) fn is_complete(self) -> bool {
-        matches!(self.0, Handle::Complete(_))
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Handle {
-    /// It was complete when it was posted: an eager send of so many bytes.
-    Complete(u64),
-    /// The NIC completes it.
-    Nic(RequestId),
-    /// A schedule completes it.
-    Schedule(ScheduleId),
-    /// A rank of this node does, or this one.
-    Near(smartmap::Id),
-}
 
 /// What a request slot is used for: what is to be done when it completes.
 #[derive(Debug, PartialEq, Eq)]
@@ -56,8 +29,8 @@ pub(super) enum Purpose {
     Receive {
         pattern: Pattern,
         into: Piece,
-        /// The same receive where messages of this node come, if either may satisfy it.
-        near: Option<smartmap::Id>,
+        /// The same receive on another road, if either may satisfy it.
+        twin: Option<RequestId>,
         /// Where the NIC puts what is to be unpacked.
         room: Option<Room>,
     },
@@ -202,11 +175,11 @@ impl Requests {
         purpose.expect("the slot of a live request is in use")
     }
 
-    /// A receive may also be satisfied where messages of this node come.
-    pub(super) fn share(&mut self, request: RequestId, with: smartmap::Id) {
+    /// A receive may also be satisfied on another road.
+    pub(super) fn share(&mut self, request: RequestId, with: RequestId) {
         let slot = &mut self.slots[request.slot as usize];
-        if let Some(Purpose::Receive { near, .. }) = &mut slot.purpose {
-            *near = Some(with);
+        if let Some(Purpose::Receive { twin, .. }) = &mut slot.purpose {
+            *twin = Some(with);
         }
     }
 

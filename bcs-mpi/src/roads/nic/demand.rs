@@ -20,7 +20,7 @@
 //! The rest (what the NIC holds back, matches that turn up during a slice) is looked at by the NIC
 //! at the end of each slice.
 
-use super::endpoint::{Endpoint, State};
+use super::Nic;
 use bcs_core::clock::now_ns;
 use std::sync::atomic::{Ordering, fence};
 
@@ -34,13 +34,13 @@ pub(super) struct Asked {
     completions: u64,
 }
 
-impl Endpoint {
+impl Nic {
     fn unexpected(&self) -> u64 {
         self.memory.unexpected().load(Ordering::Acquire)
     }
 
-    pub(super) fn posted_send(&self) {
-        if self.elastic() && self.page.hungry() {
+    pub(crate) fn posted_send(&self) {
+        if self.elastic && self.page.hungry() {
             self.page.demand(); // A slice at once: there is nothing left to arm for.
             return;
         }
@@ -48,12 +48,12 @@ impl Endpoint {
         // HUNGER: either this look sees that a rank is blocked, or that rank, which says so before
         // it looks, sees that something is armed.
         fence(Ordering::SeqCst);
-        if self.elastic() && self.page.hungry() {
+        if self.elastic && self.page.hungry() {
             self.page.demand();
         }
     }
 
-    pub(super) fn posted_receive(&self) {
+    pub(crate) fn posted_receive(&self) {
         // LONELY: either this look sees that BR holds a message, or BR, which says so before it
         // looks at the ring, sees the receive.
         fence(Ordering::SeqCst);
@@ -63,7 +63,7 @@ impl Endpoint {
         }
     }
 
-    pub(super) fn posted_collective(&self, last_of_node: bool) {
+    pub(crate) fn posted_collective(&self, last_of_node: bool) {
         // The others have nothing yet that a slice could do, and arming for each of them would make
         // each that then blocks demand a slice. The last one is never missed: see
         // [`arrive`](bcs_core::wake::MachinePage::arrive).
@@ -73,44 +73,44 @@ impl Endpoint {
     }
 
     /// Before a sleep. Whoever calls this has said that it is blocked.
-    pub(super) fn about_to_block(&self, state: &mut State) {
+    pub(crate) fn about_to_block(&mut self) {
         fence(Ordering::SeqCst); // HUNGER
-        let armed = self.elastic() && self.page.wanted().0;
-        if armed || self.has_work(state) {
-            state.asked = Some(self.asks(state));
+        let armed = self.elastic && self.page.wanted().0;
+        if armed || self.has_work() {
+            self.asked = Some(self.asks());
             self.ask();
         }
     }
 
     /// After a test or iprobe that found nothing.
-    pub(super) fn found_nothing(&self, state: &mut State) {
-        if !self.has_work(state) {
+    pub(crate) fn found_nothing(&mut self) {
+        if !self.has_work() {
             return;
         }
-        let asks = self.asks(state);
-        if state.asked != Some(asks) {
-            state.asked = Some(asks);
+        let asks = self.asks();
+        if self.asked != Some(asks) {
+            self.asked = Some(asks);
             self.ask();
         }
     }
 
     /// Somebody waits for work: as soon as the strobe allows.
-    pub(super) fn ask(&self) {
-        if self.elastic() {
+    pub(crate) fn ask(&self) {
+        if self.elastic {
             self.page.demand();
         } else {
             self.page.arm_at(now_ns());
         }
     }
 
-    fn has_work(&self, state: &mut State) -> bool {
-        state.sends.untaken() || (self.unexpected() != 0 && state.receives.untaken())
+    fn has_work(&mut self) -> bool {
+        self.sends.untaken() || (self.unexpected() != 0 && self.receives.untaken())
     }
 
-    fn asks(&self, state: &State) -> Asked {
+    fn asks(&self) -> Asked {
         Asked {
-            sends: state.sends.posted(),
-            receives: state.receives.posted(),
+            sends: self.sends.posted(),
+            receives: self.receives.posted(),
             unexpected: self.unexpected(),
             completions: self.completions(),
         }

@@ -1,0 +1,225 @@
+//! Receives: their descriptors, and what becomes of what came.
+#![expect(
+    unsafe_code,
+    reason = "fills the program's buffer with what came inline or packed"
+)]
+
+use super::Nic;
+use super::requests::{Purpose, Requests};
+use crate::data::{Piece, Room, SMALL_PIECE_BYTES, scatter};
+use crate::roads::{Outcome, TooManyRequests};
+use bcs_core::descriptor::{ReceiveDescriptor, ReceiveKind};
+use bcs_core::layout::Location;
+use bcs_core::matching::Pattern;
+use bcs_core::memory::Claimant;
+use bcs_core::request::{Failure, RequestId};
+
+impl Nic {
+    /// Posts a receive of at most as many bytes as `into` has.
+    ///
+    /// # Safety
+    /// `into` may be written, and nobody else uses it until the request is done.
+    pub(crate) unsafe fn receive(
+        &mut self,
+        pattern: Pattern,
+        into: Piece,
+    ) -> Result<RequestId, TooManyRequests> {
+        let request = self.open_receive(pattern, &into)?;
+        self.post_opened(request, pattern, &into, false);
+        Ok(request)
+    }
+
+    /// Opens a receive that another road may satisfy as well, and tells nobody: it is to be
+    /// [posted](Self::post_shared), or [closed](Self::close_shared).
+    pub(crate) fn open_shared(
+        &mut self,
+        pattern: Pattern,
+        into: &Piece,
+    ) -> Result<RequestId, TooManyRequests> {
+        let request = self.open_receive(pattern, into)?;
+        self.memory.open_claim(request);
+        Ok(request)
+    }
+
+    /// Posts a receive that was opened so, and is known by this name on the other road.
+    ///
+    /// # Safety
+    /// As for [`receive`](Self::receive); whoever claims it is the only one who writes.
+    pub(crate) unsafe fn post_shared(
+        &mut self,
+        (request, twin): (RequestId, RequestId),
+        pattern: Pattern,
+        into: &Piece,
+    ) {
+        self.requests.share(request, twin);
+        self.post_opened(request, pattern, into, true);
+    }
+
+    /// A receive that was opened so is the other road's: the NIC never had it.
+    pub(crate) fn close_shared(&mut self, request: RequestId) {
+        if let Purpose::Receive { room, .. } = self.requests.close(request) {
+            self.rooms.give_back(room);
+        }
+    }
+
+    /// By which name a receive is known on another road, if it is.
+    pub(crate) fn twin(&self, request: RequestId) -> Option<RequestId> {
+        match *self.requests.purpose(request) {
+            Purpose::Receive { twin, .. } => twin,
+            _ => None,
+        }
+    }
+
+    /// Whether the other road has claimed a shared receive.
+    pub(crate) fn is_claimed_by_rank(&self, request: RequestId) -> bool {
+        self.memory.claimant(request) == Some(Claimant::Rank)
+    }
+
+    /// Claims a shared receive for the other road, unless the NIC was first.
+    pub(crate) fn claim_for_rank(&self, request: RequestId) -> bool {
+        self.memory.claim(request, Claimant::Rank)
+    }
+
+    /// The other road has satisfied a shared receive. The NIC forgets it, and then its slot is free.
+    pub(crate) fn withdraw_shared(&mut self, request: RequestId) {
+        let Purpose::Receive { pattern, .. } = *self.requests.purpose(request) else {
+            unreachable!("it was opened as that");
+        };
+        let satisfied = self.requests.detach(request, Purpose::VoidProbe);
+        if let Some(Purpose::Receive { room, .. }) = satisfied {
+            self.rooms.give_back(room);
+        }
+        self.push_receive(Requests::NOBODY, pattern, ReceiveKind::Cancel(request));
+    }
+
+    fn open_receive(
+        &mut self,
+        pattern: Pattern,
+        into: &Piece,
+    ) -> Result<RequestId, TooManyRequests> {
+        let room = self.rooms.wanted(into, SMALL_PIECE_BYTES);
+        let purpose = Purpose::Receive {
+            pattern,
+            into: into.clone(),
+            room,
+            twin: None,
+        };
+        self.requests.open(purpose)
+    }
+
+    /// Where the NIC is to put what an open receive gets.
+    fn place_for(&mut self, request: RequestId, into: &Piece) -> Location {
+        let purpose = self.requests.if_live_mut(request);
+        let room = match purpose {
+            Some(Purpose::Receive { room, .. }) => room.as_mut(),
+            _ => None,
+        };
+        room.map_or_else(|| into.location(), Room::location)
+    }
+
+    fn post_opened(&mut self, request: RequestId, pattern: Pattern, into: &Piece, shared: bool) {
+        let kind = ReceiveKind::Receive {
+            into: self.place_for(request, into),
+            capacity: into.len as u64,
+            shared,
+        };
+        self.void_probes(pattern);
+        self.push_receive(request, pattern, kind);
+    }
+
+    /// Posts the receive of a message that a probe has taken out.
+    ///
+    /// # Safety
+    /// As for [`receive`](Self::receive).
+    pub(crate) unsafe fn receive_extracted(
+        &mut self,
+        message: RequestId,
+        pattern: Pattern,
+        into: &Piece,
+    ) -> Result<RequestId, TooManyRequests> {
+        let request = self.open_receive(pattern, into)?;
+        let kind = ReceiveKind::ReceiveExtracted {
+            message,
+            into: self.place_for(request, into),
+            capacity: into.len as u64,
+        };
+        self.push_receive(request, pattern, kind);
+        Ok(request)
+    }
+
+    /// Asks to cancel a receive, which has still to be taken. Requests that are no receives go on.
+    pub(crate) fn cancel(&mut self, request: RequestId) {
+        if let &Purpose::Receive { pattern, .. } = self.requests.purpose(request) {
+            let kind = ReceiveKind::Cancel(request);
+            self.push_receive(Requests::NOBODY, pattern, kind);
+            self.progress();
+            // Whoever cancels will wait for it, and a receive alone asks for no slice.
+            self.ask();
+        }
+    }
+
+    pub(super) fn push_receive(&mut self, request: RequestId, pattern: Pattern, kind: ReceiveKind) {
+        let Pattern {
+            context,
+            source,
+            tag,
+        } = pattern;
+        let descriptor = ReceiveDescriptor {
+            request,
+            context,
+            source,
+            tag,
+            kind,
+        };
+        self.is_needed();
+        self.receives.post(descriptor.encode());
+        self.posted_receive();
+    }
+
+    /// Whether a request is done and what came is where it belongs, as far as that takes no copy.
+    pub(crate) fn is_done(&mut self, request: RequestId) -> bool {
+        self.is_completed(request) && self.is_unpacked(request)
+    }
+
+    /// Takes the completion of a request, if it is there, and brings what came with it to where
+    /// it belongs.
+    pub(crate) fn take(&mut self, request: RequestId) -> Option<Outcome> {
+        let completion = self.completion(request)?;
+        if !self.is_unpacked(request) {
+            return None;
+        }
+        let unpacked = self.unpacking.take(request);
+        self.rooms.give_back(unpacked);
+        let mut outcome = Outcome::from(&completion);
+        let inline = completion.inline_bytes();
+        let into = match self.requests.close(request) {
+            Purpose::Receive { into, room, .. } => {
+                if let Some(mut room) = room {
+                    let came = matches!(outcome.failure, Failure::None | Failure::Truncated);
+                    if came && inline.is_empty() {
+                        let len = usize::try_from(outcome.len).unwrap_or(usize::MAX);
+                        // SAFETY: whoever posted the request promised that this may be written
+                        // until now.
+                        unsafe { scatter(&into, 0, room.bytes(len.min(into.len))) };
+                    }
+                    self.rooms.give_back(Some(room));
+                }
+                into
+            }
+            Purpose::Collective { output: 0, .. } => return Some(outcome),
+            Purpose::Collective { output, bytes, .. } => {
+                Piece::new(output, usize::try_from(bytes).unwrap_or(usize::MAX))
+            }
+            Purpose::Send { len, room, .. } => {
+                self.rooms.give_back(room);
+                outcome.len = len;
+                return Some(outcome);
+            }
+            Purpose::Eager { .. } | Purpose::Probe(_) | Purpose::VoidProbe => return Some(outcome),
+        };
+        let fits = inline.len().min(into.len);
+        // SAFETY: whoever posted the request promised that this may be written until now.
+        unsafe { scatter(&into, 0, &inline[..fits]) };
+        Some(outcome)
+    }
+}

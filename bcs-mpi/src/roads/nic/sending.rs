@@ -1,0 +1,150 @@
+//! Sends: a descriptor, and where its bytes are.
+#![expect(
+    unsafe_code,
+    reason = "messages are named by address, as the NIC needs them"
+)]
+
+use super::Nic;
+use super::requests::{Purpose, Requests};
+use crate::data::{Piece, Room, bytes, gather};
+use crate::roads::{Message, Posted, SendMode, TooManyRequests};
+use bcs_core::descriptor::{Payload, SendDescriptor};
+use bcs_core::layout::Layout;
+use bcs_core::limits::INLINE_BYTES;
+use bcs_core::request::RequestId;
+use bcs_core::whereabouts::Peer;
+use std::sync::Arc;
+
+/// Bytes that are gathered at a time on their way to a payload slot: some lines of the first cache are enough.
+const BOUNCE_BYTES: usize = 1024;
+
+impl Nic {
+    /// Posts a send, whose data may have been packed into a [room](Self::room_for). Standard sends of at most the
+    /// eager limit are complete when they have been copied (law 3).
+    ///
+    /// # Safety
+    /// The data are initialised, and nobody writes them until the request is done.
+    pub(crate) unsafe fn send(
+        &mut self,
+        mode: SendMode,
+        message: &Message,
+        packed: Option<Room>,
+    ) -> Result<Posted, TooManyRequests> {
+        // An eager limit of 0 means the paper's rendezvous for all, empty messages included.
+        let limit = self.eager_limit;
+        let data = &message.data;
+        let eager = mode == SendMode::Standard && limit > 0 && data.len <= limit;
+        let (posted, owed, payload) = if data.len <= INLINE_BYTES {
+            let mut inline = [0; INLINE_BYTES];
+            // SAFETY: the caller's promise.
+            unsafe { gather(data, 0, &mut inline[..data.len]) };
+            if eager {
+                (Posted::Complete, None, Payload::Inline(inline))
+            } else {
+                let request = self.open_send(message, None, None)?;
+                (
+                    Posted::Request(request),
+                    Some(request),
+                    Payload::Inline(inline),
+                )
+            }
+        } else if let Some(slot) = eager.then(|| self.payload_slot()).flatten() {
+            let opened = self
+                .requests
+                .opened_detached(Purpose::Eager { payload_slot: slot });
+            let Ok(request) = opened else {
+                self.payload_slots.give_back(slot);
+                return Err(TooManyRequests);
+            };
+            // SAFETY: the caller's promise.
+            unsafe { self.fill_payload(slot, data) };
+            let address = self.memory.payload_address(slot as usize);
+            (
+                Posted::Complete,
+                Some(request),
+                Payload::Slot { slot, address },
+            )
+        } else {
+            let room = packed.or_else(|| {
+                let mut room = self.room_for(data)?;
+                // SAFETY: the caller's promise.
+                unsafe { gather(data, 0, room.bytes(data.len)) };
+                Some(room)
+            });
+            let (location, request) = match room {
+                Some(mut room) => {
+                    let location = room.location();
+                    (location, self.open_send(message, None, Some(room))?)
+                }
+                None => {
+                    let layout = data.layout.clone();
+                    (data.location(), self.open_send(message, layout, None)?)
+                }
+            };
+            let payload = Payload::Memory(location);
+            (Posted::Request(request), Some(request), payload)
+        };
+        let descriptor = SendDescriptor {
+            request: owed.unwrap_or(Requests::NOBODY),
+            owed: owed.is_some(),
+            context: message.context,
+            destination: message.destination,
+            tag: message.tag,
+            len: data.len as u64,
+            payload,
+        };
+        self.is_needed();
+        self.sends.post(descriptor.encode());
+        self.posted_send();
+        Ok(posted)
+    }
+
+    fn open_send(
+        &mut self,
+        message: &Message,
+        layout: Option<Arc<Layout>>,
+        room: Option<Room>,
+    ) -> Result<RequestId, TooManyRequests> {
+        let to = Peer {
+            context: message.context,
+            rank: Some(message.destination),
+            tag: Some(message.tag),
+        };
+        self.requests.open(Purpose::Send {
+            len: message.data.len as u64,
+            to,
+            layout,
+            room,
+        })
+    }
+
+    /// # Safety
+    /// The data are initialised and nobody writes them.
+    unsafe fn fill_payload(&self, slot: u32, data: &Piece) {
+        let slot = slot as usize;
+        if data.layout.is_none() {
+            // SAFETY: the caller's promise.
+            let bytes = unsafe { bytes::bytes(data.address, data.len) };
+            self.memory.write_payload(slot, 0, bytes);
+            return;
+        }
+        let mut bounce = [0; BOUNCE_BYTES];
+        let mut offset = 0;
+        while offset < data.len {
+            let bytes = &mut bounce[..(data.len - offset).min(BOUNCE_BYTES)];
+            // SAFETY: the caller's promise.
+            unsafe { gather(data, offset, bytes) };
+            self.memory.write_payload(slot, offset, bytes);
+            offset += bytes.len();
+        }
+    }
+
+    fn payload_slot(&mut self) -> Option<u32> {
+        self.reap(false);
+        if let Some(slot) = self.payload_slots.take() {
+            return Some(slot);
+        }
+        self.reap(true);
+        self.payload_slots.take()
+    }
+}

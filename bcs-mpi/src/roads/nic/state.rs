@@ -1,0 +1,194 @@
+//! What a rank remembers of what it has posted to its NIC.
+
+use super::demand::Asked;
+use super::outbox::Outbox;
+use super::payload_slots::PayloadSlots;
+use super::probing::Probes;
+use super::requests::{Purpose, Requests};
+use super::unpacking::Unpacking;
+use crate::data::{Piece, Room, Rooms, SMALL_PIECE_BYTES};
+use bcs_core::descriptor::{CollectiveDescriptor, ReceiveDescriptor, SendDescriptor};
+use bcs_core::job::{Settings, Strobe};
+use bcs_core::limits::PAYLOAD_SLOTS;
+use bcs_core::memory::NicMemory;
+use bcs_core::request::{Completion, Failure, RequestId};
+use bcs_core::wake::MachinePage;
+use bcs_core::whereabouts::{Entered, Peer, Wait};
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+
+/// A rank's end of its NIC.
+#[derive(Debug)]
+pub(crate) struct Nic {
+    pub(super) memory: NicMemory,
+    pub(super) page: MachinePage,
+    /// Whether anybody attends to the rings. A world of one has no NIC: whatever it does is within
+    /// its node.
+    attended: bool,
+    pub(super) elastic: bool,
+    pub(super) eager_limit: usize,
+    pub(super) sends: Outbox<{ SendDescriptor::WORDS }>,
+    pub(super) receives: Outbox<{ ReceiveDescriptor::WORDS }>,
+    pub(super) collectives: Outbox<{ CollectiveDescriptor::WORDS }>,
+    pub(super) requests: Requests,
+    pub(super) payload_slots: PayloadSlots,
+    pub(super) rooms: Rooms,
+    pub(super) probes: Probes,
+    pub(super) unpacking: Unpacking,
+    /// The latest arrivals at collectives, in the order of their posts.
+    pub(super) arrivals: VecDeque<RequestId>,
+    pub(super) asked: Option<Asked>,
+    /// The first failure of an eager send, whose sender had gone on: finalize reports it.
+    lost: Failure,
+}
+
+impl Nic {
+    /// The NIC of this memory, if anybody attends to it.
+    pub(crate) fn new(
+        memory: NicMemory,
+        page: MachinePage,
+        settings: &Settings,
+        attended: bool,
+    ) -> Self {
+        Self {
+            sends: Outbox::new(memory.words(), NicMemory::send_ring()),
+            receives: Outbox::new(memory.words(), NicMemory::receive_ring()),
+            collectives: Outbox::new(memory.words(), NicMemory::collective_ring()),
+            memory,
+            page,
+            attended,
+            elastic: settings.strobe == Strobe::Elastic,
+            eager_limit: settings.eager_limit,
+            requests: Requests::new(),
+            payload_slots: PayloadSlots::new(),
+            rooms: Rooms::default(),
+            probes: Probes::default(),
+            unpacking: Unpacking::default(),
+            arrivals: VecDeque::new(),
+            asked: None,
+            lost: Failure::None,
+        }
+    }
+
+    /// Something is about to be posted. Where there is no NIC nobody would ever take it.
+    pub(super) fn is_needed(&self) {
+        assert!(self.attended, "a world of one has nothing for a NIC to do");
+    }
+
+    /// How many requests the NIC has completed.
+    pub(super) fn completions(&self) -> u64 {
+        self.memory.completions().load(Ordering::Acquire)
+    }
+
+    pub(super) fn completion(&self, request: RequestId) -> Option<Completion> {
+        self.memory.completion(request)
+    }
+
+    /// Whether the NIC has completed a request.
+    pub(crate) fn is_completed(&self, request: RequestId) -> bool {
+        self.completion(request).is_some()
+    }
+
+    /// Passes on what was held back, which asks for slices as if it were posted now.
+    pub(crate) fn progress(&mut self) {
+        if self.sends.drain() {
+            self.posted_send();
+        }
+        if self.receives.drain() {
+            self.posted_receive();
+        }
+        if self.collectives.drain() {
+            self.posted_collective(true);
+        }
+    }
+
+    /// Whether descriptors wait for room in a ring.
+    pub(crate) fn holds(&self) -> bool {
+        self.sends.holds() || self.receives.holds() || self.collectives.holds()
+    }
+
+    /// How many more requests may be posted.
+    pub(crate) fn room(&self) -> usize {
+        self.requests.room()
+    }
+
+    /// How many are.
+    pub(crate) fn in_use(&self) -> usize {
+        self.requests.in_use()
+    }
+
+    /// Memory to pack these data in, if their pieces are small.
+    pub(crate) fn room_for(&mut self, data: &Piece) -> Option<Room> {
+        self.rooms.wanted(data, SMALL_PIECE_BYTES)
+    }
+
+    /// Closes what completed and nobody waits for: the oldest of it, or all.
+    pub(crate) fn reap(&mut self, all: bool) {
+        let completions = self.completions();
+        let Self {
+            requests,
+            payload_slots,
+            lost,
+            memory,
+            ..
+        } = self;
+        let done = |purpose, completion: Completion| {
+            if let Purpose::Eager { payload_slot } = purpose {
+                payload_slots.give_back(payload_slot);
+                if *lost == Failure::None {
+                    *lost = completion.failure;
+                }
+            }
+        };
+        let completed = |request| memory.completion(request);
+        requests.reap(all, completions, completed, done);
+    }
+
+    /// What it means to wait for a request, and what was entered by it.
+    pub(crate) fn wait(&self, request: RequestId) -> (Wait, Option<Entered>) {
+        match self.requests.if_live(request) {
+            Some(Purpose::Send { to, .. }) => (Wait::Send(*to), None),
+            Some(Purpose::Probe(pattern)) => (Wait::Probe(Peer::from(*pattern)), None),
+            Some(Purpose::Receive { pattern, .. }) => (Wait::Receive(Peer::from(*pattern)), None),
+            Some(Purpose::Collective { entered: None, .. }) => (Wait::Nic, None),
+            Some(Purpose::Collective { entered, .. }) => (Wait::Collective, *entered),
+            Some(Purpose::Eager { .. } | Purpose::VoidProbe) | None => (Wait::Any, None),
+        }
+    }
+
+    /// Nobody asks for anything more. What this rank still has for its NIC is to be taken.
+    pub(crate) fn close(&mut self) {
+        self.forget_probes();
+        self.reap(true);
+        if self.requests.has_detached() {
+            self.ask(); // What only withdraws a receive or a question asks for no slice.
+        }
+    }
+
+    /// Whether everything this rank has sent has been taken, delivered, and, where the NIC reads the rank's
+    /// memory for it, received; and what it asked for itself was answered.
+    pub(crate) fn is_over(&mut self) -> bool {
+        self.reap(true);
+        if self.sends.untaken() || self.memory.held_back().load(Ordering::Acquire) != 0 {
+            return false;
+        }
+        let completed = |request| self.memory.completion(request).is_some();
+        !self.requests.has_detached() && !self.requests.sends_outstanding(completed)
+    }
+
+    /// How eager sends went whose sender had gone on: their first failure.
+    pub(crate) fn lost(&self) -> Failure {
+        self.lost
+    }
+
+    /// What the library owes at the end of its rank, in words.
+    pub(crate) fn owed(&mut self) -> [(bool, &'static str); 5] {
+        [
+            (self.sends.untaken(), "sends that the NIC has not taken"),
+            (self.holds(), "descriptors that wait for room"),
+            (self.payload_slots.free() != PAYLOAD_SLOTS, "payload slots"),
+            (self.requests.owes(), "requests of the library's own"),
+            (!self.probes.is_empty(), "answers of probes"),
+        ]
+    }
+}
