@@ -52,7 +52,9 @@
 
 mod attachment;
 pub mod bcs;
+mod collective;
 pub mod data;
+mod endpoint;
 mod forked;
 pub mod manual;
 pub mod mpi;
@@ -60,6 +62,7 @@ mod plan;
 mod recording;
 pub mod roads;
 mod rust;
+mod schedules;
 pub mod shared_memory;
 
 pub use mpi::process::wtime;

@@ -1,4 +1,4 @@
-//! Receives that a message by either road may satisfy.
+//! Both roads of a rank: messages of its node go by SMARTMAP, others by the NIC.
 //!
 //! All messages between two ranks take the same road, so each road by itself keeps the order that the
 //! standard asks for. A receive or probe whose source is named takes the road of that rank. One
@@ -11,86 +11,261 @@
 #![expect(unsafe_code, reason = "messages are named by address")]
 
 use super::nic::Nic;
-use super::smartmap::SmartMap;
-use super::{Outcome, TooManyRequests};
-use crate::data::Piece;
+use super::smartmap::{self, SmartMap};
+use super::{Message, Outcome, Posted, SendMode, TooManyRequests};
+use crate::data::{Piece, Room};
 use bcs_core::matching::Pattern;
 use bcs_core::request::RequestId;
+use bcs_core::whereabouts::{Entered, Wait};
 
-/// Where a receive was posted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Posted {
-    /// At the NIC, and within the node as well.
+/// Both roads of a rank.
+#[derive(Debug)]
+pub(crate) struct Roads {
+    pub(crate) nic: Nic,
+    /// The ranks of this node, if this one reaches them without its NIC.
+    pub(crate) near: Option<SmartMap>,
+    /// Up to so many bytes a standard send is complete when it has been copied (law 3).
+    pub(crate) eager_limit: usize,
+}
+
+/// Something that was posted on a road.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Handle {
+    /// It was complete when it was posted: an eager send of so many bytes.
+    Complete(u64),
+    /// The NIC completes it.
     Nic(RequestId),
-    /// Within the node, where its message was: no NIC has heard of it.
+    /// A rank of this node does, or this one.
     Near(RequestId),
 }
 
-/// Posts a receive on both roads.
-///
-/// # Safety
-/// `into` may be written, and nobody else uses it until the request is done.
-pub(crate) unsafe fn receive(
-    (nic, near): (&mut Nic, &mut SmartMap),
-    pattern: Pattern,
-    into: Piece,
-) -> Result<Posted, TooManyRequests> {
-    let request = nic.open_shared(pattern, &into)?;
-    // SAFETY: the caller's promise; whoever claims the receive is the only one who writes.
-    let posted = unsafe { near.receive(pattern, into.clone(), Some(request)) };
-    let twin = posted.inspect_err(|_| nic.close_shared(request))?;
-    // If a message was there, the NIC need not know of it; it never had the request.
-    if nic.is_claimed_by_rank(request) {
-        nic.close_shared(request);
-        return Ok(Posted::Near(twin));
+impl From<smartmap::Posted> for Handle {
+    /// Of what has no length.
+    fn from(posted: smartmap::Posted) -> Self {
+        match posted {
+            smartmap::Posted::Complete => Self::Complete(0),
+            smartmap::Posted::Request(id) => Self::Near(id),
+        }
     }
-    // SAFETY: as above.
-    unsafe { nic.post_shared((request, twin), pattern, &into) };
-    Ok(Posted::Nic(request))
 }
 
-/// Takes what a request of the NIC came to, on either road, if it is done.
-pub(crate) fn take(
-    (nic, near): (&mut Nic, Option<&mut SmartMap>),
-    request: RequestId,
-) -> Option<Outcome> {
-    let Some((twin, near)) = nic.twin(request).zip(near) else {
-        return nic.take(request);
-    };
-    if nic.is_claimed_by_rank(request) {
-        let outcome = near.take(twin)?;
-        nic.withdraw_shared(request);
-        return Some(outcome);
+/// Which roads a message may come by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reach {
+    pub(crate) near: bool,
+    pub(crate) far: bool,
+}
+
+impl Roads {
+    /// By which road messages of this world rank come.
+    pub(crate) fn reach(&self, source: u32) -> Reach {
+        let near = self.near.as_ref().is_some_and(|near| near.is_near(source));
+        Reach { near, far: !near }
     }
-    if nic.is_completed(request) {
+
+    /// Posts a send to a rank of this node; `None` if it is not one.
+    ///
+    /// # Safety
+    /// The data are initialised, and nobody writes them until the request is done.
+    #[inline(always)]
+    pub(crate) unsafe fn send_near(
+        &mut self,
+        mode: SendMode,
+        message: &Message,
+    ) -> Option<Result<Handle, TooManyRequests>> {
+        let near = self.near.as_mut()?;
+        if !near.is_near(message.destination) {
+            return None;
+        }
+        // SAFETY: the caller's promise.
+        let posted = unsafe { near.send(mode, message, self.eager_limit) };
+        Some(match posted {
+            Ok(smartmap::Posted::Complete) => Ok(Handle::Complete(message.data.len as u64)),
+            Ok(smartmap::Posted::Request(id)) => Ok(Handle::Near(id)),
+            Err(full) => Err(full.into()),
+        })
+    }
+
+    /// Posts a send to a rank of another node, whose data may have been packed.
+    ///
+    /// # Safety
+    /// As for [`send_near`](Self::send_near).
+    pub(crate) unsafe fn send_far(
+        &mut self,
+        mode: SendMode,
+        message: &Message,
+        packed: Option<Room>,
+    ) -> Result<Handle, TooManyRequests> {
+        // SAFETY: the caller's promise.
+        let posted = unsafe { self.nic.send(mode, message, packed)? };
+        Ok(match posted {
+            Posted::Complete => Handle::Complete(message.data.len as u64),
+            Posted::Request(id) => Handle::Nic(id),
+        })
+    }
+
+    /// Posts a send.
+    ///
+    /// # Safety
+    /// As for [`send_near`](Self::send_near).
+    pub(crate) unsafe fn send(
+        &mut self,
+        mode: SendMode,
+        message: &Message,
+    ) -> Result<Handle, TooManyRequests> {
+        // SAFETY: the caller's promise.
+        if let Some(posted) = unsafe { self.send_near(mode, message) } {
+            return posted;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.send_far(mode, message, None) }
+    }
+
+    /// Posts a receive from a world rank.
+    ///
+    /// # Safety
+    /// `into` may be written, and nobody else uses it until the request is done.
+    pub(crate) unsafe fn receive_from(
+        &mut self,
+        (source, context, tag): (u32, u32, i32),
+        into: Piece,
+    ) -> Result<Handle, TooManyRequests> {
+        let pattern = Pattern {
+            context,
+            source: Some(source),
+            tag: Some(tag),
+        };
+        // SAFETY: the caller's promise.
+        unsafe { self.receive(self.reach(source), pattern, into) }
+    }
+
+    /// Posts a receive of a message that may come by these roads.
+    ///
+    /// # Safety
+    /// As for [`receive_from`](Self::receive_from).
+    pub(crate) unsafe fn receive(
+        &mut self,
+        reach: Reach,
+        pattern: Pattern,
+        into: Piece,
+    ) -> Result<Handle, TooManyRequests> {
+        let Self { nic, near, .. } = self;
+        let Some(near) = near.as_mut().filter(|_| reach.near) else {
+            // SAFETY: the caller's promise.
+            return Ok(Handle::Nic(unsafe { nic.receive(pattern, into)? }));
+        };
+        if !reach.far {
+            // SAFETY: the caller's promise.
+            return Ok(Handle::Near(unsafe { near.receive(pattern, into, None)? }));
+        }
+        let request = nic.open_shared(pattern, &into)?;
+        // SAFETY: the caller's promise; whoever claims the receive is the only one who writes.
+        let posted = unsafe { near.receive(pattern, into.clone(), Some(request)) };
+        let twin = posted.inspect_err(|_| nic.close_shared(request))?;
+        // If a message was there, the NIC need not know of it; it never had the request.
+        if nic.is_claimed_by_rank(request) {
+            nic.close_shared(request);
+            return Ok(Handle::Near(twin));
+        }
+        // SAFETY: as above.
+        unsafe { nic.post_shared((request, twin), pattern, &into) };
+        Ok(Handle::Nic(request))
+    }
+
+    /// Takes what came of what was posted, if it is done.
+    #[inline]
+    pub(crate) fn take(&mut self, handle: Handle) -> Option<Outcome> {
+        match handle {
+            Handle::Complete(len) => Some(Outcome {
+                len,
+                ..Outcome::default()
+            }),
+            Handle::Nic(request) => self.take_far(request),
+            Handle::Near(id) => self.near.as_mut()?.take(id),
+        }
+    }
+
+    /// The same of a request of the NIC, which the other road may have satisfied.
+    fn take_far(&mut self, request: RequestId) -> Option<Outcome> {
+        let Self { nic, near, .. } = self;
+        let Some((twin, near)) = nic.twin(request).zip(near.as_mut()) else {
+            return nic.take(request);
+        };
+        if nic.is_claimed_by_rank(request) {
+            let outcome = near.take(twin)?;
+            nic.withdraw_shared(request);
+            return Some(outcome);
+        }
         if !nic.is_done(request) {
             return None;
         }
         // The NIC's, or nobody's: it was cancelled, or the peer is gone.
         near.cancel(twin);
         let _cancelled = near.take(twin);
-        return nic.take(request);
+        nic.take(request)
     }
-    None
-}
 
-/// Cancels a receive of the NIC, on both roads if it is on both, unless somebody has claimed it.
-pub(crate) fn cancel((nic, near): (&mut Nic, Option<&mut SmartMap>), request: RequestId) {
-    let Some((twin, near)) = nic.twin(request).zip(near) else {
-        return nic.cancel(request);
-    };
-    if nic.claim_for_rank(request) {
-        near.cancel(twin);
+    /// Whether it is done.
+    #[inline]
+    pub(crate) fn is_done(&mut self, handle: Handle) -> bool {
+        let Self { nic, near, .. } = self;
+        match (handle, near.as_mut()) {
+            (Handle::Complete(_), _) => true,
+            (Handle::Near(id), near) => near.is_none_or(|near| near.is_done(id)),
+            (Handle::Nic(request), _) if nic.is_completed(request) => nic.is_done(request),
+            (Handle::Nic(request), near) => {
+                let twin = nic.twin(request).zip(near);
+                twin.is_some_and(|(twin, near)| {
+                    nic.is_claimed_by_rank(request) && near.is_done(twin)
+                })
+            }
+        }
     }
-}
 
-/// Whether a request of the NIC is done, on either road.
-pub(crate) fn is_done((nic, near): (&mut Nic, Option<&mut SmartMap>), request: RequestId) -> bool {
-    if nic.is_completed(request) {
-        return nic.is_done(request);
+    /// Asks to cancel a receive, on both roads if it is on both. It has still to be taken. What is no receive, or
+    /// was claimed, goes on.
+    pub(crate) fn cancel(&mut self, handle: Handle) {
+        let Self { nic, near, .. } = self;
+        match (handle, near.as_mut()) {
+            (Handle::Near(id), Some(near)) => near.cancel(id),
+            (Handle::Nic(request), near) => match nic.twin(request).zip(near) {
+                None => nic.cancel(request),
+                Some((twin, near)) => {
+                    if nic.claim_for_rank(request) {
+                        near.cancel(twin);
+                    }
+                }
+            },
+            (Handle::Complete(_) | Handle::Near(_), _) => {}
+        }
     }
-    let Some((twin, near)) = nic.twin(request).zip(near) else {
-        return false;
-    };
-    nic.is_claimed_by_rank(request) && near.is_done(twin)
+
+    /// How many more requests may be posted on either road.
+    pub(crate) fn room(&self) -> usize {
+        let near = self.near.as_ref().map_or(usize::MAX, SmartMap::room);
+        self.nic.room().min(near)
+    }
+
+    /// What it means to wait for this, and what was entered by it.
+    pub(crate) fn wait(&mut self, handle: Handle) -> (Wait, Option<Entered>) {
+        match handle {
+            Handle::Complete(_) => (Wait::Any, None),
+            Handle::Nic(id) => self.nic.wait(id),
+            Handle::Near(id) => {
+                let near = self.near.as_mut();
+                let found = near.map(|near| (near.wait(id), near.entered_by(id)));
+                let (wait, entered) = found.unwrap_or((None, None));
+                (wait.unwrap_or(Wait::Any), entered)
+            }
+        }
+    }
+
+    /// What the rank has entered by this, if it is a collective.
+    pub(crate) fn entered_by(&mut self, handle: Handle) -> Option<Entered> {
+        match handle {
+            Handle::Complete(_) => None,
+            Handle::Nic(id) => self.nic.entered_by(id),
+            Handle::Near(id) => self.near.as_mut()?.entered_by(id),
+        }
+    }
 }

@@ -4,6 +4,8 @@ pub(crate) mod both;
 pub(crate) mod nic;
 pub mod smartmap;
 
+pub(crate) use both::{Handle, Reach, Roads};
+
 use crate::data::Piece;
 use bcs_core::limits::REQUEST_SLOTS;
 use bcs_core::request::{Completion, Failure, RequestId};
@@ -37,13 +39,6 @@ pub(crate) enum Posted {
     Complete,
     /// It is to be asked for.
     Request(RequestId),
-}
-
-/// Which roads a message may come by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Reach {
-    pub(crate) near: bool,
-    pub(crate) far: bool,
 }
 
 /// Whether a call waits for what it asks about, as in Table 4.2.

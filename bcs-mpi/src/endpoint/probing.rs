@@ -10,10 +10,12 @@
 //! [`bcs_recv_extracted`]: Endpoint::bcs_recv_extracted
 #![expect(unsafe_code, reason = "receives are named by address")]
 
-use super::endpoint::{Endpoint, State};
-use super::request::{Handle, Request};
-use super::whereabouts::What;
+use super::endpoint::Endpoint;
+use super::request::Request;
+use super::state::State;
+use super::what::What;
 use crate::data::Piece;
+use crate::roads::Handle;
 use crate::roads::{Blocking, Outcome, TooManyRequests, smartmap};
 use bcs_core::descriptor::ReceiveKind;
 use bcs_core::matching::Pattern;
@@ -86,14 +88,14 @@ impl Endpoint {
         };
         let mut state = self.lock();
         self.progress(&mut state);
-        let request = state.nic.probe(pattern, kind)?;
+        let request = state.roads.nic.probe(pattern, kind)?;
         self.progress(&mut state);
         if blocking == Blocking::No {
-            state.nic.ask(); // Also when another thread has got the message: BR is to say so.
+            state.roads.nic.ask(); // Also when another thread has got the message: BR is to say so.
         }
         drop(state);
         let outcome = self
-            .bcs_test(Blocking::Yes, Request(Handle::Nic(request)))
+            .bcs_test(Blocking::Yes, Request::on(Handle::Nic(request)))
             .expect("a blocking test has an answer");
         if outcome.failure == Failure::Cancelled {
             return Ok(None);
@@ -122,7 +124,7 @@ impl Endpoint {
         let (message, pattern) = match &mut message.0 {
             Taken::Nic { request, pattern } => (*request, *pattern),
             Taken::Near(message) => {
-                let near = state.near.as_mut().expect("it came from there");
+                let near = state.roads.near.as_mut().expect("it came from there");
                 let taken = message.take().expect("a message is received once");
                 // SAFETY: the caller's promise.
                 let posted = unsafe { near.receive_extracted(taken, into) };
@@ -130,16 +132,16 @@ impl Endpoint {
                     *message = Some(taken);
                     full
                 })?;
-                return Ok(Request(Handle::Near(request)));
+                return Ok(Request::on(Handle::Near(request)));
             }
         };
         // SAFETY: the caller's promise.
-        let request = unsafe { state.nic.receive_extracted(message, pattern, &into)? };
+        let request = unsafe { state.roads.nic.receive_extracted(message, pattern, &into)? };
         self.progress(&mut state);
         // The message is not among those that BR says it holds for this rank.
-        state.nic.ask();
+        state.roads.nic.ask();
         self.progress(&mut state);
-        Ok(Request(Handle::Nic(request)))
+        Ok(Request::on(Handle::Nic(request)))
     }
 
     /// Asks whether there is a message for this pattern, or waits until there is one. What is
@@ -173,15 +175,15 @@ impl Endpoint {
     fn probe_both(&self, pattern: Pattern) -> Result<Outcome, TooManyRequests> {
         let mut state = self.lock();
         self.progress(&mut state);
-        let request = state.nic.probe(pattern, ReceiveKind::Probe)?;
+        let request = state.roads.nic.probe(pattern, ReceiveKind::Probe)?;
         self.progress(&mut state);
         drop(state);
-        let what = What::Request(Request(Handle::Nic(request)));
+        let what = What::Request(Request::on(Handle::Nic(request)));
         let found = self.look(Blocking::Yes, what, |state| {
             let Some(found) = state.probe_near(pattern) else {
-                return state.take(request);
+                return state.roads.take(Handle::Nic(request));
             };
-            state.nic.withdraw_probe(request, pattern);
+            state.roads.nic.withdraw_probe(request, pattern);
             Some(found)
         });
         Ok(found.expect("a blocking look finds something"))
@@ -195,10 +197,10 @@ impl Endpoint {
         if blocking == Blocking::Yes {
             let mut state = self.lock();
             self.progress(&mut state);
-            let request = state.nic.probe(pattern, ReceiveKind::Probe)?;
+            let request = state.roads.nic.probe(pattern, ReceiveKind::Probe)?;
             self.progress(&mut state);
             drop(state);
-            return Ok(self.bcs_test(Blocking::Yes, Request(Handle::Nic(request))));
+            return Ok(self.bcs_test(Blocking::Yes, Request::on(Handle::Nic(request))));
         }
         let mut asked = Ok(());
         let what = What::Wait(Wait::Probe(Peer::from(pattern)));
@@ -206,10 +208,10 @@ impl Endpoint {
             // Twice, because BR's answer may be "no" and old: then it is asked anew.
             for _ in 0..2 {
                 if asked.is_ok() {
-                    asked = state.nic.ask_once(pattern);
+                    asked = state.roads.nic.ask_once(pattern);
                     self.progress(state);
                 }
-                let answer = state.nic.answer(pattern);
+                let answer = state.roads.nic.answer(pattern);
                 if answer.is_some() {
                     return answer;
                 }
@@ -222,11 +224,11 @@ impl Endpoint {
 
 impl State {
     fn probe_near(&self, pattern: Pattern) -> Option<Outcome> {
-        self.near.as_ref()?.probe(pattern)
+        self.roads.near.as_ref()?.probe(pattern)
     }
 
     fn extract_near(&mut self, pattern: Pattern) -> Option<(Outcome, Extracted)> {
-        let (outcome, taken) = self.near.as_mut()?.extract(pattern)?;
+        let (outcome, taken) = self.roads.near.as_mut()?.extract(pattern)?;
         Some((outcome, Extracted(Taken::Near(Some(taken)))))
     }
 }

@@ -5,9 +5,11 @@
 //! nothing for it to do while this end is idle, and what only a NIC needs is in its rings.
 #![expect(unsafe_code, reason = "messages are named by address")]
 
-use super::endpoint::{Endpoint, State};
-use super::request::{Handle, Request};
+use super::endpoint::Endpoint;
+use super::request::Request;
+use super::state::State;
 use crate::data::Piece;
+use crate::roads::Handle;
 use crate::roads::Outcome;
 use crate::roads::smartmap::{
     self, LEAST_LENT_BYTES, LEAST_SHARED_BYTES, MAX_QUEUED_BYTES, Next, Settled, SmartMap,
@@ -37,7 +39,7 @@ pub enum Now {
 
 impl State {
     /// Whether all that this rank has begun ends without its help.
-    pub(super) fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         !self.holds() && self.schedules.is_idle() && !self.leads()
     }
 }
@@ -70,7 +72,7 @@ impl Endpoint {
             }
         }
         let mut state = self.lock();
-        let Some(near) = state.near.as_mut() else {
+        let Some(near) = state.roads.near.as_mut() else {
             return Now::Not;
         };
         // What waits for room is the affair of every call.
@@ -91,7 +93,7 @@ impl Endpoint {
     /// # Safety
     /// As for [`bcs_send_now`](Self::bcs_send_now).
     unsafe fn send_copy(&self, mut state: OwnerGuard<'_, State>, message: &Message) -> Now {
-        let near = state.near.as_mut();
+        let near = state.roads.near.as_mut();
         if !near.is_some_and(|near| near.may_copy(message.data.len)) {
             return Now::Not;
         }
@@ -99,7 +101,7 @@ impl Endpoint {
         // SAFETY: the caller's promise.
         let copy = unsafe { smartmap::copy_of(&message.data) };
         let mut state = self.lock();
-        let near = state.near.as_mut();
+        let near = state.roads.near.as_mut();
         let sent = near.is_some_and(|near| near.send_copied(message, copy));
         if sent { Now::Done } else { Now::Not }
     }
@@ -111,10 +113,10 @@ impl Endpoint {
     unsafe fn lend(&self, message: &Message) -> Option<Now> {
         let Desk { node, place: here } = self.desk.as_ref()?;
         // SAFETY: the caller's promise.
-        let id = unsafe { self.lock().near.as_mut()?.lend(message)? };
+        let id = unsafe { self.lock().roads.near.as_mut()?.lend(message)? };
         let fetched = || node.transfer_outcome(*here, id).is_some();
         waiting::spin(&self.page, None, Patience::LOAN, fetched);
-        let posted = Now::Posted(Request(Handle::Near(id)));
+        let posted = Now::Posted(Request::on(Handle::Near(id)));
         let settled = self.settle(message, |near, to| near.settle(to, id));
         if settled != Settled::Unwanted {
             let is_done = settled == Settled::Done;
@@ -128,7 +130,7 @@ impl Endpoint {
 
     fn settle<T>(&self, lent: &Message, how: impl FnOnce(&mut SmartMap, u32) -> T) -> T {
         let mut state = self.lock();
-        let near = state.near.as_mut().expect("it was lent there");
+        let near = state.roads.near.as_mut().expect("it was lent there");
         how(near, lent.destination)
     }
 
@@ -147,7 +149,7 @@ impl Endpoint {
             if !state.is_idle() {
                 return None;
             }
-            let near = state.near.as_mut().filter(|near| near.is_idle())?;
+            let near = state.roads.near.as_mut().filter(|near| near.is_idle())?;
             // SAFETY: the caller's promise.
             match unsafe { near.receive_next(source, pattern, into) } {
                 Next::Received(outcome) => return Some(outcome),

@@ -6,13 +6,13 @@
 //! rank sends to itself is no message but a copy, by the same rule.
 #![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
-use super::endpoint::Endpoint;
-use super::exchange::Members;
-use super::request::Request;
-use super::schedule::Plan;
 use crate::data::Piece;
+use crate::endpoint::Endpoint;
+use crate::endpoint::Request;
 use crate::plan::{Local, Round};
 use crate::roads::TooManyRequests;
+use crate::schedules::Members;
+use crate::schedules::Plan;
 use bcs_core::whereabouts::Exchange;
 
 /// What is sent to a member of a communicator or received from it, by its place.

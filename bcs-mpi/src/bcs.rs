@@ -27,39 +27,10 @@
 //! Addresses are `u64`: the NIC is in another process and needs numbers. Whoever posts them
 //! promises that the memory stays until the request has completed, so these calls are unsafe.
 
-mod between;
-mod collective;
-mod endpoint;
-mod errands;
-mod exchange;
-mod finalize;
-mod fold;
-mod hierarchy;
-mod leading;
-mod left;
-mod near_exchange;
-mod neighborhood;
-mod one_round;
-mod point_to_point;
-mod probe;
-mod request;
-mod schedule;
-mod short;
-mod waiting;
-mod whereabouts;
-
+pub use crate::collective::{Contributions, Parcel};
 pub use crate::data::{Piece, Pieces, Row};
 pub(crate) use crate::data::{copy, gather, scatter};
+pub use crate::endpoint::{Endpoint, Extracted, Left, Now, Place, Received, Request};
 pub use crate::plan::{Fold, Function};
 pub use crate::roads::{Blocking, Message, Outcome, SendMode, TooManyRequests};
-pub use between::Contributions;
-pub use endpoint::{Endpoint, Place};
-pub use exchange::Members;
-pub use hierarchy::Nodes;
-pub use left::Left;
-pub use neighborhood::Parcel;
-pub use point_to_point::Received;
-pub use probe::Extracted;
-pub use request::Request;
-pub use schedule::COLLECTIVE_MESSAGES;
-pub use short::Now;
+pub use crate::schedules::{COLLECTIVE_MESSAGES, Members, Nodes};

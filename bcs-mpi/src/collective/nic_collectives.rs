@@ -6,120 +6,31 @@
 //! them posts for them ([`super::leading`]).
 #![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
-use super::endpoint::{Endpoint, State};
-use super::errands::Errand;
-use super::request::{Handle, Request};
+use crate::endpoint::Endpoint;
+use crate::endpoint::Errand;
+use crate::endpoint::Request;
+use crate::endpoint::State;
 use crate::plan::Part;
 use crate::roads::Blocking;
-use crate::roads::Reach;
+use crate::roads::Handle;
+use crate::roads::Roads;
 use crate::roads::TooManyRequests;
 use crate::roads::nic::Arrival;
 use crate::roads::smartmap::{GroupId, Id, SmartMap};
+use crate::schedules::Context;
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::job::Collectives;
-use bcs_core::limits::{ARRIVAL_HINTS_PER_CONTEXT, MAX_CONTEXTS};
+use bcs_core::limits::ARRIVAL_HINTS_PER_CONTEXT;
 use bcs_core::reduction::{Datatype, Op};
 use bcs_core::wake::owner_lock::OwnerGuard;
 use bcs_core::wake::waiting::{self, Patience};
-use bcs_core::whereabouts::{self, Called, Entered};
-
-/// A context in which this rank takes part in collectives.
-#[derive(Debug)]
-pub(super) struct Context {
-    /// The number of the next collective.
-    sequence: u64,
-    /// Members on this rank's node, and all of them.
-    local: u32,
-    size: u32,
-    /// The arrivals in each lane when the context was opened.
-    base: [u32; ARRIVAL_HINTS_PER_CONTEXT],
-    /// The number of the next collective that is made of messages ([`super::schedule`]).
-    schedules: u32,
-    /// Collectives of both kinds that this rank has entered.
-    entered: u32,
-    /// The members, for [`Entered`].
-    group: u32,
-    /// All members are on this rank's node, and do collectives themselves.
-    near: Option<GroupId>,
-    /// The members on this rank's node, if there are others elsewhere.
-    here: Option<GroupId>,
-}
-
-impl Context {
-    /// The tag of the next collective that is made of messages. Numbers wrap: a tag comes again
-    /// when 2^31 later ones have been posted, of which far fewer can be under way.
-    pub(super) fn next_tag(&mut self) -> i32 {
-        let number = self.schedules;
-        self.schedules = number.wrapping_add(1);
-        (number & i32::MAX.cast_unsigned()).cast_signed()
-    }
-
-    /// Which members a message from any of them may come from.
-    pub(super) fn reach(&self) -> Reach {
-        Reach {
-            near: self.local > 0,
-            far: self.size > self.local,
-        }
-    }
-
-    /// Its members, if all are on this node and do collectives themselves.
-    pub(super) fn near(&self) -> Option<GroupId> {
-        self.near.filter(|_| self.local == self.size)
-    }
-
-    /// This rank enters a collective.
-    pub(super) fn enter(&mut self, context: u32, called: Called) -> Entered {
-        let number = self.entered;
-        self.entered = number.wrapping_add(1);
-        Entered {
-            context,
-            group: self.group,
-            number,
-            called,
-        }
-    }
-
-    /// How many arrivals the lane of the next collective has when the node's last rank arrives.
-    fn due(&self) -> u32 {
-        let lanes = ARRIVAL_HINTS_PER_CONTEXT as u64;
-        let round = (self.sequence / lanes + 1) * u64::from(self.local);
-        let base = u64::from(self.base[usize::try_from(self.sequence % lanes).expect("small")]);
-        bcs_core::request::low(base + round) // The counters wrap, too.
-    }
-}
-
-/// The contexts in which this rank takes part in collectives, by their ids.
-#[derive(Debug, Default)]
-pub(super) struct Contexts(Vec<Option<Context>>);
-
-impl Contexts {
-    pub(super) fn get(&self, context: u32) -> Option<&Context> {
-        self.0.get(context as usize)?.as_ref()
-    }
-
-    pub(super) fn get_mut(&mut self, context: u32) -> Option<&mut Context> {
-        self.0.get_mut(context as usize)?.as_mut()
-    }
-
-    fn insert(&mut self, id: u32, context: Context) {
-        let id = id as usize;
-        assert!(id < MAX_CONTEXTS, "{id} is an id of contexts");
-        if id >= self.0.len() {
-            self.0.resize_with(id + 1, || None);
-        }
-        self.0[id] = Some(context);
-    }
-
-    fn remove(&mut self, context: u32) -> Option<Context> {
-        self.0.get_mut(context as usize)?.take()
-    }
-}
+use bcs_core::whereabouts::{self, Called};
 
 impl State {
     /// Whether these members are all on this node, and do everything without NICs. As for
     /// [`open_groups`](Self::open_groups), a rank alone has no collectives.
     fn does_without_nic(&self, members: &[u32]) -> bool {
-        let near = self.near.as_ref().filter(|_| members.len() > 1);
+        let near = self.roads.near.as_ref().filter(|_| members.len() > 1);
         near.is_some_and(|near| members.iter().all(|&member| near.is_near(member)))
     }
 
@@ -131,7 +42,7 @@ impl State {
         members: impl ExactSizeIterator<Item = u32> + Clone,
         (fresh, collectives): (bool, Collectives),
     ) -> (Option<GroupId>, Option<GroupId>) {
-        let Some(near) = self.near.as_mut().filter(|_| members.len() > 1) else {
+        let Some(near) = self.roads.near.as_mut().filter(|_| members.len() > 1) else {
             return (None, None);
         };
         let all = near.open_group(context, members.clone(), fresh);
@@ -143,7 +54,7 @@ impl State {
 }
 
 impl Endpoint {
-    pub(super) fn know_world(&self) {
+    pub(crate) fn know_world(&self) {
         // The page was made for this job, so its counters started from 0: they are not looked up,
         // since other ranks may have arrived at the first collective before this one came to be.
         let (base, place) = ([0; ARRIVAL_HINTS_PER_CONTEXT], self.place);
@@ -196,7 +107,7 @@ impl Endpoint {
         };
         let mut state = self.lock();
         if state.does_without_nic(members) {
-            return Ok(Request(Handle::Complete(0)));
+            return Ok(Request::on(Handle::Complete(0)));
         }
         // SAFETY: the caller's promise.
         unsafe { self.post_at_once(&mut state, context, 0, part) }
@@ -238,14 +149,14 @@ impl Endpoint {
         let mut state = self.lock();
         let closed = state.contexts.remove(context);
         let groups = closed.as_ref().map(|closed| [closed.near, closed.here]);
-        if let Some((near, groups)) = state.near.as_mut().zip(groups) {
+        if let Some((near, groups)) = state.roads.near.as_mut().zip(groups) {
             groups
                 .into_iter()
                 .flatten()
                 .for_each(|group| near.close_group(group));
         }
         if closed.as_ref().and_then(Context::near).is_some() {
-            return Ok(Request(Handle::Complete(0))); // No NIC has heard of it.
+            return Ok(Request::on(Handle::Complete(0))); // No NIC has heard of it.
         }
         // What was done without the NIC it has not counted.
         let sequence = closed.map_or(0, |closed| closed.sequence);
@@ -355,7 +266,7 @@ impl Endpoint {
 
     /// Posts what this rank takes part in on a context, and looks at it for a while if the caller is going
     /// to wait for it.
-    pub(super) fn arrive_by(
+    pub(crate) fn arrive_by(
         &self,
         mut state: OwnerGuard<'_, State>,
         context: u32,
@@ -364,22 +275,26 @@ impl Endpoint {
     ) -> Result<Request, TooManyRequests> {
         // While nothing else is under way, a call that ends at once has nothing to do for it, and one that
         // waits need not look for it. Otherwise others may wait for this rank to take their messages.
-        let near_rests = state.near.as_ref().is_some_and(SmartMap::owes_nothing);
+        let near_rests = state
+            .roads
+            .near
+            .as_ref()
+            .is_some_and(SmartMap::owes_nothing);
         let alone = blocking == Blocking::Yes && near_rests && state.is_idle();
         if !alone {
             self.progress(&mut state);
         }
         let handle = post(&mut state)?;
         match (handle, blocking) {
-            (Handle::Complete(_), _) => return Ok(Request(handle)),
+            (Handle::Complete(_), _) => return Ok(Request::on(handle)),
             (Handle::Near(id), Blocking::Yes) => {
-                return Ok(Request(self.attend(state, (context, id), alone)));
+                return Ok(Request::on(self.attend(state, (context, id), alone)));
             }
             _ => {}
         }
         self.progress(&mut state);
         self.leave(state);
-        Ok(Request(handle))
+        Ok(Request::on(handle))
     }
 
     /// Looks at a collective of this node, while that takes no core from anybody if this rank is `alone`
@@ -393,7 +308,7 @@ impl Endpoint {
         loop {
             let known = state.contexts.get(context);
             let group = known.and_then(|known| known.near.or(known.here));
-            let Some((near, group)) = state.near.as_mut().zip(group) else {
+            let Some((near, group)) = state.roads.near.as_mut().zip(group) else {
                 return Handle::Near(id);
             };
             let long = near.take_long(group);
@@ -401,7 +316,7 @@ impl Endpoint {
             if let Some(errand) = long {
                 state = self.run_errand(state, Errand::Near(errand));
             }
-            let Some(near) = state.near.as_mut() else {
+            let Some(near) = state.roads.near.as_mut() else {
                 return Handle::Near(id);
             };
             if is_over || near.is_done(id) {
@@ -430,14 +345,18 @@ impl Endpoint {
     ///
     /// # Safety
     /// As for [`arrive`](Self::arrive).
-    pub(super) unsafe fn arrive_at(
+    pub(crate) unsafe fn arrive_at(
         &self,
         state: &mut State,
         context: u32,
         part: Part,
         blocking: Blocking,
     ) -> Result<Handle, TooManyRequests> {
-        let State { contexts, near, .. } = state;
+        let State {
+            contexts,
+            roads: Roads { near, .. },
+            ..
+        } = state;
         let known = contexts.get_mut(context);
         let known = known.unwrap_or_else(|| panic!("context {context} is open"));
         if let Some((near, group)) = near.as_mut().zip(known.near) {
@@ -465,16 +384,21 @@ impl Endpoint {
             return Ok(Handle::Near(id));
         }
         // SAFETY: the caller's promise.
-        let posted = unsafe { state.nic.arrive(context, Arrival::own(sequence), part)? };
+        let posted = unsafe {
+            state
+                .roads
+                .nic
+                .arrive(context, Arrival::own(sequence), part)?
+        };
         if let Some(known) = state.contexts.get_mut(context) {
             known.sequence += 1;
             let (kind, bytes) = (part.kind, part.bytes as u64);
             let entered = known.enter(context, Called::Nic { kind, bytes });
-            state.nic.entered(posted, entered);
+            state.roads.nic.entered(posted, entered);
         }
         // The arrival is posted, now it may be counted: a slice that the count asks for sees it.
         let last = self.page.arrive(self.place.node, context, sequence, due);
-        state.nic.posted_collective(last);
+        state.roads.nic.posted_collective(last);
         Ok(Handle::Nic(posted))
     }
 
@@ -492,10 +416,10 @@ impl Endpoint {
         self.progress(state);
         let arrival = Arrival::own(sequence);
         // SAFETY: the caller's promise.
-        let request = unsafe { state.nic.arrive(context, arrival, part)? };
-        state.nic.posted_collective(true);
+        let request = unsafe { state.roads.nic.arrive(context, arrival, part)? };
+        state.roads.nic.posted_collective(true);
         self.progress(state);
-        Ok(Request(Handle::Nic(request)))
+        Ok(Request::on(Handle::Nic(request)))
     }
 }
 

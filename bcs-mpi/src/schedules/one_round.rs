@@ -1,36 +1,32 @@
-//! Collectives of one round, which are posted as messages or as an exchange of the members.
+//! Collectives of one round, which become messages or an exchange of the members.
 #![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
-use super::endpoint::Endpoint;
-use super::exchange::Members;
 use super::hierarchy::{Hierarchy, Nodes};
-use super::request::Request;
-use super::schedule::Plan;
+use super::members::Members;
+use super::plan::Plan;
 use crate::data::Scratch;
 use crate::data::{Piece, Pieces};
 use crate::plan::{Local, Round};
-use crate::roads::Blocking;
-use crate::roads::TooManyRequests;
 use bcs_core::whereabouts::{Called, Exchange};
 
 /// A collective of one round: what a rank gives, what it takes, and its own block.
 #[derive(Debug)]
-pub(super) struct OneRound {
+pub(crate) struct OneRound {
     what: Exchange,
     root: Option<usize>,
-    pub(super) out: Side,
-    pub(super) into: Side,
+    pub(crate) out: Side,
+    pub(crate) into: Side,
     /// From where and where to.
-    pub(super) own: Option<(Piece, Piece)>,
+    pub(crate) own: Option<(Piece, Piece)>,
     /// The nodes of the members, if blocks of other nodes may go by leaders.
-    pub(super) nodes: Option<Nodes>,
+    pub(crate) nodes: Option<Nodes>,
     /// Memory that lasts as long.
-    pub(super) scratch: Scratch,
+    pub(crate) scratch: Scratch,
 }
 
 /// What is given to others or taken from them.
 #[derive(Debug)]
-pub(super) enum Side {
+pub(crate) enum Side {
     Nothing,
     /// To or from one.
     One(usize, Piece),
@@ -53,7 +49,7 @@ impl Side {
 }
 
 impl OneRound {
-    pub(super) fn new(what: Exchange, root: Option<usize>) -> Self {
+    pub(crate) fn new(what: Exchange, root: Option<usize>) -> Self {
         Self {
             what,
             root,
@@ -66,7 +62,7 @@ impl OneRound {
     }
 
     /// What the rank calls, with its root as a rank of the world.
-    pub(super) fn called(&self, members: Members<'_>) -> Called {
+    pub(crate) fn called(&self, members: Members<'_>) -> Called {
         Called::Messages(self.what, self.root.map(|root| members.world[root]))
     }
 
@@ -91,7 +87,7 @@ impl OneRound {
 
     /// # Safety
     /// As for [`hierarchy`](Self::hierarchy).
-    unsafe fn plan(mut self, members: Members<'_>) -> Plan {
+    pub(crate) unsafe fn plan(mut self, members: Members<'_>) -> Plan {
         let called = self.called(members);
         // SAFETY: the caller's promise.
         let hierarchy = unsafe { self.hierarchy(members) };
@@ -122,36 +118,5 @@ impl OneRound {
             scratch: self.scratch,
             ..Plan::default()
         }
-    }
-}
-
-impl Endpoint {
-    /// Posts a collective of one round: by an exchange of the members, if they are all on one node.
-    ///
-    /// # Safety
-    /// As for [`bcs_scatter`](Self::bcs_scatter).
-    #[inline]
-    pub(super) unsafe fn post_round(
-        &self,
-        members: Members<'_>,
-        mut round: OneRound,
-        blocking: Blocking,
-    ) -> Result<Request, TooManyRequests> {
-        let mut state = self.lock();
-        if state.exchanges(members.context) {
-            if !round.is_plain() {
-                drop(state);
-                // SAFETY: the caller's promise.
-                unsafe { round.pack(members.me) };
-                state = self.lock();
-            }
-            // SAFETY: the caller's promise.
-            return unsafe { self.exchange_round(state, members, round, blocking) };
-        }
-        drop(state);
-        // SAFETY: the caller's promise.
-        let plan = unsafe { round.plan(members) };
-        // SAFETY: the caller's promise.
-        unsafe { self.post_schedule(members.context, plan) }
     }
 }

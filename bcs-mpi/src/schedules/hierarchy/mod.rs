@@ -23,13 +23,12 @@
 mod nodes;
 mod room;
 
-use super::endpoint::{Endpoint, State};
-use super::request::Handle;
 use crate::data::{self, Piece};
 use crate::plan::Round;
+use crate::roads::Handle;
 use crate::roads::Outcome;
+use crate::roads::Roads;
 use crate::roads::{Message, SendMode};
-use bcs_core::matching::Pattern;
 use bcs_core::request::Failure;
 use room::{HEAD, Room};
 use std::collections::VecDeque;
@@ -38,7 +37,7 @@ pub use nodes::Nodes;
 
 /// Longer blocks go from rank to rank: to copy them thrice costs more than the messages (measured on 2 to 4 nodes
 /// of 2 to 4 ranks on 2 cores: 8 B and 1 KiB take 0.5 to 1.0 times as long by leaders, 16 KiB 1.2 to 1.5 times).
-pub(super) const MAX_BLOCK_BYTES: usize = 4 * 1024;
+pub(crate) const MAX_BLOCK_BYTES: usize = 4 * 1024;
 
 /// A head of who knows that not all blocks are equally long and short.
 const BLOCK_BY_BLOCK: u64 = u64::MAX;
@@ -65,7 +64,7 @@ struct Awaited {
 
 /// The part of an all-to-all that goes by the leaders.
 #[derive(Debug)]
-pub(super) struct Hierarchy {
+pub(crate) struct Hierarchy {
     nodes: Nodes,
     world: Vec<u32>,
     me: usize,
@@ -94,11 +93,11 @@ pub(super) struct Hierarchy {
 }
 
 /// What is to be sent, and received.
-pub(super) type Blocks = (Vec<(u32, Piece)>, Round);
+pub(crate) type Blocks = (Vec<(u32, Piece)>, Round);
 
 /// How far it has come.
 #[derive(Debug)]
-pub(super) enum Came {
+pub(crate) enum Came {
     /// It waits.
     Waits,
     /// It is over, or blocks have to be exchanged one by one: what to send, and to receive.
@@ -110,7 +109,7 @@ impl Hierarchy {
     ///
     /// # Safety
     /// The blocks of `out` may be read; those of `into` of other nodes may be written until it is over.
-    pub(super) unsafe fn new(
+    pub(crate) unsafe fn new(
         nodes: Nodes,
         (world, me): (&[u32], usize),
         out: &[Piece],
@@ -161,24 +160,24 @@ impl Hierarchy {
     }
 
     /// Where its messages are matched, and as what.
-    pub(super) fn post(&mut self, context: u32, tag: i32) {
+    pub(crate) fn post(&mut self, context: u32, tag: i32) {
         (self.context, self.tag) = (context, tag);
     }
 
     /// Of all members, whether their blocks are exchanged one by one from the beginning.
-    pub(super) fn one_by_one(&self) -> Vec<bool> {
+    pub(crate) fn one_by_one(&self) -> Vec<bool> {
         let mut one_by_one = vec![self.direct; self.world.len()];
         self.mine().iter().for_each(|&near| one_by_one[near] = true);
         one_by_one
     }
 
     /// How many requests it may have at a time.
-    pub(super) fn requests(&self) -> usize {
+    pub(crate) fn requests(&self) -> usize {
         2 * (self.nodes.0.len() + self.mine().len())
     }
 
     /// What was received or sent before it is over may still be written or read.
-    pub(super) fn leak(&mut self) {
+    pub(crate) fn leak(&mut self) {
         let under_way = self.awaited.iter().any(|awaited| awaited.posted.is_some());
         if under_way || !self.sent.is_empty() {
             std::mem::forget(std::mem::take(&mut self.rooms));
@@ -271,14 +270,9 @@ impl Hierarchy {
     }
 
     /// Goes as far as what has completed allows. Says in `posted` if anything was posted.
-    pub(super) fn advance(
-        &mut self,
-        endpoint: &Endpoint,
-        state: &mut State,
-        posted: &mut bool,
-    ) -> Came {
+    pub(crate) fn advance(&mut self, roads: &mut Roads, posted: &mut bool) -> Came {
         loop {
-            if !self.move_messages(endpoint, state, posted) {
+            if !self.move_messages(roads, posted) {
                 return Came::Waits;
             }
             match self.stage {
@@ -291,9 +285,9 @@ impl Hierarchy {
     }
 
     /// The sends that are not over: nothing of it waits for them.
-    pub(super) fn sends_are_over(&mut self, endpoint: &Endpoint, state: &mut State) -> bool {
+    pub(crate) fn sends_are_over(&mut self, roads: &mut Roads) -> bool {
         while let Some(&request) = self.sent.last() {
-            let Some(outcome) = endpoint.take_posted(state, request) else {
+            let Some(outcome) = roads.take(request) else {
                 return false;
             };
             self.sent.pop();
@@ -303,7 +297,7 @@ impl Hierarchy {
     }
 
     /// The first failure of its messages.
-    pub(super) fn failure(&mut self) -> Option<Outcome> {
+    pub(crate) fn failure(&mut self) -> Option<Outcome> {
         self.failed.take()
     }
 
@@ -316,20 +310,16 @@ impl Hierarchy {
     }
 
     /// Posts what is to be posted, and takes what has come. Returns whether everything that was awaited has.
-    fn move_messages(&mut self, endpoint: &Endpoint, state: &mut State, posted: &mut bool) -> bool {
+    fn move_messages(&mut self, roads: &mut Roads, posted: &mut bool) -> bool {
         for awaited in self
             .awaited
             .iter_mut()
             .filter(|awaited| awaited.posted.is_none())
         {
-            let pattern = Pattern {
-                context: self.context,
-                source: Some(awaited.from),
-                tag: Some(self.tag),
-            };
+            let from = (awaited.from, self.context, self.tag);
             let into = self.rooms[awaited.room].piece();
             // SAFETY: rooms stay until it is over, and are leaked if that never comes.
-            let Ok(handle) = (unsafe { endpoint.receive(state, pattern, into) }) else {
+            let Ok(handle) = (unsafe { roads.receive_from(from, into) }) else {
                 return false;
             };
             awaited.posted = Some(handle);
@@ -343,18 +333,18 @@ impl Hierarchy {
                 data,
             };
             // SAFETY: as above.
-            let Ok(sent) = (unsafe { endpoint.send(state, SendMode::Standard, &message) }) else {
+            let Ok(sent) = (unsafe { roads.send(SendMode::Standard, &message) }) else {
                 return false;
             };
             self.unsent.pop_front();
             *posted = true;
-            if !matches!(sent.0, Handle::Complete(_)) {
-                self.sent.push(sent.0);
+            if !matches!(sent, Handle::Complete(_)) {
+                self.sent.push(sent);
             }
         }
         while let Some(awaited) = self.awaited.last() {
             let handle = awaited.posted.expect("all are posted");
-            let Some(outcome) = endpoint.take_posted(state, handle) else {
+            let Some(outcome) = roads.take(handle) else {
                 return false;
             };
             self.awaited.pop();

@@ -15,8 +15,9 @@
 //! whatever it waits for itself: that was said before the NIC was asked to ring, and the ring makes
 //! the holder look.
 
-use super::endpoint::{Endpoint, State};
-use super::whereabouts::What;
+use super::endpoint::Endpoint;
+use super::state::State;
+use super::what::What;
 use crate::roads::Blocking;
 use crate::roads::smartmap::SmartMap;
 use bcs_core::lockstep;
@@ -25,63 +26,11 @@ use bcs_core::smartmap::Desk;
 use bcs_core::wake::MachinePage;
 use bcs_core::wake::waiting::{self, Patience};
 use std::iter;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex};
-
-/// Whose turn it is to listen to the bell.
-#[derive(Debug, Default)]
-pub(super) struct Turn {
-    taken: Mutex<bool>,
-    passed: Condvar,
-    /// Threads that sleep, or are about to.
-    sleepers: AtomicU32,
-    /// Threads that wait for room, whether or not they have the turn.
-    want_room: AtomicU32,
-    /// How far messages of this node, and errands, have got by threads of this rank.
-    progressed: AtomicU64,
-    /// Descriptors wait for room. Only changed under the endpoint's lock.
-    held: AtomicBool,
-}
-
-impl Turn {
-    /// Whether descriptors wait for room. Says so before the NIC is asked to ring for room.
-    pub(super) fn holds(&self, holds: bool) {
-        if self.held.load(Ordering::Relaxed) != holds {
-            self.held.store(holds, Ordering::Release);
-        }
-    }
-
-    /// Messages of this node, and errands, have got so far, by whichever thread: they may be another one's.
-    /// Returns whether there may be a sleeper who has to be told.
-    fn note(&self, so_far: u64) -> bool {
-        if self.progressed.load(Ordering::Relaxed) == so_far {
-            return false;
-        }
-        self.progressed.store(so_far, Ordering::Relaxed);
-        // A thread counts as a sleeper before it lets go of the endpoint's lock, which is held here:
-        // either its look saw what was taken, or it is seen.
-        self.sleepers.load(Ordering::Relaxed) > 0
-    }
-
-    /// How far messages of this node have got by threads of this rank.
-    pub(super) fn progressed(&self) -> u64 {
-        self.progressed.load(Ordering::Relaxed)
-    }
-
-    /// Whether descriptors wait for room.
-    #[inline]
-    pub(super) fn is_holding(&self) -> bool {
-        self.held.load(Ordering::Relaxed)
-    }
-
-    fn wants_room(&self) -> bool {
-        self.held.load(Ordering::Acquire) || self.want_room.load(Ordering::Acquire) > 0
-    }
-}
+use std::sync::atomic::Ordering;
 
 /// What a wait wants to be woken by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Watch {
+pub(crate) enum Watch {
     /// Completions.
     Completions,
     /// Also that the NIC took descriptors, and that it delivered what it held back.
@@ -124,7 +73,7 @@ impl Drop for Hungry<'_> {
 
 impl Endpoint {
     /// Looks once, or until there is something.
-    pub(super) fn look<T>(
+    pub(crate) fn look<T>(
         &self,
         blocking: Blocking,
         what: What<'_>,
@@ -142,7 +91,7 @@ impl Endpoint {
                     found = found.or_else(|| look(&mut state));
                 }
                 if found.is_none() {
-                    state.nic.found_nothing();
+                    state.roads.nic.found_nothing();
                     drop(state);
                     waiting::give_way(&self.page);
                 }
@@ -152,7 +101,7 @@ impl Endpoint {
     }
 
     /// Looks until there is something.
-    pub(super) fn wait_for<T>(
+    pub(crate) fn wait_for<T>(
         &self,
         watch: Watch,
         what: What<'_>,
@@ -195,10 +144,10 @@ impl Endpoint {
             }
             if blocked.is_none() {
                 let hungry = Hungry::new(&self.page);
-                state.nic.about_to_block();
+                state.roads.nic.about_to_block();
                 blocked = Some((hungry, self.say_where(&mut state, what)));
             } else {
-                state.nic.found_nothing();
+                state.roads.nic.found_nothing();
             }
             // Before the lock is let go of: see `note`.
             self.turn.sleepers.fetch_add(1, Ordering::Relaxed);
@@ -233,8 +182,8 @@ impl Endpoint {
     }
 
     /// After messages of this node were taken: other threads of this rank may have waited for them.
-    pub(super) fn tell_threads(&self, state: &State) {
-        let near = state.near.as_ref().map_or(0, SmartMap::progressed);
+    pub(crate) fn tell_threads(&self, state: &State) {
+        let near = state.roads.near.as_ref().map_or(0, SmartMap::progressed);
         if self.turn.note(near.wrapping_add(state.errands.done)) {
             self.page.wake(self.memory.bell());
         }

@@ -6,7 +6,8 @@
 //! its own affair: requests that it never waited for, messages that it never received. MPI calls most of that
 //! an error, and much of it is common; it ends no job whose work is done. Tests look at it.
 
-use super::endpoint::{Endpoint, State};
+use super::endpoint::Endpoint;
+use super::state::State;
 use std::fmt;
 use std::sync::atomic::Ordering;
 
@@ -34,10 +35,10 @@ impl Endpoint {
     #[must_use]
     pub fn bcs_left(&self) -> Left {
         let state = self.lock();
-        let near = state.near.as_ref();
+        let near = state.roads.near.as_ref();
         let (near_requests, near_messages) = near.map_or((0, 0), |near| near.left());
         Left {
-            requests: state.nic.in_use() + state.schedules.left() + near_requests,
+            requests: state.roads.nic.in_use() + state.schedules.left() + near_requests,
             messages: self.memory.unexpected().load(Ordering::Acquire) + near_messages,
         }
     }
@@ -45,15 +46,15 @@ impl Endpoint {
 
 impl State {
     /// What this library owes at the end of its rank, in words; nothing, unless it has a bug.
-    pub(super) fn owed(&mut self) -> Vec<&'static str> {
+    pub(crate) fn owed(&mut self) -> Vec<&'static str> {
         let leads_nobody = |state: &Self| {
-            let busy = state.near.as_ref().is_some_and(|near| near.is_busy());
+            let busy = state.roads.near.as_ref().is_some_and(|near| near.is_busy());
             state.leads() && !busy
         };
         let leads = (leads_nobody(self), "orders of the NIC for nobody");
-        let mut owed = self.nic.owed().to_vec();
+        let mut owed = self.roads.nic.owed().to_vec();
         owed.push(leads);
-        if let Some(near) = &self.near {
+        if let Some(near) = &self.roads.near {
             owed.extend(near.owed());
         }
         let owed = owed.into_iter().filter(|(owes, _)| *owes);

@@ -26,42 +26,20 @@
 //! does not depend on the root, so these are the bits of a reduce followed by a scatterv.
 #![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
-use super::endpoint::Endpoint;
-use super::hierarchy::Nodes;
-use super::one_round::{OneRound, Side};
-use super::request::Request;
-use super::schedule::Plan;
 use crate::data::{self, Piece, Pieces};
+use crate::endpoint::Endpoint;
+use crate::endpoint::Request;
 use crate::plan::Part;
 use crate::plan::{Local, Round};
 use crate::roads::Blocking;
 use crate::roads::TooManyRequests;
+use crate::schedules::Members;
+use crate::schedules::Nodes;
+use crate::schedules::Plan;
+use crate::schedules::{OneRound, Side};
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::reduction::{Datatype, Op};
 use bcs_core::whereabouts::Exchange;
-
-/// The communicator of a collective.
-#[derive(Clone, Copy, Debug)]
-pub struct Members<'a> {
-    /// The id of its context.
-    pub context: u32,
-    /// World ranks in its order.
-    pub world: &'a [u32],
-    /// This rank's place among them.
-    pub me: usize,
-}
-
-impl Members<'_> {
-    /// Everybody else, with their blocks. The one after this rank comes first, so that not all
-    /// ranks send to the same one first.
-    pub(super) fn others(&self, blocks: impl Fn(usize) -> Piece) -> Vec<(u32, Piece)> {
-        let size = self.world.len();
-        (1..size)
-            .map(|step| (self.me + step) % size)
-            .map(|place| (self.world[place], blocks(place)))
-            .collect()
-    }
-}
 
 impl Endpoint {
     /// Posts this rank's part of a broadcast from `root` of data that do not lie side by side. The

@@ -1,9 +1,10 @@
 //! The end: a rank leaves when its sends have completed (law 5), and what it still had for its NIC has been
 //! taken. What is in its tables then is known ([`super::left`]).
 
-use super::endpoint::{Endpoint, State};
+use super::endpoint::Endpoint;
+use super::state::State;
 use super::waiting::Watch;
-use super::whereabouts::What;
+use super::what::What;
 use crate::roads::smartmap::SmartMap;
 use bcs_core::request::Failure;
 use bcs_core::whereabouts::Wait;
@@ -16,9 +17,11 @@ impl Endpoint {
     /// # Panics
     /// When this library has lost something that it owes.
     pub fn bcs_finalize(&self) -> Failure {
-        self.lock().nic.close();
+        self.lock().roads.nic.close();
         let (lost, owed) = self.wait_for(Watch::Rings, What::Wait(Wait::Sends), |state| {
-            state.is_over().then(|| (state.nic.lost(), state.owed()))
+            state
+                .is_over()
+                .then(|| (state.roads.nic.lost(), state.owed()))
         });
         let rank = self.place.rank;
         assert!(
@@ -31,6 +34,6 @@ impl Endpoint {
 
 impl State {
     fn is_over(&mut self) -> bool {
-        self.nic.is_over() && self.near.as_mut().is_none_or(SmartMap::is_quiet)
+        self.roads.nic.is_over() && self.roads.near.as_mut().is_none_or(SmartMap::is_quiet)
     }
 }

@@ -29,20 +29,20 @@
 //! fit [`WINDOW_BYTES`]. That is its own affair: its senders send once, however it receives.
 #![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
-use super::endpoint::Endpoint;
-use super::exchange::Members;
-use super::request::Request;
-use super::schedule::Plan;
 use crate::data::Piece;
+use crate::endpoint::Endpoint;
+use crate::endpoint::Request;
 use crate::plan::{Fold, Local, Round};
 use crate::roads::Blocking;
 use crate::roads::TooManyRequests;
+use crate::schedules::Members;
+use crate::schedules::Plan;
 use bcs_core::whereabouts::Exchange;
 use std::ops::Range;
 
 /// Memory for what has been received and not yet combined, unless one contribution is larger: as
 /// much as stays in a usual L2 cache.
-pub(super) const WINDOW_BYTES: usize = 1 << 20;
+pub(crate) const WINDOW_BYTES: usize = 1 << 20;
 
 impl Plan {
     /// Adds what folds the contributions of these places into `output`. This rank's own is `own`,
@@ -97,7 +97,7 @@ impl Plan {
     }
 }
 
-pub(super) fn copy(from: Piece, to: Piece) -> Local {
+pub(crate) fn copy(from: Piece, to: Piece) -> Local {
     Local::Copy { from, to }
 }
 

@@ -16,14 +16,14 @@
 //! ([`super::fold`]), so its bits depend on nothing else, and all ranks of a group get the same.
 #![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
-use super::endpoint::Endpoint;
 use super::fold::{WINDOW_BYTES, copy};
-use super::request::Request;
-use super::schedule::Plan;
 use crate::data::Piece;
+use crate::endpoint::Endpoint;
+use crate::endpoint::Request;
 use crate::plan::Fold;
 use crate::plan::{Local, Round};
 use crate::roads::TooManyRequests;
+use crate::schedules::Plan;
 use bcs_core::whereabouts::Exchange;
 use std::ops::Range;
 

@@ -9,51 +9,51 @@
 //! the same.
 #![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
-use super::endpoint::{Endpoint, State};
+use crate::endpoint::Endpoint;
+use crate::endpoint::Leading;
+use crate::endpoint::State;
+use crate::roads::Handle;
 use crate::roads::TooManyRequests;
 use crate::roads::nic::Arrival;
-use crate::roads::smartmap::{GroupId, Order, SmartMap};
+use crate::roads::smartmap::{Order, SmartMap};
 use bcs_core::request::RequestId;
-
-/// What this rank's NIC does for a group of its node.
-#[derive(Debug)]
-pub(super) struct Leading {
-    group: GroupId,
-    request: RequestId,
-}
 
 impl Endpoint {
     /// Hands what the members of this node have done to the NIC, and what the NIC has done to them. Returns
     /// whether there was any.
-    pub(super) fn lead(&self, state: &mut State) -> bool {
+    pub(crate) fn lead(&self, state: &mut State) -> bool {
         let mut any = false;
         let mut index = 0;
         while let Some(leading) = state.leading.get(index) {
             let (group, request) = (leading.group, leading.request);
             // A thread that is away with the group brings it back soon, and then comes here.
-            let is_here = state.near.as_ref().is_some_and(|near| near.is_here(group));
+            let is_here = state
+                .roads
+                .near
+                .as_ref()
+                .is_some_and(|near| near.is_here(group));
             if !is_here {
                 index += 1;
                 continue;
             }
-            match state.take(request) {
+            match state.roads.take(Handle::Nic(request)) {
                 None => index += 1,
                 Some(outcome) => {
                     any = true;
                     state.leading.swap_remove(index);
-                    let near = state.near.as_mut();
+                    let near = state.roads.near.as_mut();
                     near.expect("it ordered that").answered(group, outcome);
                 }
             }
         }
-        while let Some(order) = state.near.as_mut().and_then(SmartMap::take_order) {
+        while let Some(order) = state.roads.near.as_mut().and_then(SmartMap::take_order) {
             if let Ok(request) = state.post_order(&order) {
                 any = true;
                 let group = order.group;
                 state.leading.push(Leading { group, request });
                 continue;
             }
-            let near = state.near.as_mut();
+            let near = state.roads.near.as_mut();
             near.expect("it ordered that").put_back(order);
             break; // until a request slot is free
         }
@@ -77,14 +77,9 @@ impl State {
         };
         // SAFETY: whoever posted the collective promised that its memory stays until it is done; so does
         // that of the group's own.
-        let request = unsafe { self.nic.arrive(number.context, arrival, part)? };
+        let request = unsafe { self.roads.nic.arrive(number.context, arrival, part)? };
         // All of this node are there, or will notice that they do not call the same.
-        self.nic.posted_collective(true);
+        self.roads.nic.posted_collective(true);
         Ok(request)
-    }
-
-    /// Whether the NIC has a part of what members of this node wait for.
-    pub(super) fn leads(&self) -> bool {
-        !self.leading.is_empty()
     }
 }

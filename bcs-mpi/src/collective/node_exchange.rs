@@ -7,28 +7,30 @@
 //! `MPI_Alltoall` do, nothing is allocated.
 #![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
-use super::endpoint::{Endpoint, State};
-use super::exchange::Members;
-use super::one_round::{OneRound, Side};
-use super::request::{Handle, Request};
-use super::schedule::Plan;
 use crate::data::{self, Piece, Pieces};
+use crate::endpoint::Endpoint;
+use crate::endpoint::Request;
+use crate::endpoint::State;
 use crate::roads::Blocking;
+use crate::roads::Handle;
 use crate::roads::TooManyRequests;
 use crate::roads::smartmap::{self, Given, Gives, GroupId, MAX_MEMBERS, Takes};
+use crate::schedules::Members;
+use crate::schedules::Plan;
+use crate::schedules::{OneRound, Side};
 use bcs_core::wake::owner_lock::OwnerGuard;
 
 impl State {
     /// The members of a context, if they exchange directly.
     fn group_of(&self, context: u32) -> Option<GroupId> {
         let group = self.contexts.get(context)?.near()?;
-        let members = self.near.as_ref()?.members(group);
+        let members = self.roads.near.as_ref()?.members(group);
         (members <= MAX_MEMBERS).then_some(group)
     }
 
     /// Whether there is room for one more request within the node.
     fn has_room_near(&self) -> bool {
-        self.near.as_ref().is_some_and(|near| near.room() > 0)
+        self.roads.near.as_ref().is_some_and(|near| near.room() > 0)
     }
 
     /// # Safety
@@ -42,7 +44,7 @@ impl State {
         blocking: Blocking,
     ) -> Result<Handle, TooManyRequests> {
         let group = self.group_of(context).ok_or(TooManyRequests)?;
-        let (known, near) = (self.contexts.get_mut(context), self.near.as_mut());
+        let (known, near) = (self.contexts.get_mut(context), self.roads.near.as_mut());
         let (Some(known), Some(near)) = (known, near.filter(|near| near.room() > 0)) else {
             return Err(TooManyRequests);
         };
@@ -52,7 +54,7 @@ impl State {
     }
 
     /// Whether the members of a context exchange directly. All find the same.
-    pub(super) fn exchanges(&self, context: u32) -> bool {
+    pub(crate) fn exchanges(&self, context: u32) -> bool {
         self.group_of(context).is_some()
     }
 }
@@ -133,7 +135,7 @@ impl Side {
 
 impl OneRound {
     /// Whether nothing that this rank gives, itself among others, lies in pieces.
-    pub(super) fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         let own = self.own.as_ref();
         let own = own.is_none_or(|(from, to)| from.layout.is_none() && to.layout.is_none());
         own && self.out.pieces().iter().all(|it| it.layout.is_none())
@@ -144,7 +146,7 @@ impl OneRound {
     ///
     /// # Safety
     /// What is given is initialised and nobody writes it; this rank's own may be written.
-    pub(super) unsafe fn pack(&mut self, me: usize) {
+    pub(crate) unsafe fn pack(&mut self, me: usize) {
         let one_for_each = matches!(self.out, Side::Each(_));
         for (place, piece) in self.out.pieces_mut().iter_mut().enumerate() {
             if piece.layout.is_some() && !(one_for_each && place == me) {
@@ -166,7 +168,7 @@ impl Endpoint {
     ///
     /// # Safety
     /// As for [`post_schedule`](Self::post_schedule).
-    pub(super) unsafe fn post_exchange(
+    pub(crate) unsafe fn post_exchange(
         &self,
         state: OwnerGuard<'_, State>,
         context: u32,
@@ -185,7 +187,7 @@ impl Endpoint {
             let Some(group) = state.group_of(context).filter(|_| state.has_room_near()) else {
                 return Err(TooManyRequests);
             };
-            let near = state.near.as_ref().expect("it has a group");
+            let near = state.roads.near.as_ref().expect("it has a group");
             let place = |rank| near.member(group, rank);
             let gives = given(&sends, place, near.members(group));
             let exchange = smartmap::Exchange {
@@ -205,7 +207,7 @@ impl Endpoint {
     /// # Safety
     /// As for [`bcs_scatter`](Self::bcs_scatter).
     #[inline]
-    pub(super) unsafe fn exchange_round(
+    pub(crate) unsafe fn exchange_round(
         &self,
         state: OwnerGuard<'_, State>,
         members: Members<'_>,

@@ -1,22 +1,21 @@
 //! An endpoint: one rank's end of its NIC.
 
 use super::errands::Errands;
-use super::leading::Leading;
-use super::request::{Handle, Request};
-use super::schedule::Schedules;
-use super::waiting::Turn;
-use super::whereabouts::What;
+use super::request::Request;
+use super::state::State;
+use super::turn::Turn;
+use super::what::What;
 use crate::attachment::Link;
 use crate::forked;
 use crate::roads::Blocking;
 use crate::roads::Outcome;
-use crate::roads::both;
+use crate::roads::Roads;
 use crate::roads::nic::Nic;
 use crate::roads::smartmap::{Road, Slots, SmartMap};
+use crate::schedules::{Contexts, Schedules};
 use crate::shared_memory::SharedMemory;
 use bcs_core::job::{NodeId, Settings};
 use bcs_core::memory::NicMemory;
-use bcs_core::request::RequestId;
 use bcs_core::smartmap::Desk;
 use bcs_core::wake::MachinePage;
 use bcs_core::wake::owner_lock::{OwnerGuard, OwnerLock};
@@ -41,39 +40,13 @@ pub struct Place {
 /// One rank's end of its NIC.
 #[derive(Debug)]
 pub struct Endpoint {
-    pub(super) memory: NicMemory,
-    pub(super) desk: Option<Desk>,
-    pub(super) page: MachinePage,
-    pub(super) place: Place,
-    pub(super) settings: Settings,
-    pub(super) turn: Turn,
+    pub(crate) memory: NicMemory,
+    pub(crate) desk: Option<Desk>,
+    pub(crate) page: MachinePage,
+    pub(crate) place: Place,
+    pub(crate) settings: Settings,
+    pub(crate) turn: Turn,
     state: OwnerLock<State>,
-}
-
-/// What an endpoint remembers.
-#[derive(Debug)]
-pub(super) struct State {
-    pub(super) nic: Nic,
-    pub(super) contexts: super::collective::Contexts,
-    pub(super) schedules: Schedules,
-    /// The ranks of this node, if this one reaches them without its NIC.
-    pub(super) near: Option<SmartMap>,
-    /// What the NIC does for them.
-    pub(super) leading: Vec<Leading>,
-    /// What is to be done without the lock.
-    pub(super) errands: Errands,
-}
-
-impl State {
-    /// Takes the completion of a request of the NIC, or what the other road has made of it.
-    pub(super) fn take(&mut self, request: RequestId) -> Option<Outcome> {
-        both::take((&mut self.nic, self.near.as_mut()), request)
-    }
-
-    /// Whether descriptors wait for room in a ring.
-    pub(super) fn holds(&self) -> bool {
-        self.nic.holds()
-    }
 }
 
 impl Endpoint {
@@ -107,6 +80,7 @@ impl Endpoint {
         let endpoint = Self::with_nic(memory, place, Settings::default(), false);
         endpoint
             .lock()
+            .roads
             .near
             .iter_mut()
             .for_each(SmartMap::ends_alone);
@@ -121,10 +95,13 @@ impl Endpoint {
             page,
         } = memory;
         let state = State {
-            nic: Nic::new(memory.clone(), page.clone(), &settings, has_nic),
-            contexts: super::collective::Contexts::default(),
+            roads: Roads {
+                nic: Nic::new(memory.clone(), page.clone(), &settings, has_nic),
+                near,
+                eager_limit: settings.eager_limit,
+            },
+            contexts: Contexts::default(),
             schedules: Schedules::default(),
-            near,
             leading: Vec::new(),
             errands: Errands::default(),
         };
@@ -145,14 +122,14 @@ impl Endpoint {
     /// From now on this node manager is told if messages of this node end the process.
     pub(crate) fn report_to(&self, link: &Arc<Link>) {
         let mut state = self.lock();
-        let near = state.near.iter_mut();
+        let near = state.roads.near.iter_mut();
         near.for_each(|near| near.report_to(link.clone()));
     }
 
     /// From now on messages of this node are fetched from slots where they lie in one.
     pub(crate) fn use_slots(&self, slots: &Arc<Slots>) {
         let mut state = self.lock();
-        let near = state.near.iter_mut();
+        let near = state.roads.near.iter_mut();
         near.for_each(|near| near.use_slots(slots.clone()));
     }
 
@@ -173,33 +150,33 @@ impl Endpoint {
         self.state.close();
     }
 
-    pub(super) fn lock(&self) -> OwnerGuard<'_, State> {
+    pub(crate) fn lock(&self) -> OwnerGuard<'_, State> {
         // A panic of another thread while it held the lock leaves a consistent state: nothing
         // between two updates of it can panic but assertions about the program's own requests.
         self.state.lock()
     }
 
     /// Whether more than one thread of this rank has called.
-    pub(super) fn has_threads(&self) -> bool {
+    pub(crate) fn has_threads(&self) -> bool {
         self.state.is_shared()
     }
 
-    pub(super) fn completions(&self) -> u64 {
+    pub(crate) fn completions(&self) -> u64 {
         self.memory.completions().load(Ordering::Acquire)
     }
 
     /// Law 5: passes on what was held back, which asks for slices as if it were posted now, and
     /// moves schedules on. Every call does this.
-    pub(super) fn progress(&self, state: &mut State) {
+    pub(crate) fn progress(&self, state: &mut State) {
         let mut wanted = false;
         loop {
-            state.nic.progress();
-            state.near.iter_mut().for_each(SmartMap::progress);
+            state.roads.nic.progress();
+            state.roads.near.iter_mut().for_each(SmartMap::progress);
             self.tell_threads(state);
             if self.lead(state) {
                 continue;
             }
-            if self.advance_schedules(state) {
+            if state.advance_schedules(self.completions()) {
                 continue;
             }
             let holds = state.holds();
@@ -216,11 +193,11 @@ impl Endpoint {
     /// Asks whether a request is done, or waits until it is. `None` only if it is not done and
     /// `blocking` is no.
     pub fn bcs_test(&self, blocking: Blocking, request: Request) -> Option<Outcome> {
-        if let Handle::Complete(_) = request.0 {
-            return self.take_any(&mut self.lock(), request);
+        if request.is_complete() {
+            return self.lock().take(request);
         }
         self.look(blocking, What::Request(request), |state| {
-            self.take_any(state, request)
+            state.take(request)
         })
     }
 
@@ -229,13 +206,13 @@ impl Endpoint {
     pub fn bcs_testall(&self, blocking: Blocking, requests: &[Request]) -> Option<Vec<Outcome>> {
         let mut done = 0; // All before this one are done, so none is looked at twice.
         self.look(blocking, What::All(requests), |state| {
-            while done < requests.len() && !self.is_pending(state, requests[done]) {
+            while done < requests.len() && state.is_done(requests[done]) {
                 done += 1;
             }
             (done == requests.len()).then(|| {
                 requests
                     .iter()
-                    .filter_map(|&request| self.take_any(state, request))
+                    .filter_map(|&request| state.take(request))
                     .collect()
             })
         })
@@ -259,38 +236,8 @@ impl Endpoint {
         };
         self.look(blocking, what, |state| {
             let mut numbered = requests.iter().enumerate();
-            numbered.find_map(|(index, &request)| Some((index, self.take_any(state, request)?)))
+            numbered.find_map(|(index, &request)| Some((index, state.take(request)?)))
         })
-    }
-
-    fn take_any(&self, state: &mut State, request: Request) -> Option<Outcome> {
-        match request.0 {
-            Handle::Schedule(id) => state.schedules.take(id),
-            posted => self.take_posted(state, posted),
-        }
-    }
-
-    /// As [`take`](Self::take), of what one of the roads completes.
-    pub(super) fn take_posted(&self, state: &mut State, handle: Handle) -> Option<Outcome> {
-        match handle {
-            Handle::Complete(len) => Some(Outcome {
-                len,
-                ..Outcome::default()
-            }),
-            Handle::Nic(id) => state.take(id),
-            Handle::Near(id) => state.near.as_mut()?.take(id),
-            Handle::Schedule(_) => unreachable!("schedules are not made of schedules"),
-        }
-    }
-
-    /// Whether a request is not done.
-    pub(super) fn is_pending(&self, state: &mut State, request: Request) -> bool {
-        match request.0 {
-            Handle::Complete(_) => false,
-            Handle::Nic(id) => !both::is_done((&mut state.nic, state.near.as_mut()), id),
-            Handle::Schedule(id) => !state.schedules.is_done(id),
-            Handle::Near(id) => state.near.as_mut().is_some_and(|near| !near.is_done(id)),
-        }
     }
 }
 

@@ -1,0 +1,148 @@
+//! bcs_send and bcs_recv.
+#![expect(
+    unsafe_code,
+    reason = "messages are named by address, as the NIC needs them"
+)]
+
+use super::endpoint::Endpoint;
+use super::request::{Kind, Request};
+use super::state::State;
+use crate::data::{LONG_BYTES, Piece, gather};
+use crate::roads::smartmap::SmartMap;
+use crate::roads::{Handle, Message, Outcome, Reach, SendMode, TooManyRequests};
+use bcs_core::limits::MAX_CONTEXTS;
+use bcs_core::matching::Pattern;
+
+/// What became of a receive.
+#[derive(Clone, Copy, Debug)]
+pub enum Received {
+    /// Its message was there.
+    Now(Outcome),
+    /// It is posted.
+    Posted(Request),
+}
+
+impl State {
+    /// By which roads a message for this pattern may come.
+    pub(crate) fn reach(&self, pattern: Pattern) -> Reach {
+        if let Some(source) = pattern.source {
+            return self.roads.reach(source);
+        }
+        if self.roads.near.is_none() {
+            return Reach {
+                near: false,
+                far: true,
+            };
+        }
+        match self.contexts.get(pattern.context) {
+            Some(context) => context.reach(),
+            // A communicator of this rank alone.
+            None => Reach {
+                near: true,
+                far: (pattern.context as usize) < MAX_CONTEXTS,
+            },
+        }
+    }
+}
+
+impl Endpoint {
+    /// Posts a send. It never blocks; a blocking send is this and a
+    /// [`bcs_test`](Self::bcs_test) that waits.
+    ///
+    /// # Safety
+    /// The data are initialised, and nobody writes them until the request is done.
+    ///
+    /// # Errors
+    /// When all request slots are in use.
+    pub unsafe fn bcs_send(
+        &self,
+        mode: SendMode,
+        message: &Message,
+    ) -> Result<Request, TooManyRequests> {
+        let mut state = self.lock();
+        // SAFETY: the caller's promise.
+        if let Some(posted) = unsafe { state.roads.send_near(mode, message) } {
+            let posted = posted?;
+            // Whoever only sends finds its queue full in the end, and then looks after the others.
+            let holds = state.roads.near.as_ref().is_some_and(SmartMap::holds);
+            if holds || self.turn.is_holding() {
+                self.progress(&mut state);
+                self.leave(state);
+            } else if message.data.layout.is_some() {
+                self.leave(state); // Its receiver may wait for it to be packed.
+            }
+            return Ok(Request::on(posted));
+        }
+        self.progress(&mut state);
+        let (data, mut room) = (&message.data, None);
+        if data.len > LONG_BYTES && data.layout.is_some() {
+            room = state.roads.nic.room_for(data);
+        }
+        if let Some(room) = &mut room {
+            drop(state);
+            // SAFETY: the caller's promise.
+            unsafe { gather(data, 0, room.bytes(data.len)) };
+            state = self.lock();
+        }
+        // SAFETY: the caller's promise.
+        let request = unsafe { state.roads.send_far(mode, message, room)? };
+        self.progress(&mut state);
+        self.leave(state);
+        Ok(Request::on(request))
+    }
+
+    /// Posts a receive of at most as many bytes as `into` has, unless its message is there already. It never
+    /// blocks.
+    ///
+    /// # Safety
+    /// `into` may be written, and nobody else uses it until the request is done.
+    ///
+    /// # Errors
+    /// When all request slots are in use.
+    #[inline(always)]
+    pub unsafe fn bcs_recv(
+        &self,
+        pattern: Pattern,
+        into: Piece,
+    ) -> Result<Received, TooManyRequests> {
+        let mut state = self.lock();
+        let reach = state.reach(pattern);
+        if let Some(near) = state.roads.near.as_mut().filter(|_| !reach.far) {
+            let early = match self.turn.is_holding() {
+                // SAFETY: the caller's promise.
+                false => unsafe { near.receive_early(&pattern, &into) },
+                true => None, // What waits for room is the affair of every call.
+            };
+            if let Some(outcome) = early {
+                return Ok(Received::Now(outcome));
+            }
+            // SAFETY: the caller's promise.
+            let request = unsafe { near.receive(pattern, into, None)? };
+            near.drain_for(pattern.source);
+            self.tell_threads(&state);
+            self.leave(state);
+            return Ok(Received::Posted(Request::on(Handle::Near(request))));
+        }
+        self.progress(&mut state);
+        // SAFETY: the caller's promise.
+        let request = unsafe { state.roads.receive(reach, pattern, into)? };
+        self.progress(&mut state);
+        self.leave(state);
+        Ok(Received::Posted(Request::on(request)))
+    }
+
+    /// Asks to cancel a receive (MPI 5.0, 3.8.4). The request has still to be tested for: it
+    /// comes to [`Cancelled`](bcs_core::request::Failure::Cancelled), or to a message that was
+    /// matched before. Requests that are no receives go on as if nothing had been asked.
+    pub fn bcs_cancel(&self, request: Request) {
+        let Kind::Road(handle) = request.0 else {
+            return;
+        };
+        let mut state = self.lock();
+        state.roads.cancel(handle);
+        if let Handle::Near(_) = handle {
+            return self.tell_threads(&state);
+        }
+        self.progress(&mut state);
+    }
+}

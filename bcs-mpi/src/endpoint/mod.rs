@@ -1,0 +1,43 @@
+//! An endpoint: one rank's end of its roads.
+//!
+//! Its state lies behind one lock. Under it nobody sleeps, copies long data or calls the program's functions: these
+//! are errands, which a call does without it. Every call passes on what had to wait before it does anything else
+//! (law 5). Of several threads that wait, one listens to the rank's bell and passes on what it hears.
+//!
+//! | file | is |
+//! |---|---|
+//! | `state.rs`, `endpoint.rs` | what is behind the lock; the lock, and progress |
+//! | `request.rs`, `what.rs` | what was posted; what a wait is for |
+//! | `turn.rs`, `waiting.rs` | whose turn it is to listen; the wait |
+//! | `errands.rs`, `running.rs` | what is done without the lock, and by whom |
+//! | `messages.rs`, `probing.rs`, `short.rs` | sends and receives, probes, and those that are over at once |
+//! | `whereabouts.rs`, `finalize.rs`, `left.rs` | what a rank says while it is blocked; the end, and what is left |
+
+#[expect(
+    clippy::module_inception,
+    reason = "the file of the type that the folder is about"
+)]
+mod endpoint;
+mod errands;
+mod finalize;
+mod left;
+mod messages;
+mod probing;
+mod request;
+mod running;
+mod short;
+mod state;
+mod turn;
+mod waiting;
+mod what;
+mod whereabouts;
+
+pub use endpoint::{Endpoint, Place};
+pub(crate) use errands::Errand;
+pub use left::Left;
+pub use messages::Received;
+pub use probing::Extracted;
+pub(crate) use request::Kind;
+pub use request::Request;
+pub use short::Now;
+pub(crate) use state::{Leading, State};

@@ -1,0 +1,28 @@
+//! Requests: what a call has posted.
+
+use crate::roads::Handle;
+use crate::schedules::ScheduleId;
+
+/// Something that was posted. It is spent when [`bcs_test`](super::Endpoint::bcs_test) says that
+/// it is done: a copy kept beyond that must not be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[must_use = "a request that nobody waits for keeps its slot for ever"]
+pub struct Request(pub(crate) Kind);
+
+/// By what it is completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    Road(Handle),
+    Schedule(ScheduleId),
+}
+
+impl Request {
+    pub(crate) fn on(handle: Handle) -> Self {
+        Self(Kind::Road(handle))
+    }
+
+    /// Whether it was done when it was posted: nobody has to ask about it.
+    pub(crate) fn is_complete(self) -> bool {
+        matches!(self.0, Kind::Road(Handle::Complete(_)))
+    }
+}

@@ -1,0 +1,118 @@
+//! What an endpoint remembers, behind its lock.
+
+use super::errands::{Errand, Errands, Waiter};
+use super::request::{Kind, Request};
+use crate::roads::smartmap::{self, GroupId};
+use crate::roads::{Handle, Outcome, Roads};
+use crate::schedules::{Contexts, Schedules, Steps};
+use bcs_core::request::RequestId;
+
+/// What this rank's NIC does for a group of its node.
+#[derive(Debug)]
+pub(crate) struct Leading {
+    pub(crate) group: GroupId,
+    pub(crate) request: RequestId,
+}
+
+/// What an endpoint remembers.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) roads: Roads,
+    pub(crate) contexts: Contexts,
+    pub(crate) schedules: Schedules,
+    /// What the NIC does for them.
+    pub(crate) leading: Vec<Leading>,
+    /// What is to be done without the lock.
+    pub(crate) errands: Errands,
+}
+
+impl State {
+    /// Takes what a request came to, if it is done.
+    pub(crate) fn take(&mut self, request: Request) -> Option<Outcome> {
+        match request.0 {
+            Kind::Road(handle) => self.roads.take(handle),
+            Kind::Schedule(id) => self.schedules.take(id),
+        }
+    }
+
+    /// Whether a request is done.
+    #[inline]
+    pub(crate) fn is_done(&mut self, request: Request) -> bool {
+        match request.0 {
+            Kind::Road(handle) => self.roads.is_done(handle),
+            Kind::Schedule(id) => self.schedules.is_done(id),
+        }
+    }
+
+    /// Whether the NIC has a part of what members of this node wait for.
+    pub(crate) fn leads(&self) -> bool {
+        !self.leading.is_empty()
+    }
+
+    /// Whether descriptors wait for room in a ring.
+    pub(crate) fn holds(&self) -> bool {
+        self.roads.nic.holds()
+    }
+}
+
+impl State {
+    /// Moves all schedules on, if anything has been completed since they were last moved on, at the NIC so much in
+    /// all. Returns whether anything was posted.
+    pub(crate) fn advance_schedules(&mut self, completions: u64) -> bool {
+        let near = self.roads.near.as_ref();
+        let near = near.map_or(0, smartmap::SmartMap::events);
+        let Self {
+            schedules,
+            roads,
+            errands,
+            ..
+        } = self;
+        let hand_over = |steps| errands.push(Errand::Steps(steps));
+        schedules.advance(roads, completions.wrapping_add(near), hand_over)
+    }
+}
+
+impl State {
+    /// The next errand that no other thread waits for.
+    pub(crate) fn take_errand(&mut self, waiter: Option<Waiter>) -> Option<Errand> {
+        let Self {
+            errands,
+            roads: Roads { near, nic, .. },
+            ..
+        } = self;
+        let is_mine = |kind| !errands.is_anothers(kind, waiter);
+        if let Some(near) = near.as_mut().filter(|near| near.has_errands())
+            && let Some(errand) = near.take_errand(|id| is_mine(Kind::Road(Handle::Near(id))))
+        {
+            return Some(Errand::Near(errand));
+        }
+        if let Some(unpack) = nic.take_errand(|id| is_mine(Kind::Road(Handle::Nic(id)))) {
+            return Some(Errand::Unpack(unpack));
+        }
+        let mine = |errand: &Errand| errand.belongs_to().is_none_or(is_mine);
+        let next = errands.waiting.iter().position(mine)?;
+        errands.waiting.remove(next)
+    }
+
+    /// Whether there is something to do without the lock.
+    #[inline]
+    pub(crate) fn has_errands(&self) -> bool {
+        let near = self.roads.near.as_ref();
+        near.is_some_and(smartmap::SmartMap::has_errands)
+            || self.roads.nic.has_errands()
+            || !self.errands.waiting.is_empty()
+    }
+
+    pub(crate) fn bring_back(&mut self, errand: Errand) {
+        self.errands.done += 1;
+        self.schedules.look_again();
+        match errand {
+            Errand::Near(errand) => {
+                let near = self.roads.near.as_mut().expect("it is its errand");
+                near.brought(errand);
+            }
+            Errand::Steps(Steps { schedule, .. }) => self.schedules.stepped(schedule),
+            Errand::Unpack(unpack) => self.roads.nic.brought(unpack),
+        }
+    }
+}

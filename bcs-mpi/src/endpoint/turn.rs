@@ -1,0 +1,55 @@
+//! Whose turn it is to listen to the bell ([`super::waiting`]).
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex};
+
+/// Whose turn it is to listen to the bell.
+#[derive(Debug, Default)]
+pub(crate) struct Turn {
+    pub(crate) taken: Mutex<bool>,
+    pub(crate) passed: Condvar,
+    /// Threads that sleep, or are about to.
+    pub(crate) sleepers: AtomicU32,
+    /// Threads that wait for room, whether or not they have the turn.
+    pub(crate) want_room: AtomicU32,
+    /// How far messages of this node, and errands, have got by threads of this rank.
+    progressed: AtomicU64,
+    /// Descriptors wait for room. Only changed under the endpoint's lock.
+    held: AtomicBool,
+}
+
+impl Turn {
+    /// Whether descriptors wait for room. Says so before the NIC is asked to ring for room.
+    pub(crate) fn holds(&self, holds: bool) {
+        if self.held.load(Ordering::Relaxed) != holds {
+            self.held.store(holds, Ordering::Release);
+        }
+    }
+
+    /// Messages of this node, and errands, have got so far, by whichever thread: they may be another one's.
+    /// Returns whether there may be a sleeper who has to be told.
+    pub(crate) fn note(&self, so_far: u64) -> bool {
+        if self.progressed.load(Ordering::Relaxed) == so_far {
+            return false;
+        }
+        self.progressed.store(so_far, Ordering::Relaxed);
+        // A thread counts as a sleeper before it lets go of the endpoint's lock, which is held here:
+        // either its look saw what was taken, or it is seen.
+        self.sleepers.load(Ordering::Relaxed) > 0
+    }
+
+    /// How far messages of this node have got by threads of this rank.
+    pub(crate) fn progressed(&self) -> u64 {
+        self.progressed.load(Ordering::Relaxed)
+    }
+
+    /// Whether descriptors wait for room.
+    #[inline]
+    pub(crate) fn is_holding(&self) -> bool {
+        self.held.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn wants_room(&self) -> bool {
+        self.held.load(Ordering::Acquire) || self.want_room.load(Ordering::Acquire) > 0
+    }
+}

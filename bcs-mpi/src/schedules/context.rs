@@ -1,0 +1,98 @@
+//! Contexts in which this rank takes part in collectives.
+
+use crate::roads::Reach;
+use crate::roads::smartmap::GroupId;
+use bcs_core::limits::{ARRIVAL_HINTS_PER_CONTEXT, MAX_CONTEXTS};
+use bcs_core::whereabouts::{Called, Entered};
+
+/// A context in which this rank takes part in collectives.
+#[derive(Debug)]
+pub(crate) struct Context {
+    /// The number of the next collective.
+    pub(crate) sequence: u64,
+    /// Members on this rank's node, and all of them.
+    pub(crate) local: u32,
+    pub(crate) size: u32,
+    /// The arrivals in each lane when the context was opened.
+    pub(crate) base: [u32; ARRIVAL_HINTS_PER_CONTEXT],
+    /// The number of the next collective that is made of messages ([`super::schedule`]).
+    pub(crate) schedules: u32,
+    /// Collectives of both kinds that this rank has entered.
+    pub(crate) entered: u32,
+    /// The members, for [`Entered`].
+    pub(crate) group: u32,
+    /// All members are on this rank's node, and do collectives themselves.
+    pub(crate) near: Option<GroupId>,
+    /// The members on this rank's node, if there are others elsewhere.
+    pub(crate) here: Option<GroupId>,
+}
+
+impl Context {
+    /// The tag of the next collective that is made of messages. Numbers wrap: a tag comes again
+    /// when 2^31 later ones have been posted, of which far fewer can be under way.
+    pub(crate) fn next_tag(&mut self) -> i32 {
+        let number = self.schedules;
+        self.schedules = number.wrapping_add(1);
+        (number & i32::MAX.cast_unsigned()).cast_signed()
+    }
+
+    /// Which members a message from any of them may come from.
+    pub(crate) fn reach(&self) -> Reach {
+        Reach {
+            near: self.local > 0,
+            far: self.size > self.local,
+        }
+    }
+
+    /// Its members, if all are on this node and do collectives themselves.
+    pub(crate) fn near(&self) -> Option<GroupId> {
+        self.near.filter(|_| self.local == self.size)
+    }
+
+    /// This rank enters a collective.
+    pub(crate) fn enter(&mut self, context: u32, called: Called) -> Entered {
+        let number = self.entered;
+        self.entered = number.wrapping_add(1);
+        Entered {
+            context,
+            group: self.group,
+            number,
+            called,
+        }
+    }
+
+    /// How many arrivals the lane of the next collective has when the node's last rank arrives.
+    pub(crate) fn due(&self) -> u32 {
+        let lanes = ARRIVAL_HINTS_PER_CONTEXT as u64;
+        let round = (self.sequence / lanes + 1) * u64::from(self.local);
+        let base = u64::from(self.base[usize::try_from(self.sequence % lanes).expect("small")]);
+        bcs_core::request::low(base + round) // The counters wrap, too.
+    }
+}
+
+/// The contexts in which this rank takes part in collectives, by their ids.
+#[derive(Debug, Default)]
+pub(crate) struct Contexts(Vec<Option<Context>>);
+
+impl Contexts {
+    pub(crate) fn get(&self, context: u32) -> Option<&Context> {
+        self.0.get(context as usize)?.as_ref()
+    }
+
+    pub(crate) fn get_mut(&mut self, context: u32) -> Option<&mut Context> {
+        self.0.get_mut(context as usize)?.as_mut()
+    }
+
+    pub(crate) fn insert(&mut self, id: u32, context: Context) {
+        let id = id as usize;
+        assert!(id < MAX_CONTEXTS, "{id} is an id of contexts");
+        if id >= self.0.len() {
+            self.0.resize_with(id + 1, || None);
+        }
+        self.0[id] = Some(context);
+    }
+
+    pub(crate) fn remove(&mut self, context: u32) -> Option<Context> {
+        self.0.get_mut(context as usize)?.take()
+    }
+}

@@ -1,0 +1,26 @@
+//! The communicator of a collective.
+
+use crate::data::Piece;
+
+/// The communicator of a collective.
+#[derive(Clone, Copy, Debug)]
+pub struct Members<'a> {
+    /// The id of its context.
+    pub context: u32,
+    /// World ranks in its order.
+    pub world: &'a [u32],
+    /// This rank's place among them.
+    pub me: usize,
+}
+
+impl Members<'_> {
+    /// Everybody else, with their blocks. The one after this rank comes first, so that not all
+    /// ranks send to the same one first.
+    pub(crate) fn others(&self, blocks: impl Fn(usize) -> Piece) -> Vec<(u32, Piece)> {
+        let size = self.world.len();
+        (1..size)
+            .map(|step| (self.me + step) % size)
+            .map(|place| (self.world[place], blocks(place)))
+            .collect()
+    }
+}

@@ -1,0 +1,77 @@
+//! Plans: schedules that are to be posted.
+#![expect(unsafe_code, reason = "memory is named by address")]
+
+use super::hierarchy::Hierarchy;
+use crate::data::{self, LONG_BYTES, NEAR_SMALL_PIECE_BYTES, Piece, Scratch};
+use crate::plan::{Local, Part, Round};
+use crate::roads::Blocking;
+use bcs_core::whereabouts::{Called, Exchange};
+use std::collections::VecDeque;
+
+/// A schedule that is to be posted.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    /// What the rank called, if it is not what its [`part`](Self::part) says.
+    pub(crate) called: Option<Called>,
+    /// Before anything is sent.
+    pub(crate) first: Vec<Local>,
+    /// To whom (a world rank), and what.
+    pub(crate) sends: Vec<(u32, Piece)>,
+    pub(crate) rounds: VecDeque<Round>,
+    /// It is among the members of one communicator, who all call it, and whether the caller waits for it
+    /// at once.
+    pub(crate) among: Option<Blocking>,
+    /// A collective of the NIC, which is a part of the first round. NICs number them, so it must
+    /// be posted with the schedule.
+    pub(crate) part: Option<Part>,
+    /// What goes by the leaders of nodes, beside the rounds.
+    pub(crate) hierarchy: Option<Box<Hierarchy>>,
+    pub(crate) scratch: Scratch,
+}
+
+impl Plan {
+    /// Packs what is sent in pieces, without the lock: all if it is for an `exchange`, else what is long and in
+    /// small ones.
+    ///
+    /// # Safety
+    /// What is sent is initialised and nobody writes it.
+    pub(crate) unsafe fn pack(&mut self, exchange: bool) {
+        let mut last: Option<(Piece, Piece)> = None;
+        for (_, piece) in &mut self.sends {
+            let Some(layout) = &piece.layout else {
+                continue;
+            };
+            let small = piece.len > LONG_BYTES && layout.grain() < NEAR_SMALL_PIECE_BYTES;
+            if !exchange && !small {
+                continue;
+            }
+            // What goes to all is packed once.
+            let known = last.as_ref().filter(|(from, _)| from == piece);
+            let packed = known.map(|(_, packed)| packed.clone());
+            let packed = packed.unwrap_or_else(|| {
+                let to = self.scratch.piece(piece.len);
+                // SAFETY: the caller's promise; the memory is fresh.
+                unsafe { data::copy(piece, &to) };
+                last = Some((piece.clone(), to.clone()));
+                to
+            });
+            *piece = packed;
+        }
+    }
+
+    /// A plan for what the rank called, with the world rank of its root.
+    pub(crate) fn of(exchange: Exchange, root: Option<u32>) -> Self {
+        Self {
+            called: Some(Called::Messages(exchange, root)),
+            ..Self::default()
+        }
+    }
+
+    /// The same, for what all members of a communicator call and have to wait for.
+    pub(crate) fn among(exchange: Exchange, root: Option<u32>, blocking: Blocking) -> Self {
+        Self {
+            among: Some(blocking),
+            ..Self::of(exchange, root)
+        }
+    }
+}

@@ -1,0 +1,418 @@
+//! Schedules: collectives that are made of messages, and how they move on.
+//!
+//! What a NIC does by itself (barrier, broadcast, reductions) is one descriptor. The other
+//! collectives move different bytes between each pair of ranks, which is what BS, BR and DH do
+//! already: they are *schedules* of messages and of local steps, which a rank makes when it posts
+//! ([`crate::collective`]) and which move on in every call of the rank
+//! (law 5), whatever that call is for. Blocking or not makes no
+//! difference: a blocking call posts a schedule and waits for it. Whoever waits sleeps on the
+//! rank's bell as for any other request; when something completes, the schedules are moved on
+//! before the wait looks at what it is for.
+//!
+//! A schedule is: all its sends, posted at once; then *rounds* of receives, each followed by local
+//! steps. Sends need not be over before a round is, because no send of a schedule depends on what
+//! it receives. So all ranks' sends are always under way, no rank waits for the progress of a
+//! third one, and a rank that computes for long delays only itself.
+//!
+//! **Matching.** Messages of schedules travel in a context of their own: the communicator's with
+//! [`COLLECTIVE_MESSAGES`] added, which no communicator has, so no wildcard of the program sees
+//! them. NICs match by the number of a context and need not know it for messages. Their tag is the
+//! number of the collective on its communicator, so any number of them may be under way. A pair of
+//! ranks exchanges the same number of messages whatever its counts are, empty ones included: if
+//! the ranks disagree about a length, that is a failure at the receiver and not a hang.
+//!
+//! **Failure.** A schedule whose message failed still sends and receives all the others, so that
+//! no message of it is left for a later one. It ends with the first failure, and its remaining
+//! local steps are left out.
+//!
+//! **Steps** that take long, or call functions of the program's, are done without the endpoint's lock
+//! ([`crate::endpoint`], `errands.rs`); the schedule waits for them as for a message.
+//!
+//! **Bound.** A schedule is posted only if there are request slots for all its sends and its first
+//! round; otherwise nothing of it is posted. Later rounds wait for slots.
+#![expect(unsafe_code, reason = "messages are named by address")]
+
+use super::hierarchy::{Came, Hierarchy};
+use crate::data::{Piece, Scratch};
+use crate::plan::{Local, Round};
+use crate::roads::{Handle, Message, Outcome, Roads, SendMode};
+use bcs_core::limits::MAX_CONTEXTS;
+use bcs_core::request::Failure;
+use bcs_core::whereabouts::Entered;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+/// What is added to a communicator's context for the messages of its collectives.
+pub const COLLECTIVE_MESSAGES: u32 = 1 << 31;
+
+const _: () = assert!(MAX_CONTEXTS < COLLECTIVE_MESSAGES as usize);
+
+/// A schedule, for its request.
+pub(crate) type ScheduleId = u64;
+
+/// A schedule under way.
+#[derive(Debug)]
+pub(crate) struct Schedule {
+    /// Where its messages are matched, and as what.
+    context: u32,
+    tag: i32,
+    /// What this rank has entered by it. One whose messages go nowhere has entered nothing.
+    entered: Option<Entered>,
+    sends: Vec<Handle>,
+    /// Receives of this round that wait for a request slot.
+    unposted: Vec<(u32, Piece)>,
+    /// Those that wait for their messages, with the length each should have; a reduction has none.
+    receives: Vec<(Handle, Option<u64>)>,
+    /// What follows this round.
+    then: Vec<Local>,
+    rounds: VecDeque<Round>,
+    hierarchy: Option<Box<Hierarchy>>,
+    /// Sends that wait for a request slot.
+    unsent: Vec<(u32, Piece)>,
+    scratch: Scratch,
+    failed: Option<Outcome>,
+    /// Steps of it are being done without the lock.
+    steps: bool,
+}
+
+/// Steps of a schedule that are to be done without the lock.
+#[derive(Debug)]
+pub(crate) struct Steps {
+    pub(crate) schedule: ScheduleId,
+    pub(crate) steps: Vec<Local>,
+}
+
+/// How far a schedule has come.
+#[derive(Debug)]
+pub(crate) enum Advance {
+    /// It waits for completions, and has posted more or not.
+    Waits {
+        posted: bool,
+    },
+    /// These steps are to be done without the lock.
+    Steps(Vec<Local>),
+    Done,
+}
+
+/// The schedules of a rank.
+#[derive(Debug, Default)]
+pub(crate) struct Schedules {
+    /// In the order of their posts.
+    under_way: BTreeMap<ScheduleId, Schedule>,
+    /// Those that are done and not yet asked for.
+    ended: HashMap<ScheduleId, Outcome>,
+    posted: u64,
+    /// The count of completions when they were last moved on.
+    looked_at: u64,
+    /// Something else was done since then.
+    looks_again: bool,
+}
+
+impl Schedules {
+    /// Whether none is under way.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.under_way.is_empty()
+    }
+
+    /// How many nobody has asked for.
+    pub(crate) fn left(&self) -> usize {
+        self.under_way.len() + self.ended.len()
+    }
+
+    /// A schedule that has been posted and has come so far: under which name it is known, and what is to be done
+    /// without the lock.
+    pub(crate) fn insert(
+        &mut self,
+        schedule: Schedule,
+        advance: Advance,
+    ) -> (ScheduleId, Option<Steps>) {
+        self.posted += 1;
+        let id = self.posted;
+        self.under_way.insert(id, schedule);
+        (id, self.advanced(id, advance))
+    }
+
+    /// Moves all schedules on, if anything has been completed since they were last moved on, so much in all. What
+    /// is to be done without the lock is handed over. Returns whether anything was posted.
+    pub(crate) fn advance(
+        &mut self,
+        roads: &mut Roads,
+        completions: u64,
+        mut hand_over: impl FnMut(Steps),
+    ) -> bool {
+        if self.under_way.is_empty() || (self.looked_at == completions && !self.looks_again) {
+            return false;
+        }
+        self.looked_at = completions;
+        self.looks_again = false;
+        let (mut any_posted, mut advanced) = (false, Vec::new());
+        for (&id, schedule) in self.under_way.iter_mut().filter(|(_, it)| !it.steps) {
+            match schedule.advance(roads) {
+                Advance::Waits { posted } => any_posted |= posted,
+                further => advanced.push((id, further)),
+            }
+        }
+        for (id, further) in advanced {
+            self.advanced(id, further)
+                .into_iter()
+                .for_each(&mut hand_over);
+        }
+        any_posted
+    }
+
+    /// A schedule has come so far. Returns what is to be done without the lock.
+    fn advanced(&mut self, id: ScheduleId, advance: Advance) -> Option<Steps> {
+        match advance {
+            Advance::Waits { .. } => None,
+            Advance::Steps(steps) => Some(Steps {
+                schedule: id,
+                steps,
+            }),
+            Advance::Done => {
+                let ended = self.under_way.remove(&id);
+                let failed = ended.and_then(|mut ended| ended.failed.take());
+                self.ended.insert(id, failed.unwrap_or_default());
+                None
+            }
+        }
+    }
+
+    /// Steps of a schedule are done.
+    pub(crate) fn stepped(&mut self, id: ScheduleId) {
+        let schedule = self.under_way.get_mut(&id);
+        schedule.expect("it waits for its steps").steps = false;
+    }
+
+    /// Something may have been done that no completion tells of.
+    pub(crate) fn look_again(&mut self) {
+        self.looks_again = true;
+    }
+
+    pub(crate) fn is_done(&self, id: ScheduleId) -> bool {
+        self.ended.contains_key(&id)
+    }
+
+    /// What this rank has entered by schedules that are under way, the oldest first.
+    pub(crate) fn entered(&self) -> impl Iterator<Item = Entered> {
+        self.under_way
+            .values()
+            .filter_map(|schedule| schedule.entered)
+    }
+
+    /// What it has entered by this one.
+    pub(crate) fn entered_by(&self, id: ScheduleId) -> Option<Entered> {
+        self.under_way.get(&id)?.entered
+    }
+
+    /// Spends a schedule that is done.
+    ///
+    /// # Panics
+    /// If it is spent: the caller kept a copy of its request.
+    pub(crate) fn take(&mut self, id: ScheduleId) -> Option<Outcome> {
+        let outcome = self.ended.remove(&id);
+        assert!(
+            outcome.is_some() || self.under_way.contains_key(&id),
+            "schedule {id} is spent"
+        );
+        outcome
+    }
+}
+
+impl Schedule {
+    /// One whose messages are matched there, under this tag. The rounds follow each other as in the plan.
+    pub(crate) fn new(
+        (context, tag): (u32, i32),
+        rounds: VecDeque<Round>,
+        hierarchy: Option<Box<Hierarchy>>,
+        scratch: Scratch,
+    ) -> Self {
+        Self {
+            context: context | COLLECTIVE_MESSAGES,
+            tag,
+            entered: None,
+            sends: Vec::new(),
+            unposted: Vec::new(),
+            receives: Vec::new(),
+            then: Vec::new(),
+            rounds,
+            hierarchy,
+            unsent: Vec::new(),
+            scratch,
+            failed: None,
+            steps: false,
+        }
+    }
+
+    /// It waits for this as for a message, too.
+    pub(crate) fn awaits(&mut self, handle: Handle) {
+        self.receives.push((handle, None));
+    }
+
+    /// This is what the rank has entered by it.
+    pub(crate) fn enters(&mut self, entered: Option<Entered>) {
+        self.entered = entered;
+    }
+
+    /// Whether it is over, so far without a failure.
+    pub(crate) fn is_over(&self, advance: &Advance) -> bool {
+        matches!(advance, Advance::Done) && self.failed.is_none()
+    }
+
+    /// Posts the first round, and then what is sent: what comes early finds its receive.
+    ///
+    /// # Panics
+    /// If there is no request slot for each: they are to be counted before.
+    pub(crate) fn begin(&mut self, roads: &mut Roads, sends: Vec<(u32, Piece)>) -> Advance {
+        if let Some(round) = self.rounds.pop_front() {
+            self.unposted = round.receives;
+            self.then = round.then;
+            self.post(roads, &mut false);
+        }
+        for (destination, data) in sends {
+            let message = Message {
+                context: self.context,
+                destination,
+                tag: self.tag,
+                data,
+            };
+            // SAFETY: whoever posts the schedule promises that the memory stays until it is done.
+            let sent = unsafe { roads.send(SendMode::Standard, &message) };
+            let sent = sent.expect("there is a request slot for each send: it was counted");
+            if !matches!(sent, Handle::Complete(_)) {
+                self.sends.push(sent);
+            }
+        }
+        self.advance(roads)
+    }
+
+    fn note(&mut self, outcome: Outcome, expected: Option<u64>) {
+        let short = expected.is_some_and(|expected| outcome.len < expected);
+        let failure = match outcome.failure {
+            Failure::None if short => Failure::Mismatch,
+            failure => failure,
+        };
+        if failure != Failure::None && self.failed.is_none() {
+            self.failed = Some(Outcome {
+                failure,
+                expected,
+                ..outcome
+            });
+        }
+    }
+
+    /// Posts the receives of this round for which there are request slots. Returns whether that
+    /// were all.
+    fn post(&mut self, roads: &mut Roads, posted: &mut bool) -> bool {
+        while let Some((from, into)) = self.unposted.last() {
+            let from = (*from, self.context, self.tag);
+            let len = into.len as u64;
+            // SAFETY: whoever posted the schedule promised that the memory stays until it is done.
+            let request = unsafe { roads.receive_from(from, into.clone()) };
+            let Ok(request) = request else {
+                return false;
+            };
+            self.unposted.pop();
+            self.receives.push((request, Some(len)));
+            *posted = true;
+        }
+        true
+    }
+
+    /// Goes on with what goes by leaders. Returns whether that is over.
+    fn lead(&mut self, roads: &mut Roads, posted: &mut bool) -> bool {
+        let Some(hierarchy) = &mut self.hierarchy else {
+            return true;
+        };
+        let came = hierarchy.advance(roads, posted);
+        self.failed = self.failed.take().or(hierarchy.failure());
+        match came {
+            Came::Waits => return false,
+            Came::Over(None) => {}
+            Came::Over(Some((sends, round))) => {
+                self.unsent = sends;
+                self.rounds.push_back(round);
+            }
+        }
+        while let Some((destination, data)) = self.unsent.last().cloned() {
+            let message = Message {
+                context: self.context,
+                destination,
+                tag: self.tag,
+                data,
+            };
+            // SAFETY: whoever posted the schedule promised that the memory stays until it is done.
+            let sent = unsafe { roads.send(SendMode::Standard, &message) };
+            let Ok(sent) = sent else {
+                return false;
+            };
+            self.unsent.pop();
+            *posted = true;
+            if !matches!(sent, Handle::Complete(_)) {
+                self.sends.push(sent);
+            }
+        }
+        true
+    }
+
+    /// Goes as far as what has completed allows.
+    fn advance(&mut self, roads: &mut Roads) -> Advance {
+        let mut posted = false;
+        let led = self.lead(roads, &mut posted);
+        loop {
+            let all_posted = self.post(roads, &mut posted);
+            while let Some(&(request, expected)) = self.receives.last() {
+                let Some(outcome) = roads.take(request) else {
+                    return Advance::Waits { posted };
+                };
+                self.receives.pop();
+                self.note(outcome, expected);
+            }
+            if !all_posted {
+                return Advance::Waits { posted };
+            }
+            let steps = std::mem::take(&mut self.then);
+            if self.failed.is_none() && steps.iter().any(Local::takes_long) {
+                self.steps = true;
+                return Advance::Steps(steps);
+            }
+            for local in steps {
+                if self.failed.is_none() {
+                    // SAFETY: whoever posted the schedule promised that the memory stays until it
+                    // is done; what was to be received has come.
+                    unsafe { local.run() };
+                }
+            }
+            let Some(round) = self.rounds.pop_front() else {
+                break;
+            };
+            self.unposted = round.receives;
+            self.then = round.then;
+        }
+        if !led {
+            return Advance::Waits { posted };
+        }
+        while let Some(&request) = self.sends.last() {
+            let Some(outcome) = roads.take(request) else {
+                return Advance::Waits { posted };
+            };
+            self.sends.pop();
+            self.note(outcome, None);
+        }
+        let hierarchy = self.hierarchy.as_mut();
+        if hierarchy.is_some_and(|it| !it.sends_are_over(roads)) {
+            return Advance::Waits { posted };
+        }
+        Advance::Done
+    }
+}
+
+impl Drop for Schedule {
+    fn drop(&mut self) {
+        // Whatever made it end early, the NIC may still write there.
+        if !self.receives.is_empty() || !self.sends.is_empty() {
+            self.scratch.leave();
+        }
+        if let Some(hierarchy) = &mut self.hierarchy {
+            hierarchy.leak();
+        }
+    }
+}
