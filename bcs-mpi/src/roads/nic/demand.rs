@@ -21,18 +21,9 @@
 //! at the end of each slice.
 
 use super::Nic;
+use super::state::Asked;
 use bcs_core::clock::now_ns;
 use std::sync::atomic::{Ordering, fence};
-
-/// What there was when the rank last demanded a slice: a loop of tests demands nothing more until
-/// something has changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Asked {
-    sends: u64,
-    receives: u64,
-    unexpected: u64,
-    completions: u64,
-}
 
 impl Nic {
     fn unexpected(&self) -> u64 {

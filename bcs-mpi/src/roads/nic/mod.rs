@@ -15,7 +15,7 @@
 //! |---|---|
 //! | `state.rs` | [`Nic`]: what it remembers, and how it moves on |
 //! | `requests.rs`, `outbox.rs`, `payload_slots.rs` | request slots, rings, eager payloads |
-//! | `sending.rs`, `receiving.rs`, `probing.rs` | messages |
+//! | `sending.rs`, `receiving.rs`, `probing.rs`, `probes.rs` | messages |
 //! | `arrivals.rs` | collectives |
 //! | `unpacking.rs` | what came packed and is long is unpacked without the endpoint's lock |
 //! | `demand.rs` | when a slice is asked for |
@@ -24,6 +24,7 @@ mod arrivals;
 mod demand;
 mod outbox;
 mod payload_slots;
+mod probes;
 mod probing;
 mod receiving;
 mod requests;

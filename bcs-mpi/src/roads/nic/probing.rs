@@ -6,24 +6,12 @@
 //! BR has not answered yet, since BR may answer it before it sees the receive.
 
 use super::Nic;
+use super::probes::{Once, meet};
 use super::requests::{Purpose, Requests};
 use crate::roads::{Outcome, TooManyRequests};
 use bcs_core::descriptor::ReceiveKind;
 use bcs_core::matching::{Pattern, Signature};
 use bcs_core::request::{Failure, RequestId};
-use std::collections::HashMap;
-
-/// Non-blocking probes by what they look for.
-pub(super) type Probes = HashMap<Pattern, Once>;
-
-/// How far a non-blocking probe is.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Once {
-    /// BR was asked.
-    Asked(RequestId),
-    /// BR found this message.
-    Found(Outcome),
-}
 
 impl Nic {
     /// Asks BR for a message of this pattern, in this way: the answer completes the request.
@@ -108,12 +96,4 @@ impl Nic {
             }),
         });
     }
-}
-
-/// Whether there can be a message for both patterns.
-fn meet(one: Pattern, other: Pattern) -> bool {
-    fn open<T: PartialEq>(one: Option<T>, other: Option<T>) -> bool {
-        one.is_none() || other.is_none() || one == other
-    }
-    one.context == other.context && open(one.source, other.source) && open(one.tag, other.tag)
 }

@@ -6,7 +6,8 @@
 
 use super::Nic;
 use super::requests::{Purpose, Requests};
-use crate::data::{Piece, Room, SMALL_PIECE_BYTES, scatter};
+use super::unpacking::Unpack;
+use crate::data::{LONG_BYTES, Piece, Room, SMALL_PIECE_BYTES, scatter};
 use crate::roads::{Outcome, TooManyRequests};
 use bcs_core::descriptor::{ReceiveDescriptor, ReceiveKind};
 use bcs_core::layout::Location;
@@ -221,5 +222,55 @@ impl Nic {
         // SAFETY: whoever posted the request promised that this may be written until now.
         unsafe { scatter(&into, 0, &inline[..fits]) };
         Some(outcome)
+    }
+
+    /// Whether there is something to unpack without the lock.
+    #[inline]
+    pub(crate) fn has_errands(&self) -> bool {
+        self.unpacking.has_errands()
+    }
+
+    /// The next of it that belongs to a request which `is_mine`. It has to be [brought back](Self::brought).
+    pub(crate) fn take_errand(&mut self, is_mine: impl Fn(RequestId) -> bool) -> Option<Unpack> {
+        self.unpacking.next(is_mine)
+    }
+
+    /// It has been done.
+    pub(crate) fn brought(&mut self, done: Unpack) {
+        self.unpacking.brought(done);
+    }
+
+    /// Whether what the NIC has completed is where it belongs. A long message that came packed is unpacked by
+    /// an errand, which this begins.
+    pub(super) fn is_unpacked(&mut self, request: RequestId) -> bool {
+        if let Some(is_done) = self.unpacking.is_done(request) {
+            return is_done;
+        }
+        let Some(Purpose::Receive { into, room, .. }) = self.requests.if_live_mut(request) else {
+            return true;
+        };
+        if room.is_none() || into.len <= LONG_BYTES {
+            return true;
+        }
+        let Some(completion) = self.memory.completion(request) else {
+            return false;
+        };
+        let came = matches!(completion.failure, Failure::None | Failure::Truncated);
+        let len = usize::try_from(completion.len).unwrap_or(usize::MAX);
+        let len = len.min(into.len);
+        if !came || len <= LONG_BYTES {
+            return true;
+        }
+        let Some(room) = room.take() else {
+            return true;
+        };
+        let into = into.clone();
+        self.unpacking.begin(Unpack {
+            request,
+            into,
+            room,
+            len,
+        });
+        false
     }
 }

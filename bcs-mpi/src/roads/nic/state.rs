@@ -1,9 +1,8 @@
 //! What a rank remembers of what it has posted to its NIC.
 
-use super::demand::Asked;
 use super::outbox::Outbox;
 use super::payload_slots::PayloadSlots;
-use super::probing::Probes;
+use super::probes::Probes;
 use super::requests::{Purpose, Requests};
 use super::unpacking::Unpacking;
 use crate::data::{Piece, Room, Rooms, SMALL_PIECE_BYTES};
@@ -16,6 +15,16 @@ use bcs_core::wake::MachinePage;
 use bcs_core::whereabouts::{Entered, Peer, Wait};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
+
+/// What there was when the rank last demanded a slice: a loop of tests demands nothing more until
+/// something has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Asked {
+    pub(super) sends: u64,
+    pub(super) receives: u64,
+    pub(super) unexpected: u64,
+    pub(super) completions: u64,
+}
 
 /// A rank's end of its NIC.
 #[derive(Debug)]
