@@ -11,11 +11,11 @@
 //! |---|---|---|
 //! | scatter, gather | root: one for each other rank; others: one | what they must |
 //! | allgather | one to and one from each other rank | its block p-1 times, and all others |
-//! | alltoall | one to and one from each other rank; short blocks by leaders ([`super::hierarchy`]) | what it must |
+//! | alltoall | one to and one from each other rank; short blocks by leaders ([`Nodes`]) | what it must |
 //! | reduce_scatter | none: an allreduce by the NICs, and the own part of it | |
 //!
 //! On a communicator whose members are all on one node they exchange directly instead
-//! ([`super::near_exchange`]).
+//! ([`super::node_exchange`]).
 //!
 //! The bound is that of request slots: 2^20 of them are enough for 30 alltoalls at the same time
 //! among 16,384 ranks. Small messages are eager and keep no slot at the sender.
@@ -169,7 +169,7 @@ impl Endpoint {
     /// Posts this rank's part of an all-to-all: it sends `out`, one block for each member, and
     /// receives into `into`, one from each. Without `out`, what is in `into` is sent and replaced;
     /// that needs a copy of it. If all blocks are to have one length, all members give their `nodes`:
-    /// short ones then go by leaders ([`super::hierarchy`]).
+    /// short ones then go by leaders ([`Nodes`]).
     ///
     /// # Safety
     /// As for [`bcs_scatter`](Self::bcs_scatter).

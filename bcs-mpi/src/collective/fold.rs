@@ -1,8 +1,8 @@
 //! Collectives that fold: scans, and reductions that no NIC can do, because the operation is a
 //! function of the program's (MPI 5.0, 6.9.5).
 //!
-//! They are schedules ([`super::schedule`]), and within a node exchanges that take in the same rounds
-//! ([`super::near_exchange`]): whoever wants a result gets all contributions to it by
+//! They are schedules ([`crate::schedules`]), and within a node exchanges that take in the same rounds
+//! ([`super::node_exchange`]): whoever wants a result gets all contributions to it by
 //! direct messages, and combines them **from the left, in the order of the communicator**:
 //!
 //! ```text

@@ -15,7 +15,7 @@ pub(crate) struct Context {
     pub(crate) size: u32,
     /// The arrivals in each lane when the context was opened.
     pub(crate) base: [u32; ARRIVAL_HINTS_PER_CONTEXT],
-    /// The number of the next collective that is made of messages ([`super::schedule`]).
+    /// The number of the next collective that is made of messages ([`Schedule`](super::Schedule)).
     pub(crate) schedules: u32,
     /// Collectives of both kinds that this rank has entered.
     pub(crate) entered: u32,

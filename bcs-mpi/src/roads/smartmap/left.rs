@@ -1,4 +1,4 @@
-//! What is in the tables of this end when its rank ends (see [`crate::bcs`], `left`).
+//! What is in the tables of this end when its rank ends (see [`crate::endpoint`], `left`).
 
 use super::SmartMap;
 use super::outgoing::Outgoing;
