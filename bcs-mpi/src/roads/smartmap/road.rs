@@ -1,7 +1,7 @@
 //! Roads: by which the receiver fetches a message from the memory of its sender.
 #![expect(unsafe_code, reason = "the kernel copies between processes")]
 
-use super::Slots;
+use super::slots::Slots;
 use crate::data::{NEAR_SMALL_PIECE_BYTES, Piece, scatter, scatter_from};
 use bcs_core::job;
 use bcs_core::layout::{Location, RemoteRuns};

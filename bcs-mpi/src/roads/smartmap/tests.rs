@@ -1,11 +1,17 @@
 //! The ends of all ranks of a node in one thread, in whatever order.
 #![expect(unsafe_code, reason = "messages are named by address")]
 
-use super::*;
+use super::requests::{Id, Posted};
+use super::{LEAST_SHARED_BYTES, Road, Settled, SmartMap, copy_of};
+use crate::data::Piece;
 use crate::roads::{Message, SendMode};
 use bcs_core::limits::MAX_KEPT_BYTES;
 use bcs_core::matching::Pattern;
+use bcs_core::memory::NicMemory;
+use bcs_core::request::Failure;
+use bcs_core::smartmap::NodeMemory;
 use bcs_core::smartmap::shared_copy::{CHUNK_BYTES, Shape, SharedCopy};
+use bcs_core::wake::MachinePage;
 use proptest::prelude::*;
 use std::sync::atomic::Ordering;
 

@@ -2,21 +2,34 @@
 //! program.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
+use super::communicator::Communicator;
+use super::direction::{LastDirection, Turning};
+use super::group::GroupId;
 use super::stepping::{and_in_turns, step_members};
-use super::*;
-use crate::roads::Outcome;
+use crate::plan::Part;
+use crate::roads::smartmap::requests::{Id, NoSlot, Posted as Progress};
+use crate::roads::smartmap::{Road, SmartMap};
+use crate::roads::{Blocking, Outcome};
 use bcs_core::descriptor::{Call, CollectiveKind};
 use bcs_core::memory::NicMemory;
 use bcs_core::reduction::arithmetic::{Path, combine};
 use bcs_core::reduction::{Datatype, Op};
 use bcs_core::request::Failure;
-use bcs_core::smartmap::coll_info::AREAS;
-use bcs_core::whereabouts::Called;
+use bcs_core::smartmap::NodeMemory;
+use bcs_core::smartmap::coll_info::{AREAS, PAYLOAD_BYTES};
+use bcs_core::wake::MachinePage;
+use bcs_core::whereabouts::{Called, Entered};
 use proptest::prelude::*;
 use std::sync::atomic::Ordering;
 
 /// The world rank at place 0.
 pub(super) const FIRST: u32 = 10;
+
+/// All that is long is enough to turn round.
+const TURNING: Turning = Turning {
+    least_bytes: 4096,
+    stretch_bytes: 4096,
+};
 
 /// One call of all members.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +63,9 @@ impl Node {
                 .store(std::process::id(), Ordering::Release);
             let memory = NicMemory::private(4096).unwrap();
             let here = (place, FIRST);
-            SmartMap::new(node.clone(), memory, page.clone(), here, road.clone())
+            let mut end = SmartMap::new(node.clone(), memory, page.clone(), here, road.clone());
+            end.communicators.last_direction = LastDirection::turning(TURNING);
+            end
         };
         (0..ranks).map(end).collect()
     }
@@ -66,7 +81,7 @@ impl Node {
         let groups = self
             .ends
             .iter_mut()
-            .flat_map(|end| &mut end.collectives.groups);
+            .flat_map(|end| &mut end.communicators.groups);
         groups
             .flatten()
             .filter_map(Communicator::here_mut)
@@ -78,7 +93,7 @@ impl Node {
         let groups = self
             .ends
             .iter_mut()
-            .flat_map(|end| &mut end.collectives.groups);
+            .flat_map(|end| &mut end.communicators.groups);
         groups
             .flatten()
             .filter_map(Communicator::here_mut)
@@ -435,7 +450,7 @@ fn many_members_do_what_few_do() {
     });
     run(&mut node, &steps.collect::<Vec<Step>>(), &[]);
     let groups = |end: &SmartMap| {
-        end.collectives.groups[0]
+        end.communicators.groups[0]
             .as_ref()
             .and_then(Communicator::here)
             .map(|queue| queue.group.is_counted())
@@ -484,7 +499,7 @@ fn memory_that_is_not_there_is_a_failure_for_all_who_need_it() {
                 node.ends[place].call();
             }
         }
-        let communicator = node.ends[1].collectives.groups[0].as_mut().unwrap();
+        let communicator = node.ends[1].communicators.groups[0].as_mut().unwrap();
         let queue = communicator.here_mut().unwrap();
         let info = queue.group.own().clone();
         node.ends[1].call();

@@ -2,19 +2,21 @@
 //! members has agreed on.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
+use super::flow::Flow;
 use super::gift::MAX_LAID_BYTES;
-use super::*;
-use crate::data::Piece;
-use crate::plan::Local;
+use super::give_and_take::{Exchange, Given, Gives, Takes};
+use crate::data::{Piece, Pieces, Row, Scratch};
+use crate::plan::{Local, Round};
 use crate::roads::smartmap::collective::stepping::{and_in_turns, step_members};
 use crate::roads::smartmap::collective::tests::{FIRST, Node};
-use crate::roads::smartmap::requests::Id;
-use crate::roads::smartmap::{Posted as Progress, Road, SmartMap};
+use crate::roads::smartmap::requests::{Id, Posted as Progress};
+use crate::roads::smartmap::{Road, SmartMap};
 use crate::roads::{Blocking, Outcome};
 use bcs_core::layout::Builder;
 use bcs_core::request::Failure;
-use bcs_core::whereabouts::{Entered, Exchange as Kind, Objection};
+use bcs_core::whereabouts::{Called, Entered, Exchange as Kind, Objection};
 use proptest::prelude::*;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// One call of all members.

@@ -7,15 +7,15 @@
 //! as before: the sender packs, the receiver unpacks.
 #![expect(unsafe_code, reason = "messages are named by address")]
 
-use super::Road;
 use super::envelope::Pieces;
 use crate::data::{Piece, copy_alike};
+use crate::roads::smartmap::road::Road;
 use bcs_core::layout::Layout;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// Two places where a message lies in the same pieces.
-pub(super) struct Alike {
+pub(in crate::roads::smartmap) struct Alike {
     layout: Arc<Layout>,
     from: u64,
     to: u64,
@@ -24,7 +24,7 @@ pub(super) struct Alike {
 impl Alike {
     /// Receiver: the first `len` bytes of a message that the rank at a place alleges to lie there, if they lie like
     /// its own piece and all can be reached.
-    pub(super) fn of(
+    pub(in crate::roads::smartmap) fn of(
         (road, place): (&Road, usize),
         data: Pieces,
         into: &Piece,
@@ -44,7 +44,7 @@ impl Alike {
 
     /// Sender: the first `len` bytes of its own message, and where the rank at a place, which says that its layout is
     /// the same, wants them, if all can be reached.
-    pub(super) fn to(
+    pub(in crate::roads::smartmap) fn to(
         (road, place): (&Road, usize),
         data: &Piece,
         into: u64,
@@ -64,7 +64,7 @@ impl Alike {
     /// # Safety
     /// This rank's own pieces may be read, or written, and nobody else does; and the other rank has said that its
     /// may.
-    pub(super) unsafe fn copy(&self, part: Range<usize>) {
+    pub(in crate::roads::smartmap) unsafe fn copy(&self, part: Range<usize>) {
         // SAFETY: the caller's promise; the other rank's are mapped as long as the slots live.
         unsafe { copy_alike(&self.layout, self.from, self.to, part) };
     }

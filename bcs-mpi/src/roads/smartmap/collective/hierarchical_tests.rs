@@ -2,10 +2,13 @@
 //! answers when it likes.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
+use super::order::Order;
 use super::stepping::{and_in_turns, choice, step_members};
 use super::tests::{FIRST, LENGTHS, Node, Posted, Step, data, step, sum, wants};
-use super::*;
 use crate::data::{bytes, bytes_mut};
+use crate::roads::Outcome;
+use crate::roads::smartmap::requests::Posted as Progress;
+use crate::roads::smartmap::{Road, SmartMap};
 use bcs_core::descriptor::{Call, CollectiveKind};
 use bcs_core::reduction::arithmetic::{Path, combine};
 use bcs_core::request::Failure;
