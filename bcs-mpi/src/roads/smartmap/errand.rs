@@ -1,8 +1,8 @@
 //! Errands: what takes long is done without the endpoint's lock.
 //!
-//! An end ([`state`](super::state)) is a state machine under that lock, and its steps are short. A copy of more than
-//! [`LONG_BYTES`](crate::data::LONG_BYTES) is none of them, nor is a collective that goes over as much, or calls functions of the
-//! program's. Of each it makes an *errand*: whoever calls takes it with the lock, runs it without, and
+//! An end ([`state`](super::state)) is a state machine under that lock, and its steps are short. A copy of more
+//! than [`LONG_BYTES`](crate::data::LONG_BYTES) is none of them, nor is a collective that goes over as much, or
+//! calls functions of the program's. Of each it makes an *errand*: whoever calls takes it with the lock, runs it without, and
 //! *brings it back* with the lock. Meanwhile its request is not done, so whatever it touches stays.
 //!
 //! ```text
@@ -12,6 +12,7 @@
 //!
 //! Every call that finds errands runs them before it returns or sleeps ([`crate::bcs`], `errands`). One that
 //! packs comes before all others: a receiver may wait for it, and it waits for nobody.
+
 use super::collective::Absent;
 use super::messages::copier::Help;
 use super::messages::fetching::Fetch;

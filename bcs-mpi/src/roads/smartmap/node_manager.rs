@@ -3,10 +3,9 @@
 use std::fmt::Debug;
 use std::os::fd::OwnedFd;
 
-/// The way to the node manager of this rank. It is gone rarely: on the way of no message and no collective.
+/// The node manager of this rank. No message and no collective waits for it, so it may be any.
 pub(crate) trait NodeManager: Debug + Send + Sync {
-    /// Asks for the slot of another rank of this node, by its place. What answers belongs to who asks: nobody
-    /// else may ask meanwhile.
+    /// Asks for the slot of another rank of this node, by its place. Nobody else may ask until it has answered.
     fn slot_of(&self, place: usize) -> Found;
 
     /// Says that this process ends with this exit code, and why. If nobody hears it, the end of the process is

@@ -18,7 +18,7 @@ pub struct Slots {
     place: usize,
     own: Option<Slot>,
     others: Vec<Other>,
-    /// Held while one is asked for: of two threads that need one, one maps it.
+    /// Who is asked for them. Held while one is asked for: of two threads that need one, one maps it.
     node_manager: Option<Mutex<Arc<dyn NodeManager>>>,
 }
 

@@ -254,7 +254,7 @@ impl Machine for Phased {
                     Some(true) => self.begin(group, around, spare),
                 },
                 Phase::Folded => reduce::copy(self, group, around),
-                Phase::Far => leader::wait_for_nic(self, group, around),
+                Phase::AtNic => leader::wait_for_nic(self, group, around),
                 Phase::Told => leader::wait_for_leader(self, group, around),
                 Phase::Read if self.beyond.is_some() => leader::all_have_read(self, group),
                 Phase::Read => match self.part.kind {

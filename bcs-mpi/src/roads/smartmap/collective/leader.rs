@@ -3,14 +3,14 @@
 //! ```text
 //!  members   enter ─ fold ──────────────────────► Told ─ copy ─► over
 //!              │      │                            ▲       │
-//!  leader    enter ─ fold ─► Far ··· its NIC ··· tell ─ wait ─► over
+//!  leader    enter ─ fold ─► AtNic ·········· tell ─ wait ─► over
 //! ```
 //!
 //! The *leader* is the root if that is here, else the first member of the node in the order of the
 //! communicator. When all members of the node have entered, and have called the same, it goes to its NIC for
-//! all of them ([`Order`](super::order::Order)); what its NIC then has from it is what the NIC would have folded itself (law 9: in
-//! the order of the communicator, then the tree over nodes), so the bits are the same. Then it tells the
-//! others what came of it, with the data.
+//! all of them ([`order`](super::order)); what its NIC then has from it is what the NIC would have folded itself
+//! (law 9: in the order of the communicator, then the tree over nodes), so the bits are the same. Then it tells
+//! the others what came of it, with the data.
 //!
 //! **One at a time.** All of it is one collective of the node's queue, from the post to the end: so members are
 //! in the same one, whatever they have posted. NICs begin one collective of a context in a slice as well; so
@@ -115,7 +115,7 @@ impl Phased {
         // What the node has folded without all that belongs to it must not become a part of the result.
         let spoilt_by = self.culprit();
         self.beyond_mut().order = Some((part, (for_node, spoilt_by)));
-        Look::Goes(Phase::Far)
+        Look::Goes(Phase::AtNic)
     }
 }
 

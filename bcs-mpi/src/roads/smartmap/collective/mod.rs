@@ -35,7 +35,8 @@
 //! | those in which each gives something else to each | [`exchange`] |
 //! | long ones, and those of several nodes | [`phased`] |
 //! | entering and agreeing in these | [`advance`] |
-//! | where their memory is, whether it can be reached, and reading it | [`named_memory`], [`reachability`], [`member_memory`] |
+//! | where their memory is, and whether it can be reached | [`named_memory`], [`reachability`] |
+//! | reading it | [`member_memory`] |
 //! | what all are told of memory that is not there | [`missing_memory`] |
 //! | a long broadcast | [`broadcast`] |
 //! | a long reduction | [`reduce`] |

@@ -14,7 +14,7 @@ pub(super) enum Phase {
     /// That others need its memory no more.
     Read,
     /// Its NIC.
-    Far,
+    AtNic,
     /// What the leader says, which has gone to its NIC for all.
     Told,
 }
@@ -28,7 +28,7 @@ impl Phase {
             Self::Judged => 2,
             Self::Folded => 3,
             Self::Read => 4,
-            Self::Far => 5,
+            Self::AtNic => 5,
             Self::Told => 6,
         }
     }

@@ -55,7 +55,7 @@ impl Phased {
     /// What a rank that has gone as far as it can waits for.
     pub(super) fn awaited(&self, group: &Group, first: u32) -> Option<Awaited> {
         let (member, sign) = match self.phase {
-            Phase::Far => return None,
+            Phase::AtNic => return None,
             Phase::Posted => (None, Sign::AtGate),
             Phase::Told => {
                 let beyond = self.beyond.as_ref();

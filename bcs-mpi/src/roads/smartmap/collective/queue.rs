@@ -172,7 +172,7 @@ impl Queue {
             }
             let mut ended = collective.advance(group, around, spare);
             // Its NIC rings.
-            let may_listen = |collective: &Queued| listens && collective.phase() != Phase::Far;
+            let may_listen = |collective: &Queued| listens && collective.phase() != Phase::AtNic;
             while ended.is_none() && may_listen(collective) && group.listen(collective.phase()) {
                 // LISTEN: once more. It may be in its next phase after that.
                 ended = collective.advance(group, around, spare);

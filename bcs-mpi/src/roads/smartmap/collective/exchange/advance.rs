@@ -234,7 +234,7 @@ impl Machine for Exchanging {
                     Some(false) => self.in_parts(group, around),
                 },
                 Phase::Folded | Phase::Read => self.finish(group, around),
-                Phase::Far | Phase::Told => {
+                Phase::AtNic | Phase::Told => {
                     unreachable!("nothing of an exchange goes to other nodes")
                 }
             };

@@ -61,7 +61,7 @@ impl Exchanging {
     pub(in crate::roads::smartmap::collective) fn awaited(&self, group: &Group) -> Option<Awaited> {
         let sign = match self.phase {
             // Nothing of an exchange goes to other nodes.
-            Phase::Far | Phase::Told => return None,
+            Phase::AtNic | Phase::Told => return None,
             Phase::Posted => Sign::AtGate,
             Phase::Entered => Sign::There,
             Phase::Judged => Sign::Verdict,

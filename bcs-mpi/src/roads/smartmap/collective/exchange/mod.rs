@@ -13,8 +13,8 @@
 //!
 //! **Short or long is each giver's own affair.** If what it gives to all, which is its *stream*, fits its
 //! record, it lies there, and the giver is done when it has what it takes: an area is not written
-//! again before all have read it ([gates](bcs_core::smartmap::coll_info)). Otherwise it says where its pieces are and waits until
-//! those that read them have done so. What lies in pieces is packed before (by whoever posts it).
+//! again before all have read it ([gates](bcs_core::smartmap::coll_info)). Otherwise it says where its pieces are
+//! and waits until those that read them have done so. What lies in pieces is packed before (by whoever posts it).
 //!
 //! **Lengths are allegations.** A taker knows how much it expects. If the giver says another length it
 //! takes nothing and has failed, as with a message of another length; the exchange goes on, so nothing is
