@@ -37,7 +37,7 @@ impl SmartMap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::roads::smartmap::Road;
+    use crate::roads::smartmap::peer_memory::PeerMemory;
     use crate::roads::smartmap::requests::State;
     use bcs_core::memory::NicMemory;
     use bcs_core::smartmap::NodeMemory;
@@ -50,7 +50,7 @@ mod tests {
         let node = NodeMemory::private(2).unwrap();
         let memory = NicMemory::private(4096).unwrap();
         let page = MachinePage::private(1, 2).unwrap();
-        let end = SmartMap::new(node.clone(), memory, page, (1, 10), Road::open());
+        let end = SmartMap::new(node.clone(), memory, page, (1, 10), PeerMemory::open());
         (end, node)
     }
 

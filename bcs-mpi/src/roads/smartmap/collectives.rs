@@ -93,7 +93,7 @@ impl SmartMap {
             let around = Surroundings {
                 node: &self.node,
                 page: &self.page,
-                road: &self.road,
+                peer_memory: &self.peer_memory,
                 last_direction,
                 first: self.first,
             };
@@ -199,7 +199,7 @@ impl SmartMap {
         let around = Surroundings {
             node: &self.node,
             page: &self.page,
-            road: &self.road,
+            peer_memory: &self.peer_memory,
             last_direction,
             first: self.first,
         };

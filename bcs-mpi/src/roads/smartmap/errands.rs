@@ -4,8 +4,8 @@ use super::errand::Errand;
 use super::messages::copier::{Copier, Help};
 use super::messages::fetching::Fetch;
 use super::messages::packing::Pack;
+use super::peer_memory::Unreachable;
 use super::requests::{Id, State};
-use super::road::Unreachable;
 use super::state::SmartMap;
 use bcs_core::request::Failure;
 use bcs_core::smartmap::READ_ONLY;
@@ -17,7 +17,7 @@ impl SmartMap {
         Copier {
             node: self.node.clone(),
             page: self.page.clone(),
-            road: self.road.clone(),
+            peer_memory: self.peer_memory.clone(),
             place: self.place,
         }
     }
@@ -85,7 +85,7 @@ impl SmartMap {
         let process = self.node.process(place).load(Ordering::Acquire);
         let (transfer, offerer) = ((self.place, id), process & !READ_ONLY);
         let offered = SharedCopy::offered(&self.node, transfer, offerer, data.len, Shape::Plain);
-        let leads = |into, len| self.road.leads_to((place, process), into, len);
+        let leads = |into, len| self.peer_memory.leads_to((place, process), into, len);
         if offered.is_some_and(|(copy, into, len)| copy.is_open() && leads(into, len)) {
             let help = Help {
                 copier: self.copier(),

@@ -16,7 +16,7 @@
 //! **One queue, all envelopes.** Whatever way the bytes of a message take, its envelope takes the
 //! queue of its pair, so messages cannot overtake each other ([`messages::envelope`]). Up to 32 bytes travel in
 //! the entry, eager ones beside it; of longer ones the entry says where they are, and the receiver
-//! fetches them when it has a receive for them ([`road`]).
+//! fetches them when it has a receive for them ([`peer_memory`]).
 //!
 //! **Nothing is matched in the queue.** The receiver drains the queues of all that have ever sent to it
 //! ([`bcs_core::smartmap::introductions`]) into its own matcher,
@@ -58,10 +58,10 @@ mod lending;
 mod long_collectives;
 mod messages;
 mod node_manager;
+mod peer_memory;
 mod progress;
 mod receiving;
 mod requests;
-mod road;
 mod sending;
 mod shortcut;
 pub mod slots;
@@ -75,8 +75,8 @@ pub(crate) use messages::copier::LEAST_SHARED_BYTES;
 pub(crate) use messages::incoming::Extracted;
 pub(crate) use messages::loans::{LEAST_LENT_BYTES, Settled};
 pub(crate) use node_manager::{Found, NodeManager};
+pub(crate) use peer_memory::PeerMemory as Road;
 pub(crate) use requests::{Id, NoSlot, Posted};
-pub(crate) use road::Road;
 pub(crate) use sending::{MAX_QUEUED_BYTES, copy_of};
 pub(crate) use shortcut::Next;
 pub use slots::Slots;

@@ -7,8 +7,8 @@ use super::messages::fetching::{Fetch, FetchFrom};
 use super::messages::incoming::{
     Arrived, BYTES_TO_A_LOOK, ENTRIES_TO_A_LOOK, Extracted, Receiving,
 };
+use super::peer_memory::Unreachable;
 use super::requests::{Id, NoSlot, Pulling, State};
-use super::road::Unreachable;
 use super::state::SmartMap;
 use crate::data::{LONG_BYTES, Piece, own_memory, scatter};
 use crate::roads::Outcome;
@@ -26,7 +26,7 @@ use std::sync::atomic::Ordering;
 pub(super) enum Later {
     /// It is long: it is fetched from there without the lock.
     Fetched(FetchFrom, Outcome),
-    /// There is no road to it: its sender has to bring it.
+    /// It cannot be reached: its sender has to bring it.
     Pulled(Outcome),
 }
 
@@ -340,7 +340,10 @@ impl SmartMap {
                     return Err(Later::Fetched(FetchFrom::Memory(from), outcome));
                 }
                 // SAFETY: the caller's promise.
-                match unsafe { self.road.fetch(&self.node, place, from, into, 0..fits) } {
+                match unsafe {
+                    self.peer_memory
+                        .fetch(&self.node, place, from, into, 0..fits)
+                } {
                     Ok(()) => {}
                     // The sender has nothing to do with that.
                     Err(Unreachable::Fault) if !own_memory::takes(into, fits) => {

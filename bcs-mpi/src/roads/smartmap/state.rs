@@ -6,8 +6,8 @@ use super::messages::incoming::{Arrived, Incoming, Receiving};
 use super::messages::loans::Lender;
 use super::messages::outgoing::Outgoing;
 use super::node_manager::NodeManager;
+use super::peer_memory::PeerMemory;
 use super::requests::{Id, Requests};
-use super::road::Road;
 use super::slots::Slots;
 use crate::data::{Room, Rooms};
 use bcs_core::limits::MAX_ENVELOPES_PER_RANK;
@@ -43,7 +43,7 @@ pub(crate) struct SmartMap {
     /// What is to be done without the lock.
     pub(super) errands: VecDeque<Errand>,
     pub(super) errands_so_far: u64,
-    pub(super) road: Road,
+    pub(super) peer_memory: PeerMemory,
     /// Memory for messages in small pieces, and that of those under way.
     pub(super) rooms: Rooms,
     pub(super) packed: HashMap<Id, Room>,
@@ -69,7 +69,7 @@ impl SmartMap {
         memory: NicMemory,
         page: MachinePage,
         (place, first): (usize, u32),
-        road: Road,
+        peer_memory: PeerMemory,
     ) -> Self {
         let places = node.ranks();
         let incoming = (0..places).map(|from| Incoming::new(node.receiver(from, place)));
@@ -95,7 +95,7 @@ impl SmartMap {
             page,
             place,
             first,
-            road,
+            peer_memory,
             node_manager: None,
             alone: false,
         }
@@ -117,7 +117,7 @@ impl SmartMap {
 
     /// From now on messages are fetched from slots where they lie in one.
     pub(crate) fn use_slots(&mut self, slots: Arc<Slots>) {
-        self.road.use_slots(slots);
+        self.peer_memory.use_slots(slots);
     }
 
     /// Whether a world rank is on this node.

@@ -42,13 +42,13 @@ impl Absent {
         let Copier {
             node,
             page,
-            road,
+            peer_memory,
             place,
         } = &self.copier;
         let around = Surroundings {
             node,
             page,
-            road,
+            peer_memory,
             last_direction: &self.last_direction,
             first: self.first,
         };

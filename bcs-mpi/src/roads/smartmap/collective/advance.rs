@@ -186,7 +186,9 @@ impl Phased {
         let opens = |member: usize| {
             let Memory { input, output } = memory(member);
             let address = if input == 0 { output } else { input };
-            around.road.opens(around.node, place(member), address)
+            around
+                .peer_memory
+                .opens(around.node, place(member), address)
         };
         let part = &self.part;
         let reaches = |member: usize| {
@@ -201,8 +203,9 @@ impl Phased {
             } else {
                 reduce::read_of_output(part, group, member)
             };
-            let resolves =
-                |address, len| len == 0 || around.road.resolve(place, address, len).is_some();
+            let resolves = |address, len| {
+                len == 0 || around.peer_memory.resolve(place, address, len).is_some()
+            };
             opens(member) || (resolves(input, part.bytes) && resolves(output, read))
         };
         reachability::of(group.others().all(opens), || match part.kind {

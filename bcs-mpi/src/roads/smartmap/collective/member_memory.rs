@@ -24,7 +24,7 @@ impl Group {
         // SAFETY: whoever posted the collective promised that; or it is memory of this end.
         let fetched = unsafe {
             around
-                .road
+                .peer_memory
                 .fetch(around.node, place, location, into, 0..into.len)
         };
         fetched.map_err(|_| match own_memory::takes(into, into.len) {
@@ -54,6 +54,6 @@ impl Group {
     /// Whether memory of this rank's can be read by the others where it is.
     pub(super) fn is_in_slot(&self, around: Surroundings<'_>, address: u64, len: usize) -> bool {
         let place = self.members[self.me].place;
-        around.road.resolve(place, address, len).is_some()
+        around.peer_memory.resolve(place, address, len).is_some()
     }
 }

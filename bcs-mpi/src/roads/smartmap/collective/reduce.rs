@@ -237,7 +237,7 @@ fn fold(
     let root_has = root.and_then(|root| {
         let member = &group.members()[root];
         let output = Memory::writable_output(&member.info, group.number(), part.bytes)?;
-        around.road.resolve(member.place, output, part.bytes)
+        around.peer_memory.resolve(member.place, output, part.bytes)
     });
     let in_place = part.input == Some(part.output);
     let chunk = CHUNK_BYTES / reduction.datatype.size() * reduction.datatype.size();

@@ -9,7 +9,7 @@
 
 use super::envelope::Pieces;
 use crate::data::{Piece, copy_alike};
-use crate::roads::smartmap::road::Road;
+use crate::roads::smartmap::peer_memory::PeerMemory;
 use bcs_core::layout::Layout;
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ impl Alike {
     /// Receiver: the first `len` bytes of a message that the rank at a place alleges to lie there, if they lie like
     /// its own piece and all can be reached.
     pub(in crate::roads::smartmap) fn of(
-        (road, place): (&Road, usize),
+        (peer_memory, place): (&PeerMemory, usize),
         data: Pieces,
         into: &Piece,
         len: usize,
@@ -34,7 +34,7 @@ impl Alike {
         if layout.digest() != data.digest {
             return None;
         }
-        reach((road, place), layout, data.address, len)?;
+        reach((peer_memory, place), layout, data.address, len)?;
         Some(Self {
             layout: layout.clone(),
             from: data.address,
@@ -45,13 +45,13 @@ impl Alike {
     /// Sender: the first `len` bytes of its own message, and where the rank at a place, which says that its layout is
     /// the same, wants them, if all can be reached.
     pub(in crate::roads::smartmap) fn to(
-        (road, place): (&Road, usize),
+        (peer_memory, place): (&PeerMemory, usize),
         data: &Piece,
         into: u64,
         len: usize,
     ) -> Option<Self> {
         let layout = data.layout.as_ref()?;
-        reach((road, place), layout, into, len)?;
+        reach((peer_memory, place), layout, into, len)?;
         Some(Self {
             layout: layout.clone(),
             from: data.address,
@@ -71,9 +71,14 @@ impl Alike {
 }
 
 /// Whether all pieces from an address on are in the slot of the rank at a place.
-fn reach((road, place): (&Road, usize), layout: &Layout, address: u64, len: usize) -> Option<()> {
+fn reach(
+    (peer_memory, place): (&PeerMemory, usize),
+    layout: &Layout,
+    address: u64,
+    len: usize,
+) -> Option<()> {
     let (low, bytes) = layout.span(len as u64)?;
     let bytes = usize::try_from(bytes).ok()?;
     let first = address.checked_add_signed(low)?;
-    road.resolve(place, first, bytes).map(|_| ())
+    peer_memory.resolve(place, first, bytes).map(|_| ())
 }

@@ -6,8 +6,8 @@
 use super::alike::Alike;
 use super::envelope::Pieces;
 use crate::data::Piece;
+use crate::roads::smartmap::peer_memory::{PeerMemory, Unreachable};
 use crate::roads::smartmap::requests::Id;
-use crate::roads::smartmap::road::{Road, Unreachable};
 use bcs_core::layout::Location;
 use bcs_core::smartmap::packing::Packing;
 use bcs_core::smartmap::shared_copy::{CHUNK_BYTES, Shape, SharedCopy};
@@ -27,7 +27,7 @@ pub(crate) const LEAST_SHARED_BYTES: usize = 1 << 20;
 pub(in crate::roads::smartmap) struct Copier {
     pub(in crate::roads::smartmap) node: NodeMemory,
     pub(in crate::roads::smartmap) page: MachinePage,
-    pub(in crate::roads::smartmap) road: Road,
+    pub(in crate::roads::smartmap) peer_memory: PeerMemory,
     /// This rank's place.
     pub(in crate::roads::smartmap) place: usize,
 }
@@ -69,7 +69,7 @@ impl Copier {
         let is_plain = from.layout.is_none() && into.layout.is_none();
         let long = len >= LEAST_SHARED_BYTES && is_plain && place != self.place;
         // SAFETY: the caller's promise, for each part.
-        let fetch = |part| unsafe { self.road.fetch(&self.node, place, from, into, part) };
+        let fetch = |part| unsafe { self.peer_memory.fetch(&self.node, place, from, into, part) };
         match transfer.filter(|_| long) {
             Some(id) => self.share((place, id), (into.address, len), Shape::Plain, fetch),
             None => fetch(0..len),
@@ -129,7 +129,7 @@ impl Copier {
         };
         let all_packed = || packing.bytes() as usize >= all;
         if let Some(id) = transfer.filter(|_| place != self.place && !all_packed())
-            && let Some(alike) = Alike::of((&self.road, place), pieces, into, len)
+            && let Some(alike) = Alike::of((&self.peer_memory, place), pieces, into, len)
         {
             let fetch = |part| {
                 // SAFETY: the caller's promise.
@@ -153,7 +153,7 @@ impl Copier {
             // SAFETY: the caller's promise.
             let moved = unsafe {
                 let from = Location::at(from);
-                self.road.fetch(&self.node, place, from, into, part)
+                self.peer_memory.fetch(&self.node, place, from, into, part)
             };
             if moved == Err(Unreachable::Closed) {
                 // It will be asked for in parts, which are there when all is packed.
@@ -171,7 +171,7 @@ impl Copier {
         let which = (self.place, id);
         let offered = || SharedCopy::offered(&self.node, which, offerer, data.len, Shape::Plain);
         while let Some((copy, into, len)) = offered() {
-            if !self.road.leads_to((to, process), into, len) {
+            if !self.peer_memory.leads_to((to, process), into, len) {
                 return;
             }
             let Some(chunk) = copy.claim() else {
@@ -182,7 +182,7 @@ impl Copier {
             let (from, into) = (data.address + start, into.wrapping_add(start));
             // SAFETY: the data are initialised, and nobody writes them until the request is done.
             let data = unsafe { crate::data::bytes(from, part.len()) };
-            let brought = self.road.bring((to, process), data, into);
+            let brought = self.peer_memory.bring((to, process), data, into);
             copy.copied(brought.is_ok());
             self.page.wake(copy.bell());
         }
@@ -197,7 +197,7 @@ impl Copier {
         let Some((copy, into, len)) = offered else {
             return false;
         };
-        let Some(alike) = Alike::to((&self.road, to), data, into, len) else {
+        let Some(alike) = Alike::to((&self.peer_memory, to), data, into, len) else {
             return false;
         };
         while let Some(chunk) = copy.claim() {

@@ -5,8 +5,8 @@ use super::copier::Copier;
 use super::envelope::{Envelope, Pieces};
 use crate::data::{Piece, own_memory};
 use crate::roads::Outcome;
+use crate::roads::smartmap::peer_memory::Unreachable;
 use crate::roads::smartmap::requests::Id;
-use crate::roads::smartmap::road::Unreachable;
 use bcs_core::layout::Location;
 
 /// A message that is fetched.

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 /// Payload is copied through a buffer of which the first cache holds all, unless it lies side by side.
 const BOUNCE_BYTES: usize = 4096;
 
-/// Bytes of a part of a message that goes through the queue because there is no other road: a fourth
+/// Bytes of a part of a message that goes through the queue because its receiver cannot reach it: a fourth
 /// of the room, so that one is copied out while the next is copied in.
 const PART_BYTES: usize = 16 * 1024;
 

@@ -106,7 +106,9 @@ impl Exchanging {
         let place = |member: usize| group.members()[member].place;
         let opens = |member: usize| {
             let (address, _) = Giver::of(group, member).stream();
-            around.road.opens(around.node, place(member), address)
+            around
+                .peer_memory
+                .opens(around.node, place(member), address)
         };
         let reaches = |member: usize| match Giver::of(group, member).gift(me) {
             Some(Gift {
@@ -114,7 +116,11 @@ impl Exchanging {
                 lies: Lies::There { address, .. },
             }) => {
                 let len = usize::try_from(len).unwrap_or(usize::MAX);
-                len == 0 || around.road.resolve(place(member), address, len).is_some()
+                len == 0
+                    || around
+                        .peer_memory
+                        .resolve(place(member), address, len)
+                        .is_some()
             }
             _ => true,
         };
