@@ -11,7 +11,7 @@
     reason = "takes possession of an inherited file descriptor"
 )]
 
-use crate::roads::smartmap::slots::Found;
+use crate::roads::smartmap::{Found, NodeManager};
 use crate::shared_memory::SharedMemory;
 use bcs_core::job::welcome::{
     Answer, FromRank, MAX_MESSAGE_BYTES, PROTOCOL_VERSION, SOCKET_VARIABLE, Welcome,
@@ -214,7 +214,7 @@ impl Link {
 
     /// The slot of another rank of this node. Whoever asks holds on to the link until the answer is
     /// there.
-    pub(crate) fn slot(&self, place: usize) -> Result<Found, AttachError> {
+    fn slot(&self, place: usize) -> Result<Found, AttachError> {
         let place = u32::try_from(place).expect("MAX_SLOTS fits u32");
         self.say(&FromRank::Slot { place })?;
         match self.hear(ANSWER_BYTES)? {
@@ -266,6 +266,20 @@ impl Link {
             }
         }
         Ok((answer, fds))
+    }
+}
+
+impl NodeManager for Link {
+    fn slot_of(&self, place: usize) -> Found {
+        self.slot(place).unwrap_or(Found::NotYet)
+    }
+
+    fn aborts(&self, code: i32, reason: &str) {
+        // If the node manager is gone, this rank's end is all that can be done.
+        let _gone = self.say(&FromRank::Abort {
+            code,
+            reason: reason.to_owned(),
+        });
     }
 }
 

@@ -1,69 +1,14 @@
-//! Blocking sends of more than some bytes, which lie where they are as long as the sender waits
-//! ([`bcs_core::smartmap::loan`]).
-//!
-//! A sender that lends in vain has lost the time for which it waited. So who was not asked for a message
-//! in time does not lend to this receiver again for a while, twice as long each time.
+//! Lending the messages of blocking sends ([`loans`](super::messages::loans)).
 #![expect(unsafe_code, reason = "messages are named by address")]
 
-use super::envelope::{Body, Envelope, Word};
+use super::messages::copier::LEAST_SHARED_BYTES;
+use super::messages::envelope::{Body, Envelope, Word};
+use super::messages::loans::Settled;
 use super::requests::{Id, State};
-use super::{LEAST_SHARED_BYTES, SmartMap};
+use super::state::SmartMap;
 use crate::data::Piece;
 use crate::roads::Message;
 use bcs_core::smartmap::loan::Loan;
-
-/// Shorter messages are copied: there is more to a loan than to a copy.
-pub(crate) const LEAST_BYTES: usize = 1025;
-
-/// How many messages are not lent after one that was not wanted: at first, and at most.
-const FEW: u32 = 8;
-const MANY: u32 = 4096;
-
-/// Whether to lend to a rank.
-#[derive(Debug)]
-pub(super) struct Lender {
-    /// Messages that are still to be copied.
-    waits: u32,
-    /// Those that will be copied after the next one that is not wanted.
-    next: u32,
-}
-
-impl Lender {
-    pub(super) fn new() -> Self {
-        Self {
-            waits: 0,
-            next: FEW,
-        }
-    }
-
-    fn lends(&mut self) -> bool {
-        if self.waits > 0 {
-            self.waits -= 1;
-            return false;
-        }
-        true
-    }
-
-    fn was_wanted(&mut self, wanted: bool) {
-        if wanted {
-            self.next = FEW;
-        } else {
-            self.waits = self.next;
-            self.next = (self.next * 2).min(MANY);
-        }
-    }
-}
-
-/// What has become of a message that was lent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Settled {
-    /// It was fetched.
-    Done,
-    /// It is being fetched: the request is to be waited for.
-    Claimed,
-    /// Nobody has asked for it: it is to be copied, and [withdrawn](SmartMap::withdraw).
-    Unwanted,
-}
 
 impl SmartMap {
     /// Lends a message to a rank of this node, if it is likely to be wanted. Whoever lends waits a little

@@ -1,117 +1,36 @@
 //! Receives within the node: what the queues bring, and what was asked for.
 #![expect(unsafe_code, reason = "messages are named by address")]
 
-use super::envelope::{Body, Envelope, Word};
-use super::errand::{Errand, Fetch, From};
+use super::errand::Errand;
+use super::messages::envelope::{Body, Envelope, Word};
+use super::messages::fetching::{Fetch, FetchFrom};
+use super::messages::incoming::{
+    Arrived, BYTES_TO_A_LOOK, ENTRIES_TO_A_LOOK, Extracted, Receiving,
+};
+use super::peer_memory::Unreachable;
 use super::requests::{Id, NoSlot, Pulling, State};
-use super::road::Unreachable;
-use super::{Receiving, SmartMap};
-use crate::data::LONG_BYTES;
-use crate::data::{Piece, own_memory, scatter};
+use super::state::SmartMap;
+use crate::data::{LONG_BYTES, Piece, own_memory, scatter};
 use crate::roads::Outcome;
 use bcs_core::layout::Location;
 use bcs_core::limits::{MAX_KEPT_BYTES, SEND_QUEUE_ENTRIES};
 use bcs_core::matching::{Pattern, Posted, Signature};
-use bcs_core::memory::{Claimant, MappedWords};
+use bcs_core::memory::Claimant;
 use bcs_core::request::{Failure, RequestId};
 use bcs_core::smartmap::loan::Loan;
-use bcs_core::smartmap::send_queue::QueueReceiver;
 use bcs_core::whereabouts::Peer;
 use std::sync::atomic::Ordering;
-
-/// After so many entries, or bytes of payload, a receiver looks whether its sender waits for room.
-///
-/// A sender waits only when it found no room *after* it has said that it will. So if the last look was
-/// when less than this was left in the queue, it found room, or was seen.
-const ENTRIES_TO_A_LOOK: u64 = 32;
-const BYTES_TO_A_LOOK: u64 = 8 * 1024;
-
-/// Of so many receives from a place that are posted one after the other, one looks whether anything has
-/// come: the line that it looks at is the one that the sender writes next.
-const POSTS_TO_A_LOOK: u32 = 8;
-
-/// The way from one place.
-#[derive(Debug)]
-pub(super) struct Incoming {
-    pub(super) queue: QueueReceiver<MappedWords>,
-    /// Since the last look.
-    entries: u64,
-    pub(super) bytes: u64,
-    /// Receives that were posted without a look.
-    posts: u32,
-}
-
-impl Incoming {
-    pub(super) fn new(queue: QueueReceiver<MappedWords>) -> Self {
-        Self {
-            queue,
-            entries: 0,
-            bytes: 0,
-            posts: 0,
-        }
-    }
-
-    /// A receive from here is posted. Returns whether it is time to look if anything has come.
-    fn posted(&mut self) -> bool {
-        let looks = self.posts == 0;
-        self.posts = (self.posts + 1) % POSTS_TO_A_LOOK;
-        looks
-    }
-
-    /// Copies payload to bytes `offset` on of a piece. Returns false if there is no such payload.
-    ///
-    /// # Safety
-    /// The piece may be written, and nobody else uses it.
-    unsafe fn copy(&self, payload: u64, into: &Piece, offset: usize, len: usize) -> bool {
-        if into.layout.is_none() {
-            // SAFETY: the caller's promise.
-            let bytes = unsafe { crate::data::bytes_mut(into.address + offset as u64, len) };
-            return self.queue.read(payload, 0, bytes);
-        }
-        let mut bounce = [0; 4096];
-        let mut copied = 0;
-        while copied < len {
-            let bytes = &mut bounce[..(len - copied).min(4096)];
-            if !self.queue.read(payload, copied, bytes) {
-                return false;
-            }
-            // SAFETY: the caller's promise.
-            unsafe { scatter(into, offset + copied, bytes) };
-            copied += bytes.len();
-        }
-        true
-    }
-}
-
-/// A message for which there was no receive.
-#[derive(Debug)]
-pub(super) struct Arrived {
-    /// Where it came from.
-    place: usize,
-    envelope: Envelope,
-    /// A copy of what was in the queue.
-    kept: Option<Box<[u8]>>,
-}
 
 /// A message that is not here yet, and what it will have come to.
 #[derive(Debug)]
 pub(super) enum Later {
     /// It is long: it is fetched from there without the lock.
-    Fetched(From, Outcome),
-    /// There is no road to it: its sender has to bring it.
+    Fetched(FetchFrom, Outcome),
+    /// It cannot be reached: its sender has to bring it.
     Pulled(Outcome),
 }
 
-/// A message that was taken out of matching.
-#[derive(Debug)]
-#[must_use = "nobody else can receive this message"]
-pub(crate) struct Extracted(Arrived);
-
 impl SmartMap {
-    pub(super) fn source(&self, place: usize) -> u32 {
-        self.first + u32::try_from(place).expect("few ranks")
-    }
-
     /// The other side of a message to or from a place.
     pub(super) fn peer(&self, place: usize, envelope: &Envelope) -> Peer {
         Peer {
@@ -413,15 +332,18 @@ impl SmartMap {
                 }
             }
             Body::Packing(address, data) => {
-                return Err(Later::Fetched(From::Packing(address, data), outcome));
+                return Err(Later::Fetched(FetchFrom::Packing(address, data), outcome));
             }
             Body::Remote(_) | Body::Lent(_) => {
                 let from = self.whereabouts_of(place, envelope);
                 if fits > LONG_BYTES {
-                    return Err(Later::Fetched(From::Memory(from), outcome));
+                    return Err(Later::Fetched(FetchFrom::Memory(from), outcome));
                 }
                 // SAFETY: the caller's promise.
-                match unsafe { self.road.fetch(&self.node, place, from, into, 0..fits) } {
+                match unsafe {
+                    self.peer_memory
+                        .fetch(&self.node, place, from, into, 0..fits)
+                } {
                     Ok(()) => {}
                     // The sender has nothing to do with that.
                     Err(Unreachable::Fault) if !own_memory::takes(into, fits) => {

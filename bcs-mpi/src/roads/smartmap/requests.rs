@@ -13,6 +13,15 @@ use bcs_core::whereabouts::{Entered, Peer};
 /// A request, and which use of its slot it is.
 pub(crate) type Id = RequestId;
 
+/// What has become of what was posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Posted {
+    /// It is complete.
+    Complete,
+    /// It is to be asked for.
+    Request(Id),
+}
+
 /// How far a request is.
 #[derive(Debug)]
 pub(super) enum State {

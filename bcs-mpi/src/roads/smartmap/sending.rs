@@ -1,13 +1,13 @@
 //! Sends within the node.
 #![expect(unsafe_code, reason = "messages are named by address")]
 
-use super::SmartMap;
-use super::envelope::{Body, Envelope, INLINE_BYTES, Inline, Pieces, Word};
-use super::errand::{Errand, Pack};
-use super::outgoing::Outgoing;
-use super::requests::{Id, NoSlot, State};
-use crate::data::LONG_BYTES;
-use crate::data::{NEAR_SMALL_PIECE_BYTES, Piece, gather};
+use super::errand::Errand;
+use super::messages::envelope::{Body, Envelope, INLINE_BYTES, Inline, Pieces, Word};
+use super::messages::outgoing::Outgoing;
+use super::messages::packing::Pack;
+use super::requests::{Id, NoSlot, Posted, State};
+use super::state::SmartMap;
+use crate::data::{LONG_BYTES, NEAR_SMALL_PIECE_BYTES, Piece, gather};
 use crate::roads::{Message, Outcome, SendMode};
 use bcs_core::smartmap::NodeMemory;
 use bcs_core::whereabouts::Peer;
@@ -15,21 +15,12 @@ use std::sync::atomic::Ordering;
 
 /// The longest message that is copied through the queue: a fourth of its room for payload, so that
 /// there is always room again when the receiver has taken what it found
-/// ([`Incoming`](super::receiving::Incoming)).
+/// ([`Incoming`](super::messages::incoming::Incoming)).
 pub(crate) const MAX_QUEUED_BYTES: usize = 16 * 1024;
 
 /// Bytes of copies of messages beyond the eager limit that a rank makes for its receivers: with more of
 /// them outstanding, its sends wait to be asked for.
 const MOST_COPIED: usize = 16 << 20;
-
-/// How a send was posted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Posted {
-    /// It is complete.
-    Complete,
-    /// It is to be asked for.
-    Request(Id),
-}
 
 #[cold]
 fn open_way(way: &mut Option<Outgoing>, node: &NodeMemory, from: usize, to: usize) {
@@ -48,16 +39,6 @@ pub(crate) unsafe fn copy_of(data: &Piece) -> Box<[u8]> {
 }
 
 impl SmartMap {
-    /// Whether a world rank is on this node.
-    pub(crate) fn is_near(&self, rank: u32) -> bool {
-        self.place_of(rank).is_some()
-    }
-
-    pub(super) fn place_of(&self, rank: u32) -> Option<usize> {
-        let place = rank.checked_sub(self.first)? as usize;
-        (place < self.outgoing.len()).then_some(place)
-    }
-
     /// The way to a place, of which the rank there is told when this one first goes it.
     #[inline(always)]
     pub(super) fn way_to(&mut self, place: usize) -> &mut Outgoing {

@@ -5,7 +5,7 @@
 //! another one in `MPI_Init`. A rank that has no slot, or whose addresses are taken here, is reached by
 //! other means: [`Slots::resolve`] says so by `None`, in every call.
 
-use crate::attachment::Link;
+use super::node_manager::{Found, NodeManager};
 use bcs_core::memory::slot::{self, ForeignSlot, Slot};
 use std::fmt;
 use std::ptr::NonNull;
@@ -18,8 +18,8 @@ pub struct Slots {
     place: usize,
     own: Option<Slot>,
     others: Vec<Other>,
-    /// Held while one is asked for: of two threads that need one, one maps it.
-    link: Option<Mutex<Arc<Link>>>,
+    /// Who is asked for them. Held while one is asked for: of two threads that need one, one maps it.
+    node_manager: Option<Mutex<Arc<dyn NodeManager>>>,
 }
 
 /// Another rank's slot.
@@ -47,19 +47,19 @@ impl Slots {
             place: 0,
             own: None,
             others: Vec::new(),
-            link: None,
+            node_manager: None,
         }
     }
 
     /// Of a node with so many ranks, of which this is the one at `place`.
-    pub(crate) fn new(place: usize, ranks: usize, link: Arc<Link>) -> Self {
+    pub(crate) fn new(place: usize, ranks: usize, node_manager: Arc<dyn NodeManager>) -> Self {
         let own = slot::own().and_then(Result::ok).map(slot::OwnSlot::slot);
         Self {
             place,
             // A heap that was made for another place is none that others would find.
             own: own.filter(|slot| slot.place() == place),
             others: (0..ranks).map(|_| Other::default()).collect(),
-            link: Some(Mutex::new(link)),
+            node_manager: Some(Mutex::new(node_manager)),
         }
     }
 
@@ -104,18 +104,17 @@ impl Slots {
     /// Asks the node manager for a slot, and maps it.
     #[cold]
     fn ask(&self, slot: Slot, other: &Other) -> bool {
-        let Some(link) = &self.link else {
+        let Some(node_manager) = &self.node_manager else {
             return false;
         };
-        let link = link.lock().unwrap_or_else(PoisonError::into_inner);
+        let node_manager = node_manager.lock().unwrap_or_else(PoisonError::into_inner);
         if other.mapped.get().is_some() {
             return true;
         }
-        let found = match link.slot(slot.place()) {
-            Ok(Found::Slot(fd)) => ForeignSlot::map(slot, fd).ok(),
-            Ok(Found::None) => None,
-            // Asked too early, or the node manager is gone: then this rank is soon, too.
-            Ok(Found::NotYet) | Err(_) => return false,
+        let found = match node_manager.slot_of(slot.place()) {
+            Found::Slot(fd) => ForeignSlot::map(slot, fd).ok(),
+            Found::None => None,
+            Found::NotYet => return false, // It was asked too early.
         };
         match found {
             Some(mapped) => other.mapped.set(mapped).is_ok(),
@@ -125,15 +124,4 @@ impl Slots {
             }
         }
     }
-}
-
-/// What the node manager has of a rank's slot.
-#[derive(Debug)]
-pub(crate) enum Found {
-    /// This.
-    Slot(std::os::fd::OwnedFd),
-    /// Nothing, and there will be nothing.
-    None,
-    /// Nothing yet: the rank has not said hello.
-    NotYet,
 }

@@ -1,11 +1,18 @@
 //! The ends of all ranks of a node in one thread, in whatever order.
 #![expect(unsafe_code, reason = "messages are named by address")]
 
-use super::*;
+use super::peer_memory::PeerMemory;
+use super::requests::{Id, Posted};
+use super::{LEAST_SHARED_BYTES, Settled, SmartMap, copy_of};
+use crate::data::Piece;
 use crate::roads::{Message, SendMode};
 use bcs_core::limits::MAX_KEPT_BYTES;
 use bcs_core::matching::Pattern;
+use bcs_core::memory::NicMemory;
+use bcs_core::request::Failure;
+use bcs_core::smartmap::NodeMemory;
 use bcs_core::smartmap::shared_copy::{CHUNK_BYTES, Shape, SharedCopy};
+use bcs_core::wake::MachinePage;
 use proptest::prelude::*;
 use std::sync::atomic::Ordering;
 
@@ -16,7 +23,7 @@ struct Node {
 }
 
 impl Node {
-    fn new(ranks: usize, road: Road) -> Self {
+    fn new(ranks: usize, peer_memory: PeerMemory) -> Self {
         let node = NodeMemory::private(ranks).unwrap();
         let page = MachinePage::private(1, 2).unwrap();
         let end = |place| {
@@ -28,7 +35,7 @@ impl Node {
                 memory,
                 page.clone(),
                 (place, 10),
-                road.clone(),
+                peer_memory.clone(),
             )
         };
         Self {
@@ -79,17 +86,17 @@ fn bytes(len: usize, seed: usize) -> Vec<u8> {
         .collect()
 }
 
-fn roads() -> [Road; 2] {
-    [Road::open(), Road::CLOSED]
+fn roads() -> [PeerMemory; 2] {
+    [PeerMemory::open(), PeerMemory::CLOSED]
 }
 
 #[test]
 fn messages_of_all_lengths_arrive_on_all_roads() {
-    for road in roads() {
+    for peer_memory in roads() {
         for mode in [SendMode::Standard, SendMode::Synchronous] {
             for len in [0, 1, 32, 33, 4096, 4097, 16_385, 300_000, 1 << 20] {
                 for early in [false, true] {
-                    let mut node = Node::new(2, road.clone());
+                    let mut node = Node::new(2, peer_memory.clone());
                     let data = bytes(len, len);
                     let mut into = vec![0; len];
                     let posted = early.then(|| node.receive(1, Some(0), Some(5), &mut into));
@@ -106,7 +113,7 @@ fn messages_of_all_lengths_arrive_on_all_roads() {
                     let outcome = node.ends[1].take(posted).unwrap();
                     assert_eq!((outcome.failure, outcome.source), (Failure::None, 10));
                     assert_eq!((outcome.len, outcome.tag), (len as u64, 5));
-                    assert!(into == data, "{road:?} {mode:?} {len}");
+                    assert!(into == data, "{peer_memory:?} {mode:?} {len}");
                     if let Posted::Request(id) = sent {
                         assert_eq!(node.ends[0].take(id).unwrap().failure, Failure::None);
                     }
@@ -119,8 +126,8 @@ fn messages_of_all_lengths_arrive_on_all_roads() {
 
 #[test]
 fn a_message_is_lent_while_it_is_asked_for_in_time() {
-    for road in roads() {
-        let mut node = Node::new(2, road.clone());
+    for peer_memory in roads() {
+        let mut node = Node::new(2, peer_memory.clone());
         let mut lent = 0;
         for round in 0..100 {
             let (mut data, mut into) = (bytes(3000, round), vec![0; 3000]);
@@ -163,7 +170,7 @@ fn a_message_is_lent_while_it_is_asked_for_in_time() {
             let posted = posted.unwrap_or_else(|| node.receive(1, Some(0), Some(5), &mut into));
             node.settle();
             assert_eq!(node.ends[1].take(posted).unwrap().failure, Failure::None);
-            assert!(into == expected, "{road:?} {round}");
+            assert!(into == expected, "{peer_memory:?} {round}");
         }
         assert!(
             (5..50).contains(&lent),
@@ -175,9 +182,9 @@ fn a_message_is_lent_while_it_is_asked_for_in_time() {
 
 #[test]
 fn a_message_that_is_too_long_is_cut() {
-    for road in roads() {
+    for peer_memory in roads() {
         for len in [32, 4096, 100_000, 2 << 20] {
-            let mut node = Node::new(2, road.clone());
+            let mut node = Node::new(2, peer_memory.clone());
             let data = bytes(len, 1);
             let mut into = vec![0; 10];
             let posted = node.receive(1, Some(0), None, &mut into);
@@ -197,9 +204,9 @@ fn a_message_that_is_too_long_is_cut() {
 /// that are held back keep their order.
 #[test]
 fn any_number_of_messages_waits_for_its_receives() {
-    for road in roads() {
+    for peer_memory in roads() {
         for len in [8, 1_000, 20_000] {
-            let mut node = Node::new(2, road.clone());
+            let mut node = Node::new(2, peer_memory.clone());
             let data: Vec<Vec<u8>> = (0..2_000).map(|tag| bytes(len, tag)).collect();
             for (tag, data) in (0..).zip(&data) {
                 let _ = node.send(0, 1, tag, data, SendMode::Standard);
@@ -227,7 +234,7 @@ fn any_number_of_messages_waits_for_its_receives() {
 #[test]
 fn a_receiver_waits_for_the_chunk_that_its_sender_has_claimed() {
     for round in 0..100 {
-        let mut node = Node::new(2, Road::open());
+        let mut node = Node::new(2, PeerMemory::open());
         let data = bytes(16 << 20, round);
         let mut into = vec![0; data.len()];
         let posted = node.receive(1, Some(0), None, &mut into);
@@ -316,7 +323,7 @@ impl<'a> SharedCopier<'a> {
 /// What is as long as a copy that both sides share was lent, too, and both used one word of the transfer.
 #[test]
 fn what_is_long_enough_to_be_shared_is_not_lent() {
-    let mut node = Node::new(2, Road::open());
+    let mut node = Node::new(2, PeerMemory::open());
     for (len, is_lent) in [(LEAST_SHARED_BYTES - 1, true), (LEAST_SHARED_BYTES, false)] {
         let data = bytes(len, 1);
         let message = Node::message(1, 5, &data);
@@ -329,7 +336,7 @@ fn what_is_long_enough_to_be_shared_is_not_lent() {
 /// What nobody asks for was kept by its receiver without a bound but the number of messages.
 #[test]
 fn messages_that_nobody_asks_for_stay_with_their_senders_when_there_are_too_many() {
-    let mut node = Node::new(3, Road::open());
+    let mut node = Node::new(3, PeerMemory::open());
     let data = bytes(EAGER, 1);
     let most = MAX_KEPT_BYTES / EAGER;
     let mut waiting = Vec::new();
@@ -370,7 +377,7 @@ fn messages_that_nobody_asks_for_stay_with_their_senders_when_there_are_too_many
 
 #[test]
 fn a_receive_is_cancelled_or_matched() {
-    let mut node = Node::new(1, Road::CLOSED);
+    let mut node = Node::new(1, PeerMemory::CLOSED);
     let mut into = [0; 4];
     let posted = node.receive(0, Some(0), None, &mut into);
     node.ends[0].cancel(posted);
@@ -395,8 +402,8 @@ proptest! {
         steps in prop::collection::vec((0_u8..6, 0_usize..3, 0_usize..3, 0_i32..3, 0_usize..3), 1..120),
         closed: bool,
     ) {
-        let road = if closed { Road::CLOSED } else { Road::open() };
-        let mut node = Node::new(3, road);
+        let peer_memory = if closed { PeerMemory::CLOSED } else { PeerMemory::open() };
+        let mut node = Node::new(3, peer_memory);
         let mut sent: Vec<(usize, usize, i32, Vec<u8>, Posted)> = Vec::new();
         let mut received: Vec<(usize, Id, Box<[u8]>)> = Vec::new();
         for (step, one, other, tag, size) in steps {

@@ -2,7 +2,7 @@
 //!
 //! Who waits for all members sees it when they are there, and who waits for one sees what that one has
 //! called: it is told at once. Who waits for nobody is told in a later collective: the next one in which it
-//! waits for all, or at the next gate ([`coll_info`](bcs_core::smartmap::coll_info)). There all compare what they have
+//! waits for all, or at the next gate ([`coll_info`]). There all compare what they have
 //! called since the gate before, and come to the same.
 
 use super::group::Group;
@@ -113,13 +113,26 @@ fn objection(group: &Group, number: u64, against: usize, first: u32) -> Objectio
     Objection { rank, called }
 }
 
+impl Group {
+    /// What a collective has come to, with what this rank is to be told of an earlier one.
+    #[inline]
+    pub(super) fn with_objection(&mut self, ended: Ended) -> Ended {
+        if self.objection.is_none() {
+            return ended;
+        }
+        ended?;
+        let against = self.objection.take();
+        against.map_or(Ok(()), |against| earlier_mismatch(&against))
+    }
+}
+
 /// Of a collective that this rank could not take part in.
 pub(super) fn mismatch(against: &Objection) -> Ended {
     failed(Failure::Mismatch, against)
 }
 
 /// Of a collective that went well, when an earlier one had not been the same at all members.
-pub(super) fn earlier_mismatch(against: &Objection) -> Ended {
+fn earlier_mismatch(against: &Objection) -> Ended {
     failed(Failure::EarlierMismatch, against)
 }
 

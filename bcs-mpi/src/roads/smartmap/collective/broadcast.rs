@@ -2,14 +2,16 @@
 //! all have.
 
 use super::group::Group;
-use super::machine::{Collective, Look, Phase};
-use super::{Surroundings, steps};
+use super::phase::{Look, Phase};
+use super::phased::Phased;
+use super::steps;
+use super::surroundings::Surroundings;
 use crate::data::Piece;
 use bcs_core::smartmap::coll_info::PAYLOAD_BYTES;
 
 /// All have entered, and all can reach the root's memory.
 pub(super) fn begin(
-    collective: &mut Collective,
+    collective: &mut Phased,
     root: u32,
     group: &mut Group,
     around: Surroundings<'_>,
@@ -23,8 +25,8 @@ pub(super) fn begin(
     }
     let [from] = group.members()[root].info.said(group.number());
     let into = Piece::new(collective.part.output, bytes);
-    let way = around.course.turn(bytes as u64);
-    if let Err(culprit) = group.fetch_along(around, way, (root, from), &into) {
+    let direction = around.last_direction.turn(bytes as u64);
+    if let Err(culprit) = group.fetch_along(around, direction, (root, from), &into) {
         collective.blame(group.rank_of(culprit, around.first));
     }
     let step = steps::end(collective.failure);
@@ -36,7 +38,7 @@ pub(super) fn begin(
 }
 
 /// The root waits.
-pub(super) fn finish(collective: &mut Collective, group: &mut Group) -> Look {
+pub(super) fn finish(collective: &mut Phased, group: &mut Group) -> Look {
     if !group.have_all(steps::DONE) {
         return Look::Waits;
     }

@@ -1,11 +1,8 @@
 //! The members of a context that are all on this node, and how far they are.
-#![expect(unsafe_code, reason = "memory of other ranks is named by address")]
 
-use super::course::Way;
-use super::machine::{Ended, Phase};
-use super::{Info, Surroundings, agreement};
-use crate::data::{Piece, own_memory};
-use bcs_core::layout::Location;
+use super::member::{Info, Member};
+use super::phase::Phase;
+use super::surroundings::Surroundings;
 use bcs_core::smartmap::NodeMemory;
 use bcs_core::smartmap::coll_info::{self, Presence, Release};
 use bcs_core::whereabouts::Objection;
@@ -15,88 +12,46 @@ use std::sync::Arc;
 /// operation, and what the last one does for all.
 pub(super) const FEW: usize = 16;
 
+/// A communicator, or its members on this node, as this rank knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GroupId(pub(in crate::roads::smartmap) usize);
+
 /// A communicator, as one of its members knows it.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(in crate::roads::smartmap) struct Group {
     /// In the order of the communicator.
-    members: Arc<[Member]>,
+    pub(super) members: Arc<[Member]>,
     /// Which member is at each place of the node.
     at_places: Box<[u32]>,
     /// This rank among them.
-    me: usize,
+    pub(super) me: usize,
     /// The number of the latest collective that this rank has entered.
-    number: u64,
+    pub(super) number: u64,
     /// Its digest.
     digest: u64,
     /// All members have entered this one.
-    together: u64,
+    pub(super) together: u64,
     /// Up to this one it is known whether all have called the same.
-    compared: u64,
+    pub(super) compared: u64,
     /// What this rank is to be told of an earlier one.
-    objection: Option<Objection>,
+    pub(super) objection: Option<Objection>,
     /// This rank waits at this gate, or has waited.
-    gate: u64,
+    pub(super) gate: u64,
     /// Members before this one are as far as the phase wants them.
-    seen: usize,
+    pub(super) seen: usize,
     /// This rank has said that it listens, for this phase of this number.
-    listening: Option<(u64, Phase)>,
+    pub(super) listening: Option<(u64, Phase)>,
     /// The kernel copies from all members to all: they have found that together.
     pub(super) open: bool,
     /// The root folds long reductions alone.
-    pub(super) serial: bool,
+    pub(in crate::roads::smartmap) serial: bool,
     /// Who has entered is found by the tally.
     pub(super) counted: bool,
     suspect: Option<usize>,
 }
 
-/// A member.
-#[derive(Debug)]
-pub(super) struct Member {
-    pub(super) place: usize,
-    pub(super) info: Info,
-}
-
-/// What a member has to do next before this rank can go on: for a thread that looks at it without the
-/// endpoint's lock.
-#[derive(Debug)]
-pub(crate) struct Awaited {
-    members: Arc<[Member]>,
-    member: usize,
-    number: u64,
-    sign: Sign,
-}
-
-/// How it shows.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Sign {
-    /// It has entered what this rank wants it to have entered before it enters its own.
-    AtGate,
-    /// It has entered.
-    There,
-    /// All have entered, by the tally in its record.
-    Released,
-    /// It has judged.
-    Verdict,
-    /// It has come to a step.
-    Step(u8),
-}
-
-impl Awaited {
-    /// Whether it may have done it. What becomes of it once another thread of this rank has gone on is
-    /// not told.
-    pub(crate) fn has_come(&self) -> bool {
-        let info = &self.members[self.member].info;
-        match self.sign {
-            Sign::AtGate | Sign::There => info.presence(self.number) != Presence::Awaited,
-            Sign::Released => info.presence_of_all(self.number) != Presence::Awaited,
-            Sign::Verdict => info.verdict(self.number) != 0,
-            Sign::Step(step) => info.step(self.number) >= step,
-        }
-    }
-}
-
 impl Group {
-    pub(super) fn open(
+    pub(in crate::roads::smartmap) fn open(
         node: &NodeMemory,
         context: u32,
         places: Vec<usize>,
@@ -140,7 +95,7 @@ impl Group {
     }
 
     /// The same, to be kept.
-    pub(super) fn shared_members(&self) -> Arc<[Member]> {
+    pub(in crate::roads::smartmap) fn shared_members(&self) -> Arc<[Member]> {
         self.members.clone()
     }
 
@@ -163,31 +118,9 @@ impl Group {
         self.number
     }
 
-    /// Whether this rank may enter its next collective; else others have to come closer ([`coll_info`], gates).
-    #[inline]
-    pub(super) fn may_enter(&mut self, first: u32) -> bool {
-        match coll_info::gate(self.number.wrapping_add(1)) {
-            Some(gate) if gate > self.together => self.passes(gate, first),
-            _ => true,
-        }
-    }
-
-    fn passes(&mut self, gate: u64, first: u32) -> bool {
-        if self.gate != gate {
-            self.gate = gate;
-            self.seen = 0;
-        }
-        let open = self.have_entered(gate);
-        if open {
-            self.together = gate;
-            agreement::compare_at_gate(self, gate, first);
-        }
-        open
-    }
-
     /// This rank will soon enter the collective that is so many after the one that it is in.
     #[inline]
-    pub(super) fn prepare(&self, after: u64) {
+    pub(in crate::roads::smartmap) fn prepare(&self, after: u64) {
         self.own().prepare(self.number.wrapping_add(after));
     }
 
@@ -283,17 +216,6 @@ impl Group {
         self.objection = self.objection.or(Some(against));
     }
 
-    /// What a collective has come to, with what this rank is to be told of an earlier one.
-    #[inline]
-    pub(super) fn with_objection(&mut self, ended: Ended) -> Ended {
-        if self.objection.is_none() {
-            return ended;
-        }
-        ended?;
-        let against = self.objection.take();
-        against.map_or(Ok(()), |against| agreement::earlier_mismatch(&against))
-    }
-
     /// A member does not wait for this rank: if it has come before it, it is likely to be ahead.
     #[inline]
     pub(super) fn expect(&self, member: usize) {
@@ -340,7 +262,7 @@ impl Group {
 
     /// Which member a root is, whose world rank is so many after that of place 0. One that is none is
     /// found before anything is posted.
-    pub(super) fn place_of(&self, root: u32, first: u32) -> usize {
+    pub(in crate::roads::smartmap) fn place_of(&self, root: u32, first: u32) -> usize {
         self.find(root, first).expect("a root is a member")
     }
 
@@ -368,7 +290,7 @@ impl Group {
     }
 
     #[inline]
-    fn have_entered(&mut self, number: u64) -> bool {
+    pub(super) fn have_entered(&mut self, number: u64) -> bool {
         if self.counted {
             let tally = self.tally().presence_of_all(number);
             return self.is_present(0, tally);
@@ -412,7 +334,7 @@ impl Group {
     }
 
     /// The place of a member whose record says what no member would.
-    pub(super) fn suspect(&self) -> Option<usize> {
+    pub(in crate::roads::smartmap) fn suspect(&self) -> Option<usize> {
         self.suspect
     }
 
@@ -442,149 +364,5 @@ impl Group {
     /// What the others have said before does not count in the phase that begins.
     pub(super) fn look_anew(&mut self) {
         self.seen = 0;
-    }
-
-    /// What this rank waits for: of this member, or of the first that was not so far.
-    pub(super) fn awaited(&self, member: Option<usize>, sign: Sign) -> Awaited {
-        let number = match sign {
-            Sign::AtGate => self.gate,
-            _ => self.number,
-        };
-        let (member, sign) = match (member, sign) {
-            (None, Sign::AtGate | Sign::There) if self.counted => (0, Sign::Released),
-            (member, sign) => (member.unwrap_or(self.seen), sign),
-        };
-        Awaited {
-            members: self.members.clone(),
-            member: member.min(self.members.len() - 1),
-            number,
-            sign,
-        }
-    }
-
-    /// Copies from the memory of a member.
-    ///
-    /// # Errors
-    /// The member whose memory is not there: that one, or this rank, whose own is not.
-    pub(super) fn fetch(
-        &self,
-        around: Surroundings<'_>,
-        member: usize,
-        from: u64,
-        into: &Piece,
-    ) -> Result<(), usize> {
-        let place = self.members[member].place;
-        let location = Location::at(from);
-        // SAFETY: whoever posted the collective promised that; or it is memory of this end.
-        let fetched = unsafe {
-            around
-                .road
-                .fetch(around.node, place, location, into, 0..into.len)
-        };
-        fetched.map_err(|_| match own_memory::takes(into, into.len) {
-            true => member,
-            false => self.me,
-        })
-    }
-
-    /// The same, of long data.
-    pub(super) fn fetch_along(
-        &self,
-        around: Surroundings<'_>,
-        way: Way,
-        (member, from): (usize, u64),
-        into: &Piece,
-    ) -> Result<(), usize> {
-        if into.layout.is_some() {
-            return self.fetch(around, member, from, into);
-        }
-        way.stretches(into.len).try_for_each(|stretch| {
-            let start = stretch.start as u64;
-            let into = Piece::new(into.address + start, stretch.len());
-            self.fetch(around, member, from.wrapping_add(start), &into)
-        })
-    }
-
-    /// Whether memory of this rank's can be read by the others where it is.
-    pub(super) fn is_in_slot(&self, around: Surroundings<'_>, address: u64, len: usize) -> bool {
-        let place = self.members[self.me].place;
-        around.road.resolve(place, address, len).is_some()
-    }
-
-    /// A phase is over: who does not look by itself is told, or only this one member.
-    pub(super) fn tell(&self, around: Surroundings<'_>, phase: Phase, only: Option<usize>) {
-        let meant = only.map_or(0..self.members.len(), |only| only..only + 1);
-        for (index, member) in meant.clone().zip(&self.members[meant]) {
-            if index != self.me && member.info.take_listener(self.number, phase.code()) {
-                around.node.tell(member.place);
-                around.page.wake(around.node.bell(member.place));
-            }
-        }
-    }
-
-    /// This rank has seen that a phase is over for which it has waited for all.
-    pub(super) fn tell_all(&self, around: Surroundings<'_>, phase: Phase) {
-        if self.counted && phase == Phase::Entered {
-            return; // The last to enter has told them.
-        }
-        if self.listening != Some((self.number, phase)) {
-            Info::published();
-        }
-        self.tell(around, phase, None);
-        if phase == Phase::Entered && coll_info::is_gate(self.number) {
-            self.tell(around, Phase::Posted, None);
-        }
-    }
-
-    /// This rank has entered, and does not wait for all. Who listens is told if all have; or, if this rank is
-    /// the `giver` that others wait for alone, in any case: then who waits for all is told too early and
-    /// listens again.
-    pub(super) fn tell_of_entering(&self, around: Surroundings<'_>, giver: bool) {
-        if self.counted {
-            // That all have entered is told by the last.
-            if giver {
-                Info::published();
-                self.tell(around, Phase::Entered, None);
-            }
-            return;
-        }
-        Info::published();
-        let number = self.number;
-        let waits = |phase: Phase| {
-            let mut members = self.members.iter();
-            members.any(|member| member.info.listens_for(number, phase.code()))
-        };
-        let all_have_come = || {
-            let mut members = self.members.iter();
-            members.all(|member| member.info.presence(number) == Presence::There)
-        };
-        if waits(Phase::Entered) && (giver || all_have_come()) {
-            self.tell(around, Phase::Entered, None);
-        }
-        if coll_info::is_gate(number) && waits(Phase::Posted) && all_have_come() {
-            self.tell(around, Phase::Posted, None);
-        }
-    }
-
-    /// This rank will be told when this phase is over. Returns whether it has to look once more.
-    pub(super) fn listen(&mut self, phase: Phase) -> bool {
-        let number = match phase {
-            Phase::Posted => self.gate,
-            _ => self.number,
-        };
-        let now = Some((number, phase));
-        let begins = self.listening != now || !self.own().listens();
-        if begins {
-            self.listening = now;
-            self.own().listen(number, phase.code());
-        }
-        begins
-    }
-
-    /// The collective is over.
-    pub(super) fn stop_listening(&mut self) {
-        if self.listening.take().is_some() {
-            self.own().stop_listening();
-        }
     }
 }

@@ -1,11 +1,16 @@
 //! What this rank has posted on a communicator: collectives take place in this order, one at a time.
 
+use super::awaited::Awaited;
+use super::beyond_node::BeyondNode;
 use super::exchange::Exchanging;
-use super::group::{Awaited, Group};
-use super::led::{ForWhom, Led, Number};
-use super::machine::{Collective, Ended, Phase};
+use super::group::Group;
+use super::machine::{Ended, Machine};
+use super::order::{ForWhom, Number};
+use super::phase::Phase;
+use super::phased::Phased;
 use super::short::Short;
-use super::{Spare, Surroundings};
+use super::spare::Spare;
+use super::surroundings::Surroundings;
 use crate::plan::Part;
 use crate::roads::Outcome;
 use crate::roads::smartmap::requests::Id;
@@ -13,61 +18,47 @@ use std::collections::VecDeque;
 
 /// The collectives of a communicator that are not over.
 #[derive(Debug)]
-pub(super) struct Queue {
-    pub(super) group: Group,
-    posted: VecDeque<(Id, Posted)>,
+pub(in crate::roads::smartmap) struct Queue {
+    pub(in crate::roads::smartmap) group: Group,
+    posted: VecDeque<(Id, Queued)>,
     /// The news of this rank when the first of them, a long one, listened.
-    pub(super) listened: Option<u64>,
+    pub(in crate::roads::smartmap) listened: Option<u64>,
 }
 
 /// A collective.
 #[derive(Debug)]
-pub(super) enum Posted {
+pub(in crate::roads::smartmap) enum Queued {
     /// All members have one result: what the NICs do as well. It is found in the records.
     Short(Short),
     /// The same, in memory, or with other nodes.
-    Part(Collective),
+    Phased(Phased),
     /// Each gives something else to each.
     Exchange(Exchanging),
 }
 
-/// A collective under way, as its queue sees it.
-pub(super) trait Machine: Into<Posted> {
-    /// Goes on as far as it can; says what it came to when it is over.
-    fn advance(
-        &mut self,
-        group: &mut Group,
-        around: Surroundings<'_>,
-        spare: &mut Spare,
-    ) -> Option<Ended>;
-
-    /// Whether that takes long, so that it is not done under the endpoint's lock.
-    fn is_long(&self) -> bool;
-}
-
-impl From<Short> for Posted {
+impl From<Short> for Queued {
     fn from(short: Short) -> Self {
         Self::Short(short)
     }
 }
 
-impl From<Collective> for Posted {
-    fn from(part: Collective) -> Self {
-        Self::Part(part)
+impl From<Phased> for Queued {
+    fn from(part: Phased) -> Self {
+        Self::Phased(part)
     }
 }
 
-impl From<Exchanging> for Posted {
+impl From<Exchanging> for Queued {
     fn from(exchange: Exchanging) -> Self {
         Self::Exchange(exchange)
     }
 }
 
-impl Posted {
+impl Queued {
     /// What there is beyond this node.
-    fn led(&mut self) -> Option<&mut Led> {
+    fn beyond(&mut self) -> Option<&mut BeyondNode> {
         match self {
-            Self::Part(part) => part.led.as_deref_mut(),
+            Self::Phased(part) => part.beyond.as_deref_mut(),
             Self::Short(_) | Self::Exchange(_) => None,
         }
     }
@@ -75,7 +66,7 @@ impl Posted {
     fn phase(&self) -> Phase {
         match self {
             Self::Short(short) => short.phase(),
-            Self::Part(part) => part.phase(),
+            Self::Phased(part) => part.phase(),
             Self::Exchange(exchange) => exchange.phase(),
         }
     }
@@ -83,7 +74,7 @@ impl Posted {
     fn is_long(&self) -> bool {
         match self {
             Self::Short(short) => short.is_long(),
-            Self::Part(part) => part.is_long(),
+            Self::Phased(part) => part.is_long(),
             Self::Exchange(exchange) => exchange.is_long(),
         }
     }
@@ -96,14 +87,14 @@ impl Posted {
     ) -> Option<Ended> {
         match self {
             Self::Short(short) => short.advance(group, around, spare),
-            Self::Part(part) => part.advance(group, around, spare),
+            Self::Phased(part) => part.advance(group, around, spare),
             Self::Exchange(exchange) => exchange.advance(group, around, spare),
         }
     }
 }
 
 impl Queue {
-    pub(super) fn new(group: Group) -> Self {
+    pub(in crate::roads::smartmap) fn new(group: Group) -> Self {
         Self {
             group,
             posted: VecDeque::new(),
@@ -111,14 +102,14 @@ impl Queue {
         }
     }
 
-    pub(super) fn post(&mut self, request: Id, collective: Posted) {
+    pub(in crate::roads::smartmap) fn post(&mut self, request: Id, collective: Queued) {
         self.posted.push_back((request, collective));
     }
 
     /// Goes as far as it can with a collective that has not been posted, nor any before it. What it comes to is
     /// said if it is over; otherwise it is to be posted.
     #[inline]
-    pub(super) fn advance_unposted(
+    pub(in crate::roads::smartmap) fn advance_unposted(
         &mut self,
         collective: &mut impl Machine,
         around: Surroundings<'_>,
@@ -130,19 +121,19 @@ impl Queue {
     }
 
     /// What this rank's NIC is to do for the first of them, once.
-    pub(super) fn take_order(&mut self) -> Option<(Number, Part, ForWhom)> {
-        self.posted.front_mut()?.1.led()?.take_order()
+    pub(in crate::roads::smartmap) fn take_order(&mut self) -> Option<(Number, Part, ForWhom)> {
+        self.posted.front_mut()?.1.beyond()?.take_order()
     }
 
     /// What became of that.
-    pub(super) fn answered(&mut self, outcome: Outcome) {
+    pub(in crate::roads::smartmap) fn answered(&mut self, outcome: Outcome) {
         self.listened = None;
         let first = self.posted.front_mut();
-        let led = first.and_then(|(_, posted)| posted.led());
-        led.expect("it waits for its NIC").answered(outcome);
+        let beyond = first.and_then(|(_, posted)| posted.beyond());
+        beyond.expect("it waits for its NIC").answered(outcome);
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::roads::smartmap) fn is_empty(&self) -> bool {
         self.posted.is_empty()
     }
 
@@ -152,22 +143,22 @@ impl Queue {
         first.is_some_and(|(_, collective)| collective.is_long())
     }
 
-    pub(super) fn requests(&self) -> impl Iterator<Item = Id> {
+    pub(in crate::roads::smartmap) fn requests(&self) -> impl Iterator<Item = Id> {
         self.posted.iter().map(|(request, _)| *request)
     }
 
     /// What the first of them waits for.
-    pub(super) fn awaited(&self, first: u32) -> Option<Awaited> {
+    pub(in crate::roads::smartmap) fn awaited(&self, first: u32) -> Option<Awaited> {
         match &self.posted.front()?.1 {
-            Posted::Short(short) => Some(short.awaited(&self.group)),
-            Posted::Part(part) => part.awaited(&self.group, first),
-            Posted::Exchange(exchange) => exchange.awaited(&self.group),
+            Queued::Short(short) => Some(short.awaited(&self.group)),
+            Queued::Phased(part) => part.awaited(&self.group, first),
+            Queued::Exchange(exchange) => exchange.awaited(&self.group),
         }
     }
 
     /// Goes as far as it can, up to one that is long, if that is not wanted. A rank that does not look again
     /// by itself `listens`.
-    pub(super) fn advance(
+    pub(in crate::roads::smartmap) fn advance(
         &mut self,
         around: Surroundings<'_>,
         spare: &mut Spare,
@@ -181,7 +172,7 @@ impl Queue {
             }
             let mut ended = collective.advance(group, around, spare);
             // Its NIC rings.
-            let may_listen = |collective: &Posted| listens && collective.phase() != Phase::Far;
+            let may_listen = |collective: &Queued| listens && collective.phase() != Phase::AtNic;
             while ended.is_none() && may_listen(collective) && group.listen(collective.phase()) {
                 // LISTEN: once more. It may be in its next phase after that.
                 ended = collective.advance(group, around, spare);

@@ -20,9 +20,12 @@
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::group::Group;
-use super::judging::Memory;
-use super::machine::{Collective, Look, Phase};
-use super::{Spare, Surroundings, led, steps};
+use super::named_memory::Memory;
+use super::phase::{Look, Phase};
+use super::phased::Phased;
+use super::spare::Spare;
+use super::surroundings::Surroundings;
+use super::{leader, steps};
 use crate::data::{Piece, bytes, bytes_mut};
 use crate::plan::Part;
 use bcs_core::descriptor::CollectiveKind;
@@ -114,14 +117,14 @@ pub(super) fn read_of_output(part: &Part, group: &Group, member: usize) -> usize
 
 /// All have entered, and all memory can be reached.
 pub(super) fn begin(
-    collective: &mut Collective,
+    collective: &mut Phased,
     group: &mut Group,
     around: Surroundings<'_>,
     spare: &mut Spare,
 ) -> Look {
     let reduction = Reduction::of(&collective.part, group, around.first);
     collective.copied = 0;
-    collective.way = around.course.turn(collective.part.bytes as u64);
+    collective.direction = around.last_direction.turn(collective.part.bytes as u64);
     match reduction.root {
         Some(root) if root != group.me() => {
             let placed = fold(collective, &reduction, group, around, spare);
@@ -134,8 +137,8 @@ pub(super) fn begin(
             if group.have_all_but(root, steps::FOLDED) {
                 group.tell(around, Phase::Folded, Some(root));
             }
-            if collective.led.is_some() {
-                return led::folded(collective, group);
+            if collective.beyond.is_some() {
+                return leader::folded(collective, group);
             }
             Look::Goes(Phase::Read)
         }
@@ -157,11 +160,7 @@ pub(super) fn begin(
 }
 
 /// Copies what others have folded, as far as they have.
-pub(super) fn copy(
-    collective: &mut Collective,
-    group: &mut Group,
-    around: Surroundings<'_>,
-) -> Look {
+pub(super) fn copy(collective: &mut Phased, group: &mut Group, around: Surroundings<'_>) -> Look {
     let reduction = Reduction::of(&collective.part, group, around.first);
     let (number, members) = (group.number(), group.members().len());
     let output = collective.part.output;
@@ -185,13 +184,15 @@ pub(super) fn copy(
                 None => from.wrapping_add(start),
             };
             let into = Piece::new(output + start, share.len());
-            if let Err(culprit) = group.fetch_along(around, collective.way, (member, from), &into) {
+            if let Err(culprit) =
+                group.fetch_along(around, collective.direction, (member, from), &into)
+            {
                 collective.blame(group.rank_of(culprit, around.first));
             }
         }
     }
-    if collective.led.is_some() {
-        return led::folded(collective, group);
+    if collective.beyond.is_some() {
+        return leader::folded(collective, group);
     }
     let step = steps::end(collective.failure);
     collective.say(group, step);
@@ -206,7 +207,7 @@ pub(super) fn copy(
 }
 
 /// Others may still read this rank's memory.
-pub(super) fn finish(collective: &mut Collective, group: &mut Group, first: u32) -> Look {
+pub(super) fn finish(collective: &mut Phased, group: &mut Group, first: u32) -> Look {
     let reduction = Reduction::of(&collective.part, group, first);
     match reduction.root {
         Some(root) => match group.members()[root].info.step(group.number()) {
@@ -222,7 +223,7 @@ pub(super) fn finish(collective: &mut Collective, group: &mut Group, first: u32)
 
 /// Folds this rank's share. Returns whether it is where the root wants it.
 fn fold(
-    collective: &mut Collective,
+    collective: &mut Phased,
     reduction: &Reduction,
     group: &Group,
     around: Surroundings<'_>,
@@ -236,12 +237,12 @@ fn fold(
     let root_has = root.and_then(|root| {
         let member = &group.members()[root];
         let output = Memory::writable_output(&member.info, group.number(), part.bytes)?;
-        around.road.resolve(member.place, output, part.bytes)
+        around.peer_memory.resolve(member.place, output, part.bytes)
     });
     let in_place = part.input == Some(part.output);
     let chunk = CHUNK_BYTES / reduction.datatype.size() * reduction.datatype.size();
     let (buffer, operand) = spare.chunks(2 * CHUNK_BYTES).split_at_mut(CHUNK_BYTES);
-    for Range { start, end } in collective.way.chunks(share.clone(), chunk) {
+    for Range { start, end } in collective.direction.chunks(share.clone(), chunk) {
         let len = end - start;
         let (buffer, operand) = (&mut buffer[..len], &mut operand[..len]);
         let folding = Folding {
@@ -293,7 +294,7 @@ struct Folding<'a> {
 impl Folding<'_> {
     /// Folds what all members have of a chunk. The first two may change places, since all operations
     /// are commutative to the bit: so this rank's own data need never be copied.
-    fn run(&self, collective: &mut Collective, into: &mut [u8], operand: &mut [u8]) {
+    fn run(&self, collective: &mut Phased, into: &mut [u8], operand: &mut [u8]) {
         let what = (self.reduction.op, self.reduction.datatype);
         let me = self.group.me();
         let input = collective.part.input.expect("all contribute");
@@ -311,7 +312,7 @@ impl Folding<'_> {
         }
     }
 
-    fn fetch(&self, collective: &mut Collective, member: usize, into: &mut [u8]) {
+    fn fetch(&self, collective: &mut Phased, member: usize, into: &mut [u8]) {
         let info = &self.group.members()[member].info;
         let from = Memory::of(info, self.group.number()).input;
         let from = from.wrapping_add(self.start as u64);

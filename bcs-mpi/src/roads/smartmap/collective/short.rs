@@ -6,10 +6,13 @@
 //! for all.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
-use super::group::{Awaited, Group, Sign};
-use super::machine::{Ended, Phase};
-use super::queue::Machine;
-use super::{Spare, Surroundings, agreement};
+use super::agreement;
+use super::awaited::{Awaited, Sign};
+use super::group::Group;
+use super::machine::{Ended, Machine};
+use super::phase::Phase;
+use super::spare::Spare;
+use super::surroundings::Surroundings;
 use crate::data::{bytes, bytes_mut};
 use crate::plan::Part;
 use crate::roads::Outcome;
@@ -22,7 +25,7 @@ use bcs_core::whereabouts::{Called, Objection};
 
 /// A short collective of this rank's.
 #[derive(Debug)]
-pub(super) struct Short {
+pub(in crate::roads::smartmap) struct Short {
     part: Part,
     needs: Needs,
     entered: bool,
@@ -66,7 +69,7 @@ const AHEAD: u64 = 3;
 impl Short {
     /// The part of a rank that contributes, or takes, at most [`PAYLOAD_BYTES`].
     #[inline]
-    pub(super) fn new(part: Part, group: &Group, first: u32) -> Self {
+    pub(in crate::roads::smartmap) fn new(part: Part, group: &Group, first: u32) -> Self {
         debug_assert!(part.bytes <= PAYLOAD_BYTES);
         Self {
             part,

@@ -2,21 +2,35 @@
 //! program.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
+use super::communicator::Communicator;
+use super::direction::{LastDirection, Turning};
+use super::group::GroupId;
 use super::stepping::{and_in_turns, step_members};
-use super::*;
-use crate::roads::Outcome;
+use crate::plan::Part;
+use crate::roads::smartmap::SmartMap;
+use crate::roads::smartmap::peer_memory::PeerMemory;
+use crate::roads::smartmap::requests::{Id, NoSlot, Posted as Progress};
+use crate::roads::{Blocking, Outcome};
 use bcs_core::descriptor::{Call, CollectiveKind};
 use bcs_core::memory::NicMemory;
 use bcs_core::reduction::arithmetic::{Path, combine};
 use bcs_core::reduction::{Datatype, Op};
 use bcs_core::request::Failure;
-use bcs_core::smartmap::coll_info::AREAS;
-use bcs_core::whereabouts::Called;
+use bcs_core::smartmap::NodeMemory;
+use bcs_core::smartmap::coll_info::{AREAS, PAYLOAD_BYTES};
+use bcs_core::wake::MachinePage;
+use bcs_core::whereabouts::{Called, Entered};
 use proptest::prelude::*;
 use std::sync::atomic::Ordering;
 
 /// The world rank at place 0.
 pub(super) const FIRST: u32 = 10;
+
+/// All that is long is enough to turn round.
+const TURNING: Turning = Turning {
+    least_bytes: 4096,
+    stretch_bytes: 4096,
+};
 
 /// One call of all members.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +56,7 @@ pub(super) struct Node {
 }
 
 impl Node {
-    fn ends(ranks: usize, road: &Road) -> Vec<SmartMap> {
+    fn ends(ranks: usize, peer_memory: &PeerMemory) -> Vec<SmartMap> {
         let node = NodeMemory::private(ranks).unwrap();
         let page = MachinePage::private(1, 2).unwrap();
         let end = |place| {
@@ -50,13 +64,21 @@ impl Node {
                 .store(std::process::id(), Ordering::Release);
             let memory = NicMemory::private(4096).unwrap();
             let here = (place, FIRST);
-            SmartMap::new(node.clone(), memory, page.clone(), here, road.clone())
+            let mut end = SmartMap::new(
+                node.clone(),
+                memory,
+                page.clone(),
+                here,
+                peer_memory.clone(),
+            );
+            end.communicators.last_direction = LastDirection::turning(TURNING);
+            end
         };
         (0..ranks).map(end).collect()
     }
 
-    pub(super) fn new(ranks: usize, members: Vec<u32>, road: &Road) -> Self {
-        let ends = Self::ends(ranks, road);
+    pub(super) fn new(ranks: usize, members: Vec<u32>, peer_memory: &PeerMemory) -> Self {
+        let ends = Self::ends(ranks, peer_memory);
         let all = members.clone();
         let open = |end: &mut SmartMap| end.open_group(7, all.iter().copied(), false);
         Self::opened(ends, members, open)
@@ -66,7 +88,7 @@ impl Node {
         let groups = self
             .ends
             .iter_mut()
-            .flat_map(|end| &mut end.collectives.groups);
+            .flat_map(|end| &mut end.communicators.groups);
         groups
             .flatten()
             .filter_map(Communicator::here_mut)
@@ -78,7 +100,7 @@ impl Node {
         let groups = self
             .ends
             .iter_mut()
-            .flat_map(|end| &mut end.collectives.groups);
+            .flat_map(|end| &mut end.communicators.groups);
         groups
             .flatten()
             .filter_map(Communicator::here_mut)
@@ -86,9 +108,9 @@ impl Node {
     }
 
     /// `members` are those of them on this node.
-    pub(super) fn with_others(ranks: usize, members: Vec<u32>, road: &Road) -> Self {
+    pub(super) fn with_others(ranks: usize, members: Vec<u32>, peer_memory: &PeerMemory) -> Self {
         let far = [FIRST - 1, FIRST + 100];
-        let ends = Self::ends(ranks, road);
+        let ends = Self::ends(ranks, peer_memory);
         let all: Vec<u32> = [far[1]]
             .into_iter()
             .chain(members.iter().copied())
@@ -289,11 +311,11 @@ proptest! {
         serial: bool,
         counted: bool,
     ) {
-        let road = if closed { Road::CLOSED } else { Road::open() };
+        let peer_memory = if closed { PeerMemory::CLOSED } else { PeerMemory::open() };
         // Some of the ranks, not in their order.
         let mut members: Vec<u32> = (FIRST..).take(ranks).collect();
         members.rotate_left(first.min(ranks - 1));
-        let mut node = Node::new(ranks + 1, members.clone(), &road);
+        let mut node = Node::new(ranks + 1, members.clone(), &peer_memory);
         node.fold_serially(serial);
         node.count(counted);
         let steps: Vec<Step> = calls
@@ -319,7 +341,7 @@ proptest! {
         counted: bool,
     ) {
         let members: Vec<u32> = (FIRST..).take(ranks).collect();
-        let mut node = Node::new(ranks, members.clone(), &Road::open());
+        let mut node = Node::new(ranks, members.clone(), &PeerMemory::open());
         node.count(counted);
         // Rooted ones are the more interesting.
         let kind = |kind: u8| if kind < 4 { kind } else { 1 + kind % 2 };
@@ -340,7 +362,7 @@ proptest! {
         counted: bool,
     ) {
         let members: Vec<u32> = (FIRST..).take(ranks).collect();
-        let mut node = Node::new(ranks, members.clone(), &Road::open());
+        let mut node = Node::new(ranks, members.clone(), &PeerMemory::open());
         node.count(counted);
         let of = |(kind, root, length)| step(kind, root, length, false, &members);
         let mut steps: Vec<Step> = calls.into_iter().map(of).collect();
@@ -383,7 +405,7 @@ proptest! {
 #[test]
 fn members_that_do_not_call_the_same_are_all_told() {
     let members = vec![FIRST + 1, FIRST, FIRST + 2];
-    let mut node = Node::new(3, members, &Road::open());
+    let mut node = Node::new(3, members, &PeerMemory::open());
     let of = |kind, bytes| Step {
         kind,
         bytes,
@@ -423,7 +445,7 @@ fn members_that_do_not_call_the_same_are_all_told() {
 #[test]
 fn many_members_do_what_few_do() {
     let members: Vec<u32> = (FIRST..FIRST + 40).rev().collect();
-    let mut node = Node::new(40, members.clone(), &Road::open());
+    let mut node = Node::new(40, members.clone(), &PeerMemory::open());
     let steps = (0..60_u8).map(|at| {
         step(
             at,
@@ -435,7 +457,7 @@ fn many_members_do_what_few_do() {
     });
     run(&mut node, &steps.collect::<Vec<Step>>(), &[]);
     let groups = |end: &SmartMap| {
-        end.collectives.groups[0]
+        end.communicators.groups[0]
             .as_ref()
             .and_then(Communicator::here)
             .map(|queue| queue.group.is_counted())
@@ -446,7 +468,7 @@ fn many_members_do_what_few_do() {
 #[test]
 fn a_context_that_is_opened_again_begins_anew() {
     let members = vec![FIRST, FIRST + 1];
-    let mut node = Node::new(2, members.clone(), &Road::open());
+    let mut node = Node::new(2, members.clone(), &PeerMemory::open());
     for round in 0..6 {
         node.count(round % 2 > 0);
         run(
@@ -470,7 +492,7 @@ fn memory_that_is_not_there_is_a_failure_for_all_who_need_it() {
         sum(Some(FIRST)),
         CollectiveKind::Broadcast { root: FIRST + 1 },
     ] {
-        let mut node = Node::new(3, members.clone(), &Road::open());
+        let mut node = Node::new(3, members.clone(), &PeerMemory::open());
         let one = Step {
             kind,
             bytes: 100_000,
@@ -484,7 +506,7 @@ fn memory_that_is_not_there_is_a_failure_for_all_who_need_it() {
                 node.ends[place].call();
             }
         }
-        let communicator = node.ends[1].collectives.groups[0].as_mut().unwrap();
+        let communicator = node.ends[1].communicators.groups[0].as_mut().unwrap();
         let queue = communicator.here_mut().unwrap();
         let info = queue.group.own().clone();
         node.ends[1].call();
@@ -509,7 +531,7 @@ fn memory_that_is_not_there_is_a_failure_for_all_who_need_it() {
 fn a_rank_that_listens_is_told_once_a_phase_is_over() {
     let members = vec![FIRST, FIRST + 1, FIRST + 2];
     for counted in [false, true] {
-        let mut node = Node::new(3, members.clone(), &Road::open());
+        let mut node = Node::new(3, members.clone(), &PeerMemory::open());
         node.count(counted);
         let barrier = step(0, 0, 0, false, &members);
         let memory = node.ends[0].node.clone();
@@ -541,7 +563,7 @@ fn a_rank_that_listens_is_told_once_a_phase_is_over() {
 fn who_waits_for_the_root_of_a_short_broadcast_is_told_when_that_enters() {
     let members = vec![FIRST, FIRST + 1, FIRST + 2];
     for counted in [false, true] {
-        let mut node = Node::new(3, members.clone(), &Road::open());
+        let mut node = Node::new(3, members.clone(), &PeerMemory::open());
         node.count(counted);
         let broadcast = step(1, 0, 1, false, &members);
         let memory = node.ends[0].node.clone();
@@ -566,7 +588,7 @@ fn who_waits_for_the_root_of_a_short_broadcast_is_told_when_that_enters() {
 #[test]
 fn who_waits_for_the_root_alone_is_told_at_once_that_it_has_called_something_else() {
     let members = vec![FIRST, FIRST + 1, FIRST + 2];
-    let mut node = Node::new(3, members.clone(), &Road::open());
+    let mut node = Node::new(3, members.clone(), &PeerMemory::open());
     let [shorter, longer] = [1, 2].map(|length| step(1, 0, length, false, &members));
     assert!(shorter.bytes < longer.bytes && longer.bytes <= PAYLOAD_BYTES);
     node.post(0, shorter, 0);
@@ -584,7 +606,7 @@ fn who_waits_for_the_root_alone_is_told_at_once_that_it_has_called_something_els
 #[test]
 fn who_waits_for_all_and_is_told_too_early_listens_again() {
     let members = vec![FIRST, FIRST + 1, FIRST + 2];
-    let mut node = Node::new(3, members.clone(), &Road::open());
+    let mut node = Node::new(3, members.clone(), &PeerMemory::open());
     let [broadcast, barrier] = [1, 0].map(|kind| step(kind, 0, usize::from(kind), false, &members));
     let memory = node.ends[0].node.clone();
     let news = || memory.news(2).load(Ordering::Relaxed);
@@ -604,7 +626,7 @@ fn who_waits_for_all_and_is_told_too_early_listens_again() {
 #[should_panic(expected = "rank 11 is in a collective that there is not")]
 fn a_rank_whose_record_is_rubbish_is_named() {
     let members = vec![FIRST, FIRST + 1];
-    let mut node = Node::new(2, members.clone(), &Road::open());
+    let mut node = Node::new(2, members.clone(), &PeerMemory::open());
     node.post(0, step(0, 0, 0, false, &members), 0);
     let info = node.ends[0].node.coll_info(1, 7);
     info.enter(1 + AREAS as u64, [0; 2], 0);
@@ -616,7 +638,7 @@ fn a_rank_whose_record_is_rubbish_is_named() {
 #[should_panic(expected = "is in a collective that there is not")]
 fn many_members_of_whom_one_has_not_entered_are_not_released() {
     let members = vec![FIRST, FIRST + 1, FIRST + 2];
-    let mut node = Node::new(3, members.clone(), &Road::open());
+    let mut node = Node::new(3, members.clone(), &PeerMemory::open());
     node.count(true);
     node.post(0, step(0, 0, 0, false, &members), 0);
     let tally = node.ends[0].node.coll_info(0, 7);

@@ -14,9 +14,10 @@
 //! without its own; what all get is there once.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
-use super::Gives;
-use crate::data::{bytes, own_memory};
-use crate::roads::smartmap::collective::Info;
+use super::give_and_take::Gives;
+use crate::data::{Piece, bytes, bytes_mut, own_memory, scatter};
+use crate::roads::smartmap::collective::group::Group;
+use crate::roads::smartmap::collective::member::Info;
 use bcs_core::smartmap::coll_info::{AFTER_HEAD_BYTES, PAYLOAD_BYTES};
 use std::ops::Range;
 
@@ -213,6 +214,16 @@ impl Gives {
 }
 
 impl Giver<'_> {
+    /// A member, as it says.
+    pub(super) fn of(group: &Group, place: usize) -> Giver<'_> {
+        Giver {
+            info: &group.members()[place].info,
+            number: group.number(),
+            place,
+            members: group.members().len(),
+        }
+    }
+
     fn head(&self) -> u64 {
         let [head] = self.info.said(self.number);
         head
@@ -305,6 +316,20 @@ impl Giver<'_> {
             }
             _ => None,
         }
+    }
+
+    /// Takes bytes that it has laid in its record.
+    pub(super) fn take_laid(self, (total, at): (usize, usize), into: &Piece) {
+        if into.layout.is_none() {
+            // SAFETY: whoever posted it promised that.
+            let bytes = unsafe { bytes_mut(into.address, into.len) };
+            return self.info.laid(self.number, total, at, bytes);
+        }
+        let mut bytes = [0; PAYLOAD_BYTES];
+        let bytes = &mut bytes[..into.len];
+        self.info.laid(self.number, total, at, bytes);
+        // SAFETY: whoever posted it promised that.
+        unsafe { scatter(into, 0, bytes) };
     }
 }
 

@@ -1,15 +1,12 @@
 //! Taking what other members give: from their records or their memory.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
-use super::Takes;
+use super::exchanging::Exchanging;
 use super::gift::{Giver, Lies};
-use super::machine::Exchanging;
-use crate::data::{Piece, bytes_mut, scatter};
-use crate::roads::Outcome;
-use crate::roads::smartmap::collective::Surroundings;
+use super::give_and_take::Takes;
+use crate::data::Piece;
 use crate::roads::smartmap::collective::group::Group;
-use bcs_core::request::Failure;
-use bcs_core::smartmap::coll_info::PAYLOAD_BYTES;
+use crate::roads::smartmap::collective::surroundings::Surroundings;
 
 impl Exchanging {
     /// Takes all that is given to this rank. `None` if a record is rubbish: then this rank ends.
@@ -19,12 +16,12 @@ impl Exchanging {
         let givers = group.others().filter(move |&giver| flow.passes(giver, me));
         match takes {
             Takes::Each(pieces) => {
-                for giver in self.way.along(givers) {
+                for giver in self.direction.along(givers) {
                     self.take(group, around, giver, &pieces.of(giver))?;
                 }
             }
             Takes::One(piece) => {
-                for giver in self.way.along(givers) {
+                for giver in self.direction.along(givers) {
                     self.take(group, around, giver, &piece)?;
                 }
             }
@@ -55,17 +52,17 @@ impl Exchanging {
         place: usize,
         into: &Piece,
     ) -> Option<()> {
-        let giver = Self::giver(group, place);
+        let giver = Giver::of(group, place);
         let Some(gift) = giver.gift(group.me()) else {
             group.suspects(place);
             return None;
         };
         if self.agrees(group, around, place, gift.len, into.len) && into.len > 0 {
             match gift.lies {
-                Lies::Here { total, at } => laid(giver, (total, at), into),
+                Lies::Here { total, at } => giver.take_laid((total, at), into),
                 Lies::There { address, .. } => {
                     let from = (place, address);
-                    if let Err(culprit) = group.fetch_along(around, self.way, from, into) {
+                    if let Err(culprit) = group.fetch_along(around, self.direction, from, into) {
                         self.blame(group.rank_of(culprit, around.first));
                     }
                 }
@@ -73,69 +70,4 @@ impl Exchanging {
         }
         Some(())
     }
-
-    /// Whether a member gives as much as this rank expects of it.
-    pub(super) fn agrees(
-        &mut self,
-        group: &Group,
-        around: Surroundings<'_>,
-        place: usize,
-        len: u64,
-        expected: usize,
-    ) -> bool {
-        let failure = match len.cmp(&(expected as u64)) {
-            std::cmp::Ordering::Less => Failure::Mismatch,
-            std::cmp::Ordering::Equal => return true,
-            std::cmp::Ordering::Greater => Failure::Truncated,
-        };
-        self.note(group, around, place, failure, len, expected);
-        false
-    }
-
-    /// Memory that this world rank named is not there.
-    pub(super) fn blame(&mut self, rank: u32) {
-        if self.ended.is_ok() {
-            self.ended = Err(Box::new(Outcome {
-                failure: Failure::MemberMemory,
-                len: rank.into(),
-                ..Outcome::default()
-            }));
-        }
-    }
-
-    /// The first failure is what the exchange comes to.
-    fn note(
-        &mut self,
-        group: &Group,
-        around: Surroundings<'_>,
-        place: usize,
-        failure: Failure,
-        len: u64,
-        expected: usize,
-    ) {
-        if self.ended.is_ok() {
-            let place = u32::try_from(group.members()[place].place).expect("places are few");
-            self.ended = Err(Box::new(Outcome {
-                failure,
-                source: around.first + place,
-                len,
-                expected: Some(expected as u64),
-                ..Outcome::default()
-            }));
-        }
-    }
-}
-
-/// Takes bytes that lie in a record.
-pub(super) fn laid(giver: Giver<'_>, (total, at): (usize, usize), into: &Piece) {
-    if into.layout.is_none() {
-        // SAFETY: whoever posted it promised that.
-        let bytes = unsafe { bytes_mut(into.address, into.len) };
-        return giver.info.laid(giver.number, total, at, bytes);
-    }
-    let mut bytes = [0; PAYLOAD_BYTES];
-    let bytes = &mut bytes[..into.len];
-    giver.info.laid(giver.number, total, at, bytes);
-    // SAFETY: whoever posted it promised that.
-    unsafe { scatter(into, 0, bytes) };
 }

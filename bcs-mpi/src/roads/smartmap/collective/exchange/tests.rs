@@ -2,19 +2,22 @@
 //! members has agreed on.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
+use super::flow::Flow;
 use super::gift::MAX_LAID_BYTES;
-use super::*;
-use crate::data::Piece;
-use crate::plan::Local;
+use super::give_and_take::{Exchange, Given, Gives, Takes};
+use crate::data::{Piece, Pieces, Row, Scratch};
+use crate::plan::{Local, Round};
+use crate::roads::smartmap::SmartMap;
 use crate::roads::smartmap::collective::stepping::{and_in_turns, step_members};
 use crate::roads::smartmap::collective::tests::{FIRST, Node};
-use crate::roads::smartmap::requests::Id;
-use crate::roads::smartmap::{Posted as Progress, Road, SmartMap};
+use crate::roads::smartmap::peer_memory::PeerMemory;
+use crate::roads::smartmap::requests::{Id, Posted as Progress};
 use crate::roads::{Blocking, Outcome};
 use bcs_core::layout::Builder;
 use bcs_core::request::Failure;
-use bcs_core::whereabouts::{Entered, Exchange as Kind, Objection};
+use bcs_core::whereabouts::{Called, Entered, Exchange as Kind, Objection};
 use proptest::prelude::*;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// One call of all members.
@@ -278,9 +281,9 @@ proptest! {
         closed: bool,
         counted: bool,
     ) {
-        let road = if closed { Road::CLOSED } else { Road::open() };
+        let peer_memory = if closed { PeerMemory::CLOSED } else { PeerMemory::open() };
         let members = members(ranks, first);
-        let mut node = Node::new(ranks + 1, members, &road);
+        let mut node = Node::new(ranks + 1, members, &peer_memory);
         node.count(counted);
         let step = |(kind, root, length, uneven, takes)| Step {
             kind: KINDS[kind],
@@ -297,8 +300,12 @@ proptest! {
 #[test]
 fn all_kinds_and_lengths_among_all_numbers_of_members() {
     for (ranks, closed) in (2..10).flat_map(|ranks| [(ranks, false), (ranks, true)]) {
-        let road = if closed { Road::CLOSED } else { Road::open() };
-        let mut node = Node::new(ranks, members(ranks, 1), &road);
+        let peer_memory = if closed {
+            PeerMemory::CLOSED
+        } else {
+            PeerMemory::open()
+        };
+        let mut node = Node::new(ranks, members(ranks, 1), &peer_memory);
         for kind in KINDS {
             let step = |at: usize| Step {
                 kind,
@@ -337,7 +344,7 @@ fn outcomes(node: &mut Node, posted: &[Posted]) -> Vec<Outcome> {
 
 #[test]
 fn members_that_do_not_call_the_same_exchange_are_all_told() {
-    let mut node = Node::new(3, members(3, 1), &Road::open());
+    let mut node = Node::new(3, members(3, 1), &PeerMemory::open());
     for (usual, odd) in [
         (plain(Kind::Alltoall, 2), plain(Kind::Allgather, 2)),
         (plain(Kind::Alltoall, 7), plain(Kind::Scan, 1)),
@@ -370,11 +377,14 @@ fn members_that_do_not_call_the_same_exchange_are_all_told() {
 
 #[test]
 fn a_length_that_is_not_expected_is_a_failure_of_who_takes_it_and_no_hang() {
-    for (road, (given, expected)) in [Road::open(), Road::CLOSED].into_iter().flat_map(|road| {
-        let lengths = [(2, 3), (3, 2), (7, 3), (3, 7), (0, 7), (7, 0)];
-        lengths.map(|lengths| (road.clone(), lengths))
-    }) {
-        let mut node = Node::new(3, members(3, 0), &road);
+    for (peer_memory, (given, expected)) in [PeerMemory::open(), PeerMemory::CLOSED]
+        .into_iter()
+        .flat_map(|peer_memory| {
+            let lengths = [(2, 3), (3, 2), (7, 3), (3, 7), (0, 7), (7, 0)];
+            lengths.map(|lengths| (peer_memory.clone(), lengths))
+        })
+    {
+        let mut node = Node::new(3, members(3, 0), &peer_memory);
         let odd = plain(Kind::Alltoall, given);
         let usual = plain(Kind::Alltoall, expected);
         let posted = [usual, odd, usual].into_iter().enumerate();
@@ -407,7 +417,7 @@ fn a_length_that_is_not_expected_is_a_failure_of_who_takes_it_and_no_hang() {
 #[test]
 fn an_address_that_is_rubbish_is_an_error_that_names_who_gave_it() {
     for uneven in [false, true] {
-        let mut node = Node::new(3, members(3, 0), &Road::open());
+        let mut node = Node::new(3, members(3, 0), &PeerMemory::open());
         // More than the record has room for.
         let length = if uneven { 4 } else { 7 };
         let step = Step {
@@ -462,7 +472,7 @@ fn heads_and_tables_of_rubbish_are_found() {
         .flat_map(|(form, len)| [form | len << 16, form | 1 << 8 | len << 16])
         .enumerate()
     {
-        let mut node = Node::new(2, members(2, 0), &Road::open());
+        let mut node = Node::new(2, members(2, 0), &PeerMemory::open());
         let one = post(&mut node, 0, plain(Kind::Alltoall, 2), 0);
         let info = node.ends[0].node.coll_info(1, 7);
         let rubbish = [u64::MAX - nth as u64, 0x00ff_ff00_ff00_1234, 3];
@@ -494,7 +504,7 @@ fn heads_and_tables_of_rubbish_are_found() {
 
 #[test]
 fn short_ones_are_over_for_a_giver_before_anybody_has_read_them() {
-    let mut node = Node::new(2, members(2, 0), &Road::open());
+    let mut node = Node::new(2, members(2, 0), &PeerMemory::open());
     for (length, over) in [(2, true), (7, false)] {
         let gather = plain(Kind::Gather, length);
         let posted: Vec<Posted> = (0..2)

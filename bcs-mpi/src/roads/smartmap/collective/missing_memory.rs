@@ -5,10 +5,10 @@
 //! wait for nobody: each finds for itself whether the root's memory is there.
 
 use super::group::Group;
-use super::machine::Collective;
+use super::phased::Phased;
 use bcs_core::request::Failure;
 
-impl Collective {
+impl Phased {
     /// Memory that this world rank named is not there. The first one is named.
     pub(super) fn blame(&mut self, rank: u32) {
         if self.failure == Failure::None {

@@ -1,7 +1,7 @@
-//! Roads: by which the receiver fetches a message from the memory of its sender.
+//! The memory of other ranks: how a receiver fetches a message from that of its sender.
 #![expect(unsafe_code, reason = "the kernel copies between processes")]
 
-use super::Slots;
+use super::slots::Slots;
 use crate::data::{NEAR_SMALL_PIECE_BYTES, Piece, scatter, scatter_from};
 use bcs_core::job;
 use bcs_core::layout::{Location, RemoteRuns};
@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 pub(super) enum Unreachable {
     /// The sender's memory is not where it says.
     Fault,
-    /// There is no road to that memory: the sender has to bring it.
+    /// That memory cannot be reached: the sender has to bring it.
     Closed,
 }
 
@@ -28,7 +28,7 @@ const MAX_CALL_BYTES: usize = 1 << 30;
 
 /// How to get at the memory of other ranks, the best way first.
 #[derive(Clone, Debug)]
-pub(crate) struct Road {
+pub(crate) struct PeerMemory {
     /// Heaps in slots are read where they are.
     slots: Option<Arc<Slots>>,
     /// Whether slots may be used.
@@ -37,7 +37,7 @@ pub(crate) struct Road {
     process: bool,
 }
 
-impl Road {
+impl PeerMemory {
     /// Neither: all goes through the queues.
     #[cfg(test)]
     pub(super) const CLOSED: Self = Self {
@@ -46,7 +46,7 @@ impl Road {
         process: false,
     };
 
-    /// The road of this process. Where Yama guards memory (`ptrace_scope` 1), only ancestors may read
+    /// All that this process can reach. Where Yama guards memory (`ptrace_scope` 1), only ancestors may read
     /// that of a process which has not said that others may.
     pub(crate) fn open() -> Self {
         // SAFETY: it only changes who may look at this process: those of the same user.
@@ -131,7 +131,7 @@ impl Road {
     }
 }
 
-impl Road {
+impl PeerMemory {
     /// Whether so many bytes can be brought to a rank at a place, which is this process.
     pub(super) fn leads_to(&self, (place, process): (usize, u32), into: u64, len: usize) -> bool {
         let writable = self.process && process != 0 && process & READ_ONLY == 0;

@@ -2,94 +2,27 @@
 //! rank's.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
+use super::exchanging::Exchanging;
+use super::flow::Flow;
 use super::gift::{Gift, Giver, Lies, MAX_LAID_BYTES, MAX_LAID_OF_SLOT};
-use super::parts::Parts;
-use super::{Exchange, Flow};
 use crate::data::{Piece, copy};
 use crate::roads::Outcome;
-use crate::roads::smartmap::collective::course::Way;
-use crate::roads::smartmap::collective::group::{Awaited, Group, Sign};
-use crate::roads::smartmap::collective::machine::{Ended, Look, Phase};
-use crate::roads::smartmap::collective::queue::Machine;
-use crate::roads::smartmap::collective::{Spare, Surroundings, agreement, judging, steps};
+use crate::roads::smartmap::collective::direction::Direction;
+use crate::roads::smartmap::collective::group::Group;
+use crate::roads::smartmap::collective::machine::{Ended, Machine};
+use crate::roads::smartmap::collective::member::Info;
+use crate::roads::smartmap::collective::phase::{Look, Phase};
+use crate::roads::smartmap::collective::spare::Spare;
+use crate::roads::smartmap::collective::surroundings::Surroundings;
+use crate::roads::smartmap::collective::{agreement, reachability, steps};
 use bcs_core::request::Failure;
 use bcs_core::smartmap::coll_info::PAYLOAD_BYTES;
-use bcs_core::whereabouts::Called;
 use std::ops::Range;
 
-/// An exchange of this rank's.
-#[derive(Debug)]
-pub(in crate::roads::smartmap::collective) struct Exchanging {
-    pub(super) exchange: Exchange,
-    pub(super) flow: Flow,
-    phase: Phase,
-    /// It goes over long data, or calls functions of the program's.
-    takes_long: bool,
-    /// What this rank gives lies in its memory.
-    long: bool,
-    /// How it goes over the data, if they are long.
-    pub(super) way: Way,
-    /// What goes through the records in parts.
-    parts: Option<Box<Parts>>,
-    /// What it comes to.
-    pub(super) ended: Ended,
-}
-
 impl Exchanging {
-    /// An exchange on a communicator, whose root is a world rank; the one at place 0 is the `first`.
-    #[inline]
-    pub(in crate::roads::smartmap::collective) fn new(
-        exchange: Exchange,
-        group: &Group,
-        first: u32,
-    ) -> Self {
-        let Called::Messages(what, root) = exchange.called else {
-            unreachable!("what the NICs do is no exchange");
-        };
-        let root = root.map(|root| group.place_of(root, first));
-        let takes_long = exchange.takes_long(group.me(), group.members().len());
-        Self {
-            takes_long,
-            exchange,
-            flow: Flow::of(what, root),
-            phase: Phase::Posted,
-            long: false,
-            way: Way::Forth,
-            parts: None,
-            ended: Ok(()),
-        }
-    }
-
-    pub(in crate::roads::smartmap::collective) fn phase(&self) -> Phase {
-        self.phase
-    }
-
-    /// What a rank that has gone as far as it can waits for.
-    pub(in crate::roads::smartmap::collective) fn awaited(&self, group: &Group) -> Option<Awaited> {
-        let sign = match self.phase {
-            // Nothing of an exchange goes to other nodes.
-            Phase::Far | Phase::Told => return None,
-            Phase::Posted => Sign::AtGate,
-            Phase::Entered => Sign::There,
-            Phase::Judged => Sign::Verdict,
-            Phase::Folded | Phase::Read => Sign::Step(steps::DONE),
-        };
-        Some(group.awaited(None, sign))
-    }
-
-    /// A member that gives, as it says.
-    pub(super) fn giver<'a>(group: &'a Group, place: usize) -> Giver<'a> {
-        Giver {
-            info: &group.members()[place].info,
-            number: group.number(),
-            place,
-            members: group.members().len(),
-        }
-    }
-
     fn enter(&mut self, group: &mut Group, around: Surroundings<'_>) {
         group.next_number();
-        let giver = Self::giver(group, group.me());
+        let giver = Giver::of(group, group.me());
         let gives = &self.exchange.gives;
         if let Some(parts) = &self.parts {
             // SAFETY: whoever posted it promised that.
@@ -105,14 +38,14 @@ impl Exchanging {
             unsafe { gives.say(giver, group.open, most) };
             self.long = giver.is_long();
             if self.long {
-                self.way = around.course.turn(giver.stream().1);
+                self.direction = around.last_direction.turn(giver.stream().1);
             }
         }
         if group.enter([self.exchange.called.pack(), 0]) {
             group.release(around, |_| false);
         }
         // Others may go on meanwhile.
-        if self.way == Way::Forth {
+        if self.direction == Direction::Forth {
             self.copy_own();
         }
     }
@@ -122,7 +55,7 @@ impl Exchanging {
         let Some((from, to, len)) = self.exchange.own.take() else {
             return;
         };
-        for Range { start, end } in self.way.stretches(len) {
+        for Range { start, end } in self.direction.stretches(len) {
             let (from, to) = (from + start as u64, to + start as u64);
             // SAFETY: whoever posted it promised that.
             unsafe { copy(&Piece::new(from, end - start), &Piece::new(to, end - start)) };
@@ -139,7 +72,7 @@ impl Exchanging {
             self.parts = Some(parts);
             return Look::Goes(Phase::Posted);
         }
-        let givers = || (0..group.members().len()).map(|place| Self::giver(group, place));
+        let givers = || (0..group.members().len()).map(|place| Giver::of(group, place));
         if !givers().any(|giver| giver.is_long()) {
             return match self.take_all(group, around) {
                 Some(()) => Look::Over,
@@ -158,7 +91,7 @@ impl Exchanging {
     /// Not all memory can be reached: from here on the data go through the records.
     fn in_parts(&mut self, group: &mut Group, around: Surroundings<'_>) -> Look {
         self.copy_own();
-        match Parts::begin(self, group, around) {
+        match self.begin_parts(group, around) {
             Some(parts) => {
                 self.parts = Some(Box::new(parts));
                 Look::Goes(Phase::Posted)
@@ -172,21 +105,27 @@ impl Exchanging {
         let me = group.me();
         let place = |member: usize| group.members()[member].place;
         let opens = |member: usize| {
-            let (address, _) = Self::giver(group, member).stream();
-            around.road.opens(around.node, place(member), address)
+            let (address, _) = Giver::of(group, member).stream();
+            around
+                .peer_memory
+                .opens(around.node, place(member), address)
         };
-        let reaches = |member: usize| match Self::giver(group, member).gift(me) {
+        let reaches = |member: usize| match Giver::of(group, member).gift(me) {
             Some(Gift {
                 len,
                 lies: Lies::There { address, .. },
             }) => {
                 let len = usize::try_from(len).unwrap_or(usize::MAX);
-                len == 0 || around.road.resolve(place(member), address, len).is_some()
+                len == 0
+                    || around
+                        .peer_memory
+                        .resolve(place(member), address, len)
+                        .is_some()
             }
             _ => true,
         };
         let flow = self.flow;
-        judging::of(group.others().all(opens), || {
+        reachability::of(group.others().all(opens), || {
             let mut givers = group.others().filter(|&member| flow.passes(member, me));
             givers.all(|member| opens(member) || reaches(member))
         })
@@ -195,9 +134,9 @@ impl Exchanging {
     /// All memory can be reached.
     fn begin(&mut self, group: &mut Group, around: Surroundings<'_>) -> Look {
         if !self.long {
-            let givers = (0..group.members().len()).map(|place| Self::giver(group, place));
+            let givers = (0..group.members().len()).map(|place| Giver::of(group, place));
             let longest = givers.map(|giver| giver.stream().1).max();
-            self.way = around.course.turn(longest.unwrap_or(0));
+            self.direction = around.last_direction.turn(longest.unwrap_or(0));
         }
         if self.take_all(group, around).is_none() {
             return Look::Waits;
@@ -251,7 +190,7 @@ impl Exchanging {
     /// looks whether it is its own: it may be that of another giver, or of the taker.
     fn finish(&mut self, group: &mut Group, around: Surroundings<'_>) -> Look {
         let (flow, me, number) = (self.flow, group.me(), group.number());
-        let done = |member: usize, info: &super::super::Info| {
+        let done = |member: usize, info: &Info| {
             !flow.passes(me, member) || info.step(number) >= steps::DONE
         };
         if self.long && !group.all_members(done) {
@@ -260,7 +199,7 @@ impl Exchanging {
         let lacks = |member: &usize| group.members()[*member].info.step(number) == steps::FAULTY;
         let mut takers = group.others().filter(|&member| flow.passes(me, member));
         if self.long && takers.any(|member| lacks(&member)) {
-            let giver = Self::giver(group, me);
+            let giver = Giver::of(group, me);
             if !self.exchange.gives.are_there(giver) {
                 self.blame(group.rank_of(me, around.first));
             }
@@ -295,13 +234,13 @@ impl Machine for Exchanging {
                     }
                     self.all_have_entered(group, around)
                 }
-                Phase::Judged => match judging::verdict(group, around) {
+                Phase::Judged => match reachability::verdict(group, around) {
                     None => Look::Waits,
                     Some(true) => self.begin(group, around),
                     Some(false) => self.in_parts(group, around),
                 },
                 Phase::Folded | Phase::Read => self.finish(group, around),
-                Phase::Far | Phase::Told => {
+                Phase::AtNic | Phase::Told => {
                     unreachable!("nothing of an exchange goes to other nodes")
                 }
             };

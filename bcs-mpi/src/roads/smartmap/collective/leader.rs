@@ -3,14 +3,14 @@
 //! ```text
 //!  members   enter ─ fold ──────────────────────► Told ─ copy ─► over
 //!              │      │                            ▲       │
-//!  leader    enter ─ fold ─► Far ··· its NIC ··· tell ─ wait ─► over
+//!  leader    enter ─ fold ─► AtNic ·········· tell ─ wait ─► over
 //! ```
 //!
 //! The *leader* is the root if that is here, else the first member of the node in the order of the
 //! communicator. When all members of the node have entered, and have called the same, it goes to its NIC for
-//! all of them ([`Order`]); what its NIC then has from it is what the NIC would have folded itself (law 9: in
-//! the order of the communicator, then the tree over nodes), so the bits are the same. Then it tells the
-//! others what came of it, with the data.
+//! all of them ([`order`](super::order)); what its NIC then has from it is what the NIC would have folded itself
+//! (law 9: in the order of the communicator, then the tree over nodes), so the bits are the same. Then it tells
+//! the others what came of it, with the data.
 //!
 //! **One at a time.** All of it is one collective of the node's queue, from the post to the end: so members are
 //! in the same one, whatever they have posted. NICs begin one collective of a context in a slice as well; so
@@ -26,95 +26,22 @@
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::agreement::disagreement;
+use super::beyond_node::BeyondNode;
 use super::group::Group;
-use super::machine::{Collective, Look, Phase};
-use super::{GroupId, Surroundings, steps};
+use super::order::Number;
+use super::phase::{Look, Phase};
+use super::phased::Phased;
+use super::steps;
+use super::surroundings::Surroundings;
 use crate::data::{Piece, bytes};
 use crate::plan::Part;
-use crate::roads::Outcome;
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::request::Failure;
 use bcs_core::smartmap::coll_info::PAYLOAD_BYTES;
 
-/// Which collective it is to the NICs.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Number {
-    pub(crate) context: u32,
-    pub(crate) sequence: u64,
-}
-
-/// What a rank is to post to its NIC.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Order {
-    pub(crate) group: GroupId,
-    pub(crate) number: Number,
-    pub(crate) part: Part,
-    /// For all members of the node,
-    pub(crate) for_node: bool,
-    /// which have nothing to give, because memory that this world rank named is not there.
-    pub(crate) spoilt_by: Option<u32>,
-}
-
-/// The last two of an order.
-pub(super) type ForWhom = (bool, Option<u32>);
-
-/// Of a collective of several nodes.
-#[derive(Debug)]
-pub(super) struct Led {
-    /// What the program posted; that of the collective is what is done on this node.
-    whole: Part,
-    number: Number,
-    leader: usize,
-    /// At the leader: where the result of its node is, and what it hands out.
-    data: u64,
-    /// Where that is if the program has no place for it.
-    room: Vec<u8>,
-    /// To the NIC, not yet taken.
-    order: Option<(Part, ForWhom)>,
-    /// What the NIC has answered.
-    answer: Option<Outcome>,
-    /// It is left to the NICs.
-    left: bool,
-    /// All members have entered, and call the same.
-    agreed: bool,
-    /// This member has its data already.
-    copied: bool,
-}
-
-impl Led {
-    /// What the program called.
-    pub(super) fn called(&self) -> CollectiveKind {
-        self.whole.kind
-    }
-
-    pub(super) fn leader(&self) -> usize {
-        self.leader
-    }
-
-    /// Whether the leader has something for the others in the end.
-    pub(super) fn hands_out(&self) -> bool {
-        let Part { kind, bytes, .. } = self.whole;
-        let to_all = matches!(
-            kind,
-            CollectiveKind::Broadcast { .. } | CollectiveKind::Reduce { root: None, .. }
-        );
-        to_all && bytes > 0
-    }
-
-    /// What is to be posted to the NIC, once.
-    pub(super) fn take_order(&mut self) -> Option<(Number, Part, ForWhom)> {
-        let (part, for_whom) = self.order.take()?;
-        Some((self.number, part, for_whom))
-    }
-
-    pub(super) fn answered(&mut self, outcome: Outcome) {
-        self.answer = Some(outcome);
-    }
-}
-
-impl Collective {
+impl Phased {
     /// A collective of several nodes. `room` is memory to use again.
-    pub(super) fn led(
+    pub(in crate::roads::smartmap) fn hierarchical(
         (whole, number): (Part, Number),
         group: &Group,
         first: u32,
@@ -128,7 +55,7 @@ impl Collective {
         let leader = root.and_then(|root| group.find(root, first)).unwrap_or(0);
         let leads = leader == group.me();
         let rank = group.rank_of(leader, first);
-        let mut led = Led {
+        let mut beyond = BeyondNode {
             whole,
             number,
             leader,
@@ -145,8 +72,8 @@ impl Collective {
             CollectiveKind::Broadcast { root } => {
                 *root = rank;
                 if leads {
-                    led.data = whole.input.unwrap_or(whole.output);
-                    part.input = Some(led.data);
+                    beyond.data = whole.input.unwrap_or(whole.output);
+                    part.input = Some(beyond.data);
                     part.output = 0;
                 }
             }
@@ -154,54 +81,50 @@ impl Collective {
                 *root = Some(rank);
                 part.output = 0;
                 if leads {
-                    led.data = whole.output;
-                    if led.data == 0 {
-                        led.room = std::mem::take(room);
-                        if led.room.len() < whole.bytes {
-                            led.room = vec![0; whole.bytes];
+                    beyond.data = whole.output;
+                    if beyond.data == 0 {
+                        beyond.room = std::mem::take(room);
+                        if beyond.room.len() < whole.bytes {
+                            beyond.room = vec![0; whole.bytes];
                         }
-                        led.data = led.room.as_mut_ptr().expose_provenance() as u64;
+                        beyond.data = beyond.room.as_mut_ptr().expose_provenance() as u64;
                     }
-                    part.output = led.data;
+                    part.output = beyond.data;
                 }
             }
             _ => {}
         }
         let mut collective = Self::new(part);
-        collective.led = Some(Box::new(led));
+        collective.beyond = Some(Box::new(beyond));
         collective
     }
 
-    fn the_led(&mut self) -> &mut Led {
-        let led = self.led.as_mut();
-        led.expect("it is one of several nodes")
+    fn beyond_mut(&mut self) -> &mut BeyondNode {
+        let beyond = self.beyond.as_mut();
+        beyond.expect("it is one of several nodes")
     }
 
     fn leads(&self, group: &Group) -> bool {
-        self.led
+        self.beyond
             .as_ref()
-            .is_some_and(|led| led.leader == group.me())
+            .is_some_and(|beyond| beyond.leader == group.me())
     }
 
     /// This rank's NIC goes on.
     fn goes_to_nic(&mut self, part: Part, for_node: bool) -> Look {
         // What the node has folded without all that belongs to it must not become a part of the result.
         let spoilt_by = self.culprit();
-        self.the_led().order = Some((part, (for_node, spoilt_by)));
-        Look::Goes(Phase::Far)
+        self.beyond_mut().order = Some((part, (for_node, spoilt_by)));
+        Look::Goes(Phase::AtNic)
     }
 }
 
 /// This rank has entered.
-pub(super) fn entered(
-    collective: &Collective,
-    group: &mut Group,
-    around: Surroundings<'_>,
-) -> Look {
-    let Some(led) = &collective.led else {
+pub(super) fn entered(collective: &Phased, group: &mut Group, around: Surroundings<'_>) -> Look {
+    let Some(beyond) = &collective.beyond else {
         return Look::Goes(Phase::Entered);
     };
-    if led.leader == group.me() || collective.is_long() || collective.offset.is_some() {
+    if beyond.leader == group.me() || collective.is_long() || collective.offset.is_some() {
         return Look::Goes(Phase::Entered);
     }
     group.published();
@@ -209,7 +132,7 @@ pub(super) fn entered(
     if !group.is_counted() && group.all_are_there() {
         let differ = disagreement(group, around.first).is_some();
         // There may be no leader then: who it is depends on what is called.
-        let whom = (!differ).then_some(led.leader);
+        let whom = (!differ).then_some(beyond.leader);
         group.tell(around, Phase::Entered, whom);
         if differ {
             group.tell(around, Phase::Told, None);
@@ -219,27 +142,23 @@ pub(super) fn entered(
 }
 
 /// Leaves a collective to the NICs: its members do not call the same.
-pub(super) fn leave(
-    collective: &mut Collective,
-    group: &mut Group,
-    around: Surroundings<'_>,
-) -> Look {
+pub(super) fn leave(collective: &mut Phased, group: &mut Group, around: Surroundings<'_>) -> Look {
     group.tell(around, Phase::Told, None);
-    let led = collective.the_led();
-    led.left = true;
-    let whole = led.whole;
+    let beyond = collective.beyond_mut();
+    beyond.left = true;
+    let whole = beyond.whole;
     collective.goes_to_nic(whole, false)
 }
 
 /// The node has its result, which is at the leader; or what it broadcasts can be handed out.
-pub(super) fn folded(collective: &mut Collective, group: &Group) -> Look {
+pub(super) fn folded(collective: &mut Phased, group: &Group) -> Look {
     if !collective.leads(group) {
         return Look::Goes(Phase::Told);
     }
-    let led = collective.the_led();
-    let mut part = led.whole;
+    let beyond = collective.beyond_mut();
+    let mut part = beyond.whole;
     if matches!(part.kind, CollectiveKind::Reduce { .. }) {
-        part.input = Some(led.data);
+        part.input = Some(beyond.data);
     }
     collective.goes_to_nic(part, true)
 }
@@ -247,34 +166,34 @@ pub(super) fn folded(collective: &mut Collective, group: &Group) -> Look {
 /// All have entered a long broadcast, and can reach the leader's memory. On the root's node the data are
 /// there already, and are copied while the NICs take them to the others.
 pub(super) fn broadcast(
-    collective: &mut Collective,
+    collective: &mut Phased,
     group: &mut Group,
     around: Surroundings<'_>,
 ) -> Look {
-    let led = collective.the_led();
-    let CollectiveKind::Broadcast { root } = led.whole.kind else {
+    let beyond = collective.beyond_mut();
+    let CollectiveKind::Broadcast { root } = beyond.whole.kind else {
         unreachable!("it is a broadcast");
     };
-    let here = group.find(root, around.first) == Some(led.leader);
-    if here && led.leader != group.me() {
+    let here = group.find(root, around.first) == Some(beyond.leader);
+    if here && beyond.leader != group.me() {
         copy(collective, group, around);
     }
     folded(collective, group)
 }
 
 /// Copies what the leader hands out to this rank's memory.
-fn copy(collective: &mut Collective, group: &mut Group, around: Surroundings<'_>) {
-    let led = collective.the_led();
-    led.copied = true;
-    let (leader, whole) = (led.leader, led.whole);
+fn copy(collective: &mut Phased, group: &mut Group, around: Surroundings<'_>) {
+    let beyond = collective.beyond_mut();
+    beyond.copied = true;
+    let (leader, whole) = (beyond.leader, beyond.whole);
     let [input, output] = group.members()[leader].info.said(group.number());
-    let (from, way) = match whole.kind {
-        CollectiveKind::Broadcast { .. } => (input, around.course.turn(whole.bytes as u64)),
+    let (from, direction) = match whole.kind {
+        CollectiveKind::Broadcast { .. } => (input, around.last_direction.turn(whole.bytes as u64)),
         // As it has folded.
-        _ => (output, collective.way),
+        _ => (output, collective.direction),
     };
     let into = Piece::new(whole.output, whole.bytes);
-    let step = match group.fetch_along(around, way, (leader, from), &into) {
+    let step = match group.fetch_along(around, direction, (leader, from), &into) {
         Ok(()) => steps::READ,
         Err(culprit) => {
             collective.blame(group.rank_of(culprit, around.first));
@@ -288,17 +207,17 @@ fn copy(collective: &mut Collective, group: &mut Group, around: Surroundings<'_>
 }
 
 /// The leader waits for its NIC, and so does who has left it to its own.
-pub(super) fn far(
-    collective: &mut Collective,
+pub(super) fn wait_for_nic(
+    collective: &mut Phased,
     group: &mut Group,
     around: Surroundings<'_>,
 ) -> Look {
-    let led = collective.the_led();
-    let Some(outcome) = led.answer.take() else {
+    let beyond = collective.beyond_mut();
+    let Some(outcome) = beyond.answer.take() else {
         return Look::Waits;
     };
     group.settle();
-    let (left, hands_out, data) = (led.left, led.hands_out(), led.data);
+    let (left, hands_out, data) = (beyond.left, beyond.hands_out(), beyond.data);
     if outcome.failure != Failure::None {
         collective.failure = outcome.failure;
         collective.said = outcome.len;
@@ -333,23 +252,23 @@ pub(super) fn far(
 }
 
 /// The others wait for the leader's word.
-pub(super) fn told(
-    collective: &mut Collective,
+pub(super) fn wait_for_leader(
+    collective: &mut Phased,
     group: &mut Group,
     around: Surroundings<'_>,
 ) -> Look {
     let number = group.number();
     let (in_parts, is_long) = (collective.offset.is_some(), collective.is_long());
-    let led = collective.the_led();
-    let leader = &group.members()[led.leader].info;
+    let beyond = collective.beyond_mut();
+    let leader = &group.members()[beyond.leader].info;
     if leader.step(number) < steps::TOLD {
-        if led.agreed || !group.all_are_there() {
+        if beyond.agreed || !group.all_are_there() {
             return Look::Waits;
         }
         if disagreement(group, around.first).is_some() {
             return leave(collective, group, around);
         }
-        led.agreed = true;
+        beyond.agreed = true;
         return Look::Waits;
     }
     let [code, said] = leader.outcome();
@@ -360,7 +279,7 @@ pub(super) fn told(
         collective.said = said;
         return Look::Over;
     }
-    if !led.hands_out() || led.copied {
+    if !beyond.hands_out() || beyond.copied {
         return Look::Over;
     }
     if in_parts {
@@ -370,18 +289,18 @@ pub(super) fn told(
         copy(collective, group, around);
         return Look::Over;
     }
-    let Part { output, bytes, .. } = led.whole;
+    let Part { output, bytes, .. } = beyond.whole;
     // SAFETY: whoever posted it promised that.
     let into = unsafe { crate::data::bytes_mut(output, bytes) };
-    let leader = &group.members()[led.leader].info;
+    let leader = &group.members()[beyond.leader].info;
     leader.contribution(number, into);
     Look::Over
 }
 
 /// Not all memory can be reached: what the leader hands out goes through its record, as a broadcast on the node.
-fn hand_out_in_parts(collective: &mut Collective) -> Look {
+fn hand_out_in_parts(collective: &mut Phased) -> Look {
     let part = collective.part;
-    let output = collective.the_led().whole.output;
+    let output = collective.beyond_mut().whole.output;
     let (CollectiveKind::Broadcast { root }
     | CollectiveKind::Reduce {
         root: Some(root), ..
@@ -400,12 +319,12 @@ fn hand_out_in_parts(collective: &mut Collective) -> Look {
         input,
         output: if input.is_some() { 0 } else { output },
     };
-    collective.led = None;
+    collective.beyond = None;
     collective.in_parts()
 }
 
 /// The leader waits until the others have copied what it hands out.
-pub(super) fn all_have_read(collective: &mut Collective, group: &mut Group) -> Look {
+pub(super) fn all_have_read(collective: &mut Phased, group: &mut Group) -> Look {
     if !group.have_all(steps::READ) {
         return Look::Waits;
     }
@@ -414,7 +333,7 @@ pub(super) fn all_have_read(collective: &mut Collective, group: &mut Group) -> L
 }
 
 /// Memory of a collective that is over, for the next one.
-pub(super) fn spent(collective: &mut Collective, most: usize) -> Option<Vec<u8>> {
-    let room = std::mem::take(&mut collective.led.as_mut()?.room);
+pub(super) fn spent(collective: &mut Phased, most: usize) -> Option<Vec<u8>> {
+    let room = std::mem::take(&mut collective.beyond.as_mut()?.room);
     (!room.is_empty() && room.len() <= most).then_some(room)
 }

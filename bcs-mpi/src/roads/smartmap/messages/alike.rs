@@ -7,15 +7,15 @@
 //! as before: the sender packs, the receiver unpacks.
 #![expect(unsafe_code, reason = "messages are named by address")]
 
-use super::Road;
 use super::envelope::Pieces;
 use crate::data::{Piece, copy_alike};
+use crate::roads::smartmap::peer_memory::PeerMemory;
 use bcs_core::layout::Layout;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// Two places where a message lies in the same pieces.
-pub(super) struct Alike {
+pub(in crate::roads::smartmap) struct Alike {
     layout: Arc<Layout>,
     from: u64,
     to: u64,
@@ -24,8 +24,8 @@ pub(super) struct Alike {
 impl Alike {
     /// Receiver: the first `len` bytes of a message that the rank at a place alleges to lie there, if they lie like
     /// its own piece and all can be reached.
-    pub(super) fn of(
-        (road, place): (&Road, usize),
+    pub(in crate::roads::smartmap) fn of(
+        (peer_memory, place): (&PeerMemory, usize),
         data: Pieces,
         into: &Piece,
         len: usize,
@@ -34,7 +34,7 @@ impl Alike {
         if layout.digest() != data.digest {
             return None;
         }
-        reach((road, place), layout, data.address, len)?;
+        reach((peer_memory, place), layout, data.address, len)?;
         Some(Self {
             layout: layout.clone(),
             from: data.address,
@@ -44,14 +44,14 @@ impl Alike {
 
     /// Sender: the first `len` bytes of its own message, and where the rank at a place, which says that its layout is
     /// the same, wants them, if all can be reached.
-    pub(super) fn to(
-        (road, place): (&Road, usize),
+    pub(in crate::roads::smartmap) fn to(
+        (peer_memory, place): (&PeerMemory, usize),
         data: &Piece,
         into: u64,
         len: usize,
     ) -> Option<Self> {
         let layout = data.layout.as_ref()?;
-        reach((road, place), layout, into, len)?;
+        reach((peer_memory, place), layout, into, len)?;
         Some(Self {
             layout: layout.clone(),
             from: data.address,
@@ -64,16 +64,21 @@ impl Alike {
     /// # Safety
     /// This rank's own pieces may be read, or written, and nobody else does; and the other rank has said that its
     /// may.
-    pub(super) unsafe fn copy(&self, part: Range<usize>) {
+    pub(in crate::roads::smartmap) unsafe fn copy(&self, part: Range<usize>) {
         // SAFETY: the caller's promise; the other rank's are mapped as long as the slots live.
         unsafe { copy_alike(&self.layout, self.from, self.to, part) };
     }
 }
 
 /// Whether all pieces from an address on are in the slot of the rank at a place.
-fn reach((road, place): (&Road, usize), layout: &Layout, address: u64, len: usize) -> Option<()> {
+fn reach(
+    (peer_memory, place): (&PeerMemory, usize),
+    layout: &Layout,
+    address: u64,
+    len: usize,
+) -> Option<()> {
     let (low, bytes) = layout.span(len as u64)?;
     let bytes = usize::try_from(bytes).ok()?;
     let first = address.checked_add_signed(low)?;
-    road.resolve(place, first, bytes).map(|_| ())
+    peer_memory.resolve(place, first, bytes).map(|_| ())
 }

@@ -1,7 +1,7 @@
 //! What is in the tables of this end when its rank ends (see [`crate::endpoint`], `left`).
 
-use super::SmartMap;
-use super::outgoing::Outgoing;
+use super::messages::outgoing::Outgoing;
+use super::state::SmartMap;
 
 impl SmartMap {
     /// What the program has left: requests, and messages that it has not received.
@@ -12,7 +12,7 @@ impl SmartMap {
 
     /// Whether collectives are under way.
     pub(crate) fn is_busy(&self) -> bool {
-        self.collectives.is_busy()
+        self.communicators.is_busy()
     }
 
     /// What this end owes once it is [quiet](Self::is_quiet), and in what words; all of it is nothing.
@@ -27,7 +27,7 @@ impl SmartMap {
             (self.requests.sending(), "sends within the node"),
             (self.requests.owes(), "requests within the node"),
             (
-                self.collectives.has_orders() && !self.is_busy(),
+                self.communicators.has_orders() && !self.is_busy(),
                 "collectives for the NIC",
             ),
         ]

@@ -6,11 +6,11 @@ use bcs_core::request::{RequestId, high, low};
 use bcs_core::smartmap::send_queue::Entry;
 
 /// Bytes that travel in an entry.
-pub(super) const INLINE_BYTES: usize = 32;
+pub(in crate::roads::smartmap) const INLINE_BYTES: usize = 32;
 
 /// What an entry says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Word {
+pub(in crate::roads::smartmap) enum Word {
     /// Here is a message.
     Message(Envelope),
     /// To the sender of a message that the receiver cannot reach: send me `len` bytes of it.
@@ -37,19 +37,19 @@ pub(super) enum Word {
 
 /// A message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Envelope {
-    pub(super) context: u32,
-    pub(super) tag: i32,
-    pub(super) len: u64,
+pub(in crate::roads::smartmap) struct Envelope {
+    pub(in crate::roads::smartmap) context: u32,
+    pub(in crate::roads::smartmap) tag: i32,
+    pub(in crate::roads::smartmap) len: u64,
     /// What its sender waits for, if it does.
-    pub(super) transfer: Option<RequestId>,
-    pub(super) body: Body,
+    pub(in crate::roads::smartmap) transfer: Option<RequestId>,
+    pub(in crate::roads::smartmap) body: Body,
 }
 
 impl Envelope {
     /// Whether the message is not fetched under the endpoint's lock.
     #[inline]
-    pub(super) fn is_long(&self) -> bool {
+    pub(in crate::roads::smartmap) fn is_long(&self) -> bool {
         match self.body {
             Body::Inline(_) | Body::Queued { .. } => false,
             Body::Remote(_) | Body::Lent(_) => self.len > LONG_BYTES as u64,
@@ -60,7 +60,7 @@ impl Envelope {
 
 /// Where the bytes of a message are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Body {
+pub(in crate::roads::smartmap) enum Body {
     /// Here.
     Inline(Inline),
     /// In the queue.
@@ -78,25 +78,25 @@ pub(super) enum Body {
 
 /// A message in pieces, as its sender has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Pieces {
-    pub(super) address: u64,
+pub(in crate::roads::smartmap) struct Pieces {
+    pub(in crate::roads::smartmap) address: u64,
     /// Of its [layout](bcs_core::layout::Layout::digest).
-    pub(super) digest: u128,
+    pub(in crate::roads::smartmap) digest: u128,
 }
 
 /// Bytes that travel in an entry, kept as its words, which is how processors move them best.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Inline([u64; INLINE_BYTES / 8]);
+pub(in crate::roads::smartmap) struct Inline([u64; INLINE_BYTES / 8]);
 
 impl Inline {
     #[inline]
-    pub(super) fn new(bytes: &[u8; INLINE_BYTES]) -> Self {
+    pub(in crate::roads::smartmap) fn new(bytes: &[u8; INLINE_BYTES]) -> Self {
         let (eights, _) = bytes.as_chunks();
         Self(std::array::from_fn(|at| u64::from_le_bytes(eights[at])))
     }
 
     #[inline]
-    pub(super) fn bytes(&self) -> [u8; INLINE_BYTES] {
+    pub(in crate::roads::smartmap) fn bytes(&self) -> [u8; INLINE_BYTES] {
         let mut bytes = [0; INLINE_BYTES];
         let (eights, _) = bytes.as_chunks_mut();
         for (eight, word) in eights.iter_mut().zip(self.0) {
@@ -116,7 +116,7 @@ const PACKING: u32 = 7;
 
 impl Word {
     #[inline]
-    pub(super) fn encode(&self) -> Entry {
+    pub(in crate::roads::smartmap) fn encode(&self) -> Entry {
         let mut entry = Entry::default();
         let words = &mut entry.words;
         match *self {
@@ -175,7 +175,7 @@ impl Word {
 
     /// `None` if it makes no sense.
     #[inline]
-    pub(super) fn parse(entry: &Entry) -> Option<Self> {
+    pub(in crate::roads::smartmap) fn parse(entry: &Entry) -> Option<Self> {
         let words = &entry.words;
         let body = match entry.code {
             INLINE => Body::Inline(Inline(std::array::from_fn(|at| words[3 + at]))),

@@ -6,8 +6,7 @@
 //! A world of one has none, and says for itself why it ends.
 #![expect(unsafe_code, reason = "ends the process")]
 
-use super::SmartMap;
-use bcs_core::job::welcome::FromRank;
+use super::state::SmartMap;
 
 /// As `bcs exit-codes` has it: the runtime failed, not the program.
 const RUNTIME: i32 = 125;
@@ -22,12 +21,8 @@ impl SmartMap {
 
     /// Ends this process, and with it the job.
     pub(super) fn give_up(&self, reason: &str) -> ! {
-        if let Some(link) = &self.link {
-            // If the node manager is gone, this rank's end is all that can be done.
-            let _gone = link.say(&FromRank::Abort {
-                code: RUNTIME,
-                reason: reason.to_owned(),
-            });
+        if let Some(node_manager) = &self.node_manager {
+            node_manager.aborts(RUNTIME, reason);
         } else {
             // Ranks that are threads, of a test or of the simulator, are not ends of a process.
             assert!(self.alone, "{reason}");
@@ -42,7 +37,8 @@ impl SmartMap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::roads::smartmap::Road;
+    use crate::roads::smartmap::peer_memory::PeerMemory;
+    use crate::roads::smartmap::requests::State;
     use bcs_core::memory::NicMemory;
     use bcs_core::smartmap::NodeMemory;
     use bcs_core::smartmap::send_queue::Entry;
@@ -54,7 +50,7 @@ mod tests {
         let node = NodeMemory::private(2).unwrap();
         let memory = NicMemory::private(4096).unwrap();
         let page = MachinePage::private(1, 2).unwrap();
-        let end = SmartMap::new(node.clone(), memory, page, (1, 10), Road::open());
+        let end = SmartMap::new(node.clone(), memory, page, (1, 10), PeerMemory::open());
         (end, node)
     }
 
@@ -83,8 +79,8 @@ mod tests {
         let (mut end, node) = end();
         node.news(1).store(u64::MAX, Ordering::Relaxed);
         let before = end.events();
-        let slot = end.requests.open(super::super::State::Opened).unwrap();
-        let done = super::super::State::Done(crate::roads::Outcome::default());
+        let slot = end.requests.open(State::Opened).unwrap();
+        let done = State::Done(crate::roads::Outcome::default());
         end.requests.set(slot, done);
         assert!(end.events() != before);
     }

@@ -2,10 +2,14 @@
 //! answers when it likes.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
+use super::order::Order;
 use super::stepping::{and_in_turns, choice, step_members};
 use super::tests::{FIRST, LENGTHS, Node, Posted, Step, data, step, sum, wants};
-use super::*;
 use crate::data::{bytes, bytes_mut};
+use crate::roads::Outcome;
+use crate::roads::smartmap::SmartMap;
+use crate::roads::smartmap::peer_memory::PeerMemory;
+use crate::roads::smartmap::requests::Posted as Progress;
 use bcs_core::descriptor::{Call, CollectiveKind};
 use bcs_core::reduction::arithmetic::{Path, combine};
 use bcs_core::request::Failure;
@@ -178,13 +182,13 @@ proptest! {
         closed: bool,
         counted: bool,
     ) {
-        let road = if closed { Road::CLOSED } else { Road::open() };
+        let peer_memory = if closed { PeerMemory::CLOSED } else { PeerMemory::open() };
         // Some of the ranks, not in their order; a root may be elsewhere.
         let mut members: Vec<u32> = (FIRST..).take(ranks).collect();
         members.rotate_left(first.min(ranks - 1));
         let mut roots = members.clone();
         roots.push(FAR);
-        let mut node = Node::with_others(ranks + 1, members, &road);
+        let mut node = Node::with_others(ranks + 1, members, &peer_memory);
         node.count(counted);
         let steps: Vec<Step> = calls
             .into_iter()
@@ -206,7 +210,7 @@ proptest! {
         counted: bool,
     ) {
         let members: Vec<u32> = (FIRST..).take(ranks).collect();
-        let mut node = Node::with_others(ranks, members.clone(), &Road::open());
+        let mut node = Node::with_others(ranks, members.clone(), &PeerMemory::open());
         node.count(counted);
         let mut roots = members.clone();
         roots.push(FAR);
@@ -246,7 +250,7 @@ fn failures_of_the_nics_are_told_to_all() {
     };
     for kind in [sum(None), sum(Some(FIRST)), sum(Some(FAR))] {
         for bytes in LENGTHS.into_iter().filter(|bytes| bytes % 8 == 0) {
-            let mut node = Node::with_others(3, members.clone(), &Road::open());
+            let mut node = Node::with_others(3, members.clone(), &PeerMemory::open());
             let one = Step {
                 kind,
                 bytes,
@@ -275,7 +279,7 @@ fn failures_of_the_nics_are_told_to_all() {
 #[test]
 fn a_short_one_wakes_each_member_once() {
     let members = vec![FIRST, FIRST + 1, FIRST + 2];
-    let mut node = Node::with_others(3, members, &Road::open());
+    let mut node = Node::with_others(3, members, &PeerMemory::open());
     let memory = node.ends[0].node.clone();
     let news = || {
         [0, 1, 2].map(|place| {

@@ -2,9 +2,9 @@
 #![expect(unsafe_code, reason = "messages are named by address")]
 
 use super::envelope::{Body, Envelope, INLINE_BYTES, Inline, Word};
-use super::requests::Id;
 use crate::data::{Piece, gather};
 use crate::roads::Message;
+use crate::roads::smartmap::requests::Id;
 use bcs_core::memory::MappedWords;
 use bcs_core::smartmap::send_queue::{QueueFull, QueueSender, Room};
 use std::collections::VecDeque;
@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 /// Payload is copied through a buffer of which the first cache holds all, unless it lies side by side.
 const BOUNCE_BYTES: usize = 4096;
 
-/// Bytes of a part of a message that goes through the queue because there is no other road: a fourth
+/// Bytes of a part of a message that goes through the queue because its receiver cannot reach it: a fourth
 /// of the room, so that one is copied out while the next is copied in.
 const PART_BYTES: usize = 16 * 1024;
 
@@ -40,25 +40,25 @@ enum Held {
 }
 
 #[derive(Debug)]
-pub(super) struct Outgoing {
+pub(in crate::roads::smartmap) struct Outgoing {
     queue: QueueSender<MappedWords>,
     held: VecDeque<Held>,
 }
 
 impl Outgoing {
-    pub(super) fn new(queue: QueueSender<MappedWords>) -> Self {
+    pub(in crate::roads::smartmap) fn new(queue: QueueSender<MappedWords>) -> Self {
         Self {
             queue,
             held: VecDeque::new(),
         }
     }
 
-    pub(super) fn holds(&self) -> bool {
+    pub(in crate::roads::smartmap) fn holds(&self) -> bool {
         !self.held.is_empty()
     }
 
     /// Sends a word without payload, now or when there is room.
-    pub(super) fn word(&mut self, word: Word) {
+    pub(in crate::roads::smartmap) fn word(&mut self, word: Word) {
         if self.held.is_empty() && self.try_word(&word).is_ok() {
             return;
         }
@@ -75,7 +75,7 @@ impl Outgoing {
     ///
     /// # Safety
     /// The data are initialised and nobody writes them.
-    pub(super) unsafe fn eager(
+    pub(in crate::roads::smartmap) unsafe fn eager(
         &mut self,
         envelope: Envelope,
         data: &Piece,
@@ -105,7 +105,10 @@ impl Outgoing {
     ///
     /// # Safety
     /// As for [`eager`](Self::eager).
-    pub(super) unsafe fn now(&mut self, message: &Message) -> Result<(), QueueFull> {
+    pub(in crate::roads::smartmap) unsafe fn now(
+        &mut self,
+        message: &Message,
+    ) -> Result<(), QueueFull> {
         let data = &message.data;
         let mut envelope = Envelope {
             context: message.context,
@@ -133,7 +136,12 @@ impl Outgoing {
     /// # Safety
     /// The data are initialised and nobody writes them until [`flush`](Self::flush) says that the
     /// request is done.
-    pub(super) unsafe fn hold(&mut self, envelope: Envelope, data: Piece, request: Id) {
+    pub(in crate::roads::smartmap) unsafe fn hold(
+        &mut self,
+        envelope: Envelope,
+        data: Piece,
+        request: Id,
+    ) {
         self.held.push_back(Held::Eager {
             envelope,
             data,
@@ -145,7 +153,12 @@ impl Outgoing {
     ///
     /// # Safety
     /// As for [`hold`](Self::hold).
-    pub(super) unsafe fn parts(&mut self, data: Piece, len: usize, (request, into): (Id, Id)) {
+    pub(in crate::roads::smartmap) unsafe fn parts(
+        &mut self,
+        data: Piece,
+        len: usize,
+        (request, into): (Id, Id),
+    ) {
         self.held.push_back(Held::Parts {
             data,
             len,
@@ -157,7 +170,7 @@ impl Outgoing {
 
     /// Sends what was held, as far as there is room. `done` gets the requests that are. Returns
     /// whether anything was sent.
-    pub(super) fn flush(&mut self, mut done: impl FnMut(Id)) -> bool {
+    pub(in crate::roads::smartmap) fn flush(&mut self, mut done: impl FnMut(Id)) -> bool {
         let mut sent_any = false;
         while let Some(mut held) = self.held.pop_front() {
             let sent = match &mut held {

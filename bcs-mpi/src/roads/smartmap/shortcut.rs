@@ -8,8 +8,8 @@
 //! touched, because nothing is kept here and no receive is posted.
 #![expect(unsafe_code, reason = "messages are named by address")]
 
-use super::SmartMap;
-use super::envelope::{Body, Word};
+use super::messages::envelope::{Body, Word};
+use super::state::SmartMap;
 use crate::data::Piece;
 use crate::roads::{Message, Outcome};
 use bcs_core::matching::Pattern;

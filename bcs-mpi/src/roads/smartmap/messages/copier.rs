@@ -5,11 +5,9 @@
 
 use super::alike::Alike;
 use super::envelope::Pieces;
-use super::errand::{Errand, Help};
-use super::requests::{Id, State};
-use super::road::Unreachable;
-use super::{Road, SmartMap};
 use crate::data::Piece;
+use crate::roads::smartmap::peer_memory::{PeerMemory, Unreachable};
+use crate::roads::smartmap::requests::Id;
 use bcs_core::layout::Location;
 use bcs_core::smartmap::packing::Packing;
 use bcs_core::smartmap::shared_copy::{CHUNK_BYTES, Shape, SharedCopy};
@@ -22,16 +20,25 @@ use std::sync::atomic::Ordering;
 /// Messages that are shorter are fetched by their receivers: they come out of caches, and the sender
 /// would have to be fast to find anything left. Longer ones are not lent: loans and shared copies use the same
 /// word of a transfer.
-pub(crate) const LEAST_BYTES: usize = 1 << 20;
+pub(crate) const LEAST_SHARED_BYTES: usize = 1 << 20;
 
 /// What copies need of the rank: a handle of its own, since it is used without the lock.
 #[derive(Clone, Debug)]
-pub(super) struct Copier {
-    pub(super) node: NodeMemory,
-    pub(super) page: MachinePage,
-    pub(super) road: Road,
+pub(in crate::roads::smartmap) struct Copier {
+    pub(in crate::roads::smartmap) node: NodeMemory,
+    pub(in crate::roads::smartmap) page: MachinePage,
+    pub(in crate::roads::smartmap) peer_memory: PeerMemory,
     /// This rank's place.
-    pub(super) place: usize,
+    pub(in crate::roads::smartmap) place: usize,
+}
+
+/// A message of this rank's, of which its receiver leaves a part to the sender.
+#[derive(Debug)]
+pub(crate) struct Help {
+    pub(in crate::roads::smartmap) copier: Copier,
+    pub(in crate::roads::smartmap) id: Id,
+    pub(in crate::roads::smartmap) to: usize,
+    pub(in crate::roads::smartmap) data: Piece,
 }
 
 /// The bytes of a chunk of a message.
@@ -40,12 +47,19 @@ fn chunk_of(chunk: usize, len: usize) -> Range<usize> {
     start..len.min(start + CHUNK_BYTES)
 }
 
+impl Help {
+    /// Takes part in the copy. No lock is held.
+    pub(in crate::roads::smartmap) fn run(&self) {
+        self.copier.help(self.id, self.to, &self.data);
+    }
+}
+
 impl Copier {
     /// Fetches the first `len` bytes of a message, with the help of its sender if that pays.
     ///
     /// # Safety
     /// The piece may be written, and nobody else uses it.
-    pub(super) unsafe fn fetch(
+    pub(in crate::roads::smartmap) unsafe fn fetch(
         &self,
         (place, transfer): (usize, Option<Id>),
         from: Location,
@@ -53,9 +67,9 @@ impl Copier {
         len: usize,
     ) -> Result<(), Unreachable> {
         let is_plain = from.layout.is_none() && into.layout.is_none();
-        let long = len >= LEAST_BYTES && is_plain && place != self.place;
+        let long = len >= LEAST_SHARED_BYTES && is_plain && place != self.place;
         // SAFETY: the caller's promise, for each part.
-        let fetch = |part| unsafe { self.road.fetch(&self.node, place, from, into, part) };
+        let fetch = |part| unsafe { self.peer_memory.fetch(&self.node, place, from, into, part) };
         match transfer.filter(|_| long) {
             Some(id) => self.share((place, id), (into.address, len), Shape::Plain, fetch),
             None => fetch(0..len),
@@ -102,7 +116,7 @@ impl Copier {
     ///
     /// # Safety
     /// The piece may be written, and nobody else uses it.
-    pub(super) unsafe fn follow(
+    pub(in crate::roads::smartmap) unsafe fn follow(
         &self,
         (place, transfer): (usize, Option<Id>),
         (from, all, pieces): (u64, usize, Pieces),
@@ -115,7 +129,7 @@ impl Copier {
         };
         let all_packed = || packing.bytes() as usize >= all;
         if let Some(id) = transfer.filter(|_| place != self.place && !all_packed())
-            && let Some(alike) = Alike::of((&self.road, place), pieces, into, len)
+            && let Some(alike) = Alike::of((&self.peer_memory, place), pieces, into, len)
         {
             let fetch = |part| {
                 // SAFETY: the caller's promise.
@@ -139,7 +153,7 @@ impl Copier {
             // SAFETY: the caller's promise.
             let moved = unsafe {
                 let from = Location::at(from);
-                self.road.fetch(&self.node, place, from, into, part)
+                self.peer_memory.fetch(&self.node, place, from, into, part)
             };
             if moved == Err(Unreachable::Closed) {
                 // It will be asked for in parts, which are there when all is packed.
@@ -151,13 +165,13 @@ impl Copier {
     }
 
     /// Takes part in the copy of a message of this rank's to a place, as its receiver offers.
-    pub(super) fn help(&self, id: Id, to: usize, data: &Piece) {
+    fn help(&self, id: Id, to: usize, data: &Piece) {
         let process = self.node.process(to).load(Ordering::Acquire);
         let offerer = process & !READ_ONLY;
         let which = (self.place, id);
         let offered = || SharedCopy::offered(&self.node, which, offerer, data.len, Shape::Plain);
         while let Some((copy, into, len)) = offered() {
-            if !self.road.leads_to((to, process), into, len) {
+            if !self.peer_memory.leads_to((to, process), into, len) {
                 return;
             }
             let Some(chunk) = copy.claim() else {
@@ -168,7 +182,7 @@ impl Copier {
             let (from, into) = (data.address + start, into.wrapping_add(start));
             // SAFETY: the data are initialised, and nobody writes them until the request is done.
             let data = unsafe { crate::data::bytes(from, part.len()) };
-            let brought = self.road.bring((to, process), data, into);
+            let brought = self.peer_memory.bring((to, process), data, into);
             copy.copied(brought.is_ok());
             self.page.wake(copy.bell());
         }
@@ -176,14 +190,14 @@ impl Copier {
 
     /// The same of a message in pieces, if its receiver offers that. Returns whether it did: then it needs
     /// nothing else.
-    pub(super) fn help_alike(&self, id: Id, to: usize, data: &Piece) -> bool {
+    pub(in crate::roads::smartmap) fn help_alike(&self, id: Id, to: usize, data: &Piece) -> bool {
         let process = self.node.process(to).load(Ordering::Acquire);
         let (which, offerer) = ((self.place, id), process & !READ_ONLY);
         let offered = SharedCopy::offered(&self.node, which, offerer, data.len, Shape::Alike);
         let Some((copy, into, len)) = offered else {
             return false;
         };
-        let Some(alike) = Alike::to((&self.road, to), data, into, len) else {
+        let Some(alike) = Alike::to((&self.peer_memory, to), data, into, len) else {
             return false;
         };
         while let Some(chunk) = copy.claim() {
@@ -194,37 +208,5 @@ impl Copier {
             self.page.wake(copy.bell());
         }
         true
-    }
-}
-
-impl SmartMap {
-    /// Has this rank take part in the copy of a message of its own, if its receiver offers that.
-    pub(super) fn help(&mut self, id: Id) {
-        let Some(&mut State::Sent { to, ref data }) = self.requests.state(id) else {
-            return;
-        };
-        let data = data.clone();
-        let is_plain = data.layout.is_none();
-        let Some(place) = to
-            .rank
-            .and_then(|rank| self.place_of(rank))
-            .filter(|_| is_plain)
-        else {
-            return;
-        };
-        let process = self.node.process(place).load(Ordering::Acquire);
-        let (transfer, offerer) = ((self.place, id), process & !READ_ONLY);
-        let offered = SharedCopy::offered(&self.node, transfer, offerer, data.len, Shape::Plain);
-        let leads = |into, len| self.road.leads_to((place, process), into, len);
-        if offered.is_some_and(|(copy, into, len)| copy.is_open() && leads(into, len)) {
-            let help = Help {
-                copier: self.copier(),
-                id,
-                to: place,
-                data: data.clone(),
-            };
-            self.requests.set(id, State::Away { to, data });
-            self.push_errand(Errand::Help(help));
-        }
     }
 }

@@ -1,0 +1,87 @@
+//! A member's part of an exchange: what it gives, and what it takes.
+
+use crate::data::{LONG_BYTES, Piece, Pieces, Row, Scratch};
+use crate::plan::{Local, Round};
+use bcs_core::whereabouts::Called;
+use std::collections::VecDeque;
+
+/// A member's part of an exchange.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    /// All members must have called the same.
+    pub(crate) called: Called,
+    pub(crate) gives: Gives,
+    pub(crate) takes: Takes,
+    /// What it gives itself: from, to, and how much.
+    pub(crate) own: Option<(u64, u64, usize)>,
+    /// Memory that lasts until the exchange is over.
+    pub(crate) scratch: Scratch,
+}
+
+/// What a member gives.
+#[derive(Debug)]
+pub(crate) enum Gives {
+    Nothing,
+    /// The same bytes to all it gives to.
+    Same(Given),
+    /// To each member its block of a row.
+    Row(Row),
+    /// To each member what is there for it; nothing to itself.
+    Each(Box<[Given]>),
+}
+
+/// What is given to one member.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Given {
+    pub(crate) address: u64,
+    pub(crate) len: usize,
+}
+
+/// What a member takes.
+#[derive(Debug)]
+pub(crate) enum Takes {
+    /// From each that gives to it, into the piece for it.
+    Each(Pieces),
+    /// From the only one that gives to it.
+    One(Piece),
+    /// From some at a time.
+    Rounds(VecDeque<Round>),
+}
+
+impl Exchange {
+    /// Whether the member at this place of so many goes over long data in it, or calls functions of the
+    /// program's.
+    pub(super) fn takes_long(&self, place: usize, members: usize) -> bool {
+        let own = self.own.map_or(0, |(_, _, len)| len);
+        let lens = [self.gives.len(place, members), self.takes.len(members), own];
+        let calls = match &self.takes {
+            Takes::Rounds(rounds) => rounds
+                .iter()
+                .any(|round| round.then.iter().any(Local::calls)),
+            Takes::Each(_) | Takes::One(_) => false,
+        };
+        calls || lens.into_iter().any(|len| len > LONG_BYTES)
+    }
+}
+
+impl Takes {
+    /// How much it may be.
+    fn len(&self, members: usize) -> usize {
+        match self {
+            Self::One(piece) => piece.len,
+            Self::Each(Pieces::Row(row)) => row.len.saturating_mul(members),
+            Self::Each(Pieces::Each(pieces)) => {
+                let lens = pieces.iter().map(|piece| piece.len);
+                lens.fold(0, usize::saturating_add)
+            }
+            Self::Rounds(rounds) => {
+                let receives = rounds.iter().flat_map(|round| &round.receives);
+                let lens = receives.map(|(_, piece)| piece.len);
+                lens.fold(0, usize::saturating_add)
+            }
+        }
+    }
+
+    /// From nobody.
+    pub(crate) const NOTHING: Self = Self::Rounds(VecDeque::new());
+}

@@ -1,0 +1,59 @@
+//! Reading the memory of other members.
+#![expect(unsafe_code, reason = "memory of other ranks is named by address")]
+
+use super::direction::Direction;
+use super::group::Group;
+use super::surroundings::Surroundings;
+use crate::data::{Piece, own_memory};
+use bcs_core::layout::Location;
+
+impl Group {
+    /// Copies from the memory of a member.
+    ///
+    /// # Errors
+    /// The member whose memory is not there: that one, or this rank, whose own is not.
+    pub(super) fn fetch(
+        &self,
+        around: Surroundings<'_>,
+        member: usize,
+        from: u64,
+        into: &Piece,
+    ) -> Result<(), usize> {
+        let place = self.members[member].place;
+        let location = Location::at(from);
+        // SAFETY: whoever posted the collective promised that; or it is memory of this end.
+        let fetched = unsafe {
+            around
+                .peer_memory
+                .fetch(around.node, place, location, into, 0..into.len)
+        };
+        fetched.map_err(|_| match own_memory::takes(into, into.len) {
+            true => member,
+            false => self.me,
+        })
+    }
+
+    /// The same, of long data.
+    pub(super) fn fetch_along(
+        &self,
+        around: Surroundings<'_>,
+        direction: Direction,
+        (member, from): (usize, u64),
+        into: &Piece,
+    ) -> Result<(), usize> {
+        if into.layout.is_some() {
+            return self.fetch(around, member, from, into);
+        }
+        direction.stretches(into.len).try_for_each(|stretch| {
+            let start = stretch.start as u64;
+            let into = Piece::new(into.address + start, stretch.len());
+            self.fetch(around, member, from.wrapping_add(start), &into)
+        })
+    }
+
+    /// Whether memory of this rank's can be read by the others where it is.
+    pub(super) fn is_in_slot(&self, around: Surroundings<'_>, address: u64, len: usize) -> bool {
+        let place = self.members[self.me].place;
+        around.peer_memory.resolve(place, address, len).is_some()
+    }
+}

@@ -1,0 +1,26 @@
+//! What a rank's NIC is to do for the members of a node.
+
+use super::group::GroupId;
+use crate::plan::Part;
+
+/// Which collective it is to the NICs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Number {
+    pub(crate) context: u32,
+    pub(crate) sequence: u64,
+}
+
+/// What a rank is to post to its NIC.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Order {
+    pub(crate) group: GroupId,
+    pub(crate) number: Number,
+    pub(crate) part: Part,
+    /// For all members of the node,
+    pub(crate) for_node: bool,
+    /// which have nothing to give, because memory that this world rank named is not there.
+    pub(crate) spoilt_by: Option<u32>,
+}
+
+/// The last two of an order.
+pub(in crate::roads::smartmap) type ForWhom = (bool, Option<u32>);

@@ -1,0 +1,160 @@
+//! What an end has to do without the endpoint's lock: it is given away, and brought back.
+
+use super::errand::Errand;
+use super::messages::copier::{Copier, Help};
+use super::messages::fetching::Fetch;
+use super::messages::packing::Pack;
+use super::peer_memory::Unreachable;
+use super::requests::{Id, State};
+use super::state::SmartMap;
+use bcs_core::request::Failure;
+use bcs_core::smartmap::READ_ONLY;
+use bcs_core::smartmap::shared_copy::{Shape, SharedCopy};
+use std::sync::atomic::Ordering;
+
+impl SmartMap {
+    pub(super) fn copier(&self) -> Copier {
+        Copier {
+            node: self.node.clone(),
+            page: self.page.clone(),
+            peer_memory: self.peer_memory.clone(),
+            place: self.place,
+        }
+    }
+
+    /// Whether there is something to do without the lock.
+    #[inline]
+    pub(crate) fn has_errands(&self) -> bool {
+        !self.errands.is_empty() || self.has_due_collectives()
+    }
+
+    /// What is to be done next without the lock, of those that belong to requests which `are_mine`. It has to
+    /// be [brought back](Self::brought).
+    pub(crate) fn take_errand(&mut self, are_mine: impl Fn(Id) -> bool) -> Option<Errand> {
+        let mine = |errand: &Errand| match errand {
+            Errand::Pack(_) => true, // A peer may wait for it.
+            Errand::Fetch(fetch) => are_mine(fetch.request),
+            Errand::Help(help) => are_mine(help.id),
+            Errand::Collective(absent) => absent.first().is_none_or(&are_mine),
+        };
+        if let Some(next) = self.errands.iter().position(mine) {
+            return self.errands.remove(next);
+        }
+        let absent = self.take_due_collective(are_mine, true)?;
+        Some(Errand::Collective(Box::new(absent)))
+    }
+
+    /// From now on there is this to be done.
+    pub(super) fn push_errand(&mut self, errand: Errand) {
+        self.errands_so_far += 1;
+        match errand {
+            Errand::Pack(_) => self.errands.push_front(errand),
+            _ => self.errands.push_back(errand),
+        }
+    }
+
+    /// An errand has been done.
+    pub(crate) fn brought(&mut self, errand: Errand) {
+        match errand {
+            Errand::Pack(Pack { id, .. }) | Errand::Help(Help { id, .. }) => {
+                // It may be that its receiver has asked for its parts meanwhile.
+                if let Some(&mut State::Away { to, ref data }) = self.requests.state(id) {
+                    let data = data.clone();
+                    self.requests.set(id, State::Sent { to, data });
+                }
+            }
+            Errand::Fetch(fetch) => self.fetched(*fetch),
+            Errand::Collective(absent) => self.returned(*absent),
+        }
+    }
+
+    /// Has this rank take part in the copy of a message of its own, if its receiver offers that.
+    pub(in crate::roads::smartmap) fn help(&mut self, id: Id) {
+        let Some(&mut State::Sent { to, ref data }) = self.requests.state(id) else {
+            return;
+        };
+        let data = data.clone();
+        let is_plain = data.layout.is_none();
+        let Some(place) = to
+            .rank
+            .and_then(|rank| self.place_of(rank))
+            .filter(|_| is_plain)
+        else {
+            return;
+        };
+        let process = self.node.process(place).load(Ordering::Acquire);
+        let (transfer, offerer) = ((self.place, id), process & !READ_ONLY);
+        let offered = SharedCopy::offered(&self.node, transfer, offerer, data.len, Shape::Plain);
+        let leads = |into, len| self.peer_memory.leads_to((place, process), into, len);
+        if offered.is_some_and(|(copy, into, len)| copy.is_open() && leads(into, len)) {
+            let help = Help {
+                copier: self.copier(),
+                id,
+                to: place,
+                data: data.clone(),
+            };
+            self.requests.set(id, State::Away { to, data });
+            self.push_errand(Errand::Help(help));
+        }
+    }
+
+    fn fetched(&mut self, fetch: Fetch) {
+        let Fetch {
+            place,
+            envelope,
+            into,
+            request,
+            mut outcome,
+            fetched,
+            own,
+            ..
+        } = fetch;
+        let ended = match fetched {
+            Ok(()) => Failure::None,
+            // The sender has nothing to do with that.
+            Err(Unreachable::Fault) if own => {
+                outcome.failure = Failure::BadAddress;
+                Failure::None
+            }
+            Err(Unreachable::Fault) => {
+                outcome.failure = Failure::SenderMemory;
+                Failure::BadAddress
+            }
+            Err(Unreachable::Closed) => {
+                return self.pull(place, (&envelope, request), into, outcome);
+            }
+        };
+        self.end_transfer(place, &envelope, ended);
+        self.requests.set(request, State::Done(outcome));
+    }
+
+    /// A whole call, in the place of an endpoint.
+    #[cfg(test)]
+    pub(super) fn call(&mut self) {
+        self.progress();
+        self.do_errands(true);
+    }
+
+    /// Does what is to be done without the lock. Members of a collective that will not look again by
+    /// themselves `listen`; the others look once.
+    #[cfg(test)]
+    pub(super) fn do_errands(&mut self, listen: bool) {
+        let looks = if listen { 100_000 } else { 1 };
+        for _ in 0..looks {
+            while let Some(next) = self.errands.pop_front() {
+                self.do_errand(next);
+            }
+            let Some(absent) = self.take_due_collective(|_| true, listen) else {
+                return;
+            };
+            self.do_errand(Errand::Collective(Box::new(absent)));
+        }
+        assert!(!listen, "there is no end of it");
+    }
+
+    #[cfg(test)]
+    fn do_errand(&mut self, mut errand: Errand) {
+        errand.run();
+        self.brought(errand);
+    }
+}

@@ -1,0 +1,119 @@
+//! Collectives that go on without the endpoint's lock ([`Absent`]): they are given away with their
+//! communicators, and come back.
+
+use super::collective::{Absent, Away, Communicator, Communicators, GroupId, Order, Queue};
+use super::collectives::looks;
+use super::errand::Errand;
+use super::requests::{Id, State};
+use super::state::SmartMap;
+use crate::roads::Outcome;
+use std::sync::atomic::Ordering;
+
+impl SmartMap {
+    #[inline]
+    pub(super) fn has_due_collectives(&self) -> bool {
+        !self.communicators.busy.is_empty() && {
+            let news = self.node.news(self.place).load(Ordering::Acquire);
+            self.communicators.due(news).next().is_some()
+        }
+    }
+
+    /// A long collective that has to look again, if its request `is_mine`. A rank that does not look again by
+    /// itself `listens`.
+    pub(super) fn take_due_collective(
+        &mut self,
+        is_mine: impl Fn(Id) -> bool,
+        listens: bool,
+    ) -> Option<Absent> {
+        let news = self.node.news(self.place).load(Ordering::Acquire);
+        let mine = |queue: &Queue| queue.requests().next().is_none_or(&is_mine);
+        let mut due = self.communicators.due(news);
+        let (group, _) = due.find(|(_, queue)| mine(queue))?;
+        drop(due);
+        self.take_away(group, (1, listens))
+    }
+
+    /// The first collective of a communicator, if it is a long one: to be looked at some times.
+    pub(crate) fn take_long(&mut self, group: GroupId) -> Option<Errand> {
+        self.communicators.long(group.0)?;
+        let looks = looks(&self.page);
+        let absent = self.take_away(group.0, (looks, false))?;
+        Some(Errand::Collective(Box::new(absent)))
+    }
+
+    fn take_away(&mut self, group: usize, (looks, listens): (u32, bool)) -> Option<Absent> {
+        let copier = self.copier();
+        let Communicators {
+            groups,
+            spare,
+            last_direction,
+            ..
+        } = &mut self.communicators;
+        let communicator = groups[group].as_mut()?;
+        let queue = communicator.here()?;
+        let away = Communicator::Away(Away {
+            members: queue.group.shared_members(),
+            requests: queue.requests().collect(),
+            posted: Vec::new(),
+            closed: false,
+        });
+        let Communicator::Here(queue) = std::mem::replace(communicator, away) else {
+            unreachable!("it is here");
+        };
+        Some(Absent {
+            group: GroupId(group),
+            queue,
+            spare: std::mem::take(spare),
+            last_direction: last_direction.clone(),
+            copier,
+            first: self.first,
+            looks,
+            listens,
+            ended: Vec::new(),
+        })
+    }
+
+    /// A communicator is back.
+    pub(super) fn returned(&mut self, absent: Absent) {
+        let Absent {
+            group,
+            mut queue,
+            spare,
+            last_direction,
+            ended,
+            ..
+        } = absent;
+        self.communicators.spare.join(spare);
+        self.communicators.last_direction = last_direction;
+        let Some(Communicator::Away(away)) = self.communicators.groups[group.0].take() else {
+            unreachable!("its place is kept");
+        };
+        for (request, make) in away.posted {
+            let posted = make(&queue.group, self.first, &mut self.communicators.spare);
+            queue.post(request, posted);
+        }
+        for (request, ended) in ended {
+            let failure = ended.err();
+            let outcome = failure.map_or_else(Outcome::default, |failure| *failure);
+            self.requests.set(request, State::Done(outcome));
+        }
+        if let Some((number, part, (for_node, spoilt_by))) = queue.take_order() {
+            self.communicators.orders.push_back(Order {
+                group,
+                number,
+                part,
+                for_node,
+                spoilt_by,
+            });
+        }
+        if let Some(place) = queue.group.suspect() {
+            self.rubbish(place, "is in a collective that there is not");
+        }
+        if queue.is_empty() || away.closed {
+            self.communicators.busy.retain(|&busy| busy != group.0);
+        }
+        if !away.closed {
+            self.communicators.groups[group.0] = Some(Communicator::Here(queue));
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The way from one place, what it has brought, and what waits for it.
+#![expect(unsafe_code, reason = "messages are named by address")]
+
+use super::envelope::Envelope;
+use crate::data::{Piece, scatter};
+use crate::roads::smartmap::requests::Id;
+use bcs_core::memory::MappedWords;
+use bcs_core::request::RequestId;
+use bcs_core::smartmap::send_queue::QueueReceiver;
+
+/// After so many entries, or bytes of payload, a receiver looks whether its sender waits for room.
+///
+/// A sender waits only when it found no room *after* it has said that it will. So if the last look was
+/// when less than this was left in the queue, it found room, or was seen.
+pub(in crate::roads::smartmap) const ENTRIES_TO_A_LOOK: u64 = 32;
+pub(in crate::roads::smartmap) const BYTES_TO_A_LOOK: u64 = 8 * 1024;
+
+/// Of so many receives from a place that are posted one after the other, one looks whether anything has
+/// come: the line that it looks at is the one that the sender writes next.
+const POSTS_TO_A_LOOK: u32 = 8;
+
+/// The way from one place.
+#[derive(Debug)]
+pub(in crate::roads::smartmap) struct Incoming {
+    pub(in crate::roads::smartmap) queue: QueueReceiver<MappedWords>,
+    /// Since the last look.
+    pub(in crate::roads::smartmap) entries: u64,
+    pub(in crate::roads::smartmap) bytes: u64,
+    /// Receives that were posted without a look.
+    pub(in crate::roads::smartmap) posts: u32,
+}
+
+impl Incoming {
+    pub(in crate::roads::smartmap) fn new(queue: QueueReceiver<MappedWords>) -> Self {
+        Self {
+            queue,
+            entries: 0,
+            bytes: 0,
+            posts: 0,
+        }
+    }
+
+    /// A receive from here is posted. Returns whether it is time to look if anything has come.
+    pub(in crate::roads::smartmap) fn posted(&mut self) -> bool {
+        let looks = self.posts == 0;
+        self.posts = (self.posts + 1) % POSTS_TO_A_LOOK;
+        looks
+    }
+
+    /// Copies payload to bytes `offset` on of a piece. Returns false if there is no such payload.
+    ///
+    /// # Safety
+    /// The piece may be written, and nobody else uses it.
+    pub(in crate::roads::smartmap) unsafe fn copy(
+        &self,
+        payload: u64,
+        into: &Piece,
+        offset: usize,
+        len: usize,
+    ) -> bool {
+        if into.layout.is_none() {
+            // SAFETY: the caller's promise.
+            let bytes = unsafe { crate::data::bytes_mut(into.address + offset as u64, len) };
+            return self.queue.read(payload, 0, bytes);
+        }
+        let mut bounce = [0; 4096];
+        let mut copied = 0;
+        while copied < len {
+            let bytes = &mut bounce[..(len - copied).min(4096)];
+            if !self.queue.read(payload, copied, bytes) {
+                return false;
+            }
+            // SAFETY: the caller's promise.
+            unsafe { scatter(into, offset + copied, bytes) };
+            copied += bytes.len();
+        }
+        true
+    }
+}
+
+/// A message for which there was no receive.
+#[derive(Debug)]
+pub(in crate::roads::smartmap) struct Arrived {
+    /// Where it came from.
+    pub(in crate::roads::smartmap) place: usize,
+    pub(in crate::roads::smartmap) envelope: Envelope,
+    /// A copy of what was in the queue.
+    pub(in crate::roads::smartmap) kept: Option<Box<[u8]>>,
+}
+
+/// A message that was taken out of matching.
+#[derive(Debug)]
+#[must_use = "nobody else can receive this message"]
+pub(crate) struct Extracted(pub(in crate::roads::smartmap) Arrived);
+
+/// A receive that waits for its message.
+#[derive(Debug)]
+pub(in crate::roads::smartmap) struct Receiving {
+    pub(in crate::roads::smartmap) request: Id,
+    pub(in crate::roads::smartmap) into: Piece,
+    /// The request by which the NIC knows it, if either road may satisfy it: it has to be claimed.
+    pub(in crate::roads::smartmap) shared: Option<RequestId>,
+}
