@@ -62,7 +62,14 @@ impl Process {
     /// When there is a node manager but it does not receive this process.
     pub fn init() -> Result<Arc<Self>> {
         let process = Self::found()?;
-        forked::guard(&process);
+        let parents = Arc::downgrade(&process);
+        forked::guard(move || {
+            if let Some(process) = parents.upgrade() {
+                process.abandon();
+                // Whoever else had it may be a thread that the child has not got.
+                std::mem::forget(process);
+            }
+        });
         Ok(process)
     }
 
@@ -297,7 +304,7 @@ impl Process {
     }
 
     /// In a forked child: MPI is over, and all that there was of it is the parent's.
-    pub(crate) fn abandon(&self) {
+    fn abandon(&self) {
         self.finalized.store(true, Ordering::Release);
         self.endpoint.abandon();
     }
