@@ -6,7 +6,7 @@
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::error::{ErrorClass, Operation, Peer, Result};
-use super::objects::account::Copied;
+use super::objects::account::BufferedSend;
 use super::point_to_point::Call;
 use super::{Buffer, Comm, Process, Request, Status};
 use crate::bcs::{SendMode, gather};
@@ -30,12 +30,12 @@ const IBSEND: Call = Call {
 
 /// A request and its copy.
 #[derive(Debug)]
-struct Sending {
+struct Copied {
     request: Request,
     bytes: Vec<u8>,
 }
 
-impl Copied for Sending {
+impl BufferedSend for Copied {
     fn len(&self) -> usize {
         self.bytes.len()
     }
@@ -129,7 +129,7 @@ impl Comm {
         // SAFETY: the copy is kept, and not written, until the send is complete.
         let request = unsafe { self.post_send(call, &copy, to, tag) }?;
         state.used += len;
-        state.under_way.push(Box::new(Sending { request, bytes }));
+        state.under_way.push(Box::new(Copied { request, bytes }));
         Ok(Request::done(Ok(Status::EMPTY), 0, self, begun))
     }
 

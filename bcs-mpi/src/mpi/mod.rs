@@ -5,7 +5,7 @@
 //! | [`error`], `constants` | what can go wrong, and named constants |
 //! | [`datatype`], [`op`], [`group`], [`info`] | what is known without a communicator (chapters 5, 6.9.5, 7, 10) |
 //! | [`buffer`], [`Blocks`], [`pack`](Comm::pack) | data described by a datatype |
-//! | `objects`, [`topology`] | what a process, a communicator and its topology are made of |
+//! | [`objects`], [`topology`] | what a process, a communicator and its topology are made of |
 //! | [`process`], [`threads`], [`error_codes`] | this rank: initialise, finalise, abort; its threads; its own errors (chapters 11, 9.5) |
 //! | [`comm`], [`attributes`], [`error_handler`] | communicators, and what a program keeps with them (chapters 7, 7.7, 9.3) |
 //! | [`request`], [`status`] | what was started, and what came of it |
@@ -71,7 +71,7 @@ pub mod info;
 mod intercommunicator;
 pub mod matched;
 mod neighborhood;
-mod objects;
+pub mod objects;
 pub mod op;
 mod pack;
 pub mod persistent;

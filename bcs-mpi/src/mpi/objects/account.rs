@@ -15,13 +15,13 @@ pub(in crate::mpi) struct State {
     pub(in crate::mpi) attached: Option<usize>,
     /// Bytes of the copies below.
     pub(in crate::mpi) used: usize,
-    pub(in crate::mpi) under_way: Vec<Box<dyn Copied>>,
+    pub(in crate::mpi) under_way: Vec<Box<dyn BufferedSend>>,
     /// The first failure of a send whose caller had gone on: finalize reports it.
     lost: Option<Box<Error>>,
 }
 
 /// A send and the copy it sends. The copy is freed when the send is complete and not before.
-pub(in crate::mpi) trait Copied: fmt::Debug + Send {
+pub(in crate::mpi) trait BufferedSend: fmt::Debug + Send {
     /// How many bytes were copied.
     fn len(&self) -> usize;
 

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// A handler of the program's (`MPI_Comm_errhandler_function`).
-pub(in crate::mpi) type HandleError<O> = dyn Fn(&O, &Error) + Send + Sync;
+pub type HandleError<O> = dyn Fn(&O, &Error) + Send + Sync;
 
 /// What is to be done about an error.
 #[derive(Default)]

@@ -10,12 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Says what a duplicate gets for a value, if anything (`MPI_Comm_copy_attr_function`).
-pub(in crate::mpi) type CopyAttribute<O> =
-    dyn Fn(&O, &Keyval<O>, usize) -> Result<Option<usize>> + Send + Sync;
+pub type CopyAttribute<O> = dyn Fn(&O, &Keyval<O>, usize) -> Result<Option<usize>> + Send + Sync;
 
 /// Is told that a value goes (`MPI_Comm_delete_attr_function`).
-pub(in crate::mpi) type DeleteAttribute<O> =
-    dyn Fn(&O, &Keyval<O>, usize) -> Result<()> + Send + Sync;
+pub type DeleteAttribute<O> = dyn Fn(&O, &Keyval<O>, usize) -> Result<()> + Send + Sync;
 
 struct Key<O> {
     copy: Box<CopyAttribute<O>>,

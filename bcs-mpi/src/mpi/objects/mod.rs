@@ -6,7 +6,7 @@
 //! | `handles` | a process, a communicator |
 //! | `members` | the members of a communicator, and those of the other group |
 //! | `context_ids`, `group_families`, `closing` | which context ids are free, who chooses them, how they come back |
-//! | `kept`, `keyval`, `error_handler` | what a program keeps with an object |
+//! | [`keyval`], [`error_handler`], `kept` | what a program keeps with an object |
 //! | `account` | buffered sends |
 //! | `added_codes` | error codes of the program's |
 //! | `lent` | functions of operations that are at work |
@@ -15,10 +15,10 @@ pub(super) mod account;
 pub(super) mod added_codes;
 pub(super) mod closing;
 pub(super) mod context_ids;
-pub(super) mod error_handler;
+pub mod error_handler;
 pub(super) mod group_families;
 pub(super) mod handles;
 pub(super) mod kept;
-pub(super) mod keyval;
+pub mod keyval;
 pub(super) mod lent;
 pub(super) mod members;
