@@ -11,20 +11,20 @@
 //! and run no handlers; one of a bare `clone` runs none either, and must do the same.
 #![expect(unsafe_code, reason = "pthread_atfork")]
 
-use crate::mpi::Process;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Once, OnceLock, Weak};
+use std::sync::{Once, OnceLock};
 
 /// Whether this process is a child of one that had called MPI_Init.
 static CHILD: AtomicBool = AtomicBool::new(false);
 
-/// What the child leaves alone.
-static PARENTS: OnceLock<Weak<Process>> = OnceLock::new();
+/// How the child gives up what is its parent's.
+static ABANDON: OnceLock<Box<dyn Fn() + Send + Sync>> = OnceLock::new();
 
-/// From now on a forked child has no part in this.
-pub(crate) fn guard(process: &Arc<Process>) {
+/// From now on a forked child has no part in this: it calls `abandon`, which allocates nothing, takes no lock,
+/// and does not unwind.
+pub(crate) fn guard(abandon: impl Fn() + Send + Sync + 'static) {
     static INSTALLED: Once = Once::new();
-    let _one_a_process = PARENTS.set(Arc::downgrade(process));
+    let _one_a_process = ABANDON.set(Box::new(abandon));
     INSTALLED.call_once(|| {
         // SAFETY: a handler that lives as long as the program. It allocates nothing, takes no lock, and does not
         // unwind.
@@ -40,9 +40,7 @@ pub(crate) fn is_child() -> bool {
 
 unsafe extern "C" fn in_child() {
     CHILD.store(true, Ordering::Relaxed);
-    if let Some(process) = PARENTS.get().and_then(Weak::upgrade) {
-        process.abandon();
-        // Whoever else had it may be a thread that the child has not got.
-        std::mem::forget(process);
+    if let Some(abandon) = ABANDON.get() {
+        abandon();
     }
 }

@@ -5,14 +5,13 @@
 //! as the standard says. So the order in which messages complete cannot fragment anything.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
-use super::error::{ErrorClass, Operation, Peer};
+use super::error::{ErrorClass, Operation, Peer, Result};
+use super::objects::account::BufferedSend;
 use super::point_to_point::Call;
-use super::{Buffer, Comm, Error, Process, Request, Result};
+use super::{Buffer, Comm, Process, Request, Status};
 use crate::bcs::{SendMode, gather};
 use crate::recording::Primitive;
-use bcs_core::lockstep;
 use bcs_core::reduction::Datatype;
-use std::sync::{Mutex, MutexGuard};
 
 /// `MPI_BSEND_OVERHEAD`, with the value of the standard's ABI: what programs are to count for a
 /// message beside its bytes. Nothing is taken beside them.
@@ -29,64 +28,25 @@ const IBSEND: Call = Call {
     ..BSEND
 };
 
-/// A rank's buffered sends.
-#[derive(Debug, Default)]
-pub(super) struct Account(Mutex<State>);
-
-#[derive(Debug, Default)]
-struct State {
-    /// Bytes of the attached buffer; `None` if there is none.
-    attached: Option<usize>,
-    /// Bytes of the copies below.
-    used: usize,
-    under_way: Vec<Copied>,
-    /// The first failure of a send whose caller had gone on: finalize reports it.
-    lost: Option<Box<Error>>,
-}
-
-/// A send and the copy it sends. The copy is freed when the send is complete and not before.
+/// A request and its copy.
 #[derive(Debug)]
 struct Copied {
     request: Request,
     bytes: Vec<u8>,
 }
 
-impl State {
-    /// Drops the copies of sends that are complete.
-    fn reap(&mut self) {
-        let Self { used, lost, .. } = self;
-        self.under_way.retain_mut(|copied| {
-            let outcome = copied.request.silent_test();
-            if let Ok(None) = outcome {
-                return true;
-            }
-            *used -= copied.bytes.len();
-            *lost = lost.take().or(outcome.err());
-            false
-        });
-    }
-}
-
-impl Account {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        lockstep::lock(&self.0)
+impl BufferedSend for Copied {
+    fn len(&self) -> usize {
+        self.bytes.len()
     }
 
-    /// How the sends went whose callers had gone on: the first failure, which is told once.
-    pub(super) fn lost(&self) -> Result<()> {
-        self.lock().lost.take().map_or(Ok(()), Err)
+    fn test(&mut self) -> Option<Result<()>> {
+        let outcome = self.request.silent_test().transpose();
+        outcome.map(|outcome| outcome.map(|_| ()))
     }
 
-    /// Waits until every copy was sent.
-    pub(super) fn flush(&self) {
-        // Not under the lock: another thread may have to receive or send meanwhile.
-        let mut under_way = std::mem::take(&mut self.lock().under_way);
-        for mut copied in under_way.drain(..) {
-            let failed = copied.request.silent().err();
-            let mut state = self.lock();
-            state.used -= copied.bytes.len();
-            state.lost = state.lost.take().or(failed);
-        }
+    fn wait(&mut self) -> Result<()> {
+        self.request.silent().map(|_| ())
     }
 }
 
@@ -169,8 +129,8 @@ impl Comm {
         // SAFETY: the copy is kept, and not written, until the send is complete.
         let request = unsafe { self.post_send(call, &copy, to, tag) }?;
         state.used += len;
-        state.under_way.push(Copied { request, bytes });
-        Ok(Request::done(Ok(super::Status::EMPTY), 0, self, begun))
+        state.under_way.push(Box::new(Copied { request, bytes }));
+        Ok(Request::done(Ok(Status::EMPTY), 0, self, begun))
     }
 
     /// `MPI_Bsend`.

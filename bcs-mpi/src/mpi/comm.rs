@@ -1,56 +1,19 @@
 //! Communicators: a group of ranks and a context (MPI 5.0, 7.2).
 
-use super::context_ids::Family;
-use super::create_group::GroupFamilies;
-use super::error::{Error, ErrorClass, Operation, Peer};
+pub use super::constants::MAX_OBJECT_NAME;
+use super::constants::{ANY_SOURCE, ANY_TAG, TAG_UB};
+use super::error::{Error, ErrorClass, Operation, Peer, Result};
+use super::group::as_rank;
 use super::info::Info;
-use super::intercommunicator::Remote;
-use super::kept::Kept;
-use super::members::{Members, Peers, as_rank};
-use super::topology::Topology;
-use super::{ANY_SOURCE, ANY_TAG, Comparison, Group, Process, Result, Status, TAG_UB};
+pub use super::objects::handles::Comm;
+use super::objects::members::Peers;
+use super::{Comparison, Group, Process, Status};
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::matching::Pattern;
 use bcs_core::request::Failure;
 use bcs_core::whereabouts::{Called, Objection};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-/// `MPI_MAX_OBJECT_NAME`, without the zero at the end of a C string.
-pub const MAX_OBJECT_NAME: usize = 127;
-
-/// What all handles of a communicator share.
-#[derive(Debug)]
-pub(super) struct Shared {
-    pub(super) process: Arc<Process>,
-    pub(super) context: u32,
-    pub(super) group: Members,
-    /// The other group, if this is an intercommunicator.
-    pub(super) remote: Option<Remote>,
-    /// Who chooses the ids of its children.
-    pub(super) family: Arc<Family>,
-    /// Who chose its own id, if that has to be given back.
-    pub(super) origin: Option<Arc<Family>>,
-    /// `MPI_Comm_free` was called on a handle.
-    pub(super) freed: AtomicBool,
-    /// Name, attributes, error handler, info.
-    pub(super) kept: Arc<Kept>,
-    /// Which ranks are neighbours, if that was said.
-    pub(super) topology: Option<Arc<Topology>>,
-    /// Who chooses ids for parts of it that agree on their own.
-    pub(super) group_families: GroupFamilies,
-}
-
-/// A communicator. Clones are handles of the same one; its context lives until the last of them,
-/// and the last request on it, is gone.
-#[derive(Clone, Debug)]
-pub struct Comm(pub(super) Arc<Shared>);
-
-impl PartialEq for Comm {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
+use std::sync::atomic::Ordering;
 
 impl Comm {
     /// `MPI_Comm_rank`.
@@ -329,12 +292,4 @@ pub(super) fn exhausted(
     operation: Operation,
 ) -> impl FnOnce(crate::bcs::TooManyRequests) -> Box<Error> {
     move |error| operation.error(ErrorClass::Other, error.to_string())
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        if let Some(origin) = self.origin.take() {
-            self.process.clone().close(self.context, origin);
-        }
-    }
 }

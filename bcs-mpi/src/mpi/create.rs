@@ -13,12 +13,12 @@
     reason = "agrees by collectives, which name their buffers by address"
 )]
 
-use super::comm::{Shared, exhausted};
-use super::context_ids::{Family, Ids, choose};
-use super::create_group::GroupFamilies;
+use super::comm::exhausted;
 use super::error::{ErrorClass, Operation};
-use super::intercommunicator::Remote;
-use super::members::Members;
+use super::objects::context_ids::{Family, Ids, choose};
+use super::objects::group_families::GroupFamilies;
+use super::objects::handles::Shared;
+use super::objects::members::Sides;
 use super::request::{Request, What};
 use super::topology::Topology;
 use super::{Buffer, Comm, Group, Info, Op, Result, UNDEFINED};
@@ -38,9 +38,6 @@ pub(super) fn no_id(operation: Operation) -> Box<super::Error> {
     let reason = "no context id is free for another communicator: free some first";
     operation.error(ErrorClass::Other, reason)
 }
-
-/// The local group of a communicator, and the other one of an intercommunicator.
-pub(super) type Sides = (Members, Option<Remote>);
 
 /// A child of a communicator: the members' places in their new order. (Those of an
 /// intercommunicator are numbered as in [`Comm::all_members`].)

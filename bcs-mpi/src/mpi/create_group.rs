@@ -17,35 +17,20 @@
     reason = "messages and contexts name their data by address"
 )]
 
-use super::comm::{Shared, checked_tag};
-use super::context_ids::{Family, Held, Ids, choose};
+use super::comm::checked_tag;
 use super::create::{ATTEMPTS, no_id};
 use super::error::{ErrorClass, Operation};
-use super::members::Members;
+use super::objects::context_ids::{Family, GROUP_MESSAGES, Held, Ids, choose};
+use super::objects::group_families::GroupFamilies;
+use super::objects::handles::Shared;
+use super::objects::members::Members;
 use super::point_to_point::Call;
 use super::{Buffer, Comm, Group, Request, Result, UNDEFINED};
-use crate::bcs::{COLLECTIVE_MESSAGES, SendMode};
+use crate::bcs::SendMode;
 use crate::recording::Primitive;
-use bcs_core::limits::MAX_CONTEXTS;
-use bcs_core::lockstep;
 use bcs_core::reduction::Datatype;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
-
-/// What is added to a communicator's context for the messages of groups that agree.
-pub(super) const GROUP_MESSAGES: u32 = 1 << 30;
-
-/// What is added to a communicator's context for the messages of two leaders in it
-/// ([`intercomm_create`](Comm::intercomm_create)). Contexts of communicators are below it.
-pub(super) const LEADER_MESSAGES: u32 = 1 << 29;
-
-const _: () = assert!(MAX_CONTEXTS < LEADER_MESSAGES as usize);
-const _: () = assert!(LEADER_MESSAGES < GROUP_MESSAGES && GROUP_MESSAGES < COLLECTIVE_MESSAGES);
-
-/// Families of groups that are kept with a communicator. What was given back to one that is left
-/// out for another is known to the communicator's own family: then it is free after the next
-/// communicator that all of its members make.
-const MAX_GROUP_FAMILIES: usize = 32;
 
 /// The call's name and its row in the MDS.
 const CALL: Call = Call {
@@ -53,32 +38,6 @@ const CALL: Call = Call {
     primitive: Primitive::CommCreate,
     mode: SendMode::Standard,
 };
-
-/// The families of the groups that made a communicator of their own last, the latest at the end.
-#[derive(Debug, Default)]
-pub(super) struct GroupFamilies(Mutex<Vec<(Vec<u32>, Arc<Family>)>>);
-
-impl GroupFamilies {
-    pub(super) fn of(
-        &self,
-        members: &[u32],
-        held: &Arc<Held>,
-        parent: &Arc<Family>,
-    ) -> Arc<Family> {
-        let mut kept = lockstep::lock(&self.0);
-        let place = kept.iter().position(|(group, _)| group == members);
-        let entry = place.map(|place| kept.remove(place)).unwrap_or_else(|| {
-            let family = Family::new(held.clone(), members.len(), Some(parent.clone()));
-            (members.to_vec(), family)
-        });
-        let family = entry.1.clone();
-        kept.push(entry);
-        if kept.len() > MAX_GROUP_FAMILIES {
-            kept.remove(0);
-        }
-        family
-    }
-}
 
 /// The members of a group that agree, and the tag of their messages.
 pub(super) struct Circle {

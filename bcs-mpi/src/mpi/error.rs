@@ -1,7 +1,7 @@
 //! What went wrong in which call, with which arguments.
 
+use super::constants::{ANY_SOURCE, ANY_TAG};
 pub use super::error_class::ErrorClass;
-use super::{ANY_SOURCE, ANY_TAG};
 use bcs_core::request::Failure;
 use std::fmt;
 

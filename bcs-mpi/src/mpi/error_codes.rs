@@ -4,63 +4,17 @@
 //! are of this process: another one that makes the same ones in the same order has the same
 //! numbers.
 
-use super::error::{ErrorClass, Operation};
-use super::{Process, Result};
-use bcs_core::lockstep;
-use std::collections::BTreeMap;
-use std::sync::Mutex;
+use super::Process;
+pub use super::constants::ERR_LASTCODE;
+use super::error::{Error, ErrorClass, Operation, Result};
+use super::objects::added_codes::{Added, Own};
 
 /// `MPI_MAX_ERROR_STRING`, without the zero at the end of a C string.
 pub const MAX_ERROR_STRING: usize = 511;
 
-/// `MPI_ERR_LASTCODE`: the last code of the standard's own.
-pub const ERR_LASTCODE: i32 = 0x3fff;
-
-/// A code of the program's.
-#[derive(Clone, Debug)]
-struct Own {
-    /// Its class; its own number if it is one.
-    class: i32,
-    text: String,
-}
-
-/// What the program has added.
-#[derive(Debug)]
-struct Added {
-    /// The last number given out: none is given out twice.
-    last: i32,
-    codes: BTreeMap<i32, Own>,
-}
-
-impl Added {
-    fn add(&mut self, class: Option<i32>) -> i32 {
-        self.last += 1;
-        let own = Own {
-            class: class.unwrap_or(self.last),
-            text: String::new(),
-        };
-        self.codes.insert(self.last, own);
-        self.last
-    }
-}
-
-/// The program's codes of a process.
-#[derive(Debug)]
-pub(super) struct ErrorCodes(Mutex<Added>);
-
-impl Default for ErrorCodes {
-    fn default() -> Self {
-        Self(Mutex::new(Added {
-            last: ERR_LASTCODE,
-            codes: BTreeMap::new(),
-        }))
-    }
-}
-
 impl Process {
     fn added<T>(&self, look: impl FnOnce(&mut Added) -> T) -> T {
-        let added = &self.error_codes().0;
-        look(&mut lockstep::lock(added))
+        self.error_codes().with(look)
     }
 
     /// The attribute `MPI_LASTUSEDCODE`: no larger code is in use.
@@ -150,7 +104,7 @@ impl Process {
     }
 }
 
-fn unknown(call: &'static str, code: i32) -> Box<super::Error> {
+fn unknown(call: &'static str, code: i32) -> Box<Error> {
     let reason = format!("{code} is no error code");
     Operation::plain(call).error(ErrorClass::Arg, reason)
 }

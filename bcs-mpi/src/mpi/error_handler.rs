@@ -3,47 +3,15 @@
 //! The calls of this module's core always return errors. A layer above that must not (a C ABI) gives
 //! each to [`Comm::handle`], which does what the communicator's handler says.
 
-use super::error::{Error, Operation};
-use super::{Comm, Result};
-use std::fmt;
-use std::sync::Arc;
+use super::Comm;
+use super::error::{Operation, Result};
+use super::objects::error_handler as of;
 
 /// A handler of the program's (`MPI_Comm_errhandler_function`).
-pub type HandleError = dyn Fn(&Comm, &Error) + Send + Sync;
+pub type HandleError = of::HandleError<Comm>;
 
-/// What is to be done about an error.
-#[derive(Clone, Default)]
-pub enum ErrorHandler {
-    /// `MPI_ERRORS_ARE_FATAL`: the job ends.
-    #[default]
-    Fatal,
-    /// `MPI_ERRORS_ABORT`: as if the program called `MPI_Abort` on the communicator, which here
-    /// ends the job, too: ranks of one job depend on each other.
-    Abort,
-    /// `MPI_ERRORS_RETURN`: the call returns the error.
-    Return,
-    /// What `MPI_Comm_create_errhandler` made: the function is called, then the call returns.
-    User(Arc<HandleError>),
-}
-
-impl fmt::Debug for ErrorHandler {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Fatal => "Fatal",
-            Self::Abort => "Abort",
-            Self::Return => "Return",
-            Self::User(_) => "User",
-        })
-    }
-}
-
-impl ErrorHandler {
-    /// `MPI_Comm_create_errhandler`.
-    #[must_use]
-    pub fn create(function: impl Fn(&Comm, &Error) + Send + Sync + 'static) -> Self {
-        Self::User(Arc::new(function))
-    }
-}
+/// What is to be done about an error of a communicator.
+pub type ErrorHandler = of::ErrorHandler<Comm>;
 
 impl Comm {
     /// `MPI_Comm_set_errhandler`. Communicators made of this one afterwards have the same.

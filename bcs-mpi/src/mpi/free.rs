@@ -1,11 +1,7 @@
 //! The end of a communicator (MPI 5.0, 7.4.3).
 
-use super::context_ids::Family;
 use super::error::{ErrorClass, Operation};
 use super::{Comm, Result};
-use crate::bcs::{self, Blocking};
-use bcs_core::request::Failure;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl Comm {
@@ -24,23 +20,5 @@ impl Comm {
         self.delete_attributes()?;
         self.0.freed.store(true, Ordering::Relaxed);
         Ok(())
-    }
-}
-
-/// A context that a rank has closed, as soon as its NIC has.
-#[derive(Debug)]
-pub(super) struct Closing {
-    pub(super) request: bcs::Request,
-    pub(super) context: u32,
-    pub(super) origin: Arc<Family>,
-}
-
-impl Closing {
-    /// Waits until the NIC has closed it; then the id is free as far as this rank is concerned.
-    pub(super) fn finish(self, endpoint: &bcs::Endpoint) {
-        let outcome = endpoint.bcs_test(Blocking::Yes, self.request);
-        if outcome.is_some_and(|outcome| outcome.failure == Failure::None) {
-            self.origin.give_back(self.context);
-        }
     }
 }

@@ -2,7 +2,6 @@
 //! talks to anybody.
 
 use super::error::{ErrorClass, Operation};
-use super::members::as_rank;
 use super::{PROC_NULL, Result, UNDEFINED};
 use std::collections::{HashMap, HashSet};
 
@@ -224,6 +223,11 @@ impl Group {
         }
         Ok(ranks)
     }
+}
+
+/// A number of a rank as MPI writes it.
+pub(super) fn as_rank(place: usize) -> i32 {
+    i32::try_from(place).expect("MAX_RANKS fits i32")
 }
 
 #[cfg(test)]

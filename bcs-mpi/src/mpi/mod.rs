@@ -2,19 +2,21 @@
 //!
 //! | module | is |
 //! |---|---|
-//! | [`process`], [`threads`] | this rank: initialise, finalise, abort; its threads |
-//! | [`group`], [`comm`], [`create`](Comm::split), [`create_group`](Comm::create_group), [`free`](Comm::free), [`context_ids`] | groups and communicators (chapter 7) |
-//! | [`intercommunicator`](Comm::intercomm_create) | communicators of two groups that talk to each other (7.6) |
-//! | [`topology`] | who is whose neighbour: grids and graphs (chapter 8) |
-//! | [`point_to_point`](Comm::send), [`buffered`], [`matched`], [`persistent`] | messages (MPI 5.0, chapter 3) |
+//! | [`error`], `constants` | what can go wrong, and named constants |
+//! | [`datatype`], [`op`], [`group`], [`info`] | what is known without a communicator (chapters 5, 6.9.5, 7, 10) |
+//! | [`buffer`], [`Blocks`], [`pack`](Comm::pack) | data described by a datatype |
+//! | [`objects`], [`topology`] | what a process, a communicator and its topology are made of |
+//! | [`process`], [`threads`], [`error_codes`] | this rank: initialise, finalise, abort; its threads; its own errors (chapters 11, 9.5) |
+//! | [`comm`], [`attributes`], [`error_handler`] | communicators, and what a program keeps with them (chapters 7, 7.7, 9.3) |
 //! | [`request`], [`status`] | what was started, and what came of it |
+//! | [`point_to_point`](Comm::send), [`buffered`], [`probe`](Comm::probe), [`matched`] | messages (chapter 3) |
+//! | [`create`](Comm::split), [`create_group`](Comm::create_group), [`free`](Comm::free) | how communicators come and go (7.4) |
 //! | [`collective`](Comm::barrier), [`exchange`] | collectives (chapter 6) |
-//! | [`neighborhood`](Comm::neighbor_alltoall) | collectives among neighbours (8.6) |
-//! | [`persistent_collectives`](Comm::barrier_init) | collectives to be started again (6.13) |
-//! | [`datatype`] | datatypes (chapter 5) |
-//! | [`op`] | operations that the program makes (6.9.5) |
-//! | [`attributes`], [`info`], [`error_handler`], [`error_codes`] | what a program keeps with a communicator, and its own errors (chapters 7.7, 10, 9) |
-//! | [`buffer`], [`error`] | data described by a datatype, and what can go wrong with it |
+//! | [`intercommunicator`](Comm::intercomm_create) | communicators of two groups that talk to each other (7.6) |
+//! | [`neighborhood`](Comm::neighbor_alltoall) | grids and graphs, and collectives among neighbours (chapter 8) |
+//! | [`persistent`] | messages and collectives to be started again (3.9, 6.13) |
+//!
+//! A folder imports from those above it in this list, never from one below.
 //!
 //! Messages are named as in C, by address, count and datatype. Where each function of the standard is
 //! says the [manual](crate::manual::functions).
@@ -50,11 +52,12 @@
 //! request is done.
 
 pub mod attributes;
+mod blocks;
 pub mod buffer;
 pub mod buffered;
 mod collective;
 pub mod comm;
-mod context_ids;
+mod constants;
 mod create;
 mod create_group;
 pub mod datatype;
@@ -62,19 +65,18 @@ pub mod error;
 mod error_class;
 pub mod error_codes;
 pub mod error_handler;
-pub mod exchange;
 mod free;
 pub mod group;
 pub mod info;
 mod intercommunicator;
-mod kept;
 pub mod matched;
-mod members;
 mod neighborhood;
+pub mod objects;
 pub mod op;
+mod pack;
 pub mod persistent;
-mod persistent_collectives;
 mod point_to_point;
+mod probe;
 pub mod process;
 pub mod request;
 pub mod status;
@@ -83,32 +85,19 @@ pub mod topology;
 
 pub use attributes::Keyval;
 pub use bcs_core::reduction::Op;
+pub use blocks::Blocks;
 pub use buffer::Buffer;
-pub use comm::Comm;
+pub use collective::exchange;
+pub use constants::{ANY_SOURCE, ANY_TAG, PROC_NULL, ROOT, TAG_UB, UNDEFINED};
 pub use datatype::Datatype;
 pub use error::{Error, ErrorClass, Result};
 pub use error_handler::ErrorHandler;
-pub use exchange::Blocks;
 pub use group::{Comparison, Group};
 pub use info::Info;
 pub use matched::Message;
+pub use objects::handles::{Comm, Process};
 pub use op::{AnyOp, UserOp, reduce_local};
 pub use persistent::Persistent;
-pub use process::Process;
 pub use request::Request;
 pub use status::Status;
 pub use threads::ThreadLevel;
-
-/// `MPI_ANY_SOURCE`.
-pub const ANY_SOURCE: i32 = -1;
-/// `MPI_PROC_NULL`: nobody. Sends to it and receives from it are done at once.
-pub const PROC_NULL: i32 = -3;
-/// `MPI_ROOT`: of a collective on an intercommunicator, the root says this, and the others of its
-/// group say [`PROC_NULL`].
-pub const ROOT: i32 = -4;
-/// `MPI_ANY_TAG`.
-pub const ANY_TAG: i32 = -2;
-/// `MPI_UNDEFINED`.
-pub const UNDEFINED: i32 = -32766;
-/// `MPI_TAG_UB`: the largest tag.
-pub const TAG_UB: i32 = i32::MAX;

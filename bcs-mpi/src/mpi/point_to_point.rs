@@ -5,7 +5,7 @@ use super::comm::{checked_tag, exhausted};
 use super::error::{Operation, Peer};
 use super::request::What;
 use super::{Buffer, Comm, Datatype, PROC_NULL, Request, Result, Status};
-use crate::bcs::{Blocking, Message, Now, Piece, Received, SendMode, gather};
+use crate::bcs::{Message, Now, Piece, Received, SendMode, gather};
 use crate::recording::{Begun, Primitive};
 
 /// A call that posts a message: its name, its row in the MDS, its mode.
@@ -376,58 +376,5 @@ impl Comm {
             let received = receive.silent()?;
             sent.map(|_| received)
         })
-    }
-
-    /// `MPI_Probe`: waits for a message and leaves it where it is.
-    ///
-    /// # Errors
-    /// When an argument is wrong, or the NIC reports a failure.
-    pub fn probe(&self, from: i32, tag: i32) -> Result<Status> {
-        let find = || self.find(Blocking::Yes, "MPI_Probe", from, tag);
-        let found = self
-            .process()
-            .recording()
-            .blocking(Primitive::Probe, 0, find)?;
-        Ok(found.expect("a blocking probe finds something"))
-    }
-
-    /// `MPI_Iprobe`: is there a message?
-    ///
-    /// Only the NIC knows, so the answer may be old; it does not stay "no" when it is asked again
-    /// and again.
-    ///
-    /// # Errors
-    /// As [`probe`](Self::probe).
-    pub fn iprobe(&self, from: i32, tag: i32) -> Result<Option<Status>> {
-        let begun = self.process().recording().begin();
-        let found = self.find(Blocking::No, "MPI_Iprobe", from, tag);
-        self.process().recording().end(begun, Primitive::Iprobe, 0);
-        found
-    }
-
-    fn find(
-        &self,
-        blocking: Blocking,
-        call: &'static str,
-        from: i32,
-        tag: i32,
-    ) -> Result<Option<Status>> {
-        let peer = Some(Peer::From(from));
-        let operation = Operation {
-            call,
-            bytes: None,
-            peer,
-            tag: Some(tag),
-        };
-        self.usable(operation)?;
-        if from == PROC_NULL {
-            return Ok(Some(Status::PROC_NULL));
-        }
-        let pattern = self.pattern(from, tag, operation)?;
-        let found = self.process().endpoint().bcs_probe(blocking, pattern);
-        let found = found.map_err(exhausted(operation))?;
-        found
-            .map(|outcome| self.status(&outcome, &operation))
-            .transpose()
     }
 }

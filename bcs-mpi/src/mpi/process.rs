@@ -1,16 +1,16 @@
 //! This rank: initialise, finalise, abort (MPI 5.0, 11.2 and 9.7).
 
-use super::Result;
-use super::buffered::Account;
-use super::comm::{Comm, Shared};
-use super::context_ids::{Family, Held};
-use super::create_group::{GroupFamilies, LEADER_MESSAGES};
-use super::error::{Error, ErrorClass, Operation};
-use super::error_codes::ErrorCodes;
-use super::free::Closing;
-use super::kept::Kept;
-use super::members::Members;
-use super::op::Returned;
+use super::error::{Error, ErrorClass, Operation, Result};
+use super::objects::account::Account;
+use super::objects::added_codes::ErrorCodes;
+use super::objects::closing::Closing;
+use super::objects::context_ids::{Family, Held, LEADER_MESSAGES};
+use super::objects::group_families::GroupFamilies;
+pub use super::objects::handles::Process;
+use super::objects::handles::{Comm, Shared};
+use super::objects::kept::Kept;
+use super::objects::lent::Returned;
+use super::objects::members::Members;
 use super::topology::Topology;
 use crate::attachment::{Attachment, Link};
 use crate::bcs::{Endpoint, Place};
@@ -30,31 +30,6 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::ThreadId;
 
-/// A rank of a job, as the library sees it. There is one in a process, except in tests.
-#[derive(Debug)]
-pub struct Process {
-    endpoint: Endpoint,
-    placement: Placement,
-    link: Option<Arc<Link>>,
-    slots: Arc<Slots>,
-    recording: Recording,
-    held_contexts: Arc<Held>,
-    world_family: Arc<Family>,
-    /// Who chooses ids for two groups that agree.
-    pair_families: GroupFamilies,
-    finalized: AtomicBool,
-    /// The number of the next communicator of one rank.
-    next_single: AtomicU32,
-    closing: Mutex<Vec<Closing>>,
-    /// Functions of operations that schedules have let go.
-    returned: Arc<Returned>,
-    buffered: Account,
-    world_kept: Arc<Kept>,
-    self_kept: Arc<Kept>,
-    error_codes: ErrorCodes,
-    main_thread: ThreadId,
-}
-
 impl Process {
     /// `MPI_Init`: finds the node manager, or starts a world of one if there is none.
     ///
@@ -62,7 +37,14 @@ impl Process {
     /// When there is a node manager but it does not receive this process.
     pub fn init() -> Result<Arc<Self>> {
         let process = Self::found()?;
-        forked::guard(&process);
+        let parents = Arc::downgrade(&process);
+        forked::guard(move || {
+            if let Some(process) = parents.upgrade() {
+                process.abandon();
+                // Whoever else had it may be a thread that the child has not got.
+                std::mem::forget(process);
+            }
+        });
         Ok(process)
     }
 
@@ -195,7 +177,7 @@ impl Process {
         self: &Arc<Self>,
         group: Members,
         topology: Option<Arc<Topology>>,
-        kept: Arc<Kept>,
+        kept: Arc<Kept<Comm>>,
     ) -> Comm {
         let number = self.next_single.fetch_add(1, Ordering::Relaxed);
         let first = u32::try_from(MAX_CONTEXTS).expect("MAX_CONTEXTS fits u32");
@@ -297,7 +279,7 @@ impl Process {
     }
 
     /// In a forked child: MPI is over, and all that there was of it is the parent's.
-    pub(crate) fn abandon(&self) {
+    fn abandon(&self) {
         self.finalized.store(true, Ordering::Release);
         self.endpoint.abandon();
     }

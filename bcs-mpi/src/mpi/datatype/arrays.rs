@@ -1,10 +1,9 @@
 //! Parts of arrays (MPI 5.0, 5.1.3).
 
 use super::bounds::{Bounds, too_large};
-use super::contents::{Combiner, Distribution, Order};
-use super::{Datatype, Part};
-use crate::mpi::Result;
-use crate::mpi::error::{ErrorClass, Operation};
+use super::combiner::{Combiner, Distribution, Order};
+use super::handle::{Datatype, Part};
+use crate::mpi::error::{ErrorClass, Operation, Result};
 
 impl Datatype {
     /// `MPI_Type_create_subarray`: `subsizes` elements from `starts` on, by dimension, of an array

@@ -3,10 +3,9 @@
 //! Every constructor checks its arguments and comes to a list of [`Part`]s.
 
 use super::bounds::{Bounds, too_large};
-use super::contents::{Combiner, Contents};
-use super::{Datatype, Derived, Kind, Part};
-use crate::mpi::Result;
-use crate::mpi::error::{ErrorClass, Operation};
+use super::combiner::Combiner;
+use super::handle::{Contents, Datatype, Derived, Kind, Part};
+use crate::mpi::error::{ErrorClass, Operation, Result};
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// The arguments of a call, for `MPI_Type_get_contents`.

@@ -1,6 +1,6 @@
 //! `MPI_Get_elements` (MPI 5.0, 5.1.11): how many basic elements so many bytes are.
 
-use super::{Datatype, Kind};
+use super::handle::{Datatype, Kind};
 
 impl Datatype {
     /// How many basic elements a message of so many bytes of this type has; `None`

@@ -9,15 +9,12 @@
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 use crate::bcs::{Contributions, Piece};
+use crate::mpi::blocks::{Arrangement, disjoint, lengths, operands};
+use crate::mpi::collective::{Begin, Call};
 use crate::mpi::error::{ErrorClass, Operation};
-use crate::mpi::exchange::{Arrangement, Begin, disjoint, lengths, operands};
 use crate::mpi::op::{AnyOp, one_datatype};
 use crate::mpi::{Buffer, Comm, PROC_NULL, ROOT, Request, Result};
-use crate::recording::Primitive;
 use bcs_core::whereabouts::Exchange;
-
-/// The name of a call and its row in the MDS.
-type Call = (&'static str, Primitive);
 
 /// What a rank is in a collective that has a root.
 #[derive(Clone, Copy)]

@@ -9,16 +9,16 @@
 //! The leaders' messages travel in the peer communicator's context with [`LEADER_MESSAGES`] added,
 //! with the tag of the call, so no receive of the program sees them.
 //!
-//! Ids are chosen by a *family* ([`context_ids`](super::super::context_ids)) of the members of both
+//! Ids are chosen by a *family* ([`context_ids`](crate::mpi::objects::context_ids)) of the members of both
 //! groups, which the process keeps for those that it was with last: two groups that come together
 //! again and again find what they have given back.
 
-use super::Remote;
 use crate::bcs::SendMode;
 use crate::mpi::comm::checked_tag;
-use crate::mpi::create_group::{Circle, LEADER_MESSAGES, agree_on_id, agreement};
+use crate::mpi::create_group::{Circle, agree_on_id, agreement};
 use crate::mpi::error::{ErrorClass, Operation};
-use crate::mpi::members::Members;
+use crate::mpi::objects::context_ids::LEADER_MESSAGES;
+use crate::mpi::objects::members::{Members, Remote};
 use crate::mpi::point_to_point::Call;
 use crate::mpi::{Comm, Result};
 use crate::recording::Primitive;

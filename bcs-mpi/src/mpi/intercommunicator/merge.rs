@@ -2,7 +2,7 @@
 
 use crate::mpi::create::Child;
 use crate::mpi::error::{ErrorClass, Operation};
-use crate::mpi::members::Members;
+use crate::mpi::objects::members::Members;
 use crate::mpi::{Comm, Result};
 use crate::recording::Primitive;
 

@@ -7,10 +7,10 @@
 //! to a function nor written.
 #![expect(unsafe_code, reason = "functions get buffers by address")]
 
-use super::Function;
 use crate::bcs::{Piece, gather, scatter};
-use crate::mpi::error::{ErrorClass, Operation};
-use crate::mpi::{Buffer, Datatype, Result};
+use crate::mpi::error::{ErrorClass, Operation, Result};
+use crate::mpi::objects::lent::Function;
+use crate::mpi::{Buffer, Datatype};
 use bcs_core::layout::Layout;
 use bcs_core::lockstep;
 use std::sync::{Arc, Mutex};

@@ -1,32 +1,14 @@
-//! Distributed graphs (MPI 5.0, 8.5.3 and 8.5.4): every rank knows the edges that lead to it and
-//! those that lead from it.
-//!
-//! [`Comm::dist_graph_create_adjacent`] is told just that. To [`Comm::dist_graph_create`] any rank
-//! may name any edge; an all-to-all takes each to both of its ends. There they lie in the order of
-//! the ranks that named them, and of one rank's in the order in which it did. So of several edges
-//! between the same two ranks the k-th is the same one at both ends.
-//!
-//! What the ranks say must fit together, or a neighbourhood collective would wait for ever. That
-//! is checked where the graph is made: everybody adds up fingerprints of the edges that lead away
-//! and takes off those of the edges that lead here, and over all ranks that must be nothing.
-#![expect(unsafe_code, reason = "collectives name their buffers by address")]
-
-use super::Topology;
-use crate::mpi::error::{ErrorClass, Operation};
-use crate::mpi::{Blocks, Buffer, Comm, Op, Result};
-use crate::recording::Primitive;
-use bcs_core::reduction::Datatype;
-use std::borrow::Cow;
+//! Graphs of which every rank knows the edges that lead to it and those that lead from it (MPI 5.0, 8.5.3).
 
 /// One end of edges: the ranks at the other, and the weights, if edges have any.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Edges {
-    ranks: Vec<i32>,
-    weights: Vec<i32>,
+pub(in crate::mpi) struct Edges {
+    pub(in crate::mpi) ranks: Vec<i32>,
+    pub(in crate::mpi) weights: Vec<i32>,
 }
 
 impl Edges {
-    fn new(ranks: &[i32], weights: Option<&[i32]>) -> Self {
+    pub(in crate::mpi) fn new(ranks: &[i32], weights: Option<&[i32]>) -> Self {
         Self {
             ranks: ranks.to_vec(),
             weights: weights.unwrap_or_default().to_vec(),
@@ -38,9 +20,9 @@ impl Edges {
 /// rank to itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DistributedGraph {
-    into: Edges,
-    out: Edges,
-    weighted: bool,
+    pub(in crate::mpi) into: Edges,
+    pub(in crate::mpi) out: Edges,
+    pub(in crate::mpi) weighted: bool,
 }
 
 impl DistributedGraph {
@@ -63,231 +45,4 @@ impl DistributedGraph {
         let weights = || (self.into.weights.as_slice(), self.out.weights.as_slice());
         self.weighted.then(weights)
     }
-}
-
-/// A number of an edge that others are unlikely to have.
-fn fingerprint(from: i32, to: i32) -> u64 {
-    let edge = u64::from(from.cast_unsigned()) << 32 | u64::from(to.cast_unsigned());
-    let mixed = (edge ^ 0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 32)
-}
-
-fn checked_weights(weights: Option<&[i32]>, edges: usize, operation: Operation) -> Result<()> {
-    let Some(weights) = weights else {
-        return Ok(());
-    };
-    if weights.len() != edges {
-        let reason = format!("{} weights are given for {edges} edges", weights.len());
-        return Err(operation.error(ErrorClass::Arg, reason));
-    }
-    if let Some(weight) = weights.iter().find(|&&weight| weight < 0) {
-        let reason = format!("the weight of an edge is {weight}: it may not be negative");
-        return Err(operation.error(ErrorClass::Arg, reason));
-    }
-    Ok(())
-}
-
-/// An edge that this rank names: from, to, weight.
-type Named = (i32, i32, i32);
-
-/// What an end of an edge is told: which of its ends it is (1: its source), the rank at the other,
-/// and the weight.
-const TOLD: usize = 3;
-
-impl Comm {
-    /// `MPI_Dist_graph_create_adjacent`: each rank says from whom edges lead to it and to whom
-    /// they lead from it, and, if they are weighted, the weights of both. Either all ranks give
-    /// weights or none does.
-    ///
-    /// # Errors
-    /// When there is no such rank, there are not as many weights as edges, a weight is negative,
-    /// an edge is named at one of its ends only, only some ranks give weights, and as
-    /// [`dup`](Self::dup).
-    pub fn dist_graph_create_adjacent(
-        &self,
-        sources: &[i32],
-        destinations: &[i32],
-        weights: Option<(&[i32], &[i32])>,
-    ) -> Result<Self> {
-        let call = ("MPI_Dist_graph_create_adjacent", Primitive::CommCreate);
-        let operation = Operation::plain(call.0);
-        self.usable_within(operation)?;
-        for &rank in sources.iter().chain(destinations) {
-            self.world_rank(rank, operation)?;
-        }
-        let (from, to) = weights.unzip();
-        checked_weights(from, sources.len(), operation)?;
-        checked_weights(to, destinations.len(), operation)?;
-        let graph = DistributedGraph {
-            into: Edges::new(sources, from),
-            out: Edges::new(destinations, to),
-            weighted: weights.is_some(),
-        };
-        self.with_graph(call, graph)
-    }
-
-    /// `MPI_Dist_graph_create`: any rank names any edges of the graph. `degrees` says how many of
-    /// the `destinations` belong to each of the `sources`. Either all ranks give weights or none
-    /// does.
-    ///
-    /// # Errors
-    /// When there is no such rank, the numbers do not fit each other, a weight is negative, only
-    /// some ranks give weights, and as [`dup`](Self::dup).
-    pub fn dist_graph_create(
-        &self,
-        sources: &[i32],
-        degrees: &[i32],
-        destinations: &[i32],
-        weights: Option<&[i32]>,
-    ) -> Result<Self> {
-        let call = ("MPI_Dist_graph_create", Primitive::CommCreate);
-        let operation = Operation::plain(call.0);
-        self.usable_within(operation)?;
-        for &rank in sources.iter().chain(destinations) {
-            self.world_rank(rank, operation)?;
-        }
-        checked_weights(weights, destinations.len(), operation)?;
-        let named = named(sources, degrees, destinations, weights, operation)?;
-        let (mut into, mut out) = (Edges::default(), Edges::default());
-        for told in self.tell(&named, operation)?.chunks_exact(TOLD) {
-            let end = if told[0] == 1 { &mut out } else { &mut into };
-            end.ranks.push(told[1]);
-            if weights.is_some() {
-                end.weights.push(told[2]);
-            }
-        }
-        let weighted = weights.is_some();
-        let graph = DistributedGraph {
-            into,
-            out,
-            weighted,
-        };
-        self.with_graph(call, graph)
-    }
-
-    /// `MPI_Dist_graph_neighbors` and `MPI_Dist_graph_neighbors_count`.
-    ///
-    /// # Errors
-    /// When the communicator has no distributed graph.
-    pub fn dist_graph_neighbors(&self) -> Result<&DistributedGraph> {
-        let operation = Operation::plain("MPI_Dist_graph_neighbors");
-        self.usable(operation)?;
-        match self.topology() {
-            Some(Topology::Distributed(graph)) => Ok(graph),
-            _ => {
-                let reason = "the communicator has no distributed graph (MPI_Dist_graph_create)";
-                Err(operation.error(ErrorClass::Topology, reason))
-            }
-        }
-    }
-
-    /// A duplicate with a graph, if all ranks together made one.
-    fn with_graph(&self, call: (&'static str, Primitive), graph: DistributedGraph) -> Result<Self> {
-        let operation = Operation::plain(call.0);
-        let me = self.rank();
-        let add = |sum: u64, print: u64| sum.wrapping_add(print);
-        let out = graph.out.ranks.iter().map(|&to| fingerprint(me, to));
-        let into = graph.into.ranks.iter().map(|&from| fingerprint(from, me));
-        let surplus = out.fold(0, add).wrapping_sub(into.fold(0, add));
-        let mut sums = [surplus, u64::from(graph.weighted)];
-        let data = Buffer::new(sums.as_mut_ptr(), sums.len(), Datatype::Uint64);
-        // SAFETY: the sums are borrowed until the request is done, which is in this line.
-        unsafe { self.iallreduce(data.clone(), data, Op::Sum)? }.silent()?;
-        let [surplus, weighted] = sums;
-        if surplus != 0 {
-            let reason = "the ranks do not agree about the edges: one is named at its source or at \
-                          its destination only, or not as often at both";
-            return Err(operation.error(ErrorClass::Arg, reason));
-        }
-        if weighted != 0 && weighted != self.members().len() as u64 {
-            let reason = format!("{weighted} of {} ranks give weights", self.size());
-            return Err(operation.error(ErrorClass::Arg, reason));
-        }
-        let comm = self.split_for(call, Some(0), 0, Some(Topology::Distributed(graph)))?;
-        Ok(comm.expect("a rank with a colour is in a communicator"))
-    }
-
-    /// Tells the ends of edges of them. Returns what this rank was told, in the order of the ranks
-    /// that named the edges.
-    fn tell(&self, edges: &[Named], operation: Operation) -> Result<Vec<i32>> {
-        let mut to_each = vec![Vec::new(); self.members().len()];
-        let place = |rank: i32| usize::try_from(rank).expect("ranks were checked");
-        for &(from, to, weight) in edges {
-            to_each[place(from)].extend([1, to, weight]);
-            to_each[place(to)].extend([0, from, weight]);
-        }
-        let long = |len: usize| i64::try_from(len).expect("memory has fewer bytes");
-        let counts: Vec<i64> = to_each.iter().map(|told| long(told.len())).collect();
-        let mut come = vec![0_i64; counts.len()];
-        let (out, into) = (
-            Buffer::read_only(counts.as_ptr(), 1, Datatype::Int64),
-            Buffer::new(come.as_mut_ptr(), 1, Datatype::Int64),
-        );
-        // SAFETY: both are borrowed until the request is done, which is in this line.
-        unsafe { self.ialltoall(Some(out), into)? }.silent()?;
-        let starts = |counts: &[i64]| -> Vec<i64> {
-            let start = |end: &mut i64, count: &i64| Some(std::mem::replace(end, *end + count));
-            counts.iter().scan(0, start).collect()
-        };
-        let total = come.iter().try_fold(0_usize, |total, &count| {
-            total.checked_add(usize::try_from(count).ok()?)
-        });
-        let mut told = vec![0_i32; total.ok_or_else(|| too_many(operation))?];
-        let all = to_each.concat();
-        let (from, to) = (starts(&counts), starts(&come));
-        let out = Blocks::read_only(all.as_ptr(), &counts, &from, Datatype::Int32);
-        let into = Blocks::new(told.as_mut_ptr(), &come, &to, Datatype::Int32);
-        // SAFETY: all of it is borrowed until the request is done, which is in this line.
-        unsafe { self.ialltoallv(Some(out), into)? }.silent()?;
-        Ok(told)
-    }
-}
-
-fn too_many(operation: Operation) -> Box<crate::mpi::Error> {
-    operation.error(
-        ErrorClass::Count,
-        "there are more edges than fit into memory",
-    )
-}
-
-/// The edges one by one.
-fn named(
-    sources: &[i32],
-    degrees: &[i32],
-    destinations: &[i32],
-    weights: Option<&[i32]>,
-    operation: Operation,
-) -> Result<Vec<Named>> {
-    let refuse = |reason: String| Err(operation.error(ErrorClass::Arg, reason));
-    if sources.len() != degrees.len() {
-        let (sources, degrees) = (sources.len(), degrees.len());
-        return refuse(format!("{sources} sources have {degrees} degrees"));
-    }
-    let weights = weights.map_or_else(|| Cow::Owned(vec![0; destinations.len()]), Cow::Borrowed);
-    let mut edges = destinations.iter().zip(weights.iter());
-    let mut named = Vec::with_capacity(destinations.len());
-    for (&from, &degree) in sources.iter().zip(degrees) {
-        let Ok(degree) = usize::try_from(degree) else {
-            return refuse(format!("the degree of rank {from} is {degree}"));
-        };
-        let before = named.len();
-        named.extend(
-            edges
-                .by_ref()
-                .take(degree)
-                .map(|(&to, &weight)| (from, to, weight)),
-        );
-        if named.len() - before < degree {
-            let given = destinations.len();
-            return refuse(format!("the degrees count more than {given} destinations"));
-        }
-    }
-    if named.len() < destinations.len() {
-        let (counted, given) = (named.len(), destinations.len());
-        return refuse(format!(
-            "{given} destinations are given, and the degrees make {counted}"
-        ));
-    }
-    Ok(named)
 }

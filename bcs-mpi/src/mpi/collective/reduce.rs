@@ -1,47 +1,14 @@
-//! Collectives (MPI 5.0, chapter 6).
-//!
-//! Those of intercommunicators are said in [`super::intercommunicator`], except for barriers, which
-//! are the same: both groups are one context's members.
-//!
-//! In a communicator of one they are no communication: there is nobody to wait for, and a
-//! reduction is a copy.
+//! Reductions to one rank and to all (MPI 5.0, 6.9.1 and 6.9.6).
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
-use super::comm::exhausted;
-use super::error::{ErrorClass, Operation, Peer};
-use super::op::{AnyOp, one_datatype};
-use super::request::What;
-use super::{Buffer, Comm, Request, Result, Status};
-use crate::bcs::{self, Blocking, Fold, Piece, copy};
-use crate::recording::{Begun, Primitive};
+use super::call::{Call, blocking};
+use crate::bcs::{Fold, Piece, copy};
+use crate::mpi::comm::exhausted;
+use crate::mpi::error::{ErrorClass, Operation, Peer, Result};
+use crate::mpi::op::{AnyOp, one_datatype};
+use crate::mpi::{Buffer, Comm, Request, Status};
+use crate::recording::Primitive;
 use bcs_core::reduction::{Datatype, Op};
-
-/// The name of a call and its row in the MDS.
-type Call = (&'static str, Primitive);
-
-/// Whether the caller of these waits at once.
-pub(super) fn blocking(primitive: Primitive) -> Blocking {
-    match primitive {
-        Primitive::Barrier
-        | Primitive::Bcast
-        | Primitive::Reduce
-        | Primitive::Allreduce
-        | Primitive::Scatter
-        | Primitive::Scatterv
-        | Primitive::Gather
-        | Primitive::Gatherv
-        | Primitive::Allgather
-        | Primitive::Allgatherv
-        | Primitive::Alltoall
-        | Primitive::Alltoallv
-        | Primitive::Alltoallw
-        | Primitive::ReduceScatterBlock
-        | Primitive::ReduceScatter
-        | Primitive::Scan
-        | Primitive::Exscan => Blocking::Yes,
-        _ => Blocking::No,
-    }
-}
 
 /// What most reductions are: an operation and a datatype that are predefined, and data side by side.
 struct PlainReduction {
@@ -72,59 +39,6 @@ impl PlainReduction {
 }
 
 impl Comm {
-    fn post_barrier(&self, (call, primitive): Call) -> Result<Request> {
-        let begun = (self.process().recording().begin(), primitive);
-        let operation = Operation::plain(call);
-        self.usable(operation)?;
-        if self.is_single() {
-            return Ok(Request::done(Ok(Status::EMPTY), 0, self, begun));
-        }
-        let endpoint = self.process().endpoint();
-        let posted = endpoint.bcs_barrier(self.0.context, blocking(primitive));
-        let request = posted.map_err(exhausted(operation))?;
-        Ok(self.posted(request, operation, begun))
-    }
-
-    /// # Safety
-    /// As for [`ibcast`](Self::ibcast).
-    unsafe fn post_bcast(
-        &self,
-        (call, primitive): Call,
-        data: &Buffer,
-        root: i32,
-    ) -> Result<Request> {
-        if self.is_inter() {
-            // SAFETY: the caller's promise.
-            return unsafe { self.bcast_between((call, primitive), data, root) };
-        }
-        let begun = (self.process().recording().begin(), primitive);
-        let bytes = data.bytes().map(|bytes| bytes as u64);
-        let operation = Operation {
-            call,
-            bytes,
-            peer: Some(Peer::Root(root)),
-            tag: None,
-        };
-        self.usable(operation)?;
-        let data = data.piece(operation)?;
-        let world_root = self.world_rank(root, operation)?;
-        if self.is_single() {
-            return Ok(Request::done(Ok(Status::EMPTY), 0, self, begun));
-        }
-        let (endpoint, context) = (self.process().endpoint(), self.0.context);
-        let blocking = blocking(primitive);
-        let posted = if data.layout.is_none() {
-            // SAFETY: the caller's promise.
-            unsafe { endpoint.bcs_bcast(context, world_root, (data.address, data.len), blocking) }
-        } else {
-            let (members, root) = (self.members_of_context(), root.unsigned_abs() as usize);
-            // SAFETY: the caller's promise.
-            unsafe { endpoint.bcs_bcast_packed(members, root, data) }
-        };
-        let request = posted.map_err(exhausted(operation))?;
-        Ok(self.posted(request, operation, begun))
-    }
-
     /// # Safety
     /// As for [`ireduce`](Self::ireduce).
     unsafe fn post_reduce(
@@ -202,83 +116,6 @@ impl Comm {
         };
         let request = posted.map_err(exhausted(operation))?;
         Ok(self.posted(request, operation, begun))
-    }
-
-    /// What the program waits for; nothing, if it waits for it at once and it is over.
-    pub(super) fn posted(
-        &self,
-        request: bcs::Request,
-        operation: Operation,
-        begun: (Begun, Primitive),
-    ) -> Request {
-        if request.is_complete() && blocking(begun.1) == Blocking::Yes {
-            return Request::inactive();
-        }
-        Request::posted(request, What::Nothing, self, operation, begun)
-    }
-
-    fn blocking(
-        &self,
-        primitive: Primitive,
-        bytes: Option<usize>,
-        post: impl FnOnce() -> Result<Request>,
-    ) -> Result<()> {
-        let bytes = bytes.unwrap_or(0) as u64;
-        let call = || {
-            let mut request = post()?;
-            if request.is_inactive() {
-                // It is over, as nearly all short ones are, and there is nothing to drop.
-                std::mem::forget(request);
-                return Ok(());
-            }
-            request.silent().map(|_| ())
-        };
-        self.process().recording().blocking(primitive, bytes, call)
-    }
-
-    /// `MPI_Barrier`.
-    ///
-    /// # Errors
-    /// When the NIC reports a failure.
-    pub fn barrier(&self) -> Result<()> {
-        let call = ("MPI_Barrier", Primitive::Barrier);
-        self.blocking(call.1, None, || self.post_barrier(call))
-    }
-
-    /// `MPI_Ibarrier`.
-    ///
-    /// # Errors
-    /// When an argument is wrong.
-    pub fn ibarrier(&self) -> Result<Request> {
-        self.post_barrier(("MPI_Ibarrier", Primitive::Ibarrier))
-    }
-
-    /// `MPI_Bcast`.
-    ///
-    /// # Safety
-    /// `data` may be read (at the root) or written (elsewhere), and nobody else uses it during the
-    /// call.
-    ///
-    /// # Errors
-    /// When an argument is wrong, or the NIC reports a failure.
-    pub unsafe fn bcast(&self, data: Buffer, root: i32) -> Result<()> {
-        let call = ("MPI_Bcast", Primitive::Bcast);
-        // SAFETY: the caller's promise.
-        self.blocking(call.1, data.bytes(), || unsafe {
-            self.post_bcast(call, &data, root)
-        })
-    }
-
-    /// `MPI_Ibcast`.
-    ///
-    /// # Safety
-    /// As for [`bcast`](Self::bcast), until the request is done.
-    ///
-    /// # Errors
-    /// When an argument is wrong.
-    pub unsafe fn ibcast(&self, data: Buffer, root: i32) -> Result<Request> {
-        // SAFETY: the caller's promise.
-        unsafe { self.post_bcast(("MPI_Ibcast", Primitive::Ibcast), &data, root) }
     }
 
     /// `MPI_Reduce`. `output` is used at the root only; there it may be `input` (in place).

@@ -4,26 +4,30 @@
 //! lock it, too: to free a communicator, say. So it is put aside, and dropped by whichever thread of its rank next
 //! has a request that is done, or finalizes.
 
-use super::Function;
+use crate::mpi::Datatype;
 use bcs_core::lockstep;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+/// `MPI_User_function`: `inoutvec[i] = invec[i] OP inoutvec[i]` for so many elements of the
+/// datatype, laid out as the datatype says. `invec` is of the lower ranks.
+pub(in crate::mpi) type Function = dyn Fn(*const u8, *mut u8, usize, Datatype) + Send + Sync;
+
 /// A function that a schedule has.
-pub(super) struct Lent {
+pub(in crate::mpi) struct Lent {
     /// There until this is dropped.
     function: Option<Arc<Function>>,
     returned: Arc<Returned>,
 }
 
 impl Lent {
-    pub(super) fn new(function: Arc<Function>, returned: Arc<Returned>) -> Self {
+    pub(in crate::mpi) fn new(function: Arc<Function>, returned: Arc<Returned>) -> Self {
         let function = Some(function);
         Self { function, returned }
     }
 
-    pub(super) fn get(&self) -> &Function {
+    pub(in crate::mpi) fn get(&self) -> &Function {
         self.function.as_deref().expect("lent until it is dropped")
     }
 }

@@ -44,20 +44,31 @@
 //! their collectives go nowhere, so any number does that the rank does not use otherwise, and they
 //! have numbers above all ids.
 //!
-//! [`create_group`]: super::create_group
-//! [`intercommunicator`]: super::intercommunicator
+//! [`create_group`]: crate::mpi::create_group
+//! [`intercommunicator`]: crate::mpi::intercommunicator
 
+use crate::bcs::COLLECTIVE_MESSAGES;
 use bcs_core::fingerprint::scattered;
 use bcs_core::limits::MAX_CONTEXTS;
 use bcs_core::lockstep;
 use std::sync::{Arc, Mutex, MutexGuard};
+
+/// What is added to a communicator's context for the messages of groups that agree.
+pub(in crate::mpi) const GROUP_MESSAGES: u32 = 1 << 30;
+
+/// What is added to a communicator's context for the messages of two leaders in it
+/// ([`intercomm_create`](crate::mpi::Comm::intercomm_create)). Contexts of communicators are below it.
+pub(in crate::mpi) const LEADER_MESSAGES: u32 = 1 << 29;
+
+const _: () = assert!(MAX_CONTEXTS < LEADER_MESSAGES as usize);
+const _: () = assert!(LEADER_MESSAGES < GROUP_MESSAGES && GROUP_MESSAGES < COLLECTIVE_MESSAGES);
 
 /// Words of a set of ids.
 const WORDS: usize = MAX_CONTEXTS / 64;
 
 /// A set of ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Ids([u64; WORDS]);
+pub(in crate::mpi) struct Ids([u64; WORDS]);
 
 impl Ids {
     const NONE: Self = Self([0; WORDS]);
@@ -68,11 +79,11 @@ impl Ids {
         ids
     }
 
-    pub(super) fn from_words(words: &[u64]) -> Self {
+    pub(in crate::mpi) fn from_words(words: &[u64]) -> Self {
         Self(std::array::from_fn(|index| words[index]))
     }
 
-    pub(super) fn words(&self) -> &[u64] {
+    pub(in crate::mpi) fn words(&self) -> &[u64] {
         &self.0
     }
 
@@ -101,7 +112,7 @@ fn lock(ids: &Mutex<Ids>) -> MutexGuard<'_, Ids> {
 
 /// The ids that a rank holds.
 #[derive(Debug)]
-pub(super) struct Held(Mutex<HeldIds>);
+pub(in crate::mpi) struct Held(Mutex<HeldIds>);
 
 #[derive(Debug)]
 struct HeldIds {
@@ -112,14 +123,14 @@ struct HeldIds {
 
 /// What a rank said to an agreement, and how many ids it had reserved before.
 #[derive(Debug)]
-pub(super) struct Said {
-    pub(super) unavailable: Ids,
+pub(in crate::mpi) struct Said {
+    pub(in crate::mpi) unavailable: Ids,
     reserved: u64,
 }
 
 impl Held {
     /// At first there is the world.
-    pub(super) fn new() -> Arc<Self> {
+    pub(in crate::mpi) fn new() -> Arc<Self> {
         Arc::new(Self(Mutex::new(HeldIds {
             ids: Ids::only(0),
             reserved: 0,
@@ -132,7 +143,7 @@ impl Held {
 
     /// This rank will be a member of a communicator with this id. Returns whether it can: another
     /// thread may have reserved the id since this rank said what it holds.
-    pub(super) fn reserve(&self, id: u32) -> bool {
+    pub(in crate::mpi) fn reserve(&self, id: u32) -> bool {
         let mut held = self.lock();
         if held.ids.contains(id) {
             return false;
@@ -143,7 +154,7 @@ impl Held {
     }
 
     /// Takes back a reservation: no context was opened.
-    pub(super) fn release(&self, id: u32) {
+    pub(in crate::mpi) fn release(&self, id: u32) {
         let mut held = self.lock();
         held.ids = held.ids.without(&Ids::only(id));
     }
@@ -151,7 +162,7 @@ impl Held {
 
 /// The communicators of one group that stem from each other, as one of its members sees them.
 #[derive(Debug)]
-pub(super) struct Family {
+pub(in crate::mpi) struct Family {
     held: Arc<Held>,
     /// How many ranks its group has.
     members: usize,
@@ -160,7 +171,11 @@ pub(super) struct Family {
 }
 
 impl Family {
-    pub(super) fn new(held: Arc<Held>, members: usize, parent: Option<Arc<Self>>) -> Arc<Self> {
+    pub(in crate::mpi) fn new(
+        held: Arc<Held>,
+        members: usize,
+        parent: Option<Arc<Self>>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             held,
             members,
@@ -170,12 +185,12 @@ impl Family {
     }
 
     /// Whether a part of its group that has so many ranks is all of it.
-    pub(super) fn is_of(&self, members: usize) -> bool {
+    pub(in crate::mpi) fn is_of(&self, members: usize) -> bool {
         self.members == members
     }
 
     /// What this rank says to an agreement of this family.
-    pub(super) fn say(&self) -> Said {
+    pub(in crate::mpi) fn say(&self) -> Said {
         let held = self.held.lock();
         Said {
             unavailable: held.ids.without(&lock(&self.given_back)),
@@ -187,7 +202,7 @@ impl Family {
     ///
     /// That is out of date if this rank has reserved ids since: one that is given back now may be
     /// given back for the second time. Then nothing becomes free yet; a later agreement says it.
-    pub(super) fn agreed(&self, unavailable: &Ids, said: &Said) {
+    pub(in crate::mpi) fn agreed(&self, unavailable: &Ids, said: &Said) {
         let mut held = self.held.lock();
         if held.reserved != said.reserved {
             return;
@@ -199,7 +214,7 @@ impl Family {
     }
 
     /// This rank's NIC has closed a context that this family chose the id of.
-    pub(super) fn give_back(&self, id: u32) {
+    pub(in crate::mpi) fn give_back(&self, id: u32) {
         lock(&self.given_back).insert(id);
     }
 }
@@ -219,7 +234,7 @@ impl Drop for Family {
 /// members, and on the attempt. Agreements that two threads come to at the same time have different
 /// numbers: if they looked in the same places, each would reserve at the members that it comes to
 /// first, neither would have all of them, and both would go on like that from place to place.
-pub(super) fn choose(
+pub(in crate::mpi) fn choose(
     unavailable: &Ids,
     children: usize,
     agreement: u64,

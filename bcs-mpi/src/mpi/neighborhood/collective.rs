@@ -11,15 +11,13 @@
 //! written.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
-use super::error::Operation;
-use super::exchange::{Arrangement, Begin, collectives, disjoint, same_length};
-use super::topology::Neighborhood;
-use super::{Blocks, Buffer, Comm, PROC_NULL, Request, Result};
 use crate::bcs::{Parcel, Piece};
+use crate::mpi::blocks::{Arrangement, disjoint, same_length};
+use crate::mpi::collective::{Begin, Call, collectives};
+use crate::mpi::error::{Operation, Result};
+use crate::mpi::topology::Neighborhood;
+use crate::mpi::{Blocks, Buffer, Comm, PROC_NULL, Request};
 use crate::recording::Primitive;
-
-/// The name of a call and its row in the MDS.
-type Call = (&'static str, Primitive);
 
 /// Errors about blocks number their ranks; here these numbers are those of neighbours.
 fn numbered<T>(result: Result<T>, who: &str) -> Result<T> {

@@ -1,0 +1,261 @@
+//! Blocks of data, one for each rank: where they are, and what is wrong with them.
+
+use super::error::{Error, ErrorClass, Operation, Result};
+use super::{Buffer, Datatype};
+use crate::bcs::{Piece, Pieces};
+
+/// A block for each rank of a communicator, as the vector collectives name them. It promises
+/// nothing about the memory; the calls that take it say what the caller has to promise.
+#[derive(Clone, Debug)]
+pub struct Blocks<'a> {
+    pub(super) address: *mut u8,
+    pub(super) counts: &'a [i64],
+    pub(super) displacements: &'a [i64],
+    pub(super) datatypes: Datatypes<'a>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Datatypes<'a> {
+    /// Displacements count its extents.
+    One(Datatype),
+    /// Displacements count bytes.
+    Each(&'a [Datatype]),
+}
+
+impl<'a> Blocks<'a> {
+    /// Blocks of one datatype; displacements are in extents of it. A communicator of n ranks
+    /// wants n counts and n displacements.
+    pub fn new<T>(
+        address: *mut T,
+        counts: &'a [i64],
+        displacements: &'a [i64],
+        datatype: impl Into<Datatype>,
+    ) -> Self {
+        Self {
+            address: address.cast(),
+            counts,
+            displacements,
+            datatypes: Datatypes::One(datatype.into()),
+        }
+    }
+
+    /// Blocks that are only read: they must be given only to calls that read them.
+    pub fn read_only<T>(
+        address: *const T,
+        counts: &'a [i64],
+        displacements: &'a [i64],
+        datatype: impl Into<Datatype>,
+    ) -> Self {
+        Self::new(address.cast_mut(), counts, displacements, datatype)
+    }
+
+    /// Blocks each of a datatype of its own, as `MPI_Alltoallw` has them; displacements are in
+    /// bytes.
+    pub fn of_types<T>(
+        address: *mut T,
+        counts: &'a [i64],
+        displacements: &'a [i64],
+        datatypes: &'a [Datatype],
+    ) -> Self {
+        Self {
+            address: address.cast(),
+            counts,
+            displacements,
+            datatypes: Datatypes::Each(datatypes),
+        }
+    }
+
+    fn block(&self, rank: usize, operation: Operation) -> Result<Piece> {
+        let (count, displacement) = (self.counts[rank], self.displacements[rank]);
+        let (datatype, unit) = match &self.datatypes {
+            Datatypes::One(datatype) => (datatype, datatype.extent().1),
+            Datatypes::Each(datatypes) => (&datatypes[rank], 1),
+        };
+        let Ok(elements) = usize::try_from(count) else {
+            let reason = format!("the count for rank {rank} is {count}");
+            return Err(operation.error(ErrorClass::Count, reason));
+        };
+        let distance = i128::from(displacement) * i128::from(unit);
+        let start = i128::from(self.address.expose_provenance() as u64) + distance;
+        let Ok(start) = usize::try_from(start) else {
+            let reason = format!("the displacement for rank {rank}, {displacement}, leaves memory");
+            return Err(operation.error(ErrorClass::Arg, reason));
+        };
+        let start = std::ptr::with_exposed_provenance_mut::<u8>(start);
+        // An address of 0 is an error however far from it a block is said to be.
+        let nowhere = self.address.is_null() && datatype.elementary().is_some();
+        let start = if nowhere { self.address } else { start };
+        let named = |mut error: Box<Error>| {
+            error.reason = format!("the block for rank {rank}: {}", error.reason);
+            error
+        };
+        let block = Buffer::new(start, elements, datatype);
+        block.piece(operation).map_err(named)
+    }
+}
+
+/// Who knows where the block of each rank is.
+pub(super) trait Arrangement {
+    /// Whether all blocks have one length, at all ranks.
+    const UNIFORM: bool;
+
+    /// The blocks for so many ranks.
+    fn pieces(&self, ranks: usize, operation: Operation) -> Result<Vec<Piece>>;
+
+    /// The same, for ranks that all give or take: without a list, if the blocks lie in a row.
+    fn arranged(&self, ranks: usize, operation: Operation) -> Result<Pieces> {
+        self.pieces(ranks, operation).map(Pieces::Each)
+    }
+
+    /// All bytes of all blocks, as far as they can be counted without an error.
+    fn all_bytes(&self, ranks: usize) -> u64;
+}
+
+impl Arrangement for Blocks<'_> {
+    const UNIFORM: bool = false;
+
+    fn pieces(&self, ranks: usize, operation: Operation) -> Result<Vec<Piece>> {
+        let types = match &self.datatypes {
+            Datatypes::One(_) => ranks,
+            Datatypes::Each(datatypes) => datatypes.len(),
+        };
+        let (counts, displacements) = (self.counts.len(), self.displacements.len());
+        if [counts, displacements, types] != [ranks; 3] {
+            let reason = format!(
+                "{counts} counts, {displacements} displacements and {types} datatypes were given \
+                 for {ranks} ranks"
+            );
+            return Err(operation.error(ErrorClass::Arg, reason));
+        }
+        (0..ranks).map(|rank| self.block(rank, operation)).collect()
+    }
+
+    fn all_bytes(&self, _ranks: usize) -> u64 {
+        let size = |rank: usize| match &self.datatypes {
+            Datatypes::One(datatype) => datatype.size() as u64,
+            Datatypes::Each(datatypes) => datatypes.get(rank).map_or(0, |of| of.size() as u64),
+        };
+        let block = |(rank, &count): (usize, &i64)| {
+            u64::try_from(count).unwrap_or(0).saturating_mul(size(rank))
+        };
+        let blocks = self.counts.iter().enumerate().map(block);
+        blocks.fold(0, u64::saturating_add)
+    }
+}
+
+/// A buffer whose count is that of one block; the blocks are side by side.
+impl Arrangement for Buffer {
+    const UNIFORM: bool = true;
+
+    fn pieces(&self, ranks: usize, operation: Operation) -> Result<Vec<Piece>> {
+        let all = self.count().checked_mul(ranks);
+        // If all of them are in the address space as one buffer, so is each.
+        let all = all.map(|count| self.moved(self.start(), count).piece(operation));
+        let Some(all) = all else {
+            let reason = format!("{ranks} blocks are more than an address space");
+            return Err(operation.error(ErrorClass::Count, reason));
+        };
+        if all?.len == 0 {
+            return Ok(vec![Piece::EMPTY; ranks]);
+        }
+        let distance = i128::from(self.datatype().extent().1) * self.count() as i128;
+        let block = |rank: usize| {
+            let offset = isize::try_from(distance * rank as i128);
+            let offset = offset.expect("the first element of a block is among all of them");
+            let start = self.start().wrapping_offset(offset);
+            self.moved(start, self.count()).piece(operation)
+        };
+        (0..ranks).map(block).collect()
+    }
+
+    #[inline(always)]
+    fn arranged(&self, ranks: usize, operation: Operation) -> Result<Pieces> {
+        if let Some(row) = self.row(ranks, operation) {
+            return Ok(Pieces::Row(row));
+        }
+        self.pieces(ranks, operation).map(Pieces::Each)
+    }
+
+    fn all_bytes(&self, ranks: usize) -> u64 {
+        let bytes = Buffer::bytes(self).map_or(0, |bytes| bytes as u64);
+        bytes.saturating_mul(ranks as u64)
+    }
+}
+
+/// The standard forbids that a place is written twice (MPI 5.0, 6.5). Looked for are only blocks
+/// that lie side by side each: columns of a matrix overlap without a place in common.
+pub(super) fn disjoint(pieces: &[Piece], operation: Operation) -> Result<()> {
+    let plain = |piece: &Piece| piece.len > 0 && piece.layout.is_none();
+    let mut order: Vec<usize> = (0..pieces.len()).filter(|&at| plain(&pieces[at])).collect();
+    order.sort_unstable_by_key(|&at| pieces[at].address);
+    for pair in order.windows(2) {
+        let (one, other) = (pair[0], pair[1]);
+        if pieces[one].address + pieces[one].len as u64 > pieces[other].address {
+            let reason = format!(
+                "the blocks that are received from ranks {} and {} overlap",
+                one.min(other),
+                one.max(other)
+            );
+            return Err(operation.error(ErrorClass::Arg, reason));
+        }
+    }
+    Ok(())
+}
+
+/// What a rank sends itself must be as much as it receives of itself.
+pub(super) fn same_length(sent: usize, received: usize, operation: Operation) -> Result<()> {
+    if sent != received {
+        let class = if sent > received {
+            ErrorClass::Truncate
+        } else {
+            ErrorClass::Count
+        };
+        let reason = format!("this rank gives {sent} bytes to itself but takes {received}");
+        return Err(operation.error(class, reason));
+    }
+    Ok(())
+}
+
+/// The lengths of blocks of operands. Their sum fits an address space.
+pub(super) fn lengths(
+    counts: &[i64],
+    datatype: &Datatype,
+    ranks: usize,
+    operation: Operation,
+) -> Result<Vec<usize>> {
+    if counts.len() != ranks {
+        let reason = format!("{} counts were given for {ranks} ranks", counts.len());
+        return Err(operation.error(ErrorClass::Arg, reason));
+    }
+    let mut lens = Vec::with_capacity(ranks);
+    let mut total = 0usize;
+    for (rank, &count) in counts.iter().enumerate() {
+        let len = usize::try_from(count)
+            .ok()
+            .and_then(|count| count.checked_mul(datatype.operand_size()));
+        let sum = len.and_then(|len| total.checked_add(len));
+        let sum = sum.filter(|&sum| isize::try_from(sum).is_ok());
+        let (Some(len), Some(sum)) = (len, sum) else {
+            let reason = format!("the count for rank {rank} is {count}");
+            return Err(operation.error(ErrorClass::Count, reason));
+        };
+        lens.push(len);
+        total = sum;
+    }
+    Ok(lens)
+}
+
+/// The blocks of so many elements each that a buffer consists of.
+pub(super) fn operands(of: &Buffer, counts: &[i64], operation: Operation) -> Result<Vec<Piece>> {
+    let (_, extent) = of.datatype().extent();
+    let mut start = of.start();
+    let block = |&count: &i64| {
+        let len = usize::try_from(count).expect("a count was checked");
+        let block = of.moved(start, len).operand(operation);
+        let distance = isize::try_from(extent.saturating_mul(count));
+        // Of data that fit the address space, where they end does, too.
+        start = start.wrapping_offset(distance.expect("an isize has 64 bits"));
+        block
+    };
+    counts.iter().map(block).collect()
+}

@@ -1,0 +1,235 @@
+//! Collectives that exchange data (MPI 5.0, 6.5 to 6.8, and 6.12 for those that do not block).
+//!
+//! This module checks arguments and says where everybody's block is; which messages that makes is
+//! said in [`crate::bcs`]. `MPI_IN_PLACE` is an input, or for scatters an output, of `None`.
+//! Intercommunicators part here ([`intercommunicator`](crate::mpi::Comm::intercomm_create)).
+//!
+//! Counts of the vector collectives are 64 bits wide (`MPI_Count`), which includes those of the
+//! older bindings.
+#![expect(unsafe_code, reason = "buffers are named by address")]
+
+use super::call::{Call, collectives};
+use crate::bcs::Pieces;
+use crate::mpi::Comm;
+pub use crate::mpi::blocks::Blocks;
+use crate::mpi::blocks::{Arrangement, disjoint, same_length};
+use crate::mpi::error::{Error, ErrorClass, Operation, Result};
+use crate::mpi::{Buffer, Request};
+use crate::recording::Primitive;
+
+fn in_place_elsewhere(operation: Operation) -> Box<Error> {
+    let reason = "MPI_IN_PLACE is for the root only";
+    operation.error(ErrorClass::Buffer, reason)
+}
+
+impl Comm {
+    /// # Safety
+    /// As for [`iscatter`](Self::iscatter).
+    unsafe fn post_scatter(
+        &self,
+        call: Call,
+        input: impl Arrangement,
+        output: Option<Buffer>,
+        root: i32,
+    ) -> Result<Request> {
+        if self.is_inter() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.scatter_between(call, &input, output, root) };
+        }
+        let size = self.members().len();
+        let at_root = root == self.rank();
+        let bytes = match &output {
+            Some(output) if !at_root => output.all_bytes(1),
+            _ => input.all_bytes(size),
+        };
+        let begin = self.begin(call, bytes, Some(root))?;
+        let operation = begin.operation;
+        let into = output.map(|output| output.piece(operation)).transpose()?;
+        let mut blocks = Pieces::NONE;
+        if at_root {
+            blocks = input.arranged(size, operation)?;
+            if let Some(into) = &into {
+                same_length(blocks.len_of(self.0.group.me), into.len, operation)?;
+            }
+        } else if into.is_none() {
+            return Err(in_place_elsewhere(operation));
+        }
+        let root = usize::try_from(root).expect("it was checked");
+        let endpoint = self.process().endpoint();
+        // SAFETY: the caller's promise.
+        let posted = unsafe {
+            endpoint.bcs_scatter(
+                self.members_of_context(),
+                root,
+                blocks,
+                into,
+                begin.blocking(),
+            )
+        };
+        self.started(begin, posted)
+    }
+
+    /// # Safety
+    /// As for [`igather`](Self::igather).
+    unsafe fn post_gather(
+        &self,
+        call: Call,
+        input: Option<Buffer>,
+        output: impl Arrangement,
+        root: i32,
+    ) -> Result<Request> {
+        if self.is_inter() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.gather_between(call, input, &output, root) };
+        }
+        let size = self.members().len();
+        let at_root = root == self.rank();
+        let bytes = match &input {
+            Some(input) if !at_root => input.all_bytes(1),
+            _ => output.all_bytes(size),
+        };
+        let begin = self.begin(call, bytes, Some(root))?;
+        let operation = begin.operation;
+        let from = input.map(|input| input.piece(operation)).transpose()?;
+        let mut blocks = Pieces::NONE;
+        if at_root {
+            blocks = output.arranged(size, operation)?;
+            disjoint(blocks.list(), operation)?;
+            if let Some(from) = &from {
+                same_length(from.len, blocks.len_of(self.0.group.me), operation)?;
+            }
+        } else if from.is_none() {
+            return Err(in_place_elsewhere(operation));
+        }
+        let root = usize::try_from(root).expect("it was checked");
+        let endpoint = self.process().endpoint();
+        // SAFETY: the caller's promise.
+        let posted = unsafe {
+            endpoint.bcs_gather(
+                self.members_of_context(),
+                root,
+                from,
+                blocks,
+                begin.blocking(),
+            )
+        };
+        self.started(begin, posted)
+    }
+
+    /// # Safety
+    /// As for [`iallgather`](Self::iallgather).
+    unsafe fn post_allgather(
+        &self,
+        call: Call,
+        input: Option<Buffer>,
+        output: impl Arrangement,
+    ) -> Result<Request> {
+        if self.is_inter() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.allgather_between(call, input, &output) };
+        }
+        let size = self.members().len();
+        let begin = self.begin(call, output.all_bytes(size), None)?;
+        let operation = begin.operation;
+        let from = input.map(|input| input.piece(operation)).transpose()?;
+        let blocks = output.arranged(size, operation)?;
+        disjoint(blocks.list(), operation)?;
+        if let Some(from) = &from {
+            same_length(from.len, blocks.len_of(self.0.group.me), operation)?;
+        }
+        let endpoint = self.process().endpoint();
+        // SAFETY: the caller's promise.
+        let posted = unsafe {
+            endpoint.bcs_allgather(self.members_of_context(), from, blocks, begin.blocking())
+        };
+        self.started(begin, posted)
+    }
+
+    /// # Safety
+    /// As for [`ialltoall`](Self::ialltoall).
+    unsafe fn post_alltoall<A: Arrangement>(
+        &self,
+        call: Call,
+        input: Option<A>,
+        output: A,
+    ) -> Result<Request> {
+        if self.is_inter() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.alltoall_between(call, input, &output) };
+        }
+        let size = self.members().len();
+        let begin = self.begin(
+            call,
+            input.as_ref().unwrap_or(&output).all_bytes(size),
+            None,
+        )?;
+        let operation = begin.operation;
+        let out = input
+            .map(|input| input.arranged(size, operation))
+            .transpose()?;
+        let into = output.arranged(size, operation)?;
+        disjoint(into.list(), operation)?;
+        if let Some(out) = &out {
+            let me = self.0.group.me;
+            same_length(out.len_of(me), into.len_of(me), operation)?;
+        }
+        let endpoint = self.process().endpoint();
+        let nodes = A::UNIFORM.then(|| self.nodes()).flatten();
+        let members = self.members_of_context();
+        // SAFETY: the caller's promise.
+        let posted = unsafe { endpoint.bcs_alltoall(members, out, into, nodes, begin.blocking()) };
+        self.started(begin, posted)
+    }
+}
+
+collectives! {
+    /// (6.6): gives each rank the root's block for it. `input`, at the root only, has the count of
+    /// one block; `None` as `output` leaves the root's own block where it is.
+    scatter "MPI_Scatter" Scatter, iscatter "MPI_Iscatter" Iscatter:
+    post_scatter(input: Buffer, output: Option<Buffer>, root: i32),
+    comm => if comm.is_root(root) { input.all_bytes(comm.peers().members.len()) } else { 0 };
+
+    /// (6.6): a [`scatter`](Self::scatter) whose blocks are anywhere and of any length.
+    scatterv "MPI_Scatterv" Scatterv, iscatterv "MPI_Iscatterv" Iscatterv:
+    post_scatter(input: Blocks<'_>, output: Option<Buffer>, root: i32),
+    comm => if comm.is_root(root) { input.all_bytes(comm.peers().members.len()) } else { 0 };
+
+    /// (6.5): collects each rank's `input` in the blocks of the root. `output`, at the root only,
+    /// has the count of one block; `None` as `input` says that the root's own block is there.
+    gather "MPI_Gather" Gather, igather "MPI_Igather" Igather:
+    post_gather(input: Option<Buffer>, output: Buffer, root: i32),
+    comm => input.as_ref().map_or(0, |input| input.all_bytes(1));
+
+    /// (6.5): a [`gather`](Self::gather) whose blocks are anywhere and of any length.
+    gatherv "MPI_Gatherv" Gatherv, igatherv "MPI_Igatherv" Igatherv:
+    post_gather(input: Option<Buffer>, output: Blocks<'_>, root: i32),
+    comm => input.as_ref().map_or(0, |input| input.all_bytes(1));
+
+    /// (6.7): collects each rank's `input` in the blocks of everybody. `output` has the count of
+    /// one block; `None` as `input` says that each rank's own block is there.
+    allgather "MPI_Allgather" Allgather, iallgather "MPI_Iallgather" Iallgather:
+    post_allgather(input: Option<Buffer>, output: Buffer),
+    comm => input.as_ref().unwrap_or(&output).all_bytes(1);
+
+    /// (6.7): an [`allgather`](Self::allgather) whose blocks are anywhere and of any length.
+    allgatherv "MPI_Allgatherv" Allgatherv, iallgatherv "MPI_Iallgatherv" Iallgatherv:
+    post_allgather(input: Option<Buffer>, output: Blocks<'_>),
+    comm => input.as_ref().map_or(0, |input| input.all_bytes(1));
+
+    /// (6.8): sends a block of `input` to each rank and receives one of `output` from each. Both
+    /// have the count of one block; `None` as `input` replaces what is in `output`.
+    alltoall "MPI_Alltoall" Alltoall, ialltoall "MPI_Ialltoall" Ialltoall:
+    post_alltoall(input: Option<Buffer>, output: Buffer),
+    comm => input.as_ref().unwrap_or(&output).all_bytes(comm.peers().members.len());
+
+    /// (6.8): an [`alltoall`](Self::alltoall) whose blocks are anywhere and of any length.
+    alltoallv "MPI_Alltoallv" Alltoallv, ialltoallv "MPI_Ialltoallv" Ialltoallv:
+    post_alltoall(input: Option<Blocks<'_>>, output: Blocks<'_>),
+    comm => input.as_ref().unwrap_or(&output).all_bytes(comm.peers().members.len());
+
+    /// (6.8): an [`alltoallv`](Self::alltoallv) whose blocks are of a datatype each
+    /// ([`Blocks::of_types`]).
+    alltoallw "MPI_Alltoallw" Alltoallw, ialltoallw "MPI_Ialltoallw" Ialltoallw:
+    post_alltoall(input: Option<Blocks<'_>>, output: Blocks<'_>),
+    comm => input.as_ref().unwrap_or(&output).all_bytes(comm.peers().members.len());
+}

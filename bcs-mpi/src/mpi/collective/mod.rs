@@ -1,0 +1,23 @@
+//! Collectives (MPI 5.0, chapter 6).
+//!
+//! Those of [intercommunicators](super::Comm::intercomm_create) are said in their folder, except for barriers, which
+//! are the same: both groups are one context's members.
+//!
+//! In a communicator of one they are no communication: there is nobody to wait for, and a
+//! reduction is a copy.
+//!
+//! | module | is |
+//! |---|---|
+//! | `call` | how all of them begin and end |
+//! | `broadcast` | barriers and broadcasts |
+//! | `reduce` | reductions to one rank and to all |
+//! | [`exchange`] | those that exchange data |
+//! | `scan` | reductions whose result is another one at each rank |
+
+mod broadcast;
+mod call;
+pub mod exchange;
+mod reduce;
+mod scan;
+
+pub(super) use call::{Begin, Call, collectives};

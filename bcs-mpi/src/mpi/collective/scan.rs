@@ -1,0 +1,192 @@
+//! Reductions whose result is another one at each rank: scattered ones, and scans (MPI 5.0, 6.10 and 6.11).
+#![expect(unsafe_code, reason = "buffers are named by address")]
+
+use super::call::{Call, collectives};
+use crate::bcs::{Fold, Piece};
+use crate::mpi::blocks::{Arrangement, lengths, operands};
+use crate::mpi::error::{ErrorClass, Result};
+use crate::mpi::op::{AnyOp, one_datatype};
+use crate::mpi::{Blocks, Buffer, Comm, Request};
+use crate::recording::Primitive;
+
+impl Comm {
+    /// # Safety
+    /// As for [`ireduce_scatter`](Self::ireduce_scatter).
+    unsafe fn post_reduce_scatter(
+        &self,
+        call: Call,
+        input: Option<Buffer>,
+        output: Buffer,
+        counts: &[i64],
+        op: impl Into<AnyOp>,
+    ) -> Result<Request> {
+        if self.is_inter() {
+            // SAFETY: the caller's promise.
+            return unsafe {
+                self.reduce_scatter_between(call, input, &output, counts, &op.into())
+            };
+        }
+        let size = self.members().len();
+        let blocks = Blocks::new(output.start(), counts, counts, output.datatype());
+        let begin = self.begin(call, blocks.all_bytes(size), None)?;
+        let operation = begin.operation;
+        let fold = op.into().fold(self, &output, operation)?;
+        let lens = lengths(counts, output.datatype(), size, operation)?;
+        let me = self.0.group.me;
+        let (offset, total) = (lens[..me].iter().sum::<usize>(), lens.iter().sum::<usize>());
+        let into = output.operand(operation)?;
+        if into.len != lens[me] {
+            let reason = format!(
+                "{} elements are to go where there are {}",
+                counts[me],
+                output.count()
+            );
+            return Err(operation.error(ErrorClass::Count, reason));
+        }
+        let in_place = input.is_none();
+        let input = match input {
+            None => {
+                let count = counts
+                    .iter()
+                    .map(|&count| usize::try_from(count).unwrap_or(0));
+                // If their bytes could be counted but not they, they have none.
+                output.moved(output.start(), count.fold(0, usize::saturating_add))
+            }
+            Some(input) => {
+                one_datatype(&input, &output, operation)?;
+                input
+            }
+        };
+        let from = input.operand(operation)?;
+        if from.len != total {
+            let reason = format!("{} bytes are given, and the counts make {total}", from.len);
+            return Err(operation.error(ErrorClass::Count, reason));
+        }
+        let (endpoint, members) = (self.process().endpoint(), self.members_of_context());
+        let posted = if let Fold::Arithmetic(op, datatype) = fold {
+            let what = (op, datatype);
+            // SAFETY: the caller's promise.
+            unsafe { endpoint.bcs_reduce_scatter(members, what, from, offset, into) }
+        } else {
+            let blocks = operands(&input, counts, operation)?;
+            // SAFETY: the caller's promise.
+            unsafe {
+                endpoint.bcs_fold_scatter(members, &fold, &blocks, into, in_place, begin.blocking())
+            }
+        };
+        self.started(begin, posted)
+    }
+
+    /// # Safety
+    /// As for [`ireduce_scatter_block`](Self::ireduce_scatter_block).
+    unsafe fn post_reduce_scatter_block(
+        &self,
+        call: Call,
+        input: Option<Buffer>,
+        output: Buffer,
+        op: impl Into<AnyOp>,
+    ) -> Result<Request> {
+        if self.is_inter() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.reduce_scatter_block_between(call, input, &output, &op.into()) };
+        }
+        // A count beyond what memory there is fails below, as any that is too large.
+        let count = i64::try_from(output.count()).unwrap_or(i64::MAX);
+        let counts = vec![count; self.members().len()];
+        // SAFETY: the caller's promise.
+        unsafe { self.post_reduce_scatter(call, input, output, &counts, op) }
+    }
+
+    /// # Safety
+    /// As for [`iscan`](Self::iscan).
+    unsafe fn post_scan(
+        &self,
+        call: Call,
+        inclusive: bool,
+        input: Option<Buffer>,
+        output: Buffer,
+        op: impl Into<AnyOp>,
+    ) -> Result<Request> {
+        let contribution = input.as_ref().unwrap_or(&output);
+        let begin = self.begin(call, contribution.all_bytes(1), None)?;
+        let operation = begin.operation;
+        self.usable_within(operation)?;
+        let fold = op.into().fold(self, contribution, operation)?;
+        let from = contribution.operand(operation)?;
+        // Rank 0 gets nothing of an exclusive scan: where to does not matter (6.11.2).
+        let gets = inclusive || self.rank() != 0;
+        let into = match input {
+            Some(_) if !gets => Piece::EMPTY,
+            _ => output.operand(operation)?,
+        };
+        if gets && input.is_some() {
+            one_datatype(contribution, &output, operation)?;
+            if from.len != into.len {
+                let reason = format!("{} bytes are to go where there are {}", from.len, into.len);
+                return Err(operation.error(ErrorClass::Count, reason));
+            }
+        }
+        let input = input.map(|_| from);
+        let endpoint = self.process().endpoint();
+        // SAFETY: the caller's promise.
+        let members = self.members_of_context();
+        // SAFETY: the caller's promise.
+        let posted =
+            unsafe { endpoint.bcs_scan(members, &fold, inclusive, input, into, begin.blocking()) };
+        self.started(begin, posted)
+    }
+
+    /// # Safety
+    /// As for [`iscan`](Self::iscan).
+    unsafe fn post_inclusive(
+        &self,
+        call: Call,
+        input: Option<Buffer>,
+        output: Buffer,
+        op: impl Into<AnyOp>,
+    ) -> Result<Request> {
+        // SAFETY: the caller's promise.
+        unsafe { self.post_scan(call, true, input, output, op) }
+    }
+
+    /// # Safety
+    /// As for [`iexscan`](Self::iexscan).
+    unsafe fn post_exclusive(
+        &self,
+        call: Call,
+        input: Option<Buffer>,
+        output: Buffer,
+        op: impl Into<AnyOp>,
+    ) -> Result<Request> {
+        // SAFETY: the caller's promise.
+        unsafe { self.post_scan(call, false, input, output, op) }
+    }
+}
+
+collectives! {
+    /// (6.10.1): combines everybody's blocks and gives each rank its own. `output` has the count
+    /// of one block, `input` that of all; without it, all blocks are where `output` begins.
+    reduce_scatter_block "MPI_Reduce_scatter_block" ReduceScatterBlock,
+    ireduce_scatter_block "MPI_Ireduce_scatter_block" IreduceScatterBlock:
+    post_reduce_scatter_block(input: Option<Buffer>, output: Buffer, op: impl Into<AnyOp>),
+    comm => output.all_bytes(comm.members().len());
+
+    /// (6.10.2): as [`reduce_scatter_block`](Self::reduce_scatter_block), with blocks of as many
+    /// elements as `counts` says. `output` has this rank's count.
+    reduce_scatter "MPI_Reduce_scatter" ReduceScatter,
+    ireduce_scatter "MPI_Ireduce_scatter" IreduceScatter:
+    post_reduce_scatter(input: Option<Buffer>, output: Buffer, counts: &[i64], op: impl Into<AnyOp>),
+    comm => input.as_ref().map_or(0, |input| input.all_bytes(1));
+
+    /// (6.11.1): combines what the lower ranks and this one contribute, in the order of the
+    /// communicator. Without `input`, what is in `output`.
+    scan "MPI_Scan" Scan, iscan "MPI_Iscan" Iscan:
+    post_inclusive(input: Option<Buffer>, output: Buffer, op: impl Into<AnyOp>),
+    comm => input.as_ref().unwrap_or(&output).all_bytes(1);
+
+    /// (6.11.2): combines what the lower ranks contribute, in the order of the communicator.
+    /// Rank 0's `output` is left alone. Without `input`, what is in `output`.
+    exscan "MPI_Exscan" Exscan, iexscan "MPI_Iexscan" Iexscan:
+    post_exclusive(input: Option<Buffer>, output: Buffer, op: impl Into<AnyOp>),
+    comm => input.as_ref().unwrap_or(&output).all_bytes(1);
+}

@@ -1,0 +1,71 @@
+//! The account of buffered sends (MPI 5.0, 3.6): how much of the attached buffer is in use, and what uses it.
+
+use crate::mpi::error::{Error, Result};
+use bcs_core::lockstep;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard};
+
+/// A rank's buffered sends.
+#[derive(Debug, Default)]
+pub(in crate::mpi) struct Account(Mutex<State>);
+
+#[derive(Debug, Default)]
+pub(in crate::mpi) struct State {
+    /// Bytes of the attached buffer; `None` if there is none.
+    pub(in crate::mpi) attached: Option<usize>,
+    /// Bytes of the copies below.
+    pub(in crate::mpi) used: usize,
+    pub(in crate::mpi) under_way: Vec<Box<dyn BufferedSend>>,
+    /// The first failure of a send whose caller had gone on: finalize reports it.
+    lost: Option<Box<Error>>,
+}
+
+/// A send and the copy it sends. The copy is freed when the send is complete and not before.
+pub(in crate::mpi) trait BufferedSend: fmt::Debug + Send {
+    /// How many bytes were copied.
+    fn len(&self) -> usize;
+
+    /// How the send went; `None` if it is not complete.
+    fn test(&mut self) -> Option<Result<()>>;
+
+    /// Waits until it is complete, and says how it went.
+    fn wait(&mut self) -> Result<()>;
+}
+
+impl State {
+    /// Drops the copies of sends that are complete.
+    pub(in crate::mpi) fn reap(&mut self) {
+        let Self { used, lost, .. } = self;
+        self.under_way.retain_mut(|copied| {
+            let Some(outcome) = copied.test() else {
+                return true;
+            };
+            *used -= copied.len();
+            *lost = lost.take().or(outcome.err());
+            false
+        });
+    }
+}
+
+impl Account {
+    pub(in crate::mpi) fn lock(&self) -> MutexGuard<'_, State> {
+        lockstep::lock(&self.0)
+    }
+
+    /// How the sends went whose callers had gone on: the first failure, which is told once.
+    pub(in crate::mpi) fn lost(&self) -> Result<()> {
+        self.lock().lost.take().map_or(Ok(()), Err)
+    }
+
+    /// Waits until every copy was sent.
+    pub(in crate::mpi) fn flush(&self) {
+        // Not under the lock: another thread may have to receive or send meanwhile.
+        let mut under_way = std::mem::take(&mut self.lock().under_way);
+        for mut copied in under_way.drain(..) {
+            let failed = copied.wait().err();
+            let mut state = self.lock();
+            state.used -= copied.len();
+            state.lost = state.lost.take().or(failed);
+        }
+    }
+}

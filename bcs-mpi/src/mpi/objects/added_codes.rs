@@ -1,0 +1,54 @@
+//! The error classes and codes that a program has added.
+
+use crate::mpi::constants::ERR_LASTCODE;
+use bcs_core::lockstep;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+/// A code of the program's.
+#[derive(Clone, Debug)]
+pub(in crate::mpi) struct Own {
+    /// Its class; its own number if it is one.
+    pub(in crate::mpi) class: i32,
+    pub(in crate::mpi) text: String,
+}
+
+/// What the program has added.
+#[derive(Debug)]
+pub(in crate::mpi) struct Added {
+    /// The last number given out: none is given out twice.
+    pub(in crate::mpi) last: i32,
+    pub(in crate::mpi) codes: BTreeMap<i32, Own>,
+}
+
+impl Added {
+    /// A new number: a class of its own, or a code of a class.
+    pub(in crate::mpi) fn add(&mut self, class: Option<i32>) -> i32 {
+        self.last += 1;
+        let own = Own {
+            class: class.unwrap_or(self.last),
+            text: String::new(),
+        };
+        self.codes.insert(self.last, own);
+        self.last
+    }
+}
+
+/// The program's codes of a process.
+#[derive(Debug)]
+pub(in crate::mpi) struct ErrorCodes(Mutex<Added>);
+
+impl Default for ErrorCodes {
+    fn default() -> Self {
+        Self(Mutex::new(Added {
+            last: ERR_LASTCODE,
+            codes: BTreeMap::new(),
+        }))
+    }
+}
+
+impl ErrorCodes {
+    pub(in crate::mpi) fn with<T>(&self, look: impl FnOnce(&mut Added) -> T) -> T {
+        look(&mut lockstep::lock(&self.0))
+    }
+}

@@ -1,0 +1,36 @@
+//! The families of context ids of groups that agree on their own.
+
+use super::context_ids::{Family, Held};
+use bcs_core::lockstep;
+use std::sync::{Arc, Mutex};
+
+/// Families of groups that are kept with a communicator. What was given back to one that is left
+/// out for another is known to the communicator's own family: then it is free after the next
+/// communicator that all of its members make.
+const MAX_GROUP_FAMILIES: usize = 32;
+
+/// The families of the groups that made a communicator of their own last, the latest at the end.
+#[derive(Debug, Default)]
+pub(in crate::mpi) struct GroupFamilies(Mutex<Vec<(Vec<u32>, Arc<Family>)>>);
+
+impl GroupFamilies {
+    pub(in crate::mpi) fn of(
+        &self,
+        members: &[u32],
+        held: &Arc<Held>,
+        parent: &Arc<Family>,
+    ) -> Arc<Family> {
+        let mut kept = lockstep::lock(&self.0);
+        let place = kept.iter().position(|(group, _)| group == members);
+        let entry = place.map(|place| kept.remove(place)).unwrap_or_else(|| {
+            let family = Family::new(held.clone(), members.len(), Some(parent.clone()));
+            (members.to_vec(), family)
+        });
+        let family = entry.1.clone();
+        kept.push(entry);
+        if kept.len() > MAX_GROUP_FAMILIES {
+            kept.remove(0);
+        }
+        family
+    }
+}

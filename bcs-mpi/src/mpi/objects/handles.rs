@@ -1,0 +1,88 @@
+//! What a process is and what a communicator is. They know each other: a communicator is a process's, and what a
+//! program keeps with the world and with the rank's own communicator has functions that are given communicators,
+//! and stays with the process. What they do is in [`process`](crate::mpi::process), in [`comm`](crate::mpi::comm),
+//! and in all that comes after these.
+
+use super::account::Account;
+use super::added_codes::ErrorCodes;
+use super::closing::Closing;
+use super::context_ids::{Family, Held};
+use super::group_families::GroupFamilies;
+use super::kept::Kept;
+use super::lent::Returned;
+use super::members::{Members, Remote};
+use crate::attachment::Link;
+use crate::bcs::Endpoint;
+use crate::mpi::topology::Topology;
+use crate::recording::Recording;
+use crate::roads::smartmap::Slots;
+use bcs_core::job::Placement;
+use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::{Arc, Mutex};
+use std::thread::ThreadId;
+
+/// A rank of a job, as the library sees it. There is one in a process, except in tests.
+#[derive(Debug)]
+pub struct Process {
+    pub(in crate::mpi) endpoint: Endpoint,
+    pub(in crate::mpi) placement: Placement,
+    pub(in crate::mpi) link: Option<Arc<Link>>,
+    pub(in crate::mpi) slots: Arc<Slots>,
+    pub(in crate::mpi) recording: Recording,
+    pub(in crate::mpi) held_contexts: Arc<Held>,
+    pub(in crate::mpi) world_family: Arc<Family>,
+    /// Who chooses ids for two groups that agree.
+    pub(in crate::mpi) pair_families: GroupFamilies,
+    pub(in crate::mpi) finalized: AtomicBool,
+    /// The number of the next communicator of one rank.
+    pub(in crate::mpi) next_single: AtomicU32,
+    pub(in crate::mpi) closing: Mutex<Vec<Closing>>,
+    /// Functions of operations that schedules have let go.
+    pub(in crate::mpi) returned: Arc<Returned>,
+    pub(in crate::mpi) buffered: Account,
+    pub(in crate::mpi) world_kept: Arc<Kept<Comm>>,
+    pub(in crate::mpi) self_kept: Arc<Kept<Comm>>,
+    pub(in crate::mpi) error_codes: ErrorCodes,
+    pub(in crate::mpi) main_thread: ThreadId,
+}
+
+/// What all handles of a communicator share.
+#[derive(Debug)]
+pub(in crate::mpi) struct Shared {
+    pub(in crate::mpi) process: Arc<Process>,
+    pub(in crate::mpi) context: u32,
+    pub(in crate::mpi) group: Members,
+    /// The other group, if this is an intercommunicator.
+    pub(in crate::mpi) remote: Option<Remote>,
+    /// Who chooses the ids of its children.
+    pub(in crate::mpi) family: Arc<Family>,
+    /// Who chose its own id, if that has to be given back.
+    pub(in crate::mpi) origin: Option<Arc<Family>>,
+    /// `MPI_Comm_free` was called on a handle.
+    pub(in crate::mpi) freed: AtomicBool,
+    /// Name, attributes, error handler, info.
+    pub(in crate::mpi) kept: Arc<Kept<Comm>>,
+    /// Which ranks are neighbours, if that was said.
+    pub(in crate::mpi) topology: Option<Arc<Topology>>,
+    /// Who chooses ids for parts of it that agree on their own.
+    pub(in crate::mpi) group_families: GroupFamilies,
+}
+
+/// A communicator. Clones are handles of the same one; its context lives until the last of them,
+/// and the last request on it, is gone.
+#[derive(Clone, Debug)]
+pub struct Comm(pub(in crate::mpi) Arc<Shared>);
+
+impl PartialEq for Comm {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if let Some(origin) = self.origin.take() {
+            self.process.clone().close(self.context, origin);
+        }
+    }
+}

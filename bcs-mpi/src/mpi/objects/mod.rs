@@ -1,0 +1,24 @@
+//! What stands behind the handles of a process and a communicator (MPI 5.0, 2.5.1: opaque objects), and what
+//! they are made of. Calls are elsewhere.
+//!
+//! | module | is |
+//! |---|---|
+//! | `handles` | a process, a communicator |
+//! | `members` | the members of a communicator, and those of the other group |
+//! | `context_ids`, `group_families`, `closing` | which context ids are free, who chooses them, how they come back |
+//! | [`keyval`], [`error_handler`], `kept` | what a program keeps with an object |
+//! | `account` | buffered sends |
+//! | `added_codes` | error codes of the program's |
+//! | `lent` | functions of operations that are at work |
+
+pub(super) mod account;
+pub(super) mod added_codes;
+pub(super) mod closing;
+pub(super) mod context_ids;
+pub mod error_handler;
+pub(super) mod group_families;
+pub(super) mod handles;
+pub(super) mod kept;
+pub mod keyval;
+pub(super) mod lent;
+pub(super) mod members;

@@ -1,0 +1,57 @@
+//! Persistent collectives (MPI 5.0, 6.13; 8.8 for those among neighbours).
+//!
+//! A start posts the non-blocking collective of the same arguments. The difficulty is which starts
+//! belong together: the ranks call the inits in one order, but may start what they made in any
+//! order, and each rank in another one (MPI 5.0, 6.13), while NICs and schedules number the
+//! collectives of a context in the order of their posts. So each persistent collective has a
+//! **context of its own**, agreed on by the init, which may synchronise (it is not local). There
+//! the n-th start of a rank belongs to the n-th of the others, whatever is started elsewhere.
+//!
+//! A lane of tags or sequence numbers in the communicator's own context would spare the agreement.
+//! It would do for what is made of messages, but a NIC publishes the arrivals at a context as one
+//! number: barriers, broadcasts and reductions in several orders at a time need several numbers,
+//! which is what contexts are. The price is that there are
+//! [`MAX_CONTEXTS`](bcs_core::limits::MAX_CONTEXTS) of them; freeing the request (dropping it)
+//! gives the context back as freeing a communicator does.
+//!
+//! Lists of counts, displacements and datatypes are copied by the init.
+#![expect(unsafe_code, reason = "buffers are named by address")]
+
+use crate::mpi::error::Result;
+use crate::mpi::{Comm, Request};
+use std::fmt;
+
+/// What begins a collective.
+type Post = dyn Fn(&Comm) -> Result<Request>;
+
+/// A collective that can be started again and again, on a communicator of its own.
+pub(super) struct Collective {
+    /// The name of the call that made it.
+    pub(super) init: &'static str,
+    pub(super) comm: Comm,
+    /// Starts the non-blocking collective, whose promises the caller has to keep.
+    pub(super) post: Box<Post>,
+    /// What a start is called in errors.
+    pub(super) start: &'static str,
+}
+
+impl fmt::Debug for Collective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Collective")
+            .field("init", &self.init)
+            .field("comm", &self.comm)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Collective {
+    /// # Safety
+    /// As for the non-blocking collective, until the request is done.
+    pub(super) unsafe fn post(&self) -> Result<Request> {
+        let posted = (self.post)(&self.comm).map_err(|mut error| {
+            error.operation.call = self.start;
+            error
+        });
+        Ok(posted?.named(self.start))
+    }
+}

@@ -1,0 +1,106 @@
+//! A message that can be started again and again (MPI 5.0, 3.9).
+#![expect(unsafe_code, reason = "buffers are named by address")]
+
+use crate::bcs::SendMode;
+use crate::mpi::comm::checked_tag;
+use crate::mpi::error::{Operation, Peer, Result};
+use crate::mpi::point_to_point::Call;
+use crate::mpi::{Buffer, Comm, PROC_NULL, Request};
+use crate::recording::Primitive;
+
+/// What a start posts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Send,
+    Synchronous,
+    Ready,
+    Buffered,
+    Receive,
+}
+
+impl Kind {
+    /// The name of the call that makes it, and its row in the MDS when it is over: that of the
+    /// non-blocking call.
+    fn call(self) -> (&'static str, Primitive) {
+        match self {
+            Self::Send => ("MPI_Send_init", Primitive::Isend),
+            Self::Synchronous => ("MPI_Ssend_init", Primitive::Issend),
+            Self::Ready => ("MPI_Rsend_init", Primitive::Irsend),
+            Self::Buffered => ("MPI_Bsend_init", Primitive::Ibsend),
+            Self::Receive => ("MPI_Recv_init", Primitive::Irecv),
+        }
+    }
+}
+
+/// A message that can be started again and again.
+#[derive(Debug)]
+pub(super) struct Message {
+    comm: Comm,
+    kind: Kind,
+    data: Buffer,
+    peer: i32,
+    tag: i32,
+}
+
+impl Message {
+    /// What these arguments are, if they are right.
+    pub(super) fn new(comm: &Comm, kind: Kind, data: Buffer, peer: i32, tag: i32) -> Result<Self> {
+        let receives = kind == Kind::Receive;
+        let operation = Operation {
+            call: kind.call().0,
+            bytes: data.bytes().map(|bytes| bytes as u64),
+            peer: Some(if receives {
+                Peer::From(peer)
+            } else {
+                Peer::To(peer)
+            }),
+            tag: Some(tag),
+        };
+        comm.usable(operation)?;
+        data.piece(operation)?;
+        match (receives, peer) {
+            (_, PROC_NULL) => {}
+            (true, _) => _ = comm.pattern(peer, tag, operation)?,
+            (false, _) => {
+                checked_tag(tag, operation)?;
+                comm.world_rank(peer, operation)?;
+            }
+        }
+        Ok(Self {
+            comm: comm.clone(),
+            kind,
+            data,
+            peer,
+            tag,
+        })
+    }
+
+    /// The name of the call that made it.
+    pub(super) fn init(&self) -> &'static str {
+        self.kind.call().0
+    }
+
+    /// # Safety
+    /// As for the non-blocking call of its kind, until the request is done.
+    pub(super) unsafe fn post(&self) -> Result<Request> {
+        let (_, primitive) = self.kind.call();
+        let mode = match self.kind {
+            Kind::Synchronous => SendMode::Synchronous,
+            _ => SendMode::Standard,
+        };
+        let (comm, data, peer, tag) = (&self.comm, &self.data, self.peer, self.tag);
+        let send = Call {
+            name: "MPI_Start",
+            primitive,
+            mode,
+        };
+        match self.kind {
+            // SAFETY: the caller's promise.
+            Kind::Receive => unsafe { comm.post_recv((send.name, primitive), data, peer, tag) },
+            // SAFETY: the caller's promise.
+            Kind::Buffered => unsafe { comm.post_buffered(send, data, peer, tag) },
+            // SAFETY: the caller's promise.
+            _ => unsafe { comm.post_send(send, data, peer, tag) },
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Persistent requests (MPI 5.0, 3.9): the arguments of a call, to be started again and again.
+//!
+//! The NIC knows nothing of them: a start is a post like any other, whose arguments were checked
+//! once. What a start has begun is an ordinary [`Request`](super::Request), and whatever waits or tests takes it;
+//! when that is over it is inactive, and may be started again.
+//!
+//! | module | is |
+//! |---|---|
+//! | `request` | a persistent request |
+//! | `init` | the calls that make one |
+//! | `message`, `collective` | what a start begins |
+//! | `arguments` | arguments that last as long as the request |
+
+mod arguments;
+mod collective;
+mod init;
+mod message;
+mod request;
+
+pub use request::{Persistent, startall};

@@ -1,0 +1,83 @@
+//! A persistent request, and what starts it.
+#![expect(unsafe_code, reason = "buffers are named by address")]
+
+use super::collective::Collective;
+use super::message::Message;
+use crate::mpi::Request;
+use crate::mpi::error::{ErrorClass, Operation, Result};
+
+/// A persistent request.
+///
+/// Dropping it does not stop what it has started: the buffer must stay until that is over, or the
+/// process ends.
+#[derive(Debug)]
+pub struct Persistent {
+    starts: Starts,
+    started: Request,
+}
+
+/// What a start begins.
+#[derive(Debug)]
+pub(super) enum Starts {
+    Message(Message),
+    Collective(Collective),
+}
+
+impl Persistent {
+    pub(super) fn of(starts: Starts) -> Self {
+        Self {
+            starts,
+            started: Request::inactive(),
+        }
+    }
+
+    /// The name of the call that made it.
+    fn init(&self) -> &'static str {
+        match &self.starts {
+            Starts::Message(message) => message.init(),
+            Starts::Collective(collective) => collective.init,
+        }
+    }
+
+    /// `MPI_Start`.
+    ///
+    /// # Safety
+    /// As for the non-blocking call of its kind, until [`started`](Self::started) is done.
+    ///
+    /// # Errors
+    /// When it was started before and has not been waited for, and as the non-blocking call.
+    pub unsafe fn start(&mut self) -> Result<()> {
+        if self.started.is_active() {
+            let (operation, call) = (Operation::plain("MPI_Start"), self.init());
+            let reason = format!("the request of {call} is active: wait for it first");
+            return Err(operation.error(ErrorClass::Request, reason));
+        }
+        self.started = match &self.starts {
+            // SAFETY: the caller's promise.
+            Starts::Message(message) => unsafe { message.post()? },
+            // SAFETY: the caller's promise.
+            Starts::Collective(collective) => unsafe { collective.post()? },
+        };
+        Ok(())
+    }
+
+    /// What the last start began: inactive before that, and when it has been waited for.
+    pub fn started(&mut self) -> &mut Request {
+        &mut self.started
+    }
+}
+
+/// `MPI_Startall`. Those before one that cannot be started are.
+///
+/// # Safety
+/// As for [`Persistent::start`].
+///
+/// # Errors
+/// As [`Persistent::start`].
+pub unsafe fn startall(requests: &mut [Persistent]) -> Result<()> {
+    for request in requests {
+        // SAFETY: the caller's promise.
+        unsafe { request.start()? };
+    }
+    Ok(())
+}
