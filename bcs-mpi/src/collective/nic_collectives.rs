@@ -367,7 +367,7 @@ impl Endpoint {
             let entered = known.enter(context, Called::Nic { kind, bytes });
             // SAFETY: the caller's promise.
             let posted = unsafe { near.collective(group, part, entered, blocking)? };
-            return Ok(posted.into());
+            return Ok(Handle::near(posted));
         }
         let (sequence, due, here) = (known.sequence, known.due(), known.here);
         if let Some((near, group)) = near.as_mut().zip(here) {

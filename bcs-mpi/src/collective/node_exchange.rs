@@ -50,7 +50,8 @@ impl State {
         };
         let entered = known.enter(context, exchange.called);
         // SAFETY: the caller's promise.
-        Ok(unsafe { near.exchange(group, exchange, entered, blocking)? }.into())
+        let posted = unsafe { near.exchange(group, exchange, entered, blocking)? };
+        Ok(Handle::near(posted))
     }
 
     /// Whether the members of a context exchange directly. All find the same.

@@ -11,7 +11,7 @@ use crate::roads::Blocking;
 use crate::roads::Outcome;
 use crate::roads::Roads;
 use crate::roads::nic::Nic;
-use crate::roads::smartmap::{Road, Slots, SmartMap};
+use crate::roads::smartmap::{PeerMemory, Slots, SmartMap};
 use crate::schedules::{Contexts, Schedules};
 use crate::shared_memory::SharedMemory;
 use bcs_core::job::{NodeId, Settings};
@@ -60,7 +60,7 @@ impl Endpoint {
         let SharedMemory { nic, desk, page } = memory.clone();
         let Desk { node, place: at } = desk?;
         let here = (at, place.first_local);
-        let road = Road::open().up_to(settings.road);
+        let road = PeerMemory::open().up_to(settings.road);
         let mut near = SmartMap::new(node, nic, page, here, road);
         near.fold_by(settings.folding);
         Some(near)

@@ -11,7 +11,7 @@
 #![expect(unsafe_code, reason = "messages are named by address")]
 
 use super::nic::Nic;
-use super::smartmap::{self, SmartMap};
+use super::smartmap::SmartMap;
 use super::{Message, Outcome, Posted, SendMode, TooManyRequests};
 use crate::data::{Piece, Room};
 use bcs_core::matching::Pattern;
@@ -39,12 +39,12 @@ pub(crate) enum Handle {
     Near(RequestId),
 }
 
-impl From<smartmap::Posted> for Handle {
-    /// Of what has no length.
-    fn from(posted: smartmap::Posted) -> Self {
+impl Handle {
+    /// Of what was posted within the node, and has no length.
+    pub(crate) fn near(posted: Posted) -> Self {
         match posted {
-            smartmap::Posted::Complete => Self::Complete(0),
-            smartmap::Posted::Request(id) => Self::Near(id),
+            Posted::Complete => Self::Complete(0),
+            Posted::Request(id) => Self::Near(id),
         }
     }
 }
@@ -80,9 +80,9 @@ impl Roads {
         // SAFETY: the caller's promise.
         let posted = unsafe { near.send(mode, message, self.eager_limit) };
         Some(match posted {
-            Ok(smartmap::Posted::Complete) => Ok(Handle::Complete(message.data.len as u64)),
-            Ok(smartmap::Posted::Request(id)) => Ok(Handle::Near(id)),
-            Err(full) => Err(full.into()),
+            Ok(Posted::Complete) => Ok(Handle::Complete(message.data.len as u64)),
+            Ok(Posted::Request(id)) => Ok(Handle::Near(id)),
+            Err(full) => Err(full),
         })
     }
 

@@ -35,7 +35,7 @@ pub(super) const CHECK: Check = Check {
     name: "layers",
     about: "files and folders of bcs-core and bcs-mpi import in one direction, the roads not each other",
     about_time: false,
-    quick: false,
+    quick: true,
     run,
 };
 

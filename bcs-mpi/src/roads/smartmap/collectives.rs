@@ -5,11 +5,12 @@ use super::collective::{
     Awaited, Communicator, Communicators, Ended, Exchange, Exchanging, Group, GroupId, Machine,
     Number, Order, Phased, Queue, Queued, Short, Spare, Surroundings,
 };
-use super::requests::{Id, NoSlot, Posted, State};
+use super::requests::{Id, State};
 use super::state::SmartMap;
 use crate::data::LONG_BYTES;
 use crate::plan::Part;
 use crate::roads::{Blocking, Outcome};
+use crate::roads::{Posted, TooManyRequests};
 use bcs_core::smartmap::coll_info::PAYLOAD_BYTES;
 use bcs_core::wake::MachinePage;
 use bcs_core::whereabouts::Entered;
@@ -32,7 +33,7 @@ impl SmartMap {
         part: Part,
         entered: Entered,
         blocking: Blocking,
-    ) -> Result<Posted, NoSlot> {
+    ) -> Result<Posted, TooManyRequests> {
         if part.bytes > PAYLOAD_BYTES {
             return self.post_collective(group, entered, blocking, move |_| Phased::new(part));
         }
@@ -53,7 +54,7 @@ impl SmartMap {
         exchange: Exchange,
         entered: Entered,
         blocking: Blocking,
-    ) -> Result<Posted, NoSlot> {
+    ) -> Result<Posted, TooManyRequests> {
         let first = self.first;
         self.post_collective(group, entered, blocking, move |group| {
             Exchanging::new(exchange, group, first)
@@ -67,9 +68,9 @@ impl SmartMap {
         entered: Entered,
         blocking: Blocking,
         make: impl FnOnce(&Group) -> M + Send + 'static,
-    ) -> Result<Posted, NoSlot> {
+    ) -> Result<Posted, TooManyRequests> {
         if self.requests.room() == 0 {
-            return Err(NoSlot);
+            return Err(TooManyRequests);
         }
         let Communicators {
             groups,
@@ -113,7 +114,7 @@ impl SmartMap {
 
     /// A collective is over before it was posted.
     #[inline(always)]
-    fn over_at_once(&mut self, ended: Ended) -> Result<Posted, NoSlot> {
+    fn over_at_once(&mut self, ended: Ended) -> Result<Posted, TooManyRequests> {
         let Err(failure) = ended else {
             return Ok(Posted::Complete);
         };
@@ -132,7 +133,7 @@ impl SmartMap {
         part: Part,
         entered: Entered,
         sequence: u64,
-    ) -> Result<Id, NoSlot> {
+    ) -> Result<Id, TooManyRequests> {
         let request = self.requests.open(State::Collective(entered))?;
         let context = entered.context;
         let number = Number { context, sequence };

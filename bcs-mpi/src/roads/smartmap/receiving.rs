@@ -8,10 +8,11 @@ use super::messages::incoming::{
     Arrived, BYTES_TO_A_LOOK, ENTRIES_TO_A_LOOK, Extracted, Receiving,
 };
 use super::peer_memory::Unreachable;
-use super::requests::{Id, NoSlot, Pulling, State};
+use super::requests::{Id, Pulling, State};
 use super::state::SmartMap;
 use crate::data::{LONG_BYTES, Piece, own_memory, scatter};
 use crate::roads::Outcome;
+use crate::roads::TooManyRequests;
 use bcs_core::layout::Location;
 use bcs_core::limits::{MAX_KEPT_BYTES, SEND_QUEUE_ENTRIES};
 use bcs_core::matching::{Pattern, Posted, Signature};
@@ -61,7 +62,7 @@ impl SmartMap {
         pattern: Pattern,
         into: Piece,
         shared: Option<RequestId>,
-    ) -> Result<Id, NoSlot> {
+    ) -> Result<Id, TooManyRequests> {
         let request = self.requests.open(State::Opened)?;
         if let Some(shared) = shared.filter(|_| self.matcher.holds_match_for(pattern)) {
             let claimed = self.memory.claim(shared, Claimant::Rank);
@@ -106,9 +107,9 @@ impl SmartMap {
         &mut self,
         message: Extracted,
         into: Piece,
-    ) -> Result<Id, (NoSlot, Extracted)> {
+    ) -> Result<Id, (TooManyRequests, Extracted)> {
         let Ok(request) = self.requests.open(State::Opened) else {
-            return Err((NoSlot, message));
+            return Err((TooManyRequests, message));
         };
         let shared = None;
         let receiving = Receiving {

@@ -4,7 +4,7 @@
 //! of transfers in node memory, so there are no more than that.
 
 use crate::data::Piece;
-use crate::roads::Outcome;
+use crate::roads::{Outcome, TooManyRequests};
 use bcs_core::limits::REQUEST_SLOTS;
 use bcs_core::matching::ReceiveHandle;
 use bcs_core::request::RequestId;
@@ -12,15 +12,6 @@ use bcs_core::whereabouts::{Entered, Peer};
 
 /// A request, and which use of its slot it is.
 pub(crate) type Id = RequestId;
-
-/// What has become of what was posted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Posted {
-    /// It is complete.
-    Complete,
-    /// It is to be asked for.
-    Request(Id),
-}
 
 /// How far a request is.
 #[derive(Debug)]
@@ -72,16 +63,6 @@ struct Slot {
     state: Option<State>,
 }
 
-/// Every request slot is in use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct NoSlot;
-
-impl From<NoSlot> for crate::roads::TooManyRequests {
-    fn from(_: NoSlot) -> Self {
-        Self
-    }
-}
-
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     slots: Vec<Slot>,
@@ -96,14 +77,14 @@ pub(super) struct Requests {
 
 impl Requests {
     #[inline(always)]
-    pub(super) fn open(&mut self, state: State) -> Result<Id, NoSlot> {
+    pub(super) fn open(&mut self, state: State) -> Result<Id, TooManyRequests> {
         let slot = match self.free.pop() {
             Some(slot) => slot,
             None if self.slots.len() < REQUEST_SLOTS => {
                 self.slots.push(Slot::default());
                 u32::try_from(self.slots.len() - 1).expect("REQUEST_SLOTS fits u32")
             }
-            None => return Err(NoSlot),
+            None => return Err(TooManyRequests),
         };
         self.sending += usize::from(is_send(&state));
         self.waiting += usize::from(waits(&state));

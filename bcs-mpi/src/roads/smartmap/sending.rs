@@ -5,10 +5,11 @@ use super::errand::Errand;
 use super::messages::envelope::{Body, Envelope, INLINE_BYTES, Inline, Pieces, Word};
 use super::messages::outgoing::Outgoing;
 use super::messages::packing::Pack;
-use super::requests::{Id, NoSlot, Posted, State};
+use super::requests::{Id, State};
 use super::state::SmartMap;
 use crate::data::{LONG_BYTES, NEAR_SMALL_PIECE_BYTES, Piece, gather};
 use crate::roads::{Message, Outcome, SendMode};
+use crate::roads::{Posted, TooManyRequests};
 use bcs_core::smartmap::NodeMemory;
 use bcs_core::whereabouts::Peer;
 use std::sync::atomic::Ordering;
@@ -65,7 +66,7 @@ impl SmartMap {
         mode: SendMode,
         message: &Message,
         eager_limit: usize,
-    ) -> Result<Posted, NoSlot> {
+    ) -> Result<Posted, TooManyRequests> {
         let place = self.place_of(message.destination);
         let place = place.expect("the caller has looked whether the rank is near");
         let data = &message.data;
@@ -154,7 +155,7 @@ impl SmartMap {
         place: usize,
         envelope: Envelope,
         data: &Piece,
-    ) -> Result<Posted, NoSlot> {
+    ) -> Result<Posted, TooManyRequests> {
         if data.len > MAX_QUEUED_BYTES {
             // SAFETY: the caller's promise.
             let copy = unsafe { copy_of(data) };
@@ -181,7 +182,7 @@ impl SmartMap {
         place: usize,
         envelope: Envelope,
         copy: Box<[u8]>,
-    ) -> Result<Posted, NoSlot> {
+    ) -> Result<Posted, TooManyRequests> {
         let piece = Piece::new(copy.as_ptr().expose_provenance() as u64, copy.len());
         let to = self.peer(place, &envelope);
         let body = Body::Remote(piece.location());

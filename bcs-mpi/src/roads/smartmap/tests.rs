@@ -2,9 +2,10 @@
 #![expect(unsafe_code, reason = "messages are named by address")]
 
 use super::peer_memory::PeerMemory;
-use super::requests::{Id, Posted};
+use super::requests::Id;
 use super::{LEAST_SHARED_BYTES, Settled, SmartMap, copy_of};
 use crate::data::Piece;
+use crate::roads::Posted;
 use crate::roads::{Message, SendMode};
 use bcs_core::limits::MAX_KEPT_BYTES;
 use bcs_core::matching::Pattern;

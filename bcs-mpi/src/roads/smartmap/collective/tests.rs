@@ -9,8 +9,9 @@ use super::stepping::{and_in_turns, step_members};
 use crate::plan::Part;
 use crate::roads::smartmap::SmartMap;
 use crate::roads::smartmap::peer_memory::PeerMemory;
-use crate::roads::smartmap::requests::{Id, NoSlot, Posted as Progress};
+use crate::roads::smartmap::requests::Id;
 use crate::roads::{Blocking, Outcome};
+use crate::roads::{Posted as Progress, TooManyRequests};
 use bcs_core::descriptor::{Call, CollectiveKind};
 use bcs_core::memory::NicMemory;
 use bcs_core::reduction::arithmetic::{Path, combine};
@@ -153,7 +154,7 @@ impl Node {
         member: usize,
         step: Step,
         seed: usize,
-        post: impl FnOnce(&mut SmartMap, GroupId, Part, Entered) -> Result<Progress, NoSlot>,
+        post: impl FnOnce(&mut SmartMap, GroupId, Part, Entered) -> Result<Progress, TooManyRequests>,
     ) -> Posted {
         let mut input = data(step, member, seed);
         let (rank, place) = (self.members[member], self.place(member));
