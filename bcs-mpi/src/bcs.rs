@@ -17,12 +17,11 @@
 //! [`Request`] that [`bcs_test`](Endpoint::bcs_test) asks about or waits for. Every call passes on
 //! what had to wait in rank memory before it does anything else (law 5).
 //!
-//! Threads: an endpoint may be shared. Its state lies behind one lock. Under it nobody sleeps, copies long
-//! data or calls the program's functions: these are [`errands`], which a call does without it. Of several
-//! threads that wait, one listens to the rank's bell and passes on what it hears ([`waiting`]).
+//! The calls are those of [`Endpoint`] (`crate::endpoint`: messages, probes, waits; `crate::collective`:
+//! collectives). An endpoint may be shared by threads.
 //!
 //! Data that do not lie side by side are a [`Piece`] with a layout. Short messages and small pieces are
-//! packed and unpacked here; larger ones the NIC reads and writes where they are.
+//! packed and unpacked by ranks; larger ones the NIC reads and writes where they are.
 //!
 //! Addresses are `u64`: the NIC is in another process and needs numbers. Whoever posts them
 //! promises that the memory stays until the request has completed, so these calls are unsafe.
