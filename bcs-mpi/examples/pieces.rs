@@ -2,7 +2,8 @@
 //! that the program copies itself ("by hand"). Run it with `bcs run -n 2 --nodes 2 --strobe elastic pieces`, and
 //! with `--nodes 1`.
 //!
-//! `pieces check` looks instead whether pieces arrive, each at its place and nothing between them.
+//! `pieces check` looks instead whether pieces arrive, each at its place and nothing between them: every
+//! even rank sends to the next one, among as many ranks as there are.
 //!
 //! The variants of a line take turns, so whatever else the machine does happens to all of them. Rank
 //! 0 prints the median time of a round trip of each.
@@ -133,7 +134,7 @@ fn by_hand(
 /// Numbers that nobody has written.
 const UNTOUCHED: i64 = -1;
 
-/// Rank 0 sends, in pieces or packed; rank 1 receives, in pieces or side by side. Rank 1 compares.
+/// The even rank of a pair sends, in pieces and packed; the other receives, in pieces or side by side, and compares.
 fn check(comm: &Comm, kind: &Pieces, long: &Datatype, round: usize) -> Result<()> {
     let Pieces {
         name,
@@ -144,7 +145,8 @@ fn check(comm: &Comm, kind: &Pieces, long: &Datatype, round: usize) -> Result<()
     // Of an element alone some rounds send a part of the elements.
     let count = if *count > 1 { count - round % 7 } else { 1 };
     let mut spread = vec![UNTOUCHED; *span];
-    if comm.rank() == 0 {
+    let (sends, peer) = (comm.rank() % 2 == 0, comm.rank() ^ 1);
+    if sends {
         let first = (round << 32).cast_signed() as i64;
         (first..)
             .zip(&mut spread)
@@ -153,24 +155,24 @@ fn check(comm: &Comm, kind: &Pieces, long: &Datatype, round: usize) -> Result<()
     let bytes = count * datatype.size();
     let mut packed = vec![0u8; bytes];
     let data = Buffer::new(spread.as_mut_ptr(), count, datatype);
-    if comm.rank() == 0 {
+    if sends {
         // SAFETY: the data stay during the call.
         unsafe { comm.pack(&data, &mut packed, &mut 0)? };
         // SAFETY: as above.
-        unsafe { comm.send(data, 1, 0)? };
+        unsafe { comm.send(data, peer, 0)? };
         let data = Buffer::new(packed.as_mut_ptr().cast::<i64>(), bytes / 8, long);
         // SAFETY: as above.
-        return unsafe { comm.send(data, 1, 1) };
+        return unsafe { comm.send(data, peer, 1) };
     }
     let mut plain = vec![0u8; bytes];
     let mut right = vec![0u8; bytes];
     if round % 4 == 3 {
         let data = Buffer::new(plain.as_mut_ptr().cast::<i64>(), bytes / 8, long);
         // SAFETY: the data stay during the call, which alone uses them.
-        unsafe { comm.recv(data, 0, 0)? };
+        unsafe { comm.recv(data, peer, 0)? };
     } else {
         // SAFETY: as above.
-        unsafe { comm.recv(data, 0, 0)? };
+        unsafe { comm.recv(data, peer, 0)? };
         let data = Buffer::new(spread.as_mut_ptr(), count, datatype);
         // SAFETY: as above.
         unsafe { comm.pack(&data, &mut plain, &mut 0)? };
@@ -186,7 +188,7 @@ fn check(comm: &Comm, kind: &Pieces, long: &Datatype, round: usize) -> Result<()
     }
     let data = Buffer::new(right.as_mut_ptr().cast::<i64>(), bytes / 8, long);
     // SAFETY: as above.
-    unsafe { comm.recv(data, 0, 1)? };
+    unsafe { comm.recv(data, peer, 1)? };
     assert!(plain == right, "{name}: other numbers");
     Ok(())
 }
@@ -202,6 +204,9 @@ fn main() -> Result<()> {
     let (long, talks) = (Datatype::from(Elementary::Int64), comm.rank() == 0);
     if std::env::args().nth(1).as_deref() == Some("check") {
         let mut checked = 0;
+        if comm.rank() ^ 1 >= comm.size() {
+            return universe.finalize(); // It has no peer.
+        }
         for numbers in [100, 1 << 13, 1 << 17, 100_000] {
             for kind in kinds(numbers)? {
                 for round in 0..12 {

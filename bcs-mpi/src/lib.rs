@@ -58,12 +58,12 @@ mod endpoint;
 mod forked;
 pub mod manual;
 pub mod mpi;
-mod plan;
 mod recording;
 pub mod roads;
 mod rust;
 mod schedules;
 pub mod shared_memory;
+mod steps;
 
 pub use mpi::process::wtime;
 pub use mpi::{Comparison, Error, ErrorClass, Group, Op, Result};

@@ -1,7 +1,6 @@
 //! Why a job ended: the message and the exit code.
 
-use crate::exit_code;
-use crate::signals;
+use crate::{exit_code, signals};
 use bcs_core::job::NodeId;
 use node_manager::control::{RankEnd, RankFailure};
 use std::time::Duration;

@@ -15,8 +15,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
-use rustix::thread::futex;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, sched_yield};
+use rustix::thread::{CpuSet, futex, sched_getaffinity, sched_setaffinity, sched_yield};
 
 use crate::process;
 use crate::verdict::CannotTell;

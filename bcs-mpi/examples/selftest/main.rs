@@ -5,9 +5,10 @@
 
 mod intercommunicators;
 
-use bcs_mpi::{Communicator, Complex, DoubleInt, Op, OwnedRequest, Result, Source, Tag};
-use bcs_mpi::{Universe, UserOp};
-use bcs_mpi::{mpi, scope};
+use bcs_mpi::{
+    Communicator, Complex, DoubleInt, Op, OwnedRequest, Result, Source, Tag, Universe, UserOp, mpi,
+    scope,
+};
 use std::time::Instant;
 
 #[global_allocator]

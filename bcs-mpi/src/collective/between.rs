@@ -18,12 +18,10 @@
 
 use super::fold::{WINDOW_BYTES, copy};
 use crate::data::Piece;
-use crate::endpoint::Endpoint;
-use crate::endpoint::Request;
-use crate::plan::Fold;
-use crate::plan::{Local, Round};
+use crate::endpoint::{Endpoint, Request};
 use crate::roads::TooManyRequests;
 use crate::schedules::Plan;
+use crate::steps::{Fold, Local, Round};
 use bcs_core::whereabouts::Exchange;
 use std::ops::Range;
 

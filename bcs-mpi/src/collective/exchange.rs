@@ -27,16 +27,10 @@
 #![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
 use crate::data::{self, Piece, Pieces};
-use crate::endpoint::Endpoint;
-use crate::endpoint::Request;
-use crate::plan::Part;
-use crate::plan::{Local, Round};
-use crate::roads::Blocking;
-use crate::roads::TooManyRequests;
-use crate::schedules::Members;
-use crate::schedules::Nodes;
-use crate::schedules::Plan;
-use crate::schedules::{OneRound, Side};
+use crate::endpoint::{Endpoint, Request};
+use crate::roads::{Blocking, TooManyRequests};
+use crate::schedules::{Members, Nodes, OneRound, Plan, Side};
+use crate::steps::{Local, Part, Round};
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::reduction::{Datatype, Op};
 use bcs_core::whereabouts::Exchange;

@@ -30,13 +30,10 @@
 #![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
 use crate::data::Piece;
-use crate::endpoint::Endpoint;
-use crate::endpoint::Request;
-use crate::plan::{Fold, Local, Round};
-use crate::roads::Blocking;
-use crate::roads::TooManyRequests;
-use crate::schedules::Members;
-use crate::schedules::Plan;
+use crate::endpoint::{Endpoint, Request};
+use crate::roads::{Blocking, TooManyRequests};
+use crate::schedules::{Members, Plan};
+use crate::steps::{Fold, Local, Round};
 use bcs_core::whereabouts::Exchange;
 use std::ops::Range;
 

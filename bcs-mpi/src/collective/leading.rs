@@ -9,13 +9,10 @@
 //! the same.
 #![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
-use crate::endpoint::Endpoint;
-use crate::endpoint::Leading;
-use crate::endpoint::State;
-use crate::roads::Handle;
-use crate::roads::TooManyRequests;
+use crate::endpoint::{Endpoint, Leading, State};
 use crate::roads::nic::Arrival;
 use crate::roads::smartmap::{Order, SmartMap};
+use crate::roads::{Handle, TooManyRequests};
 use bcs_core::request::RequestId;
 
 impl Endpoint {

@@ -2,12 +2,14 @@
 //!
 //! | file | is |
 //! |---|---|
-//! | `nic_collectives.rs` | barrier, broadcast, reductions; opening and closing contexts |
+//! | `contexts.rs` | opening and closing contexts |
+//! | `nic_collectives.rs` | barrier, broadcast, reductions |
 //! | `leading.rs` | what one rank of a node posts to its NIC for all |
 //! | `exchange.rs`, `neighborhood.rs`, `between.rs`, `fold.rs` | those that are made of messages |
 //! | `posting.rs`, `node_exchange.rs` | by which way these go: messages, or an exchange of the ranks of a node |
 
 mod between;
+mod contexts;
 mod exchange;
 mod fold;
 mod leading;

@@ -7,12 +7,10 @@
 #![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
 use crate::data::Piece;
-use crate::endpoint::Endpoint;
-use crate::endpoint::Request;
-use crate::plan::{Local, Round};
+use crate::endpoint::{Endpoint, Request};
 use crate::roads::TooManyRequests;
-use crate::schedules::Members;
-use crate::schedules::Plan;
+use crate::schedules::{Members, Plan};
+use crate::steps::{Local, Round};
 use bcs_core::whereabouts::Exchange;
 
 /// What is sent to a member of a communicator or received from it, by its place.

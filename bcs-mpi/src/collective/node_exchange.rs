@@ -8,16 +8,10 @@
 #![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
 use crate::data::{self, Piece, Pieces};
-use crate::endpoint::Endpoint;
-use crate::endpoint::Request;
-use crate::endpoint::State;
-use crate::roads::Blocking;
-use crate::roads::Handle;
-use crate::roads::TooManyRequests;
+use crate::endpoint::{Endpoint, Request, State};
 use crate::roads::smartmap::{self, Given, Gives, GroupId, MAX_MEMBERS, Takes};
-use crate::schedules::Members;
-use crate::schedules::Plan;
-use crate::schedules::{OneRound, Side};
+use crate::roads::{Blocking, Handle, TooManyRequests};
+use crate::schedules::{Members, OneRound, Plan, Side};
 use bcs_core::wake::owner_lock::OwnerGuard;
 
 impl State {

@@ -14,8 +14,7 @@
 
 use super::request::{Kind, Request};
 use super::what::What;
-use crate::roads::Handle;
-use crate::roads::{nic, smartmap};
+use crate::roads::{Handle, nic, smartmap};
 use crate::schedules::Steps;
 use std::collections::VecDeque;
 

@@ -9,12 +9,10 @@ use super::endpoint::Endpoint;
 use super::request::Request;
 use super::state::State;
 use crate::data::Piece;
-use crate::roads::Handle;
-use crate::roads::Outcome;
 use crate::roads::smartmap::{
     self, LEAST_LENT_BYTES, LEAST_SHARED_BYTES, MAX_QUEUED_BYTES, Next, Settled, SmartMap,
 };
-use crate::roads::{Message, SendMode};
+use crate::roads::{Handle, Message, Outcome, SendMode};
 use bcs_core::matching::Pattern;
 use bcs_core::smartmap::Desk;
 use bcs_core::wake::owner_lock::OwnerGuard;

@@ -4,9 +4,8 @@
 use super::hierarchy::{Hierarchy, Nodes};
 use super::members::Members;
 use super::plan::Plan;
-use crate::data::Scratch;
-use crate::data::{Piece, Pieces};
-use crate::plan::{Local, Round};
+use crate::data::{Piece, Pieces, Scratch};
+use crate::steps::{Local, Round};
 use bcs_core::whereabouts::{Called, Exchange};
 
 /// A collective of one round: what a rank gives, what it takes, and its own block.

@@ -3,8 +3,8 @@
 
 use super::hierarchy::Hierarchy;
 use crate::data::{self, LONG_BYTES, NEAR_SMALL_PIECE_BYTES, Piece, Scratch};
-use crate::plan::{Local, Part, Round};
 use crate::roads::Blocking;
+use crate::steps::{Local, Part, Round};
 use bcs_core::whereabouts::{Called, Exchange};
 use std::collections::VecDeque;
 

@@ -34,8 +34,8 @@
 
 use super::hierarchy::{Came, Hierarchy};
 use crate::data::{Piece, Scratch};
-use crate::plan::{Local, Round};
 use crate::roads::{Handle, Message, Outcome, Roads, SendMode};
+use crate::steps::{Local, Round};
 use bcs_core::limits::MAX_CONTEXTS;
 use bcs_core::request::Failure;
 use bcs_core::whereabouts::Entered;

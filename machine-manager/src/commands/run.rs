@@ -2,9 +2,7 @@
 
 use crate::applications::{self, BadApplication};
 use crate::cli::{BindName, InputName, ProgramArgs, RunArgs, RunOptions};
-use crate::cores;
 use crate::dispatcher::{Dispatcher, Surroundings};
-use crate::exit_code;
 use crate::launch::{Job, Launched, launch};
 use crate::output::Output;
 use crate::placing::{self, BadPlacing};
@@ -12,11 +10,11 @@ use crate::shared_input::SharedInput;
 use crate::signals::Signals;
 use crate::terminal_input::TerminalInput;
 use crate::verdict::manager_name;
+use crate::{cores, exit_code};
 use anyhow::Context as _;
 use bcs_core::job::{BadJob, Driver, Settings};
 use node_manager::control::Input;
-use node_manager::limits::IMMORTAL_PATIENCE;
-use node_manager::limits::MAX_KILL_DELAY;
+use node_manager::limits::{IMMORTAL_PATIENCE, MAX_KILL_DELAY};
 use rustix::process::Pid;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};

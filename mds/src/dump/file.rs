@@ -1,9 +1,7 @@
 //! Dumps on disk. A dump appears under its name whole or not at all.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::process;
+use std::{fs, io, process};
 
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::peers;
-use crate::process;
 use crate::rounds::{Bar, Rounds};
 use crate::verdict::Outcome;
 use crate::workspace::Workspace;
+use crate::{peers, process};
 
 use super::Check;
 

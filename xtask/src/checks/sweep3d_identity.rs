@@ -1,8 +1,7 @@
 //! SWEEP3D gives the same errs to the last digit, however it is run.
 
-use std::fmt;
-use std::fs;
 use std::time::Duration;
+use std::{fmt, fs};
 
 use anyhow::{Context, Result};
 

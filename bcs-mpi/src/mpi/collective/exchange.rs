@@ -10,11 +10,10 @@
 
 use super::call::{Call, collectives};
 use crate::bcs::Pieces;
-use crate::mpi::Comm;
 pub use crate::mpi::blocks::Blocks;
 use crate::mpi::blocks::{Arrangement, disjoint, same_length};
 use crate::mpi::error::{Error, ErrorClass, Operation, Result};
-use crate::mpi::{Buffer, Request};
+use crate::mpi::{Buffer, Comm, Request};
 use crate::recording::Primitive;
 
 fn in_place_elsewhere(operation: Operation) -> Box<Error> {

@@ -4,8 +4,8 @@
 use super::Nic;
 use super::requests::Purpose;
 use crate::data::bytes;
-use crate::plan::Part;
 use crate::roads::TooManyRequests;
+use crate::steps::Part;
 use bcs_core::descriptor::CollectiveDescriptor;
 use bcs_core::limits::INLINE_BYTES;
 use bcs_core::request::RequestId;

@@ -1,7 +1,6 @@
 //! Request slots: which of them are in use, for what, and what completed.
 
-use crate::data::Piece;
-use crate::data::Room;
+use crate::data::{Piece, Room};
 use crate::roads::TooManyRequests;
 use bcs_core::layout::Layout;
 use bcs_core::limits::REQUEST_SLOTS;

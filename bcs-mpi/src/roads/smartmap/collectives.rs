@@ -8,9 +8,8 @@ use super::collective::{
 use super::requests::{Id, State};
 use super::state::SmartMap;
 use crate::data::LONG_BYTES;
-use crate::plan::Part;
-use crate::roads::{Blocking, Outcome};
-use crate::roads::{Posted, TooManyRequests};
+use crate::roads::{Blocking, Outcome, Posted, TooManyRequests};
+use crate::steps::Part;
 use bcs_core::smartmap::coll_info::PAYLOAD_BYTES;
 use bcs_core::wake::MachinePage;
 use bcs_core::whereabouts::Entered;

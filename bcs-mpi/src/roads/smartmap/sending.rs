@@ -2,14 +2,13 @@
 #![expect(unsafe_code, reason = "messages are named by address")]
 
 use super::errand::Errand;
-use super::messages::envelope::{Body, Envelope, INLINE_BYTES, Inline, Pieces, Word};
+use super::messages::envelope::{Body, Envelope, INLINE_BYTES, Inline, Original, Word};
 use super::messages::outgoing::Outgoing;
 use super::messages::packing::Pack;
 use super::requests::{Id, State};
 use super::state::SmartMap;
 use crate::data::{LONG_BYTES, NEAR_SMALL_PIECE_BYTES, Piece, gather};
-use crate::roads::{Message, Outcome, SendMode};
-use crate::roads::{Posted, TooManyRequests};
+use crate::roads::{Message, Outcome, Posted, SendMode, TooManyRequests};
 use bcs_core::smartmap::NodeMemory;
 use bcs_core::whereabouts::Peer;
 use std::sync::atomic::Ordering;
@@ -126,7 +125,7 @@ impl SmartMap {
             self.requests.set(id, State::Away { to, data: packed });
             body = Body::Packing(
                 into.address,
-                Pieces {
+                Original {
                     address: data.address,
                     digest: layout.digest(),
                 },

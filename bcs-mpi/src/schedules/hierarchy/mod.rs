@@ -24,11 +24,8 @@ mod nodes;
 mod room;
 
 use crate::data::{self, Piece};
-use crate::plan::Round;
-use crate::roads::Handle;
-use crate::roads::Outcome;
-use crate::roads::Roads;
-use crate::roads::{Message, SendMode};
+use crate::roads::{Handle, Message, Outcome, Roads, SendMode};
+use crate::steps::Round;
 use bcs_core::request::Failure;
 use room::{HEAD, Room};
 use std::collections::VecDeque;

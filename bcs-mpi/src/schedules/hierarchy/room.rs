@@ -1,8 +1,7 @@
 //! Memory for the messages of leaders and to them: a head, then blocks.
 #![expect(unsafe_code, reason = "what is sent and received is named by address")]
 
-use crate::data::Piece;
-use crate::data::bytes;
+use crate::data::{Piece, bytes};
 
 /// Bytes of a head.
 pub(super) const HEAD: usize = 8;

@@ -1,8 +1,8 @@
 //! What there is of a collective beyond this node.
 
 use super::order::{ForWhom, Number};
-use crate::plan::Part;
 use crate::roads::Outcome;
+use crate::steps::Part;
 use bcs_core::descriptor::CollectiveKind;
 
 /// Of a collective of several nodes.

@@ -34,7 +34,7 @@ use super::phased::Phased;
 use super::steps;
 use super::surroundings::Surroundings;
 use crate::data::{Piece, bytes};
-use crate::plan::Part;
+use crate::steps::Part;
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::request::Failure;
 use bcs_core::smartmap::coll_info::PAYLOAD_BYTES;

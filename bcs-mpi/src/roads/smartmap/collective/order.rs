@@ -1,7 +1,7 @@
 //! What a rank's NIC is to do for the members of a node.
 
 use super::group::GroupId;
-use crate::plan::Part;
+use crate::steps::Part;
 
 /// Which collective it is to the NICs.
 #[derive(Clone, Copy, Debug)]

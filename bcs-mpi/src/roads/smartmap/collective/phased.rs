@@ -6,7 +6,7 @@ use super::direction::Direction;
 use super::group::Group;
 use super::phase::{Look, Phase};
 use super::steps;
-use crate::plan::Part;
+use crate::steps::Part;
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::reduction::arithmetic::{Path, combine};
 use bcs_core::reduction::{Datatype, Op};

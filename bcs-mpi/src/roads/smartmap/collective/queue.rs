@@ -11,9 +11,9 @@ use super::phased::Phased;
 use super::short::Short;
 use super::spare::Spare;
 use super::surroundings::Surroundings;
-use crate::plan::Part;
 use crate::roads::Outcome;
 use crate::roads::smartmap::requests::Id;
+use crate::steps::Part;
 use std::collections::VecDeque;
 
 /// The collectives of a communicator that are not over.

@@ -27,7 +27,7 @@ use super::spare::Spare;
 use super::surroundings::Surroundings;
 use super::{leader, steps};
 use crate::data::{Piece, bytes, bytes_mut};
-use crate::plan::Part;
+use crate::steps::Part;
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::reduction::{Datatype, Op};
 use bcs_core::request::Failure;

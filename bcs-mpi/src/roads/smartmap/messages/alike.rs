@@ -7,7 +7,7 @@
 //! as before: the sender packs, the receiver unpacks.
 #![expect(unsafe_code, reason = "messages are named by address")]
 
-use super::envelope::Pieces;
+use super::envelope::Original;
 use crate::data::{Piece, copy_alike};
 use crate::roads::smartmap::peer_memory::PeerMemory;
 use bcs_core::layout::Layout;
@@ -26,7 +26,7 @@ impl Alike {
     /// its own piece and all can be reached.
     pub(in crate::roads::smartmap) fn of(
         (peer_memory, place): (&PeerMemory, usize),
-        data: Pieces,
+        data: Original,
         into: &Piece,
         len: usize,
     ) -> Option<Self> {

@@ -4,7 +4,7 @@
 #![expect(unsafe_code, reason = "messages are named by address")]
 
 use super::alike::Alike;
-use super::envelope::Pieces;
+use super::envelope::Original;
 use crate::data::Piece;
 use crate::roads::smartmap::peer_memory::{PeerMemory, Unreachable};
 use crate::roads::smartmap::requests::Id;
@@ -119,7 +119,7 @@ impl Copier {
     pub(in crate::roads::smartmap) unsafe fn follow(
         &self,
         (place, transfer): (usize, Option<Id>),
-        (from, all, pieces): (u64, usize, Pieces),
+        (from, all, pieces): (u64, usize, Original),
         into: &Piece,
         len: usize,
     ) -> Result<(), Unreachable> {

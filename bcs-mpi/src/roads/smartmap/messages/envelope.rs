@@ -73,12 +73,12 @@ pub(in crate::roads::smartmap) enum Body {
     /// The same, but it does not wait long ([`Loan`](bcs_core::smartmap::loan::Loan)).
     Lent(u64),
     /// It is being packed there ([`Packing`](bcs_core::smartmap::packing::Packing)), from where it lies.
-    Packing(u64, Pieces),
+    Packing(u64, Original),
 }
 
 /// A message in pieces, as its sender has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::roads::smartmap) struct Pieces {
+pub(in crate::roads::smartmap) struct Original {
     pub(in crate::roads::smartmap) address: u64,
     /// Of its [layout](bcs_core::layout::Layout::digest).
     pub(in crate::roads::smartmap) digest: u128,
@@ -183,7 +183,7 @@ impl Word {
             REMOTE => Body::Remote(Location::from_words(words[3], words[4], words[5])),
             LENT => Body::Lent(words[3]),
             PACKING => {
-                let pieces = Pieces {
+                let pieces = Original {
                     address: words[4],
                     digest: u128::from(words[5]) | u128::from(words[6]) << 64,
                 };
@@ -262,7 +262,7 @@ mod tests {
                 Some(transfer),
                 Body::Packing(
                     4096,
-                    Pieces {
+                    Original {
                         address: 80,
                         digest: 7 << 64 | 5,
                     },

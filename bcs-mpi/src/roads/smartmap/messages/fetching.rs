@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "messages are named by address")]
 
 use super::copier::Copier;
-use super::envelope::{Envelope, Pieces};
+use super::envelope::{Envelope, Original};
 use crate::data::{Piece, own_memory};
 use crate::roads::Outcome;
 use crate::roads::smartmap::peer_memory::Unreachable;
@@ -30,7 +30,7 @@ pub(crate) struct Fetch {
 pub(in crate::roads::smartmap) enum FetchFrom {
     Memory(Location),
     /// It is still being packed there, from where it lies.
-    Packing(u64, Pieces),
+    Packing(u64, Original),
 }
 
 impl Fetch {

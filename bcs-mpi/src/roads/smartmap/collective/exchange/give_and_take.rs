@@ -1,7 +1,7 @@
 //! A member's part of an exchange: what it gives, and what it takes.
 
 use crate::data::{LONG_BYTES, Piece, Pieces, Row, Scratch};
-use crate::plan::{Local, Round};
+use crate::steps::{Local, Round};
 use bcs_core::whereabouts::Called;
 use std::collections::VecDeque;
 

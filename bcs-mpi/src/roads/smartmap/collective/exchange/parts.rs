@@ -7,8 +7,8 @@
 
 use super::gift::Giver;
 use crate::data::{Piece, copy, scatter};
-use crate::plan::Round;
 use crate::roads::smartmap::collective::group::Group;
+use crate::steps::Round;
 use bcs_core::smartmap::coll_info::PAYLOAD_BYTES;
 use std::collections::VecDeque;
 use std::ops::Range;
