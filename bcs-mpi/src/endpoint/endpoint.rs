@@ -61,6 +61,7 @@ impl Endpoint {
         let road = PeerMemory::open().up_to(settings.road);
         let mut near = SmartMap::new(node, nic, page, here, road);
         near.fold_by(settings.folding);
+        near.eager_up_to(settings.eager_limit);
         Some(near)
     }
 
@@ -96,7 +97,6 @@ impl Endpoint {
             roads: Roads {
                 nic: Nic::new(memory.clone(), page.clone(), &settings, has_nic),
                 near,
-                eager_limit: settings.eager_limit,
             },
             contexts: Contexts::default(),
             schedules: Schedules::default(),

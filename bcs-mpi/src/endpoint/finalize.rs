@@ -2,10 +2,9 @@
 //! taken. What is in its tables then is known ([`super::left`]).
 
 use super::endpoint::Endpoint;
-use super::state::State;
 use super::waiting::Watch;
 use super::what::What;
-use crate::roads::smartmap::SmartMap;
+use crate::roads::Road;
 use bcs_core::request::Failure;
 use bcs_core::whereabouts::Wait;
 
@@ -20,6 +19,7 @@ impl Endpoint {
         self.lock().roads.nic.close();
         let (lost, owed) = self.wait_for(Watch::Rings, What::Wait(Wait::Sends), |state| {
             state
+                .roads
                 .is_over()
                 .then(|| (state.roads.nic.lost(), state.owed()))
         });
@@ -29,11 +29,5 @@ impl Endpoint {
             "at its end rank {rank} has left {owed:?}, which is a bug of bcs-mpi"
         );
         lost
-    }
-}
-
-impl State {
-    fn is_over(&mut self) -> bool {
-        self.roads.nic.is_over() && self.roads.near.as_mut().is_none_or(SmartMap::is_quiet)
     }
 }

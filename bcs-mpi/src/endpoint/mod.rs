@@ -11,8 +11,10 @@
 //! | `turn.rs`, `waiting.rs` | whose turn it is to listen; the wait |
 //! | `errands.rs`, `running.rs` | what is done without the lock, and by whom |
 //! | `messages.rs`, `probing.rs`, `short.rs` | sends and receives, probes, and those that are over at once |
+//! | `conformance.rs` | an endpoint as one that keeps the rules of roads |
 //! | `whereabouts.rs`, `finalize.rs`, `left.rs` | what a rank says while it is blocked; the end, and what is left |
 
+mod conformance;
 #[expect(
     clippy::module_inception,
     reason = "the file of the type that the folder is about"

@@ -59,8 +59,7 @@ impl Endpoint {
         // A copy of what is long enough to be shared by both sides takes longer than to wait for the other one.
         let most = limit.saturating_mul(NEAR);
         let most = most.min(limit.max(LEAST_SHARED_BYTES - 1));
-        let may = mode == SendMode::Standard && len <= most && limit > 0;
-        if !may || self.place_of(message.destination).is_none() {
+        if !mode.is_eager(len, most) || self.place_of(message.destination).is_none() {
             return Now::Not;
         }
         if len >= LEAST_LENT_BYTES && self.page.cores_suffice() {

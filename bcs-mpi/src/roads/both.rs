@@ -12,7 +12,7 @@
 
 use super::nic::Nic;
 use super::smartmap::SmartMap;
-use super::{Message, Outcome, Posted, SendMode, TooManyRequests};
+use super::{Message, Outcome, Posted, Road, SendMode, TooManyRequests};
 use crate::data::{Piece, Room};
 use bcs_core::matching::Pattern;
 use bcs_core::request::RequestId;
@@ -24,8 +24,6 @@ pub(crate) struct Roads {
     pub(crate) nic: Nic,
     /// The ranks of this node, if this one reaches them without its NIC.
     pub(crate) near: Option<SmartMap>,
-    /// Up to so many bytes a standard send is complete when it has been copied (law 3).
-    pub(crate) eager_limit: usize,
 }
 
 /// Something that was posted on a road.
@@ -78,7 +76,7 @@ impl Roads {
             return None;
         }
         // SAFETY: the caller's promise.
-        let posted = unsafe { near.send(mode, message, self.eager_limit) };
+        let posted = unsafe { near.send(mode, message) };
         Some(match posted {
             Ok(Posted::Complete) => Ok(Handle::Complete(message.data.len as u64)),
             Ok(Posted::Request(id)) => Ok(Handle::Near(id)),
@@ -267,5 +265,62 @@ impl Roads {
             Handle::Nic(id) => self.nic.entered_by(id),
             Handle::Near(id) => self.near.as_mut()?.entered_by(id),
         }
+    }
+}
+
+impl Road for Roads {
+    type Request = Handle;
+
+    unsafe fn send(
+        &mut self,
+        mode: SendMode,
+        message: &Message,
+    ) -> Result<Posted<Handle>, TooManyRequests> {
+        // SAFETY: the caller's promise.
+        let posted = unsafe { self.send(mode, message)? };
+        Ok(Posted::Request(posted))
+    }
+
+    unsafe fn receive(&mut self, pattern: Pattern, into: Piece) -> Result<Handle, TooManyRequests> {
+        let anybody = Reach {
+            near: true,
+            far: true,
+        };
+        let reach = pattern.source.map_or(anybody, |source| self.reach(source));
+        // SAFETY: the caller's promise.
+        unsafe { self.receive(reach, pattern, into) }
+    }
+
+    fn probe(&mut self, pattern: Pattern) -> Result<Option<Outcome>, TooManyRequests> {
+        let here = self.near.as_ref().and_then(|near| near.probe(pattern));
+        match here {
+            Some(found) => Ok(Some(found)),
+            None => Road::probe(&mut self.nic, pattern),
+        }
+    }
+
+    fn cancel(&mut self, request: Handle) {
+        self.cancel(request);
+    }
+
+    fn is_done(&mut self, request: Handle) -> bool {
+        self.is_done(request)
+    }
+
+    fn take(&mut self, request: Handle) -> Option<Outcome> {
+        self.take(request)
+    }
+
+    fn progress(&mut self) {
+        Road::progress(&mut self.nic);
+        self.near.iter_mut().for_each(Road::progress);
+    }
+
+    fn room(&self) -> usize {
+        self.room()
+    }
+
+    fn is_over(&mut self) -> bool {
+        self.nic.is_over() && self.near.as_mut().is_none_or(Road::is_over)
     }
 }

@@ -1,10 +1,21 @@
-//! Roads: how messages and collectives get from one rank to another, and what both have in common.
+//! Roads: how messages and collectives get from one rank to another, and what they have in common.
+//!
+//! | file or folder | is |
+//! |---|---|
+//! | `road.rs`, `conformance` | what a road is; the rules that every road keeps |
+//! | `nic`, `smartmap` | the two roads |
+//! | `both.rs` | both at once, and the receives that either may satisfy |
+//! | `requests.rs` | the request table of a road |
 
 pub(crate) mod both;
+pub(crate) mod conformance;
 pub(crate) mod nic;
+mod requests;
+mod road;
 pub mod smartmap;
 
 pub(crate) use both::{Handle, Reach, Roads};
+pub(crate) use road::Road;
 
 use crate::data::Piece;
 use bcs_core::limits::REQUEST_SLOTS;
@@ -32,13 +43,22 @@ pub enum SendMode {
     Synchronous,
 }
 
+impl SendMode {
+    /// Whether a send of so many bytes is complete when it has been copied (law 3). A limit of 0 means the paper's
+    /// rendezvous for all, empty messages included.
+    #[inline(always)]
+    pub(crate) fn is_eager(self, len: usize, limit: usize) -> bool {
+        self == Self::Standard && limit > 0 && len <= limit
+    }
+}
+
 /// How a send was posted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Posted {
+pub(crate) enum Posted<Request = RequestId> {
     /// It is complete.
     Complete,
     /// It is to be asked for.
-    Request(RequestId),
+    Request(Request),
 }
 
 /// Whether a call waits for what it asks about, as in Table 4.2.

@@ -56,17 +56,17 @@ use std::time::Duration;
 const HANGS: Duration = Duration::from_secs(120);
 
 /// A job of threads.
-struct Machine {
-    memories: Vec<SharedMemory>,
+pub(crate) struct Machine {
+    pub(crate) memories: Vec<SharedMemory>,
     page: MachinePage,
     placement: Placement,
-    settings: Settings,
+    pub(crate) settings: Settings,
     /// Whether the program may leave requests and messages behind.
     may_leave: bool,
 }
 
 impl Machine {
-    fn new(ranks: usize, nodes: usize, settings: Settings) -> Self {
+    pub(crate) fn new(ranks: usize, nodes: usize, settings: Settings) -> Self {
         let placement = Placement::block(ranks, nodes).unwrap();
         let page = MachinePage::private(nodes, 2).unwrap();
         let memories = (0..nodes).flat_map(|node| {
@@ -114,7 +114,7 @@ impl Machine {
     }
 
     /// What the NICs of all nodes are given: the ranks are this process.
-    fn nics(&self) -> NicHostConfig {
+    pub(crate) fn nics(&self) -> NicHostConfig {
         let nodes = self.placement.nodes();
         let segment = Segment::private(nodes, self.memories.len()).unwrap();
         for rank in (0u32..).take(self.memories.len()) {

@@ -3,7 +3,7 @@
 use super::fault::{FaultKind, Faults, Struck, of_fabric, struck_by};
 use super::memory::Vanishing;
 use super::plan::{Plan, Shared};
-use super::{End, Options, Report};
+use super::{End, Options, Program, Report};
 use bcs_core::fabric::shm::{NodeMemory as RankMemories, Segment};
 use bcs_core::fabric::sim::{Latencies, Network, Ranks};
 use bcs_core::job::{Collectives, Folding, Intranode, NodeId, Placement, Road, Settings, Strobe};
@@ -70,7 +70,11 @@ impl Job {
         let faults = options.faults.some(0.35, &mut random);
         let settings = draw_settings(faults, &mut random);
         let dies = (random.random_range(0..ranks), random.random_range(0..4_000));
-        let plan = Arc::new(Plan::draw(ranks, faults, &mut random));
+        let plan = match options.program {
+            Program::Drawn => Plan::draw(ranks, faults, &mut random),
+            Program::Rules => Plan::rules(),
+        };
+        let plan = Arc::new(plan);
         let fabric = of_fabric(faults, nodes, &mut random);
         let small = draw_bounds(nodes, &mut random);
         let bounds = if faults.contains(FaultKind::SmallTables) {

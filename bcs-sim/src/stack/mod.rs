@@ -33,6 +33,17 @@ pub struct Options {
     pub seed: u64,
     /// Kinds of faults that may strike.
     pub faults: Faults,
+    /// What its ranks do.
+    pub program: Program,
+}
+
+/// What the ranks of a run do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// What the seed says.
+    Drawn,
+    /// They look whether the roads that the seed has given them keep the rules of roads.
+    Rules,
 }
 
 /// How a job ended.
@@ -86,17 +97,41 @@ mod tests {
     #[test]
     fn without_faults_every_job_ends_whole() {
         for seed in 0..6 {
-            let faults = Faults::NONE;
-            let report = run(&Options { seed, faults });
-            assert_eq!(report.objection, None, "seed {seed}: {report:?}");
-            assert_eq!(report.end, End::Whole, "seed {seed}: {report:?}");
+            ends_whole(seed, Program::Drawn);
+        }
+    }
+
+    fn ends_whole(seed: u64, program: Program) {
+        let faults = Faults::NONE;
+        let report = run(&Options {
+            seed,
+            faults,
+            program,
+        });
+        assert_eq!(report.objection, None, "seed {seed}: {report:?}");
+        assert_eq!(report.end, End::Whole, "seed {seed}: {report:?}");
+    }
+
+    /// Layouts and settings differ: both roads, one of them, both strobes, all eager limits.
+    #[test]
+    fn roads_of_all_kinds_keep_the_rules() {
+        for seed in 0..12 {
+            ends_whole(seed, Program::Rules);
         }
     }
 
     #[test]
     fn the_same_seed_gives_the_same_trace() {
         let faults = Faults::ALL;
-        let hash = |seed| run(&Options { seed, faults }).trace_hash;
+        let program = Program::Drawn;
+        let hash = |seed| {
+            run(&Options {
+                seed,
+                faults,
+                program,
+            })
+            .trace_hash
+        };
         for seed in 0..3 {
             assert_eq!(hash(seed), hash(seed), "seed {seed}");
             assert_ne!(hash(seed), hash(seed + 100));

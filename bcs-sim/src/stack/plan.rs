@@ -49,6 +49,8 @@ enum Part {
     Deed(Deed),
     /// More sends than a ring holds, to one rank that receives late.
     Flood { to: usize },
+    /// The rules of roads.
+    Rules,
 }
 
 /// All parts.
@@ -56,6 +58,11 @@ enum Part {
 pub(super) struct Plan(Vec<Part>);
 
 impl Plan {
+    /// To look whether roads keep their rules.
+    pub(super) fn rules() -> Self {
+        Self(vec![Part::Rules])
+    }
+
     pub(super) fn draw(ranks: usize, faults: Faults, random: &mut ChaCha8Rng) -> Self {
         let few = faults.contains(FaultKind::SmallTables);
         let mut parts = Vec::new();
@@ -121,6 +128,10 @@ impl Plan {
                 &Part::Operations { count } => operations::run(&world, count)?,
                 Part::Deed(deed) => deed.run(&world, shared)?,
                 &Part::Flood { to } => flood(process, to, shared)?,
+                Part::Rules => {
+                    let broken = process.endpoint().bcs_conforms(&[]).err();
+                    assert_eq!(broken, None, "a rule of roads is broken");
+                }
             }
         }
         Ok(())
@@ -137,6 +148,7 @@ impl Plan {
             Part::Operations { .. } => "operations".to_owned(),
             Part::Deed(deed) => format!("{:?}:{:?}", deed.fault, deed.kind),
             Part::Flood { .. } => "flood".to_owned(),
+            Part::Rules => "rules".to_owned(),
         };
         let names: Vec<String> = self.0.iter().map(name).collect();
         names.join(" ")

@@ -6,7 +6,7 @@
 
 use crate::cli::{FaultName, SimArgs};
 use crate::exit_code;
-use bcs_sim::stack::{self, End, FaultKind, Faults, Options, Report};
+use bcs_sim::stack::{self, End, FaultKind, Faults, Options, Program, Report};
 use clap::ValueEnum as _;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::BTreeMap;
@@ -182,7 +182,11 @@ fn work(arguments: &SimArgs) -> ExitCode {
     std::panic::set_hook(Box::new(|_| ()));
     let faults = kinds(&arguments.faults);
     for seed in arguments.seed..arguments.seed.saturating_add(arguments.seeds) {
-        let options = Options { seed, faults };
+        let options = Options {
+            seed,
+            faults,
+            program: Program::Drawn,
+        };
         let report = stack::run(&options);
         let again = arguments.twice.then(|| stack::run(&options).trace_hash);
         let mut out = std::io::stdout().lock();

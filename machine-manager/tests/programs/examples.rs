@@ -93,6 +93,25 @@ fn small_pieces_arrive_each_at_its_place() {
     }
 }
 
+/// The rules that are also kept by bare roads and in virtual time. A rank that copies from or to its own memory
+/// dies if that is not there, and cannot be told of it: with slots whoever receives does, with queues everybody.
+#[test]
+fn roads_keep_the_rules_in_every_layout() {
+    let near = LAYOUTS.iter().map(|layout| (*layout, &["unwritable"][..]));
+    let others = [
+        ("-n 4 --road kernel", &[][..]),
+        ("-n 4 --road queues", &["unreadable", "unwritable"]),
+        ("-n 4 --intranode nic", &[]),
+        ("-n 5 --nodes 3 --intranode nic --strobe fixed", &[]),
+        ("-n 64 --nodes 4", &["unwritable"]),
+    ];
+    for (layout, without) in near.chain(others) {
+        let kept = 16 - without.len();
+        let said = run_with(layout, "conformance", without);
+        assert_eq!(said, format!("{kept} rules\n"), "{layout}");
+    }
+}
+
 /// Data in pieces, of more bytes than a slice may move: of the default budget, and of one in which
 /// a chunk is smaller than a column.
 #[test]

@@ -28,6 +28,7 @@ mod probes;
 mod probing;
 mod receiving;
 mod requests;
+mod road;
 mod sending;
 mod state;
 mod unpacking;

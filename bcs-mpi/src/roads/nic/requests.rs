@@ -1,9 +1,8 @@
-//! Request slots: which of them are in use, for what, and what completed.
+//! What a rank's requests at its NIC are for, and which of them completed that nobody waits for.
 
 use crate::data::{Piece, Room};
-use crate::roads::TooManyRequests;
+use crate::roads::{TooManyRequests, requests};
 use bcs_core::layout::Layout;
-use bcs_core::limits::REQUEST_SLOTS;
 use bcs_core::matching::Pattern;
 use bcs_core::request::{Completion, RequestId};
 use bcs_core::whereabouts::{Entered, Peer};
@@ -55,18 +54,10 @@ impl Purpose {
     }
 }
 
+/// The rank's requests at its NIC.
 #[derive(Debug, Default)]
-struct Slot {
-    generation: u32,
-    purpose: Option<Purpose>,
-}
-
-/// The rank's request slots. The list of free ones is LIFO, so that a rank that has few requests
-/// outstanding uses few cache lines; it grows as far as the program needs.
-#[derive(Debug)]
 pub(super) struct Requests {
-    slots: Vec<Slot>,
-    free: Vec<u32>,
+    table: requests::Requests<Purpose>,
     /// Requests that no caller waits for, the oldest first.
     detached: VecDeque<RequestId>,
     /// The count of completions when all of `detached` was last looked through.
@@ -74,57 +65,26 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// For what needs no completion (unowed sends, cancels). Its slot is never used otherwise, so
-    /// it does no harm if the NIC completes it all the same.
-    pub(super) const NOBODY: RequestId = RequestId {
-        slot: 0,
-        generation: 0,
-    };
-
-    pub(super) fn new() -> Self {
-        let nobody = Slot::default();
-        Self {
-            slots: vec![nobody],
-            free: Vec::new(),
-            detached: VecDeque::new(),
-            looked_at: 0,
-        }
-    }
+    /// For what needs no completion.
+    pub(super) const NOBODY: RequestId = requests::Requests::<Purpose>::NOBODY;
 
     pub(super) fn open(&mut self, purpose: Purpose) -> Result<RequestId, TooManyRequests> {
-        let slot = match self.free.pop() {
-            Some(slot) => slot,
-            None if self.slots.len() < REQUEST_SLOTS => {
-                self.slots.push(Slot::default());
-                u32::try_from(self.slots.len() - 1).expect("REQUEST_SLOTS fits u32")
-            }
-            None => return Err(TooManyRequests),
-        };
-        let entry = &mut self.slots[slot as usize];
-        // Generation 0 is fresh memory.
-        entry.generation = entry.generation.checked_add(1).unwrap_or(1);
-        entry.purpose = Some(purpose);
-        Ok(RequestId {
-            slot,
-            generation: entry.generation,
-        })
+        self.table.open(purpose)
     }
 
     /// How many more requests may be opened.
     pub(super) fn room(&self) -> usize {
-        REQUEST_SLOTS - self.slots.len() + self.free.len()
+        self.table.room()
     }
 
     /// How many are open.
     pub(super) fn in_use(&self) -> usize {
-        let purposes = self.slots.iter();
-        purposes.filter(|slot| slot.purpose.is_some()).count()
+        self.table.in_use()
     }
 
     /// Whether any is open that no caller waits for, or a slot is neither open nor free.
     pub(super) fn owes(&self) -> bool {
-        let nobodys = 1;
-        !self.detached.is_empty() || nobodys + self.in_use() + self.free.len() != self.slots.len()
+        self.has_detached() || self.table.has_lost()
     }
 
     /// What an open request is for.
@@ -132,32 +92,23 @@ impl Requests {
     /// # Panics
     /// If the request is spent: the caller kept a copy of it.
     pub(super) fn purpose(&self, request: RequestId) -> &Purpose {
-        let slot = &self.slots[request.slot as usize];
-        assert_eq!(slot.generation, request.generation, "{request:?} is spent");
-        let purpose = slot.purpose.as_ref();
-        purpose.expect("the slot of a live request is in use")
+        let purpose = self.table.get(request);
+        purpose.unwrap_or_else(|| panic!("{request:?} is spent"))
     }
 
     /// What a request is for, unless it is spent.
     pub(super) fn if_live(&self, request: RequestId) -> Option<&Purpose> {
-        let slot = self.slots.get(request.slot as usize);
-        slot.filter(|slot| slot.generation == request.generation)?
-            .purpose
-            .as_ref()
+        self.table.get(request)
     }
 
     /// The same, to change it.
     pub(super) fn if_live_mut(&mut self, request: RequestId) -> Option<&mut Purpose> {
-        let slot = self.slots.get_mut(request.slot as usize);
-        slot.filter(|slot| slot.generation == request.generation)?
-            .purpose
-            .as_mut()
+        self.table.get_mut(request)
     }
 
     /// What a rank has entered by a request, if it is a collective.
     pub(super) fn entered(&mut self, request: RequestId, by: Entered) {
-        let slot = &mut self.slots[request.slot as usize];
-        if let Some(Purpose::Collective { entered, .. }) = &mut slot.purpose {
+        if let Some(Purpose::Collective { entered, .. }) = self.table.get_mut(request) {
             *entered = Some(by);
         }
     }
@@ -167,17 +118,13 @@ impl Requests {
     /// # Panics
     /// As [`purpose`](Self::purpose).
     pub(super) fn close(&mut self, request: RequestId) -> Purpose {
-        let slot = &mut self.slots[request.slot as usize];
-        assert_eq!(slot.generation, request.generation, "{request:?} is spent");
-        let purpose = slot.purpose.take();
-        self.free.push(request.slot);
-        purpose.expect("the slot of a live request is in use")
+        let purpose = self.table.close(request);
+        purpose.unwrap_or_else(|| panic!("{request:?} is spent"))
     }
 
     /// A receive may also be satisfied on another road.
     pub(super) fn share(&mut self, request: RequestId, with: RequestId) {
-        let slot = &mut self.slots[request.slot as usize];
-        if let Some(Purpose::Receive { twin, .. }) = &mut slot.purpose {
+        if let Some(Purpose::Receive { twin, .. }) = self.table.get_mut(request) {
             *twin = Some(with);
         }
     }
@@ -186,7 +133,8 @@ impl Requests {
     /// Returns what it was for before.
     pub(super) fn detach(&mut self, request: RequestId, purpose: Purpose) -> Option<Purpose> {
         self.detached.push_back(request);
-        self.slots[request.slot as usize].purpose.replace(purpose)
+        let used = self.table.get_mut(request)?;
+        Some(std::mem::replace(used, purpose))
     }
 
     pub(super) fn opened_detached(
@@ -233,17 +181,12 @@ impl Requests {
         }
     }
 
-    /// The sends that have not completed according to `completed`.
+    /// Whether sends have not completed according to `completed`.
     pub(super) fn sends_outstanding(&self, completed: impl Fn(RequestId) -> bool) -> bool {
-        (0u32..).zip(&self.slots).any(|(slot, entry)| {
-            matches!(
-                entry.purpose,
-                Some(Purpose::Send { .. } | Purpose::Eager { .. })
-            ) && !completed(RequestId {
-                slot,
-                generation: entry.generation,
-            })
-        })
+        let is_send =
+            |purpose: &Purpose| matches!(purpose, Purpose::Send { .. } | Purpose::Eager { .. });
+        let mut open = self.table.iter();
+        open.any(|(request, purpose)| is_send(purpose) && !completed(request))
     }
 }
 
@@ -251,39 +194,12 @@ impl Drop for Requests {
     fn drop(&mut self) {
         // Whatever made this end early, the NIC may still look for where to write. The data are
         // the program's, and stay; so must layouts and rooms, or it would write anywhere.
-        for slot in &mut self.slots {
-            match slot.purpose.take() {
-                Some(Purpose::Send { layout, room, .. }) => std::mem::forget((layout, room)),
-                Some(Purpose::Receive { into, room, .. }) => std::mem::forget((into, room)),
+        for purpose in self.table.drain() {
+            match purpose {
+                Purpose::Send { layout, room, .. } => std::mem::forget((layout, room)),
+                Purpose::Receive { into, room, .. } => std::mem::forget((into, room)),
                 _ => {}
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_slot_that_is_used_again_has_another_generation() {
-        let mut requests = Requests::new();
-        let first = requests.open(Purpose::VoidProbe).unwrap();
-        assert_ne!(first.slot, Requests::NOBODY.slot);
-        assert_eq!(requests.close(first), Purpose::VoidProbe);
-        let second = requests.open(Purpose::VoidProbe).unwrap();
-        assert_eq!(second.slot, first.slot, "the last one freed is taken first");
-        assert_ne!(second.generation, first.generation);
-    }
-
-    #[test]
-    fn more_requests_than_slots_are_refused() {
-        let mut requests = Requests::new();
-        assert_eq!(requests.room(), REQUEST_SLOTS - 1, "one is nobody's");
-        for _ in 1..REQUEST_SLOTS {
-            let _ = requests.open(Purpose::VoidProbe).unwrap();
-        }
-        assert_eq!(requests.room(), 0);
-        assert_eq!(requests.open(Purpose::VoidProbe), Err(TooManyRequests));
     }
 }

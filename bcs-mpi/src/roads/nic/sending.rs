@@ -30,10 +30,8 @@ impl Nic {
         message: &Message,
         packed: Option<Room>,
     ) -> Result<Posted, TooManyRequests> {
-        // An eager limit of 0 means the paper's rendezvous for all, empty messages included.
-        let limit = self.eager_limit;
         let data = &message.data;
-        let eager = mode == SendMode::Standard && limit > 0 && data.len <= limit;
+        let eager = mode.is_eager(data.len, self.eager_limit);
         let (posted, owed, payload) = if data.len <= INLINE_BYTES {
             let mut inline = [0; INLINE_BYTES];
             // SAFETY: the caller's promise.

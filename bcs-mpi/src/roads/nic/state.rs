@@ -68,7 +68,7 @@ impl Nic {
             attended,
             elastic: settings.strobe == Strobe::Elastic,
             eager_limit: settings.eager_limit,
-            requests: Requests::new(),
+            requests: Requests::default(),
             payload_slots: PayloadSlots::new(),
             rooms: Rooms::default(),
             probes: Probes::default(),

@@ -62,6 +62,7 @@ mod peer_memory;
 mod progress;
 mod receiving;
 mod requests;
+mod road;
 mod sending;
 mod shortcut;
 pub mod slots;

@@ -40,7 +40,7 @@ pub(crate) struct PeerMemory {
 impl PeerMemory {
     /// Neither: all goes through the queues.
     #[cfg(test)]
-    pub(super) const CLOSED: Self = Self {
+    pub(in crate::roads) const CLOSED: Self = Self {
         slots: None,
         by_slots: false,
         process: false,

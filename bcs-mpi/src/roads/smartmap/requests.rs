@@ -1,11 +1,9 @@
-//! Requests of messages within the node.
+//! How far the requests of messages within the node are.
 //!
-//! A slot is used again, the last one freed first, with another generation. Slots of sends are those
-//! of transfers in node memory, so there are no more than that.
+//! Slots of sends are those of transfers in node memory, so there are no more than that.
 
 use crate::data::Piece;
-use crate::roads::{Outcome, TooManyRequests};
-use bcs_core::limits::REQUEST_SLOTS;
+use crate::roads::{Outcome, TooManyRequests, requests};
 use bcs_core::matching::ReceiveHandle;
 use bcs_core::request::RequestId;
 use bcs_core::whereabouts::{Entered, Peer};
@@ -58,15 +56,8 @@ pub(super) struct Pulling {
 }
 
 #[derive(Debug, Default)]
-struct Slot {
-    generation: u32,
-    state: Option<State>,
-}
-
-#[derive(Debug, Default)]
 pub(super) struct Requests {
-    slots: Vec<Slot>,
-    free: Vec<u32>,
+    table: requests::Requests<State>,
     /// Sends that are not over.
     sending: usize,
     /// Those that are not done, receives as well.
@@ -78,56 +69,36 @@ pub(super) struct Requests {
 impl Requests {
     #[inline(always)]
     pub(super) fn open(&mut self, state: State) -> Result<Id, TooManyRequests> {
-        let slot = match self.free.pop() {
-            Some(slot) => slot,
-            None if self.slots.len() < REQUEST_SLOTS => {
-                self.slots.push(Slot::default());
-                u32::try_from(self.slots.len() - 1).expect("REQUEST_SLOTS fits u32")
-            }
-            None => return Err(TooManyRequests),
-        };
-        self.sending += usize::from(is_send(&state));
-        self.waiting += usize::from(waits(&state));
-        let entry = &mut self.slots[slot as usize];
-        // Zero is no transfer.
-        entry.generation = entry.generation.wrapping_add(1).max(1);
-        entry.state = Some(state);
-        Ok(Id {
-            slot,
-            generation: entry.generation,
-        })
+        let (sends, waits) = (is_send(&state), waits(&state));
+        let id = self.table.open(state)?;
+        self.sending += usize::from(sends);
+        self.waiting += usize::from(waits);
+        Ok(id)
     }
 
     /// How many are open.
     pub(super) fn in_use(&self) -> usize {
-        let states = self.slots.iter();
-        states.filter(|slot| slot.state.is_some()).count()
+        self.table.in_use()
     }
 
     /// Whether any is open of which it is not known what becomes of it, a slot is neither open nor free, or
     /// the counts are not those of the table.
     pub(super) fn owes(&self) -> bool {
-        let open = || self.slots.iter().filter_map(|slot| slot.state.as_ref());
-        let opened = open().any(|state| matches!(state, State::Opened));
-        let counted = (
-            open().filter(|state| is_send(state)).count(),
-            open().filter(|state| waits(state)).count(),
-        );
-        let lost = self.in_use() + self.free.len() != self.slots.len();
-        opened || lost || counted != (self.sending, self.waiting)
+        let count =
+            |of: fn(&State) -> bool| self.table.iter().filter(|(_, state)| of(state)).count();
+        let opened = count(|state| matches!(state, State::Opened));
+        let counted = (count(is_send), count(waits));
+        opened > 0 || self.table.has_lost() || counted != (self.sending, self.waiting)
     }
 
     /// How many more can be opened.
     pub(super) fn room(&self) -> usize {
-        self.free.len() + (REQUEST_SLOTS - self.slots.len())
+        self.table.room()
     }
 
     /// How far a request is; `None` if it is spent, or none of ours.
     pub(super) fn state(&mut self, id: Id) -> Option<&mut State> {
-        let slot = self.slots.get_mut(id.slot as usize);
-        slot.filter(|slot| slot.generation == id.generation)?
-            .state
-            .as_mut()
+        self.table.get_mut(id)
     }
 
     /// A request goes on.
@@ -146,11 +117,10 @@ impl Requests {
     /// Spends a request that is done, and says what it came to.
     #[inline(always)]
     pub(super) fn take(&mut self, id: Id) -> Option<Outcome> {
-        let &mut State::Done(outcome) = self.state(id)? else {
+        let &State::Done(outcome) = self.table.get(id)? else {
             return None;
         };
-        self.slots[id.slot as usize].state = None;
-        self.free.push(id.slot);
+        self.table.close(id);
         Some(outcome)
     }
 
@@ -171,12 +141,8 @@ impl Requests {
 
     /// The sends whose receivers have them.
     pub(super) fn sent(&self) -> impl Iterator<Item = Id> {
-        (0..).zip(&self.slots).filter_map(|(slot, entry)| {
-            matches!(entry.state, Some(State::Sent { .. })).then_some(Id {
-                slot,
-                generation: entry.generation,
-            })
-        })
+        let sent = |(id, state): (Id, &State)| matches!(state, State::Sent { .. }).then_some(id);
+        self.table.iter().filter_map(sent)
     }
 }
 

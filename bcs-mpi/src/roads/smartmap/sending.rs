@@ -54,8 +54,8 @@ impl SmartMap {
         self.outgoing[place].as_ref().is_some_and(Outgoing::holds)
     }
 
-    /// Posts a send to a rank of this node. Standard sends of at most `eager_limit` bytes are
-    /// complete when they have been copied; of 0, none is (law 3).
+    /// Posts a send to a rank of this node. Standard sends of at most the eager limit are complete when they have
+    /// been copied (law 3).
     ///
     /// # Safety
     /// The data are initialised, and nobody writes them until the request is done.
@@ -64,13 +64,11 @@ impl SmartMap {
         &mut self,
         mode: SendMode,
         message: &Message,
-        eager_limit: usize,
     ) -> Result<Posted, TooManyRequests> {
         let place = self.place_of(message.destination);
         let place = place.expect("the caller has looked whether the rank is near");
         let data = &message.data;
-        let eager = mode == SendMode::Standard && eager_limit > 0 && data.len <= eager_limit;
-        let eager = eager && self.has_room_for(place, data.len);
+        let eager = mode.is_eager(data.len, self.eager_limit) && self.has_room_for(place, data.len);
         let envelope = Envelope {
             context: message.context,
             tag: message.tag,

@@ -10,6 +10,7 @@ use super::peer_memory::PeerMemory;
 use super::requests::{Id, Requests};
 use super::slots::Slots;
 use crate::data::{Room, Rooms};
+use bcs_core::job::Settings;
 use bcs_core::limits::MAX_ENVELOPES_PER_RANK;
 use bcs_core::matching::Matcher;
 use bcs_core::memory::NicMemory;
@@ -29,6 +30,8 @@ pub(crate) struct SmartMap {
     pub(super) place: usize,
     /// The world rank at place 0: ranks of a node follow each other.
     pub(super) first: u32,
+    /// Up to so many bytes a standard send is complete when it has been copied (law 3).
+    pub(super) eager_limit: usize,
     /// To each place, this one among them, to which this rank has ever sent anything.
     pub(super) outgoing: Vec<Option<Outgoing>>,
     /// From each.
@@ -74,6 +77,7 @@ impl SmartMap {
         let places = node.ranks();
         let incoming = (0..places).map(|from| Incoming::new(node.receiver(from, place)));
         Self {
+            eager_limit: Settings::default().eager_limit,
             outgoing: (0..places).map(|_| None).collect(),
             incoming: incoming.collect(),
             lenders: (0..places).map(|_| Lender::new()).collect(),
@@ -108,6 +112,11 @@ impl SmartMap {
     /// From now on this node manager is told why this process ends, if it has to.
     pub(crate) fn report_to(&mut self, node_manager: Arc<dyn NodeManager>) {
         self.node_manager = Some(node_manager);
+    }
+
+    /// From now on standard sends of so many bytes are complete when they have been copied.
+    pub(crate) fn eager_up_to(&mut self, limit: usize) {
+        self.eager_limit = limit;
     }
 
     /// This process is a world of one: nobody else says why it ends.

@@ -30,13 +30,10 @@ impl Node {
             node.process(place)
                 .store(std::process::id(), Ordering::Release);
             let memory = NicMemory::private(EAGER).unwrap();
-            SmartMap::new(
-                node.clone(),
-                memory,
-                page.clone(),
-                (place, 10),
-                peer_memory.clone(),
-            )
+            let (node, page, here) = (node.clone(), page.clone(), (place, 10));
+            let mut end = SmartMap::new(node, memory, page, here, peer_memory.clone());
+            end.eager_up_to(EAGER);
+            end
         };
         Self {
             ends: (0..ranks).map(end).collect(),
@@ -56,7 +53,7 @@ impl Node {
     fn send(&mut self, from: usize, to: usize, tag: i32, data: &[u8], mode: SendMode) -> Posted {
         let message = Self::message(to, tag, data);
         // SAFETY: tests keep their data until the end.
-        unsafe { self.ends[from].send(mode, &message, EAGER) }.unwrap()
+        unsafe { self.ends[from].send(mode, &message) }.unwrap()
     }
 
     fn receive(&mut self, at: usize, from: Option<u32>, tag: Option<i32>, into: &mut [u8]) -> Id {

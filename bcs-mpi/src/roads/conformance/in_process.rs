@@ -1,0 +1,255 @@
+//! A third road: the ranks are threads of one process, and their messages lie in mailboxes that all reach.
+//!
+//! It is here to show what a road needs, and nothing more: a mailbox is a queue and a matcher; a message of at most
+//! the eager limit is copied into it, a longer one stays with its sender, and whoever receives it copies it from
+//! there and says so.
+#![expect(unsafe_code, reason = "messages are named by address")]
+
+use crate::data::{self, Piece, own_memory};
+use crate::roads::requests::Requests;
+use crate::roads::{Message, Outcome, Posted, Road, SendMode, TooManyRequests};
+use bcs_core::matching::{self, Arrival, Matcher, Pattern, ReceiveHandle, Signature};
+use bcs_core::request::{Failure, RequestId};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// More than any rule leaves in a mailbox.
+const MOST_KEPT: usize = 1 << 16;
+
+/// The outcome of a message that nobody has received yet.
+const UNKNOWN: u8 = u8::MAX;
+
+/// What became of a message: the code of a failure, or [`UNKNOWN`].
+type Ended = Arc<AtomicU8>;
+
+/// The bytes of a message.
+#[derive(Debug)]
+enum Bytes {
+    /// A copy of them.
+    Copied(Vec<u8>),
+    /// Where they are. Their sender waits until they were copied.
+    There(Piece, Ended),
+}
+
+impl Bytes {
+    fn len(&self) -> usize {
+        match self {
+            Self::Copied(bytes) => bytes.len(),
+            Self::There(piece, _) => piece.len,
+        }
+    }
+}
+
+/// What has been sent to a rank, and has not been looked at.
+type Mailbox = Mutex<VecDeque<(Signature, Bytes)>>;
+
+/// How far a request is.
+#[derive(Debug)]
+enum State {
+    Sent(Ended, usize),
+    Posted(ReceiveHandle),
+    Done(Outcome),
+}
+
+/// One rank's end.
+#[derive(Debug)]
+pub(super) struct InProcess {
+    rank: u32,
+    mailboxes: Arc<Vec<Mailbox>>,
+    matcher: Matcher<Bytes, (RequestId, Piece)>,
+    requests: Requests<State>,
+    eager_limit: usize,
+}
+
+/// The ends of so many ranks.
+pub(super) fn ends(ranks: u32, eager_limit: usize) -> Vec<InProcess> {
+    let mailboxes: Arc<Vec<Mailbox>> = Arc::new((0..ranks).map(|_| Mailbox::default()).collect());
+    let end = |rank| InProcess {
+        rank,
+        mailboxes: mailboxes.clone(),
+        matcher: Matcher::new(MOST_KEPT, MOST_KEPT),
+        requests: Requests::default(),
+        eager_limit,
+    };
+    (0..ranks).map(end).collect()
+}
+
+impl InProcess {
+    fn mailbox(&self, rank: u32) -> std::sync::MutexGuard<'_, VecDeque<(Signature, Bytes)>> {
+        let mailbox = self.mailboxes[rank as usize].lock();
+        mailbox.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Brings a message to where it was asked for.
+    fn deliver(
+        &mut self,
+        (signature, bytes): (Signature, &Bytes),
+        (request, into): (RequestId, &Piece),
+    ) {
+        let fits = bytes.len().min(into.len);
+        let mut failure = match bytes.len() > into.len {
+            true => Failure::Truncated,
+            false => Failure::None,
+        };
+        match bytes {
+            // SAFETY: whoever posted the receive promised that this may be written.
+            Bytes::Copied(bytes) => unsafe { data::scatter(into, 0, &bytes[..fits]) },
+            Bytes::There(from, ended) => {
+                let mut told = Failure::None;
+                if from.layout.is_none()
+                    && !own_memory::is_there(from.address, fits, own_memory::Use::Read)
+                {
+                    (failure, told) = (Failure::SenderMemory, Failure::BadAddress);
+                } else if !own_memory::takes(into, fits) {
+                    failure = Failure::BadAddress;
+                } else {
+                    let mut bytes = vec![0; fits];
+                    // SAFETY: its sender promised that the data stay until it is told.
+                    unsafe { data::gather(from, 0, &mut bytes) };
+                    // SAFETY: as above.
+                    unsafe { data::scatter(into, 0, &bytes) };
+                }
+                ended.store(told as u8, Ordering::Release);
+            }
+        }
+        self.end(request, Self::found(signature, bytes, failure));
+    }
+
+    fn found(signature: Signature, bytes: &Bytes, failure: Failure) -> Outcome {
+        Outcome {
+            failure,
+            source: signature.source,
+            tag: signature.tag,
+            len: bytes.len() as u64,
+            expected: None,
+        }
+    }
+
+    fn end(&mut self, request: RequestId, outcome: Outcome) {
+        if let Some(state) = self.requests.get_mut(request) {
+            *state = State::Done(outcome);
+        }
+    }
+}
+
+impl Road for InProcess {
+    type Request = RequestId;
+
+    unsafe fn send(
+        &mut self,
+        mode: SendMode,
+        message: &Message,
+    ) -> Result<Posted<RequestId>, TooManyRequests> {
+        let data = &message.data;
+        let (bytes, posted) = if mode.is_eager(data.len, self.eager_limit) {
+            let mut bytes = vec![0; data.len];
+            // SAFETY: the caller's promise.
+            unsafe { data::gather(data, 0, &mut bytes) };
+            (Bytes::Copied(bytes), Posted::Complete)
+        } else {
+            let ended = Ended::new(AtomicU8::new(UNKNOWN));
+            let id = self.requests.open(State::Sent(ended.clone(), data.len))?;
+            (Bytes::There(data.clone(), ended), Posted::Request(id))
+        };
+        let signature = Signature {
+            context: message.context,
+            source: self.rank,
+            tag: message.tag,
+        };
+        self.mailbox(message.destination)
+            .push_back((signature, bytes));
+        Ok(posted)
+    }
+
+    unsafe fn receive(
+        &mut self,
+        pattern: Pattern,
+        into: Piece,
+    ) -> Result<RequestId, TooManyRequests> {
+        let request = self.requests.open(State::Done(Outcome::default()))?;
+        match self.matcher.post(pattern, (request, into)) {
+            Ok(matching::Posted::Matched {
+                signature,
+                envelope,
+                receive: (request, into),
+            }) => self.deliver((signature, &envelope), (request, &into)),
+            Ok(matching::Posted::Waiting(handle)) => {
+                let state = self.requests.get_mut(request);
+                *state.expect("it was opened") = State::Posted(handle);
+            }
+            Err(full) => panic!("{full}"),
+        }
+        Ok(request)
+    }
+
+    fn probe(&mut self, pattern: Pattern) -> Result<Option<Outcome>, TooManyRequests> {
+        let found = self.matcher.probe(pattern);
+        Ok(found.map(|(signature, bytes)| Self::found(signature, bytes, Failure::None)))
+    }
+
+    fn cancel(&mut self, request: RequestId) {
+        let Some(&State::Posted(handle)) = self.requests.get(request) else {
+            return;
+        };
+        if self.matcher.cancel(handle).is_some() {
+            let outcome = Outcome {
+                failure: Failure::Cancelled,
+                ..Outcome::default()
+            };
+            self.end(request, outcome);
+        }
+    }
+
+    fn is_done(&mut self, request: RequestId) -> bool {
+        let (failure, len) = match self.requests.get(request) {
+            Some(State::Sent(ended, len)) => (ended.load(Ordering::Acquire), *len as u64),
+            Some(State::Done(_)) => return true,
+            Some(State::Posted(_)) | None => return false,
+        };
+        if failure == UNKNOWN {
+            return false;
+        }
+        let outcome = Outcome {
+            failure: Failure::from_code(failure),
+            len,
+            ..Outcome::default()
+        };
+        self.end(request, outcome);
+        true
+    }
+
+    fn take(&mut self, request: RequestId) -> Option<Outcome> {
+        if !self.is_done(request) {
+            return None;
+        }
+        match self.requests.close(request) {
+            Some(State::Done(outcome)) => Some(outcome),
+            _ => None,
+        }
+    }
+
+    fn progress(&mut self) {
+        let come: Vec<_> = self.mailbox(self.rank).drain(..).collect();
+        for (signature, bytes) in come {
+            match self.matcher.arrive(signature, bytes) {
+                Ok(Arrival::Matched {
+                    envelope,
+                    receive: (request, into),
+                    ..
+                }) => self.deliver((signature, &envelope), (request, &into)),
+                Ok(Arrival::Unexpected) => {}
+                Err(full) => panic!("{full}"),
+            }
+        }
+    }
+
+    fn room(&self) -> usize {
+        self.requests.room()
+    }
+
+    fn is_over(&mut self) -> bool {
+        let unknown = |(_, state): (RequestId, &State)| matches!(state, State::Sent(ended, _) if ended.load(Ordering::Acquire) == UNKNOWN);
+        !self.requests.iter().any(unknown)
+    }
+}

@@ -1,0 +1,273 @@
+//! Bugs that are planted in a road, to see that the rules find them.
+//!
+//! A bug is a decorator: whatever road it is given goes on keeping the rules, and what comes out does not.
+#![expect(unsafe_code, reason = "messages are named by address")]
+
+use crate::data::{self, Piece};
+use crate::roads::{Message, Outcome, Posted, Road, SendMode, TooManyRequests};
+use bcs_core::matching::Pattern;
+use bcs_core::request::Failure;
+use std::collections::HashMap;
+use std::hash::Hash;
+
+/// What is wrong with a road.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bug {
+    /// A short message waits in the road, and overtaken by the next message goes after it.
+    Overtakes,
+    /// A receive from any source takes two messages.
+    ClaimsTwice,
+    /// A receive that has met its message is said to be cancelled.
+    CancelsWhatIsMatched,
+    /// A message that was truncated is said to be whole.
+    HidesTruncation,
+    /// Nobody hears that a synchronous send has been received.
+    LosesWakeUps,
+    /// What is posted while much else is held back is forgotten.
+    DropsWhatIsHeld,
+    /// What pieces are made of is given up when a send is posted.
+    FreesPieces,
+    /// Pieces are put down side by side.
+    IgnoresLayouts,
+    /// Some messages go where they do not belong.
+    TakesTheWrongWay,
+    /// A request comes to what the one before it in its slot came to.
+    KeepsStaleRequests,
+    /// A send is done before it was received.
+    ReleasesEarly,
+    /// What failed is said to have succeeded.
+    TellsNoErrors,
+    /// A request in eight is never given back.
+    LosesCredits,
+    /// A receive takes any tag.
+    IgnoresTags,
+    /// A message of another communicator is as good.
+    IgnoresContexts,
+    /// A probe finds again what it found before.
+    FindsWhatIsGone,
+    /// Long messages lose their last byte.
+    CopiesTooLittle,
+}
+
+/// Where the rules say that nobody has memory.
+const NOWHERE: u64 = super::data::NOWHERE;
+
+/// A road with a bug.
+pub(super) struct Planted<R: Road> {
+    road: R,
+    bug: Bug,
+    /// What waits to be overtaken.
+    waiting: Option<Message>,
+    /// What the last request in each slot came to.
+    before: HashMap<u32, Outcome>,
+    found: Option<Outcome>,
+    posted: usize,
+    /// Receives that nobody has asked for.
+    own: Vec<R::Request>,
+    synchronous: Vec<R::Request>,
+}
+
+/// Requests as the bugs see them.
+pub(super) trait Slot: Copy + Eq + Hash {
+    fn slot(self) -> u32;
+}
+
+impl Slot for bcs_core::request::RequestId {
+    fn slot(self) -> u32 {
+        self.slot
+    }
+}
+
+impl<R: Road<Request: Slot>> Planted<R> {
+    pub(super) fn new(road: R, bug: Bug) -> Self {
+        Self {
+            road,
+            bug,
+            waiting: None,
+            before: HashMap::new(),
+            found: None,
+            posted: 0,
+            own: Vec::new(),
+            synchronous: Vec::new(),
+        }
+    }
+
+    fn has(&self, bug: Bug) -> bool {
+        self.bug == bug
+    }
+
+    fn outcome(&self, mut outcome: Outcome) -> Outcome {
+        let hidden = match outcome.failure {
+            Failure::Truncated => self.has(Bug::HidesTruncation),
+            Failure::BadAddress | Failure::SenderMemory => self.has(Bug::TellsNoErrors),
+            _ => false,
+        };
+        if hidden {
+            outcome.failure = Failure::None;
+        }
+        outcome
+    }
+
+    /// A copy of the bytes of a message that nobody frees.
+    ///
+    /// # Safety
+    /// They are initialised.
+    unsafe fn leaked(from: &Piece) -> &'static mut [u8] {
+        let mut bytes = vec![0; from.len];
+        // SAFETY: the caller's promise.
+        unsafe { data::gather(from, 0, &mut bytes) };
+        bytes.leak()
+    }
+}
+
+fn plain(bytes: &mut [u8]) -> Piece {
+    Piece::new(bytes.as_mut_ptr().expose_provenance() as u64, bytes.len())
+}
+
+impl<R: Road<Request: Slot>> Road for Planted<R> {
+    type Request = R::Request;
+
+    unsafe fn send(
+        &mut self,
+        mode: SendMode,
+        message: &Message,
+    ) -> Result<Posted<R::Request>, TooManyRequests> {
+        let mut message = message.clone();
+        self.posted += 1;
+        let (len, standard) = (message.data.len, mode == SendMode::Standard);
+        let there = message.data.address > NOWHERE;
+        match self.bug {
+            Bug::Overtakes if standard && len == 8 => {
+                // SAFETY: the caller's promise.
+                let copy = unsafe { Self::leaked(&message.data) };
+                message.data = plain(copy);
+                self.waiting = Some(message);
+                return Ok(Posted::Complete);
+            }
+            Bug::DropsWhatIsHeld if standard && self.posted > 3_000 && len == 10 => {
+                return Ok(Posted::Complete);
+            }
+            Bug::FreesPieces if message.data.layout.is_some() && len > 10_000 => {
+                // SAFETY: the caller's promise.
+                let copy = unsafe { Self::leaked(&message.data) };
+                copy[len / 2..].fill(0);
+                message.data = plain(copy);
+            }
+            Bug::TakesTheWrongWay if standard && len > 16_384 => {
+                message.context ^= 1;
+            }
+            Bug::IgnoresContexts => message.context = 0,
+            Bug::ReleasesEarly if !standard && there => {
+                // SAFETY: the caller's promise.
+                message.data = plain(unsafe { Self::leaked(&message.data) });
+            }
+            Bug::CopiesTooLittle if len > 65_536 && message.data.layout.is_none() && there => {
+                // SAFETY: the caller's promise.
+                let copy = unsafe { Self::leaked(&message.data) };
+                copy[len - 1] ^= 1;
+                message.data = plain(copy);
+            }
+            _ => {}
+        }
+        // SAFETY: the caller's promise.
+        let posted = unsafe { self.road.send(mode, &message)? };
+        if let Some(waiting) = self.waiting.take() {
+            // SAFETY: it is a copy that stays.
+            let _late = unsafe { self.road.send(SendMode::Standard, &waiting)? };
+        }
+        match posted {
+            Posted::Request(_) if self.has(Bug::ReleasesEarly) && !standard && there => {
+                Ok(Posted::Complete)
+            }
+            Posted::Request(request) if mode == SendMode::Synchronous => {
+                self.synchronous.push(request);
+                Ok(posted)
+            }
+            _ => Ok(posted),
+        }
+    }
+
+    unsafe fn receive(
+        &mut self,
+        mut pattern: Pattern,
+        mut into: Piece,
+    ) -> Result<R::Request, TooManyRequests> {
+        self.posted += 1;
+        match self.bug {
+            Bug::IgnoresTags => pattern.tag = None,
+            Bug::IgnoresContexts => pattern.context = 0,
+            Bug::IgnoresLayouts => into.layout = None,
+            Bug::LosesCredits if self.posted.is_multiple_of(8) => {
+                let never = Pattern {
+                    tag: Some(i32::MAX),
+                    ..pattern
+                };
+                // SAFETY: it takes no bytes.
+                let lost = unsafe { self.road.receive(never, Piece::EMPTY)? };
+                self.own.push(lost);
+            }
+            Bug::ClaimsTwice if pattern.source.is_none() => {
+                // SAFETY: as for the caller's.
+                let request = unsafe { self.road.receive(pattern, into.clone())? };
+                let second = plain(vec![0; into.len].leak());
+                // SAFETY: it is there for ever.
+                self.own
+                    .push(unsafe { self.road.receive(pattern, second)? });
+                return Ok(request);
+            }
+            _ => {}
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.road.receive(pattern, into) }
+    }
+
+    fn probe(&mut self, pattern: Pattern) -> Result<Option<Outcome>, TooManyRequests> {
+        let found = self.road.probe(pattern)?;
+        self.found = found.or(self.found.filter(|_| self.bug == Bug::FindsWhatIsGone));
+        Ok(self.found)
+    }
+
+    fn cancel(&mut self, request: R::Request) {
+        self.road.cancel(request);
+        if self.has(Bug::CancelsWhatIsMatched) {
+            let cancelled = Outcome {
+                failure: Failure::Cancelled,
+                ..Outcome::default()
+            };
+            self.before.insert(request.slot(), cancelled);
+        }
+    }
+
+    fn is_done(&mut self, request: R::Request) -> bool {
+        let deaf = self.has(Bug::LosesWakeUps) && self.synchronous.contains(&request);
+        !deaf && self.road.is_done(request)
+    }
+
+    fn take(&mut self, request: R::Request) -> Option<Outcome> {
+        if !self.is_done(request) {
+            return None;
+        }
+        let outcome = self.road.take(request)?;
+        let outcome = self.outcome(outcome);
+        let slot = request.slot();
+        match self.bug {
+            Bug::CancelsWhatIsMatched => Some(self.before.remove(&slot).unwrap_or(outcome)),
+            Bug::KeepsStaleRequests if outcome.len > 30 && outcome.failure == Failure::None => {
+                Some(self.before.insert(slot, outcome).unwrap_or(outcome))
+            }
+            _ => Some(outcome),
+        }
+    }
+
+    fn progress(&mut self) {
+        self.road.progress();
+    }
+
+    fn room(&self) -> usize {
+        self.road.room()
+    }
+
+    fn is_over(&mut self) -> bool {
+        self.road.is_over()
+    }
+}

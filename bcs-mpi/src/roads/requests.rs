@@ -1,0 +1,159 @@
+//! The request table: which slots of a road are in use, and for what.
+//!
+//! Every road has one. A slot is used again, the last one freed first, so a rank that has few requests
+//! outstanding uses few cache lines; it then has another generation, so a request that is spent is not taken
+//! for another one. The table grows as far as the program needs.
+
+use super::TooManyRequests;
+use bcs_core::limits::REQUEST_SLOTS;
+use bcs_core::request::RequestId;
+
+#[derive(Debug)]
+struct Slot<T> {
+    generation: u32,
+    used: Option<T>,
+}
+
+impl<T> Slot<T> {
+    const FREE: Self = Self {
+        generation: 0,
+        used: None,
+    };
+}
+
+/// Requests, and what each is used for.
+#[derive(Debug)]
+pub(super) struct Requests<T> {
+    slots: Vec<Slot<T>>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Requests<T> {
+    /// An empty table. Slot 0 is nobody's.
+    fn default() -> Self {
+        Self {
+            slots: vec![Slot::FREE],
+            free: Vec::new(),
+        }
+    }
+}
+
+impl<T> Requests<T> {
+    /// For what needs no completion (unowed sends, cancels). Its slot is never used otherwise, so
+    /// it does no harm if somebody completes it all the same.
+    pub(super) const NOBODY: RequestId = RequestId {
+        slot: 0,
+        generation: 0,
+    };
+
+    /// Opens a request.
+    #[inline(always)]
+    pub(super) fn open(&mut self, used: T) -> Result<RequestId, TooManyRequests> {
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None if self.slots.len() < REQUEST_SLOTS => {
+                self.slots.push(Slot::FREE);
+                u32::try_from(self.slots.len() - 1).expect("REQUEST_SLOTS fits u32")
+            }
+            None => return Err(TooManyRequests),
+        };
+        let entry = &mut self.slots[slot as usize];
+        // Generation 0 is fresh memory, and no transfer.
+        let generation = entry.generation.wrapping_add(1).max(1);
+        *entry = Slot {
+            generation,
+            used: Some(used),
+        };
+        Ok(RequestId { slot, generation })
+    }
+
+    /// What a request is used for; `None` if it is spent, or none of this table's.
+    #[inline(always)]
+    pub(super) fn get(&self, id: RequestId) -> Option<&T> {
+        let slot = self.slots.get(id.slot as usize);
+        slot.filter(|slot| slot.generation == id.generation)?
+            .used
+            .as_ref()
+    }
+
+    /// The same, to change it.
+    #[inline(always)]
+    pub(super) fn get_mut(&mut self, id: RequestId) -> Option<&mut T> {
+        let slot = self.slots.get_mut(id.slot as usize);
+        slot.filter(|slot| slot.generation == id.generation)?
+            .used
+            .as_mut()
+    }
+
+    /// Spends a request, if it is not spent: its slot is free.
+    #[inline(always)]
+    pub(super) fn close(&mut self, id: RequestId) -> Option<T> {
+        let slot = self.slots.get_mut(id.slot as usize);
+        let slot = slot.filter(|slot| slot.generation == id.generation)?;
+        let used = slot.used.take()?;
+        self.free.push(id.slot);
+        Some(used)
+    }
+
+    /// The open ones.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (RequestId, &T)> {
+        (0..).zip(&self.slots).filter_map(|(slot, entry)| {
+            let generation = entry.generation;
+            Some((RequestId { slot, generation }, entry.used.as_ref()?))
+        })
+    }
+
+    /// What all that are open are used for; they are spent.
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = T> {
+        self.free.clear();
+        self.slots.drain(1..).filter_map(|slot| slot.used)
+    }
+
+    /// How many more can be opened.
+    pub(super) fn room(&self) -> usize {
+        REQUEST_SLOTS - self.slots.len() + self.free.len()
+    }
+
+    /// How many are open.
+    pub(super) fn in_use(&self) -> usize {
+        self.iter().count()
+    }
+
+    /// Whether a slot is neither open nor free.
+    pub(super) fn has_lost(&self) -> bool {
+        let nobodys = 1;
+        nobodys + self.in_use() + self.free.len() != self.slots.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_that_is_used_again_has_another_generation() {
+        let mut requests = Requests::default();
+        let first = requests.open('a').unwrap();
+        assert_ne!(first.slot, Requests::<char>::NOBODY.slot);
+        assert_eq!(requests.close(first), Some('a'));
+        let second = requests.open('b').unwrap();
+        assert_eq!(second.slot, first.slot, "the last one freed is taken first");
+        assert_eq!(
+            (requests.get(first), requests.get(second)),
+            (None, Some(&'b'))
+        );
+        assert_eq!((requests.close(first), requests.in_use()), (None, 1));
+        assert!(!requests.has_lost());
+    }
+
+    #[test]
+    fn more_requests_than_slots_are_refused() {
+        let mut requests = Requests::default();
+        assert_eq!(requests.room(), REQUEST_SLOTS - 1, "one is nobody's");
+        for _ in 1..REQUEST_SLOTS {
+            let _ = requests.open(()).unwrap();
+        }
+        assert_eq!(requests.room(), 0);
+        assert_eq!(requests.open(()), Err(TooManyRequests));
+    }
+}

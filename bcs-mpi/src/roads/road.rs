@@ -1,0 +1,58 @@
+//! What a road is.
+#![expect(unsafe_code, reason = "messages are named by address")]
+
+use super::{Message, Outcome, Posted, SendMode, TooManyRequests};
+use crate::data::Piece;
+use bcs_core::matching::Pattern;
+
+/// One rank's end of a way by which messages get from rank to rank.
+///
+/// A road is a state machine under its owner's lock. Nothing here blocks or waits: a call posts or looks, and
+/// whoever waits calls [`progress`](Self::progress) and looks again. What a road promises are the rules of
+/// [`conformance`](super::conformance), which every road keeps.
+pub(crate) trait Road {
+    /// What is posted, until it is taken.
+    type Request: Copy;
+
+    /// Posts a send. Standard sends of at most the eager limit are complete when they have been copied (law 3).
+    ///
+    /// # Safety
+    /// The data are initialised, and nobody writes them until the request is done.
+    unsafe fn send(
+        &mut self,
+        mode: SendMode,
+        message: &Message,
+    ) -> Result<Posted<Self::Request>, TooManyRequests>;
+
+    /// Posts a receive of at most as many bytes as `into` has.
+    ///
+    /// # Safety
+    /// `into` may be written, and nobody else uses it until the request is done.
+    unsafe fn receive(
+        &mut self,
+        pattern: Pattern,
+        into: Piece,
+    ) -> Result<Self::Request, TooManyRequests>;
+
+    /// The message that a receive with this pattern would get now, as far as this end knows. Who asks again after
+    /// [`progress`](Self::progress) is told in the end.
+    fn probe(&mut self, pattern: Pattern) -> Result<Option<Outcome>, TooManyRequests>;
+
+    /// Asks to cancel a receive, which has still to be taken. What is no receive, or has met its message, goes on.
+    fn cancel(&mut self, request: Self::Request);
+
+    /// Whether a request is done.
+    fn is_done(&mut self, request: Self::Request) -> bool;
+
+    /// Takes what a request came to, if it is done. It is spent then.
+    fn take(&mut self, request: Self::Request) -> Option<Outcome>;
+
+    /// Passes on what was held back, takes what has come, and does what takes long.
+    fn progress(&mut self);
+
+    /// How many more requests may be posted.
+    fn room(&self) -> usize;
+
+    /// Whether this rank owes nothing: all that it has sent has come where it was sent to, or is kept there.
+    fn is_over(&mut self) -> bool;
+}
