@@ -1,258 +1,174 @@
-//! bcs_scatter, bcs_gather, bcs_allgather, bcs_alltoall and what is made like them: which messages
-//! each of them is.
+//! Collectives that are made of messages, on communicators whose members are all on one node: the members
+//! exchange directly what the messages would bring ([`crate::roads::smartmap`], exchanges).
 //!
-//! Here time is counted in slices, not in messages: whatever was posted before a strobe is
-//! exchanged in that slice, and BR shares out the bandwidth among all of it. A tree over ranks
-//! would take the logarithm of their number in slices where one slice will do, and would keep
-//! ranks in the middle of the tree from computing. So every collective here is **one round of
-//! direct messages**:
-//!
-//! | collective | messages of one rank | bytes it sends and receives |
-//! |---|---|---|
-//! | scatter, gather | root: one for each other rank; others: one | what they must |
-//! | allgather | one to and one from each other rank | its block p-1 times, and all others |
-//! | alltoall | one to and one from each other rank; short blocks by leaders ([`Nodes`]) | what it must |
-//! | reduce_scatter | none: an allreduce by the NICs, and the own part of it | |
-//!
-//! On a communicator whose members are all on one node they exchange directly instead
-//! ([`super::node_exchange`]).
-//!
-//! The bound is that of request slots: 2^20 of them are enough for 30 alltoalls at the same time
-//! among 16,384 ranks. Small messages are eager and keep no slot at the sender.
-//!
-//! Scans, and reductions by functions of the program's, are made likewise ([`super::fold`]).
-//!
-//! **reduce_scatter** by a predefined operation takes its own part of an allreduce into memory of its own. The reduction tree
-//! does not depend on the root, so these are the bits of a reduce followed by a scatterv.
+//! Any plan of messages among the members is such an exchange: what it sends is given, its rounds take. (Those
+//! between neighbours, and between two groups, are not: a rank would wait for others with which it has
+//! nothing to do.) Collectives of one round need no plan; if their blocks lie in rows, as those of
+//! `MPI_Alltoall` do, nothing is allocated.
 #![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
+use super::nic_collectives::with_room;
 use crate::data::{self, Piece, Pieces};
-use crate::endpoint::{Endpoint, Request};
-use crate::roads::{Blocking, TooManyRequests};
-use crate::schedules::{Members, Nodes, OneRound, Plan, Side};
-use crate::steps::{Local, Part, Round};
-use bcs_core::descriptor::CollectiveKind;
-use bcs_core::reduction::{Datatype, Op};
-use bcs_core::whereabouts::Exchange;
+use crate::endpoint::{Endpoint, Request, State};
+use crate::roads::smartmap::{Exchange, Given, Gives, GroupId, Takes};
+use crate::roads::{Blocking, Handle, TooManyRequests};
+use crate::schedules::{Members, OneRound, Plan, Side};
+use bcs_core::wake::owner_lock::OwnerGuard;
+
+impl From<&Piece> for Given {
+    /// Of what lies side by side: pieces were packed.
+    fn from(piece: &Piece) -> Self {
+        assert!(
+            piece.layout.is_none(),
+            "pieces are packed before they are given"
+        );
+        Self {
+            address: piece.address,
+            len: piece.len,
+        }
+    }
+}
+
+/// What is given by these sends of a plan.
+fn given(sends: &[(u32, Piece)], world: &[u32]) -> Gives {
+    let Some(((_, first), rest)) = sends.split_first() else {
+        return Gives::Nothing;
+    };
+    if rest.iter().all(|(_, piece)| piece == first) {
+        return Gives::Same(first.into());
+    }
+    let mut each = vec![Given::default(); world.len()].into_boxed_slice();
+    for (rank, piece) in sends {
+        let place = world.iter().position(|member| member == rank);
+        each[place.expect("members send to members")] = piece.into();
+    }
+    Gives::Each(each)
+}
+
+impl Plan {
+    /// The same as an exchange.
+    pub(super) fn exchange(self, members: Members<'_>) -> Exchange {
+        Exchange {
+            called: self.called.expect("it is made of messages"),
+            gives: given(&self.sends, members.world),
+            takes: Takes::Rounds(self.rounds),
+            own: None,
+            scratch: self.scratch,
+        }
+    }
+}
+
+impl Side {
+    /// What the member at this place gives by it.
+    fn gives(&self, me: usize) -> Gives {
+        match self {
+            Self::Nothing => Gives::Nothing,
+            Self::One(_, piece) | Self::Same(piece) => Gives::Same(piece.into()),
+            Self::Each(Pieces::Row(row)) => Gives::Row(*row),
+            Self::Each(Pieces::Each(pieces)) => {
+                let given = |(place, piece): (usize, &Piece)| {
+                    if place == me {
+                        return Given::default();
+                    }
+                    piece.into()
+                };
+                Gives::Each(pieces.iter().enumerate().map(given).collect())
+            }
+        }
+    }
+
+    /// The pieces that it names one by one.
+    fn pieces(&self) -> &[Piece] {
+        match self {
+            Self::Nothing => &[],
+            Self::One(_, piece) | Self::Same(piece) => std::slice::from_ref(piece),
+            Self::Each(pieces) => pieces.list(),
+        }
+    }
+
+    fn pieces_mut(&mut self) -> &mut [Piece] {
+        match self {
+            Self::Nothing | Self::Each(Pieces::Row(_)) => &mut [],
+            Self::One(_, piece) | Self::Same(piece) => std::slice::from_mut(piece),
+            Self::Each(Pieces::Each(pieces)) => pieces,
+        }
+    }
+
+    fn takes(self) -> Takes {
+        match self {
+            Self::Nothing => Takes::NOTHING,
+            Self::One(_, piece) | Self::Same(piece) => Takes::One(piece),
+            Self::Each(pieces) => Takes::Each(pieces),
+        }
+    }
+}
+
+impl OneRound {
+    /// The same as an exchange. It [is plain](Self::is_plain), or was packed.
+    #[inline]
+    pub(super) fn exchange(self, members: Members<'_>) -> Exchange {
+        Exchange {
+            called: self.called(members),
+            gives: self.out.gives(members.me),
+            takes: self.into.takes(),
+            own: self
+                .own
+                .map(|(from, to)| (from.address, to.address, from.len)),
+            scratch: self.scratch,
+        }
+    }
+
+    /// Whether nothing that this rank gives, itself among others, lies in pieces.
+    pub(super) fn is_plain(&self) -> bool {
+        let own = self.own.as_ref();
+        let own = own.is_none_or(|(from, to)| from.layout.is_none() && to.layout.is_none());
+        own && self.out.pieces().iter().all(|it| it.layout.is_none())
+    }
+
+    /// Packs what the member at this place gives in pieces, and gives itself what is its own. No lock is
+    /// held.
+    ///
+    /// # Safety
+    /// What is given is initialised and nobody writes it; this rank's own may be written.
+    pub(super) unsafe fn pack(&mut self, me: usize) {
+        let one_for_each = matches!(self.out, Side::Each(_));
+        for (place, piece) in self.out.pieces_mut().iter_mut().enumerate() {
+            if piece.layout.is_some() && !(one_for_each && place == me) {
+                let to = self.scratch.piece(piece.len);
+                // SAFETY: the caller's promise; the memory is fresh.
+                unsafe { data::copy(piece, &to) };
+                *piece = to;
+            }
+        }
+        if let Some((from, to)) = self.own.take() {
+            // SAFETY: the caller's promise.
+            unsafe { data::copy(&from, &to) };
+        }
+    }
+}
 
 impl Endpoint {
-    /// Posts this rank's part of a broadcast from `root` of data that do not lie side by side. The
-    /// collective helpers of NICs know nothing of layouts, so it goes through a copy at each rank.
+    /// Posts an exchange of the members of a context, who are a group.
     ///
     /// # Safety
-    /// As for [`bcs_scatter`](Self::bcs_scatter).
-    ///
-    /// # Errors
-    /// As [`bcs_scatter`](Self::bcs_scatter).
-    pub unsafe fn bcs_bcast_packed(
-        &self,
-        members: Members<'_>,
-        root: usize,
-        data: Piece,
-    ) -> Result<Request, TooManyRequests> {
-        let mut plan = Plan::default();
-        let packed = plan.scratch.piece(data.len);
-        let (address, bytes) = (packed.address, packed.len);
-        let sends = members.me == root;
-        let mut then = Vec::new();
-        if sends {
-            let (from, to) = (data, packed);
-            plan.first.push(Local::Copy { from, to });
-        } else {
-            let (from, to) = (packed, data);
-            then.push(Local::Copy { from, to });
-        }
-        plan.part = Some(Part {
-            kind: CollectiveKind::Broadcast {
-                root: members.world[root],
-            },
-            bytes,
-            input: sends.then_some(address),
-            output: if sends { 0 } else { address },
-        });
-        plan.rounds.push_back(Round {
-            receives: Vec::new(),
-            then,
-        });
-        // SAFETY: the caller's promise.
-        unsafe { self.post_schedule(members.context, plan) }
-    }
-
-    /// Posts this rank's part of a scatter from `root`, which has a block for each member;
-    /// `blocks` is not looked at elsewhere. What this rank gets goes to `into`, unless that is
-    /// none: at the root its own block then stays where it is. "Non-vectorial" is with blocks of
-    /// one length, side by side.
-    ///
-    /// # Safety
-    /// Blocks that are read are initialised and nobody writes them until the request is done;
-    /// those that are written may be, and nobody else uses them until then.
-    ///
-    /// # Errors
-    /// When there are not enough request slots: nothing is posted then.
-    pub unsafe fn bcs_scatter(
-        &self,
-        members: Members<'_>,
-        root: usize,
-        blocks: Pieces,
-        into: Option<Piece>,
-        blocking: Blocking,
-    ) -> Result<Request, TooManyRequests> {
-        let mut round = OneRound::new(Exchange::Scatter, Some(root));
-        if members.me == root {
-            round.own = into.map(|into| (blocks.of(root), into));
-            round.out = Side::Each(blocks);
-        } else {
-            round.into = Side::One(root, into.unwrap_or(Piece::EMPTY));
-        }
-        // SAFETY: the caller's promise.
-        unsafe { self.post_round(members, round, blocking) }
-    }
-
-    /// Posts this rank's part of a gather at `root`, which has a block for each member; `blocks`
-    /// is not looked at elsewhere. This rank contributes `from`; at the root it may be none if its
-    /// block is where it belongs already.
-    ///
-    /// # Safety
-    /// As for [`bcs_scatter`](Self::bcs_scatter).
-    ///
-    /// # Errors
-    /// As [`bcs_scatter`](Self::bcs_scatter).
-    pub unsafe fn bcs_gather(
-        &self,
-        members: Members<'_>,
-        root: usize,
-        from: Option<Piece>,
-        blocks: Pieces,
-        blocking: Blocking,
-    ) -> Result<Request, TooManyRequests> {
-        let mut round = OneRound::new(Exchange::Gather, Some(root));
-        if members.me == root {
-            round.own = from.map(|from| (from, blocks.of(root)));
-            round.into = Side::Each(blocks);
-        } else {
-            round.out = Side::One(root, from.unwrap_or(Piece::EMPTY));
-        }
-        // SAFETY: the caller's promise.
-        unsafe { self.post_round(members, round, blocking) }
-    }
-
-    /// Posts this rank's part of an allgather into `blocks`, one for each member. It contributes
-    /// `from`, or, without it, what is in its own block.
-    ///
-    /// # Safety
-    /// As for [`bcs_scatter`](Self::bcs_scatter).
-    ///
-    /// # Errors
-    /// As [`bcs_scatter`](Self::bcs_scatter).
-    pub unsafe fn bcs_allgather(
-        &self,
-        members: Members<'_>,
-        from: Option<Piece>,
-        blocks: Pieces,
-        blocking: Blocking,
-    ) -> Result<Request, TooManyRequests> {
-        let own = blocks.of(members.me);
-        let mut round = OneRound::new(Exchange::Allgather, None);
-        round.out = Side::Same(from.clone().unwrap_or_else(|| own.clone()));
-        round.into = Side::Each(blocks);
-        round.own = from.map(|from| (from, own));
-        // SAFETY: the caller's promise.
-        unsafe { self.post_round(members, round, blocking) }
-    }
-
-    /// Posts this rank's part of an all-to-all: it sends `out`, one block for each member, and
-    /// receives into `into`, one from each. Without `out`, what is in `into` is sent and replaced;
-    /// that needs a copy of it. If all blocks are to have one length, all members give their `nodes`:
-    /// short ones then go by leaders ([`Nodes`]).
-    ///
-    /// # Safety
-    /// As for [`bcs_scatter`](Self::bcs_scatter).
-    ///
-    /// # Errors
-    /// As [`bcs_scatter`](Self::bcs_scatter).
+    /// The memory that the exchange names stays until the request is done, as for
+    /// [`bcs_scatter`](Self::bcs_scatter).
     #[inline]
-    pub unsafe fn bcs_alltoall(
+    pub(super) unsafe fn post_exchange(
         &self,
-        members: Members<'_>,
-        out: Option<Pieces>,
-        into: Pieces,
-        nodes: Option<Nodes>,
+        state: OwnerGuard<'_, State>,
+        (context, group): (u32, GroupId),
+        exchange: Exchange,
         blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
-        let (me, mut round) = (members.me, OneRound::new(Exchange::Alltoall, None));
-        let out = if let Some(out) = out {
-            round.own = Some((out.of(me), into.of(me)));
-            out
-        } else {
-            let mut copied = |place: usize| {
-                if place == me {
-                    return Piece::EMPTY; // It stays where it is.
-                }
-                let from = into.of(place);
-                let copy = round.scratch.piece(from.len);
-                // SAFETY: the caller's promise; the memory is fresh.
-                unsafe { data::copy(&from, &copy) };
-                copy
-            };
-            Pieces::Each((0..members.world.len()).map(&mut copied).collect())
-        };
-        round.out = Side::Each(out);
-        round.into = Side::Each(into);
-        round.nodes = nodes;
-        // SAFETY: the caller's promise.
-        unsafe { self.post_round(members, round, blocking) }
-    }
-
-    /// Posts this rank's part of a reduction of which each member gets a part: of this rank's
-    /// `input` the bytes from `offset` on, combined with everybody's, go to `into`, which may be a
-    /// part of `input`.
-    ///
-    /// # Safety
-    /// As for [`bcs_scatter`](Self::bcs_scatter).
-    ///
-    /// # Errors
-    /// As [`bcs_scatter`](Self::bcs_scatter).
-    ///
-    /// # Panics
-    /// If the part is not within `input`.
-    pub unsafe fn bcs_reduce_scatter(
-        &self,
-        members: Members<'_>,
-        (op, datatype): (Op, Datatype),
-        input: Piece,
-        offset: usize,
-        into: Piece,
-    ) -> Result<Request, TooManyRequests> {
-        assert!(offset <= input.len && into.len <= input.len - offset);
-        let mut plan = Plan::default();
-        let part = |of: &Piece| Piece::new(of.address + offset as u64, into.len);
-        if members.world.len() == 1 {
-            plan.first.push(Local::Copy {
-                from: part(&input),
-                to: into,
-            });
-        } else {
-            let result = plan.scratch.piece(input.len);
-            plan.part = Some(Part {
-                kind: CollectiveKind::Reduce {
-                    root: None,
-                    op,
-                    datatype,
-                },
-                bytes: input.len,
-                input: Some(input.address),
-                output: result.address,
-            });
-            let then = vec![Local::Copy {
-                from: part(&result),
-                to: into,
-            }];
-            plan.rounds.push_back(Round {
-                receives: Vec::new(),
-                then,
-            });
-        }
-        // SAFETY: the caller's promise.
-        unsafe { self.post_schedule(members.context, plan) }
+        self.arrive_by(state, context, blocking, |state| {
+            let near = with_room(&mut state.roads.near)?;
+            let known = state.contexts.get_mut(context);
+            let known = known.expect("a communicator is used until it is freed");
+            let entered = known.enter(context, exchange.called);
+            // SAFETY: the caller's promise.
+            let posted = unsafe { near.exchange(group, exchange, entered, blocking)? };
+            Ok(Handle::near(posted))
+        })
     }
 }

@@ -2,7 +2,7 @@
 //! function of the program's (MPI 5.0, 6.9.5).
 //!
 //! They are schedules ([`crate::schedules`]), and within a node exchanges that take in the same rounds
-//! ([`super::node_exchange`]): whoever wants a result gets all contributions to it by
+//! ([`super::exchange`]): whoever wants a result gets all contributions to it by
 //! direct messages, and combines them **from the left, in the order of the communicator**:
 //!
 //! ```text
@@ -39,12 +39,80 @@ use std::ops::Range;
 
 /// Memory for what has been received and not yet combined, unless one contribution is larger: as
 /// much as stays in a usual L2 cache.
-pub(crate) const WINDOW_BYTES: usize = 1 << 20;
+const WINDOW_BYTES: usize = 1 << 20;
+
+/// The alignment of scratch memory, which functions of the program's rely on.
+const ALIGNMENT: usize = 16;
+
+/// What ranks send to be combined.
+#[derive(Debug)]
+pub struct Contributions<'a> {
+    /// World ranks, in the order in which it is combined.
+    pub from: &'a [u32],
+    /// How two of them become one.
+    pub fold: Fold,
+    /// The length of each.
+    pub bytes: usize,
+    /// What this rank needs of each. (Who sends may not know which part that is.)
+    pub part: Range<usize>,
+    /// Where the result goes, which is as long as the part.
+    pub output: Piece,
+}
 
 impl Plan {
-    /// Adds what folds the contributions of these places into `output`. This rank's own is `own`,
-    /// which is only read; all are of that length.
-    fn fold(
+    /// Adds what folds contributions. This rank's `own` may be one of them, of which it has the part that it
+    /// needs and which is only read.
+    pub(super) fn fold(&mut self, contributions: Contributions<'_>, own: Option<(u32, &Piece)>) {
+        let Contributions {
+            from,
+            fold,
+            bytes,
+            part,
+            output,
+        } = contributions;
+        let own = |rank: u32| own.filter(|&(me, _)| me == rank).map(|(_, piece)| piece);
+        let others = from.iter().filter(|&&rank| own(rank).is_none()).count();
+        let window = (WINDOW_BYTES / bytes.max(1)).clamp(1, others.max(1));
+        let slots: Vec<Piece> = (0..window.min(others))
+            .map(|_| self.scratch.piece(bytes))
+            .collect();
+        let accumulator = self.scratch.piece(part.len());
+        let (mut apart, mut round) = (None, Round::default());
+        for (nth, &rank) in from.iter().enumerate() {
+            let (mut operand, keeps) = match own(rank) {
+                // A function writes its operand.
+                Some(own) => (own.clone(), matches!(fold, Fold::Function(_))),
+                None => {
+                    if round.receives.len() == window {
+                        self.rounds.push_back(std::mem::take(&mut round));
+                    }
+                    let slot = slots[round.receives.len()].clone();
+                    let operand = Piece::new(slot.address + part.start as u64, part.len());
+                    round.receives.push((rank, slot));
+                    (operand, !part.start.is_multiple_of(ALIGNMENT))
+                }
+            };
+            if nth == 0 {
+                round.then.push(copy(operand, accumulator.clone()));
+                continue;
+            }
+            if keeps {
+                let apart = apart.get_or_insert_with(|| self.scratch.piece(part.len()));
+                round.then.push(copy(operand, apart.clone()));
+                operand = apart.clone();
+            }
+            round.then.push(Local::Combine {
+                fold: fold.clone(),
+                accumulator: accumulator.clone(),
+                operand,
+            });
+        }
+        round.then.push(copy(accumulator, output));
+        self.rounds.push_back(round);
+    }
+
+    /// The same of what the members of a communicator at these places contribute, all as much as this rank's `own`.
+    fn fold_all(
         &mut self,
         members: Members<'_>,
         places: Range<usize>,
@@ -52,38 +120,14 @@ impl Plan {
         output: Piece,
         fold: &Fold,
     ) {
-        let others = places.clone().filter(|&place| place != members.me).count();
-        let window = (WINDOW_BYTES / own.len.max(1)).clamp(1, others.max(1));
-        let slots: Vec<Piece> = (0..window.min(others))
-            .map(|_| self.scratch.piece(own.len))
-            .collect();
-        let accumulator = self.scratch.piece(own.len);
-        let mut round = Round::default();
-        for place in places.clone() {
-            let mut operand = own.clone();
-            if place != members.me {
-                if round.receives.len() == window {
-                    self.rounds.push_back(std::mem::take(&mut round));
-                }
-                operand = slots[round.receives.len()].clone();
-                round.receives.push((members.world[place], operand.clone()));
-            } else if place != places.start && matches!(fold, Fold::Function(_)) {
-                // A function writes its operand.
-                operand = self.scratch.piece(own.len);
-                round.then.push(copy(own.clone(), operand.clone()));
-            }
-            round.then.push(if place == places.start {
-                copy(operand, accumulator.clone())
-            } else {
-                Local::Combine {
-                    fold: fold.clone(),
-                    accumulator: accumulator.clone(),
-                    operand,
-                }
-            });
-        }
-        round.then.push(copy(accumulator, output));
-        self.rounds.push_back(round);
+        let contributions = Contributions {
+            from: &members.world[places],
+            fold: fold.clone(),
+            bytes: own.len,
+            part: 0..own.len,
+            output,
+        };
+        self.fold(contributions, Some((members.world[members.me], own)));
     }
 
     /// A copy of what may be replaced while it is still on its way.
@@ -94,7 +138,7 @@ impl Plan {
     }
 }
 
-pub(crate) fn copy(from: Piece, to: Piece) -> Local {
+fn copy(from: Piece, to: Piece) -> Local {
     Local::Copy { from, to }
 }
 
@@ -123,17 +167,17 @@ impl Endpoint {
         } else {
             Exchange::Exscan
         };
-        let mut plan = Plan::among(scan, None, blocking);
+        let mut plan = Plan::of(scan, None);
         let Members { world, me, .. } = members;
         let own = input.unwrap_or_else(|| plan.copied(&output));
         let higher = world[me + 1..].iter();
         plan.sends = higher.map(|&rank| (rank, own.clone())).collect();
         let places = 0..me + usize::from(inclusive);
         if !places.is_empty() {
-            plan.fold(members, places, &own, output, fold);
+            plan.fold_all(members, places, &own, output, fold);
         }
         // SAFETY: the caller's promise.
-        unsafe { self.post_schedule(members.context, plan) }
+        unsafe { self.post_plan(members, plan, blocking) }
     }
 
     /// Posts this rank's part of a reduction from `input` to `output`, at the place `root` or,
@@ -154,7 +198,7 @@ impl Endpoint {
         blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
         let world_root = root.map(|root| members.world[root]);
-        let mut plan = Plan::among(Exchange::Reduce, world_root, blocking);
+        let mut plan = Plan::of(Exchange::Reduce, world_root);
         let mut own = input;
         match root {
             None => {
@@ -167,10 +211,10 @@ impl Endpoint {
             Some(root) => plan.sends = vec![(members.world[root], own.clone())],
         }
         if root.is_none_or(|root| root == members.me) {
-            plan.fold(members, 0..members.world.len(), &own, output, fold);
+            plan.fold_all(members, 0..members.world.len(), &own, output, fold);
         }
         // SAFETY: the caller's promise.
-        unsafe { self.post_schedule(members.context, plan) }
+        unsafe { self.post_plan(members, plan, blocking) }
     }
 
     /// Posts this rank's part of a reduction of which each member gets its block: of this rank's
@@ -191,7 +235,7 @@ impl Endpoint {
         among: bool,
         blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
-        let mut plan = Plan::among(Exchange::ReduceScatter, None, blocking);
+        let mut plan = Plan::of(Exchange::ReduceScatter, None);
         let mut sends = members.others(|place| blocks[place].clone());
         if among {
             for (_, block) in &mut sends {
@@ -200,8 +244,8 @@ impl Endpoint {
         }
         plan.sends = sends;
         let places = 0..members.world.len();
-        plan.fold(members, places, &blocks[members.me], output, fold);
+        plan.fold_all(members, places, &blocks[members.me], output, fold);
         // SAFETY: the caller's promise.
-        unsafe { self.post_schedule(members.context, plan) }
+        unsafe { self.post_plan(members, plan, blocking) }
     }
 }

@@ -2,21 +2,23 @@
 //!
 //! | file | is |
 //! |---|---|
+//! | `choice.rs` | which way a collective takes |
 //! | `contexts.rs` | opening and closing contexts |
 //! | `nic_collectives.rs` | barrier, broadcast, reductions |
-//! | `leading.rs` | what one rank of a node posts to its NIC for all |
-//! | `exchange.rs`, `neighborhood.rs`, `between.rs`, `fold.rs` | those that are made of messages |
-//! | `posting.rs`, `node_exchange.rs` | by which way these go: messages, or an exchange of the ranks of a node |
+//! | `leader.rs` | what one rank of a node posts to its NIC for all |
+//! | `blocks.rs`, `neighborhood.rs`, `intercommunicator.rs`, `fold.rs` | those that are made of messages |
+//! | `posting.rs`, `exchange.rs` | how these are posted: as messages, or as an exchange of the ranks of a node |
 
-mod between;
+mod blocks;
+mod choice;
 mod contexts;
 mod exchange;
 mod fold;
-mod leading;
+mod intercommunicator;
+mod leader;
 mod neighborhood;
 mod nic_collectives;
-mod node_exchange;
 mod posting;
 
-pub use between::Contributions;
+pub use fold::Contributions;
 pub use neighborhood::Parcel;

@@ -65,6 +65,6 @@ impl Endpoint {
             then: Vec::new(),
         });
         // SAFETY: the caller's promise.
-        unsafe { self.post_schedule(members.context, plan) }
+        unsafe { self.post_messages(members.context, plan) }
     }
 }

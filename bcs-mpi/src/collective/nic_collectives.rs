@@ -1,10 +1,11 @@
 //! bcs_barrier, bcs_bcast, bcs_reduce.
 //!
-//! If all members of a context are on this rank's node, and its messages go from memory to memory, the
-//! members do these themselves ([`crate::roads::smartmap`]); all members find the same of a context.
-//! Where only some are, these may do their part, and one of them posts for them ([`super::leading`]).
+//! If all members of a context are on this rank's node they do these themselves
+//! ([`crate::roads::smartmap`]). Where only some are, these may do their part, and one of them posts for them
+//! ([`super::leader`]).
 #![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
+use super::choice::{Call, Way};
 use crate::endpoint::{Endpoint, Errand, Request, State};
 use crate::roads::nic::Arrival;
 use crate::roads::smartmap::{Id, SmartMap};
@@ -14,7 +15,6 @@ use bcs_core::descriptor::CollectiveKind;
 use bcs_core::reduction::{Datatype, Op};
 use bcs_core::wake::owner_lock::OwnerGuard;
 use bcs_core::wake::waiting::{self, Patience};
-use bcs_core::whereabouts::Called;
 
 impl Endpoint {
     /// Posts this rank's arrival at a barrier. If the caller is going to wait for it at once, that is
@@ -27,12 +27,7 @@ impl Endpoint {
         context: u32,
         blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
-        let part = Part {
-            kind: CollectiveKind::Barrier,
-            bytes: 0,
-            input: None,
-            output: 0,
-        };
+        let part = Part::without_data(CollectiveKind::Barrier);
         // SAFETY: there is no memory to promise.
         unsafe { self.arrive(context, part, blocking) }
     }
@@ -154,7 +149,7 @@ impl Endpoint {
     ) -> Handle {
         loop {
             let known = state.contexts.get(context);
-            let group = known.and_then(|known| known.near.or(known.here));
+            let group = known.and_then(|known| known.locality.group());
             let Some((near, group)) = state.roads.near.as_mut().zip(group) else {
                 return Handle::Near(id);
             };
@@ -201,52 +196,51 @@ impl Endpoint {
     ) -> Result<Handle, TooManyRequests> {
         let State {
             contexts,
-            roads: Roads { near, .. },
+            roads: Roads { near, nic, .. },
             ..
         } = state;
         let known = contexts.get_mut(context);
         let known = known.unwrap_or_else(|| panic!("context {context} is open"));
-        if let Some((near, group)) = near.as_mut().zip(known.near) {
-            if near.room() == 0 {
-                return Err(TooManyRequests);
+        let called = part.called();
+        match known.way(Call::OneResult, part.bytes) {
+            Way::Records(group) => {
+                let near = with_room(near)?;
+                let entered = known.enter(context, called);
+                // SAFETY: the caller's promise.
+                let posted = unsafe { near.in_records(group, part, entered, blocking)? };
+                Ok(Handle::near(posted))
             }
-            let (kind, bytes) = (part.kind, part.bytes as u64);
-            let entered = known.enter(context, Called::Nic { kind, bytes });
-            // SAFETY: the caller's promise.
-            let posted = unsafe { near.collective(group, part, entered, blocking)? };
-            return Ok(Handle::near(posted));
-        }
-        let (sequence, due, here) = (known.sequence, known.due(), known.here);
-        if let Some((near, group)) = near.as_mut().zip(here) {
-            if near.room() == 0 {
-                return Err(TooManyRequests);
+            Way::Memory(group) => {
+                let near = with_room(near)?;
+                let entered = known.enter(context, called);
+                // SAFETY: the caller's promise.
+                let posted = unsafe { near.in_memory(group, part, entered, blocking)? };
+                Ok(Handle::near(posted))
             }
-            known.sequence += 1;
-            let (kind, bytes) = (part.kind, part.bytes as u64);
-            let entered = known.enter(context, Called::Nic { kind, bytes });
-            // SAFETY: the caller's promise.
-            let id = unsafe { near.led_collective(group, part, entered, sequence)? };
-            // Arrivals are counted whoever makes them: see `due`. It is the leader's that is work.
-            let _last = self.page.arrive(self.place.node, context, sequence, due);
-            return Ok(Handle::Near(id));
+            Way::Hierarchy(group) => {
+                let near = with_room(near)?;
+                let (sequence, due) = (known.sequence, known.due());
+                known.sequence += 1;
+                let entered = known.enter(context, called);
+                // SAFETY: the caller's promise.
+                let id = unsafe { near.hierarchical(group, part, entered, sequence)? };
+                // Arrivals are counted whoever makes them: see `due`. It is the leader's that is work.
+                let _last = self.page.arrive(self.place.node, context, sequence, due);
+                Ok(Handle::Near(id))
+            }
+            Way::Nic => {
+                let (sequence, due) = (known.sequence, known.due());
+                // SAFETY: the caller's promise.
+                let posted = unsafe { nic.arrive(context, Arrival::own(sequence), part)? };
+                known.sequence += 1;
+                nic.entered(posted, known.enter(context, called));
+                // The arrival is posted, now it may be counted: a slice that the count asks for sees it.
+                let last = self.page.arrive(self.place.node, context, sequence, due);
+                nic.posted_collective(last);
+                Ok(Handle::Nic(posted))
+            }
+            way => unreachable!("all members have one result: {way:?}"),
         }
-        // SAFETY: the caller's promise.
-        let posted = unsafe {
-            state
-                .roads
-                .nic
-                .arrive(context, Arrival::own(sequence), part)?
-        };
-        if let Some(known) = state.contexts.get_mut(context) {
-            known.sequence += 1;
-            let (kind, bytes) = (part.kind, part.bytes as u64);
-            let entered = known.enter(context, Called::Nic { kind, bytes });
-            state.roads.nic.entered(posted, entered);
-        }
-        // The arrival is posted, now it may be counted: a slice that the count asks for sees it.
-        let last = self.page.arrive(self.place.node, context, sequence, due);
-        state.roads.nic.posted_collective(last);
-        Ok(Handle::Nic(posted))
     }
 
     /// Posts what somebody waits for by itself: the opening or closing of a context.
@@ -268,6 +262,12 @@ impl Endpoint {
         self.progress(state);
         Ok(Request::on(Handle::Nic(request)))
     }
+}
+
+/// The ranks of this node, if there is room for one more request among them.
+pub(super) fn with_room(near: &mut Option<SmartMap>) -> Result<&mut SmartMap, TooManyRequests> {
+    let near = near.as_mut().filter(|near| near.room() > 0);
+    near.ok_or(TooManyRequests)
 }
 
 const _: () = assert!(

@@ -1,34 +1,105 @@
-//! How schedules are posted: as an exchange of the members if they are all on one node, else as messages.
+//! How collectives that are made of messages are posted: as an exchange of the members if they are all on one
+//! node, else as messages.
 #![expect(unsafe_code, reason = "memory is named by address")]
 
-use crate::endpoint::{Endpoint, Errand, Kind, Request};
+use super::choice::{Call, Way};
+use crate::endpoint::{Endpoint, Errand, Kind, Request, State};
 use crate::roads::{Blocking, Handle, TooManyRequests};
 use crate::schedules::{COLLECTIVE_MESSAGES, Members, OneRound, Plan, Schedule};
 
+impl State {
+    /// The way of a call on a context. A communicator of one is none.
+    #[inline]
+    fn way(&self, context: u32, call: Call, bytes: usize) -> Way {
+        let known = self.contexts.get(context);
+        known.map_or(Way::Messages, |known| known.way(call, bytes))
+    }
+}
+
 impl Endpoint {
-    /// Posts a schedule on a communicator's context.
+    /// Posts what all members of a communicator call, and have to wait for.
+    ///
+    /// # Safety
+    /// As for [`post_messages`](Self::post_messages).
+    pub(super) unsafe fn post_plan(
+        &self,
+        members: Members<'_>,
+        mut plan: Plan,
+        blocking: Blocking,
+    ) -> Result<Request, TooManyRequests> {
+        let way = self.lock().way(members.context, Call::Blocks, 0);
+        let Way::Exchange(group) = way else {
+            // SAFETY: the caller's promise.
+            return unsafe { self.post_messages(members.context, plan) };
+        };
+        // SAFETY: the caller's promise.
+        unsafe { plan.prepare(true) };
+        let exchange = plan.exchange(members);
+        let on = (members.context, group);
+        // SAFETY: the caller's promise; scratch memory lives as long as the exchange.
+        unsafe { self.post_exchange(self.lock(), on, exchange, blocking) }
+    }
+
+    /// Posts a collective of one round.
+    ///
+    /// # Safety
+    /// As for [`bcs_scatter`](Self::bcs_scatter).
+    #[inline]
+    pub(super) unsafe fn post_round(
+        &self,
+        members: Members<'_>,
+        mut round: OneRound,
+        blocking: Blocking,
+    ) -> Result<Request, TooManyRequests> {
+        let mut state = self.lock();
+        let (call, bytes) = match &round.nodes {
+            None => (Call::Blocks, 0),
+            Some(nodes) => {
+                let nodes = nodes.count();
+                (Call::EqualBlocks { nodes }, round.into.len_of(members.me))
+            }
+        };
+        let one_by_one = match state.way(members.context, call, bytes) {
+            Way::Exchange(group) => {
+                if !round.is_plain() {
+                    drop(state);
+                    // SAFETY: the caller's promise.
+                    unsafe { round.pack(members.me) };
+                    state = self.lock();
+                }
+                let on = (members.context, group);
+                let exchange = round.exchange(members);
+                // SAFETY: the caller's promise.
+                return unsafe { self.post_exchange(state, on, exchange, blocking) };
+            }
+            Way::ByLeaders { one_by_one } => one_by_one,
+            _ => {
+                round.nodes = None;
+                true
+            }
+        };
+        drop(state);
+        // SAFETY: the caller's promise.
+        let plan = unsafe { round.plan(members, one_by_one) };
+        // SAFETY: the caller's promise.
+        unsafe { self.post_messages(members.context, plan) }
+    }
+
+    /// Posts messages, or a collective of the NIC's with local steps before and after it, on a communicator's
+    /// context.
     ///
     /// # Safety
     /// The memory that the plan names, other than its scratch memory, stays until the request is
     /// done; what is read is initialised and nobody writes it, and what is written nobody else
     /// uses.
-    pub(crate) unsafe fn post_schedule(
+    pub(super) unsafe fn post_messages(
         &self,
         context: u32,
         mut plan: Plan,
     ) -> Result<Request, TooManyRequests> {
-        for local in plan.first.drain(..) {
-            // SAFETY: the caller's promise.
-            unsafe { local.run() };
-        }
-        let exchanges = plan.among.is_some() && self.lock().exchanges(context);
         // SAFETY: the caller's promise.
-        unsafe { plan.pack(exchanges) };
+        unsafe { plan.prepare(false) };
         let mut state = self.lock();
-        if let Some(blocking) = plan.among.filter(|_| state.exchanges(context)) {
-            // SAFETY: the caller's promise.
-            return unsafe { self.post_exchange(state, context, plan, blocking) };
-        }
         self.progress(&mut state);
         let first_round = plan.rounds.front().map_or(0, |round| round.receives.len());
         let by_leaders = plan.hierarchy.as_ref().map_or(0, |it| it.requests());
@@ -59,49 +130,17 @@ impl Endpoint {
         }
         schedule.enters(entered);
         let advance = schedule.begin(&mut state.roads, plan.sends);
-        if schedule.is_over(&advance) {
-            self.progress(&mut state);
-            self.leave(state);
-            return Ok(Request::on(Handle::Complete(0)));
-        }
-        let (id, steps) = state.schedules.insert(schedule, advance);
-        let steps = steps.map(Errand::Steps);
-        steps
-            .into_iter()
-            .for_each(|steps| state.errands.push(steps));
+        let posted = if schedule.is_over(&advance) {
+            Request::on(Handle::Complete(0))
+        } else {
+            let (id, steps) = state.schedules.insert(schedule, advance);
+            if let Some(steps) = steps {
+                state.errands.push(Errand::Steps(steps));
+            }
+            Request(Kind::Schedule(id))
+        };
         self.progress(&mut state);
         self.leave(state);
-        Ok(Request(Kind::Schedule(id)))
-    }
-}
-
-impl Endpoint {
-    /// Posts a collective of one round: by an exchange of the members, if they are all on one node.
-    ///
-    /// # Safety
-    /// As for [`bcs_scatter`](Self::bcs_scatter).
-    #[inline]
-    pub(crate) unsafe fn post_round(
-        &self,
-        members: Members<'_>,
-        mut round: OneRound,
-        blocking: Blocking,
-    ) -> Result<Request, TooManyRequests> {
-        let mut state = self.lock();
-        if state.exchanges(members.context) {
-            if !round.is_plain() {
-                drop(state);
-                // SAFETY: the caller's promise.
-                unsafe { round.pack(members.me) };
-                state = self.lock();
-            }
-            // SAFETY: the caller's promise.
-            return unsafe { self.exchange_round(state, members, round, blocking) };
-        }
-        drop(state);
-        // SAFETY: the caller's promise.
-        let plan = unsafe { round.plan(members) };
-        // SAFETY: the caller's promise.
-        unsafe { self.post_schedule(members.context, plan) }
+        Ok(posted)
     }
 }

@@ -60,10 +60,9 @@ impl Rooms {
     /// Room for a message of these data, if they lie in pieces smaller than that, and should be packed. What
     /// is in it is anything.
     pub(crate) fn wanted(&mut self, data: &Piece, small: u32) -> Option<Room> {
-        let layout = data.layout.as_ref()?;
         // What is inline needs no room.
         let lengths = INLINE_BYTES + 1..=MAX_PACKED_BYTES;
-        if layout.grain() >= small || !lengths.contains(&data.len) {
+        if !data.is_in_pieces_below(small) || !lengths.contains(&data.len) {
             return None;
         }
         let fits = |room: &Room| room.0.len() >= data.len;

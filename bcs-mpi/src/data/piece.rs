@@ -29,6 +29,12 @@ impl Piece {
         }
     }
 
+    /// Whether it lies in pieces that have fewer bytes than that, in the mean.
+    pub(crate) fn is_in_pieces_below(&self, small: u32) -> bool {
+        let layout = self.layout.as_ref();
+        layout.is_some_and(|layout| layout.grain() < small)
+    }
+
     /// As descriptors name it.
     pub(crate) fn location(&self) -> Location {
         match &self.layout {

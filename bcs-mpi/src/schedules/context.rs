@@ -5,8 +5,30 @@ use crate::roads::smartmap::GroupId;
 use bcs_core::limits::{ARRIVAL_HINTS_PER_CONTEXT, MAX_CONTEXTS};
 use bcs_core::whereabouts::{Called, Entered};
 
+/// Which members of a context do collectives in each other's memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Locality<G = GroupId> {
+    /// All: they are on this rank's node, and no NIC hears of the context.
+    OneNode(G),
+    /// Those on this rank's node; there are others elsewhere.
+    SeveralNodes(G),
+    /// None: each goes to its NIC by itself.
+    #[default]
+    Apart,
+}
+
+impl<G> Locality<G> {
+    /// The members on this rank's node that do.
+    pub(crate) fn group(self) -> Option<G> {
+        match self {
+            Self::OneNode(group) | Self::SeveralNodes(group) => Some(group),
+            Self::Apart => None,
+        }
+    }
+}
+
 /// A context in which this rank takes part in collectives.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Context {
     /// The number of the next collective.
     pub(crate) sequence: u64,
@@ -21,10 +43,7 @@ pub(crate) struct Context {
     pub(crate) entered: u32,
     /// The members, for [`Entered`].
     pub(crate) group: u32,
-    /// All members are on this rank's node, and do collectives themselves.
-    pub(crate) near: Option<GroupId>,
-    /// The members on this rank's node, if there are others elsewhere.
-    pub(crate) here: Option<GroupId>,
+    pub(crate) locality: Locality,
 }
 
 impl Context {
@@ -42,11 +61,6 @@ impl Context {
             near: self.local > 0,
             far: self.size > self.local,
         }
-    }
-
-    /// Its members, if all are on this node and do collectives themselves.
-    pub(crate) fn near(&self) -> Option<GroupId> {
-        self.near.filter(|_| self.local == self.size)
     }
 
     /// This rank enters a collective.

@@ -2,7 +2,7 @@
 //!
 //! | file | is |
 //! |---|---|
-//! | `schedule.rs` | schedules under way: messages of both roads, and steps between them |
+//! | `schedule.rs`, `sends.rs` | schedules under way: messages of both roads, and steps between them |
 //! | `plan.rs`, `one_round.rs`, `members.rs` | what is to be posted |
 //! | `hierarchy` | blocks that go by the leaders of nodes |
 //! | `context.rs` | contexts: members, numbers, groups |
@@ -13,8 +13,9 @@ mod members;
 mod one_round;
 mod plan;
 mod schedule;
+mod sends;
 
-pub(crate) use context::{Context, Contexts};
+pub(crate) use context::{Context, Contexts, Locality};
 pub use hierarchy::Nodes;
 pub use members::Members;
 pub(crate) use one_round::{OneRound, Side};

@@ -45,6 +45,14 @@ impl Side {
             Self::Each(pieces) => members.others(|place| pieces.of(place)),
         }
     }
+
+    /// The length of the block that is there for a member, if there is one for each.
+    pub(crate) fn len_of(&self, place: usize) -> usize {
+        match self {
+            Self::Nothing | Self::One(..) | Self::Same(_) => 0,
+            Self::Each(pieces) => pieces.len_of(place),
+        }
+    }
 }
 
 impl OneRound {
@@ -65,11 +73,15 @@ impl OneRound {
         Called::Messages(self.what, self.root.map(|root| members.world[root]))
     }
 
-    /// What goes by the leaders of nodes.
+    /// What goes by the leaders of nodes, unless blocks go `one_by_one`.
     ///
     /// # Safety
     /// What is given may be read, and what is taken may be written until it is over.
-    unsafe fn hierarchy(&mut self, members: Members<'_>) -> Option<Box<Hierarchy>> {
+    unsafe fn hierarchy(
+        &mut self,
+        members: Members<'_>,
+        one_by_one: bool,
+    ) -> Option<Box<Hierarchy>> {
         let nodes = self.nodes.take()?;
         let (Side::Each(out), Side::Each(into)) = (&self.out, &self.into) else {
             return None;
@@ -78,18 +90,21 @@ impl OneRound {
             let places = 0..members.world.len();
             places.map(|place| blocks.of(place)).collect()
         };
-        let me = (members.world, members.me);
         // SAFETY: the caller's promise.
-        let hierarchy = unsafe { Hierarchy::new(nodes, me, &all(out), &all(into)) };
+        let hierarchy =
+            unsafe { Hierarchy::new(nodes, members, &all(out), &all(into), one_by_one) };
         Some(Box::new(hierarchy))
     }
 
+    /// The same as messages. If `nodes` are given, blocks for others of them go by leaders, unless they go
+    /// `one_by_one`.
+    ///
     /// # Safety
-    /// As for [`hierarchy`](Self::hierarchy).
-    pub(crate) unsafe fn plan(mut self, members: Members<'_>) -> Plan {
+    /// What is given may be read, and what is taken may be written until it is over.
+    pub(crate) unsafe fn plan(mut self, members: Members<'_>, one_by_one: bool) -> Plan {
         let called = self.called(members);
         // SAFETY: the caller's promise.
-        let hierarchy = unsafe { self.hierarchy(members) };
+        let hierarchy = unsafe { self.hierarchy(members, one_by_one) };
         let mut sends = self.out.messages(members);
         let mut receives = self.into.messages(members);
         if let Some(hierarchy) = &hierarchy {

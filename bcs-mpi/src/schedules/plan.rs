@@ -3,7 +3,6 @@
 
 use super::hierarchy::Hierarchy;
 use crate::data::{self, LONG_BYTES, NEAR_SMALL_PIECE_BYTES, Piece, Scratch};
-use crate::roads::Blocking;
 use crate::steps::{Local, Part, Round};
 use bcs_core::whereabouts::{Called, Exchange};
 use std::collections::VecDeque;
@@ -18,9 +17,6 @@ pub(crate) struct Plan {
     /// To whom (a world rank), and what.
     pub(crate) sends: Vec<(u32, Piece)>,
     pub(crate) rounds: VecDeque<Round>,
-    /// It is among the members of one communicator, who all call it, and whether the caller waits for it
-    /// at once.
-    pub(crate) among: Option<Blocking>,
     /// A collective of the NIC, which is a part of the first round. NICs number them, so it must
     /// be posted with the schedule.
     pub(crate) part: Option<Part>,
@@ -30,19 +26,20 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Packs what is sent in pieces, without the lock: all if it is for an `exchange`, else what is long and in
-    /// small ones.
+    /// Does what comes first, and packs what is sent in pieces, without the lock: all if it is for an `exchange`,
+    /// else what is long and in small ones.
     ///
     /// # Safety
-    /// What is sent is initialised and nobody writes it.
-    pub(crate) unsafe fn pack(&mut self, exchange: bool) {
+    /// What is sent is initialised and nobody writes it, and what the first steps name may be used so.
+    pub(crate) unsafe fn prepare(&mut self, exchange: bool) {
+        for local in self.first.drain(..) {
+            // SAFETY: the caller's promise.
+            unsafe { local.run() };
+        }
         let mut last: Option<(Piece, Piece)> = None;
         for (_, piece) in &mut self.sends {
-            let Some(layout) = &piece.layout else {
-                continue;
-            };
-            let small = piece.len > LONG_BYTES && layout.grain() < NEAR_SMALL_PIECE_BYTES;
-            if !exchange && !small {
+            let small = piece.len > LONG_BYTES && piece.is_in_pieces_below(NEAR_SMALL_PIECE_BYTES);
+            if !(small || exchange && piece.layout.is_some()) {
                 continue;
             }
             // What goes to all is packed once.
@@ -64,14 +61,6 @@ impl Plan {
         Self {
             called: Some(Called::Messages(exchange, root)),
             ..Self::default()
-        }
-    }
-
-    /// The same, for what all members of a communicator call and have to wait for.
-    pub(crate) fn among(exchange: Exchange, root: Option<u32>, blocking: Blocking) -> Self {
-        Self {
-            among: Some(blocking),
-            ..Self::of(exchange, root)
         }
     }
 }

@@ -33,8 +33,9 @@
 #![expect(unsafe_code, reason = "messages are named by address")]
 
 use super::hierarchy::{Came, Hierarchy};
+use super::sends::Sends;
 use crate::data::{Piece, Scratch};
-use crate::roads::{Handle, Message, Outcome, Roads, SendMode};
+use crate::roads::{Handle, Outcome, Roads};
 use crate::steps::{Local, Round};
 use bcs_core::limits::MAX_CONTEXTS;
 use bcs_core::request::Failure;
@@ -57,7 +58,7 @@ pub(crate) struct Schedule {
     tag: i32,
     /// What this rank has entered by it. One whose messages go nowhere has entered nothing.
     entered: Option<Entered>,
-    sends: Vec<Handle>,
+    sends: Sends,
     /// Receives of this round that wait for a request slot.
     unposted: Vec<(u32, Piece)>,
     /// Those that wait for their messages, with the length each should have; a reduction has none.
@@ -66,8 +67,6 @@ pub(crate) struct Schedule {
     then: Vec<Local>,
     rounds: VecDeque<Round>,
     hierarchy: Option<Box<Hierarchy>>,
-    /// Sends that wait for a request slot.
-    unsent: Vec<(u32, Piece)>,
     scratch: Scratch,
     failed: Option<Outcome>,
     /// Steps of it are being done without the lock.
@@ -229,13 +228,12 @@ impl Schedule {
             context: context | COLLECTIVE_MESSAGES,
             tag,
             entered: None,
-            sends: Vec::new(),
+            sends: Sends::default(),
             unposted: Vec::new(),
             receives: Vec::new(),
             then: Vec::new(),
             rounds,
             hierarchy,
-            unsent: Vec::new(),
             scratch,
             failed: None,
             steps: false,
@@ -267,21 +265,20 @@ impl Schedule {
             self.then = round.then;
             self.post(roads, &mut false);
         }
-        for (destination, data) in sends {
-            let message = Message {
-                context: self.context,
-                destination,
-                tag: self.tag,
-                data,
-            };
-            // SAFETY: whoever posts the schedule promises that the memory stays until it is done.
-            let sent = unsafe { roads.send(SendMode::Standard, &message) };
-            let sent = sent.expect("there is a request slot for each send: it was counted");
-            if !matches!(sent, Handle::Complete(_)) {
-                self.sends.push(sent);
-            }
-        }
+        self.sends.extend(sends);
+        let all_sent = self.send(roads, &mut false);
+        assert!(
+            all_sent,
+            "there is a request slot for each send: it was counted"
+        );
         self.advance(roads)
+    }
+
+    /// Posts the sends for which there are request slots. Returns whether that were all.
+    fn send(&mut self, roads: &mut Roads, posted: &mut bool) -> bool {
+        let on = (self.context, self.tag);
+        // SAFETY: whoever posted the schedule promised that the memory stays until it is done.
+        unsafe { self.sends.post(roads, on, posted) }
     }
 
     fn note(&mut self, outcome: Outcome, expected: Option<u64>) {
@@ -318,7 +315,7 @@ impl Schedule {
     }
 
     /// Goes on with what goes by leaders. Returns whether that is over.
-    fn lead(&mut self, roads: &mut Roads, posted: &mut bool) -> bool {
+    fn advance_hierarchy(&mut self, roads: &mut Roads, posted: &mut bool) -> bool {
         let Some(hierarchy) = &mut self.hierarchy else {
             return true;
         };
@@ -328,35 +325,17 @@ impl Schedule {
             Came::Waits => return false,
             Came::Over(None) => {}
             Came::Over(Some((sends, round))) => {
-                self.unsent = sends;
+                self.sends.extend(sends);
                 self.rounds.push_back(round);
             }
         }
-        while let Some((destination, data)) = self.unsent.last().cloned() {
-            let message = Message {
-                context: self.context,
-                destination,
-                tag: self.tag,
-                data,
-            };
-            // SAFETY: whoever posted the schedule promised that the memory stays until it is done.
-            let sent = unsafe { roads.send(SendMode::Standard, &message) };
-            let Ok(sent) = sent else {
-                return false;
-            };
-            self.unsent.pop();
-            *posted = true;
-            if !matches!(sent, Handle::Complete(_)) {
-                self.sends.push(sent);
-            }
-        }
-        true
+        self.send(roads, posted)
     }
 
     /// Goes as far as what has completed allows.
     fn advance(&mut self, roads: &mut Roads) -> Advance {
         let mut posted = false;
-        let led = self.lead(roads, &mut posted);
+        let hierarchy_is_over = self.advance_hierarchy(roads, &mut posted);
         loop {
             let all_posted = self.post(roads, &mut posted);
             while let Some(&(request, expected)) = self.receives.last() {
@@ -387,18 +366,14 @@ impl Schedule {
             self.unposted = round.receives;
             self.then = round.then;
         }
-        if !led {
+        if !hierarchy_is_over {
             return Advance::Waits { posted };
         }
-        while let Some(&request) = self.sends.last() {
-            let Some(outcome) = roads.take(request) else {
-                return Advance::Waits { posted };
-            };
-            self.sends.pop();
+        while let Some(outcome) = self.sends.take(roads) {
             self.note(outcome, None);
         }
         let hierarchy = self.hierarchy.as_mut();
-        if hierarchy.is_some_and(|it| !it.sends_are_over(roads)) {
+        if !self.sends.are_over() || hierarchy.is_some_and(|it| !it.sends_are_over(roads)) {
             return Advance::Waits { posted };
         }
         Advance::Done
@@ -408,7 +383,7 @@ impl Schedule {
 impl Drop for Schedule {
     fn drop(&mut self) {
         // Whatever made it end early, the NIC may still write there.
-        if !self.receives.is_empty() || !self.sends.is_empty() {
+        if !self.receives.is_empty() || self.sends.any_under_way() {
             self.scratch.leave();
         }
         if let Some(hierarchy) = &mut self.hierarchy {

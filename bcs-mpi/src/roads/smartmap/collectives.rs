@@ -3,7 +3,7 @@
 
 use super::collective::{
     Awaited, Communicator, Communicators, Ended, Exchange, Exchanging, Group, GroupId, Machine,
-    Number, Order, Phased, Queue, Queued, Short, Spare, Surroundings,
+    Number, Order, Phased, Queue, Short, Spare, Surroundings, outcome,
 };
 use super::requests::{Id, State};
 use super::state::SmartMap;
@@ -21,25 +21,36 @@ pub(super) fn looks(page: &MachinePage) -> u32 {
 }
 
 impl SmartMap {
-    /// Posts this rank's part of a collective. The caller has it looked at.
+    /// Posts this rank's part of a collective whose data fit the records. The caller has it looked at.
     ///
     /// # Safety
     /// The memory that `part` names stays until the request is done: its input is initialised and nobody
     /// writes it, its output may be written and nobody else uses it.
-    pub(crate) unsafe fn collective(
+    pub(crate) unsafe fn in_records(
         &mut self,
         group: GroupId,
         part: Part,
         entered: Entered,
         blocking: Blocking,
     ) -> Result<Posted, TooManyRequests> {
-        if part.bytes > PAYLOAD_BYTES {
-            return self.post_collective(group, entered, blocking, move |_| Phased::new(part));
-        }
         let first = self.first;
         self.post_collective(group, entered, blocking, move |group| {
             Short::new(part, group, first)
         })
+    }
+
+    /// The same, of one whose data stay in the members' memory.
+    ///
+    /// # Safety
+    /// As for [`in_records`](Self::in_records).
+    pub(crate) unsafe fn in_memory(
+        &mut self,
+        group: GroupId,
+        part: Part,
+        entered: Entered,
+        blocking: Blocking,
+    ) -> Result<Posted, TooManyRequests> {
+        self.post_collective(group, entered, blocking, move |_| Phased::new(part))
     }
 
     /// Posts this rank's part of an exchange. The caller has it looked at.
@@ -61,16 +72,13 @@ impl SmartMap {
     }
 
     #[inline]
-    fn post_collective<M: Machine + Into<Queued>>(
+    fn post_collective<M: Machine + 'static>(
         &mut self,
         group: GroupId,
         entered: Entered,
         blocking: Blocking,
         make: impl FnOnce(&Group) -> M + Send + 'static,
     ) -> Result<Posted, TooManyRequests> {
-        if self.requests.room() == 0 {
-            return Err(TooManyRequests);
-        }
         let Communicators {
             groups,
             busy,
@@ -82,14 +90,14 @@ impl SmartMap {
         let communicator = communicator.expect("a communicator is used until it is freed");
         let Some(queue) = communicator.here_mut() else {
             let request = self.requests.open(State::Collective(entered))?;
-            self.post(group, request, move |group, _, _| make(group).into());
+            self.post(group, request, move |group, _, _| Box::new(make(group)));
             return Ok(Posted::Request(request));
         };
         // When this rank has entered, it looks at once whether the others have: until its stamp is out, that
         // only takes their lines away from them.
         queue.group.prepare(1);
         let mut collective = make(&queue.group);
-        if blocking == Blocking::Yes && queue.is_empty() && !collective.is_long() {
+        if blocking == Blocking::Yes && queue.is_empty() && !collective.takes_long() {
             let around = Surroundings {
                 node: &self.node,
                 page: &self.page,
@@ -107,7 +115,7 @@ impl SmartMap {
         if queue.is_empty() {
             busy.push(group.0);
         }
-        queue.post(request, collective.into());
+        queue.post(request, Box::new(collective));
         Ok(Posted::Request(request))
     }
 
@@ -125,8 +133,8 @@ impl SmartMap {
     /// [orders](Self::take_order) posted, too.
     ///
     /// # Safety
-    /// As for [`collective`](Self::collective).
-    pub(crate) unsafe fn led_collective(
+    /// As for [`in_records`](Self::in_records).
+    pub(crate) unsafe fn hierarchical(
         &mut self,
         group: GroupId,
         part: Part,
@@ -134,11 +142,14 @@ impl SmartMap {
         sequence: u64,
     ) -> Result<Id, TooManyRequests> {
         let request = self.requests.open(State::Collective(entered))?;
-        let context = entered.context;
-        let number = Number { context, sequence };
+        let number = Number {
+            group,
+            context: entered.context,
+            sequence,
+        };
         self.post(group, request, move |group, first, spare| {
             let room = &mut spare.room;
-            Queued::Phased(Phased::hierarchical((part, number), group, first, room))
+            Box::new(Phased::hierarchical((part, number), group, first, room))
         });
         Ok(request)
     }
@@ -147,7 +158,7 @@ impl SmartMap {
         &mut self,
         group: GroupId,
         request: Id,
-        new: impl FnOnce(&Group, u32, &mut Spare) -> Queued + Send + 'static,
+        new: impl FnOnce(&Group, u32, &mut Spare) -> Box<dyn Machine> + Send + 'static,
     ) {
         let Communicators {
             groups,
@@ -211,21 +222,9 @@ impl SmartMap {
                 return true;
             };
             queue.advance(around, spare, (listens, false), |request, ended| {
-                let failure = ended
-                    .err()
-                    .map_or_else(Outcome::default, |failure| *failure);
-                requests.set(request, State::Done(failure));
+                requests.set(request, State::Done(outcome(ended)));
             });
-            if let Some((number, part, (for_node, spoilt_by))) = queue.take_order() {
-                let group = GroupId(group);
-                orders.push_back(Order {
-                    group,
-                    number,
-                    part,
-                    for_node,
-                    spoilt_by,
-                });
-            }
+            orders.extend(queue.take_order());
             suspect = suspect.or(queue.group.suspect());
             !queue.is_empty()
         });

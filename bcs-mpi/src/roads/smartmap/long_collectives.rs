@@ -1,12 +1,11 @@
 //! Collectives that go on without the endpoint's lock ([`Absent`]): they are given away with their
 //! communicators, and come back.
 
-use super::collective::{Absent, Away, Communicator, Communicators, GroupId, Order, Queue};
+use super::collective::{Absent, Away, Communicator, Communicators, GroupId, Queue, outcome};
 use super::collectives::looks;
 use super::errand::Errand;
 use super::requests::{Id, State};
 use super::state::SmartMap;
-use crate::roads::Outcome;
 use std::sync::atomic::Ordering;
 
 impl SmartMap {
@@ -52,7 +51,6 @@ impl SmartMap {
         let communicator = groups[group].as_mut()?;
         let queue = communicator.here()?;
         let away = Communicator::Away(Away {
-            members: queue.group.shared_members(),
             requests: queue.requests().collect(),
             posted: Vec::new(),
             closed: false,
@@ -93,19 +91,9 @@ impl SmartMap {
             queue.post(request, posted);
         }
         for (request, ended) in ended {
-            let failure = ended.err();
-            let outcome = failure.map_or_else(Outcome::default, |failure| *failure);
-            self.requests.set(request, State::Done(outcome));
+            self.requests.set(request, State::Done(outcome(ended)));
         }
-        if let Some((number, part, (for_node, spoilt_by))) = queue.take_order() {
-            self.communicators.orders.push_back(Order {
-                group,
-                number,
-                part,
-                for_node,
-                spoilt_by,
-            });
-        }
+        self.communicators.orders.extend(queue.take_order());
         if let Some(place) = queue.group.suspect() {
             self.rubbish(place, "is in a collective that there is not");
         }

@@ -9,7 +9,7 @@
 //! A block for each pair of ranks is a message for each, and the NICs match, schedule and complete all of them.
 //! Here a rank gives its *leader*, the first member of its node, all its blocks for other nodes at once; leaders
 //! exchange what is between their nodes, and give their members what has come for them. Blocks within the
-//! node go from rank to rank as ever, and so do all blocks of more than [`MAX_BLOCK_BYTES`].
+//! node go from rank to rank as ever, and so do all blocks that are long (`collective/choice.rs`).
 //!
 //! **A length that is not the same everywhere** must be an error at a receiver and not a hang. So these messages
 //! are sent whatever the lengths are, each once, and begin with a *head* that says how long blocks are. If all
@@ -23,18 +23,15 @@
 mod nodes;
 mod room;
 
+use super::members::Members;
+use super::sends::Sends;
 use crate::data::{self, Piece};
-use crate::roads::{Handle, Message, Outcome, Roads, SendMode};
+use crate::roads::{Handle, Outcome, Roads};
 use crate::steps::Round;
 use bcs_core::request::Failure;
 use room::{HEAD, Room};
-use std::collections::VecDeque;
 
 pub use nodes::Nodes;
-
-/// Longer blocks go from rank to rank: to copy them thrice costs more than the messages (measured on 2 to 4 nodes
-/// of 2 to 4 ranks on 2 cores: 8 B and 1 KiB take 0.5 to 1.0 times as long by leaders, 16 KiB 1.2 to 1.5 times).
-pub(crate) const MAX_BLOCK_BYTES: usize = 4 * 1024;
 
 /// A head of who knows that not all blocks are equally long and short.
 const BLOCK_BY_BLOCK: u64 = u64::MAX;
@@ -82,8 +79,7 @@ pub(crate) struct Hierarchy {
     /// What other nodes have for this one, by their order; of this one, nothing.
     crossed: Vec<Option<usize>>,
     awaited: Vec<Awaited>,
-    unsent: VecDeque<(u32, Piece)>,
-    sent: Vec<Handle>,
+    sends: Sends,
     failed: Option<Outcome>,
     /// What has to be exchanged one by one after all.
     one_by_one: Option<Blocks>,
@@ -102,15 +98,17 @@ pub(crate) enum Came {
 }
 
 impl Hierarchy {
-    /// Of a rank that contributes blocks `out` to other nodes. What they are is copied now.
+    /// Of a rank that contributes blocks `out` to other nodes. What they are is copied now, unless they go from
+    /// rank to rank: that is `direct`.
     ///
     /// # Safety
     /// The blocks of `out` may be read; those of `into` of other nodes may be written until it is over.
     pub(crate) unsafe fn new(
         nodes: Nodes,
-        (world, me): (&[u32], usize),
+        Members { world, me, .. }: Members<'_>,
         out: &[Piece],
         into: &[Piece],
+        direct: bool,
     ) -> Self {
         let node = nodes.node_of(me);
         let block = into[me].len;
@@ -120,7 +118,7 @@ impl Hierarchy {
             me,
             block,
             into: into.to_vec(),
-            direct: block > MAX_BLOCK_BYTES,
+            direct,
             context: 0,
             tag: 0,
             stage: Stage::Awaits,
@@ -128,8 +126,7 @@ impl Hierarchy {
             gathered: Vec::new(),
             crossed: vec![None; nodes.0.len()],
             awaited: Vec::new(),
-            unsent: VecDeque::new(),
-            sent: Vec::new(),
+            sends: Sends::default(),
             failed: None,
             one_by_one: None,
             nodes,
@@ -149,7 +146,7 @@ impl Hierarchy {
         } else {
             let leader = hierarchy.world[hierarchy.leader()];
             let own = hierarchy.rooms[0].piece();
-            hierarchy.unsent.push_back((leader, own));
+            hierarchy.sends.push(leader, own);
             let room = hierarchy.room(hierarchy.far_members().count());
             hierarchy.expect(leader, room);
         }
@@ -176,7 +173,7 @@ impl Hierarchy {
     /// What was received or sent before it is over may still be written or read.
     pub(crate) fn leak(&mut self) {
         let under_way = self.awaited.iter().any(|awaited| awaited.posted.is_some());
-        if under_way || !self.sent.is_empty() {
+        if under_way || self.sends.any_under_way() {
             std::mem::forget(std::mem::take(&mut self.rooms));
         }
     }
@@ -256,13 +253,13 @@ impl Hierarchy {
         let head = self.rooms[0].piece();
         for node in self.others() {
             let leader = self.world[self.nodes.0[node][0]];
-            self.unsent.push_back((leader, head.clone()));
+            self.sends.push(leader, head.clone());
             let came = self.crossed[node].expect("there is a room for each");
             self.expect(leader, came);
         }
         for at in 1..self.mine().len() {
             let member = self.mine()[at];
-            self.unsent.push_back((self.world[member], head.clone()));
+            self.sends.push(self.world[member], head.clone());
         }
     }
 
@@ -283,14 +280,10 @@ impl Hierarchy {
 
     /// The sends that are not over: nothing of it waits for them.
     pub(crate) fn sends_are_over(&mut self, roads: &mut Roads) -> bool {
-        while let Some(&request) = self.sent.last() {
-            let Some(outcome) = roads.take(request) else {
-                return false;
-            };
-            self.sent.pop();
+        while let Some(outcome) = self.sends.take(roads) {
             self.note(outcome);
         }
-        self.unsent.is_empty()
+        self.sends.are_over()
     }
 
     /// The first failure of its messages.
@@ -322,22 +315,10 @@ impl Hierarchy {
             awaited.posted = Some(handle);
             *posted = true;
         }
-        while let Some((destination, data)) = self.unsent.front().cloned() {
-            let message = Message {
-                context: self.context,
-                destination,
-                tag: self.tag,
-                data,
-            };
-            // SAFETY: as above.
-            let Ok(sent) = (unsafe { roads.send(SendMode::Standard, &message) }) else {
-                return false;
-            };
-            self.unsent.pop_front();
-            *posted = true;
-            if !matches!(sent, Handle::Complete(_)) {
-                self.sent.push(sent);
-            }
+        let on = (self.context, self.tag);
+        // SAFETY: as above.
+        if !unsafe { self.sends.post(roads, on, posted) } {
+            return false;
         }
         while let Some(awaited) = self.awaited.last() {
             let handle = awaited.posted.expect("all are posted");
@@ -378,7 +359,7 @@ impl Hierarchy {
             }
             before += blocks;
             let leader = self.world[self.nodes.0[node][0]];
-            self.unsent.push_back((leader, room.piece()));
+            self.sends.push(leader, room.piece());
             self.rooms.push(room);
             let came = self.crossed[node].expect("there is a room for each");
             self.expect(leader, came);
@@ -418,7 +399,7 @@ impl Hierarchy {
                     room.at(HEAD + place * block, block).copy_from_slice(from);
                 }
             }
-            self.unsent.push_back((self.world[member], room.piece()));
+            self.sends.push(self.world[member], room.piece());
             self.rooms.push(room);
         }
         if together {

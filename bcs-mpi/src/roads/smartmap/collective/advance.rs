@@ -5,32 +5,29 @@
 //! [`PAYLOAD_BYTES`] of several nodes. ([`short`] collectives need none of that.)
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
+use super::awaited::{Awaited, Sign};
+use super::beyond_node::BeyondNode;
 use super::group::Group;
-use super::machine::{Ended, Machine};
+use super::machine::{Ended, Machine, failed};
 use super::member::Info;
 use super::named_memory::Memory;
 use super::phase::{Look, Phase};
 use super::phased::Phased;
 use super::spare::Spare;
 use super::surroundings::Surroundings;
-use super::{agreement, broadcast, leader, reachability, reduce, short};
+use super::{agreement, broadcast, leader, reachability, reduce, short, steps};
 use crate::data::{LONG_BYTES, bytes, bytes_mut};
-use crate::roads::Outcome;
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::request::Failure;
 use bcs_core::smartmap::coll_info::PAYLOAD_BYTES;
-use bcs_core::whereabouts::{Called, Objection};
+use bcs_core::whereabouts::Objection;
 
 impl Phased {
     fn ended(&self) -> Ended {
         if self.failure == Failure::None {
             return Ok(());
         }
-        Err(Box::new(Outcome {
-            failure: self.failure,
-            len: self.said,
-            ..Outcome::default()
-        }))
+        failed(self.failure, self.said)
     }
 
     fn give_back(&mut self, spare: &mut Spare) {
@@ -60,7 +57,7 @@ impl Phased {
 
     fn enter(&mut self, group: &mut Group, around: Surroundings<'_>, spare: &mut Spare) -> Look {
         let number = group.next_number();
-        if self.is_long() {
+        if self.is_in_memory() {
             self.partial = reduce::room_for_partial(&self.part, group, spare);
             let output = if self.partial.is_empty() {
                 self.part.output
@@ -76,9 +73,12 @@ impl Phased {
             let data = unsafe { bytes(input + offset as u64, len) };
             group.own().contribute(number, data);
         }
-        let (kind, bytes) = (self.kind(), self.part.bytes as u64);
-        let call = [Called::Nic { kind, bytes }.pack(), bytes];
-        if group.enter(call) {
+        // What the program has called.
+        let called = self
+            .beyond
+            .as_ref()
+            .map_or(self.part, |beyond| beyond.whole);
+        if group.enter([called.called().pack(), called.bytes as u64]) {
             group.release(around, |_| false);
         }
         leader::entered(self, group, around)
@@ -103,12 +103,6 @@ impl Phased {
         Ok(self.all_have_entered(group, around, spare))
     }
 
-    /// What the rank has called.
-    fn kind(&self) -> CollectiveKind {
-        let beyond = self.beyond.as_ref();
-        beyond.map_or(self.part.kind, |beyond| beyond.called())
-    }
-
     /// What goes into the record when this rank enters. What a leader hands out may not be there yet.
     fn contributes_now(&self) -> Option<u64> {
         let later =
@@ -122,7 +116,7 @@ impl Phased {
         around: Surroundings<'_>,
         spare: &mut Spare,
     ) -> Look {
-        if self.is_long() {
+        if self.is_in_memory() {
             return self.judge(group, around, spare);
         }
         let (offset, len) = self.here();
@@ -130,11 +124,11 @@ impl Phased {
             CollectiveKind::Broadcast { root }
                 if self.beyond.is_none() && self.part.output != 0 =>
             {
-                let root = group.place_of(root, around.first);
+                let root = group.member_of(root, around.first);
                 // SAFETY: whoever posted it promised that.
                 let into = unsafe { bytes_mut(self.part.output + offset as u64, len) };
-                let root = &group.members()[root].info;
-                root.contribution(group.number(), into);
+                let root = &group.members[root].info;
+                root.contribution(group.number, into);
             }
             CollectiveKind::Reduce { op, datatype, .. } if self.part.output != 0 => {
                 // SAFETY: whoever posted it promised that.
@@ -167,9 +161,9 @@ impl Phased {
 
     /// All have entered a long collective.
     fn judge(&mut self, group: &mut Group, around: Surroundings<'_>, spare: &mut Spare) -> Look {
-        let number = group.number();
+        let number = group.number;
         let open = |info: &Info| info.said::<3>(number)[2] == 1;
-        if group.members().iter().all(|member| open(&member.info)) {
+        if group.members.iter().all(|member| open(&member.info)) {
             return self.begin(group, around, spare);
         }
         let verdict = self.verdict(group, around);
@@ -180,9 +174,9 @@ impl Phased {
 
     /// What this rank says of the memory that it has to read.
     fn verdict(&self, group: &Group, around: Surroundings<'_>) -> u8 {
-        let number = group.number();
-        let memory = |member: usize| Memory::of(&group.members()[member].info, number);
-        let place = |member: usize| group.members()[member].place;
+        let number = group.number;
+        let memory = |member: usize| Memory::of(&group.members[member].info, number);
+        let place = |member: usize| group.members[member].place;
         let opens = |member: usize| {
             let Memory { input, output } = memory(member);
             let address = if input == 0 { output } else { input };
@@ -197,7 +191,7 @@ impl Phased {
             let reduces = matches!(part.kind, CollectiveKind::Reduce { .. });
             let beyond = self.beyond.as_ref().filter(|_| reduces);
             let handed_out =
-                beyond.is_some_and(|beyond| beyond.hands_out() && beyond.leader() == member);
+                beyond.is_some_and(|beyond| beyond.hands_out() && beyond.leader == member);
             let read = if handed_out {
                 part.bytes
             } else {
@@ -210,8 +204,8 @@ impl Phased {
         };
         reachability::of(group.others().all(opens), || match part.kind {
             CollectiveKind::Broadcast { root } => {
-                let root = group.place_of(root, around.first);
-                root == group.me() || reaches(root)
+                let root = group.member_of(root, around.first);
+                root == group.me || reaches(root)
             }
             _ => group.others().all(reaches),
         })
@@ -230,8 +224,40 @@ impl Phased {
 }
 
 impl Machine for Phased {
-    fn is_long(&self) -> bool {
+    fn takes_long(&self) -> bool {
         self.part.bytes > LONG_BYTES
+    }
+
+    fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    fn awaited(&self, group: &Group, first: u32) -> Option<Awaited> {
+        let (member, sign) = match self.phase {
+            Phase::AtNic => return None,
+            Phase::Posted => (None, Sign::AtGate),
+            Phase::Told => {
+                let beyond = self.beyond.as_ref();
+                (beyond.map(|beyond| beyond.leader), Sign::Step(steps::TOLD))
+            }
+            Phase::Read if self.beyond.is_some() => (None, Sign::Step(steps::READ)),
+            Phase::Entered => (None, Sign::There),
+            Phase::Judged => (None, Sign::Verdict),
+            Phase::Folded => (group.others().nth(self.copied), Sign::Step(steps::FOLDED)),
+            Phase::Read => {
+                let root = match self.part.kind {
+                    CollectiveKind::Reduce { root, .. } => root,
+                    _ => None,
+                };
+                let root = root.map(|root| group.member_of(root, first));
+                (root, Sign::Step(steps::DONE))
+            }
+        };
+        Some(group.awaited(member, sign))
+    }
+
+    fn beyond_node(&mut self) -> Option<&mut BeyondNode> {
+        self.beyond.as_deref_mut()
     }
 
     fn advance(

@@ -6,8 +6,7 @@
 //! called since the gate before, and come to the same.
 
 use super::group::Group;
-use super::machine::Ended;
-use crate::roads::Outcome;
+use super::machine::{Ended, failed};
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::request::Failure;
 use bcs_core::smartmap::coll_info::{self, Presence};
@@ -19,7 +18,7 @@ use bcs_core::whereabouts::{Called, Objection};
 /// What this rank is to be told, if not all members have called the same.
 #[inline]
 pub(super) fn compare(group: &mut Group, first: u32) -> Result<(), Objection> {
-    let number = group.number();
+    let number = group.number;
     // There is no need to wait there any more.
     compare_at_gate(group, coll_info::gate_before(number), first);
     let compared = group.compare_to(number);
@@ -41,8 +40,8 @@ pub(super) fn compare(group: &mut Group, first: u32) -> Result<(), Objection> {
 /// What this rank is to be told, if that has not called the same.
 #[inline]
 pub(super) fn compare_with(group: &mut Group, member: usize, first: u32) -> Result<(), Objection> {
-    let number = group.number();
-    let (other, own) = (&group.members()[member].info, group.own());
+    let number = group.number;
+    let (other, own) = (&group.members[member].info, group.own());
     if other.digest(number) == own.digest(number) || other.call(number) == own.call(number) {
         return Ok(());
     }
@@ -64,7 +63,7 @@ pub(super) fn compare_at_gate(group: &mut Group, gate: u64, first: u32) {
 
 /// What this rank is to be told by its NIC, if not all members of a node call the same: all have entered.
 pub(super) fn disagreement(group: &Group, first: u32) -> Option<Objection> {
-    let number = group.number();
+    let number = group.number;
     if group.digests_agree(number) {
         return None;
     }
@@ -87,20 +86,20 @@ fn object_to_earlier(group: &mut Group, (compared, number): (u64, u64), first: u
 #[cold]
 fn of_number(group: &Group, number: u64, first: u32) -> Option<Objection> {
     let called = |member: usize| {
-        let info = &group.members()[member].info;
+        let info = &group.members[member].info;
         (info.presence(number) == Presence::There).then(|| info.call(number))
     };
-    let mut all = (0..group.members().len()).filter(|&member| called(member).is_some());
+    let mut all = (0..group.members.len()).filter(|&member| called(member).is_some());
     let leading = all.next()?;
     let odd = all.find(|&member| called(member) != called(leading))?;
-    let with_odd = called(group.me()) == called(odd);
+    let with_odd = called(group.me) == called(odd);
     let against = if with_odd { leading } else { odd };
     Some(objection(group, number, against, first))
 }
 
 fn objection(group: &Group, number: u64, against: usize, first: u32) -> Objection {
     let rank = group.rank_of(against, first);
-    let [packed, bytes] = group.members()[against].info.call(number);
+    let [packed, bytes] = group.members[against].info.call(number);
     // Of what makes no sense a rank that wrote rubbish is the cause, and it is the one that is told of.
     let called = match Called::unpack(packed) {
         Some(Called::Nic { kind, .. }) => Called::Nic { kind, bytes },
@@ -128,19 +127,10 @@ impl Group {
 
 /// Of a collective that this rank could not take part in.
 pub(super) fn mismatch(against: &Objection) -> Ended {
-    failed(Failure::Mismatch, against)
+    failed(Failure::Mismatch, against.pack())
 }
 
 /// Of a collective that went well, when an earlier one had not been the same at all members.
 fn earlier_mismatch(against: &Objection) -> Ended {
-    failed(Failure::EarlierMismatch, against)
-}
-
-#[cold]
-fn failed(failure: Failure, against: &Objection) -> Ended {
-    Err(Box::new(Outcome {
-        failure,
-        len: against.pack(),
-        ..Outcome::default()
-    }))
+    failed(Failure::EarlierMismatch, against.pack())
 }

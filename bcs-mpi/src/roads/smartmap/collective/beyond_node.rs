@@ -1,13 +1,13 @@
 //! What there is of a collective beyond this node.
 
-use super::order::{ForWhom, Number};
+use super::order::{Number, Order};
 use crate::roads::Outcome;
 use crate::steps::Part;
 use bcs_core::descriptor::CollectiveKind;
 
 /// Of a collective of several nodes.
 #[derive(Debug)]
-pub(super) struct BeyondNode {
+pub(in crate::roads::smartmap) struct BeyondNode {
     /// What the program posted; that of the collective is what is done on this node.
     pub(super) whole: Part,
     pub(super) number: Number,
@@ -17,7 +17,7 @@ pub(super) struct BeyondNode {
     /// Where that is if the program has no place for it.
     pub(super) room: Vec<u8>,
     /// To the NIC, not yet taken.
-    pub(super) order: Option<(Part, ForWhom)>,
+    pub(super) order: Option<Order>,
     /// What the NIC has answered.
     pub(super) answer: Option<Outcome>,
     /// It is left to the NICs.
@@ -29,15 +29,6 @@ pub(super) struct BeyondNode {
 }
 
 impl BeyondNode {
-    /// What the program called.
-    pub(super) fn called(&self) -> CollectiveKind {
-        self.whole.kind
-    }
-
-    pub(super) fn leader(&self) -> usize {
-        self.leader
-    }
-
     /// Whether the leader has something for the others in the end.
     pub(super) fn hands_out(&self) -> bool {
         let Part { kind, bytes, .. } = self.whole;
@@ -46,15 +37,5 @@ impl BeyondNode {
             CollectiveKind::Broadcast { .. } | CollectiveKind::Reduce { root: None, .. }
         );
         to_all && bytes > 0
-    }
-
-    /// What is to be posted to the NIC, once.
-    pub(super) fn take_order(&mut self) -> Option<(Number, Part, ForWhom)> {
-        let (part, for_whom) = self.order.take()?;
-        Some((self.number, part, for_whom))
-    }
-
-    pub(super) fn answered(&mut self, outcome: Outcome) {
-        self.answer = Some(outcome);
     }
 }

@@ -18,22 +18,18 @@ pub(super) fn begin(
 ) -> Look {
     let bytes = collective.part.bytes;
     debug_assert!(bytes > PAYLOAD_BYTES);
-    let root = group.place_of(root, around.first);
-    if root == group.me() {
+    let root = group.member_of(root, around.first);
+    if root == group.me {
         group.look_anew();
         return Look::Goes(Phase::Read);
     }
-    let [from] = group.members()[root].info.said(group.number());
+    let [from] = group.members[root].info.said(group.number);
     let into = Piece::new(collective.part.output, bytes);
     let direction = around.last_direction.turn(bytes as u64);
-    if let Err(culprit) = group.fetch_along(around, direction, (root, from), &into) {
-        collective.blame(group.rank_of(culprit, around.first));
-    }
+    collective.fetched(group.fetch_along(around, direction, (root, from), &into));
     let step = steps::end(collective.failure);
     collective.say(group, step);
-    if group.have_all_but(root, steps::DONE) {
-        group.tell(around, Phase::Read, Some(root));
-    }
+    group.tell_if_all(around, steps::DONE, Phase::Read, Some(root));
     Look::Over
 }
 

@@ -1,12 +1,11 @@
 //! A communicator and its collectives; they may be away, with a thread that goes on with them.
 
 use super::group::Group;
-use super::member::Member;
-use super::queue::{Queue, Queued};
+use super::machine::Machine;
+use super::queue::Queue;
 use super::spare::Spare;
 use crate::roads::smartmap::requests::Id;
 use std::fmt;
-use std::sync::Arc;
 
 /// A communicator.
 #[derive(Debug)]
@@ -16,11 +15,10 @@ pub(in crate::roads::smartmap) enum Communicator {
 }
 
 /// Makes a collective of a communicator that is away, when it is back.
-type Make = Box<dyn FnOnce(&Group, u32, &mut Spare) -> Queued + Send>;
+type Make = Box<dyn FnOnce(&Group, u32, &mut Spare) -> Box<dyn Machine> + Send>;
 
 /// What is known of a communicator while it is away.
 pub(in crate::roads::smartmap) struct Away {
-    pub(in crate::roads::smartmap) members: Arc<[Member]>,
     /// What it has gone away with.
     pub(in crate::roads::smartmap) requests: Vec<Id>,
     /// What was posted since.
@@ -52,13 +50,6 @@ impl Communicator {
         }
     }
 
-    pub(in crate::roads::smartmap) fn members(&self) -> &[Member] {
-        match self {
-            Self::Here(queue) => queue.group.members(),
-            Self::Away(away) => &away.members,
-        }
-    }
-
     /// What was posted and is not over.
     pub(in crate::roads::smartmap) fn requests(&self) -> Vec<Id> {
         match self {
@@ -75,7 +66,7 @@ impl Communicator {
         request: Id,
         first: u32,
         spare: &mut Spare,
-        make: impl FnOnce(&Group, u32, &mut Spare) -> Queued + Send + 'static,
+        make: impl FnOnce(&Group, u32, &mut Spare) -> Box<dyn Machine> + Send + 'static,
     ) {
         match self {
             Self::Here(queue) => {

@@ -33,7 +33,7 @@ impl Communicators {
     /// The first collective of a communicator, if it is a long one.
     pub(in crate::roads::smartmap) fn long(&self, group: usize) -> Option<&Queue> {
         let queue = self.groups[group].as_ref()?.here()?;
-        queue.is_long().then_some(queue)
+        queue.takes_long().then_some(queue)
     }
 
     /// Long collectives that have to look again, unless they have listened and heard nothing since.

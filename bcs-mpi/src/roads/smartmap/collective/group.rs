@@ -90,19 +90,6 @@ impl Group {
         })
     }
 
-    pub(super) fn members(&self) -> &[Member] {
-        &self.members
-    }
-
-    /// The same, to be kept.
-    pub(in crate::roads::smartmap) fn shared_members(&self) -> Arc<[Member]> {
-        self.members.clone()
-    }
-
-    pub(super) fn me(&self) -> usize {
-        self.me
-    }
-
     /// All members but this one, from the next one on: not all read the memory of the same one first.
     pub(super) fn others(&self) -> impl DoubleEndedIterator<Item = usize> + use<> {
         let (me, size) = (self.me, self.members.len());
@@ -111,11 +98,6 @@ impl Group {
 
     pub(super) fn own(&self) -> &Info {
         &self.members[self.me].info
-    }
-
-    /// The number of the collective that this rank is in.
-    pub(super) fn number(&self) -> u64 {
-        self.number
     }
 
     /// This rank will soon enter the collective that is so many after the one that it is in.
@@ -240,13 +222,7 @@ impl Group {
 
     /// Whether all the others are so far. Those that were are not looked at again.
     pub(super) fn all(&mut self, is: impl Fn(&Info) -> bool) -> bool {
-        while let Some(member) = self.members.get(self.seen) {
-            if self.seen != self.me && !is(&member.info) {
-                return false;
-            }
-            self.seen += 1;
-        }
-        true
+        self.all_members(|_, info| is(info))
     }
 
     /// The same, with their places among the members.
@@ -262,7 +238,7 @@ impl Group {
 
     /// Which member a root is, whose world rank is so many after that of place 0. One that is none is
     /// found before anything is posted.
-    pub(in crate::roads::smartmap) fn place_of(&self, root: u32, first: u32) -> usize {
+    pub(in crate::roads::smartmap) fn member_of(&self, root: u32, first: u32) -> usize {
         self.find(root, first).expect("a root is a member")
     }
 
@@ -342,15 +318,6 @@ impl Group {
     pub(super) fn have_all(&mut self, step: u8) -> bool {
         let number = self.number;
         self.all(|info| info.step(number) >= step)
-    }
-
-    /// Whether all have, this one among them, but the root, which waits for it.
-    pub(super) fn have_all_but(&self, root: usize, step: u8) -> bool {
-        let others = (0..)
-            .zip(&*self.members)
-            .filter(|(member, _)| *member != root);
-        let mut steps = others.map(|(_, member)| member.info.step(self.number));
-        steps.all(|found: u8| found >= step)
     }
 
     /// The first of the other members that is at just this step.

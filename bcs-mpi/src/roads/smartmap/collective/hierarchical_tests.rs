@@ -97,7 +97,7 @@ impl Nics {
                 };
                 outcome.len = 77;
                 let place = node.place(member);
-                node.ends[place].answered(order.group, outcome);
+                node.ends[place].answered(order.number.group, outcome);
             }
             return left;
         }
@@ -114,7 +114,7 @@ impl Nics {
             unsafe { bytes_mut(part.output, part.bytes) }.copy_from_slice(&right);
         }
         let place = node.place(member);
-        node.ends[place].answered(order.group, Outcome::default());
+        node.ends[place].answered(order.number.group, Outcome::default());
         vec![member]
     }
 }
@@ -122,7 +122,7 @@ impl Nics {
 fn post(node: &mut Node, member: usize, step: Step, number: usize) -> Posted {
     node.post_as(member, step, number, |end, group, part, entered| {
         // SAFETY: the memory is kept as long as the node.
-        unsafe { end.led_collective(group, part, entered, number as u64) }.map(Progress::Request)
+        unsafe { end.hierarchical(group, part, entered, number as u64) }.map(Progress::Request)
     })
 }
 
@@ -262,7 +262,7 @@ fn failures_of_the_nics_are_told_to_all() {
                 for place in 0..3 {
                     node.ends[place].call();
                     while let Some(order) = node.ends[place].take_order() {
-                        node.ends[place].answered(order.group, failed);
+                        node.ends[place].answered(order.number.group, failed);
                     }
                 }
             }
@@ -303,7 +303,7 @@ fn a_short_one_wakes_each_member_once() {
     node.ends[0].call();
     let order = node.ends[0].take_order().unwrap();
     assert!(order.for_node);
-    node.ends[0].answered(order.group, Outcome::default());
+    node.ends[0].answered(order.number.group, Outcome::default());
     node.ends[0].call();
     assert_eq!(news(), [1, 1, 1], "and tells the others");
     node.ends.iter_mut().for_each(SmartMap::call);

@@ -28,7 +28,7 @@
 use super::agreement::disagreement;
 use super::beyond_node::BeyondNode;
 use super::group::Group;
-use super::order::Number;
+use super::order::{Number, Order};
 use super::phase::{Look, Phase};
 use super::phased::Phased;
 use super::steps;
@@ -53,7 +53,7 @@ impl Phased {
             _ => None,
         };
         let leader = root.and_then(|root| group.find(root, first)).unwrap_or(0);
-        let leads = leader == group.me();
+        let leads = leader == group.me;
         let rank = group.rank_of(leader, first);
         let mut beyond = BeyondNode {
             whole,
@@ -107,14 +107,20 @@ impl Phased {
     fn leads(&self, group: &Group) -> bool {
         self.beyond
             .as_ref()
-            .is_some_and(|beyond| beyond.leader == group.me())
+            .is_some_and(|beyond| beyond.leader == group.me)
     }
 
     /// This rank's NIC goes on.
     fn goes_to_nic(&mut self, part: Part, for_node: bool) -> Look {
         // What the node has folded without all that belongs to it must not become a part of the result.
         let spoilt_by = self.culprit();
-        self.beyond_mut().order = Some((part, (for_node, spoilt_by)));
+        let beyond = self.beyond_mut();
+        beyond.order = Some(Order {
+            number: beyond.number,
+            part,
+            for_node,
+            spoilt_by,
+        });
         Look::Goes(Phase::AtNic)
     }
 }
@@ -124,7 +130,7 @@ pub(super) fn entered(collective: &Phased, group: &mut Group, around: Surroundin
     let Some(beyond) = &collective.beyond else {
         return Look::Goes(Phase::Entered);
     };
-    if beyond.leader == group.me() || collective.is_long() || collective.offset.is_some() {
+    if beyond.leader == group.me || collective.is_in_memory() || collective.offset.is_some() {
         return Look::Goes(Phase::Entered);
     }
     group.published();
@@ -175,7 +181,7 @@ pub(super) fn broadcast(
         unreachable!("it is a broadcast");
     };
     let here = group.find(root, around.first) == Some(beyond.leader);
-    if here && beyond.leader != group.me() {
+    if here && beyond.leader != group.me {
         copy(collective, group, around);
     }
     folded(collective, group)
@@ -186,24 +192,18 @@ fn copy(collective: &mut Phased, group: &mut Group, around: Surroundings<'_>) {
     let beyond = collective.beyond_mut();
     beyond.copied = true;
     let (leader, whole) = (beyond.leader, beyond.whole);
-    let [input, output] = group.members()[leader].info.said(group.number());
+    let [input, output] = group.members[leader].info.said(group.number);
     let (from, direction) = match whole.kind {
         CollectiveKind::Broadcast { .. } => (input, around.last_direction.turn(whole.bytes as u64)),
         // As it has folded.
         _ => (output, collective.direction),
     };
     let into = Piece::new(whole.output, whole.bytes);
-    let step = match group.fetch_along(around, direction, (leader, from), &into) {
-        Ok(()) => steps::READ,
-        Err(culprit) => {
-            collective.blame(group.rank_of(culprit, around.first));
-            steps::UNREAD
-        }
-    };
+    let fetched = group.fetch_along(around, direction, (leader, from), &into);
+    collective.fetched(fetched);
+    let step = fetched.map_or(steps::UNREAD, |()| steps::READ);
     collective.say(group, step);
-    if group.have_all_but(leader, steps::READ) {
-        group.tell(around, Phase::Read, Some(leader));
-    }
+    group.tell_if_all(around, steps::READ, Phase::Read, Some(leader));
 }
 
 /// The leader waits for its NIC, and so does who has left it to its own.
@@ -226,7 +226,7 @@ pub(super) fn wait_for_nic(
         return Look::Over;
     }
     let hands_out = hands_out && collective.failure == Failure::None;
-    let (number, bytes_out) = (group.number(), collective.part.bytes);
+    let (number, bytes_out) = (group.number, collective.part.bytes);
     if hands_out && bytes_out <= PAYLOAD_BYTES {
         // SAFETY: whoever posted it promised that, or it is memory of the collective's own; the NIC has
         // written there what it had to.
@@ -244,7 +244,7 @@ pub(super) fn wait_for_nic(
     if collective.offset.is_some() {
         return hand_out_in_parts(collective);
     }
-    if !collective.is_long() {
+    if !collective.is_in_memory() {
         return Look::Over;
     }
     group.look_anew();
@@ -257,10 +257,10 @@ pub(super) fn wait_for_leader(
     group: &mut Group,
     around: Surroundings<'_>,
 ) -> Look {
-    let number = group.number();
-    let (in_parts, is_long) = (collective.offset.is_some(), collective.is_long());
+    let number = group.number;
+    let (in_parts, in_memory) = (collective.offset.is_some(), collective.is_in_memory());
     let beyond = collective.beyond_mut();
-    let leader = &group.members()[beyond.leader].info;
+    let leader = &group.members[beyond.leader].info;
     if leader.step(number) < steps::TOLD {
         if beyond.agreed || !group.all_are_there() {
             return Look::Waits;
@@ -285,14 +285,14 @@ pub(super) fn wait_for_leader(
     if in_parts {
         return hand_out_in_parts(collective);
     }
-    if is_long {
+    if in_memory {
         copy(collective, group, around);
         return Look::Over;
     }
     let Part { output, bytes, .. } = beyond.whole;
     // SAFETY: whoever posted it promised that.
     let into = unsafe { crate::data::bytes_mut(output, bytes) };
-    let leader = &group.members()[beyond.leader].info;
+    let leader = &group.members[beyond.leader].info;
     leader.contribution(number, into);
     Look::Over
 }

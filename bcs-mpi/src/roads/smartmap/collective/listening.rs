@@ -1,7 +1,7 @@
 //! Who listens is told by one member when a phase is over.
 
 use super::group::Group;
-use super::member::Info;
+use super::member::{Info, Member};
 use super::phase::Phase;
 use super::surroundings::Surroundings;
 use bcs_core::smartmap::coll_info::{self, Presence};
@@ -15,6 +15,27 @@ impl Group {
                 around.node.tell(member.place);
                 around.page.wake(around.node.bell(member.place));
             }
+        }
+    }
+
+    /// If all have come to this step but the member that waits for it, that one is told; without one, all wait.
+    pub(super) fn tell_if_all(
+        &mut self,
+        around: Surroundings<'_>,
+        step: u8,
+        phase: Phase,
+        waits: Option<usize>,
+    ) {
+        let number = self.number;
+        let has = |member: &Member| member.info.step(number) >= step;
+        let all = match waits {
+            None => self.have_all(step),
+            Some(waits) => (0..)
+                .zip(&*self.members)
+                .all(|(at, it)| at == waits || has(it)),
+        };
+        if all {
+            self.tell(around, phase, waits);
         }
     }
 

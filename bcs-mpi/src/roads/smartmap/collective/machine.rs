@@ -1,15 +1,37 @@
 //! What all collectives are: step machines.
 
+use super::awaited::Awaited;
+use super::beyond_node::BeyondNode;
 use super::group::Group;
+use super::phase::Phase;
 use super::spare::Spare;
 use super::surroundings::Surroundings;
 use crate::roads::Outcome;
+use bcs_core::request::Failure;
+use std::fmt::Debug;
 
 /// What a collective has come to. Failures are rare, and a word is moved in no time.
 pub(in crate::roads::smartmap) type Ended = Result<(), Box<Outcome>>;
 
+/// It has failed, and this is what else there is to say.
+#[cold]
+pub(super) fn failed(failure: Failure, said: u64) -> Ended {
+    Err(Box::new(Outcome {
+        failure,
+        len: said,
+        ..Outcome::default()
+    }))
+}
+
+/// The same for who asks about its request.
+pub(in crate::roads::smartmap) fn outcome(ended: Ended) -> Outcome {
+    ended
+        .err()
+        .map_or_else(Outcome::default, |failure| *failure)
+}
+
 /// A collective under way, as its queue sees it.
-pub(in crate::roads::smartmap) trait Machine {
+pub(in crate::roads::smartmap) trait Machine: Debug + Send {
     /// Goes on as far as it can; says what it came to when it is over.
     fn advance(
         &mut self,
@@ -19,5 +41,16 @@ pub(in crate::roads::smartmap) trait Machine {
     ) -> Option<Ended>;
 
     /// Whether that takes long, so that it is not done under the endpoint's lock.
-    fn is_long(&self) -> bool;
+    fn takes_long(&self) -> bool;
+
+    /// How far it is.
+    fn phase(&self) -> Phase;
+
+    /// What a rank that has gone as far as it can waits for.
+    fn awaited(&self, group: &Group, first: u32) -> Option<Awaited>;
+
+    /// What there is of it beyond this node.
+    fn beyond_node(&mut self) -> Option<&mut BeyondNode> {
+        None
+    }
 }

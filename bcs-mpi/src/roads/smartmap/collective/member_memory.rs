@@ -11,14 +11,14 @@ impl Group {
     /// Copies from the memory of a member.
     ///
     /// # Errors
-    /// The member whose memory is not there: that one, or this rank, whose own is not.
+    /// The world rank whose memory is not there: that member's, or this rank's own.
     pub(super) fn fetch(
         &self,
         around: Surroundings<'_>,
         member: usize,
         from: u64,
         into: &Piece,
-    ) -> Result<(), usize> {
+    ) -> Result<(), u32> {
         let place = self.members[member].place;
         let location = Location::at(from);
         // SAFETY: whoever posted the collective promised that; or it is memory of this end.
@@ -27,9 +27,9 @@ impl Group {
                 .peer_memory
                 .fetch(around.node, place, location, into, 0..into.len)
         };
-        fetched.map_err(|_| match own_memory::takes(into, into.len) {
-            true => member,
-            false => self.me,
+        fetched.map_err(|_| {
+            let takes = own_memory::takes(into, into.len);
+            self.rank_of(if takes { member } else { self.me }, around.first)
         })
     }
 
@@ -40,7 +40,7 @@ impl Group {
         direction: Direction,
         (member, from): (usize, u64),
         into: &Piece,
-    ) -> Result<(), usize> {
+    ) -> Result<(), u32> {
         if into.layout.is_some() {
             return self.fetch(around, member, from, into);
         }

@@ -9,9 +9,9 @@ use super::phased::Phased;
 use bcs_core::request::Failure;
 
 impl Phased {
-    /// Memory that this world rank named is not there. The first one is named.
-    pub(super) fn blame(&mut self, rank: u32) {
-        if self.failure == Failure::None {
+    /// Takes note of memory that is not there, which this world rank named. The first one is named.
+    pub(super) fn fetched(&mut self, fetched: Result<(), u32>) {
+        if let (Err(rank), Failure::None) = (fetched, self.failure) {
             self.failure = Failure::MemberMemory;
             self.said = rank.into();
         }
@@ -28,7 +28,7 @@ impl Phased {
         if self.failure != Failure::None {
             group.own().say_outcome([self.failure as u64, self.said]);
         }
-        group.own().advance(group.number(), step);
+        group.own().advance(group.number, step);
         group.published();
     }
 
@@ -37,7 +37,7 @@ impl Phased {
         if self.failure != Failure::None {
             return;
         }
-        let [code, said] = group.members()[member].info.outcome();
+        let [code, said] = group.members[member].info.outcome();
         self.failure = match Failure::from_code(u8::try_from(code).unwrap_or(u8::MAX)) {
             Failure::None => Failure::BadDescriptor, // it says both
             failure => failure,

@@ -3,9 +3,10 @@
 use super::group::GroupId;
 use crate::steps::Part;
 
-/// Which collective it is to the NICs.
+/// Which collective it is, here and to the NICs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Number {
+    pub(crate) group: GroupId,
     pub(crate) context: u32,
     pub(crate) sequence: u64,
 }
@@ -13,7 +14,6 @@ pub(crate) struct Number {
 /// What a rank is to post to its NIC.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Order {
-    pub(crate) group: GroupId,
     pub(crate) number: Number,
     pub(crate) part: Part,
     /// For all members of the node,
@@ -21,6 +21,3 @@ pub(crate) struct Order {
     /// which have nothing to give, because memory that this world rank named is not there.
     pub(crate) spoilt_by: Option<u32>,
 }
-
-/// The last two of an order.
-pub(in crate::roads::smartmap) type ForWhom = (bool, Option<u32>);

@@ -2,7 +2,7 @@
 
 /// What this rank waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(in crate::roads::smartmap) enum Phase {
     /// Its turn: those posted before are not over, or others have to come closer.
     Posted,
     /// That all have entered.

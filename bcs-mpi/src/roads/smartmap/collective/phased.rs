@@ -1,13 +1,9 @@
 //! A collective that is long, or goes to other nodes: what it consists of. It goes through [`Phase`]s.
 
-use super::awaited::{Awaited, Sign};
 use super::beyond_node::BeyondNode;
 use super::direction::Direction;
-use super::group::Group;
 use super::phase::{Look, Phase};
-use super::steps;
 use crate::steps::Part;
-use bcs_core::descriptor::CollectiveKind;
 use bcs_core::reduction::arithmetic::{Path, combine};
 use bcs_core::reduction::{Datatype, Op};
 use bcs_core::request::Failure;
@@ -48,39 +44,8 @@ impl Phased {
         }
     }
 
-    pub(super) fn phase(&self) -> Phase {
-        self.phase
-    }
-
-    /// What a rank that has gone as far as it can waits for.
-    pub(super) fn awaited(&self, group: &Group, first: u32) -> Option<Awaited> {
-        let (member, sign) = match self.phase {
-            Phase::AtNic => return None,
-            Phase::Posted => (None, Sign::AtGate),
-            Phase::Told => {
-                let beyond = self.beyond.as_ref();
-                (
-                    beyond.map(|beyond| beyond.leader()),
-                    Sign::Step(steps::TOLD),
-                )
-            }
-            Phase::Read if self.beyond.is_some() => (None, Sign::Step(steps::READ)),
-            Phase::Entered => (None, Sign::There),
-            Phase::Judged => (None, Sign::Verdict),
-            Phase::Folded => (group.others().nth(self.copied), Sign::Step(steps::FOLDED)),
-            Phase::Read => {
-                let root = match self.part.kind {
-                    CollectiveKind::Reduce { root, .. } => root,
-                    _ => None,
-                };
-                let root = root.map(|root| group.place_of(root, first));
-                (root, Sign::Step(steps::DONE))
-            }
-        };
-        Some(group.awaited(member, sign))
-    }
-
-    pub(super) fn is_long(&self) -> bool {
+    /// Whether its data stay in the members' memory.
+    pub(super) fn is_in_memory(&self) -> bool {
         self.part.bytes > PAYLOAD_BYTES && self.offset.is_none()
     }
 

@@ -1,96 +1,23 @@
 //! What this rank has posted on a communicator: collectives take place in this order, one at a time.
 
 use super::awaited::Awaited;
-use super::beyond_node::BeyondNode;
-use super::exchange::Exchanging;
 use super::group::Group;
 use super::machine::{Ended, Machine};
-use super::order::{ForWhom, Number};
+use super::order::Order;
 use super::phase::Phase;
-use super::phased::Phased;
-use super::short::Short;
 use super::spare::Spare;
 use super::surroundings::Surroundings;
 use crate::roads::Outcome;
 use crate::roads::smartmap::requests::Id;
-use crate::steps::Part;
 use std::collections::VecDeque;
 
 /// The collectives of a communicator that are not over.
 #[derive(Debug)]
 pub(in crate::roads::smartmap) struct Queue {
     pub(in crate::roads::smartmap) group: Group,
-    posted: VecDeque<(Id, Queued)>,
+    posted: VecDeque<(Id, Box<dyn Machine>)>,
     /// The news of this rank when the first of them, a long one, listened.
     pub(in crate::roads::smartmap) listened: Option<u64>,
-}
-
-/// A collective.
-#[derive(Debug)]
-pub(in crate::roads::smartmap) enum Queued {
-    /// All members have one result: what the NICs do as well. It is found in the records.
-    Short(Short),
-    /// The same, in memory, or with other nodes.
-    Phased(Phased),
-    /// Each gives something else to each.
-    Exchange(Exchanging),
-}
-
-impl From<Short> for Queued {
-    fn from(short: Short) -> Self {
-        Self::Short(short)
-    }
-}
-
-impl From<Phased> for Queued {
-    fn from(part: Phased) -> Self {
-        Self::Phased(part)
-    }
-}
-
-impl From<Exchanging> for Queued {
-    fn from(exchange: Exchanging) -> Self {
-        Self::Exchange(exchange)
-    }
-}
-
-impl Queued {
-    /// What there is beyond this node.
-    fn beyond(&mut self) -> Option<&mut BeyondNode> {
-        match self {
-            Self::Phased(part) => part.beyond.as_deref_mut(),
-            Self::Short(_) | Self::Exchange(_) => None,
-        }
-    }
-
-    fn phase(&self) -> Phase {
-        match self {
-            Self::Short(short) => short.phase(),
-            Self::Phased(part) => part.phase(),
-            Self::Exchange(exchange) => exchange.phase(),
-        }
-    }
-
-    fn is_long(&self) -> bool {
-        match self {
-            Self::Short(short) => short.is_long(),
-            Self::Phased(part) => part.is_long(),
-            Self::Exchange(exchange) => exchange.is_long(),
-        }
-    }
-
-    fn advance(
-        &mut self,
-        group: &mut Group,
-        around: Surroundings<'_>,
-        spare: &mut Spare,
-    ) -> Option<Ended> {
-        match self {
-            Self::Short(short) => short.advance(group, around, spare),
-            Self::Phased(part) => part.advance(group, around, spare),
-            Self::Exchange(exchange) => exchange.advance(group, around, spare),
-        }
-    }
 }
 
 impl Queue {
@@ -102,7 +29,7 @@ impl Queue {
         }
     }
 
-    pub(in crate::roads::smartmap) fn post(&mut self, request: Id, collective: Queued) {
+    pub(in crate::roads::smartmap) fn post(&mut self, request: Id, collective: Box<dyn Machine>) {
         self.posted.push_back((request, collective));
     }
 
@@ -121,16 +48,16 @@ impl Queue {
     }
 
     /// What this rank's NIC is to do for the first of them, once.
-    pub(in crate::roads::smartmap) fn take_order(&mut self) -> Option<(Number, Part, ForWhom)> {
-        self.posted.front_mut()?.1.beyond()?.take_order()
+    pub(in crate::roads::smartmap) fn take_order(&mut self) -> Option<Order> {
+        self.posted.front_mut()?.1.beyond_node()?.order.take()
     }
 
     /// What became of that.
     pub(in crate::roads::smartmap) fn answered(&mut self, outcome: Outcome) {
         self.listened = None;
         let first = self.posted.front_mut();
-        let beyond = first.and_then(|(_, posted)| posted.beyond());
-        beyond.expect("it waits for its NIC").answered(outcome);
+        let beyond = first.and_then(|(_, posted)| posted.beyond_node());
+        beyond.expect("it waits for its NIC").answer = Some(outcome);
     }
 
     pub(in crate::roads::smartmap) fn is_empty(&self) -> bool {
@@ -138,9 +65,9 @@ impl Queue {
     }
 
     /// Whether the first of them takes long.
-    pub(super) fn is_long(&self) -> bool {
+    pub(super) fn takes_long(&self) -> bool {
         let first = self.posted.front();
-        first.is_some_and(|(_, collective)| collective.is_long())
+        first.is_some_and(|(_, collective)| collective.takes_long())
     }
 
     pub(in crate::roads::smartmap) fn requests(&self) -> impl Iterator<Item = Id> {
@@ -149,11 +76,7 @@ impl Queue {
 
     /// What the first of them waits for.
     pub(in crate::roads::smartmap) fn awaited(&self, first: u32) -> Option<Awaited> {
-        match &self.posted.front()?.1 {
-            Queued::Short(short) => Some(short.awaited(&self.group)),
-            Queued::Phased(part) => part.awaited(&self.group, first),
-            Queued::Exchange(exchange) => exchange.awaited(&self.group),
-        }
+        self.posted.front()?.1.awaited(&self.group, first)
     }
 
     /// Goes as far as it can, up to one that is long, if that is not wanted. A rank that does not look again
@@ -167,13 +90,14 @@ impl Queue {
     ) {
         let group = &mut self.group;
         while let Some((request, collective)) = self.posted.front_mut() {
-            if !long && collective.is_long() {
+            if !long && collective.takes_long() {
                 return;
             }
             let mut ended = collective.advance(group, around, spare);
             // Its NIC rings.
-            let may_listen = |collective: &Queued| listens && collective.phase() != Phase::AtNic;
-            while ended.is_none() && may_listen(collective) && group.listen(collective.phase()) {
+            let may_listen =
+                |collective: &dyn Machine| listens && collective.phase() != Phase::AtNic;
+            while ended.is_none() && may_listen(&**collective) && group.listen(collective.phase()) {
                 // LISTEN: once more. It may be in its next phase after that.
                 ended = collective.advance(group, around, spare);
             }

@@ -27,12 +27,12 @@ pub(super) fn of(all_are_open: bool, reaches: impl FnOnce() -> bool) -> u8 {
 
 /// What all members say together, when all have said something.
 pub(super) fn verdict(group: &mut Group, around: Surroundings<'_>) -> Option<bool> {
-    let number = group.number();
+    let number = group.number;
     if !group.all(|info| info.verdict(number) != 0) {
         return None;
     }
     group.tell_all(around, Phase::Judged);
-    let verdicts = group.members().iter();
+    let verdicts = group.members.iter();
     let worst = verdicts.map(|member| member.info.verdict(number)).max();
     group.open = worst == Some(ALL);
     Some(worst < Some(NONE))

@@ -16,7 +16,7 @@
 //!
 //! The paper leaves operations with places and those of the program to its serial algorithm. Places
 //! (`MPI_MINLOC`) are data here, so they are shared like all others; functions of the program's have
-//! a way of their own (`bcs/fold.rs`).
+//! a way of their own (`collective/fold.rs`).
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::group::Group;
@@ -56,7 +56,7 @@ impl Reduction {
         let CollectiveKind::Reduce { root, op, datatype } = part.kind else {
             unreachable!("only reductions are folded");
         };
-        let root = root.map(|root| group.place_of(root, first));
+        let root = root.map(|root| group.member_of(root, first));
         Self { op, datatype, root }
     }
 
@@ -96,7 +96,7 @@ pub(super) fn room_for_partial(part: &Part, group: &Group, spare: &mut Spare) ->
     if part.output != 0 || group.serial {
         return Vec::new();
     }
-    let share = share(part, datatype, group.me(), group.members().len(), None);
+    let share = share(part, datatype, group.me, group.members.len(), None);
     let mut room = std::mem::take(&mut spare.partial);
     if room.len() < share.len() {
         room = vec![0; share.len()];
@@ -109,7 +109,7 @@ pub(super) fn read_of_output(part: &Part, group: &Group, member: usize) -> usize
     match part.kind {
         CollectiveKind::Reduce { root: None, .. } => part.bytes,
         CollectiveKind::Reduce { datatype, .. } if part.output != 0 && !group.serial => {
-            share(part, datatype, member, group.members().len(), None).len()
+            share(part, datatype, member, group.members.len(), None).len()
         }
         _ => 0,
     }
@@ -125,47 +125,32 @@ pub(super) fn begin(
     let reduction = Reduction::of(&collective.part, group, around.first);
     collective.copied = 0;
     collective.direction = around.last_direction.turn(collective.part.bytes as u64);
-    match reduction.root {
-        Some(root) if root != group.me() => {
-            let placed = fold(collective, &reduction, group, around, spare);
-            let step = match collective.failure {
-                Failure::None if placed => steps::PLACED,
-                Failure::None => steps::FOLDED,
-                _ => steps::FAULTY,
-            };
-            collective.say(group, step);
-            if group.have_all_but(root, steps::FOLDED) {
-                group.tell(around, Phase::Folded, Some(root));
-            }
-            if collective.beyond.is_some() {
-                return leader::folded(collective, group);
-            }
-            Look::Goes(Phase::Read)
-        }
-        root => {
-            fold(collective, &reduction, group, around, spare);
-            if root.is_none() {
-                let step = match collective.failure {
-                    Failure::None => steps::FOLDED,
-                    _ => steps::FAULTY,
-                };
-                collective.say(group, step);
-                if group.have_all(steps::FOLDED) {
-                    group.tell(around, Phase::Folded, None);
-                }
-            }
-            Look::Goes(Phase::Folded)
-        }
+    let placed = fold(collective, &reduction, group, around, spare);
+    let root = reduction.root;
+    if root == Some(group.me) {
+        return Look::Goes(Phase::Folded);
+    }
+    let step = match collective.failure {
+        Failure::None if placed => steps::PLACED,
+        Failure::None => steps::FOLDED,
+        _ => steps::FAULTY,
+    };
+    collective.say(group, step);
+    group.tell_if_all(around, steps::FOLDED, Phase::Folded, root);
+    match root {
+        None => Look::Goes(Phase::Folded),
+        Some(_) if collective.beyond.is_some() => leader::folded(collective, group),
+        Some(_) => Look::Goes(Phase::Read),
     }
 }
 
 /// Copies what others have folded, as far as they have.
 pub(super) fn copy(collective: &mut Phased, group: &mut Group, around: Surroundings<'_>) -> Look {
     let reduction = Reduction::of(&collective.part, group, around.first);
-    let (number, members) = (group.number(), group.members().len());
+    let (number, members) = (group.number, group.members.len());
     let output = collective.part.output;
     for member in group.others().skip(collective.copied) {
-        let info = &group.members()[member].info;
+        let info = &group.members[member].info;
         let step = info.step(number);
         if step < steps::FOLDED {
             return Look::Waits;
@@ -184,11 +169,8 @@ pub(super) fn copy(collective: &mut Phased, group: &mut Group, around: Surroundi
                 None => from.wrapping_add(start),
             };
             let into = Piece::new(output + start, share.len());
-            if let Err(culprit) =
-                group.fetch_along(around, collective.direction, (member, from), &into)
-            {
-                collective.blame(group.rank_of(culprit, around.first));
-            }
+            let fetched = group.fetch_along(around, collective.direction, (member, from), &into);
+            collective.fetched(fetched);
         }
     }
     if collective.beyond.is_some() {
@@ -200,9 +182,7 @@ pub(super) fn copy(collective: &mut Phased, group: &mut Group, around: Surroundi
         group.tell(around, Phase::Read, None);
         return Look::Over;
     }
-    if group.have_all(steps::DONE) {
-        group.tell(around, Phase::Read, None);
-    }
+    group.tell_if_all(around, steps::DONE, Phase::Read, None);
     Look::Goes(Phase::Read)
 }
 
@@ -210,7 +190,7 @@ pub(super) fn copy(collective: &mut Phased, group: &mut Group, around: Surroundi
 pub(super) fn finish(collective: &mut Phased, group: &mut Group, first: u32) -> Look {
     let reduction = Reduction::of(&collective.part, group, first);
     match reduction.root {
-        Some(root) => match group.members()[root].info.step(group.number()) {
+        Some(root) => match group.members[root].info.step(group.number) {
             step if step < steps::DONE => return Look::Waits,
             steps::FAULTY => collective.heed(group, root),
             _ => {}
@@ -230,13 +210,13 @@ fn fold(
     spare: &mut Spare,
 ) -> bool {
     let part = collective.part;
-    let members = group.members().len();
+    let members = group.members.len();
     let alone = reduction.alone(group);
-    let share = share(&part, reduction.datatype, group.me(), members, alone);
-    let root = reduction.root.filter(|&root| root != group.me());
+    let share = share(&part, reduction.datatype, group.me, members, alone);
+    let root = reduction.root.filter(|&root| root != group.me);
     let root_has = root.and_then(|root| {
-        let member = &group.members()[root];
-        let output = Memory::writable_output(&member.info, group.number(), part.bytes)?;
+        let member = &group.members[root];
+        let output = Memory::writable_output(&member.info, group.number, part.bytes)?;
         around.peer_memory.resolve(member.place, output, part.bytes)
     });
     let in_place = part.input == Some(part.output);
@@ -296,13 +276,13 @@ impl Folding<'_> {
     /// are commutative to the bit: so this rank's own data need never be copied.
     fn run(&self, collective: &mut Phased, into: &mut [u8], operand: &mut [u8]) {
         let what = (self.reduction.op, self.reduction.datatype);
-        let me = self.group.me();
+        let me = self.group.me;
         let input = collective.part.input.expect("all contribute");
         // SAFETY: whoever posted it promised that; and `into` is elsewhere.
         let own = unsafe { bytes(input + self.start as u64, into.len()) };
         let first = usize::from(me == 0);
         self.fetch(collective, first, into);
-        for member in (0..self.group.members().len()).filter(|&member| member != first) {
+        for member in (0..self.group.members.len()).filter(|&member| member != first) {
             if member == me {
                 collective.combine(what, into, own);
                 continue;
@@ -313,12 +293,10 @@ impl Folding<'_> {
     }
 
     fn fetch(&self, collective: &mut Phased, member: usize, into: &mut [u8]) {
-        let info = &self.group.members()[member].info;
-        let from = Memory::of(info, self.group.number()).input;
+        let info = &self.group.members[member].info;
+        let from = Memory::of(info, self.group.number).input;
         let from = from.wrapping_add(self.start as u64);
         let into = Piece::new(into.as_mut_ptr().expose_provenance() as u64, into.len());
-        if let Err(culprit) = self.group.fetch(self.around, member, from, &into) {
-            collective.blame(self.group.rank_of(culprit, self.around.first));
-        }
+        collective.fetched(self.group.fetch(self.around, member, from, &into));
     }
 }

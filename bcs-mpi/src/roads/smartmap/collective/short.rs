@@ -9,19 +9,18 @@
 use super::agreement;
 use super::awaited::{Awaited, Sign};
 use super::group::Group;
-use super::machine::{Ended, Machine};
+use super::machine::{Ended, Machine, failed};
 use super::phase::Phase;
 use super::spare::Spare;
 use super::surroundings::Surroundings;
 use crate::data::{bytes, bytes_mut};
-use crate::roads::Outcome;
 use crate::steps::Part;
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::reduction::arithmetic::{CombineError, Path, combine};
 use bcs_core::reduction::{Datatype, Op};
 use bcs_core::request::Failure;
 use bcs_core::smartmap::coll_info::{self, PAYLOAD_BYTES};
-use bcs_core::whereabouts::{Called, Objection};
+use bcs_core::whereabouts::Objection;
 
 /// A short collective of this rank's.
 #[derive(Debug)]
@@ -47,14 +46,14 @@ impl Needs {
     #[inline]
     fn of(part: &Part, group: &Group, first: u32) -> Self {
         match part.kind {
-            CollectiveKind::Broadcast { root } => match group.place_of(root, first) {
-                root if root == group.me() => Self::Nobody,
+            CollectiveKind::Broadcast { root } => match group.member_of(root, first) {
+                root if root == group.me => Self::Nobody,
                 root => Self::One(root),
             },
             CollectiveKind::Reduce {
                 root: Some(root), ..
-            } => match group.place_of(root, first) {
-                root if root == group.me() => Self::Others,
+            } => match group.member_of(root, first) {
+                root if root == group.me => Self::Others,
                 _ => Self::Nobody,
             },
             _ => Self::All,
@@ -78,22 +77,6 @@ impl Short {
         }
     }
 
-    pub(super) fn phase(&self) -> Phase {
-        match self.entered {
-            true => Phase::Entered,
-            false => Phase::Posted,
-        }
-    }
-
-    /// What a rank that has gone as far as it can waits for.
-    pub(super) fn awaited(&self, group: &Group) -> Awaited {
-        match (self.entered, self.needs) {
-            (false, _) => group.awaited(None, Sign::AtGate),
-            (true, Needs::One(member)) => group.awaited(Some(member), Sign::There),
-            (true, _) => group.awaited(None, Sign::There),
-        }
-    }
-
     #[inline]
     fn enter(&mut self, group: &mut Group, around: Surroundings<'_>, spare: &mut Spare) {
         self.entered = true;
@@ -103,8 +86,8 @@ impl Short {
             let data = unsafe { bytes(input, self.part.bytes) };
             group.own().contribute(number, data);
         }
-        let (kind, bytes) = (self.part.kind, self.part.bytes as u64);
-        if group.enter([Called::Nic { kind, bytes }.pack(), bytes]) {
+        let called = self.part.called().pack();
+        if group.enter([called, self.part.bytes as u64]) {
             group.release(around, |group| self.fold_for_all(group, spare));
         }
         if self.needs == Needs::All {
@@ -140,7 +123,7 @@ impl Short {
         let folded = fold(group, (op, datatype), &mut result, spare).is_ok();
         // Nobody else looks at what this rank has contributed.
         if folded {
-            group.own().contribute(group.number(), &result);
+            group.own().contribute(group.number, &result);
         }
         spare.folded = result;
         folded
@@ -158,7 +141,7 @@ impl Short {
             Needs::Others => {
                 let agreed = agreement::compare(group, around.first);
                 // Nobody waits for this rank here, but who has called something else, and who is at a gate.
-                if agreed.is_err() || coll_info::is_gate(group.number()) {
+                if agreed.is_err() || coll_info::is_gate(group.number) {
                     group.tell_all(around, Phase::Entered);
                 }
                 agreed?;
@@ -181,17 +164,20 @@ impl Short {
         let into = || unsafe { bytes_mut(self.part.output, self.part.bytes) };
         match (self.part.kind, self.needs) {
             (CollectiveKind::Broadcast { .. }, Needs::One(root)) => {
-                let root = &group.members()[root].info;
-                root.contribution(group.number(), into());
+                let root = &group.members[root].info;
+                root.contribution(group.number, into());
                 Ok(())
             }
             (CollectiveKind::Reduce { .. }, Needs::All) if group.is_counted() => {
-                let folded = group.folded_by().ok_or_else(bad_descriptor)?;
-                folded.contribution(group.number(), into());
+                let Some(folded) = group.folded_by() else {
+                    return failed(Failure::BadDescriptor, 0);
+                };
+                folded.contribution(group.number, into());
                 Ok(())
             }
             (CollectiveKind::Reduce { op, datatype, .. }, Needs::Others | Needs::All) => {
-                fold(group, (op, datatype), into(), spare).map_err(|_| bad_descriptor())
+                let folded = fold(group, (op, datatype), into(), spare);
+                folded.or_else(|_| failed(Failure::BadDescriptor, 0))
             }
             _ => Ok(()),
         }
@@ -199,8 +185,23 @@ impl Short {
 }
 
 impl Machine for Short {
-    fn is_long(&self) -> bool {
+    fn takes_long(&self) -> bool {
         false
+    }
+
+    fn phase(&self) -> Phase {
+        match self.entered {
+            true => Phase::Entered,
+            false => Phase::Posted,
+        }
+    }
+
+    fn awaited(&self, group: &Group, _: u32) -> Option<Awaited> {
+        Some(match (self.entered, self.needs) {
+            (false, _) => group.awaited(None, Sign::AtGate),
+            (true, Needs::One(member)) => group.awaited(Some(member), Sign::There),
+            (true, _) => group.awaited(None, Sign::There),
+        })
     }
 
     #[inline]
@@ -224,14 +225,6 @@ impl Machine for Short {
     }
 }
 
-#[cold]
-fn bad_descriptor() -> Box<Outcome> {
-    Box::new(Outcome {
-        failure: Failure::BadDescriptor,
-        ..Outcome::default()
-    })
-}
-
 /// Folds what lies in the records of all members. Law 9: the order is that of the communicator. The
 /// processor's path gives the bits of the NIC's.
 ///
@@ -243,8 +236,8 @@ pub(super) fn fold(
     into: &mut [u8],
     spare: &mut Spare,
 ) -> Result<(), CombineError> {
-    let number = group.number();
-    let (first, rest) = group.members().split_first().expect("there are members");
+    let number = group.number;
+    let (first, rest) = group.members.split_first().expect("there are members");
     first.info.contribution(number, into);
     let operand = &mut spare.chunks(into.len())[..into.len()];
     for member in rest {

@@ -117,7 +117,7 @@ impl Node {
             .collect();
         let open = |end: &mut SmartMap| {
             let all = all.iter().copied().chain([far[0]]);
-            end.open_part(7, all, false)
+            end.open_group(7, all, false)
         };
         Self::opened(ends, members, open)
     }
@@ -143,8 +143,12 @@ impl Node {
         // Some callers wait, and look at once.
         let blocking = [Blocking::No, Blocking::Yes][(member + seed) % 2];
         self.post_as(member, step, seed, |end, group, part, entered| {
-            // SAFETY: the memory is kept as long as the node.
-            unsafe { end.collective(group, part, entered, blocking) }
+            if part.bytes <= PAYLOAD_BYTES {
+                // SAFETY: the memory is kept as long as the node.
+                return unsafe { end.in_records(group, part, entered, blocking) };
+            }
+            // SAFETY: as above.
+            unsafe { end.in_memory(group, part, entered, blocking) }
         })
     }
 

@@ -7,6 +7,7 @@ use super::flow::Flow;
 use super::gift::{Gift, Giver, Lies, MAX_LAID_BYTES, MAX_LAID_OF_SLOT};
 use crate::data::{Piece, copy};
 use crate::roads::Outcome;
+use crate::roads::smartmap::collective::awaited::{Awaited, Sign};
 use crate::roads::smartmap::collective::direction::Direction;
 use crate::roads::smartmap::collective::group::Group;
 use crate::roads::smartmap::collective::machine::{Ended, Machine};
@@ -22,7 +23,7 @@ use std::ops::Range;
 impl Exchanging {
     fn enter(&mut self, group: &mut Group, around: Surroundings<'_>) {
         group.next_number();
-        let giver = Giver::of(group, group.me());
+        let giver = Giver::of(group, group.me);
         let gives = &self.exchange.gives;
         if let Some(parts) = &self.parts {
             // SAFETY: whoever posted it promised that.
@@ -36,8 +37,8 @@ impl Exchanging {
             };
             // SAFETY: whoever posted it promised that.
             unsafe { gives.say(giver, group.open, most) };
-            self.long = giver.is_long();
-            if self.long {
+            self.in_memory = giver.is_in_memory();
+            if self.in_memory {
                 self.direction = around.last_direction.turn(giver.stream().1);
             }
         }
@@ -72,8 +73,8 @@ impl Exchanging {
             self.parts = Some(parts);
             return Look::Goes(Phase::Posted);
         }
-        let givers = || (0..group.members().len()).map(|place| Giver::of(group, place));
-        if !givers().any(|giver| giver.is_long()) {
+        let givers = || (0..group.members.len()).map(|member| Giver::of(group, member));
+        if !givers().any(|giver| giver.is_in_memory()) {
             return match self.take_all(group, around) {
                 Some(()) => Look::Over,
                 None => Look::Waits,
@@ -83,7 +84,7 @@ impl Exchanging {
             return self.begin(group, around);
         }
         let verdict = self.verdict(group, around);
-        group.own().judge(group.number(), verdict);
+        group.own().judge(group.number, verdict);
         group.look_anew();
         Look::Goes(Phase::Judged)
     }
@@ -102,8 +103,8 @@ impl Exchanging {
 
     /// What this rank says of the memory that it has to read.
     fn verdict(&self, group: &Group, around: Surroundings<'_>) -> u8 {
-        let me = group.me();
-        let place = |member: usize| group.members()[member].place;
+        let me = group.me;
+        let place = |member: usize| group.members[member].place;
         let opens = |member: usize| {
             let (address, _) = Giver::of(group, member).stream();
             around
@@ -133,8 +134,8 @@ impl Exchanging {
 
     /// All memory can be reached.
     fn begin(&mut self, group: &mut Group, around: Surroundings<'_>) -> Look {
-        if !self.long {
-            let givers = (0..group.members().len()).map(|place| Giver::of(group, place));
+        if !self.in_memory {
+            let givers = (0..group.members.len()).map(|member| Giver::of(group, member));
             let longest = givers.map(|giver| giver.stream().1).max();
             self.direction = around.last_direction.turn(longest.unwrap_or(0));
         }
@@ -146,7 +147,7 @@ impl Exchanging {
             Err(ended) if lacks(ended) => steps::FAULTY,
             _ => steps::DONE,
         };
-        group.own().advance(group.number(), step);
+        group.own().advance(group.number, step);
         group.published();
         self.tell_givers(group, around);
         self.copy_own();
@@ -155,30 +156,20 @@ impl Exchanging {
 
     /// This rank has taken all: who waits for it last is told, if it does not look by itself.
     fn tell_givers(&self, group: &mut Group, around: Surroundings<'_>) {
-        let me = group.me();
+        let me = group.me;
         match self.flow {
-            Flow::All => {
-                if group.have_all(steps::DONE) {
-                    group.tell(around, Phase::Read, None);
-                }
-            }
-            Flow::From(root) => {
-                if me != root && group.have_all_but(root, steps::DONE) {
-                    group.tell(around, Phase::Read, Some(root));
-                }
-            }
-            Flow::To(root) => {
-                if me == root {
-                    group.tell(around, Phase::Read, None);
-                }
-            }
+            Flow::All => group.tell_if_all(around, steps::DONE, Phase::Read, None),
+            Flow::From(root) if me == root => {}
+            Flow::From(root) => group.tell_if_all(around, steps::DONE, Phase::Read, Some(root)),
+            Flow::To(root) if me == root => group.tell(around, Phase::Read, None),
+            Flow::To(_) => {}
             Flow::Upward => {
                 // Those for which nobody after them is missing.
-                let number = group.number();
-                let step = |member: usize| group.members()[member].info.step(number);
+                let number = group.number;
+                let step = |member: usize| group.members[member].info.step(number);
                 let done = |&member: &usize| member == me || step(member) >= steps::DONE;
-                let after = (0..group.members().len()).rev().take_while(done).count();
-                let first = (group.members().len() - after).saturating_sub(1);
+                let after = (0..group.members.len()).rev().take_while(done).count();
+                let first = (group.members.len() - after).saturating_sub(1);
                 for member in first..me {
                     group.tell(around, Phase::Read, Some(member));
                 }
@@ -189,19 +180,19 @@ impl Exchanging {
     /// Others may still read this rank's memory. If one of them has found memory that is not there, this rank
     /// looks whether it is its own: it may be that of another giver, or of the taker.
     fn finish(&mut self, group: &mut Group, around: Surroundings<'_>) -> Look {
-        let (flow, me, number) = (self.flow, group.me(), group.number());
+        let (flow, me, number) = (self.flow, group.me, group.number);
         let done = |member: usize, info: &Info| {
             !flow.passes(me, member) || info.step(number) >= steps::DONE
         };
-        if self.long && !group.all_members(done) {
+        if self.in_memory && !group.all_members(done) {
             return Look::Waits;
         }
-        let lacks = |member: &usize| group.members()[*member].info.step(number) == steps::FAULTY;
+        let lacks = |member: &usize| group.members[*member].info.step(number) == steps::FAULTY;
         let mut takers = group.others().filter(|&member| flow.passes(me, member));
-        if self.long && takers.any(|member| lacks(&member)) {
+        if self.in_memory && takers.any(|member| lacks(&member)) {
             let giver = Giver::of(group, me);
             if !self.exchange.gives.are_there(giver) {
-                self.blame(group.rank_of(me, around.first));
+                self.fetched(Err(group.rank_of(me, around.first)));
             }
         }
         Look::Over
@@ -209,8 +200,24 @@ impl Exchanging {
 }
 
 impl Machine for Exchanging {
-    fn is_long(&self) -> bool {
+    fn takes_long(&self) -> bool {
         self.takes_long
+    }
+
+    fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    fn awaited(&self, group: &Group, _: u32) -> Option<Awaited> {
+        let sign = match self.phase {
+            // Nothing of an exchange goes to other nodes.
+            Phase::AtNic | Phase::Told => return None,
+            Phase::Posted => Sign::AtGate,
+            Phase::Entered => Sign::There,
+            Phase::Judged => Sign::Verdict,
+            Phase::Folded | Phase::Read => Sign::Step(steps::DONE),
+        };
+        Some(group.awaited(None, sign))
     }
 
     fn advance(

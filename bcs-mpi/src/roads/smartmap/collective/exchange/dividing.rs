@@ -16,13 +16,13 @@ impl Exchanging {
         group: &mut Group,
         around: Surroundings<'_>,
     ) -> Option<Parts> {
-        let (me, members) = (group.me(), group.members().len());
+        let (me, members) = (group.me, group.members.len());
         let streams = (0..members).map(|member| Giver::of(group, member).stream().1);
         let mut parts = Parts {
             longest: streams.max().unwrap_or(0),
             ..Parts::default()
         };
-        if Giver::of(group, me).is_long() {
+        if Giver::of(group, me).is_in_memory() {
             parts.own = self.exchange.gives.len(me, members);
         }
         for (giver, into) in self.wanted(&mut parts, group, around) {
@@ -52,15 +52,13 @@ impl Exchanging {
     ) -> Vec<(usize, Piece)> {
         let flow = self.flow;
         let givers = group.others();
-        let givers = givers.filter(|&giver| flow.passes(giver, group.me()));
+        let givers = givers.filter(|&giver| flow.passes(giver, group.me));
         let Exchange { takes, scratch, .. } = &mut self.exchange;
         match std::mem::replace(takes, Takes::NOTHING) {
-            Takes::Each(pieces) => givers.map(|giver| (giver, pieces.of(giver))).collect(),
-            Takes::One(piece) => givers.map(|giver| (giver, piece.clone())).collect(),
             Takes::Rounds(rounds) => {
                 parts.rounds = rounds;
                 let receives = parts.rounds.iter().flat_map(|round| &round.receives);
-                let giver = |rank: u32| group.place_of(rank, around.first);
+                let giver = |rank: u32| group.member_of(rank, around.first);
                 if parts.rounds.len() == 1 {
                     let wanted = receives.map(|(rank, into)| (giver(*rank), into.clone()));
                     let wanted = wanted.collect();
@@ -72,6 +70,7 @@ impl Exchanging {
                 parts.staged = staged.iter().map(|(_, piece)| piece.clone()).collect();
                 staged
             }
+            takes => givers.map(|giver| (giver, takes.of(giver))).collect(),
         }
     }
 }

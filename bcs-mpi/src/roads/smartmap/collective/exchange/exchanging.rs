@@ -4,12 +4,10 @@ use super::flow::Flow;
 use super::give_and_take::Exchange;
 use super::parts::Parts;
 use crate::roads::Outcome;
-use crate::roads::smartmap::collective::awaited::{Awaited, Sign};
 use crate::roads::smartmap::collective::direction::Direction;
 use crate::roads::smartmap::collective::group::Group;
-use crate::roads::smartmap::collective::machine::Ended;
+use crate::roads::smartmap::collective::machine::{Ended, failed};
 use crate::roads::smartmap::collective::phase::Phase;
-use crate::roads::smartmap::collective::steps;
 use crate::roads::smartmap::collective::surroundings::Surroundings;
 use bcs_core::request::Failure;
 use bcs_core::whereabouts::Called;
@@ -23,7 +21,7 @@ pub(in crate::roads::smartmap) struct Exchanging {
     /// It goes over long data, or calls functions of the program's.
     pub(super) takes_long: bool,
     /// What this rank gives lies in its memory.
-    pub(super) long: bool,
+    pub(super) in_memory: bool,
     /// How it goes over the data, if they are long.
     pub(super) direction: Direction,
     /// What goes through the records in parts.
@@ -39,35 +37,18 @@ impl Exchanging {
         let Called::Messages(what, root) = exchange.called else {
             unreachable!("what the NICs do is no exchange");
         };
-        let root = root.map(|root| group.place_of(root, first));
-        let takes_long = exchange.takes_long(group.me(), group.members().len());
+        let root = root.map(|root| group.member_of(root, first));
+        let takes_long = exchange.takes_long(group.me, group.members.len());
         Self {
             takes_long,
             exchange,
             flow: Flow::of(what, root),
             phase: Phase::Posted,
-            long: false,
+            in_memory: false,
             direction: Direction::Forth,
             parts: None,
             ended: Ok(()),
         }
-    }
-
-    pub(in crate::roads::smartmap::collective) fn phase(&self) -> Phase {
-        self.phase
-    }
-
-    /// What a rank that has gone as far as it can waits for.
-    pub(in crate::roads::smartmap::collective) fn awaited(&self, group: &Group) -> Option<Awaited> {
-        let sign = match self.phase {
-            // Nothing of an exchange goes to other nodes.
-            Phase::AtNic | Phase::Told => return None,
-            Phase::Posted => Sign::AtGate,
-            Phase::Entered => Sign::There,
-            Phase::Judged => Sign::Verdict,
-            Phase::Folded | Phase::Read => Sign::Step(steps::DONE),
-        };
-        Some(group.awaited(None, sign))
     }
 
     /// Whether a member gives as much as this rank expects of it.
@@ -75,7 +56,7 @@ impl Exchanging {
         &mut self,
         group: &Group,
         around: Surroundings<'_>,
-        place: usize,
+        giver: usize,
         len: u64,
         expected: usize,
     ) -> bool {
@@ -84,40 +65,23 @@ impl Exchanging {
             std::cmp::Ordering::Equal => return true,
             std::cmp::Ordering::Greater => Failure::Truncated,
         };
-        self.note(group, around, place, failure, len, expected);
-        false
-    }
-
-    /// Memory that this world rank named is not there.
-    pub(super) fn blame(&mut self, rank: u32) {
+        // The first failure is what the exchange comes to.
         if self.ended.is_ok() {
-            self.ended = Err(Box::new(Outcome {
-                failure: Failure::MemberMemory,
-                len: rank.into(),
-                ..Outcome::default()
-            }));
-        }
-    }
-
-    /// The first failure is what the exchange comes to.
-    fn note(
-        &mut self,
-        group: &Group,
-        around: Surroundings<'_>,
-        place: usize,
-        failure: Failure,
-        len: u64,
-        expected: usize,
-    ) {
-        if self.ended.is_ok() {
-            let place = u32::try_from(group.members()[place].place).expect("places are few");
             self.ended = Err(Box::new(Outcome {
                 failure,
-                source: around.first + place,
+                source: group.rank_of(giver, around.first),
                 len,
                 expected: Some(expected as u64),
                 ..Outcome::default()
             }));
+        }
+        false
+    }
+
+    /// Takes note of memory that is not there, which this world rank named.
+    pub(super) fn fetched(&mut self, fetched: Result<(), u32>) {
+        if let (Err(rank), Ok(())) = (fetched, &self.ended) {
+            self.ended = failed(Failure::MemberMemory, rank.into());
         }
     }
 }

@@ -68,8 +68,8 @@ pub(super) enum Lies {
 pub(super) struct Giver<'a> {
     pub(super) info: &'a Info,
     pub(super) number: u64,
-    /// Its place,
-    pub(super) place: usize,
+    /// Which member it is,
+    pub(super) member: usize,
     /// among so many.
     pub(super) members: usize,
 }
@@ -86,9 +86,9 @@ impl Gives {
         }
     }
 
-    /// The blocks of the stream of the member at a place of so many.
-    fn blocks(&self, place: usize, members: usize) -> impl Iterator<Item = (u64, usize)> {
-        let others = (0..members).filter(move |&member| member != place);
+    /// The blocks of the stream of a member of so many.
+    fn blocks(&self, giver: usize, members: usize) -> impl Iterator<Item = (u64, usize)> {
+        let others = (0..members).filter(move |&member| member != giver);
         (0..)
             .zip(others)
             .map(|(other, member)| self.block(other, member))
@@ -108,14 +108,14 @@ impl Gives {
     }
 
     /// The length of the stream.
-    pub(super) fn len(&self, place: usize, members: usize) -> usize {
+    pub(super) fn len(&self, giver: usize, members: usize) -> usize {
         match self {
             Self::Nothing => 0,
             Self::Same(given) => given.len,
             // Other blocks are in memory, each at its place.
             Self::Row(row) => row.len.saturating_mul(members - 1),
             Self::Each(_) => {
-                let lens = self.blocks(place, members).map(|(_, len)| len);
+                let lens = self.blocks(giver, members).map(|(_, len)| len);
                 lens.fold(0, usize::saturating_add)
             }
         }
@@ -124,28 +124,28 @@ impl Gives {
     /// Whether all that is given lies where this rank has said.
     #[cold]
     pub(super) fn are_there(&self, giver: Giver<'_>) -> bool {
-        let mut blocks = self.blocks(giver.place, giver.members);
+        let mut blocks = self.blocks(giver.member, giver.members);
         blocks.all(|(address, len)| own_memory::is_there(address, len, own_memory::Use::Read))
     }
 
-    /// Lays bytes of the stream in the record, from this place on among all that are laid there.
+    /// Lays bytes of the stream in the record, from this byte on among all that are laid there.
     ///
     /// # Safety
     /// What is given is initialised, and nobody writes it.
     pub(super) unsafe fn lay(
         &self,
         giver: Giver<'_>,
-        (place, total): (usize, usize),
+        (from, total): (usize, usize),
         stream: Range<usize>,
     ) {
         let mut at = 0;
-        for (address, len) in self.blocks(giver.place, giver.members) {
+        for (address, len) in self.blocks(giver.member, giver.members) {
             let (first, last) = (stream.start.max(at), stream.end.min(at + len));
             if first < last {
                 let address = address + (first - at) as u64;
                 // SAFETY: the caller's promise.
                 let data = unsafe { bytes(address, last - first) };
-                let to = place + (first - stream.start);
+                let to = from + (first - stream.start);
                 giver.info.lay(giver.number, total, to, data);
             }
             at += len;
@@ -161,10 +161,10 @@ impl Gives {
         let Giver {
             info,
             number,
-            place,
+            member,
             members,
         } = giver;
-        let stream = self.len(place, members);
+        let stream = self.len(member, members);
         let flags = if open { OPEN } else { 0 };
         let same = if matches!(self, Self::Same(_)) {
             SAME
@@ -215,12 +215,12 @@ impl Gives {
 
 impl Giver<'_> {
     /// A member, as it says.
-    pub(super) fn of(group: &Group, place: usize) -> Giver<'_> {
+    pub(super) fn of(group: &Group, member: usize) -> Giver<'_> {
         Giver {
-            info: &group.members()[place].info,
-            number: group.number(),
-            place,
-            members: group.members().len(),
+            info: &group.members[member].info,
+            number: group.number,
+            member,
+            members: group.members.len(),
         }
     }
 
@@ -230,7 +230,7 @@ impl Giver<'_> {
     }
 
     /// Whether what it gives lies in its memory.
-    pub(super) fn is_long(&self) -> bool {
+    pub(super) fn is_in_memory(&self) -> bool {
         matches!(self.head() & FORM, EQUAL | EACH)
     }
 
@@ -242,18 +242,18 @@ impl Giver<'_> {
     /// An address in its memory, if what it gives lies there, and the length of its stream.
     pub(super) fn stream(&self) -> (u64, u64) {
         let [_, address, _, stream] = self.info.said(self.number);
-        if self.is_long() {
+        if self.is_in_memory() {
             (address, stream)
         } else {
             (0, 0)
         }
     }
 
-    /// What it says that it gives to the member at a place; `None` if no member would say that.
+    /// What it says that it gives to a member; `None` if no member would say that.
     pub(super) fn gift(&self, taker: usize) -> Option<Gift> {
         let head = self.head();
         let len = head >> LEN_SHIFT;
-        let other = taker - usize::from(taker > self.place);
+        let other = taker - usize::from(taker > self.member);
         // Of what all get there is one.
         let (block, blocks) = match head & SAME {
             0 => (other, self.members - 1),
@@ -278,8 +278,8 @@ impl Giver<'_> {
                     return None;
                 }
                 let mut entry = [0; NEAR_ENTRY];
-                let place = taker * NEAR_ENTRY;
-                self.info.laid(self.number, total, place, &mut entry);
+                let entry_at = taker * NEAR_ENTRY;
+                self.info.laid(self.number, total, entry_at, &mut entry);
                 let [at, len] = [[entry[0], entry[1]], [entry[2], entry[3]]]
                     .map(|half| usize::from(u16::from_le_bytes(half)));
                 (at + len <= total).then_some(Gift {
@@ -300,9 +300,9 @@ impl Giver<'_> {
             EACH => {
                 let entry = |member: usize| {
                     let mut entry = [0; FAR_ENTRY];
-                    let place = member * FAR_ENTRY;
+                    let entry_at = member * FAR_ENTRY;
                     self.info
-                        .laid(self.number, PAYLOAD_BYTES, place, &mut entry);
+                        .laid(self.number, PAYLOAD_BYTES, entry_at, &mut entry);
                     let (words, _) = entry.as_chunks::<8>();
                     [words[0], words[1]].map(u64::from_le_bytes)
                 };

@@ -49,11 +49,15 @@ pub(crate) enum Takes {
 }
 
 impl Exchange {
-    /// Whether the member at this place of so many goes over long data in it, or calls functions of the
+    /// Whether this member of so many goes over long data in it, or calls functions of the
     /// program's.
-    pub(super) fn takes_long(&self, place: usize, members: usize) -> bool {
+    pub(super) fn takes_long(&self, member: usize, members: usize) -> bool {
         let own = self.own.map_or(0, |(_, _, len)| len);
-        let lens = [self.gives.len(place, members), self.takes.len(members), own];
+        let lens = [
+            self.gives.len(member, members),
+            self.takes.len(members),
+            own,
+        ];
         let calls = match &self.takes {
             Takes::Rounds(rounds) => rounds
                 .iter()
@@ -79,6 +83,15 @@ impl Takes {
                 let lens = receives.map(|(_, piece)| piece.len);
                 lens.fold(0, usize::saturating_add)
             }
+        }
+    }
+
+    /// Where goes what a member gives, if that is not said by rounds.
+    pub(super) fn of(&self, giver: usize) -> Piece {
+        match self {
+            Self::One(piece) => piece.clone(),
+            Self::Each(pieces) => pieces.of(giver),
+            Self::Rounds(_) => unreachable!("rounds name the givers"),
         }
     }
 

@@ -11,33 +11,25 @@ use crate::roads::smartmap::collective::surroundings::Surroundings;
 impl Exchanging {
     /// Takes all that is given to this rank. `None` if a record is rubbish: then this rank ends.
     pub(super) fn take_all(&mut self, group: &mut Group, around: Surroundings<'_>) -> Option<()> {
-        let (flow, me) = (self.flow, group.me());
+        let (flow, me) = (self.flow, group.me);
         let takes = std::mem::replace(&mut self.exchange.takes, Takes::NOTHING);
         let givers = group.others().filter(move |&giver| flow.passes(giver, me));
-        match takes {
-            Takes::Each(pieces) => {
-                for giver in self.direction.along(givers) {
-                    self.take(group, around, giver, &pieces.of(giver))?;
-                }
+        let Takes::Rounds(rounds) = takes else {
+            for giver in self.direction.along(givers) {
+                self.take(group, around, giver, &takes.of(giver))?;
             }
-            Takes::One(piece) => {
-                for giver in self.direction.along(givers) {
-                    self.take(group, around, giver, &piece)?;
-                }
+            return Some(());
+        };
+        for round in rounds {
+            for (rank, into) in round.receives {
+                let giver = group.member_of(rank, around.first);
+                self.take(group, around, giver, &into)?;
             }
-            Takes::Rounds(rounds) => {
-                for round in rounds {
-                    for (rank, into) in round.receives {
-                        let giver = group.place_of(rank, around.first);
-                        self.take(group, around, giver, &into)?;
-                    }
-                    for local in round.then {
-                        if self.ended.is_ok() {
-                            // SAFETY: whoever posted it promised that the memory stays until it is
-                            // over; what was to be taken is there.
-                            unsafe { local.run() };
-                        }
-                    }
+            for local in round.then {
+                if self.ended.is_ok() {
+                    // SAFETY: whoever posted it promised that the memory stays until it is
+                    // over; what was to be taken is there.
+                    unsafe { local.run() };
                 }
             }
         }
@@ -49,22 +41,20 @@ impl Exchanging {
         &mut self,
         group: &mut Group,
         around: Surroundings<'_>,
-        place: usize,
+        giver: usize,
         into: &Piece,
     ) -> Option<()> {
-        let giver = Giver::of(group, place);
-        let Some(gift) = giver.gift(group.me()) else {
-            group.suspects(place);
+        let says = Giver::of(group, giver);
+        let Some(gift) = says.gift(group.me) else {
+            group.suspects(giver);
             return None;
         };
-        if self.agrees(group, around, place, gift.len, into.len) && into.len > 0 {
+        if self.agrees(group, around, giver, gift.len, into.len) && into.len > 0 {
             match gift.lies {
-                Lies::Here { total, at } => giver.take_laid((total, at), into),
+                Lies::Here { total, at } => says.take_laid((total, at), into),
                 Lies::There { address, .. } => {
-                    let from = (place, address);
-                    if let Err(culprit) = group.fetch_along(around, self.direction, from, into) {
-                        self.blame(group.rank_of(culprit, around.first));
-                    }
+                    let from = (giver, address);
+                    self.fetched(group.fetch_along(around, self.direction, from, into));
                 }
             }
         }

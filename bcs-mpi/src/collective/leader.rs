@@ -46,7 +46,7 @@ impl Endpoint {
         while let Some(order) = state.roads.near.as_mut().and_then(SmartMap::take_order) {
             if let Ok(request) = state.post_order(&order) {
                 any = true;
-                let group = order.group;
+                let group = order.number.group;
                 state.leading.push(Leading { group, request });
                 continue;
             }

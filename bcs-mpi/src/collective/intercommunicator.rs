@@ -1,5 +1,5 @@
 //! Collectives between the two groups of an intercommunicator: one round of direct messages, as all
-//! that are made of messages ([`super::exchange`]).
+//! that are made of messages ([`super::blocks`]).
 //!
 //! | collective | messages of one rank |
 //! |---|---|
@@ -16,76 +16,13 @@
 //! ([`super::fold`]), so its bits depend on nothing else, and all ranks of a group get the same.
 #![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
-use super::fold::{WINDOW_BYTES, copy};
+use super::fold::Contributions;
 use crate::data::Piece;
 use crate::endpoint::{Endpoint, Request};
 use crate::roads::TooManyRequests;
 use crate::schedules::Plan;
-use crate::steps::{Fold, Local, Round};
+use crate::steps::Round;
 use bcs_core::whereabouts::Exchange;
-use std::ops::Range;
-
-/// What the ranks of the other group send to be combined.
-#[derive(Debug)]
-pub struct Contributions<'a> {
-    /// World ranks, in the order of their group.
-    pub from: &'a [u32],
-    /// How two of them become one.
-    pub fold: Fold,
-    /// The length of each.
-    pub bytes: usize,
-    /// What this rank needs of each. (Who sends may not know which part that is.)
-    pub part: Range<usize>,
-    /// Where the result goes, which is as long as the part.
-    pub output: Piece,
-}
-
-/// The alignment of scratch memory, which functions of the program's rely on.
-const ALIGNMENT: usize = 16;
-
-impl Plan {
-    fn fold_all(&mut self, contributions: Contributions<'_>) {
-        let Contributions {
-            from,
-            fold,
-            bytes,
-            part,
-            output,
-        } = contributions;
-        let window = (WINDOW_BYTES / bytes.max(1)).clamp(1, from.len().max(1));
-        let slots: Vec<Piece> = (0..window).map(|_| self.scratch.piece(bytes)).collect();
-        let accumulator = self.scratch.piece(part.len());
-        let aligned = part.start.is_multiple_of(ALIGNMENT);
-        let apart = (!aligned).then(|| self.scratch.piece(part.len()));
-        let mut round = Round::default();
-        for (place, &rank) in from.iter().enumerate() {
-            if round.receives.len() == window {
-                self.rounds.push_back(std::mem::take(&mut round));
-            }
-            let slot = slots[round.receives.len()].clone();
-            let operand = Piece::new(slot.address + part.start as u64, part.len());
-            round.receives.push((rank, slot));
-            if place == 0 {
-                round.then.push(copy(operand, accumulator.clone()));
-                continue;
-            }
-            let operand = match &apart {
-                None => operand,
-                Some(apart) => {
-                    round.then.push(copy(operand, apart.clone()));
-                    apart.clone()
-                }
-            };
-            round.then.push(Local::Combine {
-                fold: fold.clone(),
-                accumulator: accumulator.clone(),
-                operand,
-            });
-        }
-        round.then.push(copy(accumulator, output));
-        self.rounds.push_back(round);
-    }
-}
 
 impl Endpoint {
     /// Posts this rank's part of an exchange between two groups: it sends all of `out` and receives
@@ -114,7 +51,7 @@ impl Endpoint {
             then: Vec::new(),
         });
         // SAFETY: the caller's promise.
-        unsafe { self.post_schedule(context, plan) }
+        unsafe { self.post_messages(context, plan) }
     }
 
     /// Posts this rank's part of a reduction between two groups: it sends all of `out`, and combines
@@ -142,8 +79,8 @@ impl Endpoint {
             sends: out,
             ..Plan::of(exchange, root)
         };
-        plan.fold_all(contributions);
+        plan.fold(contributions, None);
         // SAFETY: the caller's promise.
-        unsafe { self.post_schedule(context, plan) }
+        unsafe { self.post_messages(context, plan) }
     }
 }

@@ -1,0 +1,73 @@
+//! What a schedule sends, and has not sent yet.
+#![expect(unsafe_code, reason = "messages are named by address")]
+
+use crate::data::Piece;
+use crate::roads::{Handle, Message, Outcome, Roads, SendMode};
+use std::collections::VecDeque;
+
+/// Messages that are sent in the order in which they are given.
+#[derive(Debug, Default)]
+pub(super) struct Sends {
+    /// To which world ranks, and what: those that wait for a request slot.
+    unsent: VecDeque<(u32, Piece)>,
+    /// Those that are posted and not over.
+    under_way: Vec<Handle>,
+}
+
+impl Sends {
+    pub(super) fn push(&mut self, destination: u32, data: Piece) {
+        self.unsent.push_back((destination, data));
+    }
+
+    pub(super) fn extend(&mut self, messages: impl IntoIterator<Item = (u32, Piece)>) {
+        self.unsent.extend(messages);
+    }
+
+    /// Posts those for which there are request slots, on this context and with this tag. Returns whether that
+    /// were all.
+    ///
+    /// # Safety
+    /// Their memory stays until they are over, and nobody writes it.
+    pub(super) unsafe fn post(
+        &mut self,
+        roads: &mut Roads,
+        (context, tag): (u32, i32),
+        posted: &mut bool,
+    ) -> bool {
+        while let Some((destination, data)) = self.unsent.pop_front() {
+            let message = Message {
+                context,
+                destination,
+                tag,
+                data,
+            };
+            // SAFETY: the caller's promise.
+            let Ok(sent) = (unsafe { roads.send(SendMode::Standard, &message) }) else {
+                self.unsent.push_front((destination, message.data));
+                return false;
+            };
+            *posted = true;
+            if !matches!(sent, Handle::Complete(_)) {
+                self.under_way.push(sent);
+            }
+        }
+        true
+    }
+
+    /// Takes what one that is over came to.
+    pub(super) fn take(&mut self, roads: &mut Roads) -> Option<Outcome> {
+        let outcome = roads.take(*self.under_way.last()?)?;
+        self.under_way.pop();
+        Some(outcome)
+    }
+
+    /// Whether memory of any may still be read.
+    pub(super) fn any_under_way(&self) -> bool {
+        !self.under_way.is_empty()
+    }
+
+    /// Whether all are over.
+    pub(super) fn are_over(&self) -> bool {
+        self.unsent.is_empty() && self.under_way.is_empty()
+    }
+}
