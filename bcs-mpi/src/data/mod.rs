@@ -25,5 +25,4 @@ pub(crate) use scratch::Scratch;
 
 /// Longer copies are made without the endpoint's lock: they take some 7 us out of caches and 20 out of memory, and to
 /// wake a thread that sleeps behind it takes 5 to 10. (To take an errand and bring it back is half a microsecond.)
-/// (In tests what is not short is long.)
-pub(crate) const LONG_BYTES: usize = if cfg!(test) { 4096 } else { 256 * 1024 };
+pub(crate) const LONG_BYTES: usize = 256 * 1024;

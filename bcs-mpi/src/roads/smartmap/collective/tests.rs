@@ -282,7 +282,7 @@ pub(super) fn sum(root: Option<u32>) -> CollectiveKind {
     }
 }
 
-pub(super) const LENGTHS: [usize; 9] = [0, 8, 104, 112, 4096, 4104, 9_000, 40_000, 200_008];
+pub(super) const LENGTHS: [usize; 9] = [0, 8, 104, 112, 4096, 4104, 9_000, 40_000, 300_008];
 
 pub(super) fn step(kind: u8, root: usize, length: usize, in_place: bool, members: &[u32]) -> Step {
     let root = members[root % members.len()];

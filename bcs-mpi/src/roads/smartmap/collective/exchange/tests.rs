@@ -33,7 +33,7 @@ struct Step {
     takes: u8,
 }
 
-const LENGTHS: [usize; 8] = [0, 1, 8, 60, 800, 2_100, 4_096, 30_011];
+const LENGTHS: [usize; 8] = [0, 1, 8, 60, 800, 2_100, 4_096, 60_011];
 
 impl Step {
     fn flow(self) -> Flow {
@@ -132,7 +132,7 @@ fn post(node: &mut Node, member: usize, step: Step, seed: usize) -> Posted {
     let spread = if pieces_apart { 2 } else { 1 };
     let into = |from: usize| vec![0xee; step.len(from, member) * spread];
     let mut into: Vec<Vec<u8>> = (0..size).map(into).collect();
-    let mut slot = vec![0; 40_000];
+    let mut slot = vec![0; 64 * 1024];
     let mut row = Vec::new();
     let mut receive = |from: usize| {
         let len = step.len(from, member);
