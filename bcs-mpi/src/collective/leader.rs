@@ -1,7 +1,7 @@
 //! Collectives of communicators that span nodes, and what the NICs are to do of them.
 //!
 //! Where the members of a node reach each other's memory they do its part by themselves, and one of them
-//! posts to its NIC for all ([`crate::roads::smartmap`], `collective/leader`). What is posted late bears the number that
+//! posts to its NIC for all ([`crate::roads::smartmap`], `collective/hierarchical`). What is posted late bears the number that
 //! the collective got when the program called it: NICs take the collectives of a context in the order of their
 //! numbers, whatever comes first.
 //!

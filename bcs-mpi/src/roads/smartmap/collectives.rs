@@ -2,8 +2,8 @@
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::collective::{
-    Awaited, Communicator, Communicators, Ended, Exchange, Exchanging, Group, GroupId, Machine,
-    Number, Order, Phased, Queue, Short, Spare, Surroundings, outcome,
+    Awaited, Communicator, Communicators, Ended, Exchange, Exchanging, Group, GroupId,
+    Hierarchical, Machine, Number, Order, Phased, Queue, Short, Spare, Surroundings, outcome,
 };
 use super::requests::{Id, State};
 use super::state::SmartMap;
@@ -149,7 +149,7 @@ impl SmartMap {
         };
         self.post(group, request, move |group, first, spare| {
             let room = &mut spare.room;
-            Box::new(Phased::hierarchical((part, number), group, first, room))
+            Box::new(Hierarchical::new((part, number), group, first, room))
         });
         Ok(request)
     }

@@ -6,16 +6,15 @@
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::awaited::{Awaited, Sign};
-use super::beyond_node::BeyondNode;
 use super::group::Group;
 use super::machine::{Ended, Machine, failed};
 use super::member::Info;
 use super::named_memory::Memory;
 use super::phase::{Look, Phase};
-use super::phased::Phased;
+use super::phased::{Phased, hands_out};
 use super::spare::Spare;
 use super::surroundings::Surroundings;
-use super::{agreement, broadcast, leader, reachability, reduce, short, steps};
+use super::{agreement, broadcast, reachability, reduce, short, steps};
 use crate::data::{LONG_BYTES, bytes, bytes_mut};
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::request::Failure;
@@ -23,20 +22,17 @@ use bcs_core::smartmap::coll_info::PAYLOAD_BYTES;
 use bcs_core::whereabouts::Objection;
 
 impl Phased {
-    fn ended(&self) -> Ended {
+    pub(super) fn ended(&self) -> Ended {
         if self.failure == Failure::None {
             return Ok(());
         }
         failed(self.failure, self.said)
     }
 
-    fn give_back(&mut self, spare: &mut Spare) {
+    pub(super) fn give_back(&mut self, spare: &mut Spare) {
         let partial = std::mem::take(&mut self.partial);
         if partial.len() > spare.partial.len() && partial.len() <= reduce::MAX_SPARE_BYTES {
             spare.partial = partial;
-        }
-        if let Some(room) = leader::spent(self, reduce::MAX_SPARE_BYTES) {
-            spare.room = room;
         }
     }
 
@@ -73,15 +69,18 @@ impl Phased {
             let data = unsafe { bytes(input + offset as u64, len) };
             group.own().contribute(number, data);
         }
-        // What the program has called.
-        let called = self
-            .beyond
-            .as_ref()
-            .map_or(self.part, |beyond| beyond.whole);
-        if group.enter([called.called().pack(), called.bytes as u64]) {
+        let for_leader = self.for_leader.as_ref();
+        let whole = for_leader.map_or(self.part, |it| it.whole); // what the program has called
+        if group.enter([whole.called().pack(), whole.bytes as u64]) {
             group.release(around, |_| false);
         }
-        leader::entered(self, group, around)
+        match for_leader.map(|it| it.leader) {
+            Some(leader) if leader != group.me && self.offset.is_none() && !self.is_in_memory() => {
+                given_to(leader, group, around);
+                Look::Over
+            }
+            _ => Look::Goes(Phase::Entered),
+        }
     }
 
     /// This rank has entered; what another one has called instead is an error.
@@ -95,18 +94,18 @@ impl Phased {
             return Ok(Look::Waits);
         }
         group.tell_all(around, Phase::Entered);
-        if self.beyond.is_none() {
-            agreement::compare(group, around.first)?;
-        } else if agreement::disagreement(group, around.first).is_some() {
-            return Ok(leader::leave(self, group, around));
+        match self.for_leader {
+            None => agreement::compare(group, around.first)?,
+            // What went wrong earlier is for the NICs to say.
+            Some(_) => agreement::disagreement(group, around.first).map_or(Ok(()), Err)?,
         }
         Ok(self.all_have_entered(group, around, spare))
     }
 
     /// What goes into the record when this rank enters. What a leader hands out may not be there yet.
     fn contributes_now(&self) -> Option<u64> {
-        let later =
-            self.beyond.is_some() && matches!(self.part.kind, CollectiveKind::Broadcast { .. });
+        let broadcasts = matches!(self.part.kind, CollectiveKind::Broadcast { .. });
+        let later = self.for_leader.is_some() && broadcasts;
         self.part.input.filter(|_| !later)
     }
 
@@ -122,7 +121,7 @@ impl Phased {
         let (offset, len) = self.here();
         match self.part.kind {
             CollectiveKind::Broadcast { root }
-                if self.beyond.is_none() && self.part.output != 0 =>
+                if self.for_leader.is_none() && self.part.output != 0 =>
             {
                 let root = group.member_of(root, around.first);
                 // SAFETY: whoever posted it promised that.
@@ -144,19 +143,18 @@ impl Phased {
                 self.offset = Some(offset + len);
                 Look::Goes(Phase::Posted)
             }
-            _ if self.beyond.is_some() => leader::folded(self, group),
             _ => Look::Over,
         }
     }
 
     /// Not all memory can be reached, as is found out when all have entered.
-    fn unreachable_memory(&mut self, group: &Group) -> Look {
-        let broadcast = matches!(self.part.kind, CollectiveKind::Broadcast { .. });
-        if self.beyond.is_some() && broadcast {
-            self.offset = Some(0); // and the leader gets it in one piece first
-            return leader::folded(self, group);
+    fn unreachable_memory(&mut self) -> Look {
+        self.offset = Some(0);
+        match self.part.kind {
+            // The leader gets it in one piece first.
+            CollectiveKind::Broadcast { .. } if self.for_leader.is_some() => Look::Over,
+            _ => Look::Goes(Phase::Posted),
         }
-        self.in_parts()
     }
 
     /// All have entered a long collective.
@@ -189,9 +187,9 @@ impl Phased {
             let (place, Memory { input, output }) = (place(member), memory(member));
             // What a leader hands out is its result.
             let reduces = matches!(part.kind, CollectiveKind::Reduce { .. });
-            let beyond = self.beyond.as_ref().filter(|_| reduces);
+            let for_leader = self.for_leader.as_ref().filter(|_| reduces);
             let handed_out =
-                beyond.is_some_and(|beyond| beyond.hands_out() && beyond.leader == member);
+                for_leader.is_some_and(|it| hands_out(&it.whole) && it.leader == member);
             let read = if handed_out {
                 part.bytes
             } else {
@@ -214,53 +212,15 @@ impl Phased {
     /// All memory can be reached.
     fn begin(&mut self, group: &mut Group, around: Surroundings<'_>, spare: &mut Spare) -> Look {
         match self.part.kind {
-            CollectiveKind::Broadcast { .. } if self.beyond.is_some() => {
-                leader::broadcast(self, group, around)
-            }
+            // Each has its own from the leader in the end.
+            CollectiveKind::Broadcast { .. } if self.for_leader.is_some() => Look::Over,
             CollectiveKind::Broadcast { root } => broadcast::begin(self, root, group, around),
             _ => reduce::begin(self, group, around, spare),
         }
     }
-}
 
-impl Machine for Phased {
-    fn takes_long(&self) -> bool {
-        self.part.bytes > LONG_BYTES
-    }
-
-    fn phase(&self) -> Phase {
-        self.phase
-    }
-
-    fn awaited(&self, group: &Group, first: u32) -> Option<Awaited> {
-        let (member, sign) = match self.phase {
-            Phase::AtNic => return None,
-            Phase::Posted => (None, Sign::AtGate),
-            Phase::Told => {
-                let beyond = self.beyond.as_ref();
-                (beyond.map(|beyond| beyond.leader), Sign::Step(steps::TOLD))
-            }
-            Phase::Read if self.beyond.is_some() => (None, Sign::Step(steps::READ)),
-            Phase::Entered => (None, Sign::There),
-            Phase::Judged => (None, Sign::Verdict),
-            Phase::Folded => (group.others().nth(self.copied), Sign::Step(steps::FOLDED)),
-            Phase::Read => {
-                let root = match self.part.kind {
-                    CollectiveKind::Reduce { root, .. } => root,
-                    _ => None,
-                };
-                let root = root.map(|root| group.member_of(root, first));
-                (root, Sign::Step(steps::DONE))
-            }
-        };
-        Some(group.awaited(member, sign))
-    }
-
-    fn beyond_node(&mut self) -> Option<&mut BeyondNode> {
-        self.beyond.as_deref_mut()
-    }
-
-    fn advance(
+    /// Goes on until it waits, or is over.
+    pub(super) fn step(
         &mut self,
         group: &mut Group,
         around: Surroundings<'_>,
@@ -272,33 +232,79 @@ impl Machine for Phased {
                 Phase::Posted => self.enter(group, around, spare),
                 Phase::Entered => match self.entered(group, around, spare) {
                     Ok(look) => look,
-                    Err(against) => {
-                        self.give_back(spare);
-                        return Some(agreement::mismatch(&against));
-                    }
+                    Err(against) => return Some(agreement::mismatch(&against)),
                 },
                 Phase::Judged => match reachability::verdict(group, around) {
                     None => Look::Waits,
-                    Some(false) => self.unreachable_memory(group),
+                    Some(false) => self.unreachable_memory(),
                     Some(true) => self.begin(group, around, spare),
                 },
                 Phase::Folded => reduce::copy(self, group, around),
-                Phase::AtNic => leader::wait_for_nic(self, group, around),
-                Phase::Told => leader::wait_for_leader(self, group, around),
-                Phase::Read if self.beyond.is_some() => leader::all_have_read(self, group),
                 Phase::Read => match self.part.kind {
                     CollectiveKind::Broadcast { .. } => broadcast::finish(self, group),
                     _ => reduce::finish(self, group, around.first),
                 },
+                Phase::Told => unreachable!("a leader tells of collectives of several nodes"),
             };
             match look {
                 Look::Goes(phase) => self.phase = phase,
                 Look::Waits => return None,
-                Look::Over => {
-                    self.give_back(spare);
-                    return Some(self.ended());
-                }
+                Look::Over => return Some(self.ended()),
             }
         }
+    }
+}
+
+/// This rank has given all to the leader of its node, and does not wait for the others.
+fn given_to(leader: usize, group: &mut Group, around: Surroundings<'_>) {
+    group.published();
+    // Of many, the last to enter has told the others.
+    if !group.is_counted() && group.all_are_there() {
+        let differ = agreement::disagreement(group, around.first).is_some();
+        // There may be no leader then: who it is depends on what is called.
+        group.tell(around, Phase::Entered, (!differ).then_some(leader));
+        if differ {
+            group.tell(around, Phase::Told, None);
+        }
+    }
+}
+
+impl Machine for Phased {
+    fn takes_long(&self) -> bool {
+        self.part.bytes > LONG_BYTES
+    }
+
+    fn listens_for(&self) -> Option<Phase> {
+        Some(self.phase)
+    }
+
+    fn awaited(&self, group: &Group, first: u32) -> Option<Awaited> {
+        let (member, sign) = match self.phase {
+            Phase::Posted => (None, Sign::AtGate),
+            Phase::Entered => (None, Sign::There),
+            Phase::Judged => (None, Sign::Verdict),
+            Phase::Folded => (group.others().nth(self.copied), Sign::Step(steps::FOLDED)),
+            Phase::Read => {
+                let root = match self.part.kind {
+                    CollectiveKind::Reduce { root, .. } => root,
+                    _ => None,
+                };
+                let root = root.map(|root| group.member_of(root, first));
+                (root, Sign::Step(steps::DONE))
+            }
+            Phase::Told => return None,
+        };
+        Some(group.awaited(member, sign))
+    }
+
+    fn advance(
+        &mut self,
+        group: &mut Group,
+        around: Surroundings<'_>,
+        spare: &mut Spare,
+    ) -> Option<Ended> {
+        let ended = self.step(group, around, spare)?;
+        self.give_back(spare);
+        Some(ended)
     }
 }

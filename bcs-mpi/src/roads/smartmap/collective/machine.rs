@@ -1,8 +1,8 @@
 //! What all collectives are: step machines.
 
 use super::awaited::Awaited;
-use super::beyond_node::BeyondNode;
 use super::group::Group;
+use super::order::Order;
 use super::phase::Phase;
 use super::spare::Spare;
 use super::surroundings::Surroundings;
@@ -43,14 +43,19 @@ pub(in crate::roads::smartmap) trait Machine: Debug + Send {
     /// Whether that takes long, so that it is not done under the endpoint's lock.
     fn takes_long(&self) -> bool;
 
-    /// How far it is.
-    fn phase(&self) -> Phase;
+    /// What it is told of if its rank listens; nothing if that waits for its NIC, which rings.
+    fn listens_for(&self) -> Option<Phase>;
 
     /// What a rank that has gone as far as it can waits for.
     fn awaited(&self, group: &Group, first: u32) -> Option<Awaited>;
 
-    /// What there is of it beyond this node.
-    fn beyond_node(&mut self) -> Option<&mut BeyondNode> {
+    /// What this rank's NIC is to do for it, once.
+    fn take_order(&mut self) -> Option<Order> {
         None
+    }
+
+    /// What became of that.
+    fn answered(&mut self, _: Outcome) {
+        unreachable!("it has no order for a NIC");
     }
 }

@@ -17,6 +17,11 @@ impl Phased {
         }
     }
 
+    /// It has failed, whatever else has.
+    pub(super) fn fails(&mut self, failure: Failure, said: u64) {
+        (self.failure, self.said) = (failure, said);
+    }
+
     /// The world rank whose memory is not there, as far as this rank knows.
     pub(super) fn culprit(&self) -> Option<u32> {
         let rank = u32::try_from(self.said).ok();

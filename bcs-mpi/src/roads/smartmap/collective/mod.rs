@@ -33,7 +33,7 @@
 //! | what all of them are | [`machine`] |
 //! | short ones, from the records alone | [`short`] |
 //! | those in which each gives something else to each | [`exchange`] |
-//! | long ones, and those of several nodes | [`phased`] |
+//! | long ones, and the first part of those of several nodes | [`phased`] |
 //! | entering and agreeing in these | [`advance`] |
 //! | where their memory is, and whether it can be reached | [`named_memory`], [`reachability`] |
 //! | reading it | [`member_memory`] |
@@ -41,8 +41,8 @@
 //! | a long broadcast | [`broadcast`] |
 //! | a long reduction | [`reduce`] |
 //! | in which direction they go over the data | [`direction`] |
-//! | what there is beyond this node, and what its NIC is to do | [`beyond_node`], [`order`] |
-//! | what the leader of a node does for it, and the others | [`leader`] |
+//! | those of several nodes | [`hierarchical`] |
+//! | what the leader's NIC is to do | [`order`] |
 //! | what was posted, in order | [`queue`] |
 //! | those of a communicator, and of all | [`communicator`], [`communicators`] |
 //! | long ones, which go on without the endpoint's lock | [`absent`] |
@@ -54,7 +54,6 @@ mod absent;
 mod advance;
 mod agreement;
 mod awaited;
-mod beyond_node;
 mod broadcast;
 mod communicator;
 mod communicators;
@@ -62,9 +61,9 @@ mod direction;
 mod exchange;
 mod gates;
 mod group;
+mod hierarchical;
 #[cfg(test)]
 mod hierarchical_tests;
-mod leader;
 mod listening;
 mod machine;
 mod member;
@@ -94,6 +93,7 @@ pub(super) use exchange::Exchanging;
 pub(crate) use exchange::{Exchange, Given, Gives, MAX_MEMBERS, Takes};
 pub(super) use group::Group;
 pub(crate) use group::GroupId;
+pub(super) use hierarchical::Hierarchical;
 pub(super) use machine::{Ended, Machine, outcome};
 pub(super) use order::Number;
 pub(crate) use order::Order;

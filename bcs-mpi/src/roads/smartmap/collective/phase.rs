@@ -13,9 +13,7 @@ pub(in crate::roads::smartmap) enum Phase {
     Folded,
     /// That others need its memory no more.
     Read,
-    /// Its NIC.
-    AtNic,
-    /// What the leader says, which has gone to its NIC for all.
+    /// Of several nodes: what the leader says, which has gone to its NIC for all.
     Told,
 }
 
@@ -28,19 +26,18 @@ impl Phase {
             Self::Judged => 2,
             Self::Folded => 3,
             Self::Read => 4,
-            Self::AtNic => 5,
-            Self::Told => 6,
+            Self::Told => 5,
         }
     }
 }
 
 /// What became of a look.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Look {
+#[derive(Debug)]
+pub(super) enum Look<P = Phase> {
     /// Others have to do something first.
     Waits,
     /// Look again.
-    Goes(Phase),
+    Goes(P),
     /// It is over.
     Over,
 }

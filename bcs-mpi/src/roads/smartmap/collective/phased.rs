@@ -1,9 +1,9 @@
-//! A collective that is long, or goes to other nodes: what it consists of. It goes through [`Phase`]s.
+//! A collective that is long, or the first of several nodes': what it consists of. It goes through [`Phase`]s.
 
-use super::beyond_node::BeyondNode;
 use super::direction::Direction;
-use super::phase::{Look, Phase};
+use super::phase::Phase;
 use crate::steps::Part;
+use bcs_core::descriptor::CollectiveKind;
 use bcs_core::reduction::arithmetic::{Path, combine};
 use bcs_core::reduction::{Datatype, Op};
 use bcs_core::request::Failure;
@@ -25,8 +25,24 @@ pub(in crate::roads::smartmap) struct Phased {
     pub(super) failure: Failure,
     /// Of a mismatch: what another rank called.
     pub(super) said: u64,
-    /// If it is one of several nodes: what there is beyond this one.
-    pub(super) beyond: Option<Box<BeyondNode>>,
+    pub(super) for_leader: Option<ForLeader>,
+}
+
+/// Of several nodes, the members on one do it for their leader: it is over when that can go to its NIC.
+#[derive(Debug)]
+pub(super) struct ForLeader {
+    /// What the program posted.
+    pub(super) whole: Part,
+    pub(super) leader: usize,
+}
+
+/// Whether all members have something of what comes out of it.
+pub(super) fn hands_out(part: &Part) -> bool {
+    let to_all = matches!(
+        part.kind,
+        CollectiveKind::Broadcast { .. } | CollectiveKind::Reduce { root: None, .. }
+    );
+    to_all && part.bytes > 0
 }
 
 impl Phased {
@@ -40,8 +56,24 @@ impl Phased {
             direction: Direction::Forth,
             failure: Failure::None,
             said: 0,
-            beyond: None,
+            for_leader: None,
         }
+    }
+
+    /// What the members of a node do for their leader.
+    pub(super) fn for_leader(part: Part, for_leader: ForLeader) -> Self {
+        Self {
+            for_leader: Some(for_leader),
+            ..Self::new(part)
+        }
+    }
+
+    /// The leader hands out this, through its record.
+    pub(super) fn broadcast_in_parts(&mut self, part: Part) {
+        self.part = part;
+        self.for_leader = None;
+        self.offset = Some(0);
+        self.phase = Phase::Posted;
     }
 
     /// Whether its data stay in the members' memory.
@@ -59,11 +91,5 @@ impl Phased {
         if combine(op, datatype, Path::Host, accumulator, operand).is_err() {
             self.failure = Failure::BadDescriptor;
         }
-    }
-
-    /// Not all memory can be reached: from here on the data go through the records.
-    pub(super) fn in_parts(&mut self) -> Look {
-        self.offset = Some(0);
-        Look::Goes(Phase::Posted)
     }
 }

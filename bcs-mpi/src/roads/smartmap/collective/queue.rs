@@ -4,7 +4,6 @@ use super::awaited::Awaited;
 use super::group::Group;
 use super::machine::{Ended, Machine};
 use super::order::Order;
-use super::phase::Phase;
 use super::spare::Spare;
 use super::surroundings::Surroundings;
 use crate::roads::Outcome;
@@ -49,15 +48,15 @@ impl Queue {
 
     /// What this rank's NIC is to do for the first of them, once.
     pub(in crate::roads::smartmap) fn take_order(&mut self) -> Option<Order> {
-        self.posted.front_mut()?.1.beyond_node()?.order.take()
+        self.posted.front_mut()?.1.take_order()
     }
 
     /// What became of that.
     pub(in crate::roads::smartmap) fn answered(&mut self, outcome: Outcome) {
         self.listened = None;
         let first = self.posted.front_mut();
-        let beyond = first.and_then(|(_, posted)| posted.beyond_node());
-        beyond.expect("it waits for its NIC").answer = Some(outcome);
+        let (_, collective) = first.expect("it waits for its NIC");
+        collective.answered(outcome);
     }
 
     pub(in crate::roads::smartmap) fn is_empty(&self) -> bool {
@@ -94,10 +93,8 @@ impl Queue {
                 return;
             }
             let mut ended = collective.advance(group, around, spare);
-            // Its NIC rings.
-            let may_listen =
-                |collective: &dyn Machine| listens && collective.phase() != Phase::AtNic;
-            while ended.is_none() && may_listen(&**collective) && group.listen(collective.phase()) {
+            let heard = |collective: &dyn Machine| collective.listens_for().filter(|_| listens);
+            while ended.is_none() && heard(&**collective).is_some_and(|phase| group.listen(phase)) {
                 // LISTEN: once more. It may be in its next phase after that.
                 ended = collective.advance(group, around, spare);
             }

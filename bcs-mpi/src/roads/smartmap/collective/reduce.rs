@@ -24,8 +24,8 @@ use super::named_memory::Memory;
 use super::phase::{Look, Phase};
 use super::phased::Phased;
 use super::spare::Spare;
+use super::steps;
 use super::surroundings::Surroundings;
-use super::{leader, steps};
 use crate::data::{Piece, bytes, bytes_mut};
 use crate::steps::Part;
 use bcs_core::descriptor::CollectiveKind;
@@ -139,7 +139,7 @@ pub(super) fn begin(
     group.tell_if_all(around, steps::FOLDED, Phase::Folded, root);
     match root {
         None => Look::Goes(Phase::Folded),
-        Some(_) if collective.beyond.is_some() => leader::folded(collective, group),
+        Some(_) if collective.for_leader.is_some() => Look::Over,
         Some(_) => Look::Goes(Phase::Read),
     }
 }
@@ -173,8 +173,8 @@ pub(super) fn copy(collective: &mut Phased, group: &mut Group, around: Surroundi
             collective.fetched(fetched);
         }
     }
-    if collective.beyond.is_some() {
-        return leader::folded(collective, group);
+    if collective.for_leader.is_some() {
+        return Look::Over;
     }
     let step = steps::end(collective.failure);
     collective.say(group, step);

@@ -189,11 +189,11 @@ impl Machine for Short {
         false
     }
 
-    fn phase(&self) -> Phase {
-        match self.entered {
+    fn listens_for(&self) -> Option<Phase> {
+        Some(match self.entered {
             true => Phase::Entered,
             false => Phase::Posted,
-        }
+        })
     }
 
     fn awaited(&self, group: &Group, _: u32) -> Option<Awaited> {

@@ -204,14 +204,14 @@ impl Machine for Exchanging {
         self.takes_long
     }
 
-    fn phase(&self) -> Phase {
-        self.phase
+    fn listens_for(&self) -> Option<Phase> {
+        Some(self.phase)
     }
 
     fn awaited(&self, group: &Group, _: u32) -> Option<Awaited> {
         let sign = match self.phase {
             // Nothing of an exchange goes to other nodes.
-            Phase::AtNic | Phase::Told => return None,
+            Phase::Told => return None,
             Phase::Posted => Sign::AtGate,
             Phase::Entered => Sign::There,
             Phase::Judged => Sign::Verdict,
@@ -247,9 +247,7 @@ impl Machine for Exchanging {
                     Some(false) => self.in_parts(group, around),
                 },
                 Phase::Folded | Phase::Read => self.finish(group, around),
-                Phase::AtNic | Phase::Told => {
-                    unreachable!("nothing of an exchange goes to other nodes")
-                }
+                Phase::Told => unreachable!("nothing of an exchange goes to other nodes"),
             };
             match look {
                 Look::Goes(phase) => self.phase = phase,
