@@ -461,37 +461,39 @@ fn an_all_to_all_of_columns_transposes() {
 
 #[test]
 fn gathers_and_scatters_of_columns() {
-    run(3, 1, |universe| {
-        let comm = universe.world().untyped();
-        let (me, size) = (comm.rank(), comm.size());
-        for len in [1i64, 9, 400, 3_000] {
-            let column = int().vector(len, 1, size.into()).unwrap();
-            let column = committed(column.resized(0, 4));
-            let total = usize::try_from(len * i64::from(size)).unwrap();
-            let mut matrix = vec![CANARY; total];
-            let mut own = Room::of(&numbers(total / 3, me), me == 1);
-            let into = Buffer::new(matrix.as_mut_ptr(), 1, &column);
-            // SAFETY: the data stay during the call.
-            unsafe { comm.gather(Some(own.buffer()), into, 1) }.unwrap();
-            let is = |at: usize, columns: [i32; 3]| (at / 3) as i32 * 7 + columns[at % 3];
-            if me == 1 {
-                let mut all = (0..total).map(|at| is(at, [0, 1, 2]));
+    for nodes in [1, 2] {
+        run(3, nodes, |universe| {
+            let comm = universe.world().untyped();
+            let (me, size) = (comm.rank(), comm.size());
+            for len in [1i64, 9, 400, 3_000, 90_000] {
+                let column = int().vector(len, 1, size.into()).unwrap();
+                let column = committed(column.resized(0, 4));
+                let total = usize::try_from(len * i64::from(size)).unwrap();
+                let mut matrix = vec![CANARY; total];
+                let mut own = Room::of(&numbers(total / 3, me), me == 1);
+                let into = Buffer::new(matrix.as_mut_ptr(), 1, &column);
+                // SAFETY: the data stay during the call.
+                unsafe { comm.gather(Some(own.buffer()), into, 1) }.unwrap();
+                let is = |at: usize, columns: [i32; 3]| (at / 3) as i32 * 7 + columns[at % 3];
+                if me == 1 {
+                    let mut all = (0..total).map(|at| is(at, [0, 1, 2]));
+                    assert!(matrix.iter().all(|&value| Some(value) == all.next()));
+                }
+                // The columns in another order, with counts and displacements in columns.
+                let (counts, places) = ([1i64; 3], [2i64, 0, 1]);
+                let columns = Blocks::new(matrix.as_mut_ptr(), &counts, &places, &column);
+                let mut part = Room::new(total / 3, me == 2);
+                // SAFETY: the data stay during the call.
+                unsafe { comm.scatterv(columns, Some(part.buffer()), 1) }.unwrap();
+                assert!(part.data() == numbers(total / 3, places[me as usize] as i32));
+                let columns = Blocks::new(matrix.as_mut_ptr(), &counts, &places, &column);
+                // SAFETY: the data stay during the call.
+                unsafe { comm.allgatherv(Some(own.buffer()), columns) }.unwrap();
+                let mut all = (0..total).map(|at| is(at, [1, 2, 0]));
                 assert!(matrix.iter().all(|&value| Some(value) == all.next()));
             }
-            // The columns in another order, with counts and displacements in columns.
-            let (counts, places) = ([1i64; 3], [2i64, 0, 1]);
-            let columns = Blocks::new(matrix.as_mut_ptr(), &counts, &places, &column);
-            let mut part = Room::new(total / 3, me == 2);
-            // SAFETY: the data stay during the call.
-            unsafe { comm.scatterv(columns, Some(part.buffer()), 1) }.unwrap();
-            assert!(part.data() == numbers(total / 3, places[me as usize] as i32));
-            let columns = Blocks::new(matrix.as_mut_ptr(), &counts, &places, &column);
-            // SAFETY: the data stay during the call.
-            unsafe { comm.allgatherv(Some(own.buffer()), columns) }.unwrap();
-            let mut all = (0..total).map(|at| is(at, [1, 2, 0]));
-            assert!(matrix.iter().all(|&value| Some(value) == all.next()));
-        }
-    });
+        });
+    }
 }
 
 #[test]
@@ -604,7 +606,7 @@ fn structures_of_rust() {
             spin: Spin(nth as u8, u32::MAX),
             count: nth as u16,
         };
-        for len in [0, 1, 2, 20, 3_000] {
+        for len in [0, 1, 2, 20, 3_000, 10_000] {
             let all = |of| (0..len).map(|nth| particle(of, nth)).collect::<Vec<_>>();
             let mut into = vec![particle(7, 7); len + 1];
             let request = world.isend_owned(all(me), peer, 1).unwrap();
