@@ -70,10 +70,7 @@ impl Endpoint {
             input: sends.then_some(address),
             output: if sends { 0 } else { address },
         });
-        plan.rounds.push_back(Round {
-            receives: Vec::new(),
-            then,
-        });
+        plan.rounds.push_back(Round::steps(then));
         // SAFETY: the caller's promise.
         unsafe { self.post_messages(members.context, plan) }
     }
@@ -247,10 +244,7 @@ impl Endpoint {
                 from: part(&result),
                 to: into,
             }];
-            plan.rounds.push_back(Round {
-                receives: Vec::new(),
-                then,
-            });
+            plan.rounds.push_back(Round::steps(then));
         }
         // SAFETY: the caller's promise.
         unsafe { self.post_messages(members.context, plan) }

@@ -46,10 +46,7 @@ impl Endpoint {
             sends: out,
             ..Plan::of(exchange, root)
         };
-        plan.rounds.push_back(Round {
-            receives: into,
-            then: Vec::new(),
-        });
+        plan.rounds.push_back(Round::of(into));
         // SAFETY: the caller's promise.
         unsafe { self.post_messages(context, plan) }
     }

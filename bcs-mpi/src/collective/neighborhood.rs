@@ -60,10 +60,7 @@ impl Endpoint {
         };
         let mut receives = named(into);
         receives.reverse(); // A round is posted from its end.
-        plan.rounds.push_back(Round {
-            receives,
-            then: Vec::new(),
-        });
+        plan.rounds.push_back(Round::of(receives));
         // SAFETY: the caller's promise.
         unsafe { self.post_messages(members.context, plan) }
     }

@@ -265,6 +265,7 @@ impl Endpoint {
 }
 
 /// The ranks of this node, if there is room for one more request among them.
+#[inline]
 pub(super) fn with_room(near: &mut Option<SmartMap>) -> Result<&mut SmartMap, TooManyRequests> {
     let near = near.as_mut().filter(|near| near.room() > 0);
     near.ok_or(TooManyRequests)

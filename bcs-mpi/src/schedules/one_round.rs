@@ -123,11 +123,7 @@ impl OneRound {
             called: Some(called),
             first: own.into_iter().collect(),
             sends,
-            rounds: [Round {
-                receives,
-                then: Vec::new(),
-            }]
-            .into(),
+            rounds: [Round::of(receives)].into(),
             hierarchy,
             scratch: self.scratch,
             ..Plan::default()

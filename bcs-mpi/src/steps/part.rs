@@ -26,6 +26,7 @@ impl Part {
     }
 
     /// What the rank calls by it.
+    #[inline]
     pub(crate) fn called(&self) -> Called {
         let (kind, bytes) = (self.kind, self.bytes as u64);
         Called::Nic { kind, bytes }

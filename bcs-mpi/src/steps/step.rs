@@ -25,6 +25,24 @@ pub(crate) struct Round {
     pub(crate) then: Vec<Local>,
 }
 
+impl Round {
+    /// Receives that nothing follows.
+    pub(crate) fn of(receives: Vec<(u32, Piece)>) -> Self {
+        Self {
+            receives,
+            then: Vec::new(),
+        }
+    }
+
+    /// Steps without receives.
+    pub(crate) fn steps(then: Vec<Local>) -> Self {
+        Self {
+            receives: Vec::new(),
+            then,
+        }
+    }
+}
+
 impl Local {
     /// Whether it calls a function of the program's.
     pub(crate) fn calls(&self) -> bool {

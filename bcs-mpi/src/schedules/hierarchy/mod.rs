@@ -456,10 +456,6 @@ impl Hierarchy {
         let sends = sends.collect();
         let far = self.far_members();
         let receives = far.map(|member| (self.world[member], self.into[member].clone()));
-        let round = Round {
-            receives: receives.collect(),
-            then: Vec::new(),
-        };
-        self.one_by_one = Some((sends, round));
+        self.one_by_one = Some((sends, Round::of(receives.collect())));
     }
 }
