@@ -286,8 +286,9 @@ impl<'a> SharedCopier<'a> {
     }
 
     fn offered(&self) -> Option<(SharedCopy<'_>, u64)> {
+        // The first request of its table, whose slot 0 is nobody's.
         let transfer = Id {
-            slot: 0,
+            slot: 1,
             generation: 1,
         };
         let process = std::process::id();
