@@ -109,7 +109,8 @@ impl Circle {
 pub(super) fn agree_on_id(
     or: impl Fn(&mut [u64]) -> Result<()>,
     agreement: u64,
-    (family, held): (&Family, &Held),
+    family: &Family,
+    held: &Held,
     operation: Operation,
 ) -> Result<u32> {
     for attempt in 0..ATTEMPTS {
@@ -199,7 +200,7 @@ impl Comm {
             };
             let agreement = agreement(self.0.context, tag);
             let or = |words: &mut [u64]| circle.or(words);
-            let id = agree_on_id(or, agreement, (&family, held), operation)?;
+            let id = agree_on_id(or, agreement, &family, held, operation)?;
             let sides = (members(), None);
             let comm = self.child_from(&family, sides, Some(id), None, operation);
             self.if_all_could(comm, Some(id), operation, or)

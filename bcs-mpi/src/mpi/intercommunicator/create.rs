@@ -202,7 +202,7 @@ impl Comm {
             let agreement = side.circle.as_ref().map(|_| agreement(self.0.context, tag));
             let or = |words: &mut [u64]| side.or(words);
             let agreement = agreement.unwrap_or(0);
-            let id = agree_on_id(or, agreement, (&family, held), operation)?;
+            let id = agree_on_id(or, agreement, &family, held, operation)?;
             let sides = (self.0.group.clone(), Some(remote));
             let comm = self.child_from(&family, sides, Some(id), None, operation);
             self.if_all_could(comm, Some(id), operation, or)
