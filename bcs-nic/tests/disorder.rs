@@ -2,7 +2,7 @@
 //!
 //! `BCS_DISORDER_SEEDS` sets how many seeds (200).
 
-#[path = "../../bcs-mpi/examples/rubbish/disorder.rs"]
+#[path = "../../fixtures/src/bin/rubbish/disorder.rs"]
 mod disorder;
 
 use bcs_core::descriptor::CollectiveKind;

@@ -6,7 +6,7 @@
 //! | [`traffic`] | random programs of messages, against a matching oracle |
 //! | [`collectives`] | random collectives, against a sequential oracle |
 //!
-//! The programs also run as jobs of processes, by the examples of their names.
+//! The programs also run as jobs of processes, by the fixtures `traffic` and `oracle`.
 //!
 //! The simulator of `bcs-nic` has scripted ranks, which write descriptors: it looks closely at what the NICs do.
 //! Here the ranks are real, so what it looks at is what a program sees. It is a crate of its own because it

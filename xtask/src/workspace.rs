@@ -77,20 +77,19 @@ impl Workspace {
         Ok(self.release.get_or_init(|| self.target.join("release")))
     }
 
-    /// An example program with `words` as its arguments, built for release if need be: `bcs run` and what it is
-    /// to do for the example, as `layout`.
+    /// A program of the package `fixtures` with `words` as its arguments, built for release if need be: `bcs run`
+    /// and what it is to do for the program, as `layout`.
     ///
     /// # Errors
     ///
-    /// The example or the `bcs` command does not build.
-    pub fn example<'a>(
+    /// The program or the `bcs` command does not build.
+    pub fn fixture<'a>(
         &self,
         layout: &str,
-        package: &str,
         name: &str,
         words: impl IntoIterator<Item = &'a str>,
     ) -> Result<Command> {
-        let program = self.example_program(package, name)?;
+        let program = self.fixture_program(name)?;
         let mut command = self.bcs(["run"])?;
         command
             .args(layout.split_whitespace())
@@ -99,18 +98,18 @@ impl Workspace {
         Ok(command)
     }
 
-    /// The path of an example program, built for release if need be.
+    /// The path of a program of the package `fixtures`, built for release if need be.
     ///
     /// # Errors
     ///
     /// It does not build.
-    pub fn example_program(&self, package: &str, name: &str) -> Result<PathBuf> {
-        let mut build = self.cargo(["build", "--release", "--package", package]);
-        build.args(["--example", name]);
+    pub fn fixture_program(&self, name: &str) -> Result<PathBuf> {
+        let mut build = self.cargo(["build", "--release", "--package", "fixtures"]);
+        build.args(["--bin", name]);
         process::run(&mut build, BUILD_LIMIT)?
             .succeeded()
-            .with_context(|| format!("failed to build the example {name}"))?;
-        Ok(self.target.join("release/examples").join(name))
+            .with_context(|| format!("failed to build the fixture {name}"))?;
+        Ok(self.target.join("release").join(name))
     }
 
     /// Cargo with `words` as its arguments, in this checkout.

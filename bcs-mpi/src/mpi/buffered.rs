@@ -9,7 +9,7 @@ use super::error::{ErrorClass, Operation, Peer, Result};
 use super::objects::account::BufferedSend;
 use super::point_to_point::Call;
 use super::{Buffer, Comm, Process, Request, Status};
-use crate::bcs::{SendMode, gather};
+use crate::bcs::gather;
 use crate::recording::Primitive;
 use bcs_core::reduction::Datatype;
 
@@ -17,16 +17,8 @@ use bcs_core::reduction::Datatype;
 /// message beside its bytes. Nothing is taken beside them.
 pub const BSEND_OVERHEAD: usize = 512;
 
-const BSEND: Call = Call {
-    name: "MPI_Bsend",
-    primitive: Primitive::Bsend,
-    mode: SendMode::Standard,
-};
-const IBSEND: Call = Call {
-    name: "MPI_Ibsend",
-    primitive: Primitive::Ibsend,
-    ..BSEND
-};
+const BSEND: Call = Call::standard("MPI_Bsend", Primitive::Bsend);
+const IBSEND: Call = Call::standard("MPI_Ibsend", Primitive::Ibsend);
 
 /// A request and its copy.
 #[derive(Debug)]
@@ -103,12 +95,7 @@ impl Comm {
         to: i32,
         tag: i32,
     ) -> Result<Request> {
-        let operation = Operation {
-            call: call.name,
-            bytes: data.bytes().map(|bytes| bytes as u64),
-            peer: Some(Peer::To(to)),
-            tag: Some(tag),
-        };
+        let operation = Operation::message(call.name, data.bytes(), Peer::To(to), tag);
         let begun = (self.process().recording().begin(), call.primitive);
         self.usable(operation)?;
         let piece = data.piece(operation)?;
@@ -141,12 +128,10 @@ impl Comm {
     /// # Errors
     /// When an argument is wrong, or the attached buffer has no room for the message.
     pub unsafe fn bsend(&self, data: Buffer, to: i32, tag: i32) -> Result<()> {
-        let bytes = data.bytes().unwrap_or(0) as u64;
         // SAFETY: the caller's promise.
         let post = || unsafe { self.post_buffered(BSEND, &data, to, tag) };
-        self.process()
-            .recording()
-            .blocking(BSEND.primitive, bytes, || post()?.silent().map(|_| ()))
+        let call = || post()?.silent().map(|_| ());
+        self.recorded(BSEND.primitive, data.bytes(), call)
     }
 
     /// `MPI_Ibsend`: complete when it returns, as far as `data` is concerned.

@@ -96,20 +96,17 @@ impl Comm {
     /// A communicator of the same members, with the same topology and without attributes.
     pub(super) fn congruent(&self, call: &'static str) -> Result<Self> {
         let operation = Operation::plain(call);
-        self.process()
-            .clone()
-            .recording()
-            .blocking(Primitive::CommDup, 0, || {
-                self.usable(operation)?;
-                let (_, ids) = self.agree(&[], operation, |_| {
-                    let members = (0..self.all_members().len()).collect();
-                    vec![Child { members }]
-                })?;
-                let sides = (self.0.group.clone(), self.0.remote.clone());
-                let id = ids.into_iter().next().flatten();
-                let comm = self.child(sides, id, self.0.topology.clone(), operation);
-                self.if_all_could(comm, id, operation, |words| self.or(words, operation))
-            })
+        self.recorded(Primitive::CommDup, None, || {
+            self.usable(operation)?;
+            let (_, ids) = self.agree(&[], operation, |_| {
+                let members = (0..self.all_members().len()).collect();
+                vec![Child { members }]
+            })?;
+            let sides = (self.0.group.clone(), self.0.remote.clone());
+            let id = ids.into_iter().next().flatten();
+            let comm = self.child(sides, id, self.0.topology.clone(), operation);
+            self.if_all_could(comm, id, operation, |words| self.or(words, operation))
+        })
     }
 
     /// `MPI_Comm_split`: the members with the same colour make a new communicator, ordered by key
@@ -178,28 +175,24 @@ impl Comm {
     ) -> Result<Option<Self>> {
         let operation = Operation::plain(call);
         let topology = topology.map(Arc::new);
-        self.process()
-            .clone()
-            .recording()
-            .blocking(primitive, 0, || {
-                self.usable(operation)?;
-                let me = self.place_among_all();
-                let mut words = vec![0; 2 * self.all_members().len()];
-                words[2 * me..][..2].copy_from_slice(&encode(color, key));
-                let (children, ids) = self.agree(&words, operation, |words| {
-                    let mut children = children(words);
-                    children.retain(|child| self.has_both_sides(&child.members));
-                    children
-                })?;
-                let mut children = children.iter().zip(ids);
-                let mine = children.find(|(child, _)| child.members.contains(&me));
-                let id = mine.as_ref().and_then(|(_, id)| *id);
-                let comm = mine.map(|(child, id)| {
-                    self.child(self.sides(&child.members), id, topology, operation)
-                });
-                let comm = comm.transpose();
-                self.if_all_could(comm, id, operation, |words| self.or(words, operation))
-            })
+        self.recorded(primitive, None, || {
+            self.usable(operation)?;
+            let me = self.place_among_all();
+            let mut words = vec![0; 2 * self.all_members().len()];
+            words[2 * me..][..2].copy_from_slice(&encode(color, key));
+            let (children, ids) = self.agree(&words, operation, |words| {
+                let mut children = children(words);
+                children.retain(|child| self.has_both_sides(&child.members));
+                children
+            })?;
+            let mut children = children.iter().zip(ids);
+            let mine = children.find(|(child, _)| child.members.contains(&me));
+            let id = mine.as_ref().and_then(|(_, id)| *id);
+            let comm = mine
+                .map(|(child, id)| self.child(self.sides(&child.members), id, topology, operation));
+            let comm = comm.transpose();
+            self.if_all_could(comm, id, operation, |words| self.or(words, operation))
+        })
     }
 
     /// Agrees on `words` and on what each child gets; children of one rank get nothing. What this

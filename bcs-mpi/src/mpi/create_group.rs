@@ -26,18 +26,13 @@ use super::objects::handles::Shared;
 use super::objects::members::Members;
 use super::point_to_point::Call;
 use super::{Buffer, Comm, Group, Request, Result, UNDEFINED};
-use crate::bcs::SendMode;
 use crate::recording::Primitive;
 use bcs_core::reduction::Datatype;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// The call's name and its row in the MDS.
-const CALL: Call = Call {
-    name: "MPI_Comm_create_group",
-    primitive: Primitive::CommCreate,
-    mode: SendMode::Standard,
-};
+const CALL: Call = Call::standard("MPI_Comm_create_group", Primitive::CommCreate);
 
 /// The members of a group that agree, and the tag of their messages.
 pub(super) struct Circle {
@@ -63,9 +58,8 @@ impl Circle {
     /// As for [`Comm::irecv`].
     unsafe fn receive(&self, words: &mut [u64], from: i32) -> Result<Request> {
         let data = Buffer::new(words.as_mut_ptr(), words.len(), Datatype::Uint64);
-        let call = (self.call.name, self.call.primitive);
         // SAFETY: the caller's promise.
-        unsafe { self.comm.post_recv(call, &data, from, self.tag) }
+        unsafe { self.comm.post_recv(self.call, &data, from, self.tag) }
     }
 
     /// In a circle of two: gives the other words, and gets some.
@@ -115,7 +109,8 @@ impl Circle {
 pub(super) fn agree_on_id(
     or: impl Fn(&mut [u64]) -> Result<()>,
     agreement: u64,
-    (family, held): (&Family, &Held),
+    family: &Family,
+    held: &Held,
     operation: Operation,
 ) -> Result<u32> {
     for attempt in 0..ATTEMPTS {
@@ -205,13 +200,12 @@ impl Comm {
             };
             let agreement = agreement(self.0.context, tag);
             let or = |words: &mut [u64]| circle.or(words);
-            let id = agree_on_id(or, agreement, (&family, held), operation)?;
+            let id = agree_on_id(or, agreement, &family, held, operation)?;
             let sides = (members(), None);
             let comm = self.child_from(&family, sides, Some(id), None, operation);
             self.if_all_could(comm, Some(id), operation, or)
         };
-        let made = process.recording().blocking(CALL.primitive, 0, make);
-        made.map(Some)
+        self.recorded(CALL.primitive, None, make).map(Some)
     }
 
     /// A communicator of a group for messages only: no NIC has to know its context, which is this

@@ -63,6 +63,17 @@ impl Operation {
         }
     }
 
+    /// A message of so many bytes, if they can be counted, to or from somebody.
+    #[inline(always)]
+    pub(crate) fn message(call: &'static str, bytes: Option<usize>, peer: Peer, tag: i32) -> Self {
+        Self {
+            call,
+            bytes: bytes.map(|bytes| bytes as u64),
+            peer: Some(peer),
+            tag: Some(tag),
+        }
+    }
+
     /// An error of this call.
     #[cold]
     pub(crate) fn error(self, class: ErrorClass, reason: impl Into<String>) -> Box<Error> {

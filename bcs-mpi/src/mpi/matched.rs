@@ -36,10 +36,7 @@ impl Comm {
     /// When an argument is wrong, or the NIC reports a failure.
     pub fn mprobe(&self, from: i32, tag: i32) -> Result<Message> {
         let find = || self.extract(Blocking::Yes, "MPI_Mprobe", from, tag);
-        let found = self
-            .process()
-            .recording()
-            .blocking(Primitive::Mprobe, 0, find)?;
+        let found = self.recorded(Primitive::Mprobe, None, find)?;
         Ok(found.expect("a blocking probe finds something"))
     }
 
@@ -64,12 +61,7 @@ impl Comm {
         from: i32,
         tag: i32,
     ) -> Result<Option<Message>> {
-        let operation = Operation {
-            call,
-            bytes: None,
-            peer: Some(Peer::From(from)),
-            tag: Some(tag),
-        };
+        let operation = Operation::message(call, None, Peer::From(from), tag);
         self.usable(operation)?;
         let message = |status, content| Message {
             comm: self.clone(),
@@ -114,12 +106,8 @@ impl Message {
     ) -> Result<Request> {
         let comm = self.comm.clone();
         let begun = (comm.process().recording().begin(), primitive);
-        let operation = Operation {
-            call,
-            bytes: data.bytes().map(|bytes| bytes as u64),
-            peer: Some(Peer::From(self.status.source)),
-            tag: Some(self.status.tag),
-        };
+        let Status { source, tag, .. } = self.status;
+        let operation = Operation::message(call, data.bytes(), Peer::From(source), tag);
         comm.usable(operation)?;
         let into = data.piece(operation)?;
         let extracted = match &mut self.content {
@@ -157,9 +145,8 @@ impl Message {
     /// `data` (its start is then received), or the NIC reports a failure.
     pub unsafe fn recv(&mut self, data: Buffer) -> Result<Status> {
         let call = ("MPI_Mrecv", Primitive::Mrecv);
-        let bytes = data.bytes().unwrap_or(0) as u64;
-        let process = self.comm.process().clone();
-        process.recording().blocking(call.1, bytes, || {
+        let comm = self.comm.clone();
+        comm.recorded(call.1, data.bytes(), || {
             // SAFETY: the caller's promise.
             unsafe { self.post(call, &data) }?.silent()
         })

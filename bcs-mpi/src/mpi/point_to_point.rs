@@ -8,7 +8,7 @@ use super::{Buffer, Comm, Datatype, PROC_NULL, Request, Result, Status};
 use crate::bcs::{Message, Now, Piece, Received, SendMode, gather};
 use crate::recording::{Begun, Primitive};
 
-/// A call that posts a message: its name, its row in the MDS, its mode.
+/// A call that posts a message: its name, its row in the MDS, and its mode if it sends.
 #[derive(Clone, Copy)]
 pub(super) struct Call {
     pub(super) name: &'static str,
@@ -16,58 +16,37 @@ pub(super) struct Call {
     pub(super) mode: SendMode,
 }
 
-const SEND: Call = Call {
-    name: "MPI_Send",
-    primitive: Primitive::Send,
-    mode: SendMode::Standard,
-};
-const SSEND: Call = Call {
-    name: "MPI_Ssend",
-    primitive: Primitive::Ssend,
-    mode: SendMode::Synchronous,
-};
-const ISEND: Call = Call {
-    name: "MPI_Isend",
-    primitive: Primitive::Isend,
-    mode: SendMode::Standard,
-};
-const ISSEND: Call = Call {
-    name: "MPI_Issend",
-    primitive: Primitive::Issend,
-    mode: SendMode::Synchronous,
-};
-// A ready send promises that its receive is posted, which nothing here could do better for; if the
-// promise is broken, it is still a send.
-const RSEND: Call = Call {
-    name: "MPI_Rsend",
-    primitive: Primitive::Rsend,
-    mode: SendMode::Standard,
-};
-const IRSEND: Call = Call {
-    name: "MPI_Irsend",
-    primitive: Primitive::Irsend,
-    mode: SendMode::Standard,
-};
-const SENDRECV: Call = Call {
-    name: "MPI_Sendrecv",
-    primitive: Primitive::Sendrecv,
-    mode: SendMode::Standard,
-};
-const SENDRECV_REPLACE: Call = Call {
-    name: "MPI_Sendrecv_replace",
-    primitive: Primitive::SendrecvReplace,
-    mode: SendMode::Standard,
-};
+impl Call {
+    pub(super) const fn standard(name: &'static str, primitive: Primitive) -> Self {
+        let mode = SendMode::Standard;
+        Self {
+            name,
+            primitive,
+            mode,
+        }
+    }
 
-/// What a call names itself in errors.
-fn operation(call: &'static str, data: &Buffer, peer: Peer, tag: i32) -> Operation {
-    Operation {
-        call,
-        bytes: data.bytes().map(|bytes| bytes as u64),
-        peer: Some(peer),
-        tag: Some(tag),
+    pub(super) const fn synchronous(name: &'static str, primitive: Primitive) -> Self {
+        let mode = SendMode::Synchronous;
+        Self {
+            name,
+            primitive,
+            mode,
+        }
     }
 }
+
+const SEND: Call = Call::standard("MPI_Send", Primitive::Send);
+const SSEND: Call = Call::synchronous("MPI_Ssend", Primitive::Ssend);
+const ISEND: Call = Call::standard("MPI_Isend", Primitive::Isend);
+const ISSEND: Call = Call::synchronous("MPI_Issend", Primitive::Issend);
+// A ready send promises that its receive is posted, which nothing here could do better for; if the
+// promise is broken, it is still a send.
+const RSEND: Call = Call::standard("MPI_Rsend", Primitive::Rsend);
+const IRSEND: Call = Call::standard("MPI_Irsend", Primitive::Irsend);
+const IRECV: Call = Call::standard("MPI_Irecv", Primitive::Irecv);
+const SENDRECV: Call = Call::standard("MPI_Sendrecv", Primitive::Sendrecv);
+const SENDRECV_REPLACE: Call = Call::standard("MPI_Sendrecv_replace", Primitive::SendrecvReplace);
 
 impl Comm {
     /// What a send sends, to somebody.
@@ -91,7 +70,7 @@ impl Comm {
         tag: i32,
     ) -> Result<Request> {
         let recorded = (self.process().recording().begin(), call.primitive);
-        let operation = operation(call.name, data, Peer::To(to), tag);
+        let operation = Operation::message(call.name, data.bytes(), Peer::To(to), tag);
         self.usable(operation)?;
         let data = data.piece(operation)?;
         if to == PROC_NULL {
@@ -115,13 +94,13 @@ impl Comm {
     /// As for [`irecv`](Self::irecv).
     pub(super) unsafe fn post_recv(
         &self,
-        (call, primitive): (&'static str, Primitive),
+        call: Call,
         data: &Buffer,
         from: i32,
         tag: i32,
     ) -> Result<Request> {
-        let recorded = (self.process().recording().begin(), primitive);
-        let operation = operation(call, data, Peer::From(from), tag);
+        let recorded = (self.process().recording().begin(), call.primitive);
+        let operation = Operation::message(call.name, data.bytes(), Peer::From(from), tag);
         self.usable(operation)?;
         let into = data.piece(operation)?;
         if from == PROC_NULL {
@@ -142,20 +121,14 @@ impl Comm {
         }
     }
 
-    /// A blocking call.
-    fn block<T>(&self, primitive: Primitive, bytes: Option<usize>, call: impl FnOnce() -> T) -> T {
-        let bytes = bytes.unwrap_or(0) as u64;
-        self.process().recording().blocking(primitive, bytes, call)
-    }
-
     /// A blocking send: at once if that can be, else posted and waited for.
     ///
     /// # Safety
     /// As for [`send`](Self::send).
     unsafe fn send_blocking(&self, call: Call, data: &Buffer, to: i32, tag: i32) -> Result<()> {
-        let operation = operation(call.name, data, Peer::To(to), tag);
+        let operation = Operation::message(call.name, data.bytes(), Peer::To(to), tag);
         let endpoint = self.process().endpoint();
-        self.block(call.primitive, data.bytes(), || {
+        self.recorded(call.primitive, data.bytes(), || {
             self.usable(operation)?;
             let data = data.piece(operation)?;
             if to == PROC_NULL {
@@ -182,9 +155,9 @@ impl Comm {
     /// As for [`recv`](Self::recv).
     unsafe fn recv_blocking(&self, data: &Buffer, from: i32, tag: i32) -> Result<Status> {
         let (name, primitive) = ("MPI_Recv", Primitive::Recv);
-        let operation = operation(name, data, Peer::From(from), tag);
+        let operation = Operation::message(name, data.bytes(), Peer::From(from), tag);
         let endpoint = self.process().endpoint();
-        self.block(primitive, data.bytes(), || {
+        self.recorded(primitive, data.bytes(), || {
             self.usable(operation)?;
             let into = data.piece(operation)?;
             if from == PROC_NULL {
@@ -301,7 +274,7 @@ impl Comm {
     /// When an argument is wrong.
     pub unsafe fn irecv(&self, data: Buffer, from: i32, tag: i32) -> Result<Request> {
         // SAFETY: the caller's promise.
-        unsafe { self.post_recv(("MPI_Irecv", Primitive::Irecv), &data, from, tag) }
+        unsafe { self.post_recv(IRECV, &data, from, tag) }
     }
 
     /// `MPI_Sendrecv`: sends to one and receives from one at the same time.
@@ -333,12 +306,8 @@ impl Comm {
         (to, out_tag): (i32, i32),
         (from, in_tag): (i32, i32),
     ) -> Result<Status> {
-        let operation = Operation {
-            call: SENDRECV_REPLACE.name,
-            bytes: data.bytes().map(|bytes| bytes as u64),
-            peer: Some(Peer::To(to)),
-            tag: Some(out_tag),
-        };
+        let (call, peer) = (SENDRECV_REPLACE, Peer::To(to));
+        let operation = Operation::message(call.name, data.bytes(), peer, out_tag);
         let piece = data.piece(operation)?;
         let mut copy = vec![0_u8; piece.len];
         // SAFETY: the caller's promise.
@@ -347,7 +316,7 @@ impl Comm {
         let out = Buffer::read_only(copy.as_ptr(), copy.len(), Datatype::BYTE);
         let (out, into) = ((out, to, out_tag), (data, from, in_tag));
         // SAFETY: the caller's promise; the copy lives until both have ended.
-        unsafe { self.exchange(SENDRECV_REPLACE, &out, &into) }
+        unsafe { self.exchange(call, &out, &into) }
     }
 
     /// # Safety
@@ -358,10 +327,9 @@ impl Comm {
         (out, to, out_tag): &(Buffer, i32, i32),
         (into, from, in_tag): &(Buffer, i32, i32),
     ) -> Result<Status> {
-        let begins = (call.name, call.primitive);
-        self.block(call.primitive, out.bytes(), || {
+        self.recorded(call.primitive, out.bytes(), || {
             // SAFETY: the caller's promise.
-            let mut receive = unsafe { self.post_recv(begins, into, *from, *in_tag)? };
+            let mut receive = unsafe { self.post_recv(call, into, *from, *in_tag)? };
             // SAFETY: the caller's promise.
             let mut send = match unsafe { self.post_send(call, out, *to, *out_tag) } {
                 Ok(send) => send,

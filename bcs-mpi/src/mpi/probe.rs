@@ -13,10 +13,7 @@ impl Comm {
     /// When an argument is wrong, or the NIC reports a failure.
     pub fn probe(&self, from: i32, tag: i32) -> Result<Status> {
         let find = || self.find(Blocking::Yes, "MPI_Probe", from, tag);
-        let found = self
-            .process()
-            .recording()
-            .blocking(Primitive::Probe, 0, find)?;
+        let found = self.recorded(Primitive::Probe, None, find)?;
         Ok(found.expect("a blocking probe finds something"))
     }
 
@@ -41,13 +38,7 @@ impl Comm {
         from: i32,
         tag: i32,
     ) -> Result<Option<Status>> {
-        let peer = Some(Peer::From(from));
-        let operation = Operation {
-            call,
-            bytes: None,
-            peer,
-            tag: Some(tag),
-        };
+        let operation = Operation::message(call, None, Peer::From(from), tag);
         self.usable(operation)?;
         if from == PROC_NULL {
             return Ok(Some(Status::PROC_NULL));

@@ -9,10 +9,9 @@
 use super::communicator::Communicator;
 use super::equivalence::{Equivalence, read, write};
 use super::matching::as_rank;
-use super::scope::Scope;
+use super::scope::{Borrowed, Lent, Scope};
 use crate::mpi::error::Operation as Call;
 use crate::mpi::{self, Buffer, ErrorClass, Result};
-use std::marker::PhantomData;
 
 /// Where in a slice the block of each rank is, in elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,15 +65,26 @@ impl Lists {
     }
 }
 
+/// One of as many blocks as a buffer consists of: one for each of `whom`.
+pub(super) fn block_of(
+    buffer: &Buffer,
+    blocks: usize,
+    whom: &str,
+    call: &'static str,
+) -> Result<Buffer> {
+    let count = buffer.count();
+    if !count.is_multiple_of(blocks) {
+        let reason = format!("{count} elements are no whole number for each of {blocks} {whom}");
+        return Err(Call::plain(call).error(ErrorClass::Count, reason));
+    }
+    let block = count.checked_div(blocks).unwrap_or(0);
+    Ok(buffer.moved(buffer.start(), block))
+}
+
 impl Communicator {
     /// One of as many blocks as there are ranks, which a buffer consists of.
     pub(super) fn block(&self, buffer: &Buffer, call: &'static str) -> Result<Buffer> {
-        let (count, ranks) = (buffer.count(), self.size());
-        if !count.is_multiple_of(ranks) {
-            let reason = format!("{count} elements are no whole number for each of {ranks} ranks");
-            return Err(Call::plain(call).error(ErrorClass::Count, reason));
-        }
-        Ok(buffer.moved(buffer.start(), count / ranks))
+        block_of(buffer, self.size(), "ranks", call)
     }
 
     /// As [`block`](Self::block) at the root; elsewhere there are no blocks.
@@ -125,14 +135,9 @@ pub(super) fn numbers(counts: &[usize]) -> Vec<i64> {
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct CollectiveRequest<'scope, 'env: 'scope, T: Equivalence> {
-    pub(super) scope: &'scope Scope<'scope, 'env>,
-    pub(super) number: usize,
-    /// The slice, but not as a reference while others may write it.
-    pub(super) start: *mut T,
-    pub(super) len: usize,
-    pub(super) slice: PhantomData<&'env mut [T]>,
-}
+pub struct CollectiveRequest<'scope, 'env: 'scope, T: Equivalence>(
+    pub(super) Lent<'scope, 'env, T>,
+);
 
 impl<'env, T: Equivalence> CollectiveRequest<'_, 'env, T> {
     /// Waits until this rank's part is done, and gives the slice back. (`MPI_Wait`)
@@ -140,10 +145,7 @@ impl<'env, T: Equivalence> CollectiveRequest<'_, 'env, T> {
     /// # Errors
     /// When it failed.
     pub fn wait(self) -> Result<&'env mut [T]> {
-        self.scope.wait(self.number)?;
-        // SAFETY: made from a slice that was borrowed exclusively for this long, and the request
-        // is done; `self`, which could have given it back before, is consumed.
-        Ok(unsafe { std::slice::from_raw_parts_mut(self.start, self.len) })
+        Ok(self.0.wait()?.0)
     }
 
     /// Whether this rank's part is done; then [`wait`](Self::wait) does not wait. (`MPI_Test`)
@@ -151,7 +153,7 @@ impl<'env, T: Equivalence> CollectiveRequest<'_, 'env, T> {
     /// # Errors
     /// When it failed.
     pub fn test(&mut self) -> Result<bool> {
-        Ok(self.scope.test(self.number)?.is_some())
+        self.0.test()
     }
 }
 
@@ -204,15 +206,14 @@ macro_rules! collectives {
                     let ($comm, $call) = (self, $name);
                     let _ = ($comm, $call); // Not all collectives need them.
                     $(let $data = read($data);)?
-                    let (start, len) = ($result.as_mut_ptr(), $result.len());
-                    let $result = Buffer::new(start, len, T::datatype());
+                    let slice = Borrowed::new($result);
+                    let $result = slice.buffer();
                     $(let $variable = $value;)*
                     // SAFETY: the slices are borrowed for longer than the scope, which waits for
                     // the request, one that is written exclusively; any bytes are values of their
                     // type; blocks are within them.
                     let request = unsafe { self.0.$iuntyped($($passed),*)? };
-                    let (number, slice) = (scope.add(request), PhantomData);
-                    Ok(CollectiveRequest { scope, number, start, len, slice })
+                    Ok(CollectiveRequest(slice.lent(scope, request)))
                 }
             )*
         }
@@ -220,17 +221,92 @@ macro_rules! collectives {
 }
 pub(super) use collectives;
 
+/// The same, with one that is started again and again.
+macro_rules! startable {
+    ($(
+        $(#[doc = $text:literal])*
+        $blocking:ident $nonblocking:ident $init:ident $name:literal $signature:tt $body:tt
+    )*) => {
+        $crate::rust::collectives::collectives! {
+            $(
+                $(#[doc = $text])*
+                $blocking as $blocking $nonblocking as $nonblocking $name $signature $body
+            )*
+        }
+
+        $crate::rust::persistent::persistent! {
+            $($blocking $init $name $signature $body)*
+        }
+    };
+}
+pub(super) use startable;
+
+startable! {
+    /// Gives each rank its block of the root's `data`, which is ignored elsewhere.
+    scatter iscatter scatter_init "MPI_Scatter"
+    (comm, call; data => result, root: usize) {
+        let data = comm.block_at(root, &data, call)?;
+        (data, Some(result), as_rank(root))
+    }
+
+    /// Gives each rank its block of the root's `data`. `data` and `blocks` are ignored elsewhere.
+    scatterv iscatterv scatterv_init "MPI_Scatterv"
+    (comm, call; data => result, blocks: Blocks<'_>, root: usize) {
+        let lists = comm.lists_at(root, blocks, &data, call)?;
+        (lists.untyped(), Some(result), as_rank(root))
+    }
+
+    /// Collects everybody's `data` in the root's `result`, which is ignored elsewhere.
+    gather igather gather_init "MPI_Gather"
+    (comm, call; data => result, root: usize) {
+        let blocks = comm.block_at(root, &result, call)?;
+        (Some(data), blocks, as_rank(root))
+    }
+
+    /// Collects everybody's `data` in blocks of the root's `result`. `result` and `blocks` are
+    /// ignored elsewhere.
+    gatherv igatherv gatherv_init "MPI_Gatherv"
+    (comm, call; data => result, blocks: Blocks<'_>, root: usize) {
+        let lists = comm.lists_at(root, blocks, &result, call)?;
+        (Some(data), lists.untyped(), as_rank(root))
+    }
+
+    /// Collects everybody's `data` in everybody's `result`.
+    allgather iallgather allgather_init "MPI_Allgather"
+    (comm, call; data => result) {
+        let blocks = comm.block(&result, call)?;
+        (Some(data), blocks)
+    }
+
+    /// Collects everybody's `data` in blocks of everybody's `result`.
+    allgatherv iallgatherv allgatherv_init "MPI_Allgatherv"
+    (comm, call; data => result, blocks: Blocks<'_>) {
+        let lists = Lists::new(blocks, &result, call)?;
+        (Some(data), lists.untyped())
+    }
+
+    /// Sends a block of `data` to each rank, and receives one of `result` from each.
+    alltoall ialltoall alltoall_init "MPI_Alltoall"
+    (comm, call; data => result) {
+        let data = comm.block(&data, call)?;
+        let result = comm.block(&result, call)?;
+        (Some(data), result)
+    }
+
+    /// Sends a block of `data` (`out`) to each rank, and receives one of `result` (`into`) from
+    /// each.
+    alltoallv ialltoallv alltoallv_init "MPI_Alltoallv"
+    (comm, call; data => result, out: Blocks<'_>, into: Blocks<'_>) {
+        let out = Lists::new(out, &data, call)?;
+        let into = Lists::new(into, &result, call)?;
+        (Some(out.untyped()), into.untyped())
+    }
+}
+
 collectives! {
     /// Copies `data` of the root to everybody's.
     bcast as bcast ibcast as ibcast "MPI_Bcast" (comm, call; => data, root: usize) {
         (data, as_rank(root))
-    }
-
-    /// Gives each rank its block of the root's `data`, which is ignored elsewhere.
-    scatter as scatter iscatter as iscatter "MPI_Scatter"
-    (comm, call; data => result, root: usize) {
-        let data = comm.block_at(root, &data, call)?;
-        (data, Some(result), as_rank(root))
     }
 
     /// Gives each rank its block of the root's `data`. The root keeps its own where it is, and
@@ -241,13 +317,6 @@ collectives! {
         (blocks, (comm.rank() != root).then_some(data), as_rank(root))
     }
 
-    /// Gives each rank its block of the root's `data`. `data` and `blocks` are ignored elsewhere.
-    scatterv as scatterv iscatterv as iscatterv "MPI_Scatterv"
-    (comm, call; data => result, blocks: Blocks<'_>, root: usize) {
-        let lists = comm.lists_at(root, blocks, &data, call)?;
-        (lists.untyped(), Some(result), as_rank(root))
-    }
-
     /// Gives each rank its block of the root's `data`. The root keeps its own where it is, and
     /// elsewhere `data` is what the block goes to, and `blocks` are ignored.
     scatterv_in_place as scatterv iscatterv_in_place as iscatterv "MPI_Scatterv"
@@ -256,26 +325,11 @@ collectives! {
         (lists.untyped(), (comm.rank() != root).then_some(data), as_rank(root))
     }
 
-    /// Collects everybody's `data` in the root's `result`, which is ignored elsewhere.
-    gather as gather igather as igather "MPI_Gather"
-    (comm, call; data => result, root: usize) {
-        let blocks = comm.block_at(root, &result, call)?;
-        (Some(data), blocks, as_rank(root))
-    }
-
     /// Collects everybody's `data` in the root's, where its own block is already.
     gather_in_place as gather igather_in_place as igather "MPI_Gather"
     (comm, call; => data, root: usize) {
         let blocks = comm.block_at(root, &data, call)?;
         ((comm.rank() != root).then_some(data), blocks, as_rank(root))
-    }
-
-    /// Collects everybody's `data` in blocks of the root's `result`. `result` and `blocks` are
-    /// ignored elsewhere.
-    gatherv as gatherv igatherv as igatherv "MPI_Gatherv"
-    (comm, call; data => result, blocks: Blocks<'_>, root: usize) {
-        let lists = comm.lists_at(root, blocks, &result, call)?;
-        (Some(data), lists.untyped(), as_rank(root))
     }
 
     /// Collects everybody's `data` in blocks of the root's, where its own block is already.
@@ -286,25 +340,11 @@ collectives! {
         ((comm.rank() != root).then_some(data), lists.untyped(), as_rank(root))
     }
 
-    /// Collects everybody's `data` in everybody's `result`.
-    allgather as allgather iallgather as iallgather "MPI_Allgather"
-    (comm, call; data => result) {
-        let blocks = comm.block(&result, call)?;
-        (Some(data), blocks)
-    }
-
     /// Collects everybody's block in everybody's `data`, where each rank's own is already.
     allgather_in_place as allgather iallgather_in_place as iallgather "MPI_Allgather"
     (comm, call; => data) {
         let blocks = comm.block(&data, call)?;
         (None, blocks)
-    }
-
-    /// Collects everybody's `data` in blocks of everybody's `result`.
-    allgatherv as allgatherv iallgatherv as iallgatherv "MPI_Allgatherv"
-    (comm, call; data => result, blocks: Blocks<'_>) {
-        let lists = Lists::new(blocks, &result, call)?;
-        (Some(data), lists.untyped())
     }
 
     /// Collects everybody's block in everybody's `data`, where each rank's own is already.
@@ -314,28 +354,11 @@ collectives! {
         (None, lists.untyped())
     }
 
-    /// Sends a block of `data` to each rank, and receives one of `result` from each.
-    alltoall as alltoall ialltoall as ialltoall "MPI_Alltoall"
-    (comm, call; data => result) {
-        let data = comm.block(&data, call)?;
-        let result = comm.block(&result, call)?;
-        (Some(data), result)
-    }
-
     /// Sends a block of `data` to each rank, and replaces it by one from that rank.
     alltoall_in_place as alltoall ialltoall_in_place as ialltoall "MPI_Alltoall"
     (comm, call; => data) {
         let blocks = comm.block(&data, call)?;
         (None, blocks)
-    }
-
-    /// Sends a block of `data` (`out`) to each rank, and receives one of `result` (`into`) from
-    /// each.
-    alltoallv as alltoallv ialltoallv as ialltoallv "MPI_Alltoallv"
-    (comm, call; data => result, out: Blocks<'_>, into: Blocks<'_>) {
-        let out = Lists::new(out, &data, call)?;
-        let into = Lists::new(into, &result, call)?;
-        (Some(out.untyped()), into.untyped())
     }
 
     /// Sends a block of `data` to each rank, and replaces it by one from that rank.

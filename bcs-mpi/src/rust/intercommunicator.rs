@@ -4,12 +4,12 @@
 //! is not here (non-blocking and vector collectives, persistent ones) the untyped core has.
 #![expect(unsafe_code, reason = "hands slices to the untyped core by address")]
 
+use super::collectives::block_of;
 use super::communicator::Communicator;
 use super::equivalence::{Equivalence, read, write};
 use super::matching::{Source, Status, Tag, as_rank};
 use super::operation::Operation;
-use crate::mpi::error::Operation as Call;
-use crate::mpi::{Buffer, Comm, ErrorClass, Group, PROC_NULL, ROOT, Result};
+use crate::mpi::{Buffer, Comm, Group, PROC_NULL, ROOT, Result};
 
 /// Two groups of ranks, of which each talks to the other one.
 ///
@@ -184,14 +184,7 @@ impl Intercommunicator {
 
     /// One of as many blocks as the other group has ranks, which a buffer consists of.
     fn block(&self, buffer: &Buffer, call: &'static str) -> Result<Buffer> {
-        let (count, ranks) = (buffer.count(), self.remote_size());
-        if !count.is_multiple_of(ranks) {
-            let reason = format!(
-                "{count} elements are no whole number for each of {ranks} ranks of the other group"
-            );
-            return Err(Call::plain(call).error(ErrorClass::Count, reason));
-        }
-        Ok(buffer.moved(buffer.start(), count / ranks))
+        block_of(buffer, self.remote_size(), "ranks of the other group", call)
     }
 
     fn block_at(&self, root: Root, buffer: &Buffer, call: &'static str) -> Result<Buffer> {

@@ -5,14 +5,12 @@
 //! its edges, in the order in which the edges were named.
 #![expect(unsafe_code, reason = "hands slices to the untyped core by address")]
 
-use super::collectives::{Blocks, CollectiveRequest, Lists, collectives};
+use super::collectives::{Blocks, CollectiveRequest, Lists, block_of, startable};
 use super::communicator::Communicator;
 use super::equivalence::{Equivalence, read, write};
 use super::matching::{as_peer, as_rank};
-use super::scope::Scope;
-use crate::mpi::error::Operation as Call;
-use crate::mpi::{Buffer, ErrorClass, Group, Result};
-use std::marker::PhantomData;
+use super::scope::{Borrowed, Scope};
+use crate::mpi::{Buffer, Group, Result};
 
 fn as_ranks(ranks: &[usize]) -> Vec<i32> {
     ranks.iter().map(|&rank| as_rank(rank)).collect()
@@ -57,62 +55,43 @@ impl Communicator {
         Ok(self.0.create_group(group, tag)?.map(Self))
     }
 
-    /// One of as many blocks as there are neighbours, which a buffer consists of.
-    pub(super) fn neighbor_block(
-        &self,
-        buffer: &Buffer,
-        neighbors: usize,
-        call: &'static str,
-    ) -> Result<Buffer> {
-        let count = buffer.count();
-        if !count.is_multiple_of(neighbors) {
-            let reason =
-                format!("{count} elements are no whole number for each of {neighbors} neighbours");
-            return Err(Call::plain(call).error(ErrorClass::Count, reason));
-        }
-        let block = count.checked_div(neighbors).unwrap_or(0);
-        Ok(buffer.moved(buffer.start(), block))
+    /// One of as many blocks as there are neighbours to receive from, which a buffer consists of.
+    fn received_block(&self, buffer: &Buffer, call: &'static str) -> Result<Buffer> {
+        block_of(buffer, self.0.neighbors()?.0.len(), "neighbours", call)
     }
 
-    pub(super) fn sources(&self) -> Result<usize> {
-        Ok(self.0.neighbors()?.0.len())
-    }
-
-    pub(super) fn destinations(&self) -> Result<usize> {
-        Ok(self.0.neighbors()?.1.len())
+    /// The same of those to send to.
+    fn sent_block(&self, buffer: &Buffer, call: &'static str) -> Result<Buffer> {
+        block_of(buffer, self.0.neighbors()?.1.len(), "neighbours", call)
     }
 }
 
-collectives! {
+startable! {
     /// Sends `data` to each neighbour, and receives a block of `result` from each.
-    neighbor_allgather as neighbor_allgather
-    ineighbor_allgather as ineighbor_allgather "MPI_Neighbor_allgather"
+    neighbor_allgather ineighbor_allgather neighbor_allgather_init "MPI_Neighbor_allgather"
     (comm, call; data => result) {
-        let block = comm.neighbor_block(&result, comm.sources()?, call)?;
+        let block = comm.received_block(&result, call)?;
         (data, block)
     }
 
     /// Sends `data` to each neighbour, and receives one of `blocks` in `result` from each.
-    neighbor_allgatherv as neighbor_allgatherv
-    ineighbor_allgatherv as ineighbor_allgatherv "MPI_Neighbor_allgatherv"
+    neighbor_allgatherv ineighbor_allgatherv neighbor_allgatherv_init "MPI_Neighbor_allgatherv"
     (comm, call; data => result, blocks: Blocks<'_>) {
         let lists = Lists::new(blocks, &result, call)?;
         (data, lists.untyped())
     }
 
     /// Sends a block of `data` to each neighbour, and receives one of `result` from each.
-    neighbor_alltoall as neighbor_alltoall
-    ineighbor_alltoall as ineighbor_alltoall "MPI_Neighbor_alltoall"
+    neighbor_alltoall ineighbor_alltoall neighbor_alltoall_init "MPI_Neighbor_alltoall"
     (comm, call; data => result) {
-        let data = comm.neighbor_block(&data, comm.destinations()?, call)?;
-        let result = comm.neighbor_block(&result, comm.sources()?, call)?;
+        let data = comm.sent_block(&data, call)?;
+        let result = comm.received_block(&result, call)?;
         (data, result)
     }
 
     /// Sends a block of `data` (`out`) to each neighbour, and receives one of `result` (`into`)
     /// from each.
-    neighbor_alltoallv as neighbor_alltoallv
-    ineighbor_alltoallv as ineighbor_alltoallv "MPI_Neighbor_alltoallv"
+    neighbor_alltoallv ineighbor_alltoallv neighbor_alltoallv_init "MPI_Neighbor_alltoallv"
     (comm, call; data => result, out: Blocks<'_>, into: Blocks<'_>) {
         let out = Lists::new(out, &data, call)?;
         let into = Lists::new(into, &result, call)?;

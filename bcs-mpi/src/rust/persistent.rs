@@ -5,11 +5,9 @@
 //! that (`std::mem::forget`) does no harm: the next access waits first.
 #![expect(unsafe_code, reason = "hands vectors to the untyped core by address")]
 
-use super::collectives::{Blocks, Lists, numbers};
 use super::communicator::Communicator;
-use super::equivalence::{Equivalence, read, write};
+use super::equivalence::{Equivalence, write};
 use super::matching::as_rank;
-use super::operation::Operation;
 use crate::forked;
 use crate::mpi::{self, Result};
 
@@ -57,6 +55,14 @@ pub struct PersistentCollective<T: Equivalence> {
 pub struct Started<'a, T: Equivalence>(&'a mut PersistentCollective<T>);
 
 impl<T: Equivalence> PersistentCollective<T> {
+    pub(super) fn of(request: mpi::Persistent, input: Vec<T>, output: Vec<T>) -> Self {
+        Self {
+            request,
+            input,
+            output,
+        }
+    }
+
     fn finish(&mut self) -> Result<()> {
         self.request.started().wait().map(|_| ())
     }
@@ -123,14 +129,14 @@ impl<T: Equivalence> Drop for Started<'_, T> {
 /// Collectives with a vector that is read and one that is written.
 macro_rules! persistent {
     ($(
-        $(#[doc = $text:literal])*
-        $init:ident $name:literal ($comm:ident, $call:ident; $input:ident => $output:ident
-        $(, $argument:ident: $type:ty)*) ($($passed:expr),*)
+        $blocking:ident $init:ident $name:literal
+        ($comm:ident, $call:ident; $data:ident => $result:ident $(, $argument:ident: $type:ty)*)
+        { $(let $variable:pat = $value:expr;)* ($($passed:expr),*) }
     )*) => {
         impl Communicator {
             $(
-                $(#[doc = $text])*
-                #[doc = concat!("(`", $name, "`)")]
+                #[doc = concat!("A [`", stringify!($blocking), "`](Self::", stringify!($blocking),
+                    ") that is started again and again. (`", $name, "_init`)")]
                 ///
                 /// # Errors
                 /// When a vector does not consist of whole blocks, there are not enough context
@@ -138,116 +144,24 @@ macro_rules! persistent {
                 /// by the start.
                 pub fn $init<T: Equivalence>(
                     &self,
-                    $input: Vec<T>,
-                    mut $output: Vec<T>
+                    $data: Vec<T>,
+                    mut $result: Vec<T>
                     $(, $argument: $type)*
-                ) -> Result<PersistentCollective<T>> {
-                    let ($comm, $call) = (self, $name);
+                ) -> Result<$crate::PersistentCollective<T>> {
+                    let ($comm, $call) = (self, concat!($name, "_init"));
                     let _ = $call; // Not all collectives need it.
                     let request = {
-                        let ($input, $output) = (read(&$input), write(&mut $output));
+                        let ($data, $result) = (read(&$data), write(&mut $result));
+                        $(let $variable = $value;)*
                         $comm.untyped().$init($($passed),*)?
                     };
-                    Ok(PersistentCollective { request, input: $input, output: $output })
+                    Ok($crate::PersistentCollective::of(request, $data, $result))
                 }
             )*
         }
     };
 }
-
-persistent! {
-    /// Combines everybody's `input`, element by element.
-    allreduce_init "MPI_Allreduce_init"
-    (comm, call; input => output, op: impl Operation<T>)
-    (input, output, op.untyped())
-
-    /// Combines everybody's `input`, element by element, at the root.
-    reduce_init "MPI_Reduce_init"
-    (comm, call; input => output, op: impl Operation<T>, root: usize)
-    (input, output, op.untyped(), as_rank(root))
-
-    /// Collects everybody's `input`.
-    allgather_init "MPI_Allgather_init" (comm, call; input => output)
-    (Some(input), comm.block(&output, call)?)
-
-    /// Sends a block of `input` to each rank, and receives one of `output` from each.
-    alltoall_init "MPI_Alltoall_init" (comm, call; input => output)
-    (Some(comm.block(&input, call)?), comm.block(&output, call)?)
-
-    /// Gives each rank its block of the root's `input`.
-    scatter_init "MPI_Scatter_init" (comm, call; input => output, root: usize)
-    (comm.block_at(root, &input, call)?, Some(output), as_rank(root))
-
-    /// Gives each rank its block of the root's `input`. `blocks` are ignored elsewhere.
-    scatterv_init "MPI_Scatterv_init"
-    (comm, call; input => output, blocks: Blocks<'_>, root: usize)
-    (comm.lists_at(root, blocks, &input, call)?.untyped(), Some(output), as_rank(root))
-
-    /// Collects everybody's `input` in the root's `output`.
-    gather_init "MPI_Gather_init" (comm, call; input => output, root: usize)
-    (Some(input), comm.block_at(root, &output, call)?, as_rank(root))
-
-    /// Collects everybody's `input` in blocks of the root's `output`. `blocks` are ignored elsewhere.
-    gatherv_init "MPI_Gatherv_init"
-    (comm, call; input => output, blocks: Blocks<'_>, root: usize)
-    (Some(input), comm.lists_at(root, blocks, &output, call)?.untyped(), as_rank(root))
-
-    /// Collects everybody's `input` in blocks of everybody's `output`.
-    allgatherv_init "MPI_Allgatherv_init" (comm, call; input => output, blocks: Blocks<'_>)
-    (Some(input), Lists::new(blocks, &output, call)?.untyped())
-
-    /// Sends a block of `input` (`out`) to each rank, and receives one of `output` (`into`) from
-    /// each.
-    alltoallv_init "MPI_Alltoallv_init"
-    (comm, call; input => output, out: Blocks<'_>, into: Blocks<'_>)
-    (
-        Some(Lists::new(out, &input, call)?.untyped()),
-        Lists::new(into, &output, call)?.untyped()
-    )
-
-    /// Combines everybody's `input`, element by element, and gives each rank its block of that.
-    reduce_scatter_block_init "MPI_Reduce_scatter_block_init"
-    (comm, call; input => output, op: impl Operation<T>)
-    (Some(input), output, op.untyped())
-
-    /// Combines everybody's `input`, element by element, and gives each rank as many elements of
-    /// that as `counts` says.
-    reduce_scatter_init "MPI_Reduce_scatter_init"
-    (comm, call; input => output, counts: &[usize], op: impl Operation<T>)
-    (Some(input), output, &numbers(counts)[..], op.untyped())
-
-    /// Combines, element by element and in the order of the ranks, the `input` of all ranks up to
-    /// this one.
-    scan_init "MPI_Scan_init" (comm, call; input => output, op: impl Operation<T>)
-    (Some(input), output, op.untyped())
-
-    /// Combines, element by element and in the order of the ranks, the `input` of all ranks below
-    /// this one. Rank 0's `output` is left alone.
-    exscan_init "MPI_Exscan_init" (comm, call; input => output, op: impl Operation<T>)
-    (Some(input), output, op.untyped())
-
-    /// Sends `input` to each neighbour, and receives a block of `output` from each.
-    neighbor_allgather_init "MPI_Neighbor_allgather_init" (comm, call; input => output)
-    (input, comm.neighbor_block(&output, comm.sources()?, call)?)
-
-    /// Sends a block of `input` to each neighbour, and receives one of `output` from each.
-    neighbor_alltoall_init "MPI_Neighbor_alltoall_init" (comm, call; input => output)
-    (
-        comm.neighbor_block(&input, comm.destinations()?, call)?,
-        comm.neighbor_block(&output, comm.sources()?, call)?
-    )
-
-    /// Sends `input` to each neighbour, and receives one of `blocks` in `output` from each.
-    neighbor_allgatherv_init "MPI_Neighbor_allgatherv_init"
-    (comm, call; input => output, blocks: Blocks<'_>)
-    (input, Lists::new(blocks, &output, call)?.untyped())
-
-    /// Sends a block of `input` (`out`) to each neighbour, and receives one of `output` (`into`)
-    /// from each.
-    neighbor_alltoallv_init "MPI_Neighbor_alltoallv_init"
-    (comm, call; input => output, out: Blocks<'_>, into: Blocks<'_>)
-    (Lists::new(out, &input, call)?.untyped(), Lists::new(into, &output, call)?.untyped())
-}
+pub(super) use persistent;
 
 impl Communicator {
     /// A barrier: there is nothing in its [`input`](PersistentCollective::input) and
@@ -256,11 +170,8 @@ impl Communicator {
     /// # Errors
     /// When there are not enough context ids, or the NIC reports a failure.
     pub fn barrier_init(&self) -> Result<PersistentCollective<u8>> {
-        Ok(PersistentCollective {
-            request: self.untyped().barrier_init()?,
-            input: Vec::new(),
-            output: Vec::new(),
-        })
+        let request = self.untyped().barrier_init()?;
+        Ok(PersistentCollective::of(request, Vec::new(), Vec::new()))
     }
 
     /// Gives everybody's [`output`](PersistentCollective::output) what is in the root's.
@@ -275,10 +186,6 @@ impl Communicator {
         root: usize,
     ) -> Result<PersistentCollective<T>> {
         let request = self.untyped().bcast_init(write(&mut data), as_rank(root))?;
-        Ok(PersistentCollective {
-            request,
-            input: Vec::new(),
-            output: data,
-        })
+        Ok(PersistentCollective::of(request, Vec::new(), data))
     }
 }

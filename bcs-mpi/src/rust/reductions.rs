@@ -4,15 +4,14 @@
 //! run: see the root of the crate.
 #![expect(unsafe_code, reason = "hands slices to the untyped core by address")]
 
-use super::collectives::{CollectiveRequest, collectives, numbers};
+use super::collectives::{CollectiveRequest, collectives, numbers, startable};
 use super::communicator::Communicator;
 use super::equivalence::{Equivalence, read, write};
 use super::matching::as_rank;
 use super::operation::Operation;
-use super::scope::Scope;
+use super::scope::{Borrowed, Scope};
 use crate::mpi::error::Operation as Call;
 use crate::mpi::{Buffer, ErrorClass, Result};
-use std::marker::PhantomData;
 
 impl Communicator {
     /// This rank's part of a buffer that consists of as many elements for each as `counts` says.
@@ -39,37 +38,60 @@ impl Communicator {
     }
 }
 
-collectives! {
+startable! {
     /// Combines everybody's `data`, element by element, into `result` of the root; elsewhere
     /// `result` is ignored and may be empty.
-    reduce as reduce ireduce as ireduce "MPI_Reduce"
+    reduce ireduce reduce_init "MPI_Reduce"
     (comm, call; data => result, op: impl Operation<T>, root: usize) {
         (data, result, op.untyped(), as_rank(root))
     }
 
+    /// Combines everybody's `data`, element by element, into everybody's `result`.
+    allreduce iallreduce allreduce_init "MPI_Allreduce"
+    (comm, call; data => result, op: impl Operation<T>) {
+        (data, result, op.untyped())
+    }
+
+    /// Combines everybody's `data`, element by element, and gives each rank its block of that.
+    reduce_scatter_block ireduce_scatter_block reduce_scatter_block_init "MPI_Reduce_scatter_block"
+    (comm, call; data => result, op: impl Operation<T>) {
+        (Some(data), result, op.untyped())
+    }
+
+    /// Combines everybody's `data`, element by element, and gives each rank as many elements of
+    /// that as `counts` says.
+    reduce_scatter ireduce_scatter reduce_scatter_init "MPI_Reduce_scatter"
+    (comm, call; data => result, counts: &[usize], op: impl Operation<T>) {
+        let counts = numbers(counts);
+        (Some(data), result, &counts, op.untyped())
+    }
+
+    /// Combines, element by element and in the order of the ranks, the `data` of all ranks up to
+    /// this one.
+    scan iscan scan_init "MPI_Scan"
+    (comm, call; data => result, op: impl Operation<T>) {
+        (Some(data), result, op.untyped())
+    }
+
+    /// Combines, element by element and in the order of the ranks, the `data` of all ranks below
+    /// this one. Rank 0's `result` is left alone.
+    exscan iexscan exscan_init "MPI_Exscan"
+    (comm, call; data => result, op: impl Operation<T>) {
+        (Some(data), result, op.untyped())
+    }
+}
+
+collectives! {
     /// Replaces the root's `data` by the combination of everybody's; elsewhere it is only read.
     reduce_in_place as reduce ireduce_in_place as ireduce "MPI_Reduce"
     (comm, call; => data, op: impl Operation<T>, root: usize) {
         (data.clone(), data, op.untyped(), as_rank(root))
     }
 
-    /// Combines everybody's `data`, element by element, into everybody's `result`.
-    allreduce as allreduce iallreduce as iallreduce "MPI_Allreduce"
-    (comm, call; data => result, op: impl Operation<T>) {
-        (data, result, op.untyped())
-    }
-
     /// Replaces everybody's `data` by the combination of all.
     allreduce_in_place as allreduce iallreduce_in_place as iallreduce "MPI_Allreduce"
     (comm, call; => data, op: impl Operation<T>) {
         (data.clone(), data, op.untyped())
-    }
-
-    /// Combines everybody's `data`, element by element, and gives each rank its block of that.
-    reduce_scatter_block as reduce_scatter_block
-    ireduce_scatter_block as ireduce_scatter_block "MPI_Reduce_scatter_block"
-    (comm, call; data => result, op: impl Operation<T>) {
-        (Some(data), result, op.untyped())
     }
 
     /// Combines everybody's `data`, element by element, and gives each rank its block of that at
@@ -82,14 +104,6 @@ collectives! {
     }
 
     /// Combines everybody's `data`, element by element, and gives each rank as many elements of
-    /// that as `counts` says.
-    reduce_scatter as reduce_scatter ireduce_scatter as ireduce_scatter "MPI_Reduce_scatter"
-    (comm, call; data => result, counts: &[usize], op: impl Operation<T>) {
-        let counts = numbers(counts);
-        (Some(data), result, &counts, op.untyped())
-    }
-
-    /// Combines everybody's `data`, element by element, and gives each rank as many elements of
     /// that as `counts` says, at the start of `data`.
     reduce_scatter_in_place as reduce_scatter
     ireduce_scatter_in_place as ireduce_scatter "MPI_Reduce_scatter"
@@ -98,24 +112,10 @@ collectives! {
         (None, own, &counts, op.untyped())
     }
 
-    /// Combines, element by element and in the order of the ranks, the `data` of all ranks up to
-    /// this one.
-    scan as scan iscan as iscan "MPI_Scan"
-    (comm, call; data => result, op: impl Operation<T>) {
-        (Some(data), result, op.untyped())
-    }
-
     /// Replaces `data` by the combination of all ranks' up to this one.
     scan_in_place as scan iscan_in_place as iscan "MPI_Scan"
     (comm, call; => data, op: impl Operation<T>) {
         (None, data, op.untyped())
-    }
-
-    /// Combines, element by element and in the order of the ranks, the `data` of all ranks below
-    /// this one. Rank 0's `result` is left alone.
-    exscan as exscan iexscan as iexscan "MPI_Exscan"
-    (comm, call; data => result, op: impl Operation<T>) {
-        (Some(data), result, op.untyped())
     }
 
     /// Replaces `data` by the combination of all ranks' below this one. Rank 0's is left alone.

@@ -32,15 +32,76 @@ pub struct SendRequest<'scope, 'env: 'scope> {
 
 /// A receive under way in a scope. [`wait`](Self::wait) gives the slice back.
 #[derive(Debug)]
-pub struct ReceiveRequest<'scope, 'env: 'scope, T: Equivalence> {
-    scope: &'scope Scope<'scope, 'env>,
-    number: usize,
-    /// The slice, but not as a reference while the NIC may write it.
+pub struct ReceiveRequest<'scope, 'env: 'scope, T: Equivalence>(Lent<'scope, 'env, T>);
+
+/// A slice that is borrowed, but not as a reference while others may write it.
+#[derive(Debug)]
+pub(super) struct Borrowed<'env, T> {
     start: *mut T,
     len: usize,
     slice: PhantomData<&'env mut [T]>,
+}
+
+/// A slice that a request of a scope writes.
+#[derive(Debug)]
+pub(super) struct Lent<'scope, 'env: 'scope, T> {
+    scope: &'scope Scope<'scope, 'env>,
+    number: usize,
+    slice: Borrowed<'env, T>,
     /// What a test found.
     done: Option<Status>,
+}
+
+impl<'env, T: Equivalence> Borrowed<'env, T> {
+    pub(super) fn new(slice: &'env mut [T]) -> Self {
+        Self {
+            start: slice.as_mut_ptr(),
+            len: slice.len(),
+            slice: PhantomData,
+        }
+    }
+
+    /// The same for the untyped core.
+    pub(super) fn buffer(&self) -> mpi::Buffer {
+        mpi::Buffer::new(self.start, self.len, T::datatype())
+    }
+
+    /// It is lent to a request, which is now the scope's.
+    pub(super) fn lent<'scope>(
+        self,
+        scope: &'scope Scope<'scope, 'env>,
+        request: mpi::Request,
+    ) -> Lent<'scope, 'env, T> {
+        Lent {
+            scope,
+            number: scope.add(request),
+            slice: self,
+            done: None,
+        }
+    }
+}
+
+impl<'env, T: Equivalence> Lent<'_, 'env, T> {
+    pub(super) fn wait(self) -> Result<(&'env mut [T], Status)> {
+        let status = match self.done {
+            Some(status) => status,
+            None => self.scope.wait(self.number)?,
+        };
+        let Borrowed { start, len, .. } = self.slice;
+        // SAFETY: made from a slice that was borrowed exclusively for this long, and the request
+        // is done; `self`, which could have given it back before, is consumed.
+        Ok((
+            unsafe { std::slice::from_raw_parts_mut(start, len) },
+            status,
+        ))
+    }
+
+    pub(super) fn test(&mut self) -> Result<bool> {
+        if self.done.is_none() {
+            self.done = self.scope.test(self.number)?;
+        }
+        Ok(self.done.is_some())
+    }
 }
 
 /// Runs `body` with a scope for requests on borrowed buffers. All requests that `body` has started
@@ -153,24 +214,24 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     /// Waits for one request, without keeping other threads from the scope.
     pub(super) fn wait(&self, number: usize) -> Result<Status> {
-        let mut request = Borrowed::of(self, number);
+        let mut request = Taken::of(self, number);
         request.request.wait().map(Status::from)
     }
 
     pub(super) fn test(&self, number: usize) -> Result<Option<Status>> {
-        let mut request = Borrowed::of(self, number);
+        let mut request = Taken::of(self, number);
         Ok(request.request.test()?.map(Status::from))
     }
 }
 
 /// A request that was taken out of its scope's list, and goes back whatever happens.
-struct Borrowed<'a, 'scope, 'env> {
+struct Taken<'a, 'scope, 'env> {
     scope: &'a Scope<'scope, 'env>,
     number: usize,
     request: mpi::Request,
 }
 
-impl<'a, 'scope, 'env> Borrowed<'a, 'scope, 'env> {
+impl<'a, 'scope, 'env> Taken<'a, 'scope, 'env> {
     fn of(scope: &'a Scope<'scope, 'env>, number: usize) -> Self {
         let request = std::mem::replace(&mut scope.requests()[number], mpi::Request::inactive());
         Self {
@@ -181,71 +242,52 @@ impl<'a, 'scope, 'env> Borrowed<'a, 'scope, 'env> {
     }
 }
 
-impl Drop for Borrowed<'_, '_, '_> {
+impl Drop for Taken<'_, '_, '_> {
     fn drop(&mut self) {
         let request = std::mem::replace(&mut self.request, mpi::Request::inactive());
         self.scope.requests()[self.number] = request;
     }
 }
 
-impl Communicator {
+/// The calls that start sends. They differ in when a send is done.
+macro_rules! sends {
+    ($($(#[doc = $text:literal])* $call:ident;)*) => {
+        impl Communicator {
+            $(
+                $(#[doc = $text])*
+                ///
+                /// # Errors
+                /// When an argument is wrong.
+                pub fn $call<'scope, 'env, T: Equivalence>(
+                    &self,
+                    scope: &'scope Scope<'scope, 'env>,
+                    data: &'env [T],
+                    to: usize,
+                    tag: i32,
+                ) -> Result<SendRequest<'scope, 'env>> {
+                    // SAFETY: the slice is borrowed for longer than the scope, which waits for the
+                    // request.
+                    let request = unsafe { self.untyped().$call(read(data), as_rank(to), tag)? };
+                    let number = scope.add(request);
+                    Ok(SendRequest { scope, number })
+                }
+            )*
+        }
+    };
+}
+
+sends! {
     /// Starts to send a slice. (`MPI_Isend`)
-    ///
-    /// # Errors
-    /// When an argument is wrong.
-    pub fn isend<'scope, 'env, T: Equivalence>(
-        &self,
-        scope: &'scope Scope<'scope, 'env>,
-        data: &'env [T],
-        to: usize,
-        tag: i32,
-    ) -> Result<SendRequest<'scope, 'env>> {
-        // SAFETY: the slice is borrowed for longer than the scope, which waits for the request.
-        let request = unsafe { self.untyped().isend(read(data), as_rank(to), tag)? };
-        Ok(SendRequest {
-            scope,
-            number: scope.add(request),
-        })
-    }
+    isend;
 
     /// Starts to send a slice; it is done when the receive was matched. (`MPI_Issend`)
-    ///
-    /// # Errors
-    /// When an argument is wrong.
-    pub fn issend<'scope, 'env, T: Equivalence>(
-        &self,
-        scope: &'scope Scope<'scope, 'env>,
-        data: &'env [T],
-        to: usize,
-        tag: i32,
-    ) -> Result<SendRequest<'scope, 'env>> {
-        // SAFETY: the slice is borrowed for longer than the scope, which waits for the request.
-        let request = unsafe { self.untyped().issend(read(data), as_rank(to), tag)? };
-        Ok(SendRequest {
-            scope,
-            number: scope.add(request),
-        })
-    }
+    issend;
 
     /// Starts to send a slice whose receive is posted already. (`MPI_Irsend`)
-    ///
-    /// # Errors
-    /// When an argument is wrong.
-    pub fn irsend<'scope, 'env, T: Equivalence>(
-        &self,
-        scope: &'scope Scope<'scope, 'env>,
-        data: &'env [T],
-        to: usize,
-        tag: i32,
-    ) -> Result<SendRequest<'scope, 'env>> {
-        // SAFETY: the slice is borrowed for longer than the scope, which waits for the request.
-        let request = unsafe { self.untyped().irsend(read(data), as_rank(to), tag)? };
-        Ok(SendRequest {
-            scope,
-            number: scope.add(request),
-        })
-    }
+    irsend;
+}
 
+impl Communicator {
     /// Starts to receive into a slice. (`MPI_Irecv`)
     ///
     /// # Errors
@@ -257,19 +299,11 @@ impl Communicator {
         from: Source,
         tag: Tag,
     ) -> Result<ReceiveRequest<'scope, 'env, T>> {
-        let (start, len) = (data.as_mut_ptr(), data.len());
-        let buffer = mpi::Buffer::new(start, len, T::datatype());
+        let (slice, comm) = (Borrowed::new(data), self.untyped());
         // SAFETY: the slice is borrowed exclusively for longer than the scope, which waits for the
         // request; any bytes are values of its type.
-        let request = unsafe { self.untyped().irecv(buffer, from.rank(), tag.tag())? };
-        Ok(ReceiveRequest {
-            scope,
-            number: scope.add(request),
-            start,
-            len,
-            slice: PhantomData,
-            done: None,
-        })
+        let request = unsafe { comm.irecv(slice.buffer(), from.rank(), tag.tag())? };
+        Ok(ReceiveRequest(slice.lent(scope, request)))
     }
 }
 
@@ -297,16 +331,7 @@ impl<'env, T: Equivalence> ReceiveRequest<'_, 'env, T> {
     /// # Errors
     /// When it failed.
     pub fn wait(self) -> Result<(&'env mut [T], Status)> {
-        let status = match self.done {
-            Some(status) => status,
-            None => self.scope.wait(self.number)?,
-        };
-        // SAFETY: made from a slice that was borrowed exclusively for this long, and the request
-        // is done; `self`, which could have given it back before, is consumed.
-        Ok((
-            unsafe { std::slice::from_raw_parts_mut(self.start, self.len) },
-            status,
-        ))
+        self.0.wait()
     }
 
     /// Whether the message has come; then [`wait`](Self::wait) does not wait. (`MPI_Test`)
@@ -314,14 +339,11 @@ impl<'env, T: Equivalence> ReceiveRequest<'_, 'env, T> {
     /// # Errors
     /// When it failed.
     pub fn test(&mut self) -> Result<bool> {
-        if self.done.is_none() {
-            self.done = self.scope.test(self.number)?;
-        }
-        Ok(self.done.is_some())
+        self.0.test()
     }
 
     /// Asks to cancel it; it has still to be waited for. (`MPI_Cancel`)
     pub fn cancel(&self) {
-        self.scope.requests()[self.number].cancel();
+        self.0.scope.requests()[self.0.number].cancel();
     }
 }

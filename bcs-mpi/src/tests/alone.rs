@@ -104,11 +104,22 @@ fn threads_of_a_rank_wake_each_other() {
     universe.finalize().unwrap();
 }
 
+/// Nor in another thread: all look at one clock.
+#[test]
+fn the_time_does_not_go_back() {
+    let (before, universe) = (crate::wtime(), alone());
+    universe.finalize().unwrap();
+    let after = std::thread::spawn(crate::wtime).join().unwrap();
+    assert!(0.0 < before && before <= after, "{before} {after}");
+}
+
 #[test]
 fn calls_after_the_end_are_refused() {
     let universe = alone();
-    let world = universe.world().clone();
+    let (world, process) = (universe.world().clone(), universe.process().clone());
+    assert!(!process.is_finalized());
     universe.finalize().unwrap();
+    assert!(process.is_finalized());
     let error = world.send(&[1u8], 0, 0).unwrap_err();
     assert!(
         error.to_string().ends_with("called after MPI_Finalize"),

@@ -70,6 +70,11 @@ fn ranks_of_a_node_find_each_other() {
         assert_eq!(node.size(), [3, 2][nodes[0]]);
         node.allreduce_in_place(&mut nodes, Op::Max).unwrap();
         assert_eq!(nodes, [universe.node().0]);
+        // In the untyped core a rank may stay away.
+        let takes_part = universe.world().rank() != 1;
+        let part = universe.world().untyped().split_by_node(takes_part, 0);
+        let sizes = part.unwrap().map(|part| part.size());
+        assert_eq!(sizes, takes_part.then_some(2));
     });
 }
 
@@ -108,6 +113,8 @@ fn a_grid_shifts_along_its_dimensions() {
         let row = grid.dup().unwrap().cart_sub(&[false, true]).unwrap();
         assert_eq!((row.size(), row.rank()), (3, coords[1]));
         assert_eq!(row.untyped().cartesian().unwrap().dims(), [3]);
+        let row = untyped.cart_sub(&[false, true]).unwrap();
+        assert_eq!(row.cartesian().unwrap().dims(), [3]);
         let point = grid.cart_sub(&[false, false]).unwrap();
         assert_eq!((point.size(), point.cart_coords().unwrap()), (1, vec![]));
     });

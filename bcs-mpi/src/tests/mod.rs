@@ -3,6 +3,7 @@
 //! absent is node managers, and borders between processes.
 
 mod alone;
+mod arguments;
 mod beside;
 mod collectives;
 mod communicators;
@@ -22,13 +23,16 @@ mod messages;
 mod modes;
 mod near_collectives;
 mod neighborhoods;
+mod neighbors;
 mod operations;
 mod persistent;
 mod persistent_collectives;
 mod probes;
 mod safe;
+mod side_by_side;
 mod spread_operations;
 mod started;
+mod structures;
 mod topologies;
 mod untyped;
 

@@ -1,7 +1,10 @@
 //! The send modes other than the standard one, and exchanges in place.
+#![expect(unsafe_code, reason = "some of them are calls of the untyped core")]
 
 use super::run;
+use crate::mpi::{Buffer, Status};
 use crate::{ErrorClass, Source, Tag};
+use bcs_core::reduction::Datatype;
 
 #[test]
 fn buffered_sends_need_a_buffer_with_room() {
@@ -73,6 +76,60 @@ fn a_ready_send_meets_its_receive() {
             .unwrap();
         world.send(&[1u8], 0, 1).unwrap();
         assert_eq!(receive.wait().unwrap().0, vec![5; 1_000]);
+    });
+}
+
+/// Each is done before its buffer is.
+#[test]
+fn sends_of_all_modes_are_under_way_in_a_scope() {
+    run(2, 2, |universe| {
+        let world = universe.world();
+        let (peer, out) = (1 - world.rank(), vec![7_u32; 5_000]);
+        let (mut synchronous, mut ready) = (vec![0; 5_000], vec![0; 5_000]);
+        crate::scope(|scope| {
+            let first = world.irecv(scope, &mut synchronous, Source::Rank(peer), Tag::Is(1))?;
+            let second = world.irecv(scope, &mut ready, Source::Rank(peer), Tag::Is(2))?;
+            // Now both have posted their receives.
+            world.barrier()?;
+            let ends = world.issend(scope, &out, peer, 1)?;
+            world.irsend(scope, &out, peer, 2)?.wait()?;
+            assert_eq!(first.wait()?.0, out);
+            assert_eq!(second.wait()?.0, out);
+            ends.wait()
+        })
+        .unwrap();
+    });
+}
+
+#[test]
+fn a_buffered_send_has_its_data_when_it_returns() {
+    run(2, 1, |universe| {
+        let (world, process) = (universe.world().untyped(), universe.process());
+        let peer = 1 - world.rank();
+        let mut data = vec![3_u64; 4_000];
+        let buffer =
+            |data: &mut [u64]| Buffer::new(data.as_mut_ptr(), data.len(), Datatype::Uint64);
+        process.attach_buffer(100_000).unwrap();
+        // SAFETY: the data are initialised, and copied by the call.
+        let mut sent = unsafe { world.ibsend(buffer(&mut data), peer, 1).unwrap() };
+        data.fill(4);
+        assert_eq!(sent.wait().unwrap(), Status::EMPTY);
+        let mut into = vec![0_u64; 4_000];
+        // SAFETY: the buffer lives until the message has come.
+        unsafe { world.recv(buffer(&mut into), peer, 1).unwrap() };
+        assert_eq!(into, [3; 4_000]);
+        // Both have received, so nothing is left to wait for.
+        universe.world().barrier().unwrap();
+        process.flush_buffer().unwrap();
+        // SAFETY: the buffers live until all is done.
+        let mut receive = unsafe { world.irecv(buffer(&mut into), peer, 2).unwrap() };
+        universe.world().barrier().unwrap();
+        // SAFETY: as above.
+        let mut ready = unsafe { world.irsend(buffer(&mut data), peer, 2).unwrap() };
+        ready.wait().unwrap();
+        receive.wait().unwrap();
+        assert_eq!(into, data);
+        assert_eq!(process.detach_buffer().unwrap(), 100_000);
     });
 }
 

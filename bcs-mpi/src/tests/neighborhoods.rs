@@ -445,64 +445,6 @@ fn halos_of_tiles_are_exchanged_in_pieces() {
     }
 }
 
-/// The safe layer: on a ring and on a star, blocking and in a scope.
-#[test]
-fn slices_are_exchanged_with_neighbours() {
-    run(4, 2, |universe| {
-        let world = universe.world();
-        let (me, ranks) = (world.rank(), world.size());
-        let line = world.cart_create(&[4], &[false]).unwrap().unwrap();
-        let (below, above) = (me.checked_sub(1), Some(me + 1).filter(|&at| at < ranks));
-        let pair = vec![below, above];
-        assert_eq!(line.neighbors().unwrap(), (pair.clone(), pair));
-        let mut result = [99; 4];
-        line.neighbor_alltoall(&[me, 1, me, 2], &mut result)
-            .unwrap();
-        let from = |rank: Option<usize>, way| rank.map_or([99; 2], |rank| [rank, way]);
-        let expected = [from(below, 2), from(above, 1)].concat();
-        assert_eq!(result[..], expected);
-
-        // Everybody tells rank 0, and one edge leads from rank 0 to itself.
-        let (everybody, centre) = (vec![0, 0, 1, 2, 3], vec![0; 1 + usize::from(me == 0)]);
-        let sources = if me == 0 { &everybody[..] } else { &[] };
-        let star = world.dist_graph_create_adjacent(sources, &centre).unwrap();
-        let mut result = vec![0; 2 * sources.len()];
-        let expected: Vec<usize> = sources.iter().flat_map(|&rank| [rank, 7]).collect();
-        star.neighbor_allgather(&[me, 7], &mut result).unwrap();
-        assert_eq!(result, expected);
-        result.fill(0);
-        let mine = [me, 7];
-        crate::scope(|scope| {
-            let request = star.ineighbor_allgather(scope, &mine, &mut result)?;
-            assert_eq!(request.wait()?, expected);
-            Ok(())
-        })
-        .unwrap();
-        let counts: Vec<usize> = sources.iter().map(|&rank| rank + 1).collect();
-        let displacements = [0, 5, 10, 15, 20];
-        let blocks = crate::Blocks {
-            counts: &counts,
-            displacements: &displacements[..sources.len()],
-        };
-        let mut result = vec![99; 5 * sources.len()];
-        star.neighbor_allgatherv(&vec![me; me + 1], &mut result, blocks)
-            .unwrap();
-        for (&rank, block) in sources.iter().zip(result.chunks(5)) {
-            assert!(block[..=rank].iter().all(|&value| value == rank));
-            assert!(block[rank + 1..].iter().all(|&value| value == 99));
-        }
-        let error = star.neighbor_allgather(&[1], &mut [0; 7]).unwrap_err();
-        let said = "no whole number for each of";
-        assert!(error.to_string().contains(said), "{error}");
-        let part = world.group().include(&[2, 1]).unwrap();
-        let part = world.create_group(&part, 3).unwrap();
-        assert_eq!(
-            part.map(|part| part.rank()),
-            [None, Some(1), Some(0), None][me]
-        );
-    });
-}
-
 /// Many at a time, finished in another order, while a wildcard receive waits for a message.
 #[test]
 fn many_at_once_do_not_meet() {

@@ -67,61 +67,65 @@ const BROADCAST: usize = 1;
 
 /// All of them, with root 1 where there is one, and what comes of each: of ranks, rank and index.
 const KINDS: [(Init, Expected); 17] = [
-    (|comm, _| comm.barrier_init(), |_, _, _, _| None),
+    (|comm: &Comm, _| comm.barrier_init(), |_, _, _, _| None),
     (
-        |comm, memory| {
+        |comm: &Comm, memory| {
             let address = memory.output.as_mut_ptr();
             comm.bcast_init(Buffer::new(address, BLOCK, Datatype::Uint64), 1)
         },
         |_, _, index, input| (index < BLOCK).then(|| input(1, index)),
     ),
     (
-        |comm, memory| comm.reduce_init(memory.input(BLOCK), memory.output(BLOCK), Op::Sum, 1),
+        |comm: &Comm, memory| {
+            comm.reduce_init(memory.input(BLOCK), memory.output(BLOCK), Op::Sum, 1)
+        },
         |ranks, rank, index, input| {
             let sum = || (0..ranks).map(|from| input(from, index)).sum();
             (rank == 1 && index < BLOCK).then(sum)
         },
     ),
     (
-        |comm, memory| comm.allreduce_init(memory.input(BLOCK), memory.output(BLOCK), Op::Max),
+        |comm: &Comm, memory| {
+            comm.allreduce_init(memory.input(BLOCK), memory.output(BLOCK), Op::Max)
+        },
         |ranks, _, index, input| {
             let max = || (0..ranks).map(|from| input(from, index)).max();
             (index < BLOCK).then(max).flatten()
         },
     ),
     (
-        |comm, memory| comm.scatter_init(memory.input(BLOCK), Some(memory.output(BLOCK)), 1),
+        |comm: &Comm, memory| comm.scatter_init(memory.input(BLOCK), Some(memory.output(BLOCK)), 1),
         |_, rank, index, input| (index < BLOCK).then(|| input(1, rank * BLOCK + index)),
     ),
     (
-        |comm, memory| {
+        |comm: &Comm, memory| {
             let output = memory.output(BLOCK);
             comm.scatterv_init(memory.read(), Some(output), 1)
         },
         |_, rank, index, input| (index < BLOCK).then(|| input(1, rank * BLOCK + index)),
     ),
     (
-        |comm, memory| comm.gather_init(Some(memory.input(BLOCK)), memory.output(BLOCK), 1),
+        |comm: &Comm, memory| comm.gather_init(Some(memory.input(BLOCK)), memory.output(BLOCK), 1),
         |_, rank, index, input| (rank == 1).then(|| input(index / BLOCK, index % BLOCK)),
     ),
     (
-        |comm, memory| comm.gatherv_init(Some(memory.input(BLOCK)), memory.written(), 1),
+        |comm: &Comm, memory| comm.gatherv_init(Some(memory.input(BLOCK)), memory.written(), 1),
         |_, rank, index, input| (rank == 1).then(|| input(index / BLOCK, index % BLOCK)),
     ),
     (
-        |comm, memory| comm.allgather_init(Some(memory.input(BLOCK)), memory.output(BLOCK)),
+        |comm: &Comm, memory| comm.allgather_init(Some(memory.input(BLOCK)), memory.output(BLOCK)),
         |_, _, index, input| Some(input(index / BLOCK, index % BLOCK)),
     ),
     (
-        |comm, memory| comm.allgatherv_init(Some(memory.input(BLOCK)), memory.written()),
+        |comm: &Comm, memory| comm.allgatherv_init(Some(memory.input(BLOCK)), memory.written()),
         |_, _, index, input| Some(input(index / BLOCK, index % BLOCK)),
     ),
     (
-        |comm, memory| comm.alltoall_init(Some(memory.input(BLOCK)), memory.output(BLOCK)),
+        |comm: &Comm, memory| comm.alltoall_init(Some(memory.input(BLOCK)), memory.output(BLOCK)),
         |_, rank, index, input| Some(input(index / BLOCK, rank * BLOCK + index % BLOCK)),
     ),
     (
-        |comm, memory| {
+        |comm: &Comm, memory| {
             // The lists of the output are the same.
             let (counts, displacements) = (memory.counts.clone(), memory.displacements.clone());
             let address = memory.output.as_mut_ptr();
@@ -131,7 +135,7 @@ const KINDS: [(Init, Expected); 17] = [
         |_, rank, index, input| Some(input(index / BLOCK, rank * BLOCK + index % BLOCK)),
     ),
     (
-        |comm, memory| {
+        |comm: &Comm, memory| {
             let types = vec![Datatype::Uint64.into(); memory.counts.len()];
             let bytes: Vec<i64> = memory.displacements.iter().map(|at| at * 8).collect();
             let address = memory.input.as_mut_ptr();
@@ -142,7 +146,7 @@ const KINDS: [(Init, Expected); 17] = [
         |_, rank, index, input| Some(input(index / BLOCK, rank * BLOCK + index % BLOCK)),
     ),
     (
-        |comm, memory| {
+        |comm: &Comm, memory| {
             let input = memory.input(memory.input.len());
             comm.reduce_scatter_block_init(Some(input), memory.output(BLOCK), Op::Sum)
         },
@@ -156,7 +160,7 @@ const KINDS: [(Init, Expected); 17] = [
         },
     ),
     (
-        |comm, memory| {
+        |comm: &Comm, memory| {
             let (input, counts) = (memory.input(memory.input.len()), memory.counts.clone());
             comm.reduce_scatter_init(Some(input), memory.output(BLOCK), &counts, Op::Sum)
         },
@@ -170,14 +174,18 @@ const KINDS: [(Init, Expected); 17] = [
         },
     ),
     (
-        |comm, memory| comm.scan_init(Some(memory.input(BLOCK)), memory.output(BLOCK), Op::Sum),
+        |comm: &Comm, memory| {
+            comm.scan_init(Some(memory.input(BLOCK)), memory.output(BLOCK), Op::Sum)
+        },
         |_, rank, index, input| {
             let sum = || (0..=rank).map(|from| input(from, index)).sum();
             (index < BLOCK).then(sum)
         },
     ),
     (
-        |comm, memory| comm.exscan_init(Some(memory.input(BLOCK)), memory.output(BLOCK), Op::Sum),
+        |comm: &Comm, memory| {
+            comm.exscan_init(Some(memory.input(BLOCK)), memory.output(BLOCK), Op::Sum)
+        },
         |_, rank, index, input| {
             let sum = || (0..rank).map(|from| input(from, index)).sum();
             (index < BLOCK && rank > 0).then(sum)

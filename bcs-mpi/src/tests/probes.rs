@@ -1,7 +1,10 @@
 //! Probe and iprobe.
+#![expect(unsafe_code, reason = "some of them are calls of the untyped core")]
 
 use super::run;
-use crate::{Source, Tag};
+use crate::mpi::{Buffer, Message};
+use crate::{ErrorClass, Source, Tag};
+use bcs_core::reduction::Datatype;
 
 fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
     loop {
@@ -26,6 +29,31 @@ fn a_probe_finds_the_message_and_leaves_it() {
                 assert_eq!(status, found);
             }
         }
+    });
+}
+
+/// In the untyped core, where the message that was found is received by a request.
+#[test]
+fn a_message_that_a_probe_takes_out_is_received_by_a_request() {
+    run(2, 2, |universe| {
+        let world = universe.world().untyped();
+        if world.rank() == 0 {
+            universe.world().send(&[6_u8; 5_000], 1, 4).unwrap();
+            return;
+        }
+        let found = until(|| world.iprobe(0, 4).unwrap());
+        assert_eq!((found.source, found.tag, found.bytes), (0, 4, 5_000));
+        let mut message: Message = until(|| world.improbe(0, 4).unwrap());
+        assert_eq!(message.status(), found);
+        let mut data = [0_u8; 5_000];
+        let into = Buffer::new(data.as_mut_ptr(), data.len(), Datatype::Byte);
+        // SAFETY: the buffer lives until the request is done.
+        let mut request = unsafe { message.irecv(into.clone()).unwrap() };
+        assert_eq!(request.wait().unwrap(), found);
+        assert_eq!(data, [6; 5_000]);
+        // SAFETY: nothing is received any more.
+        let error = unsafe { message.irecv(into).unwrap_err() };
+        assert_eq!(error.class, ErrorClass::Request);
     });
 }
 

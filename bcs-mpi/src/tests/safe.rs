@@ -58,6 +58,23 @@ fn a_panic_in_a_scope_cancels_receives_and_waits_for_sends() {
 }
 
 #[test]
+fn a_receive_in_a_scope_is_cancelled() {
+    run(2, 2, |universe| {
+        let world = universe.world();
+        let mut never = [9_u8; 10];
+        crate::scope(|scope| {
+            let receive = world.irecv(scope, &mut never, Source::Any, Tag::Is(3))?;
+            receive.cancel();
+            let (slice, status) = receive.wait()?;
+            assert!(status.cancelled);
+            assert_eq!(slice, [9; 10]);
+            Ok(())
+        })
+        .unwrap();
+    });
+}
+
+#[test]
 fn a_failure_in_a_scope_is_not_lost() {
     run(2, 1, |universe| {
         let world = universe.world();

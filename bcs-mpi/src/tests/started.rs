@@ -116,6 +116,7 @@ fn every_persistent_collective(world: &Communicator) {
     let mut block = block.unwrap();
     let parts = world.reduce_scatter_init(room(all), room(me + 1), &counts, Op::Sum);
     let mut parts = parts.unwrap();
+    let mut root = world.reduce_init(room(3), room(3), &op, 1).unwrap();
     let mut scan = world.scan_init(room(3), room(3), &op).unwrap();
     let mut exscan = world.exscan_init(room(3), room(3), Op::Sum).unwrap();
     for round in 0..4 {
@@ -133,6 +134,7 @@ fn every_persistent_collective(world: &Communicator) {
             &mut alltoallv,
             &mut block,
             &mut parts,
+            &mut root,
             &mut scan,
             &mut exscan,
         ];
@@ -161,6 +163,7 @@ fn every_persistent_collective(world: &Communicator) {
         let sum = |at: usize| (0..ranks).map(|rank| from(rank, at)).sum::<usize>();
         assert_eq!(block.output(), [sum(2 * me), sum(2 * me + 1)]);
         assert_eq!(parts.output()[me], sum(first + me));
+        assert!(me != 1 || root.output()[2] == from(ranks - 1, 2));
         assert_eq!(scan.output()[2], from(me, 2));
         let below = (0..me).map(|rank| from(rank, 1)).sum::<usize>();
         assert_eq!(exscan.output()[1], if me == 0 { usize::MAX } else { below });

@@ -1,27 +1,34 @@
 //! Programs without a launcher: worlds of one.
 
-use crate::program::example;
+use crate::examples::example;
+use crate::program::fixture;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-fn run(name: &str, words: &[&str]) -> Output {
-    let mut command = Command::new(example(name));
+fn run(program: &Path, words: &[&str]) -> Output {
+    let mut command = Command::new(program);
     command.args(words).stdin(Stdio::null());
     command.output().unwrap()
 }
 
 #[test]
-fn examples_need_no_launcher() {
-    let examples = ["ring", "pi", "heat", "master_worker", "sample_sort"];
-    for (name, lines) in examples.map(|name| (name, 1)).into_iter().chain([
-        ("selftest", 15),
-        ("halo", 4),
-        ("traffic", 1),
-    ]) {
+fn programs_need_no_launcher() {
+    for (program, lines) in [
+        (example("ring"), 1),
+        (example("pi"), 1),
+        (example("heat"), 1),
+        (example("master_worker"), 1),
+        (example("sample_sort"), 1),
+        (example("halo"), 4),
+        (fixture("selftest"), 15),
+        (fixture("traffic"), 1),
+    ] {
+        let name = program.display();
         let Output {
             status,
             stdout,
             stderr,
-        } = run(name, &[]);
+        } = run(&program, &[]);
         let told = String::from_utf8_lossy(&stderr);
         assert!(
             status.success() && told.is_empty(),
@@ -35,9 +42,10 @@ fn examples_need_no_launcher() {
 /// What ends a job ends a world of one, which says why: nobody else would.
 #[test]
 fn a_world_of_one_says_why_it_ends() {
-    let few = run("queues", &["to-itself", "1000"]);
+    let queues = fixture("queues");
+    let few = run(&queues, &["to-itself", "1000"]);
     assert!(few.status.success(), "{few:?}");
-    let many = run("queues", &["to-itself", "1100000"]);
+    let many = run(&queues, &["to-itself", "1100000"]);
     assert_eq!(many.status.code(), Some(125), "{many:?}");
     let told = String::from_utf8_lossy(&many.stderr);
     assert!(

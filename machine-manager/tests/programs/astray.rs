@@ -1,6 +1,6 @@
 //! Ranks that do not call the same collective are told who called what, and nobody waits for ever.
 
-use crate::program::example;
+use crate::program::fixture;
 use std::process::{Command, Stdio};
 
 #[test]
@@ -16,7 +16,7 @@ fn ranks_that_do_not_call_the_same_are_told_so() {
         let output = Command::new(env!("CARGO_BIN_EXE_bcs"))
             .args(["run", "--timeout", "60s"])
             .args(layout.split_whitespace())
-            .arg(example("astray"))
+            .arg(fixture("astray"))
             .stdin(Stdio::null())
             .output()
             .unwrap();

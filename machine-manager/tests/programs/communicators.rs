@@ -1,14 +1,14 @@
 //! As many communicators as are promised, whatever the roads.
 
-use crate::program::example;
+use crate::program::fixture;
 use std::process::{Command, Stdio};
 
-/// Runs the example in a layout: it must come three times to this end.
+/// Runs the fixture in a layout: it must come three times to this end.
 fn ends_with(layout: &str, words: &str, end: &str) {
     let output = Command::new(env!("CARGO_BIN_EXE_bcs"))
         .args(["run", "--timeout", "120s"])
         .args(layout.split_whitespace())
-        .arg(example("communicators"))
+        .arg(fixture("communicators"))
         .args(words.split_whitespace())
         .stdin(Stdio::null())
         .output()

@@ -1,6 +1,6 @@
 //! Ranks that wait for each other for ever: nobody has to guess who waits for whom.
 
-use crate::program::example;
+use crate::program::fixture;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
@@ -9,7 +9,7 @@ fn crossed(layout: &str, way: &str) -> (Option<i32>, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_bcs"))
         .arg("run")
         .args(layout.split_whitespace())
-        .arg(example("crossed"))
+        .arg(fixture("crossed"))
         .arg(way)
         .stdin(Stdio::null())
         .output()
@@ -116,7 +116,7 @@ fn a_time_limit_says_where_each_rank_was() {
 fn a_standstill_of_more_than_512_ranks_of_a_node_is_told() {
     let mut job = Command::new(env!("CARGO_BIN_EXE_bcs"))
         .args(["run", "-n", "520", "--timeout", "90s"])
-        .arg(example("crossed"))
+        .arg(fixture("crossed"))
         .arg("receive-at-once")
         .stdin(Stdio::null())
         .stderr(Stdio::piped())

@@ -1,7 +1,7 @@
 //! Ranks that depart while the job goes on: nobody reaches for their memory any more, since their process
 //! id may soon be another process's.
 
-use crate::program::example;
+use crate::program::fixture;
 use std::process::{Command, Output, Stdio};
 
 /// Runs two ranks of one node, of which the first departs.
@@ -25,7 +25,7 @@ fn the_pid_of_a_program_that_a_script_started_is_withdrawn_when_it_finalizes() {
     let script = format!(
         "{} finalizes || exit; test $BCS_SLOT = 0 || touch {over}; \
          while [ ! -e {over} ]; do sleep 0.05; done",
-        example("departed").display(),
+        fixture("departed").display(),
         over = over.display(),
     );
     let (output, told) = run("", &["sh", "-c", &script]);
@@ -35,7 +35,7 @@ fn the_pid_of_a_program_that_a_script_started_is_withdrawn_when_it_finalizes() {
 
 #[test]
 fn the_pid_of_a_rank_is_withdrawn_when_it_finalizes() {
-    let program = example("departed");
+    let program = fixture("departed");
     let (output, told) = run("", &[program.to_str().unwrap(), "finalizes"]);
     assert!(output.status.success(), "{told}");
     assert_eq!(output.stdout, b"withdrawn\n", "{told}");
@@ -44,7 +44,7 @@ fn the_pid_of_a_rank_is_withdrawn_when_it_finalizes() {
 /// Ranks that are told to end may take their time, and messages go on meanwhile.
 #[test]
 fn the_pid_of_a_rank_that_is_dead_is_withdrawn() {
-    let program = example("departed");
+    let program = fixture("departed");
     let command = [program.to_str().unwrap(), "dies"];
     let (output, told) = run("--kill-delay 20s", &command);
     assert_eq!(output.status.code(), Some(137), "{told}");
@@ -59,7 +59,7 @@ fn the_pid_of_a_program_that_a_script_started_is_withdrawn_when_it_is_dead() {
     let script = format!(
         "trap '' TERM; {} dies; test $BCS_SLOT = 0 || touch {over}; \
          while [ ! -e {over} ]; do sleep 0.05; done",
-        example("departed").display(),
+        fixture("departed").display(),
         over = over.display(),
     );
     let (output, told) = run("--kill-delay 20s", &["sh", "-c", &script]);
@@ -71,7 +71,7 @@ fn the_pid_of_a_program_that_a_script_started_is_withdrawn_when_it_is_dead() {
 /// Nobody writes by the id of such a program, and yet all messages arrive.
 #[test]
 fn programs_that_scripts_start_find_their_answers_on_all_roads() {
-    let program = example("selftest");
+    let program = fixture("selftest");
     let script = format!("{}; exit $?", program.display());
     for layout in [
         "--nodes 1",

@@ -1,6 +1,7 @@
-//! The examples of the workspace as jobs. Each checks its own answer.
+//! The examples of the workspace, and the fixtures like them, as jobs. Each checks its own answer.
 
-use crate::program::example;
+use crate::program::{built, fixture};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Layouts that differ in what they use: one rank, one node, several nodes, ranks that do not
@@ -17,16 +18,22 @@ const LAYOUTS: [&str; 9] = [
     "-n 4 --nodes 2 --intranode smartmap --eager-limit 0",
 ];
 
-/// Runs an example in a layout and returns what it printed.
-fn run(layout: &str, name: &str) -> String {
-    run_with(layout, name, &[])
+/// An example of the workspace.
+pub(crate) fn example(name: &str) -> PathBuf {
+    built(&format!("examples/{name}"), "--workspace --examples")
 }
 
-fn run_with(layout: &str, name: &str, arguments: &[&str]) -> String {
+/// Runs an example in a layout and returns what it printed.
+fn run(layout: &str, name: &str) -> String {
+    run_with(layout, &example(name), &[])
+}
+
+fn run_with(layout: &str, program: &Path, arguments: &[&str]) -> String {
+    let name = program.display();
     let output = Command::new(env!("CARGO_BIN_EXE_bcs"))
         .args(["run", "--timeout", "120s"])
         .args(layout.split_whitespace())
-        .arg(example(name))
+        .arg(program)
         .args(arguments)
         .stdin(Stdio::null())
         .output()
@@ -69,7 +76,8 @@ fn the_library_finds_no_fault_with_itself() {
         "-n 5 --nodes 2 --intranode smartmap --strobe fixed",
         "-n 3 --nodes 3 --nic-threads dedicated",
     ] {
-        assert_eq!(run(layout, "selftest").lines().count(), 15, "{layout}");
+        let said = run_with(layout, &fixture("selftest"), &[]);
+        assert_eq!(said.lines().count(), 15, "{layout}");
     }
 }
 
@@ -86,7 +94,7 @@ fn small_pieces_arrive_each_at_its_place() {
         "-n 2 --intranode nic",
     ] {
         assert_eq!(
-            run_with(layout, "pieces", &["check"]),
+            run_with(layout, &fixture("pieces"), &["check"]),
             "240 messages\n",
             "{layout}"
         );
@@ -107,7 +115,7 @@ fn roads_keep_the_rules_in_every_layout() {
     ];
     for (layout, without) in near.chain(others) {
         let kept = 16 - without.len();
-        let said = run_with(layout, "conformance", without);
+        let said = run_with(layout, &fixture("conformance"), without);
         assert_eq!(said, format!("{kept} rules\n"), "{layout}");
     }
 }

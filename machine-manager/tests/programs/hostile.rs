@@ -2,7 +2,8 @@
 //!
 //! `BCS_RUBBISH_ROUNDS` sets how often (default 8), `BCS_RUBBISH_SEED` repeats a run.
 
-use crate::program::{example, names};
+use crate::examples::example;
+use crate::program::{fixture, names};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -54,7 +55,7 @@ fn rounds(layouts: &[&str], words: &[&str], check: impl Fn(&Output, Duration, &s
         let number = (seed + round).to_string();
         let start = Instant::now();
         let hostile = bcs(layout)
-            .arg(example("rubbish"))
+            .arg(fixture("rubbish"))
             .arg(&number)
             .args(words)
             .stdout(Stdio::null())

@@ -1,4 +1,5 @@
-//! Real programs as jobs, with what can happen to them. They are examples of the workspace.
+//! Real programs as jobs, with what can happen to them. They are examples and
+//! fixtures of the workspace.
 
 mod alone;
 mod astray;

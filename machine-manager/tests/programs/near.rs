@@ -1,14 +1,14 @@
 //! What jobs withstand whose ranks send each other messages from memory to memory.
 
-use crate::program::example;
+use crate::program::fixture;
 use std::process::{Command, Stdio};
 
-/// Runs an example in a layout, on the road within the node, and gives what it said.
+/// Runs a fixture in a layout, on the road within the node, and gives what it said.
 fn run(layout: &str, program: &str, words: &str) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_bcs"))
         .args(["run", "--timeout", "280s", "--intranode", "smartmap"])
         .args(layout.split_whitespace())
-        .arg(example(program))
+        .arg(fixture(program))
         .args(words.split_whitespace())
         .stdin(Stdio::null())
         .output()

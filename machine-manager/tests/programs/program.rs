@@ -2,13 +2,17 @@
 
 use std::path::PathBuf;
 
-/// An example of the workspace, which cargo builds beside `bcs`.
-pub(crate) fn example(name: &str) -> PathBuf {
-    let bcs = PathBuf::from(env!("CARGO_BIN_EXE_bcs"));
-    let path = bcs.parent().unwrap().join("examples").join(name);
+/// A program of the package `fixtures`, which cargo builds beside `bcs`.
+pub(crate) fn fixture(name: &str) -> PathBuf {
+    built(name, "-p fixtures")
+}
+
+/// A program that is built in this way.
+pub(crate) fn built(name: &str, how: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_BIN_EXE_bcs")).with_file_name(name);
     assert!(
         path.exists(),
-        "{} was not built: run `cargo build --examples` or `cargo test --workspace`",
+        "{} was not built: run `cargo build {how}` or `cargo test --workspace`",
         path.display()
     );
     path

@@ -1,7 +1,7 @@
 //! Jobs in a sandbox like a container's: an ordinary user without capabilities, 64 MiB of `/dev/shm`, and
-//! neither `process_vm_readv` nor `ptrace`. The sandbox is the example of that name.
+//! neither `process_vm_readv` nor `ptrace`. The sandbox is the fixture of that name.
 
-use crate::program::{example, names};
+use crate::program::{fixture, names};
 use std::ffi::OsStr;
 use std::process::{Command, Output, Stdio};
 
@@ -22,7 +22,7 @@ fn in_all_layouts(program: &[&OsStr], check: impl Fn(&str, &str)) {
     let before = names();
     for layout in LAYOUTS {
         for road in ROADS {
-            let output = Command::new(example("sandbox"))
+            let output = Command::new(fixture("sandbox"))
                 .arg(env!("CARGO_BIN_EXE_bcs"))
                 .args(["run", "--timeout", "60s", "--intranode", road])
                 .args(layout.split_whitespace())
@@ -48,7 +48,7 @@ fn in_all_layouts(program: &[&OsStr], check: impl Fn(&str, &str)) {
 
 #[test]
 fn the_selftest_holds_in_a_sandbox() {
-    in_all_layouts(&[example("selftest").as_os_str()], |_, _| {});
+    in_all_layouts(&[fixture("selftest").as_os_str()], |_, _| {});
 }
 
 /// Messages of all lengths from heaps in slots, and their rates. `bench` fails a wrong message.
@@ -66,7 +66,7 @@ fn messages_of_all_lengths_arrive_in_a_sandbox() {
 #[test]
 fn random_programs_find_their_answers_in_a_sandbox() {
     for name in ["traffic", "oracle"] {
-        let program = example(name);
+        let program = fixture(name);
         let words = [program.as_os_str(), OsStr::new("7"), OsStr::new("20")];
         in_all_layouts(&words, |said, what| {
             assert!(said.starts_with("20 "), "{what}");

@@ -1,6 +1,6 @@
 //! Ranks that read and write each other's heaps, and fork meanwhile.
 
-use crate::program::{example, names};
+use crate::program::{fixture, names};
 use std::process::{Command, Output, Stdio};
 
 fn bcs(options: &str, program: &str) -> Command {
@@ -8,7 +8,7 @@ fn bcs(options: &str, program: &str) -> Command {
     command
         .args(["run", "--timeout", "120s"])
         .args(options.split_whitespace())
-        .arg(example("slots"))
+        .arg(fixture("slots"))
         .args(program.split_whitespace())
         .stdin(Stdio::null());
     command
@@ -42,7 +42,7 @@ fn ranks_of_a_node_write_each_others_heaps() {
 #[test]
 fn a_script_does_not_stand_in_the_way() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bcs"));
-    let script = format!("{} 3; true", example("slots").display());
+    let script = format!("{} 3; true", fixture("slots").display());
     let output = command
         .args(["run", "-n", "3", "sh", "-c", &script])
         .output();

@@ -1,7 +1,7 @@
 //! Ranks to which something happens that is not their program's idea: what the job does, what it
 //! says, and its exit code.
 
-use crate::program::example;
+use crate::program::fixture;
 use std::process::{Command, Stdio};
 
 const LAYOUTS: [&str; 3] = [
@@ -35,7 +35,7 @@ fn in_all_layouts(case: &str, found: impl Fn(&str, i32, &str)) {
         let output = Command::new(env!("CARGO_BIN_EXE_bcs"))
             .args(["run", "--timeout", &timeout()])
             .args(layout.split_whitespace())
-            .arg(example("unlucky"))
+            .arg(fixture("unlucky"))
             .arg(case)
             .stdin(Stdio::null())
             .output()
@@ -144,7 +144,7 @@ fn a_rank_that_maps_over_its_nic_memory_hangs_until_the_time_limit() {
         let output = Command::new(env!("CARGO_BIN_EXE_bcs"))
             .args(["run", "--timeout", "1s", "--intranode", "nic"])
             .args(layout.split_whitespace())
-            .arg(example("unlucky"))
+            .arg(fixture("unlucky"))
             .arg("maps-over-its-nic-memory")
             .stdin(Stdio::null())
             .output()

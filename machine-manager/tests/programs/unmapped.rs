@@ -1,8 +1,8 @@
 //! Memory that ranks name and that is not there, in collectives and messages, on every road. Whoever needs
 //! it is told, and the job goes on; or, where a rank looks at its own memory, the kernel ends that rank. The
-//! example of that name checks what each rank is told.
+//! fixture of that name checks what each rank is told.
 
-use crate::program::{example, names};
+use crate::program::{fixture, names};
 use std::process::{Command, Output, Stdio};
 
 /// The sandbox could not be built.
@@ -37,7 +37,7 @@ const MESSAGES: [&str; 4] = ["message-in", "message-out", "pieces-in", "pieces-o
 fn run(sandbox: bool, options: &str, arguments: &str) -> Option<(Output, String)> {
     let bcs = env!("CARGO_BIN_EXE_bcs");
     let mut command = if sandbox {
-        let mut command = Command::new(example("sandbox"));
+        let mut command = Command::new(fixture("sandbox"));
         command.arg(bcs);
         command
     } else {
@@ -46,7 +46,7 @@ fn run(sandbox: bool, options: &str, arguments: &str) -> Option<(Output, String)
     let output = command
         .args(["run", "--timeout", "30s"])
         .args(options.split_whitespace())
-        .arg(example("unmapped"))
+        .arg(fixture("unmapped"))
         .args(arguments.split_whitespace())
         .env("XDG_CONFIG_HOME", "/dev/null")
         .env("RUST_BACKTRACE", "0")

@@ -1,7 +1,7 @@
 //! Signals to `bcs run`, ranks that do not want to end, processes that ranks have started.
 
 use super::job::{GONE_WITHIN, Job, Process, is_rank, managers_of, run, signal, text};
-use super::program::example;
+use super::program::fixture;
 use rustix::process::Signal;
 use std::io::{Read as _, Seek as _};
 use std::time::Instant;
@@ -150,7 +150,7 @@ fn children_of_a_shell_that_became_bcs_are_left_alone() {
 
 /// A filter that refuses `kill` stands for a program that has become another user's, like `sudo`.
 fn run_without_kill(script: &str) -> (std::process::Output, Vec<Process>) {
-    let mut command = std::process::Command::new(example("sandbox"));
+    let mut command = std::process::Command::new(fixture("sandbox"));
     command
         .args([
             "--no-kill",

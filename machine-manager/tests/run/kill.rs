@@ -5,7 +5,7 @@
 //! a run.
 
 use super::job::{GONE_WITHIN, Job, Process, bcs, is_rank, managers_of, signal, text};
-use super::program::{example, names};
+use super::program::{fixture, names};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use rustix::process::Signal;
@@ -108,7 +108,7 @@ fn of_a_rank() {
 /// Ranks copy megabytes from each other's memory, or are in collectives, all the time: so the moment, whenever
 /// it is, is in the middle of one.
 fn of_a_rank_among(what: &str) {
-    let program = example("endless");
+    let program = fixture("endless");
     let path = program.to_str().unwrap();
     let before = names();
     rounds_of(what, (&NEIGHBOURS, 20), |rng, cluster| {

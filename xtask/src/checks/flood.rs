@@ -39,7 +39,7 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
     ] {
         let words = words.into_iter().filter(|word| !word.is_empty());
         let words = [sends.as_str()].into_iter().chain(words);
-        let mut command = workspace.example("-n 2 --nodes 2", "apps", "flood", words)?;
+        let mut command = workspace.fixture("-n 2 --nodes 2", "flood", words)?;
         let finished = process::run(&mut command, LIMIT)?.succeeded()?;
         most = most.max(finished.peak_memory);
         walls.push(format!("{:.1} s", finished.wall.as_secs_f64()));

@@ -14,7 +14,7 @@ mod graph;
 mod mentions;
 #[cfg(test)]
 mod tests;
-mod tree;
+pub(super) mod tree;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -46,7 +46,7 @@ const CRATES: [(&str, &[[&str; 2]]); 2] = [
 ];
 
 /// The files of a crate by their paths from `src`, and their text.
-type Sources = BTreeMap<String, String>;
+pub(super) type Sources = BTreeMap<String, String>;
 
 fn run(workspace: &Workspace) -> Result<Outcome> {
     let outcomes = CRATES.map(|(name, strangers)| {
@@ -58,7 +58,7 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
 }
 
 /// Reads all files of Rust below `folder`, whose path from `src` is `path`.
-fn read(folder: &Path, path: &str, sources: &mut Sources) -> Result<()> {
+pub(super) fn read(folder: &Path, path: &str, sources: &mut Sources) -> Result<()> {
     let failed = || format!("failed to read {}", folder.display());
     for entry in fs::read_dir(folder).with_context(failed)? {
         let entry = entry.with_context(failed)?;

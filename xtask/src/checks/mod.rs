@@ -10,6 +10,7 @@ mod fixed_time;
 mod flood;
 mod hello_startup;
 mod layers;
+mod manual;
 mod node_scale;
 mod oracle;
 mod pieces;
@@ -88,6 +89,7 @@ pub const ALL: &[Check] = &[
     sweep3d_peer::CHECK,
     documents::CHECK,
     layers::CHECK,
+    manual::CHECK,
 ];
 
 /// One line for every check: its name, whether it is about time, what it shows.

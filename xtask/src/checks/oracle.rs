@@ -48,10 +48,10 @@ const ROADS: [&str; 2] = ["nic", "smartmap"];
 /// Of one layout.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// Runs an example of `bcs-mpi` in every layout, `cases` cases altogether unless `variable` says otherwise.
+/// Runs a fixture in every layout, `cases` cases altogether unless `variable` says otherwise.
 fn in_every_layout(
     workspace: &Workspace,
-    example: &str,
+    fixture: &str,
     variable: &str,
     cases: usize,
 ) -> Result<Outcome> {
@@ -78,12 +78,12 @@ fn in_every_layout(
         // Another seed for each layout, the same in every run of this check.
         let words = [(number + 1).to_string(), per_layout.to_string()];
         let words = words.iter().map(String::as_str);
-        let mut command = workspace.example(&layout, "bcs-sim", example, words)?;
+        let mut command = workspace.fixture(&layout, fixture, words)?;
         // A rank that finds a difference fails the job, and a hang its time limit.
         let said = process::run(&mut command, LIMIT)?.succeeded()?.stdout;
         ensure!(
             said.starts_with(&format!("{per_layout} ")),
-            "{example} {layout} did not say that it went through {per_layout} cases: {said}"
+            "{fixture} {layout} did not say that it went through {per_layout} cases: {said}"
         );
     }
     Ok(Outcome::exact(

@@ -31,7 +31,7 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
     for nodes in ["1", "2"] {
         let layout = format!("-n 2 --nodes {nodes} --strobe elastic");
         let measure = || {
-            let mut command = workspace.example(&layout, "bcs-mpi", "pieces", [])?;
+            let mut command = workspace.fixture(&layout, "pieces", [])?;
             ratios(&process::run(&mut command, LIMIT)?.succeeded()?.stdout)
         };
         let others = || Ok(measure()?.0);

@@ -31,7 +31,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 const CANNOT: Option<i32> = Some(77);
 
 fn run(workspace: &Workspace) -> Result<Outcome> {
-    let sandbox = workspace.example_program("machine-manager", "sandbox")?;
+    let sandbox = workspace.fixture_program("sandbox")?;
     let bcs = workspace.release()?.join("bcs");
     let inside = || {
         let mut command = Command::new(&sandbox);

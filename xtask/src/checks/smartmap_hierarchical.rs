@@ -88,7 +88,7 @@ fn equal(workspace: &Workspace, nodes: usize, ranks: usize, what: &str) -> Resul
         let layout = format!("-n {ranks} --nodes {nodes} --intranode {road}");
         let seed = (nodes * 100 + ranks).to_string();
         let words = [seed.as_str(), CASES];
-        let mut command = workspace.example(&layout, "bcs-sim", "oracle", words)?;
+        let mut command = workspace.fixture(&layout, "oracle", words)?;
         let said = process::run(&mut command, LIMIT)?.succeeded()?.stdout;
         ensure!(
             said.starts_with(CASES),

@@ -33,7 +33,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 fn run(workspace: &Workspace) -> Result<Outcome> {
     let worse = || {
         let layout = "-n 2 --nodes 1";
-        let mut command = workspace.example(layout, "bcs-mpi", "threads_beside", [])?;
+        let mut command = workspace.fixture(layout, "threads_beside", [])?;
         worse_ratio(&process::run(&mut command, LIMIT)?.succeeded()?.stdout)
     };
     let measured = Rounds::default().figure(Bar::AtMost(3.0), worse)?;
@@ -61,7 +61,7 @@ fn operation(workspace: &Workspace) -> Result<Outcome> {
     ];
     for layout in layouts {
         let words = ["operation"];
-        let mut command = workspace.example(layout, "bcs-mpi", "threads_beside", words)?;
+        let mut command = workspace.fixture(layout, "threads_beside", words)?;
         process::run(&mut command, LIMIT)?.succeeded()?;
     }
     let figure = format!("1,000 reductions in each of {} layouts", layouts.len());

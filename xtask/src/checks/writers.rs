@@ -31,7 +31,7 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
     let layout = format!("-n {RANKS} --nodes 4");
     let words = [SECONDS.to_string(), LINES_PER_SECOND.to_string()];
     let words = words.iter().map(String::as_str);
-    let mut command = workspace.example(&layout, "apps", "writers", words)?;
+    let mut command = workspace.fixture(&layout, "writers", words)?;
     let finished = process::run(&mut command, LIMIT)?.succeeded()?;
     let wrong = wrong_lines(&finished.stdout, SECONDS * LINES_PER_SECOND);
     let mebibytes = finished.peak_memory >> 20;

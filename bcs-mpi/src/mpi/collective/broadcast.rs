@@ -1,64 +1,47 @@
 //! Barriers and broadcasts (MPI 5.0, 6.3 and 6.4).
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
-use super::call::{Call, blocking};
-use crate::mpi::comm::exhausted;
-use crate::mpi::error::{Operation, Peer, Result};
-use crate::mpi::{Buffer, Comm, Request, Status};
+use super::call::{Call, collectives};
+use crate::mpi::blocks::Arrangement;
+use crate::mpi::error::Result;
+use crate::mpi::{Buffer, Comm, Request};
 use crate::recording::Primitive;
 
 impl Comm {
-    fn post_barrier(&self, (call, primitive): Call) -> Result<Request> {
-        let begun = (self.process().recording().begin(), primitive);
-        let operation = Operation::plain(call);
-        self.usable(operation)?;
+    fn post_barrier(&self, call: Call) -> Result<Request> {
+        let begin = self.enter(call, None, None)?;
         if self.is_single() {
-            return Ok(Request::done(Ok(Status::EMPTY), 0, self, begun));
+            return Ok(self.alone(&begin));
         }
         let endpoint = self.process().endpoint();
-        let posted = endpoint.bcs_barrier(self.0.context, blocking(primitive));
-        let request = posted.map_err(exhausted(operation))?;
-        Ok(self.posted(request, operation, begun))
+        let posted = endpoint.bcs_barrier(self.0.context, begin.blocking());
+        self.started(begin, posted)
     }
 
     /// # Safety
     /// As for [`ibcast`](Self::ibcast).
-    unsafe fn post_bcast(
-        &self,
-        (call, primitive): Call,
-        data: &Buffer,
-        root: i32,
-    ) -> Result<Request> {
+    unsafe fn post_bcast(&self, call: Call, data: Buffer, root: i32) -> Result<Request> {
         if self.is_inter() {
             // SAFETY: the caller's promise.
-            return unsafe { self.bcast_between((call, primitive), data, root) };
+            return unsafe { self.bcast_between(call, &data, root) };
         }
-        let begun = (self.process().recording().begin(), primitive);
-        let bytes = data.bytes().map(|bytes| bytes as u64);
-        let operation = Operation {
-            call,
-            bytes,
-            peer: Some(Peer::Root(root)),
-            tag: None,
-        };
-        self.usable(operation)?;
-        let data = data.piece(operation)?;
-        let world_root = self.world_rank(root, operation)?;
+        let begin = self.enter(call, data.bytes(), Some(root))?;
+        let data = data.piece(begin.operation)?;
+        let world_root = self.world_rank(root, begin.operation)?;
         if self.is_single() {
-            return Ok(Request::done(Ok(Status::EMPTY), 0, self, begun));
+            return Ok(self.alone(&begin));
         }
         let (endpoint, context) = (self.process().endpoint(), self.0.context);
-        let blocking = blocking(primitive);
         let posted = if data.layout.is_none() {
+            let data = (data.address, data.len);
             // SAFETY: the caller's promise.
-            unsafe { endpoint.bcs_bcast(context, world_root, (data.address, data.len), blocking) }
+            unsafe { endpoint.bcs_bcast(context, world_root, data, begin.blocking()) }
         } else {
             let (members, root) = (self.members_of_context(), root.unsigned_abs() as usize);
             // SAFETY: the caller's promise.
             unsafe { endpoint.bcs_bcast_packed(members, root, data) }
         };
-        let request = posted.map_err(exhausted(operation))?;
-        Ok(self.posted(request, operation, begun))
+        self.started(begin, posted)
     }
 
     /// `MPI_Barrier`.
@@ -66,8 +49,8 @@ impl Comm {
     /// # Errors
     /// When the NIC reports a failure.
     pub fn barrier(&self) -> Result<()> {
-        let call = ("MPI_Barrier", Primitive::Barrier);
-        self.blocking(call.1, None, || self.post_barrier(call))
+        let call = Call::blocking("MPI_Barrier", Primitive::Barrier);
+        self.waited_for(call, 0, || self.post_barrier(call))
     }
 
     /// `MPI_Ibarrier`.
@@ -75,34 +58,13 @@ impl Comm {
     /// # Errors
     /// When an argument is wrong.
     pub fn ibarrier(&self) -> Result<Request> {
-        self.post_barrier(("MPI_Ibarrier", Primitive::Ibarrier))
+        self.post_barrier(Call::starting("MPI_Ibarrier", Primitive::Ibarrier))
     }
+}
 
-    /// `MPI_Bcast`.
-    ///
-    /// # Safety
-    /// `data` may be read (at the root) or written (elsewhere), and nobody else uses it during the
-    /// call.
-    ///
-    /// # Errors
-    /// When an argument is wrong, or the NIC reports a failure.
-    pub unsafe fn bcast(&self, data: Buffer, root: i32) -> Result<()> {
-        let call = ("MPI_Bcast", Primitive::Bcast);
-        // SAFETY: the caller's promise.
-        self.blocking(call.1, data.bytes(), || unsafe {
-            self.post_bcast(call, &data, root)
-        })
-    }
-
-    /// `MPI_Ibcast`.
-    ///
-    /// # Safety
-    /// As for [`bcast`](Self::bcast), until the request is done.
-    ///
-    /// # Errors
-    /// When an argument is wrong.
-    pub unsafe fn ibcast(&self, data: Buffer, root: i32) -> Result<Request> {
-        // SAFETY: the caller's promise.
-        unsafe { self.post_bcast(("MPI_Ibcast", Primitive::Ibcast), &data, root) }
-    }
+collectives! {
+    /// (6.4): gives everybody what is in the `data` of the root.
+    bcast "MPI_Bcast" Bcast, ibcast "MPI_Ibcast" Ibcast, bcast_init:
+    post_bcast(data: Buffer, root: i32),
+    comm => data.all_bytes(1);
 }

@@ -4,69 +4,83 @@ use crate::bcs::{self, Blocking, Members, Nodes, TooManyRequests};
 use crate::mpi::comm::exhausted;
 use crate::mpi::error::{Operation, Peer, Result};
 use crate::mpi::request::What;
-use crate::mpi::{Comm, Request};
+use crate::mpi::{Comm, Request, Status};
 use crate::recording::{Begun, Primitive};
 use bcs_core::job::{Collectives, Intranode};
 
-/// The name of a call and its row in the MDS.
-pub(in crate::mpi) type Call = (&'static str, Primitive);
+/// A call: its name, its row in the MDS, and whether its caller waits at once.
+#[derive(Clone, Copy)]
+pub(in crate::mpi) struct Call {
+    name: &'static str,
+    primitive: Primitive,
+    blocking: Blocking,
+}
 
-/// Whether the caller of these waits at once.
-pub(super) fn blocking(primitive: Primitive) -> Blocking {
-    match primitive {
-        Primitive::Barrier
-        | Primitive::Bcast
-        | Primitive::Reduce
-        | Primitive::Allreduce
-        | Primitive::Scatter
-        | Primitive::Scatterv
-        | Primitive::Gather
-        | Primitive::Gatherv
-        | Primitive::Allgather
-        | Primitive::Allgatherv
-        | Primitive::Alltoall
-        | Primitive::Alltoallv
-        | Primitive::Alltoallw
-        | Primitive::ReduceScatterBlock
-        | Primitive::ReduceScatter
-        | Primitive::Scan
-        | Primitive::Exscan => Blocking::Yes,
-        _ => Blocking::No,
+impl Call {
+    pub(in crate::mpi) const fn blocking(name: &'static str, primitive: Primitive) -> Self {
+        let blocking = Blocking::Yes;
+        Self {
+            name,
+            primitive,
+            blocking,
+        }
+    }
+
+    pub(in crate::mpi) const fn starting(name: &'static str, primitive: Primitive) -> Self {
+        let blocking = Blocking::No;
+        Self {
+            name,
+            primitive,
+            blocking,
+        }
     }
 }
 
 /// A call that has passed its first checks.
 pub(in crate::mpi) struct Begin {
     pub(in crate::mpi) operation: Operation,
-    begun: (Begun, Primitive),
+    call: Call,
+    begun: Begun,
 }
 
 impl Begin {
     /// Whether the caller waits for it at once.
     pub(super) fn blocking(&self) -> Blocking {
-        blocking(self.begun.1)
+        self.call.blocking
     }
 }
 
 impl Comm {
-    pub(in crate::mpi) fn begin(
+    /// A call begins, with so many bytes if they can be counted, whose root is yet to be looked at.
+    #[inline(always)]
+    pub(super) fn enter(
         &self,
-        (call, primitive): Call,
-        bytes: u64,
+        call: Call,
+        bytes: Option<usize>,
         root: Option<i32>,
     ) -> Result<Begin> {
-        let begun = (self.process().recording().begin(), primitive);
+        let begun = self.process().recording().begin();
         let operation = Operation {
-            call,
-            bytes: Some(bytes),
+            call: call.name,
+            bytes: bytes.map(|bytes| bytes as u64),
             peer: root.map(Peer::Root),
             tag: None,
         };
         self.usable(operation)?;
+        Ok(Begin {
+            operation,
+            call,
+            begun,
+        })
+    }
+
+    pub(in crate::mpi) fn begin(&self, call: Call, bytes: u64, root: Option<i32>) -> Result<Begin> {
+        let mut begin = self.enter(call, None, root)?;
+        begin.operation.bytes = Some(bytes);
         if let Some(root) = root {
-            self.checked_root(root, operation)?;
+            self.checked_root(root, begin.operation)?;
         }
-        Ok(Begin { operation, begun })
+        Ok(begin)
     }
 
     pub(in crate::mpi) fn members_of_context(&self) -> Members<'_> {
@@ -93,36 +107,40 @@ impl Comm {
         Nodes::new(self.members().iter().map(node))
     }
 
+    /// What the program waits for; nothing, if it waits for it at once and it is over.
+    #[inline]
     pub(in crate::mpi) fn started(
         &self,
-        Begin { operation, begun }: Begin,
+        Begin {
+            operation,
+            call,
+            begun,
+        }: Begin,
         posted: std::result::Result<bcs::Request, TooManyRequests>,
     ) -> Result<Request> {
         let request = posted.map_err(exhausted(operation))?;
-        Ok(self.posted(request, operation, begun))
-    }
-
-    /// What the program waits for; nothing, if it waits for it at once and it is over.
-    pub(super) fn posted(
-        &self,
-        request: bcs::Request,
-        operation: Operation,
-        begun: (Begun, Primitive),
-    ) -> Request {
-        if request.is_complete() && blocking(begun.1) == Blocking::Yes {
-            return Request::inactive();
+        if request.is_complete() && call.blocking == Blocking::Yes {
+            return Ok(Request::inactive());
         }
-        Request::posted(request, What::Nothing, self, operation, begun)
+        let recorded = (begun, call.primitive);
+        let what = What::Nothing;
+        Ok(Request::posted(request, what, self, operation, recorded))
     }
 
-    pub(super) fn blocking(
+    /// What is over because this rank is the only one.
+    pub(super) fn alone(&self, begin: &Begin) -> Request {
+        let recorded = (begin.begun, begin.call.primitive);
+        Request::done(Ok(Status::EMPTY), 0, self, recorded)
+    }
+
+    /// A call whose caller waits at once; the bytes are what the MDS is told.
+    pub(in crate::mpi) fn waited_for(
         &self,
-        primitive: Primitive,
-        bytes: Option<usize>,
+        call: Call,
+        bytes: u64,
         post: impl FnOnce() -> Result<Request>,
     ) -> Result<()> {
-        let bytes = bytes.unwrap_or(0) as u64;
-        let call = || {
+        let wait = || {
             let mut request = post()?;
             if request.is_inactive() {
                 // It is over, as nearly all short ones are, and there is nothing to drop.
@@ -131,16 +149,18 @@ impl Comm {
             }
             request.silent().map(|_| ())
         };
-        self.process().recording().blocking(primitive, bytes, call)
+        let recording = self.process().recording();
+        recording.blocking(call.primitive, bytes, wait)
     }
 }
 
-/// A collective that blocks and one that does not. The bytes are what the MDS is told.
+/// A collective that blocks, one that does not, and one that is started again and again. The bytes are what the
+/// MDS is told.
 macro_rules! collectives {
     ($(
         $(#[doc = $text:literal])*
         $blocking:ident $name:literal $primitive:ident,
-        $nonblocking:ident $iname:literal $iprimitive:ident:
+        $nonblocking:ident $iname:literal $iprimitive:ident, $init:ident:
         $post:ident($($argument:ident: $type:ty),*), $comm:ident => $bytes:expr;
     )*) => {
         impl Comm {
@@ -156,15 +176,12 @@ macro_rules! collectives {
                 /// When an argument is wrong, the ranks disagree about a length, or the NIC
                 /// reports a failure.
                 pub unsafe fn $blocking(&self, $($argument: $type),*) -> Result<()> {
-                    let call = ($name, Primitive::$primitive);
+                    let call = Call::blocking($name, Primitive::$primitive);
                     let $comm = self;
                     let bytes: u64 = $bytes;
-                    let post = || {
-                        // SAFETY: the caller's promise, for as long as this call waits.
-                        let mut request = unsafe { $comm.$post(call, $($argument),*)? };
-                        request.silent().map(|_| ())
-                    };
-                    self.process().recording().blocking(call.1, bytes, post)
+                    // SAFETY: the caller's promise, for as long as this call waits.
+                    let post = || unsafe { $comm.$post(call, $($argument),*) };
+                    $comm.waited_for(call, bytes, post)
                 }
 
                 #[doc = concat!("`", $iname, "`: starts a [`", stringify!($blocking), "`](Self::",
@@ -178,9 +195,27 @@ macro_rules! collectives {
                 /// # Errors
                 /// When an argument is wrong; the rest is the request's.
                 pub unsafe fn $nonblocking(&self, $($argument: $type),*) -> Result<Request> {
-                    let call = ($iname, Primitive::$iprimitive);
+                    let call = Call::starting($iname, Primitive::$iprimitive);
                     // SAFETY: the caller's promise.
                     unsafe { self.$post(call, $($argument),*) }
+                }
+
+                #[doc = concat!("`", $name, "_init`: a start begins an [`",
+                    stringify!($nonblocking), "`](Self::", stringify!($nonblocking), "). All ranks \
+                    call the inits of a communicator in the same order, and may start what they \
+                    made in any.")]
+                ///
+                /// # Errors
+                /// As [`dup`](Self::dup). What is wrong with an argument is said by the start.
+                pub fn $init(&self, $($argument: $type),*) -> Result<$crate::mpi::Persistent> {
+                    use $crate::mpi::persistent::{Keep as _, Lend as _};
+                    $(let $argument = $argument.keep();)*
+                    let init = concat!($name, "_init");
+                    let start = concat!("MPI_Start (", $name, "_init)");
+                    self.persistent_collective(init, start, move |comm| {
+                        // SAFETY: only a start posts, and whoever calls it promises that.
+                        unsafe { comm.$nonblocking($($argument.lend()),*) }
+                    })
                 }
             )*
         }

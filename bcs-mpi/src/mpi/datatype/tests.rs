@@ -128,17 +128,19 @@ fn mapped() -> impl Strategy<Value = Mapped> {
                 let blocks: Vec<_> = places.zip(lens).collect();
                 Mapped::copies(made.unwrap(), of.blocks(&blocks))
             }),
-            (inner.clone(), lists, 0i64..3, any::<bool>()).prop_map(|(of, list, len, bytes)| {
-                let places: Vec<i64> = list.into_iter().map(|(_, at)| at).collect();
-                let unit = if bytes { 1 } else { of.extent() };
-                let made = if bytes {
-                    of.datatype.hindexed_block(len, &places)
-                } else {
-                    of.datatype.indexed_block(len, &places)
-                };
-                let blocks: Vec<_> = places.iter().map(|at| (at * unit, len)).collect();
-                Mapped::copies(made.unwrap(), of.blocks(&blocks))
-            }),
+            (inner.clone(), lists, 0i64..3, any::<bool>()).prop_map(
+                |(of, list, len, bytes): (Mapped, Vec<(i64, i64)>, i64, bool)| {
+                    let places: Vec<i64> = list.into_iter().map(|(_, at)| at).collect();
+                    let unit = if bytes { 1 } else { of.extent() };
+                    let made = if bytes {
+                        of.datatype.hindexed_block(len, &places)
+                    } else {
+                        of.datatype.indexed_block(len, &places)
+                    };
+                    let blocks: Vec<_> = places.iter().map(|at| (at * unit, len)).collect();
+                    Mapped::copies(made.unwrap(), of.blocks(&blocks))
+                }
+            ),
             prop::collection::vec((inner.clone(), 0i64..3, -20i64..60), 0..4).prop_map(|fields| {
                 let lens: Vec<i64> = fields.iter().map(|field| field.1).collect();
                 let places: Vec<i64> = fields.iter().map(|field| field.2).collect();

@@ -13,7 +13,6 @@
 //! groups, which the process keeps for those that it was with last: two groups that come together
 //! again and again find what they have given back.
 
-use crate::bcs::SendMode;
 use crate::mpi::comm::checked_tag;
 use crate::mpi::create_group::{Circle, agree_on_id, agreement};
 use crate::mpi::error::{ErrorClass, Operation};
@@ -24,11 +23,7 @@ use crate::mpi::{Comm, Result};
 use crate::recording::Primitive;
 use std::collections::HashSet;
 
-const CALL: Call = Call {
-    name: "MPI_Intercomm_create",
-    primitive: Primitive::IntercommCreate,
-    mode: SendMode::Standard,
-};
+const CALL: Call = Call::standard("MPI_Intercomm_create", Primitive::IntercommCreate);
 
 /// What the leaders talk in.
 struct Leaders<'a> {
@@ -189,7 +184,7 @@ impl Comm {
         self.usable_within(operation)?;
         self.world_rank(local_leader, operation)?;
         let process = self.process().clone();
-        process.recording().blocking(CALL.primitive, 0, || {
+        self.recorded(CALL.primitive, None, || {
             let leaders = Leaders {
                 peer,
                 remote_leader,
@@ -207,7 +202,7 @@ impl Comm {
             let agreement = side.circle.as_ref().map(|_| agreement(self.0.context, tag));
             let or = |words: &mut [u64]| side.or(words);
             let agreement = agreement.unwrap_or(0);
-            let id = agree_on_id(or, agreement, (&family, held), operation)?;
+            let id = agree_on_id(or, agreement, &family, held, operation)?;
             let sides = (self.0.group.clone(), Some(remote));
             let comm = self.child_from(&family, sides, Some(id), None, operation);
             self.if_all_could(comm, Some(id), operation, or)

@@ -55,9 +55,6 @@ impl Comm {
             let comm = self.child((group, None), id, None, operation);
             self.if_all_could(comm, id, operation, |words| self.or(words, operation))
         };
-        let process = self.process();
-        process
-            .recording()
-            .blocking(Primitive::IntercommMerge, 0, merge)
+        self.recorded(Primitive::IntercommMerge, None, merge)
     }
 }

@@ -5,14 +5,14 @@ use crate::mpi::op::AnyOp;
 use crate::mpi::{Buffer, Datatype};
 
 /// An argument that has to last as long as the request.
-pub(super) trait Keep {
+pub(in crate::mpi) trait Keep {
     type Kept: Lend + 'static;
 
     fn keep(self) -> Self::Kept;
 }
 
 /// A kept argument, for a call.
-pub(super) trait Lend {
+pub(in crate::mpi) trait Lend {
     type Lent<'a>
     where
         Self: 'a;
@@ -94,7 +94,7 @@ impl Lend for Vec<i64> {
 }
 
 /// [`Blocks`] with lists of their own.
-pub(super) struct KeptBlocks {
+pub(in crate::mpi) struct KeptBlocks {
     address: *mut u8,
     counts: Vec<i64>,
     displacements: Vec<i64>,

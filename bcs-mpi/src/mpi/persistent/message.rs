@@ -1,7 +1,6 @@
 //! A message that can be started again and again (MPI 5.0, 3.9).
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
-use crate::bcs::SendMode;
 use crate::mpi::comm::checked_tag;
 use crate::mpi::error::{Operation, Peer, Result};
 use crate::mpi::point_to_point::Call;
@@ -46,16 +45,12 @@ impl Message {
     /// What these arguments are, if they are right.
     pub(super) fn new(comm: &Comm, kind: Kind, data: Buffer, peer: i32, tag: i32) -> Result<Self> {
         let receives = kind == Kind::Receive;
-        let operation = Operation {
-            call: kind.call().0,
-            bytes: data.bytes().map(|bytes| bytes as u64),
-            peer: Some(if receives {
-                Peer::From(peer)
-            } else {
-                Peer::To(peer)
-            }),
-            tag: Some(tag),
+        let whom = if receives {
+            Peer::From(peer)
+        } else {
+            Peer::To(peer)
         };
+        let operation = Operation::message(kind.call().0, data.bytes(), whom, tag);
         comm.usable(operation)?;
         data.piece(operation)?;
         match (receives, peer) {
@@ -84,23 +79,18 @@ impl Message {
     /// As for the non-blocking call of its kind, until the request is done.
     pub(super) unsafe fn post(&self) -> Result<Request> {
         let (_, primitive) = self.kind.call();
-        let mode = match self.kind {
-            Kind::Synchronous => SendMode::Synchronous,
-            _ => SendMode::Standard,
-        };
         let (comm, data, peer, tag) = (&self.comm, &self.data, self.peer, self.tag);
-        let send = Call {
-            name: "MPI_Start",
-            primitive,
-            mode,
+        let call = match self.kind {
+            Kind::Synchronous => Call::synchronous("MPI_Start", primitive),
+            _ => Call::standard("MPI_Start", primitive),
         };
         match self.kind {
             // SAFETY: the caller's promise.
-            Kind::Receive => unsafe { comm.post_recv((send.name, primitive), data, peer, tag) },
+            Kind::Receive => unsafe { comm.post_recv(call, data, peer, tag) },
             // SAFETY: the caller's promise.
-            Kind::Buffered => unsafe { comm.post_buffered(send, data, peer, tag) },
+            Kind::Buffered => unsafe { comm.post_buffered(call, data, peer, tag) },
             // SAFETY: the caller's promise.
-            _ => unsafe { comm.post_send(send, data, peer, tag) },
+            _ => unsafe { comm.post_send(call, data, peer, tag) },
         }
     }
 }

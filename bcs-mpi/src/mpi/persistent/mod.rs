@@ -17,4 +17,5 @@ mod init;
 mod message;
 mod request;
 
+pub(super) use arguments::{Keep, Lend};
 pub use request::{Persistent, startall};

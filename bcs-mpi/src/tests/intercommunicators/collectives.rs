@@ -1,14 +1,11 @@
 //! Every collective between random groups, against what a sequential program computes.
 #![expect(unsafe_code, reason = "the untyped core names buffers by address")]
-#![expect(
-    clippy::multiple_unsafe_ops_per_block,
-    reason = "calls that all have the same argument for their safety"
-)]
 
 use super::super::{Machine, run};
+use super::draw::{Draw, How, long, starts};
 use super::{Pair, pair, rank, rng};
 use crate::mpi::persistent::startall;
-use crate::mpi::{self, AnyOp, Blocks, Buffer, Op, PROC_NULL, ROOT, Request, UserOp};
+use crate::mpi::{self, Blocks, Buffer, Op, PROC_NULL, ROOT, Request};
 use bcs_core::job::Settings;
 use bcs_core::reduction::Datatype;
 use rand::Rng;
@@ -20,151 +17,6 @@ const NOTHING: u64 = 99;
 
 /// How many kinds of collectives there are below.
 const KINDS: usize = 19;
-
-/// What all ranks of both groups know about a collective.
-#[derive(Clone, Debug)]
-struct Draw {
-    kind: usize,
-    salt: u64,
-    /// In which group the root is, and which of it.
-    root: (usize, usize),
-    /// Elements of a block, of what each group sends.
-    counts: [usize; 2],
-    /// Elements of a block of each rank.
-    lens: [Vec<usize>; 2],
-    /// What each rank gets of a reduction: as much in both groups.
-    parts: [Vec<usize>; 2],
-    blocking: bool,
-}
-
-impl Draw {
-    fn new(kind: usize, groups: &[Vec<u32>; 2], scale: usize, rng: &mut ChaCha8Rng) -> Self {
-        let side = rng.random_range(0..2);
-        let sizes = [groups[0].len(), groups[1].len()];
-        let mut lens = |size: usize| -> Vec<usize> {
-            let len = |_| rng.random_range(0..5) * scale;
-            (0..size).map(len).collect()
-        };
-        let lens = sizes.map(&mut lens);
-        let total = rng.random_range(0..12) * scale;
-        let mut parts = |size: usize| {
-            let mut rest = total;
-            let mut parts: Vec<usize> = (1..size)
-                .map(|_| {
-                    let part = rng.random_range(0..=rest);
-                    rest -= part;
-                    part
-                })
-                .collect();
-            parts.push(rest);
-            parts
-        };
-        let parts = sizes.map(&mut parts);
-        Self {
-            kind,
-            salt: rng.random(),
-            root: (side, rng.random_range(0..sizes[side])),
-            counts: [(); 2].map(|()| rng.random_range(0..4) * scale),
-            lens,
-            parts,
-            blocking: rng.random(),
-        }
-    }
-
-    fn value(&self, side: usize, rank: usize, index: usize) -> u64 {
-        let number = (side * 1_000_003 + rank) as u64 * 1_000_003 + index as u64;
-        let mixed = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ self.salt;
-        mixed.wrapping_mul(0x85eb_ca6b_27d4_eb2f) ^ mixed >> 29
-    }
-
-    /// What a rank gives.
-    fn data(&self, side: usize, rank: usize, count: usize) -> Vec<u64> {
-        let value = |index| self.value(side, rank, index);
-        (0..count).map(value).collect()
-    }
-
-    /// How many elements one rank sends another one in the vector kinds of all-to-all.
-    fn between(&self, side: usize, from: usize, to: usize) -> usize {
-        let len = self.lens[side][from];
-        if (from + to).is_multiple_of(3) {
-            0
-        } else {
-            len + to
-        }
-    }
-}
-
-/// Where blocks begin that have gaps of so many elements after them.
-fn starts(lens: &[usize], gap: usize) -> Vec<usize> {
-    let start = |end: &mut usize, len: &usize| Some(std::mem::replace(end, *end + len + gap));
-    lens.iter().scan(0, start).collect()
-}
-
-fn long(numbers: &[usize], unit: usize) -> Vec<i64> {
-    let long = |&number: &usize| i64::try_from(number * unit).unwrap();
-    numbers.iter().map(long).collect()
-}
-
-/// A step x -> ax + b in numbers modulo 2^32, after another one: associative, not commutative.
-fn after(first: u64, second: u64) -> u64 {
-    let parts = |step: u64| (step & 0xffff_ffff, step >> 32);
-    let ((a, b), (c, d)) = (parts(first), parts(second));
-    let low = |number: u64| number & 0xffff_ffff;
-    low(c.wrapping_mul(a)) | low(c.wrapping_mul(b).wrapping_add(d)) << 32
-}
-
-fn user_op() -> AnyOp {
-    let function = |invec: *const u8, inoutvec: *mut u8, count: usize, _| {
-        for index in 0..count {
-            // SAFETY: there are so many, and they are aligned.
-            let left = unsafe { invec.cast::<u64>().add(index).read() };
-            // SAFETY: the same.
-            let place = unsafe { &mut *inoutvec.cast::<u64>().add(index) };
-            *place = after(left, *place);
-        }
-    };
-    // SAFETY: it reads and writes so many elements of 8 bytes.
-    unsafe { UserOp::create(function, false) }.into()
-}
-
-/// How numbers are reduced: as a program's function does, or as floating-point numbers, whose
-/// order shows in the digits.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum How {
-    Sum,
-    After,
-}
-
-impl How {
-    fn op(self) -> AnyOp {
-        match self {
-            Self::Sum => Op::Sum.into(),
-            Self::After => user_op(),
-        }
-    }
-
-    fn datatype(self) -> Datatype {
-        match self {
-            Self::Sum => Datatype::Double,
-            Self::After => Datatype::Uint64,
-        }
-    }
-
-    /// A finite number, whatever the bits are.
-    fn operand(self, bits: u64) -> u64 {
-        match self {
-            Self::Sum => (1.0 + f64::from((bits >> 32) as u32 as i32) * 1e-3).to_bits(),
-            Self::After => bits,
-        }
-    }
-
-    fn combine(self, left: u64, right: u64) -> u64 {
-        match self {
-            Self::Sum => (f64::from_bits(left) + f64::from_bits(right)).to_bits(),
-            Self::After => after(left, right),
-        }
-    }
-}
 
 /// A collective, started or over.
 struct Job {

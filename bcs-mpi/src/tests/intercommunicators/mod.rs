@@ -2,6 +2,7 @@
 
 mod collectives;
 mod construction;
+mod draw;
 mod errors;
 mod messages;
 mod safe;

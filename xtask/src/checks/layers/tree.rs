@@ -338,14 +338,14 @@ impl<'ast> Visit<'ast> for Planter<'_> {
 }
 
 /// One path of a `use`.
-pub(super) struct Import {
-    pub(super) words: Vec<String>,
+pub(in crate::checks) struct Import {
+    pub(in crate::checks) words: Vec<String>,
     pub(super) at: Span,
     /// What it is called here; nothing for a glob, whose path is that of the module.
-    name: Option<String>,
+    pub(in crate::checks) name: Option<String>,
 }
 
-pub(super) fn imports(tree: &UseTree) -> Vec<Import> {
+pub(in crate::checks) fn imports(tree: &UseTree) -> Vec<Import> {
     fn add(tree: &UseTree, before: &[String], found: &mut Vec<Import>) {
         let with = |word: &syn::Ident| {
             // `a::{self}` is `a`.
@@ -402,7 +402,7 @@ pub(super) fn attributes(item: &Item) -> &[Attribute] {
 }
 
 /// Whether something with these attributes is there only under test.
-pub(super) fn is_of_tests(attributes: &[Attribute]) -> bool {
+pub(in crate::checks) fn is_of_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let condition = attribute.parse_args::<Meta>();
         attribute.path().is_ident("cfg")

@@ -1,0 +1,464 @@
+//! What a file calls, and names as a function to be called.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use syn::punctuated::Punctuated;
+use syn::visit::{self, Visit};
+use syn::{Expr, Pat, Stmt, Token};
+
+use super::super::layers::tree::is_of_tests;
+use super::types::{File, Heart, Signatures, words};
+
+/// Methods of others that give what is in what they are called on.
+const INNER: &[&str] = &[
+    "as_mut",
+    "as_ref",
+    "as_slice",
+    "borrow",
+    "by_ref",
+    "chain",
+    "clone",
+    "cloned",
+    "collect",
+    "copied",
+    "drain",
+    "each_mut",
+    "each_ref",
+    "expect",
+    "filter",
+    "first",
+    "first_mut",
+    "get",
+    "get_mut",
+    "inspect",
+    "into_iter",
+    "iter",
+    "iter_mut",
+    "last",
+    "last_mut",
+    "lock",
+    "next",
+    "ok",
+    "pop",
+    "remove",
+    "rev",
+    "skip",
+    "split_at_mut",
+    "step_by",
+    "swap_remove",
+    "take",
+    "to_owned",
+    "to_vec",
+    "unwrap",
+    "unwrap_or",
+    "unwrap_or_default",
+    "unwrap_or_else",
+    "windows",
+];
+
+/// Methods of others that give what the function gives that they are given.
+const MAPPED: &[&str] = &[
+    "and_then",
+    "flat_map",
+    "map",
+    "map_or_else",
+    "then",
+    "unwrap_or_else",
+];
+
+/// Functions of others that give what is in their first argument.
+const WRAPS: &[&str] = &["Some", "Ok", "new", "from", "from_fn", "replace", "take"];
+
+/// Adds the functions that a file calls: of one of the library only what its tests call.
+pub(super) fn of(file: &File, signatures: &Signatures, called: &mut BTreeSet<String>) {
+    let mut signatures = signatures.clone();
+    if !file.library {
+        signatures.learn(file);
+    }
+    let mut reader = Reader {
+        file,
+        signatures: &signatures,
+        called,
+        of: None,
+        scopes: vec![Scope::new()],
+    };
+    if !file.library {
+        return reader.visit_file(&file.syntax);
+    }
+    for item in &file.syntax.items {
+        if let syn::Item::Mod(item) = item
+            && is_of_tests(&item.attrs)
+        {
+            reader.visit_item_mod(item);
+        }
+    }
+}
+
+/// Variables, with what they are; of functions, what they give.
+type Scope = BTreeMap<String, Heart>;
+
+struct Reader<'a> {
+    file: &'a File,
+    signatures: &'a Signatures,
+    called: &'a mut BTreeSet<String>,
+    /// The type that an implementation is of.
+    of: Option<String>,
+    scopes: Vec<Scope>,
+}
+
+impl Reader<'_> {
+    fn within<R>(&mut self, read: impl FnOnce(&mut Self) -> R) -> R {
+        self.scopes.push(Scope::new());
+        let answer = read(self);
+        self.scopes.pop();
+        answer
+    }
+
+    fn variable(&self, name: &str) -> Option<&Heart> {
+        self.scopes.iter().rev().find_map(|scope| scope.get(name))
+    }
+
+    fn named(&self, path: &syn::Path) -> String {
+        let mut words = words(path);
+        if let (Some(of), true) = (&self.of, words[0] == "Self") {
+            words.remove(0);
+            return [std::slice::from_ref(of), words.as_slice()]
+                .concat()
+                .join("::");
+        }
+        self.signatures.name(self.file, &words)
+    }
+
+    /// Says what the variables of a pattern are.
+    fn bind(&mut self, pattern: &Pat, heart: &Heart) {
+        match pattern {
+            Pat::Ident(variable) => {
+                let scope = self.scopes.last_mut().expect("there is one of the file");
+                scope.insert(variable.ident.to_string(), heart.clone());
+            }
+            Pat::Type(typed) => {
+                let stated = self
+                    .signatures
+                    .heart(self.file, self.of.as_deref(), &typed.ty);
+                self.bind(&typed.pat, &stated);
+            }
+            Pat::Reference(pattern) => self.bind(&pattern.pat, heart),
+            Pat::Paren(pattern) => self.bind(&pattern.pat, heart),
+            Pat::Tuple(patterns) => {
+                let parts = match heart {
+                    Heart::Tuple(parts) => parts.as_slice(),
+                    _ => &[],
+                };
+                for (nth, pattern) in patterns.elems.iter().enumerate() {
+                    self.bind(pattern, parts.get(nth).unwrap_or(&Heart::Unknown));
+                }
+            }
+            Pat::TupleStruct(patterns) => {
+                for pattern in &patterns.elems {
+                    self.bind(pattern, heart);
+                }
+            }
+            Pat::Slice(patterns) => {
+                for pattern in &patterns.elems {
+                    self.bind(pattern, heart);
+                }
+            }
+            Pat::Struct(pattern) => {
+                let of = self.named(&pattern.path);
+                for field in &pattern.fields {
+                    if let syn::Member::Named(name) = &field.member {
+                        let heart = self.signatures.field(&of, &name.to_string());
+                        self.bind(&field.pat, &heart);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn heart(&mut self, value: &Expr) -> Heart {
+        match value {
+            Expr::Path(path) => {
+                let variable = path.path.get_ident().map(ToString::to_string);
+                let known = variable.and_then(|name| self.variable(&name).cloned());
+                known.unwrap_or_else(|| self.given_by(&path.path))
+            }
+            Expr::Reference(value) => self.heart(&value.expr),
+            Expr::Paren(value) => self.heart(&value.expr),
+            Expr::Group(value) => self.heart(&value.expr),
+            Expr::Try(value) => self.heart(&value.expr),
+            Expr::Unary(value) => self.heart(&value.expr),
+            Expr::Index(value) => self.heart(&value.expr),
+            Expr::Array(values) => self.heart_of_first(values.elems.iter()),
+            Expr::Repeat(value) => self.heart(&value.expr),
+            Expr::Tuple(values) => {
+                let parts = values.elems.iter().map(|value| self.heart(value));
+                Heart::Tuple(parts.collect())
+            }
+            Expr::Unsafe(block) => self.heart_of_block(&block.block),
+            Expr::Block(block) => self.heart_of_block(&block.block),
+            Expr::If(choice) => self.heart_of_block(&choice.then_branch),
+            Expr::Match(choice) => self.heart_of_first(choice.arms.iter().map(|arm| &*arm.body)),
+            Expr::Struct(value) => Heart::Named(self.named(&value.path)),
+            Expr::Field(value) => match (self.heart(&value.base), &value.member) {
+                (Heart::Named(of), syn::Member::Named(name)) => {
+                    self.signatures.field(&of, &name.to_string())
+                }
+                (Heart::Named(of), syn::Member::Unnamed(nth)) => {
+                    self.signatures.field(&of, &nth.index.to_string())
+                }
+                (Heart::Tuple(parts), syn::Member::Unnamed(nth)) => {
+                    let part = parts.get(nth.index as usize);
+                    part.cloned().unwrap_or(Heart::Unknown)
+                }
+                _ => Heart::Unknown,
+            },
+            Expr::Closure(closure) => self.heart(&closure.body),
+            Expr::Macro(call) => {
+                if let Some(block) = self.file.macros.expanded(&call.mac) {
+                    return self.heart_of_block(&block);
+                }
+                let values = arguments(&call.mac);
+                self.heart_of_first(values.iter())
+            }
+            Expr::Call(call) => self.heart_of_call(call),
+            Expr::MethodCall(call) => self.heart_of_method(call),
+            _ => Heart::Unknown,
+        }
+    }
+
+    fn heart_of_first<'e>(&mut self, values: impl Iterator<Item = &'e Expr>) -> Heart {
+        let mut hearts = values.map(|value| self.heart(value));
+        hearts
+            .find(|heart| *heart != Heart::Unknown)
+            .unwrap_or(Heart::Unknown)
+    }
+
+    fn heart_of_block(&mut self, block: &syn::Block) -> Heart {
+        self.within(|reader| {
+            for statement in &block.stmts {
+                match statement {
+                    Stmt::Local(local) => reader.bind_local(local),
+                    Stmt::Expr(value, None) => return reader.heart(value),
+                    _ => {}
+                }
+            }
+            Heart::Unknown
+        })
+    }
+
+    fn heart_of_call(&mut self, call: &syn::ExprCall) -> Heart {
+        let Expr::Path(function) = &*call.func else {
+            return Heart::Unknown;
+        };
+        let variable = function.path.get_ident().map(ToString::to_string);
+        if let Some(gives) = variable.and_then(|name| self.variable(&name).cloned()) {
+            return gives;
+        }
+        let last = function.path.segments.last().expect("a path has words");
+        let wraps = WRAPS.contains(&last.ident.to_string().as_str());
+        let given = self.given_by(&function.path);
+        given.or_else(|| match call.args.first() {
+            Some(first) if wraps => self.heart(first),
+            _ => Heart::Unknown,
+        })
+    }
+
+    fn given_by(&self, function: &syn::Path) -> Heart {
+        let known = self.signatures.function(&self.named(function));
+        known.map_or(Heart::Unknown, |known| known.gives.clone())
+    }
+
+    fn heart_of_method(&mut self, call: &syn::ExprMethodCall) -> Heart {
+        let (of, name) = (self.heart(&call.receiver), call.method.to_string());
+        let own = match &of {
+            Heart::Named(of) => self.signatures.method(of, &name),
+            _ => Heart::Unknown,
+        };
+        own.or_else(|| {
+            match (name.as_str(), call.args.first()) {
+                ("enumerate", _) => return Heart::Tuple(vec![Heart::Unknown, of]),
+                ("zip", Some(other)) => return Heart::Tuple(vec![of, self.heart(other)]),
+                _ => {}
+            }
+            let mapped = MAPPED.contains(&name.as_str()).then(|| call.args.last());
+            match mapped.flatten() {
+                Some(Expr::Closure(closure)) => self.within(|reader| {
+                    reader.bind_inputs(closure, std::slice::from_ref(&of));
+                    reader.heart(&closure.body)
+                }),
+                Some(Expr::Path(function)) => self.given_by(&function.path),
+                _ if INNER.contains(&name.as_str()) => of,
+                _ => Heart::Unknown,
+            }
+        })
+    }
+
+    fn bind_local(&mut self, local: &syn::Local) {
+        let value = local.init.as_ref().map(|init| self.heart(&init.expr));
+        self.bind(&local.pat, &value.unwrap_or(Heart::Unknown));
+    }
+
+    fn bind_inputs(&mut self, closure: &syn::ExprClosure, given: &[Heart]) {
+        for (nth, input) in closure.inputs.iter().enumerate() {
+            self.bind(input, given.get(nth).unwrap_or(&Heart::Unknown));
+        }
+    }
+
+    /// Reads the arguments of a call, of which `given` says what those are given that are functions.
+    fn reads<'e>(&mut self, arguments: impl Iterator<Item = &'e Expr>, given: &[Vec<Heart>]) {
+        for (nth, argument) in arguments.enumerate() {
+            let given = given.get(nth).map_or(&[][..], Vec::as_slice);
+            match argument {
+                Expr::Closure(closure) => self.within(|reader| {
+                    reader.bind_inputs(closure, given);
+                    reader.visit_expr(&closure.body);
+                }),
+                argument => self.visit_expr(argument),
+            }
+        }
+    }
+
+    fn reads_function(&mut self, inputs: &Punctuated<syn::FnArg, Token![,]>, body: &syn::Block) {
+        self.within(|reader| {
+            for input in inputs {
+                match input {
+                    syn::FnArg::Typed(input) => {
+                        let of = reader.of.as_deref();
+                        let heart = reader.signatures.heart(reader.file, of, &input.ty);
+                        reader.bind(&input.pat, &heart);
+                    }
+                    syn::FnArg::Receiver(_) => {
+                        let own = reader.of.clone().map_or(Heart::Unknown, Heart::Named);
+                        let scope = reader.scopes.last_mut().expect("it was just made");
+                        scope.insert("self".to_owned(), own);
+                    }
+                }
+            }
+            reader.visit_block(body);
+        });
+    }
+}
+
+impl<'ast> Visit<'ast> for Reader<'_> {
+    fn visit_attribute(&mut self, _: &'ast syn::Attribute) {}
+
+    fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
+        if !item
+            .attrs
+            .iter()
+            .any(|attribute| attribute.path().is_ident("ignore"))
+        {
+            self.reads_function(&item.sig.inputs, &item.block);
+        }
+    }
+
+    fn visit_item_impl(&mut self, item: &'ast syn::ItemImpl) {
+        let of = self.signatures.heart(self.file, None, &item.self_ty);
+        if let Heart::Named(of) = of {
+            let outer = self.of.replace(of);
+            visit::visit_item_impl(self, item);
+            self.of = outer;
+        }
+    }
+
+    fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
+        self.reads_function(&item.sig.inputs, &item.block);
+    }
+
+    fn visit_block(&mut self, block: &'ast syn::Block) {
+        self.within(|reader| visit::visit_block(reader, block));
+    }
+
+    fn visit_local(&mut self, local: &'ast syn::Local) {
+        visit::visit_local(self, local);
+        self.bind_local(local);
+    }
+
+    fn visit_expr_let(&mut self, choice: &'ast syn::ExprLet) {
+        visit::visit_expr_let(self, choice);
+        let heart = self.heart(&choice.expr);
+        self.bind(&choice.pat, &heart);
+    }
+
+    fn visit_expr_for_loop(&mut self, each: &'ast syn::ExprForLoop) {
+        self.visit_expr(&each.expr);
+        let heart = self.heart(&each.expr);
+        self.within(|reader| {
+            reader.bind(&each.pat, &heart);
+            reader.visit_block(&each.body);
+        });
+    }
+
+    fn visit_expr_match(&mut self, choice: &'ast syn::ExprMatch) {
+        self.visit_expr(&choice.expr);
+        let heart = self.heart(&choice.expr);
+        for arm in &choice.arms {
+            self.within(|reader| {
+                reader.bind(&arm.pat, &heart);
+                reader.visit_arm(arm);
+            });
+        }
+    }
+
+    fn visit_expr_closure(&mut self, closure: &'ast syn::ExprClosure) {
+        self.within(|reader| {
+            reader.bind_inputs(closure, &[]);
+            reader.visit_expr(&closure.body);
+        });
+    }
+
+    fn visit_expr_call(&mut self, call: &'ast syn::ExprCall) {
+        self.visit_expr(&call.func);
+        let function = match &*call.func {
+            Expr::Path(function) => self.signatures.function(&self.named(&function.path)),
+            _ => None,
+        };
+        let given = function.map_or(Vec::new(), |function| function.arguments.clone());
+        self.reads(call.args.iter(), &given);
+    }
+
+    fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
+        self.visit_expr(&call.receiver);
+        let of = self.heart(&call.receiver);
+        // What is in a thing is what its iterators, options and results give to functions.
+        let mut given = vec![vec![of.clone()]; call.args.len()];
+        if let Heart::Named(of) = of {
+            let name = format!("{of}::{}", call.method);
+            if let Some(known) = self.signatures.function(&name) {
+                given.clone_from(&known.arguments);
+            }
+            self.called.insert(name);
+        }
+        self.reads(call.args.iter(), &given);
+    }
+
+    /// A function that is named is called by whoever it is given to.
+    fn visit_expr_path(&mut self, path: &'ast syn::ExprPath) {
+        let name = self.named(&path.path);
+        self.called.insert(name);
+    }
+
+    fn visit_macro(&mut self, call: &'ast syn::Macro) {
+        if let Some(block) = self.file.macros.expanded(call) {
+            self.visit_block(&block);
+        }
+        for argument in &arguments(call) {
+            self.visit_expr(argument);
+        }
+    }
+}
+
+/// The arguments of a macro that takes expressions; of another one, none.
+fn arguments(call: &syn::Macro) -> Vec<Expr> {
+    let listed = call.parse_body_with(Punctuated::<Expr, Token![,]>::parse_terminated);
+    let repeated = |input: syn::parse::ParseStream<'_>| {
+        let value = input.parse::<Expr>()?;
+        input.parse::<Token![;]>()?;
+        Ok(vec![value, input.parse::<Expr>()?])
+    };
+    match listed {
+        Ok(listed) => listed.into_iter().collect(),
+        Err(_) => call.parse_body_with(repeated).unwrap_or_default(),
+    }
+}
