@@ -29,7 +29,6 @@ pub mod fingerprint;
 pub mod job;
 #[cfg(not(loom))]
 pub mod layout;
-#[cfg(not(loom))]
 pub mod limits;
 #[cfg(not(loom))]
 pub mod lockstep;

@@ -17,6 +17,7 @@ use super::{agreement, broadcast, leader, reachability, reduce, short};
 use crate::data::{LONG_BYTES, bytes, bytes_mut};
 use crate::roads::Outcome;
 use bcs_core::descriptor::CollectiveKind;
+use bcs_core::limits::MAX_SPARE_BYTES;
 use bcs_core::request::Failure;
 use bcs_core::smartmap::coll_info::PAYLOAD_BYTES;
 use bcs_core::whereabouts::{Called, Objection};
@@ -35,10 +36,10 @@ impl Phased {
 
     fn give_back(&mut self, spare: &mut Spare) {
         let partial = std::mem::take(&mut self.partial);
-        if partial.len() > spare.partial.len() && partial.len() <= reduce::MAX_SPARE_BYTES {
+        if partial.len() > spare.partial.len() && partial.len() <= MAX_SPARE_BYTES {
             spare.partial = partial;
         }
-        if let Some(room) = leader::spent(self, reduce::MAX_SPARE_BYTES) {
+        if let Some(room) = leader::spent(self, MAX_SPARE_BYTES) {
             spare.room = room;
         }
     }
