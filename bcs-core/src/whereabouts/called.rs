@@ -1,6 +1,7 @@
 //! What a rank called.
 
 use crate::descriptor::{Call, CollectiveKind};
+use crate::request::low;
 use std::fmt;
 
 /// What a rank called.
@@ -109,9 +110,8 @@ impl Called {
             return Some(Self::Nic { kind, bytes });
         }
         let exchange = usize::try_from(word >> 32 & 0xff).expect("a byte");
-        let root = u32::try_from(word & u64::from(u32::MAX)).expect("half a word");
         let &exchange = Exchange::ALL.get(exchange)?;
-        Some(Self::Messages(exchange, root.checked_sub(1)))
+        Some(Self::Messages(exchange, low(word).checked_sub(1)))
     }
 }
 
