@@ -287,7 +287,7 @@ impl<'a> SharedCopier<'a> {
 
     fn offered(&self) -> Option<(SharedCopy<'_>, u64)> {
         let transfer = Id {
-            slot: 0,
+            slot: 1,
             generation: 1,
         };
         let process = std::process::id();
