@@ -13,13 +13,15 @@
 //! | [`reduction`] | what a reduction computes, to the bit |
 //! | [`job`] | jobs, nodes, microphases, how a rank is received |
 //! | [`lockstep`], [`clock`] | threads that run one at a time, in virtual time: ranks of the simulator |
-//! | [`limits`], [`fingerprint`] | bounds; what stands for something longer |
+//! | [`limits`], [`fingerprint`], [`coded`] | bounds; what stands for something longer; enumerations as bytes |
 //!
 //! Folders import in one direction, from above to below (`cargo xtask check layers`).
 
 // Under loom only what is tested under it is compiled: its atomics cannot lie in shared memory.
 #[cfg(not(loom))]
 pub mod clock;
+#[cfg(not(loom))]
+pub mod coded;
 #[cfg(not(loom))]
 pub mod descriptor;
 #[cfg(not(loom))]
@@ -29,7 +31,6 @@ pub mod fingerprint;
 pub mod job;
 #[cfg(not(loom))]
 pub mod layout;
-#[cfg(not(loom))]
 pub mod limits;
 #[cfg(not(loom))]
 pub mod lockstep;

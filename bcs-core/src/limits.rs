@@ -40,6 +40,45 @@ pub const SEND_QUEUE_ENTRIES: u64 = 256;
 /// are to find it in a second cache.
 pub const SEND_QUEUE_PAYLOAD_BYTES: u64 = 64 * 1024;
 
+/// The longest message that is copied through a send queue: a fourth of its room for payload, so that
+/// there is always room again when the receiver has taken what it found.
+pub const MAX_QUEUED_BYTES: usize = 16 * 1024;
+
+/// A part of a message that goes through a send queue because its receiver cannot reach it: as above,
+/// so that one is copied out while the next is copied in.
+pub const QUEUED_PART_BYTES: usize = MAX_QUEUED_BYTES;
+
+/// Copies of messages beyond the eager limit that a rank makes for receivers on its node: with more of
+/// them outstanding, its sends wait to be asked for.
+pub const MAX_COPIED_BYTES: usize = 16 << 20;
+
+/// The shortest message that a blocking send lends to a receiver on its node: there is more to a loan
+/// than to a copy.
+pub const LEAST_LENT_BYTES: usize = 1025;
+
+/// The shortest message whose sender takes part in the copy. Shorter ones are fetched by their
+/// receivers: they come out of caches, and the sender would have to be fast to find anything left.
+/// Longer ones are not lent: loans and shared copies use the same word of a transfer.
+pub const LEAST_SHARED_BYTES: usize = 1 << 20;
+
+/// A chunk of a shared copy: half of a second cache at most, and long enough that claims do not count.
+pub const SHARED_CHUNK_BYTES: usize = 64 * 1024;
+
+/// What a sender packs before its receiver on the node is told: that begins soon, and finds the bytes
+/// in a cache.
+pub const PACKED_STEP_BYTES: usize = 32 * 1024;
+
+/// A chunk of a reduction in the memory of a node's ranks: with what is folded into it, it fits a
+/// usual first cache, and hides what a call of the kernel costs.
+pub const FOLDED_CHUNK_BYTES: usize = 16 * 1024;
+
+/// Memory for partial results that is kept for the next reduction.
+pub const MAX_SPARE_BYTES: usize = 4 << 20;
+
+/// A contribution that lies in the node memory, beside its record: a page. Anything longer is copied
+/// once from where it is.
+pub const COLL_INFO_PAYLOAD_BYTES: usize = 4096;
+
 /// Request slots of a rank: sends and receives whose completion the NIC still owes. Equal to the
 /// envelopes a receiver may hold (law 4), so that as many sends may be outstanding as can match.
 pub const REQUEST_SLOTS: usize = 1 << 20;
@@ -152,6 +191,10 @@ const _: () = {
     assert!(REQUEST_SLOTS <= u32::MAX as usize);
     assert!(1 << (TOKEN_PARTS - 1) >= MAX_NODES);
     assert!(COLLECTIVE_TOKENS <= 64);
+    assert!(LEAST_LENT_BYTES < LEAST_SHARED_BYTES);
+    assert!(SHARED_CHUNK_BYTES <= LEAST_SHARED_BYTES);
+    assert!(MAX_QUEUED_BYTES as u64 * 4 <= SEND_QUEUE_PAYLOAD_BYTES);
+    assert!(MAX_QUEUED_BYTES < LEAST_SHARED_BYTES);
     assert!(SEND_RING_ENTRIES.is_power_of_two());
     assert!(RECEIVE_RING_ENTRIES.is_power_of_two());
     assert!(COLLECTIVE_RING_ENTRIES.is_power_of_two());

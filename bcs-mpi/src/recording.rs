@@ -2,10 +2,11 @@
 //! recorder.
 
 use bcs_core::clock::now_ns;
+use bcs_core::lockstep;
 pub(crate) use mds::mmds::Primitive;
 use mds::mmds::RankRecorder;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// The recorder of a rank, if it records.
 #[derive(Debug)]
@@ -48,11 +49,10 @@ impl Recording {
     }
 
     fn with(&self, record: impl FnOnce(&mut RankRecorder)) {
-        if let Some(recorder) = &self.recorder {
-            let mut recorder = recorder.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(recorder) = recorder.as_mut() {
-                record(recorder);
-            }
+        if let Some(recorder) = &self.recorder
+            && let Some(recorder) = lockstep::lock(recorder).as_mut()
+        {
+            record(recorder);
         }
     }
 
@@ -96,11 +96,7 @@ impl Recording {
         let (Some(recorder), Some(to)) = (&self.recorder, &self.destination) else {
             return Ok(());
         };
-        let recorder = recorder
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        let Some(recorder) = recorder else {
+        let Some(recorder) = lockstep::lock(recorder).take() else {
             return Ok(());
         };
         let mut dump = recorder.finish(now_ns());

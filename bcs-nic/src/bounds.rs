@@ -14,7 +14,7 @@
 //! [`NodeConfig::bounds`]: crate::threads::NodeConfig::bounds
 //! [`NicHostConfig::bounds`]: crate::driver::NicHostConfig::bounds
 
-use crate::microphase::{CompletionBlock, CreditBlock, DescriptorBlock};
+use crate::blocks::{CompletionBlock, CreditBlock, DescriptorBlock};
 use bcs_core::limits::{
     MAX_CONTEXTS, MAX_ENVELOPES_PER_RANK, MAX_OUTGOING_PER_NODE, REQUEST_SLOTS,
 };

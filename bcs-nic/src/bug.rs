@@ -1,24 +1,33 @@
-//! Planted bugs: switches that make a NIC thread misbehave, so that the simulator's checkers can
-//! be shown to notice (docs/simulator.md). Only tests can set them.
+//! Planted bugs, so that the simulator's checkers can be shown to notice (docs/simulator.md).
+//!
+//! A bug is a decorator of a NIC thread ([`Planted`]): it takes mail that the thread should get, or
+//! stands between the thread and its port. The threads know nothing of it. Only tests plant one.
 
+use crate::blocks::DescriptorBlock;
 use crate::mail::Mail;
-use crate::threads::{Context, NicThread};
-use bcs_core::job::NicThreadId;
+use crate::threads::{Context, LeftOver, NicThread, NodeConfig, StrobeReceiver};
+use bcs_core::fabric::{
+    Block, CompareAndWrite, DestinationSpan, Event, GlobalAddress, Port, SourceSpan, Ticket,
+    Variable,
+};
+use bcs_core::job::{NicThreadId, NodeId, NodeSet};
+use std::collections::BTreeMap;
 
 /// A way to misbehave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlantedBug {
-    /// BS drops every 8th descriptor.
+    /// Every 8th envelope that BS puts is left out of its block.
     DropDescriptor,
-    /// BR lets the second envelope of a slice's block overtake the first.
+    /// The second envelope of each block that BS puts overtakes the first.
     ReorderMatch,
-    /// A Compare-And-Write reports success and writes nothing (planted in the network).
+    /// The first Compare-And-Write of node 0 that is to write reports success and writes nothing.
     LoseCompareAndWrite,
-    /// BR schedules twice the budget.
+    /// DH gets every chunk twice, so up to twice the budget enters its node.
     ExceedBudget,
-    /// SR releases completions at once under the fixed strobe.
+    /// Completions go past SR, which under the fixed strobe would keep them: they are released at
+    /// once.
     ReleaseEarly,
-    /// DH reports a chunk moved that it did not move.
+    /// Every 16th chunk that DH gets arrives at once, without its bytes.
     SkipChunk,
     /// This NIC thread panics as soon as it has something to do. No checker is meant for it: the OS
     /// thread must notice.
@@ -35,19 +44,219 @@ impl PlantedBug {
         Self::ReleaseEarly,
         Self::SkipChunk,
     ];
+
+    /// Whether this is a bug of a NIC thread.
+    pub(crate) fn is_of(self, node: NodeId, thread: NicThreadId) -> bool {
+        thread
+            == match self {
+                Self::DropDescriptor | Self::ReorderMatch => NicThreadId::BufferSender,
+                Self::LoseCompareAndWrite if node != NodeId(0) => return false,
+                Self::LoseCompareAndWrite => NicThreadId::BufferReceiver,
+                Self::ExceedBudget | Self::SkipChunk => NicThreadId::DmaHelper,
+                Self::ReleaseEarly => NicThreadId::StrobeReceiver,
+                Self::Panic(thread) => thread,
+            }
+    }
 }
 
-/// A NIC thread that panics as soon as it has something to do.
-#[derive(Debug)]
-pub(crate) struct Panicking;
+/// A NIC thread with a bug.
+pub(crate) struct Planted {
+    thread: Box<dyn NicThread>,
+    config: NodeConfig,
+    breakage: Breakage,
+}
 
-impl NicThread for Panicking {
-    fn handle(&mut self, _mail: Mail, _context: &mut Context<'_>) {
-        panic!("planted");
+impl Planted {
+    pub(crate) fn new(bug: PlantedBug, config: NodeConfig, thread: Box<dyn NicThread>) -> Self {
+        let breakage = Breakage {
+            bug,
+            chances: 0,
+            is_losing: false,
+            has_lost: false,
+            twins: BTreeMap::new(),
+        };
+        Self {
+            thread,
+            config,
+            breakage,
+        }
+    }
+
+    /// Lets the thread work with a port that has the bug.
+    fn work<R>(
+        &mut self,
+        context: &mut Context<'_>,
+        work: impl FnOnce(&mut dyn NicThread, &mut Context<'_>) -> R,
+    ) -> R {
+        let mut port = BrokenPort {
+            port: &mut *context.port,
+            breakage: &mut self.breakage,
+        };
+        let mut context = Context {
+            clock: context.clock,
+            port: &mut port,
+            memory: &mut *context.memory,
+            out: &mut *context.out,
+        };
+        work(&mut *self.thread, &mut context)
+    }
+}
+
+impl NicThread for Planted {
+    fn handle(&mut self, mail: Mail, context: &mut Context<'_>) {
+        match (self.breakage.bug, mail) {
+            (PlantedBug::Panic(_), _) => panic!("planted"),
+            (PlantedBug::ReleaseEarly, Mail::Completed(batch)) => {
+                for release in &batch {
+                    StrobeReceiver::release(&self.config, release, context.out);
+                }
+            }
+            (_, mail) => self.work(context, |thread, context| thread.handle(mail, context)),
+        }
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> bool {
-        assert!(context.port.signals() == 0, "planted");
-        false
+        if let PlantedBug::Panic(_) = self.breakage.bug {
+            assert!(context.port.signals() == 0, "planted");
+            return false;
+        }
+        self.work(context, |thread, context| thread.poll(context))
+    }
+
+    fn left_over(&self, port: &dyn Port) -> Vec<LeftOver> {
+        self.thread.left_over(port)
+    }
+
+    fn recorded(&mut self) -> Option<mds::dump::NodeDump> {
+        self.thread.recorded()
+    }
+}
+
+/// What a bug remembers.
+struct Breakage {
+    bug: PlantedBug,
+    /// How often it could have struck.
+    chances: u64,
+    /// Whether the Compare-And-Write under way does not write, and whether one is lost.
+    is_losing: bool,
+    has_lost: bool,
+    /// The second of two gets of the same bytes that has not ended, by the first.
+    twins: BTreeMap<Ticket, Ticket>,
+}
+
+impl Breakage {
+    /// Whether it strikes this time, which is every `nth`.
+    fn strikes(&mut self, nth: u64) -> bool {
+        self.chances += 1;
+        self.chances.is_multiple_of(nth)
+    }
+
+    /// A block of descriptors as it leaves it.
+    fn block(&mut self, block: &[u8]) -> Vec<u8> {
+        let (header, envelopes) = block.split_at(DescriptorBlock::HEADER_BYTES);
+        let envelopes = envelopes.chunks_exact(DescriptorBlock::RECORD_BYTES);
+        let mut envelopes: Vec<&[u8]> = envelopes.collect();
+        match self.bug {
+            PlantedBug::DropDescriptor => envelopes.retain(|_| !self.strikes(8)),
+            PlantedBug::ReorderMatch if envelopes.len() > 1 => envelopes.swap(0, 1),
+            _ => {}
+        }
+        let mut block = header.to_vec();
+        // The lowest bits of the stamp count them.
+        let count = u16::try_from(envelopes.len()).expect("a block is small");
+        block[..2].copy_from_slice(&count.to_le_bytes());
+        block.extend(envelopes.concat());
+        block
+    }
+}
+
+/// The ticket of a chunk that nobody moves.
+const UNMOVED: Ticket = Ticket(u64::MAX);
+
+/// A port with a bug.
+struct BrokenPort<'a> {
+    port: &'a mut dyn Port,
+    breakage: &'a mut Breakage,
+}
+
+impl Port for BrokenPort<'_> {
+    fn xfer_and_signal(
+        &mut self,
+        set: &NodeSet,
+        at: GlobalAddress,
+        bytes: &[u8],
+        signal: Option<NicThreadId>,
+    ) -> Ticket {
+        if at.block != Block::Descriptors {
+            return self.port.xfer_and_signal(set, at, bytes, signal);
+        }
+        let bytes = self.breakage.block(bytes);
+        self.port.xfer_and_signal(set, at, &bytes, signal)
+    }
+
+    fn get(&mut self, from: SourceSpan, to: DestinationSpan) -> Ticket {
+        if self.breakage.bug == PlantedBug::SkipChunk && self.breakage.strikes(16) {
+            return UNMOVED;
+        }
+        let ticket = self.port.get(from, to);
+        if self.breakage.bug == PlantedBug::ExceedBudget {
+            let twin = self.port.get(from, to);
+            self.breakage.twins.insert(ticket, twin);
+        }
+        ticket
+    }
+
+    fn compare_and_write(&mut self, what: &CompareAndWrite) -> Ticket {
+        let loses = self.breakage.bug == PlantedBug::LoseCompareAndWrite;
+        let mut what = *what;
+        self.breakage.is_losing = loses && !self.breakage.has_lost && what.write.is_some();
+        if self.breakage.is_losing {
+            what.write = None;
+        }
+        self.port.compare_and_write(&what)
+    }
+
+    fn test_event(&mut self, ticket: Ticket) -> Event {
+        if ticket == UNMOVED {
+            return Event::Signalled;
+        }
+        if let Some(&twin) = self.breakage.twins.get(&ticket) {
+            if self.port.test_event(twin) == Event::Pending {
+                return Event::Pending;
+            }
+            self.breakage.twins.remove(&ticket);
+        }
+        let event = self.port.test_event(ticket);
+        // Of one that does not hold nothing is lost.
+        self.breakage.has_lost |= self.breakage.is_losing && event == Event::Verdict(true);
+        event
+    }
+
+    fn nodes(&self) -> usize {
+        self.port.nodes()
+    }
+
+    fn alive(&self) -> NodeSet {
+        self.port.alive()
+    }
+
+    fn signals(&self) -> u64 {
+        self.port.signals()
+    }
+
+    fn load(&self, variable: Variable) -> u64 {
+        self.port.load(variable)
+    }
+
+    fn store(&mut self, variable: Variable, value: u64) {
+        self.port.store(variable, value);
+    }
+
+    fn report(&mut self, variable: Variable, value: u64) {
+        self.port.report(variable, value);
+    }
+
+    fn read(&self, at: GlobalAddress, bytes: &mut [u8]) {
+        self.port.read(at, bytes);
     }
 }

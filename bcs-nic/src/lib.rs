@@ -14,20 +14,25 @@
 //! | folder | is |
 //! |---|---|
 //! | [`threads`] | the seven NIC threads, as state machines |
-//! | [`microphase`] | what crosses the fabric in each microphase, and how much may |
+//! | [`blocks`] | what they put into each other's global memory in each microphase |
+//! | [`budget`] | how much may enter a node in a slice |
 //! | [`driver`] | the OS threads that run them |
 //! | [`simulator`] | a whole cluster of them, in virtual time |
 //! | [`bounds`] | how much their tables hold, which tests make smaller |
 //! | [`mail`], [`collective`] | what the threads of one node tell each other |
+//! | [`failure`] | why a thread gives up, which ends the job |
+//! | [`bug`] | threads that are made to misbehave, for tests of the tests |
 //!
-//! Architecture Invariant: nothing under `threads` and `microphase` knows a clock, a socket, an
-//! OS thread or a lock.
+//! Architecture Invariant: nothing under `threads` and `blocks` knows a clock, a socket, an OS
+//! thread or a lock.
 
+pub mod blocks;
 pub mod bounds;
+pub mod budget;
 pub mod bug;
 pub mod collective;
 pub mod driver;
+pub mod failure;
 pub mod mail;
-pub mod microphase;
 pub mod simulator;
 pub mod threads;

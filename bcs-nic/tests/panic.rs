@@ -6,7 +6,8 @@ use bcs_core::memory::NicMemory;
 use bcs_core::wake::MachinePage;
 use bcs_nic::bounds::Bounds;
 use bcs_nic::bug::PlantedBug;
-use bcs_nic::driver::{NicFailure, NicHost, NicHostConfig};
+use bcs_nic::driver::{NicHost, NicHostConfig};
+use bcs_nic::failure::NicFailure;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -55,9 +56,10 @@ fn a_nic_thread_that_panics_ends_the_job_and_is_named() {
             let failure = first_failure(driver, Some(PlantedBug::Panic(thread)));
             let failure =
                 failure.unwrap_or_else(|| panic!("{driver:?}: nobody noticed {thread:?}"));
-            assert_eq!(failure.rank, None);
+            assert_eq!(failure.rank(), None);
             let named = format!("NIC thread {} panicked: planted", thread.name());
-            assert!(failure.message.contains(&named), "{driver:?}: {failure:?}");
+            let said = failure.to_string();
+            assert!(said.contains(&named), "{driver:?}: {said}");
         }
     }
 }

@@ -121,9 +121,9 @@ fn a_receiver_that_is_full_of_what_it_does_not_want_ends_the_job_and_is_named() 
     let [first, ..] = bench.failures() else {
         panic!("nobody noticed that nothing can move any more");
     };
-    assert_eq!((first.node.0, first.rank), (1, Some(1)));
+    assert_eq!((first.node.0, first.rank()), (1, Some(1)));
     assert!(
-        first.message.contains("rank 1 holds 4 messages"),
+        first.to_string().contains("rank 1 holds 4 messages"),
         "{first:?}"
     );
 }

@@ -258,11 +258,10 @@ impl Dispatcher {
             Watched::Strobe => {
                 let failures = self.strobe.as_ref().map(|strobe| strobe.failures.take());
                 for failure in failures.into_iter().flatten() {
-                    let (node, rank, message) = (failure.node, failure.rank, failure.message);
                     self.handle(Event::Failure(Verdict::Nic {
-                        node,
-                        rank,
-                        message,
+                        node: failure.node,
+                        rank: failure.rank(),
+                        message: failure.to_string(),
                     }));
                 }
             }

@@ -21,7 +21,7 @@ use crate::shortage::advice;
 use crate::slots;
 use crate::watch::{Source, Watch};
 use bcs_core::job::welcome::{Answer, FromRank, MAX_MESSAGE_BYTES, PROTOCOL_VERSION, Welcome};
-use bcs_nic::driver::NicFailure;
+use bcs_nic::failure::NicFailure;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
@@ -572,8 +572,8 @@ impl Shift<'_> {
 fn nic_failed(failure: NicFailure) -> FromManager {
     FromManager::NicFailed {
         node: failure.node,
-        rank: failure.rank,
-        message: failure.message,
+        rank: failure.rank(),
+        message: failure.to_string(),
     }
 }
 

@@ -5,12 +5,14 @@ use crate::inherited::Inherited;
 use crate::shortage::advice;
 use bcs_core::fabric::shm::{Segment, memory_file};
 use bcs_core::job::{Intranode, NodeId};
+use bcs_core::lockstep::lock;
 use bcs_core::memory::{MapError, NicMemory};
 use bcs_core::smartmap::{Desk, NodeMemory, READ_ONLY};
 use bcs_core::wake::MachinePage;
 use bcs_core::whereabouts::Whereabouts;
 use bcs_nic::bounds::Bounds;
-use bcs_nic::driver::{NicFailure, NicHost, NicHostConfig, Recordings};
+use bcs_nic::driver::{NicHost, NicHostConfig, Recordings};
+use bcs_nic::failure::NicFailure;
 use rustix::event::EventfdFlags;
 use rustix::io::Errno;
 use rustix::process::Pid;
@@ -41,10 +43,7 @@ impl FailureBox {
 
     /// Puts a failure in: for `NicHost::start`.
     pub fn report(&self, failure: NicFailure) {
-        self.failures
-            .lock()
-            .unwrap_or_else(|e| e.into_inner())
-            .push(failure);
+        lock(&self.failures).push(failure);
         // The counter cannot overflow: 2^64 failures do not happen.
         let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
     }
@@ -57,7 +56,7 @@ impl FailureBox {
     /// Takes the failures out.
     pub fn take(&self) -> Vec<NicFailure> {
         let _ = rustix::io::read(&self.event, &mut [0; 8]);
-        std::mem::take(&mut *self.failures.lock().unwrap_or_else(|e| e.into_inner()))
+        std::mem::take(&mut *lock(&self.failures))
     }
 }
 

@@ -9,7 +9,7 @@ use super::{Block, CompareAndWrite, Comparison, Event, GlobalAddress, Port, Tick
 use crate::job::{NicThreadId, NodeId, NodeSet};
 
 /// A fabric under test.
-pub trait Bench {
+trait Bench {
     /// Its ports.
     type Port: Port;
     /// A port of this node's NIC thread.
@@ -36,7 +36,7 @@ fn bs<B: Bench>(bench: &mut B, node: u16) -> B::Port {
 }
 
 /// Checks every law on fresh fabrics of five nodes.
-pub fn check_all<B: Bench>(mut make: impl FnMut(usize) -> B) {
+fn check_all<B: Bench>(mut make: impl FnMut(usize) -> B) {
     a_put_reaches_the_whole_set_and_nobody_else(&mut make(NODES));
     puts_of_one_port_arrive_in_order(&mut make(NODES));
     a_put_signals_the_thread_it_names(&mut make(NODES));

@@ -11,14 +11,15 @@
 //! | [`shm`] | nodes on one machine |
 //! | [`sim`] | nodes of a test, in virtual time |
 //!
-//! The laws that every fabric keeps are the tests in [`conformance`].
+//! The laws that every fabric keeps are the tests in `conformance.rs`.
 //!
 //! Architecture Invariant: the state machines of `bcs-nic` see a fabric only through [`Port`];
 //! whatever faults a fabric can have reach them as [`Event::Failed`] or as a smaller
 //! [`Port::alive`].
 
 mod address;
-pub mod conformance;
+#[cfg(test)]
+mod conformance;
 pub mod shm;
 pub mod sim;
 

@@ -1,5 +1,6 @@
 //! What the threads of a lockstep share with its driver.
 
+use crate::fingerprint::fingerprint;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -93,9 +94,7 @@ pub struct ThreadNumber(pub(super) usize);
 
 impl Inner {
     pub(super) fn note(&mut self, words: [u64; 3]) {
-        for word in words {
-            self.trace = (self.trace.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
-        }
+        self.trace = fingerprint([self.trace].into_iter().chain(words));
     }
 
     pub(super) fn kill(&mut self, number: usize) {

@@ -219,6 +219,13 @@ impl Mapping {
         }
     }
 
+    /// Copies such words out of the mapping.
+    pub fn read_words(&self, offset: usize, words: &mut [u64]) {
+        for (index, word) in words.iter_mut().enumerate() {
+            *word = self.word64(offset + index * 8).load(Ordering::Relaxed);
+        }
+    }
+
     fn check(&self, offset: usize, len: usize) {
         assert!(
             offset <= self.len && self.len - offset >= len,

@@ -5,5 +5,5 @@ pub mod arithmetic;
 mod datatype;
 mod op;
 
-pub use datatype::{Class, Datatype, Pair, UnknownDatatype};
-pub use op::{Op, UnknownOp};
+pub use datatype::{Class, Datatype, Pair};
+pub use op::Op;

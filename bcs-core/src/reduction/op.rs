@@ -1,7 +1,6 @@
 //! The predefined reduction operations (MPI 5.0, 6.9.2) and the datatypes each is defined on.
 
-use std::fmt;
-
+use crate::coded::coded;
 use crate::reduction::{Class, Datatype};
 
 /// A predefined reduction operation that a NIC can carry out.
@@ -42,22 +41,6 @@ pub enum Op {
 }
 
 impl Op {
-    /// All operations, in the order of their codes.
-    pub const ALL: [Self; 12] = [
-        Self::Sum,
-        Self::Min,
-        Self::Max,
-        Self::Prod,
-        Self::Band,
-        Self::Bor,
-        Self::Bxor,
-        Self::Land,
-        Self::Lor,
-        Self::Lxor,
-        Self::MinLoc,
-        Self::MaxLoc,
-    ];
-
     /// Is this operation defined on `datatype`? The table of MPI 5.0, 6.9.2.
     #[must_use]
     pub const fn allowed(self, datatype: Datatype) -> bool {
@@ -78,47 +61,21 @@ impl Op {
             }
         }
     }
-
-    /// The name in the standard.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sum => "MPI_SUM",
-            Self::Min => "MPI_MIN",
-            Self::Max => "MPI_MAX",
-            Self::Prod => "MPI_PROD",
-            Self::Band => "MPI_BAND",
-            Self::Bor => "MPI_BOR",
-            Self::Bxor => "MPI_BXOR",
-            Self::Land => "MPI_LAND",
-            Self::Lor => "MPI_LOR",
-            Self::Lxor => "MPI_LXOR",
-            Self::MinLoc => "MPI_MINLOC",
-            Self::MaxLoc => "MPI_MAXLOC",
-        }
-    }
 }
 
-impl fmt::Display for Op {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(self.name())
-    }
-}
-
-/// A byte that is the code of no [`Op`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:#04x} is not the code of a reduction operation")]
-pub struct UnknownOp(pub u8);
-
-impl TryFrom<u8> for Op {
-    type Error = UnknownOp;
-
-    fn try_from(code: u8) -> Result<Self, UnknownOp> {
-        Self::ALL
-            .into_iter()
-            .find(|&op| op as u8 == code)
-            .ok_or(UnknownOp(code))
-    }
+coded! { Op, "a reduction operation":
+    Sum "MPI_SUM",
+    Min "MPI_MIN",
+    Max "MPI_MAX",
+    Prod "MPI_PROD",
+    Band "MPI_BAND",
+    Bor "MPI_BOR",
+    Bxor "MPI_BXOR",
+    Land "MPI_LAND",
+    Lor "MPI_LOR",
+    Lxor "MPI_LXOR",
+    MinLoc "MPI_MINLOC",
+    MaxLoc "MPI_MAXLOC",
 }
 
 #[cfg(test)]
@@ -134,7 +91,9 @@ mod tests {
             })
         });
         assert_eq!(known.count(), Op::ALL.len());
-        assert_eq!(Op::try_from(0), Err(UnknownOp(0)), "fresh memory");
+        let fresh = Op::try_from(0).unwrap_err();
+        let said = "0x00 is not the code of a reduction operation";
+        assert_eq!(fresh.to_string(), said);
     }
 
     /// The table of MPI 5.0, 6.9.2, written out: one row an operation, one column a datatype.

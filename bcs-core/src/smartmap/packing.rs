@@ -18,7 +18,7 @@
 //!   `Acquire` load of it.
 
 use super::node_memory::NodeMemory;
-use crate::request::RequestId;
+use crate::request::{RequestId, low};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 const BELL: usize = 6;
@@ -54,11 +54,11 @@ impl<'a> Packing<'a> {
     #[must_use]
     pub fn bytes(&self) -> u32 {
         let word = self.packed.load(Ordering::Acquire); // PACKED
-        let (generation, bytes) = (word & !u64::from(u32::MAX), word & u64::from(u32::MAX));
-        if generation != self.generation {
+        let bytes = low(word);
+        if word ^ u64::from(bytes) != self.generation {
             return 0;
         }
-        u32::try_from(bytes).expect("half of a word")
+        bytes
     }
 
     /// On which the receiver sleeps until there is more.

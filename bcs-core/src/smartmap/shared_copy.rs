@@ -31,11 +31,10 @@
 //!   the receiver's `Acquire` load of it.
 
 use super::node_memory::NodeMemory;
+use crate::fingerprint::fingerprint;
+use crate::limits::SHARED_CHUNK_BYTES;
 use crate::request::RequestId;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-
-/// Bytes of a chunk: half of a second cache at most, and long enough that claims do not count.
-pub const CHUNK_BYTES: usize = 64 * 1024;
 
 const OFFER: usize = 1;
 const INTO: usize = 2;
@@ -88,18 +87,12 @@ impl<'a> SharedCopy<'a> {
         let transfer = [self.transfer.slot, self.transfer.generation].map(u64::from);
         let shape = u64::from(self.shape == Shape::Alike);
         let what = [self.sender as u64, u64::from(process), into, len, shape];
-        let all = transfer.into_iter().chain(what);
-        // Steps of splitmix64: each word changes all bits of what comes after it.
-        let check = all.fold(0x9e37_79b9_7f4a_7c15, |hash: u64, word| {
-            let mixed = (hash ^ word).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            mixed ^ (mixed >> 31)
-        });
+        let check = fingerprint(transfer.into_iter().chain(what));
         u64::from(self.transfer.generation) << 32 | check >> 32 | 1
     }
 
     fn of(self, len: usize) -> Self {
-        let chunks = len.div_ceil(CHUNK_BYTES) as u64;
+        let chunks = len.div_ceil(SHARED_CHUNK_BYTES) as u64;
         Self { chunks, ..self }
     }
 
@@ -219,7 +212,7 @@ mod tests {
     #[test]
     fn an_offer_that_was_written_over_is_none() {
         let node = NodeMemory::private(2).unwrap();
-        let len = 3 * CHUNK_BYTES;
+        let len = 3 * SHARED_CHUNK_BYTES;
         let offered = |process| SharedCopy::offered(&node, (0, TRANSFER), process, len, PLAIN);
         let copy = SharedCopy::offer(&node, (0, TRANSFER), ME, (1 << 40, len), PLAIN).unwrap();
         assert!(offered(ME).is_some());
@@ -247,7 +240,7 @@ mod tests {
     #[test]
     fn every_chunk_is_claimed_once() {
         let node = NodeMemory::private(2).unwrap();
-        let len = 1000 * CHUNK_BYTES - 1;
+        let len = 1000 * SHARED_CHUNK_BYTES - 1;
         assert!(SharedCopy::offered(&node, (0, TRANSFER), ME, len, PLAIN).is_none());
         let receiver = SharedCopy::offer(&node, (0, TRANSFER), ME, (77, len), PLAIN).unwrap();
         let (sender, into, all) =
@@ -278,9 +271,10 @@ mod tests {
     fn what_a_sender_has_not_copied_is_waited_for() {
         let node = NodeMemory::private(1).unwrap();
         let receiver =
-            SharedCopy::offer(&node, (0, TRANSFER), ME, (0, 3 * CHUNK_BYTES), PLAIN).unwrap();
+            SharedCopy::offer(&node, (0, TRANSFER), ME, (0, 3 * SHARED_CHUNK_BYTES), PLAIN)
+                .unwrap();
         let (sender, _, _) =
-            SharedCopy::offered(&node, (0, TRANSFER), ME, 3 * CHUNK_BYTES, PLAIN).unwrap();
+            SharedCopy::offered(&node, (0, TRANSFER), ME, 3 * SHARED_CHUNK_BYTES, PLAIN).unwrap();
         assert!(sender.is_open());
         assert_eq!(
             (receiver.claim(), sender.claim(), receiver.claim()),
@@ -295,6 +289,6 @@ mod tests {
             generation: 10,
             ..TRANSFER
         };
-        assert!(SharedCopy::offered(&node, (0, next), ME, 3 * CHUNK_BYTES, PLAIN).is_none());
+        assert!(SharedCopy::offered(&node, (0, next), ME, 3 * SHARED_CHUNK_BYTES, PLAIN).is_none());
     }
 }

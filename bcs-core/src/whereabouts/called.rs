@@ -1,6 +1,8 @@
 //! What a rank called.
 
+use crate::coded::coded;
 use crate::descriptor::{Call, CollectiveKind};
+use crate::request::low;
 use std::fmt;
 
 /// What a rank called.
@@ -48,38 +50,19 @@ pub enum Exchange {
     ReduceScatterBetween,
 }
 
-impl Exchange {
-    const ALL: [Self; 12] = [
-        Self::Scatter,
-        Self::Gather,
-        Self::Allgather,
-        Self::Alltoall,
-        Self::Scan,
-        Self::Exscan,
-        Self::Reduce,
-        Self::ReduceScatter,
-        Self::Neighbors,
-        Self::BroadcastBetween,
-        Self::ReduceBetween,
-        Self::ReduceScatterBetween,
-    ];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Scatter => "a scatter",
-            Self::Gather => "a gather",
-            Self::Allgather => "an allgather",
-            Self::Alltoall => "an all-to-all",
-            Self::Scan => "a scan",
-            Self::Exscan => "an exclusive scan",
-            Self::Reduce => "a reduction by an operation of the program's",
-            Self::ReduceScatter => "a reduce-scatter by an operation of the program's",
-            Self::Neighbors => "an exchange among neighbours",
-            Self::BroadcastBetween => "a broadcast between two groups",
-            Self::ReduceBetween => "a reduction between two groups",
-            Self::ReduceScatterBetween => "a reduce-scatter between two groups",
-        }
-    }
+coded! { Exchange, "a collective that is made of messages":
+    Scatter "a scatter",
+    Gather "a gather",
+    Allgather "an allgather",
+    Alltoall "an all-to-all",
+    Scan "a scan",
+    Exscan "an exclusive scan",
+    Reduce "a reduction by an operation of the program's",
+    ReduceScatter "a reduce-scatter by an operation of the program's",
+    Neighbors "an exchange among neighbours",
+    BroadcastBetween "a broadcast between two groups",
+    ReduceBetween "a reduction between two groups",
+    ReduceScatterBetween "a reduce-scatter between two groups",
 }
 
 /// The top two bits, which [`Call`] never sets both.
@@ -108,10 +91,9 @@ impl Called {
             let Call { kind, bytes, .. } = Call::unpack(word)?;
             return Some(Self::Nic { kind, bytes });
         }
-        let exchange = usize::try_from(word >> 32 & 0xff).expect("a byte");
-        let root = u32::try_from(word & u64::from(u32::MAX)).expect("half a word");
-        let &exchange = Exchange::ALL.get(exchange)?;
-        Some(Self::Messages(exchange, root.checked_sub(1)))
+        let [.., exchange, _, _, _] = word.to_le_bytes();
+        let exchange = Exchange::try_from(exchange).ok()?;
+        Some(Self::Messages(exchange, low(word).checked_sub(1)))
     }
 }
 
@@ -123,7 +105,7 @@ impl fmt::Display for Called {
                 Call { rank, kind, bytes }.fmt(f)
             }
             Self::Messages(exchange, root) => {
-                f.write_str(exchange.name())?;
+                exchange.fmt(f)?;
                 match (exchange, root) {
                     (_, None) => Ok(()),
                     (Exchange::Scatter | Exchange::BroadcastBetween, Some(root)) => {

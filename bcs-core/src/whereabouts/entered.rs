@@ -3,6 +3,7 @@
 use super::called::Called;
 use super::name::Name;
 use crate::fingerprint;
+use crate::request::high;
 use std::fmt;
 
 /// A collective that a rank has entered.
@@ -22,7 +23,7 @@ pub struct Entered {
 #[must_use]
 pub fn fingerprint(members: &[u32]) -> u32 {
     let all = fingerprint::fingerprint(members.iter().map(|&rank| u64::from(rank)));
-    u32::try_from(all >> 32).expect("half a word").max(1)
+    high(all).max(1)
 }
 
 impl Entered {

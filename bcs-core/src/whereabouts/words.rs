@@ -3,6 +3,7 @@
 use super::called::Called;
 use super::entered::Entered;
 use super::wait::{Peer, Wait, Whereabouts};
+use crate::request::{high, low};
 
 /// Entered collectives that fit.
 const ENTERED: usize = 8;
@@ -48,7 +49,6 @@ impl Whereabouts {
     /// From words; `None` if they make no sense.
     #[must_use]
     pub fn decode(words: &[u64; WORDS]) -> Option<Self> {
-        let low = |word: u64| u32::try_from(word & u64::from(u32::MAX)).expect("half a word");
         let peer = Peer {
             context: low(words[0] >> 40),
             rank: low(words[0] >> 8).checked_sub(1),
@@ -69,7 +69,7 @@ impl Whereabouts {
             .filter(|&told| told <= ENTERED)?;
         let entered = words[3..].chunks_exact(3).take(told).map(|words| {
             Some(Entered {
-                context: low(words[0] >> 32),
+                context: high(words[0]),
                 group: low(words[0]),
                 number: low(words[1]),
                 called: Called::unpack(words[2])?,

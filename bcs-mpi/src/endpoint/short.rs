@@ -9,10 +9,9 @@ use super::endpoint::Endpoint;
 use super::request::Request;
 use super::state::State;
 use crate::data::Piece;
-use crate::roads::smartmap::{
-    self, LEAST_LENT_BYTES, LEAST_SHARED_BYTES, MAX_QUEUED_BYTES, Next, Settled, SmartMap,
-};
+use crate::roads::smartmap::{self, Next, Settled, SmartMap};
 use crate::roads::{Handle, Message, Outcome, SendMode};
+use bcs_core::limits::{LEAST_LENT_BYTES, LEAST_SHARED_BYTES, MAX_QUEUED_BYTES};
 use bcs_core::matching::Pattern;
 use bcs_core::smartmap::Desk;
 use bcs_core::wake::owner_lock::OwnerGuard;

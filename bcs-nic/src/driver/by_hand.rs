@@ -3,7 +3,8 @@
 //!
 //! The state machines, the fabric and the turns are those of the shared driver.
 
-use super::{Mailboxes, NicFailure, NicHostConfig, OsThread, plan, seats, strobing};
+use super::{Mailboxes, NicHostConfig, OsThread, plan, seats, strobing};
+use crate::failure::NicFailure;
 use bcs_core::job::{Driver, Strobe};
 use bcs_core::wake::MachinePage;
 

@@ -18,7 +18,8 @@ mod placement;
 pub use by_hand::ByHand;
 
 use crate::bounds::Bounds;
-use crate::bug::{Panicking, PlantedBug};
+use crate::bug::{Planted, PlantedBug};
+use crate::failure::NicFailure;
 use crate::threads::{
     BufferReceiver, BufferSender, CollectiveHelper, DmaHelper, NicThread, NodeConfig, ReduceHelper,
     StrobeReceiver, StrobeSender,
@@ -60,17 +61,6 @@ pub struct NicHostConfig {
     pub nic_memory: Arc<Vec<Option<NicMemory>>>,
     /// The cores the OS threads may be pinned to, as the launcher found them.
     pub cores: Vec<usize>,
-}
-
-/// Something that ends the job, found by a NIC.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NicFailure {
-    /// The node.
-    pub node: NodeId,
-    /// The rank at fault, if it is one rank's.
-    pub rank: Option<u32>,
-    /// What was found and what to do.
-    pub message: String,
 }
 
 /// What the NICs of a process recorded (EMDS).
@@ -233,7 +223,6 @@ fn seats(crew: &Crew, config: &NicHostConfig) -> Vec<Seat> {
                         page: config.page.clone(),
                         ranks: Arc::new(ranks),
                         bounds: config.bounds,
-                        bug: config.bug,
                     }
                 }
             };
@@ -241,7 +230,7 @@ fn seats(crew: &Crew, config: &NicHostConfig) -> Vec<Seat> {
             Seat {
                 node,
                 thread,
-                machine: machine(thread, node_config),
+                machine: machine(thread, node_config, config.bug),
                 port: ShmPort::new(
                     config.segment.clone(),
                     config.page.clone(),
@@ -255,10 +244,17 @@ fn seats(crew: &Crew, config: &NicHostConfig) -> Vec<Seat> {
         .collect()
 }
 
-/// The state machine of a NIC thread.
-pub(crate) fn machine(thread: NicThreadId, config: NodeConfig) -> Box<dyn NicThread> {
+/// The state machine of a NIC thread, in which tests may plant a bug.
+pub(crate) fn machine(
+    thread: NicThreadId,
+    config: NodeConfig,
+    bug: Option<PlantedBug>,
+) -> Box<dyn NicThread> {
+    if let Some(bug) = bug.filter(|bug| bug.is_of(config.node, thread)) {
+        let sound = machine(thread, config.clone(), None);
+        return Box::new(Planted::new(bug, config, sound));
+    }
     match thread {
-        _ if config.bug == Some(PlantedBug::Panic(thread)) => Box::new(Panicking),
         NicThreadId::StrobeReceiver => Box::new(StrobeReceiver::new(config)),
         NicThreadId::BufferSender => Box::new(BufferSender::new(config)),
         NicThreadId::BufferReceiver => Box::new(BufferReceiver::new(config)),

@@ -1,8 +1,9 @@
 //! One OS thread of a NIC: it runs its state machines until none moves on, then sleeps on its
 //! bell.
 
+use super::Recordings;
 use super::alarm::Alarm;
-use super::{NicFailure, Recordings};
+use crate::failure::{Cause, NicFailure};
 use crate::mail::Mail;
 use crate::threads::{Context, NicThread, Outbox, SliceTimes, StrobeSender};
 use bcs_core::clock::now_ns;
@@ -176,17 +177,13 @@ impl OsThread {
             .downcast_ref::<String>()
             .map(String::as_str)
             .or_else(|| panic.downcast_ref::<&str>().copied());
-        let (node, who) = match self.seats.get(self.working) {
-            Some(seat) => (seat.node, format!("NIC thread {}", seat.thread.name())),
-            None => (NodeId(0), "the Strobe Sender".to_owned()),
-        };
+        let seat = self.seats.get(self.working);
         NicFailure {
-            node,
-            rank: None,
-            message: format!(
-                "{who} panicked: {}; this is a bug of the runtime, please report it",
-                words.unwrap_or("it did not say why")
-            ),
+            node: seat.map_or(NodeId(0), |seat| seat.node),
+            cause: Cause::Panicked {
+                thread: seat.map(|seat| seat.thread),
+                said: words.unwrap_or("it did not say why").to_owned(),
+            },
         }
     }
 
@@ -351,20 +348,12 @@ impl OsThread {
 
     fn left_over(&self) -> Vec<NicFailure> {
         let of = |seat: &Seat| {
-            let left = seat.machine.left_over(&seat.port).into_iter();
-            let left: Vec<String> = left
-                .filter(|left| left.count > 0 && !left.programs)
-                .map(|left| left.to_string())
-                .collect();
-            (!left.is_empty()).then(|| NicFailure {
-                node: seat.node,
-                rank: None,
-                message: format!(
-                    "at the end of the job NIC thread {} still had {}; this is a bug of the runtime, \
-                     please report it",
-                    seat.thread.name(),
-                    left.join(", ")
-                ),
+            let mut left = seat.machine.left_over(&seat.port);
+            left.retain(|left| left.count > 0 && !left.programs);
+            let (node, thread) = (seat.node, seat.thread);
+            (!left.is_empty()).then_some(NicFailure {
+                node,
+                cause: Cause::LeftOver { thread, left },
             })
         };
         self.seats.iter().filter_map(of).collect()

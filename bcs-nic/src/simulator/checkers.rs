@@ -71,14 +71,14 @@ impl Lane<'_> {
 
 /// Checks one rank's receives of one round, in the order of their posts, and what it extracted: that
 /// is ordered against nothing, for a program that waits for an extraction posts no receive meanwhile.
-/// What is not there may have been lost with a node; else only what `lost` receives had no room for.
+/// What is not there may be only what `lost` receives had no room for; anything, without that number, for
+/// it may have been lost with a node.
 pub(super) fn check_receives(
     rank: u32,
     messages: &[Message],
     received: &[Option<Received>],
     extracted: &[Received],
-    lost: usize,
-    nobody_died: bool,
+    lost: Option<usize>,
 ) -> Result<u64, (Checker, String)> {
     let mut lanes: BTreeMap<(u32, i32), Lane<'_>> = BTreeMap::new();
     for message in messages
@@ -114,7 +114,9 @@ pub(super) fn check_receives(
     }
     let all = lanes.values().flat_map(|lane| &lane.messages);
     let left = all.filter(|(_, taken)| !taken).count();
-    if nobody_died && left != lost {
+    if let Some(lost) = lost
+        && left != lost
+    {
         return Err((
             Checker::ExactlyOnce,
             format!("rank {rank} never received {left} messages, and had no room for {lost}"),

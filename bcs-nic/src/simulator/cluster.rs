@@ -6,7 +6,6 @@ use super::program::{CONTEXTS, May, Program};
 use super::rank::{MEMORY_BYTES, ScriptedRank, World};
 use super::{Options, Report};
 use crate::bounds::Bounds;
-use crate::bug::PlantedBug;
 use bcs_core::fabric::sim::{Faults, Latencies, Network, RankStore, Ranks};
 use bcs_core::job::{Placement, Settings, Strobe};
 use bcs_core::memory::NicMemory;
@@ -68,10 +67,7 @@ impl Cluster {
             })
             .collect();
         let (seed, latencies) = (random.random(), Latencies::default());
-        let mut network = Network::new(nodes, Ranks::Scripted(stores), latencies, faults, seed);
-        if options.bug == Some(PlantedBug::LoseCompareAndWrite) {
-            network.plant_lost_compare_and_write();
-        }
+        let network = Network::new(nodes, Ranks::Scripted(stores), latencies, faults, seed);
         let (oversleeps, oversleeping) = (random.random_bool(0.5), random.random());
         let page = MachinePage::private(nodes, 1).expect("memory");
         let nics = Nics::new(NicsConfig {
@@ -203,7 +199,7 @@ impl Cluster {
             nobody_died: !self.crashes,
         };
         let mut network = self.nics.network().borrow_mut();
-        let acted = self.ranks[at].act(&world, &mut network.scripted()[at])?;
+        let acted = self.ranks[at].act(&world, &mut network.ranks().scripted()[at])?;
         if let Some(words) = acted {
             network.trace(&[now_ns, words]);
         }

@@ -3,10 +3,11 @@
 
 use super::checkers::{Checker, Objection};
 use crate::bounds::Bounds;
+use crate::budget::Quota;
 use crate::bug::PlantedBug;
-use crate::driver::{NicFailure, machine};
+use crate::driver::machine;
+use crate::failure::NicFailure;
 use crate::mail::Mail;
-use crate::microphase::Quota;
 use crate::threads::{Context, LeftOver, NicThread, NodeConfig, Outbox, StrobeSender};
 use bcs_core::fabric::Variable;
 use bcs_core::fabric::sim::{Network, SimMemory, SimPort};
@@ -115,12 +116,11 @@ impl Nics {
                 page: page.clone(),
                 ranks: Arc::new(ranks.collect()),
                 bounds,
-                bug,
             };
             seats.extend(NicThreadId::ALL.map(|thread| Seat {
                 node,
                 thread,
-                machine: machine(thread, config.clone()),
+                machine: machine(thread, config.clone(), bug),
                 port: SimPort::new(network.clone(), node, thread),
                 memory: SimMemory(network.clone()),
                 mail: VecDeque::new(),
@@ -226,7 +226,7 @@ impl Nics {
     pub fn turn(&mut self) -> Result<bool, Objection> {
         let progress = self.move_on()?;
         if let Some(failure) = self.take_failures().pop() {
-            let what = format!("node {}: {}", failure.node, failure.message);
+            let what = format!("node {}: {failure}", failure.node);
             return Err(self.objection((Checker::Soundness, what)));
         }
         Ok(progress)

@@ -148,7 +148,11 @@ impl Program {
         let subsets: Vec<Vec<u32>> = (1..CONTEXTS).map(|_| subset(random)).collect();
         let mut id = 0;
         let rounds = (0..random.random_range(3..8))
-            .map(|_| Round::new(ranks, slice_ns, &subsets, may, &mut id, random))
+            .map(|_| {
+                let compute = |_| random.random_range(0..slice_ns * 2);
+                let compute_ns = (0..ranks).map(compute).collect();
+                Round::new(compute_ns, &subsets, may, &mut id, random)
+            })
             .collect();
         Self { rounds, subsets }
     }
@@ -180,18 +184,16 @@ pub(super) fn pattern(id: u64, len: usize) -> Vec<u8> {
 
 impl Round {
     fn new(
-        ranks: u32,
-        slice_ns: u64,
+        compute_ns: Vec<u64>,
         subsets: &[Vec<u32>],
         may: May,
         id: &mut u64,
         random: &mut ChaCha8Rng,
     ) -> Self {
+        let ranks = u32::try_from(compute_ns.len()).expect("few");
         let mut round = Self {
             posts: vec![Vec::new(); ranks as usize],
-            compute_ns: (0..ranks)
-                .map(|_| random.random_range(0..slice_ns * 2))
-                .collect(),
+            compute_ns,
             ..Self::default()
         };
         for _ in 0..random.random_range(0..=ranks * 4) {

@@ -7,7 +7,7 @@
 
 use super::nics::{Nics, NicsConfig};
 use crate::bounds::Bounds;
-use crate::driver::NicFailure;
+use crate::failure::NicFailure;
 use bcs_core::descriptor::{
     CollectiveDescriptor, CollectiveKind, Payload, ReceiveDescriptor, ReceiveKind, SendDescriptor,
 };

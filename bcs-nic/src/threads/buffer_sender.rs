@@ -12,15 +12,15 @@
 //!   freed its ring entry (law 4).
 
 use super::{Context, LeftOver, NicThread, NodeConfig, Put, Retries};
-use crate::bug::PlantedBug;
-use crate::mail::{Cut, Mail, Release, Tally};
-use crate::microphase::{CreditBlock, DescriptorBlock, Envelope};
+use crate::blocks::{CreditBlock, DescriptorBlock, Envelope};
+use crate::failure::{Cause, Rubbish};
+use crate::mail::{Cut, Mail, Tally};
 use bcs_core::descriptor::{CollectiveDescriptor, SendDescriptor};
 use bcs_core::fabric::{Block, GlobalAddress, Port};
 use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet};
 use bcs_core::memory::ring::Consumer;
 use bcs_core::memory::{MappedWords, NicMemory};
-use bcs_core::request::{Completion, Failure, RequestId, high};
+use bcs_core::request::{Completion, Failure, RequestId};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::Ordering;
 
@@ -63,7 +63,6 @@ pub struct BufferSender {
     lost: NodeSet,
     /// Sends to other nodes that their senders wait for: they fail if the node dies.
     owed: HashMap<(u32, RequestId), NodeId>,
-    dropped: u64,
 }
 
 impl BufferSender {
@@ -95,7 +94,6 @@ impl BufferSender {
             tally: Tally::default(),
             lost: NodeSet::EMPTY,
             owed: HashMap::new(),
-            dropped: 0,
             config,
         }
     }
@@ -104,12 +102,8 @@ impl BufferSender {
         self.read_credits(context);
         let mut arrived = Vec::new();
         for local in 0..self.rings.len() {
-            if let Err(message) = self.take(local, cut.0[local], &mut arrived, context) {
-                let rank = self.config.ranks[local].0;
-                context
-                    .out
-                    .failures
-                    .push(self.config.failure(Some(rank), message));
+            if let Err(cause) = self.take(local, cut.0[local], &mut arrived, context) {
+                context.out.failures.push(self.config.failure(cause));
             }
         }
         self.exchanged = !arrived.is_empty();
@@ -135,22 +129,16 @@ impl BufferSender {
         [sends, _, collectives]: [u64; 3],
         arrived: &mut Vec<(u32, CollectiveDescriptor)>,
         context: &mut Context<'_>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Cause> {
         let rank = self.config.ranks[local].0;
         let rings = &mut self.rings[local];
-        let corrupt = |error: &dyn std::fmt::Display| {
-            format!("rank {rank} posted rubbish to its NIC: {error}; is it writing out of bounds?")
-        };
-        rings.sends.check(sends).map_err(|error| corrupt(&error))?;
-        rings
-            .collectives
-            .check(collectives)
-            .map_err(|error| corrupt(&error))?;
+        let checked = rings.sends.check(sends);
+        checked
+            .and_then(|()| rings.collectives.check(collectives))
+            .map_err(|corrupt| Cause::rubbish(rank, corrupt))?;
         while let Some(words) = rings.collectives.pop(collectives) {
-            arrived.push((
-                rank,
-                CollectiveDescriptor::parse(&words).map_err(|error| corrupt(&error))?,
-            ));
+            let collective = CollectiveDescriptor::parse(&words);
+            arrived.push((rank, collective.map_err(|bad| Cause::rubbish(rank, bad))?));
         }
         rings.left = false;
         let bounds = self.config.bounds;
@@ -164,20 +152,14 @@ impl BufferSender {
             let Some(words) = rings.sends.pop::<{ SendDescriptor::WORDS }>(sends) else {
                 return Ok(());
             };
-            let send = SendDescriptor::parse(&words).map_err(|error| corrupt(&error))?;
+            let send = SendDescriptor::parse(&words).map_err(|bad| Cause::rubbish(rank, bad))?;
             let Some(node) = self.config.placement.node_of(send.destination) else {
-                return Err(corrupt(&format!("there is no rank {}", high(words[1]))));
+                return Err(Cause::rubbish(rank, Rubbish::NoRank(send.destination)));
             };
             rings.taken += 1;
             if self.lost.contains(node) {
                 give_up(rank, &send, context);
                 continue;
-            }
-            if self.config.bug == Some(PlantedBug::DropDescriptor) {
-                self.dropped += 1;
-                if self.dropped.is_multiple_of(8) {
-                    continue;
-                }
             }
             rings.held_back += 1;
             let envelope = Envelope {
@@ -304,11 +286,7 @@ impl BufferSender {
         for (rank, request) in failed {
             self.owed.remove(&(rank, request));
             let completion = Completion::failed(Failure::PeerGone);
-            context.out.complete(Release {
-                rank,
-                request,
-                completion,
-            });
+            context.out.complete(rank, request, completion);
         }
         self.publish_held_back();
     }
@@ -317,11 +295,7 @@ impl BufferSender {
 fn give_up(rank: u32, send: &SendDescriptor, context: &mut Context<'_>) {
     if send.owed {
         let completion = Completion::failed(Failure::PeerGone);
-        context.out.complete(Release {
-            rank,
-            request: send.request,
-            completion,
-        });
+        context.out.complete(rank, send.request, completion);
     }
 }
 

@@ -11,9 +11,10 @@
 
 use super::spoilt::Spoilt;
 use super::{Context, LeftOver, NicThread, NodeConfig, Put, Retries};
+use crate::blocks::{Content, Part, part_address};
+use crate::budget::Quota;
 use crate::collective::{Collective, Go, Steps, step_range, steps};
-use crate::mail::{GivenUp, Mail, Release, Tally};
-use crate::microphase::{Content, Part, Quota, part_address};
+use crate::mail::{GivenUp, Mail, Tally};
 use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
 use bcs_core::fabric::{Port, RankMemory, Variable};
 use bcs_core::job::{Microphase, NicThreadId};
@@ -190,11 +191,9 @@ impl CollectiveHelper {
             }
             for (rank, descriptor) in &collective.local {
                 let request = descriptor.request;
-                context.out.complete(Release {
-                    rank: *rank,
-                    request,
-                    completion: active.spoilt.or(active.result),
-                });
+                context
+                    .out
+                    .complete(*rank, request, active.spoilt.or(active.result));
             }
             false
         });
@@ -323,10 +322,6 @@ pub(super) fn give_up(what: GivenUp, collective: &Collective, context: &mut Cont
 /// Fails a collective for all local ranks.
 fn fail(collective: &Collective, completion: Completion, context: &mut Context<'_>) {
     for (rank, descriptor) in &collective.local {
-        context.out.complete(Release {
-            rank: *rank,
-            request: descriptor.request,
-            completion,
-        });
+        context.out.complete(*rank, descriptor.request, completion);
     }
 }

@@ -9,9 +9,8 @@
 //!   completes once, with the failure, however many chunks it still had.
 
 use super::{Context, LeftOver, NicThread, NodeConfig, Put, Retries};
-use crate::bug::PlantedBug;
-use crate::mail::{Chunk, Mail, Release, Tally};
-use crate::microphase::CompletionBlock;
+use crate::blocks::CompletionBlock;
+use crate::mail::{Chunk, Mail, Tally};
 use bcs_core::fabric::{Block, Event, FabricError, GlobalAddress, Port};
 use bcs_core::job::{Microphase, NicThreadId, NodeSet};
 use bcs_core::request::{Completion, Failure, RequestId};
@@ -28,7 +27,6 @@ pub struct DmaHelper {
     /// Sends of other nodes that are complete: by node.
     done: BTreeMap<u16, Vec<(u32, RequestId, Failure)>>,
     moving: Option<u64>,
-    skipped: u64,
 }
 
 impl DmaHelper {
@@ -43,7 +41,6 @@ impl DmaHelper {
             failed: BTreeSet::new(),
             done: BTreeMap::new(),
             moving: None,
-            skipped: 0,
         }
     }
 
@@ -54,13 +51,6 @@ impl DmaHelper {
                 self.moved(&chunk, context);
                 continue;
             };
-            if self.config.bug == Some(PlantedBug::SkipChunk) {
-                self.skipped += 1;
-                if self.skipped.is_multiple_of(16) {
-                    self.moved(&chunk, context);
-                    continue;
-                }
-            }
             let ticket = context.port.get(from, to);
             match context.port.test_event(ticket) {
                 Event::Pending => self.gets.push(ticket, chunk),
@@ -110,11 +100,7 @@ impl DmaHelper {
         context: &mut Context<'_>,
     ) {
         let (rank, request) = chunk.receiver;
-        context.out.complete(Release {
-            rank,
-            request,
-            completion: receive,
-        });
+        context.out.complete(rank, request, receive);
         let Some((node, rank, request)) = chunk.sender else {
             return;
         };
@@ -123,11 +109,7 @@ impl DmaHelper {
                 failure: send,
                 ..Completion::done()
             };
-            context.out.complete(Release {
-                rank,
-                request,
-                completion,
-            });
+            context.out.complete(rank, request, completion);
         } else {
             self.done
                 .entry(node.0)

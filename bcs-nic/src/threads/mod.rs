@@ -27,13 +27,13 @@ pub use strobe_receiver::StrobeReceiver;
 pub use strobe_sender::{SliceTimes, StrobeSender};
 
 use crate::bounds::Bounds;
-use crate::bug::PlantedBug;
 use crate::collective::{Collective, Go};
-use crate::driver::NicFailure;
+use crate::failure::{Cause, NicFailure};
 use crate::mail::{Mail, Release, Tally};
 use bcs_core::fabric::{Event, Port, RankMemory, Ticket, Variable};
 use bcs_core::job::{Microphase, NicThreadId, NodeId, Placement, Settings};
 use bcs_core::memory::NicMemory;
+use bcs_core::request::{Completion, RequestId};
 use bcs_core::wake::MachinePage;
 use std::sync::Arc;
 
@@ -52,8 +52,6 @@ pub struct NodeConfig {
     pub ranks: Arc<Vec<(u32, NicMemory)>>,
     /// How much its tables hold.
     pub bounds: Bounds,
-    /// A planted bug, for the checkers' own test.
-    pub bug: Option<PlantedBug>,
 }
 
 impl NodeConfig {
@@ -67,11 +65,10 @@ impl NodeConfig {
 
     /// A failure of this node that ends the job.
     #[must_use]
-    pub fn failure(&self, rank: Option<u32>, message: String) -> NicFailure {
+    pub fn failure(&self, cause: Cause) -> NicFailure {
         NicFailure {
             node: self.node,
-            rank,
-            message,
+            cause,
         }
     }
 }
@@ -94,7 +91,12 @@ impl Outbox {
     }
 
     /// Completes a request of a local rank.
-    pub fn complete(&mut self, release: Release) {
+    pub fn complete(&mut self, rank: u32, request: RequestId, completion: Completion) {
+        let release = Release {
+            rank,
+            request,
+            completion,
+        };
         // Neighbouring completions travel together.
         if let Some((NicThreadId::StrobeReceiver, Mail::Completed(batch))) = self.mail.last_mut() {
             return batch.push(release);

@@ -15,9 +15,10 @@
 use super::collective_helper::{abandon, contribution, give_up};
 use super::spoilt::Spoilt;
 use super::{Context, LeftOver, NicThread, NodeConfig, Put, Retries};
+use crate::blocks::{Content, Part, part_address};
+use crate::budget::Quota;
 use crate::collective::{Collective, Go, Group, Steps, step_range, steps};
-use crate::mail::{Mail, Release, Tally};
-use crate::microphase::{Content, Part, Quota, part_address};
+use crate::mail::{Mail, Tally};
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::fabric::{GlobalAddress, Port, Variable};
 use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet};
@@ -48,6 +49,7 @@ struct Active {
     op: Op,
     datatype: Datatype,
     place: usize,
+    quota: Quota,
     steps: Steps,
     under_way: Vec<StepUnderWay>,
     result: Completion,
@@ -91,6 +93,7 @@ impl ReduceHelper {
             op,
             datatype,
             place,
+            quota: self.quota,
             steps: Steps::default(),
             under_way: Vec::new(),
             result: Completion::done(),
@@ -113,7 +116,7 @@ impl ReduceHelper {
                 continue;
             }
             for (step, token) in granted {
-                let step = active.begin(step, token, self.quota, &self.config, context);
+                let step = active.begin(step, token, &self.config, context);
                 active.under_way.push(step);
             }
         }
@@ -125,25 +128,18 @@ impl ReduceHelper {
         for active in &mut self.active {
             let mut under_way = std::mem::take(&mut active.under_way);
             under_way.retain_mut(|step| {
-                progress |= active.take_children(step, slice, self.quota, &self.config, context);
+                progress |= active.take_children(step, slice, &self.config, context);
                 if step.children.is_empty() && !step.passed {
                     step.passed = true;
                     progress = true;
-                    active.pass_on(
-                        step,
-                        slice,
-                        self.quota,
-                        &self.config,
-                        &mut self.puts,
-                        context,
-                    );
+                    active.pass_on(step, slice, &self.config, &mut self.puts, context);
                 }
                 if step.waits_for_result
-                    && let Some(result) = active.read_result(step, slice, self.quota, context)
+                    && let Some(result) = active.read_result(step, slice, context)
                 {
                     step.waits_for_result = false;
                     progress = true;
-                    active.deliver(step.step, &result, self.quota, context);
+                    active.deliver(step.step, &result, context);
                 }
                 let done = step.passed && !step.waits_for_result;
                 active.steps.done += u64::from(done);
@@ -155,11 +151,9 @@ impl ReduceHelper {
     }
 
     fn release_finished(&mut self, context: &mut Context<'_>) {
-        let quota = self.quota;
         self.active.retain(|active| {
             let collective = &active.collective;
-            let step = quota.reduce_step(collective.group.nodes.len());
-            if active.steps.done < steps(collective.bytes(), step) {
+            if active.steps.done < steps(collective.bytes(), active.step_bytes()) {
                 return true;
             }
             for (rank, descriptor) in &collective.local {
@@ -169,11 +163,9 @@ impl ReduceHelper {
                 } else {
                     Completion::done()
                 };
-                context.out.complete(Release {
-                    rank: *rank,
-                    request: descriptor.request,
-                    completion: active.spoilt.or(completion),
-                });
+                context
+                    .out
+                    .complete(*rank, descriptor.request, active.spoilt.or(completion));
             }
             false
         });
@@ -199,12 +191,12 @@ impl ReduceHelper {
 }
 
 impl Active {
-    fn step_bytes(&self, quota: Quota) -> u64 {
-        quota.reduce_step(self.collective.group.nodes.len())
+    fn step_bytes(&self) -> u64 {
+        self.quota.reduce_step(self.collective.group.nodes.len())
     }
 
-    fn range(&self, step: u64, quota: Quota) -> (u64, u64) {
-        step_range(step, self.step_bytes(quota), self.collective.bytes())
+    fn range(&self, step: u64) -> (u64, u64) {
+        step_range(step, self.step_bytes(), self.collective.bytes())
     }
 
     /// Which part of a token's place holds the result: the one after all children's.
@@ -231,11 +223,10 @@ impl Active {
         &mut self,
         step: u64,
         token: u64,
-        quota: Quota,
         config: &NodeConfig,
         context: &mut Context<'_>,
     ) -> StepUnderWay {
-        let partial = self.local_partial(step, quota, config, context);
+        let partial = self.local_partial(step, config, context);
         let children = self
             .collective
             .group
@@ -256,12 +247,11 @@ impl Active {
     fn local_partial(
         &mut self,
         step: u64,
-        quota: Quota,
         config: &NodeConfig,
         context: &mut Context<'_>,
     ) -> Content {
         self.spoilt.check()?; // what is left is of no use any more
-        let (offset, len) = self.range(step, quota);
+        let (offset, len) = self.range(step);
         let mut partial = None;
         for at in 0..self.collective.local.len() {
             let (rank, descriptor) = &self.collective.local[at];
@@ -292,8 +282,8 @@ impl Active {
         }
     }
 
-    fn part_at(&self, step: &StepUnderWay, part: usize, quota: Quota) -> GlobalAddress {
-        part_address(step.token, part, self.step_bytes(quota))
+    fn part_at(&self, step: &StepUnderWay, part: usize) -> GlobalAddress {
+        part_address(step.token, part, self.step_bytes())
     }
 
     fn read_part(
@@ -301,11 +291,10 @@ impl Active {
         step: &StepUnderWay,
         part: usize,
         slice: u64,
-        quota: Quota,
         context: &Context<'_>,
     ) -> Option<Content> {
-        let (_, len) = self.range(step.step, quota);
-        let found = Part::read(context.port, self.part_at(step, part, quota), slice, len)?;
+        let (_, len) = self.range(step.step);
+        let found = Part::read(context.port, self.part_at(step, part), slice, len)?;
         let Collective { slot, sequence, .. } = self.collective;
         let ours = (found.slot, found.sequence, found.step) == (slot, sequence, step.step);
         let whole = |bytes: &Vec<u8>| bytes.len() as u64 == len;
@@ -317,13 +306,12 @@ impl Active {
         &mut self,
         step: &mut StepUnderWay,
         slice: u64,
-        quota: Quota,
         config: &NodeConfig,
         context: &mut Context<'_>,
     ) -> bool {
         let mut progress = false;
         while let Some(&(nth, _)) = step.children.first() {
-            let Some(part) = self.read_part(step, nth, slice, quota, context) else {
+            let Some(part) = self.read_part(step, nth, slice, context) else {
                 break;
             };
             step.children.remove(0);
@@ -343,7 +331,6 @@ impl Active {
         &mut self,
         step: &mut StepUnderWay,
         slice: u64,
-        quota: Quota,
         config: &NodeConfig,
         puts: &mut Retries<Put>,
         context: &mut Context<'_>,
@@ -356,7 +343,7 @@ impl Active {
                 let mut set = self.wanting(config);
                 if set.contains(config.node) {
                     set.remove(config.node);
-                    self.deliver(step.step, &step.partial, quota, context);
+                    self.deliver(step.step, &step.partial, context);
                 }
                 (set, self.result_part())
             }
@@ -373,7 +360,7 @@ impl Active {
         };
         Put {
             set,
-            at: self.part_at(step, part, quota),
+            at: self.part_at(step, part),
             bytes: passed.encode(),
             signal: Some(NicThreadId::ReduceHelper),
         }
@@ -388,25 +375,24 @@ impl Active {
         &self,
         step: &StepUnderWay,
         slice: u64,
-        quota: Quota,
         context: &Context<'_>,
     ) -> Option<Content> {
-        self.read_part(step, self.result_part(), slice, quota, context)
+        self.read_part(step, self.result_part(), slice, context)
     }
 
     /// Writes a step's result to the local ranks that want it.
-    fn deliver(&mut self, step: u64, result: &Content, quota: Quota, context: &mut Context<'_>) {
+    fn deliver(&mut self, step: u64, result: &Content, context: &mut Context<'_>) {
         let Some(bytes) = self.spoilt.note(result.as_ref().map_err(|rank| *rank)) else {
             return;
         };
         if self.collective.bytes() <= INLINE_BYTES as u64 {
-            let offset = usize::try_from(self.range(step, quota).0).expect("inline is short");
+            let offset = usize::try_from(self.range(step).0).expect("inline is short");
             self.result.inline[offset..offset + bytes.len()].copy_from_slice(bytes);
             let end = u8::try_from(offset + bytes.len()).expect("inline is short");
             self.result.inline_len = self.result.inline_len.max(end);
             return;
         }
-        let (offset, _) = self.range(step, quota);
+        let (offset, _) = self.range(step);
         for (rank, descriptor) in &self.collective.local {
             let wants = self.root.is_none_or(|root| root == *rank);
             if wants {

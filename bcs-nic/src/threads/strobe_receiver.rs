@@ -11,9 +11,8 @@
 //!   at a time: SS does not strobe the next before all nodes have reported this one.
 
 use super::{Context, LeftOver, NicThread, NodeConfig, Outbox};
-use crate::bug::PlantedBug;
+use crate::blocks::{CompletionBlock, Microstrobe};
 use crate::mail::{Cut, Mail, Release, Tally};
-use crate::microphase::{CompletionBlock, Microstrobe};
 use bcs_core::fabric::{Port, Variable};
 use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet, Strobe};
 use bcs_core::memory::NicMemory;
@@ -102,7 +101,7 @@ impl StrobeReceiver {
             self.work = [false; 5];
             self.record(strobe.slice, self.phase_began_ns);
             for release in std::mem::take(&mut self.held) {
-                self.release(&release, context.out);
+                Self::release(&self.config, &release, context.out);
             }
         }
     }
@@ -217,23 +216,23 @@ impl StrobeReceiver {
     }
 
     fn completed(&mut self, batch: Vec<Release>, out: &mut Outbox) {
-        let early = self.config.bug == Some(PlantedBug::ReleaseEarly);
-        if self.config.settings.strobe == Strobe::Fixed && !early {
+        if self.config.settings.strobe == Strobe::Fixed {
             // Law 1: released at the next strobe, which there must be.
             self.held.extend(batch);
             self.config.page.arm();
             return;
         }
         for release in &batch {
-            self.release(release, out);
+            Self::release(&self.config, release, out);
         }
     }
 
-    fn release(&self, release: &Release, out: &mut Outbox) {
-        let Some(local) = self.config.local(release.rank) else {
+    /// Tells a rank that a request of its is complete.
+    pub(crate) fn release(config: &NodeConfig, release: &Release, out: &mut Outbox) {
+        let Some(local) = config.local(release.rank) else {
             return;
         };
-        let memory = &self.config.ranks[local].1;
+        let memory = &config.ranks[local].1;
         if memory.complete(release.request, &release.completion) {
             memory.completions().fetch_add(1, Ordering::Release);
             out.ring(memory);

@@ -11,7 +11,7 @@
 //!   it looks at the next regular time whether or not it is rung: while one follows the other,
 //!   nobody has to wake it twice for one.
 
-use crate::microphase::Microstrobe;
+use crate::blocks::Microstrobe;
 use bcs_core::fabric::{CompareAndWrite, Comparison, Event, Port, Ticket, Variable};
 use bcs_core::job::{Microphase, NodeSet, Settings, Strobe};
 use bcs_core::wake::MachinePage;

@@ -158,20 +158,26 @@ impl Segment {
 
     pub(super) fn read_request(&self, port: usize) -> RawRequest {
         let first = self.requests() + port * REQUEST_BYTES + 8;
-        let word = |index: usize| {
-            self.mapping
-                .word64(first + index * 8)
-                .load(Ordering::Relaxed)
-        };
+        let mut words = [0; 7 + SET_WORDS];
+        self.mapping.read_words(first, &mut words);
+        let [
+            variable,
+            comparison,
+            operand,
+            write,
+            value,
+            wait,
+            _,
+            set @ ..,
+        ] = words;
+        let write = write.checked_sub(1);
         RawRequest {
-            variable: index(word(0)),
-            comparison: Comparison::from_code(word(1)),
-            operand: word(2),
-            write: word(3)
-                .checked_sub(1)
-                .map(|variable| (index(variable), word(4))),
-            wait: word(5) != 0,
-            set: NodeSet::from_words(std::array::from_fn(|i| word(7 + i))),
+            variable: index(variable),
+            comparison: Comparison::from_code(comparison),
+            operand,
+            write: write.map(|variable| (index(variable), value)),
+            wait: wait != 0,
+            set: NodeSet::from_words(set),
         }
     }
 

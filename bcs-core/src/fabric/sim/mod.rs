@@ -8,9 +8,12 @@
 //! of other pairs; nodes are slow or die.
 
 mod faults;
+mod global_memory;
 mod network;
 mod port;
+mod ranks;
 
 pub use faults::{FaultCounts, Faults};
-pub use network::{Latencies, Network, RankStore, Ranks};
+pub use network::{Latencies, Network};
 pub use port::{SimMemory, SimPort};
+pub use ranks::{RankStore, Ranks};

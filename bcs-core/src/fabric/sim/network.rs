@@ -1,15 +1,15 @@
 //! The network of a simulated cluster: all state, and the events in flight.
 
 use super::faults::{FaultCounts, Faults};
-use crate::descriptor::Payload;
+use super::global_memory::GlobalMemory;
+use super::ranks::Ranks;
 use crate::fabric::{
-    Block, CompareAndWrite, DestinationSpan, Event, FabricError, GlobalAddress, MemoryFault,
-    RankMemory, SourceSpan, Ticket, Variable, shm,
+    Block, CompareAndWrite, DestinationSpan, Event, FabricError, GlobalAddress, SourceSpan, Ticket,
+    Variable,
 };
+use crate::fingerprint::fingerprint;
 use crate::job::{NicThreadId, NodeId, NodeSet};
-use crate::layout::{Location, RemoteRuns};
 use crate::limits::TOKEN_HEADER_BYTES;
-use crate::memory::NicMemory;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::cmp::Reverse;
@@ -36,44 +36,9 @@ impl Default for Latencies {
     }
 }
 
-/// The memory of one scripted rank: its NIC memory, and bytes at addresses from 0.
-#[derive(Debug)]
-pub struct RankStore {
-    /// What the NIC shares with the rank.
-    pub nic: NicMemory,
-    /// The rank's own memory.
-    pub bytes: Vec<u8>,
-    /// The rank's node.
-    pub node: NodeId,
-}
-
-/// The ranks of a simulated cluster, as its NICs reach them.
-#[derive(Debug)]
-pub enum Ranks {
-    /// Scripted ranks, by number.
-    Scripted(Vec<RankStore>),
-    /// Threads of this process, whose memory the kernel guards: what is not mapped is a fault.
-    Threads {
-        /// The way to their memory.
-        memory: shm::NodeMemory,
-        /// The node of each.
-        nodes: Vec<NodeId>,
-    },
-}
-
-impl Ranks {
-    fn node(&self, rank: u32) -> NodeId {
-        match self {
-            Self::Scripted(stores) => stores[rank as usize].node,
-            Self::Threads { nodes, .. } => nodes[rank as usize],
-        }
-    }
-}
-
 #[derive(Debug)]
 struct Node {
-    variables: Vec<u64>,
-    blocks: BTreeMap<usize, Vec<u8>>,
+    memory: GlobalMemory,
     signals: [u64; NicThreadId::COUNT],
     alive: bool,
 }
@@ -120,7 +85,6 @@ pub struct Network {
     last_arrival: BTreeMap<(Option<NodeId>, NodeId), u64>,
     trace: u64,
     in_flight: usize,
-    lost_compare: bool,
     /// Bytes of data that entered each node since they were last taken.
     entered: Vec<u64>,
 }
@@ -139,8 +103,7 @@ impl Network {
             now_ns: 0,
             nodes: (0..nodes)
                 .map(|_| Node {
-                    variables: vec![0; Variable::COUNT],
-                    blocks: BTreeMap::new(),
+                    memory: GlobalMemory::default(),
                     signals: [0; NicThreadId::COUNT],
                     alive: true,
                 })
@@ -155,9 +118,8 @@ impl Network {
             gets: BTreeMap::new(),
             compares: BTreeMap::new(),
             last_arrival: BTreeMap::new(),
-            trace: 0xcbf2_9ce4_8422_2325,
+            trace: 0,
             in_flight: 0,
-            lost_compare: false,
             entered: vec![0; nodes],
             faults,
         };
@@ -199,17 +161,7 @@ impl Network {
 
     /// Mixes words into the trace hash: the simulator adds what ranks and NICs do.
     pub fn trace(&mut self, words: &[u64]) {
-        for word in words {
-            for byte in word.to_le_bytes() {
-                self.trace = (self.trace ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-            }
-        }
-    }
-
-    /// Planted bug, for the checkers' own test: the next successful Compare-And-Write that writes
-    /// reports success and writes nothing.
-    pub fn plant_lost_compare_and_write(&mut self) {
-        self.lost_compare = true;
+        self.trace = fingerprint([self.trace].iter().chain(words).copied());
     }
 
     /// Bytes of messages and collectives that entered each node since the last call.
@@ -218,51 +170,9 @@ impl Network {
         std::mem::replace(&mut self.entered, vec![0; nodes])
     }
 
-    /// The scripted ranks, to write their memory.
-    ///
-    /// # Panics
-    /// When they are threads.
-    pub fn scripted(&mut self) -> &mut [RankStore] {
-        match &mut self.ranks {
-            Ranks::Scripted(stores) => stores,
-            Ranks::Threads { .. } => panic!("these ranks are threads"),
-        }
-    }
-
-    /// Copies bytes of a rank.
-    pub(super) fn read_rank(
-        &mut self,
-        rank: u32,
-        address: u64,
-        bytes: &mut [u8],
-    ) -> Result<(), MemoryFault> {
-        match &mut self.ranks {
-            Ranks::Threads { memory, .. } => memory.read(rank, address, bytes),
-            Ranks::Scripted(stores) => {
-                let memory = &stores[rank as usize].bytes;
-                let range = checked(rank, address, bytes.len(), memory.len())?;
-                bytes.copy_from_slice(&memory[range]);
-                Ok(())
-            }
-        }
-    }
-
-    /// Copies bytes to a rank.
-    pub(super) fn write_rank(
-        &mut self,
-        rank: u32,
-        address: u64,
-        bytes: &[u8],
-    ) -> Result<(), MemoryFault> {
-        match &mut self.ranks {
-            Ranks::Threads { memory, .. } => memory.write(rank, address, bytes),
-            Ranks::Scripted(stores) => {
-                let memory = &mut stores[rank as usize].bytes;
-                let range = checked(rank, address, bytes.len(), memory.len())?;
-                memory[range].copy_from_slice(bytes);
-                Ok(())
-            }
-        }
+    /// The ranks, to read and write their memory.
+    pub fn ranks(&mut self) -> &mut Ranks {
+        &mut self.ranks
     }
 
     /// The nodes that live.
@@ -370,11 +280,11 @@ impl Network {
     /// A global variable of a node, as the checkers see it.
     #[must_use]
     pub fn load(&self, node: NodeId, variable: Variable) -> u64 {
-        self.nodes[node.index()].variables[variable.index()]
+        self.nodes[node.index()].memory.load(variable)
     }
 
     pub(super) fn store(&mut self, node: NodeId, variable: Variable, value: u64) {
-        self.nodes[node.index()].variables[variable.index()] = value;
+        self.nodes[node.index()].memory.store(variable, value);
     }
 
     /// Looks again at the Compare-And-Writes that wait.
@@ -393,24 +303,7 @@ impl Network {
 
     pub(super) fn read(&self, node: NodeId, at: GlobalAddress, bytes: &mut [u8]) {
         let start = at.byte(self.nodes.len(), bytes.len());
-        // Global memory is stored page by page, those touched only: all of it, for all nodes,
-        // would be gigabytes.
-        for (page, range, offset) in pieces(start, bytes.len()) {
-            let target = &mut bytes[offset..offset + range.len()];
-            match self.nodes[node.index()].blocks.get(&page) {
-                Some(stored) => target.copy_from_slice(&stored[range]),
-                None => target.fill(0),
-            }
-        }
-    }
-
-    fn write(&mut self, node: NodeId, start: usize, bytes: &[u8]) {
-        for (page, range, offset) in pieces(start, bytes.len()) {
-            let blocks = &mut self.nodes[node.index()].blocks;
-            let stored = blocks.entry(page).or_insert_with(|| vec![0; PAGE]);
-            let len = range.len();
-            stored[range].copy_from_slice(&bytes[offset..offset + len]);
-        }
+        self.nodes[node.index()].memory.read(start, bytes);
     }
 
     fn ticket(&mut self) -> Ticket {
@@ -470,10 +363,11 @@ impl Network {
             } => {
                 self.in_flight -= 1;
                 for node in set {
-                    if self.nodes[node.index()].alive {
-                        self.write(node, byte, &bytes);
+                    let node = &mut self.nodes[node.index()];
+                    if node.alive {
+                        node.memory.write(byte, &bytes);
                         if let Some(thread) = signal {
-                            self.nodes[node.index()].signals[thread] += 1;
+                            node.signals[thread] += 1;
                         }
                     }
                 }
@@ -482,7 +376,12 @@ impl Network {
             Happening::Get { ticket } => {
                 self.in_flight -= 1;
                 let (from, to) = self.gets.remove(&ticket).expect("a get is scheduled once");
-                let event = self.move_bytes(&from, &to);
+                let moved = if self.nodes[self.ranks.node(from.rank).index()].alive {
+                    self.ranks.copy(&from, &to)
+                } else {
+                    Err(FabricError::PeerGone)
+                };
+                let event = moved.map_or_else(Event::Failed, |()| Event::Signalled);
                 self.tickets.insert(ticket, event);
             }
             Happening::Compare { ticket } => self.decide(ticket),
@@ -512,127 +411,11 @@ impl Network {
         }
         self.compares.remove(&ticket);
         if let (true, Some((variable, value))) = (holds, what.write) {
-            if std::mem::take(&mut self.lost_compare) {
-                self.trace(&[u64::MAX]);
-            } else {
-                for node in set.iter() {
-                    self.store(node, variable, value);
-                }
+            for node in set.iter() {
+                self.store(node, variable, value);
             }
         }
         self.trace(&[ticket, u64::from(holds)]);
         self.tickets.insert(ticket, Event::Verdict(holds));
     }
-
-    fn move_bytes(&mut self, from: &SourceSpan, to: &DestinationSpan) -> Event {
-        if !self.nodes[self.ranks.node(from.rank).index()].alive {
-            return Event::Failed(FabricError::PeerGone);
-        }
-        let stores = match &mut self.ranks {
-            Ranks::Scripted(stores) => stores,
-            Ranks::Threads { memory, .. } => {
-                let moved = memory.copy(from, to);
-                return moved.map_or_else(Event::Failed, |()| Event::Signalled);
-            }
-        };
-        let source = &stores[from.rank as usize];
-        let len = usize::try_from(from.len).expect("simulated messages are small");
-        let mut bytes = vec![0; len];
-        let read = match from.payload {
-            Payload::Slot { slot, .. } => {
-                let offset = usize::try_from(from.offset).expect("small");
-                source.nic.read_payload(slot as usize, offset, &mut bytes)
-            }
-            Payload::Memory(location) => {
-                let ranges = ranges(location, from.offset, len, &source.bytes);
-                let gathered = ranges.map(|ranges| {
-                    let mut at = 0;
-                    for range in ranges {
-                        let next = at + range.len();
-                        bytes[at..next].copy_from_slice(&source.bytes[range]);
-                        at = next;
-                    }
-                });
-                gathered.is_some()
-            }
-            Payload::Inline(_) => unreachable!("inline bytes travel with the descriptor"),
-        };
-        if !read {
-            return Event::Failed(FabricError::SourceMemory);
-        }
-        let target = &mut stores[to.rank as usize].bytes;
-        let Some(ranges) = ranges(to.into, to.offset, len, target) else {
-            return Event::Failed(FabricError::DestinationMemory);
-        };
-        let mut at = 0;
-        for range in ranges {
-            let next = at + range.len();
-            target[range].copy_from_slice(&bytes[at..next]);
-            at = next;
-        }
-        Event::Signalled
-    }
-}
-
-/// The indices of `len` bytes of a message, from `offset` on, if all of them lie within a memory.
-fn ranges(
-    location: Location,
-    offset: u64,
-    len: usize,
-    memory: &[u8],
-) -> Option<Vec<std::ops::Range<usize>>> {
-    let Some(layout) = location.layout else {
-        let address = location.address.checked_add(offset)?;
-        return Some(vec![range(address, len, memory.len())?]);
-    };
-    let read = |address, bytes: &mut [u8]| {
-        let range = range(address, bytes.len(), memory.len());
-        range
-            .map(|range| bytes.copy_from_slice(&memory[range]))
-            .is_some()
-    };
-    let end = offset + len as u64;
-    let mut walk = RemoteRuns::pieces(read, layout.get(), offset, end).ok()?;
-    let mut ranges = Vec::new();
-    while let Some(strip) = walk.advance().ok()? {
-        let block = usize::try_from(strip.block).expect("at most all bytes");
-        for at in strip.offsets() {
-            let address = location.address.wrapping_add_signed(at);
-            ranges.push(range(address, block, memory.len())?);
-        }
-    }
-    Some(ranges)
-}
-
-const PAGE: usize = 4096;
-
-/// Divides bytes of global memory by page: (page, range in the page, offset in the bytes).
-fn pieces(
-    start: usize,
-    len: usize,
-) -> impl Iterator<Item = (usize, std::ops::Range<usize>, usize)> {
-    let mut done = 0;
-    std::iter::from_fn(move || {
-        let (page, first) = ((start + done) / PAGE, (start + done) % PAGE);
-        let piece = (PAGE - first).min(len - done);
-        let offset = done;
-        done += piece;
-        (piece > 0).then_some((page, first..first + piece, offset))
-    })
-}
-
-/// The indices of `len` bytes at an address, if they lie within a memory of `total` bytes.
-fn range(address: u64, len: usize, total: usize) -> Option<std::ops::Range<usize>> {
-    let start = usize::try_from(address).ok()?;
-    let end = start.checked_add(len)?;
-    (end <= total).then_some(start..end)
-}
-
-fn checked(
-    rank: u32,
-    address: u64,
-    len: usize,
-    total: usize,
-) -> Result<std::ops::Range<usize>, MemoryFault> {
-    range(address, len, total).ok_or(MemoryFault { rank, address, len })
 }

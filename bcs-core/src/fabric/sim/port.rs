@@ -104,10 +104,10 @@ pub struct SimMemory(pub Rc<RefCell<Network>>);
 
 impl RankMemory for SimMemory {
     fn read(&mut self, rank: u32, address: u64, bytes: &mut [u8]) -> Result<(), MemoryFault> {
-        self.0.borrow_mut().read_rank(rank, address, bytes)
+        self.0.borrow_mut().ranks().read(rank, address, bytes)
     }
 
     fn write(&mut self, rank: u32, address: u64, bytes: &[u8]) -> Result<(), MemoryFault> {
-        self.0.borrow_mut().write_rank(rank, address, bytes)
+        self.0.borrow_mut().ranks().write(rank, address, bytes)
     }
 }

@@ -293,13 +293,7 @@ impl NicMemory {
             return None;
         }
         let mut words = [0; COMPLETION_WORDS];
-        words[0] = first;
-        for (index, word) in words.iter_mut().enumerate().skip(1) {
-            *word = self
-                .mapping
-                .word64(slot + index * 8)
-                .load(Ordering::Relaxed);
-        }
+        self.mapping.read_words(slot + 8, &mut words[1..]);
         Some(Completion::decode(&words))
     }
 }

@@ -34,10 +34,7 @@ impl NicMemory {
         let said = self.mapping.word64(WHEREABOUTS);
         let number = said.load(Ordering::Acquire); // WHERE
         let mut words = [0; whereabouts::WORDS];
-        for (index, word) in words.iter_mut().enumerate() {
-            let at = self.mapping.word64(WHEREABOUTS + 16 + index * 8);
-            *word = at.load(Ordering::Relaxed);
-        }
+        self.mapping.read_words(WHEREABOUTS + 16, &mut words);
         fence(Ordering::Acquire); // WHERE
         if number == 0 || said.load(Ordering::Relaxed) != number {
             return None;

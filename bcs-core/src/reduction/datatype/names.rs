@@ -5,6 +5,7 @@
 //! without options that change them: `INTEGER`, `REAL` and `LOGICAL` of 4 bytes.
 
 use super::Datatype;
+use crate::coded::coded;
 use std::ffi::{
     c_int, c_long, c_longlong, c_schar, c_short, c_uchar, c_uint, c_ulong, c_ulonglong,
 };
@@ -117,45 +118,42 @@ impl Datatype {
     pub const TWO_DOUBLE_PRECISION: Self = Self::DoubleDouble;
     /// `MPI_2INTEGER`.
     pub const TWO_INTEGER: Self = Self::Int32Int;
+}
 
-    /// The name in the standard. `BFloat16` has none there; it bears the one that MPICH gave it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Int8 => "MPI_INT8_T",
-            Self::Int16 => "MPI_INT16_T",
-            Self::Int32 => "MPI_INT32_T",
-            Self::Int64 => "MPI_INT64_T",
-            Self::Uint8 => "MPI_UINT8_T",
-            Self::Uint16 => "MPI_UINT16_T",
-            Self::Uint32 => "MPI_UINT32_T",
-            Self::Uint64 => "MPI_UINT64_T",
-            Self::Float => "MPI_FLOAT",
-            Self::Double => "MPI_DOUBLE",
-            Self::LongDouble => "MPI_LONG_DOUBLE",
-            Self::Float16 => "MPI_REAL2",
-            Self::BFloat16 => "MPIX_BFLOAT16",
-            Self::Quad => "MPI_REAL16",
-            Self::Bool => "MPI_C_BOOL",
-            Self::Byte => "MPI_BYTE",
-            Self::Logical16 => "MPI_LOGICAL2",
-            Self::Logical32 => "MPI_LOGICAL4",
-            Self::Logical64 => "MPI_LOGICAL8",
-            Self::FloatComplex => "MPI_C_FLOAT_COMPLEX",
-            Self::DoubleComplex => "MPI_C_DOUBLE_COMPLEX",
-            Self::LongDoubleComplex => "MPI_C_LONG_DOUBLE_COMPLEX",
-            Self::Float16Complex => "MPI_COMPLEX4",
-            Self::QuadComplex => "MPI_COMPLEX32",
-            Self::FloatInt => "MPI_FLOAT_INT",
-            Self::DoubleInt => "MPI_DOUBLE_INT",
-            Self::Int64Int => "MPI_LONG_INT",
-            Self::Int32Int => "MPI_2INT",
-            Self::Int16Int => "MPI_SHORT_INT",
-            Self::LongDoubleInt => "MPI_LONG_DOUBLE_INT",
-            Self::FloatFloat => "MPI_2REAL",
-            Self::DoubleDouble => "MPI_2DOUBLE_PRECISION",
-        }
-    }
+// `BFloat16` has no name in the standard; it bears the one that MPICH gave it.
+coded! { Datatype, "a datatype":
+    Int8 "MPI_INT8_T",
+    Int16 "MPI_INT16_T",
+    Int32 "MPI_INT32_T",
+    Int64 "MPI_INT64_T",
+    Uint8 "MPI_UINT8_T",
+    Uint16 "MPI_UINT16_T",
+    Uint32 "MPI_UINT32_T",
+    Uint64 "MPI_UINT64_T",
+    Float "MPI_FLOAT",
+    Double "MPI_DOUBLE",
+    LongDouble "MPI_LONG_DOUBLE",
+    Float16 "MPI_REAL2",
+    BFloat16 "MPIX_BFLOAT16",
+    Quad "MPI_REAL16",
+    Bool "MPI_C_BOOL",
+    Byte "MPI_BYTE",
+    Logical16 "MPI_LOGICAL2",
+    Logical32 "MPI_LOGICAL4",
+    Logical64 "MPI_LOGICAL8",
+    FloatComplex "MPI_C_FLOAT_COMPLEX",
+    DoubleComplex "MPI_C_DOUBLE_COMPLEX",
+    LongDoubleComplex "MPI_C_LONG_DOUBLE_COMPLEX",
+    Float16Complex "MPI_COMPLEX4",
+    QuadComplex "MPI_COMPLEX32",
+    FloatInt "MPI_FLOAT_INT",
+    DoubleInt "MPI_DOUBLE_INT",
+    Int64Int "MPI_LONG_INT",
+    Int32Int "MPI_2INT",
+    Int16Int "MPI_SHORT_INT",
+    LongDoubleInt "MPI_LONG_DOUBLE_INT",
+    FloatFloat "MPI_2REAL",
+    DoubleDouble "MPI_2DOUBLE_PRECISION",
 }
 
 /// The signed integer of `size` bytes.

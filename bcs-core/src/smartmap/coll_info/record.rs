@@ -1,5 +1,6 @@
 //! The record: what lies where in it.
 
+use crate::limits::COLL_INFO_PAYLOAD_BYTES;
 use crate::sync::{AtomicU64, Ordering};
 
 /// Contributions that are kept at the same time. (loom tries fewer, since it tries everything.)
@@ -24,7 +25,7 @@ pub const INLINE_BYTES: usize = ARGUMENT_WORDS * 8;
 pub const AFTER_HEAD_BYTES: usize = INLINE_BYTES - 8;
 
 /// Bytes of a contribution that lies beside it.
-pub const PAYLOAD_BYTES: usize = 4096;
+pub const PAYLOAD_BYTES: usize = COLL_INFO_PAYLOAD_BYTES;
 
 pub(super) const STEP: usize = AREAS * AREA_WORDS;
 pub(super) const VERDICT: usize = STEP + 1;

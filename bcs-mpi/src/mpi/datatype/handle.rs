@@ -6,8 +6,9 @@ use super::pairs;
 use crate::mpi::constants::MAX_OBJECT_NAME;
 use crate::mpi::error::{ErrorClass, Operation, Result};
 use bcs_core::layout::Layout;
+use bcs_core::lockstep;
 use bcs_core::reduction;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// A datatype. Clones are handles of the same one.
 ///
@@ -191,10 +192,7 @@ impl Datatype {
     pub fn name(&self) -> String {
         match &self.0 {
             Kind::Predefined(element) => element.name().to_owned(),
-            Kind::Derived(derived) => {
-                let name = derived.name.lock();
-                name.unwrap_or_else(PoisonError::into_inner).clone()
-            }
+            Kind::Derived(derived) => lockstep::lock(&derived.name).clone(),
         }
     }
 
@@ -210,8 +208,7 @@ impl Datatype {
             return Err(Operation::plain("MPI_Type_set_name").error(ErrorClass::Type, reason));
         };
         let end = name.floor_char_boundary(MAX_OBJECT_NAME);
-        let kept = derived.name.lock();
-        name[..end].clone_into(&mut kept.unwrap_or_else(PoisonError::into_inner));
+        name[..end].clone_into(&mut lockstep::lock(&derived.name));
         Ok(())
     }
 

@@ -16,15 +16,13 @@ use crate::mpi::topology::Topology;
 use crate::mpi::topology::distributed::{DistributedGraph, Edges};
 use crate::mpi::{Blocks, Buffer, Comm, Op};
 use crate::recording::Primitive;
+use bcs_core::fingerprint::fingerprint;
 use bcs_core::reduction::Datatype;
 use std::borrow::Cow;
 
 /// A number of an edge that others are unlikely to have.
-fn fingerprint(from: i32, to: i32) -> u64 {
-    let edge = u64::from(from.cast_unsigned()) << 32 | u64::from(to.cast_unsigned());
-    let mixed = (edge ^ 0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 32)
+fn of_edge(from: i32, to: i32) -> u64 {
+    fingerprint([from, to].map(|rank| u64::from(rank.cast_unsigned())))
 }
 
 fn checked_weights(weights: Option<&[i32]>, edges: usize, operation: Operation) -> Result<()> {
@@ -141,8 +139,8 @@ impl Comm {
         let operation = Operation::plain(call.0);
         let me = self.rank();
         let add = |sum: u64, print: u64| sum.wrapping_add(print);
-        let out = graph.out.ranks.iter().map(|&to| fingerprint(me, to));
-        let into = graph.into.ranks.iter().map(|&from| fingerprint(from, me));
+        let out = graph.out.ranks.iter().map(|&to| of_edge(me, to));
+        let into = graph.into.ranks.iter().map(|&from| of_edge(from, me));
         let surplus = out.fold(0, add).wrapping_sub(into.fold(0, add));
         let mut sums = [surplus, u64::from(graph.weighted)];
         let data = Buffer::new(sums.as_mut_ptr(), sums.len(), Datatype::Uint64);

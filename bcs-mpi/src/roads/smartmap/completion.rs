@@ -1,9 +1,9 @@
 //! Whether requests are done, and what they came to.
 
-use super::messages::copier::LEAST_SHARED_BYTES;
 use super::requests::{Id, State};
 use super::state::SmartMap;
 use crate::roads::Outcome;
+use bcs_core::limits::LEAST_SHARED_BYTES;
 use bcs_core::request::Failure;
 use bcs_core::whereabouts::Wait;
 

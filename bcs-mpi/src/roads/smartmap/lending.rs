@@ -1,13 +1,13 @@
 //! Lending the messages of blocking sends ([`loans`](super::messages::loans)).
 #![expect(unsafe_code, reason = "messages are named by address")]
 
-use super::messages::copier::LEAST_SHARED_BYTES;
 use super::messages::envelope::{Body, Envelope, Word};
 use super::messages::loans::Settled;
 use super::requests::{Id, State};
 use super::state::SmartMap;
 use crate::data::Piece;
 use crate::roads::Message;
+use bcs_core::limits::LEAST_SHARED_BYTES;
 use bcs_core::smartmap::loan::Loan;
 
 impl SmartMap {

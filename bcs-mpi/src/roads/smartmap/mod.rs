@@ -72,13 +72,12 @@ mod tests;
 
 pub(crate) use collective::{Exchange, Given, Gives, GroupId, MAX_MEMBERS, Order, Takes};
 pub(crate) use errand::Errand;
-pub(crate) use messages::copier::LEAST_SHARED_BYTES;
 pub(crate) use messages::incoming::Extracted;
-pub(crate) use messages::loans::{LEAST_LENT_BYTES, Settled};
+pub(crate) use messages::loans::Settled;
 pub(crate) use node_manager::{Found, NodeManager};
 pub(crate) use peer_memory::PeerMemory;
 pub(crate) use requests::Id;
-pub(crate) use sending::{MAX_QUEUED_BYTES, copy_of};
+pub(crate) use sending::copy_of;
 pub(crate) use shortcut::Next;
 pub use slots::Slots;
 pub(crate) use state::SmartMap;

@@ -9,18 +9,10 @@ use super::requests::{Id, State};
 use super::state::SmartMap;
 use crate::data::{LONG_BYTES, NEAR_SMALL_PIECE_BYTES, Piece, gather};
 use crate::roads::{Message, Outcome, Posted, SendMode, TooManyRequests};
+use bcs_core::limits::{MAX_COPIED_BYTES, MAX_QUEUED_BYTES};
 use bcs_core::smartmap::NodeMemory;
 use bcs_core::whereabouts::Peer;
 use std::sync::atomic::Ordering;
-
-/// The longest message that is copied through the queue: a fourth of its room for payload, so that
-/// there is always room again when the receiver has taken what it found
-/// ([`Incoming`](super::messages::incoming::Incoming)).
-pub(crate) const MAX_QUEUED_BYTES: usize = 16 * 1024;
-
-/// Bytes of copies of messages beyond the eager limit that a rank makes for its receivers: with more of
-/// them outstanding, its sends wait to be asked for.
-const MOST_COPIED: usize = 16 << 20;
 
 #[cold]
 fn open_way(way: &mut Option<Outgoing>, node: &NodeMemory, from: usize, to: usize) {
@@ -234,7 +226,7 @@ impl SmartMap {
 
     /// Whether there is room for one more copy that its receiver has not asked for.
     pub(crate) fn may_copy(&self, len: usize) -> bool {
-        self.copied + len <= MOST_COPIED
+        self.copied + len <= MAX_COPIED_BYTES
     }
 
     pub(super) fn keep_copy(&mut self, id: Id, copy: Box<[u8]>) {

@@ -6,11 +6,12 @@
 //! other means: [`Slots::resolve`] says so by `None`, in every call.
 
 use super::node_manager::{Found, NodeManager};
+use bcs_core::lockstep;
 use bcs_core::memory::slot::{self, ForeignSlot, Slot};
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// The slots of the ranks of a node, as one of these ranks sees them. Ranks are named by their place
 /// on the node.
@@ -107,7 +108,7 @@ impl Slots {
         let Some(node_manager) = &self.node_manager else {
             return false;
         };
-        let node_manager = node_manager.lock().unwrap_or_else(PoisonError::into_inner);
+        let node_manager = lockstep::lock(node_manager);
         if other.mapped.get().is_some() {
             return true;
         }

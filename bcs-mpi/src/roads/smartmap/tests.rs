@@ -3,15 +3,15 @@
 
 use super::peer_memory::PeerMemory;
 use super::requests::Id;
-use super::{LEAST_SHARED_BYTES, Settled, SmartMap, copy_of};
+use super::{Settled, SmartMap, copy_of};
 use crate::data::Piece;
 use crate::roads::{Message, Posted, SendMode};
-use bcs_core::limits::MAX_KEPT_BYTES;
+use bcs_core::limits::{LEAST_SHARED_BYTES, MAX_KEPT_BYTES, SHARED_CHUNK_BYTES};
 use bcs_core::matching::Pattern;
 use bcs_core::memory::NicMemory;
 use bcs_core::request::Failure;
 use bcs_core::smartmap::NodeMemory;
-use bcs_core::smartmap::shared_copy::{CHUNK_BYTES, Shape, SharedCopy};
+use bcs_core::smartmap::shared_copy::{Shape, SharedCopy};
 use bcs_core::wake::MachinePage;
 use proptest::prelude::*;
 use std::sync::atomic::Ordering;
@@ -308,10 +308,10 @@ impl<'a> SharedCopier<'a> {
 
     fn copy(&self, chunk: usize) {
         let (copy, into) = self.offered().unwrap();
-        let start = chunk * CHUNK_BYTES;
-        let part = &self.data[start..start + CHUNK_BYTES];
+        let start = chunk * SHARED_CHUNK_BYTES;
+        let part = &self.data[start..start + SHARED_CHUNK_BYTES];
         // SAFETY: the receiver has offered it, and waits for it.
-        let into = unsafe { crate::data::bytes_mut(into + start as u64, CHUNK_BYTES) };
+        let into = unsafe { crate::data::bytes_mut(into + start as u64, SHARED_CHUNK_BYTES) };
         into.copy_from_slice(part);
         copy.copied(true);
         bcs_core::wake::bell::ring(copy.bell(), &bcs_core::wake::bell::KernelFutex, || ());

@@ -15,9 +15,10 @@ mod ranks;
 mod schedule;
 
 use super::{Context, LeftOver, NicThread, NodeConfig, Put, Retries};
-use crate::bug::PlantedBug;
+use crate::blocks::{CreditBlock, DescriptorBlock, Envelope};
+use crate::budget::Quota;
+use crate::failure::Cause;
 use crate::mail::{Cut, Mail, Tally};
-use crate::microphase::{CreditBlock, DescriptorBlock, Envelope, Quota};
 use bcs_core::fabric::{Block, GlobalAddress, Port};
 use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet};
 use contexts::Contexts;
@@ -54,7 +55,7 @@ impl BufferReceiver {
         let quota = Quota::new(&config.settings);
         Self {
             ranks: Ranks::new(&config),
-            schedule: Schedule::new(quota, config.bounds.completions, config.bug),
+            schedule: Schedule::new(quota, config.bounds.completions),
             contexts: Contexts::new(&config, quota),
             dem: Dem::default(),
             scheduling: None,
@@ -71,16 +72,16 @@ impl BufferReceiver {
             let taken = self
                 .ranks
                 .take(local, receives, &mut self.schedule, context);
-            if let Err(message) = taken {
-                let rank = self.config.ranks[local].0;
-                context
-                    .out
-                    .failures
-                    .push(self.config.failure(Some(rank), message));
-            }
+            self.heed(taken, context);
         }
         self.dem.receives_taken = true;
         self.finish_dem(context);
+    }
+
+    /// What ends the job is told, and the others are worked for meanwhile.
+    fn heed(&self, done: Result<(), Cause>, context: &mut Context<'_>) {
+        let failed = done.err().map(|cause| self.config.failure(cause));
+        context.out.failures.extend(failed);
     }
 
     fn finish_dem(&mut self, context: &mut Context<'_>) {
@@ -103,12 +104,7 @@ impl BufferReceiver {
         let (envelopes, held_back) = self.read_envelopes(slice, context);
         for envelope in envelopes {
             let arrived = self.ranks.arrive(envelope, &mut self.schedule, context);
-            if let Err(message) = arrived {
-                context
-                    .out
-                    .failures
-                    .push(self.config.failure(None, message));
-            }
+            self.heed(arrived, context);
         }
         self.ranks.answer_probes(context);
         // Now there is nothing left in the tables that what was posted would take out.
@@ -160,21 +156,11 @@ impl BufferReceiver {
                     all.extend(envelopes);
                     lanes.extend(held_back.then_some(lane));
                 }
-                Err(error) => {
-                    let message =
-                        format!("node {lane} sent a descriptor block of rubbish: {error}");
-                    context
-                        .out
-                        .failures
-                        .push(self.config.failure(None, message));
-                }
+                Err(what) => self.heed(Err(Cause::BadBlock { lane, what }), context),
             }
         }
         // A source rank has one node, so its envelopes are already in the order of its posts.
         all.sort_by_key(|envelope| envelope.source);
-        if self.config.bug == Some(PlantedBug::ReorderMatch) && all.len() > 1 {
-            all.swap(0, 1);
-        }
         (all, lanes)
     }
 
@@ -183,15 +169,8 @@ impl BufferReceiver {
     fn check_starvation(&self, lane: NodeId, context: &mut Context<'_>) {
         let share = self.config.bounds.share(self.config.placement.nodes());
         if let Some(rank) = self.ranks.starving(lane, share) {
-            let message = format!(
-                "rank {rank} holds {share} messages from ranks of node {lane} that no receive \
-                 matches, and waits for one that no more can reach: receive them earlier, or send \
-                 fewer at once"
-            );
-            context
-                .out
-                .failures
-                .push(self.config.failure(Some(rank), message));
+            let starving = Cause::Starving { rank, lane, share };
+            self.heed(Err(starving), context);
         }
     }
 

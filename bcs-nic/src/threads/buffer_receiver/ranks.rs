@@ -1,8 +1,8 @@
 //! The matching tables of a node's ranks.
 
 use super::schedule::{Schedule, Transfer};
-use crate::mail::Release;
-use crate::microphase::Envelope;
+use crate::blocks::Envelope;
+use crate::failure::Cause;
 use crate::threads::{Context, LeftOver, NodeConfig};
 use bcs_core::descriptor::{ReceiveDescriptor, ReceiveKind};
 use bcs_core::job::{NodeId, NodeSet, Placement};
@@ -86,14 +86,23 @@ impl Rank {
         self.handles.len().abs_diff(self.matcher.posted_len())
     }
 
+    /// Takes out what has not been matched or answered yet; who cancels is answered in any case.
+    fn cancel(&mut self, target: RequestId, request: RequestId, context: &mut Context<'_>) {
+        let handle = self.handles.remove(&target);
+        let receive = handle.and_then(|handle| self.matcher.cancel(handle));
+        let probes = self.probes.len();
+        self.probes.retain(|probe| probe.request != target);
+        if receive.is_some() || self.probes.len() < probes {
+            let cancelled = Completion::failed(Failure::Cancelled);
+            context.out.complete(self.rank, target, cancelled);
+        }
+        context.out.complete(self.rank, request, Completion::done());
+    }
+
     /// Another road has satisfied a receive: its request slot is free.
     fn satisfied(&self, request: RequestId, context: &mut Context<'_>) {
         let completion = Completion::failed(Failure::Cancelled);
-        context.out.complete(Release {
-            rank: self.rank,
-            request,
-            completion,
-        });
+        context.out.complete(self.rank, request, completion);
     }
 }
 
@@ -145,18 +154,14 @@ impl Ranks {
         cut: u64,
         schedule: &mut Schedule,
         context: &mut Context<'_>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Cause> {
         let rank = self.ranks[local].rank;
-        let corrupt = |error: &dyn std::fmt::Display| {
-            format!("rank {rank} posted rubbish to its NIC: {error}; is it writing out of bounds?")
-        };
-        self.ranks[local]
-            .ring
-            .check(cut)
-            .map_err(|error| corrupt(&error))?;
+        let checked = self.ranks[local].ring.check(cut);
+        checked.map_err(|corrupt| Cause::rubbish(rank, corrupt))?;
         while let Some(words) = self.ranks[local].ring.pop(cut) {
-            let receive = ReceiveDescriptor::parse(&words).map_err(|error| corrupt(&error))?;
-            self.post(local, &receive, schedule, context)?;
+            let descriptor = ReceiveDescriptor::parse(&words);
+            let descriptor = descriptor.map_err(|bad| Cause::rubbish(rank, bad))?;
+            self.post(local, &descriptor, schedule, context)?;
         }
         Ok(())
     }
@@ -167,8 +172,7 @@ impl Ranks {
         descriptor: &ReceiveDescriptor,
         schedule: &mut Schedule,
         context: &mut Context<'_>,
-    ) -> Result<(), String> {
-        let table = &mut self.ranks[local];
+    ) -> Result<(), Cause> {
         let &ReceiveDescriptor {
             request,
             context: context_id,
@@ -181,13 +185,20 @@ impl Ranks {
             source,
             tag,
         };
-        let probe = |once, extracts| Probe {
-            pattern,
-            request,
-            once,
-            extracts,
+        let mut probe = |once, extracts| {
+            self.ranks[local].probes.push(Probe {
+                pattern,
+                request,
+                once,
+                extracts,
+            });
         };
         match kind {
+            ReceiveKind::Probe => probe(false, false),
+            ReceiveKind::ProbeOnce => probe(true, false),
+            ReceiveKind::Extract => probe(false, true),
+            ReceiveKind::ExtractOnce => probe(true, true),
+            ReceiveKind::Cancel(target) => self.ranks[local].cancel(target, request, context),
             ReceiveKind::Receive {
                 into,
                 capacity,
@@ -199,90 +210,81 @@ impl Ranks {
                     capacity,
                     shared,
                 };
-                // Before a message is taken out for it: it could not be put back in its place.
-                if shared && table.matcher.holds_match_for(pattern) && !table.claims(&receive) {
-                    table.satisfied(request, context);
-                    return Ok(());
-                }
-                let posted = table.matcher.post(pattern, receive).map_err(|full| {
-                    format!("rank {} posted too many receives: {full}", table.rank)
-                })?;
-                match posted {
-                    Posted::Matched {
-                        signature,
-                        envelope,
-                        receive,
-                    } => {
-                        let rank = table.rank;
-                        self.matched(rank, signature, &envelope, &receive, schedule);
-                    }
-                    Posted::Waiting(handle)
-                        if can_only_fail(source, &self.placement, self.lost) =>
-                    {
-                        table.matcher.cancel(handle);
-                        let completion = Completion::failed(Failure::PeerGone);
-                        context.out.complete(Release {
-                            rank: table.rank,
-                            request,
-                            completion,
-                        });
-                    }
-                    Posted::Waiting(handle) => {
-                        table.handles.insert(request, handle);
-                    }
-                }
+                return self.receive(local, pattern, receive, schedule, context);
             }
-            ReceiveKind::Probe => table.probes.push(probe(false, false)),
-            ReceiveKind::ProbeOnce => table.probes.push(probe(true, false)),
-            ReceiveKind::Extract => table.probes.push(probe(false, true)),
-            ReceiveKind::ExtractOnce => table.probes.push(probe(true, true)),
             ReceiveKind::ReceiveExtracted {
                 message,
                 into,
                 capacity,
             } => {
-                let rank = table.rank;
-                let Some((signature, envelope)) = table.extracted.remove(&message) else {
-                    let completion = Completion::failed(Failure::BadDescriptor);
-                    context.out.complete(Release {
-                        rank,
-                        request,
-                        completion,
-                    });
-                    return Ok(());
-                };
                 let receive = Receive {
                     request,
                     into,
                     capacity,
                     shared: false,
                 };
-                self.matched(rank, signature, &envelope, &receive, schedule);
-            }
-            ReceiveKind::Cancel(target) => {
-                let handle = table.handles.remove(&target);
-                let cancelled = handle
-                    .and_then(|handle| table.matcher.cancel(handle))
-                    .is_some();
-                let probes = table.probes.len();
-                table.probes.retain(|probe| probe.request != target);
-                let rank = table.rank;
-                if cancelled || table.probes.len() < probes {
-                    let completion = Completion::failed(Failure::Cancelled);
-                    context.out.complete(Release {
-                        rank,
-                        request: target,
-                        completion,
-                    });
-                }
-                context.out.complete(Release {
-                    rank,
-                    request,
-                    completion: Completion::done(),
-                });
+                self.receive_extracted(local, message, receive, schedule, context);
             }
         }
         Ok(())
+    }
+
+    /// A receive meets a message that is here, or waits for one.
+    fn receive(
+        &mut self,
+        local: usize,
+        pattern: Pattern,
+        receive: Receive,
+        schedule: &mut Schedule,
+        context: &mut Context<'_>,
+    ) -> Result<(), Cause> {
+        let table = &mut self.ranks[local];
+        let (rank, request) = (table.rank, receive.request);
+        // Before a message is taken out for it: it could not be put back in its place.
+        if receive.shared && table.matcher.holds_match_for(pattern) && !table.claims(&receive) {
+            table.satisfied(request, context);
+            return Ok(());
+        }
+        let posted = table.matcher.post(pattern, receive);
+        match posted.map_err(|full| Cause::TooManyReceives { rank, full })? {
+            Posted::Matched {
+                signature,
+                envelope,
+                receive,
+            } => self.matched(rank, signature, &envelope, &receive, schedule),
+            Posted::Waiting(handle)
+                if can_only_fail(pattern.source, &self.placement, self.lost) =>
+            {
+                table.matcher.cancel(handle);
+                let gone = Completion::failed(Failure::PeerGone);
+                context.out.complete(rank, request, gone);
+            }
+            Posted::Waiting(handle) => {
+                table.handles.insert(request, handle);
+            }
+        }
+        Ok(())
+    }
+
+    /// A receive of a message that a matched probe has taken out.
+    fn receive_extracted(
+        &mut self,
+        local: usize,
+        message: RequestId,
+        receive: Receive,
+        schedule: &mut Schedule,
+        context: &mut Context<'_>,
+    ) {
+        let rank = self.ranks[local].rank;
+        match self.ranks[local].extracted.remove(&message) {
+            Some((signature, envelope)) => {
+                self.matched(rank, signature, &envelope, &receive, schedule);
+            }
+            None => {
+                let bad = Completion::failed(Failure::BadDescriptor);
+                context.out.complete(rank, receive.request, bad);
+            }
+        }
     }
 
     /// An envelope has come for a rank of this node.
@@ -291,15 +293,13 @@ impl Ranks {
         envelope: Envelope,
         schedule: &mut Schedule,
         context: &mut Context<'_>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Cause> {
         let destination = envelope.send.destination;
         let local = self
             .ranks
             .binary_search_by_key(&destination, |table| table.rank);
         let Ok(local) = local else {
-            return Err(format!(
-                "a message for rank {destination} came to the wrong node"
-            ));
+            return Err(Cause::WrongNode { rank: destination });
         };
         let table = &mut self.ranks[local];
         let signature = Signature {
@@ -316,7 +316,10 @@ impl Ranks {
             table.satisfied(receive.request, context);
         }
         let kept = table.matcher.keep(signature, envelope);
-        kept.map_err(|full| format!("rank {destination} cannot take more messages: {full}"))
+        kept.map_err(|full| Cause::TooManyMessages {
+            rank: destination,
+            full,
+        })
     }
 
     fn matched(
@@ -371,11 +374,7 @@ impl Ranks {
                 {
                     extracted.insert(request, message);
                 }
-                context.out.complete(Release {
-                    rank,
-                    request,
-                    completion,
-                });
+                context.out.complete(rank, request, completion);
                 false
             });
         }
@@ -486,11 +485,7 @@ impl Ranks {
             });
             let completion = Completion::failed(Failure::PeerGone);
             for request in failed {
-                context.out.complete(Release {
-                    rank,
-                    request,
-                    completion,
-                });
+                context.out.complete(rank, request, completion);
             }
         }
     }

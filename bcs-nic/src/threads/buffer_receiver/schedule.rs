@@ -6,9 +6,9 @@
 //! a slice is one chunk: of two, the one that ends it might be the first that has moved.
 
 use super::ranks::Receive;
-use crate::bug::PlantedBug;
-use crate::mail::{Chunk, Ending, Release};
-use crate::microphase::{Envelope, Quota};
+use crate::blocks::Envelope;
+use crate::budget::Quota;
+use crate::mail::{Chunk, Ending};
 use crate::threads::Context;
 use bcs_core::descriptor::Payload;
 use bcs_core::fabric::{DestinationSpan, SourceSpan};
@@ -138,7 +138,6 @@ pub(super) struct Schedule {
     quota: Quota,
     /// Sends that a completion block has room for.
     completions: usize,
-    bug: Option<PlantedBug>,
     pairs: BTreeMap<(u32, u32), VecDeque<Transfer>>,
     /// The pairs with transfers, whose turn is next first.
     turns: VecDeque<(u32, u32)>,
@@ -146,11 +145,10 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    pub(super) fn new(quota: Quota, completions: usize, bug: Option<PlantedBug>) -> Self {
+    pub(super) fn new(quota: Quota, completions: usize) -> Self {
         Self {
             quota,
             completions,
-            bug,
             pairs: BTreeMap::new(),
             turns: VecDeque::new(),
             ids: 0,
@@ -179,9 +177,6 @@ impl Schedule {
     /// The chunks of one slice: at most `budget` bytes.
     pub(super) fn slice(&mut self, budget: u64) -> Vec<Chunk> {
         let mut left = budget;
-        if self.bug == Some(PlantedBug::ExceedBudget) {
-            left = self.quota.budget * 2;
-        }
         let mut chunks = Vec::new();
         // Sends that a source node's completion block still has room for. Each transfer may end in
         // this slice, for any chunk of it may fail.
@@ -248,11 +243,9 @@ impl Schedule {
     /// Transfers from dead nodes fail.
     pub(super) fn mourn(&mut self, lost: NodeSet, context: &mut Context<'_>) {
         for transfer in self.remove(|transfer| lost.contains(transfer.source_node)) {
-            context.out.complete(Release {
-                rank: transfer.receiver,
-                request: transfer.receive.request,
-                completion: Completion::failed(Failure::PeerGone),
-            });
+            let gone = Completion::failed(Failure::PeerGone);
+            let request = transfer.receive.request;
+            context.out.complete(transfer.receiver, request, gone);
         }
     }
 
@@ -325,7 +318,7 @@ mod tests {
 
     #[test]
     fn a_long_message_is_chunked_by_the_budget_and_ends_once() {
-        let mut schedule = Schedule::new(Quota::new(&Settings::default()), 100, None);
+        let mut schedule = Schedule::new(Quota::new(&Settings::default()), 100);
         schedule.add(transfer(1, 1_000_000));
         let mut moved = 0;
         let mut endings = 0;
@@ -344,7 +337,7 @@ mod tests {
 
     #[test]
     fn what_a_transfer_gets_in_a_slice_is_one_chunk() {
-        let mut schedule = Schedule::new(Quota::new(&Settings::default()), 100, None);
+        let mut schedule = Schedule::new(Quota::new(&Settings::default()), 100);
         schedule.add(transfer(1, 3 * QUANTUM + 5));
         schedule.add(transfer(2, QUANTUM));
         let chunks = schedule.slice(10 * QUANTUM);
@@ -355,7 +348,7 @@ mod tests {
     #[test]
     fn small_pieces_count_for_more_than_their_bytes() {
         let quota = Quota::new(&Settings::default());
-        let mut schedule = Schedule::new(quota, 100, None);
+        let mut schedule = Schedule::new(quota, 100);
         let mut scattered = transfer(1, 1_000_000);
         scattered.receive.into.grain = 8;
         let weight = 1 + quota.piece_bytes / 8;
@@ -373,7 +366,7 @@ mod tests {
 
     #[test]
     fn pairs_take_turns() {
-        let mut schedule = Schedule::new(Quota::new(&Settings::default()), 100, None);
+        let mut schedule = Schedule::new(Quota::new(&Settings::default()), 100);
         schedule.add(transfer(1, 100 * QUANTUM));
         schedule.add(transfer(2, 100));
         let chunks = schedule.slice(2 * QUANTUM);
@@ -387,7 +380,7 @@ mod tests {
 
     #[test]
     fn a_slice_has_no_more_sends_of_a_node_than_its_completion_block_has_room_for() {
-        let mut schedule = Schedule::new(Quota::new(&Settings::default()), 3, None);
+        let mut schedule = Schedule::new(Quota::new(&Settings::default()), 3);
         (0..8).for_each(|source| schedule.add(transfer(source, 100)));
         // Any chunk of a transfer may fail, and end it.
         (8..10).for_each(|source| schedule.add(transfer(source, 100 * QUANTUM)));
@@ -400,7 +393,7 @@ mod tests {
 
     #[test]
     fn an_empty_budget_still_ends_what_needs_none() {
-        let mut schedule = Schedule::new(Quota::new(&Settings::default()), 100, None);
+        let mut schedule = Schedule::new(Quota::new(&Settings::default()), 100);
         schedule.add(transfer(1, 0));
         schedule.add(transfer(2, 1));
         let chunks = schedule.slice(0);

@@ -17,6 +17,7 @@ use super::surroundings::Surroundings;
 use super::{agreement, broadcast, reachability, reduce, short, steps};
 use crate::data::{LONG_BYTES, bytes, bytes_mut};
 use bcs_core::descriptor::CollectiveKind;
+use bcs_core::limits::MAX_SPARE_BYTES;
 use bcs_core::request::Failure;
 use bcs_core::smartmap::coll_info::PAYLOAD_BYTES;
 use bcs_core::whereabouts::Objection;
@@ -31,7 +32,7 @@ impl Phased {
 
     pub(super) fn give_back(&mut self, spare: &mut Spare) {
         let partial = std::mem::take(&mut self.partial);
-        if partial.len() > spare.partial.len() && partial.len() <= reduce::MAX_SPARE_BYTES {
+        if partial.len() > spare.partial.len() && partial.len() <= MAX_SPARE_BYTES {
             spare.partial = partial;
         }
     }

@@ -34,12 +34,13 @@ use super::order::{Number, Order};
 use super::phase::{Look, Phase};
 use super::phased::{ForLeader, Phased, hands_out};
 use super::spare::Spare;
+use super::steps;
 use super::surroundings::Surroundings;
-use super::{reduce, steps};
 use crate::data::{LONG_BYTES, Piece, bytes, bytes_mut};
 use crate::roads::Outcome;
 use crate::steps::Part;
 use bcs_core::descriptor::CollectiveKind;
+use bcs_core::limits::MAX_SPARE_BYTES;
 use bcs_core::request::Failure;
 use bcs_core::smartmap::coll_info::PAYLOAD_BYTES;
 
@@ -379,7 +380,7 @@ impl Machine for Hierarchical {
         let ended = self.step(group, around, spare)?;
         self.on_node.give_back(spare);
         let room = std::mem::take(&mut self.room);
-        if !room.is_empty() && room.len() <= reduce::MAX_SPARE_BYTES {
+        if !room.is_empty() && room.len() <= MAX_SPARE_BYTES {
             spare.room = room;
         }
         Some(ended)

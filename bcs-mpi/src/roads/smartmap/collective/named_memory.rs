@@ -1,6 +1,7 @@
 //! Where a member says that its data are.
 
 use super::member::Info;
+use bcs_core::fingerprint::fingerprint;
 
 /// Where a member's data are in a long collective.
 #[derive(Clone, Copy, Debug)]
@@ -33,11 +34,5 @@ impl Memory {
 }
 
 fn check(number: u64, output: u64, bytes: usize) -> u64 {
-    let words = [number, output, bytes as u64];
-    words
-        .into_iter()
-        .fold(0x9e37_79b9_7f4a_7c15, |hash: u64, word| {
-            let mixed = (hash ^ word).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            mixed ^ mixed >> 31
-        })
+    fingerprint([number, output, bytes as u64])
 }

@@ -29,20 +29,14 @@ use super::surroundings::Surroundings;
 use crate::data::{Piece, bytes, bytes_mut};
 use crate::steps::Part;
 use bcs_core::descriptor::CollectiveKind;
+use bcs_core::limits::FOLDED_CHUNK_BYTES;
 use bcs_core::reduction::{Datatype, Op};
 use bcs_core::request::Failure;
 use std::ops::Range;
 use std::ptr::NonNull;
 
-/// A chunk: with what is folded into it, it fits a usual first cache, and hides what a call of the kernel
-/// costs.
-const CHUNK_BYTES: usize = 16 * 1024;
-
 /// Shares begin at multiples of so many elements: on cache lines, if the vector does.
 const ELEMENTS: usize = 64;
-
-/// Memory for partial results that is kept for the next reduction.
-pub(super) const MAX_SPARE_BYTES: usize = 4 << 20;
 
 struct Reduction {
     op: Op,
@@ -220,8 +214,10 @@ fn fold(
         around.peer_memory.resolve(member.place, output, part.bytes)
     });
     let in_place = part.input == Some(part.output);
-    let chunk = CHUNK_BYTES / reduction.datatype.size() * reduction.datatype.size();
-    let (buffer, operand) = spare.chunks(2 * CHUNK_BYTES).split_at_mut(CHUNK_BYTES);
+    let chunk = FOLDED_CHUNK_BYTES / reduction.datatype.size() * reduction.datatype.size();
+    let (buffer, operand) = spare
+        .chunks(2 * FOLDED_CHUNK_BYTES)
+        .split_at_mut(FOLDED_CHUNK_BYTES);
     for Range { start, end } in collective.direction.chunks(share.clone(), chunk) {
         let len = end - start;
         let (buffer, operand) = (&mut buffer[..len], &mut operand[..len]);

@@ -9,18 +9,14 @@ use crate::data::Piece;
 use crate::roads::smartmap::peer_memory::{PeerMemory, Unreachable};
 use crate::roads::smartmap::requests::Id;
 use bcs_core::layout::Location;
+use bcs_core::limits::{LEAST_SHARED_BYTES, SHARED_CHUNK_BYTES};
 use bcs_core::smartmap::packing::Packing;
-use bcs_core::smartmap::shared_copy::{CHUNK_BYTES, Shape, SharedCopy};
+use bcs_core::smartmap::shared_copy::{Shape, SharedCopy};
 use bcs_core::smartmap::{NodeMemory, READ_ONLY};
 use bcs_core::wake::MachinePage;
 use bcs_core::wake::waiting::{self, Patience};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
-
-/// Messages that are shorter are fetched by their receivers: they come out of caches, and the sender
-/// would have to be fast to find anything left. Longer ones are not lent: loans and shared copies use the same
-/// word of a transfer.
-pub(crate) const LEAST_SHARED_BYTES: usize = 1 << 20;
 
 /// What copies need of the rank: a handle of its own, since it is used without the lock.
 #[derive(Clone, Debug)]
@@ -43,8 +39,8 @@ pub(crate) struct Help {
 
 /// The bytes of a chunk of a message.
 fn chunk_of(chunk: usize, len: usize) -> Range<usize> {
-    let start = chunk * CHUNK_BYTES;
-    start..len.min(start + CHUNK_BYTES)
+    let start = chunk * SHARED_CHUNK_BYTES;
+    start..len.min(start + SHARED_CHUNK_BYTES)
 }
 
 impl Help {

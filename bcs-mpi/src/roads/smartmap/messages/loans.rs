@@ -4,9 +4,6 @@
 //! A sender that lends in vain has lost the time for which it waited. So who was not asked for a message
 //! in time does not lend to this receiver again for a while, twice as long each time.
 
-/// Shorter messages are copied: there is more to a loan than to a copy.
-pub(crate) const LEAST_LENT_BYTES: usize = 1025;
-
 /// How many messages are not lent after one that was not wanted: at first, and at most.
 const FEW: u32 = 8;
 const MANY: u32 = 4096;

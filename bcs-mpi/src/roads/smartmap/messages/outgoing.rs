@@ -5,16 +5,13 @@ use super::envelope::{Body, Envelope, INLINE_BYTES, Inline, Word};
 use crate::data::{Piece, gather};
 use crate::roads::Message;
 use crate::roads::smartmap::requests::Id;
+use bcs_core::limits::QUEUED_PART_BYTES;
 use bcs_core::memory::MappedWords;
 use bcs_core::smartmap::send_queue::{QueueFull, QueueSender, Room};
 use std::collections::VecDeque;
 
 /// Payload is copied through a buffer of which the first cache holds all, unless it lies side by side.
 const BOUNCE_BYTES: usize = 4096;
-
-/// Bytes of a part of a message that goes through the queue because its receiver cannot reach it: a fourth
-/// of the room, so that one is copied out while the next is copied in.
-const PART_BYTES: usize = 16 * 1024;
 
 /// What waits for room.
 #[derive(Debug)]
@@ -217,7 +214,7 @@ impl Outgoing {
         request: Id,
     ) -> Result<(), QueueFull> {
         while *sent < len {
-            let part = (len - *sent).min(PART_BYTES);
+            let part = (len - *sent).min(QUEUED_PART_BYTES);
             let room = self.queue.reserve(part)?;
             // SAFETY: the caller's promise.
             unsafe { fill(&self.queue, &room, data, *sent, part) };

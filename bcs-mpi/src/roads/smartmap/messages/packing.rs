@@ -4,10 +4,8 @@
 use super::copier::Copier;
 use crate::data::{Piece, bytes_mut, gather};
 use crate::roads::smartmap::requests::Id;
+use bcs_core::limits::PACKED_STEP_BYTES;
 use bcs_core::smartmap::packing::Packing;
-
-/// Bytes that are packed before the receiver is told: it begins soon, and finds them in a cache.
-const STEP_BYTES: usize = 32 * 1024;
 
 /// A message that is packed where its receiver looks for it.
 #[derive(Debug)]
@@ -28,7 +26,7 @@ impl Pack {
         let packing = Packing::of(node, *place, self.id).expect("requests have their transfers");
         let mut packed = 0;
         while packed < self.data.len {
-            let step = STEP_BYTES.min(self.data.len - packed);
+            let step = PACKED_STEP_BYTES.min(self.data.len - packed);
             // SAFETY: the memory is the request's own, which is not spent before this is back, and nobody
             // reads it before it is told to.
             let into = unsafe { bytes_mut(self.into + packed as u64, step) };

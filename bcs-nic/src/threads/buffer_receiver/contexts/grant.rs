@@ -8,8 +8,8 @@
 use super::refusal::Refusal;
 use super::slots::{free_slot, key_value};
 use super::{Communicator, Key, Pending, arrival};
+use crate::budget::Quota;
 use crate::collective::Go;
-use crate::microphase::Quota;
 use crate::threads::{Context, NodeConfig};
 use bcs_core::fabric::{CompareAndWrite, Comparison, Event, Ticket, Variable};
 use bcs_core::limits::COLLECTIVE_TOKENS;
@@ -95,9 +95,9 @@ impl Grants {
                     return progress;
                 };
                 if let Some(communicator) = communicators.get(&key)
-                    && let Some(stage) = self.first_stage(key, communicator, config, context)
+                    && let Some(stage) = self.first_stage(communicator, config, context)
                 {
-                    self.ask(key, communicator, stage, context);
+                    self.ask(communicator, stage, context);
                 }
                 continue;
             };
@@ -112,21 +112,20 @@ impl Grants {
             if communicator.gone {
                 continue;
             }
-            if let Some(stage) = self.decided(key, communicator, stage, holds, config, context) {
-                self.ask(key, communicator, stage, context);
+            if let Some(stage) = self.decided(communicator, stage, holds, config, context) {
+                self.ask(communicator, stage, context);
             }
         }
     }
 
     fn first_stage(
         &self,
-        key: Key,
         communicator: &Communicator,
         config: &NodeConfig,
         context: &Context<'_>,
     ) -> Option<Stage> {
         if communicator.slot.is_none() {
-            return Some(claim(key, 0, config, context));
+            return Some(claim(communicator.key, 0, config, context));
         }
         let pending = communicator.pending.front()?;
         Some(if !pending.agreed() {
@@ -154,13 +153,8 @@ impl Grants {
         (tokens > 0).then_some(Stage::Take { used, tokens })
     }
 
-    fn ask(
-        &mut self,
-        key: Key,
-        communicator: &Communicator,
-        stage: Stage,
-        context: &mut Context<'_>,
-    ) {
+    fn ask(&mut self, communicator: &Communicator, stage: Stage, context: &mut Context<'_>) {
+        let key = communicator.key;
         let arrived = |write| {
             let slot = communicator.slot.expect("it has a slot");
             let arrival = communicator.front().arrival();
@@ -215,7 +209,6 @@ impl Grants {
     /// A verdict has come: the next stage, if there is one in this slice.
     fn decided(
         &mut self,
-        key: Key,
         communicator: &mut Communicator,
         stage: Stage,
         holds: bool,
@@ -229,7 +222,9 @@ impl Grants {
                 ask_for_another(config); // in whose DEM the other nodes look for it
                 None
             }
-            (Stage::Claim { next, .. }, false) => Some(claim(key, next, config, context)),
+            (Stage::Claim { next, .. }, false) => {
+                Some(claim(communicator.key, next, config, context))
+            }
             // If another refusal is still to be read somewhere, this one is tried again, from the start.
             (Stage::Decline, _) => {
                 ask_for_another(config); // in whose DEM all nodes see it

@@ -13,7 +13,7 @@ use super::{Communicator, Contexts, Key};
 use crate::threads::Context;
 use bcs_core::fabric::{Port, Variable};
 use bcs_core::fingerprint::fingerprint;
-use bcs_core::request::{Completion, Failure};
+use bcs_core::request::{Completion, Failure, high, low};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A context's key as the value of a variable; never zero.
@@ -22,16 +22,14 @@ pub(super) fn key_value(key: Key) -> u64 {
 }
 
 fn key_of(value: u64) -> Option<Key> {
-    let half = |half: u64| u32::try_from(half).expect("half a word");
-    let first = half(value >> 32).checked_sub(1)?;
-    Some((first, half(value & 0xffff_ffff)))
+    Some((high(value).checked_sub(1)?, low(value)))
 }
 
 /// The next slot for a context that is free on this node, from the `probe`th that it may get on, of so many
 /// in all; with the probe after it. Never the world's.
 pub(super) fn free_slot(key: Key, probe: u32, slots: u32, port: &dyn Port) -> Option<(u32, u32)> {
     let others = slots - 1;
-    let hash = u32::try_from(fingerprint([key_value(key)]) >> 32).expect("half a word");
+    let hash = high(fingerprint([key_value(key)]));
     (probe..others)
         .map(|probe| (1 + (hash % others + probe) % others, probe + 1))
         .find(|&(slot, _)| port.load(Variable::Owner(slot)) == 0)

@@ -3,7 +3,7 @@
 use super::{stamp, stamped, to_bytes, to_words};
 use bcs_core::fabric::{Block, GlobalAddress, Port};
 use bcs_core::job::NodeId;
-use bcs_core::request::{Failure, RequestId};
+use bcs_core::request::{Failure, RequestId, low};
 
 /// The block one DH puts into one SR's lane in one PM.
 #[derive(Debug)]
@@ -44,10 +44,9 @@ impl CompletionBlock {
         to_words(&bytes)
             .chunks_exact(RECORD_WORDS)
             .map(|record| {
-                let rank = u32::try_from(record[0] & 0xffff_ffff).expect("32 bits");
                 let failure = u8::try_from(record[0] >> 32 & 0xff).expect("8 bits");
                 (
-                    rank,
+                    low(record[0]),
                     RequestId::from_word(record[1]),
                     Failure::from_code(failure),
                 )

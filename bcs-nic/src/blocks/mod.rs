@@ -1,17 +1,15 @@
-//! What crosses the fabric in each microphase, as bytes, and how much may.
+//! The blocks that NICs put into each other's global memory, as bytes: by microphase, a file each.
 //!
 //! Every block begins with a *stamp* word, which a PUT publishes last: a reader that finds the
 //! stamp it waits for has all of the block, and one that finds another has none. The stamp of a
 //! lane is slice and count, of a collective part the slice, of the strobe its sequence number.
 
-mod budget;
 mod completions;
 mod credits;
 mod descriptors;
 mod strobe;
 mod token;
 
-pub use budget::Quota;
 pub use completions::CompletionBlock;
 pub use credits::CreditBlock;
 pub use descriptors::{DescriptorBlock, Envelope};

@@ -46,10 +46,13 @@ impl Envelope {
 pub struct DescriptorBlock;
 
 impl DescriptorBlock {
+    pub(crate) const HEADER_BYTES: usize = HEADER_WORDS * 8;
+    pub(crate) const RECORD_BYTES: usize = RECORD_WORDS * 8;
+
     /// How many descriptors a block holds.
     #[must_use]
     pub fn capacity() -> usize {
-        Block::Descriptors.bytes() / 8 / RECORD_WORDS - 1
+        Block::Descriptors.bytes() / Self::RECORD_BYTES - 1
     }
 
     /// As bytes. `held_back` says that BS has more for this node that lack credit.
@@ -78,8 +81,8 @@ impl DescriptorBlock {
         let Some(count) = stamped(header[0], slice) else {
             return Ok((Vec::new(), false));
         };
-        let mut bytes = vec![0; count.min(Self::capacity()) * RECORD_WORDS * 8];
-        port.read(at.plus(HEADER_WORDS * 8), &mut bytes);
+        let mut bytes = vec![0; count.min(Self::capacity()) * Self::RECORD_BYTES];
+        port.read(at.plus(Self::HEADER_BYTES), &mut bytes);
         let envelopes = to_words(&bytes)
             .chunks_exact(RECORD_WORDS)
             .map(|words| Envelope::parse(words.try_into().expect("a whole record")))

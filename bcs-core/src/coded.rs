@@ -1,0 +1,48 @@
+//! Enumerations that cross the memory between processes as one byte, and have names for users.
+
+/// A byte that is no code of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{code:#04x} is not the code of {what}")]
+pub struct UnknownCode {
+    /// What it was to be the code of.
+    pub what: &'static str,
+    /// The byte.
+    pub code: u8,
+}
+
+/// The variants of an enumeration with their names, in the order of their codes; and the way from a
+/// byte, which a rank can have written over, so that it is the code of none.
+macro_rules! coded {
+    ($type:ident, $what:literal: $($variant:ident $name:literal,)*) => {
+        impl $type {
+            /// All of them, in the order of their codes.
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$variant),*];
+
+            /// Its name, in the standard or in a sentence.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.pad(self.name())
+            }
+        }
+
+        impl TryFrom<u8> for $type {
+            type Error = $crate::coded::UnknownCode;
+
+            fn try_from(code: u8) -> Result<Self, Self::Error> {
+                let mut all = Self::ALL.into_iter();
+                let known = all.find(|&known| known as u8 == code);
+                known.ok_or($crate::coded::UnknownCode { what: $what, code })
+            }
+        }
+    };
+}
+
+pub(crate) use coded;

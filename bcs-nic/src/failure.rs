@@ -1,0 +1,143 @@
+//! What ends a job, as its NICs find it: each cause is a variant, with what to do in its words.
+
+use crate::threads::LeftOver;
+use bcs_core::descriptor::BadDescriptor;
+use bcs_core::job::{NicThreadId, NodeId};
+use bcs_core::matching::TableFull;
+use bcs_core::memory::ring::RingCorrupt;
+
+/// Something that ends the job, found by a NIC.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{cause}")]
+pub struct NicFailure {
+    /// The node.
+    pub node: NodeId,
+    /// What was found and what to do.
+    pub cause: Cause,
+}
+
+impl NicFailure {
+    /// The rank at fault, if it is one rank's.
+    #[must_use]
+    pub fn rank(&self) -> Option<u32> {
+        match self.cause {
+            Cause::Rubbish { rank, .. }
+            | Cause::TooManyReceives { rank, .. }
+            | Cause::Starving { rank, .. } => Some(rank),
+            _ => None,
+        }
+    }
+}
+
+/// Why a NIC thread gives up.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Cause {
+    /// What a rank has written into its rings is no descriptor of its.
+    #[error("rank {rank} posted rubbish to its NIC: {what}; is it writing out of bounds?")]
+    Rubbish {
+        /// The rank.
+        rank: u32,
+        /// What was found.
+        what: Rubbish,
+    },
+    /// A rank has more receives outstanding than its node keeps.
+    #[error("rank {rank} posted too many receives: {full}")]
+    TooManyReceives {
+        /// The rank.
+        rank: u32,
+        /// The table.
+        full: TableFull,
+    },
+    /// More messages came for a rank than its node keeps.
+    #[error("rank {rank} cannot take more messages: {full}")]
+    TooManyMessages {
+        /// The rank.
+        rank: u32,
+        /// The table.
+        full: TableFull,
+    },
+    /// A message for a rank of another node.
+    #[error("a message for rank {rank} came to the wrong node")]
+    WrongNode {
+        /// The rank.
+        rank: u32,
+    },
+    /// The fabric brought what no BS sends.
+    #[error("node {lane} sent a descriptor block of rubbish: {what}")]
+    BadBlock {
+        /// The node from which it came.
+        lane: NodeId,
+        /// What was found.
+        what: BadDescriptor,
+    },
+    /// A sender is held back for lack of credit, and a receiver is full of envelopes that none of its
+    /// receives matches: nothing can ever move again (law 4).
+    #[error(
+        "rank {rank} holds {share} messages from ranks of node {lane} that no receive matches, and \
+         waits for one that no more can reach: receive them earlier, or send fewer at once"
+    )]
+    Starving {
+        /// The receiver.
+        rank: u32,
+        /// The node of the senders.
+        lane: NodeId,
+        /// How many messages from there it may hold.
+        share: u64,
+    },
+    /// A NIC thread, or the Strobe Sender, panicked.
+    #[error(
+        "{} panicked: {said}; this is a bug of the runtime, please report it",
+        named(*.thread)
+    )]
+    Panicked {
+        /// The NIC thread; `None` is the Strobe Sender.
+        thread: Option<NicThreadId>,
+        /// What it said.
+        said: String,
+    },
+    /// At the end of the job a NIC thread's tables held what the runtime had to take out before.
+    #[error(
+        "at the end of the job NIC thread {} still had {}; this is a bug of the runtime, please \
+         report it",
+        .thread.name(),
+        listed(.left)
+    )]
+    LeftOver {
+        /// The NIC thread.
+        thread: NicThreadId,
+        /// What it held.
+        left: Vec<LeftOver>,
+    },
+}
+
+impl Cause {
+    pub(crate) fn rubbish(rank: u32, what: impl Into<Rubbish>) -> Self {
+        let what = what.into();
+        Self::Rubbish { rank, what }
+    }
+}
+
+/// What a rank posted in the place of a descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Rubbish {
+    /// The ring has an impossible position.
+    #[error(transparent)]
+    Ring(#[from] RingCorrupt),
+    /// A field has an impossible value.
+    #[error(transparent)]
+    Descriptor(#[from] BadDescriptor),
+    /// The destination of a send does not exist.
+    #[error("there is no rank {0}")]
+    NoRank(u32),
+}
+
+fn named(thread: Option<NicThreadId>) -> String {
+    thread.map_or("the Strobe Sender".to_owned(), |thread| {
+        format!("NIC thread {}", thread.name())
+    })
+}
+
+fn listed(left: &[LeftOver]) -> String {
+    let left: Vec<String> = left.iter().map(LeftOver::to_string).collect();
+    left.join(", ")
+}

@@ -1,0 +1,135 @@
+//! How a scripted rank arrives at contexts and collectives.
+
+use super::{Purpose, ScriptedRank, World, missing, round_of};
+use crate::simulator::program::{Arrival, Side, Together};
+use bcs_core::descriptor::{Call, CollectiveDescriptor, CollectiveKind};
+use bcs_core::fabric::sim::RankStore;
+use bcs_core::limits::INLINE_BYTES;
+
+impl ScriptedRank {
+    pub(super) fn open(&mut self, context: u32, world: &World<'_>, store: &mut RankStore) {
+        let ranks = u32::try_from(world.placement.ranks()).expect("few");
+        let members = world.program.members(context, ranks);
+        if !members.contains(&self.rank) {
+            return;
+        }
+        let members: Vec<u8> = members.iter().flat_map(|rank| rank.to_le_bytes()).collect();
+        let input = self.write(&members, store);
+        let request = self.expect(Purpose::Open { context }, world);
+        self.push_collective(&CollectiveDescriptor {
+            request,
+            context,
+            sequence: 0,
+            kind: CollectiveKind::OpenContext,
+            bytes: members.len() as u64,
+            input,
+            output: 0,
+            inline: None,
+            for_node: false,
+            spoilt_by: None,
+        });
+    }
+
+    /// Takes part in the collectives beside the round's own, which go as they should.
+    pub(super) fn join_beside(&mut self, round: usize, world: &World<'_>, store: &mut RankStore) {
+        let ranks = u32::try_from(world.placement.ranks()).expect("few");
+        for (nth, (context, together)) in world.program.rounds[round].beside.iter().enumerate() {
+            let members = world.program.members(*context, ranks);
+            if !members.contains(&self.rank) || !self.opened[*context as usize] {
+                continue;
+            }
+            let contribution = together.contribution(self.rank, round_of(*context, round));
+            let Call { kind, bytes, .. } = together.call(self.rank);
+            let input = self.write(&contribution, store);
+            let output = self.place(contribution.len(), None, store).location.address;
+            let is_root = matches!(kind, CollectiveKind::Broadcast { root } if root == self.rank);
+            let address = if is_root { input } else { output };
+            let request = self.expect(Purpose::Beside { nth, address }, world);
+            let sequence = self.sequences[*context as usize];
+            self.sequences[*context as usize] += 1;
+            self.push_collective(&CollectiveDescriptor {
+                request,
+                context: *context,
+                sequence,
+                kind,
+                bytes,
+                input,
+                output,
+                inline: None,
+                for_node: false,
+                spoilt_by: None,
+            });
+        }
+    }
+
+    pub(super) fn join(
+        &mut self,
+        (context, arrival): (u32, Arrival),
+        together: &Together,
+        round: usize,
+        world: &World<'_>,
+        store: &mut RankStore,
+    ) {
+        let sequence = self.sequences[context as usize];
+        self.sequences[context as usize] += 1;
+        let contribution = match &arrival {
+            Arrival::StoodFor => return,
+            Arrival::Own => together.contribution(self.rank, round),
+            Arrival::ForNode(members) => match together {
+                Together::Reduce { .. } => together.folded(members, round),
+                _ => together.contribution(self.rank, round),
+            },
+        };
+        let Call { kind, bytes, .. } = together.call(self.rank);
+        let bytes = usize::try_from(bytes).expect("small");
+        let inline = (bytes <= INLINE_BYTES).then(|| {
+            let mut inline = [0; INLINE_BYTES];
+            inline[..bytes].copy_from_slice(&contribution);
+            inline
+        });
+        let program = &world.program.rounds[round];
+        let ranks = u32::try_from(world.placement.ranks()).expect("few");
+        let members = world.program.members(context, ranks);
+        let lacks = program.lacks(&members, world.placement);
+        let (its_input, its_output) = ((self.rank, Side::Input), (self.rank, Side::Output));
+        let input = match lacks == Some(its_input) {
+            true => missing(bytes).location.address,
+            false => self.write(&contribution, store),
+        };
+        // Of one for whom this rank arrives.
+        let spoilt = lacks.filter(|(member, side)| match &arrival {
+            Arrival::ForNode(stood_for) => {
+                *side == Side::Input && *member != self.rank && stood_for.contains(member)
+            }
+            _ => false,
+        });
+        let is_root = matches!(kind, CollectiveKind::Broadcast { root } if root == self.rank);
+        let output = if is_root {
+            input
+        } else if lacks == Some(its_output) {
+            missing(bytes).location.address
+        } else {
+            self.place(bytes, None, store).location.address
+        };
+        let request = self.expect(Purpose::Collective { address: output }, world);
+        let bytes = bytes as u64;
+        self.push_collective(&CollectiveDescriptor {
+            request,
+            context,
+            sequence,
+            kind,
+            bytes,
+            input,
+            output,
+            inline,
+            for_node: arrival != Arrival::Own,
+            spoilt_by: spoilt.map(|(member, _)| member),
+        });
+    }
+
+    fn push_collective(&mut self, collective: &CollectiveDescriptor) {
+        self.collectives
+            .push(&collective.encode())
+            .expect("few collectives a round");
+    }
+}

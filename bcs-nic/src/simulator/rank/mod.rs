@@ -1,0 +1,354 @@
+//! A scripted rank: posts what its program says and checks what comes back.
+//!
+//! | file | is |
+//! |---|---|
+//! | `posts.rs` | what it posts of messages |
+//! | `arrivals.rs` | how it arrives at contexts and collectives |
+//! | `verdicts.rs` | whether what came of them is right |
+
+mod arrivals;
+mod posts;
+mod verdicts;
+
+use super::checkers::{Checker, check_release};
+use super::place::Place;
+use super::program::{CONTEXTS, Program};
+use bcs_core::fabric::sim::RankStore;
+use bcs_core::job::{Placement, Settings};
+use bcs_core::memory::ring::Producer;
+use bcs_core::memory::{MappedWords, NicMemory};
+use bcs_core::request::{Completion, Failure, RequestId};
+use bcs_core::wake::MachinePage;
+use std::sync::atomic::Ordering;
+
+/// Bytes of a rank's own memory.
+pub(super) const MEMORY_BYTES: usize = 1 << 23;
+/// The first byte of it that is used: address 0 is that of no layout.
+const MEMORY_START: u64 = 8;
+
+/// What a request was for.
+#[derive(Clone, Debug)]
+enum Purpose {
+    /// A send; what is to be read may be missing.
+    Send {
+        missing: bool,
+    },
+    /// A receive, with its number among those of the round; `None` for the second half of one that
+    /// began with an extraction.
+    Receive {
+        nth: Option<usize>,
+        into: Place,
+        missing: bool,
+    },
+    /// The first half of one.
+    Extract {
+        capacity: usize,
+        pieces: Option<u64>,
+    },
+    ProbeOnce,
+    Cancelled,
+    Collective {
+        address: u64,
+    },
+    /// One of those beside it, by its number among them.
+    Beside {
+        nth: usize,
+        address: u64,
+    },
+    Open {
+        context: u32,
+    },
+}
+
+#[derive(Clone, Debug)]
+struct Outstanding {
+    request: RequestId,
+    purpose: Purpose,
+    posted_cut: u64,
+    completion: Option<Completion>,
+}
+
+/// What a rank is about to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    Open,
+    Compute(usize),
+    Messages(usize),
+    Collective(usize),
+    Finished,
+}
+
+/// A scripted rank.
+#[derive(Debug)]
+pub(super) struct ScriptedRank {
+    pub(super) rank: u32,
+    memory: NicMemory,
+    sends: Producer<MappedWords>,
+    receives: Producer<MappedWords>,
+    collectives: Producer<MappedWords>,
+    next: Next,
+    /// When its computation ends.
+    pub(super) busy_until_ns: u64,
+    waiting: bool,
+    outstanding: Vec<Outstanding>,
+    /// Receives posted in this round.
+    receives_posted: usize,
+    /// Receives of this round that nobody sends for, and after which cut they were posted.
+    decoys: Vec<(RequestId, u64)>,
+    /// The first byte of its memory that is free in this round.
+    free: u64,
+    requests: u32,
+    payloads: usize,
+    sequences: [u64; CONTEXTS],
+    /// Which contexts are open; not those of which a node had died.
+    opened: [bool; CONTEXTS],
+    /// Messages and collectives checked.
+    pub(super) checked: u64,
+    /// Completions seen.
+    completions: u64,
+    /// How often it was told of memory that is not there.
+    pub(super) memory_faults: u64,
+}
+
+/// What a rank sees of its world while it acts.
+pub(super) struct World<'a> {
+    pub(super) program: &'a Program,
+    pub(super) placement: &'a Placement,
+    pub(super) settings: &'a Settings,
+    pub(super) page: &'a MachinePage,
+    pub(super) now_ns: u64,
+    /// Cuts its node has taken so far.
+    pub(super) cuts: u64,
+    pub(super) nobody_died: bool,
+}
+
+impl ScriptedRank {
+    pub(super) fn new(rank: u32, memory: NicMemory) -> Self {
+        Self {
+            rank,
+            sends: Producer::new(memory.words(), NicMemory::send_ring()),
+            receives: Producer::new(memory.words(), NicMemory::receive_ring()),
+            collectives: Producer::new(memory.words(), NicMemory::collective_ring()),
+            memory,
+            next: Next::Open,
+            busy_until_ns: 0,
+            waiting: false,
+            outstanding: Vec::new(),
+            receives_posted: 0,
+            decoys: Vec::new(),
+            free: MEMORY_START,
+            requests: 0,
+            payloads: 0,
+            sequences: [0; CONTEXTS],
+            opened: std::array::from_fn(|context| context == 0),
+            checked: 0,
+            completions: 0,
+            memory_faults: 0,
+        }
+    }
+
+    pub(super) fn is_finished(&self) -> bool {
+        self.next == Next::Finished && !self.waiting
+    }
+
+    /// What it is doing, for a checker's objection.
+    pub(super) fn describe(&self) -> String {
+        let waits: Vec<&Purpose> = self
+            .outstanding
+            .iter()
+            .filter(|outstanding| self.waiting && outstanding.completion.is_none())
+            .map(|outstanding| &outstanding.purpose)
+            .collect();
+        format!(
+            "rank {} is before {:?} and waits for {waits:?}",
+            self.rank, self.next
+        )
+    }
+
+    /// Whether anything is left in its rings.
+    pub(super) fn leaks(&mut self) -> bool {
+        // What completes twice would be taken for a later use of its slot.
+        self.memory.completions().load(Ordering::Acquire) != self.completions
+            || self.sends.consumed() < self.sends.pushed()
+            || self.receives.consumed() < self.receives.pushed()
+            || self.collectives.consumed() < self.collectives.pushed()
+            || self.memory.unexpected().load(Ordering::Relaxed) != 0
+            || self.memory.held_back().load(Ordering::Relaxed) != 0
+    }
+
+    /// Acts as far as it can. Returns words for the trace if it did anything.
+    pub(super) fn act(
+        &mut self,
+        world: &World<'_>,
+        store: &mut RankStore,
+    ) -> Result<Option<u64>, (Checker, String)> {
+        let mut acted = None;
+        loop {
+            if self.waiting {
+                if !self.look(world, store)? {
+                    return Ok(acted);
+                }
+                self.waiting = false;
+                world.page.block(false);
+                self.check(world, store)?;
+            } else if world.now_ns < self.busy_until_ns || self.next == Next::Finished {
+                return Ok(acted);
+            }
+            acted = Some(u64::from(self.rank) << 32 | self.checked);
+            self.step(world, store);
+        }
+    }
+
+    fn step(&mut self, world: &World<'_>, store: &mut RankStore) {
+        let rounds = &world.program.rounds;
+        self.outstanding.clear();
+        self.free = MEMORY_START;
+        self.receives_posted = 0;
+        self.next = match self.next {
+            Next::Open => {
+                (1..)
+                    .take(CONTEXTS - 1)
+                    .for_each(|context| self.open(context, world, store));
+                Next::Compute(0)
+            }
+            Next::Compute(round) if round == rounds.len() => Next::Finished,
+            Next::Compute(round) => {
+                self.busy_until_ns = world.now_ns + rounds[round].compute_ns[self.rank as usize];
+                Next::Messages(round)
+            }
+            Next::Messages(round) => {
+                for post in &rounds[round].posts[self.rank as usize] {
+                    self.post(post, round, world, store);
+                }
+                Next::Collective(round)
+            }
+            Next::Collective(round) => {
+                self.cancel_decoys(round, world);
+                let together = rounds[round].together_of(self.rank);
+                if let (Some((context, _)), Some(together)) = (&rounds[round].together, together) {
+                    let ranks = u32::try_from(world.placement.ranks()).expect("few");
+                    let members = world.program.members(*context, ranks);
+                    if members.contains(&self.rank) && self.opened[*context as usize] {
+                        let arrival = rounds[round].arrival(self.rank, &members, world.placement);
+                        self.join((*context, arrival), together, round, world, store);
+                    }
+                }
+                self.join_beside(round, world, store);
+                Next::Compute(round + 1)
+            }
+            Next::Finished => Next::Finished,
+        };
+        self.ask(world);
+        if !self.outstanding.is_empty() {
+            self.waiting = true;
+            world.page.block(true);
+            if world.page.wanted().0 {
+                world.page.demand();
+            }
+        }
+    }
+
+    /// Asks for a slice as law 2 has it: for sends and collectives, and for receives only if BR
+    /// holds messages. What turns up later, the NIC itself must notice.
+    fn ask(&mut self, world: &World<'_>) {
+        let page = world.page;
+        let unexpected = self.memory.unexpected().load(Ordering::Relaxed) != 0;
+        let posted = self.sends.consumed() < self.sends.pushed()
+            || self.collectives.consumed() < self.collectives.pushed()
+            || (unexpected && self.receives.consumed() < self.receives.pushed());
+        if posted {
+            page.arm_at(world.now_ns);
+            if page.hungry() {
+                page.demand();
+            }
+        }
+    }
+
+    fn request(&mut self) -> RequestId {
+        self.requests += 1;
+        RequestId {
+            slot: self.requests % 4096,
+            generation: self.requests,
+        }
+    }
+
+    fn expect(&mut self, purpose: Purpose, world: &World<'_>) -> RequestId {
+        let request = self.request();
+        let posted_cut = world.cuts;
+        let outstanding = Outstanding {
+            request,
+            purpose,
+            posted_cut,
+            completion: None,
+        };
+        self.outstanding.push(outstanding);
+        request
+    }
+
+    fn place(&mut self, len: usize, pieces: Option<u64>, store: &mut RankStore) -> Place {
+        let place = Place::new(len, pieces, self.free, store);
+        self.free = place.end();
+        assert!(
+            self.free <= MEMORY_BYTES as u64,
+            "a round fits a scripted rank's memory"
+        );
+        place
+    }
+
+    fn write(&mut self, bytes: &[u8], store: &mut RankStore) -> u64 {
+        let place = self.place(bytes.len(), None, store);
+        place.fill(bytes, store);
+        place.location.address
+    }
+
+    /// Looks at the completions; true when all have come.
+    fn look(
+        &mut self,
+        world: &World<'_>,
+        store: &mut RankStore,
+    ) -> Result<bool, (Checker, String)> {
+        let mut extracted = Vec::new();
+        for outstanding in &mut self.outstanding {
+            if outstanding.completion.is_none() {
+                outstanding.completion = self.memory.completion(outstanding.request);
+                if outstanding.completion.is_some() {
+                    // Who cancels is answered, too, though nobody asks.
+                    let cancelled = matches!(outstanding.purpose, Purpose::Cancelled);
+                    self.completions += 1 + u64::from(cancelled);
+                    check_release(
+                        world.settings.strobe,
+                        self.rank,
+                        outstanding.posted_cut,
+                        world.cuts,
+                    )?;
+                }
+                let whole = outstanding
+                    .completion
+                    .is_some_and(|completion| completion.failure == Failure::None);
+                if whole && matches!(outstanding.purpose, Purpose::Extract { .. }) {
+                    extracted.push(outstanding.clone());
+                }
+            }
+        }
+        if let Next::Collective(round) = self.next {
+            for extracted in &extracted {
+                self.receive_extracted(extracted, round, world, store);
+            }
+        }
+        Ok(self
+            .outstanding
+            .iter()
+            .all(|outstanding| outstanding.completion.is_some()))
+    }
+}
+
+/// The number by which a context's data in a round differ from those of the others.
+fn round_of(context: u32, round: usize) -> usize {
+    round + 100 * context as usize
+}
+
+/// Room for so many bytes of which the second half is beyond a rank's memory.
+fn missing(len: usize) -> Place {
+    let there = (MEMORY_BYTES - len / 2) as u64;
+    Place::beyond(there, MEMORY_BYTES)
+}

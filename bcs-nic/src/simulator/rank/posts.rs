@@ -1,0 +1,177 @@
+//! What a scripted rank posts of messages.
+
+use super::{Outstanding, Purpose, ScriptedRank, World, missing};
+use crate::simulator::program::{Message, Post, Program};
+use bcs_core::descriptor::{Payload, ReceiveDescriptor, ReceiveKind, SendDescriptor};
+use bcs_core::fabric::sim::RankStore;
+use bcs_core::layout::Location;
+use bcs_core::limits::{INLINE_BYTES, PAYLOAD_SLOTS};
+use bcs_core::request::RequestId;
+
+/// The tag of receives that nobody sends for.
+const DECOY: i32 = 77;
+
+impl ScriptedRank {
+    pub(super) fn post(
+        &mut self,
+        post: &Post,
+        round: usize,
+        world: &World<'_>,
+        store: &mut RankStore,
+    ) {
+        match post {
+            Post::Send(number) => {
+                let message = &world.program.rounds[round].messages[*number];
+                self.send(message, round, world, store);
+            }
+            &Post::Receive {
+                source,
+                tag,
+                capacity,
+                extract,
+                pieces,
+                missing: is_missing,
+            } => {
+                let (purpose, kind) = if extract {
+                    let purpose = Purpose::Extract { capacity, pieces };
+                    (purpose, ReceiveKind::Extract)
+                } else {
+                    let nth = Some(self.receives_posted);
+                    self.receives_posted += 1;
+                    let into = match is_missing {
+                        true => missing(capacity),
+                        false => self.place(capacity, pieces, store),
+                    };
+                    into.guard(store);
+                    let kind = ReceiveKind::Receive {
+                        into: into.location,
+                        capacity: capacity as u64,
+                        shared: false,
+                    };
+                    let missing = is_missing;
+                    (Purpose::Receive { nth, into, missing }, kind)
+                };
+                let request = self.expect(purpose, world);
+                self.push_receive(request, (source, tag), round, kind);
+            }
+            &Post::ProbeOnce { source, tag } => {
+                let request = self.expect(Purpose::ProbeOnce, world);
+                self.push_receive(request, (source, tag), round, ReceiveKind::ProbeOnce);
+            }
+            Post::Decoy => {
+                let request = self.request();
+                self.decoys.push((request, world.cuts));
+                let kind = ReceiveKind::Receive {
+                    into: Location::at(0),
+                    capacity: 0,
+                    shared: false,
+                };
+                self.push_receive(request, (None, Some(DECOY)), round, kind);
+            }
+        }
+    }
+
+    fn send(&mut self, message: &Message, round: usize, world: &World<'_>, store: &mut RankStore) {
+        let bytes = Program::payload(message);
+        let eager = bytes.len() <= world.settings.eager_limit;
+        let (payload, owed) = if bytes.len() <= INLINE_BYTES {
+            let mut inline = [0; INLINE_BYTES];
+            inline[..bytes.len()].copy_from_slice(&bytes);
+            (Payload::Inline(inline), !eager)
+        } else if eager && self.payloads < PAYLOAD_SLOTS {
+            let slot = self.payloads;
+            self.payloads += 1;
+            self.memory.write_payload(slot, 0, &bytes);
+            let slot = u32::try_from(slot).expect("few");
+            (Payload::Slot { slot, address: 0 }, true)
+        } else if message.missing {
+            (Payload::Memory(missing(bytes.len()).location), true)
+        } else {
+            let place = self.place(bytes.len(), message.pieces, store);
+            place.fill(&bytes, store);
+            (Payload::Memory(place.location), true)
+        };
+        let request = if owed {
+            let missing = message.missing;
+            self.expect(Purpose::Send { missing }, world)
+        } else {
+            RequestId::default()
+        };
+        let send = SendDescriptor {
+            request,
+            owed,
+            context: context_of(round),
+            destination: message.destination,
+            tag: message.tag,
+            len: bytes.len() as u64,
+            payload,
+        };
+        self.sends
+            .push(&send.encode())
+            .expect("a round fits the ring");
+    }
+
+    fn push_receive(
+        &mut self,
+        request: RequestId,
+        (source, tag): (Option<u32>, Option<i32>),
+        round: usize,
+        kind: ReceiveKind,
+    ) {
+        let receive = ReceiveDescriptor {
+            request,
+            context: context_of(round),
+            source,
+            tag,
+            kind,
+        };
+        self.receives
+            .push(&receive.encode())
+            .expect("a round fits the ring");
+    }
+
+    /// Receives a message that was taken out, at once: its sender may wait for that.
+    pub(super) fn receive_extracted(
+        &mut self,
+        extracted: &Outstanding,
+        round: usize,
+        world: &World<'_>,
+        store: &mut RankStore,
+    ) {
+        let Purpose::Extract { capacity, pieces } = extracted.purpose else {
+            return;
+        };
+        let into = self.place(capacity, pieces, store);
+        into.guard(store);
+        let location = into.location;
+        let (nth, missing) = (None, false);
+        let request = self.expect(Purpose::Receive { nth, into, missing }, world);
+        let kind = ReceiveKind::ReceiveExtracted {
+            message: extracted.request,
+            into: location,
+            capacity: capacity as u64,
+        };
+        self.push_receive(request, (None, None), round, kind);
+        world.page.demand();
+    }
+
+    pub(super) fn cancel_decoys(&mut self, round: usize, world: &World<'_>) {
+        for (request, posted_cut) in std::mem::take(&mut self.decoys) {
+            self.outstanding.push(Outstanding {
+                request,
+                purpose: Purpose::Cancelled,
+                posted_cut,
+                completion: None,
+            });
+            let kind = ReceiveKind::Cancel(request);
+            self.push_receive(RequestId::default(), (None, Some(DECOY)), round, kind);
+            world.page.demand();
+        }
+    }
+}
+
+/// A context of its own for each round's messages: a rank that is a round ahead must not send for
+/// the wildcards of this one.
+fn context_of(round: usize) -> u32 {
+    100 + u32::try_from(round).expect("few rounds")
+}

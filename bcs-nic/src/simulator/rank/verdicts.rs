@@ -1,0 +1,285 @@
+//! Whether what a scripted rank's requests came to is right.
+
+use super::{Next, Purpose, ScriptedRank, World, round_of};
+use crate::simulator::checkers::{Checker, Received, check_receives};
+use crate::simulator::place::Place;
+use crate::simulator::program::{Message, Round};
+use bcs_core::descriptor::Call;
+use bcs_core::fabric::sim::RankStore;
+use bcs_core::request::{Completion, Failure};
+
+impl ScriptedRank {
+    /// All requests of a step have completed: are they right?
+    pub(super) fn check(
+        &mut self,
+        world: &World<'_>,
+        store: &RankStore,
+    ) -> Result<(), (Checker, String)> {
+        for outstanding in &self.outstanding {
+            let completion = outstanding.completion.expect("all have completed");
+            let tolerated = match completion.failure {
+                Failure::PeerGone => !world.nobody_died,
+                Failure::Mismatch => matches!(outstanding.purpose, Purpose::Collective { .. }),
+                Failure::Cancelled => {
+                    matches!(outstanding.purpose, Purpose::ProbeOnce | Purpose::Cancelled)
+                }
+                Failure::None => !matches!(
+                    outstanding.purpose,
+                    Purpose::Cancelled | Purpose::Send { missing: true }
+                ),
+                Failure::BadAddress => matches!(
+                    outstanding.purpose,
+                    Purpose::Send { missing: true } | Purpose::Receive { missing: true, .. }
+                ),
+                Failure::SenderMemory => matches!(outstanding.purpose, Purpose::Receive { .. }),
+                Failure::MemberMemory => matches!(outstanding.purpose, Purpose::Collective { .. }),
+                _ => false,
+            };
+            self.memory_faults += u64::from(matches!(
+                completion.failure,
+                Failure::BadAddress | Failure::SenderMemory | Failure::MemberMemory
+            ));
+            if !tolerated {
+                let what = format!(
+                    "rank {}: {:?} failed with {:?}",
+                    self.rank, outstanding.purpose, completion.failure
+                );
+                return Err((Checker::Soundness, what));
+            }
+        }
+        for outstanding in &self.outstanding {
+            let done = outstanding.completion.map(|done| done.failure);
+            if let (Purpose::Open { context }, Some(Failure::None)) = (&outstanding.purpose, done) {
+                self.opened[*context as usize] = true;
+            }
+        }
+        match self.next {
+            Next::Collective(round) => self.check_round(round, world, store),
+            Next::Compute(round) if round > 0 => {
+                self.check_beside(round - 1, world, store)?;
+                self.check_together(round - 1, world, store)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_round(
+        &mut self,
+        round: usize,
+        world: &World<'_>,
+        store: &RankStore,
+    ) -> Result<(), (Checker, String)> {
+        // All eager payloads of the round have been moved.
+        self.payloads = 0;
+        let messages = &world.program.rounds[round].messages;
+        let mut received: Vec<Option<Received>> = vec![None; self.receives_posted];
+        let mut extracted = Vec::new();
+        // Receives that had no room, and from whom what was not there.
+        let (mut lost, mut unread) = (0, Vec::new());
+        for outstanding in &self.outstanding {
+            let completion = outstanding.completion.expect("all have completed");
+            let receives = matches!(outstanding.purpose, Purpose::Receive { .. });
+            match completion.failure {
+                Failure::None => {}
+                Failure::BadAddress if receives => lost += 1,
+                Failure::SenderMemory => unread.push(completion.source),
+                _ => {}
+            }
+            if completion.failure != Failure::None {
+                continue;
+            }
+            match &outstanding.purpose {
+                Purpose::Receive { nth, into, .. } => {
+                    let got = self.got(&completion, into, store)?;
+                    match nth {
+                        Some(nth) => received[*nth] = Some(got),
+                        None => extracted.push(got),
+                    }
+                }
+                Purpose::ProbeOnce | Purpose::Extract { .. } => {
+                    check_found(self.rank, messages, &completion)?;
+                }
+                _ => {}
+            }
+        }
+        // What is not there may have died.
+        let lost = world.nobody_died.then_some(lost);
+        let rank = self.rank;
+        self.checked += check_receives(rank, messages, &received, &extracted, lost)?;
+        let is_unread = |message: &&Message| message.destination == self.rank && message.missing;
+        let missing = messages.iter().filter(is_unread);
+        let mut missing: Vec<u32> = missing.map(|message| message.source).collect();
+        missing.sort_unstable();
+        unread.sort_unstable();
+        if world.nobody_died && unread != missing {
+            let what = format!(
+                "rank {} was told that it could not receive from {unread:?}, and not {missing:?}",
+                self.rank
+            );
+            return Err((Checker::ExactlyOnce, what));
+        }
+        Ok(())
+    }
+
+    /// What a receive brought, and nothing beside it.
+    fn got(
+        &self,
+        completion: &Completion,
+        into: &Place,
+        store: &RankStore,
+    ) -> Result<Received, (Checker, String)> {
+        let len = usize::try_from(completion.len).expect("small");
+        let inline = completion.inline_bytes();
+        let moved = if inline.is_empty() { len } else { 0 };
+        if !into.is_guarded(moved, store) {
+            let what = format!("rank {}: bytes beside a message were written", self.rank);
+            return Err((Checker::ExactlyOnce, what));
+        }
+        let bytes = if inline.is_empty() {
+            into.message(len, store)
+        } else {
+            inline.to_vec()
+        };
+        Ok(Received {
+            source: completion.source,
+            tag: completion.tag,
+            len: completion.len,
+            bytes,
+        })
+    }
+
+    fn check_beside(
+        &mut self,
+        round: usize,
+        world: &World<'_>,
+        store: &RankStore,
+    ) -> Result<(), (Checker, String)> {
+        let ranks = u32::try_from(world.placement.ranks()).expect("few");
+        for outstanding in &self.outstanding {
+            let Purpose::Beside { nth, address } = outstanding.purpose else {
+                continue;
+            };
+            let completion = outstanding.completion.expect("all have completed");
+            if completion.failure != Failure::None {
+                continue; // a node has died
+            }
+            let (context, together) = &world.program.rounds[round].beside[nth];
+            let members = world.program.members(*context, ranks);
+            let round = round_of(*context, round);
+            let answer = together.answer(self.rank, &members, world.placement, round);
+            if let Some(answer) = answer
+                && bytes_of(&completion, address, answer.len() as u64, store) != answer
+            {
+                let what = format!(
+                    "rank {}: wrong result of {together:?} beside others",
+                    self.rank
+                );
+                return Err((Checker::Collective, what));
+            }
+            self.checked += 1;
+        }
+        Ok(())
+    }
+
+    fn check_together(
+        &mut self,
+        round: usize,
+        world: &World<'_>,
+        store: &RankStore,
+    ) -> Result<(), (Checker, String)> {
+        let program = &world.program.rounds[round];
+        let Some((context, together)) = &program.together else {
+            return Ok(());
+        };
+        for outstanding in &self.outstanding {
+            let Purpose::Collective { address } = outstanding.purpose else {
+                continue;
+            };
+            let completion = outstanding.completion.expect("all have completed");
+            let ranks = u32::try_from(world.placement.ranks()).expect("few");
+            let members = world.program.members(*context, ranks);
+            // Who went astray may have died before anybody could see it.
+            let (all, on) = (&members, world.placement);
+            let must_be_told = program.must_be_told(self.rank, all, on);
+            let as_it_should = match completion.failure {
+                Failure::None => {
+                    !(world.nobody_died && (program.disagrees(&members) || must_be_told))
+                }
+                Failure::MemberMemory => {
+                    let culprit = program.lacks(all, on).map(|(rank, _)| rank.into());
+                    culprit == Some(completion.len)
+                }
+                Failure::Mismatch => program.disagrees(&members),
+                _ => true,
+            };
+            if !as_it_should {
+                let what = format!(
+                    "rank {}: {together:?} ended with {:?} ({}), though one did {:?} and {:?} is missing",
+                    self.rank, completion.failure, completion.len, program.astray, program.missing
+                );
+                return Err((Checker::Collective, what));
+            }
+            if completion.failure == Failure::Mismatch {
+                check_told(&completion, program, &members)?;
+                self.checked += 1;
+            }
+            if completion.failure != Failure::None {
+                continue;
+            }
+            let together = program.together_of(self.rank).unwrap_or(together);
+            let answer = together.answer(self.rank, &members, world.placement, round);
+            if let Some(answer) = answer
+                && bytes_of(&completion, address, answer.len() as u64, store) != answer
+            {
+                let what = format!("rank {}: wrong result of {together:?}", self.rank);
+                return Err((Checker::Collective, what));
+            }
+            self.checked += 1;
+        }
+        Ok(())
+    }
+}
+
+/// What a probe found was sent to this rank.
+fn check_found(
+    rank: u32,
+    messages: &[Message],
+    found: &Completion,
+) -> Result<(), (Checker, String)> {
+    let is_it = |message: &Message| {
+        let envelope = (message.source, message.tag, message.len as u64);
+        message.destination == rank && envelope == (found.source, found.tag, found.len)
+    };
+    if messages.iter().any(is_it) {
+        return Ok(());
+    }
+    let what = format!("rank {rank} found a message that nobody sent: {found:?}");
+    Err((Checker::ExactlyOnce, what))
+}
+
+/// A member of a refused collective is told what some member really called.
+fn check_told(
+    completion: &Completion,
+    round: &Round,
+    members: &[u32],
+) -> Result<(), (Checker, String)> {
+    let told = Call::unpack(completion.len);
+    let is_true = told.is_some_and(|told| {
+        let really = round.together_of(told.rank);
+        members.contains(&told.rank) && really.is_some_and(|what| what.call(told.rank) == told)
+    });
+    if is_true {
+        return Ok(());
+    }
+    let what = format!("a member was told that another called {told:?}");
+    Err((Checker::Collective, what))
+}
+
+/// What a completion brought: inline, or in the rank's memory.
+fn bytes_of(completion: &Completion, address: u64, len: u64, store: &RankStore) -> Vec<u8> {
+    if completion.inline_len > 0 {
+        return completion.inline_bytes().to_vec();
+    }
+    let start = usize::try_from(address).expect("small");
+    store.bytes[start..start + usize::try_from(len).expect("small")].to_vec()
+}

@@ -1,0 +1,314 @@
+//! A communicator as one of its nodes knows it: who has arrived at which collective, and which of
+//! them are still to go.
+
+use super::Key;
+use crate::budget::Quota;
+use crate::collective::{Collective, Go, Group, steps};
+use crate::mail::{GivenUp, Mail};
+use crate::threads::Context;
+use bcs_core::descriptor::{Call, CollectiveDescriptor, CollectiveKind};
+use bcs_core::fabric::Variable;
+use bcs_core::job::NicThreadId;
+use bcs_core::limits::REQUEST_SLOTS;
+use bcs_core::request::{Completion, Failure, RequestId};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+/// Collective descriptors by the rank that posted them.
+type Arrivals = Vec<(u32, CollectiveDescriptor)>;
+
+/// A collective at which all local members have arrived, and how far it was granted.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub(super) sequence: u64,
+    /// Zero: the local members do not agree, or what they called is impossible. They have been told.
+    signature: u64,
+    /// What a local member called, packed; if they do not agree, one that the others object to.
+    pub(super) called: u64,
+    pub(super) reduces: bool,
+    pub(super) has_data: bool,
+    pub(super) steps: u64,
+    pub(super) granted: u64,
+    /// Whether all nodes are known to have arrived.
+    pub(super) arrived: bool,
+}
+
+impl Pending {
+    /// The value of `Arrived`.
+    pub(super) fn arrival(&self) -> u64 {
+        arrival(self.sequence, self.signature)
+    }
+
+    /// Whether the master has granted all of it, or refused it.
+    pub(super) fn is_over(&self, go: Go) -> bool {
+        go.steps_of(self.sequence)
+            .is_none_or(|steps| steps >= self.steps)
+    }
+
+    pub(super) fn agreed(&self) -> bool {
+        self.signature != 0
+    }
+
+    /// Who does it.
+    fn helper(&self) -> NicThreadId {
+        if self.reduces {
+            NicThreadId::ReduceHelper
+        } else {
+            NicThreadId::CollectiveHelper
+        }
+    }
+}
+
+/// The value of `Arrived`, at collective `sequence` of a context.
+pub(super) fn arrival(sequence: u64, signature: u64) -> u64 {
+    (sequence + 1) << Call::SIGNATURE_BITS | signature
+}
+
+#[derive(Debug)]
+pub(super) struct Communicator {
+    pub(super) key: Key,
+    pub(super) group: Arc<Group>,
+    pub(super) slot: Option<u32>,
+    pub(super) local: Vec<u32>,
+    /// Requests of local members that wait for the slot.
+    pub(super) opening: Vec<(u32, RequestId)>,
+    pub(super) opened: BTreeSet<u32>,
+    pub(super) closed: BTreeSet<u32>,
+    pub(super) arrivals: BTreeMap<u64, Arrivals>,
+    /// The first collective at which not all local members have arrived.
+    complete: u64,
+    pub(super) pending: VecDeque<Pending>,
+    /// The value of `Arrived` that the other nodes see.
+    published: u64,
+    pub(super) gone: bool,
+}
+
+impl Communicator {
+    pub(super) fn new(context: u32, group: Group, local: Vec<u32>) -> Self {
+        Self {
+            key: (group.members[0], context),
+            group: Arc::new(group),
+            slot: None,
+            local,
+            opening: Vec::new(),
+            opened: BTreeSet::new(),
+            closed: BTreeSet::new(),
+            arrivals: BTreeMap::new(),
+            complete: 0,
+            pending: VecDeque::new(),
+            published: 0,
+            gone: false,
+        }
+    }
+
+    /// The slot of a context that is no more is free on this node: `Owner`, which says so, comes last.
+    pub(super) fn give_slot_back(&self, context: &mut Context<'_>) {
+        let variables = [
+            Variable::Called,
+            Variable::Arrived,
+            Variable::Go,
+            Variable::Owner,
+        ];
+        for variable in variables {
+            if let Some(slot) = self.slot {
+                context.port.store(variable(slot), 0);
+            }
+        }
+    }
+
+    /// Whether a rank may arrive so, with what has arrived already. Collectives may arrive in any order:
+    /// one that members of the node fold first comes later than what they post after it.
+    pub(super) fn may_arrive(&self, rank: u32, descriptor: &CollectiveDescriptor) -> bool {
+        let ahead = descriptor.sequence.checked_sub(self.complete);
+        if ahead.is_none_or(|ahead| ahead >= REQUEST_SLOTS as u64) {
+            return false; // it is over, or one that nobody can have got to
+        }
+        let arrivals = self.arrivals.get(&descriptor.sequence);
+        let mut arrivals = arrivals.into_iter().flatten();
+        if !descriptor.for_node {
+            return !arrivals.any(|(other, arrival)| *other == rank || arrival.for_node);
+        }
+        // CH and RH look for the root among those who have arrived, and give the result to it.
+        let root = match descriptor.kind {
+            CollectiveKind::Broadcast { root } => Some(root),
+            CollectiveKind::Reduce { root, .. } => root,
+            _ => None,
+        };
+        let is_elsewhere = |root: u32| !self.local.contains(&root);
+        arrivals.next().is_none() && root.is_none_or(|root| root == rank || is_elsewhere(root))
+    }
+
+    /// A rank arrives, which [may](Self::may_arrive). Collectives at which all local members now have go on.
+    pub(super) fn arrive(
+        &mut self,
+        rank: u32,
+        descriptor: CollectiveDescriptor,
+        quota: Quota,
+        context: &mut Context<'_>,
+    ) {
+        let arrivals = self.arrivals.entry(descriptor.sequence);
+        arrivals.or_default().push((rank, descriptor));
+        while let Some(arrivals) = self.arrivals.remove(&self.complete) {
+            if arrivals.len() < self.local.len() && !arrivals[0].1.for_node {
+                self.arrivals.insert(self.complete, arrivals);
+                return;
+            }
+            self.ready(arrivals, quota, context);
+        }
+    }
+
+    /// All local members have arrived at the next collective.
+    fn ready(&mut self, mut arrivals: Arrivals, quota: Quota, context: &mut Context<'_>) {
+        arrivals.sort_by_key(|(rank, _)| self.local.iter().position(|local| local == rank));
+        let sequence = self.complete;
+        self.complete += 1;
+        let calls: Vec<Call> = arrivals
+            .iter()
+            .map(|(rank, descriptor)| Call::of(*rank, descriptor))
+            .collect();
+        let odd = odd_one_out(&calls);
+        let (reduces, step) = match arrivals[0].1.kind {
+            CollectiveKind::Reduce { .. } => (true, quota.reduce_step(self.group.nodes.len())),
+            _ => (false, quota.broadcast_step()),
+        };
+        let bytes = calls[0].bytes;
+        let mut pending = Pending {
+            sequence,
+            signature: calls[0].signature(self.group.fingerprint),
+            called: calls[0].pack(),
+            reduces,
+            has_data: bytes > 0,
+            steps: steps(bytes, step),
+            granted: 0,
+            arrived: false,
+        };
+        if odd.is_none() && self.is_possible(&arrivals[0].1, step) {
+            let collective = Collective {
+                slot: self.slot.expect("who has no slot may not arrive"),
+                sequence,
+                group: self.group.clone(),
+                local: arrivals,
+            };
+            let ready = Mail::Ready(Box::new(collective));
+            context.out.send(pending.helper(), ready);
+        } else {
+            object(&arrivals, &calls, odd, context);
+            // The other nodes have to be told.
+            pending.signature = 0;
+            pending.called = odd.map_or(calls[0], |(odd, _)| odd).pack();
+            pending.has_data = false;
+            pending.steps = 1;
+        }
+        self.pending.push_back(pending);
+    }
+
+    /// Whether members can do this, in steps of so many bytes.
+    fn is_possible(&self, called: &CollectiveDescriptor, step: u64) -> bool {
+        let is_member = |root| self.group.members.contains(&root);
+        let possible = match called.kind {
+            CollectiveKind::Broadcast { root } => is_member(root),
+            CollectiveKind::Reduce { root, op, datatype } => {
+                op.allowed(datatype) && root.is_none_or(is_member)
+            }
+            _ => true,
+        };
+        possible && steps(called.bytes, step) <= Go::MAX_STEPS
+    }
+
+    /// The collective that is next to be granted.
+    pub(super) fn front(&self) -> &Pending {
+        self.pending.front().expect("a collective is being granted")
+    }
+
+    /// Gives up the collective that the master has refused, and forgets what it has granted in full.
+    pub(super) fn heed(&mut self, slot: u32, go: Go, context: &mut Context<'_>) {
+        // Whose members do not agree have been told.
+        if let Some(refused) = self.pending.pop_front_if(|next| go.refuses(next.sequence))
+            && refused.agreed()
+        {
+            let against = context.port.load(Variable::Called(slot));
+            let given_up = GivenUp {
+                slot,
+                sequence: Some(refused.sequence),
+                completion: Completion::mismatch(against),
+            };
+            context.out.send(refused.helper(), Mail::GivenUp(given_up));
+        }
+        while self.pending.pop_front_if(|next| next.is_over(go)).is_some() {}
+    }
+
+    /// Tells the master at which collective this node's ranks are, once the one before has begun.
+    pub(super) fn publish(&mut self, slot: u32, go: Go, context: &mut Context<'_>) {
+        let Some(next) = self.pending.front() else {
+            return;
+        };
+        let arrival = next.arrival();
+        if self.published == arrival {
+            return;
+        }
+        // What had begun was published, and what is over has been forgotten.
+        assert_eq!(go.steps_of(next.sequence), Some(0), "{next:?} has gone");
+        self.published = arrival;
+        context.port.store(Variable::Called(slot), next.called);
+        context.port.store(Variable::Arrived(slot), arrival);
+    }
+
+    pub(super) fn wants_schedule(&self) -> bool {
+        !self.gone && (self.slot.is_none() || !self.pending.is_empty())
+    }
+
+    pub(super) fn answer(&mut self, completion: Completion, context: &mut Context<'_>) {
+        for (rank, request) in self.opening.drain(..) {
+            context.out.complete(rank, request, completion);
+        }
+    }
+
+    /// A member's node has died: whatever is not done fails, here and at CH and RH.
+    pub(super) fn mourn(&mut self, context: &mut Context<'_>) {
+        self.gone = true;
+        self.pending.clear();
+        let completion = Completion::failed(Failure::PeerGone);
+        for (rank, descriptor) in std::mem::take(&mut self.arrivals).into_values().flatten() {
+            context.out.complete(rank, descriptor.request, completion);
+        }
+        self.answer(completion, context);
+        if let Some(slot) = self.slot {
+            let given_up = GivenUp {
+                slot,
+                sequence: None,
+                completion,
+            };
+            for thread in [NicThreadId::CollectiveHelper, NicThreadId::ReduceHelper] {
+                context.out.send(thread, Mail::GivenUp(given_up));
+            }
+        }
+    }
+}
+
+/// Tells the local members that they did not call the same, or called what is impossible.
+fn object(
+    arrivals: &[(u32, CollectiveDescriptor)],
+    calls: &[Call],
+    odd: Option<(Call, Call)>,
+    context: &mut Context<'_>,
+) {
+    for ((rank, descriptor), call) in arrivals.iter().zip(calls) {
+        let completion = match odd {
+            Some((odd, other)) => {
+                let against = if call.agrees_with(&odd) { other } else { odd };
+                Completion::mismatch(against.pack())
+            }
+            None => Completion::failed(Failure::BadDescriptor),
+        };
+        context.out.complete(*rank, descriptor.request, completion);
+    }
+}
+
+/// If ranks called different things, a call that the fewest made, and one that does not agree with
+/// it: more likely than any other it is the wrong one.
+fn odd_one_out(calls: &[Call]) -> Option<(Call, Call)> {
+    let made_by = |call: &Call| calls.iter().filter(|other| call.agrees_with(other)).count();
+    let odd = *calls.iter().min_by_key(|call| made_by(call))?;
+    let other = calls.iter().find(|call| !call.agrees_with(&odd))?;
+    Some((odd, *other))
+}
