@@ -176,6 +176,7 @@ impl Arrangement for Buffer {
         self.pieces(ranks, operation).map(Pieces::Each)
     }
 
+    #[inline]
     fn all_bytes(&self, ranks: usize) -> u64 {
         let bytes = Buffer::bytes(self).map_or(0, |bytes| bytes as u64);
         bytes.saturating_mul(ranks as u64)

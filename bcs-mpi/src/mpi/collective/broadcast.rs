@@ -8,7 +8,7 @@ use crate::mpi::{Buffer, Comm, Request};
 use crate::recording::Primitive;
 
 impl Comm {
-    fn post_barrier(&self, call: Call) -> Result<Request> {
+    fn post_barrier(&self, call: &'static Call) -> Result<Request> {
         let begin = self.enter(call, None, None)?;
         if self.is_single() {
             return Ok(self.alone(&begin));
@@ -20,7 +20,7 @@ impl Comm {
 
     /// # Safety
     /// As for [`ibcast`](Self::ibcast).
-    unsafe fn post_bcast(&self, call: Call, data: Buffer, root: i32) -> Result<Request> {
+    unsafe fn post_bcast(&self, call: &'static Call, data: Buffer, root: i32) -> Result<Request> {
         if self.is_inter() {
             // SAFETY: the caller's promise.
             return unsafe { self.bcast_between(call, &data, root) };
@@ -49,7 +49,7 @@ impl Comm {
     /// # Errors
     /// When the NIC reports a failure.
     pub fn barrier(&self) -> Result<()> {
-        let call = Call::blocking("MPI_Barrier", Primitive::Barrier);
+        let call = &const { Call::blocking("MPI_Barrier", Primitive::Barrier) };
         self.waited_for(call, 0, || self.post_barrier(call))
     }
 
@@ -58,7 +58,7 @@ impl Comm {
     /// # Errors
     /// When an argument is wrong.
     pub fn ibarrier(&self) -> Result<Request> {
-        self.post_barrier(Call::starting("MPI_Ibarrier", Primitive::Ibarrier))
+        self.post_barrier(&const { Call::starting("MPI_Ibarrier", Primitive::Ibarrier) })
     }
 }
 

@@ -39,7 +39,7 @@ impl Call {
 /// A call that has passed its first checks.
 pub(in crate::mpi) struct Begin {
     pub(in crate::mpi) operation: Operation,
-    call: Call,
+    call: &'static Call,
     begun: Begun,
 }
 
@@ -55,7 +55,7 @@ impl Comm {
     #[inline(always)]
     pub(super) fn enter(
         &self,
-        call: Call,
+        call: &'static Call,
         bytes: Option<usize>,
         root: Option<i32>,
     ) -> Result<Begin> {
@@ -74,7 +74,12 @@ impl Comm {
         })
     }
 
-    pub(in crate::mpi) fn begin(&self, call: Call, bytes: u64, root: Option<i32>) -> Result<Begin> {
+    pub(in crate::mpi) fn begin(
+        &self,
+        call: &'static Call,
+        bytes: u64,
+        root: Option<i32>,
+    ) -> Result<Begin> {
         let mut begin = self.enter(call, None, root)?;
         begin.operation.bytes = Some(bytes);
         if let Some(root) = root {
@@ -108,7 +113,7 @@ impl Comm {
     }
 
     /// What the program waits for; nothing, if it waits for it at once and it is over.
-    #[inline]
+    #[inline(always)]
     pub(in crate::mpi) fn started(
         &self,
         Begin {
@@ -136,7 +141,7 @@ impl Comm {
     /// A call whose caller waits at once; the bytes are what the MDS is told.
     pub(in crate::mpi) fn waited_for(
         &self,
-        call: Call,
+        call: &'static Call,
         bytes: u64,
         post: impl FnOnce() -> Result<Request>,
     ) -> Result<()> {
@@ -176,7 +181,7 @@ macro_rules! collectives {
                 /// When an argument is wrong, the ranks disagree about a length, or the NIC
                 /// reports a failure.
                 pub unsafe fn $blocking(&self, $($argument: $type),*) -> Result<()> {
-                    let call = Call::blocking($name, Primitive::$primitive);
+                    let call = &const { Call::blocking($name, Primitive::$primitive) };
                     let $comm = self;
                     let bytes: u64 = $bytes;
                     // SAFETY: the caller's promise, for as long as this call waits.
@@ -195,7 +200,7 @@ macro_rules! collectives {
                 /// # Errors
                 /// When an argument is wrong; the rest is the request's.
                 pub unsafe fn $nonblocking(&self, $($argument: $type),*) -> Result<Request> {
-                    let call = Call::starting($iname, Primitive::$iprimitive);
+                    let call = &const { Call::starting($iname, Primitive::$iprimitive) };
                     // SAFETY: the caller's promise.
                     unsafe { self.$post(call, $($argument),*) }
                 }

@@ -26,7 +26,7 @@ impl Comm {
     /// As for [`iscatter`](Self::iscatter).
     unsafe fn post_scatter(
         &self,
-        call: Call,
+        call: &'static Call,
         input: impl Arrangement,
         output: Option<Buffer>,
         root: i32,
@@ -72,7 +72,7 @@ impl Comm {
     /// As for [`igather`](Self::igather).
     unsafe fn post_gather(
         &self,
-        call: Call,
+        call: &'static Call,
         input: Option<Buffer>,
         output: impl Arrangement,
         root: i32,
@@ -119,7 +119,7 @@ impl Comm {
     /// As for [`iallgather`](Self::iallgather).
     unsafe fn post_allgather(
         &self,
-        call: Call,
+        call: &'static Call,
         input: Option<Buffer>,
         output: impl Arrangement,
     ) -> Result<Request> {
@@ -148,7 +148,7 @@ impl Comm {
     /// As for [`ialltoall`](Self::ialltoall).
     unsafe fn post_alltoall<A: Arrangement>(
         &self,
-        call: Call,
+        call: &'static Call,
         input: Option<A>,
         output: A,
     ) -> Result<Request> {

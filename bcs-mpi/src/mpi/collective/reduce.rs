@@ -43,7 +43,7 @@ impl Comm {
     /// As for [`ireduce`](Self::ireduce).
     unsafe fn post_reduce(
         &self,
-        call: Call,
+        call: &'static Call,
         input: Buffer,
         output: Buffer,
         op: impl Into<AnyOp>,
@@ -61,7 +61,7 @@ impl Comm {
     /// As for [`iallreduce`](Self::iallreduce).
     unsafe fn post_allreduce(
         &self,
-        call: Call,
+        call: &'static Call,
         input: Buffer,
         output: Buffer,
         op: impl Into<AnyOp>,
@@ -80,7 +80,7 @@ impl Comm {
     /// As for [`ireduce`](Self::ireduce).
     unsafe fn post_combination(
         &self,
-        call: Call,
+        call: &'static Call,
         input: &Buffer,
         output: &Buffer,
         op: &AnyOp,

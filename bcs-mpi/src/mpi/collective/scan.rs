@@ -14,7 +14,7 @@ impl Comm {
     /// As for [`ireduce_scatter`](Self::ireduce_scatter).
     unsafe fn post_reduce_scatter(
         &self,
-        call: Call,
+        call: &'static Call,
         input: Option<Buffer>,
         output: Buffer,
         counts: &[i64],
@@ -81,7 +81,7 @@ impl Comm {
     /// As for [`ireduce_scatter_block`](Self::ireduce_scatter_block).
     unsafe fn post_reduce_scatter_block(
         &self,
-        call: Call,
+        call: &'static Call,
         input: Option<Buffer>,
         output: Buffer,
         op: impl Into<AnyOp>,
@@ -101,7 +101,7 @@ impl Comm {
     /// As for [`iscan`](Self::iscan).
     unsafe fn post_scan(
         &self,
-        call: Call,
+        call: &'static Call,
         inclusive: bool,
         input: Option<Buffer>,
         output: Buffer,
@@ -140,7 +140,7 @@ impl Comm {
     /// As for [`iscan`](Self::iscan).
     unsafe fn post_inclusive(
         &self,
-        call: Call,
+        call: &'static Call,
         input: Option<Buffer>,
         output: Buffer,
         op: impl Into<AnyOp>,
@@ -153,7 +153,7 @@ impl Comm {
     /// As for [`iexscan`](Self::iexscan).
     unsafe fn post_exclusive(
         &self,
-        call: Call,
+        call: &'static Call,
         input: Option<Buffer>,
         output: Buffer,
         op: impl Into<AnyOp>,

@@ -116,7 +116,7 @@ impl Comm {
     /// As for [`ibcast`](Self::ibcast).
     pub(in crate::mpi) unsafe fn bcast_between(
         &self,
-        call: Call,
+        call: &'static Call,
         data: &Buffer,
         root: i32,
     ) -> Result<Request> {
@@ -141,7 +141,7 @@ impl Comm {
     /// As for [`iscatter`](Self::iscatter).
     pub(in crate::mpi) unsafe fn scatter_between(
         &self,
-        call: Call,
+        call: &'static Call,
         input: &impl Arrangement,
         output: Option<Buffer>,
         root: i32,
@@ -171,7 +171,7 @@ impl Comm {
     /// As for [`igather`](Self::igather).
     pub(in crate::mpi) unsafe fn gather_between(
         &self,
-        call: Call,
+        call: &'static Call,
         input: Option<Buffer>,
         output: &impl Arrangement,
         root: i32,
@@ -202,7 +202,7 @@ impl Comm {
     /// As for [`iallgather`](Self::iallgather).
     pub(in crate::mpi) unsafe fn allgather_between(
         &self,
-        call: Call,
+        call: &'static Call,
         input: Option<Buffer>,
         output: &impl Arrangement,
     ) -> Result<Request> {
@@ -222,7 +222,7 @@ impl Comm {
     /// As for [`ialltoall`](Self::ialltoall).
     pub(in crate::mpi) unsafe fn alltoall_between<A: Arrangement>(
         &self,
-        call: Call,
+        call: &'static Call,
         input: Option<A>,
         output: &A,
     ) -> Result<Request> {
@@ -244,7 +244,7 @@ impl Comm {
     /// As for [`ireduce`](Self::ireduce).
     pub(in crate::mpi) unsafe fn reduce_between(
         &self,
-        call: Call,
+        call: &'static Call,
         input: &Buffer,
         output: &Buffer,
         op: &AnyOp,
@@ -294,7 +294,7 @@ impl Comm {
     /// As for [`iallreduce`](Self::iallreduce).
     pub(in crate::mpi) unsafe fn allreduce_between(
         &self,
-        call: Call,
+        call: &'static Call,
         input: &Buffer,
         output: &Buffer,
         op: &AnyOp,
@@ -324,7 +324,7 @@ impl Comm {
     /// As for [`ireduce_scatter`](Self::ireduce_scatter).
     pub(in crate::mpi) unsafe fn reduce_scatter_between(
         &self,
-        call: Call,
+        call: &'static Call,
         input: Option<Buffer>,
         output: &Buffer,
         counts: &[i64],
@@ -364,7 +364,7 @@ impl Comm {
     /// As for [`ireduce_scatter_block`](Self::ireduce_scatter_block).
     pub(in crate::mpi) unsafe fn reduce_scatter_block_between(
         &self,
-        call: Call,
+        call: &'static Call,
         input: Option<Buffer>,
         output: &Buffer,
         op: &AnyOp,

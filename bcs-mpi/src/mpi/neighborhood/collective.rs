@@ -85,7 +85,7 @@ impl Comm {
     /// As for [`ineighbor_allgather`](Self::ineighbor_allgather).
     unsafe fn post_neighbor_allgather(
         &self,
-        call: Call,
+        call: &'static Call,
         input: Buffer,
         output: impl Arrangement,
     ) -> Result<Request> {
@@ -103,7 +103,7 @@ impl Comm {
     /// As for [`ineighbor_alltoall`](Self::ineighbor_alltoall).
     unsafe fn post_neighbor_alltoall<L: Arrangement>(
         &self,
-        call: Call,
+        call: &'static Call,
         input: L,
         output: L,
     ) -> Result<Request> {
