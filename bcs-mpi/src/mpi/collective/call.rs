@@ -139,6 +139,7 @@ impl Comm {
     }
 
     /// A call whose caller waits at once; the bytes are what the MDS is told.
+    #[inline(always)]
     pub(in crate::mpi) fn waited_for(
         &self,
         call: &'static Call,
