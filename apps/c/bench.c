@@ -23,6 +23,10 @@
 enum { WINDOW = 64, TAG = 1, ACKNOWLEDGED = 2, PAGE = 4096, FIRST = 0x30 };
 enum { MOST_BYTES = 1 << 30, MOST_ITEMS = 64 };
 
+/* Messages of `fresh` lie as far apart as the lines of caches. They take at most so many bytes together, but for those
+ * of a window, each of which has a place of its own whatever that takes. */
+enum { LINE = 64, FRESH_BYTES = 16 << 20 };
+
 /* No row needs more operations in a sample. */
 static const double MOST_ITERATIONS = 1e8;
 
@@ -33,13 +37,16 @@ enum op { LATENCY, BANDWIDTH, RATE, EXCHANGE, SENDRECV, BARRIER, BCAST, REDUCE, 
 
 static const char *const OP_NAMES[OPS] = {"latency", "bandwidth", "rate",      "exchange", "sendrecv", "barrier",
                                           "bcast",   "reduce",    "allreduce", "alltoall", "lag"};
-static const char *const MODE_NAMES[2] = {"untouched", "touched"};
+
+/* Turns: untouched, and roots take turns. Fresh: the same, and each message has the next buffer of several. */
+enum mode { UNTOUCHED, TOUCHED, TURNS, FRESH, MODES };
+static const char *const MODE_NAMES[MODES] = {"untouched", "touched", "turns", "fresh"};
 
 static struct {
     int ops[MOST_ITEMS], op_count;
     size_t sizes[MOST_ITEMS];
     int size_count;
-    int modes[2], mode_count;
+    int modes[MODES], mode_count;
     double row_ms;
     int samples;
 } options = {
@@ -47,7 +54,7 @@ static struct {
     .op_count = OPS - 1,
     .sizes = {0, 1, 4, 16, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20},
     .size_count = 13,
-    .modes = {0},
+    .modes = {UNTOUCHED},
     .mode_count = 1,
     .row_ms = 100,
     .samples = 9,
@@ -120,9 +127,9 @@ static void list_item(const char *name, const char *word) {
         if (!size_of_word(word, &options.sizes[options.size_count++]))
             refuse("%s is no size: give bytes as in 8, 64K or 4M, at most %dM", word, MOST_BYTES >> 20);
     } else {
-        int mode = place_of(word, MODE_NAMES, 2);
-        if (mode < 0) refuse("there is no mode %s: give untouched, touched, or both with a comma", word);
-        if (options.mode_count == 2) refuse("--mode has more than 2 items");
+        int mode = place_of(word, MODE_NAMES, MODES);
+        if (mode < 0) refuse("there is no mode %s: give untouched, touched, turns, fresh, or several with commas", word);
+        if (options.mode_count == MODES) refuse("--mode has more than %d items", MODES);
         options.modes[options.mode_count++] = mode;
     }
 }
@@ -148,7 +155,37 @@ static void parse(int count, char **words) {
 
 /* --- buffers and clocks ----------------------------------------------------------------------- */
 
+struct row {
+    int op;
+    size_t bytes;
+    int mode;
+};
+
 static char *out, *into;
+
+/* How the messages of a row lie in each of the two buffers: all in one place, or in places of their own. */
+static struct {
+    size_t count; /* a power of two */
+    size_t bytes, stride;
+} window;
+
+static void lay_out(struct row row) {
+    window.bytes = row.op == ALLTOALL ? row.bytes * (size_t)ranks : row.bytes;
+    window.stride = row.mode == FRESH ? (window.bytes + LINE - 1) / LINE * LINE : 0;
+    window.count = WINDOW;
+    if (row.op == BANDWIDTH || row.op == RATE) return;
+    while (window.count > 1 && window.count * window.stride > FRESH_BYTES) window.count /= 2;
+}
+
+/* Where the message of an iteration lies: messages of `fresh` have all places in turn. */
+static char *message_at(char *buffer, uint64_t iteration) {
+    return buffer + (iteration & (window.count - 1)) * window.stride;
+}
+
+/* Whose turn it is to be the root. */
+static int root_of(struct row row, uint64_t iteration) {
+    return row.mode == TURNS || row.mode == FRESH ? (int)(iteration % (uint64_t)ranks) : 0;
+}
 
 static char *buffer(size_t bytes) {
     size_t pages = bytes / PAGE + (bytes % PAGE != 0);
@@ -164,18 +201,21 @@ static char *buffer(size_t bytes) {
 
 static volatile uint64_t sink;
 
-/* Writes all of it, with something else in each iteration. */
-static void write_out(size_t bytes, uint64_t iteration) { memset(out, FIRST | (int)(iteration & 0xf), bytes); }
+/* Writes all of it, with something else in each iteration, if the row is a touched one. */
+static void write_out(struct row row, uint64_t iteration) {
+    if (row.mode == TOUCHED) memset(out, FIRST | (int)(iteration & 0xf), window.bytes);
+}
 
-/* Reads all of it. */
-static void read_in(size_t bytes) {
+/* Reads all of it, if the row is a touched one. */
+static void read_in(struct row row) {
     uint64_t sum = 0, word;
     size_t at = 0;
-    for (; at + sizeof word <= bytes; at += sizeof word) {
+    if (row.mode != TOUCHED) return;
+    for (; at + sizeof word <= window.bytes; at += sizeof word) {
         memcpy(&word, into + at, sizeof word);
         sum += word;
     }
-    for (; at < bytes; at++) sum += (unsigned char)into[at];
+    for (; at < window.bytes; at++) sum += (unsigned char)into[at];
     sink = sum;
 }
 
@@ -197,50 +237,46 @@ static void compute(double seconds) {
 
 /* --- the loops -------------------------------------------------------------------------------- */
 
-struct row {
-    int op;
-    size_t bytes;
-    bool touched;
-};
-
 #define WORLD MPI_COMM_WORLD
 #define NOTHING MPI_STATUS_IGNORE
 
-static void latency(int bytes, bool touched, uint64_t iterations) {
+static void latency(struct row row, uint64_t iterations) {
+    int bytes = (int)row.bytes;
     for (uint64_t iteration = 0; iteration < iterations; iteration++) {
         if (rank == 0) {
-            if (touched) write_out(bytes, iteration);
-            MPI_Send(out, bytes, MPI_BYTE, 1, TAG, WORLD);
-            MPI_Recv(into, bytes, MPI_BYTE, 1, TAG, WORLD, NOTHING);
-            if (touched) read_in(bytes);
+            write_out(row, iteration);
+            MPI_Send(message_at(out, iteration), bytes, MPI_BYTE, 1, TAG, WORLD);
+            MPI_Recv(message_at(into, iteration), bytes, MPI_BYTE, 1, TAG, WORLD, NOTHING);
+            read_in(row);
         } else if (rank == 1) {
-            MPI_Recv(into, bytes, MPI_BYTE, 0, TAG, WORLD, NOTHING);
-            if (touched) read_in(bytes);
-            if (touched) write_out(bytes, iteration);
-            MPI_Send(out, bytes, MPI_BYTE, 0, TAG, WORLD);
+            MPI_Recv(message_at(into, iteration), bytes, MPI_BYTE, 0, TAG, WORLD, NOTHING);
+            read_in(row);
+            write_out(row, iteration);
+            MPI_Send(message_at(out, iteration), bytes, MPI_BYTE, 0, TAG, WORLD);
         } else {
             return;
         }
     }
 }
 
-/* The receives of a window share one buffer, as in the usual benchmarks: their messages are the same. What is
- * under way must not be touched, so the program writes and reads once a window. */
-static void windows(int bytes, bool touched, uint64_t iterations) {
+/* The receives of a window share one buffer, as in the usual benchmarks: their messages are the same. In `fresh` each
+ * has its own. What is under way must not be touched, so the program writes and reads once a window. */
+static void windows(struct row row, uint64_t iterations) {
     MPI_Request requests[WINDOW];
     char acknowledged[4] = {0};
+    int bytes = (int)row.bytes;
     for (uint64_t iteration = 0; iteration < iterations; iteration++) {
         if (rank == 0) {
-            if (touched) write_out(bytes, iteration);
+            write_out(row, iteration);
             for (int message = 0; message < WINDOW; message++)
-                MPI_Isend(out, bytes, MPI_BYTE, 1, TAG, WORLD, &requests[message]);
+                MPI_Isend(message_at(out, message), bytes, MPI_BYTE, 1, TAG, WORLD, &requests[message]);
             MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
             MPI_Recv(acknowledged, 4, MPI_BYTE, 1, ACKNOWLEDGED, WORLD, NOTHING);
         } else if (rank == 1) {
             for (int message = 0; message < WINDOW; message++)
-                MPI_Irecv(into, bytes, MPI_BYTE, 0, TAG, WORLD, &requests[message]);
+                MPI_Irecv(message_at(into, message), bytes, MPI_BYTE, 0, TAG, WORLD, &requests[message]);
             MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
-            if (touched) read_in(bytes);
+            read_in(row);
             MPI_Send(acknowledged, 4, MPI_BYTE, 0, ACKNOWLEDGED, WORLD);
         } else {
             return;
@@ -248,57 +284,61 @@ static void windows(int bytes, bool touched, uint64_t iterations) {
     }
 }
 
-static void exchange(int bytes, bool touched, uint64_t iterations) {
+static void exchange(struct row row, uint64_t iterations) {
     MPI_Request requests[2];
+    int bytes = (int)row.bytes;
     if (rank > 1) return;
     for (uint64_t iteration = 0; iteration < iterations; iteration++) {
-        if (touched) write_out(bytes, iteration);
-        MPI_Irecv(into, bytes, MPI_BYTE, 1 - rank, TAG, WORLD, &requests[0]);
-        MPI_Isend(out, bytes, MPI_BYTE, 1 - rank, TAG, WORLD, &requests[1]);
+        write_out(row, iteration);
+        MPI_Irecv(message_at(into, iteration), bytes, MPI_BYTE, 1 - rank, TAG, WORLD, &requests[0]);
+        MPI_Isend(message_at(out, iteration), bytes, MPI_BYTE, 1 - rank, TAG, WORLD, &requests[1]);
         MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
-        if (touched) read_in(bytes);
+        read_in(row);
     }
 }
 
-static void in_a_ring(int bytes, bool touched, uint64_t iterations) {
-    int next = (rank + 1) % ranks, previous = (rank + ranks - 1) % ranks;
+static void in_a_ring(struct row row, uint64_t iterations) {
+    int bytes = (int)row.bytes, next = (rank + 1) % ranks, previous = (rank + ranks - 1) % ranks;
     for (uint64_t iteration = 0; iteration < iterations; iteration++) {
-        if (touched) write_out(bytes, iteration);
-        MPI_Sendrecv(out, bytes, MPI_BYTE, next, TAG, into, bytes, MPI_BYTE, previous, TAG, WORLD, NOTHING);
-        if (touched) read_in(bytes);
+        write_out(row, iteration);
+        MPI_Sendrecv(message_at(out, iteration), bytes, MPI_BYTE, next, TAG, message_at(into, iteration), bytes, MPI_BYTE,
+                     previous, TAG, WORLD, NOTHING);
+        read_in(row);
     }
 }
 
-static void collective(int op, int bytes, bool touched, uint64_t iterations) {
-    int doubles = bytes / (int)sizeof(double);
+static void collective(struct row row, uint64_t iterations) {
+    int bytes = (int)row.bytes, doubles = bytes / (int)sizeof(double);
     for (uint64_t iteration = 0; iteration < iterations; iteration++) {
-        switch (op) {
+        char *data = message_at(out, iteration), *result = message_at(into, iteration);
+        int root = root_of(row, iteration);
+        switch (row.op) {
         case BARRIER:
             MPI_Barrier(WORLD);
             break;
         case BCAST:
-            if (touched && rank == 0) write_out(bytes, iteration);
-            MPI_Bcast(rank == 0 ? out : into, bytes, MPI_BYTE, 0, WORLD);
-            if (touched && rank != 0) read_in(bytes);
+            if (rank == root) write_out(row, iteration);
+            MPI_Bcast(rank == root ? data : result, bytes, MPI_BYTE, root, WORLD);
+            if (rank != root) read_in(row);
             break;
         case REDUCE:
-            if (touched) write_out(bytes, iteration);
-            MPI_Reduce(out, into, doubles, MPI_DOUBLE, MPI_SUM, 0, WORLD);
-            if (touched && rank == 0) read_in(bytes);
+            write_out(row, iteration);
+            MPI_Reduce(data, result, doubles, MPI_DOUBLE, MPI_SUM, root, WORLD);
+            if (rank == root) read_in(row);
             break;
         case ALLREDUCE:
-            if (touched) write_out(bytes, iteration);
-            MPI_Allreduce(out, into, doubles, MPI_DOUBLE, MPI_SUM, WORLD);
-            if (touched) read_in(bytes);
+            write_out(row, iteration);
+            MPI_Allreduce(data, result, doubles, MPI_DOUBLE, MPI_SUM, WORLD);
+            read_in(row);
             break;
         case ALLTOALL:
-            if (touched) write_out((size_t)bytes * ranks, iteration);
-            MPI_Alltoall(out, bytes, MPI_BYTE, into, bytes, MPI_BYTE, WORLD);
-            if (touched) read_in((size_t)bytes * ranks);
+            write_out(row, iteration);
+            MPI_Alltoall(data, bytes, MPI_BYTE, result, bytes, MPI_BYTE, WORLD);
+            read_in(row);
             break;
         case LAG:
             if (rank == 0) compute(LAG_S);
-            MPI_Allreduce(out, into, doubles, MPI_DOUBLE, MPI_SUM, WORLD);
+            MPI_Allreduce(data, result, doubles, MPI_DOUBLE, MPI_SUM, WORLD);
             break;
         }
     }
@@ -317,15 +357,14 @@ static double operations(int op) {
 static void sample(struct row row, uint64_t iterations, double taken[2]) {
     MPI_Barrier(WORLD);
     bool all_count = row.op > EXCHANGE;
-    int bytes = (int)row.bytes;
     double cpu = clock_s(CLOCK_PROCESS_CPUTIME_ID), start = clock_s(CLOCK_MONOTONIC);
     switch (row.op) {
-    case LATENCY: latency(bytes, row.touched, iterations); break;
+    case LATENCY: latency(row, iterations); break;
     case BANDWIDTH:
-    case RATE: windows(bytes, row.touched, iterations); break;
-    case EXCHANGE: exchange(bytes, row.touched, iterations); break;
-    case SENDRECV: in_a_ring(bytes, row.touched, iterations); break;
-    default: collective(row.op, bytes, row.touched, iterations);
+    case RATE: windows(row, iterations); break;
+    case EXCHANGE: exchange(row, iterations); break;
+    case SENDRECV: in_a_ring(row, iterations); break;
+    default: collective(row, iterations);
     }
     double wall_us = 1e6 * (clock_s(CLOCK_MONOTONIC) - start);
     double cpu_us = 1e6 * (clock_s(CLOCK_PROCESS_CPUTIME_ID) - cpu);
@@ -368,9 +407,10 @@ static double quartile(const double *sorted, int count, int quarters) {
 }
 
 static void measure(struct row row) {
-    size_t bytes = row.op == ALLTOALL ? row.bytes * (size_t)ranks : row.bytes;
-    out = buffer(bytes);
-    into = buffer(bytes);
+    lay_out(row);
+    size_t extent = (window.count - 1) * window.stride + window.bytes;
+    out = buffer(extent);
+    into = buffer(extent);
     uint64_t iterations = warm_up(row, 1e3 * options.row_ms / options.samples);
     double *us = malloc(sizeof(double) * options.samples), *cpu = malloc(sizeof(double) * options.samples);
     if (us == NULL || cpu == NULL) MPI_Abort(WORLD, 1);
@@ -385,7 +425,7 @@ static void measure(struct row row) {
     if (rank == 0) {
         printf("{\"op\":\"%s\",\"bytes\":%zu,\"mode\":\"%s\",\"ranks\":%d,\"us\":%.6f,\"q1\":%.6f,\"q3\":%.6f,"
                "\"iterations\":%llu",
-               OP_NAMES[row.op], row.bytes, MODE_NAMES[row.touched], ranks, quartile(us, options.samples, 2),
+               OP_NAMES[row.op], row.bytes, MODE_NAMES[row.mode], ranks, quartile(us, options.samples, 2),
                quartile(us, options.samples, 1), quartile(us, options.samples, 3), (unsigned long long)iterations);
         if (row.op == LAG) printf(",\"cpu_percent\":%.6f", quartile(cpu, options.samples, 2));
         printf("}\n");
@@ -408,11 +448,11 @@ static bool takes(int op, size_t bytes) {
 
 static int measure_all_modes(int op, size_t bytes) {
     if (bytes == 0 || op == LAG) {
-        measure((struct row){op, bytes, false});
+        measure((struct row){op, bytes, UNTOUCHED});
         return 1;
     }
     for (int place = 0; place < options.mode_count; place++)
-        measure((struct row){op, bytes, options.modes[place] == 1});
+        measure((struct row){op, bytes, options.modes[place]});
     return options.mode_count;
 }
 

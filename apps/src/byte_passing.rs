@@ -1,6 +1,34 @@
 //! A benchmark's view of an MPI: bytes by reference, windows of messages, collectives.
 
+use std::ops::Range;
+
 use crate::MessagePassing;
+
+/// Where messages of one size lie in a buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// How many there are.
+    pub count: usize,
+    /// Bytes of each.
+    pub bytes: usize,
+    /// From the beginning of one to that of the next; 0 when all lie in the same place.
+    pub stride: usize,
+}
+
+impl Window {
+    /// Where a message lies, counted from 0.
+    #[must_use]
+    pub fn place(&self, message: usize) -> Range<usize> {
+        let start = message * self.stride;
+        start..start + self.bytes
+    }
+
+    /// The bytes that all of them take.
+    #[must_use]
+    pub fn extent(&self) -> usize {
+        self.place(self.count.saturating_sub(1)).end
+    }
+}
 
 /// What the loops of [`bench`](crate::bench) use beyond [`MessagePassing`].
 ///
@@ -33,22 +61,25 @@ pub trait BytePassing: MessagePassing {
         tag: i32,
     ) -> Result<(), Self::Error>;
 
-    /// Starts to send `data` so many times, then waits for all. (`MPI_Isend`, `MPI_Waitall`)
+    /// Starts to send all messages of a window, which lie in `data`, then waits for all.
+    /// (`MPI_Isend`, `MPI_Waitall`)
     fn send_window(
         &self,
         data: &[u8],
-        count: usize,
+        window: Window,
         to: usize,
         tag: i32,
     ) -> Result<(), Self::Error>;
 
-    /// Starts so many receives, all into `data`, then waits for all. (`MPI_Irecv`, `MPI_Waitall`)
+    /// Starts to receive all messages of a window into `data`, then waits for all. (`MPI_Irecv`,
+    /// `MPI_Waitall`)
     ///
-    /// The messages are the same, so it does not matter which is written last.
+    /// Where all have the same place they are the same messages, so it does not matter which is
+    /// written last.
     fn recv_window(
         &self,
         data: &mut [u8],
-        count: usize,
+        window: Window,
         from: usize,
         tag: i32,
     ) -> Result<(), Self::Error>;

@@ -43,6 +43,6 @@ pub mod spin;
 pub mod sweep3d;
 mod usage;
 
-pub use byte_passing::BytePassing;
+pub use byte_passing::{BytePassing, Window};
 pub use message_passing::MessagePassing;
 pub use usage::Seconds;

@@ -2,11 +2,20 @@
 
 mod threads;
 
+use std::cell::RefCell;
+use std::collections::HashSet;
 use std::process::ExitCode;
 
 use apps::bench::{self, Mode, Op, Options, Row, Size};
-use apps::{BytePassing, MessagePassing};
+use apps::{BytePassing, MessagePassing, Window};
 use threads::Rank;
+
+thread_local! {
+    /// Of the broadcasts of bytes of this rank: the root, and where the data lay.
+    static BROADCASTS: RefCell<Vec<(usize, usize)>> = const { RefCell::new(Vec::new()) };
+    /// Where the messages of its windows lay.
+    static MESSAGES: RefCell<HashSet<usize>> = RefCell::new(HashSet::new());
+}
 
 type Failure = <Rank as MessagePassing>::Error;
 
@@ -59,21 +68,30 @@ impl BytePassing for Rank {
         self.sendrecv_bytes((out, peer), (into, peer), tag)
     }
 
-    fn send_window(&self, data: &[u8], count: usize, to: usize, tag: i32) -> Result<(), Failure> {
-        (0..count).try_for_each(|_| self.send_bytes(data, to, tag))
+    fn send_window(&self, data: &[u8], window: Window, to: usize, tag: i32) -> Result<(), Failure> {
+        (0..window.count).try_for_each(|message| {
+            let data = &data[window.place(message)];
+            MESSAGES.with_borrow_mut(|all| all.insert(data.as_ptr().addr()));
+            self.send_bytes(data, to, tag)
+        })
     }
 
     fn recv_window(
         &self,
         data: &mut [u8],
-        count: usize,
+        window: Window,
         from: usize,
         tag: i32,
     ) -> Result<(), Failure> {
-        (0..count).try_for_each(|_| self.recv_bytes(data, from, tag))
+        (0..window.count).try_for_each(|message| {
+            let data = &mut data[window.place(message)];
+            MESSAGES.with_borrow_mut(|all| all.insert(data.as_ptr().addr()));
+            self.recv_bytes(data, from, tag)
+        })
     }
 
     fn bcast_bytes(&self, data: &mut [u8], root: usize) -> Result<(), Failure> {
+        BROADCASTS.with_borrow_mut(|all| all.push((root, data.as_ptr().addr())));
         let mut message = doubles(data);
         self.bcast(&mut message, root)?;
         receive(self, data, &message);
@@ -124,7 +142,7 @@ fn every_loop_ends_on_every_rank_and_gives_rank_0_its_rows() {
         let options = Options {
             ops: OPS.to_vec(),
             sizes: [0, 8, 5000].map(Size).to_vec(),
-            mode: vec![Mode::Untouched, Mode::Touched],
+            mode: vec![Mode::Untouched, Mode::Touched, Mode::Turns, Mode::Fresh],
             row_ms: 1,
             samples: 2,
         };
@@ -142,6 +160,42 @@ fn every_loop_ends_on_every_rank_and_gives_rank_0_its_rows() {
                 "{row:?}"
             );
             assert_eq!((row.ranks, row.cpu_percent), (ranks, None));
+        }
+    }
+}
+
+#[test]
+fn fresh_messages_have_places_of_their_own_and_roots_take_turns() {
+    let ranks = 3;
+    for mode in [Mode::Untouched, Mode::Turns, Mode::Fresh] {
+        let options = Options {
+            ops: vec![Op::Bcast, Op::Bandwidth],
+            sizes: vec![Size(100)],
+            mode: vec![mode],
+            row_ms: 1,
+            samples: 1,
+        };
+        let seen = threads::run(ranks, |rank| {
+            bench::run(rank, &options, |_| {}).unwrap();
+            (BROADCASTS.take(), MESSAGES.take().len())
+        });
+        let (turns, fresh) = (mode != Mode::Untouched, mode == Mode::Fresh);
+        for (rank, (broadcasts, messages)) in seen.iter().enumerate() {
+            let root = |turn: usize| if turns { turn % ranks } else { 0 };
+            // The first loops have one iteration, two and more, and each begins anew.
+            let roots: Vec<usize> = broadcasts.iter().map(|one| one.0).collect();
+            let first = [0, 0, 1].map(root);
+            assert!(roots.starts_with(&first), "{mode} {roots:?}");
+            let places: HashSet<_> = broadcasts.iter().map(|one| one.1).collect();
+            let most = if turns { 2 } else { 1 };
+            assert_eq!(
+                places.len() > most,
+                fresh,
+                "rank {rank}, {mode}: {places:?}"
+            );
+            let of_a_window = if fresh { 64 } else { 1 };
+            let expected = if rank < 2 { of_a_window } else { 0 };
+            assert_eq!(*messages, expected, "rank {rank}, {mode}");
         }
     }
 }

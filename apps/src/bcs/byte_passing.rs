@@ -5,7 +5,7 @@
 )]
 
 use super::Error;
-use crate::BytePassing;
+use crate::{BytePassing, Window};
 use bcs_mpi::mpi::request::waitall;
 use bcs_mpi::mpi::{Buffer, Datatype, Request};
 use bcs_mpi::{Communicator, Op, Source, Tag};
@@ -37,45 +37,52 @@ impl BytePassing for Communicator {
         peer: usize,
         tag: i32,
     ) -> Result<(), Error> {
-        let mut window = Window::new(2);
+        let mut requests = Requests::new(2);
         let into = bytes(into.as_mut_ptr(), into.len());
-        // SAFETY: the slice is borrowed exclusively, and the window is done before this returns.
+        // SAFETY: the slice is borrowed exclusively, and the requests are done before this returns.
         let receive = unsafe { self.untyped().irecv(into, as_rank(peer), tag) };
-        window.add(receive)?;
+        requests.add(receive)?;
         let out = Buffer::read_only(out.as_ptr(), out.len(), Datatype::BYTE);
-        // SAFETY: the slice is borrowed, and the window is done before this returns.
+        // SAFETY: the slice is borrowed, and the requests are done before this returns.
         let send = unsafe { self.untyped().isend(out, as_rank(peer), tag) };
-        window.add(send)?;
-        window.finish()
+        requests.add(send)?;
+        requests.finish()
     }
 
-    fn send_window(&self, data: &[u8], count: usize, to: usize, tag: i32) -> Result<(), Error> {
-        let mut window = Window::new(count);
-        for _ in 0..count {
+    fn send_window(&self, data: &[u8], window: Window, to: usize, tag: i32) -> Result<(), Error> {
+        let mut requests = Requests::new(window.count);
+        for message in 0..window.count {
+            let data = &data[window.place(message)];
             let data = Buffer::read_only(data.as_ptr(), data.len(), Datatype::BYTE);
-            // SAFETY: the slice is borrowed, and the window is done before this returns.
+            // SAFETY: the slice is borrowed, and the requests are done before this returns.
             let send = unsafe { self.untyped().isend(data, as_rank(to), tag) };
-            window.add(send)?;
+            requests.add(send)?;
         }
-        window.finish()
+        requests.finish()
     }
 
     fn recv_window(
         &self,
         data: &mut [u8],
-        count: usize,
+        window: Window,
         from: usize,
         tag: i32,
     ) -> Result<(), Error> {
-        let mut window = Window::new(count);
-        let (start, len) = (data.as_mut_ptr(), data.len());
-        for _ in 0..count {
-            // SAFETY: the slice is borrowed exclusively, nothing here looks at it, and the window
-            // is done before this returns. Those that write it all write the same bytes.
-            let receive = unsafe { self.untyped().irecv(bytes(start, len), as_rank(from), tag) };
-            window.add(receive)?;
+        assert!(
+            window.extent() <= data.len(),
+            "the window lies in the slice"
+        );
+        let mut requests = Requests::new(window.count);
+        let start = data.as_mut_ptr();
+        for message in 0..window.count {
+            let place = window.place(message);
+            let into = bytes(start.wrapping_add(place.start), place.len());
+            // SAFETY: the slice is borrowed exclusively, nothing here looks at it, and the requests
+            // are done before this returns. Those that write the same place write the same bytes.
+            let receive = unsafe { self.untyped().irecv(into, as_rank(from), tag) };
+            requests.add(receive)?;
         }
-        window.finish()
+        requests.finish()
     }
 
     fn bcast_bytes(&self, data: &mut [u8], root: usize) -> Result<(), Error> {
@@ -104,11 +111,11 @@ fn bytes(start: *mut u8, len: usize) -> Buffer {
 }
 
 /// Requests that are all done before it is gone: what they use is borrowed for longer.
-struct Window(Vec<Request>);
+struct Requests(Vec<Request>);
 
-impl Window {
-    fn new(count: usize) -> Window {
-        Window(Vec::with_capacity(count))
+impl Requests {
+    fn new(count: usize) -> Requests {
+        Requests(Vec::with_capacity(count))
     }
 
     fn add(&mut self, request: Result<Request, Error>) -> Result<(), Error> {
@@ -123,7 +130,7 @@ impl Window {
     }
 }
 
-impl Drop for Window {
+impl Drop for Requests {
     /// After a failure: receives that nobody serves are called off, sends are waited for.
     fn drop(&mut self) {
         if !self.0.is_empty() {

@@ -13,7 +13,8 @@ struct Page([u8; 4096]);
 /// sums cost as much as of any.
 const FIRST: u8 = 0x30;
 
-/// What is sent and what is received into. Both begin on a page, and each page has been written.
+/// Where messages are sent from and received into. Both begin on a page, and each page has been
+/// written.
 #[derive(Debug)]
 pub(super) struct Buffers {
     out: Vec<Page>,

@@ -1,14 +1,22 @@
 //! The loops that are timed, one for each operation. `apps/c/bench.c` has the same.
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use super::buffers::{Buffers, doubles, doubles_mut, read, write};
 use super::options::{Case, Mode, Op};
-use crate::BytePassing;
 use crate::computation::{compute_cpu, processor_time};
+use crate::{BytePassing, Window};
 
-/// Messages under way at once.
+/// Messages under way at once. A power of two, for [`Loops::place`].
 pub(super) const WINDOW: usize = 64;
+
+/// The most that the messages of `fresh` take together, but for those of a window, each of which has
+/// a place of its own whatever that takes.
+const FRESH_BYTES: usize = 16 << 20;
+
+/// Messages of `fresh` lie as far apart as the lines of caches.
+const LINE: usize = 64;
 
 /// How long rank 0 computes in `lag`, in time of its own processor.
 const LAG: Duration = Duration::from_millis(10);
@@ -26,11 +34,26 @@ pub(super) struct Taken {
     pub(super) cpu_percent: f64,
 }
 
-/// How much memory each of the two buffers of a case has.
-pub(super) fn buffer_bytes(case: Case, ranks: usize) -> usize {
-    match case.op {
+/// How the messages of a case lie in each of the two buffers: all in one place, or in places of their
+/// own.
+pub(super) fn window(case: Case, ranks: usize) -> Window {
+    let bytes = match case.op {
         Op::Alltoall => case.bytes.saturating_mul(ranks),
         _ => case.bytes,
+    };
+    let stride = match case.mode {
+        Mode::Fresh => bytes.next_multiple_of(LINE),
+        Mode::Untouched | Mode::Touched | Mode::Turns => 0,
+    };
+    let all_at_once = matches!(case.op, Op::Bandwidth | Op::Rate);
+    let mut count = WINDOW;
+    while !all_at_once && count > 1 && count * stride > FRESH_BYTES {
+        count /= 2;
+    }
+    Window {
+        count,
+        bytes,
+        stride,
     }
 }
 
@@ -55,14 +78,15 @@ pub(super) fn run<M: BytePassing>(
     buffers: &mut Buffers,
     iterations: u64,
 ) -> Result<Taken, M::Error> {
-    let touched = case.mode == Mode::Touched;
-    let (out, into) = buffers.both(buffer_bytes(case, mpi.size()));
+    let window = window(case, mpi.size());
+    let (out, into) = buffers.both(window.extent());
     let loops = Loops {
         mpi,
         out,
         into,
-        touched,
-        iterations,
+        window,
+        mode: case.mode,
+        iterations: usize::try_from(iterations).expect("a loop ends"),
     };
     let (cpu, start) = (processor_time(), Instant::now());
     match case.op {
@@ -97,19 +121,50 @@ struct Loops<'a, M> {
     mpi: &'a M,
     out: &'a mut [u8],
     into: &'a mut [u8],
-    touched: bool,
-    iterations: u64,
+    window: Window,
+    mode: Mode,
+    iterations: usize,
 }
 
 impl<M: BytePassing> Loops<'_, M> {
-    fn write(&mut self, iteration: u64) {
-        if self.touched {
-            write(self.out, iteration);
+    /// Where the message of an iteration lies: messages of `fresh` have all places in turn.
+    fn place(&self, iteration: usize) -> Range<usize> {
+        self.window.place(iteration & (self.window.count - 1))
+    }
+
+    /// What is sent in an iteration.
+    fn outgoing(&self, iteration: usize) -> &[u8] {
+        &self.out[self.place(iteration)]
+    }
+
+    /// What is received into in an iteration.
+    fn incoming(&mut self, iteration: usize) -> &mut [u8] {
+        let place = self.place(iteration);
+        &mut self.into[place]
+    }
+
+    /// The two above.
+    fn both(&mut self, iteration: usize) -> (&[u8], &mut [u8]) {
+        let place = self.place(iteration);
+        (&self.out[place.clone()], &mut self.into[place])
+    }
+
+    /// Whose turn it is to be the root.
+    fn root(&self, iteration: usize) -> usize {
+        match self.mode {
+            Mode::Turns | Mode::Fresh => iteration % self.mpi.size(),
+            Mode::Untouched | Mode::Touched => 0,
+        }
+    }
+
+    fn write(&mut self, iteration: usize) {
+        if self.mode == Mode::Touched {
+            write(self.out, iteration as u64);
         }
     }
 
     fn read(&self) {
-        if self.touched {
+        if self.mode == Mode::Touched {
             read(self.into);
         }
     }
@@ -120,15 +175,15 @@ impl<M: BytePassing> Loops<'_, M> {
             match mpi.rank() {
                 0 => {
                     self.write(iteration);
-                    mpi.send_bytes(self.out, 1, TAG)?;
-                    mpi.recv_bytes(self.into, 1, TAG)?;
+                    mpi.send_bytes(self.outgoing(iteration), 1, TAG)?;
+                    mpi.recv_bytes(self.incoming(iteration), 1, TAG)?;
                     self.read();
                 }
                 1 => {
-                    mpi.recv_bytes(self.into, 0, TAG)?;
+                    mpi.recv_bytes(self.incoming(iteration), 0, TAG)?;
                     self.read();
                     self.write(iteration);
-                    mpi.send_bytes(self.out, 0, TAG)?;
+                    mpi.send_bytes(self.outgoing(iteration), 0, TAG)?;
                 }
                 _ => break,
             }
@@ -138,16 +193,16 @@ impl<M: BytePassing> Loops<'_, M> {
 
     /// What is under way must not be touched, so the program writes and reads once a window.
     fn windows(mut self) -> Result<(), M::Error> {
-        let (mpi, mut acknowledged) = (self.mpi, [0; 4]);
+        let (mpi, window, mut acknowledged) = (self.mpi, self.window, [0; 4]);
         for iteration in 0..self.iterations {
             match mpi.rank() {
                 0 => {
                     self.write(iteration);
-                    mpi.send_window(self.out, WINDOW, 1, TAG)?;
+                    mpi.send_window(self.out, window, 1, TAG)?;
                     mpi.recv_bytes(&mut acknowledged, 1, ACKNOWLEDGED)?;
                 }
                 1 => {
-                    mpi.recv_window(self.into, WINDOW, 0, TAG)?;
+                    mpi.recv_window(self.into, window, 0, TAG)?;
                     self.read();
                     mpi.send_bytes(&acknowledged, 0, ACKNOWLEDGED)?;
                 }
@@ -164,7 +219,8 @@ impl<M: BytePassing> Loops<'_, M> {
         }
         for iteration in 0..self.iterations {
             self.write(iteration);
-            mpi.exchange_bytes(self.out, self.into, 1 - mpi.rank(), TAG)?;
+            let (out, into) = self.both(iteration);
+            mpi.exchange_bytes(out, into, 1 - mpi.rank(), TAG)?;
             self.read();
         }
         Ok(())
@@ -175,7 +231,8 @@ impl<M: BytePassing> Loops<'_, M> {
         let (next, previous) = ((rank + 1) % size, (rank + size - 1) % size);
         for iteration in 0..self.iterations {
             self.write(iteration);
-            mpi.sendrecv_bytes((self.out, next), (self.into, previous), TAG)?;
+            let (out, into) = self.both(iteration);
+            mpi.sendrecv_bytes((out, next), (into, previous), TAG)?;
             self.read();
         }
         Ok(())
@@ -186,12 +243,15 @@ impl<M: BytePassing> Loops<'_, M> {
     }
 
     fn bcast(mut self) -> Result<(), M::Error> {
+        let mpi = self.mpi;
         for iteration in 0..self.iterations {
-            if self.mpi.rank() == 0 {
+            let root = self.root(iteration);
+            if mpi.rank() == root {
                 self.write(iteration);
-                self.mpi.bcast_bytes(self.out, 0)?;
+                let place = self.place(iteration);
+                mpi.bcast_bytes(&mut self.out[place], root)?;
             } else {
-                self.mpi.bcast_bytes(self.into, 0)?;
+                mpi.bcast_bytes(self.incoming(iteration), root)?;
                 self.read();
             }
         }
@@ -199,11 +259,13 @@ impl<M: BytePassing> Loops<'_, M> {
     }
 
     fn reduce(mut self) -> Result<(), M::Error> {
+        let mpi = self.mpi;
         for iteration in 0..self.iterations {
+            let root = self.root(iteration);
             self.write(iteration);
-            let (data, result) = (doubles(self.out), doubles_mut(self.into));
-            self.mpi.reduce_sum(data, result, 0)?;
-            if self.mpi.rank() == 0 {
+            let (data, result) = self.both(iteration);
+            mpi.reduce_sum(doubles(data), doubles_mut(result), root)?;
+            if mpi.rank() == root {
                 self.read();
             }
         }
@@ -211,32 +273,58 @@ impl<M: BytePassing> Loops<'_, M> {
     }
 
     fn allreduce(mut self) -> Result<(), M::Error> {
+        let mpi = self.mpi;
         for iteration in 0..self.iterations {
             self.write(iteration);
-            let (data, result) = (doubles(self.out), doubles_mut(self.into));
-            self.mpi.allreduce_sum_into(data, result)?;
+            let (data, result) = self.both(iteration);
+            mpi.allreduce_sum_into(doubles(data), doubles_mut(result))?;
             self.read();
         }
         Ok(())
     }
 
     fn alltoall(mut self) -> Result<(), M::Error> {
+        let mpi = self.mpi;
         for iteration in 0..self.iterations {
             self.write(iteration);
-            self.mpi.alltoall_bytes(self.out, self.into)?;
+            let (out, into) = self.both(iteration);
+            mpi.alltoall_bytes(out, into)?;
             self.read();
         }
         Ok(())
     }
 
-    fn lag(self) -> Result<(), M::Error> {
-        for _ in 0..self.iterations {
-            if self.mpi.rank() == 0 {
+    fn lag(mut self) -> Result<(), M::Error> {
+        let mpi = self.mpi;
+        for iteration in 0..self.iterations {
+            if mpi.rank() == 0 {
                 compute_cpu(LAG);
             }
-            let (data, result) = (doubles(self.out), doubles_mut(self.into));
-            self.mpi.allreduce_sum_into(data, result)?;
+            let (data, result) = self.both(iteration);
+            mpi.allreduce_sum_into(doubles(data), doubles_mut(result))?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_lie_in_one_place_or_in_places_of_their_own() {
+        let window = |op, bytes, mode| window(Case { op, bytes, mode }, 3);
+        for mode in [Mode::Untouched, Mode::Touched, Mode::Turns] {
+            assert_eq!(window(Op::Alltoall, 100, mode).extent(), 300);
+            assert_eq!(window(Op::Bandwidth, 100, mode).extent(), 100);
+        }
+        let fresh = |op, bytes| window(op, bytes, Mode::Fresh);
+        assert_eq!(fresh(Op::Latency, 8).place(2), 128..136);
+        assert_eq!(fresh(Op::Latency, 8).extent(), 63 * 64 + 8);
+        assert_eq!(fresh(Op::Alltoall, 100).place(1), 320..620);
+        // Long ones have fewer places, but those of a window have one each.
+        assert_eq!(fresh(Op::Allreduce, 1 << 20).count, 16);
+        assert_eq!(fresh(Op::Allreduce, 1 << 30).count, 1);
+        assert_eq!(fresh(Op::Bandwidth, 4 << 20).count, WINDOW);
     }
 }

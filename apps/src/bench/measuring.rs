@@ -1,7 +1,7 @@
 //! How a row is measured: all ranks go through the loop equally often, as rank 0 decides.
 
 use super::buffers::Buffers;
-use super::loops::{self, Taken, buffer_bytes};
+use super::loops::{self, Taken, window};
 use super::options::{Case, Options};
 use super::statistics::{Quartiles, Row};
 use crate::BytePassing;
@@ -15,7 +15,7 @@ pub(super) fn row<M: BytePassing>(
     case: Case,
     options: &Options,
 ) -> Result<Option<Row>, M::Error> {
-    let mut buffers = Buffers::new(buffer_bytes(case, mpi.size()));
+    let mut buffers = Buffers::new(window(case, mpi.size()).extent());
     let sample_us = f64::from(options.row_ms) * 1e3 / f64::from(options.samples);
     let iterations = warm_up(mpi, case, &mut buffers, sample_us)?;
     let (mut us, mut cpu_percent) = (Vec::new(), Vec::new());

@@ -24,9 +24,9 @@ pub enum Op {
     Sendrecv,
     /// MPI_Barrier
     Barrier,
-    /// MPI_Bcast from rank 0
+    /// MPI_Bcast from rank 0, or from all ranks in turn
     Bcast,
-    /// MPI_Reduce of doubles to rank 0
+    /// MPI_Reduce of doubles to rank 0, or to all ranks in turn
     Reduce,
     /// MPI_Allreduce of doubles
     Allreduce,
@@ -84,7 +84,7 @@ impl fmt::Display for Op {
     }
 }
 
-/// Who uses the buffers of the messages.
+/// Which buffers the messages have, and who uses them.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, ValueEnum, Serialize, Deserialize,
 )]
@@ -94,6 +94,10 @@ pub enum Mode {
     Untouched,
     /// The program, too: it writes what it sends and reads what it has received
     Touched,
+    /// The MPI only, and roots take turns
+    Turns,
+    /// The same, and each message has the next buffer of several
+    Fresh,
 }
 
 impl fmt::Display for Mode {
@@ -101,6 +105,8 @@ impl fmt::Display for Mode {
         f.pad(match self {
             Mode::Untouched => "untouched",
             Mode::Touched => "touched",
+            Mode::Turns => "turns",
+            Mode::Fresh => "fresh",
         })
     }
 }
@@ -172,8 +178,8 @@ pub struct Options {
     )]
     pub sizes: Vec<Size>,
 
-    /// Who uses the buffers between the calls: the MPI only, the program as well, or one after the
-    /// other
+    /// Who uses the buffers between the calls, the MPI only or the program as well; whether roots take
+    /// turns; and whether each message has another buffer. Several are measured one after the other
     #[arg(
         long,
         value_enum,
@@ -201,7 +207,7 @@ pub struct Case {
     pub op: Op,
     /// The size of a message.
     pub bytes: usize,
-    /// Who uses the buffers. Where there are none to use, nobody does.
+    /// Which buffers, and who uses them. Where there are none to use, nobody does.
     pub mode: Mode,
 }
 

@@ -45,7 +45,7 @@ pub struct Row {
     pub op: Op,
     /// The size of a message.
     pub bytes: usize,
-    /// Who used the buffers.
+    /// Which buffers, and who used them.
     pub mode: Mode,
     /// Processes of the job.
     pub ranks: usize,

@@ -16,9 +16,11 @@ const PANEL: (u32, u32) = (420, 300);
 /// Where nothing is drawn on a logarithmic scale: half a byte.
 const NO_BYTES: f64 = 0.5;
 
-const COLORS: [(Mode, RGBColor); 2] = [
+const COLORS: [(Mode, RGBColor); 4] = [
     (Mode::Untouched, RGBColor(31, 90, 160)),
     (Mode::Touched, RGBColor(200, 80, 20)),
+    (Mode::Turns, RGBColor(120, 80, 170)),
+    (Mode::Fresh, RGBColor(40, 130, 60)),
 ];
 
 /// Draws `rows` as SVG.

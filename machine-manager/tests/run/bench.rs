@@ -42,19 +42,19 @@ fn rows_come_as_table_as_json_and_drawn() {
 }
 
 #[test]
-fn every_operation_runs_in_both_modes() {
+fn every_operation_runs_in_all_modes() {
     let ops = "latency,bandwidth,rate,exchange,sendrecv,barrier,bcast,reduce,allreduce,alltoall";
     let output = run(
         &format!(
-            "run -n 3 --nodes 2 bench --ops {ops} --sizes 0,8,8200 --mode untouched,touched \
+            "run -n 3 --nodes 2 bench --ops {ops} --sizes 0,8,8200 --mode untouched,touched,turns,fresh \
              --row-ms 1 --samples 1"
         ),
         "",
     );
     assert!(output.status.success(), "{output:?}");
-    // Of three operations 0, and of six 8 and 8200 in two modes; the rate in two, and the barrier.
+    // Of three operations 0, and of eight 8 and 8200 in four modes; the rate in four, and the barrier.
     let rows = text(&output.stdout).lines().count();
-    assert_eq!(rows, 3 + 8 * 2 * 2 + 2 + 1, "{output:?}");
+    assert_eq!(rows, 3 + 8 * 2 * 4 + 4 + 1, "{output:?}");
 }
 
 #[test]
