@@ -21,6 +21,8 @@ pub enum Bar {
         /// How far off it may be.
         tolerance: f64,
     },
+    /// Nothing: the figure is only told.
+    Reported,
 }
 
 impl Bar {
@@ -38,6 +40,10 @@ impl Bar {
             Bar::Within { value, tolerance } => Interval {
                 low: value - tolerance,
                 high: value + tolerance,
+            },
+            Bar::Reported => Interval {
+                low: f64::NEG_INFINITY,
+                high: f64::INFINITY,
             },
         }
     }
@@ -73,6 +79,7 @@ impl fmt::Display for Bar {
             Bar::AtMost(high) => write!(f, "at most {high}"),
             Bar::AtLeast(low) => write!(f, "at least {low}"),
             Bar::Within { value, tolerance } => write!(f, "{value} ± {tolerance}"),
+            Bar::Reported => f.write_str("no bar"),
         }
     }
 }
@@ -132,7 +139,10 @@ impl Measured {
                 self.samples.len(),
                 self.interval
             ),
-            bar: format!("{}{unit}", self.bar),
+            bar: match self.bar {
+                Bar::Reported => self.bar.to_string(),
+                bar => format!("{bar}{unit}"),
+            },
         }
     }
 }
@@ -174,43 +184,99 @@ impl Rounds {
     ///
     /// What `figure` fails with, and figures that are not finite numbers.
     pub fn figure(&self, bar: Bar, mut figure: impl FnMut() -> Result<f64>) -> Result<Measured> {
+        let [measured] = self.figures([bar], |_| Ok([figure()?]))?;
+        Ok(measured)
+    }
+
+    /// Measures several figures in every round, of which `round` is told the number, and judges each by its own bar:
+    /// until all are clear, or one is missed for certain.
+    ///
+    /// # Errors
+    ///
+    /// What `round` fails with, and figures that are not finite numbers.
+    pub fn figures<const N: usize>(
+        &self,
+        bars: [Bar; N],
+        mut round: impl FnMut(usize) -> Result<[f64; N]>,
+    ) -> Result<[Measured; N]> {
         assert!(
             self.least >= 15 && self.most >= self.least && self.step > 0,
             "{self:?}"
         );
-        let mut measure = || {
-            let sample = figure()?;
-            ensure!(
-                sample.is_finite(),
-                "failed to measure: the figure is {sample}"
-            );
-            Ok(sample)
+        let mut measure = |number| {
+            let figures = round(number)?;
+            for figure in figures {
+                ensure!(
+                    figure.is_finite(),
+                    "failed to measure: the figure is {figure}"
+                );
+            }
+            Ok(figures)
         };
-        for _ in 0..self.warm_ups {
-            measure()?;
+        for number in 0..self.warm_ups {
+            measure(number)?;
         }
-        let mut samples = Vec::with_capacity(self.most);
+        let mut rounds = Vec::with_capacity(self.most);
         let mut target = self.least;
         loop {
-            while samples.len() < target {
-                samples.push(measure()?);
+            while rounds.len() < target {
+                rounds.push(measure(self.warm_ups + rounds.len())?);
             }
-            let interval = median_interval(&samples, self.seed);
-            let median = median(&samples);
-            let clear = bar.judge_interval(interval);
-            let last = samples.len() == self.most;
-            if let Some(verdict) = clear.or(last.then(|| bar.judge(median))) {
-                return Ok(Measured {
-                    samples,
-                    median,
-                    interval,
-                    bar,
-                    verdict,
-                });
+            let judged: [(Measured, bool); N] = std::array::from_fn(|at| {
+                let samples = rounds.iter().map(|figures| figures[at]).collect();
+                self.judge(bars[at], samples)
+            });
+            let missed = |(one, clear): &(Measured, bool)| *clear && one.verdict == Verdict::Missed;
+            let clear = judged.iter().all(|(_, clear)| *clear) || judged.iter().any(missed);
+            if clear || rounds.len() == self.most {
+                return Ok(judged.map(|(measured, _)| measured));
             }
             target = self.most.min(target + self.step);
         }
     }
+
+    /// The verdict on these samples, and whether their interval leaves no doubt of it.
+    fn judge(&self, bar: Bar, samples: Vec<f64>) -> (Measured, bool) {
+        let interval = median_interval(&samples, self.seed);
+        let median = median(&samples);
+        let clear = bar.judge_interval(interval);
+        let verdict = clear.unwrap_or_else(|| bar.judge(median));
+        let measured = Measured {
+            samples,
+            median,
+            interval,
+            bar,
+            verdict,
+        };
+        (measured, clear.is_some())
+    }
+}
+
+/// Who comes when in a round: each is first as often as others, and as often before another as after it.
+#[must_use]
+pub fn turns(count: usize, round: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    order.rotate_left(round / 2 % count);
+    if round % 2 == 1 {
+        order.reverse();
+    }
+    order
+}
+
+/// What `measure` says of each side, by its number; the sides take [`turns`].
+///
+/// # Errors
+///
+/// What `measure` fails with.
+pub fn all_sides<const N: usize>(
+    round: usize,
+    mut measure: impl FnMut(usize) -> Result<f64>,
+) -> Result<[f64; N]> {
+    let mut figures = [0.0; N];
+    for side in turns(N, round) {
+        figures[side] = measure(side)?;
+    }
+    Ok(figures)
 }
 
 #[cfg(test)]
@@ -328,6 +394,48 @@ mod tests {
             "abba".repeat(8),
             "16 rounds, one of them to warm up"
         );
+    }
+
+    #[test]
+    fn everybody_is_first_and_before_everybody_equally_often() {
+        let count = 4;
+        let rounds: Vec<Vec<usize>> = (0..2 * count).map(|round| turns(count, round)).collect();
+        for one in 0..count {
+            let first = rounds.iter().filter(|turns| turns[0] == one).count();
+            assert_eq!(first, 2);
+            for other in (0..count).filter(|other| *other != one) {
+                let place = |turns: &[usize], side| turns.iter().position(|turn| *turn == side);
+                let before = rounds
+                    .iter()
+                    .filter(|turns| place(turns, one) < place(turns, other))
+                    .count();
+                assert_eq!(before, count, "{one} before {other}");
+            }
+        }
+    }
+
+    #[test]
+    fn of_several_figures_each_has_its_bar_and_one_sure_miss_is_enough() {
+        let bars = [Bar::AtMost(1.0), Bar::AtMost(3.0), Bar::Reported];
+        let measure = |figures: [f64; 3]| {
+            let mut off = uniform(4, 1.0, 0.05);
+            Rounds::default()
+                .figures(bars, |round| {
+                    let off = off()?;
+                    all_sides(round, |side| Ok(figures[side] * off))
+                })
+                .unwrap()
+        };
+        let verdicts = |measured: &[Measured; 3]| measured.each_ref().map(|one| one.verdict);
+        let [held, missed] = [Verdict::Held, Verdict::Missed];
+        let first = measure([0.5, 2.0, 9.0]);
+        assert_eq!(verdicts(&first), [held; 3]);
+        assert!((first[1].median - 2.0).abs() < 0.1);
+        // The first alone would be in doubt for all rounds.
+        let second = measure([1.0, 4.0, 9.0]);
+        assert_eq!(second[0].samples.len(), 15);
+        assert_eq!(verdicts(&second)[1..], [missed, held]);
+        assert_eq!(second[2].outcome("it", " us").bar, "no bar");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The registry of acceptance checks.
 
 mod beat_cost;
+mod beat_peers;
 mod blocked_cpu;
 mod compute_only_cpu;
 mod documents;
@@ -14,11 +15,13 @@ mod manual;
 mod node_scale;
 mod oracle;
 mod pieces;
+mod reduce_bits;
 mod sandbox;
 mod simulator;
 mod simulator_mpi;
 mod slice_cpu;
 mod smartmap;
+mod smartmap_fresh;
 mod smartmap_hierarchical;
 mod smartmap_oversubscribed;
 mod smartmap_roads;
@@ -66,6 +69,10 @@ pub const ALL: &[Check] = &[
     beat_cost::CHECK,
     slice_cpu::CHECK,
     blocked_cpu::CHECK,
+    beat_peers::CHECK,
+    beat_peers::RATE,
+    beat_peers::OVERSUBSCRIBED,
+    reduce_bits::CHECK,
     sweep3d_oversubscribed::CHECK,
     hello_startup::OF_2,
     hello_startup::OF_64,
@@ -78,6 +85,7 @@ pub const ALL: &[Check] = &[
     smartmap::LARGE,
     smartmap::RATE,
     smartmap::COLLECTIVES,
+    smartmap_fresh::CHECK,
     smartmap_oversubscribed::CHECK,
     smartmap_hierarchical::CHECK,
     smartmap_roads::CHECK,

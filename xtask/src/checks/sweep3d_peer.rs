@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use crate::bootstrap::median;
 use crate::confined::Confined;
 use crate::contest::Side;
-use crate::peers::{MPICH, Settings};
+use crate::peers::{MPICH, Settings, Way};
 use crate::process;
 use crate::rounds::{Bar, Rounds};
 use crate::sweep3d::{Answers, process_grid};
@@ -135,7 +135,7 @@ fn contest(workspace: &Workspace, ranks: usize, bar: f64) -> Result<Outcome> {
         answers: RefCell::new(None),
     };
     let mut outcomes = Vec::new();
-    for settings in MPICH.settings(ranks, CORES) {
+    for settings in MPICH.settings(Way::Node, ranks, CORES) {
         let (ours_s, theirs_s) = (RefCell::new(vec![]), RefCell::new(vec![]));
         let keep = |kept: &RefCell<Vec<f64>>, seconds: f64| {
             kept.borrow_mut().push(seconds);

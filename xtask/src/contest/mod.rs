@@ -21,8 +21,8 @@ pub use demand::{Demand, Figure};
 pub use side::Side;
 
 use crate::bare_pingpong::allowed;
-use crate::peers::{self, Peer};
-use crate::rounds::Rounds;
+use crate::peers::{self, Peer, Way};
+use crate::rounds::{Rounds, turns};
 use crate::verdict::Outcome;
 use crate::workspace::Workspace;
 
@@ -55,7 +55,23 @@ impl Contest {
     pub fn with_all(ranks: usize, options: Options) -> Result<Self> {
         let cores = allowed()?.len();
         let mut sides = vec![Side::ours(ranks, cores)];
-        sides.extend(Side::of_peers(&peers::ALL, ranks, cores));
+        sides.extend(Side::of_peers(&peers::ALL, Way::Node, ranks, cores));
+        Ok(Self {
+            sides,
+            ranks,
+            options,
+        })
+    }
+
+    /// We on so many nodes, as we come, and the peers that can be kept to TCP, as each is fastest in that.
+    ///
+    /// # Errors
+    ///
+    /// The kernel does not say how many cores there are.
+    pub fn between_nodes(ranks: usize, nodes: usize, options: Options) -> Result<Self> {
+        let mut sides = vec![Side::Ours(vec!["--nodes".into(), nodes.to_string()])];
+        let cores = allowed()?.len();
+        sides.extend(Side::of_peers(&peers::ALL, Way::Tcp, ranks, cores));
         Ok(Self {
             sides,
             ranks,
@@ -147,16 +163,6 @@ impl Contest {
     }
 }
 
-/// Who comes when in a round: each is first as often as others, and as often before another as after it.
-fn turns(count: usize, round: usize) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..count).collect();
-    order.rotate_left(round / 2 % count);
-    if round % 2 == 1 {
-        order.reverse();
-    }
-    order
-}
-
 /// Rows for a contest, with times for each that suit many rounds.
 #[must_use]
 pub fn rows(ops: &[Op], sizes: &[usize], mode: Mode) -> Options {
@@ -188,6 +194,9 @@ pub struct ContestArgs {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "mpich,openmpi,impi",
         value_parser = peers::named)]
     peers: Vec<&'static Peer>,
+    /// Keep the peers to TCP over the loopback device; those that cannot be are left out
+    #[arg(long)]
+    tcp: bool,
     /// Also write the comparison to this file, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -207,7 +216,8 @@ impl ContestArgs {
         if sides.is_empty() {
             sides.push(Side::ours(ranks, cores));
         }
-        sides.extend(Side::of_peers(&self.peers, ranks, cores));
+        let way = if self.tcp { Way::Tcp } else { Way::Node };
+        sides.extend(Side::of_peers(&self.peers, way, ranks, cores));
         Ok(Contest {
             sides,
             ranks,
@@ -258,30 +268,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everybody_is_first_and_before_everybody_equally_often() {
-        let count = 4;
-        let rounds: Vec<Vec<usize>> = (0..2 * count).map(|round| turns(count, round)).collect();
-        for one in 0..count {
-            let first = rounds.iter().filter(|turns| turns[0] == one).count();
-            assert_eq!(first, 2);
-            for other in (0..count).filter(|other| *other != one) {
-                let place = |turns: &[usize], side| turns.iter().position(|turn| *turn == side);
-                let before = rounds
-                    .iter()
-                    .filter(|turns| place(turns, one) < place(turns, other))
-                    .count();
-                assert_eq!(before, count, "{one} before {other}");
-            }
-        }
-    }
-
-    #[test]
     fn our_own_variants_are_no_rivals() {
         let contest = Contest {
             sides: vec![
                 Side::Ours(Vec::new()),
                 Side::Ours(vec!["-v".into()]),
-                Side::Peer(&peers::MPICH, &peers::MPICH.own_cores[0]),
+                Side::Peer(&peers::MPICH, &peers::MPICH.node.own_cores[0]),
             ],
             ranks: 2,
             options: rows(&[Op::Barrier], &[0], Mode::Untouched),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use apps::bench::{Case, Options, Row};
 
-use crate::peers::{Peer, Settings};
+use crate::peers::{Peer, Settings, Way};
 use crate::process;
 use crate::verdict::CannotTell;
 use crate::workspace::Workspace;
@@ -37,15 +37,15 @@ impl Side {
         }
     }
 
-    /// Peers with all their ways, for so many ranks and cores.
+    /// Peers with all their settings for a way, so many ranks and cores.
     #[must_use]
-    pub fn of_peers(peers: &[&'static Peer], ranks: usize, cores: usize) -> Vec<Side> {
-        let ways = |peer: &&'static Peer| {
+    pub fn of_peers(peers: &[&'static Peer], way: Way, ranks: usize, cores: usize) -> Vec<Side> {
+        let sides = |peer: &&'static Peer| {
             let peer = *peer;
-            let all = peer.settings(ranks, cores).iter();
+            let all = peer.settings(way, ranks, cores).iter();
             all.map(move |settings| Side::Peer(peer, settings))
         };
-        peers.iter().flat_map(ways).collect()
+        peers.iter().flat_map(sides).collect()
     }
 
     /// We as we are fastest: each rank on a core of its own, if there are enough.
@@ -123,12 +123,13 @@ mod tests {
 
     #[test]
     fn names_tell_sides_apart() {
-        let sides = Side::of_peers(&peers::ALL, 4, 2);
+        let sides = Side::of_peers(&peers::ALL, Way::Node, 4, 2);
         let mut names: Vec<String> = sides.iter().map(Side::name).collect();
         assert_eq!(names, ["mpich", "openmpi", "impi", "impi-wait"]);
         names.push(Side::ours(2, 2).name());
         names.push(Side::ours(3, 2).name());
         assert_eq!(names[4..], ["bcs --bind core", "bcs"]);
-        assert_eq!(Side::of_peers(&[&INTEL_MPI], 2, 2).len(), 1);
+        assert_eq!(Side::of_peers(&[&INTEL_MPI], Way::Node, 2, 2).len(), 1);
+        assert!(Side::of_peers(&[&INTEL_MPI], Way::Tcp, 2, 2).is_empty());
     }
 }

@@ -83,7 +83,7 @@ impl Peer {
 
     /// Runs the benchmark once, so that what is missing is found before anything is measured.
     pub(super) fn try_out(&self, workspace: &Workspace) -> Result<()> {
-        for settings in self.own_cores.iter().chain(self.shared_cores) {
+        for settings in self.all_settings() {
             let mut command = self.bench(workspace, settings, 2)?;
             command.args(["--ops", "barrier", "--row-ms", "1", "--samples", "1"]);
             let output = process::run(&mut command, TRY_LIMIT)?.succeeded()?.stdout;

@@ -88,6 +88,7 @@ impl Peer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::peers::Ways;
 
     const FAKE: Peer = Peer {
         name: "fake",
@@ -95,8 +96,8 @@ mod tests {
         launcher: "bin/mpiexec",
         compiler: "bin/mpicc",
         program_of: None,
-        own_cores: &[],
-        shared_cores: &[],
+        node: Ways::NONE,
+        tcp: Ways::NONE,
     };
 
     fn install_by_hand(peers: &Path, stamp: &str) -> PathBuf {

@@ -25,11 +25,38 @@ pub struct Peer {
     pub compiler: &'static str,
     /// Whose programs it runs, if its wheel has neither a compiler nor a header.
     pub program_of: Option<&'static Peer>,
-    /// How it is fastest when each rank can have a core of its own.
+    /// Within a node, by whatever way it likes best.
+    pub node: Ways,
+    /// As between two machines: all messages by TCP over the loopback device. None for a peer that cannot be kept
+    /// to that.
+    pub tcp: Ways,
+}
+
+/// How a peer is fastest, by what its ranks have. Where one way is faster for some rows and another for others, both
+/// are measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ways {
+    /// When each rank can have a core of its own.
     pub own_cores: &'static [Settings],
-    /// How it is fastest when ranks share cores. Where one way is faster for some rows and another for others, both
-    /// are measured.
+    /// When ranks share cores.
     pub shared_cores: &'static [Settings],
+}
+
+impl Ways {
+    /// There is none.
+    pub const NONE: Ways = Ways {
+        own_cores: &[],
+        shared_cores: &[],
+    };
+}
+
+/// Which way messages take from rank to rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// [`Peer::node`].
+    Node,
+    /// [`Peer::tcp`].
+    Tcp,
 }
 
 /// Options of a launcher and variables of its job.
@@ -50,16 +77,40 @@ pub const MPICH: Peer = Peer {
     launcher: "bin/mpiexec",
     compiler: "bin/mpicc",
     program_of: None,
-    own_cores: &[Settings {
-        name: "",
-        options: &["-bind-to", "core"],
-        variables: &[],
-    }],
-    shared_cores: &[Settings {
-        name: "",
-        options: &[],
-        variables: &[("MPIR_CVAR_DEVICE_COLLECTIVES", "none")],
-    }],
+    node: Ways {
+        own_cores: &[Settings {
+            name: "",
+            options: &["-bind-to", "core"],
+            variables: &[],
+        }],
+        shared_cores: &[Settings {
+            name: "",
+            options: &[],
+            variables: &[("MPIR_CVAR_DEVICE_COLLECTIVES", "none")],
+        }],
+    },
+    tcp: Ways {
+        own_cores: &[Settings {
+            name: "",
+            options: &["-bind-to", "core"],
+            variables: &[
+                ("MPIR_CVAR_NOLOCAL", "1"),
+                ("MPIR_CVAR_CH4_NETMOD", "ofi"),
+                ("FI_PROVIDER", "tcp"),
+            ],
+        }],
+        shared_cores: &[Settings {
+            name: "",
+            options: &[],
+            variables: &[
+                ("MPIR_CVAR_NOLOCAL", "1"),
+                ("MPIR_CVAR_CH4_NETMOD", "ofi"),
+                ("FI_PROVIDER", "tcp"),
+                ("MPIR_CVAR_POLLS_BEFORE_YIELD", "1"),
+                ("MPIR_CVAR_DEVICE_COLLECTIVES", "none"),
+            ],
+        }],
+    },
 };
 
 /// Open MPI. It starts for root only if it is told that this is meant.
@@ -69,24 +120,62 @@ pub const OPEN_MPI: Peer = Peer {
     launcher: "bin/mpiexec",
     compiler: "bin/mpicc",
     program_of: None,
-    own_cores: &[Settings {
-        name: "",
-        options: &["--allow-run-as-root", "--bind-to", "core"],
-        variables: &[],
-    }],
-    shared_cores: &[Settings {
-        name: "",
-        options: &[
-            "--allow-run-as-root",
-            "--oversubscribe",
-            "--bind-to",
-            "none",
-            "--mca",
-            "mpi_yield_when_idle",
-            "1",
-        ],
-        variables: &[],
-    }],
+    node: Ways {
+        own_cores: &[Settings {
+            name: "",
+            options: &["--allow-run-as-root", "--bind-to", "core"],
+            variables: &[],
+        }],
+        shared_cores: &[Settings {
+            name: "",
+            options: &[
+                "--allow-run-as-root",
+                "--oversubscribe",
+                "--bind-to",
+                "none",
+                "--mca",
+                "mpi_yield_when_idle",
+                "1",
+            ],
+            variables: &[],
+        }],
+    },
+    tcp: Ways {
+        own_cores: &[Settings {
+            name: "",
+            options: &[
+                "--allow-run-as-root",
+                "--bind-to",
+                "core",
+                "--mca",
+                "pml",
+                "ob1",
+                "--mca",
+                "btl",
+                "tcp,self",
+            ],
+            variables: &[],
+        }],
+        shared_cores: &[Settings {
+            name: "",
+            options: &[
+                "--allow-run-as-root",
+                "--oversubscribe",
+                "--bind-to",
+                "none",
+                "--mca",
+                "mpi_yield_when_idle",
+                "1",
+                "--mca",
+                "pml",
+                "ob1",
+                "--mca",
+                "btl",
+                "tcp,self",
+            ],
+            variables: &[],
+        }],
+    },
 };
 
 /// Intel MPI. Its wheel has libraries and a launcher, but neither a compiler wrapper nor `mpi.h`; its `libmpi.so.12`
@@ -100,41 +189,54 @@ pub const INTEL_MPI: Peer = Peer {
     launcher: "bin/mpiexec",
     compiler: "",
     program_of: Some(&MPICH),
-    own_cores: &[Settings {
-        name: "",
-        options: &[],
-        variables: &[("I_MPI_FABRICS", "shm"), ("I_MPI_PIN", "1")],
-    }],
-    shared_cores: &[
-        Settings {
+    node: Ways {
+        own_cores: &[Settings {
             name: "",
             options: &[],
-            variables: &[("I_MPI_FABRICS", "shm")],
-        },
-        Settings {
-            name: "wait",
-            options: &[],
-            variables: &[
-                ("I_MPI_FABRICS", "shm"),
-                ("I_MPI_PIN", "0"),
-                ("I_MPI_WAIT_MODE", "1"),
-            ],
-        },
-    ],
+            variables: &[("I_MPI_FABRICS", "shm"), ("I_MPI_PIN", "1")],
+        }],
+        shared_cores: &[
+            Settings {
+                name: "",
+                options: &[],
+                variables: &[("I_MPI_FABRICS", "shm")],
+            },
+            Settings {
+                name: "wait",
+                options: &[],
+                variables: &[
+                    ("I_MPI_FABRICS", "shm"),
+                    ("I_MPI_PIN", "0"),
+                    ("I_MPI_WAIT_MODE", "1"),
+                ],
+            },
+        ],
+    },
+    tcp: Ways::NONE,
 };
 
 /// All of them.
 pub const ALL: [&Peer; 3] = [&MPICH, &OPEN_MPI, &INTEL_MPI];
 
 impl Peer {
-    /// How it is fastest with so many ranks on so many cores.
+    /// How it is fastest that way with so many ranks on so many cores.
     #[must_use]
-    pub fn settings(&self, ranks: usize, cores: usize) -> &'static [Settings] {
+    pub fn settings(&self, way: Way, ranks: usize, cores: usize) -> &'static [Settings] {
+        let ways = match way {
+            Way::Node => self.node,
+            Way::Tcp => self.tcp,
+        };
         if ranks <= cores {
-            self.own_cores
+            ways.own_cores
         } else {
-            self.shared_cores
+            ways.shared_cores
         }
+    }
+
+    /// All of them.
+    fn all_settings(&self) -> impl Iterator<Item = &'static Settings> {
+        let of = |ways: Ways| ways.own_cores.iter().chain(ways.shared_cores);
+        of(self.node).chain(of(self.tcp))
     }
 }
 
@@ -179,9 +281,14 @@ mod tests {
     #[test]
     fn a_peer_has_settings_whether_cores_suffice_or_not() {
         for peer in ALL {
-            for (ranks, settings) in [(2, peer.own_cores), (3, peer.shared_cores)] {
-                assert_eq!(peer.settings(ranks, 2), settings);
-                assert!(!settings.is_empty(), "{}", peer.name);
+            for (way, ways) in [(Way::Node, peer.node), (Way::Tcp, peer.tcp)] {
+                assert_eq!(peer.settings(way, 2, 2), ways.own_cores);
+                assert_eq!(peer.settings(way, 3, 2), ways.shared_cores);
+                assert_eq!(ways.own_cores.is_empty(), ways.shared_cores.is_empty());
+            }
+            assert!(!peer.node.own_cores.is_empty(), "{}", peer.name);
+            let kinds = [peer.node, peer.tcp].map(|ways| [ways.own_cores, ways.shared_cores]);
+            for settings in kinds.concat() {
                 for (place, one) in settings.iter().enumerate() {
                     let same = settings[..place].iter().any(|other| other.name == one.name);
                     assert!(!same, "{} has two of {}", peer.name, one.name);

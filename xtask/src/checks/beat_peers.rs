@@ -1,0 +1,117 @@
+//! Between nodes we are as fast as the best of the other MPI implementations over TCP, or faster.
+//!
+//! The nodes are of one machine, and its loopback device is what the peers have for a network. Those that can be kept
+//! to it are measured; who is better is asked for each row.
+
+use anyhow::Result;
+use apps::bench::{Case, Mode, Op, Options};
+
+use crate::confined::Confined;
+use crate::contest::{Contest, Demand, Figure, rows};
+use crate::verdict::Outcome;
+use crate::workspace::Workspace;
+
+use super::Check;
+
+pub(super) const CHECK: Check = Check {
+    name: "beat-peers",
+    about: "2 ranks on 2 nodes take at most the best peer's time over TCP in the mean, none above 1.6, at 1 MiB 0.9",
+    about_time: true,
+    quick: false,
+    run,
+};
+
+pub(super) const RATE: Check = Check {
+    name: "beat-rate",
+    about: "64 messages at a time between 2 nodes: 5 times the best peer's rate at 8 B, 1.5 times its bandwidth",
+    about_time: true,
+    quick: false,
+    run: rate,
+};
+
+pub(super) const OVERSUBSCRIBED: Check = Check {
+    name: "beat-oversubscribed",
+    about: "collectives of 8 ranks on 4 nodes and 2 cores take at most half the time of the best peer that yields",
+    about_time: true,
+    quick: false,
+    run: oversubscribed,
+};
+
+/// Of the rows.
+pub(super) const SIZES: [usize; 4] = [8, 8 << 10, 64 << 10, MIB];
+
+const MIB: usize = 1 << 20;
+
+const CORES: usize = 2;
+
+/// Roots take turns: a loop of broadcasts from one root is a stream that nobody waits for.
+fn turns(ops: &[Op]) -> Options {
+    rows(ops, &SIZES, Mode::Turns)
+}
+
+fn demand(what: &'static str, rows: fn(&Case) -> bool, of: Figure, at_most: f64) -> Demand {
+    Demand {
+        what,
+        rows,
+        of,
+        at_most,
+    }
+}
+
+fn judge(workspace: &Workspace, contest: &Contest, demands: &[Demand]) -> Result<Outcome> {
+    let (outcome, table) = contest.judge_in_full(workspace, demands)?;
+    println!("{table}\n");
+    Ok(outcome)
+}
+
+fn run(workspace: &Workspace) -> Result<Outcome> {
+    let ops = [
+        Op::Latency,
+        Op::Barrier,
+        Op::Bcast,
+        Op::Allreduce,
+        Op::Alltoall,
+    ];
+    let contest = Contest::between_nodes(2, 2, turns(&ops))?;
+    let demands = [
+        demand("all rows", |_| true, Figure::GeometricMean, 1.0),
+        demand(
+            "8 B and barrier",
+            |case| case.bytes <= 8,
+            Figure::EachRow,
+            1.6,
+        ),
+        demand("all rows", |_| true, Figure::EachRow, 1.6),
+        demand("1 MiB", |case| case.bytes == MIB, Figure::EachRow, 0.9),
+    ];
+    judge(workspace, &contest, &demands)
+}
+
+/// The bars are for messages and bytes in a second. Times are their inverse.
+fn rate(workspace: &Workspace) -> Result<Outcome> {
+    let contest = Contest::between_nodes(2, 2, turns(&[Op::Bandwidth]))?;
+    let demands = [
+        demand(
+            "rate of 8 B",
+            |case| case.bytes == 8,
+            Figure::EachRow,
+            1.0 / 5.0,
+        ),
+        demand(
+            "bandwidth",
+            |case| case.bytes > 8,
+            Figure::EachRow,
+            1.0 / 1.5,
+        ),
+    ];
+    judge(workspace, &contest, &demands)
+}
+
+/// Only what all ranks do: of two ranks alone, the first two of us are on one node.
+fn oversubscribed(workspace: &Workspace) -> Result<Outcome> {
+    let _confined = Confined::to(CORES)?;
+    let ops = [Op::Barrier, Op::Bcast, Op::Allreduce, Op::Alltoall];
+    let contest = Contest::between_nodes(8, 4, turns(&ops))?;
+    let mean = demand("8 ranks on 4 nodes", |_| true, Figure::GeometricMean, 0.5);
+    judge(workspace, &contest, &[mean])
+}
