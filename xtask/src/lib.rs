@@ -11,6 +11,7 @@
 //! bootstrap interval ([`bootstrap`]) rather than by one number.
 
 pub mod bare_pingpong;
+pub mod bare_timer;
 pub mod bootstrap;
 pub mod checks;
 pub mod confined;

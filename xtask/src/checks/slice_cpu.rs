@@ -1,13 +1,17 @@
-//! What a slice costs in which nothing has to be moved.
+//! What a slice costs: one in which nothing has to be moved, one with a message and a reduction of 8 bytes, and how
+//! it grows with the nodes.
 
-use std::time::Duration;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use mds::dump::read_dir;
 
+use crate::bare_timer::BareTimer;
 use crate::bootstrap::median;
 use crate::job::Job;
-use crate::rounds::{Bar, Rounds};
+use crate::rounds::{Bar, Measured, Rounds, all_sides};
 use crate::verdict::Outcome;
 use crate::workspace::Workspace;
 
@@ -15,66 +19,218 @@ use super::Check;
 
 pub(super) const CHECK: Check = Check {
     name: "slice-cpu",
-    about: "a slice forced through all five phases costs at most 25 us of processor time with `shared`",
+    about: "a slice through all five phases costs at most 5 us of processor time above a bare timer; others, and nodes",
     about_time: true,
     quick: false,
     run,
 };
 
-/// The other drivers are reported with fewer rounds: no bar is set for them.
-const REPORTED_ROUNDS: usize = 5;
+/// The time slice, and the period of the bare timer.
+const SLICE: Duration = Duration::from_micros(500);
+
+/// The middle part of each run: a thousand slices.
+const SECONDS: &str = "0.5";
+
+/// Nodes of the larger job, with a rank on each.
+const NODES: u32 = 16;
+
+/// Messages and reductions for every slice below which the loaded slices are not what they are called.
+const LEAST_POSTS_PER_SLICE: f64 = 0.9;
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// What runs, and what its ranks do.
+#[derive(Debug, Clone, Copy)]
+enum Program {
+    /// All ranks compute.
+    Spin,
+    /// They sleep, or wait for who sleeps.
+    Doze,
+    /// They compute, and have 8 bytes moved and 8 bytes reduced in each slice.
+    Loaded,
+}
+
+/// A job with a rank on each node.
+#[derive(Debug, Clone, Copy)]
+struct Layout {
+    nodes: u32,
+    driver: &'static str,
+    program: Program,
+    /// Every slice is struck, and goes through all phases.
+    all_phases: bool,
+}
+
+/// Ranks that compute keep the NIC from spinning between its phases, so that what is counted is work and not
+/// waiting; and only then does the time come from somebody.
+const SHARED: Layout = Layout {
+    nodes: 2,
+    driver: "shared",
+    program: Program::Spin,
+    all_phases: true,
+};
+
+impl Layout {
+    /// The command without its program.
+    fn command(self, workspace: &Workspace) -> Result<Command> {
+        let nodes = self.nodes.to_string();
+        let mut command = workspace.bcs(["run", "-v", "-n", &nodes, "--nodes", &nodes])?;
+        command.args(["--strobe", "fixed", "--time-slice", "500us"]);
+        command.args(["--nic-threads", self.driver]);
+        command.args(self.all_phases.then_some("--all-phases"));
+        Ok(command)
+    }
+}
+
+impl Program {
+    fn add_to(self, command: &mut Command, load: &Path) {
+        match self {
+            Program::Spin => command.args(["spin", "--seconds", SECONDS]),
+            Program::Doze => command.args(["doze", "--seconds", SECONDS]),
+            Program::Loaded => {
+                let period_us = SLICE.as_micros().to_string();
+                command.arg(load).args([SECONDS, &period_us])
+            }
+        };
+    }
+
+    /// The heads of the lines that begin and end the middle part.
+    fn middle(self) -> (&'static str, &'static str) {
+        match self {
+            Program::Spin | Program::Loaded => ("computing", "rank "),
+            Program::Doze => ("dozing", "awake"),
+        }
+    }
+
+    /// Whether nearly every slice had what it was to have, by the line that ended the middle part.
+    fn did_its_part(self, line: &str, slices: f64) -> Result<()> {
+        if !matches!(self, Program::Loaded) {
+            return Ok(());
+        }
+        let number = line.split_whitespace().nth(2);
+        let posted: f64 = number
+            .and_then(|word| word.parse().ok())
+            .with_context(|| format!("`{line}` has no number"))?;
+        let least = LEAST_POSTS_PER_SLICE * slices;
+        ensure!(
+            posted >= least,
+            "{posted} messages and reductions were posted in {slices:.0} slices"
+        );
+        Ok(())
+    }
+}
 
 fn run(workspace: &Workspace) -> Result<Outcome> {
-    let computing = ["spin", "--seconds", "1"];
-    let dozing = ["doze", "--seconds", "1"];
-    // Ranks that compute keep the NIC from spinning between its phases, so that what is counted is work and not
-    // waiting; and only then does the time come from somebody.
-    let measured = Rounds::default().figure(Bar::AtMost(25.0), || {
-        slice_us(workspace, "shared", &computing)
-    })?;
-    let mut outcome = measured.outcome(
-        "processor time of a slice, shared, beside computing ranks",
-        " us",
-    );
-    for (driver, program, beside) in [
-        ("shared", dozing, "ranks asleep"),
-        ("coprocessor", computing, "computing ranks"),
-        ("dedicated", computing, "computing ranks"),
-    ] {
-        let mut figures = Vec::new();
-        for _ in 0..REPORTED_ROUNDS {
-            figures.push(slice_us(workspace, driver, &program)?);
+    workspace.release()?;
+    let load = workspace.fixture_program("slice_load")?;
+    let mut outcomes = shared(workspace, &load)?;
+    outcomes.extend(drivers(workspace, &load)?);
+    Ok(Outcome::of_all(&outcomes))
+}
+
+/// Against a thread that only wakes, which is measured beside the same computing ranks.
+fn shared(workspace: &Workspace, load: &Path) -> Result<Vec<Outcome>> {
+    let nodes = f64::from(NODES);
+    let growth = nodes / f64::from(SHARED.nodes);
+    let slice = |layout| slice_us(workspace, load, layout);
+    let loaded = Layout {
+        program: Program::Loaded,
+        ..SHARED
+    };
+    let many = Layout {
+        nodes: NODES,
+        ..SHARED
+    };
+    let mut sides: [Vec<f64>; 4] = Default::default();
+    let bars = [5.0, 10.0, 2.0, 0.0].map(Bar::AtMost);
+    let measured = Rounds::default().figures(bars, |round| {
+        let figures @ [bare, empty, loaded, many] = all_sides(round, |side| match side {
+            0 => bare_us(workspace),
+            1 => slice(SHARED),
+            2 => slice(loaded),
+            _ => slice(many),
+        })?;
+        for (side, figure) in sides.iter_mut().zip(figures) {
+            side.push(figure);
         }
-        let figure = median(&figures);
-        outcome
-            .figure
-            .push_str(&format!("; {driver}, beside {beside}: {figure:.1} us"));
-    }
-    Ok(outcome)
+        let (few, many) = (empty - bare, many - bare);
+        Ok([few, loaded - bare, many / nodes, many - growth * few])
+    })?;
+    let mut outcomes = told(
+        &measured,
+        [
+            "shared, beside computing ranks: a slice above a bare timer",
+            "one that moves 8 bytes and reduces 8 bytes",
+            "a node of 16 with a rank each",
+            "16 nodes less 8 times 2 nodes",
+        ],
+    );
+    let [bare, empty, loaded, many] = sides.map(|side| median(&side));
+    outcomes[0].figure.push_str(&format!(
+        "; in all: bare timer {bare:.2}, slice {empty:.2}, loaded {loaded:.2}, 16 nodes {many:.2} us"
+    ));
+    Ok(outcomes)
+}
+
+/// The other drivers, and ranks that sleep.
+fn drivers(workspace: &Workspace, load: &Path) -> Result<Vec<Outcome>> {
+    let layout = |driver, program| Layout {
+        driver,
+        program,
+        ..SHARED
+    };
+    let layouts = [
+        layout("coprocessor", Program::Spin),
+        layout("dedicated", Program::Spin),
+        layout("shared", Program::Doze),
+    ];
+    let bars = [Bar::AtMost(60.0), Bar::AtMost(120.0), Bar::Reported];
+    let measured = Rounds::default().figures(bars, |round| {
+        all_sides(round, |side| slice_us(workspace, load, layouts[side]))
+    })?;
+    Ok(told(
+        &measured,
+        [
+            "coprocessor, a slice in all",
+            "dedicated, a slice in all",
+            "shared, beside ranks asleep, a slice in all",
+        ],
+    ))
+}
+
+fn told<const N: usize>(measured: &[Measured; N], what: [&str; N]) -> Vec<Outcome> {
+    let all = measured.iter().zip(what);
+    all.map(|(one, what)| one.outcome(what, " us")).collect()
+}
+
+/// The processor time of a bare timer's wake-up, beside ranks that compute under a runtime that has nothing to do.
+fn bare_us(workspace: &Workspace) -> Result<f64> {
+    let idle = Layout {
+        all_phases: false,
+        ..SHARED
+    };
+    let mut command = idle.command(workspace)?;
+    command.args(["spin", "--seconds", SECONDS]);
+    let mut job = Job::start(command, LIMIT)?;
+    job.wait_for("computing")?;
+    let timer = BareTimer::start(SLICE);
+    job.wait_for("rank ")?;
+    let us = timer.stop()?;
+    job.finish()?;
+    Ok(us)
 }
 
 /// The runtime's processor time while the program's middle part lasts, divided by the slices struck in it. All
 /// slices of a job are as long on average, so their number follows from the time and the mean gap.
-fn slice_us(workspace: &Workspace, driver: &str, program: &[&str]) -> Result<f64> {
+fn slice_us(workspace: &Workspace, load: &Path, layout: Layout) -> Result<f64> {
     let dir = tempfile::tempdir().context("failed to make a directory for the dump")?;
-    let mut command = workspace.bcs(["run", "-v", "-n", "2", "--nodes", "2", "--all-phases"])?;
-    command.args([
-        "--strobe",
-        "fixed",
-        "--time-slice",
-        "500us",
-        "--nic-threads",
-        driver,
-    ]);
-    command.arg("--mds").arg(dir.path()).args(program);
-    let mut job = Job::start(command, Duration::from_secs(60))?;
-    let (begin, end) = match program[0] {
-        "doze" => ("dozing", "awake"),
-        _ => ("computing", "rank "),
-    };
+    let mut command = layout.command(workspace)?;
+    command.arg("--mds").arg(dir.path());
+    layout.program.add_to(&mut command, load);
+    let mut job = Job::start(command, LIMIT)?;
+    let (begin, end) = layout.program.middle();
     job.wait_for(begin)?;
-    let (start, before) = (std::time::Instant::now(), job.runtime_cpu()?);
-    job.wait_for(end)?;
+    let (start, before) = (Instant::now(), job.runtime_cpu()?);
+    let last = job.wait_for(end)?;
     let (wall, cpu) = (start.elapsed(), job.runtime_cpu()?.saturating_sub(before));
     job.finish()?;
     let nodes = read_dir(dir.path())?.nodes;
@@ -84,9 +240,10 @@ fn slice_us(workspace: &Workspace, driver: &str, program: &[&str]) -> Result<f64
         .getts_ns;
     ensure!(
         gaps.count > 100,
-        "only {} slices were struck in a second: --all-phases does not force them",
+        "only {} slices were struck in half a second: --all-phases does not force them",
         gaps.count + 1
     );
     let slices = wall.as_secs_f64() * 1e9 / gaps.average;
+    layout.program.did_its_part(&last, slices)?;
     Ok(cpu.as_secs_f64() * 1e6 / slices)
 }

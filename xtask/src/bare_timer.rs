@@ -1,0 +1,113 @@
+//! What waking alone costs: a thread that wakes at every multiple of a period, as the NICs do at every strobe, and
+//! does nothing else.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use bcs_core::clock::now_ns;
+use bcs_core::wake::bell::{Futex, KernelFutex};
+use bcs_core::wake::scheduling;
+use rustix::time::{ClockId, clock_gettime};
+
+/// What the thread sleeps on until it is told to stop.
+const RUNS: u32 = 0;
+const STOPS: u32 = 1;
+
+/// The thread, which wakes from its start to [`stop`](Self::stop).
+#[derive(Debug)]
+pub struct BareTimer {
+    word: Arc<AtomicU32>,
+    thread: JoinHandle<Cost>,
+}
+
+/// What it took.
+#[derive(Debug, Clone, Copy)]
+struct Cost {
+    wakes: u32,
+    cpu: Duration,
+}
+
+impl BareTimer {
+    /// Starts it. It asks of the scheduler what OS threads of NICs ask of it, and sleeps in the same call with the
+    /// same timer.
+    #[must_use]
+    pub fn start(period: Duration) -> Self {
+        let word = Arc::new(AtomicU32::new(RUNS));
+        let of_thread = word.clone();
+        let thread = std::thread::spawn(move || {
+            scheduling::prefer_short_slices();
+            scheduling::prefer_exact_timers();
+            wake_and_sleep(&of_thread, period)
+        });
+        Self { word, thread }
+    }
+
+    /// Stops it. Gives the processor time of a wake-up with its sleep, in microseconds.
+    ///
+    /// # Errors
+    ///
+    /// It woke too seldom to be believed.
+    pub fn stop(self) -> Result<f64> {
+        self.word.store(STOPS, Ordering::Release);
+        KernelFutex.wake(&self.word);
+        let cost = self.thread.join().ok().context("the bare timer panicked")?;
+        let Cost { wakes, cpu } = cost;
+        ensure!(wakes > 100, "the bare timer woke {wakes} times only");
+        Ok(cpu.as_secs_f64() * 1e6 / f64::from(wakes))
+    }
+}
+
+fn wake_and_sleep(word: &AtomicU32, period: Duration) -> Cost {
+    let period_ns = u64::try_from(period.as_nanos()).expect("a period is short");
+    let start_ns = now_ns();
+    let (mut due_ns, mut wakes, before) = (start_ns, 0, own_cpu());
+    while word.load(Ordering::Acquire) == RUNS {
+        let now_ns = now_ns();
+        if now_ns >= due_ns {
+            wakes += 1;
+            due_ns = start_ns + ((now_ns - start_ns) / period_ns + 1) * period_ns;
+        }
+        KernelFutex.wait(word, RUNS, Some(due_ns));
+    }
+    Cost {
+        wakes,
+        cpu: own_cpu().saturating_sub(before),
+    }
+}
+
+/// The processor time of this thread.
+fn own_cpu() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_wakes_at_every_period_and_says_what_that_costs() {
+        let period = Duration::from_micros(500);
+        let word = AtomicU32::new(RUNS);
+        let cost = std::thread::scope(|scope| {
+            let thread = scope.spawn(|| wake_and_sleep(&word, period));
+            // The end of another timer thread is the event that this one is stopped at.
+            let other = AtomicU32::new(RUNS);
+            KernelFutex.wait(&other, RUNS, Some(now_ns() + 100_000_000));
+            word.store(STOPS, Ordering::Release);
+            KernelFutex.wake(&word);
+            thread.join().unwrap()
+        });
+        // On a machine that is busy it may miss some of its 200.
+        assert!((20..=202).contains(&cost.wakes), "{cost:?}");
+        let us = cost.cpu.as_secs_f64() * 1e6 / f64::from(cost.wakes);
+        assert!(us > 0.0 && us < 200.0, "{us}");
+    }
+
+    #[test]
+    fn too_few_wakes_are_no_figure() {
+        assert!(BareTimer::start(Duration::from_secs(10)).stop().is_err());
+    }
+}
