@@ -21,7 +21,7 @@ use super::fixed_time::number_after;
 
 pub(super) const CHECK: Check = Check {
     name: "beat-cost",
-    about: "ranks that compute lose at most 5 % when two others exchange 8 bytes in every fixed slice",
+    about: "ranks that compute lose at most 4 % when two others exchange 8 bytes in every fixed slice",
     about_time: true,
     quick: true,
     run,
@@ -62,7 +62,7 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
         Ok(units)
     };
     let asleep = || Ok(units(Some("--asleep"))?.0);
-    let measured = Rounds::default().ratio(Bar::AtLeast(0.95), beating, asleep)?;
+    let measured = Rounds::default().ratio(Bar::AtLeast(0.96), beating, asleep)?;
     let mut outcome = measured.outcome("work done against the two others asleep", "");
     let per_slice = median(&exchanges);
     outcome.figure.push_str(&format!(
