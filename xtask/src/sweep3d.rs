@@ -1,8 +1,13 @@
 //! What SWEEP3D prints, read back.
 
+use std::process::Command;
 use std::str::FromStr;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+
+use crate::process;
 
 /// The published answers of the 50-cubed deck, in the layout in which SWEEP3D prints them.
 pub const PUBLISHED_50: &str = include_str!("sweep3d/published-50.txt");
@@ -150,6 +155,52 @@ impl Answers {
         }
         Ok(largest)
     }
+}
+
+/// Seconds on an idle machine of two cores.
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// By which balances may differ: sums over ranks may be taken in another order.
+const BALANCE_TOLERANCE: f64 = 1e-9;
+
+/// Runs of one problem, which all have to find the same answers.
+#[derive(Debug, Default)]
+pub struct Solver {
+    /// Of the first run.
+    answers: Mutex<Option<Answers>>,
+}
+
+impl Solver {
+    /// Runs SWEEP3D once, and gives the solver's time in seconds.
+    ///
+    /// # Errors
+    ///
+    /// It failed, or found something else than the first run.
+    pub fn solve(&self, command: &mut Command) -> Result<f64> {
+        let output = process::run(command, LIMIT)?.succeeded()?.stdout;
+        let answers: Answers = output.parse()?;
+        let mut first = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = first.get_or_insert_with(|| answers.clone());
+        ensure!(
+            answers.iterations == first.iterations,
+            "the errs or fix-ups differ from those of the first run"
+        );
+        let (deviation, place) = answers.deviation(first)?;
+        ensure!(
+            deviation <= BALANCE_TOLERANCE,
+            "{place} differs by {deviation:e} from the first run"
+        );
+        elapsed_s(&output)
+    }
+}
+
+/// The solver's time, as SWEEP3D tells it.
+fn elapsed_s(output: &str) -> Result<f64> {
+    let rest = output
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("Elapsed time was:"));
+    let word = rest.and_then(|rest| rest.split_whitespace().next());
+    number(word.context("SWEEP3D did not say how long it took")?)
 }
 
 /// The process grid that fits `processes`: npe_i <= npe_j, as near to a square as possible.

@@ -26,6 +26,7 @@ mod smartmap_hierarchical;
 mod smartmap_oversubscribed;
 mod smartmap_roads;
 mod soft_float;
+mod sweep3d_beat;
 mod sweep3d_identity;
 mod sweep3d_oversubscribed;
 mod sweep3d_peer;
@@ -73,6 +74,8 @@ pub const ALL: &[Check] = &[
     beat_peers::RATE,
     beat_peers::OVERSUBSCRIBED,
     reduce_bits::CHECK,
+    sweep3d_beat::CHECK,
+    sweep3d_beat::TWO_JOBS,
     sweep3d_oversubscribed::CHECK,
     hello_startup::OF_2,
     hello_startup::OF_64,

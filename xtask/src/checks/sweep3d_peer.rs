@@ -5,22 +5,19 @@ use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 
 use crate::bootstrap::median;
 use crate::confined::Confined;
 use crate::contest::Side;
 use crate::peers::{MPICH, Settings, Way};
-use crate::process;
 use crate::rounds::{Bar, Rounds};
-use crate::sweep3d::{Answers, process_grid};
+use crate::sweep3d::{Solver, process_grid};
 use crate::verdict::{CannotTell, Outcome, Verdict};
 use crate::workspace::Workspace;
 
 use super::Check;
-use super::fixed_time::number_after;
 
 pub(super) const CHECK: Check = Check {
     name: "sweep3d-peer",
@@ -31,12 +28,6 @@ pub(super) const CHECK: Check = Check {
 };
 
 const CORES: usize = 2;
-
-/// Two seconds and more on an idle machine of two cores.
-const LIMIT: Duration = Duration::from_secs(600);
-
-/// By which the balance may differ: sums over ranks are taken in another order.
-const BALANCE_TOLERANCE: f64 = 1e-9;
 
 /// As in `sweep3d-oversubscribed`.
 fn deck(ranks: usize) -> Result<String> {
@@ -59,8 +50,7 @@ struct Race<'a> {
     workspace: &'a Workspace,
     ranks: usize,
     deck: PathBuf,
-    /// Of the first run; all others have to have the same.
-    answers: RefCell<Option<Answers>>,
+    solver: Solver,
 }
 
 impl Race<'_> {
@@ -79,7 +69,7 @@ impl Race<'_> {
         let mut command = self.workspace.bcs(words)?;
         command.args(binding).arg("sweep3d");
         self.program(&mut command);
-        self.solve(&mut command)
+        self.solver.solve(&mut command)
     }
 
     fn theirs(&self, settings: &Settings, library: &Path) -> Result<f64> {
@@ -92,25 +82,7 @@ impl Race<'_> {
             .args(["app", "sweep3d", "--mpi"])
             .arg(format!("abi:{}", library.display()));
         self.program(&mut command);
-        self.solve(&mut command)
-    }
-
-    /// The solver's time, in seconds.
-    fn solve(&self, command: &mut Command) -> Result<f64> {
-        let output = process::run(command, LIMIT)?.succeeded()?.stdout;
-        let answers: Answers = output.parse()?;
-        let mut first = self.answers.borrow_mut();
-        let first = first.get_or_insert_with(|| answers.clone());
-        ensure!(
-            answers.iterations == first.iterations,
-            "the errs or fix-ups differ from those of the first run"
-        );
-        let (deviation, place) = answers.deviation(first)?;
-        ensure!(
-            deviation <= BALANCE_TOLERANCE,
-            "{place} differs by {deviation:e} from the first run"
-        );
-        number_after(&output, "Elapsed time was:")
+        self.solver.solve(&mut command)
     }
 }
 
@@ -132,7 +104,7 @@ fn contest(workspace: &Workspace, ranks: usize, bar: f64) -> Result<Outcome> {
         workspace,
         ranks,
         deck: deck_path,
-        answers: RefCell::new(None),
+        solver: Solver::default(),
     };
     let mut outcomes = Vec::new();
     for settings in MPICH.settings(Way::Node, ranks, CORES) {

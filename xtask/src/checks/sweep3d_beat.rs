@@ -1,0 +1,189 @@
+//! The beat costs SWEEP3D nothing: on two nodes it takes no longer than on one, where no slice is struck. And two jobs
+//! on the same cores share them.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::thread;
+
+use anyhow::{Context, Result, anyhow};
+use tempfile::TempDir;
+
+use crate::bootstrap::median;
+use crate::confined::Confined;
+use crate::rounds::{Bar, Rounds, all_sides};
+use crate::sweep3d::Solver;
+use crate::verdict::Outcome;
+use crate::workspace::Workspace;
+
+use super::Check;
+
+pub(super) const CHECK: Check = Check {
+    name: "sweep3d-beat",
+    about: "SWEEP3D, 150 cubed, on 2 nodes against 1: elastic at most 1.03 x, fixed slices and non-blocking 1.04 x",
+    about_time: true,
+    quick: false,
+    run,
+};
+
+pub(super) const TWO_JOBS: Check = Check {
+    name: "two-jobs",
+    about: "two jobs of 2 ranks at once on 2 cores: SWEEP3D takes each at most 2.2 times as long as alone",
+    about_time: true,
+    quick: false,
+    run: two_jobs,
+};
+
+const CORES: usize = 2;
+
+/// Two ranks in a row, blocks of 10 planes and 2 angles, 3 iterations.
+const DECK: &str = "2 1 10 2 1\n150 150 150 6 1\n.05 .05 .05 -3.0\n0 0 0\n0 1 0\n";
+
+/// Some percents are looked for in what varies by as much.
+const ROUNDS: Rounds = Rounds {
+    warm_ups: 1,
+    least: 15,
+    most: 200,
+    step: 15,
+    seed: 0x00BC_500D,
+};
+
+const ONE_NODE: &str = "--nodes 1 --intranode smartmap";
+const ELASTIC: &str = "--nodes 2 --strobe elastic";
+const FIXED: &str = "--nodes 2 --strobe fixed --time-slice 500us";
+
+/// Whether ranks wait in their calls, or post and compute.
+#[derive(Debug, Clone, Copy)]
+enum Messages {
+    Blocking,
+    NonBlocking,
+}
+
+/// The deck in a file, and who solves it.
+struct Problem<'a> {
+    workspace: &'a Workspace,
+    /// Goes with it.
+    _dir: TempDir,
+    deck: PathBuf,
+    solver: Solver,
+}
+
+impl<'a> Problem<'a> {
+    fn new(workspace: &'a Workspace) -> Result<Self> {
+        workspace.release()?;
+        let dir = tempfile::tempdir().context("failed to make a directory for the deck")?;
+        let deck = dir.path().join("input");
+        fs::write(&deck, DECK).context("failed to write a deck")?;
+        Ok(Self {
+            workspace,
+            _dir: dir,
+            deck,
+            solver: Solver::default(),
+        })
+    }
+
+    fn command(&self, layout: &str, messages: Messages) -> Result<Command> {
+        let mut command = self.workspace.bcs(["run", "-n", "2"])?;
+        command.args(layout.split_whitespace()).arg("sweep3d");
+        let comm = match messages {
+            Messages::Blocking => "blocking",
+            Messages::NonBlocking => "nonblocking",
+        };
+        command.args(["--comm", comm, "--deck"]).arg(&self.deck);
+        Ok(command)
+    }
+
+    /// The solver's time, in seconds.
+    fn solve(&self, layout: &str, messages: Messages) -> Result<f64> {
+        self.solver.solve(&mut self.command(layout, messages)?)
+    }
+
+    /// The same of the slower one of two jobs at once.
+    fn solve_two(&self, layout: &str, messages: Messages) -> Result<f64> {
+        let mut commands = [
+            self.command(layout, messages)?,
+            self.command(layout, messages)?,
+        ];
+        let solver = &self.solver;
+        let times = thread::scope(|scope| {
+            let jobs = commands
+                .each_mut()
+                .map(|command| scope.spawn(move || solver.solve(command)));
+            jobs.map(|job| job.join().map_err(|_| anyhow!("watching a job panicked"))?)
+        });
+        let [one, other] = times;
+        Ok(one?.max(other?))
+    }
+}
+
+fn run(workspace: &Workspace) -> Result<Outcome> {
+    use Messages::{Blocking, NonBlocking};
+    let problem = Problem::new(workspace)?;
+    let sides = [
+        (ONE_NODE, Blocking),
+        (ONE_NODE, NonBlocking),
+        (ELASTIC, Blocking),
+        (ELASTIC, NonBlocking),
+        (FIXED, NonBlocking),
+        (FIXED, Blocking),
+    ];
+    let bars = [
+        Bar::AtMost(1.03),
+        Bar::AtMost(1.03),
+        Bar::AtMost(1.04),
+        Bar::Reported,
+    ];
+    let mut alone_s = Vec::new();
+    let measured = ROUNDS.figures(bars, |round| {
+        let seconds = all_sides(round, |side| problem.solve(sides[side].0, sides[side].1))?;
+        let [
+            blocking,
+            posted,
+            elastic_blocking,
+            elastic,
+            fixed,
+            fixed_blocking,
+        ] = seconds;
+        alone_s.push(posted);
+        Ok([
+            elastic_blocking / blocking,
+            elastic / posted,
+            fixed / posted,
+            fixed_blocking / blocking,
+        ])
+    })?;
+    let what = [
+        "elastic, blocking, 2 nodes against 1",
+        "elastic, non-blocking",
+        "fixed slices of 500 us, non-blocking",
+        "fixed slices of 500 us, blocking",
+    ];
+    let all = measured.iter().zip(what);
+    let mut outcomes: Vec<Outcome> = all.map(|(one, what)| one.outcome(what, " x")).collect();
+    outcomes[0].figure.push_str(&format!(
+        "; non-blocking on one node: {:.3} s",
+        median(&alone_s)
+    ));
+    Ok(Outcome::of_all(&outcomes))
+}
+
+fn two_jobs(workspace: &Workspace) -> Result<Outcome> {
+    let _confined = Confined::to(CORES)?;
+    let problem = Problem::new(workspace)?;
+    let measured = Rounds::default().figures([Bar::AtMost(2.2); 2], |round| {
+        let seconds = all_sides(round, |side| match side {
+            0 => problem.solve(ELASTIC, Messages::Blocking),
+            1 => problem.solve_two(ELASTIC, Messages::Blocking),
+            2 => problem.solve(ELASTIC, Messages::NonBlocking),
+            _ => problem.solve_two(ELASTIC, Messages::NonBlocking),
+        })?;
+        let [blocking, two_blocking, posted, two_posted] = seconds;
+        Ok([two_blocking / blocking, two_posted / posted])
+    })?;
+    let what = ["blocking", "non-blocking"].map(|messages| {
+        format!("the slower of two jobs on 2 nodes at once against one alone, {messages}")
+    });
+    let all = measured.iter().zip(&what);
+    let outcomes: Vec<Outcome> = all.map(|(one, what)| one.outcome(what, " x")).collect();
+    Ok(Outcome::of_all(&outcomes))
+}
