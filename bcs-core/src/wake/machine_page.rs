@@ -19,6 +19,7 @@ const ARMED: usize = LINE;
 const ARMED_AT: usize = LINE + 8;
 const BLOCKED: usize = 2 * LINE;
 const AWAKE_THREADS: usize = 3 * LINE;
+const POLLING: usize = AWAKE_THREADS + 4;
 const CORES: usize = 4 * LINE;
 const BELLS: usize = 8 * LINE;
 
@@ -41,6 +42,31 @@ impl BellId {
     #[must_use]
     pub fn of(node: NodeId, thread: NicThreadId) -> Self {
         Self(1 + node.index() * NicThreadId::COUNT + thread.index())
+    }
+}
+
+/// Threads of the job that want a core, and the cores that there are: what law 7 goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Census {
+    /// Ranks and NIC OS threads that do not sleep.
+    pub awake: u32,
+    /// Those of them that wait, and give their core away after each look.
+    pub polling: u32,
+    /// Cores that the job may use.
+    pub cores: u32,
+}
+
+impl Census {
+    /// Whether all who are awake have a core each.
+    #[must_use]
+    pub fn suffices(&self) -> bool {
+        self.awake <= self.cores
+    }
+
+    /// Whether those have a core each that do not give theirs away.
+    #[must_use]
+    pub fn suffices_for_running(&self) -> bool {
+        self.awake.saturating_sub(self.polling) <= self.cores
     }
 }
 
@@ -234,6 +260,24 @@ impl MachinePage {
     pub fn cores_suffice(&self) -> bool {
         self.mapping.word32(AWAKE_THREADS).load(Ordering::Relaxed)
             <= self.mapping.word32(CORES).load(Ordering::Relaxed)
+    }
+
+    /// A rank that waits begins (`true`) or ceases to give its core away after each look: whoever
+    /// computes can have it, so it is not [running](Self::census).
+    pub fn poll(&self, polls: bool) {
+        adjust(self.mapping.word32(POLLING), polls);
+    }
+
+    /// Law 7: who wants a core, and how many cores there are.
+    #[must_use]
+    #[inline]
+    pub fn census(&self) -> Census {
+        let word = |at| self.mapping.word32(at).load(Ordering::Relaxed);
+        Census {
+            awake: word(AWAKE_THREADS),
+            polling: word(POLLING),
+            cores: word(CORES),
+        }
     }
 
     /// A rank arrives at collective `sequence` of a context. Returns whether the node's ranks may

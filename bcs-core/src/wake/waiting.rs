@@ -27,6 +27,10 @@ pub struct Patience {
     pub spins_politely: bool,
     /// How often it yields when cores are short.
     pub yields: u32,
+    /// How long it goes on so as long as cores suffice for all who run.
+    pub talk_ns: u64,
+    /// Whether it runs even so: a NIC, without which nobody else gets on.
+    pub runs: bool,
 }
 
 impl Patience {
@@ -34,7 +38,9 @@ impl Patience {
     pub const RANK: Self = Self {
         spin_ns: MAX_SPIN_NS,
         spins_politely: true,
-        yields: 0,
+        yields: 16,
+        talk_ns: 200_000,
+        runs: false,
     };
 
     /// A rank whose peer on this node may answer before it is worth saying that somebody waits.
@@ -42,6 +48,8 @@ impl Patience {
         spin_ns: 20_000,
         spins_politely: true,
         yields: 16,
+        talk_ns: 0,
+        runs: false,
     };
 
     /// A rank that has said that it waits for others of its node. To be woken costs some microseconds: who
@@ -51,6 +59,8 @@ impl Patience {
         spin_ns: 100_000,
         spins_politely: true,
         yields: 0,
+        talk_ns: 0,
+        runs: false,
     };
 
     /// A rank that lends a message to one that may be about to ask for it.
@@ -58,6 +68,8 @@ impl Patience {
         spin_ns: 3_000,
         spins_politely: false,
         yields: 0,
+        talk_ns: 0,
+        runs: false,
     };
 
     /// A NIC: a rank that answers at once finds it awake, and a NIC with nothing to do soon takes
@@ -68,6 +80,15 @@ impl Patience {
         spin_ns: NIC_SPIN_NS,
         spins_politely: false,
         yields: 0,
+        talk_ns: 0,
+        runs: true,
+    };
+
+    /// A NIC that strikes whenever somebody waits: ranks that talk to each other ask again in a moment.
+    pub const TALKING_NIC: Self = Self {
+        yields: 16,
+        talk_ns: 100_000,
+        ..Self::NIC
     };
 }
 
@@ -193,8 +214,12 @@ pub fn spin(
     if lockstep::is_on() {
         return look_some_times(check);
     }
+    let talks_until = |now: u64| {
+        let end = now + patience.talk_ns;
+        deadline_ns.map_or(end, |at| at.min(end))
+    };
     if !page.cores_suffice() {
-        return yield_for(patience.yields, check);
+        return give_away(page, talks_until(now_ns()), patience, check);
     }
     let start = now_ns();
     if patience.spins_politely && COMPANY.get().sleeps(start) {
@@ -220,7 +245,7 @@ pub fn spin(
             return false;
         }
         if !page.cores_suffice() {
-            return yield_for(patience.yields, check);
+            return give_away(page, talks_until(now), patience, check);
         }
         if patience.spins_politely {
             std::thread::yield_now();
@@ -271,11 +296,12 @@ fn is_late(took_ns: u64, sharers: usize) -> bool {
     took_ns > LATE_YIELD_NS.saturating_add(many.saturating_mul(EACH_NS))
 }
 
-/// Lets others have the core so often, or until `check` finds something.
-fn yield_for(times: u32, mut check: impl FnMut() -> bool) -> bool {
+/// Lets others have the core after each look, some times whoever they are, and then for as long as all who run
+/// have a core each. Returns whether `check` has found something.
+fn give_away(page: &MachinePage, end_ns: u64, patience: Patience, mut check: impl FnMut() -> bool) -> bool {
     let without = WITHOUT_YIELDS.get();
-    if times == 0 || without > 0 {
-        if times > 0 {
+    if patience.yields == 0 || without > 0 {
+        if patience.yields > 0 {
             WITHOUT_YIELDS.set(without - 1);
         }
         return false;
@@ -283,7 +309,10 @@ fn yield_for(times: u32, mut check: impl FnMut() -> bool) -> bool {
     let mut before = now_ns();
     home_core::look(before);
     let sharers = home_core::sharers();
-    for _ in 0..yields_among(sharers, times) {
+    let least = yields_among(sharers, patience.yields);
+    let mut left = least;
+    let _polls = (!patience.runs).then(|| Polls::new(page));
+    loop {
         std::thread::yield_now();
         let found = check();
         let now = now_ns();
@@ -295,8 +324,30 @@ fn yield_for(times: u32, mut check: impl FnMut() -> bool) -> bool {
             return true;
         }
         before = now;
+        left -= 1;
+        if now < end_ns && page.census().suffices_for_running() {
+            left = least;
+        }
+        if left == 0 {
+            return false;
+        }
     }
-    false
+}
+
+/// This thread gives its core away while this lives.
+struct Polls<'a>(&'a MachinePage);
+
+impl<'a> Polls<'a> {
+    fn new(page: &'a MachinePage) -> Self {
+        page.poll(true);
+        Self(page)
+    }
+}
+
+impl Drop for Polls<'_> {
+    fn drop(&mut self) {
+        self.0.poll(false);
+    }
 }
 
 #[cfg(test)]

@@ -26,9 +26,10 @@ use crate::threads::{
 };
 use bcs_core::clock::now_ns;
 use bcs_core::fabric::shm::{NodeMemory, Segment, Sequencer, ShmPort};
-use bcs_core::job::{Driver, NicThreadId, NodeId, Placement, Settings};
+use bcs_core::job::{Driver, NicThreadId, NodeId, Placement, Settings, Strobe};
 use bcs_core::memory::NicMemory;
 use bcs_core::wake::machine_page::BellId;
+use bcs_core::wake::waiting::Patience;
 use bcs_core::wake::{MachinePage, scheduling};
 use mds::dump::NodeDump;
 use mds::emds::StrobeRecorder;
@@ -152,11 +153,16 @@ impl NicHost {
 
 /// Which OS threads there are, and which NIC threads each runs.
 fn plan(config: &NicHostConfig) -> Vec<Crew> {
+    let patience = match config.settings.strobe {
+        Strobe::Fixed => Patience::NIC,
+        Strobe::Elastic => Patience::TALKING_NIC,
+    };
     let strobe_sender = |name: &str, hosted: Vec<(NodeId, NicThreadId)>| Crew {
         name: name.to_owned(),
         bell: BellId::STROBE_SENDER,
         strobes: config.strobe_sender,
         hosts_all: hosted.len() == config.placement.nodes() * NicThreadId::COUNT,
+        patience,
         hosted,
     };
     let of = |node: NodeId| NicThreadId::ALL.map(|thread| (node, thread)).to_vec();
@@ -177,6 +183,7 @@ fn plan(config: &NicHostConfig) -> Vec<Crew> {
                         bell: BellId::of(node, NicThreadId::StrobeReceiver),
                         strobes: false,
                         hosts_all: false,
+                        patience,
                         hosted: of(node),
                     });
                     continue;
@@ -186,6 +193,7 @@ fn plan(config: &NicHostConfig) -> Vec<Crew> {
                     bell: BellId::of(node, thread),
                     strobes: false,
                     hosts_all: false,
+                    patience,
                     hosted: vec![(node, thread)],
                 }));
             }

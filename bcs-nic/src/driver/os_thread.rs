@@ -28,6 +28,7 @@ pub(super) struct Crew {
     pub(super) bell: BellId,
     pub(super) strobes: bool,
     pub(super) hosts_all: bool,
+    pub(super) patience: Patience,
     pub(super) hosted: Vec<(NodeId, NicThreadId)>,
 }
 
@@ -120,6 +121,7 @@ pub(super) struct OsThread {
     alarm: Alarm,
     /// Ranks to be rung.
     to_ring: Vec<NicMemory>,
+    patience: Patience,
     /// The place of the state machine that works; [`STROBING`] if it is the Strobe Sender.
     working: usize,
 }
@@ -151,6 +153,7 @@ impl OsThread {
             out: Outbox::default(),
             alarm: Alarm::default(),
             to_ring: Vec::new(),
+            patience: crew.patience,
             working: STROBING,
         }
     }
@@ -203,7 +206,7 @@ impl OsThread {
             let due = self.deadline_ns();
             let cores_suffice = page.cores_suffice();
             let timer = due.map(|due| self.alarm.set(due, now_ns(), cores_suffice));
-            waiting::wait(page.bell(self.bell), page, timer, Patience::NIC, || {
+            waiting::wait(page.bell(self.bell), page, timer, self.patience, || {
                 // Whoever arms the next strobe rings to have the deadline changed.
                 stop.load(Ordering::Acquire)
                     || self.deadline_ns() != due
