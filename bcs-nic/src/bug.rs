@@ -115,6 +115,10 @@ impl NicThread for Planted {
         }
     }
 
+    fn looks(&self) -> bool {
+        self.thread.looks()
+    }
+
     fn poll(&mut self, context: &mut Context<'_>) -> bool {
         if let PlantedBug::Panic(_) = self.breakage.bug {
             assert!(context.port.signals() == 0, "planted");

@@ -231,7 +231,7 @@ fn a_verdict_shows_what_came_before_it<B: Bench>(bench: &mut B) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::shm::{NodeMemory, Segment, Sequencer, ShmPort};
+    use crate::fabric::shm::{Colocated, NodeMemory, Segment, Sequencer, ShmPort};
     use crate::fabric::sim::{Faults, Latencies, Network, Ranks, SimPort};
     use crate::wake::MachinePage;
     use std::cell::RefCell;
@@ -242,6 +242,7 @@ mod tests {
         segment: Segment,
         page: MachinePage,
         sequencer: Sequencer,
+        colocated: Option<Colocated>,
     }
 
     impl Bench for ShmBench {
@@ -255,14 +256,14 @@ mod tests {
                 node,
                 thread,
             )
+            .colocated(self.colocated.clone())
         }
         fn step(&mut self) {
             self.sequencer.poll();
         }
     }
 
-    #[test]
-    fn shm_keeps_the_laws() {
+    fn shm_keeps_the_laws_with(colocated: impl Fn() -> Option<Colocated>) {
         check_all(|nodes| {
             let segment = Segment::private(nodes, 0).unwrap();
             let page = MachinePage::private(nodes, 2).unwrap();
@@ -271,8 +272,19 @@ mod tests {
                 segment,
                 page,
                 sequencer,
+                colocated: colocated(),
             }
         });
+    }
+
+    #[test]
+    fn shm_keeps_the_laws() {
+        shm_keeps_the_laws_with(|| None);
+    }
+
+    #[test]
+    fn shm_keeps_the_laws_where_one_thread_has_all_ports() {
+        shm_keeps_the_laws_with(|| Some(Colocated::default()));
     }
 
     struct SimBench(Rc<RefCell<Network>>);

@@ -3,7 +3,7 @@
 //!
 //! The state machines, the fabric and the turns are those of the shared driver.
 
-use super::{Mailboxes, NicHostConfig, OsThread, plan, seats, strobing};
+use super::{Mailboxes, NicHostConfig, OsThread, hosted, plan};
 use crate::failure::NicFailure;
 use bcs_core::job::{Driver, Strobe};
 use bcs_core::wake::MachinePage;
@@ -35,8 +35,7 @@ impl ByHand {
         let Mailboxes { routes, inboxes } = Mailboxes::new(&plan, &page);
         let mut crews = plan.into_iter().zip(inboxes);
         let (crew, inbox) = crews.next().expect("the shared driver has one OS thread");
-        let (seats, strobing) = (seats(&crew, config), strobing(&crew, config));
-        let thread = OsThread::new(seats, strobing, crew, routes, inbox);
+        let thread = OsThread::new(hosted(&crew, config), crew, routes, inbox);
         Self { thread, page }
     }
 

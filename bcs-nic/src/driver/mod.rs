@@ -25,7 +25,7 @@ use crate::threads::{
     StrobeReceiver, StrobeSender,
 };
 use bcs_core::clock::now_ns;
-use bcs_core::fabric::shm::{NodeMemory, Segment, Sequencer, ShmPort};
+use bcs_core::fabric::shm::{Colocated, NodeMemory, Segment, Sequencer, ShmPort};
 use bcs_core::job::{Driver, NicThreadId, NodeId, Placement, Settings, Strobe};
 use bcs_core::memory::NicMemory;
 use bcs_core::wake::machine_page::BellId;
@@ -33,7 +33,7 @@ use bcs_core::wake::waiting::Patience;
 use bcs_core::wake::{MachinePage, scheduling};
 use mds::dump::NodeDump;
 use mds::emds::StrobeRecorder;
-use os_thread::{Crew, Mailboxes, OsThread, Seat, Strobing};
+use os_thread::{Crew, Hosted, Mailboxes, OsThread, Seat, Strobing};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -115,14 +115,11 @@ impl NicHost {
                 placement::pin(core);
                 scheduling::prefer_short_slices();
                 scheduling::prefer_exact_timers();
-                OsThread::new(
-                    seats(&crew, &config),
-                    strobing(&crew, &config),
-                    crew,
-                    routes,
-                    inbox,
+                OsThread::new(hosted(&crew, &config), crew, routes, inbox).run(
+                    &config.page,
+                    &stop,
+                    &*report,
                 )
-                .run(&config.page, &stop, &*report)
             })?;
             host.threads.push((bell, handle));
         }
@@ -206,8 +203,18 @@ fn memory(config: &NicHostConfig) -> NodeMemory {
     NodeMemory::new(config.segment.clone(), config.nic_memory.clone())
 }
 
+/// What an OS thread runs.
+fn hosted(crew: &Crew, config: &NicHostConfig) -> Hosted {
+    let colocated = crew.hosts_all.then(Colocated::default);
+    Hosted {
+        seats: seats(crew, config, colocated.as_ref()),
+        strobing: strobing(crew, config, colocated.as_ref()),
+        colocated,
+    }
+}
+
 /// The state machines of an OS thread.
-fn seats(crew: &Crew, config: &NicHostConfig) -> Vec<Seat> {
+fn seats(crew: &Crew, config: &NicHostConfig, colocated: Option<&Colocated>) -> Vec<Seat> {
     let placement = Arc::new(config.placement.clone());
     let settings = Arc::new(config.settings.clone());
     let mut last: Option<NodeConfig> = None;
@@ -245,8 +252,10 @@ fn seats(crew: &Crew, config: &NicHostConfig) -> Vec<Seat> {
                     memory(config),
                     node,
                     thread,
-                ),
+                )
+                .colocated(colocated.cloned()),
                 memory: memory(config),
+                looks: false,
             }
         })
         .collect()
@@ -272,7 +281,13 @@ pub(crate) fn machine(
     }
 }
 
-fn strobing(crew: &Crew, config: &NicHostConfig) -> Option<Strobing> {
+fn strobing(
+    crew: &Crew,
+    config: &NicHostConfig,
+    colocated: Option<&Colocated>,
+) -> Option<Strobing> {
+    let sequencer = || Sequencer::new(config.segment.clone(), config.page.clone());
+    let port = ShmPort::strobe_sender(config.segment.clone(), config.page.clone(), memory(config));
     crew.strobes.then(|| Strobing {
         sender: StrobeSender::new(
             Arc::new(config.settings.clone()),
@@ -280,8 +295,8 @@ fn strobing(crew: &Crew, config: &NicHostConfig) -> Option<Strobing> {
             config.placement.nodes(),
             now_ns(),
         ),
-        sequencer: Sequencer::new(config.segment.clone(), config.page.clone()),
-        port: ShmPort::strobe_sender(config.segment.clone(), config.page.clone(), memory(config)),
+        sequencer: colocated.is_none().then(sequencer),
+        port: port.colocated(colocated.cloned()),
         recorder: StrobeRecorder::new(1),
     })
 }

@@ -7,7 +7,7 @@ use crate::failure::{Cause, NicFailure};
 use crate::mail::Mail;
 use crate::threads::{Context, NicThread, Outbox, SliceTimes, StrobeSender};
 use bcs_core::clock::now_ns;
-use bcs_core::fabric::shm::{NodeMemory, Sequencer, ShmPort};
+use bcs_core::fabric::shm::{Colocated, NodeMemory, Sequencer, ShmPort};
 use bcs_core::job::{NicThreadId, NodeId};
 use bcs_core::memory::NicMemory;
 use bcs_core::wake::MachinePage;
@@ -81,12 +81,23 @@ pub(super) struct Seat {
     pub(super) machine: Box<dyn NicThread>,
     pub(super) port: ShmPort,
     pub(super) memory: NodeMemory,
+    /// Whether it is among those that look at the fabric in every turn.
+    pub(super) looks: bool,
+}
+
+/// What an OS thread runs.
+pub(super) struct Hosted {
+    pub(super) seats: Vec<Seat>,
+    pub(super) strobing: Option<Strobing>,
+    /// If it has all ports of the job: what they share.
+    pub(super) colocated: Option<Colocated>,
 }
 
 /// The Strobe Sender and the sequencer, where they run.
 pub(super) struct Strobing {
     pub(super) sender: StrobeSender,
-    pub(super) sequencer: Sequencer,
+    /// Where others than this OS thread have ports.
+    pub(super) sequencer: Option<Sequencer>,
     pub(super) port: ShmPort,
     pub(super) recorder: StrobeRecorder,
 }
@@ -109,10 +120,12 @@ impl Strobing {
 
 pub(super) struct OsThread {
     seats: Vec<Seat>,
-    places: HashMap<(NodeId, NicThreadId), usize>,
+    /// The place of each NIC thread of the job among them; [`ELSEWHERE`] if it is not here.
+    places: Vec<usize>,
+    /// The places of those that look at the fabric in every turn, if not all do: who is signalled is known.
+    looking: Vec<usize>,
     strobing: Option<Strobing>,
-    /// Whether all NICs of the job are run here.
-    hosts_all: bool,
+    colocated: Option<Colocated>,
     bell: BellId,
     routes: Arc<HashMap<(NodeId, NicThreadId), Route>>,
     inbox: Receiver<Letter>,
@@ -127,25 +140,36 @@ pub(super) struct OsThread {
 }
 
 const STROBING: usize = usize::MAX;
+const ELSEWHERE: usize = usize::MAX;
+
+/// The number of a NIC thread of the job.
+fn number(node: NodeId, thread: NicThreadId) -> usize {
+    node.index() * NicThreadId::COUNT + thread.index()
+}
 
 impl OsThread {
     pub(super) fn new(
-        seats: Vec<Seat>,
-        strobing: Option<Strobing>,
+        hosted: Hosted,
         crew: Crew,
         routes: Arc<HashMap<(NodeId, NicThreadId), Route>>,
         inbox: Receiver<Letter>,
     ) -> Self {
-        let places = seats
-            .iter()
-            .enumerate()
-            .map(|(at, seat)| ((seat.node, seat.thread), at))
-            .collect();
+        let Hosted {
+            seats,
+            strobing,
+            colocated,
+        } = hosted;
+        let numbers = || seats.iter().map(|seat| number(seat.node, seat.thread));
+        let mut places = vec![ELSEWHERE; numbers().max().map_or(0, |last| last + 1)];
+        for (at, number) in numbers().enumerate() {
+            places[number] = at;
+        }
         Self {
             seats,
             places,
+            looking: Vec::new(),
             strobing,
-            hosts_all: crew.hosts_all,
+            colocated,
             bell: crew.bell,
             routes,
             inbox,
@@ -237,21 +261,12 @@ impl OsThread {
     fn turn(&mut self, page: &MachinePage) -> bool {
         let mut progress = self.strobe();
         while let Ok((node, thread, mail)) = self.inbox.try_recv() {
-            self.letters.push_back((self.places[&(node, thread)], mail));
+            self.letters.push_back((self.places[number(node, thread)], mail));
         }
         progress |= self.poll_seats(page);
         while let Some((at, mail)) = self.letters.pop_front() {
             progress = true;
-            self.working = at;
-            let seat = &mut self.seats[at];
-            let mut context = Context {
-                clock: &now_ns,
-                port: &mut seat.port,
-                memory: &mut seat.memory,
-                out: &mut self.out,
-            };
-            seat.machine.handle(mail, &mut context);
-            self.post(at, page);
+            self.work(at, page, |machine, context| machine.handle(mail, context));
         }
         // With a core for everybody a rank goes on at once. Else it would take this thread's core
         // in the middle of a slice, for which all ranks wait: the slice is finished first.
@@ -272,20 +287,51 @@ impl OsThread {
         }
     }
 
+    /// Lets those look at the fabric who may find something.
     fn poll_seats(&mut self, page: &MachinePage) -> bool {
         let mut progress = false;
-        for at in 0..self.seats.len() {
-            self.working = at;
-            let seat = &mut self.seats[at];
-            progress |= seat.machine.poll(&mut Context {
-                clock: &now_ns,
-                port: &mut seat.port,
-                memory: &mut seat.memory,
-                out: &mut self.out,
-            });
-            self.post(at, page);
+        let Some(colocated) = self.colocated.clone() else {
+            for at in 0..self.seats.len() {
+                progress |= self.poll(at, page);
+            }
+            return progress;
+        };
+        while let Some((node, thread)) = colocated.take_signalled() {
+            progress |= self.poll(self.places[number(node, thread)], page);
+        }
+        for at in std::mem::take(&mut self.looking) {
+            self.seats[at].looks = false;
+            progress |= self.poll(at, page);
         }
         progress
+    }
+
+    fn poll(&mut self, at: usize, page: &MachinePage) -> bool {
+        self.work(at, page, |machine, context| machine.poll(context))
+    }
+
+    /// Lets a state machine work, and sends what it emits.
+    fn work<R>(
+        &mut self,
+        at: usize,
+        page: &MachinePage,
+        work: impl FnOnce(&mut dyn NicThread, &mut Context<'_>) -> R,
+    ) -> R {
+        self.working = at;
+        let seat = &mut self.seats[at];
+        let mut context = Context {
+            clock: &now_ns,
+            port: &mut seat.port,
+            memory: &mut seat.memory,
+            out: &mut self.out,
+        };
+        let result = work(&mut *seat.machine, &mut context);
+        if self.colocated.is_some() && !seat.looks && seat.machine.looks() {
+            seat.looks = true;
+            self.looking.push(at);
+        }
+        self.post(at, page);
+        result
     }
 
     /// Lets sequencer and Strobe Sender go on, as far as they answer each other.
@@ -296,11 +342,12 @@ impl OsThread {
         self.working = STROBING;
         let mut progress = false;
         loop {
-            let decided = strobing.sequencer.poll();
-            let (moved, over) =
-                strobing
-                    .sender
-                    .poll(&now_ns, strobing.sequencer.retries(), &mut strobing.port);
+            let decided = strobing.sequencer.as_mut().is_some_and(Sequencer::poll);
+            let retries = match (&strobing.sequencer, &self.colocated) {
+                (Some(sequencer), _) => sequencer.retries(),
+                (None, colocated) => colocated.as_ref().map_or(0, Colocated::retries),
+            };
+            let (moved, over) = strobing.sender.poll(&now_ns, retries, &mut strobing.port);
             if let Some(times) = over {
                 strobing.record(&times);
             }
@@ -319,7 +366,8 @@ impl OsThread {
         }
         let node = self.seats[from].node;
         for (thread, mail) in self.out.mail.drain(..) {
-            if let Some(&at) = self.places.get(&(node, thread)) {
+            let at = self.places.get(number(node, thread));
+            if let Some(&at) = at.filter(|&&at| at != ELSEWHERE) {
                 self.letters.push_back((at, mail));
                 continue;
             }
@@ -338,11 +386,12 @@ impl OsThread {
             return true;
         }
         if let Some(strobing) = &mut self.strobing {
-            if strobing.sequencer.has_requests() || strobing.sender.has_work(now_ns) {
+            let sequencer = strobing.sequencer.as_ref();
+            if sequencer.is_some_and(Sequencer::has_requests) || strobing.sender.has_work(now_ns) {
                 // In a slice, only a poll can tell whether the nodes have moved on.
                 return self.turn(page);
             }
-            if self.hosts_all {
+            if self.colocated.is_some() {
                 return false; // between slices nobody else can signal the NICs of this thread
             }
         }

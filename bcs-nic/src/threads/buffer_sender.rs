@@ -331,6 +331,10 @@ impl NicThread for BufferSender {
         ]
     }
 
+    fn looks(&self) -> bool {
+        self.exchanging
+    }
+
     fn poll(&mut self, context: &mut Context<'_>) -> bool {
         let progress = Put::poll(context.port, &mut self.puts);
         if self.exchanging && self.puts.is_empty() {

@@ -261,6 +261,10 @@ impl NicThread for CollectiveHelper {
         left
     }
 
+    fn looks(&self) -> bool {
+        self.slice.is_some()
+    }
+
     fn poll(&mut self, context: &mut Context<'_>) -> bool {
         let Some(slice) = self.slice else {
             return false;

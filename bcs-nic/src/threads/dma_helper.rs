@@ -161,6 +161,10 @@ impl NicThread for DmaHelper {
         ]
     }
 
+    fn looks(&self) -> bool {
+        self.moving.is_some()
+    }
+
     fn poll(&mut self, context: &mut Context<'_>) -> bool {
         let Some(slice) = self.moving else {
             return false;

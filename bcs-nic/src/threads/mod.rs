@@ -202,6 +202,10 @@ pub trait NicThread {
     /// Looks at the fabric; returns whether anything moved on.
     fn poll(&mut self, context: &mut Context<'_>) -> bool;
 
+    /// Whether a [`poll`](Self::poll) may find something though nobody has signalled this thread: transfers or
+    /// verdicts that it waits for.
+    fn looks(&self) -> bool;
+
     /// What its tables hold that is nobody's any more, once every rank has ended and no slice is under
     /// way.
     fn left_over(&self, _port: &dyn Port) -> Vec<LeftOver> {

@@ -432,6 +432,10 @@ impl NicThread for ReduceHelper {
         left
     }
 
+    fn looks(&self) -> bool {
+        self.slice.is_some()
+    }
+
     fn poll(&mut self, context: &mut Context<'_>) -> bool {
         let Some(slice) = self.slice else {
             return false;

@@ -284,6 +284,10 @@ impl NicThread for StrobeReceiver {
         }
     }
 
+    fn looks(&self) -> bool {
+        false
+    }
+
     fn poll(&mut self, context: &mut Context<'_>) -> bool {
         let signals = context.port.signals();
         if signals == self.signals_seen {

@@ -1,7 +1,8 @@
 //! A NIC thread's port on the shared-memory fabric.
 
+use super::colocated::Colocated;
 use super::process_memory::NodeMemory;
-use super::segment::{ASKED, FREE, Segment, TRUE};
+use super::segment::{ASKED, FREE, RawRequest, Segment, TRUE};
 use crate::fabric::{
     CompareAndWrite, DestinationSpan, Event, FabricError, GlobalAddress, Port, SourceSpan, Ticket,
     Variable,
@@ -17,6 +18,9 @@ const SOURCE_FAULT: Ticket = Ticket(1);
 const DESTINATION_FAULT: Ticket = Ticket(2);
 /// The ticket of the one Compare-And-Write a port may have outstanding.
 const COMPARING: Ticket = Ticket(3);
+/// Tickets of Compare-And-Writes that were decided when their call returned.
+const HOLDS: Ticket = Ticket(4);
+const FAILS: Ticket = Ticket(5);
 
 /// The port of a NIC thread, or of the Strobe Sender.
 #[derive(Debug)]
@@ -26,6 +30,9 @@ pub struct ShmPort {
     memory: NodeMemory,
     /// The NIC thread; `None` is the Strobe Sender, which has no global memory of its own.
     who: Option<(NodeId, NicThreadId)>,
+    colocated: Option<Colocated>,
+    /// A Compare-And-Write that waits, and how many reports there had been when it was looked at last.
+    waiting: Option<(RawRequest, u64)>,
 }
 
 impl ShmPort {
@@ -43,6 +50,8 @@ impl ShmPort {
             page,
             memory,
             who: Some((node, thread)),
+            colocated: None,
+            waiting: None,
         }
     }
 
@@ -54,7 +63,31 @@ impl ShmPort {
             page,
             memory,
             who: None,
+            colocated: None,
+            waiting: None,
         }
+    }
+
+    /// The same, if the OS thread that works with it works with all ports of the job.
+    #[must_use]
+    pub fn colocated(self, colocated: Option<Colocated>) -> Self {
+        Self { colocated, ..self }
+    }
+
+    /// The verdict of the Compare-And-Write that waits here, if nodes have reported since the last look.
+    fn look_again(&mut self) -> Event {
+        let (Some((request, seen)), Some(colocated)) = (&mut self.waiting, &self.colocated) else {
+            unreachable!("a ticket is tested while its Compare-And-Write waits");
+        };
+        let reports = colocated.reports();
+        if std::mem::replace(seen, reports) == reports {
+            return Event::Pending;
+        }
+        let Some(holds) = colocated.judge(&self.segment, request) else {
+            return Event::Pending;
+        };
+        self.waiting = None;
+        Event::Verdict(holds)
     }
 
     fn index(&self) -> usize {
@@ -97,7 +130,10 @@ impl Port for ShmPort {
                 self.segment
                     .signal(node, thread)
                     .fetch_add(1, Ordering::Release);
-                self.page.ring(BellId::of(node, thread));
+                match &self.colocated {
+                    Some(colocated) => colocated.signal(node, thread),
+                    None => self.page.ring(BellId::of(node, thread)),
+                }
             }
         }
         DONE
@@ -112,6 +148,17 @@ impl Port for ShmPort {
     }
 
     fn compare_and_write(&mut self, what: &CompareAndWrite) -> Ticket {
+        if let Some(colocated) = &self.colocated {
+            let request = RawRequest::from(what);
+            return match colocated.judge(&self.segment, &request) {
+                Some(true) => HOLDS,
+                Some(false) => FAILS,
+                None => {
+                    self.waiting = Some((request, colocated.reports()));
+                    COMPARING
+                }
+            };
+        }
         let state = self.segment.request_state(self.index());
         assert_eq!(
             state.load(Ordering::Relaxed),
@@ -130,6 +177,9 @@ impl Port for ShmPort {
             DONE => Event::Signalled,
             SOURCE_FAULT => Event::Failed(FabricError::SourceMemory),
             DESTINATION_FAULT => Event::Failed(FabricError::DestinationMemory),
+            HOLDS => Event::Verdict(true),
+            FAILS => Event::Verdict(false),
+            _ if self.waiting.is_some() => self.look_again(),
             _ => {
                 let state = self.segment.request_state(self.index());
                 match state.load(Ordering::Acquire) {
@@ -165,7 +215,10 @@ impl Port for ShmPort {
 
     fn report(&mut self, variable: Variable, value: u64) {
         self.store(variable, value);
-        self.page.ring(BellId::STROBE_SENDER);
+        match &self.colocated {
+            Some(colocated) => colocated.report(),
+            None => self.page.ring(BellId::STROBE_SENDER),
+        }
     }
 
     fn read(&self, at: GlobalAddress, bytes: &mut [u8]) {

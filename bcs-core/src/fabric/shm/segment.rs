@@ -227,6 +227,19 @@ impl Segment {
     }
 }
 
+impl From<&CompareAndWrite> for RawRequest {
+    fn from(what: &CompareAndWrite) -> Self {
+        Self {
+            variable: what.variable.index(),
+            comparison: what.comparison,
+            operand: what.operand,
+            write: what.write.map(|(variable, value)| (variable.index(), value)),
+            wait: what.wait,
+            set: what.set,
+        }
+    }
+}
+
 fn index(word: u64) -> usize {
     usize::try_from(word).unwrap_or(usize::MAX)
 }

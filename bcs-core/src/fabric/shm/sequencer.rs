@@ -87,26 +87,11 @@ impl Sequencer {
         self.waiting.len() != before
     }
 
-    /// Evaluates a request; false when it goes on waiting.
+    /// Evaluates a request of a port; false when it goes on waiting.
     fn decide(&self, port: usize, request: &RawRequest) -> bool {
-        let holds = request.set.iter().all(|node| {
-            // PROGRESS: what the node did before it stored the variable is visible.
-            let value = self
-                .segment
-                .variable(node, request.variable)
-                .load(Ordering::Acquire);
-            request.comparison.holds(value, request.operand)
-        });
-        if !holds && request.wait {
+        let Some(holds) = judge(&self.segment, request) else {
             return false;
-        }
-        if let (true, Some((variable, value))) = (holds, request.write) {
-            for node in request.set.iter() {
-                self.segment
-                    .variable(node, variable)
-                    .store(value, Ordering::Release);
-            }
-        }
+        };
         // VERDICT: publishes the writes above.
         let verdict = if holds { TRUE } else { FALSE };
         self.segment
@@ -121,4 +106,27 @@ impl Sequencer {
         }
         true
     }
+}
+
+/// Evaluates a Compare-And-Write, and writes what it says on all its nodes if it holds. `None` when it goes on
+/// waiting.
+pub(super) fn judge(segment: &Segment, request: &RawRequest) -> Option<bool> {
+    let holds = request.set.iter().all(|node| {
+        // PROGRESS: what the node did before it stored the variable is visible.
+        let value = segment
+            .variable(node, request.variable)
+            .load(Ordering::Acquire);
+        request.comparison.holds(value, request.operand)
+    });
+    if !holds && request.wait {
+        return None;
+    }
+    if let (true, Some((variable, value))) = (holds, request.write) {
+        for node in request.set.iter() {
+            segment
+                .variable(node, variable)
+                .store(value, Ordering::Release);
+        }
+    }
+    Some(holds)
 }

@@ -232,6 +232,10 @@ impl NicThread for BufferReceiver {
         left
     }
 
+    fn looks(&self) -> bool {
+        self.scheduling.is_some()
+    }
+
     fn poll(&mut self, context: &mut Context<'_>) -> bool {
         if self.scheduling.is_none() {
             return false;
