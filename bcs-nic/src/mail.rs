@@ -85,7 +85,7 @@ pub enum Mail {
         /// The microphase.
         phase: Microphase,
         /// The cut, in DEM.
-        cut: Arc<Cut>,
+        cut: Option<Arc<Cut>>,
     },
     /// Any → SR: this thread has finished the microphase, and whether the node has work in
     /// later ones because of it.
@@ -111,7 +111,7 @@ pub enum Mail {
     /// BR → CH or RH: all local ranks have arrived.
     Ready(Box<Collective>),
     /// BR → CH and RH: collectives that will never go.
-    GivenUp(GivenUp),
+    GivenUp(Box<GivenUp>),
     /// SR → BS: sends to other nodes that are complete.
     Settled(Vec<(u32, RequestId)>),
 }

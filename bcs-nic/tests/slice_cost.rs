@@ -148,11 +148,17 @@ impl Job {
     }
 }
 
+/// `BCS_NODES=2,16` says for how many nodes.
+fn nodes() -> Vec<usize> {
+    let asked = std::env::var("BCS_NODES").unwrap_or_else(|_| "2,4,16".to_owned());
+    asked.split(',').map(|nodes| nodes.parse().unwrap()).collect()
+}
+
 #[test]
 #[ignore = "prints figures"]
 fn a_slice_costs() {
     use bcs_core::reduction::{Datatype, Op};
-    for nodes in [2, 4, 16] {
+    for nodes in nodes() {
         let all = nodes as u64;
         let mut job = Job::new(nodes, false);
         job.time("empty", 0, |_| ());

@@ -5,9 +5,10 @@
 //! envelopes at a receiver that no receive has matched. A BR returns credits as running totals,
 //! so that a lane that is read twice does no harm.
 
-use super::{stamp, to_bytes, to_words};
+use super::stamp;
 use bcs_core::fabric::{Block, GlobalAddress, Port};
 use bcs_core::job::NodeId;
+use zerocopy::IntoBytes;
 
 /// The block one BR puts into one BS's lane.
 #[derive(Debug)]
@@ -23,34 +24,33 @@ impl CreditBlock {
         Block::Credits.bytes() / 8 / RECORD_WORDS - 1
     }
 
-    /// As bytes.
+    /// As words.
     #[must_use]
-    pub fn encode(slice: u64, matched: &[(u32, u64)]) -> Vec<u8> {
+    pub fn encode(slice: u64, matched: &[(u32, u64)]) -> Vec<u64> {
         let mut words = vec![stamp(slice, matched.len()), 0];
         words.extend(
             matched
                 .iter()
                 .flat_map(|&(rank, total)| [u64::from(rank), total]),
         );
-        to_bytes(&words)
+        words
     }
 
     /// The stamp and the records of a lane, if its stamp is not `seen`.
     #[must_use]
     pub fn read(port: &dyn Port, lane: NodeId, seen: u64) -> Option<(u64, Vec<(u32, u64)>)> {
         let at = GlobalAddress::new(Block::Credits, lane);
-        let mut header = [0; 8];
-        port.read(at, &mut header);
-        let found = u64::from_le_bytes(header);
+        let mut found = 0_u64;
+        port.read(at, found.as_mut_bytes());
         if found == seen {
             return None;
         }
         let count = usize::try_from(found & 0xffff)
             .expect("16 bits")
             .min(Self::capacity());
-        let mut bytes = vec![0; count * RECORD_WORDS * 8];
-        port.read(at.plus(16), &mut bytes);
-        let records = to_words(&bytes)
+        let mut words = vec![0_u64; count * RECORD_WORDS];
+        port.read(at.plus(RECORD_WORDS * 8), words.as_mut_bytes());
+        let records = words
             .chunks_exact(RECORD_WORDS)
             .filter_map(|record| Some((u32::try_from(record[0]).ok()?, record[1])))
             .collect();

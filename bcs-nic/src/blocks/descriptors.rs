@@ -1,9 +1,10 @@
 //! DEM: send descriptors, from the BS of the sender's node to the BR of the receiver's.
 
-use super::{stamp, stamped, to_bytes, to_words};
+use super::{stamp, stamped};
 use bcs_core::descriptor::{BadDescriptor, SendDescriptor};
 use bcs_core::fabric::{Block, GlobalAddress, Port};
 use bcs_core::job::NodeId;
+use zerocopy::IntoBytes;
 
 /// A send descriptor with the sender's name and the place in its order of posts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,9 +42,19 @@ impl Envelope {
     }
 }
 
-/// The block one BS puts into one BR's lane in one DEM.
+/// The block one BS puts into one BR's lane in one DEM, as it is being made. One is used again and again.
 #[derive(Debug)]
-pub struct DescriptorBlock;
+pub struct DescriptorBlock {
+    words: Vec<u64>,
+}
+
+impl Default for DescriptorBlock {
+    fn default() -> Self {
+        Self {
+            words: vec![0; HEADER_WORDS],
+        }
+    }
+}
 
 impl DescriptorBlock {
     pub(crate) const HEADER_BYTES: usize = HEADER_WORDS * 8;
@@ -55,17 +66,36 @@ impl DescriptorBlock {
         Block::Descriptors.bytes() / Self::RECORD_BYTES - 1
     }
 
-    /// As bytes. `held_back` says that BS has more for this node that lack credit.
+    /// How many descriptors are in it.
     #[must_use]
-    pub fn encode(slice: u64, envelopes: &[Envelope], held_back: bool) -> Vec<u8> {
-        let mut words = vec![0; HEADER_WORDS];
-        words[0] = stamp(slice, envelopes.len());
-        words[1] = u64::from(held_back);
-        words.extend(envelopes.iter().flat_map(Envelope::encode));
-        to_bytes(&words)
+    pub fn len(&self) -> usize {
+        (self.words.len() - HEADER_WORDS) / RECORD_WORDS
     }
 
-    /// The envelopes a lane brought in this slice, and whether more are held back.
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.words.len() == HEADER_WORDS
+    }
+
+    /// Empties it.
+    pub fn clear(&mut self) {
+        self.words.truncate(HEADER_WORDS);
+    }
+
+    /// Adds a descriptor.
+    pub fn push(&mut self, envelope: &Envelope) {
+        self.words.extend_from_slice(&envelope.encode());
+    }
+
+    /// Its words. `held_back` says that BS has more for this node that lack credit.
+    pub fn seal(&mut self, slice: u64, held_back: bool) -> &[u64] {
+        self.words[0] = stamp(slice, self.len());
+        self.words[1] = u64::from(held_back);
+        &self.words
+    }
+
+    /// Adds the envelopes that a lane brought in this slice to `all`; returns whether more are held back.
     ///
     /// # Errors
     /// [`BadDescriptor`]: the fabric brought rubbish.
@@ -73,20 +103,27 @@ impl DescriptorBlock {
         port: &dyn Port,
         lane: NodeId,
         slice: u64,
-    ) -> Result<(Vec<Envelope>, bool), BadDescriptor> {
+        all: &mut Vec<Envelope>,
+    ) -> Result<bool, BadDescriptor> {
         let at = GlobalAddress::new(Block::Descriptors, lane);
-        let mut header = [0; 16];
-        port.read(at, &mut header);
-        let header = to_words(&header);
+        let mut header = [0_u64; 2];
+        port.read(at, header.as_mut_bytes());
         let Some(count) = stamped(header[0], slice) else {
-            return Ok((Vec::new(), false));
+            return Ok(false);
         };
-        let mut bytes = vec![0; count.min(Self::capacity()) * Self::RECORD_BYTES];
-        port.read(at.plus(Self::HEADER_BYTES), &mut bytes);
-        let envelopes = to_words(&bytes)
-            .chunks_exact(RECORD_WORDS)
-            .map(|words| Envelope::parse(words.try_into().expect("a whole record")))
-            .collect::<Result<_, _>>()?;
-        Ok((envelopes, header[1] != 0))
+        let before = all.len();
+        for record in 0..count.min(Self::capacity()) {
+            let mut words = [0_u64; RECORD_WORDS];
+            let at = at.plus(Self::HEADER_BYTES + record * Self::RECORD_BYTES);
+            port.read(at, words.as_mut_bytes());
+            match Envelope::parse(&words) {
+                Ok(envelope) => all.push(envelope),
+                Err(bad) => {
+                    all.truncate(before);
+                    return Err(bad);
+                }
+            }
+        }
+        Ok(header[1] != 0)
     }
 }

@@ -1,9 +1,9 @@
 //! The microstrobe: SS → all SRs, the beginning of a microphase (paper section 4.2).
 
-use super::{to_bytes, to_words};
 use bcs_core::fabric::{Block, GlobalAddress, Port};
 use bcs_core::job::{Microphase, NodeId, NodeSet};
 use bcs_core::limits::MAX_NODES;
+use zerocopy::IntoBytes;
 
 /// A microstrobe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,23 +28,22 @@ impl Microstrobe {
         GlobalAddress::new(Block::Strobe, NodeId(0))
     }
 
-    /// As bytes of global memory.
+    /// As words of global memory.
     #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
+    pub fn encode(&self) -> [u64; WORDS] {
         let mut words = [0; WORDS];
         words[0] = self.sequence;
         words[1] = self.slice;
         words[2] = self.phase.index() as u64;
         words[3..].copy_from_slice(&self.alive.words());
-        to_bytes(&words)
+        words
     }
 
     /// The microstrobe in a node's global memory, once there is one.
     #[must_use]
     pub fn read(port: &dyn Port) -> Option<Self> {
-        let mut bytes = [0; WORDS * 8];
-        port.read(Self::address(), &mut bytes);
-        let words = to_words(&bytes);
+        let mut words = [0_u64; WORDS];
+        port.read(Self::address(), words.as_mut_bytes());
         let mut alive = [0; SET_WORDS];
         alive.copy_from_slice(&words[3..]);
         let phase = Microphase::from_index(words[2])?;

@@ -210,6 +210,7 @@ fn hosted(crew: &Crew, config: &NicHostConfig) -> Hosted {
         seats: seats(crew, config, colocated.as_ref()),
         strobing: strobing(crew, config, colocated.as_ref()),
         colocated,
+        memories: config.nic_memory.clone(),
     }
 }
 

@@ -91,6 +91,8 @@ pub(super) struct Hosted {
     pub(super) strobing: Option<Strobing>,
     /// If it has all ports of the job: what they share.
     pub(super) colocated: Option<Colocated>,
+    /// NIC memory by world rank, of the ranks on the hosted nodes.
+    pub(super) memories: Arc<Vec<Option<NicMemory>>>,
 }
 
 /// The Strobe Sender and the sequencer, where they run.
@@ -133,7 +135,9 @@ pub(super) struct OsThread {
     out: Outbox,
     alarm: Alarm,
     /// Ranks to be rung.
-    to_ring: Vec<NicMemory>,
+    to_ring: Vec<u32>,
+    /// NIC memory by world rank.
+    memories: Arc<Vec<Option<NicMemory>>>,
     patience: Patience,
     /// The place of the state machine that works; [`STROBING`] if it is the Strobe Sender.
     working: usize,
@@ -158,6 +162,7 @@ impl OsThread {
             seats,
             strobing,
             colocated,
+            memories,
         } = hosted;
         let numbers = || seats.iter().map(|seat| number(seat.node, seat.thread));
         let mut places = vec![ELSEWHERE; numbers().max().map_or(0, |last| last + 1)];
@@ -177,6 +182,7 @@ impl OsThread {
             out: Outbox::default(),
             alarm: Alarm::default(),
             to_ring: Vec::new(),
+            memories,
             patience: crew.patience,
             working: STROBING,
         }
@@ -282,8 +288,10 @@ impl OsThread {
 
     /// Rings the ranks for whom something was released.
     fn ring(&mut self, page: &MachinePage) {
-        for memory in self.to_ring.drain(..) {
-            page.wake(memory.bell());
+        for rank in self.to_ring.drain(..) {
+            if let Some(memory) = &self.memories[rank as usize] {
+                page.wake(memory.bell());
+            }
         }
     }
 

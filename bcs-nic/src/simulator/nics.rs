@@ -72,6 +72,7 @@ pub struct Nics {
     last_slice: u64,
     oversleeping: Option<ChaCha8Rng>,
     out: Outbox,
+    memories: Vec<NicMemory>,
 }
 
 impl std::fmt::Debug for Nics {
@@ -139,6 +140,7 @@ impl Nics {
             last_slice: 0,
             oversleeping: oversleeping.map(ChaCha8Rng::seed_from_u64),
             out: Outbox::default(),
+            memories,
         }
     }
 
@@ -285,7 +287,7 @@ impl Nics {
             seat.machine.handle(mail, &mut context);
         }
         for rank in self.out.to_ring.drain(..) {
-            self.page.wake(rank.bell());
+            self.page.wake(self.memories[rank as usize].bell());
         }
         let first = at - at % NicThreadId::COUNT;
         for (thread, mail) in self.out.mail.drain(..) {

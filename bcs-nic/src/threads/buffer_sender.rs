@@ -11,7 +11,7 @@
 //!   [`Bounds::share`](crate::bounds::Bounds::share) envelopes to one receiver are unmatched there. An exchanged send has
 //!   freed its ring entry (law 4).
 
-use super::{Context, LeftOver, NicThread, NodeConfig, Put, Retries};
+use super::{Context, LeftOver, NicThread, NodeConfig, Put, PutWords, Retries};
 use crate::blocks::{CreditBlock, DescriptorBlock, Envelope};
 use crate::failure::{Cause, Rubbish};
 use crate::mail::{Cut, Mail, Tally};
@@ -51,6 +51,9 @@ pub struct BufferSender {
     config: NodeConfig,
     rings: Vec<Rings>,
     outgoing: Vec<VecDeque<Envelope>>,
+    /// Whether a queue has no more room.
+    is_full: bool,
+    block: DescriptorBlock,
     receivers: BTreeMap<u32, Receiver>,
     /// Envelopes that wait for credit, by destination node.
     waiting: Vec<usize>,
@@ -84,6 +87,8 @@ impl BufferSender {
         Self {
             rings,
             outgoing: vec![VecDeque::new(); nodes],
+            is_full: false,
+            block: DescriptorBlock::default(),
             receivers: BTreeMap::new(),
             waiting: vec![0; nodes],
             share: config.bounds.share(nodes),
@@ -100,6 +105,7 @@ impl BufferSender {
 
     fn exchange(&mut self, slice: u64, cut: &Cut, context: &mut Context<'_>) {
         self.read_credits(context);
+        self.look_for_room();
         let mut arrived = Vec::new();
         for local in 0..self.rings.len() {
             if let Err(cause) = self.take(local, cut.0[local], &mut arrived, context) {
@@ -117,6 +123,7 @@ impl BufferSender {
         for node in 0..self.outgoing.len() {
             self.deliver(NodeId::from_index(node), slice, context);
         }
+        self.look_for_room();
         self.publish_held_back();
         self.ask_for_more();
         self.exchanging = true;
@@ -144,8 +151,7 @@ impl BufferSender {
         let bounds = self.config.bounds;
         loop {
             // What does not fit into the tables stays in the ring, in order.
-            let is_full = |queue: &VecDeque<Envelope>| queue.len() >= bounds.outgoing;
-            if rings.held_back >= bounds.held as u64 || self.outgoing.iter().any(is_full) {
+            if rings.held_back >= bounds.held as u64 || self.is_full {
                 rings.left = true;
                 return Ok(());
             }
@@ -167,7 +173,9 @@ impl BufferSender {
                 sequence: rings.taken,
                 send,
             };
-            self.outgoing[node.index()].push_back(envelope);
+            let queue = &mut self.outgoing[node.index()];
+            queue.push_back(envelope);
+            self.is_full = queue.len() >= bounds.outgoing;
         }
     }
 
@@ -197,8 +205,13 @@ impl BufferSender {
 
     /// Puts one block for one destination node.
     fn deliver(&mut self, node: NodeId, slice: u64, context: &mut Context<'_>) {
-        let mut block = Vec::new();
+        let waiting = self.waiting[node.index()] > 0;
         let queue = &mut self.outgoing[node.index()];
+        if queue.is_empty() && !waiting {
+            return;
+        }
+        let block = &mut self.block;
+        block.clear();
         while block.len() < self.config.bounds.descriptors {
             let Some(envelope) = queue.pop_front() else {
                 break;
@@ -219,7 +232,7 @@ impl BufferSender {
                 self.owed
                     .insert((envelope.source, envelope.send.request), node);
             }
-            block.push(envelope);
+            block.push(&envelope);
         }
         let waiting = self.waiting[node.index()] > 0;
         if block.is_empty() && !waiting {
@@ -227,13 +240,18 @@ impl BufferSender {
         }
         self.exchanged = true;
         self.tally.point_to_point += block.len() as u64;
-        Put {
+        PutWords {
             set: NodeSet::only(node),
             at: GlobalAddress::new(Block::Descriptors, self.config.node),
-            bytes: DescriptorBlock::encode(slice, &block, waiting),
+            words: self.block.seal(slice, waiting),
             signal: None,
         }
         .start(context.port, &mut self.puts);
+    }
+
+    fn look_for_room(&mut self) {
+        let most = self.config.bounds.outgoing;
+        self.is_full = self.outgoing.iter().any(|queue| queue.len() >= most);
     }
 
     fn publish_held_back(&self) {
@@ -288,6 +306,7 @@ impl BufferSender {
             let completion = Completion::failed(Failure::PeerGone);
             context.out.complete(rank, request, completion);
         }
+        self.look_for_room();
         self.publish_held_back();
     }
 }
@@ -305,7 +324,7 @@ impl NicThread for BufferSender {
             Mail::Phase {
                 slice,
                 phase: Microphase::Dem,
-                cut,
+                cut: Some(cut),
             } => {
                 self.exchange(slice, &cut, context);
                 self.poll(context);

@@ -247,7 +247,7 @@ impl NicThread for CollectiveHelper {
             }
             Mail::GivenUp(what) => self
                 .active
-                .retain(|active| !give_up(what, &active.collective, context)),
+                .retain(|active| !give_up(*what, &active.collective, context)),
             Mail::Lost(_) => {} // BR says which contexts are gone
             other => unreachable!("CH does not take {other:?}"),
         }

@@ -8,7 +8,7 @@
 //! - **Invariants.** A request completes only after its data has moved. A transfer that failed
 //!   completes once, with the failure, however many chunks it still had.
 
-use super::{Context, LeftOver, NicThread, NodeConfig, Put, Retries};
+use super::{Context, LeftOver, NicThread, NodeConfig, Put, PutWords, Retries};
 use crate::blocks::CompletionBlock;
 use crate::mail::{Chunk, Mail, Tally};
 use bcs_core::fabric::{Block, Event, FabricError, GlobalAddress, Port};
@@ -123,10 +123,10 @@ impl DmaHelper {
         for (node, sends) in std::mem::take(&mut self.done) {
             let room = self.config.bounds.completions;
             assert!(sends.len() <= room, "BR schedules no more than are told");
-            Put {
+            PutWords {
                 set: NodeSet::only(bcs_core::job::NodeId(node)),
                 at: GlobalAddress::new(Block::Completions, self.config.node),
-                bytes: CompletionBlock::encode(slice, &sends),
+                words: &CompletionBlock::encode(slice, &sends),
                 signal: Some(NicThreadId::StrobeReceiver),
             }
             .start(context.port, &mut self.puts);

@@ -36,6 +36,7 @@ use bcs_core::memory::NicMemory;
 use bcs_core::request::{Completion, RequestId};
 use bcs_core::wake::MachinePage;
 use std::sync::Arc;
+use zerocopy::IntoBytes;
 
 /// What every NIC thread of a node knows.
 #[derive(Clone, Debug)]
@@ -80,8 +81,8 @@ pub struct Outbox {
     pub mail: Vec<(NicThreadId, Mail)>,
     /// What must end the job.
     pub failures: Vec<NicFailure>,
-    /// Local ranks whose bell is to be rung, by their NIC memory.
-    pub to_ring: Vec<NicMemory>,
+    /// Local ranks whose bell is to be rung.
+    pub to_ring: Vec<u32>,
 }
 
 impl Outbox {
@@ -105,8 +106,10 @@ impl Outbox {
     }
 
     /// Rings a local rank, soon.
-    pub fn ring(&mut self, rank: &NicMemory) {
-        self.to_ring.push(rank.clone());
+    pub fn ring(&mut self, rank: u32) {
+        if self.to_ring.last() != Some(&rank) {
+            self.to_ring.push(rank);
+        }
     }
 
     /// Tells SR that a microphase is finished.
@@ -278,6 +281,37 @@ pub(crate) struct Put {
     pub(crate) at: bcs_core::fabric::GlobalAddress,
     pub(crate) bytes: Vec<u8>,
     pub(crate) signal: Option<NicThreadId>,
+}
+
+/// A PUT of words that are copied only if it has to be tried again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PutWords<'a> {
+    pub(crate) set: bcs_core::job::NodeSet,
+    pub(crate) at: bcs_core::fabric::GlobalAddress,
+    pub(crate) words: &'a [u64],
+    pub(crate) signal: Option<NicThreadId>,
+}
+
+impl PutWords<'_> {
+    /// Puts the block; a PUT that nobody can get is complete.
+    pub(crate) fn start(self, port: &mut dyn Port, retries: &mut Retries<Put>) {
+        let Self {
+            set,
+            at,
+            words,
+            signal,
+        } = self;
+        let ticket = port.xfer_and_signal(&set, at, words.as_bytes(), signal);
+        if port.test_event(ticket) != Event::Signalled {
+            let put = Put {
+                set,
+                at,
+                bytes: words.as_bytes().to_vec(),
+                signal,
+            };
+            retries.push(ticket, put);
+        }
+    }
 }
 
 impl Put {

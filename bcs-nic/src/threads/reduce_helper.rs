@@ -418,7 +418,7 @@ impl NicThread for ReduceHelper {
             }
             Mail::GivenUp(what) => self
                 .active
-                .retain(|active| !give_up(what, &active.collective, context)),
+                .retain(|active| !give_up(*what, &active.collective, context)),
             Mail::Lost(_) => {} // BR says which contexts are gone
             other => unreachable!("RH does not take {other:?}"),
         }

@@ -44,6 +44,7 @@ pub struct StrobeReceiver {
     phase_began_ns: u64,
     /// BS and BR take descriptors, or drop what they held back, in this microphase.
     takes: bool,
+    cut: Arc<Cut>,
 }
 
 impl StrobeReceiver {
@@ -62,6 +63,7 @@ impl StrobeReceiver {
             lane_read: vec![0; nodes],
             alive: NodeSet::first(nodes),
             takes: false,
+            cut: Arc::default(),
             recorder: SliceRecorder::new(node, 1),
             figures: SliceFigures::default(),
             phase_began_ns: 0,
@@ -75,12 +77,7 @@ impl StrobeReceiver {
         if strobe.alive != self.alive {
             self.mourn(strobe.alive, context);
         }
-        let cut = if strobe.phase == Microphase::Dem {
-            self.cut()
-        } else {
-            Cut::default()
-        };
-        let cut = Arc::new(cut);
+        let cut = (strobe.phase == Microphase::Dem).then(|| self.take_cut());
         let threads: &[NicThreadId] = match strobe.phase {
             Microphase::Dem => &[NicThreadId::BufferSender, NicThreadId::BufferReceiver],
             Microphase::Msm => &[NicThreadId::BufferReceiver],
@@ -106,13 +103,12 @@ impl StrobeReceiver {
         }
     }
 
-    fn cut(&self) -> Cut {
-        Cut(self
-            .config
-            .ranks
-            .iter()
-            .map(|(_, memory)| memory.tails())
-            .collect())
+    /// Takes the cut. Who got the last one has let go of it, so there is nothing to allocate.
+    fn take_cut(&mut self) -> Arc<Cut> {
+        let Cut(tails) = Arc::make_mut(&mut self.cut);
+        tails.clear();
+        tails.extend(self.config.ranks.iter().map(|(_, memory)| memory.tails()));
+        self.cut.clone()
     }
 
     /// Records the slice that is over, and begins the figures of the next.
@@ -208,9 +204,9 @@ impl StrobeReceiver {
 
     /// Law 5: rings the ranks that wait for room in a ring or for the end of what BS holds back.
     fn tell_of_room(&self, out: &mut Outbox) {
-        for (_, memory) in self.config.ranks.iter() {
+        for (rank, memory) in self.config.ranks.iter() {
             if memory.take_wish_for_room() {
-                out.ring(memory);
+                out.ring(*rank);
             }
         }
     }
@@ -235,7 +231,7 @@ impl StrobeReceiver {
         let memory = &config.ranks[local].1;
         if memory.complete(release.request, &release.completion) {
             memory.completions().fetch_add(1, Ordering::Release);
-            out.ring(memory);
+            out.ring(release.rank);
         }
     }
 

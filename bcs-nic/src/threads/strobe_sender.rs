@@ -16,6 +16,7 @@ use bcs_core::fabric::{CompareAndWrite, Comparison, Event, Port, Ticket, Variabl
 use bcs_core::job::{Microphase, NodeSet, Settings, Strobe};
 use bcs_core::wake::MachinePage;
 use std::sync::Arc;
+use zerocopy::IntoBytes;
 
 /// When a slice was struck, and how long its microphases took all nodes (paper Table 5.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -264,7 +265,7 @@ impl StrobeSender {
         };
         let at = Microstrobe::address();
         let signal = Some(bcs_core::job::NicThreadId::StrobeReceiver);
-        let ticket = port.xfer_and_signal(&self.nodes, at, &strobe.encode(), signal);
+        let ticket = port.xfer_and_signal(&self.nodes, at, strobe.encode().as_bytes(), signal);
         self.state = State::Striking(phase, ticket);
     }
 

@@ -14,7 +14,7 @@ mod contexts;
 mod ranks;
 mod schedule;
 
-use super::{Context, LeftOver, NicThread, NodeConfig, Put, Retries};
+use super::{Context, LeftOver, NicThread, NodeConfig, Put, PutWords, Retries};
 use crate::blocks::{CreditBlock, DescriptorBlock, Envelope};
 use crate::budget::Quota;
 use crate::failure::Cause;
@@ -43,8 +43,10 @@ pub struct BufferReceiver {
     /// The slice whose MSM is under way.
     scheduling: Option<u64>,
     work: [bool; 5],
-    /// Chunks scheduled in this slice.
-    chunks: u64,
+    /// Messages that were completed, and chunks that were scheduled, in this slice.
+    scheduled: u64,
+    /// The envelopes of this slice.
+    envelopes: Vec<Envelope>,
     puts: Retries<Put>,
 }
 
@@ -60,7 +62,8 @@ impl BufferReceiver {
             dem: Dem::default(),
             scheduling: None,
             work: [false; 5],
-            chunks: 0,
+            scheduled: 0,
+            envelopes: Vec::new(),
             puts: Retries::default(),
             quota,
             config,
@@ -92,6 +95,7 @@ impl BufferReceiver {
         self.contexts.publish(context);
         let mut work = [false; 5];
         work[Microphase::Msm.index()] = self.ranks.has_probes()
+            || self.ranks.completed() > 0
             || self.schedule.has_transfers()
             || self.contexts.has_candidates();
         context
@@ -101,11 +105,13 @@ impl BufferReceiver {
 
     fn match_and_schedule(&mut self, slice: u64, context: &mut Context<'_>) {
         self.work = [false; 5];
-        let (envelopes, held_back) = self.read_envelopes(slice, context);
-        for envelope in envelopes {
+        let held_back = self.read_envelopes(slice, context);
+        let mut envelopes = std::mem::take(&mut self.envelopes);
+        for envelope in envelopes.drain(..) {
             let arrived = self.ranks.arrive(envelope, &mut self.schedule, context);
             self.heed(arrived, context);
         }
+        self.envelopes = envelopes;
         self.ranks.answer_probes(context);
         // Now there is nothing left in the tables that what was posted would take out.
         held_back
@@ -122,7 +128,7 @@ impl BufferReceiver {
             self.config.page.arm(); // left over by the budget: law 2
         }
         self.work[Microphase::Pm.index()] = !chunks.is_empty();
-        self.chunks = chunks.len() as u64;
+        self.scheduled = chunks.len() as u64 + self.ranks.take_completed();
         if !chunks.is_empty() {
             context
                 .out
@@ -143,25 +149,20 @@ impl BufferReceiver {
         }
     }
 
-    /// The envelopes of this slice in their order, and the nodes that hold some back for lack of credit.
-    fn read_envelopes(
-        &mut self,
-        slice: u64,
-        context: &mut Context<'_>,
-    ) -> (Vec<Envelope>, Vec<NodeId>) {
-        let (mut all, mut lanes) = (Vec::new(), Vec::new());
+    /// Reads the envelopes of this slice, in their order. Returns the nodes that hold some back for lack of credit.
+    fn read_envelopes(&mut self, slice: u64, context: &mut Context<'_>) -> Vec<NodeId> {
+        let mut lanes = Vec::new();
         for lane in (0..context.port.nodes()).map(NodeId::from_index) {
-            match DescriptorBlock::read(context.port, lane, slice) {
-                Ok((envelopes, held_back)) => {
-                    all.extend(envelopes);
-                    lanes.extend(held_back.then_some(lane));
-                }
+            match DescriptorBlock::read(context.port, lane, slice, &mut self.envelopes) {
+                Ok(held_back) => lanes.extend(held_back.then_some(lane)),
                 Err(what) => self.heed(Err(Cause::BadBlock { lane, what }), context),
             }
         }
         // A source rank has one node, so its envelopes are already in the order of its posts.
-        all.sort_by_key(|envelope| envelope.source);
-        (all, lanes)
+        if !self.envelopes.is_sorted_by_key(|envelope| envelope.source) {
+            self.envelopes.sort_by_key(|envelope| envelope.source);
+        }
+        lanes
     }
 
     /// Law 4: a sender is held back for lack of credit, and a receiver is full of envelopes that
@@ -177,10 +178,10 @@ impl BufferReceiver {
     fn return_credits(&mut self, slice: u64, context: &mut Context<'_>) {
         for (node, records) in self.ranks.credits_to_return() {
             self.config.page.arm(); // a BS may wait for them
-            Put {
+            PutWords {
                 set: NodeSet::only(node),
                 at: GlobalAddress::new(Block::Credits, self.config.node),
-                bytes: CreditBlock::encode(slice, &records),
+                words: &CreditBlock::encode(slice, &records),
                 signal: None,
             }
             .start(context.port, &mut self.puts);
@@ -193,7 +194,7 @@ impl NicThread for BufferReceiver {
         match mail {
             Mail::Phase {
                 phase: Microphase::Dem,
-                cut,
+                cut: Some(cut),
                 ..
             } => self.take_receives(&cut, context),
             Mail::Arrived(collectives) => {
@@ -248,7 +249,7 @@ impl NicThread for BufferReceiver {
             self.work[Microphase::Bbm.index()] = barriers;
             self.work[Microphase::Rm.index()] = reductions;
             let tally = Tally {
-                point_to_point: self.chunks,
+                point_to_point: self.scheduled,
                 collectives: self.contexts.grants(),
             };
             context.out.finished(Microphase::Msm, self.work, tally);

@@ -10,6 +10,7 @@ use bcs_core::layout::Location;
 use bcs_core::matching::{Matcher, Pattern, Posted, ReceiveHandle, Signature};
 use bcs_core::memory::ring::Consumer;
 use bcs_core::memory::{Claimant, MappedWords, NicMemory};
+use bcs_core::limits::REQUEST_SLOTS;
 use bcs_core::request::{Completion, Failure, RequestId};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -42,7 +43,8 @@ struct Rank {
     memory: NicMemory,
     ring: Consumer<MappedWords>,
     matcher: Matcher<Envelope, Receive>,
-    handles: HashMap<RequestId, ReceiveHandle>,
+    /// To cancel receives: by request slot, with the generation. Of those that were matched they are stale.
+    handles: Vec<Option<(u32, ReceiveHandle)>>,
     /// Probes in the order of their posts.
     probes: Vec<Probe>,
     /// Messages that matched probes have taken out, by the request of the probe.
@@ -81,14 +83,27 @@ impl Rank {
         }
     }
 
-    /// Receives that could be cancelled, but are not there.
-    fn lost_handles(&self) -> usize {
-        self.handles.len().abs_diff(self.matcher.posted_len())
+    /// Remembers how to cancel a receive.
+    fn can_cancel(&mut self, request: RequestId, handle: ReceiveHandle) {
+        let slot = request.slot as usize;
+        if slot >= REQUEST_SLOTS {
+            return; // rubbish, which nobody can complete either
+        }
+        if slot >= self.handles.len() {
+            self.handles.resize(slot + 1, None);
+        }
+        self.handles[slot] = Some((request.generation, handle));
+    }
+
+    /// How to cancel a receive, if it was posted.
+    fn handle(&self, request: RequestId) -> Option<ReceiveHandle> {
+        let (generation, handle) = (*self.handles.get(request.slot as usize)?)?;
+        (generation == request.generation).then_some(handle)
     }
 
     /// Takes out what has not been matched or answered yet; who cancels is answered in any case.
     fn cancel(&mut self, target: RequestId, request: RequestId, context: &mut Context<'_>) {
-        let handle = self.handles.remove(&target);
+        let handle = self.handle(target);
         let receive = handle.and_then(|handle| self.matcher.cancel(handle));
         let probes = self.probes.len();
         self.probes.retain(|probe| probe.request != target);
@@ -114,6 +129,9 @@ pub(super) struct Ranks {
     /// Envelopes matched, by (source node, receiver): total and as last returned.
     credits: BTreeMap<(u16, u32), (u64, u64)>,
     return_at: u64,
+    /// Those of which there are so many to return.
+    due: Vec<(u16, u32)>,
+    completed: u64,
     credit_records: usize,
     lost: NodeSet,
 }
@@ -128,7 +146,7 @@ impl Ranks {
                 memory: memory.clone(),
                 ring: Consumer::new(memory.words(), NicMemory::receive_ring()),
                 matcher: Matcher::new(config.bounds.envelopes, config.bounds.receives),
-                handles: HashMap::new(),
+                handles: Vec::new(),
                 probes: Vec::new(),
                 extracted: HashMap::new(),
                 unexpected: 0,
@@ -142,6 +160,8 @@ impl Ranks {
             ranks,
             credits: BTreeMap::new(),
             return_at,
+            due: Vec::new(),
+            completed: 0,
             credit_records: config.bounds.credits,
             lost: NodeSet::EMPTY,
         }
@@ -251,7 +271,7 @@ impl Ranks {
                 signature,
                 envelope,
                 receive,
-            } => self.matched(rank, signature, &envelope, &receive, schedule),
+            } => self.matched((rank, signature), &envelope, &receive, schedule, context),
             Posted::Waiting(handle)
                 if can_only_fail(pattern.source, &self.placement, self.lost) =>
             {
@@ -260,7 +280,7 @@ impl Ranks {
                 context.out.complete(rank, request, gone);
             }
             Posted::Waiting(handle) => {
-                table.handles.insert(request, handle);
+                table.can_cancel(request, handle);
             }
         }
         Ok(())
@@ -278,7 +298,7 @@ impl Ranks {
         let rank = self.ranks[local].rank;
         match self.ranks[local].extracted.remove(&message) {
             Some((signature, envelope)) => {
-                self.matched(rank, signature, &envelope, &receive, schedule);
+                self.matched((rank, signature), &envelope, &receive, schedule, context);
             }
             None => {
                 let bad = Completion::failed(Failure::BadDescriptor);
@@ -308,9 +328,8 @@ impl Ranks {
             tag: envelope.send.tag,
         };
         while let Some((_, receive)) = table.matcher.meet(&signature) {
-            table.handles.remove(&receive.request);
             if table.claims(&receive) {
-                self.matched(destination, signature, &envelope, &receive, schedule);
+                self.matched((destination, signature), &envelope, &receive, schedule, context);
                 return Ok(());
             }
             table.satisfied(receive.request, context);
@@ -322,20 +341,48 @@ impl Ranks {
         })
     }
 
+    /// A message and a receive have met: it is complete, or has still to be moved.
     fn matched(
         &mut self,
-        rank: u32,
-        signature: Signature,
+        (rank, signature): (u32, Signature),
         envelope: &Envelope,
         receive: &Receive,
         schedule: &mut Schedule,
+        context: &mut Context<'_>,
     ) {
         let source_node = self
             .placement
             .node_of(signature.source)
             .expect("checked by BS");
-        self.credits.entry((source_node.0, rank)).or_default().0 += 1;
-        schedule.add(Transfer::new(rank, source_node, envelope, receive));
+        self.credit(source_node, rank);
+        let transfer = Transfer::new(rank, source_node, envelope, receive);
+        match transfer.done_at_once() {
+            Some(completion) => {
+                self.completed += 1;
+                context.out.complete(rank, receive.request, completion);
+            }
+            None => schedule.add(transfer),
+        }
+    }
+
+    /// An envelope of this node for this rank is kept no more.
+    fn credit(&mut self, source_node: NodeId, rank: u32) {
+        let key = (source_node.0, rank);
+        let (matched, returned) = self.credits.entry(key).or_default();
+        *matched += 1;
+        if *matched - *returned == self.return_at {
+            self.due.push(key);
+        }
+    }
+
+    /// Messages that were complete as soon as they met their receives, since they were counted last.
+    pub(super) fn completed(&self) -> u64 {
+        self.completed
+    }
+
+    /// Counts them.
+    pub(super) fn take_completed(&mut self) -> u64 {
+        std::mem::take(&mut self.completed)
     }
 
     pub(super) fn has_probes(&self) -> bool {
@@ -418,22 +465,23 @@ impl Ranks {
                 sum(&Rank::satisfied_elsewhere),
             ),
             LeftOver::of_runtime("probes", sum(&Rank::idle_probes)),
-            LeftOver::of_runtime("receives to be cancelled", sum(&Rank::lost_handles)),
         ]
     }
 
+    /// What BSs are to be told, as far as there is room for it in a block each.
     pub(super) fn credits_to_return(&mut self) -> BTreeMap<NodeId, Vec<(u32, u64)>> {
         let mut returns: BTreeMap<NodeId, Vec<(u32, u64)>> = BTreeMap::new();
-        for (&(node, rank), (matched, returned)) in &mut self.credits {
-            if *matched - *returned < self.return_at {
-                continue;
-            }
+        let (credits, most) = (&mut self.credits, self.credit_records);
+        self.due.retain(|&(node, rank)| {
             let records = returns.entry(NodeId(node)).or_default();
-            if records.len() < self.credit_records {
-                records.push((rank, *matched));
-                *returned = *matched;
+            if records.len() >= most {
+                return true;
             }
-        }
+            let (matched, returned) = credits.entry((node, rank)).or_default();
+            records.push((rank, *matched));
+            *returned = *matched;
+            false
+        });
         returns
     }
 
@@ -472,7 +520,7 @@ impl Ranks {
                 .map(|(_, receive)| receive.request)
                 .collect();
             for request in &failed {
-                if let Some(handle) = table.handles.remove(request) {
+                if let Some(handle) = table.handle(*request) {
                     table.matcher.cancel(handle);
                 }
             }

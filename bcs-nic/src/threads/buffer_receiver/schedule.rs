@@ -75,6 +75,13 @@ impl Transfer {
         }
     }
 
+    /// What its receive came to, if that is all there is to it: the bytes came with the descriptor, and nobody
+    /// waits for word of it.
+    pub(super) fn done_at_once(&self) -> Option<Completion> {
+        let is_here = matches!(self.payload, Payload::Inline(_)) && self.send.is_none();
+        is_here.then_some(self.ending.receive)
+    }
+
     fn pair(&self) -> (u32, u32) {
         (self.source, self.receiver)
     }

@@ -146,8 +146,13 @@ impl Communicator {
         quota: Quota,
         context: &mut Context<'_>,
     ) {
-        let arrivals = self.arrivals.entry(descriptor.sequence);
-        arrivals.or_default().push((rank, descriptor));
+        let is_alone = self.local.len() == 1 || descriptor.for_node;
+        if is_alone && descriptor.sequence == self.complete {
+            self.ready(vec![(rank, descriptor)], quota, context);
+        } else {
+            let arrivals = self.arrivals.entry(descriptor.sequence);
+            arrivals.or_default().push((rank, descriptor));
+        }
         while let Some(arrivals) = self.arrivals.remove(&self.complete) {
             if arrivals.len() < self.local.len() && !arrivals[0].1.for_node {
                 self.arrivals.insert(self.complete, arrivals);
@@ -232,7 +237,7 @@ impl Communicator {
                 sequence: Some(refused.sequence),
                 completion: Completion::mismatch(against),
             };
-            context.out.send(refused.helper(), Mail::GivenUp(given_up));
+            context.out.send(refused.helper(), Mail::GivenUp(Box::new(given_up)));
         }
         while self.pending.pop_front_if(|next| next.is_over(go)).is_some() {}
     }
@@ -279,7 +284,7 @@ impl Communicator {
                 completion,
             };
             for thread in [NicThreadId::CollectiveHelper, NicThreadId::ReduceHelper] {
-                context.out.send(thread, Mail::GivenUp(given_up));
+                context.out.send(thread, Mail::GivenUp(Box::new(given_up)));
             }
         }
     }
