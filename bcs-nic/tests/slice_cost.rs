@@ -133,6 +133,9 @@ impl Job {
 
     /// Nanoseconds of a slice, its posts included.
     fn time(&mut self, what: &str, completions: u64, mut post: impl FnMut(&mut Self)) {
+        if std::env::var("BCS_OPS").is_ok_and(|ops| !ops.split(',').any(|op| op == what)) {
+            return;
+        }
         for warm in [true, false] {
             let (before, began) = (self.completions(), Instant::now());
             for _ in 0..ROUNDS {
@@ -148,7 +151,7 @@ impl Job {
     }
 }
 
-/// `BCS_NODES=2,16` says for how many nodes.
+/// `BCS_NODES=2,16` says for how many nodes, `BCS_OPS=empty,barrier` which.
 fn nodes() -> Vec<usize> {
     let asked = std::env::var("BCS_NODES").unwrap_or_else(|_| "2,4,16".to_owned());
     asked.split(',').map(|nodes| nodes.parse().unwrap()).collect()

@@ -16,6 +16,7 @@ use bcs_core::wake::waiting::{self, Patience};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use mds::emds::{StrobeFigures, StrobeRecorder};
 use std::any::Any;
+use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -141,6 +142,23 @@ pub(super) struct OsThread {
     patience: Patience,
     /// The place of the state machine that works; [`STROBING`] if it is the Strobe Sender.
     working: usize,
+    beginning: Beginning,
+}
+
+/// When a turn began, read once if anybody asks. What is struck or comes over the fabric in it, comes then.
+#[derive(Debug, Default)]
+struct Beginning(Cell<Option<u64>>);
+
+impl Beginning {
+    fn forget(&self) {
+        self.0.set(None);
+    }
+
+    fn ns(&self) -> u64 {
+        let ns = self.0.get().unwrap_or_else(now_ns);
+        self.0.set(Some(ns));
+        ns
+    }
 }
 
 const STROBING: usize = usize::MAX;
@@ -185,6 +203,7 @@ impl OsThread {
             memories,
             patience: crew.patience,
             working: STROBING,
+            beginning: Beginning::default(),
         }
     }
 
@@ -265,6 +284,7 @@ impl OsThread {
 
     /// Gives every state machine one chance; returns whether anything moved on.
     fn turn(&mut self, page: &MachinePage) -> bool {
+        self.beginning.forget();
         let mut progress = self.strobe();
         while let Ok((node, thread, mail)) = self.inbox.try_recv() {
             self.letters.push_back((self.places[number(node, thread)], mail));
@@ -272,7 +292,7 @@ impl OsThread {
         progress |= self.poll_seats(page);
         while let Some((at, mail)) = self.letters.pop_front() {
             progress = true;
-            self.work(at, page, |machine, context| machine.handle(mail, context));
+            self.work(at, page, &now_ns, |machine, context| machine.handle(mail, context));
         }
         // With a core for everybody a rank goes on at once. Else it would take this thread's core
         // in the middle of a slice, for which all ranks wait: the slice is finished first.
@@ -315,7 +335,12 @@ impl OsThread {
     }
 
     fn poll(&mut self, at: usize, page: &MachinePage) -> bool {
-        self.work(at, page, |machine, context| machine.poll(context))
+        let beginning = std::mem::take(&mut self.beginning);
+        let progress = self.work(at, page, &|| beginning.ns(), |machine, context| {
+            machine.poll(context)
+        });
+        self.beginning = beginning;
+        progress
     }
 
     /// Lets a state machine work, and sends what it emits.
@@ -323,12 +348,13 @@ impl OsThread {
         &mut self,
         at: usize,
         page: &MachinePage,
+        clock: &dyn Fn() -> u64,
         work: impl FnOnce(&mut dyn NicThread, &mut Context<'_>) -> R,
     ) -> R {
         self.working = at;
         let seat = &mut self.seats[at];
         let mut context = Context {
-            clock: &now_ns,
+            clock,
             port: &mut seat.port,
             memory: &mut seat.memory,
             out: &mut self.out,
@@ -355,7 +381,8 @@ impl OsThread {
                 (Some(sequencer), _) => sequencer.retries(),
                 (None, colocated) => colocated.as_ref().map_or(0, Colocated::retries),
             };
-            let (moved, over) = strobing.sender.poll(&now_ns, retries, &mut strobing.port);
+            let beginning = || self.beginning.ns();
+            let (moved, over) = strobing.sender.poll(&beginning, retries, &mut strobing.port);
             if let Some(times) = over {
                 strobing.record(&times);
             }

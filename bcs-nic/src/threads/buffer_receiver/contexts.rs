@@ -35,7 +35,7 @@ use bcs_core::request::{Completion, Failure};
 use communicator::{Communicator, Pending, arrival};
 use grant::Grants;
 use slots::Refused;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// A context's first member and id.
 type Key = (u32, u32);
@@ -49,7 +49,7 @@ pub(super) struct Contexts {
     quota: Quota,
     communicators: BTreeMap<Key, Communicator>,
     /// Which communicator a rank means by a context id.
-    of_rank: HashMap<(u32, u32), Key>,
+    of_rank: BTreeMap<(u32, u32), Key>,
     refused: Refused,
     grants: Grants,
     lost: NodeSet,
