@@ -127,7 +127,11 @@ impl Job {
     }
 
     fn completions(&self) -> u64 {
-        let of = |memory: &NicMemory| memory.completions().load(std::sync::atomic::Ordering::Relaxed);
+        let of = |memory: &NicMemory| {
+            memory
+                .completions()
+                .load(std::sync::atomic::Ordering::Relaxed)
+        };
         self.memories.iter().map(of).sum()
     }
 
@@ -154,7 +158,10 @@ impl Job {
 /// `BCS_NODES=2,16` says for how many nodes, `BCS_OPS=empty,barrier` which.
 fn nodes() -> Vec<usize> {
     let asked = std::env::var("BCS_NODES").unwrap_or_else(|_| "2,4,16".to_owned());
-    asked.split(',').map(|nodes| nodes.parse().unwrap()).collect()
+    asked
+        .split(',')
+        .map(|nodes| nodes.parse().unwrap())
+        .collect()
 }
 
 #[test]
@@ -166,7 +173,9 @@ fn a_slice_costs() {
         let mut job = Job::new(nodes, false);
         job.time("empty", 0, |_| ());
         job.time("8 bytes", 1, |job| job.message(0, 1));
-        job.time("barrier", all, |job| job.collective(CollectiveKind::Barrier, 0));
+        job.time("barrier", all, |job| {
+            job.collective(CollectiveKind::Barrier, 0)
+        });
         let bcast = CollectiveKind::Broadcast { root: 0 };
         job.time("broadcast 8 bytes", all, |job| job.collective(bcast, 8));
         let sum = CollectiveKind::Reduce {

@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 const LINE: usize = 128;
 const DEMAND: usize = 0;
-const ARMED: usize = LINE;
-const ARMED_AT: usize = LINE + 8;
+const ARMED: usize = DEMAND + 4;
+const ARMED_AT: usize = DEMAND + 8;
 const BLOCKED: usize = 2 * LINE;
 const AWAKE_THREADS: usize = 3 * LINE;
 const POLLING: usize = AWAKE_THREADS + 4;

@@ -117,6 +117,9 @@ const LEAST_YIELDS: u32 = 4;
 /// less, and loses more by sleeping.
 const WAITS_WITHOUT_YIELDS: u32 = 100;
 
+/// After a collective all ranks run for a moment: cores are short for who waits only if they are again and again.
+const CHANCES: u32 = 3;
+
 thread_local! {
     /// How many waits are to do without yields.
     static WITHOUT_YIELDS: Cell<u32> = const { Cell::new(0) };
@@ -298,7 +301,12 @@ fn is_late(took_ns: u64, sharers: usize) -> bool {
 
 /// Lets others have the core after each look, some times whoever they are, and then for as long as all who run
 /// have a core each. Returns whether `check` has found something.
-fn give_away(page: &MachinePage, end_ns: u64, patience: Patience, mut check: impl FnMut() -> bool) -> bool {
+fn give_away(
+    page: &MachinePage,
+    end_ns: u64,
+    patience: Patience,
+    mut check: impl FnMut() -> bool,
+) -> bool {
     let without = WITHOUT_YIELDS.get();
     if patience.yields == 0 || without > 0 {
         if patience.yields > 0 {
@@ -311,6 +319,7 @@ fn give_away(page: &MachinePage, end_ns: u64, patience: Patience, mut check: imp
     let sharers = home_core::sharers();
     let least = yields_among(sharers, patience.yields);
     let mut left = least;
+    let mut chances = CHANCES;
     let _polls = (!patience.runs).then(|| Polls::new(page));
     loop {
         std::thread::yield_now();
@@ -325,12 +334,16 @@ fn give_away(page: &MachinePage, end_ns: u64, patience: Patience, mut check: imp
         }
         before = now;
         left -= 1;
-        if now < end_ns && page.census().suffices_for_running() {
-            left = least;
+        if left > 0 {
+            continue;
         }
-        if left == 0 {
+        // The line of the census is written by whoever waits: it is not looked at more often than that.
+        let suffices = page.census().suffices_for_running();
+        chances = if suffices { CHANCES } else { chances - 1 };
+        if now >= end_ns || chances == 0 {
             return false;
         }
+        left = least;
     }
 }
 

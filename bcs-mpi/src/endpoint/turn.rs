@@ -3,10 +3,19 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex};
 
+/// Who listens to the bell.
+#[derive(Debug, Default)]
+pub(crate) struct Listening {
+    /// Whether any thread does.
+    pub(crate) taken: bool,
+    /// Whether others wait until that one wakes. To tell them is a system call.
+    pub(crate) others: bool,
+}
+
 /// Whose turn it is to listen to the bell.
 #[derive(Debug, Default)]
 pub(crate) struct Turn {
-    pub(crate) taken: Mutex<bool>,
+    pub(crate) listening: Mutex<Listening>,
     pub(crate) passed: Condvar,
     /// Threads that sleep, or are about to.
     pub(crate) sleepers: AtomicU32,

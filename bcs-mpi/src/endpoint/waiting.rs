@@ -17,6 +17,7 @@
 
 use super::endpoint::Endpoint;
 use super::state::State;
+use super::turn::Listening;
 use super::what::What;
 use crate::roads::Blocking;
 use crate::roads::smartmap::SmartMap;
@@ -25,8 +26,8 @@ use bcs_core::memory::NicMemory;
 use bcs_core::smartmap::Desk;
 use bcs_core::wake::MachinePage;
 use bcs_core::wake::waiting::{self, Patience};
-use std::iter;
 use std::sync::atomic::Ordering;
+use std::{iter, mem};
 
 /// What a wait wants to be woken by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -229,21 +230,24 @@ impl Endpoint {
     }
 
     fn take_turns(&self, watch: Watch, patience: Patience, seen: &Done) {
-        let lock = || lockstep::lock(&self.turn.taken);
-        let mut taken = lock();
+        let lock = || lockstep::lock(&self.turn.listening);
+        let mut listening = lock();
         if self.awaited(seen, watch) {
             return;
         }
-        if *taken {
-            lockstep::wait(&self.turn.passed, taken);
+        if listening.taken {
+            listening.others = true;
+            lockstep::wait(&self.turn.passed, listening);
             return;
         }
-        *taken = true;
-        drop(taken);
+        listening.taken = true;
+        drop(listening);
         waiting::wait(self.memory.bell(), &self.page, None, patience, || {
             self.awaited(seen, watch)
         });
-        *lock() = false;
-        lockstep::notify_all(&self.turn.passed);
+        let Listening { others, .. } = mem::take(&mut *lock());
+        if others {
+            lockstep::notify_all(&self.turn.passed);
+        }
     }
 }

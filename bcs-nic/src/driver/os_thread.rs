@@ -287,12 +287,15 @@ impl OsThread {
         self.beginning.forget();
         let mut progress = self.strobe();
         while let Ok((node, thread, mail)) = self.inbox.try_recv() {
-            self.letters.push_back((self.places[number(node, thread)], mail));
+            self.letters
+                .push_back((self.places[number(node, thread)], mail));
         }
         progress |= self.poll_seats(page);
         while let Some((at, mail)) = self.letters.pop_front() {
             progress = true;
-            self.work(at, page, &now_ns, |machine, context| machine.handle(mail, context));
+            self.work(at, page, &now_ns, |machine, context| {
+                machine.handle(mail, context)
+            });
         }
         // With a core for everybody a rank goes on at once. Else it would take this thread's core
         // in the middle of a slice, for which all ranks wait: the slice is finished first.
@@ -382,7 +385,9 @@ impl OsThread {
                 (None, colocated) => colocated.as_ref().map_or(0, Colocated::retries),
             };
             let beginning = || self.beginning.ns();
-            let (moved, over) = strobing.sender.poll(&beginning, retries, &mut strobing.port);
+            let (moved, over) = strobing
+                .sender
+                .poll(&beginning, retries, &mut strobing.port);
             if let Some(times) = over {
                 strobing.record(&times);
             }

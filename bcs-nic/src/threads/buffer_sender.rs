@@ -59,6 +59,8 @@ pub struct BufferSender {
     waiting: Vec<usize>,
     share: u64,
     credits_seen: Vec<u64>,
+    /// Credit blocks that have been read: there is one for each signal.
+    signals_seen: u64,
     puts: Retries<Put>,
     exchanging: bool,
     exchanged: bool,
@@ -93,6 +95,7 @@ impl BufferSender {
             waiting: vec![0; nodes],
             share: config.bounds.share(nodes),
             credits_seen: vec![0; nodes],
+            signals_seen: 0,
             puts: Retries::default(),
             exchanging: false,
             exchanged: false,
@@ -180,6 +183,10 @@ impl BufferSender {
     }
 
     fn read_credits(&mut self, context: &mut Context<'_>) {
+        let signals = context.port.signals();
+        if std::mem::replace(&mut self.signals_seen, signals) == signals {
+            return;
+        }
         for lane in (0..self.credits_seen.len()).map(NodeId::from_index) {
             let seen = &mut self.credits_seen[lane.index()];
             let Some((stamp, records)) = CreditBlock::read(context.port, lane, *seen) else {
@@ -244,7 +251,7 @@ impl BufferSender {
             set: NodeSet::only(node),
             at: GlobalAddress::new(Block::Descriptors, self.config.node),
             words: self.block.seal(slice, waiting),
-            signal: None,
+            signal: Some(NicThreadId::BufferReceiver),
         }
         .start(context.port, &mut self.puts);
     }

@@ -28,6 +28,8 @@ use std::sync::atomic::Ordering;
 pub struct StrobeReceiver {
     config: NodeConfig,
     signals_seen: u64,
+    /// Completion blocks that have been read: each microstrobe and each of them is a signal.
+    blocks_seen: u64,
     /// The microstrobe being worked on, or the last one.
     current: Option<Microstrobe>,
     /// Threads that have not finished the microphase.
@@ -56,6 +58,7 @@ impl StrobeReceiver {
         Self {
             config,
             signals_seen: 0,
+            blocks_seen: 0,
             current: None,
             unfinished: 0,
             work: [false; 5],
@@ -290,9 +293,13 @@ impl NicThread for StrobeReceiver {
             return false;
         }
         self.signals_seen = signals;
+        let strobe = Microstrobe::read(context.port);
         // Completions first: their lanes are used anew once this node has finished the next DEM.
-        self.read_completions(context);
-        if let Some(strobe) = Microstrobe::read(context.port)
+        let blocks = signals.wrapping_sub(strobe.map_or(0, |strobe| strobe.sequence));
+        if std::mem::replace(&mut self.blocks_seen, blocks) != blocks {
+            self.read_completions(context);
+        }
+        if let Some(strobe) = strobe
             && self
                 .current
                 .is_none_or(|current| strobe.sequence > current.sequence)

@@ -3,7 +3,7 @@
 use crate::Distribution;
 use crate::dump::NodeDump;
 
-use super::SliceLog;
+use super::{Notes, SliceLog};
 
 /// What one struck slice was on one node. The names are those of Table 5.2; the phases that it leaves to
 /// *LTRi* are named alike. `None` is a microphase that was skipped because no node had work in it.
@@ -41,6 +41,7 @@ pub struct SliceFigures {
 #[derive(Debug)]
 pub struct SliceRecorder {
     node: u32,
+    notes: Notes<SliceFigures>,
     log: SliceLog,
     ltdem_ns: Distribution,
     lmsm_ns: Distribution,
@@ -61,6 +62,7 @@ impl SliceRecorder {
     pub fn new(node: u32, first_slice: u64) -> Self {
         Self {
             node,
+            notes: Notes::new(),
             log: SliceLog::new(first_slice),
             ltdem_ns: Distribution::new(),
             lmsm_ns: Distribution::new(),
@@ -78,6 +80,12 @@ impl SliceRecorder {
 
     /// One struck slice is over. Slices come in rising order; the numbers left out were empty slices.
     pub fn slice(&mut self, figures: &SliceFigures) {
+        if let Some(notes) = self.notes.note(*figures) {
+            notes.iter().for_each(|figures| self.enter(figures));
+        }
+    }
+
+    fn enter(&mut self, figures: &SliceFigures) {
         self.log.struck(figures.slice, figures.strobe_ns);
         let microphases = [
             (&mut self.ltdem_ns, figures.ltdem_ns),
@@ -104,6 +112,8 @@ impl SliceRecorder {
     /// [`NodeDump::global`].
     #[must_use]
     pub fn finish(mut self, end_slice: u64) -> NodeDump {
+        let notes = self.notes.take();
+        notes.iter().for_each(|figures| self.enter(figures));
         self.log.passed_before(end_slice);
         NodeDump {
             job: String::new(),

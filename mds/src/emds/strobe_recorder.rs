@@ -3,7 +3,7 @@
 use crate::Distribution;
 use crate::dump::StrobeDump;
 
-use super::SliceLog;
+use super::{Notes, SliceLog};
 
 /// What one struck slice was for the whole machine. The names are those of Table 5.1. `None` is a
 /// microphase that was skipped because no node had work in it.
@@ -30,6 +30,7 @@ pub struct StrobeFigures {
 /// Records the slices as the Strobe Sender sees them, in memory that does not grow (300 KiB).
 #[derive(Debug)]
 pub struct StrobeRecorder {
+    notes: Notes<StrobeFigures>,
     log: SliceLog,
     gtdem_ns: Distribution,
     gtmsm_ns: Distribution,
@@ -44,6 +45,7 @@ impl StrobeRecorder {
     #[must_use]
     pub fn new(first_slice: u64) -> Self {
         Self {
+            notes: Notes::new(),
             log: SliceLog::new(first_slice),
             gtdem_ns: Distribution::new(),
             gtmsm_ns: Distribution::new(),
@@ -56,6 +58,12 @@ impl StrobeRecorder {
 
     /// One struck slice is over. Slices come in rising order.
     pub fn slice(&mut self, figures: &StrobeFigures) {
+        if let Some(notes) = self.notes.note(*figures) {
+            notes.iter().for_each(|figures| self.enter(figures));
+        }
+    }
+
+    fn enter(&mut self, figures: &StrobeFigures) {
         self.log.struck(figures.slice, figures.strobe_ns);
         // The retries of a microphase that was skipped are none, not zero.
         let dem = figures.gtdem_ns.map(|time_ns| (time_ns, figures.usrdem));
@@ -79,7 +87,9 @@ impl StrobeRecorder {
 
     /// Gives what was recorded.
     #[must_use]
-    pub fn finish(self) -> StrobeDump {
+    pub fn finish(mut self) -> StrobeDump {
+        let notes = self.notes.take();
+        notes.iter().for_each(|figures| self.enter(figures));
         StrobeDump {
             getts_ns: (&self.log.gap_ns).into(),
             gtdem_ns: (&self.gtdem_ns).into(),

@@ -233,7 +233,9 @@ impl From<&CompareAndWrite> for RawRequest {
             variable: what.variable.index(),
             comparison: what.comparison,
             operand: what.operand,
-            write: what.write.map(|(variable, value)| (variable.index(), value)),
+            write: what
+                .write
+                .map(|(variable, value)| (variable.index(), value)),
             wait: what.wait,
             set: what.set,
         }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! header   send ring   receive ring   collective ring   payload slots   request slots
-//! └ one cache line per word that one side writes: bell, positions, summaries
+//! └ a cache line for what one side writes and the other looks at: bell, tails, heads, completions
 //! ```
 //!
 //! One sealed memfd per rank. The rank writes descriptors, tail positions, payload and its bell's
@@ -32,16 +32,18 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 const LINE: usize = 128; // two cache lines: adjacent-line prefetch counts as sharing
 const BELL: usize = 0;
 const COMPLETIONS: usize = LINE;
-const UNEXPECTED: usize = 2 * LINE;
-const SEND_TAIL: usize = 3 * LINE;
-const SEND_HEAD: usize = 4 * LINE;
-const RECEIVE_TAIL: usize = 5 * LINE;
-const RECEIVE_HEAD: usize = 6 * LINE;
-const COLLECTIVE_TAIL: usize = 7 * LINE;
-const COLLECTIVE_HEAD: usize = 8 * LINE;
-const HELD_BACK: usize = 9 * LINE;
-const ROOM_WANTED: usize = 10 * LINE;
-const WHEREABOUTS: usize = 11 * LINE;
+/// What the rank writes and its NIC looks at in every slice.
+const SEND_TAIL: usize = 2 * LINE;
+const RECEIVE_TAIL: usize = SEND_TAIL + 8;
+const COLLECTIVE_TAIL: usize = SEND_TAIL + 16;
+const ROOM_WANTED: usize = SEND_TAIL + 24;
+/// What the NIC writes when it has taken something.
+const SEND_HEAD: usize = 3 * LINE;
+const RECEIVE_HEAD: usize = SEND_HEAD + 8;
+const COLLECTIVE_HEAD: usize = SEND_HEAD + 16;
+const UNEXPECTED: usize = SEND_HEAD + 24;
+const HELD_BACK: usize = SEND_HEAD + 32;
+const WHEREABOUTS: usize = 4 * LINE;
 const SEND_RING: usize = 4096;
 
 #[expect(clippy::cast_possible_truncation, reason = "small constants")]
@@ -303,7 +305,7 @@ fn payload_slot_bytes(eager_limit: usize) -> usize {
 }
 
 const _: () = {
-    assert!(ROOM_WANTED + LINE <= WHEREABOUTS);
+    assert!(HELD_BACK + 8 <= WHEREABOUTS);
     assert!(WHEREABOUTS + 16 + whereabouts::WORDS * 8 <= SEND_RING);
     assert!(PAYLOAD.is_multiple_of(64));
 };

@@ -47,6 +47,8 @@ pub struct BufferReceiver {
     scheduled: u64,
     /// The envelopes of this slice.
     envelopes: Vec<Envelope>,
+    /// Descriptor blocks that have been read: there is one for each signal.
+    signals_seen: u64,
     puts: Retries<Put>,
 }
 
@@ -64,6 +66,7 @@ impl BufferReceiver {
             work: [false; 5],
             scheduled: 0,
             envelopes: Vec::new(),
+            signals_seen: 0,
             puts: Retries::default(),
             quota,
             config,
@@ -152,6 +155,10 @@ impl BufferReceiver {
     /// Reads the envelopes of this slice, in their order. Returns the nodes that hold some back for lack of credit.
     fn read_envelopes(&mut self, slice: u64, context: &mut Context<'_>) -> Vec<NodeId> {
         let mut lanes = Vec::new();
+        let signals = context.port.signals();
+        if std::mem::replace(&mut self.signals_seen, signals) == signals {
+            return lanes;
+        }
         for lane in (0..context.port.nodes()).map(NodeId::from_index) {
             match DescriptorBlock::read(context.port, lane, slice, &mut self.envelopes) {
                 Ok(held_back) => lanes.extend(held_back.then_some(lane)),
@@ -182,7 +189,7 @@ impl BufferReceiver {
                 set: NodeSet::only(node),
                 at: GlobalAddress::new(Block::Credits, self.config.node),
                 words: &CreditBlock::encode(slice, &records),
-                signal: None,
+                signal: Some(NicThreadId::BufferSender),
             }
             .start(context.port, &mut self.puts);
         }

@@ -7,10 +7,10 @@ use crate::threads::{Context, LeftOver, NodeConfig};
 use bcs_core::descriptor::{ReceiveDescriptor, ReceiveKind};
 use bcs_core::job::{NodeId, NodeSet, Placement};
 use bcs_core::layout::Location;
+use bcs_core::limits::REQUEST_SLOTS;
 use bcs_core::matching::{Matcher, Pattern, Posted, ReceiveHandle, Signature};
 use bcs_core::memory::ring::Consumer;
 use bcs_core::memory::{Claimant, MappedWords, NicMemory};
-use bcs_core::limits::REQUEST_SLOTS;
 use bcs_core::request::{Completion, Failure, RequestId};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -329,7 +329,13 @@ impl Ranks {
         };
         while let Some((_, receive)) = table.matcher.meet(&signature) {
             if table.claims(&receive) {
-                self.matched((destination, signature), &envelope, &receive, schedule, context);
+                self.matched(
+                    (destination, signature),
+                    &envelope,
+                    &receive,
+                    schedule,
+                    context,
+                );
                 return Ok(());
             }
             table.satisfied(receive.request, context);

@@ -237,7 +237,9 @@ impl Communicator {
                 sequence: Some(refused.sequence),
                 completion: Completion::mismatch(against),
             };
-            context.out.send(refused.helper(), Mail::GivenUp(Box::new(given_up)));
+            context
+                .out
+                .send(refused.helper(), Mail::GivenUp(Box::new(given_up)));
         }
         while self.pending.pop_front_if(|next| next.is_over(go)).is_some() {}
     }
