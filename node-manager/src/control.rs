@@ -157,6 +157,13 @@ pub enum FromManager {
     Seen(Box<Seen>),
     /// How many of its ranks have a slot: once, when all have said hello, or at the end.
     Slots(SlotReport),
+    /// Others have fetched much from a rank that has no slot: once, of the first one.
+    SlowRoad {
+        /// The rank.
+        rank: u32,
+        /// Why it has none, where it was to have one.
+        why: Option<String>,
+    },
     /// The node manager itself failed.
     ManagerFailed {
         /// What failed.

@@ -230,6 +230,7 @@ fn start_and_watch(
         output,
         input,
         shared_input,
+        hints: hints_are_heard(options),
         signals,
         spared,
     };
