@@ -52,6 +52,10 @@ pub const QUEUED_PART_BYTES: usize = MAX_QUEUED_BYTES;
 /// them outstanding, its sends wait to be asked for.
 pub const MAX_COPIED_BYTES: usize = 16 << 20;
 
+/// Bytes that a rank fetches from another one of its node, from where these lie in no slot, before it says
+/// so. As many take a few milliseconds longer than from a slot: less than that nobody would mend.
+pub const SLOW_ROAD_BYTES: usize = 16 << 20;
+
 /// The shortest message that a blocking send lends to a receiver on its node: there is more to a loan
 /// than to a copy.
 pub const LEAST_LENT_BYTES: usize = 1025;

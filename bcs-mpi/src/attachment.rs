@@ -274,6 +274,11 @@ impl NodeManager for Link {
         self.slot(place).unwrap_or(Found::NotYet)
     }
 
+    fn slow_road(&self, place: usize) {
+        let place = u32::try_from(place).expect("MAX_RANKS_PER_NODE fits u32");
+        let _gone = self.say(&FromRank::SlowRoad { place });
+    }
+
     fn aborts(&self, code: i32, reason: &str) {
         // If the node manager is gone, this rank's end is all that can be done.
         let _gone = self.say(&FromRank::Abort {

@@ -1,7 +1,7 @@
 //! A NIC thread that panics is noticed, whatever OS thread runs it.
 
 use bcs_core::fabric::shm::Segment;
-use bcs_core::job::{Driver, NicThreadId, NodeId, Placement, Settings};
+use bcs_core::job::{Cores, Driver, NicThreadId, NodeId, Placement, Settings};
 use bcs_core::memory::NicMemory;
 use bcs_core::wake::MachinePage;
 use bcs_nic::bounds::Bounds;
@@ -33,7 +33,7 @@ fn first_failure(driver: Driver, bug: Option<PlantedBug>) -> Option<NicFailure> 
         segment: Segment::private(2, 2).unwrap(),
         page: page.clone(),
         nic_memory: Arc::new(nic_memory.unwrap()),
-        cores: Vec::new(),
+        cores: Cores::default(),
     };
     let (reported, failures) = mpsc::channel();
     let host = NicHost::start(config, move |failure| {

@@ -1,6 +1,8 @@
 //! The cores that a job may use.
 
+use bcs_core::job::Cores;
 use std::num::NonZeroUsize;
+use std::ops::RangeInclusive;
 
 /// The cores of this process's affinity mask.
 #[must_use]
@@ -18,4 +20,125 @@ pub fn allowed() -> Vec<usize> {
 pub fn usable() -> usize {
     // The standard library looks at the affinity mask and at the quotas of both cgroup versions.
     std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+/// The cores of a job that is started here, with those that are named for its NICs.
+///
+/// # Errors
+/// [`BadCores`] when one of the latter is none that this process may use.
+pub fn of_job(of_nics: Option<&CoreList>) -> Result<Cores, BadCores> {
+    let allowed = allowed();
+    let of_nics = of_nics.map(|list| list.among(&allowed)).transpose()?;
+    Ok(Cores {
+        allowed,
+        usable: usable(),
+        of_nics: of_nics.unwrap_or_default(),
+    })
+}
+
+/// Cores as users list them: `2-5,7`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CoreList(Vec<RangeInclusive<usize>>);
+
+/// What is wrong with a list of cores.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadCores {
+    /// A core that is not there, or is somebody else's.
+    #[error(
+        "--nic-cores names core {core}, which does not exist or may not be used by this process: \
+         choose among {allowed}"
+    )]
+    NotAllowed {
+        /// The core.
+        core: usize,
+        /// The cores that there are.
+        allowed: String,
+    },
+    /// The same core again.
+    #[error("--nic-cores names core {0} twice: name each core once")]
+    Twice(usize),
+    /// Nobody knows which there are.
+    #[error("--nic-cores: the kernel does not say which cores may be used; leave it out")]
+    Unknown,
+}
+
+impl CoreList {
+    /// Numbers, and ranges of them, between commas; `None` if the text is something else.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let number = |text: &str| text.trim().parse::<usize>().ok();
+        let part = |part: &str| {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let range = number(first)?..=number(last)?;
+            (!range.is_empty()).then_some(range)
+        };
+        let parts: Option<_> = text.split(',').map(part).collect();
+        parts.map(Self)
+    }
+
+    /// The cores in the order of the list. (A range may be absurdly long, but its first core that is not
+    /// allowed comes soon.)
+    fn among(&self, allowed: &[usize]) -> Result<Vec<usize>, BadCores> {
+        if allowed.is_empty() {
+            return Err(BadCores::Unknown);
+        }
+        let mut found = Vec::new();
+        for core in self.0.iter().cloned().flatten() {
+            if !allowed.contains(&core) {
+                let allowed = ranges(allowed);
+                return Err(BadCores::NotAllowed { core, allowed });
+            }
+            if found.contains(&core) {
+                return Err(BadCores::Twice(core));
+            }
+            found.push(core);
+        }
+        Ok(found)
+    }
+}
+
+/// Numbers in ascending order as the kernel's tools write them: `0-3,8`.
+#[must_use]
+pub fn ranges(numbers: &[usize]) -> String {
+    numbers
+        .chunk_by(|a, b| a + 1 == *b)
+        .map(|run| match run {
+            [one] => one.to_string(),
+            [first, .., last] => format!("{first}-{last}"),
+            [] => String::new(),
+        })
+        .collect::<Vec<_>>()
+        .join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_taken_in_its_order() {
+        let among = |text| CoreList::parse(text).unwrap().among(&[0, 1, 2, 3, 8, 9]);
+        assert_eq!(among("3"), Ok(vec![3]));
+        assert_eq!(among("8-9, 0-2"), Ok(vec![8, 9, 0, 1, 2]));
+        let allowed = "0-3,8-9".to_owned();
+        let error = BadCores::NotAllowed { core: 4, allowed };
+        assert_eq!(among("2-18446744073709551615"), Err(error));
+        assert_eq!(among("1,0-3"), Err(BadCores::Twice(1)));
+        assert_eq!(
+            CoreList::parse("0").unwrap().among(&[]),
+            Err(BadCores::Unknown)
+        );
+    }
+
+    #[test]
+    fn what_is_no_list_is_refused() {
+        for text in ["", "x", "1,", "3-1", "-1", "1-2-3", "0x1"] {
+            assert_eq!(CoreList::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_written_as_the_kernel_does() {
+        assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0-2,5,7-8");
+    }
 }

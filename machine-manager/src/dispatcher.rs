@@ -48,6 +48,8 @@ pub struct Dispatcher {
     input: Option<TerminalInput>,
     /// The way to all ranks, when they all read standard input.
     shared_input: Option<SharedInput>,
+    /// Whether hints are still said.
+    hints: bool,
     /// Whether the job is over and the user does not want to read the rest of its output.
     impatient: bool,
     buffer: Vec<u8>,
@@ -62,6 +64,8 @@ pub struct Surroundings {
     pub input: Option<TerminalInput>,
     /// The way in, when all ranks read standard input.
     pub shared_input: Option<SharedInput>,
+    /// Whether hints are heard.
+    pub hints: bool,
     /// Signals.
     pub signals: Signals,
     /// Children that this process had before the job: a shell may have had them before it became
@@ -95,6 +99,7 @@ impl Dispatcher {
             output,
             input,
             shared_input,
+            hints,
             signals,
             spared,
         } = surroundings;
@@ -116,6 +121,7 @@ impl Dispatcher {
             spared,
             input,
             shared_input,
+            hints,
             impatient: false,
             buffer: vec![0; READ_BYTES],
         }
@@ -346,6 +352,13 @@ impl Dispatcher {
                 let who = manager_name(&self.managers[index].nodes, self.nic_host);
                 return self.say(&[describe(&who, &report)]);
             }
+            Frame::Message(FromManager::SlowRoad { rank, why }) => {
+                // Of the first rank: it is seldom the only one.
+                if std::mem::take(&mut self.hints) {
+                    self.say(&[slow_road(rank, why.as_deref())]);
+                }
+                return;
+            }
             Frame::Message(FromManager::ProcessFail(failure)) => Verdict::Rank(failure),
             Frame::Message(FromManager::NotStarted {
                 rank,
@@ -461,6 +474,20 @@ fn describe(who: &str, report: &SlotReport) -> String {
     match refused {
         None => line,
         Some((rank, why)) => format!("{line}; rank {rank} has not: {why}"),
+    }
+}
+
+/// A hint that a rank could have its heap in a slot.
+fn slow_road(rank: u32, why: Option<&str>) -> String {
+    let what = format!(
+        "hint: the heap of rank {rank} is in no slot, so others of its node take longer to copy from it"
+    );
+    match why {
+        Some(why) => format!("{what}: {why}"),
+        None => format!(
+            "{what}; this line puts the heap of a program into one, with the crate slot-heap: \
+             #[global_allocator] static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;"
+        ),
     }
 }
 

@@ -1,12 +1,12 @@
 //! What this machine allows, and what the runtime will do therefore.
 
-use crate::cores;
-use crate::placing::ranges;
+use crate::cores::ranges;
 use bcs_core::fabric::shm::{ProcessMemory, probe_process_memory};
-use bcs_core::job::Driver;
+use bcs_core::job::{Cores, Driver, Placement};
 use bcs_core::limits::{MAX_RANKS_PER_NODE, MAX_SLOTS};
 use bcs_core::memory::OwnSlot;
 use bcs_core::wake::scheduling;
+use bcs_nic::driver::{Placed, place};
 use node_manager::limits::{DESCRIPTORS_PER_RANK, OWN_DESCRIPTORS};
 use rustix::fs::MemfdFlags;
 use rustix::process::{Resource, getrlimit};
@@ -54,11 +54,13 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Looks at everything. Takes some hundred slices, because timers are tried.
+/// Looks at everything: at the OS threads of NICs with this driver, or the one that a job would have.
+/// Takes some hundred slices, because timers are tried.
 #[must_use]
-pub fn examine(time_slice: Duration) -> Vec<Finding> {
+pub fn examine(time_slice: Duration, driver: Option<Driver>, cores: &Cores) -> Vec<Finding> {
     vec![
-        look_at_cores(),
+        look_at_cores(cores),
+        look_at_nic_threads(driver, cores),
         look_at_process_memory(),
         look_at_memfd(),
         look_at_slots(),
@@ -71,13 +73,9 @@ pub fn examine(time_slice: Duration) -> Vec<Finding> {
     ]
 }
 
-fn look_at_cores() -> Finding {
-    let (allowed, usable) = (cores::allowed(), cores::usable());
-    let driver = |ranks| match Driver::for_cores(usable, ranks, 1) {
-        Driver::Shared => "shared",
-        Driver::Coprocessor => "coprocessor",
-        Driver::Dedicated => "dedicated",
-    };
+fn look_at_cores(cores: &Cores) -> Finding {
+    let (allowed, usable) = (&cores.allowed, cores.usable);
+    let driver = |ranks| Driver::for_cores(usable, ranks, 1).name();
     let (health, advice) = if allowed.is_empty() {
         (
             Health::Slow,
@@ -94,9 +92,36 @@ fn look_at_cores() -> Finding {
         found: format!(
             "{usable} can be busy at once, allowed are {}; --nic-threads is {} for 2 ranks and {} \
              for {usable}{advice}",
-            ranges(&allowed),
+            ranges(allowed),
             driver(2),
             driver(usable),
+        ),
+    }
+}
+
+/// Ranks of the job whose OS threads of NICs are placed.
+const TRIED_RANKS: usize = 2;
+
+fn look_at_nic_threads(driver: Option<Driver>, cores: &Cores) -> Finding {
+    let driver = driver.unwrap_or_else(|| Driver::for_cores(cores.usable, TRIED_RANKS, 1));
+    let placement = Placement::block(TRIED_RANKS, 1).expect("two ranks fit on a node");
+    let nics = place(driver, &placement, cores);
+    let where_each = |nic: &Placed| match nic.core {
+        Ok(core) => format!("{} on core {core}", nic.name),
+        Err(_) => nic.name.clone(),
+    };
+    let threads: Vec<String> = nics.iter().map(where_each).collect();
+    let (health, pinned) = match nics.iter().find_map(|nic| nic.core.err()) {
+        None => (Health::Ok, "pinned".to_owned()),
+        Some(why) => (Health::Slow, format!("not pinned ({why})")),
+    };
+    Finding {
+        what: "NIC threads",
+        health,
+        found: format!(
+            "{pinned} for {TRIED_RANKS} ranks on a node with --nic-threads {}: {}",
+            driver.name(),
+            threads.join(", ")
         ),
     }
 }

@@ -2,12 +2,13 @@
 
 use anyhow::Context as _;
 use bcs_core::fabric::shm::Segment;
-use bcs_core::job::{Driver, NodeId, Placement, Settings};
+use bcs_core::job::{Cores, Driver, NodeId, Placement, Settings};
 use bcs_core::wake::MachinePage;
 use bcs_nic::bounds::Bounds;
 use bcs_nic::driver::{NicHost, NicHostConfig};
 use node_manager::control::{Application, FrameReader, FrameWriter, Input, Start, ToManager};
 use node_manager::nic::FailureBox;
+use node_manager::rank_cores::RankCores;
 use node_manager::spawn::{Child, Image, Setup, Spawner};
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -28,11 +29,9 @@ pub struct Job {
     /// Whether the link bandwidth is to be measured.
     pub measure: bool,
     /// The cores of the job.
-    pub cores: Vec<usize>,
-    /// How many of them can be busy at once.
-    pub usable_cores: usize,
-    /// The core of each rank; empty if they may use all.
-    pub bindings: Vec<usize>,
+    pub cores: Cores,
+    /// Which of them ranks may use.
+    pub rank_cores: RankCores,
     /// Who reads the standard input.
     pub input: Input,
     /// Where ranks write, if not to us.
@@ -119,7 +118,7 @@ pub struct Launched {
 /// closed, and ends.
 pub fn launch(mut job: Job, input: BorrowedFd<'_>) -> anyhow::Result<Launched> {
     let (nodes, ranks) = (job.placement.nodes(), job.placement.ranks());
-    let cores = u32::try_from(job.usable_cores).unwrap_or(u32::MAX);
+    let cores = u32::try_from(job.cores.usable).unwrap_or(u32::MAX);
     let (page_fd, page) = MachinePage::create(nodes, cores)?;
     let (segment_fd, segment) = Segment::create(nodes, ranks)?;
     let shared = job.settings.driver == Driver::Shared;
@@ -151,7 +150,7 @@ pub fn launch(mut job: Job, input: BorrowedFd<'_>) -> anyhow::Result<Launched> {
             applications: job.applications.clone(),
             input: job.input,
             output_dir: job.output_dir.clone(),
-            bindings: job.bindings.clone(),
+            rank_cores: job.rank_cores.clone(),
             kill_delay: job.kill_delay,
             report_slots: job.report_slots,
             mds: job.mds.clone(),
@@ -203,7 +202,7 @@ fn start_managers(
             // It must outlive us for as long as it takes to end what its ranks have started.
             dies_with_parent: false,
             open_files: None,
-            core: None,
+            cores: &[],
             // A job inside a job: the place is that of the rank that runs us.
             variable: Some(c"BCS_SLOT="),
         };

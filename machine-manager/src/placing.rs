@@ -1,6 +1,10 @@
-//! Which ranks run on which node, and on which core: from what was asked for.
+//! Which ranks run on which node, and on which cores: from what was asked for.
 
-use bcs_core::job::{BadJob, Placement};
+use crate::cores::ranges;
+use crate::launch::Job;
+use bcs_core::job::{BadJob, Driver, Placement};
+use bcs_nic::driver::{self, NotPinned, Placed};
+use node_manager::rank_cores::RankCores;
 
 /// What cannot be placed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,41 +54,62 @@ pub fn place(
     }
 }
 
-/// The core of each rank: the cores in turn, rank by rank. Nodes that are emulated on one machine
-/// share its cores, so a node goes on where the one before it stopped.
+/// Which cores ranks may use: not those that OS threads of NICs are pinned to, unless these have all.
 #[must_use]
-pub fn bind_to_cores(ranks: usize, cores: &[usize]) -> Vec<usize> {
-    cores.iter().copied().cycle().take(ranks).collect()
+pub fn rank_cores(one_each: bool, allowed: &[usize], nics: &[Placed]) -> RankCores {
+    let taken: Vec<usize> = nics.iter().filter_map(|nic| nic.core.ok()).collect();
+    let left = allowed.iter().filter(|core| !taken.contains(core));
+    let mut left: Vec<usize> = left.copied().collect();
+    if left.is_empty() {
+        left = allowed.to_vec();
+    }
+    if one_each {
+        RankCores::OneEach(left)
+    } else if left.len() == allowed.len() {
+        RankCores::All
+    } else {
+        RankCores::Any(left)
+    }
 }
 
-/// What `--report-bindings` says: a line per rank.
+/// What `--report-bindings` says: a line for each rank, and for each OS thread of NICs.
 #[must_use]
-pub fn report(placement: &Placement, bindings: &[usize], cores: &[usize]) -> Vec<String> {
-    let all = ranges(cores);
-    (0u32..)
-        .take(placement.ranks())
-        .map(|rank| {
-            let node = placement.node_of(rank).expect("a rank of this placement");
-            match bindings.get(rank as usize) {
-                Some(core) => format!("rank {rank} on node {node} is bound to core {core}"),
-                None => format!("rank {rank} on node {node} may use cores {all}"),
-            }
-        })
-        .collect()
+pub fn report(job: &Job) -> Vec<String> {
+    let of_rank = |rank| {
+        let node = job.placement.node_of(rank);
+        let who = format!("rank {rank} on node {}", node.expect("a rank of this job"));
+        match job.rank_cores.of(rank) {
+            [] => format!("{who} may use cores {}", ranges(&job.cores.allowed)),
+            [core] => format!("{who} is bound to core {core}"),
+            cores => format!("{who} may use cores {}", ranges(cores)),
+        }
+    };
+    let ranks = (0u32..).take(job.placement.ranks()).map(of_rank);
+    let nics = driver::place(job.settings.driver, &job.placement, &job.cores);
+    ranks.chain(nics.iter().map(placed)).collect()
 }
 
-/// Numbers in ascending order as the kernel's tools write them: `0-3,8`.
+/// Where an OS thread of a NIC is.
+fn placed(nic: &Placed) -> String {
+    let name = &nic.name;
+    match &nic.core {
+        Ok(core) => format!("OS thread {name} is pinned to core {core}"),
+        Err(why) => format!("OS thread {name} is not pinned: {why}"),
+    }
+}
+
+/// What to say to whoever asks for a driver for which cores are short. Less than one OS thread there
+/// cannot be, so nothing is said of that.
 #[must_use]
-pub fn ranges(numbers: &[usize]) -> String {
-    numbers
-        .chunk_by(|a, b| a + 1 == *b)
-        .map(|run| match run {
-            [one] => one.to_string(),
-            [first, .., last] => format!("{first}-{last}"),
-            [] => String::new(),
-        })
-        .collect::<Vec<_>>()
-        .join(",")
+pub fn hint(asked: Driver, placement: &Placement, usable: usize) -> Option<String> {
+    let short = NotPinned::short(asked, placement, usable);
+    let short = short.filter(|_| asked != Driver::Shared)?;
+    let better = Driver::for_cores(usable, placement.ranks(), placement.nodes());
+    Some(format!(
+        "--nic-threads {}: {short}; they take turns, which costs time, and without this option it is {}",
+        asked.name(),
+        better.name()
+    ))
 }
 
 #[cfg(test)]
@@ -127,9 +152,45 @@ mod tests {
     }
 
     #[test]
-    fn cores_are_taken_in_turn() {
-        assert_eq!(bind_to_cores(5, &[1, 4, 6]), [1, 4, 6, 1, 4]);
-        assert!(bind_to_cores(5, &[]).is_empty());
-        assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0-2,5,7-8");
+    fn ranks_are_kept_off_the_cores_of_nics() {
+        let nics = |cores: &[usize]| -> Vec<Placed> {
+            let nic = |&core| Placed {
+                name: String::new(),
+                core: Ok(core),
+            };
+            cores.iter().map(nic).collect()
+        };
+        let allowed = [0, 1, 4, 6];
+        for (of_nics, one_each, expected) in [
+            (&[6][..], false, RankCores::Any(vec![0, 1, 4])),
+            (&[6, 0], true, RankCores::OneEach(vec![1, 4])),
+            (&[], false, RankCores::All),
+            (&[], true, RankCores::OneEach(vec![0, 1, 4, 6])),
+            // They must run somewhere.
+            (&[0, 1, 4, 6], false, RankCores::All),
+            (&[0, 1, 4, 6], true, RankCores::OneEach(vec![0, 1, 4, 6])),
+        ] {
+            let cores = rank_cores(one_each, &allowed, &nics(of_nics));
+            assert_eq!(cores, expected, "NICs on {of_nics:?}");
+        }
+        let nowhere = Placed {
+            name: "bcs-nic".to_owned(),
+            core: Err(NotPinned::Unknown),
+        };
+        assert_eq!(rank_cores(false, &allowed, &[nowhere]), RankCores::All);
+    }
+
+    #[test]
+    fn a_driver_that_is_asked_for_is_hinted_at_only_where_cores_are_short() {
+        let placement = Placement::block(2, 2).unwrap();
+        let hint = |asked, usable| hint(asked, &placement, usable);
+        assert_eq!(
+            hint(Driver::Dedicated, 5).unwrap(),
+            "--nic-threads dedicated: cores are short: ranks 2, OS threads of NICs 13, usable cores 5; \
+             they take turns, which costs time, and without this option it is coprocessor"
+        );
+        assert_eq!(hint(Driver::Coprocessor, 5), None);
+        assert!(hint(Driver::Coprocessor, 4).unwrap().ends_with(" shared"));
+        assert_eq!(hint(Driver::Shared, 1), None);
     }
 }

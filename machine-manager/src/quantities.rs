@@ -1,5 +1,6 @@
 //! Numbers with units, as users write them.
 
+use crate::cores::CoreList;
 use std::time::Duration;
 
 /// A number of ranks or nodes.
@@ -49,6 +50,15 @@ pub fn parse_reduce(text: &str) -> Result<u32, String> {
         None => (text == "host").then_some(0),
     }
     .ok_or_else(|| "this is neither soft:LIMIT, with a number of elements, nor host".into())
+}
+
+/// A list of cores such as `2-5,7`.
+///
+/// # Errors
+/// What is wrong with the text, and how a list looks.
+pub fn parse_cores(text: &str) -> Result<CoreList, String> {
+    CoreList::parse(text)
+        .ok_or_else(|| "this is no list of cores: give numbers and ranges, as in 3 or 2-5,7".into())
 }
 
 /// `K=V`, an environment variable to be set.

@@ -159,6 +159,7 @@ impl Agent {
             all_done: false,
             global: None,
             sending: false,
+            slow_road_said: false,
         };
         shift.work()?;
         shift.report_slots(true);
@@ -182,6 +183,8 @@ struct Shift<'a> {
     global: Option<String>,
     /// Whether the control socket is full and watched for room.
     sending: bool,
+    /// Whether SlowRoad was said.
+    slow_road_said: bool,
 }
 
 impl Shift<'_> {
@@ -402,6 +405,7 @@ impl Shift<'_> {
                     self.receive_rank(index, version, pid, slot);
                 }
                 Heard::Message(FromRank::Slot { place }, _, _) => self.hand_over_slot(index, place),
+                Heard::Message(FromRank::SlowRoad { place }, _, _) => self.slow_road(index, place),
                 Heard::Message(FromRank::Finalized, _, _) => {
                     if let Stage::Received(Caller::Visitor(visitor)) = &rank.stage {
                         self.watch.remove(visitor);
@@ -470,22 +474,20 @@ impl Shift<'_> {
 
     /// Gives a rank the slot of another one of its node.
     fn hand_over_slot(&mut self, index: usize, place: u32) {
-        let rank = &self.crew.ranks[index];
-        let place = usize::try_from(place).unwrap_or(usize::MAX);
-        let owner = self.start.placement.ranks_of(rank.node).nth(place);
-        let owner = owner.and_then(|owner| self.crew.ranks.iter().find(|rank| rank.rank == owner));
-        let answered = match owner.map(|owner| &owner.slot) {
-            Some(SlotState::Slot(fd)) => rank.conversation.answer(&Answer::Slot, &[fd.as_fd()]),
-            Some(SlotState::Unknown) => {
-                rank.conversation.answer(&Answer::NoSlot { yet: true }, &[])
-            }
-            Some(SlotState::None(_)) | None => rank
-                .conversation
-                .answer(&Answer::NoSlot { yet: false }, &[]),
-        };
-        if let Err(errno) = answered {
+        let owner = slots::owner(&self.crew.ranks, &self.start.placement, index, place);
+        if let Err(errno) = slots::hand_over(owner, &self.crew.ranks[index].conversation) {
             let what = format!("a question whose answer it does not take ({errno})");
             self.fail(index, RankEnd::Rubbish(what));
+        }
+    }
+
+    /// Much is fetched from beside the slot of a rank.
+    fn slow_road(&mut self, index: usize, place: u32) {
+        let owner = slots::owner(&self.crew.ranks, &self.start.placement, index, place);
+        let news = owner.filter(|_| !self.slow_road_said);
+        if let Some(news) = news.and_then(slots::slow_road) {
+            self.slow_road_said = true;
+            self.link.writer.message(&news);
         }
     }
 

@@ -5,7 +5,8 @@
 //! wait in a [`FrameWriter`] until the socket takes them.
 
 use crate::limits::MAX_FRAME_BYTES;
-use bcs_core::job::{NodeId, Placement, Settings};
+use crate::rank_cores::RankCores;
+use bcs_core::job::{Cores, NodeId, Placement, Settings};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use serde::de::DeserializeOwned;
@@ -93,16 +94,16 @@ pub struct Start {
     pub nodes: Vec<NodeId>,
     /// Whether the Strobe Sender runs in this process.
     pub strobe_sender: bool,
-    /// The cores that OS threads of the NIC may be pinned to.
-    pub cores: Vec<usize>,
+    /// The cores of the job.
+    pub cores: Cores,
     /// What the ranks run, in the order of the ranks.
     pub applications: Vec<Application>,
     /// Who reads the standard input.
     pub input: Input,
     /// Where ranks write instead of to us, if anywhere: `rank.N.out` and `rank.N.err`.
     pub output_dir: Option<PathBuf>,
-    /// The core of each rank of the job; empty if they may use all.
-    pub bindings: Vec<usize>,
+    /// Which cores ranks may use.
+    pub rank_cores: RankCores,
     /// From SIGTERM to SIGKILL, when ranks are told to end.
     pub kill_delay: Duration,
     /// Whether to say how many ranks have a slot ([`FromManager::Slots`]).
@@ -156,6 +157,13 @@ pub enum FromManager {
     Seen(Box<Seen>),
     /// How many of its ranks have a slot: once, when all have said hello, or at the end.
     Slots(SlotReport),
+    /// Others have fetched much from a rank that has no slot: once, of the first one.
+    SlowRoad {
+        /// The rank.
+        rank: u32,
+        /// Why it has none, where it was to have one.
+        why: Option<String>,
+    },
     /// The node manager itself failed.
     ManagerFailed {
         /// What failed.

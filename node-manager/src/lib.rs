@@ -33,6 +33,7 @@ pub mod limits;
 pub mod nic;
 mod nursery;
 mod output;
+pub mod rank_cores;
 mod rank_process;
 pub mod reaper;
 mod shared_input;

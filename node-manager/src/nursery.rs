@@ -144,7 +144,7 @@ impl<'a> Nursery<'a> {
             inherited: &[rank_end.as_fd()],
             dies_with_parent: true,
             open_files: self.open_files,
-            core: self.start.bindings.get(rank as usize).copied(),
+            cores: self.start.rank_cores.of(rank),
             variable: Some(&slot),
         };
         let image = &self.images[self.start.application_of(rank)];

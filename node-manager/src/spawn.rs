@@ -126,8 +126,8 @@ pub struct Setup<'a> {
     pub dies_with_parent: bool,
     /// Limit of open files (soft, hard), where this process has raised its own.
     pub open_files: Option<(u64, u64)>,
-    /// The only core it may use; all of this thread's otherwise.
-    pub core: Option<usize>,
+    /// The cores it may use; none: all of this thread's.
+    pub cores: &'a [usize],
     /// A variable (`NAME=value`), in the place of one of that name in the image.
     pub variable: Option<&'a CStr>,
 }
@@ -157,7 +157,7 @@ struct Errand<'a> {
     inherited_count: usize,
     parent: Option<c_int>,
     open_files: Option<libc::rlimit>,
-    core: Option<libc::cpu_set_t>,
+    cores: Option<libc::cpu_set_t>,
     failure: Option<(&'static str, c_int)>,
 }
 
@@ -190,7 +190,7 @@ impl Spawner {
                 rlim_cur: soft,
                 rlim_max: hard,
             }),
-            core: setup.core.map(only),
+            cores: (!setup.cores.is_empty()).then(|| set_of(setup.cores)),
             failure: None,
         };
         for (to, from) in errand.inherited[..setup.inherited.len()]
@@ -248,12 +248,14 @@ impl Spawner {
     }
 }
 
-/// The set of one core. One beyond the set's size makes it empty, which the kernel refuses.
-fn only(core: usize) -> libc::cpu_set_t {
+/// The set of some cores, which are ones that the kernel has named.
+fn set_of(cores: &[usize]) -> libc::cpu_set_t {
     // SAFETY: an array of integers, for which zeroes are valid: no core.
     let mut set = unsafe { std::mem::zeroed() };
-    // SAFETY: the set is initialised, and the call checks the bound.
-    unsafe { libc::CPU_SET(core, &mut set) };
+    for &core in cores {
+        // SAFETY: the set is initialised, and the call checks the bound.
+        unsafe { libc::CPU_SET(core, &mut set) };
+    }
     set
 }
 
@@ -299,7 +301,7 @@ fn prepare(errand: &Errand<'_>) -> &'static str {
         // SAFETY: as above; the limit is a valid structure.
         unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, limit) };
     }
-    if let Some(set) = &errand.core {
+    if let Some(set) = &errand.cores {
         // SAFETY: as above; the set is a valid structure.
         if unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), set) } < 0 {
             return "sched_setaffinity";
@@ -376,7 +378,7 @@ mod tests {
             inherited: &[],
             dies_with_parent: true,
             open_files: None,
-            core: None,
+            cores: &[],
             variable: None,
         };
         let child = spawner.spawn(image, &setup)?;
@@ -404,7 +406,7 @@ mod tests {
             inherited: &[reader.as_fd()],
             dies_with_parent: true,
             open_files: None,
-            core: None,
+            cores: &[],
             variable: None,
         };
         let child = Spawner::default().spawn(&image, &setup).unwrap();

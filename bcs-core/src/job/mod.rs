@@ -1,6 +1,7 @@
 //! A job: which ranks run on which node, how its runtime is set, and how a rank is received.
 
 mod bad;
+mod cores;
 mod node;
 mod phase;
 mod placement;
@@ -8,6 +9,7 @@ mod settings;
 pub mod welcome;
 
 pub use bad::BadJob;
+pub use cores::Cores;
 pub use node::{NodeId, NodeSet};
 pub use phase::{Microphase, NicThreadId};
 pub use placement::Placement;

@@ -76,13 +76,28 @@ impl Driver {
     /// coprocessor when every NIC and rank can, else shared.
     #[must_use]
     pub fn for_cores(cores: usize, ranks: usize, nodes: usize) -> Self {
-        let with = |per_node: usize| ranks + 1 + nodes * per_node;
-        if cores >= with(NicThreadId::COUNT) {
-            Self::Dedicated
-        } else if cores >= with(1) {
-            Self::Coprocessor
-        } else {
-            Self::Shared
+        let fits = |driver: &Self| cores >= ranks + driver.os_threads(nodes);
+        let best_first = [Self::Dedicated, Self::Coprocessor];
+        best_first.into_iter().find(fits).unwrap_or(Self::Shared)
+    }
+
+    /// How many OS threads the NICs of so many nodes have, that of the Strobe Sender among them.
+    #[must_use]
+    pub fn os_threads(self, nodes: usize) -> usize {
+        1 + match self {
+            Self::Shared => 0,
+            Self::Coprocessor => nodes,
+            Self::Dedicated => nodes * NicThreadId::COUNT,
+        }
+    }
+
+    /// As a user writes it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Shared => "shared",
+            Self::Coprocessor => "coprocessor",
+            Self::Dedicated => "dedicated",
         }
     }
 }
@@ -202,6 +217,7 @@ mod tests {
     fn the_driver_follows_the_cores() {
         assert_eq!(Driver::for_cores(2, 2, 1), Driver::Shared);
         assert_eq!(Driver::for_cores(4, 2, 1), Driver::Coprocessor);
-        assert_eq!(Driver::for_cores(16, 2, 2), Driver::Dedicated);
+        assert_eq!(Driver::for_cores(14, 2, 2), Driver::Coprocessor);
+        assert_eq!(Driver::for_cores(15, 2, 2), Driver::Dedicated);
     }
 }

@@ -6,7 +6,8 @@
 //! descriptors of the rank's NIC memory, the machine page and, where messages within a node do not go
 //! through the NIC, the memory of its node. If the rank's heap lies in a slot
 //! ([`crate::memory::slot`]), the descriptor of that comes with Hello. Whenever the rank then needs the
-//! slot of another rank of its node, it asks for it ([`FromRank::Slot`]). At the end the rank sends
+//! slot of another rank of its node, it asks for it ([`FromRank::Slot`]); where much lies in no slot, it
+//! says so ([`FromRank::SlowRoad`]). At the end the rank sends
 //! [`FromRank::Finalized`]; a socket that closes before is a rank that left without finalizing.
 //!
 //! Both are encoded with postcard. A version that differs is refused with a message, so that a
@@ -21,7 +22,7 @@ use std::path::PathBuf;
 pub const SOCKET_VARIABLE: &str = "BCS_SOCKET";
 
 /// Version of the conversation and of the layout of NIC memory.
-pub const PROTOCOL_VERSION: u32 = 9;
+pub const PROTOCOL_VERSION: u32 = 10;
 
 /// The longest message of the conversation: the placement of the largest job, and some.
 pub const MAX_MESSAGE_BYTES: usize = 3 * MAX_RANKS + 64 * 1024;
@@ -47,6 +48,12 @@ pub enum FromRank {
     },
     /// The slot of another rank of the node is needed.
     Slot {
+        /// That rank's place on the node.
+        place: u32,
+    },
+    /// Of another rank of the node so much was fetched, all from beside a slot, that somebody should hear
+    /// of it ([`SLOW_ROAD_BYTES`](crate::limits::SLOW_ROAD_BYTES)). Nothing is answered.
+    SlowRoad {
         /// That rank's place on the node.
         place: u32,
     },

@@ -48,7 +48,8 @@
 //!
 //! Other memory (stacks, statics, and all of a program without the line) is copied by the kernel, which takes
 //! about twice as long for messages of 8 to 64 KiB. What a program computes is the same. `bcs run -v` says
-//! how many ranks have their heap in a slot, and `bcs doctor` whether this machine allows it.
+//! how many ranks have their heap in a slot, and `bcs doctor` whether this machine allows it. On a terminal a
+//! hint names a rank that has none, when others have copied much from it.
 //!
 //! # An example
 //!

@@ -43,7 +43,7 @@ use crate::recording::{Destination, Recording};
 use crate::rust::universe::Universe;
 use crate::shared_memory::SharedMemory;
 use bcs_core::fabric::shm::Segment;
-use bcs_core::job::{Intranode, NodeId, Placement, Settings, Strobe};
+use bcs_core::job::{Cores, Intranode, NodeId, Placement, Settings, Strobe};
 use bcs_core::memory::NicMemory;
 use bcs_core::smartmap::{Desk, NodeMemory};
 use bcs_core::wake::MachinePage;
@@ -140,7 +140,7 @@ impl Machine {
                     .map(|memory| Some(memory.nic.clone()))
                     .collect(),
             ),
-            cores: Vec::new(),
+            cores: Cores::default(),
         }
     }
 

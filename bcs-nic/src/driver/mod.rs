@@ -16,6 +16,7 @@ mod os_thread;
 mod placement;
 
 pub use by_hand::ByHand;
+pub use placement::{NotPinned, Placed, place};
 
 use crate::bounds::Bounds;
 use crate::bug::{Planted, PlantedBug};
@@ -60,8 +61,8 @@ pub struct NicHostConfig {
     pub page: MachinePage,
     /// NIC memory by world rank, of the ranks on the hosted nodes.
     pub nic_memory: Arc<Vec<Option<NicMemory>>>,
-    /// The cores the OS threads may be pinned to, as the launcher found them.
-    pub cores: Vec<usize>,
+    /// The cores of the job.
+    pub cores: bcs_core::job::Cores,
 }
 
 /// What the NICs of a process recorded (EMDS).
@@ -97,6 +98,7 @@ impl NicHost {
         report: impl Fn(NicFailure) + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
         let plan = plan(&config);
+        let placed = place(config.settings.driver, &config.placement, &config.cores);
         let mailboxes = Mailboxes::new(&plan, &config.page);
         let report: Arc<dyn Fn(NicFailure) + Send + Sync> = Arc::new(report);
         let mut host = Self {
@@ -107,7 +109,7 @@ impl NicHost {
         for (crew, inbox) in plan.into_iter().zip(mailboxes.inboxes) {
             let bell = crew.bell;
             let name = crew.name.clone();
-            let core = placement::core_for(&crew, &config);
+            let core = placement::core_of(&crew.name, &placed);
             let (config, routes, report) =
                 (config.clone(), mailboxes.routes.clone(), report.clone());
             let stop = host.stop.clone();

@@ -1,33 +1,101 @@
-//! Which core an OS thread of a NIC is pinned to.
+//! Which core each OS thread of the NICs of a job is pinned to.
+//!
+//! One pure function, [`place`], says it of all of them, whichever process runs them. So what the launcher
+//! reports, and keeps ranks away from, is what NICs do.
 
-use super::NicHostConfig;
-use super::os_thread::Crew;
-use bcs_core::job::Driver;
+use bcs_core::job::{Cores, Driver, NicThreadId, NodeId, Placement};
 
-/// The core of an OS thread, where there is one to spare. NIC OS threads take cores from the end
-/// of the list, for ranks are usually bound from its beginning. Where ranks and NICs share cores,
-/// nobody is pinned: the kernel then finds the idle one.
-pub(super) fn core_for(crew: &Crew, config: &NicHostConfig) -> Option<usize> {
-    let cores = &config.cores;
-    let nodes = config.placement.nodes();
-    let per_node = match config.settings.driver {
-        Driver::Shared => 0,
-        Driver::Coprocessor => 1,
-        Driver::Dedicated => bcs_core::job::NicThreadId::COUNT,
-    };
-    if cores.len() < config.placement.ranks() + 1 + nodes * per_node {
-        return None;
+/// An OS thread of the NICs of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// The name that the kernel knows it by.
+    pub name: String,
+    /// The core that it is pinned to, or why to none.
+    pub core: Result<usize, NotPinned>,
+}
+
+/// Why an OS thread of a NIC may run on all cores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotPinned {
+    /// A pinned thread would wait for its core while another one idles.
+    #[error("cores are short: ranks {ranks}, OS threads of NICs {threads}, usable cores {usable}")]
+    Short {
+        /// Ranks.
+        ranks: usize,
+        /// OS threads of NICs.
+        threads: usize,
+        /// Cores that can be busy at once.
+        usable: usize,
+    },
+    /// Nobody knows what to pin it to.
+    #[error("the kernel does not say which cores may be used")]
+    Unknown,
+}
+
+impl NotPinned {
+    /// Whether there are too few cores for each rank and each OS thread of the NICs to have one.
+    #[must_use]
+    pub fn short(driver: Driver, placement: &Placement, usable: usize) -> Option<Self> {
+        let (ranks, threads) = (placement.ranks(), driver.os_threads(placement.nodes()));
+        (usable < ranks + threads).then_some(Self::Short {
+            ranks,
+            threads,
+            usable,
+        })
     }
-    let from_the_end = match crew.hosted.first() {
-        Some(&(node, thread)) if config.settings.driver != Driver::Shared => {
-            1 + node.index() * per_node + thread.index() % per_node.max(1)
+}
+
+/// Where the OS threads of the NICs of a job run, the one of the Strobe Sender first, and then node by
+/// node.
+///
+/// Cores that are named for NICs are taken in turn, enough or not. Else each OS thread has a core of
+/// its own, from the last one downwards, if there is one for each rank, too. Where ranks and NICs share
+/// cores nobody is pinned: the kernel then finds the idle one.
+#[must_use]
+pub fn place(driver: Driver, placement: &Placement, cores: &Cores) -> Vec<Placed> {
+    let short = NotPinned::short(driver, placement, cores.usable);
+    let core_of = |turn: usize| {
+        if let Some(turn) = turn.checked_rem(cores.of_nics.len()) {
+            return Ok(cores.of_nics[turn]);
         }
-        _ => 0,
+        if let Some(short) = short {
+            return Err(short);
+        }
+        let from_the_end = cores.allowed.iter().rev().nth(turn);
+        from_the_end.copied().ok_or(NotPinned::Unknown)
     };
-    cores
-        .len()
-        .checked_sub(1 + from_the_end)
-        .map(|at| cores[at])
+    let turns = names(driver, placement.nodes()).into_iter().enumerate();
+    turns
+        .map(|(turn, name)| Placed {
+            name,
+            core: core_of(turn),
+        })
+        .collect()
+}
+
+/// What the OS threads of the NICs of a job are called.
+fn names(driver: Driver, nodes: usize) -> Vec<String> {
+    let nodes = (0..nodes).map(NodeId::from_index);
+    let strobe_sender = ["bcs-SS".to_owned()].into_iter();
+    match driver {
+        Driver::Shared => vec!["bcs-nic".to_owned()],
+        Driver::Coprocessor => {
+            let of_nodes = nodes.map(|node| format!("bcs-nic-{node}"));
+            strobe_sender.chain(of_nodes).collect()
+        }
+        Driver::Dedicated => {
+            let name = |node, thread: NicThreadId| format!("bcs-{}-{node}", thread.name());
+            let of_node = |node| NicThreadId::ALL.map(|thread| name(node, thread));
+            strobe_sender.chain(nodes.flat_map(of_node)).collect()
+        }
+    }
+}
+
+/// The core of the OS thread of this name, if it is pinned to one.
+pub(super) fn core_of(name: &str, placed: &[Placed]) -> Option<usize> {
+    let placed = placed.iter().find(|placed| placed.name == name);
+    let placed = placed.expect("all OS threads of NICs are placed");
+    placed.core.ok()
 }
 
 /// Pins the calling OS thread.
@@ -35,5 +103,111 @@ pub(super) fn pin(core: Option<usize>) {
     if let Some(id) = core {
         // Not being pinned costs some speed, nothing else.
         let _pinned = core_affinity::set_for_current(core_affinity::CoreId { id });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bounds::Bounds;
+    use crate::driver::{NicHostConfig, plan};
+    use bcs_core::fabric::shm::Segment;
+    use bcs_core::job::Settings;
+    use bcs_core::wake::MachinePage;
+    use std::sync::Arc;
+
+    fn cores(allowed: &[usize], usable: usize, of_nics: &[usize]) -> Cores {
+        Cores {
+            allowed: allowed.to_vec(),
+            usable,
+            of_nics: of_nics.to_vec(),
+        }
+    }
+
+    /// Two ranks on so many nodes.
+    fn placed(driver: Driver, nodes: usize, cores: &Cores) -> Vec<Placed> {
+        place(driver, &Placement::block(2, nodes).unwrap(), cores)
+    }
+
+    #[test]
+    fn where_os_threads_run_is_a_table() {
+        use Driver::{Coprocessor, Dedicated, Shared};
+        const TWELVE: &[usize] = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
+        for (driver, nodes, allowed, of_nics, expected) in [
+            // A core for each, from the last one downwards; no more than are needed.
+            (Shared, 1, &[0, 1, 2][..], &[][..], &[2][..]),
+            (Shared, 2, &[1, 3, 5, 7], &[], &[7]),
+            (Coprocessor, 1, &[0, 1, 2, 3], &[], &[3, 2]),
+            (Coprocessor, 2, TWELVE, &[], &[11, 10, 9]),
+            (Dedicated, 1, TWELVE, &[], &[11, 10, 9, 8, 7, 6, 5]),
+            // Those that are named, in this order, and in turn where they are too few.
+            (Shared, 2, &[0, 1], &[1], &[1]),
+            (Shared, 2, TWELVE, &[4, 2], &[4]),
+            (Coprocessor, 2, &[0, 1], &[1, 0], &[1, 0, 1]),
+            (Dedicated, 1, &[0, 1, 2, 3], &[3, 1], &[3, 1, 3, 1, 3, 1, 3]),
+        ] {
+            let cores = cores(allowed, allowed.len(), of_nics);
+            let placed = placed(driver, nodes, &cores);
+            let found: Vec<usize> = placed
+                .iter()
+                .filter_map(|thread| thread.core.ok())
+                .collect();
+            assert_eq!(found, expected, "{driver:?} on {nodes} nodes, {cores:?}");
+            assert_eq!(found.len(), placed.len(), "all are pinned, or nobody is");
+        }
+    }
+
+    #[test]
+    fn who_is_not_pinned_has_a_reason() {
+        let short = |threads, usable| NotPinned::Short {
+            threads,
+            ranks: 2,
+            usable,
+        };
+        for (driver, cores, expected) in [
+            (Driver::Shared, cores(&[0, 1], 2, &[]), short(1, 2)),
+            (
+                Driver::Coprocessor,
+                cores(&[0, 1, 2, 3], 4, &[]),
+                short(3, 4),
+            ),
+            // A quota: no more are busy at once than it allows.
+            (Driver::Shared, cores(&[0, 1, 2, 3], 2, &[]), short(1, 2)),
+            (Driver::Dedicated, cores(&[], 64, &[]), NotPinned::Unknown),
+        ] {
+            for thread in placed(driver, 2, &cores) {
+                assert_eq!(thread.core, Err(expected), "{driver:?}, {cores:?}");
+            }
+        }
+        assert_eq!(
+            short(3, 4).to_string(),
+            "cores are short: ranks 2, OS threads of NICs 3, usable cores 4"
+        );
+    }
+
+    #[test]
+    fn the_os_threads_of_a_job_are_those_that_are_placed() {
+        for driver in [Driver::Shared, Driver::Coprocessor, Driver::Dedicated] {
+            let config = NicHostConfig {
+                placement: Placement::block(2, 2).unwrap(),
+                settings: Settings {
+                    driver,
+                    ..Settings::default()
+                },
+                bounds: Bounds::default(),
+                bug: None,
+                nodes: vec![NodeId(0), NodeId(1)],
+                strobe_sender: true,
+                segment: Segment::private(2, 2).unwrap(),
+                page: MachinePage::private(2, 2).unwrap(),
+                nic_memory: Arc::default(),
+                cores: Cores::default(),
+            };
+            let crews = plan(&config);
+            let names: Vec<&str> = crews.iter().map(|crew| crew.name.as_str()).collect();
+            let placed = place(driver, &config.placement, &config.cores);
+            let expected: Vec<&str> = placed.iter().map(|thread| thread.name.as_str()).collect();
+            assert_eq!(names, expected, "{driver:?}");
+        }
     }
 }

@@ -5,8 +5,8 @@ mod run;
 
 pub use bench::BenchArgs;
 pub use run::{
-    ApplicationOptions, BindName, DriverName, FurtherApplication, InputName, ProgramArgs, RunArgs,
-    RunOptions, StrobeName,
+    ApplicationOptions, BindName, DriverName, FurtherApplication, InputName, NicOptions,
+    ProgramArgs, RunArgs, RunOptions, StrobeName,
 };
 
 use crate::quantities::parse_duration;
@@ -131,6 +131,9 @@ pub struct DoctorArgs {
     /// The time slice for which timers are tried
     #[arg(long, value_name = "D", default_value = "500us", value_parser = parse_duration)]
     pub time_slice: Duration,
+    /// The OS threads of NICs that are placed.
+    #[command(flatten)]
+    pub nics: NicOptions,
 }
 
 /// What `bcs mds` can be asked.

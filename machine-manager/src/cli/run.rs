@@ -1,8 +1,10 @@
 //! The command line of `bcs run`: the one table of its options. `bcs.toml` and the variables know
 //! them from here, too (`configuration.rs`).
 
+use crate::cores::CoreList;
 use crate::quantities::{
-    parse_assignment, parse_bandwidth, parse_count, parse_duration, parse_reduce, parse_size,
+    parse_assignment, parse_bandwidth, parse_cores, parse_count, parse_duration, parse_reduce,
+    parse_size,
 };
 use bcs_core::job::{Collectives, Driver, Folding, Intranode, Road, Strobe};
 use bcs_core::limits::DEFAULT_SOFT_REDUCE_ELEMENTS;
@@ -91,10 +93,11 @@ pub struct RunOptions {
     #[arg(long, value_name = "P", value_parser = parse_count, allow_negative_numbers = true,
           default_value_if("nodes", ArgPredicate::IsPresent, None))]
     pub ppn: Option<usize>,
-    /// Which cores a rank may use: all, or one each, in turn
+    /// Which cores a rank may use: all but those that OS threads of NICs are pinned to, or one of these
+    /// each, in turn
     #[arg(long, value_name = "B", value_enum, default_value_t = BindName::None)]
     pub bind: BindName,
-    /// Say on standard error which cores each rank may use
+    /// Say on standard error which cores each rank may use, and where each OS thread of a NIC is pinned
     #[arg(long)]
     pub report_bindings: bool,
     /// Length of a time slice, 50us to 100ms; with elastic strobes the longest gap between two
@@ -123,9 +126,9 @@ pub struct RunOptions {
     /// Bytes per second that may enter a node, as 2GB/s [default: measured]
     #[arg(long, value_name = "R", value_parser = parse_bandwidth)]
     pub link_bandwidth: Option<u64>,
-    /// OS threads of a NIC: one for all, one each, one per NIC thread [default: by cores]
-    #[arg(long, value_name = "L", value_enum)]
-    pub nic_threads: Option<DriverName>,
+    /// How NICs run.
+    #[command(flatten)]
+    pub nics: NicOptions,
     /// Reductions of at most LIMIT elements in software floating point (soft:LIMIT), or none (host)
     #[arg(long, value_name = "soft:LIMIT|host", value_parser = parse_reduce,
           default_value = format!("soft:{DEFAULT_SOFT_REDUCE_ELEMENTS}"))]
@@ -156,6 +159,18 @@ pub struct RunOptions {
     /// Strike every slice, and all five microphases of it, needed or not: to measure what one costs
     #[arg(long, hide = true)]
     pub all_phases: bool,
+}
+
+/// The OS threads of NICs. They are options of `bcs doctor`, too.
+#[derive(Clone, Debug, Args)]
+pub struct NicOptions {
+    /// OS threads of a NIC: one for all, one each, one per NIC thread [default: by cores]
+    #[arg(long, value_name = "L", value_enum)]
+    pub nic_threads: Option<DriverName>,
+    /// Pin OS threads of NICs to these cores, as 2-5,7, in this order and in turn [default: to the last
+    /// ones, if there are cores for all]
+    #[arg(long, value_name = "LIST", value_parser = parse_cores)]
+    pub nic_cores: Option<CoreList>,
 }
 
 /// The program with its arguments.

@@ -2,8 +2,8 @@
 
 use crate::cli::DoctorArgs;
 use crate::doctor::{self, Health};
-use crate::exit_code;
-use bcs_core::job::Settings;
+use crate::{cores, exit_code};
+use bcs_core::job::{Driver, Settings};
 use std::io::Write as _;
 use std::process::ExitCode;
 
@@ -12,11 +12,19 @@ pub(super) fn run(arguments: &DoctorArgs) -> ExitCode {
         time_slice_ns: u64::try_from(arguments.time_slice.as_nanos()).unwrap_or(u64::MAX),
         ..Settings::default()
     };
-    if let Err(error) = settings.check() {
+    let bad_input = |error: &dyn std::error::Error| {
         eprintln!("bcs: {error}");
-        return ExitCode::from(exit_code::BAD_INPUT);
+        ExitCode::from(exit_code::BAD_INPUT)
+    };
+    if let Err(error) = settings.check() {
+        return bad_input(&error);
     }
-    let findings = doctor::examine(arguments.time_slice);
+    let cores = match cores::of_job(arguments.nics.nic_cores.as_ref()) {
+        Ok(cores) => cores,
+        Err(error) => return bad_input(&error),
+    };
+    let driver = arguments.nics.nic_threads.map(Driver::from);
+    let findings = doctor::examine(arguments.time_slice, driver, &cores);
     let mut bad = 0;
     for finding in &findings {
         // A reader who has seen enough is no failure.

@@ -2,7 +2,9 @@
 
 use crate::applications::{self, BadApplication};
 use crate::cli::{BindName, InputName, ProgramArgs, RunArgs, RunOptions};
+use crate::cores::{self, BadCores};
 use crate::dispatcher::{Dispatcher, Surroundings};
+use crate::exit_code;
 use crate::launch::{Job, Launched, launch};
 use crate::output::Output;
 use crate::placing::{self, BadPlacing};
@@ -10,12 +12,13 @@ use crate::shared_input::SharedInput;
 use crate::signals::Signals;
 use crate::terminal_input::TerminalInput;
 use crate::verdict::manager_name;
-use crate::{cores, exit_code};
 use anyhow::Context as _;
 use bcs_core::job::{BadJob, Driver, Settings};
+use bcs_nic::driver::place;
 use node_manager::control::Input;
 use node_manager::limits::{IMMORTAL_PATIENCE, MAX_KILL_DELAY};
 use rustix::process::Pid;
+use std::io::IsTerminal as _;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -43,6 +46,8 @@ enum BadInput {
     NoSuchReader { rank: u32, ranks: usize },
     #[error("--bind core: the kernel does not say which cores may be used; use --bind none")]
     NoCores,
+    #[error(transparent)]
+    Cores(#[from] BadCores),
     #[error("directory {path} for {option} cannot be made: {error}")]
     Directory {
         option: &'static str,
@@ -91,26 +96,10 @@ fn plan(
         ranks.saturating_add(application.ranks)
     });
     let placement = placing::place(ranks, options.nodes, options.ppn)?;
-    let (cores, usable_cores) = (cores::allowed(), cores::usable());
-    let default_driver = || Driver::for_cores(usable_cores, ranks, placement.nodes());
-    let settings = Settings {
-        strobe: options.strobe.into(),
-        time_slice_ns: u64::try_from(options.time_slice.as_nanos()).unwrap_or(u64::MAX),
-        eager_limit: usize::try_from(options.eager_limit).unwrap_or(usize::MAX),
-        link_bandwidth: options
-            .link_bandwidth
-            .unwrap_or_else(|| Settings::default().link_bandwidth),
-        driver: options
-            .nic_threads
-            .map_or_else(default_driver, Driver::from),
-        soft_reduce_elements: options.reduce,
-        intranode: options.intranode.into(),
-        collectives: options.collectives.into(),
-        road: options.road.into(),
-        folding: options.folding.into(),
-        all_phases: options.all_phases,
-    };
-    settings.check()?;
+    let cores = cores::of_job(options.nics.nic_cores.as_ref())?;
+    let default_driver = || Driver::for_cores(cores.usable, ranks, placement.nodes());
+    let driver = options.nics.nic_threads.map(Driver::from);
+    let settings = settings(options, driver.unwrap_or_else(default_driver))?;
     if options.timeout.is_some_and(|time| time.is_zero()) {
         return Err(BadInput::NoTime);
     }
@@ -125,11 +114,12 @@ fn plan(
         InputName::All => Input::All,
         InputName::None => Input::None,
     };
-    let bindings = match options.bind {
-        BindName::None => Vec::new(),
-        BindName::Core if cores.is_empty() => return Err(BadInput::NoCores),
-        BindName::Core => placing::bind_to_cores(ranks, &cores),
-    };
+    let one_each = options.bind == BindName::Core;
+    if one_each && cores.allowed.is_empty() {
+        return Err(BadInput::NoCores);
+    }
+    let nics = place(settings.driver, &placement, &cores);
+    let rank_cores = placing::rank_cores(one_each, &cores.allowed, &nics);
     let made = |option, path: &Option<PathBuf>| {
         let path = path.as_deref();
         path.map(|path| make_directory(option, path)).transpose()
@@ -140,14 +130,33 @@ fn plan(
         settings,
         measure: options.link_bandwidth.is_none(),
         cores,
-        usable_cores,
-        bindings,
+        rank_cores,
         input,
         kill_delay: options.kill_delay,
         report_slots: options.verbose,
         mds: made("--mds", &options.mds)?,
         output_dir: made("--output-dir", &options.output_dir)?,
     })
+}
+
+fn settings(options: &RunOptions, driver: Driver) -> Result<Settings, BadJob> {
+    let settings = Settings {
+        strobe: options.strobe.into(),
+        time_slice_ns: u64::try_from(options.time_slice.as_nanos()).unwrap_or(u64::MAX),
+        eager_limit: usize::try_from(options.eager_limit).unwrap_or(usize::MAX),
+        link_bandwidth: options
+            .link_bandwidth
+            .unwrap_or_else(|| Settings::default().link_bandwidth),
+        driver,
+        soft_reduce_elements: options.reduce,
+        intranode: options.intranode.into(),
+        collectives: options.collectives.into(),
+        road: options.road.into(),
+        folding: options.folding.into(),
+        all_phases: options.all_phases,
+    };
+    settings.check()?;
+    Ok(settings)
 }
 
 /// Ranks may change their directory, so they are told an absolute path.
@@ -202,9 +211,13 @@ fn start_and_watch(
     };
     let (ranks, input_from) = (job.placement.ranks(), job.input);
     if options.report_bindings {
-        for line in placing::report(&job.placement, &job.bindings, &job.cores) {
+        for line in placing::report(&job) {
             eprintln!("bcs: {line}");
         }
+    }
+    if hints_are_heard(options) && options.nics.nic_threads.is_some() {
+        let hint = placing::hint(job.settings.driver, &job.placement, job.cores.usable);
+        hint.iter().for_each(|hint| eprintln!("bcs: hint: {hint}"));
     }
     let launched = launch(job, stdin)?;
     drop(far_end);
@@ -217,10 +230,17 @@ fn start_and_watch(
         output,
         input,
         shared_input,
+        hints: hints_are_heard(options),
         signals,
         spared,
     };
     Dispatcher::new(launched, surroundings, ranks, options.timeout).run()
+}
+
+/// Whether hints are said: what could be better in a job that goes well is said to a person, and to whoever
+/// asks. A program or a file that takes what ranks write to standard error takes nothing else.
+fn hints_are_heard(options: &RunOptions) -> bool {
+    options.verbose || options.report_bindings || std::io::stderr().is_terminal()
 }
 
 /// `-v`.

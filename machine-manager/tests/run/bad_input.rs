@@ -5,6 +5,7 @@ use super::job::{run, text};
 #[test]
 fn bad_input_is_one_line_that_says_what_to_do() {
     let see = "see `bcs run --help`";
+    let cores = machine_manager::cores::ranges(&machine_manager::cores::allowed());
     let count = "this is no number of ranks or nodes: give one from 1";
     for (arguments, expected) in [
         (
@@ -78,6 +79,20 @@ fn bad_input_is_one_line_that_says_what_to_do() {
         (
             "run --eager-limit 1MiB hello",
             "the eager limit of 1048576 bytes is out of range: choose one from 0 to 65536 bytes",
+        ),
+        (
+            "run --nic-cores 5000 hello",
+            &format!(
+                "--nic-cores names core 5000, which does not exist or may not be used by this \
+                 process: choose among {cores}"
+            ),
+        ),
+        (
+            "run --nic-cores 3-1 hello",
+            &format!(
+                "invalid value '3-1' for '--nic-cores <LIST>': this is no list of cores: give \
+                 numbers and ranges, as in 3 or 2-5,7; {see}"
+            ),
         ),
         (
             "run --link-bandwidth 0 hello",

@@ -55,6 +55,7 @@ fn config_prints_every_option_and_where_it_came_from() {
     let output = configured("config --ppn 4", own, "timeout = \"1m\"", |command| {
         command
             .env("BCS_TIME_SLICE", "1ms")
+            .env("BCS_NIC_CORES", "2-5,7")
             .env("BCS_TIMESLICE", "2ms");
     });
     let stdout = text(&output.stdout);
@@ -67,6 +68,7 @@ fn config_prints_every_option_and_where_it_came_from() {
         ("# nodes", "not set"),
         ("ppn = 4", "command line"),
         ("time-slice = \"1ms\"", "BCS_TIME_SLICE"),
+        ("nic-cores = \"2-5,7\"", "BCS_NIC_CORES"),
         ("strobe = \"fixed\"", "bcs.toml, line 1"),
         ("env = [\"A=1\", \"B=2\"]", "bcs.toml, line 3"),
         ("label = false", "default"),
@@ -105,6 +107,12 @@ fn what_is_wrong_with_a_configuration_is_one_line_and_starts_nothing() {
             "half",
             "BCS_RANKS: invalid value 'half' for '-n <N>': this is no number of ranks or nodes: \
              give one from 1",
+        ),
+        (
+            "nic-cores = \"last\"",
+            "",
+            "bcs.toml, line 1: invalid value 'last' for '--nic-cores <LIST>': this is no list of \
+             cores: give numbers and ranges, as in 3 or 2-5,7",
         ),
     ] {
         let output = configured("run hello", own, "", |command| {

@@ -3,8 +3,9 @@
 use super::job::{Job, bcs, run, text};
 use std::process::Command;
 
-const LOOKED_AT: [&str; 10] = [
+const LOOKED_AT: [&str; 11] = [
     "cores",
+    "NIC threads",
     "process_vm_readv",
     "memfd_create",
     "slots",
@@ -44,7 +45,33 @@ fn the_doctor_says_what_will_not_work() {
         "{stdout}"
     );
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).ends_with(" of 10 things will not work here\n"));
+    assert!(text(&output.stderr).ends_with(" of 11 things will not work here\n"));
+}
+
+#[test]
+fn the_doctor_says_where_nic_threads_are() {
+    let cores = machine_manager::cores::allowed();
+    let (first, all) = (cores[0], cores.len());
+    let found = |options: &str| {
+        let output = run(&format!("doctor {options}"), "");
+        let stdout = text(&output.stdout);
+        let line = stdout.lines().find(|line| line.contains("NIC threads"));
+        line.expect(&stdout).to_owned()
+    };
+    let words = "for 2 ranks on a node with --nic-threads coprocessor: bcs-SS";
+    assert_eq!(
+        found(&format!("--nic-threads coprocessor --nic-cores {first}")),
+        format!(
+            "ok    NIC threads        pinned {words} on core {first}, bcs-nic-0 on core {first}"
+        )
+    );
+    let line = found("--nic-threads coprocessor");
+    let short = format!(
+        "not pinned (cores are short: ranks 2, OS threads of NICs 2, usable cores {all}) {words}"
+    );
+    assert!(line.contains(&short) || all >= 4, "{line}");
+    let refused = run("doctor --nic-cores 5000", "");
+    assert_eq!(refused.status.code(), Some(2));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 pub(crate) const GONE_WITHIN: Duration = Duration::from_secs(2);
 
 /// How long a test waits for what has no promised time.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 const MARK: &str = "BCS_TEST_MARK";
 

@@ -8,6 +8,7 @@ mod ending;
 mod exit_codes;
 mod guidance;
 mod hello;
+mod hints;
 mod job;
 mod kill;
 mod lines;

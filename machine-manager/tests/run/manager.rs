@@ -4,12 +4,13 @@
 use super::job::{GONE_WITHIN, signal};
 use bcs_core::fabric::shm::Segment;
 use bcs_core::job::welcome::PROTOCOL_VERSION;
-use bcs_core::job::{NodeId, Placement, Settings};
+use bcs_core::job::{Cores, NodeId, Placement, Settings};
 use bcs_core::wake::MachinePage;
 use node_manager::control::{
     Application, Arrived, Frame, FrameReader, FrameWriter, FromManager, Input, RankEnd, Start,
     Stream, ToManager,
 };
+use node_manager::rank_cores::RankCores;
 use node_manager::spawn::{Child, Image, Setup, Spawner};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags};
@@ -46,7 +47,7 @@ impl Manager {
             inherited: &[far.as_fd(), page_fd.as_fd(), segment_fd.as_fd()],
             dies_with_parent: false,
             open_files: None,
-            core: None,
+            cores: &[],
             variable: None,
         };
         let child = Spawner::default().spawn(&image, &setup).unwrap();
@@ -56,7 +57,7 @@ impl Manager {
             settings: Settings::default(),
             nodes: vec![NodeId(0)],
             strobe_sender: true,
-            cores: Vec::new(),
+            cores: Cores::default(),
             applications: vec![Application {
                 ranks,
                 program: "/bin/sh".into(),
@@ -66,7 +67,7 @@ impl Manager {
             }],
             input: Input::None,
             output_dir: None,
-            bindings: Vec::new(),
+            rank_cores: RankCores::All,
             kill_delay: Duration::from_secs(20),
             report_slots: false,
             mds: None,

@@ -1,6 +1,14 @@
-//! `--ppn`, `--bind`, `--wdir`, `--env`: where and with what ranks run.
+//! `--ppn`, `--bind`, `--nic-cores`, `--wdir`, `--env`: where and with what ranks and NICs run.
 
-use super::job::{run, text};
+use super::job::{Job, PATIENCE, managers_of, run, signal, text};
+use bcs_core::job::{Cores, Driver, Placement};
+use bcs_nic::driver::{Placed, place};
+use machine_manager::cores::ranges;
+use rustix::process::Signal;
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::time::Instant;
 
 /// Lines of all ranks in the order of the ranks: each begins with its label.
 pub(crate) fn by_rank(stdout: &[u8]) -> Vec<String> {
@@ -19,6 +27,7 @@ fn ppn_decides_the_nodes() {
     let stderr = text(&output.stderr);
     let nodes: Vec<&str> = stderr
         .lines()
+        .filter(|line| line.starts_with("bcs: rank "))
         .map(|line| line.split(" may").next().unwrap())
         .collect();
     assert_eq!(
@@ -54,7 +63,103 @@ fn bound_ranks_run_on_the_core_that_is_reported() {
             )
         })
         .collect();
-    assert_eq!(text(&output.stderr), said);
+    let stderr = text(&output.stderr);
+    let of_nics = stderr.strip_prefix(&said).expect(&stderr);
+    let named = |line: &str| line.starts_with("bcs: OS thread bcs-");
+    assert!(
+        !of_nics.is_empty() && of_nics.lines().all(named),
+        "{stderr}"
+    );
+}
+
+/// The OS threads of NICs of a job, and the cores that each may use.
+fn nic_threads(job: &Job) -> BTreeMap<String, String> {
+    let managers = job.left().into_iter().filter(managers_of(job));
+    let pids = managers.map(|manager| manager.pid).chain([job.pid()]);
+    let tasks = pids.filter_map(|pid| std::fs::read_dir(format!("/proc/{pid}/task")).ok());
+    tasks
+        .flat_map(|tasks| tasks.filter_map(|task| of_nic(&task.ok()?.path())))
+        .collect()
+}
+
+fn of_nic(task: &Path) -> Option<(String, String)> {
+    let name = std::fs::read_to_string(task.join("comm")).ok()?;
+    let status = std::fs::read_to_string(task.join("status")).ok()?;
+    let mut lines = status.lines();
+    let cores = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    let name = name.trim().to_owned();
+    name.starts_with("bcs-")
+        .then(|| (name, cores.trim().to_owned()))
+}
+
+/// All cores in the order from the last to the first, and the last one alone.
+#[test]
+fn nic_threads_run_where_they_are_told_and_ranks_elsewhere() {
+    let script = "grep Cpus_allowed_list /proc/self/status | cut -f 2; exec sleep 1000";
+    let allowed = machine_manager::cores::allowed();
+    let last = allowed[allowed.len() - 1];
+    let all: Vec<usize> = allowed.iter().rev().copied().collect();
+    for (driver, of_nics) in [
+        (Driver::Shared, vec![last]),
+        (Driver::Coprocessor, all),
+        (Driver::Dedicated, vec![last]),
+    ] {
+        let list: Vec<String> = of_nics.iter().map(usize::to_string).collect();
+        let line = format!(
+            "run -n 2 --nodes 2 --nic-threads {} --nic-cores {} --report-bindings",
+            driver.name(),
+            list.join(",")
+        );
+        let mut job = Job::start(&line, script);
+        let mut stdout = BufReader::new(job.child().stdout.take().unwrap()).lines();
+        let left: Vec<usize> = allowed
+            .iter()
+            .filter(|&&core| core != last)
+            .copied()
+            .collect();
+        let of_ranks = if of_nics.len() == allowed.len() {
+            &allowed
+        } else {
+            &left
+        };
+        for _ in 0..2 {
+            assert_eq!(stdout.next().unwrap().unwrap(), ranges(of_ranks), "{line}");
+        }
+        let cores = Cores {
+            allowed: allowed.clone(),
+            usable: allowed.len(),
+            of_nics,
+        };
+        let placed = place(driver, &Placement::block(2, 2).unwrap(), &cores);
+        let core_of = |thread: &Placed| (thread.name.clone(), thread.core.unwrap().to_string());
+        let expected: BTreeMap<String, String> = placed.iter().map(core_of).collect();
+        let start = Instant::now();
+        while nic_threads(&job) != expected {
+            assert!(
+                start.elapsed() < PATIENCE,
+                "{line}: {:?}",
+                nic_threads(&job)
+            );
+            std::thread::yield_now();
+        }
+        signal(job.pid(), Signal::TERM);
+        let stderr = text(&job.finish().stderr);
+        for (name, core) in expected {
+            let reported = format!("bcs: OS thread {name} is pinned to core {core}\n");
+            assert!(stderr.contains(&reported), "{line}: {stderr}");
+        }
+    }
+}
+
+#[test]
+fn who_is_not_pinned_is_said_with_the_reason() {
+    let ranks = machine_manager::cores::usable();
+    let output = run(&format!("run -n {ranks} --report-bindings true"), "");
+    let expected = format!(
+        "bcs: OS thread bcs-nic is not pinned: cores are short: ranks {ranks}, OS threads of NICs 1, \
+         usable cores {ranks}\n"
+    );
+    assert!(text(&output.stderr).ends_with(&expected), "{output:?}");
 }
 
 #[test]

@@ -8,6 +8,10 @@ pub(crate) trait NodeManager: Debug + Send + Sync {
     /// Asks for the slot of another rank of this node, by its place. Nobody else may ask until it has answered.
     fn slot_of(&self, place: usize) -> Found;
 
+    /// Says that much was fetched from the rank at a place of this node, from beside a slot. If nobody hears it,
+    /// nothing is lost.
+    fn slow_road(&self, place: usize);
+
     /// Says that this process ends with this exit code, and why. If nobody hears it, the end of the process is
     /// all that can be done.
     fn aborts(&self, code: i32, reason: &str);

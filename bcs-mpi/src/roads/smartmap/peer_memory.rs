@@ -100,11 +100,14 @@ impl PeerMemory {
     ) -> Result<(), Unreachable> {
         let (first, len) = (from.address.wrapping_add(part.start as u64), part.len());
         let slots = self.slots.as_ref().filter(|_| from.layout.is_none());
-        if let Some(start) = slots.and_then(|slots| slots.resolve(place, first, len)) {
-            // SAFETY: so many bytes are mapped there as long as the slots live; and the caller's
-            // promise.
-            unsafe { copy_from_slot(start, into, part) };
-            return Ok(());
+        if let Some(slots) = slots {
+            if let Some(start) = slots.resolve(place, first, len) {
+                // SAFETY: so many bytes are mapped there as long as the slots live; and the caller's
+                // promise.
+                unsafe { copy_from_slot(start, into, part) };
+                return Ok(());
+            }
+            slots.fetched_beside(place, len);
         }
         // To find its pieces one by one would take longer than to have them brought.
         let in_small_pieces = from.layout.is_some() && from.grain < NEAR_SMALL_PIECE_BYTES;

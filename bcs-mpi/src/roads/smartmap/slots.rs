@@ -6,11 +6,12 @@
 //! other means: [`Slots::resolve`] says so by `None`, in every call.
 
 use super::node_manager::{Found, NodeManager};
+use bcs_core::limits::SLOW_ROAD_BYTES;
 use bcs_core::lockstep;
 use bcs_core::memory::slot::{self, ForeignSlot, Slot};
 use std::fmt;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// The slots of the ranks of a node, as one of these ranks sees them. Ranks are named by their place
@@ -29,6 +30,8 @@ struct Other {
     mapped: OnceLock<ForeignSlot>,
     /// It has none, or none that can be mapped here.
     none: AtomicBool,
+    /// Bytes that were fetched from beside it.
+    beside: AtomicUsize,
 }
 
 impl fmt::Debug for Slots {
@@ -88,6 +91,22 @@ impl Slots {
             return None;
         }
         NonNull::new(address as *mut u8)
+    }
+
+    /// So many bytes of another rank lie where [`Slots::resolve`] finds none, and are fetched from there. When
+    /// they have become many, the node manager is told, once.
+    pub(super) fn fetched_beside(&self, place: usize, len: usize) {
+        let Some(other) = self.others.get(place).filter(|_| place != self.place) else {
+            return;
+        };
+        let before = other.beside.fetch_add(len, Ordering::Relaxed);
+        let is_much = before.saturating_add(len) >= SLOW_ROAD_BYTES;
+        if before < SLOW_ROAD_BYTES
+            && is_much
+            && let Some(node_manager) = &self.node_manager
+        {
+            lockstep::lock(node_manager).slow_road(place);
+        }
     }
 
     fn has(&self, slot: Slot) -> bool {
