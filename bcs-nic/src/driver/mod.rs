@@ -195,7 +195,8 @@ fn plan(config: &NicHostConfig) -> Vec<Crew> {
 }
 
 fn memory(config: &NicHostConfig) -> NodeMemory {
-    NodeMemory::new(config.segment.clone(), config.nic_memory.clone())
+    let memory = NodeMemory::new(config.segment.clone(), config.nic_memory.clone());
+    memory.set(&config.settings)
 }
 
 /// The state machines of an OS thread.

@@ -9,12 +9,15 @@
 //! the order is the same on every node. A log that every node applies would have to be bounded by its
 //! slowest reader, for nothing.
 
+mod deposit;
 mod other_process;
 mod port;
 mod process_memory;
 mod segment;
 mod sequencer;
+mod windows;
 
+pub use deposit::Deposit;
 pub use other_process::{ProcessMemory, memory_file, probe_process_memory};
 pub use port::ShmPort;
 pub use process_memory::NodeMemory;
