@@ -29,6 +29,7 @@ use crate::job::{Road, Settings};
 use crate::layout::{Location, RemoteRuns, Strip, copy_blocks};
 use crate::limits::{BOUNCE_BYTES, DEFAULT_EAGER_LIMIT, PIECES_BOUNCE_BYTES};
 use crate::memory::NicMemory;
+use crate::memory::slot::look_through;
 use std::num::NonZeroU64;
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -153,10 +154,15 @@ impl NodeMemory {
             location: to.into,
             offset: to.offset,
         };
+        let target = self.side_by_side(&into, len);
+        if let Some(target) = target {
+            // SAFETY: as many bytes are mapped there.
+            unsafe { look_through(target, len) };
+        }
         // Pieces of a slot may be what the other side names of the same slot.
         let apart = from.rank != to.rank || matches!(from.payload, Payload::Slot { .. });
         let all_from = |start: NonNull<u8>| std::ptr::slice_from_raw_parts_mut(start.as_ptr(), len);
-        match (here, self.side_by_side(&into, len)) {
+        match (here, target) {
             (Some(source), Some(target)) => {
                 // SAFETY: as many bytes are mapped at both, as long as `self` lives. They may overlap, and
                 // others may write there meanwhile: then the bytes are rubbish, as their owner wants it.
@@ -335,6 +341,10 @@ impl NodeMemory {
         bytes: *mut [u8],
     ) -> Result<(), MemoryFault> {
         if let Some(there) = self.mapped(rank, address, bytes.len()) {
+            if way == Way::Out {
+                // SAFETY: as many bytes are mapped there.
+                unsafe { look_through(there, bytes.len()) };
+            }
             let (from, to) = way.between(bytes.cast(), there.as_ptr());
             // SAFETY: as many bytes are mapped there as long as `self` lives; and the caller's promise.
             unsafe { std::ptr::copy(from, to, bytes.len()) };

@@ -24,7 +24,7 @@ mod window;
 pub use foreign::{BadSlot, ForeignSlot, check};
 pub use own::{OwnSlot, announce, no_longer_shared, own};
 pub use refusal::Refusal;
-pub use window::Window;
+pub use window::{Window, look_through};
 
 use crate::limits::MAX_SLOTS;
 use std::ops::Range;

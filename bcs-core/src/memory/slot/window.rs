@@ -11,6 +11,9 @@ use std::ptr::NonNull;
 /// Windows begin at multiples of it, as slots do: what is a huge page in a slot is one in a window.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
+/// What Linux maps around a load that faults (`fault_around_bytes`), unless it is told otherwise.
+const AROUND_BYTES: usize = 64 * 1024;
+
 /// The first bytes of a slot, shared with its owner, for processes that look into the slots of many nodes:
 /// where owners have them, those of two nodes lie at the same addresses. It is left out of core dumps
 /// and forks, and takes address space only, until something in it is used.
@@ -64,6 +67,24 @@ impl Window {
     }
 }
 
+/// Has the pages of a window mapped that are to be written next. A store that faults brings one page, a load also
+/// those around it that the slot has: so there is a load for each of these stretches. (A mebibyte that this process
+/// has never touched takes 200 to 260 µs to be copied to, and 440 to 550 without it.)
+///
+/// # Safety
+/// So many bytes may be read there.
+pub unsafe fn look_through(start: NonNull<u8>, len: usize) {
+    let first = start.addr().get();
+    let after = (first | (AROUND_BYTES - 1)) + 1 - first;
+    let stretches = (after..len).step_by(AROUND_BYTES);
+    for offset in std::iter::once(0).chain(stretches).filter(|_| len > 0) {
+        // SAFETY: one of the bytes.
+        let byte = unsafe { start.add(offset) };
+        // SAFETY: the caller's promise. Somebody else's stores there do no harm: nobody uses what was found.
+        unsafe { byte.as_ptr().read_volatile() };
+    }
+}
+
 impl Drop for Window {
     fn drop(&mut self) {
         // SAFETY: the mapping is ours, and no address in it outlives self.
@@ -89,5 +110,35 @@ fn give_back(start: *mut c_void, bytes: usize) {
     if bytes > 0 {
         // SAFETY: a part of what `reserve` has just taken, which nobody knows.
         let _ = unsafe { rustix::mm::munmap(start, bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::OwnSlot;
+    use super::*;
+
+    #[test]
+    fn a_window_is_the_same_memory_at_another_address() {
+        let own = OwnSlot::make(102).unwrap();
+        let window = Window::map(own.fd(), 2 * HUGE_PAGE_BYTES).unwrap();
+        assert_eq!(window.start.addr().get() % HUGE_PAGE_BYTES, 0);
+        let last = 2 * HUGE_PAGE_BYTES - 8;
+        let theirs = (own.slot().base() + last) as *mut u64;
+        // SAFETY: in the slot, which only this test knows.
+        unsafe { theirs.write(7) };
+        let ours = window.at(last, 8).unwrap();
+        for len in [0, 1, 8] {
+            // SAFETY: in the window.
+            unsafe { look_through(ours, len) };
+        }
+        // SAFETY: in the window, and a word.
+        assert_eq!(unsafe { ours.cast::<u64>().read() }, 7);
+        // SAFETY: all of the window.
+        unsafe { look_through(window.at(1, last).unwrap(), last) };
+        for (offset, len) in [(last, 9), (last + 9, 0), (usize::MAX, 2), (0, usize::MAX)] {
+            assert!(window.at(offset, len).is_none(), "{offset:#x} {len:#x}");
+        }
+        assert!(window.at(last + 8, 0).is_some());
     }
 }
