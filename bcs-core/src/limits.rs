@@ -175,8 +175,20 @@ pub const DEFAULT_TIME_SLICE_NS: u64 = 500_000;
 /// `cargo xtask check soft-float` holds this to within a factor of 2 of the greatest crossover.
 pub const DEFAULT_SOFT_REDUCE_ELEMENTS: u32 = 3;
 
-/// Bytes DH copies at a time through its bounce buffer: half of a usual L2 cache.
+/// Bytes a NIC has the kernel copy at a time between two processes neither of which it can look into, through
+/// its bounce buffer: half of a usual L2 cache.
 pub const BOUNCE_BYTES: usize = 256 * 1024;
+
+/// Bytes a NIC copies at a time from pieces to pieces where it can look into both: half of a usual first cache.
+pub const PIECES_BOUNCE_BYTES: usize = 16 * 1024;
+
+/// What a NIC maps of a rank's slot at least: more than most heaps have, and so little that a process has addresses
+/// for those of all ranks of a job.
+pub const LEAST_WINDOW_BYTES: usize = 4 << 30;
+
+/// Addresses that a process takes for what its NICs map of slots: half of those it has, so that nothing else
+/// wants for any. Of what is beyond the kernel makes copies.
+pub const MAX_WINDOWS_BYTES: usize = 64 << 40;
 
 /// The longest time a waiting OS thread spins before it sleeps in the futex (law 7).
 pub const MAX_SPIN_NS: u64 = 1_000_000;
@@ -189,6 +201,7 @@ pub const MAX_LINK_BANDWIDTH: u64 = 1 << 50;
 
 const _: () = {
     assert!(MAX_NODES.is_multiple_of(64));
+    assert!(MAX_RANKS * LEAST_WINDOW_BYTES <= MAX_WINDOWS_BYTES);
     assert!(DEFAULT_EAGER_LIMIT <= MAX_EAGER_LIMIT);
     assert!(MIN_TIME_SLICE_NS <= DEFAULT_TIME_SLICE_NS);
     assert!(DEFAULT_TIME_SLICE_NS <= MAX_TIME_SLICE_NS);

@@ -7,7 +7,7 @@ use bcs_core::descriptor::{
     CollectiveDescriptor, CollectiveKind, Payload, ReceiveDescriptor, ReceiveKind, SendDescriptor,
 };
 use bcs_core::fabric::shm::Segment;
-use bcs_core::job::{Driver, NodeId, Placement, Settings};
+use bcs_core::job::{Cores, Driver, NodeId, Placement, Settings};
 use bcs_core::layout::Location;
 use bcs_core::memory::ring::Producer;
 use bcs_core::memory::{MappedWords, NicMemory};
@@ -60,7 +60,7 @@ impl Job {
             segment: Segment::private(nodes, nodes).unwrap(),
             page: MachinePage::private(nodes, 64).unwrap(),
             nic_memory: Arc::new(memories.iter().cloned().map(Some).collect()),
-            cores: Vec::new(),
+            cores: Cores::default(),
         });
         Self {
             nics,

@@ -147,20 +147,20 @@ fn look_at_process_memory() -> Finding {
     let (health, found) = match tried {
         Ok(ProcessMemory::Calls) => (
             Health::Ok,
-            "allowed: the NIC copies messages between ranks, through a buffer of its own".into(),
+            "allowed: the NIC has the kernel copy messages that do not lie in slots".into(),
         ),
         Ok(ProcessMemory::File(error)) => (
             Health::Slow,
             format!(
-                "refused ({error}): the NIC copies messages by /proc/PID/mem, which costs a copy \
-                 more; see the container's seccomp profile"
+                "refused ({error}): the NIC copies messages that do not lie in slots by \
+                 /proc/PID/mem, which costs a copy more; see the container's seccomp profile"
             ),
         ),
         Err(error) => (
             Health::Bad,
             format!(
-                "refused ({error}): messages of more than 64 bytes will fail; see \
-                 /proc/sys/kernel/yama/ptrace_scope, or the container's seccomp profile"
+                "refused ({error}): messages of more than 64 bytes that do not lie in slots will \
+                 fail; see /proc/sys/kernel/yama/ptrace_scope, or the container's seccomp profile"
             ),
         ),
     };

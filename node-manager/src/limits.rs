@@ -30,8 +30,9 @@ pub const MAX_LINE_BYTES: usize = 16 << 20;
 pub const OUTPUT_QUEUE_BYTES: usize = 256 << 10;
 
 /// Descriptors of a node manager's per rank: a pidfd for what was started, one for who called MPI_Init and
-/// one for the memory of that, its socket, its slot, and the pipes of its three standard streams.
-pub const DESCRIPTORS_PER_RANK: u64 = 8;
+/// one for the memory of that, its socket, its slot, its NIC memory where NICs of other processes look into that,
+/// and the pipes of its three standard streams.
+pub const DESCRIPTORS_PER_RANK: u64 = 9;
 
 /// Of what a rank says about why it has no slot, so many characters are passed on.
 pub const MAX_REASON: usize = 300;

@@ -3,10 +3,10 @@
 use crate::control::Start;
 use crate::inherited::Inherited;
 use crate::shortage::advice;
-use bcs_core::fabric::shm::{Segment, memory_file};
+use bcs_core::fabric::shm::{Deposit, Segment, memory_file};
 use bcs_core::job::{Intranode, NodeId};
 use bcs_core::lockstep::lock;
-use bcs_core::memory::{MapError, NicMemory};
+use bcs_core::memory::{MapError, NicMemory, Slot};
 use bcs_core::smartmap::{Desk, NodeMemory, READ_ONLY};
 use bcs_core::wake::MachinePage;
 use bcs_core::whereabouts::Whereabouts;
@@ -69,6 +69,8 @@ pub(crate) struct Nic {
     pub(crate) failures: Arc<FailureBox>,
     /// NIC memory by world rank, until its rank has it.
     memory: Vec<Option<OwnedFd>>,
+    /// The same, kept open for NICs of other processes.
+    _deposited: Vec<OwnedFd>,
     /// The same as this process has mapped it.
     mapped: Arc<Vec<Option<NicMemory>>>,
     /// Where ranks sit by world rank, if messages within a node do not go through the NIC.
@@ -126,6 +128,11 @@ impl Nic {
             }
             shared.extend(node_fd.map(|fd| (node.0, fd)));
         }
+        let deposited = if start.nodes.len() < nodes {
+            deposit(&memory_fds, &segment)?
+        } else {
+            Vec::new()
+        };
         let failures = FailureBox::new()?;
         let mapped = Arc::new(nic_memory);
         let config = NicHostConfig {
@@ -149,6 +156,7 @@ impl Nic {
             page: inherited.page,
             failures,
             memory: memory_fds,
+            _deposited: deposited,
             mapped,
             desks,
             shared,
@@ -173,6 +181,15 @@ impl Nic {
     /// The machine page.
     pub(crate) fn page(&self) -> BorrowedFd<'_> {
         self.page.as_fd()
+    }
+
+    /// Says where NICs find the heap of a rank, which is the one at this place on its node: before its process
+    /// is published. The descriptor stays open as long as this process lives.
+    pub(crate) fn publish_slot(&self, rank: u32, place: usize, slot: BorrowedFd<'_>) {
+        // Where it cannot be found the kernel copies.
+        if let (Some(place), Ok(deposit)) = (Slot::of(place), Deposit::of(slot)) {
+            self.segment.lodge(rank, place, deposit);
+        }
     }
 
     /// From now on the NIC, and others of the node, may reach into this process, a child of ours, for the
@@ -212,4 +229,17 @@ impl Nic {
     pub(crate) fn stop(self) -> Recordings {
         self.host.stop()
     }
+}
+
+/// Keeps NIC memory, by world rank, for NICs of other processes, which bring eager messages from there.
+fn deposit(memory: &[Option<OwnedFd>], segment: &Segment) -> Result<Vec<OwnedFd>, Errno> {
+    let here = (0..)
+        .zip(memory)
+        .filter_map(|(rank, memory)| Some((rank, memory.as_ref()?)));
+    here.map(|(rank, memory)| {
+        let kept = rustix::io::fcntl_dupfd_cloexec(memory, 0)?;
+        segment.keep_nic_memory(rank, Deposit::of(&kept)?);
+        Ok(kept)
+    })
+    .collect()
 }

@@ -48,16 +48,16 @@ pub enum Collectives {
     Nic,
 }
 
-/// How bytes get from the memory of one rank to that of another of its node (docs/smartmap.md): by the best
-/// road there is, of which this one is the best that may be taken. All bring the same bytes; the slower ones
+/// How bytes get from the memory of one rank to that of another, of its node (docs/smartmap.md) or by the NICs
+/// (docs/fabric.md): by the best road there is, of which this one is the best that may be taken. All bring the same bytes; the slower ones
 /// are chosen to measure them and to test them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Road {
-    /// What lies in a slot is read where it is.
+    /// What lies in a slot is read and written where it is.
     Slots,
     /// The kernel copies (`process_vm_readv`).
     Kernel,
-    /// Through memory that the ranks of a node share.
+    /// Through memory that the ranks of a node share. NICs have the kernel copy.
     Queues,
 }
 
@@ -121,7 +121,7 @@ pub struct Settings {
     pub intranode: Intranode,
     /// Who does collectives of several nodes.
     pub collectives: Collectives,
-    /// The best road of bytes between two ranks of a node.
+    /// The best road of bytes between two ranks.
     pub road: Road,
     /// Who folds long reductions within a node.
     pub folding: Folding,

@@ -1,6 +1,7 @@
 //! A walk through a layout, from any byte of a message to any other.
 
 use super::run::{BadLayout, Run};
+use std::ops::Range;
 
 /// Who knows the runs of a layout.
 pub trait Runs {
@@ -41,6 +42,18 @@ pub struct Strip {
 }
 
 impl Strip {
+    /// The addresses from the first byte of any of them to the last, if they are addresses; `base` is the
+    /// address of the message.
+    #[must_use]
+    pub fn span(self, base: u64) -> Option<Range<u64>> {
+        let first = i128::from(base.wrapping_add_signed(self.offset));
+        let steps = i128::from(self.count.checked_sub(1)?);
+        let last = first + i128::from(self.stride) * steps;
+        let start = u64::try_from(first.min(last)).ok()?;
+        let end = u64::try_from(first.max(last) + i128::from(self.block)).ok()?;
+        Some(start..end)
+    }
+
     /// Their offsets.
     pub fn offsets(self) -> impl Iterator<Item = i64> {
         let mut offset = self.offset;

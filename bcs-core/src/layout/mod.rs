@@ -20,6 +20,7 @@
 //! Addresses that come of it are computed modulo 2^64. That is no hole: they are addresses in the
 //! memory of the rank that wrote the words, and the kernel says which of them there are.
 
+mod blocks;
 mod builder;
 mod cursor;
 mod location;
@@ -29,6 +30,7 @@ mod run;
 #[cfg(test)]
 mod tests;
 
+pub use blocks::copy_blocks;
 pub use builder::{Builder, TooManyRuns};
 pub use cursor::{Cursor, Runs, Strip};
 pub use location::Location;

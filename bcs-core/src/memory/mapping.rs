@@ -210,6 +210,16 @@ impl Mapping {
         unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), bytes.as_mut_ptr(), bytes.len()) };
     }
 
+    /// Where so many bytes are, as long as the mapping lives: valid for reads and writes, and changed by
+    /// others at any time.
+    #[inline]
+    #[must_use]
+    pub fn at(&self, offset: usize, len: usize) -> NonNull<u8> {
+        self.check(offset, len);
+        // SAFETY: in range (checked), so within the allocation.
+        unsafe { self.base.add(offset) }
+    }
+
     /// Copies bytes into the mapping word by word with relaxed atomics: for words that others
     /// read as atomics.
     pub fn write_words(&self, offset: usize, words: &[u64]) {

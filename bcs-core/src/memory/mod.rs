@@ -3,7 +3,7 @@
 //! | what | mapped by | module |
 //! |---|---|---|
 //! | NIC memory of a rank: rings, request slots, eager payload slots | that rank and its NIC | [`nic_memory`] |
-//! | slots: the heaps of ranks | that rank, and the ranks of its node that need it | [`slot`] |
+//! | slots: the heaps of ranks | that rank, ranks of its node that need it, and NICs | [`slot`] |
 //! | node memory: bells of ranks, send queues | the ranks of a node, and its NIC | [`crate::smartmap::node_memory`] |
 //! | machine page: bells, demand, hunger, who is awake, arrival hints | all ranks and NICs of the job on a machine | [`crate::wake::machine_page`] |
 //! | global memory and fabric state | NICs only | [`crate::fabric::shm`] |

@@ -4,7 +4,7 @@
     reason = "buffers are named by address, as the NIC needs them"
 )]
 
-use bcs_core::layout::Strip;
+use bcs_core::layout::{Strip, copy_blocks};
 
 /// The bytes of a buffer.
 ///
@@ -34,7 +34,7 @@ pub(super) unsafe fn gather(base: u64, strip: Strip, distance: usize, into: &mut
     );
     let distances = (to_isize(strip.stride), distance.cast_signed());
     // SAFETY: the caller's promise; `into` is borrowed, so nobody's message, and long enough.
-    unsafe { blocks(from.cast_const(), to, distances, strip) };
+    unsafe { copy_blocks(from.cast_const(), to, distances, strip) };
 }
 
 /// Copies bytes from a place in them on, `distance` from the start of a block to that of the next, to blocks of
@@ -55,7 +55,7 @@ pub(super) unsafe fn scatter(
     let to = start(base.wrapping_add_signed(strip.offset));
     let distances = (distance.cast_signed(), to_isize(strip.stride));
     // SAFETY: the caller's promise; there are enough of them.
-    unsafe { blocks(from, to, distances, strip) };
+    unsafe { copy_blocks(from, to, distances, strip) };
 }
 
 /// Copies blocks of this length from places in memory to bytes, one after the other.
@@ -138,7 +138,7 @@ pub(super) unsafe fn copy_strip(from: u64, to: u64, strip: Strip) {
     let [from, to] = [from, to].map(|base| start(base.wrapping_add_signed(strip.offset)));
     let stride = to_isize(strip.stride);
     // SAFETY: the caller's promise.
-    unsafe { blocks(from.cast_const(), to, (stride, stride), strip) };
+    unsafe { copy_blocks(from.cast_const(), to, (stride, stride), strip) };
 }
 
 /// Copies blocks of this length from places in memory to the same places counted from elsewhere.
@@ -184,68 +184,6 @@ fn reaches(strip: Strip, distance: usize) -> usize {
         .checked_mul(distance);
     let end = last.and_then(|last| last.checked_add(to_usize(strip.block)));
     end.expect("no more than all bytes")
-}
-
-/// Copies the blocks of a strip from and to places at equal distances. Copies of the usual lengths
-/// become moves of registers, because the compiler knows them.
-///
-/// # Safety
-/// As many blocks may be read and written, at these distances, and do not overlap.
-unsafe fn blocks(from: *const u8, to: *mut u8, distances: (isize, isize), strip: Strip) {
-    let count = to_usize(strip.count);
-    let copy = match strip.block {
-        4 => each::<4>,
-        8 => each::<8>,
-        12 => each::<12>,
-        16 => each::<16>,
-        24 => each::<24>,
-        32 => each::<32>,
-        block => {
-            // SAFETY: the caller's promise.
-            return unsafe { each_of(to_usize(block), from, to, distances, count) };
-        }
-    };
-    // SAFETY: the caller's promise.
-    unsafe { copy(from, to, distances, count) };
-}
-
-/// # Safety
-/// As for [`blocks`].
-unsafe fn each<const LEN: usize>(
-    from: *const u8,
-    to: *mut u8,
-    distances: (isize, isize),
-    count: usize,
-) {
-    // SAFETY: the caller's promise.
-    unsafe { each_of(LEN, from, to, distances, count) }
-}
-
-/// # Safety
-/// As for [`blocks`].
-#[inline(always)]
-unsafe fn each_of(
-    len: usize,
-    mut from: *const u8,
-    mut to: *mut u8,
-    (from_distance, to_distance): (isize, isize),
-    count: usize,
-) {
-    // Some at a time: to count blocks and to go from each to the next costs as much as to copy it.
-    const TOGETHER: usize = 4;
-    let mut copy = |times: usize| {
-        for _ in 0..times {
-            // SAFETY: the caller's promise.
-            unsafe { std::ptr::copy_nonoverlapping(from, to, len) };
-            // Behind the last block these are no addresses of anything, and not used.
-            from = from.wrapping_offset(from_distance);
-            to = to.wrapping_offset(to_distance);
-        }
-    };
-    for _ in 0..count / TOGETHER {
-        copy(TOGETHER);
-    }
-    copy(count % TOGETHER);
 }
 
 /// Fills the start of a buffer.

@@ -202,7 +202,8 @@ fn plan(config: &NicHostConfig) -> Vec<Crew> {
 }
 
 fn memory(config: &NicHostConfig) -> NodeMemory {
-    NodeMemory::new(config.segment.clone(), config.nic_memory.clone())
+    let memory = NodeMemory::new(config.segment.clone(), config.nic_memory.clone());
+    memory.set(&config.settings)
 }
 
 /// What an OS thread runs.

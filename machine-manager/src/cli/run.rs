@@ -112,8 +112,8 @@ pub struct RunOptions {
     /// Who does collectives of several nodes: the ranks of a node first, or the NICs alone
     #[arg(long, value_name = "C", value_enum, default_value_t = CollectivesName::Hierarchical)]
     pub collectives: CollectivesName,
-    /// Within a node: the best way of the bytes from one rank's memory to another's that may be taken, to
-    /// measure the others
+    /// The best way of the bytes from one rank's memory to another's that may be taken, to measure the
+    /// others
     #[arg(long, value_name = "R", value_enum, default_value_t = RoadName::Slots)]
     pub road: RoadName,
     /// Within a node: who folds long reductions
@@ -241,11 +241,11 @@ impl From<CollectivesName> for Collectives {
 /// `--road`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RoadName {
-    /// Heaps that lie in slots are read where they are.
+    /// Heaps that lie in slots are read and written where they are.
     Slots,
     /// The kernel copies (process_vm_readv).
     Kernel,
-    /// Through memory that the ranks of a node share.
+    /// Through memory that the ranks of a node share; between nodes the kernel copies.
     Queues,
 }
 

@@ -62,6 +62,46 @@ fn messages_of_all_lengths_arrive_in_a_sandbox() {
     });
 }
 
+/// From slot to slot NICs copy by themselves: whoever calls `process_vm_readv` or `process_vm_writev` in this
+/// sandbox is killed, and nobody tries `/proc/PID/mem` before.
+#[test]
+fn no_nic_asks_the_kernel_for_what_lies_in_slots() {
+    let words = "bench --ops latency,bandwidth,exchange,bcast,reduce,allreduce,alltoall \
+                 --sizes 100,1K,4K,16K,256K,1M --row-ms 5 --samples 2";
+    let run = |options: &str, words: &[&OsStr]| {
+        let output = Command::new(fixture("sandbox"))
+            .arg("--deadly")
+            .arg(env!("CARGO_BIN_EXE_bcs"))
+            .args(["run", "--timeout", "60s"])
+            .args(options.split_whitespace())
+            .args(words)
+            .env("XDG_CONFIG_HOME", "/dev/null")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status, told)
+    };
+    let bench: Vec<&OsStr> = words.split_whitespace().map(OsStr::new).collect();
+    let pieces = fixture("pieces");
+    let pieces = [pieces.as_os_str(), OsStr::new("check")];
+    for threads in ["shared", "coprocessor", "dedicated"] {
+        for options in ["", "--eager-limit 0"] {
+            let options = format!("-n 2 --nodes 2 --nic-threads {threads} {options}");
+            for words in [&bench[..], &pieces] {
+                let (status, told) = run(&options, words);
+                if status.code() == CANNOT {
+                    eprintln!("skipped: {told}");
+                    return;
+                }
+                assert!(status.success(), "{options} {words:?}: {status} {told}");
+            }
+        }
+    }
+    let (status, _) = run("-n 2 --nodes 2 --road kernel", &bench);
+    assert!(!status.success(), "the kernel is asked, and kills");
+}
+
 /// Messages of derived datatypes too, from any source, and all collectives.
 #[test]
 fn random_programs_find_their_answers_in_a_sandbox() {

@@ -101,3 +101,18 @@ fn a_rank_forks_while_others_write_into_its_heap() {
         assert_eq!(said, format!("{rounds} forks\n"), "{layout}: {words}");
     }
 }
+
+/// From node to node NICs move messages from slot to slot, whatever their owners do meanwhile.
+#[test]
+fn a_rank_that_pulls_its_memory_away_from_a_nic_harms_nobody_else() {
+    for threads in ["shared", "coprocessor", "dedicated"] {
+        let output = Command::new(env!("CARGO_BIN_EXE_bcs"))
+            .args(["run", "--timeout", "120s", "-n", "4", "--nodes", "2"])
+            .args(["--nic-threads", threads])
+            .arg(fixture("pulled"))
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert_eq!(told(&output).0, "nobody noticed\n", "{threads}");
+    }
+}

@@ -15,10 +15,11 @@ use std::time::{Duration, Instant};
 /// Ranks with children of all kinds: in their process group, in a session of their own, orphaned.
 const SCRIPT: &str = "sleep 1000 & setsid sleep 1000 & (setsid sleep 1000 &) ; wait";
 
-/// Ranks of one node, of two, and NIC threads of their own.
-const NEIGHBOURS: [&str; 3] = [
+/// Ranks of one node, of two, of two in two processes, and NIC threads of their own.
+const NEIGHBOURS: [&str; 4] = [
     "run -n 2 --intranode smartmap",
     "run -n 6 --nodes 2 --intranode smartmap",
+    "run -n 2 --nodes 2 --nic-threads coprocessor",
     "run -n 4 --intranode smartmap --nic-threads dedicated",
 ];
 

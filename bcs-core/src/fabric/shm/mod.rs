@@ -12,13 +12,16 @@
 //! slowest reader, for nothing.
 
 mod colocated;
+mod deposit;
 mod other_process;
 mod port;
 mod process_memory;
 mod segment;
 mod sequencer;
+mod windows;
 
 pub use colocated::Colocated;
+pub use deposit::Deposit;
 pub use other_process::{ProcessMemory, memory_file, probe_process_memory};
 pub use port::ShmPort;
 pub use process_memory::NodeMemory;

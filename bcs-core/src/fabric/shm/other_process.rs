@@ -32,7 +32,8 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::ops::Range;
+use std::os::fd::AsRawFd;
 
 /// A piece of another process.
 pub(super) fn remote(address: u64, len: usize) -> libc::iovec {
@@ -43,25 +44,47 @@ pub(super) fn remote(address: u64, len: usize) -> libc::iovec {
     }
 }
 
-/// Reads pieces of a process, of as many bytes in all.
+/// Reads pieces of a process, of as many bytes in all. These may be another process's, too: in a window.
+///
+/// # Safety
+/// `bytes` may be written, and are none that this process borrows.
 ///
 /// # Errors
 /// The kernel's answer; an end before the last byte is one, too.
-pub(super) fn read(pid: libc::pid_t, pieces: &[libc::iovec], bytes: &mut [u8]) -> io::Result<()> {
-    match call_read(pid, pieces, bytes) {
-        Err(error) if is_refusal(&error) => read_file(pid, pieces, bytes).map_err(|_| error),
-        answer => answer,
+pub(super) unsafe fn read(
+    pid: libc::pid_t,
+    pieces: &[libc::iovec],
+    bytes: *mut [u8],
+) -> io::Result<()> {
+    // SAFETY: the caller's promise.
+    let called = unsafe { call_read(pid, pieces, bytes) };
+    let Err(error) = called else {
+        return Ok(());
+    };
+    if !is_refusal(&error) {
+        return Err(error);
     }
+    // SAFETY: the caller's promise.
+    unsafe { read_file(pid, pieces, bytes) }.map_err(|_| error)
 }
 
-/// Writes pieces of a process, of as many bytes in all.
+/// Writes pieces of a process, of as many bytes in all. These may be another process's, too: in a window.
+///
+/// # Safety
+/// `bytes` may be read.
 ///
 /// # Errors
 /// The kernel's answer; an end before the last byte is one, too.
-pub(super) fn write(pid: libc::pid_t, pieces: &[libc::iovec], bytes: &[u8]) -> io::Result<()> {
-    match call_write(pid, pieces, bytes) {
+pub(super) unsafe fn write(
+    pid: libc::pid_t,
+    pieces: &[libc::iovec],
+    bytes: *const [u8],
+) -> io::Result<()> {
+    // SAFETY: the caller's promise.
+    match unsafe { call_write(pid, pieces, bytes) } {
         Err(error) if is_refusal(&error) => memory_file(pid)
-            .and_then(|file| write_by(&file, pieces, bytes))
+            // SAFETY: the caller's promise.
+            .and_then(|file| unsafe { write_by(&file, pieces, bytes) })
             .map_err(|_| error),
         answer => answer,
     }
@@ -79,18 +102,26 @@ fn local(bytes: *const u8, len: usize) -> libc::iovec {
     }
 }
 
-fn call_read(pid: libc::pid_t, pieces: &[libc::iovec], bytes: &mut [u8]) -> io::Result<()> {
-    let local = local(bytes.as_mut_ptr(), bytes.len());
+/// # Safety
+/// As for [`read`].
+unsafe fn call_read(pid: libc::pid_t, pieces: &[libc::iovec], bytes: *mut [u8]) -> io::Result<()> {
+    let local = local(bytes.cast(), bytes.len());
     let (remote, count) = (pieces.as_ptr(), pieces.len() as libc::c_ulong);
-    // SAFETY: `local` is an exclusively borrowed slice; the kernel checks the remote side.
+    // SAFETY: the caller's promise about `local`; the kernel checks the remote side.
     let moved = unsafe { libc::process_vm_readv(pid, &raw const local, 1, remote, count, 0) };
     whole(moved, bytes.len())
 }
 
-fn call_write(pid: libc::pid_t, pieces: &[libc::iovec], bytes: &[u8]) -> io::Result<()> {
-    let local = local(bytes.as_ptr(), bytes.len());
+/// # Safety
+/// As for [`write`].
+unsafe fn call_write(
+    pid: libc::pid_t,
+    pieces: &[libc::iovec],
+    bytes: *const [u8],
+) -> io::Result<()> {
+    let local = local(bytes.cast(), bytes.len());
     let (remote, count) = (pieces.as_ptr(), pieces.len() as libc::c_ulong);
-    // SAFETY: the kernel only reads `local`, a borrowed slice, and checks the remote side.
+    // SAFETY: the kernel only reads `local`, by the caller's promise, and checks the remote side.
     let moved = unsafe { libc::process_vm_writev(pid, &raw const local, 1, remote, count, 0) };
     whole(moved, bytes.len())
 }
@@ -112,24 +143,62 @@ pub fn memory_file(pid: libc::pid_t) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).open(path)
 }
 
-fn read_file(pid: libc::pid_t, pieces: &[libc::iovec], bytes: &mut [u8]) -> io::Result<()> {
+/// # Safety
+/// As for [`read`].
+unsafe fn read_file(pid: libc::pid_t, pieces: &[libc::iovec], bytes: *mut [u8]) -> io::Result<()> {
     let file = memory_file(pid)?;
-    let mut rest = bytes;
-    for piece in pieces {
-        let (bytes, after) = rest.split_at_mut(piece.iov_len.min(rest.len()));
-        file.read_exact_at(bytes, piece.iov_base.addr() as u64)?;
-        rest = after;
-    }
-    Ok(())
+    let file = file.as_raw_fd();
+    each_part(pieces, bytes.len(), |from, part| {
+        let at = bytes.cast::<libc::c_void>().wrapping_byte_add(part.start);
+        // SAFETY: the caller's promise: a part of the bytes.
+        unsafe { libc::pread(file, at, part.len(), from) }
+    })
 }
 
 /// Writes pieces of the process whose memory this is, of as many bytes in all.
-pub(super) fn write_by(file: &File, pieces: &[libc::iovec], bytes: &[u8]) -> io::Result<()> {
-    let mut rest = bytes;
+///
+/// # Safety
+/// As for [`write`].
+///
+/// # Errors
+/// As for [`write`].
+pub(super) unsafe fn write_by(
+    file: &File,
+    pieces: &[libc::iovec],
+    bytes: *const [u8],
+) -> io::Result<()> {
+    let file = file.as_raw_fd();
+    each_part(pieces, bytes.len(), |to, part| {
+        let at = bytes.cast::<libc::c_void>().wrapping_byte_add(part.start);
+        // SAFETY: the caller's promise: a part of the bytes.
+        unsafe { libc::pwrite(file, at, part.len(), to) }
+    })
+}
+
+/// Has pieces of a process moved one by one, by what is told the address of each in that process and which
+/// part of so many bytes it is.
+fn each_part(
+    pieces: &[libc::iovec],
+    len: usize,
+    mut move_part: impl FnMut(libc::off_t, Range<usize>) -> isize,
+) -> io::Result<()> {
+    let mut done = 0;
     for piece in pieces {
-        let (bytes, after) = rest.split_at(piece.iov_len.min(rest.len()));
-        file.write_all_at(bytes, piece.iov_base.addr() as u64)?;
-        rest = after;
+        let end = len.min(done + piece.iov_len);
+        let mut address = piece.iov_base.addr();
+        while done < end {
+            let at = libc::off_t::try_from(address).map_err(|_| io::ErrorKind::InvalidInput)?;
+            let moved = match usize::try_from(move_part(at, done..end)) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(moved) => moved,
+                Err(_) => match io::Error::last_os_error() {
+                    error if error.kind() == io::ErrorKind::Interrupted => continue,
+                    error => return Err(error),
+                },
+            };
+            done += moved;
+            address += moved;
+        }
     }
     Ok(())
 }
@@ -149,14 +218,16 @@ pub enum ProcessMemory {
 /// # Errors
 /// It does not: its answer.
 pub fn probe_process_memory(pid: i32, address: u64) -> io::Result<ProcessMemory> {
-    let (piece, mut byte) = ([remote(address, 1)], [0]);
-    match call_read(pid, &piece, &mut byte) {
-        Ok(()) => Ok(ProcessMemory::Calls),
-        Err(error) if is_refusal(&error) && read_file(pid, &piece, &mut byte).is_ok() => {
-            Ok(ProcessMemory::File(error))
-        }
-        Err(error) => Err(error),
+    let (piece, mut byte) = ([remote(address, 1)], [0_u8]);
+    // SAFETY: a byte of our own.
+    let Err(error) = (unsafe { call_read(pid, &piece, &raw mut byte) }) else {
+        return Ok(ProcessMemory::Calls);
+    };
+    // SAFETY: as above.
+    if is_refusal(&error) && unsafe { read_file(pid, &piece, &raw mut byte) }.is_ok() {
+        return Ok(ProcessMemory::File(error));
     }
+    Err(error)
 }
 
 #[cfg(test)]
@@ -166,6 +237,27 @@ mod tests {
     fn me() -> libc::pid_t {
         std::process::id().cast_signed()
     }
+
+    type Read = fn(libc::pid_t, &[libc::iovec], &mut [u8]) -> io::Result<()>;
+    type Write = fn(libc::pid_t, &[libc::iovec], &[u8]) -> io::Result<()>;
+    /// By calls, and by the file.
+    const ROADS: [(Read, Write); 2] = [
+        (
+            // SAFETY: borrowed, here and in the others.
+            |pid, pieces, bytes| unsafe { call_read(pid, pieces, &raw mut *bytes) },
+            // SAFETY: as above.
+            |pid, pieces, bytes| unsafe { call_write(pid, pieces, &raw const *bytes) },
+        ),
+        (
+            // SAFETY: as above.
+            |pid, pieces, bytes| unsafe { read_file(pid, pieces, &raw mut *bytes) },
+            |pid, pieces, bytes| {
+                let file = memory_file(pid)?;
+                // SAFETY: as above.
+                unsafe { write_by(&file, pieces, &raw const *bytes) }
+            },
+        ),
+    ];
 
     fn pieces(of: &mut [[u8; 16]], len: usize) -> Vec<libc::iovec> {
         let address = |piece: &mut [u8; 16]| piece.as_mut_ptr().expose_provenance() as u64;
@@ -177,11 +269,7 @@ mod tests {
     /// Both roads do the same, to this process itself.
     #[test]
     fn pieces_are_read_and_written_whole() {
-        type Read = fn(libc::pid_t, &[libc::iovec], &mut [u8]) -> io::Result<()>;
-        type Write = fn(libc::pid_t, &[libc::iovec], &[u8]) -> io::Result<()>;
-        let write_file: Write = |pid, pieces, bytes| write_by(&memory_file(pid)?, pieces, bytes);
-        let roads: [(Read, Write); 2] = [(call_read, call_write), (read_file, write_file)];
-        for (read, write) in roads {
+        for (read, write) in ROADS {
             let mut memory = [[0_u8; 16]; 5];
             let there = pieces(&mut memory, 12);
             let out: Vec<u8> = (1..=60).collect();
@@ -205,7 +293,7 @@ mod tests {
     fn a_process_that_is_not_there_is_an_error() {
         // No process has this number.
         let piece = [remote(4096, 1)];
-        for read in [call_read, read_file] {
+        for (read, _) in ROADS {
             assert!(read(i32::MAX, &piece, &mut [0]).is_err());
         }
         assert!(probe_process_memory(i32::MAX, 4096).is_err());

@@ -1,19 +1,38 @@
-//! How a NIC reaches the memory of ranks: by the kernel ([`other_process`]), and eager payload slots
-//! directly where this process has the rank's NIC memory mapped.
+//! How a NIC moves bytes of ranks: between two of them, and between one and itself.
 //!
-//! The kernel copies only between the caller and one other process, so a message goes through a
-//! bounce buffer of half an L2 cache, in which the second copy finds it. Data that do not lie side
-//! by side are pieces of the rank's side of that copy, as many as one call takes at a time; gaps
-//! between them are neither read nor written.
+//! | where they are | how they are moved |
+//! |---|---|
+//! | in the rank's slot | by loads and stores: it is mapped here ([`windows`]) |
+//! | in an eager payload slot | the same: NIC memory is mapped here, or is when it is first needed |
+//! | elsewhere: stacks, static memory, heaps of programs without a slot | by the kernel ([`other_process`]) |
+//!
+//! So between two ranks with slots there is one copy and no system call. Where one of them has its bytes
+//! elsewhere, there is one copy, too, which the kernel makes between that process and the slot of the other. It
+//! copies only between its caller and one other process: so if neither lies in a slot, a message goes
+//! through a bounce buffer of half an L2 cache, in which the second copy finds it.
+//!
+//! Data that do not lie side by side are pieces of the rank's side of a copy: in a slot they are gone through
+//! one by one, elsewhere the kernel takes as many at a time as one call may have. Gaps between them are
+//! neither read nor written. If both sides are in pieces, there is a bounce buffer, too.
+//!
+//! A rank whose process id is withdrawn has departed, and nothing of it is reached any more, in whatever
+//! way it was.
+//!
+//! [`windows`]: super::windows
+#![expect(unsafe_code, reason = "bytes of ranks are named by address")]
 
 use super::other_process::{self, remote};
 use super::segment::Segment;
 use crate::descriptor::Payload;
 use crate::fabric::{DestinationSpan, FabricError, MemoryFault, RankMemory, SourceSpan};
-use crate::layout::{Location, RemoteRuns};
-use crate::limits::BOUNCE_BYTES;
+use crate::job::{Road, Settings};
+use crate::layout::{Location, RemoteRuns, Strip, copy_blocks};
+use crate::limits::{BOUNCE_BYTES, DEFAULT_EAGER_LIMIT, PIECES_BOUNCE_BYTES};
 use crate::memory::NicMemory;
-use std::io;
+use crate::memory::slot::look_through;
+use std::num::NonZeroU64;
+use std::ops::Range;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -23,12 +42,21 @@ pub struct NodeMemory {
     segment: Segment,
     /// NIC memory by world rank, of those ranks whose NIC this process hosts.
     nic_memory: Arc<Vec<Option<NicMemory>>>,
+    /// Whether memory of ranks may be mapped for this.
+    maps: bool,
+    eager_limit: usize,
     bounce: Vec<u8>,
     pieces: Vec<libc::iovec>,
 }
 
 /// Pieces of a rank's memory that one call takes (UIO_MAXIOV).
 const MAX_PIECES: usize = 1024;
+
+/// Pieces of so many bytes have calls of their own.
+const LARGE_PIECE_BYTES: usize = 64 * 1024;
+
+/// The kernel copies no more than 2 GiB in a call.
+const MAX_CALL_BYTES: usize = 1 << 30;
 
 /// Which way bytes go between this process and a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,15 +65,48 @@ enum Way {
     Out,
 }
 
+/// A message in the memory of a rank, from a byte of it on.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    rank: u32,
+    location: Location,
+    offset: u64,
+}
+
+impl Part {
+    fn after(self, bytes: usize) -> Self {
+        let offset = self.offset + bytes as u64;
+        Self { offset, ..self }
+    }
+}
+
+/// What is to be moved, and where it is in this process, if it is.
+struct Source {
+    part: Part,
+    here: Option<NonNull<u8>>,
+}
+
 impl NodeMemory {
-    /// Reaches ranks by the process ids in the segment.
+    /// Reaches ranks by what the segment says of them.
     #[must_use]
     pub fn new(segment: Segment, nic_memory: Arc<Vec<Option<NicMemory>>>) -> Self {
         Self {
             segment,
             nic_memory,
+            maps: true,
+            eager_limit: DEFAULT_EAGER_LIMIT,
             bounce: Vec::new(),
             pieces: Vec::new(),
+        }
+    }
+
+    /// The same in a job with these settings: of a road that is no better than the kernel's nothing is mapped.
+    #[must_use]
+    pub fn set(self, settings: &Settings) -> Self {
+        Self {
+            maps: settings.road == Road::Slots,
+            eager_limit: settings.eager_limit,
+            ..self
         }
     }
 
@@ -57,80 +118,181 @@ impl NodeMemory {
             .ok_or(MemoryFault { rank, address, len })
     }
 
+    /// Where so many bytes of a rank are in this process, if they lie in its slot: valid for reads and writes as
+    /// long as `self`.
+    fn mapped(&self, rank: u32, address: u64, len: usize) -> Option<NonNull<u8>> {
+        let received = self.maps && self.pid(rank, address, len).is_ok();
+        received.then(|| self.segment.resolve(rank, address, len))?
+    }
+
+    /// The same of a message that lies side by side.
+    fn side_by_side(&self, part: &Part, len: usize) -> Option<NonNull<u8>> {
+        let Location {
+            address,
+            layout: None,
+            ..
+        } = part.location
+        else {
+            return None;
+        };
+        self.mapped(part.rank, address.wrapping_add(part.offset), len)
+    }
+
     /// Moves bytes from one rank to another.
     pub(crate) fn copy(
         &mut self,
         from: &SourceSpan,
         to: &DestinationSpan,
     ) -> Result<(), FabricError> {
-        let mut bounce = std::mem::take(&mut self.bounce);
-        let mut moved = 0;
-        let mut outcome = Ok(());
-        while outcome.is_ok() && moved < from.len {
-            let piece = usize::try_from(from.len - moved)
-                .unwrap_or(usize::MAX)
-                .min(BOUNCE_BYTES);
-            if bounce.len() < piece {
-                bounce.resize(piece, 0);
-            }
-            let bytes = &mut bounce[..piece];
-            outcome = self
-                .read_source(from, moved, bytes)
-                .map_err(|_| FabricError::SourceMemory)
-                .and_then(|()| {
-                    self.exchange(Way::Out, to.rank, to.into, to.offset + moved, bytes)
-                        .map_err(|_| FabricError::DestinationMemory)
-                });
-            moved += piece as u64;
+        let len = usize::try_from(from.len).expect("addresses have 64 bits here");
+        if len == 0 {
+            return Ok(());
         }
+        let Source { part, here } = self.source(from, len)?;
+        let into = Part {
+            rank: to.rank,
+            location: to.into,
+            offset: to.offset,
+        };
+        let target = self.side_by_side(&into, len);
+        if let Some(target) = target {
+            // SAFETY: as many bytes are mapped there.
+            unsafe { look_through(target, len) };
+        }
+        // Pieces of a slot may be what the other side names of the same slot.
+        let apart = from.rank != to.rank || matches!(from.payload, Payload::Slot { .. });
+        let all_from = |start: NonNull<u8>| std::ptr::slice_from_raw_parts_mut(start.as_ptr(), len);
+        match (here, target) {
+            (Some(source), Some(target)) => {
+                // SAFETY: as many bytes are mapped at both, as long as `self` lives. They may overlap, and
+                // others may write there meanwhile: then the bytes are rubbish, as their owner wants it.
+                unsafe { std::ptr::copy(source.as_ptr(), target.as_ptr(), len) };
+                Ok(())
+            }
+            // SAFETY: mapped as long as `self` lives, borrowed by nobody, and of another rank than the
+            // other side.
+            (Some(source), None) if apart => unsafe {
+                self.exchange(Way::Out, &into, all_from(source))
+                    .map_err(|_| FabricError::DestinationMemory)
+            },
+            // SAFETY: as above.
+            (None, Some(target)) if apart => unsafe {
+                self.exchange(Way::In, &part, all_from(target))
+                    .map_err(|_| FabricError::SourceMemory)
+            },
+            _ => self.copy_through_bounce(&part, &into, len),
+        }
+    }
+
+    fn source(&self, from: &SourceSpan, len: usize) -> Result<Source, FabricError> {
+        let part = |location| Part {
+            rank: from.rank,
+            location,
+            offset: from.offset,
+        };
+        match from.payload {
+            Payload::Slot { slot, address } => {
+                let here = self.nic_memory(from.rank).map(|memory| {
+                    let offset = usize::try_from(from.offset).unwrap_or(usize::MAX);
+                    let start = memory.payload_at(slot as usize, offset, len);
+                    start.ok_or(FabricError::SourceMemory)
+                });
+                Ok(Source {
+                    part: part(Location::at(address)),
+                    here: here.transpose()?,
+                })
+            }
+            Payload::Memory(location) => {
+                let part = part(location);
+                let here = self.side_by_side(&part, len);
+                Ok(Source { part, here })
+            }
+            Payload::Inline(_) => unreachable!("inline bytes travel with the descriptor"),
+        }
+    }
+
+    /// NIC memory of a rank, of this process or another.
+    fn nic_memory(&self, rank: u32) -> Option<&NicMemory> {
+        if let Some(Some(memory)) = self.nic_memory.get(rank as usize) {
+            return Some(memory);
+        }
+        let received = self.maps && self.pid(rank, 0, 0).is_ok();
+        received.then(|| self.segment.nic_memory(rank, self.eager_limit))?
+    }
+
+    fn copy_through_bounce(
+        &mut self,
+        from: &Part,
+        into: &Part,
+        len: usize,
+    ) -> Result<(), FabricError> {
+        let in_slot = |part: &Part| self.mapped(part.rank, part.location.address, 0).is_some();
+        let at_once = if in_slot(from) && in_slot(into) {
+            PIECES_BOUNCE_BYTES
+        } else {
+            BOUNCE_BYTES
+        };
+        let mut bounce = std::mem::take(&mut self.bounce);
+        if bounce.len() < at_once.min(len) {
+            bounce.resize(at_once.min(len), 0);
+        }
+        let mut move_all = || {
+            for moved in (0..len).step_by(at_once) {
+                let bytes = &raw mut bounce[..(len - moved).min(at_once)];
+                // SAFETY: of the bounce buffer, which is ours alone.
+                unsafe { self.exchange(Way::In, &from.after(moved), bytes) }
+                    .map_err(|_| FabricError::SourceMemory)?;
+                // SAFETY: as above.
+                unsafe { self.exchange(Way::Out, &into.after(moved), bytes) }
+                    .map_err(|_| FabricError::DestinationMemory)?;
+            }
+            Ok(())
+        };
+        let outcome = move_all();
         self.bounce = bounce;
         outcome
     }
 
-    fn read_source(
-        &mut self,
-        from: &SourceSpan,
-        moved: u64,
-        bytes: &mut [u8],
-    ) -> Result<(), MemoryFault> {
-        let offset = from.offset + moved;
-        let address = match from.payload {
-            Payload::Slot { slot, address } => {
-                if let Some(Some(memory)) = self.nic_memory.get(from.rank as usize) {
-                    let offset = usize::try_from(offset).unwrap_or(usize::MAX);
-                    let inside = memory.read_payload(slot as usize, offset, bytes);
-                    let fault = MemoryFault {
-                        rank: from.rank,
-                        address,
-                        len: bytes.len(),
-                    };
-                    return if inside { Ok(()) } else { Err(fault) };
-                }
-                address
-            }
-            Payload::Memory(location) => {
-                return self.exchange(Way::In, from.rank, location, offset, bytes);
-            }
-            Payload::Inline(_) => unreachable!("inline bytes travel with the descriptor"),
-        };
-        self.read(from.rank, address.wrapping_add(offset), bytes)
-    }
-
-    /// Moves the bytes from `offset` on of a message between this process and where they are in a
-    /// rank. The layout, if there is one, is an allegation: whatever it says, no more pieces are
-    /// moved than there are bytes.
-    fn exchange(
+    /// Moves bytes of a message between this process and where they are in a rank.
+    ///
+    /// # Safety
+    /// `bytes` may be read, and written on their way in, are none that this process borrows, and none of
+    /// the rank's slot.
+    unsafe fn exchange(
         &mut self,
         way: Way,
-        rank: u32,
-        location: Location,
-        offset: u64,
-        bytes: &mut [u8],
+        part: &Part,
+        bytes: *mut [u8],
     ) -> Result<(), MemoryFault> {
-        let Some(layout) = location.layout else {
-            let address = location.address.wrapping_add(offset);
-            return self.move_pieces(way, rank, &[remote(address, bytes.len())], bytes);
-        };
+        let Part {
+            rank,
+            location,
+            offset,
+        } = *part;
+        match location.layout {
+            None => {
+                let address = location.address.wrapping_add(offset);
+                // SAFETY: the caller's promise.
+                unsafe { self.move_bytes(way, rank, address, bytes) }
+            }
+            // SAFETY: the caller's promise.
+            Some(layout) => unsafe { self.exchange_pieces(way, part, layout, bytes) },
+        }
+    }
+
+    /// The same of a message with a layout. That is an allegation: whatever it says, no more pieces are moved
+    /// than there are bytes.
+    ///
+    /// # Safety
+    /// As for [`exchange`](Self::exchange).
+    unsafe fn exchange_pieces(
+        &mut self,
+        way: Way,
+        part: &Part,
+        layout: NonZeroU64,
+        bytes: *mut [u8],
+    ) -> Result<(), MemoryFault> {
+        let rank = part.rank;
         let fault = MemoryFault {
             rank,
             address: layout.get(),
@@ -139,203 +301,215 @@ impl NodeMemory {
         let mut pieces = std::mem::take(&mut self.pieces);
         pieces.clear();
         let this = &*self;
-        let read = |address, into: &mut [u8]| {
-            let piece = [remote(address, into.len())];
-            this.move_pieces(Way::In, rank, &piece, into).is_ok()
+        let look = |address, words: &mut [u8]| {
+            // SAFETY: borrowed for this.
+            unsafe { this.move_bytes(Way::In, rank, address, &raw mut *words) }.is_ok()
+        };
+        let mut batch = Batch {
+            memory: this,
+            way,
+            rank,
+            bytes,
+            pieces: &mut pieces,
+            waiting: 0..0,
         };
         let mut move_all = || {
-            let end = offset + bytes.len() as u64;
-            let walk = RemoteRuns::pieces(read, layout.get(), offset, end);
+            let end = part.offset + bytes.len() as u64;
+            let walk = RemoteRuns::pieces(look, layout.get(), part.offset, end);
             let mut walk = walk.map_err(|_| fault)?;
-            let (mut from, mut to) = (0, 0);
             while let Some(strip) = walk.advance().map_err(|_| fault)? {
-                let len = usize::try_from(strip.block).expect("at most all bytes");
-                for place in strip.offsets() {
-                    let address = location.address.wrapping_add_signed(place);
-                    pieces.push(remote(address, len));
-                    to += len;
-                    if pieces.len() == MAX_PIECES {
-                        this.move_pieces(way, rank, &pieces, &mut bytes[from..to])?;
-                        pieces.clear();
-                        from = to;
-                    }
-                }
+                // SAFETY: the caller's promise; the walk has no more bytes than there are.
+                unsafe { batch.add(part.location.address, strip)? };
             }
-            match &pieces[..] {
-                [] => Ok(()),
-                rest => this.move_pieces(way, rank, rest, &mut bytes[from..to]),
-            }
+            // SAFETY: as above.
+            unsafe { batch.go() }
         };
         let moved = move_all();
         self.pieces = pieces;
         moved
     }
 
-    /// Moves bytes of this process from or to so many pieces of a rank, of as many bytes in all.
-    fn move_pieces(
+    /// Moves bytes between this process and where they lie side by side in a rank.
+    ///
+    /// # Safety
+    /// As for [`exchange`](Self::exchange).
+    unsafe fn move_bytes(
+        &self,
+        way: Way,
+        rank: u32,
+        address: u64,
+        bytes: *mut [u8],
+    ) -> Result<(), MemoryFault> {
+        if let Some(there) = self.mapped(rank, address, bytes.len()) {
+            if way == Way::Out {
+                // SAFETY: as many bytes are mapped there.
+                unsafe { look_through(there, bytes.len()) };
+            }
+            let (from, to) = way.between(bytes.cast(), there.as_ptr());
+            // SAFETY: as many bytes are mapped there as long as `self` lives; and the caller's promise.
+            unsafe { std::ptr::copy(from, to, bytes.len()) };
+            return Ok(());
+        }
+        for start in (0..bytes.len()).step_by(MAX_CALL_BYTES) {
+            let some = some_of(bytes, start..bytes.len().min(start + MAX_CALL_BYTES));
+            let piece = [remote(address.wrapping_add(start as u64), some.len())];
+            // SAFETY: the caller's promise.
+            unsafe { self.move_pieces(way, rank, &piece, some)? };
+        }
+        Ok(())
+    }
+
+    /// Has the kernel move bytes of this process from or to so many pieces of a rank, of as many bytes in all.
+    ///
+    /// # Safety
+    /// As for [`exchange`](Self::exchange).
+    unsafe fn move_pieces(
         &self,
         way: Way,
         rank: u32,
         pieces: &[libc::iovec],
-        bytes: &mut [u8],
+        bytes: *mut [u8],
     ) -> Result<(), MemoryFault> {
         let len = bytes.len();
         let address = pieces
             .first()
             .map_or(0, |piece| piece.iov_base.addr() as u64);
         let pid = self.pid(rank, address, len)?;
-        let moved = match way {
-            Way::In => other_process::read(pid, pieces, bytes),
-            Way::Out => self.put(rank, pid, pieces, bytes),
+        let moved = match (way, self.segment.written_by(rank)) {
+            // SAFETY: the caller's promise.
+            (Way::In, _) => unsafe { other_process::read(pid, pieces, bytes) },
+            // SAFETY: the caller's promise.
+            (Way::Out, None) => unsafe { other_process::write(pid, pieces, bytes) },
+            // SAFETY: the caller's promise.
+            (Way::Out, Some(file)) => unsafe { other_process::write_by(file, pieces, bytes) },
         };
         moved.map_err(|_| MemoryFault { rank, address, len })
     }
+}
 
-    fn put(
-        &self,
-        rank: u32,
-        pid: libc::pid_t,
-        pieces: &[libc::iovec],
-        bytes: &[u8],
-    ) -> io::Result<()> {
-        match self.segment.written_by(rank) {
-            None => other_process::write(pid, pieces, bytes),
-            Some(file) => other_process::write_by(file, pieces, bytes),
+impl Way {
+    /// From where to where, of a place of this process's and one of a rank's.
+    fn between(self, ours: *mut u8, theirs: *mut u8) -> (*const u8, *mut u8) {
+        match self {
+            Self::In => (theirs, ours),
+            Self::Out => (ours, theirs),
         }
+    }
+}
+
+/// Some of these bytes.
+fn some_of(bytes: *mut [u8], range: Range<usize>) -> *mut [u8] {
+    assert!(range.start <= range.end && range.end <= bytes.len());
+    let start = bytes.cast::<u8>().wrapping_add(range.start);
+    std::ptr::slice_from_raw_parts_mut(start, range.len())
+}
+
+/// The pieces of a message, as they are moved.
+struct Batch<'a> {
+    memory: &'a NodeMemory,
+    way: Way,
+    rank: u32,
+    /// The message, in this process.
+    bytes: *mut [u8],
+    /// What waits for a call of the kernel.
+    pieces: &'a mut Vec<libc::iovec>,
+    /// Where that is in the message.
+    waiting: Range<usize>,
+}
+
+impl Batch<'_> {
+    /// Moves the next pieces, or has them wait.
+    ///
+    /// # Safety
+    /// There are as many bytes, and as for [`NodeMemory::exchange`].
+    unsafe fn add(&mut self, base: u64, strip: Strip) -> Result<(), MemoryFault> {
+        let block = usize::try_from(strip.block).expect("at most all bytes");
+        let count = usize::try_from(strip.count).expect("at most all bytes");
+        if let Some(first) = self.mapped(base, strip) {
+            // SAFETY: the caller's promise.
+            unsafe { self.go()? };
+            let ours = some_of(
+                self.bytes,
+                self.waiting.end..self.waiting.end + block * count,
+            );
+            let (from, to) = self.way.between(ours.cast(), first.as_ptr());
+            let stride = isize::try_from(strip.stride).expect("addresses have 64 bits here");
+            let (from_distance, to_distance) = match self.way {
+                Way::In => (stride, block.cast_signed()),
+                Way::Out => (block.cast_signed(), stride),
+            };
+            // SAFETY: all blocks lie in the slot, which is mapped as long as the memory lives; the bytes are
+            // elsewhere, by the caller's promise.
+            unsafe { copy_blocks(from, to, (from_distance, to_distance), strip) };
+            self.skip(ours.len());
+            return Ok(());
+        }
+        for offset in strip.offsets() {
+            let address = base.wrapping_add_signed(offset);
+            if block >= LARGE_PIECE_BYTES {
+                // SAFETY: the caller's promise.
+                unsafe { self.go()? };
+                let ours = some_of(self.bytes, self.waiting.end..self.waiting.end + block);
+                // SAFETY: the caller's promise.
+                unsafe { self.memory.move_bytes(self.way, self.rank, address, ours)? };
+                self.skip(block);
+                continue;
+            }
+            self.pieces.push(remote(address, block));
+            self.waiting.end += block;
+            if self.pieces.len() == MAX_PIECES {
+                // SAFETY: the caller's promise.
+                unsafe { self.go()? };
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the first of these pieces is in this process, if all of them lie in the rank's slot.
+    fn mapped(&self, base: u64, strip: Strip) -> Option<NonNull<u8>> {
+        let span = strip.span(base)?;
+        let len = usize::try_from(span.end - span.start).ok()?;
+        let start = self.memory.mapped(self.rank, span.start, len)?;
+        let first = base.wrapping_add_signed(strip.offset) - span.start;
+        // SAFETY: within what is mapped.
+        Some(unsafe { start.add(usize::try_from(first).ok()?) })
+    }
+
+    /// So many bytes of the message are moved, and none wait.
+    fn skip(&mut self, bytes: usize) {
+        self.waiting = self.waiting.end + bytes..self.waiting.end + bytes;
+    }
+
+    /// Has the kernel move what waits.
+    ///
+    /// # Safety
+    /// As for [`NodeMemory::exchange`].
+    unsafe fn go(&mut self) -> Result<(), MemoryFault> {
+        if !self.pieces.is_empty() {
+            let bytes = some_of(self.bytes, self.waiting.clone());
+            // SAFETY: the caller's promise.
+            unsafe {
+                self.memory
+                    .move_pieces(self.way, self.rank, self.pieces, bytes)?
+            };
+            self.pieces.clear();
+            self.skip(0);
+        }
+        Ok(())
     }
 }
 
 impl RankMemory for NodeMemory {
     fn read(&mut self, rank: u32, address: u64, bytes: &mut [u8]) -> Result<(), MemoryFault> {
-        let piece = [remote(address, bytes.len())];
-        self.move_pieces(Way::In, rank, &piece, bytes)
+        // SAFETY: borrowed for this.
+        unsafe { self.move_bytes(Way::In, rank, address, &raw mut *bytes) }
     }
 
     fn write(&mut self, rank: u32, address: u64, bytes: &[u8]) -> Result<(), MemoryFault> {
-        let len = bytes.len();
-        let pid = self.pid(rank, address, len)?;
-        let moved = self.put(rank, pid, &[remote(address, len)], bytes);
-        moved.map_err(|_| MemoryFault { rank, address, len })
+        // SAFETY: on their way out they are only read.
+        unsafe { self.move_bytes(Way::Out, rank, address, (&raw const *bytes).cast_mut()) }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::layout::Builder;
-    use std::process::Command;
-
-    /// This process as two ranks: the kernel lets a process read and write itself.
-    fn memory() -> NodeMemory {
-        let segment = Segment::private(1, 2).unwrap();
-        for rank in 0..2 {
-            let pid = segment.pid(rank).unwrap();
-            pid.store(std::process::id(), Ordering::Release);
-        }
-        NodeMemory::new(segment, Arc::new(Vec::new()))
-    }
-
-    fn address<T>(of: &mut [T]) -> u64 {
-        of.as_mut_ptr().expose_provenance() as u64
-    }
-
-    fn get(
-        memory: &mut NodeMemory,
-        from: Location,
-        into: Location,
-        range: std::ops::Range<u64>,
-    ) -> Result<(), FabricError> {
-        let from = SourceSpan {
-            rank: 0,
-            payload: Payload::Memory(from),
-            offset: range.start,
-            len: range.end - range.start,
-        };
-        let to = DestinationSpan {
-            rank: 1,
-            into,
-            offset: range.start,
-        };
-        memory.copy(&from, &to)
-    }
-
-    /// More pieces than a call takes, more bytes than the bounce buffer, in chunks that begin and
-    /// end within pieces; what lies between them stays as it is.
-    #[test]
-    fn pieces_go_where_they_belong_and_nowhere_else() {
-        const COUNT: u32 = 30_000;
-        let mut memory = memory();
-        // 12 of each 20 bytes go to 12 of each 16.
-        let out = Builder::block(4, 12).repeat(u64::from(COUNT), 20).unwrap();
-        let into = Builder::block(0, 12).repeat(u64::from(COUNT), 16).unwrap();
-        let (out, into) = (out.finish(0), into.finish(0));
-        let mut source: Vec<u32> = (0..COUNT * 5).collect();
-        let mut target = vec![u32::MAX; COUNT as usize * 4];
-        let (mut out, mut into) = (out.words().to_vec(), into.words().to_vec());
-        let from = Location::from_words(address(&mut source), address(&mut out), 12);
-        let to = Location::from_words(address(&mut target), address(&mut into), 12);
-        let len = u64::from(COUNT) * 12;
-        let mut at = 0;
-        while at < len {
-            let next = (at + 100_001).min(len);
-            assert_eq!(get(&mut memory, from, to, at..next), Ok(()));
-            at = next;
-        }
-        for (nth, quad) in (0..COUNT).zip(target.chunks(4)) {
-            let first = nth * 5 + 1;
-            assert_eq!(quad, [first, first + 1, first + 2, u32::MAX]);
-        }
-        // The same from side by side, and back.
-        let mut packed = vec![0u32; COUNT as usize * 3];
-        let side_by_side = Location::at(address(&mut packed));
-        assert_eq!(get(&mut memory, from, side_by_side, 0..len), Ok(()));
-        assert!(
-            packed
-                .chunks(3)
-                .zip(0..)
-                .all(|(three, nth)| three[0] == nth * 5 + 1)
-        );
-    }
-
-    /// This process is the stranger that got the number of a program which a script had started.
-    #[test]
-    fn nothing_is_written_into_a_process_that_got_the_number_of_a_dead_one() {
-        let mut memory = memory();
-        let mut sleeper = Command::new("sleep").arg("1000").spawn().unwrap();
-        let pid = libc::pid_t::try_from(sleeper.id()).unwrap();
-        let file = super::super::memory_file(pid).unwrap();
-        memory.segment.write_by(1, file);
-        sleeper.kill().unwrap();
-        sleeper.wait().unwrap();
-        let mut bytes = [7_u8; 100];
-        let place = address(&mut bytes);
-        assert!(memory.write(1, place, &[8; 100]).is_err());
-        let mut source = [8_u8; 100];
-        let from = Location::at(address(&mut source));
-        let moved = get(&mut memory, from, Location::at(place), 0..100);
-        assert_eq!(moved, Err(FabricError::DestinationMemory));
-        assert_eq!(std::hint::black_box(bytes), [7; 100]);
-        memory.write(0, place, &[9; 100]).unwrap();
-        assert_eq!(
-            std::hint::black_box(bytes),
-            [9; 100],
-            "the other rank is this process"
-        );
-    }
-
-    #[test]
-    fn a_layout_that_is_not_there_is_the_fault_of_its_rank() {
-        let mut memory = memory();
-        let mut bytes = vec![0u64; 64];
-        let good = Location::at(address(&mut bytes));
-        let mut rubbish = [3, 8, 8, 0, 0, 4, 0, 0];
-        let rubbish = [address(&mut rubbish), 8, u64::MAX];
-        for layout in rubbish {
-            let bad = Location::from_words(good.address, layout, 0);
-            let from = get(&mut memory, bad, good, 0..16);
-            assert_eq!(from, Err(FabricError::SourceMemory));
-            let to = get(&mut memory, good, bad, 0..16);
-            assert_eq!(to, Err(FabricError::DestinationMemory));
-        }
-    }
-}
+mod tests;

@@ -1,11 +1,14 @@
-//! The NIC-only segment: process ids of ranks, requests to the sequencer, global memory.
+//! The NIC-only segment: process ids of ranks, where their slots are, requests to the sequencer, global memory.
 
+use super::deposit::Deposit;
+use super::windows::{Lodging, Windows};
 use crate::fabric::{CompareAndWrite, Comparison, GlobalAddress, Variable};
 use crate::job::{NicThreadId, NodeId, NodeSet};
 use crate::limits::MAX_NODES;
-use crate::memory::{MapError, Mapping};
+use crate::memory::{MapError, Mapping, NicMemory, Slot};
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -17,6 +20,12 @@ pub(super) fn ports(nodes: usize) -> usize {
 const SET_WORDS: usize = MAX_NODES / 64;
 /// State, variable, comparison, operand, write flag and variable, value, wait; then the set.
 const REQUEST_BYTES: usize = (8 + SET_WORDS) * 8;
+
+/// Where a rank's memory is: the place of its slot and two words of the deposit, and the deposit of its NIC
+/// memory.
+const LODGING_BYTES: usize = 5 * 8;
+/// The latter.
+const NIC_MEMORY: usize = 3 * 8;
 
 /// A Compare-And-Write request is free, asked, or decided.
 pub(super) const FREE: u64 = 0;
@@ -32,6 +41,16 @@ pub struct Segment {
     ranks: usize,
     /// What this process alone has: see [`write_by`](Self::write_by).
     files: Arc<[OnceLock<File>]>,
+    /// And so is what it has mapped of each rank, as soon as it needs anything of that.
+    mapped: Arc<[OnceLock<Box<Mapped>>]>,
+}
+
+/// What a process has mapped of a rank.
+#[derive(Debug, Default)]
+struct Mapped {
+    slot: Windows,
+    /// Of a rank whose NIC is elsewhere.
+    nic_memory: OnceLock<Option<NicMemory>>,
 }
 
 impl Segment {
@@ -39,8 +58,12 @@ impl Segment {
         64 // word 0: requests asked so far, counted so that the sequencer need not scan
     }
 
-    fn requests(&self) -> usize {
+    fn lodgings(&self) -> usize {
         (Self::pids(0) + self.ranks * 4).next_multiple_of(64)
+    }
+
+    fn requests(&self) -> usize {
+        (self.lodgings() + self.ranks * LODGING_BYTES).next_multiple_of(64)
     }
 
     fn signals(&self) -> usize {
@@ -66,6 +89,7 @@ impl Segment {
             nodes,
             ranks,
             files: (0..ranks).map(|_| OnceLock::new()).collect(),
+            mapped: (0..ranks).map(|_| OnceLock::new()).collect(),
         })
     }
 
@@ -131,6 +155,66 @@ impl Segment {
 
     pub(super) fn written_by(&self, rank: u32) -> Option<&File> {
         self.files.get(rank as usize)?.get()
+    }
+
+    /// Says where NICs of this machine find the slot of a rank: its node manager does, before it writes
+    /// the rank's process id.
+    pub fn lodge(&self, rank: u32, slot: Slot, deposit: Deposit) {
+        if (rank as usize) < self.ranks {
+            let [place, file] = deposit.words();
+            self.mapping
+                .write_words(self.lodging_of(rank), &[slot.place() as u64, place, file]);
+        }
+    }
+
+    /// Where the memory of a rank that has been received is in this process, if all of it lies in a slot: see
+    /// [`Windows`].
+    #[inline]
+    pub(super) fn resolve(&self, rank: u32, address: u64, len: usize) -> Option<NonNull<u8>> {
+        let windows = &self.mapped(rank)?.slot;
+        windows.resolve(|| self.lodging(rank), address, len)
+    }
+
+    /// The same of NIC memory, for NICs of other processes, before the rank is started.
+    pub fn keep_nic_memory(&self, rank: u32, deposit: Deposit) {
+        if (rank as usize) < self.ranks {
+            let at = self.lodging_of(rank) + NIC_MEMORY;
+            self.mapping.write_words(at, &deposit.words());
+        }
+    }
+
+    /// NIC memory of a rank that has been received, whose NIC another process hosts: mapped here when it is
+    /// first asked for, and `None` where that cannot be.
+    pub(super) fn nic_memory(&self, rank: u32, eager_limit: usize) -> Option<&NicMemory> {
+        let open = || {
+            let mut words = [0; 2];
+            let at = self.lodging_of(rank) + NIC_MEMORY;
+            self.mapping.read_words(at, &mut words);
+            // Its node manager has made it, and sealed it.
+            let file = Deposit::from_words(words)?.open().ok()?;
+            NicMemory::map(&file, eager_limit).ok()
+        };
+        self.mapped(rank)?.nic_memory.get_or_init(open).as_ref()
+    }
+
+    #[inline]
+    fn mapped(&self, rank: u32) -> Option<&Mapped> {
+        let mapped = self.mapped.get(rank as usize)?;
+        Some(mapped.get_or_init(Box::default))
+    }
+
+    fn lodging(&self, rank: u32) -> Option<Lodging> {
+        let mut words = [0; NIC_MEMORY / 8];
+        self.mapping.read_words(self.lodging_of(rank), &mut words);
+        let [place, deposit @ ..] = words;
+        Some(Lodging {
+            slot: Slot::of(index(place))?,
+            deposit: Deposit::from_words(deposit)?,
+        })
+    }
+
+    fn lodging_of(&self, rank: u32) -> usize {
+        self.lodgings() + rank as usize * LODGING_BYTES
     }
 
     pub(super) fn asked(&self) -> &AtomicU64 {

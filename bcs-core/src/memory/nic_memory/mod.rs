@@ -26,6 +26,7 @@ use crate::memory::ring::RingLayout;
 use crate::request::{COMPLETION_WORDS, Completion, RequestId};
 use crate::whereabouts;
 use std::os::fd::{AsFd, OwnedFd};
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
@@ -251,14 +252,24 @@ impl NicMemory {
     /// Copies part of a payload slot out; returns false when the range lies outside the slot.
     #[must_use]
     pub fn read_payload(&self, slot: usize, offset: usize, bytes: &mut [u8]) -> bool {
-        let inside = slot < PAYLOAD_SLOTS
-            && offset
-                .checked_add(bytes.len())
-                .is_some_and(|end| end <= self.payload_slot_bytes);
+        let inside = self.has_payload(slot, offset, bytes.len());
         if inside {
             self.mapping.read(self.payload(slot) + offset, bytes);
         }
         inside
+    }
+
+    /// Where bytes of a payload slot are in this process, as long as the memory is mapped; `None` if they lie
+    /// outside the slot. The rank may write there meanwhile.
+    #[must_use]
+    pub fn payload_at(&self, slot: usize, offset: usize, len: usize) -> Option<NonNull<u8>> {
+        let inside = self.has_payload(slot, offset, len);
+        inside.then(|| self.mapping.at(self.payload(slot) + offset, len))
+    }
+
+    fn has_payload(&self, slot: usize, offset: usize, len: usize) -> bool {
+        let end = offset.checked_add(len);
+        slot < PAYLOAD_SLOTS && end.is_some_and(|end| end <= self.payload_slot_bytes)
     }
 
     fn payload(&self, slot: usize) -> usize {

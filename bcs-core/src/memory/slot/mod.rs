@@ -10,7 +10,8 @@
 //! the one of its *place*, its number on the node, when it first allocates ([`OwnSlot`]); a rank that
 //! needs another one's maps it where its owner has it ([`ForeignSlot`]). So a pointer into a slot is
 //! valid in every process that has mapped the slot, and which rank an address belongs to is bit
-//! arithmetic.
+//! arithmetic. Only NICs, which look into slots of several nodes, map the first part of one elsewhere
+//! ([`Window`]).
 //!
 //! A slot holds its rank's heap and nothing else; what ranks share besides is in
 //! [node memory](crate::smartmap::node_memory).
@@ -18,10 +19,12 @@
 mod foreign;
 mod own;
 mod refusal;
+mod window;
 
 pub use foreign::{BadSlot, ForeignSlot, check};
 pub use own::{OwnSlot, announce, no_longer_shared, own};
 pub use refusal::Refusal;
+pub use window::{Window, look_through};
 
 use crate::limits::MAX_SLOTS;
 use std::ops::Range;
