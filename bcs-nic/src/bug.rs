@@ -206,6 +206,14 @@ impl Port for BrokenPort<'_> {
         ticket
     }
 
+    fn fetch(&mut self, from: SourceSpan, into: Vec<u8>) -> Ticket {
+        self.port.fetch(from, into)
+    }
+
+    fn fetched(&mut self, ticket: Ticket) -> Vec<u8> {
+        self.port.fetched(ticket)
+    }
+
     fn compare_and_write(&mut self, what: &CompareAndWrite) -> Ticket {
         let loses = self.breakage.bug == PlantedBug::LoseCompareAndWrite;
         let mut what = *what;

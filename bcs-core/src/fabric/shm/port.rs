@@ -17,6 +17,16 @@ const SOURCE_FAULT: Ticket = Ticket(1);
 const DESTINATION_FAULT: Ticket = Ticket(2);
 /// The ticket of the one Compare-And-Write a port may have outstanding.
 const COMPARING: Ticket = Ticket(3);
+/// Fetches have tickets of their own, since each has a buffer to give back.
+const FIRST_FETCH: u64 = 16;
+
+/// A fetch that is complete, and has not been asked for.
+#[derive(Debug)]
+struct Fetched {
+    ticket: Ticket,
+    event: Event,
+    bytes: Vec<u8>,
+}
 
 /// The port of a NIC thread, or of the Strobe Sender.
 #[derive(Debug)]
@@ -26,6 +36,8 @@ pub struct ShmPort {
     memory: NodeMemory,
     /// The NIC thread; `None` is the Strobe Sender, which has no global memory of its own.
     who: Option<(NodeId, NicThreadId)>,
+    fetched: Vec<Fetched>,
+    next_fetch: u64,
 }
 
 impl ShmPort {
@@ -43,6 +55,8 @@ impl ShmPort {
             page,
             memory,
             who: Some((node, thread)),
+            fetched: Vec::new(),
+            next_fetch: FIRST_FETCH,
         }
     }
 
@@ -54,6 +68,8 @@ impl ShmPort {
             page,
             memory,
             who: None,
+            fetched: Vec::new(),
+            next_fetch: FIRST_FETCH,
         }
     }
 
@@ -111,6 +127,27 @@ impl Port for ShmPort {
         }
     }
 
+    fn fetch(&mut self, from: SourceSpan, mut into: Vec<u8>) -> Ticket {
+        let event = match self.memory.fetch(&from, &mut into) {
+            Ok(()) => Event::Signalled,
+            Err(_) => Event::Failed(FabricError::SourceMemory),
+        };
+        let ticket = Ticket(self.next_fetch);
+        self.next_fetch += 1;
+        self.fetched.push(Fetched {
+            ticket,
+            event,
+            bytes: into,
+        });
+        ticket
+    }
+
+    fn fetched(&mut self, ticket: Ticket) -> Vec<u8> {
+        let at = self.fetched.iter().position(|done| done.ticket == ticket);
+        let at = at.expect("a fetch is asked for once");
+        self.fetched.swap_remove(at).bytes
+    }
+
     fn compare_and_write(&mut self, what: &CompareAndWrite) -> Ticket {
         let state = self.segment.request_state(self.index());
         assert_eq!(
@@ -130,6 +167,12 @@ impl Port for ShmPort {
             DONE => Event::Signalled,
             SOURCE_FAULT => Event::Failed(FabricError::SourceMemory),
             DESTINATION_FAULT => Event::Failed(FabricError::DestinationMemory),
+            Ticket(FIRST_FETCH..) => {
+                let mut fetched = self.fetched.iter();
+                let done = fetched.find(|done| done.ticket == ticket);
+                done.expect("a fetch is tested before it is asked for")
+                    .event
+            }
             _ => {
                 let state = self.segment.request_state(self.index());
                 match state.load(Ordering::Acquire) {

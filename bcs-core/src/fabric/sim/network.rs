@@ -55,6 +55,9 @@ enum Happening {
     Get {
         ticket: u64,
     },
+    Fetch {
+        ticket: u64,
+    },
     Compare {
         ticket: u64,
     },
@@ -80,6 +83,8 @@ pub struct Network {
     sequence: u64,
     tickets: BTreeMap<u64, Event>,
     gets: BTreeMap<u64, (SourceSpan, DestinationSpan)>,
+    /// Fetches that nobody has asked for, and their buffers.
+    fetches: BTreeMap<u64, (SourceSpan, Vec<u8>)>,
     compares: BTreeMap<u64, CompareAndWrite>,
     /// The last arrival time per (source, destination): pairs keep their order.
     last_arrival: BTreeMap<(Option<NodeId>, NodeId), u64>,
@@ -116,6 +121,7 @@ impl Network {
             sequence: 0,
             tickets: BTreeMap::new(),
             gets: BTreeMap::new(),
+            fetches: BTreeMap::new(),
             compares: BTreeMap::new(),
             last_arrival: BTreeMap::new(),
             trace: 0,
@@ -258,6 +264,24 @@ impl Network {
         ticket
     }
 
+    pub(super) fn fetch(&mut self, node: NodeId, from: SourceSpan, into: Vec<u8>) -> Ticket {
+        assert_eq!(into.len() as u64, from.len, "a fetch fills its buffer");
+        let ticket = self.ticket();
+        self.fetches.insert(ticket.0, (from, into));
+        let transfer = from.len * 1_000 / self.latencies.bytes_per_us;
+        if let Some(arrival) = self.transfer_time(Some(node), transfer, ticket) {
+            self.in_flight += 1;
+            self.entered[node.index()] += from.len;
+            self.schedule(arrival, Happening::Fetch { ticket: ticket.0 });
+        }
+        ticket
+    }
+
+    pub(super) fn fetched(&mut self, ticket: Ticket) -> Vec<u8> {
+        let fetch = self.fetches.remove(&ticket.0);
+        fetch.expect("a fetch is asked for once").1
+    }
+
     pub(super) fn compare(&mut self, what: &CompareAndWrite) -> Ticket {
         let ticket = self.ticket();
         self.compares.insert(ticket.0, *what);
@@ -378,6 +402,18 @@ impl Network {
                 let (from, to) = self.gets.remove(&ticket).expect("a get is scheduled once");
                 let moved = if self.nodes[self.ranks.node(from.rank).index()].alive {
                     self.ranks.copy(&from, &to)
+                } else {
+                    Err(FabricError::PeerGone)
+                };
+                let event = moved.map_or_else(Event::Failed, |()| Event::Signalled);
+                self.tickets.insert(ticket, event);
+            }
+            Happening::Fetch { ticket } => {
+                self.in_flight -= 1;
+                let fetch = self.fetches.get_mut(&ticket);
+                let (from, into) = fetch.expect("nobody asks for a fetch that is pending");
+                let moved = if self.nodes[self.ranks.node(from.rank).index()].alive {
+                    self.ranks.fetch(from, into)
                 } else {
                     Err(FabricError::PeerGone)
                 };

@@ -64,6 +64,14 @@ impl Port for SimPort {
         self.network.borrow_mut().get(self.node(), from, to)
     }
 
+    fn fetch(&mut self, from: SourceSpan, into: Vec<u8>) -> Ticket {
+        self.network.borrow_mut().fetch(self.node(), from, into)
+    }
+
+    fn fetched(&mut self, ticket: Ticket) -> Vec<u8> {
+        self.network.borrow_mut().fetched(ticket)
+    }
+
     fn compare_and_write(&mut self, what: &CompareAndWrite) -> Ticket {
         self.network.borrow_mut().compare(what)
     }
