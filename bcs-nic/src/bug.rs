@@ -206,8 +206,8 @@ impl Port for BrokenPort<'_> {
         ticket
     }
 
-    fn fetch(&mut self, from: SourceSpan, into: Vec<u8>) -> Ticket {
-        self.port.fetch(from, into)
+    fn fetch(&mut self, rank: u32, address: u64, into: Vec<u8>) -> Ticket {
+        self.port.fetch(rank, address, into)
     }
 
     fn fetched(&mut self, ticket: Ticket) -> Vec<u8> {

@@ -113,7 +113,7 @@ pub struct CompareAndWrite {
     pub wait: bool,
 }
 
-/// Bytes of a rank, as the source of a [`Port::get`] or a [`Port::fetch`].
+/// Bytes of a rank, as the source of a [`Port::get`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourceSpan {
     /// World rank.
@@ -162,9 +162,9 @@ pub trait Port {
     /// step 9).
     fn get(&mut self, from: SourceSpan, to: DestinationSpan) -> Ticket;
 
-    /// A one-sided transfer from the memory of any rank into this NIC thread: it fills `into`, which
-    /// is as long as what is asked for.
-    fn fetch(&mut self, from: SourceSpan, into: Vec<u8>) -> Ticket;
+    /// A one-sided transfer from the memory of any rank into this NIC thread: it fills `into` with the
+    /// bytes at an address of the rank's.
+    fn fetch(&mut self, rank: u32, address: u64, into: Vec<u8>) -> Ticket;
 
     /// Gives back the buffer of a fetch, once [`test_event`](Self::test_event) has said that it has
     /// ended: with the bytes, if it was [`Event::Signalled`]. Each fetch is asked for once.

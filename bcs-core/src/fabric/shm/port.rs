@@ -3,8 +3,8 @@
 use super::process_memory::NodeMemory;
 use super::segment::{ASKED, FREE, Segment, TRUE};
 use crate::fabric::{
-    CompareAndWrite, DestinationSpan, Event, FabricError, GlobalAddress, Port, SourceSpan, Ticket,
-    Variable,
+    CompareAndWrite, DestinationSpan, Event, FabricError, GlobalAddress, Port, RankMemory,
+    SourceSpan, Ticket, Variable,
 };
 use crate::job::{NicThreadId, NodeId, NodeSet};
 use crate::wake::MachinePage;
@@ -127,8 +127,8 @@ impl Port for ShmPort {
         }
     }
 
-    fn fetch(&mut self, from: SourceSpan, mut into: Vec<u8>) -> Ticket {
-        let event = match self.memory.fetch(&from, &mut into) {
+    fn fetch(&mut self, rank: u32, address: u64, mut into: Vec<u8>) -> Ticket {
+        let event = match self.memory.read(rank, address, &mut into) {
             Ok(()) => Event::Signalled,
             Err(_) => Event::Failed(FabricError::SourceMemory),
         };

@@ -87,12 +87,6 @@ impl NodeMemory {
         outcome
     }
 
-    /// Reads bytes of any rank, as many as are asked for.
-    pub(crate) fn fetch(&mut self, from: &SourceSpan, bytes: &mut [u8]) -> Result<(), MemoryFault> {
-        assert_eq!(bytes.len() as u64, from.len, "a fetch fills its buffer");
-        self.read_source(from, 0, bytes)
-    }
-
     fn read_source(
         &mut self,
         from: &SourceSpan,

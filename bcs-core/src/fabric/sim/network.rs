@@ -4,8 +4,8 @@ use super::faults::{FaultCounts, Faults};
 use super::global_memory::GlobalMemory;
 use super::ranks::Ranks;
 use crate::fabric::{
-    Block, CompareAndWrite, DestinationSpan, Event, FabricError, GlobalAddress, SourceSpan, Ticket,
-    Variable,
+    Block, CompareAndWrite, DestinationSpan, Event, FabricError, GlobalAddress, RankMemory,
+    SourceSpan, Ticket, Variable,
 };
 use crate::fingerprint::fingerprint;
 use crate::job::{NicThreadId, NodeId, NodeSet};
@@ -69,6 +69,14 @@ enum Happening {
     },
 }
 
+/// Bytes of a rank that a NIC thread fetches, and where they go.
+#[derive(Debug)]
+pub(super) struct Fetch {
+    pub(super) rank: u32,
+    pub(super) address: u64,
+    pub(super) into: Vec<u8>,
+}
+
 /// The network of a simulated cluster.
 #[derive(Debug)]
 pub struct Network {
@@ -84,7 +92,7 @@ pub struct Network {
     tickets: BTreeMap<u64, Event>,
     gets: BTreeMap<u64, (SourceSpan, DestinationSpan)>,
     /// Fetches that nobody has asked for, and their buffers.
-    fetches: BTreeMap<u64, (SourceSpan, Vec<u8>)>,
+    fetches: BTreeMap<u64, Fetch>,
     compares: BTreeMap<u64, CompareAndWrite>,
     /// The last arrival time per (source, destination): pairs keep their order.
     last_arrival: BTreeMap<(Option<NodeId>, NodeId), u64>,
@@ -264,14 +272,14 @@ impl Network {
         ticket
     }
 
-    pub(super) fn fetch(&mut self, node: NodeId, from: SourceSpan, into: Vec<u8>) -> Ticket {
-        assert_eq!(into.len() as u64, from.len, "a fetch fills its buffer");
+    pub(super) fn fetch(&mut self, node: NodeId, fetch: Fetch) -> Ticket {
         let ticket = self.ticket();
-        self.fetches.insert(ticket.0, (from, into));
-        let transfer = from.len * 1_000 / self.latencies.bytes_per_us;
+        let len = fetch.into.len() as u64;
+        self.fetches.insert(ticket.0, fetch);
+        let transfer = len * 1_000 / self.latencies.bytes_per_us;
         if let Some(arrival) = self.transfer_time(Some(node), transfer, ticket) {
             self.in_flight += 1;
-            self.entered[node.index()] += from.len;
+            self.entered[node.index()] += len;
             self.schedule(arrival, Happening::Fetch { ticket: ticket.0 });
         }
         ticket
@@ -279,7 +287,7 @@ impl Network {
 
     pub(super) fn fetched(&mut self, ticket: Ticket) -> Vec<u8> {
         let fetch = self.fetches.remove(&ticket.0);
-        fetch.expect("a fetch is asked for once").1
+        fetch.expect("a fetch is asked for once").into
     }
 
     pub(super) fn compare(&mut self, what: &CompareAndWrite) -> Ticket {
@@ -411,9 +419,10 @@ impl Network {
             Happening::Fetch { ticket } => {
                 self.in_flight -= 1;
                 let fetch = self.fetches.get_mut(&ticket);
-                let (from, into) = fetch.expect("nobody asks for a fetch that is pending");
-                let moved = if self.nodes[self.ranks.node(from.rank).index()].alive {
-                    self.ranks.fetch(from, into)
+                let fetch = fetch.expect("nobody asks for a fetch that is pending");
+                let moved = if self.nodes[self.ranks.node(fetch.rank).index()].alive {
+                    let read = self.ranks.read(fetch.rank, fetch.address, &mut fetch.into);
+                    read.map_err(|_| FabricError::SourceMemory)
                 } else {
                     Err(FabricError::PeerGone)
                 };

@@ -1,6 +1,6 @@
 //! Ports and rank memory on the simulated fabric.
 
-use super::network::Network;
+use super::network::{Fetch, Network};
 use crate::fabric::{
     CompareAndWrite, DestinationSpan, Event, GlobalAddress, MemoryFault, Port, RankMemory,
     SourceSpan, Ticket, Variable,
@@ -64,8 +64,13 @@ impl Port for SimPort {
         self.network.borrow_mut().get(self.node(), from, to)
     }
 
-    fn fetch(&mut self, from: SourceSpan, into: Vec<u8>) -> Ticket {
-        self.network.borrow_mut().fetch(self.node(), from, into)
+    fn fetch(&mut self, rank: u32, address: u64, into: Vec<u8>) -> Ticket {
+        let fetch = Fetch {
+            rank,
+            address,
+            into,
+        };
+        self.network.borrow_mut().fetch(self.node(), fetch)
     }
 
     fn fetched(&mut self, ticket: Ticket) -> Vec<u8> {

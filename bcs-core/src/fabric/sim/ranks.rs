@@ -74,20 +74,6 @@ impl Ranks {
         }
         Ok(())
     }
-
-    /// Reads bytes of a message.
-    pub(super) fn fetch(&mut self, from: &SourceSpan, into: &mut [u8]) -> Result<(), FabricError> {
-        let source = match self {
-            Self::Scripted(stores) => &stores[from.rank as usize],
-            Self::Threads { memory, .. } => {
-                let read = memory.fetch(from, into);
-                return read.map_err(|_| FabricError::SourceMemory);
-            }
-        };
-        let bytes = gather(source, from, into.len()).ok_or(FabricError::SourceMemory)?;
-        into.copy_from_slice(&bytes);
-        Ok(())
-    }
 }
 
 impl RankMemory for Ranks {

@@ -5,9 +5,7 @@ use super::Arithmetic;
 use super::score::Note;
 use crate::blocks::Offer;
 use crate::threads::{Context, NodeConfig};
-use bcs_core::descriptor::Payload;
-use bcs_core::fabric::{Event, FabricError, SourceSpan, Ticket};
-use bcs_core::layout::Location;
+use bcs_core::fabric::{Event, FabricError, Ticket};
 use bcs_core::limits::FOLD_BLOCK_BYTES;
 use bcs_core::reduction::arithmetic::combine;
 use std::ops::Range;
@@ -149,13 +147,8 @@ impl Fold {
     }
 
     fn fetch(&mut self, offer: &Offer, into: Vec<u8>, context: &mut Context<'_>) {
-        let from = SourceSpan {
-            rank: offer.rank,
-            payload: Payload::Memory(Location::at(offer.input)),
-            offset: self.left.start,
-            len: into.len() as u64,
-        };
-        self.fetching = Some(context.port.fetch(from, into));
+        let address = offer.input + self.left.start;
+        self.fetching = Some(context.port.fetch(offer.rank, address, into));
     }
 
     /// The latest partial result is combined with these bytes.
