@@ -7,7 +7,8 @@ use bcs_core::request::{Completion, RequestId};
 use bcs_nic::bounds::Bounds;
 use bcs_nic::simulator::workbench::Workbench;
 
-const BYTES: u64 = 100_000;
+const LEN: usize = 100_000;
+const BYTES: u64 = LEN as u64;
 const INPUT: u64 = 4096;
 const OUTPUT: u64 = 512 * 1024;
 /// From here on a part of the data is beyond a rank's memory.
@@ -27,7 +28,7 @@ const fn sum(root: Option<u32>) -> CollectiveKind {
 
 /// What a rank gives: numbers, the same all over.
 fn given(rank: u32) -> Vec<u8> {
-    (rank + 1).to_le_bytes().repeat(BYTES as usize / 4)
+    (rank + 1).to_le_bytes().repeat(LEN / 4)
 }
 
 fn arrive(bench: &mut Workbench, rank: u32, kind: CollectiveKind, at: [u64; 2]) -> RequestId {
@@ -65,7 +66,7 @@ fn wanted(rank: u32, ranks: u32, kind: CollectiveKind) -> Option<Vec<u8>> {
         CollectiveKind::Broadcast { root } => (root != rank).then(|| given(root)),
         CollectiveKind::Reduce { root, .. } => {
             let total: u32 = (1..=ranks).sum();
-            let result = total.to_le_bytes().repeat(BYTES as usize / 4);
+            let result = total.to_le_bytes().repeat(LEN / 4);
             root.is_none_or(|root| root == rank).then_some(result)
         }
         _ => None,
@@ -126,7 +127,7 @@ fn whose_request_is_complete_may_write_its_memory() {
                 assert!(got == wanted, "{kind:?}: rank {eager} is told too early");
             }
             for at in [INPUT, OUTPUT] {
-                bench.write(eager, at, &[0xee; BYTES as usize]);
+                bench.write(eager, at, &[0xee; LEN]);
             }
             bench.settle();
             for rank in (0..6).filter(|&rank| rank != eager) {
