@@ -111,7 +111,7 @@ pub const DEFAULT_EAGER_LIMIT: usize = 4 * 1024;
 
 /// Context ids, and slots of global variables on a node. A slot is the same on all nodes of a
 /// communicator: one more can be made as long as fewer than these have members on any of its nodes. Each
-/// slot has four variables, and the bit mask by which ranks agree on a free id is reduced whenever a
+/// slot has five variables, and the bit mask by which ranks agree on a free id is reduced whenever a
 /// communicator is made.
 pub const MAX_CONTEXTS: usize = 2_048;
 
@@ -134,6 +134,13 @@ pub const COLLECTIVE_TOKENS: u64 = 64;
 
 /// The largest collective step in bytes: 64 of them, 2 MiB, stay in an L2 cache.
 pub const MAX_TOKEN_BYTES: usize = 32 * 1024;
+
+/// The longest broadcast or reduction that is put through the collective block; the data of longer ones
+/// are pulled from memory to memory, which takes words from node to node before and after.
+pub const LONGEST_PUT_BYTES: u64 = 16 * 1024;
+
+/// Bytes that a NIC folds at a time: what it has folded and what comes to it stay in a first-level cache.
+pub const FOLD_BLOCK_BYTES: usize = 16 * 1024;
 
 /// Room in a token for the headers of its parts: one for each child in the reduce tree of
 /// [`MAX_NODES`] nodes, and one for the result.

@@ -16,7 +16,7 @@
 
 use crate::blocks::{CompletionBlock, CreditBlock, DescriptorBlock};
 use bcs_core::limits::{
-    MAX_CONTEXTS, MAX_ENVELOPES_PER_RANK, MAX_OUTGOING_PER_NODE, REQUEST_SLOTS,
+    LONGEST_PUT_BYTES, MAX_CONTEXTS, MAX_ENVELOPES_PER_RANK, MAX_OUTGOING_PER_NODE, REQUEST_SLOTS,
 };
 
 /// How much the tables and the blocks of a NIC hold.
@@ -42,6 +42,9 @@ pub struct Bounds {
     pub credits: usize,
     /// Slots of global variables, the world's among them: from 2 to `MAX_CONTEXTS`.
     pub contexts: u32,
+    /// Bytes of the longest collective that is put through the collective block. The data of longer ones
+    /// are pulled.
+    pub longest_put: u64,
 }
 
 impl Default for Bounds {
@@ -55,6 +58,7 @@ impl Default for Bounds {
             completions: CompletionBlock::capacity(),
             credits: CreditBlock::capacity(),
             contexts: u32::try_from(MAX_CONTEXTS).expect("MAX_CONTEXTS fits u32"),
+            longest_put: LONGEST_PUT_BYTES,
         }
     }
 }

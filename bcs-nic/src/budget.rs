@@ -3,9 +3,17 @@
 //! What counts is the data of messages and collectives. Descriptors with their at most 64 inline
 //! bytes are control traffic, bounded by the size of their block. Data in pieces count for more than
 //! their bytes, because to move them takes longer.
+//!
+//! Collectives share what is theirs by *tokens*. A short one is *put* at the tokens' places in the
+//! collective block. The data of a long one are *pulled* from memory to memory, by whoever needs them: then
+//! a token is only leave to move so much.
 
+use crate::blocks::Board;
+use crate::bounds::Bounds;
+use crate::collective::{Group, steps};
+use bcs_core::descriptor::CollectiveKind;
 use bcs_core::job::Settings;
-use bcs_core::limits::{COLLECTIVE_TOKENS, MAX_TOKEN_BYTES};
+use bcs_core::limits::{COLLECTIVE_TOKENS, LONGEST_PUT_BYTES, MAX_TOKEN_BYTES};
 
 /// How a slice's budget is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,10 +22,14 @@ pub struct Quota {
     pub budget: u64,
     /// Collective tokens a node has in one slice.
     pub tokens: u64,
-    /// Bytes one token brings into a node.
+    /// Bytes that may enter a node for one token.
+    pub token_share: u64,
+    /// Bytes that can be put at one token's place: its share, as far as there is room.
     pub token_bytes: u64,
     /// Bytes that could move in the time that one piece of data in pieces takes beside its bytes.
     pub piece_bytes: u64,
+    /// The longest collective that is put.
+    longest_put: u64,
 }
 
 /// The least a token may bring: smaller steps would be mostly headers.
@@ -28,45 +40,151 @@ const MIN_TOKEN_BYTES: u64 = 1024;
 /// times its share of a slice, and all others would wait for it.
 const PIECE_NS: u64 = 100;
 
+/// What of a vector one node folds for all is a multiple of this, of which all elements are a divisor.
+const PART_BYTES: u64 = 64;
+
+/// The shortest part, in the mean, for which it pays to ask all nodes: with more nodes than that, a
+/// tree does it with fewer transfers.
+const LEAST_PART_BYTES: u64 = 1024;
+
+/// How the data of a collective move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Whether whoever needs them pulls them from memory to memory; else they are put through the
+    /// collective block.
+    pub pulled: bool,
+    /// Bytes of a step. One step takes one token, if at each node one rank arrives for all.
+    pub step_bytes: u64,
+    /// Tokens of a step otherwise.
+    pub crowded: u64,
+}
+
+impl Plan {
+    /// How many steps so many bytes take.
+    #[must_use]
+    pub fn steps(&self, bytes: u64) -> u64 {
+        steps(bytes, self.step_bytes)
+    }
+}
+
 impl Quota {
-    /// The quota of a job: at most half of the budget belongs to the collectives' tokens.
+    /// The quota of a job: at most seven eighths of the budget belong to the collectives' tokens.
     #[must_use]
     pub fn new(settings: &Settings) -> Self {
         let budget = settings.budget();
-        let half = budget / 2;
-        let tokens = (half / MIN_TOKEN_BYTES).clamp(1, COLLECTIVE_TOKENS);
-        let token_bytes = (half / tokens).min(MAX_TOKEN_BYTES as u64) & !63;
+        let share = budget - budget / 8;
+        let tokens = (share / MIN_TOKEN_BYTES).clamp(1, COLLECTIVE_TOKENS);
+        let token_share = share / tokens;
         Self {
             budget,
             tokens,
-            token_bytes,
+            token_share,
+            token_bytes: token_share.min(MAX_TOKEN_BYTES as u64) & !63,
             // MAX_LINK_BANDWIDTH keeps this within 64 bits.
             piece_bytes: settings.link_bandwidth * PIECE_NS / 1_000_000_000,
+            longest_put: LONGEST_PUT_BYTES,
         }
     }
 
-    /// Bytes of one step of a broadcast.
+    /// The quota of a job whose tables and blocks hold so much.
+    #[must_use]
+    pub fn of(settings: &Settings, bounds: &Bounds) -> Self {
+        Self {
+            longest_put: bounds.longest_put,
+            ..Self::new(settings)
+        }
+    }
+
+    /// Bytes of one step of a broadcast that is put.
     #[must_use]
     pub fn broadcast_step(&self) -> u64 {
         self.token_bytes
     }
 
-    /// Bytes of one step of a reduction over so many nodes: an inner node takes in one part from
-    /// each of its children, and the result.
+    /// Bytes of one step of a reduction that is put, over so many nodes: an inner node takes in one part
+    /// from each of its children, and the result.
     #[must_use]
     pub fn reduce_step(&self, nodes: usize) -> u64 {
         let parts = u64::from(nodes.next_power_of_two().trailing_zeros()) + 1;
         (self.token_bytes / parts).max(64) & !63
     }
+
+    /// How the data of a collective move: all its nodes find the same.
+    #[must_use]
+    pub fn plan(&self, kind: CollectiveKind, bytes: u64, group: &Group) -> Plan {
+        let put = Plan {
+            pulled: false,
+            step_bytes: match kind {
+                CollectiveKind::Reduce { .. } => self.reduce_step(group.nodes.len()),
+                _ => self.broadcast_step(),
+            },
+            crowded: 1,
+        };
+        if bytes <= self.longest_put || group.nodes.len() < 2 || !Board::has_room_for(group) {
+            return put;
+        }
+        self.pull(kind, bytes, group).unwrap_or(put)
+    }
+
+    fn pull(&self, kind: CollectiveKind, bytes: u64, group: &Group) -> Option<Plan> {
+        let (nodes, members) = (group.nodes.len() as u64, group.members.len() as u64);
+        let step_bytes = match kind {
+            CollectiveKind::Broadcast { .. } => self.token_share,
+            CollectiveKind::Reduce { root: Some(_), .. } => self.token_share / (nodes - 1),
+            CollectiveKind::Reduce { root: None, .. } => {
+                if bytes / nodes < LEAST_PART_BYTES {
+                    return None;
+                }
+                let share = self.token_share.checked_sub((nodes - 2) * PART_BYTES)?;
+                share * nodes / (2 * nodes - 2)
+            }
+            _ => return None,
+        };
+        let step_bytes = step_bytes & !(PART_BYTES - 1);
+        let crowded = pulled_in(kind, step_bytes, nodes, members).div_ceil(self.token_share);
+        (step_bytes > 0 && crowded <= self.tokens).then_some(Plan {
+            pulled: true,
+            step_bytes,
+            crowded: crowded.max(1),
+        })
+    }
+}
+
+/// Bytes of what `bytes` of a vector are folded by one of so many nodes for all of them.
+#[must_use]
+pub fn part_bytes(bytes: u64, nodes: usize) -> u64 {
+    let part = bytes.div_ceil(nodes as u64);
+    part.next_multiple_of(PART_BYTES)
+}
+
+/// The most that enters a node when a step of so many bytes is pulled, and so many members arrive. What
+/// members of one node copy from each other does not enter it.
+fn pulled_in(kind: CollectiveKind, step_bytes: u64, nodes: u64, members: u64) -> u64 {
+    let offers = (members - nodes) * PART_BYTES;
+    offers
+        + match kind {
+            CollectiveKind::Broadcast { .. } => step_bytes,
+            CollectiveKind::Reduce { root: Some(_), .. } => (members - 1) * step_bytes,
+            // A node folds its part, which the others have a share in, and gets the parts of the others.
+            _ => step_bytes + (members - 2) * (step_bytes / nodes + PART_BYTES),
+        }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bcs_core::job::Placement;
     use bcs_core::limits::{MAX_NODES, MIN_BUDGET};
+    use bcs_core::reduction::{Datatype, Op};
+
+    const SUM: CollectiveKind = CollectiveKind::Reduce {
+        root: None,
+        op: Op::Sum,
+        datatype: Datatype::Double,
+    };
 
     #[test]
-    fn tokens_never_take_more_than_half_of_the_budget() {
+    fn tokens_never_take_more_than_seven_eighths_of_the_budget() {
         for bandwidth in [1, 10_000_000, 100_000_000, 1_000_000_000, 1 << 40] {
             let settings = Settings {
                 link_bandwidth: bandwidth,
@@ -74,7 +192,7 @@ mod tests {
             };
             let quota = Quota::new(&settings);
             assert!(
-                quota.tokens * quota.token_bytes <= quota.budget / 2,
+                quota.tokens * quota.token_share <= quota.budget - quota.budget / 8,
                 "{quota:?}"
             );
             assert!(quota.budget >= MIN_BUDGET);
@@ -83,6 +201,61 @@ mod tests {
                 assert!(
                     quota.reduce_step(nodes) * parts <= quota.token_bytes,
                     "{nodes} {quota:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_pulled_takes_no_more_than_its_tokens() {
+        let reduce_to_one = CollectiveKind::Reduce {
+            root: Some(0),
+            op: Op::Sum,
+            datatype: Datatype::Double,
+        };
+        for bandwidth in [1, 10_000_000, 4_000_000_000, 1 << 40] {
+            let settings = Settings {
+                link_bandwidth: bandwidth,
+                ..Settings::default()
+            };
+            let quota = Quota::new(&settings);
+            for nodes in 2..=40 {
+                for members in [nodes, 2 * nodes, 5 * nodes + 1] {
+                    let placement = Placement::block(members, nodes).unwrap();
+                    let all = 0..u32::try_from(members).unwrap();
+                    let group = Group::new(all.collect(), &placement).unwrap();
+                    for kind in [CollectiveKind::Broadcast { root: 0 }, reduce_to_one, SUM] {
+                        let plan = quota.plan(kind, 1 << 20, &group);
+                        if !plan.pulled {
+                            continue;
+                        }
+                        let pulled = |members| {
+                            let (nodes, members) = (nodes as u64, members as u64);
+                            pulled_in(kind, plan.step_bytes, nodes, members)
+                        };
+                        assert!(pulled(nodes) <= quota.token_share, "{kind:?} {plan:?}");
+                        let crowded = plan.crowded * quota.token_share;
+                        assert!(pulled(members) <= crowded, "{kind:?} {plan:?}");
+                        assert!(plan.crowded <= quota.tokens);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_collective_is_pulled_within_a_slice_and_a_short_one_is_put() {
+        let quota = Quota::new(&Settings::default());
+        for (members, nodes) in [(2, 2), (4, 4), (8, 4)] {
+            let placement = Placement::block(members, nodes).unwrap();
+            let all = 0..u32::try_from(members).unwrap();
+            let group = Group::new(all.collect(), &placement).unwrap();
+            for kind in [CollectiveKind::Broadcast { root: 0 }, SUM] {
+                assert!(!quota.plan(kind, LONGEST_PUT_BYTES, &group).pulled);
+                let plan = quota.plan(kind, 1 << 20, &group);
+                assert!(
+                    plan.pulled && plan.steps(1 << 20) <= quota.tokens,
+                    "{plan:?}"
                 );
             }
         }

@@ -29,6 +29,8 @@ pub enum PlantedBug {
     ReleaseEarly,
     /// Every 16th chunk that DH gets arrives at once, without its bytes.
     SkipChunk,
+    /// Every 4th block that RH fetches of a contribution is zeros.
+    EmptyFetch,
     /// This NIC thread panics as soon as it has something to do. No checker is meant for it: the OS
     /// thread must notice.
     Panic(NicThreadId),
@@ -36,13 +38,14 @@ pub enum PlantedBug {
 
 impl PlantedBug {
     /// All that a checker is meant for.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::DropDescriptor,
         Self::ReorderMatch,
         Self::LoseCompareAndWrite,
         Self::ExceedBudget,
         Self::ReleaseEarly,
         Self::SkipChunk,
+        Self::EmptyFetch,
     ];
 
     /// Whether this is a bug of a NIC thread.
@@ -53,6 +56,7 @@ impl PlantedBug {
                 Self::LoseCompareAndWrite if node != NodeId(0) => return false,
                 Self::LoseCompareAndWrite => NicThreadId::BufferReceiver,
                 Self::ExceedBudget | Self::SkipChunk => NicThreadId::DmaHelper,
+                Self::EmptyFetch => NicThreadId::ReduceHelper,
                 Self::ReleaseEarly => NicThreadId::StrobeReceiver,
                 Self::Panic(thread) => thread,
             }
@@ -208,6 +212,18 @@ impl Port for BrokenPort<'_> {
             self.breakage.twins.insert(ticket, twin);
         }
         ticket
+    }
+
+    fn fetch(&mut self, rank: u32, address: u64, into: Vec<u8>) -> Ticket {
+        self.port.fetch(rank, address, into)
+    }
+
+    fn fetched(&mut self, ticket: Ticket) -> Vec<u8> {
+        let mut bytes = self.port.fetched(ticket);
+        if self.breakage.bug == PlantedBug::EmptyFetch && self.breakage.strikes(4) {
+            bytes.fill(0);
+        }
+        bytes
     }
 
     fn compare_and_write(&mut self, what: &CompareAndWrite) -> Ticket {

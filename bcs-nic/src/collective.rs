@@ -15,6 +15,9 @@ pub struct Group {
     pub nodes: Vec<NodeId>,
     /// The same nodes as a set.
     pub set: NodeSet,
+    /// Where the members of each of the nodes begin when they are sorted by node, and, at the end, how
+    /// many there are.
+    pub first: Vec<usize>,
     /// What stands for the members: nodes that were told different ones must not go together.
     pub fingerprint: u64,
 }
@@ -26,13 +29,21 @@ impl Group {
     pub fn new(members: Vec<u32>, placement: &Placement) -> Option<Self> {
         let mut nodes = Vec::new();
         let mut set = NodeSet::EMPTY;
+        let mut on_node = vec![0; placement.nodes()];
         for &rank in &members {
             let node = placement.node_of(rank)?;
+            on_node[node.index()] += 1;
             if !set.contains(node) {
                 set.insert(node);
                 nodes.push(node);
             }
         }
+        let before = |first: &mut usize, node: &NodeId| {
+            *first += on_node[node.index()];
+            Some(*first)
+        };
+        let first = std::iter::once(0).chain(nodes.iter().scan(0, before));
+        let first = first.collect();
         let mut sorted = members.clone();
         sorted.sort_unstable();
         sorted.dedup();
@@ -41,6 +52,7 @@ impl Group {
             members,
             nodes,
             set,
+            first,
         })
     }
 

@@ -75,6 +75,15 @@ pub struct GivenUp {
     pub completion: Completion,
 }
 
+impl GivenUp {
+    /// Whether a collective is among them.
+    #[must_use]
+    pub fn is_about(&self, collective: &Collective) -> bool {
+        let is_it = |sequence| sequence == collective.sequence;
+        self.slot == collective.slot && self.sequence.is_none_or(is_it)
+    }
+}
+
 /// A piece of mail.
 #[derive(Clone, Debug)]
 pub enum Mail {

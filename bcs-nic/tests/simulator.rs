@@ -91,6 +91,7 @@ fn every_planted_bug_trips_its_checker() {
             PlantedBug::ExceedBudget => &[Checker::Budget],
             PlantedBug::ReleaseEarly => &[Checker::Release],
             PlantedBug::SkipChunk => &[Checker::ExactlyOnce],
+            PlantedBug::EmptyFetch => &[Checker::Collective],
             PlantedBug::Panic(_) => unreachable!("no checker is meant for it"),
         };
         let strobe = (bug == PlantedBug::ReleaseEarly).then_some(Strobe::Fixed);

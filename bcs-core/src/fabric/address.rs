@@ -25,6 +25,9 @@ pub enum Variable {
     /// At which collective of a context all ranks of the node have arrived, and the signature of
     /// what they called (BR writes, the master's BR compares).
     Arrived(u32),
+    /// How many arrivals the node has there: one if a rank arrives for it (BR writes, the master's BR
+    /// compares).
+    Arrivals(u32),
     /// What a rank of the node called there (BR writes); after the master has refused it, what a
     /// rank of another node called instead (the master's BR writes by Compare-And-Write).
     Called(u32),
@@ -38,7 +41,7 @@ pub enum Variable {
 impl Variable {
     const FIRST_CONTEXT: usize = 16;
     /// How many variables a node has.
-    pub const COUNT: usize = Self::FIRST_CONTEXT + 4 * MAX_CONTEXTS;
+    pub const COUNT: usize = Self::FIRST_CONTEXT + 5 * MAX_CONTEXTS;
 
     /// The variable's place.
     #[must_use]
@@ -56,6 +59,9 @@ impl Variable {
             }
             Self::Called(slot) => {
                 Self::FIRST_CONTEXT + 3 * MAX_CONTEXTS + slot as usize % MAX_CONTEXTS
+            }
+            Self::Arrivals(slot) => {
+                Self::FIRST_CONTEXT + 4 * MAX_CONTEXTS + slot as usize % MAX_CONTEXTS
             }
         }
     }

@@ -5,7 +5,9 @@
 //! order; Compare-And-Write compares on all nodes and writes on all or none; concurrent ones
 //! leave every node with the same value.
 
-use super::{Block, CompareAndWrite, Comparison, Event, GlobalAddress, Port, Ticket, Variable};
+use super::{
+    Block, CompareAndWrite, Comparison, Event, FabricError, GlobalAddress, Port, Ticket, Variable,
+};
 use crate::job::{NicThreadId, NodeId, NodeSet};
 
 /// A fabric under test.
@@ -16,7 +18,12 @@ trait Bench {
     fn port(&mut self, node: NodeId, thread: NicThreadId) -> Self::Port;
     /// Lets the fabric make progress: virtual time passes, the sequencer runs.
     fn step(&mut self);
+    /// The address of [`REMEMBERED`] in the memory of rank 0, which is on node 0.
+    fn remembered(&self) -> u64;
 }
+
+/// What rank 0 has in its memory.
+static REMEMBERED: [u8; 100] = [42; 100];
 
 const NODES: usize = 5;
 const STEPS: usize = 1_000;
@@ -45,6 +52,8 @@ fn check_all<B: Bench>(mut make: impl FnMut(usize) -> B) {
     one_that_waits_is_true_in_the_end(&mut make(NODES));
     concurrent_writes_leave_one_value(&mut make(NODES));
     a_verdict_shows_what_came_before_it(&mut make(NODES));
+    a_fetch_fills_its_buffer(&mut make(NODES));
+    a_fetch_of_what_is_not_there_gives_its_buffer_back(&mut make(NODES));
 }
 
 fn a_put_reaches_the_whole_set_and_nobody_else<B: Bench>(bench: &mut B) {
@@ -228,11 +237,34 @@ fn a_verdict_shows_what_came_before_it<B: Bench>(bench: &mut B) {
     assert_eq!(&bytes, b"before");
 }
 
+fn a_fetch_fills_its_buffer<B: Bench>(bench: &mut B) {
+    let address = bench.remembered();
+    for node in [0, 3] {
+        let mut port = bs(bench, node);
+        let tickets: Vec<Ticket> = (1..10)
+            .map(|len| port.fetch(0, address + 7, vec![0; len * 10]))
+            .collect();
+        for (len, ticket) in (1..10).zip(tickets).rev() {
+            assert_eq!(settle(bench, &mut port, ticket), Event::Signalled);
+            assert_eq!(port.fetched(ticket), REMEMBERED[7..7 + len * 10]);
+        }
+    }
+}
+
+fn a_fetch_of_what_is_not_there_gives_its_buffer_back<B: Bench>(bench: &mut B) {
+    let mut port = bs(bench, 2);
+    let ticket = port.fetch(0, u64::MAX - 4096, vec![1; 50]);
+    let missing = Event::Failed(FabricError::SourceMemory);
+    assert_eq!(settle(bench, &mut port, ticket), missing);
+    assert_eq!(port.fetched(ticket).len(), 50);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fabric::shm::{Colocated, NodeMemory, Segment, Sequencer, ShmPort};
-    use crate::fabric::sim::{Faults, Latencies, Network, Ranks, SimPort};
+    use crate::fabric::sim::{Faults, Latencies, Network, RankStore, Ranks, SimPort};
+    use crate::memory::NicMemory;
     use crate::wake::MachinePage;
     use std::cell::RefCell;
     use std::rc::Rc;
@@ -261,11 +293,16 @@ mod tests {
         fn step(&mut self) {
             self.sequencer.poll();
         }
+        fn remembered(&self) -> u64 {
+            REMEMBERED.as_ptr().expose_provenance() as u64
+        }
     }
 
     fn shm_keeps_the_laws_with(colocated: impl Fn() -> Option<Colocated>) {
         check_all(|nodes| {
-            let segment = Segment::private(nodes, 0).unwrap();
+            let segment = Segment::private(nodes, 1).unwrap();
+            let pid = segment.pid(0).unwrap();
+            pid.store(std::process::id(), std::sync::atomic::Ordering::Release);
             let page = MachinePage::private(nodes, 2).unwrap();
             let sequencer = Sequencer::new(segment.clone(), page.clone());
             ShmBench {
@@ -299,6 +336,19 @@ mod tests {
             let to = network.now_ns() + 10_000;
             network.advance(to);
         }
+        fn remembered(&self) -> u64 {
+            64
+        }
+    }
+
+    fn rank() -> RankStore {
+        let mut bytes = vec![0; 64];
+        bytes.extend(REMEMBERED);
+        RankStore {
+            nic: NicMemory::private(0).unwrap(),
+            bytes,
+            node: NodeId(0),
+        }
     }
 
     #[test]
@@ -327,7 +377,7 @@ mod tests {
                     let latencies = Latencies::default();
                     let network = Network::new(
                         nodes,
-                        Ranks::Scripted(Vec::new()),
+                        Ranks::Scripted(vec![rank()]),
                         latencies,
                         faults.clone(),
                         seed,

@@ -2,7 +2,7 @@
 //!
 //! A NIC thread is attached to the fabric by a [`Port`]. Through it, it *puts* blocks into the
 //! global memory of sets of nodes ([`Port::xfer_and_signal`]), asks for one-sided transfers of
-//! rank memory ([`Port::get`]), tests a condition on a set of nodes
+//! rank memory ([`Port::get`], [`Port::fetch`]), tests a condition on a set of nodes
 //! ([`Port::compare_and_write`]), and looks whether any of these is done
 //! ([`Port::test_event`]). Nothing blocks: a state machine calls, goes on, and tests later.
 //!
@@ -38,7 +38,7 @@ pub struct Ticket(pub u64);
 pub enum Event {
     /// Not yet.
     Pending,
-    /// An Xfer-And-Signal or get is complete at all its destinations.
+    /// An Xfer-And-Signal, get or fetch is complete at all its destinations.
     Signalled,
     /// A Compare-And-Write has been decided: whether the condition held on all nodes.
     Verdict(bool),
@@ -161,6 +161,14 @@ pub trait Port {
     /// Xfer-And-Signal of the source's NIC, asked for by the destination's (paper figure 4.5,
     /// step 9).
     fn get(&mut self, from: SourceSpan, to: DestinationSpan) -> Ticket;
+
+    /// A one-sided transfer from the memory of any rank into this NIC thread: it fills `into` with the
+    /// bytes at an address of the rank's.
+    fn fetch(&mut self, rank: u32, address: u64, into: Vec<u8>) -> Ticket;
+
+    /// Gives back the buffer of a fetch, once [`test_event`](Self::test_event) has said that it has
+    /// ended: with the bytes, if it was [`Event::Signalled`]. Each fetch is asked for once.
+    fn fetched(&mut self, ticket: Ticket) -> Vec<u8>;
 
     /// Compare-And-Write. All Compare-And-Writes of a job take effect in one total order. A port
     /// has at most one outstanding.

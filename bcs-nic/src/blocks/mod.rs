@@ -7,12 +7,14 @@
 mod completions;
 mod credits;
 mod descriptors;
+mod offers;
 mod strobe;
 mod token;
 
 pub use completions::CompletionBlock;
 pub use credits::CreditBlock;
 pub use descriptors::{DescriptorBlock, Envelope};
+pub use offers::{Board, Offer};
 pub use strobe::Microstrobe;
 pub use token::{Content, Part, part_address};
 

@@ -8,6 +8,7 @@ use super::{Options, Report};
 use crate::bounds::Bounds;
 use bcs_core::fabric::sim::{Faults, Latencies, Network, RankStore, Ranks};
 use bcs_core::job::{Placement, Settings, Strobe};
+use bcs_core::limits::LONGEST_PUT_BYTES;
 use bcs_core::memory::NicMemory;
 use bcs_core::wake::MachinePage;
 use rand::Rng;
@@ -238,6 +239,7 @@ fn draw_bounds(nodes: usize, may: May, random: &mut ChaCha8Rng) -> Bounds {
         completions: random.random_range(1..6),
         credits: random.random_range(1..3),
         contexts: contexts + random.random_range(0..3),
+        longest_put: [64, 4096, LONGEST_PUT_BYTES][random.random_range(0..3)],
         ..Bounds::default()
     };
     if may.run_ahead {

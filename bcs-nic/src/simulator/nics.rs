@@ -131,7 +131,7 @@ impl Nics {
         Self {
             strobe_sender: StrobeSender::new(settings.clone(), page.clone(), nodes, 0),
             strobe_port: SimPort::strobe_sender(network.clone()),
-            quota: Quota::new(&settings),
+            quota: Quota::of(&settings, &bounds),
             seats,
             page,
             network,

@@ -11,6 +11,7 @@ use crate::failure::NicFailure;
 use bcs_core::descriptor::{
     CollectiveDescriptor, CollectiveKind, Payload, ReceiveDescriptor, ReceiveKind, SendDescriptor,
 };
+use bcs_core::fabric::RankMemory;
 use bcs_core::fabric::sim::{Faults, Latencies, Network, RankStore, Ranks};
 use bcs_core::job::{NodeId, Placement, Settings};
 use bcs_core::layout::Location;
@@ -316,6 +317,29 @@ impl Workbench {
         self.completion(rank, request).unwrap_or_else(|| {
             panic!("a request of rank {rank} has not ended; failures: {failures:?}")
         })
+    }
+
+    /// Bytes of a rank's own memory.
+    ///
+    /// # Panics
+    /// When it has none there.
+    #[must_use]
+    pub fn read(&self, rank: u32, address: u64, len: usize) -> Vec<u8> {
+        let mut bytes = vec![0; len];
+        let mut network = self.nics.network().borrow_mut();
+        let read = network.ranks().read(rank, address, &mut bytes);
+        read.expect("the rank has this memory");
+        bytes
+    }
+
+    /// Writes a rank's own memory, as the rank would.
+    ///
+    /// # Panics
+    /// When it has none there.
+    pub fn write(&mut self, rank: u32, address: u64, bytes: &[u8]) {
+        let mut network = self.nics.network().borrow_mut();
+        let written = network.ranks().write(rank, address, bytes);
+        written.expect("the rank has this memory");
     }
 
     /// A rank's NIC memory.

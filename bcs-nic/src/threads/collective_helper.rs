@@ -1,6 +1,7 @@
 //! CH, the Collective Helper: barriers and broadcasts, in BBM (paper section 4.4).
 //!
-//! - **Owns** the barriers and broadcasts at which all local ranks have arrived.
+//! - **Owns** the barriers and broadcasts at which all local ranks have arrived; of the long ones, whose
+//!   data are pulled, [`Pulls`] says all that follows.
 //! - **Takes** `Ready`, `GivenUp`, `Phase` (BBM); parts of the collective block.
 //! - **Emits** broadcast data as one PUT to all nodes of the group; completions to SR.
 //! - **Invariants.** A collective goes only as far as its context's `Go` says. A barrier is a
@@ -9,6 +10,7 @@
 //!   place of the data, in each of the steps that are granted, so no node waits for more than the
 //!   fabric. Who is told of memory that is not there is said with [`Spoilt`].
 
+use super::pull::Pulls;
 use super::spoilt::Spoilt;
 use super::{Context, LeftOver, NicThread, NodeConfig, Put, Retries};
 use crate::blocks::{Content, Part, part_address};
@@ -37,6 +39,7 @@ pub struct CollectiveHelper {
     config: NodeConfig,
     quota: Quota,
     active: Vec<Active>,
+    pulls: Pulls,
     puts: Retries<Put>,
     slice: Option<u64>,
 }
@@ -45,8 +48,9 @@ impl CollectiveHelper {
     /// The CH of a node.
     #[must_use]
     pub fn new(config: NodeConfig) -> Self {
-        let quota = Quota::new(&config.settings);
+        let quota = Quota::of(&config.settings, &config.bounds);
         Self {
+            pulls: Pulls::new(&config, NicThreadId::CollectiveHelper),
             config,
             quota,
             active: Vec::new(),
@@ -57,6 +61,7 @@ impl CollectiveHelper {
 
     fn start(&mut self, slice: u64, context: &mut Context<'_>) {
         self.slice = Some(slice);
+        self.pulls.start(slice, context);
         for index in 0..self.active.len() {
             let active = &mut self.active[index];
             let slot = active.collective.slot;
@@ -230,13 +235,16 @@ pub(super) fn contribution(
 impl NicThread for CollectiveHelper {
     fn handle(&mut self, mail: Mail, context: &mut Context<'_>) {
         match mail {
-            Mail::Ready(collective) => self.active.push(Active {
-                collective: *collective,
-                steps: Steps::default(),
-                expected: Vec::new(),
-                result: Completion::done(),
-                spoilt: Spoilt::default(),
-            }),
+            Mail::Ready(collective) => {
+                let short = self.pulls.admit(collective);
+                self.active.extend(short.map(|collective| Active {
+                    collective: *collective,
+                    steps: Steps::default(),
+                    expected: Vec::new(),
+                    result: Completion::done(),
+                    spoilt: Spoilt::default(),
+                }));
+            }
             Mail::Phase {
                 slice,
                 phase: Microphase::Bbm,
@@ -245,9 +253,11 @@ impl NicThread for CollectiveHelper {
                 self.start(slice, context);
                 self.poll(context);
             }
-            Mail::GivenUp(what) => self
-                .active
-                .retain(|active| !give_up(*what, &active.collective, context)),
+            Mail::GivenUp(what) => {
+                self.pulls.give_up(*what, context);
+                self.active
+                    .retain(|active| !give_up(*what, &active.collective, context));
+            }
             Mail::Lost(_) => {} // BR says which contexts are gone
             other => unreachable!("CH does not take {other:?}"),
         }
@@ -258,6 +268,7 @@ impl NicThread for CollectiveHelper {
         let active = active.map(|active| (&active.collective, active.steps.done));
         let mut left = LeftOver::collectives(active, port);
         left.push(LeftOver::of_runtime("parts on their way", self.puts.len()));
+        left.extend(self.pulls.left_over(port));
         left
     }
 
@@ -270,10 +281,11 @@ impl NicThread for CollectiveHelper {
             return false;
         };
         let mut progress = Put::poll(context.port, &mut self.puts);
+        progress |= self.pulls.poll(context);
         progress |= self.receive(slice, context);
         self.give_up_on_the_dead(context);
         let waiting = self.active.iter().any(|active| !active.expected.is_empty());
-        if self.puts.is_empty() && !waiting {
+        if self.puts.is_empty() && !waiting && self.pulls.is_idle() {
             self.slice = None;
             self.release_finished(context);
             context
@@ -313,10 +325,7 @@ pub(super) fn abandon(collective: &Collective, context: &mut Context<'_>) {
 
 /// Fails a collective if it is among those that are given up; returns whether it is.
 pub(super) fn give_up(what: GivenUp, collective: &Collective, context: &mut Context<'_>) -> bool {
-    let is_it = what.slot == collective.slot
-        && what
-            .sequence
-            .is_none_or(|sequence| sequence == collective.sequence);
+    let is_it = what.is_about(collective);
     if is_it {
         fail(collective, what.completion, context);
     }

@@ -13,6 +13,7 @@ mod buffer_receiver;
 mod buffer_sender;
 mod collective_helper;
 mod dma_helper;
+mod pull;
 mod reduce_helper;
 mod spoilt;
 mod strobe_receiver;

@@ -1,7 +1,8 @@
 //! RH, the Reduce Helper: reductions along a binomial tree of nodes, in RM, in software floating
 //! point (paper section 4.4).
 //!
-//! - **Owns** the reductions at which all local ranks have arrived.
+//! - **Owns** the reductions at which all local ranks have arrived; of the long ones, whose data are
+//!   pulled, [`Pulls`] says all that follows.
 //! - **Takes** `Ready`, `GivenUp`, `Phase` (RM); parts of the collective block.
 //! - **Emits** partial results to the parent's node, results to the nodes that want them;
 //!   completions to SR.
@@ -13,6 +14,7 @@
 //! [`Settings::soft_reduce_elements`]: bcs_core::job::Settings::soft_reduce_elements
 
 use super::collective_helper::{abandon, contribution, give_up};
+use super::pull::Pulls;
 use super::spoilt::Spoilt;
 use super::{Context, LeftOver, NicThread, NodeConfig, Put, Retries};
 use crate::blocks::{Content, Part, part_address};
@@ -62,6 +64,7 @@ pub struct ReduceHelper {
     config: NodeConfig,
     quota: Quota,
     active: Vec<Active>,
+    pulls: Pulls,
     puts: Retries<Put>,
     slice: Option<u64>,
 }
@@ -70,8 +73,9 @@ impl ReduceHelper {
     /// The RH of a node.
     #[must_use]
     pub fn new(config: NodeConfig) -> Self {
-        let quota = Quota::new(&config.settings);
+        let quota = Quota::of(&config.settings, &config.bounds);
         Self {
+            pulls: Pulls::new(&config, NicThreadId::ReduceHelper),
             config,
             quota,
             active: Vec::new(),
@@ -104,6 +108,7 @@ impl ReduceHelper {
 
     fn start(&mut self, slice: u64, context: &mut Context<'_>) {
         self.slice = Some(slice);
+        self.pulls.start(slice, context);
         for active in &mut self.active {
             let go = Go::decode(context.port.load(Variable::Go(active.collective.slot)));
             let granted: Vec<_> = active
@@ -407,7 +412,11 @@ impl Active {
 impl NicThread for ReduceHelper {
     fn handle(&mut self, mail: Mail, context: &mut Context<'_>) {
         match mail {
-            Mail::Ready(collective) => self.admit(*collective),
+            Mail::Ready(collective) => {
+                if let Some(short) = self.pulls.admit(collective) {
+                    self.admit(*short);
+                }
+            }
             Mail::Phase {
                 slice,
                 phase: Microphase::Rm,
@@ -416,9 +425,11 @@ impl NicThread for ReduceHelper {
                 self.start(slice, context);
                 self.poll(context);
             }
-            Mail::GivenUp(what) => self
-                .active
-                .retain(|active| !give_up(*what, &active.collective, context)),
+            Mail::GivenUp(what) => {
+                self.pulls.give_up(*what, context);
+                self.active
+                    .retain(|active| !give_up(*what, &active.collective, context));
+            }
             Mail::Lost(_) => {} // BR says which contexts are gone
             other => unreachable!("RH does not take {other:?}"),
         }
@@ -429,6 +440,7 @@ impl NicThread for ReduceHelper {
         let active = active.map(|active| (&active.collective, active.steps.done));
         let mut left = LeftOver::collectives(active, port);
         left.push(LeftOver::of_runtime("parts on their way", self.puts.len()));
+        left.extend(self.pulls.left_over(port));
         left
     }
 
@@ -442,12 +454,13 @@ impl NicThread for ReduceHelper {
         };
         let mut progress = self.advance(slice, context);
         progress |= Put::poll(context.port, &mut self.puts);
+        progress |= self.pulls.poll(context);
         self.give_up_on_the_dead(context);
         let waiting = self
             .active
             .iter()
             .any(|active| !active.under_way.is_empty());
-        if self.puts.is_empty() && !waiting {
+        if self.puts.is_empty() && !waiting && self.pulls.is_idle() {
             self.slice = None;
             self.release_finished(context);
             context

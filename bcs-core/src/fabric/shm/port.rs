@@ -4,8 +4,8 @@ use super::colocated::Colocated;
 use super::process_memory::NodeMemory;
 use super::segment::{ASKED, FREE, RawRequest, Segment, TRUE};
 use crate::fabric::{
-    CompareAndWrite, DestinationSpan, Event, FabricError, GlobalAddress, Port, SourceSpan, Ticket,
-    Variable,
+    CompareAndWrite, DestinationSpan, Event, FabricError, GlobalAddress, Port, RankMemory,
+    SourceSpan, Ticket, Variable,
 };
 use crate::job::{NicThreadId, NodeId, NodeSet};
 use crate::wake::MachinePage;
@@ -21,6 +21,16 @@ const COMPARING: Ticket = Ticket(3);
 /// Tickets of Compare-And-Writes that were decided when their call returned.
 const HOLDS: Ticket = Ticket(4);
 const FAILS: Ticket = Ticket(5);
+/// Fetches have tickets of their own, since each has a buffer to give back.
+const FIRST_FETCH: u64 = 16;
+
+/// A fetch that is complete, and has not been asked for.
+#[derive(Debug)]
+struct Fetched {
+    ticket: Ticket,
+    event: Event,
+    bytes: Vec<u8>,
+}
 
 /// The port of a NIC thread, or of the Strobe Sender.
 #[derive(Debug)]
@@ -33,6 +43,8 @@ pub struct ShmPort {
     colocated: Option<Colocated>,
     /// A Compare-And-Write that waits, and how many reports there had been when it was looked at last.
     waiting: Option<(RawRequest, u64)>,
+    fetched: Vec<Fetched>,
+    next_fetch: u64,
 }
 
 impl ShmPort {
@@ -52,6 +64,8 @@ impl ShmPort {
             who: Some((node, thread)),
             colocated: None,
             waiting: None,
+            fetched: Vec::new(),
+            next_fetch: FIRST_FETCH,
         }
     }
 
@@ -65,6 +79,8 @@ impl ShmPort {
             who: None,
             colocated: None,
             waiting: None,
+            fetched: Vec::new(),
+            next_fetch: FIRST_FETCH,
         }
     }
 
@@ -147,6 +163,27 @@ impl Port for ShmPort {
         }
     }
 
+    fn fetch(&mut self, rank: u32, address: u64, mut into: Vec<u8>) -> Ticket {
+        let event = match self.memory.read(rank, address, &mut into) {
+            Ok(()) => Event::Signalled,
+            Err(_) => Event::Failed(FabricError::SourceMemory),
+        };
+        let ticket = Ticket(self.next_fetch);
+        self.next_fetch += 1;
+        self.fetched.push(Fetched {
+            ticket,
+            event,
+            bytes: into,
+        });
+        ticket
+    }
+
+    fn fetched(&mut self, ticket: Ticket) -> Vec<u8> {
+        let at = self.fetched.iter().position(|done| done.ticket == ticket);
+        let at = at.expect("a fetch is asked for once");
+        self.fetched.swap_remove(at).bytes
+    }
+
     fn compare_and_write(&mut self, what: &CompareAndWrite) -> Ticket {
         if let Some(colocated) = &self.colocated {
             let request = RawRequest::from(what);
@@ -179,6 +216,12 @@ impl Port for ShmPort {
             DESTINATION_FAULT => Event::Failed(FabricError::DestinationMemory),
             HOLDS => Event::Verdict(true),
             FAILS => Event::Verdict(false),
+            Ticket(FIRST_FETCH..) => {
+                let mut fetched = self.fetched.iter();
+                let done = fetched.find(|done| done.ticket == ticket);
+                done.expect("a fetch is tested before it is asked for")
+                    .event
+            }
             _ if self.waiting.is_some() => self.look_again(),
             _ => {
                 let state = self.segment.request_state(self.index());

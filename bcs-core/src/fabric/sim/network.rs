@@ -4,8 +4,8 @@ use super::faults::{FaultCounts, Faults};
 use super::global_memory::GlobalMemory;
 use super::ranks::Ranks;
 use crate::fabric::{
-    Block, CompareAndWrite, DestinationSpan, Event, FabricError, GlobalAddress, SourceSpan, Ticket,
-    Variable,
+    Block, CompareAndWrite, DestinationSpan, Event, FabricError, GlobalAddress, RankMemory,
+    SourceSpan, Ticket, Variable,
 };
 use crate::fingerprint::fingerprint;
 use crate::job::{NicThreadId, NodeId, NodeSet};
@@ -55,6 +55,9 @@ enum Happening {
     Get {
         ticket: u64,
     },
+    Fetch {
+        ticket: u64,
+    },
     Compare {
         ticket: u64,
     },
@@ -64,6 +67,14 @@ enum Happening {
     Crash {
         node: NodeId,
     },
+}
+
+/// Bytes of a rank that a NIC thread fetches, and where they go.
+#[derive(Debug)]
+pub(super) struct Fetch {
+    pub(super) rank: u32,
+    pub(super) address: u64,
+    pub(super) into: Vec<u8>,
 }
 
 /// The network of a simulated cluster.
@@ -80,6 +91,8 @@ pub struct Network {
     sequence: u64,
     tickets: BTreeMap<u64, Event>,
     gets: BTreeMap<u64, (SourceSpan, DestinationSpan)>,
+    /// Fetches that nobody has asked for, and their buffers.
+    fetches: BTreeMap<u64, Fetch>,
     compares: BTreeMap<u64, CompareAndWrite>,
     /// The last arrival time per (source, destination): pairs keep their order.
     last_arrival: BTreeMap<(Option<NodeId>, NodeId), u64>,
@@ -116,6 +129,7 @@ impl Network {
             sequence: 0,
             tickets: BTreeMap::new(),
             gets: BTreeMap::new(),
+            fetches: BTreeMap::new(),
             compares: BTreeMap::new(),
             last_arrival: BTreeMap::new(),
             trace: 0,
@@ -258,6 +272,24 @@ impl Network {
         ticket
     }
 
+    pub(super) fn fetch(&mut self, node: NodeId, fetch: Fetch) -> Ticket {
+        let ticket = self.ticket();
+        let len = fetch.into.len() as u64;
+        self.fetches.insert(ticket.0, fetch);
+        let transfer = len * 1_000 / self.latencies.bytes_per_us;
+        if let Some(arrival) = self.transfer_time(Some(node), transfer, ticket) {
+            self.in_flight += 1;
+            self.entered[node.index()] += len;
+            self.schedule(arrival, Happening::Fetch { ticket: ticket.0 });
+        }
+        ticket
+    }
+
+    pub(super) fn fetched(&mut self, ticket: Ticket) -> Vec<u8> {
+        let fetch = self.fetches.remove(&ticket.0);
+        fetch.expect("a fetch is asked for once").into
+    }
+
     pub(super) fn compare(&mut self, what: &CompareAndWrite) -> Ticket {
         let ticket = self.ticket();
         self.compares.insert(ticket.0, *what);
@@ -378,6 +410,19 @@ impl Network {
                 let (from, to) = self.gets.remove(&ticket).expect("a get is scheduled once");
                 let moved = if self.nodes[self.ranks.node(from.rank).index()].alive {
                     self.ranks.copy(&from, &to)
+                } else {
+                    Err(FabricError::PeerGone)
+                };
+                let event = moved.map_or_else(Event::Failed, |()| Event::Signalled);
+                self.tickets.insert(ticket, event);
+            }
+            Happening::Fetch { ticket } => {
+                self.in_flight -= 1;
+                let fetch = self.fetches.get_mut(&ticket);
+                let fetch = fetch.expect("nobody asks for a fetch that is pending");
+                let moved = if self.nodes[self.ranks.node(fetch.rank).index()].alive {
+                    let read = self.ranks.read(fetch.rank, fetch.address, &mut fetch.into);
+                    read.map_err(|_| FabricError::SourceMemory)
                 } else {
                     Err(FabricError::PeerGone)
                 };

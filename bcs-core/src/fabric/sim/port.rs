@@ -1,6 +1,6 @@
 //! Ports and rank memory on the simulated fabric.
 
-use super::network::Network;
+use super::network::{Fetch, Network};
 use crate::fabric::{
     CompareAndWrite, DestinationSpan, Event, GlobalAddress, MemoryFault, Port, RankMemory,
     SourceSpan, Ticket, Variable,
@@ -62,6 +62,19 @@ impl Port for SimPort {
 
     fn get(&mut self, from: SourceSpan, to: DestinationSpan) -> Ticket {
         self.network.borrow_mut().get(self.node(), from, to)
+    }
+
+    fn fetch(&mut self, rank: u32, address: u64, into: Vec<u8>) -> Ticket {
+        let fetch = Fetch {
+            rank,
+            address,
+            into,
+        };
+        self.network.borrow_mut().fetch(self.node(), fetch)
+    }
+
+    fn fetched(&mut self, ticket: Ticket) -> Vec<u8> {
+        self.network.borrow_mut().fetched(ticket)
     }
 
     fn compare_and_write(&mut self, what: &CompareAndWrite) -> Ticket {

@@ -6,6 +6,7 @@
 //! takes a block at a time, in vector code; where a NaN shows up in it, that element is done in
 //! software.
 
+use super::wide::{self, Kernel};
 use super::{environment, soft};
 use crate::reduction::{Datatype, Op};
 
@@ -19,15 +20,28 @@ pub(super) const fn has(datatype: Datatype) -> bool {
 
 /// Complex products of parts of this type; the lengths have been checked.
 pub(super) fn complex_product(part: Datatype, accumulator: &mut [u8], operand: &[u8]) {
-    environment::with_default(accumulator, operand, |accumulator, operand| match part {
-        Datatype::Float => each_product::<f32, 4>(accumulator, operand),
-        Datatype::Double => each_product::<f64, 8>(accumulator, operand),
-        _ => unreachable!("the processor does not have {part}"),
+    environment::with_default(accumulator, operand, |accumulator, operand| {
+        wide::run(ComplexProduct(part), accumulator, operand);
     });
+}
+
+/// Complex products of parts of this type.
+struct ComplexProduct(Datatype);
+
+impl Kernel for ComplexProduct {
+    #[inline(always)]
+    fn run(self, accumulator: &mut [u8], operand: &[u8]) {
+        match self.0 {
+            Datatype::Float => each_product::<f32, 4>(accumulator, operand),
+            Datatype::Double => each_product::<f64, 8>(accumulator, operand),
+            part => unreachable!("the processor does not have {part}"),
+        }
+    }
 }
 
 /// Number by number. A NaN on the way to a result shows in it, so a result without one is that of
 /// the software; where there is one, the number is left to the software.
+#[inline(always)]
 fn each_product<T: Number<SIZE>, const SIZE: usize>(accumulator: &mut [u8], operand: &[u8]) {
     let numbers = accumulator.chunks_exact_mut(2 * SIZE);
     for (left, right) in numbers.zip(operand.chunks_exact(2 * SIZE)) {
@@ -47,17 +61,29 @@ fn each_product<T: Number<SIZE>, const SIZE: usize>(accumulator: &mut [u8], oper
 
 /// `accumulator = accumulator OP operand`; operation, datatype and lengths have been checked.
 pub(super) fn combine(op: Op, datatype: Datatype, accumulator: &mut [u8], operand: &[u8]) {
-    environment::with_default(
-        accumulator,
-        operand,
-        |accumulator, operand| match datatype {
-            Datatype::Float => number::<f32, 4>(op, accumulator, operand),
-            Datatype::Double => number::<f64, 8>(op, accumulator, operand),
-            _ => unreachable!("the processor does not have {datatype}"),
-        },
-    );
+    environment::with_default(accumulator, operand, |accumulator, operand| {
+        wide::run(Numbers { op, datatype }, accumulator, operand);
+    });
 }
 
+/// An operation on numbers.
+struct Numbers {
+    op: Op,
+    datatype: Datatype,
+}
+
+impl Kernel for Numbers {
+    #[inline(always)]
+    fn run(self, accumulator: &mut [u8], operand: &[u8]) {
+        match self.datatype {
+            Datatype::Float => number::<f32, 4>(self.op, accumulator, operand),
+            Datatype::Double => number::<f64, 8>(self.op, accumulator, operand),
+            datatype => unreachable!("the processor does not have {datatype}"),
+        }
+    }
+}
+
+#[inline(always)]
 fn number<T: Number<SIZE>, const SIZE: usize>(op: Op, accumulator: &mut [u8], operand: &[u8]) {
     match op {
         Op::Sum => each(op, accumulator, operand, T::sum),
@@ -71,7 +97,7 @@ fn number<T: Number<SIZE>, const SIZE: usize>(op: Op, accumulator: &mut [u8], op
 /// Block by block: look whether a NaN is involved, and if none is, compute in place. The look computes
 /// the same as what follows it, on data that is by then in the first-level cache; keeping its
 /// results in a buffer took longer.
-#[inline]
+#[inline(always)]
 fn each<T: Number<SIZE>, const SIZE: usize>(
     op: Op,
     accumulator: &mut [u8],

@@ -3,10 +3,29 @@
 //! Each loop is over arrays of a constant size, which the compiler turns into vector code. Where
 //! the sign makes no difference the loop of the unsigned type serves both.
 
+use super::wide::{self, Kernel};
 use crate::reduction::{Datatype, Op};
 
 /// `accumulator = accumulator OP operand`; operation, datatype and lengths have been checked.
 pub(super) fn combine(op: Op, datatype: Datatype, accumulator: &mut [u8], operand: &[u8]) {
+    wide::run(Integers { op, datatype }, accumulator, operand);
+}
+
+/// An operation on integers.
+struct Integers {
+    op: Op,
+    datatype: Datatype,
+}
+
+impl Kernel for Integers {
+    #[inline(always)]
+    fn run(self, accumulator: &mut [u8], operand: &[u8]) {
+        all(self.op, self.datatype, accumulator, operand);
+    }
+}
+
+#[inline(always)]
+fn all(op: Op, datatype: Datatype, accumulator: &mut [u8], operand: &[u8]) {
     match op {
         // Bitwise operations do not see where an element ends.
         Op::Band => each::<u8, 1>(accumulator, operand, |a, b| a & b),
@@ -25,6 +44,7 @@ pub(super) fn combine(op: Op, datatype: Datatype, accumulator: &mut [u8], operan
 }
 
 /// Maximum and minimum: the operations that know signed from unsigned.
+#[inline(always)]
 fn ordered(op: Op, datatype: Datatype, accumulator: &mut [u8], operand: &[u8]) {
     match datatype {
         Datatype::Int8 => extremum::<i8, 1>(op, accumulator, operand),
@@ -39,6 +59,7 @@ fn ordered(op: Op, datatype: Datatype, accumulator: &mut [u8], operand: &[u8]) {
     }
 }
 
+#[inline(always)]
 fn extremum<T: Integer<SIZE>, const SIZE: usize>(op: Op, accumulator: &mut [u8], operand: &[u8]) {
     match op {
         Op::Max => each::<T, SIZE>(accumulator, operand, Ord::max),
@@ -47,6 +68,7 @@ fn extremum<T: Integer<SIZE>, const SIZE: usize>(op: Op, accumulator: &mut [u8],
 }
 
 /// The operations for which only the width of an integer matters.
+#[inline(always)]
 fn modular<T: Integer<SIZE>, const SIZE: usize>(op: Op, accumulator: &mut [u8], operand: &[u8]) {
     match op {
         Op::Sum => each::<T, SIZE>(accumulator, operand, T::sum),
@@ -64,7 +86,7 @@ fn modular<T: Integer<SIZE>, const SIZE: usize>(op: Op, accumulator: &mut [u8], 
     }
 }
 
-#[inline]
+#[inline(always)]
 fn each<T: Integer<SIZE>, const SIZE: usize>(
     accumulator: &mut [u8],
     operand: &[u8],

@@ -47,6 +47,7 @@ mod integer;
 mod location;
 mod path;
 mod soft;
+mod wide;
 
 #[cfg(test)]
 mod tests;

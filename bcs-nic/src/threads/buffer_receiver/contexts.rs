@@ -52,6 +52,9 @@ pub(super) struct Contexts {
     of_rank: BTreeMap<(u32, u32), Key>,
     refused: Refused,
     grants: Grants,
+    /// The most tokens that collectives of this node can get in this slice, each by itself. Counted in DEM:
+    /// in MSM a master may already have granted some of them.
+    tokens_wanted: u64,
     lost: NodeSet,
 }
 
@@ -68,6 +71,7 @@ impl Contexts {
             communicators: BTreeMap::from([(WORLD, world)]),
             refused: Refused::default(),
             grants: Grants::new(quota),
+            tokens_wanted: 0,
             lost: NodeSet::EMPTY,
             config: config.clone(),
             quota,
@@ -216,11 +220,15 @@ impl Contexts {
     pub(super) fn publish(&mut self, context: &mut Context<'_>) {
         self.heed_refusal(context);
         self.find_slots(context);
+        self.tokens_wanted = 0;
         for communicator in self.communicators.values_mut() {
             if let Some(slot) = communicator.slot.filter(|_| !communicator.gone) {
                 let go = Go::decode(context.port.load(Variable::Go(slot)));
                 communicator.heed(slot, go, context);
                 communicator.publish(slot, go, context);
+                // A context has one collective at a time.
+                let next = communicator.pending.front();
+                self.tokens_wanted += next.map_or(0, |next| next.tokens_wanted(go));
             }
         }
     }
@@ -240,11 +248,9 @@ impl Contexts {
         ours.map(|(&key, _)| key)
     }
 
-    /// Whether a collective may bring data into this node in this slice.
-    pub(super) fn may_move_data(&self) -> bool {
-        self.communicators
-            .values()
-            .any(|communicator| communicator.pending.iter().any(|pending| pending.has_data))
+    /// The most bytes that collectives may bring into this node in this slice.
+    pub(super) fn may_bring(&self) -> u64 {
+        self.tokens_wanted.min(self.quota.tokens) * self.quota.token_share
     }
 
     /// Begins to schedule the collectives whose master is here.

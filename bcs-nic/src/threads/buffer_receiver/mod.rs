@@ -56,7 +56,7 @@ impl BufferReceiver {
     /// The BR of a node.
     #[must_use]
     pub fn new(config: NodeConfig) -> Self {
-        let quota = Quota::new(&config.settings);
+        let quota = Quota::of(&config.settings, &config.bounds);
         Self {
             ranks: Ranks::new(&config),
             schedule: Schedule::new(quota, config.bounds.completions),
@@ -121,11 +121,7 @@ impl BufferReceiver {
             .iter()
             .for_each(|&lane| self.check_starvation(lane, context));
         self.publish_unexpected();
-        let reserved = if self.contexts.may_move_data() {
-            self.quota.tokens * self.quota.token_bytes
-        } else {
-            0
-        };
+        let reserved = self.contexts.may_bring();
         let chunks = self.schedule.slice(self.quota.budget - reserved);
         if self.schedule.has_transfers() {
             self.config.page.arm(); // left over by the budget: law 2

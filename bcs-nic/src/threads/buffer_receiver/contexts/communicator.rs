@@ -2,8 +2,8 @@
 //! them are still to go.
 
 use super::Key;
-use crate::budget::Quota;
-use crate::collective::{Collective, Go, Group, steps};
+use crate::budget::{Plan, Quota};
+use crate::collective::{Collective, Go, Group};
 use crate::mail::{GivenUp, Mail};
 use crate::threads::Context;
 use bcs_core::descriptor::{Call, CollectiveDescriptor, CollectiveKind};
@@ -27,8 +27,13 @@ pub(super) struct Pending {
     pub(super) called: u64,
     pub(super) reduces: bool,
     pub(super) has_data: bool,
+    /// How many arrivals of the node it has.
+    arrivals: u64,
     pub(super) steps: u64,
     pub(super) granted: u64,
+    /// Tokens of a step: more than one, as long as it is not known that at each node one rank arrives for
+    /// all.
+    pub(super) tokens: u64,
     /// Whether all nodes are known to have arrived.
     pub(super) arrived: bool,
 }
@@ -43,6 +48,17 @@ impl Pending {
     pub(super) fn is_over(&self, go: Go) -> bool {
         go.steps_of(self.sequence)
             .is_none_or(|steps| steps >= self.steps)
+    }
+
+    /// The most tokens it can get in a slice in which `go` is what was granted before.
+    pub(super) fn tokens_wanted(&self, go: Go) -> u64 {
+        let done = go.steps_of(self.sequence).unwrap_or(self.steps);
+        let steps = self.steps.saturating_sub(done);
+        if self.has_data {
+            steps * self.tokens
+        } else {
+            0
+        }
     }
 
     pub(super) fn agreed(&self) -> bool {
@@ -105,6 +121,7 @@ impl Communicator {
     pub(super) fn give_slot_back(&self, context: &mut Context<'_>) {
         let variables = [
             Variable::Called,
+            Variable::Arrivals,
             Variable::Arrived,
             Variable::Go,
             Variable::Owner,
@@ -172,22 +189,22 @@ impl Communicator {
             .map(|(rank, descriptor)| Call::of(*rank, descriptor))
             .collect();
         let odd = odd_one_out(&calls);
-        let (reduces, step) = match arrivals[0].1.kind {
-            CollectiveKind::Reduce { .. } => (true, quota.reduce_step(self.group.nodes.len())),
-            _ => (false, quota.broadcast_step()),
-        };
+        let kind = arrivals[0].1.kind;
         let bytes = calls[0].bytes;
+        let plan = quota.plan(kind, bytes, &self.group);
         let mut pending = Pending {
             sequence,
             signature: calls[0].signature(self.group.fingerprint),
             called: calls[0].pack(),
-            reduces,
+            reduces: matches!(kind, CollectiveKind::Reduce { .. }),
             has_data: bytes > 0,
-            steps: steps(bytes, step),
+            arrivals: arrivals.len() as u64,
+            steps: plan.steps(bytes),
             granted: 0,
+            tokens: plan.crowded,
             arrived: false,
         };
-        if odd.is_none() && self.is_possible(&arrivals[0].1, step) {
+        if odd.is_none() && self.is_possible(&arrivals[0].1, plan) {
             let collective = Collective {
                 slot: self.slot.expect("who has no slot may not arrive"),
                 sequence,
@@ -207,8 +224,8 @@ impl Communicator {
         self.pending.push_back(pending);
     }
 
-    /// Whether members can do this, in steps of so many bytes.
-    fn is_possible(&self, called: &CollectiveDescriptor, step: u64) -> bool {
+    /// Whether members can do this, in steps as planned.
+    fn is_possible(&self, called: &CollectiveDescriptor, plan: Plan) -> bool {
         let is_member = |root| self.group.members.contains(&root);
         let possible = match called.kind {
             CollectiveKind::Broadcast { root } => is_member(root),
@@ -217,7 +234,7 @@ impl Communicator {
             }
             _ => true,
         };
-        possible && steps(called.bytes, step) <= Go::MAX_STEPS
+        possible && plan.steps(called.bytes) <= Go::MAX_STEPS
     }
 
     /// The collective that is next to be granted.
@@ -257,6 +274,9 @@ impl Communicator {
         assert_eq!(go.steps_of(next.sequence), Some(0), "{next:?} has gone");
         self.published = arrival;
         context.port.store(Variable::Called(slot), next.called);
+        if next.has_data {
+            context.port.store(Variable::Arrivals(slot), next.arrivals);
+        }
         context.port.store(Variable::Arrived(slot), arrival);
     }
 

@@ -1,7 +1,8 @@
 //! The Compare-And-Writes by which the master's BR opens contexts and grants collectives.
 //!
 //! One at a time: each context of this slice is a short program of them. For a new context,
-//! *claim* a slot, or *decline* if there is none. For a collective: *test* whether all nodes have arrived at the same; *take* tokens
+//! *claim* a slot, or *decline* if there is none. For a collective: *test* whether all nodes have arrived at the same; *count*
+//! whether one rank has arrived for each, if that makes a difference; *take* tokens
 //! on all of them, if it moves data; *go*. A barrier needs no token, so its test and its go are one.
 //! If the test fails: has anybody not arrived (*late*)? Else *refuse*.
 
@@ -22,6 +23,7 @@ enum Stage {
     Claim { slot: u32, next: u32 },
     Decline,
     Test,
+    Count,
     Take { used: u64, tokens: u64 },
     Go(Go),
     Late,
@@ -149,7 +151,9 @@ impl Grants {
 
     /// Takes as many tokens as the collective can use, if there are any beyond the first `used`.
     fn take(&self, pending: &Pending, used: u64) -> Option<Stage> {
-        let tokens = (pending.steps - pending.granted).min(self.quota.tokens.checked_sub(used)?);
+        let free = self.quota.tokens.checked_sub(used)?;
+        let steps = (pending.steps - pending.granted).min(free / pending.tokens);
+        let tokens = steps * pending.tokens;
         (tokens > 0).then_some(Stage::Take { used, tokens })
     }
 
@@ -170,6 +174,10 @@ impl Grants {
                 (Variable::Refused, Comparison::Equal, 0, write)
             }
             Stage::Test => arrived(None),
+            Stage::Count => {
+                let slot = communicator.slot.expect("it has a slot");
+                (Variable::Arrivals(slot), Comparison::Less, 2, None)
+            }
             Stage::Take { used, tokens } => {
                 assert!(used + tokens <= self.quota.tokens, "a slice has no more");
                 let base = tokens_of(self.slice);
@@ -234,11 +242,22 @@ impl Grants {
                 let used = self.used(context);
                 let pending = communicator.pending.front_mut()?;
                 pending.arrived = true;
+                if pending.tokens > 1 {
+                    return Some(Stage::Count);
+                }
+                self.take_or_wait(communicator, used, config)
+            }
+            (Stage::Count, one_each) => {
+                let used = self.used(context);
+                let pending = communicator.pending.front_mut()?;
+                if one_each {
+                    pending.tokens = 1;
+                }
                 self.take_or_wait(communicator, used, config)
             }
             (Stage::Take { used, tokens }, true) => {
                 let pending = communicator.pending.front()?;
-                let steps = pending.granted + tokens;
+                let steps = pending.granted + tokens / pending.tokens;
                 Some(Stage::Go(Go::of(pending.sequence, steps, used)))
             }
             // A node of the group has taken more than this one.

@@ -1,0 +1,39 @@
+//! Vectors as wide as the processor has them.
+//!
+//! Programs are compiled for any x86-64, whose vectors have 16 bytes. A kernel is compiled a second time, for
+//! vectors of 32, and that is what runs where the processor has them. It is the same code, and elements know
+//! nothing of each other, so the bits are the same; products and sums are not fused, for nobody says that
+//! they may be.
+
+#![cfg_attr(
+    target_arch = "x86_64",
+    expect(unsafe_code, reason = "only who has asked may use wide vectors")
+)]
+
+/// What is done with two slices of elements. Implementations say `#[inline(always)]`, or they are not
+/// compiled a second time.
+pub(super) trait Kernel {
+    /// `accumulator = accumulator OP operand`.
+    fn run(self, accumulator: &mut [u8], operand: &[u8]);
+}
+
+/// For less it does not pay to ask.
+#[cfg(target_arch = "x86_64")]
+const LEAST_BYTES: usize = 256;
+
+/// Runs a kernel, in wide vectors if there are any.
+#[inline]
+pub(super) fn run(kernel: impl Kernel, accumulator: &mut [u8], operand: &[u8]) {
+    #[cfg(target_arch = "x86_64")]
+    if accumulator.len() >= LEAST_BYTES && std::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has just said that it has AVX2.
+        return unsafe { run_wide(kernel, accumulator, operand) };
+    }
+    kernel.run(accumulator, operand);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn run_wide(kernel: impl Kernel, accumulator: &mut [u8], operand: &[u8]) {
+    kernel.run(accumulator, operand);
+}

@@ -1,0 +1,145 @@
+//! BBM and RM: what nodes tell each other of a collective whose data are pulled.
+//!
+//! The place of the first token that the collective has taken in the slice is its *board* on all nodes. On
+//! it every node has room of its own: for an *offer* of each member that may arrive there, which says
+//! where that member's memory is, and for two words, *ready* and *done*. A word says that it is
+//! so, or whose memory has come between.
+
+use super::{to_bytes, to_words};
+use crate::collective::{Collective, Group};
+use bcs_core::fabric::{Block, GlobalAddress, Port};
+use bcs_core::job::NodeId;
+
+/// Where the memory of an arrival is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// World rank.
+    pub rank: u32,
+    /// Where its contribution is.
+    pub input: u64,
+    /// Where it wants the result.
+    pub output: u64,
+    /// Whose memory is not there, if the collective has come to nothing as far as its node knows.
+    pub spoilt_by: Option<u32>,
+}
+
+/// Bytes of an offer: the slice, slot and number of the collective, how many offers there are, rank and
+/// culprit, the two addresses.
+const OFFER_BYTES: usize = 64;
+/// Bytes of a word: the slice, slot and number of the collective, the culprit.
+const WORD_BYTES: usize = 32;
+
+/// The board of a collective in a slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Board {
+    token: u64,
+    /// Slice, slot and number of the collective: what is not of these was there before.
+    name: [u64; 3],
+}
+
+impl Board {
+    /// The board at the place of this token.
+    #[must_use]
+    pub fn new(token: u64, slice: u64, collective: &Collective) -> Self {
+        let name = [slice, u64::from(collective.slot), collective.sequence];
+        Self { token, name }
+    }
+
+    /// Whether there is room on it for all nodes of a group.
+    #[must_use]
+    pub fn has_room_for(group: &Group) -> bool {
+        let bytes = group.members.len() * OFFER_BYTES + group.nodes.len() * 2 * WORD_BYTES;
+        bytes <= Block::TOKEN_STRIDE
+    }
+
+    fn at(self, byte: usize) -> GlobalAddress {
+        let token = usize::try_from(self.token).expect("tokens are few");
+        GlobalAddress::new(Block::Collective, NodeId(0)).plus(token * Block::TOKEN_STRIDE + byte)
+    }
+
+    /// Where the offers of the node at this place of the group are.
+    #[must_use]
+    pub fn offers_at(self, place: usize, group: &Group) -> GlobalAddress {
+        self.at(group.first[place] * OFFER_BYTES)
+    }
+
+    /// Where a node says that what it makes is ready.
+    #[must_use]
+    pub fn ready_at(self, place: usize, group: &Group) -> GlobalAddress {
+        self.at(group.members.len() * OFFER_BYTES + place * 2 * WORD_BYTES)
+    }
+
+    /// Where a node says that it needs nothing of others any more.
+    #[must_use]
+    pub fn done_at(self, place: usize, group: &Group) -> GlobalAddress {
+        self.ready_at(place, group).plus(WORD_BYTES)
+    }
+
+    /// A node's offers as bytes.
+    #[must_use]
+    pub fn encode_offers(self, offers: &[Offer]) -> Vec<u8> {
+        let [slice, slot, sequence] = self.name;
+        let words = offers.iter().flat_map(|offer| {
+            let count = offers.len() as u64;
+            let rank = u64::from(offer.rank) | culprit_word(offer.spoilt_by) << 32;
+            let (input, output) = (offer.input, offer.output);
+            [slice, slot, sequence, count, rank, input, output, 0]
+        });
+        to_bytes(&words.collect::<Vec<_>>())
+    }
+
+    /// The offers of a node of the group, once they are there.
+    #[must_use]
+    pub fn read_offers(self, port: &dyn Port, place: usize, group: &Group) -> Option<Vec<Offer>> {
+        let at = self.offers_at(place, group);
+        let mut first = [0; OFFER_BYTES];
+        port.read(at, &mut first);
+        let head = to_words(&first);
+        let count = usize::try_from(head[3]).ok()?;
+        let most = group.first[place + 1] - group.first[place];
+        if head[..3] != self.name || count > most {
+            return None;
+        }
+        let mut bytes = vec![0; count * OFFER_BYTES];
+        port.read(at, &mut bytes);
+        let offers = bytes.chunks_exact(OFFER_BYTES).map(|offer| {
+            let words = to_words(offer);
+            Offer {
+                rank: low(words[4]),
+                input: words[5],
+                output: words[6],
+                spoilt_by: culprit(words[4] >> 32),
+            }
+        });
+        Some(offers.collect())
+    }
+
+    /// A word as bytes.
+    #[must_use]
+    pub fn encode_word(self, outcome: Result<(), u32>) -> Vec<u8> {
+        let [slice, slot, sequence] = self.name;
+        to_bytes(&[slice, slot, sequence, culprit_word(outcome.err())])
+    }
+
+    /// The word at an address, once it is there.
+    #[must_use]
+    pub fn read_word(self, port: &dyn Port, at: GlobalAddress) -> Option<Result<(), u32>> {
+        let mut bytes = [0; WORD_BYTES];
+        port.read(at, &mut bytes);
+        let words = to_words(&bytes);
+        let is_ours = words[..3] == self.name;
+        is_ours.then(|| culprit(words[3]).map_or(Ok(()), Err))
+    }
+}
+
+fn low(word: u64) -> u32 {
+    u32::try_from(word & u64::from(u32::MAX)).expect("32 bits")
+}
+
+fn culprit_word(rank: Option<u32>) -> u64 {
+    rank.map_or(0, |rank| u64::from(rank) + 1)
+}
+
+fn culprit(word: u64) -> Option<u32> {
+    word.checked_sub(1).map(low)
+}

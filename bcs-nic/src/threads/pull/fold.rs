@@ -1,0 +1,176 @@
+//! Folding contributions where they are, a block at a time: each byte is read once, combined while it is in
+//! the first-level cache, and written once to each rank that wants the result here.
+
+use super::Arithmetic;
+use super::score::Note;
+use crate::blocks::Offer;
+use crate::threads::{Context, NodeConfig};
+use bcs_core::fabric::{Event, FabricError, Ticket};
+use bcs_core::limits::FOLD_BLOCK_BYTES;
+use bcs_core::reduction::arithmetic::combine;
+use std::ops::Range;
+
+/// How far it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// A contribution is on its way.
+    Waiting,
+    /// Everything is folded and written.
+    Done,
+}
+
+/// A part of a vector that this node folds.
+#[derive(Debug)]
+pub(super) struct Fold {
+    arithmetic: Arithmetic,
+    notes: Vec<Note>,
+    /// Where the result goes, of ranks of this node.
+    outputs: Vec<(u32, u64)>,
+    /// Bytes of the vector that are still to be folded.
+    left: Range<u64>,
+    /// The next note for the block at their beginning.
+    next: usize,
+    /// Partial results.
+    stack: Vec<Vec<u8>>,
+    /// A contribution of another node on its way.
+    fetching: Option<Ticket>,
+    /// Buffers that are used again.
+    spare: Vec<Vec<u8>>,
+}
+
+impl Fold {
+    pub(super) fn new(
+        arithmetic: Arithmetic,
+        notes: Vec<Note>,
+        outputs: Vec<(u32, u64)>,
+        part: Range<u64>,
+    ) -> Self {
+        Self {
+            arithmetic,
+            notes,
+            outputs,
+            left: part,
+            next: 0,
+            stack: Vec::new(),
+            fetching: None,
+            spare: Vec::new(),
+        }
+    }
+
+    /// Whether bytes of another node's are on their way to this one.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.fetching.is_some()
+    }
+
+    /// Lets what is on its way arrive, for nothing.
+    pub(super) fn drain(&mut self, context: &mut Context<'_>) {
+        if let Some(ticket) = self.fetching
+            && context.port.test_event(ticket) != Event::Pending
+        {
+            context.port.fetched(ticket);
+            self.fetching = None;
+        }
+    }
+
+    /// Goes on as far as it can.
+    ///
+    /// # Errors
+    /// The rank whose memory is not there: then nothing is under way any more.
+    pub(super) fn advance(
+        &mut self,
+        config: &NodeConfig,
+        context: &mut Context<'_>,
+    ) -> Result<Progress, u32> {
+        while !self.left.is_empty() {
+            let Some(&note) = self.notes.get(self.next) else {
+                self.write(context)?;
+                continue;
+            };
+            match note {
+                Note::Begin(offer) => match self.read(&offer, config, context)? {
+                    Some(bytes) => self.stack.push(bytes),
+                    None => return Ok(Progress::Waiting),
+                },
+                Note::Fold(offer) => match self.read(&offer, config, context)? {
+                    Some(bytes) => self.combine(bytes),
+                    None => return Ok(Progress::Waiting),
+                },
+                Note::Join => {
+                    let latest = self.stack.pop().expect("two have begun");
+                    self.combine(latest);
+                }
+            }
+            self.next += 1;
+        }
+        Ok(Progress::Done)
+    }
+
+    fn block(&self) -> usize {
+        let left = self.left.end - self.left.start;
+        usize::try_from(left).map_or(FOLD_BLOCK_BYTES, |left| left.min(FOLD_BLOCK_BYTES))
+    }
+
+    /// A block of a contribution, once it has come: `None` while it is on its way.
+    fn read(
+        &mut self,
+        offer: &Offer,
+        config: &NodeConfig,
+        context: &mut Context<'_>,
+    ) -> Result<Option<Vec<u8>>, u32> {
+        let rank = offer.rank;
+        if self.fetching.is_none() {
+            let mut bytes = self.spare.pop().unwrap_or_default();
+            bytes.resize(self.block(), 0);
+            if config.local(rank).is_some() {
+                let address = offer.input + self.left.start;
+                let read = context.memory.read(rank, address, &mut bytes);
+                return read.map(|()| Some(bytes)).map_err(|_| rank);
+            }
+            self.fetch(offer, bytes, context);
+        }
+        let ticket = self.fetching.expect("just begun");
+        let event = context.port.test_event(ticket);
+        if event == Event::Pending {
+            return Ok(None);
+        }
+        self.fetching = None;
+        let bytes = context.port.fetched(ticket);
+        match event {
+            Event::Failed(FabricError::Lost) => {
+                self.fetch(offer, bytes, context);
+                Ok(None)
+            }
+            Event::Failed(FabricError::PeerGone) => Ok(None), // whoever polls this looks who is dead
+            Event::Failed(_) => Err(rank),
+            _ => Ok(Some(bytes)),
+        }
+    }
+
+    fn fetch(&mut self, offer: &Offer, into: Vec<u8>, context: &mut Context<'_>) {
+        let address = offer.input + self.left.start;
+        self.fetching = Some(context.port.fetch(offer.rank, address, into));
+    }
+
+    /// The latest partial result is combined with these bytes.
+    fn combine(&mut self, bytes: Vec<u8>) {
+        let Arithmetic { op, datatype, path } = self.arithmetic;
+        let partial = self.stack.last_mut().expect("one has begun");
+        combine(op, datatype, path, partial, &bytes)
+            .expect("BR has looked at the operation, and blocks have whole elements");
+        self.spare.push(bytes);
+    }
+
+    /// A block is folded: it goes to where it is wanted.
+    fn write(&mut self, context: &mut Context<'_>) -> Result<(), u32> {
+        let result = self.stack.pop().expect("a score has a contribution");
+        for &(rank, output) in &self.outputs {
+            let address = output + self.left.start;
+            let written = context.memory.write(rank, address, &result);
+            written.map_err(|_| rank)?;
+        }
+        self.left.start += result.len() as u64;
+        self.next = 0;
+        self.spare.push(result);
+        Ok(())
+    }
+}

@@ -1,0 +1,222 @@
+//! Long collectives, whose data are pulled from memory to memory: by CH broadcasts, by RH reductions.
+//!
+//! - **Owns** those at which all local ranks have arrived.
+//! - **Takes** what CH and RH are told of them; boards of the collective block.
+//! - **Emits** offers and words to the nodes of the group; gets and fetches; completions to SR.
+//! - **Invariants.** A collective goes only as far as its context's `Go` says. The association of a
+//!   reduction is canonical ([`score`]). A rank's request completes only when nobody reads its memory any
+//!   more and nothing comes into it: all who have read it have said so, and what this node pulls has come.
+//!   A node that dies fails it for all, once what moves has arrived.
+
+mod fold;
+mod score;
+mod stretch;
+mod task;
+
+use super::spoilt::Spoilt;
+use super::{Context, LeftOver, NodeConfig, Put, Retries};
+use crate::blocks::Board;
+use crate::budget::{Plan, Quota};
+use crate::collective::{Collective, Go, Steps, step_range};
+use crate::mail::GivenUp;
+use bcs_core::fabric::{Port, Variable};
+use bcs_core::job::{NicThreadId, NodeSet};
+use bcs_core::request::{Completion, Failure};
+use stretch::{Scene, Stretch};
+use task::{Arithmetic, Task};
+
+#[derive(Debug)]
+struct Pulled {
+    collective: Collective,
+    task: Task,
+    plan: Plan,
+    /// This node's place in the group's list.
+    place: usize,
+    steps: Steps,
+    spoilt: Spoilt,
+    /// What moves in this slice, and the steps that are done with it.
+    under_way: Option<(Stretch, u64)>,
+    /// What its ranks are told as soon as nothing moves any more.
+    given_up: Option<Completion>,
+}
+
+/// The long collectives of CH or RH.
+#[derive(Debug)]
+pub(super) struct Pulls {
+    config: NodeConfig,
+    quota: Quota,
+    who: NicThreadId,
+    active: Vec<Pulled>,
+    puts: Retries<Put>,
+}
+
+impl Pulls {
+    pub(super) fn new(config: &NodeConfig, who: NicThreadId) -> Self {
+        Self {
+            quota: Quota::of(&config.settings, &config.bounds),
+            config: config.clone(),
+            who,
+            active: Vec::new(),
+            puts: Retries::default(),
+        }
+    }
+
+    /// Takes a collective that is one of these; else gives it back.
+    pub(super) fn admit(&mut self, collective: Box<Collective>) -> Option<Box<Collective>> {
+        let bytes = collective.bytes();
+        let plan = self.quota.plan(collective.kind(), bytes, &collective.group);
+        if !plan.pulled {
+            return Some(collective);
+        }
+        let place = collective.group.place(self.config.node);
+        self.active.push(Pulled {
+            task: Task::new(&collective, &self.config),
+            plan,
+            place: place.expect("local ranks are members"),
+            steps: Steps::default(),
+            spoilt: Spoilt::default(),
+            under_way: None,
+            given_up: None,
+            collective: *collective,
+        });
+        None
+    }
+
+    /// The microphase begins: what has been granted goes.
+    pub(super) fn start(&mut self, slice: u64, context: &mut Context<'_>) {
+        for pulled in &mut self.active {
+            let go = Go::decode(context.port.load(Variable::Go(pulled.collective.slot)));
+            let mut granted = pulled.steps.granted(go, pulled.collective.sequence);
+            let Some((first, token)) = granted.next() else {
+                continue;
+            };
+            let upto = first + 1 + granted.count() as u64;
+            let bytes = pulled.collective.bytes();
+            let (from, _) = step_range(first, pulled.plan.step_bytes, bytes);
+            let to = (upto * pulled.plan.step_bytes).min(bytes);
+            let board = Board::new(token, slice, &pulled.collective);
+            let scene = pulled.scene(&self.config, self.who);
+            let stretch = Stretch::begin(
+                board,
+                from..to,
+                &scene,
+                pulled.spoilt,
+                (&mut self.puts, context),
+            );
+            pulled.under_way = Some((stretch, upto));
+        }
+    }
+
+    /// Moves everything of this slice on as far as it goes. Returns whether anything moved.
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> bool {
+        let mut progress = Put::poll(context.port, &mut self.puts);
+        if self.active.is_empty() {
+            return progress;
+        }
+        let alive = context.port.alive();
+        let (config, who, puts) = (&self.config, self.who, &mut self.puts);
+        self.active.retain_mut(|pulled| {
+            pulled.look_who_is_dead(&alive);
+            let (moved, is_over) = match pulled.given_up {
+                Some(completion) => pulled.end_early(completion, context),
+                None => pulled.advance((config, who), puts, context),
+            };
+            progress |= moved;
+            !is_over
+        });
+        progress
+    }
+
+    /// Whether nothing of this slice is under way.
+    pub(super) fn is_idle(&self) -> bool {
+        let is_under_way = |pulled: &Pulled| pulled.under_way.is_some();
+        self.puts.is_empty() && !self.active.iter().any(is_under_way)
+    }
+
+    /// Collectives that will not go, or not go on.
+    pub(super) fn give_up(&mut self, what: GivenUp, context: &mut Context<'_>) {
+        self.active.retain_mut(|pulled| {
+            if !what.is_about(&pulled.collective) {
+                return true;
+            }
+            let completion = *pulled.given_up.get_or_insert(what.completion);
+            let (_, is_over) = pulled.end_early(completion, context);
+            !is_over
+        });
+    }
+
+    pub(super) fn left_over(&self, port: &dyn Port) -> Vec<LeftOver> {
+        let active = self.active.iter();
+        let active = active.map(|pulled| (&pulled.collective, pulled.steps.done));
+        let mut left = LeftOver::collectives(active, port);
+        left.push(LeftOver::of_runtime("words on their way", self.puts.len()));
+        left
+    }
+}
+
+impl Pulled {
+    fn scene<'a>(&'a self, config: &'a NodeConfig, who: NicThreadId) -> Scene<'a> {
+        Scene {
+            config,
+            collective: &self.collective,
+            task: self.task,
+            place: self.place,
+            who,
+        }
+    }
+
+    /// A node that dies in the middle neither offers nor reads any more.
+    fn look_who_is_dead(&mut self, alive: &NodeSet) {
+        let mut nodes = self.collective.group.nodes.iter();
+        if self.under_way.is_some() && nodes.any(|&node| !alive.contains(node)) {
+            let gone = Completion::failed(Failure::PeerGone);
+            self.given_up.get_or_insert(gone);
+        }
+    }
+
+    /// Ends without success as soon as nothing moves any more. Returns whether anything moved, and whether it
+    /// has ended.
+    fn end_early(&mut self, completion: Completion, context: &mut Context<'_>) -> (bool, bool) {
+        if let Some((stretch, _)) = &mut self.under_way {
+            stretch.drain(context);
+            if stretch.is_moving() {
+                return (false, false);
+            }
+        }
+        self.complete(completion, context);
+        (true, true)
+    }
+
+    /// Moves on as far as it goes. Returns whether anything moved, and whether all of it is done.
+    fn advance(
+        &mut self,
+        (config, who): (&NodeConfig, NicThreadId),
+        puts: &mut Retries<Put>,
+        context: &mut Context<'_>,
+    ) -> (bool, bool) {
+        let Some((mut stretch, upto)) = self.under_way.take() else {
+            return (false, false);
+        };
+        let (mut spoilt, left) = (self.spoilt, stretch.left());
+        let scene = self.scene(config, who);
+        let is_over = stretch.advance(&scene, &mut spoilt, puts, context);
+        self.spoilt = spoilt;
+        if !is_over {
+            let moved = stretch.left() != left;
+            self.under_way = Some((stretch, upto));
+            return (moved, false);
+        }
+        self.steps.done = upto;
+        let all_done = upto == self.plan.steps(self.collective.bytes());
+        if all_done {
+            self.complete(self.spoilt.or(Completion::done()), context);
+        }
+        (true, all_done)
+    }
+
+    fn complete(&self, completion: Completion, context: &mut Context<'_>) {
+        for (rank, descriptor) in &self.collective.local {
+            context.out.complete(*rank, descriptor.request, completion);
+        }
+    }
+}
