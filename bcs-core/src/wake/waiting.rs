@@ -1,7 +1,8 @@
 //! Waiting without taking a core from anybody (law 7; docs/waiting.md).
 //!
-//! While all ranks and NIC OS threads of the job that are awake have a core each, a waiter spins,
-//! for at most [`MAX_SPIN_NS`]; then, or when cores are short, it sleeps on its bell.
+//! What a thread that waits does depends on who else of the job wants a core: its [`Stance`]. While all that are
+//! awake have a core each it spins, for at most [`MAX_SPIN_NS`]; when cores are short it gives its own away after
+//! each look, or sleeps on its bell.
 //!
 //! A rank that waits for others of its node while cores are short first yields some times: if these
 //! wait, too, the core comes round to the one that can go on, and nobody pays for a sleep and a ring.
@@ -10,6 +11,7 @@
 //! yields in each wait). So who gets the core back late does not yield for a while.
 
 use super::bell::{self, KernelFutex, Slept};
+use super::machine_page::Census;
 use super::{MachinePage, home_core};
 use crate::clock::now_ns;
 use crate::limits::{MAX_SPIN_NS, NIC_SPIN_NS};
@@ -90,6 +92,34 @@ impl Patience {
         talk_ns: 100_000,
         ..Self::NIC
     };
+}
+
+/// What a thread that waits does until it looks again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stance {
+    /// It keeps its core.
+    Spin,
+    /// It gives its core away after each look, as long as it has patience.
+    Talk,
+    /// The same, some times.
+    Yield,
+    /// It waits in the futex.
+    Sleep,
+}
+
+impl Patience {
+    /// Law 7 as a table: docs/waiting.md has it, and the test below.
+    fn stance(self, census: Census) -> Stance {
+        if census.suffices() {
+            Stance::Spin
+        } else if self.yields == 0 {
+            Stance::Sleep
+        } else if self.talk_ns > 0 && census.suffices_for_running() {
+            Stance::Talk
+        } else {
+            Stance::Yield
+        }
+    }
 }
 
 /// Checks between two looks at the clock while spinning.
@@ -307,11 +337,12 @@ fn give_away(
     patience: Patience,
     mut check: impl FnMut() -> bool,
 ) -> bool {
+    if patience.stance(page.census()) == Stance::Sleep {
+        return false;
+    }
     let without = WITHOUT_YIELDS.get();
-    if patience.yields == 0 || without > 0 {
-        if patience.yields > 0 {
-            WITHOUT_YIELDS.set(without - 1);
-        }
+    if without > 0 {
+        WITHOUT_YIELDS.set(without - 1);
         return false;
     }
     let mut before = now_ns();
@@ -338,8 +369,10 @@ fn give_away(
             continue;
         }
         // The line of the census is written by whoever waits: it is not looked at more often than that.
-        let suffices = page.census().suffices_for_running();
-        chances = if suffices { CHANCES } else { chances - 1 };
+        chances = match patience.stance(page.census()) {
+            Stance::Spin | Stance::Talk => CHANCES,
+            Stance::Yield | Stance::Sleep => chances - 1,
+        };
         if now >= end_ns || chances == 0 {
             return false;
         }
@@ -387,6 +420,36 @@ mod tests {
         assert_eq!(find(&mut company, Company::LONGEST_NS), 5, "it had gone");
         assert_eq!(find(&mut company, slice), 10);
         assert_eq!(find(&mut company, Company::GONE_NS), 5);
+    }
+
+    #[test]
+    fn what_a_waiter_does_depends_on_who_wants_a_core() {
+        let who = [
+            Patience::RANK,
+            Patience::SHORT,
+            Patience::NEIGHBOUR,
+            Patience::TALKING_NIC,
+            Patience::NIC,
+        ];
+        use Stance::{Sleep, Spin, Talk, Yield};
+        // On two cores: so many awake, and so many of them give theirs away.
+        let table = [
+            ((2, 0), [Spin, Spin, Spin, Spin, Spin]),
+            ((2, 1), [Spin, Spin, Spin, Spin, Spin]),
+            ((3, 1), [Talk, Yield, Sleep, Talk, Sleep]),
+            ((9, 7), [Talk, Yield, Sleep, Talk, Sleep]),
+            ((3, 0), [Yield, Yield, Sleep, Yield, Sleep]),
+            ((9, 6), [Yield, Yield, Sleep, Yield, Sleep]),
+        ];
+        for ((awake, polling), expected) in table {
+            let census = Census {
+                awake,
+                polling,
+                cores: 2,
+            };
+            let stances = who.map(|patience| patience.stance(census));
+            assert_eq!(stances, expected, "{census:?}");
+        }
     }
 
     #[test]
