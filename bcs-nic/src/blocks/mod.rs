@@ -3,6 +3,8 @@
 //! Every block begins with a *stamp* word, which a PUT publishes last: a reader that finds the
 //! stamp it waits for has all of the block, and one that finds another has none. The stamp of a
 //! lane is slice and count, of a collective part the slice, of the strobe its sequence number.
+//! Whoever reads lanes is signalled for each block in one of them. So who was not reads none: to look at all
+//! lanes of all nodes in every slice would be n² cache lines.
 
 mod completions;
 mod credits;
@@ -28,17 +30,4 @@ pub(crate) fn stamp(slice: u64, count: usize) -> u64 {
 #[must_use]
 pub(crate) fn stamped(stamp: u64, slice: u64) -> Option<usize> {
     (stamp >> 16 == slice).then(|| usize::try_from(stamp & 0xffff).expect("16 bits"))
-}
-
-/// Words to bytes, in the order of memory.
-pub(crate) fn to_bytes(words: &[u64]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
-}
-
-/// Bytes to words.
-pub(crate) fn to_words(bytes: &[u8]) -> Vec<u64> {
-    bytes
-        .chunks_exact(8)
-        .map(|word| u64::from_le_bytes(word.try_into().expect("8")))
-        .collect()
 }

@@ -5,10 +5,10 @@
 //! where that member's memory is, and for two words, *ready* and *done*. A word says that it is
 //! so, or whose memory has come between.
 
-use super::{to_bytes, to_words};
 use crate::collective::{Collective, Group};
 use bcs_core::fabric::{Block, GlobalAddress, Port};
 use bcs_core::job::NodeId;
+use zerocopy::IntoBytes;
 
 /// Where the memory of an arrival is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,31 +85,27 @@ impl Board {
             let (input, output) = (offer.input, offer.output);
             [slice, slot, sequence, count, rank, input, output, 0]
         });
-        to_bytes(&words.collect::<Vec<_>>())
+        words.collect::<Vec<u64>>().as_bytes().to_vec()
     }
 
     /// The offers of a node of the group, once they are there.
     #[must_use]
     pub fn read_offers(self, port: &dyn Port, place: usize, group: &Group) -> Option<Vec<Offer>> {
         let at = self.offers_at(place, group);
-        let mut first = [0; OFFER_BYTES];
-        port.read(at, &mut first);
-        let head = to_words(&first);
+        let mut head = [0_u64; OFFER_BYTES / 8];
+        port.read(at, head.as_mut_bytes());
         let count = usize::try_from(head[3]).ok()?;
         let most = group.first[place + 1] - group.first[place];
         if head[..3] != self.name || count > most {
             return None;
         }
-        let mut bytes = vec![0; count * OFFER_BYTES];
-        port.read(at, &mut bytes);
-        let offers = bytes.chunks_exact(OFFER_BYTES).map(|offer| {
-            let words = to_words(offer);
-            Offer {
-                rank: low(words[4]),
-                input: words[5],
-                output: words[6],
-                spoilt_by: culprit(words[4] >> 32),
-            }
+        let mut words = vec![0_u64; count * OFFER_BYTES / 8];
+        port.read(at, words.as_mut_bytes());
+        let offers = words.chunks_exact(OFFER_BYTES / 8).map(|words| Offer {
+            rank: low(words[4]),
+            input: words[5],
+            output: words[6],
+            spoilt_by: culprit(words[4] >> 32),
         });
         Some(offers.collect())
     }
@@ -118,15 +114,16 @@ impl Board {
     #[must_use]
     pub fn encode_word(self, outcome: Result<(), u32>) -> Vec<u8> {
         let [slice, slot, sequence] = self.name;
-        to_bytes(&[slice, slot, sequence, culprit_word(outcome.err())])
+        [slice, slot, sequence, culprit_word(outcome.err())]
+            .as_bytes()
+            .to_vec()
     }
 
     /// The word at an address, once it is there.
     #[must_use]
     pub fn read_word(self, port: &dyn Port, at: GlobalAddress) -> Option<Result<(), u32>> {
-        let mut bytes = [0; WORD_BYTES];
-        port.read(at, &mut bytes);
-        let words = to_words(&bytes);
+        let mut words = [0_u64; WORD_BYTES / 8];
+        port.read(at, words.as_mut_bytes());
         let is_ours = words[..3] == self.name;
         is_ours.then(|| culprit(words[3]).map_or(Ok(()), Err))
     }

@@ -5,10 +5,10 @@
 //! reduction divides the place into parts: one for each child in the tree, the last for the
 //! result.
 
-use super::{to_bytes, to_words};
 use bcs_core::fabric::{Block, GlobalAddress, Port};
 use bcs_core::job::NodeId;
 use bcs_core::limits::TOKEN_HEADER_BYTES;
+use zerocopy::IntoBytes;
 
 /// What one part of a step is: its bytes, or, where they are missing, the world rank whose memory is not
 /// there. That takes the place of the bytes on their whole way, so all who wait for them are told.
@@ -42,7 +42,7 @@ impl Part {
     /// As bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let mut words = [0; TOKEN_HEADER_BYTES / 8];
+        let mut words = [0_u64; TOKEN_HEADER_BYTES / 8];
         words[0] = self.slice;
         words[1] = u64::from(self.slot);
         words[2] = self.sequence;
@@ -51,19 +51,15 @@ impl Part {
             Ok(bytes) => words[4] = bytes.len() as u64,
             Err(rank) => words[5] = u64::from(*rank) + 1,
         }
-        let mut encoded = to_bytes(&words);
-        if let Ok(bytes) = &self.content {
-            encoded.extend_from_slice(bytes);
-        }
-        encoded
+        let content = self.content.as_deref().unwrap_or_default();
+        [words.as_bytes(), content].concat()
     }
 
     /// The part at an address, if it was put there in this slice; `max` bounds its length.
     #[must_use]
     pub fn read(port: &dyn Port, at: GlobalAddress, slice: u64, max: u64) -> Option<Self> {
-        let mut header = [0; TOKEN_HEADER_BYTES];
-        port.read(at, &mut header);
-        let header = to_words(&header);
+        let mut header = [0_u64; TOKEN_HEADER_BYTES / 8];
+        port.read(at, header.as_mut_bytes());
         if header[0] != slice || header[4] > max {
             return None;
         }

@@ -51,6 +51,8 @@ pub struct BufferSender {
     config: NodeConfig,
     rings: Vec<Rings>,
     outgoing: Vec<VecDeque<Envelope>>,
+    /// How many envelopes all these hold: a BS with nothing to send looks at none of them.
+    queued: usize,
     /// Whether a queue has no more room.
     is_full: bool,
     block: DescriptorBlock,
@@ -89,6 +91,7 @@ impl BufferSender {
         Self {
             rings,
             outgoing: vec![VecDeque::new(); nodes],
+            queued: 0,
             is_full: false,
             block: DescriptorBlock::default(),
             receivers: BTreeMap::new(),
@@ -108,7 +111,6 @@ impl BufferSender {
 
     fn exchange(&mut self, slice: u64, cut: &Cut, context: &mut Context<'_>) {
         self.read_credits(context);
-        self.look_for_room();
         let mut arrived = Vec::new();
         for local in 0..self.rings.len() {
             if let Err(cause) = self.take(local, cut.0[local], &mut arrived, context) {
@@ -123,10 +125,12 @@ impl BufferSender {
         context
             .out
             .send(NicThreadId::BufferReceiver, Mail::Arrived(arrived));
-        for node in 0..self.outgoing.len() {
-            self.deliver(NodeId::from_index(node), slice, context);
+        if self.queued > 0 || self.waiting.iter().any(|&waiting| waiting > 0) {
+            for node in 0..self.outgoing.len() {
+                self.deliver(NodeId::from_index(node), slice, context);
+            }
+            self.look_for_room();
         }
-        self.look_for_room();
         self.publish_held_back();
         self.ask_for_more();
         self.exchanging = true;
@@ -178,6 +182,7 @@ impl BufferSender {
             };
             let queue = &mut self.outgoing[node.index()];
             queue.push_back(envelope);
+            self.queued += 1;
             self.is_full = queue.len() >= bounds.outgoing;
         }
     }
@@ -202,12 +207,14 @@ impl BufferSender {
                     // They waited longest: they go before what has been posted since.
                     let queue = &mut self.outgoing[lane.index()];
                     self.waiting[lane.index()] -= receiver.waiting.len();
+                    self.queued += receiver.waiting.len();
                     for envelope in receiver.waiting.drain(..).rev() {
                         queue.push_front(envelope);
                     }
                 }
             }
         }
+        self.look_for_room();
     }
 
     /// Puts one block for one destination node.
@@ -223,6 +230,7 @@ impl BufferSender {
             let Some(envelope) = queue.pop_front() else {
                 break;
             };
+            self.queued -= 1;
             let receiver = self.receivers.entry(envelope.send.destination).or_default();
             if receiver.delivered - receiver.matched >= self.share {
                 receiver.waiting.push_back(envelope);
@@ -274,7 +282,7 @@ impl BufferSender {
     fn ask_for_more(&self) {
         let held = self.config.bounds.held as u64;
         let has_room = |rings: &Rings| rings.left && rings.held_back < held;
-        if self.outgoing.iter().all(VecDeque::is_empty) && !self.rings.iter().any(has_room) {
+        if self.queued == 0 && !self.rings.iter().any(has_room) {
             return;
         }
         self.config.page.arm();
@@ -287,6 +295,7 @@ impl BufferSender {
         for node in lost.iter() {
             self.lost.insert(node);
             self.waiting[node.index()] = 0;
+            self.queued -= self.outgoing[node.index()].len();
             let waiting = self
                 .receivers
                 .iter_mut()

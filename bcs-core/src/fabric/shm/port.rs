@@ -3,6 +3,7 @@
 use super::colocated::Colocated;
 use super::process_memory::NodeMemory;
 use super::segment::{ASKED, FREE, RawRequest, Segment, TRUE};
+use super::sequencer::has_news;
 use crate::fabric::{
     CompareAndWrite, DestinationSpan, Event, FabricError, GlobalAddress, Port, RankMemory,
     SourceSpan, Ticket, Variable,
@@ -10,7 +11,7 @@ use crate::fabric::{
 use crate::job::{NicThreadId, NodeId, NodeSet};
 use crate::wake::MachinePage;
 use crate::wake::machine_page::BellId;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 
 /// Tickets of operations that are complete when their call returns.
 const DONE: Ticket = Ticket(0);
@@ -260,7 +261,12 @@ impl Port for ShmPort {
         self.store(variable, value);
         match &self.colocated {
             Some(colocated) => colocated.report(),
-            None => self.page.ring(BellId::STROBE_SENDER),
+            None => {
+                fence(Ordering::SeqCst); // LAST
+                if has_news(&self.segment) {
+                    self.page.ring(BellId::STROBE_SENDER);
+                }
+            }
         }
     }
 

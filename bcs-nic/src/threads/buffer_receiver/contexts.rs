@@ -222,7 +222,9 @@ impl Contexts {
         self.find_slots(context);
         self.tokens_wanted = 0;
         for communicator in self.communicators.values_mut() {
-            if let Some(slot) = communicator.slot.filter(|_| !communicator.gone) {
+            // Without one that is to be granted there is nothing to heed, and nothing to tell.
+            let is_quiet = communicator.gone || communicator.pending.is_empty();
+            if let Some(slot) = communicator.slot.filter(|_| !is_quiet) {
                 let go = Go::decode(context.port.load(Variable::Go(slot)));
                 communicator.heed(slot, go, context);
                 communicator.publish(slot, go, context);
