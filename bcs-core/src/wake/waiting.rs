@@ -283,9 +283,9 @@ pub fn spin(
         if patience.spins_politely {
             std::thread::yield_now();
             let back = now_ns();
-            SHARED.set(back - now > ALONE_YIELD_NS);
+            SHARED.set(back.saturating_sub(now) > ALONE_YIELD_NS);
             let mut company = COMPANY.get();
-            if company.yielded(back - now, back) {
+            if company.yielded(back.saturating_sub(now), back) {
                 COMPANY.set(company);
                 return check();
             }
@@ -337,7 +337,8 @@ fn give_away(
     patience: Patience,
     mut check: impl FnMut() -> bool,
 ) -> bool {
-    if patience.stance(page.census()) == Stance::Sleep {
+    // Not by its stance: a moment later cores may suffice again.
+    if patience.yields == 0 {
         return false;
     }
     let without = WITHOUT_YIELDS.get();
@@ -356,7 +357,7 @@ fn give_away(
         std::thread::yield_now();
         let found = check();
         let now = now_ns();
-        if is_late(now - before, sharers) {
+        if is_late(now.saturating_sub(before), sharers) {
             WITHOUT_YIELDS.set(WAITS_WITHOUT_YIELDS / crowd(sharers));
             return found;
         }
