@@ -28,8 +28,6 @@ use std::sync::atomic::Ordering;
 pub struct StrobeReceiver {
     config: NodeConfig,
     signals_seen: u64,
-    /// Completion blocks that have been read: each microstrobe and each of them is a signal.
-    blocks_seen: u64,
     /// The microstrobe being worked on, or the last one.
     current: Option<Microstrobe>,
     /// Threads that have not finished the microphase.
@@ -58,7 +56,6 @@ impl StrobeReceiver {
         Self {
             config,
             signals_seen: 0,
-            blocks_seen: 0,
             current: None,
             unfinished: 0,
             work: [false; 5],
@@ -293,13 +290,10 @@ impl NicThread for StrobeReceiver {
             return false;
         }
         self.signals_seen = signals;
-        let strobe = Microstrobe::read(context.port);
-        // Completions first: their lanes are used anew once this node has finished the next DEM.
-        let blocks = signals.wrapping_sub(strobe.map_or(0, |strobe| strobe.sequence));
-        if std::mem::replace(&mut self.blocks_seen, blocks) != blocks {
-            self.read_completions(context);
-        }
-        if let Some(strobe) = strobe
+        // Completions first: their lanes are used anew once this node has finished the next DEM. Whether a signal
+        // is one of them or a microstrobe cannot be told: a strobe may be seen before its signal.
+        self.read_completions(context);
+        if let Some(strobe) = Microstrobe::read(context.port)
             && self
                 .current
                 .is_none_or(|current| strobe.sequence > current.sequence)

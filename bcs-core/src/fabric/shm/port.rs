@@ -3,7 +3,6 @@
 use super::colocated::Colocated;
 use super::process_memory::NodeMemory;
 use super::segment::{ASKED, FREE, RawRequest, Segment, TRUE};
-use super::sequencer::has_news;
 use crate::fabric::{
     CompareAndWrite, DestinationSpan, Event, FabricError, GlobalAddress, Port, RankMemory,
     SourceSpan, Ticket, Variable,
@@ -11,7 +10,7 @@ use crate::fabric::{
 use crate::job::{NicThreadId, NodeId, NodeSet};
 use crate::wake::MachinePage;
 use crate::wake::machine_page::BellId;
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::Ordering;
 
 /// Tickets of operations that are complete when their call returns.
 const DONE: Ticket = Ticket(0);
@@ -261,12 +260,7 @@ impl Port for ShmPort {
         self.store(variable, value);
         match &self.colocated {
             Some(colocated) => colocated.report(),
-            None => {
-                fence(Ordering::SeqCst); // LAST
-                if has_news(&self.segment) {
-                    self.page.ring(BellId::STROBE_SENDER);
-                }
-            }
+            None => self.page.ring(BellId::STROBE_SENDER),
         }
     }
 

@@ -33,9 +33,6 @@ pub(super) const ASKED: u64 = 1;
 pub(super) const FALSE: u64 = 2;
 pub(super) const TRUE: u64 = 3;
 
-/// More than one port has a Compare-And-Write that waits.
-pub(super) const SEVERAL: u64 = u64::MAX;
-
 /// The segment, mapped by this process.
 #[derive(Clone, Debug)]
 pub struct Segment {
@@ -58,7 +55,7 @@ struct Mapped {
 
 impl Segment {
     fn pids(_: usize) -> usize {
-        64 // word 0: requests asked so far, counted so that the sequencer need not scan; word 1: who waits
+        64 // word 0: requests asked so far, counted so that the sequencer need not scan
     }
 
     fn lodgings(&self) -> usize {
@@ -222,11 +219,6 @@ impl Segment {
 
     pub(super) fn asked(&self) -> &AtomicU64 {
         self.mapping.word64(0)
-    }
-
-    /// Who has a Compare-And-Write that waits: 0 nobody, a port's number and one, or [`SEVERAL`].
-    pub(super) fn waits(&self) -> &AtomicU64 {
-        self.mapping.word64(8)
     }
 
     pub(super) fn request_state(&self, port: usize) -> &AtomicU64 {
