@@ -22,41 +22,13 @@ fn bench() -> Workbench {
     Workbench::new(4, 2, Bounds::default())
 }
 
-/// Posts a rank's own arrival at the first collective of the world.
-fn arrive(bench: &mut Workbench, rank: u32, kind: CollectiveKind, at: [u64; 2]) -> RequestId {
-    let request = bench.request(rank);
-    let [input, output] = at;
-    bench.post_collective(rank, &arrival(request, kind, input, output));
-    request
-}
-
-fn arrival(
-    request: RequestId,
-    kind: CollectiveKind,
-    input: u64,
-    output: u64,
-) -> CollectiveDescriptor {
-    CollectiveDescriptor {
-        request,
-        context: 0,
-        sequence: 0,
-        kind,
-        bytes: BYTES,
-        input,
-        output,
-        inline: None,
-        for_node: false,
-        spoilt_by: None,
-    }
-}
-
 /// What the ranks are told, of which those in `bad` have their input, or their output, nowhere.
 fn outcomes(kind: CollectiveKind, bad: [Option<u32>; 2]) -> Vec<Completion> {
     let mut bench = bench();
     let requests: Vec<RequestId> = (0..4)
         .map(|rank| {
             let at = bad.map(|bad| if bad == Some(rank) { NOWHERE } else { HERE });
-            arrive(&mut bench, rank, kind, at)
+            bench.arrive(rank, kind, BYTES, at)
         })
         .collect();
     bench.settle();
@@ -111,14 +83,8 @@ fn a_result_that_cannot_be_written_is_an_error_at_all_who_have_yet_to_get_someth
     let mut bench = Workbench::with(4, 2, Bounds::default(), settings);
     let requests: Vec<RequestId> = (0..4)
         .map(|rank| {
-            let request = bench.request(rank);
             let output = if rank == 3 { NOWHERE } else { 512 * 1024 };
-            let arrival = CollectiveDescriptor {
-                bytes: 200_000,
-                ..arrival(request, SUM, HERE, output)
-            };
-            bench.post_collective(rank, &arrival);
-            request
+            bench.arrive(rank, SUM, 200_000, [HERE, output])
         })
         .collect();
     bench.settle();
@@ -135,9 +101,16 @@ fn what_a_leader_could_not_fold_is_no_part_of_the_sum() {
     let requests = [0, 2].map(|leader| {
         let request = bench.request(leader);
         let arrival = CollectiveDescriptor {
+            request,
+            context: 0,
+            sequence: 0,
+            kind: SUM,
+            bytes: BYTES,
+            input: HERE,
+            output: HERE,
+            inline: None,
             for_node: true,
             spoilt_by: (leader == 2).then_some(3),
-            ..arrival(request, SUM, HERE, HERE)
         };
         bench.post_collective(leader, &arrival);
         (leader, request)

@@ -1,6 +1,6 @@
 //! Long collectives, whose data NICs pull from memory to memory: six ranks on three nodes, or four on two.
 
-use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
+use bcs_core::descriptor::CollectiveKind;
 use bcs_core::job::Settings;
 use bcs_core::reduction::{Datatype, Op};
 use bcs_core::request::{Completion, RequestId};
@@ -31,31 +31,12 @@ fn given(rank: u32) -> Vec<u8> {
     (rank + 1).to_le_bytes().repeat(LEN / 4)
 }
 
-fn arrive(bench: &mut Workbench, rank: u32, kind: CollectiveKind, at: [u64; 2]) -> RequestId {
-    let request = bench.request(rank);
-    let [input, output] = at;
-    let arrival = CollectiveDescriptor {
-        request,
-        context: 0,
-        sequence: 0,
-        kind,
-        bytes: BYTES,
-        input,
-        output,
-        inline: None,
-        for_node: false,
-        spoilt_by: None,
-    };
-    bench.post_collective(rank, &arrival);
-    request
-}
-
 /// All ranks give what they have.
 fn all_arrive(bench: &mut Workbench, ranks: u32, kind: CollectiveKind) -> Vec<RequestId> {
     (0..ranks)
         .map(|rank| {
             bench.write(rank, INPUT, &given(rank));
-            arrive(bench, rank, kind, [INPUT, OUTPUT])
+            bench.arrive(rank, kind, BYTES, [INPUT, OUTPUT])
         })
         .collect()
 }
@@ -152,7 +133,7 @@ fn outcomes(kind: CollectiveKind, bad: [Option<u32>; 2]) -> Vec<Completion> {
         .map(|rank| {
             let at = [(bad[0], INPUT), (bad[1], OUTPUT)];
             let at = at.map(|(bad, there)| if bad == Some(rank) { NOWHERE } else { there });
-            arrive(&mut bench, rank, kind, at)
+            bench.arrive(rank, kind, BYTES, at)
         })
         .collect();
     bench.settle();

@@ -75,6 +75,19 @@ fn envelopes_that_waited_for_credit_go_before_those_that_wait_for_room() {
     assert_eq!(tags_received(&bench, 3, &at_3), (0..4).collect::<Vec<_>>());
 }
 
+/// A rank that has received all looked at the count of what is kept for it, and there was still something.
+#[test]
+fn what_a_receive_took_is_kept_no_more_when_the_rank_is_told() {
+    let mut bench = Workbench::new(2, 2, Bounds::default());
+    let kept = |bench: &Workbench| bench.memory(1).unexpected().load(Ordering::Acquire);
+    bench.send(0, 1, 7, false);
+    bench.settle();
+    assert_eq!(kept(&bench), 1);
+    let request = bench.receive(1, Some(0), Some(7));
+    bench.run(|bench| bench.completion(1, request).is_some());
+    assert_eq!(kept(&bench), 0);
+}
+
 #[test]
 fn credits_come_back_as_messages_are_received() {
     let mut bench = Workbench::new(2, 2, pool(8));

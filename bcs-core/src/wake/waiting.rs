@@ -453,6 +453,23 @@ mod tests {
         }
     }
 
+    /// Cores were short, and a moment later they sufficed: a NIC, which never yields, counted its yields down
+    /// from none.
+    #[test]
+    fn who_does_not_yield_does_not_even_if_cores_suffice_again() {
+        let page = MachinePage::private(1, 2).unwrap();
+        assert!(page.cores_suffice());
+        for patience in [Patience::NIC, Patience::NEIGHBOUR, Patience::LOAN] {
+            let looks = Cell::new(0);
+            let look = || {
+                looks.set(looks.get() + 1);
+                false
+            };
+            assert!(!give_away(&page, u64::MAX, patience, look));
+            assert_eq!(looks.get(), 0);
+        }
+    }
+
     #[test]
     fn the_more_share_a_core_the_fewer_yields() {
         let yields = |sharers| yields_among(sharers, Patience::SHORT.yields);

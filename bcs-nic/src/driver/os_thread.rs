@@ -127,6 +127,8 @@ pub(super) struct OsThread {
     places: Vec<usize>,
     /// The places of those that look at the fabric in every turn, if not all do: who is signalled is known.
     looking: Vec<usize>,
+    /// That list's other half, empty between turns.
+    looked: Vec<usize>,
     strobing: Option<Strobing>,
     colocated: Option<Colocated>,
     bell: BellId,
@@ -191,6 +193,7 @@ impl OsThread {
             seats,
             places,
             looking: Vec::new(),
+            looked: Vec::new(),
             strobing,
             colocated,
             bell: crew.bell,
@@ -330,10 +333,14 @@ impl OsThread {
         while let Some((node, thread)) = colocated.take_signalled() {
             progress |= self.poll(self.places[number(node, thread)], page);
         }
-        for at in std::mem::take(&mut self.looking) {
+        // Those who still look after this turn get onto the other list.
+        let mut looking = std::mem::take(&mut self.looking);
+        std::mem::swap(&mut self.looking, &mut self.looked);
+        for at in looking.drain(..) {
             self.seats[at].looks = false;
             progress |= self.poll(at, page);
         }
+        self.looked = looking;
         progress
     }
 
@@ -435,6 +442,7 @@ impl OsThread {
                 return false; // between slices nobody else can signal the NICs of this thread
             }
         }
+        self.beginning.forget(); // this thread may have slept since its last turn
         self.poll_seats(page) || !self.letters.is_empty()
     }
 

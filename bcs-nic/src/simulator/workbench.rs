@@ -249,6 +249,32 @@ impl Workbench {
         request
     }
 
+    /// Posts an arrival at the first collective of the world, with so many bytes from one address and to
+    /// another.
+    pub fn arrive(
+        &mut self,
+        rank: u32,
+        kind: CollectiveKind,
+        bytes: u64,
+        [input, output]: [u64; 2],
+    ) -> RequestId {
+        let request = self.request(rank);
+        let collective = CollectiveDescriptor {
+            request,
+            context: 0,
+            sequence: 0,
+            kind,
+            bytes,
+            input,
+            output,
+            inline: None,
+            for_node: false,
+            spoilt_by: None,
+        };
+        self.post_collective(rank, &collective);
+        request
+    }
+
     /// Posts an arrival with four bytes of data.
     pub fn add(
         &mut self,

@@ -80,6 +80,8 @@ impl BufferReceiver {
                 .take(local, receives, &mut self.schedule, context);
             self.heed(taken, context);
         }
+        // Before anybody is told that a receive is complete: what it took is kept no more.
+        self.ranks.publish_unexpected();
         self.dem.receives_taken = true;
         self.finish_dem(context);
     }
