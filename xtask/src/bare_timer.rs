@@ -91,6 +91,7 @@ mod tests {
     fn it_wakes_at_every_period_and_says_what_that_costs() {
         let period = Duration::from_micros(500);
         let word = AtomicU32::new(RUNS);
+        let start_ns = now_ns();
         let cost = std::thread::scope(|scope| {
             let thread = scope.spawn(|| wake_and_sleep(&word, period));
             // The end of another timer thread is the event that this one is stopped at.
@@ -100,8 +101,9 @@ mod tests {
             KernelFutex.wake(&word);
             thread.join().unwrap()
         });
-        // On a machine that is busy it may miss some of its 200.
-        assert!((20..=202).contains(&cost.wakes), "{cost:?}");
+        // On a machine that is busy it may miss some of its 200, or have time for more.
+        let most = (now_ns() - start_ns).div_ceil(500_000) + 1;
+        assert!((20..=most).contains(&u64::from(cost.wakes)), "{cost:?}");
         let us = cost.cpu.as_secs_f64() * 1e6 / f64::from(cost.wakes);
         assert!(us > 0.0 && us < 200.0, "{us}");
     }
