@@ -5,7 +5,7 @@
 
 use crate::exit_code;
 use crate::job_control::{Action, Event, JobControl};
-use crate::launch::{Launched, Manager, StrobeHost};
+use crate::launch::{Launched, Manager};
 use crate::lookout::{Finding, Lookout};
 use crate::output::{Gone, Output};
 use crate::shared_input::SharedInput;
@@ -30,7 +30,6 @@ use std::time::{Duration, Instant};
 pub struct Dispatcher {
     control: JobControl,
     managers: Vec<Manager>,
-    strobe: Option<StrobeHost>,
     nic_host: bool,
     output: Output,
     signals: Signals,
@@ -80,7 +79,6 @@ enum Watched {
     Output,
     Input,
     SharedInput,
-    Strobe,
     Control(usize),
     Process(usize),
 }
@@ -111,7 +109,6 @@ impl Dispatcher {
             // With one OS thread for all NICs one process manages all nodes.
             nic_host: launched.settings.driver == Driver::Shared,
             managers: launched.managers,
-            strobe: launched.strobe,
             output,
             signals,
             ranks,
@@ -177,12 +174,6 @@ impl Dispatcher {
         }
         if let Some(fd) = self.shared_input.as_ref().and_then(SharedInput::poll_fd) {
             watch(fd, Watched::SharedInput);
-        }
-        if let Some(strobe) = &self.strobe {
-            watch(
-                PollFd::from_borrowed_fd(strobe.failures.fd(), PollFlags::IN),
-                Watched::Strobe,
-            );
         }
         // A user who does not read stops the ranks that write, not us. What a job that is ending
         // still has to say is bounded, and holding it back would keep node managers from ending.
@@ -259,16 +250,6 @@ impl Dispatcher {
                 let input = self.shared_input.as_mut();
                 if let Some(piece) = input.and_then(|input| input.read(&mut self.buffer)) {
                     self.tell_all(&ToManager::Input(piece));
-                }
-            }
-            Watched::Strobe => {
-                let failures = self.strobe.as_ref().map(|strobe| strobe.failures.take());
-                for failure in failures.into_iter().flatten() {
-                    self.handle(Event::Failure(Verdict::Nic {
-                        node: failure.node,
-                        rank: failure.rank(),
-                        message: failure.to_string(),
-                    }));
                 }
             }
             Watched::Control(index) => {
@@ -425,9 +406,7 @@ impl Dispatcher {
             Action::Finish => {
                 self.timeout = None;
                 self.lookout = None;
-                // The Strobe Sender first: it asks the NICs of nodes, which are still there.
-                let global = self.strobe.take().and_then(StrobeHost::stop);
-                self.tell_all(&ToManager::Finish { global });
+                self.tell_all(&ToManager::Finish);
             }
             Action::Terminate => {
                 self.timeout = None;

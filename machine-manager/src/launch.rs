@@ -1,20 +1,16 @@
-//! The processes of a job: its node managers, and the Strobe Sender in this one.
+//! The processes of a job: its node managers.
 
 use anyhow::Context as _;
 use bcs_core::fabric::shm::Segment;
 use bcs_core::job::{Cores, Driver, NodeId, Placement, Settings};
 use bcs_core::wake::MachinePage;
-use bcs_nic::bounds::Bounds;
-use bcs_nic::driver::{NicHost, NicHostConfig};
 use node_manager::control::{Application, FrameReader, FrameWriter, Input, Start, ToManager};
-use node_manager::nic::FailureBox;
 use node_manager::rank_cores::RankCores;
 use node_manager::spawn::{Child, Image, Setup, Spawner};
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// A job, checked and ready to be started.
@@ -79,31 +75,11 @@ impl Manager {
     }
 }
 
-/// The Strobe Sender, where this process hosts it.
-#[derive(Debug)]
-pub struct StrobeHost {
-    host: NicHost,
-    /// What it complains about.
-    pub failures: Arc<FailureBox>,
-}
-
-impl StrobeHost {
-    /// Stops it and gives what it recorded (EMDS), as JSON.
-    #[must_use]
-    pub fn stop(self) -> Option<String> {
-        let recordings = self.host.stop();
-        debug_assert!(recordings.nodes.is_empty(), "the launcher hosts no node");
-        serde_json::to_string(&recordings.global?).ok()
-    }
-}
-
 /// What was started.
 #[derive(Debug)]
 pub struct Launched {
     /// One per node, or one for all.
     pub managers: Vec<Manager>,
-    /// Unless the driver is shared.
-    pub strobe: Option<StrobeHost>,
     /// How the runtime is set, with the link bandwidth as measured.
     pub settings: Settings,
     /// As in [`Job`].
@@ -119,8 +95,8 @@ pub struct Launched {
 pub fn launch(mut job: Job, input: BorrowedFd<'_>) -> anyhow::Result<Launched> {
     let (nodes, ranks) = (job.placement.nodes(), job.placement.ranks());
     let cores = u32::try_from(job.cores.usable).unwrap_or(u32::MAX);
-    let (page_fd, page) = MachinePage::create(nodes, cores)?;
-    let (segment_fd, segment) = Segment::create(nodes, ranks)?;
+    let (page_fd, _) = MachinePage::create(nodes, cores)?;
+    let (segment_fd, _) = Segment::create(nodes, ranks)?;
     let shared = job.settings.driver == Driver::Shared;
     let all = (0..nodes).map(NodeId::from_index);
     let parts: Vec<Vec<NodeId>> = if shared {
@@ -133,11 +109,6 @@ pub fn launch(mut job: Job, input: BorrowedFd<'_>) -> anyhow::Result<Launched> {
     if job.measure {
         job.settings.link_bandwidth = crate::bandwidth::measure();
     }
-    let strobe = if shared {
-        None
-    } else {
-        Some(start_strobe(&job, segment, page)?)
-    };
     let name = job_name();
     for manager in &mut managers {
         let start = Start {
@@ -145,7 +116,8 @@ pub fn launch(mut job: Job, input: BorrowedFd<'_>) -> anyhow::Result<Launched> {
             placement: job.placement.clone(),
             settings: job.settings.clone(),
             nodes: manager.nodes.clone(),
-            strobe_sender: shared,
+            // Beside the NIC of the first node, which it then need not wake.
+            strobe_sender: manager.nodes.contains(&NodeId(0)),
             cores: job.cores.clone(),
             applications: job.applications.clone(),
             input: job.input,
@@ -159,7 +131,6 @@ pub fn launch(mut job: Job, input: BorrowedFd<'_>) -> anyhow::Result<Launched> {
     }
     Ok(Launched {
         managers,
-        strobe,
         settings: job.settings,
         kill_delay: job.kill_delay,
     })
@@ -222,26 +193,6 @@ fn start_managers(
         });
     }
     Ok(managers)
-}
-
-fn start_strobe(job: &Job, segment: Segment, page: MachinePage) -> anyhow::Result<StrobeHost> {
-    let failures = FailureBox::new().context("failed to make an eventfd")?;
-    let config = NicHostConfig {
-        placement: job.placement.clone(),
-        settings: job.settings.clone(),
-        bounds: Bounds::default(),
-        bug: None,
-        nodes: Vec::new(),
-        strobe_sender: true,
-        segment,
-        page,
-        nic_memory: Arc::new((0..job.placement.ranks()).map(|_| None).collect()),
-        cores: job.cores.clone(),
-    };
-    let report = failures.clone();
-    let host = NicHost::start(config, move |failure| report.report(failure))
-        .context("failed to start the Strobe Sender")?;
-    Ok(StrobeHost { host, failures })
 }
 
 /// A name that no other run has: dumps of two runs are not to be mixed.

@@ -157,7 +157,6 @@ impl Agent {
             nic,
             phase: Phase::Running,
             all_done: false,
-            global: None,
             sending: false,
             slow_road_said: false,
         };
@@ -179,8 +178,6 @@ struct Shift<'a> {
     phase: Phase,
     /// Whether AllDone was said.
     all_done: bool,
-    /// What the Strobe Sender recorded in the launcher.
-    global: Option<String>,
     /// Whether the control socket is full and watched for room.
     sending: bool,
     /// Whether SlowRoad was said.
@@ -248,10 +245,7 @@ impl Shift<'_> {
     fn obey(&mut self) -> Result<(), AgentError> {
         while let Some(frame) = self.link.reader.frame()? {
             match frame {
-                Frame::Message(ToManager::Finish { global }) => {
-                    self.phase = Phase::Finishing;
-                    self.global = global;
-                }
+                Frame::Message(ToManager::Finish) => self.phase = Phase::Finishing,
                 Frame::Message(ToManager::Terminate) => {
                     if self.phase == Phase::Running {
                         self.phase = Phase::Terminating(Instant::now() + self.start.kill_delay);
@@ -552,7 +546,6 @@ impl Shift<'_> {
             mut crew,
             nic,
             phase,
-            global,
             ..
         } = self;
         crew.signal(Signal::KILL);
@@ -568,7 +561,7 @@ impl Shift<'_> {
             for left in recordings.left_over.drain(..) {
                 link.writer.message(&nic_failed(left));
             }
-            if let Err(message) = crate::dumps::write(&start, recordings, global.as_deref()) {
+            if let Err(message) = crate::dumps::write(&start, recordings) {
                 link.writer.message(&FromManager::ManagerFailed { message });
             }
         }

@@ -29,11 +29,7 @@ pub enum ToManager {
     /// The first message: start the ranks of your nodes.
     Start(Box<Start>),
     /// All ranks of the job have ended well: stop the NIC, write the dumps, exit.
-    Finish {
-        /// What the Strobe Sender recorded, if it ran with the launcher, as JSON; for the node
-        /// manager of node 0. (Dumps leave out members, which only formats with names can.)
-        global: Option<String>,
-    },
+    Finish,
     /// End the ranks: SIGTERM, and SIGKILL after [`Start::kill_delay`].
     Terminate,
     /// Pass a signal on to the ranks, which go on otherwise.

@@ -262,17 +262,16 @@ fn a_fetch_of_what_is_not_there_gives_its_buffer_back<B: Bench>(bench: &mut B) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::shm::{Colocated, NodeMemory, Segment, Sequencer, ShmPort};
+    use crate::fabric::shm::{Bells, Colocated, NodeMemory, Segment, Sequencer, ShmPort};
     use crate::fabric::sim::{Faults, Latencies, Network, RankStore, Ranks, SimPort};
     use crate::memory::NicMemory;
-    use crate::wake::MachinePage;
     use std::cell::RefCell;
     use std::rc::Rc;
     use std::sync::Arc;
 
     struct ShmBench {
         segment: Segment,
-        page: MachinePage,
+        bells: Bells,
         sequencer: Sequencer,
         colocated: Option<Colocated>,
     }
@@ -283,7 +282,7 @@ mod tests {
             let memory = NodeMemory::new(self.segment.clone(), Arc::new(Vec::new()));
             ShmPort::new(
                 self.segment.clone(),
-                self.page.clone(),
+                self.bells.clone(),
                 memory,
                 node,
                 thread,
@@ -298,30 +297,30 @@ mod tests {
         }
     }
 
-    fn shm_keeps_the_laws_with(colocated: impl Fn() -> Option<Colocated>) {
+    fn shm_keeps_the_laws_with(colocated: impl Fn(usize) -> Option<Colocated>) {
         check_all(|nodes| {
             let segment = Segment::private(nodes, 1).unwrap();
             let pid = segment.pid(0).unwrap();
             pid.store(std::process::id(), std::sync::atomic::Ordering::Release);
-            let page = MachinePage::private(nodes, 2).unwrap();
-            let sequencer = Sequencer::new(segment.clone(), page.clone());
+            let bells = Bells::default();
+            let sequencer = Sequencer::new(segment.clone(), bells.clone());
             ShmBench {
                 segment,
-                page,
+                bells,
                 sequencer,
-                colocated: colocated(),
+                colocated: colocated(nodes),
             }
         });
     }
 
     #[test]
     fn shm_keeps_the_laws() {
-        shm_keeps_the_laws_with(|| None);
+        shm_keeps_the_laws_with(|_| None);
     }
 
     #[test]
     fn shm_keeps_the_laws_where_one_thread_has_all_ports() {
-        shm_keeps_the_laws_with(|| Some(Colocated::default()));
+        shm_keeps_the_laws_with(|nodes| Some(Colocated::new(nodes)));
     }
 
     struct SimBench(Rc<RefCell<Network>>);
@@ -419,12 +418,11 @@ mod tests {
     #[test]
     fn shm_totally_orders_racing_compare_and_writes() {
         let segment = Segment::private(4, 0).unwrap();
-        let page = MachinePage::private(4, 2).unwrap();
         let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
         let sequencing = std::thread::spawn({
-            let (segment, page, stop) = (segment.clone(), page.clone(), stop.clone());
+            let (segment, stop) = (segment.clone(), stop.clone());
             move || {
-                let mut sequencer = Sequencer::new(segment, page);
+                let mut sequencer = Sequencer::new(segment, Bells::default());
                 while !stop.load(std::sync::atomic::Ordering::Acquire) {
                     if !sequencer.poll() {
                         std::thread::yield_now();
@@ -436,11 +434,12 @@ mod tests {
         let winners: Vec<u64> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..4u16)
                 .map(|node| {
-                    let (segment, page) = (segment.clone(), page.clone());
+                    let segment = segment.clone();
                     scope.spawn(move || {
                         let memory = NodeMemory::new(segment.clone(), Arc::new(Vec::new()));
                         let thread = NicThreadId::BufferReceiver;
-                        let mut port = ShmPort::new(segment, page, memory, NodeId(node), thread);
+                        let bells = Bells::default();
+                        let mut port = ShmPort::new(segment, bells, memory, NodeId(node), thread);
                         let mut won = 0;
                         for step in 0..500 {
                             let ticket = port.compare_and_write(&CompareAndWrite {
@@ -470,7 +469,7 @@ mod tests {
         });
         stop.store(true, std::sync::atomic::Ordering::Release);
         sequencing.join().unwrap();
-        let reached = segment_value(&segment, &page);
+        let reached = segment_value(&segment);
         assert_eq!(
             winners.iter().sum::<u64>(),
             reached,
@@ -478,10 +477,11 @@ mod tests {
         );
     }
 
-    fn segment_value(segment: &Segment, page: &MachinePage) -> u64 {
+    fn segment_value(segment: &Segment) -> u64 {
         let memory = NodeMemory::new(segment.clone(), Arc::new(Vec::new()));
         let thread = NicThreadId::BufferReceiver;
-        let port = ShmPort::new(segment.clone(), page.clone(), memory, NodeId(0), thread);
+        let bells = Bells::default();
+        let port = ShmPort::new(segment.clone(), bells, memory, NodeId(0), thread);
         port.load(Variable::Scratch(2))
     }
 }

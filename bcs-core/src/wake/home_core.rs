@@ -12,6 +12,10 @@
 //!
 //! Homes are dealt to ranks in turns, out of the cores that each of them may use. Only the thread that starts MPI
 //! has one: others of a rank may all be computing.
+//!
+//! So have OS threads of NICs that share cores with ranks, if there is a core for each node: those of one node would
+//! else wait in a slice for those of another that wait for their core (beside two ranks that compute, a slice of
+//! two nodes then took 150 us of processor time instead of 70).
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use std::cell::Cell;
@@ -49,9 +53,10 @@ pub(crate) fn sharers() -> usize {
     HOME.get().map_or(1, |home| home.sharers)
 }
 
-/// Where cores are short, before this thread lets others have its core: takes it home, if it is time to look.
+/// Where cores are short, before this thread lets others have its core or waits for who has another: takes it home,
+/// if it is time to look.
 #[inline]
-pub(crate) fn look(now_ns: u64) {
+pub fn look(now_ns: u64) {
     if let Some(home) = HOME.get()
         && now_ns.wrapping_sub(home.looked_ns) > EVERY_NS
     {

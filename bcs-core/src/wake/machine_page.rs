@@ -21,6 +21,7 @@ const BLOCKED: usize = 2 * LINE;
 const AWAKE_THREADS: usize = 3 * LINE;
 const POLLING: usize = AWAKE_THREADS + 4;
 const CORES: usize = 4 * LINE;
+const IN_SLICE: usize = 5 * LINE;
 const BELLS: usize = 8 * LINE;
 
 /// The word ARMED: nothing is wanted, and who wants something rings the Strobe Sender.
@@ -31,7 +32,7 @@ const IS_ARMED: u32 = 1;
 const WATCHED: u32 = 2;
 
 /// A bell of a NIC OS thread. Number 0 is the Strobe Sender's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BellId(usize);
 
 impl BellId {
@@ -234,8 +235,20 @@ impl MachinePage {
         let unarmed = if watches { WATCHED } else { UNARMED };
         self.mapping.word32(ARMED).store(unarmed, Ordering::Relaxed);
         self.mapping.word32(DEMAND).store(0, Ordering::Relaxed);
+        self.mapping.word32(IN_SLICE).store(1, Ordering::Relaxed);
         // DEMAND: whoever saw the words still set has published its post before the cut.
         fence(Ordering::SeqCst);
+    }
+
+    /// The Strobe Sender has found that the slice is over.
+    pub fn end_slice(&self) {
+        self.mapping.word32(IN_SLICE).store(0, Ordering::Relaxed);
+    }
+
+    /// Whether a slice is under way: a hint for those who wait for its next microphase.
+    #[must_use]
+    pub fn in_slice(&self) -> bool {
+        self.mapping.word32(IN_SLICE).load(Ordering::Relaxed) != 0
     }
 
     /// A rank blocks in a call (`true`) or goes on (`false`): the job's hunger (law 2).
@@ -266,6 +279,13 @@ impl MachinePage {
     /// computes can have it, so it is not [running](Self::census).
     pub fn poll(&self, polls: bool) {
         adjust(self.mapping.word32(POLLING), polls);
+    }
+
+    /// Whether a thread that sleeps would have a core of its own if it were woken.
+    #[must_use]
+    pub fn has_a_core_to_spare(&self) -> bool {
+        let Census { awake, cores, .. } = self.census();
+        awake < cores
     }
 
     /// Law 7: who wants a core, and how many cores there are.

@@ -33,6 +33,8 @@ pub struct Patience {
     pub talk_ns: u64,
     /// Whether it runs even so: a NIC, without which nobody else gets on.
     pub runs: bool,
+    /// Whether it spins though somebody else wants its core.
+    pub insists: bool,
 }
 
 impl Patience {
@@ -43,6 +45,7 @@ impl Patience {
         yields: 16,
         talk_ns: 200_000,
         runs: false,
+        insists: false,
     };
 
     /// A rank whose peer on this node may answer before it is worth saying that somebody waits.
@@ -52,6 +55,7 @@ impl Patience {
         yields: 16,
         talk_ns: 0,
         runs: false,
+        insists: false,
     };
 
     /// A rank that has said that it waits for others of its node. To be woken costs some microseconds: who
@@ -63,6 +67,7 @@ impl Patience {
         yields: 0,
         talk_ns: 0,
         runs: false,
+        insists: false,
     };
 
     /// A rank that lends a message to one that may be about to ask for it.
@@ -72,6 +77,7 @@ impl Patience {
         yields: 0,
         talk_ns: 0,
         runs: false,
+        insists: false,
     };
 
     /// A NIC: a rank that answers at once finds it awake, and a NIC with nothing to do soon takes
@@ -84,6 +90,20 @@ impl Patience {
         yields: 0,
         talk_ns: 0,
         runs: true,
+        insists: false,
+    };
+
+    /// A NIC that is struck at times of a clock: nothing comes between them.
+    pub const BETWEEN_STROBES: Self = Self {
+        spin_ns: 0,
+        ..Self::NIC
+    };
+
+    /// A NIC that waits for the next microphase of a slice. To sleep until then would cost two switches of its
+    /// core, which take longer.
+    pub const IN_SLICE: Self = Self {
+        insists: true,
+        ..Self::NIC
     };
 
     /// A NIC that strikes whenever somebody waits: ranks that talk to each other ask again in a moment.
@@ -110,7 +130,7 @@ enum Stance {
 impl Patience {
     /// Law 7 as a table: docs/waiting.md has it, and the test below.
     fn stance(self, census: Census) -> Stance {
-        if census.suffices() {
+        if census.suffices() || self.insists {
             Stance::Spin
         } else if self.yields == 0 {
             Stance::Sleep
@@ -251,8 +271,12 @@ pub fn spin(
         let end = now + patience.talk_ns;
         deadline_ns.map_or(end, |at| at.min(end))
     };
-    if !page.cores_suffice() {
+    let keeps_core = || patience.insists || page.cores_suffice();
+    if !keeps_core() {
         return give_away(page, talks_until(now_ns()), patience, check);
+    }
+    if patience.spin_ns == 0 {
+        return false;
     }
     let start = now_ns();
     if patience.spins_politely && COMPANY.get().sleeps(start) {
@@ -277,7 +301,7 @@ pub fn spin(
         if now >= end {
             return false;
         }
-        if !page.cores_suffice() {
+        if !keeps_core() {
             return give_away(page, talks_until(now), patience, check);
         }
         if patience.spins_politely {
@@ -431,16 +455,17 @@ mod tests {
             Patience::NEIGHBOUR,
             Patience::TALKING_NIC,
             Patience::NIC,
+            Patience::IN_SLICE,
         ];
         use Stance::{Sleep, Spin, Talk, Yield};
         // On two cores: so many awake, and so many of them give theirs away.
         let table = [
-            ((2, 0), [Spin, Spin, Spin, Spin, Spin]),
-            ((2, 1), [Spin, Spin, Spin, Spin, Spin]),
-            ((3, 1), [Talk, Yield, Sleep, Talk, Sleep]),
-            ((9, 7), [Talk, Yield, Sleep, Talk, Sleep]),
-            ((3, 0), [Yield, Yield, Sleep, Yield, Sleep]),
-            ((9, 6), [Yield, Yield, Sleep, Yield, Sleep]),
+            ((2, 0), [Spin, Spin, Spin, Spin, Spin, Spin]),
+            ((2, 1), [Spin, Spin, Spin, Spin, Spin, Spin]),
+            ((3, 1), [Talk, Yield, Sleep, Talk, Sleep, Spin]),
+            ((9, 7), [Talk, Yield, Sleep, Talk, Sleep, Spin]),
+            ((3, 0), [Yield, Yield, Sleep, Yield, Sleep, Spin]),
+            ((9, 6), [Yield, Yield, Sleep, Yield, Sleep, Spin]),
         ];
         for ((awake, polling), expected) in table {
             let census = Census {

@@ -3,14 +3,14 @@
 //!
 //! The state machines, the fabric and the turns are those of the shared driver.
 
-use super::{Mailboxes, NicHostConfig, OsThread, hosted, plan};
+use super::{Machines, Mailboxes, NicHostConfig, hosted, plan};
 use crate::failure::NicFailure;
 use bcs_core::job::{Driver, Strobe};
 use bcs_core::wake::MachinePage;
 
 /// All NICs of a job, at rest between two calls.
 pub struct ByHand {
-    thread: OsThread,
+    machines: Machines,
     page: MachinePage,
 }
 
@@ -35,14 +35,14 @@ impl ByHand {
         let Mailboxes { routes, inboxes } = Mailboxes::new(&plan, &page);
         let mut crews = plan.into_iter().zip(inboxes);
         let (crew, inbox) = crews.next().expect("the shared driver has one OS thread");
-        let thread = OsThread::new(hosted(&crew, config), crew, routes, inbox);
-        Self { thread, page }
+        let machines = Machines::new(hosted(&crew, config, routes, inbox));
+        Self { machines, page }
     }
 
     /// Strikes a slice, and whatever slices the NICs then ask for at once; returns what they
     /// found that would end the job.
     pub fn slice(&mut self) -> Vec<NicFailure> {
         self.page.demand();
-        self.thread.run_until_rest(&self.page)
+        self.machines.run_until_rest()
     }
 }

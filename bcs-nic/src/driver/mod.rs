@@ -12,6 +12,7 @@
 
 mod alarm;
 mod by_hand;
+mod machines;
 mod os_thread;
 mod placement;
 
@@ -26,15 +27,17 @@ use crate::threads::{
     StrobeReceiver, StrobeSender,
 };
 use bcs_core::clock::now_ns;
-use bcs_core::fabric::shm::{Colocated, NodeMemory, Segment, Sequencer, ShmPort};
+use bcs_core::fabric::shm::{Bells, Colocated, NodeMemory, Segment, Sequencer, ShmPort};
 use bcs_core::job::{Driver, NicThreadId, NodeId, Placement, Settings, Strobe};
 use bcs_core::memory::NicMemory;
 use bcs_core::wake::machine_page::BellId;
 use bcs_core::wake::waiting::Patience;
-use bcs_core::wake::{MachinePage, scheduling};
+use bcs_core::wake::{MachinePage, home_core, scheduling};
+use crossbeam_channel::Receiver;
+use machines::{Hosted, Letter, Machines, Routes, Seat, Strobing};
 use mds::dump::NodeDump;
 use mds::emds::StrobeRecorder;
-use os_thread::{Crew, Hosted, Mailboxes, OsThread, Seat, Strobing};
+use os_thread::{Crew, Mailboxes, OsThread, Stations};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -77,6 +80,9 @@ pub struct Recordings {
     pub left_over: Vec<NicFailure>,
 }
 
+/// Who is told what must end the job.
+type Report = dyn Fn(NicFailure) + Send + Sync;
+
 /// The running NICs of this process.
 #[derive(Debug)]
 pub struct NicHost {
@@ -99,31 +105,33 @@ impl NicHost {
     ) -> std::io::Result<Self> {
         let plan = plan(&config);
         let placed = place(config.settings.driver, &config.placement, &config.cores);
-        let mailboxes = Mailboxes::new(&plan, &config.page);
-        let report: Arc<dyn Fn(NicFailure) + Send + Sync> = Arc::new(report);
+        let Mailboxes { routes, inboxes } = Mailboxes::new(&plan, &config.page);
+        let report: Arc<Report> = Arc::new(report);
         let mut host = Self {
             page: config.page.clone(),
             stop: Arc::new(AtomicBool::new(false)),
             threads: Vec::new(),
         };
-        for (crew, inbox) in plan.into_iter().zip(mailboxes.inboxes) {
-            let bell = crew.bell;
-            let name = crew.name.clone();
+        let machines = |(crew, inbox): (Crew, _)| {
+            let machines = Machines::new(hosted(&crew, &config, routes.clone(), inbox));
+            (crew, machines)
+        };
+        let all = plan.iter().cloned().zip(inboxes).map(machines).collect();
+        let stations = Arc::new(Stations::new(all));
+        for (place, crew) in plan.into_iter().enumerate() {
             let core = placement::core_of(&crew.name, &placed);
-            let (config, routes, report) =
-                (config.clone(), mailboxes.routes.clone(), report.clone());
-            let stop = host.stop.clone();
-            let handle = std::thread::Builder::new().name(name).spawn(move || {
+            let home = crew.node().filter(|_| core.is_none());
+            let page = config.page.clone();
+            let thread = OsThread::new(stations.clone(), place, page, crew.patience);
+            let (report, stop) = (report.clone(), host.stop.clone());
+            let handle = std::thread::Builder::new().name(crew.name).spawn(move || {
                 placement::pin(core);
+                home.into_iter().for_each(|node| home_core::settle(node, 1));
                 scheduling::prefer_short_slices();
                 scheduling::prefer_exact_timers();
-                OsThread::new(hosted(&crew, &config), crew, routes, inbox).run(
-                    &config.page,
-                    &stop,
-                    &*report,
-                )
+                thread.run(&stop, &*report)
             })?;
-            host.threads.push((bell, handle));
+            host.threads.push((crew.bell, handle));
         }
         Ok(host)
     }
@@ -152,16 +160,17 @@ impl NicHost {
 
 /// Which OS threads there are, and which NIC threads each runs.
 fn plan(config: &NicHostConfig) -> Vec<Crew> {
-    let patience = match config.settings.strobe {
-        Strobe::Fixed => Patience::NIC,
+    let patience = |strobes| match config.settings.strobe {
         Strobe::Elastic => Patience::TALKING_NIC,
+        Strobe::Fixed if strobes => Patience::NIC,
+        Strobe::Fixed => Patience::BETWEEN_STROBES,
     };
     let strobe_sender = |name: &str, hosted: Vec<(NodeId, NicThreadId)>| Crew {
         name: name.to_owned(),
         bell: BellId::STROBE_SENDER,
         strobes: config.strobe_sender,
         hosts_all: hosted.len() == config.placement.nodes() * NicThreadId::COUNT,
-        patience,
+        patience: patience(config.strobe_sender),
         hosted,
     };
     let of = |node: NodeId| NicThreadId::ALL.map(|thread| (node, thread)).to_vec();
@@ -182,7 +191,7 @@ fn plan(config: &NicHostConfig) -> Vec<Crew> {
                         bell: BellId::of(node, NicThreadId::StrobeReceiver),
                         strobes: false,
                         hosts_all: false,
-                        patience,
+                        patience: patience(false),
                         hosted: of(node),
                     });
                     continue;
@@ -192,7 +201,7 @@ fn plan(config: &NicHostConfig) -> Vec<Crew> {
                     bell: BellId::of(node, thread),
                     strobes: false,
                     hosts_all: false,
-                    patience,
+                    patience: patience(false),
                     hosted: vec![(node, thread)],
                 }));
             }
@@ -207,18 +216,34 @@ fn memory(config: &NicHostConfig) -> NodeMemory {
 }
 
 /// What an OS thread runs.
-fn hosted(crew: &Crew, config: &NicHostConfig) -> Hosted {
-    let colocated = crew.hosts_all.then(Colocated::default);
+fn hosted(
+    crew: &Crew,
+    config: &NicHostConfig,
+    routes: Arc<Routes>,
+    inbox: Receiver<Letter>,
+) -> Hosted {
+    let colocated = crew
+        .hosts_all
+        .then(|| Colocated::new(config.placement.nodes()));
+    let bells = Bells::default();
     Hosted {
-        seats: seats(crew, config, colocated.as_ref()),
-        strobing: strobing(crew, config, colocated.as_ref()),
+        seats: seats(crew, config, (&bells, colocated.as_ref())),
+        strobing: strobing(crew, config, (&bells, colocated.as_ref())),
         colocated,
+        bells,
+        routes,
+        inbox,
+        page: config.page.clone(),
         memories: config.nic_memory.clone(),
     }
 }
 
 /// The state machines of an OS thread.
-fn seats(crew: &Crew, config: &NicHostConfig, colocated: Option<&Colocated>) -> Vec<Seat> {
+fn seats(
+    crew: &Crew,
+    config: &NicHostConfig,
+    (bells, colocated): (&Bells, Option<&Colocated>),
+) -> Vec<Seat> {
     let placement = Arc::new(config.placement.clone());
     let settings = Arc::new(config.settings.clone());
     let mut last: Option<NodeConfig> = None;
@@ -252,7 +277,7 @@ fn seats(crew: &Crew, config: &NicHostConfig, colocated: Option<&Colocated>) -> 
                 machine: machine(thread, node_config, config.bug),
                 port: ShmPort::new(
                     config.segment.clone(),
-                    config.page.clone(),
+                    bells.clone(),
                     memory(config),
                     node,
                     thread,
@@ -288,10 +313,10 @@ pub(crate) fn machine(
 fn strobing(
     crew: &Crew,
     config: &NicHostConfig,
-    colocated: Option<&Colocated>,
+    (bells, colocated): (&Bells, Option<&Colocated>),
 ) -> Option<Strobing> {
-    let sequencer = || Sequencer::new(config.segment.clone(), config.page.clone());
-    let port = ShmPort::strobe_sender(config.segment.clone(), config.page.clone(), memory(config));
+    let sequencer = || Sequencer::new(config.segment.clone(), bells.clone());
+    let port = ShmPort::strobe_sender(config.segment.clone(), bells.clone(), memory(config));
     crew.strobes.then(|| Strobing {
         sender: StrobeSender::new(
             Arc::new(config.settings.clone()),

@@ -1,26 +1,29 @@
-//! One OS thread of a NIC: it runs its state machines until none moves on, then sleeps on its
-//! bell.
+//! An OS thread of a NIC: it lets its state machines work until none moves on, then sleeps on its bell.
+//!
+//! **Who is short of cores helps.** What it has for another OS thread of its process that sleeps, it does itself,
+//! if that would have no core to itself: to wake it, and to have it switch with whoever computes there, takes
+//! longer than nearly all that NIC threads do. So each OS thread's state machines lie behind a lock. The owner
+//! that finds it taken, when it looks for the last time before it sleeps, stays awake; a helper that finds it
+//! taken rings the owner. So whatever comes is seen by one of them.
+//!
+//! **In a slice it keeps its core**, for a moment, if there is one for each node: the next microphase is about to
+//! come, and everybody waits for it.
 
-use super::Recordings;
 use super::alarm::Alarm;
-use crate::failure::{Cause, NicFailure};
-use crate::mail::Mail;
-use crate::threads::{Context, NicThread, Outbox, SliceTimes, StrobeSender};
+use super::machines::{Letter, Machines, Route, Routes};
+use super::{Recordings, Report};
 use bcs_core::clock::now_ns;
-use bcs_core::fabric::shm::{Colocated, NodeMemory, Sequencer, ShmPort};
 use bcs_core::job::{NicThreadId, NodeId};
-use bcs_core::memory::NicMemory;
 use bcs_core::wake::MachinePage;
+use bcs_core::wake::bell::ASLEEP;
+use bcs_core::wake::home_core;
 use bcs_core::wake::machine_page::BellId;
 use bcs_core::wake::waiting::{self, Patience};
-use crossbeam_channel::{Receiver, Sender, unbounded};
-use mds::emds::{StrobeFigures, StrobeRecorder};
-use std::any::Any;
-use std::cell::Cell;
-use std::collections::{HashMap, VecDeque};
+use crossbeam_channel::{Receiver, unbounded};
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// Which state machines an OS thread runs.
 #[derive(Clone, Debug)]
@@ -33,37 +36,31 @@ pub(super) struct Crew {
     pub(super) hosted: Vec<(NodeId, NicThreadId)>,
 }
 
-type Letter = (NodeId, NicThreadId, Mail);
-
-/// How to reach the OS thread of a NIC thread.
-#[derive(Clone, Debug)]
-pub(super) struct Route {
-    sender: Sender<Letter>,
-    bell: BellId,
+impl Crew {
+    /// The node that it works for, if it is one; the Strobe Sender's OS thread is with the first.
+    pub(super) fn node(&self) -> Option<usize> {
+        let first = self.hosted.first().map_or(0, |(node, _)| node.index());
+        (!self.hosts_all).then_some(first)
+    }
 }
 
 /// The channels between the OS threads of this process.
 #[derive(Debug)]
 pub(super) struct Mailboxes {
-    pub(super) routes: Arc<HashMap<(NodeId, NicThreadId), Route>>,
+    pub(super) routes: Arc<Routes>,
     pub(super) inboxes: Vec<Receiver<Letter>>,
 }
 
 impl Mailboxes {
     pub(super) fn new(crews: &[Crew], page: &MachinePage) -> Self {
-        let mut routes = HashMap::new();
+        let mut routes = Routes::new();
         let mut inboxes = Vec::new();
         for crew in crews {
             let (sender, inbox) = unbounded();
             inboxes.push(inbox);
             for &seat in &crew.hosted {
-                routes.insert(
-                    seat,
-                    Route {
-                        sender: sender.clone(),
-                        bell: crew.bell,
-                    },
-                );
+                let (sender, bell) = (sender.clone(), crew.bell);
+                routes.insert(seat, Route { sender, bell });
                 // Whoever signals this NIC thread through the fabric rings the right bell.
                 page.redirect(BellId::of(seat.0, seat.1), crew.bell);
             }
@@ -75,399 +72,284 @@ impl Mailboxes {
     }
 }
 
-/// A state machine and what it works with.
-pub(super) struct Seat {
-    pub(super) node: NodeId,
-    pub(super) thread: NicThreadId,
-    pub(super) machine: Box<dyn NicThread>,
-    pub(super) port: ShmPort,
-    pub(super) memory: NodeMemory,
-    /// Whether it is among those that look at the fabric in every turn.
-    pub(super) looks: bool,
-}
-
-/// What an OS thread runs.
-pub(super) struct Hosted {
-    pub(super) seats: Vec<Seat>,
-    pub(super) strobing: Option<Strobing>,
-    /// If it has all ports of the job: what they share.
-    pub(super) colocated: Option<Colocated>,
-    /// NIC memory by world rank, of the ranks on the hosted nodes.
-    pub(super) memories: Arc<Vec<Option<NicMemory>>>,
-}
-
-/// The Strobe Sender and the sequencer, where they run.
-pub(super) struct Strobing {
-    pub(super) sender: StrobeSender,
-    /// Where others than this OS thread have ports.
-    pub(super) sequencer: Option<Sequencer>,
-    pub(super) port: ShmPort,
-    pub(super) recorder: StrobeRecorder,
-}
-
-impl Strobing {
-    fn record(&mut self, times: &SliceTimes) {
-        let retries = |phase: usize| times.retries[phase];
-        self.recorder.slice(&StrobeFigures {
-            slice: times.slice,
-            strobe_ns: times.struck_ns,
-            gtdem_ns: times.phase_ns[0],
-            gtmsm_ns: times.phase_ns[1],
-            gtts_ns: times.over_ns - times.struck_ns,
-            usrsts: times.retries.iter().sum(),
-            usrdem: retries(0),
-            usrmsm: retries(1),
-        });
-    }
-}
-
-pub(super) struct OsThread {
-    seats: Vec<Seat>,
-    /// The place of each NIC thread of the job among them; [`ELSEWHERE`] if it is not here.
-    places: Vec<usize>,
-    /// The places of those that look at the fabric in every turn, if not all do: who is signalled is known.
-    looking: Vec<usize>,
-    /// That list's other half, empty between turns.
-    looked: Vec<usize>,
-    strobing: Option<Strobing>,
-    colocated: Option<Colocated>,
+/// The state machines of an OS thread, where others of the process can help.
+struct Station {
     bell: BellId,
-    routes: Arc<HashMap<(NodeId, NicThreadId), Route>>,
-    inbox: Receiver<Letter>,
-    letters: VecDeque<(usize, Mail)>,
-    out: Outbox,
-    alarm: Alarm,
-    /// Ranks to be rung.
-    to_ring: Vec<u32>,
-    /// NIC memory by world rank.
-    memories: Arc<Vec<Option<NicMemory>>>,
+    machines: Mutex<Machines>,
+}
+
+impl Station {
+    /// A panic while they worked ends the job; until then they are as it left them.
+    fn lock(&self) -> MutexGuard<'_, Machines> {
+        self.machines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn try_lock(&self) -> Option<MutexGuard<'_, Machines>> {
+        match self.machines.try_lock() {
+            Ok(machines) => Some(machines),
+            Err(TryLockError::Poisoned(machines)) => Some(machines.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+}
+
+/// All OS threads of NICs in this process.
+pub(super) struct Stations {
+    all: Vec<Station>,
+    /// Which of them each bell is for.
+    by_bell: HashMap<BellId, usize>,
+}
+
+impl Stations {
+    pub(super) fn new(all: Vec<(Crew, Machines)>) -> Self {
+        let bells = |(at, (crew, _)): (usize, &(Crew, Machines))| {
+            let seats = crew.hosted.iter();
+            let bells = seats.map(|&(node, thread)| BellId::of(node, thread));
+            let bells: Vec<BellId> = bells.chain([crew.bell]).collect();
+            bells.into_iter().map(move |bell| (bell, at))
+        };
+        Self {
+            by_bell: all.iter().enumerate().flat_map(bells).collect(),
+            all: all
+                .into_iter()
+                .map(|(crew, machines)| Station {
+                    bell: crew.bell,
+                    machines: Mutex::new(machines),
+                })
+                .collect(),
+        }
+    }
+}
+
+/// An OS thread.
+pub(super) struct OsThread {
+    stations: Arc<Stations>,
+    /// Its own.
+    place: usize,
+    page: MachinePage,
     patience: Patience,
-    /// The place of the state machine that works; [`STROBING`] if it is the Strobe Sender.
+    /// Whether it keeps its core while a slice is under way.
+    stays: bool,
+    alarm: Alarm,
+    /// Bells for which there is something to do.
+    to_wake: Vec<BellId>,
+    /// Stations that it is to help.
+    to_help: Vec<usize>,
+    /// Where it worked last.
     working: usize,
-    beginning: Beginning,
-}
-
-/// When a turn began, read once if anybody asks. What is struck or comes over the fabric in it, comes then.
-#[derive(Debug, Default)]
-struct Beginning(Cell<Option<u64>>);
-
-impl Beginning {
-    fn forget(&self) {
-        self.0.set(None);
-    }
-
-    fn ns(&self) -> u64 {
-        let ns = self.0.get().unwrap_or_else(now_ns);
-        self.0.set(Some(ns));
-        ns
-    }
-}
-
-const STROBING: usize = usize::MAX;
-const ELSEWHERE: usize = usize::MAX;
-
-/// The number of a NIC thread of the job.
-fn number(node: NodeId, thread: NicThreadId) -> usize {
-    node.index() * NicThreadId::COUNT + thread.index()
 }
 
 impl OsThread {
     pub(super) fn new(
-        hosted: Hosted,
-        crew: Crew,
-        routes: Arc<HashMap<(NodeId, NicThreadId), Route>>,
-        inbox: Receiver<Letter>,
+        stations: Arc<Stations>,
+        place: usize,
+        page: MachinePage,
+        patience: Patience,
     ) -> Self {
-        let Hosted {
-            seats,
-            strobing,
-            colocated,
-            memories,
-        } = hosted;
-        let numbers = || seats.iter().map(|seat| number(seat.node, seat.thread));
-        let mut places = vec![ELSEWHERE; numbers().max().map_or(0, |last| last + 1)];
-        for (at, number) in numbers().enumerate() {
-            places[number] = at;
-        }
+        // Where one OS thread has all NICs of the job, it waits for nobody in a slice.
+        let nodes = page.nodes();
         Self {
-            seats,
-            places,
-            looking: Vec::new(),
-            looked: Vec::new(),
-            strobing,
-            colocated,
-            bell: crew.bell,
-            routes,
-            inbox,
-            letters: VecDeque::new(),
-            out: Outbox::default(),
+            stays: u32::try_from(nodes).is_ok_and(|nodes| nodes <= page.census().cores),
+            stations,
+            place,
+            page,
+            patience,
             alarm: Alarm::default(),
-            to_ring: Vec::new(),
-            memories,
-            patience: crew.patience,
-            working: STROBING,
-            beginning: Beginning::default(),
+            to_wake: Vec::new(),
+            to_help: Vec::new(),
+            working: place,
         }
     }
 
     /// Runs until it is told to stop. A panic ends the job: all other nodes would wait for this one.
-    pub(super) fn run(
-        mut self,
-        page: &MachinePage,
-        stop: &AtomicBool,
-        report: &(dyn Fn(NicFailure) + Send + Sync),
-    ) -> Recordings {
-        let ended = catch_unwind(AssertUnwindSafe(|| self.run_on(page, stop, report)));
+    pub(super) fn run(mut self, stop: &AtomicBool, report: &Report) -> Recordings {
+        let ended = catch_unwind(AssertUnwindSafe(|| self.run_on(stop, report)));
         match ended {
-            Ok(()) => self.recordings(),
+            Ok(()) => self.stations.all[self.place].lock().take_recordings(),
             Err(panic) => {
-                report(self.panicked(&*panic));
+                let worked = self.stations.all[self.working].lock();
+                report(worked.panicked(&*panic));
                 Recordings::default()
             }
         }
     }
 
-    fn panicked(&self, panic: &(dyn Any + Send)) -> NicFailure {
-        let words = panic
-            .downcast_ref::<String>()
-            .map(String::as_str)
-            .or_else(|| panic.downcast_ref::<&str>().copied());
-        let seat = self.seats.get(self.working);
-        NicFailure {
-            node: seat.map_or(NodeId(0), |seat| seat.node),
-            cause: Cause::Panicked {
-                thread: seat.map(|seat| seat.thread),
-                said: words.unwrap_or("it did not say why").to_owned(),
-            },
-        }
-    }
-
-    fn run_on(
-        &mut self,
-        page: &MachinePage,
-        stop: &AtomicBool,
-        report: &(dyn Fn(NicFailure) + Send + Sync),
-    ) {
-        page.awake(true);
+    fn run_on(&mut self, stop: &AtomicBool, report: &Report) {
+        self.page.awake(true);
         while !stop.load(Ordering::Acquire) {
-            while self.turn(page) {}
-            self.ring(page);
-            for failure in self.out.failures.drain(..) {
-                report(failure);
-            }
-            let due = self.deadline_ns();
-            let cores_suffice = page.cores_suffice();
-            let timer = due.map(|due| self.alarm.set(due, now_ns(), cores_suffice));
-            waiting::wait(page.bell(self.bell), page, timer, self.patience, || {
-                // Whoever arms the next strobe rings to have the deadline changed.
-                stop.load(Ordering::Acquire)
-                    || self.deadline_ns() != due
-                    || self.alarm.has_rung(now_ns)
-                    || self.has_work(page)
-            });
-            self.alarm.over(now_ns());
+            self.work_off(report);
+            self.wait(stop);
         }
         // What came before the end: others may have said it after this thread had looked.
-        while self.turn(page) {}
-        page.awake(false);
+        self.work_off(report);
+        self.page.awake(false);
     }
 
-    /// Runs until nothing moves on by itself.
-    pub(super) fn run_until_rest(&mut self, page: &MachinePage) -> Vec<NicFailure> {
-        while self.turn(page) {}
-        self.ring(page);
-        std::mem::take(&mut self.out.failures)
-    }
-
-    fn deadline_ns(&self) -> Option<u64> {
-        self.strobing
-            .as_ref()
-            .and_then(|strobing| strobing.sender.deadline_ns())
-    }
-
-    /// Gives every state machine one chance; returns whether anything moved on.
-    fn turn(&mut self, page: &MachinePage) -> bool {
-        self.beginning.forget();
-        let mut progress = self.strobe();
-        while let Ok((node, thread, mail)) = self.inbox.try_recv() {
-            self.letters
-                .push_back((self.places[number(node, thread)], mail));
+    /// Lets its state machines work until none moves on, and those of others that have got something from them.
+    fn work_off(&mut self, report: &Report) {
+        let mut next = Some(self.place);
+        while let Some(place) = next {
+            self.let_work(place, report);
+            next = self.pass_on();
         }
-        progress |= self.poll_seats(page);
-        while let Some((at, mail)) = self.letters.pop_front() {
-            progress = true;
-            self.work(at, page, &now_ns, |machine, context| {
-                machine.handle(mail, context)
-            });
-        }
-        // With a core for everybody a rank goes on at once. Else it would take this thread's core
-        // in the middle of a slice, for which all ranks wait: the slice is finished first.
-        let in_slice = self
-            .strobing
-            .as_ref()
-            .is_some_and(|it| it.sender.in_slice());
-        if !self.to_ring.is_empty() && (!in_slice || page.cores_suffice()) {
-            self.ring(page);
-        }
-        progress
     }
 
-    /// Rings the ranks for whom something was released.
-    fn ring(&mut self, page: &MachinePage) {
-        for rank in self.to_ring.drain(..) {
-            if let Some(memory) = &self.memories[rank as usize] {
-                page.wake(memory.bell());
+    fn let_work(&mut self, place: usize, report: &Report) {
+        let station = &self.stations.all[place];
+        let mut machines = if place == self.place {
+            station.lock()
+        } else if let Some(machines) = station.try_lock() {
+            machines
+        } else {
+            // Who has them may have looked already.
+            return self.page.ring(station.bell);
+        };
+        self.working = place;
+        let failures = machines.run_until_rest();
+        machines.take_to_wake(&mut self.to_wake);
+        let timer_is_wrong = place != self.place && !machines.deadline_is_told();
+        drop(machines);
+        let by_bell = &self.stations.by_bell;
+        self.to_wake
+            .retain(|bell| by_bell.get(bell) != Some(&place));
+        if timer_is_wrong {
+            self.page.ring(station.bell);
+        }
+        failures.into_iter().for_each(report);
+    }
+
+    /// Wakes those who have got something to do, but for whom it is better to help. Returns whom to help next.
+    fn pass_on(&mut self) -> Option<usize> {
+        while let Some(bell) = self.to_wake.pop() {
+            match self.stations.by_bell.get(&bell) {
+                Some(&place) if place == self.place || self.is_to_help(place) => {
+                    self.to_help.push(place);
+                }
+                _ => self.page.ring(bell),
             }
         }
+        self.to_help.pop()
     }
 
-    /// Lets those look at the fabric who may find something.
-    fn poll_seats(&mut self, page: &MachinePage) -> bool {
-        let mut progress = false;
-        let Some(colocated) = self.colocated.clone() else {
-            for at in 0..self.seats.len() {
-                progress |= self.poll(at, page);
+    /// Whether it would have to be woken, and would have no core to itself.
+    fn is_to_help(&self, place: usize) -> bool {
+        let bell = self.page.bell(self.stations.all[place].bell);
+        bell.load(Ordering::Relaxed) == ASLEEP && !self.page.has_a_core_to_spare()
+    }
+
+    fn wait(&mut self, stop: &AtomicBool) {
+        let (page, station) = (&self.page, &self.stations.all[self.place]);
+        let due = station.lock().take_deadline_ns();
+        let cores_suffice = page.cores_suffice();
+        let timer = due.map(|due| self.alarm.set(due, now_ns(), cores_suffice));
+        let in_slice = self.stays && page.in_slice();
+        let patience = if in_slice {
+            home_core::look(now_ns());
+            Patience::IN_SLICE
+        } else {
+            self.patience
+        };
+        waiting::wait(page.bell(station.bell), page, timer, patience, || {
+            if stop.load(Ordering::Acquire) || (in_slice && !page.in_slice()) {
+                return true;
             }
-            return progress;
-        };
-        while let Some((node, thread)) = colocated.take_signalled() {
-            progress |= self.poll(self.places[number(node, thread)], page);
-        }
-        // Those who still look after this turn get onto the other list.
-        let mut looking = std::mem::take(&mut self.looking);
-        std::mem::swap(&mut self.looking, &mut self.looked);
-        for at in looking.drain(..) {
-            self.seats[at].looks = false;
-            progress |= self.poll(at, page);
-        }
-        self.looked = looking;
-        progress
-    }
-
-    fn poll(&mut self, at: usize, page: &MachinePage) -> bool {
-        let beginning = std::mem::take(&mut self.beginning);
-        let progress = self.work(at, page, &|| beginning.ns(), |machine, context| {
-            machine.poll(context)
-        });
-        self.beginning = beginning;
-        progress
-    }
-
-    /// Lets a state machine work, and sends what it emits.
-    fn work<R>(
-        &mut self,
-        at: usize,
-        page: &MachinePage,
-        clock: &dyn Fn() -> u64,
-        work: impl FnOnce(&mut dyn NicThread, &mut Context<'_>) -> R,
-    ) -> R {
-        self.working = at;
-        let seat = &mut self.seats[at];
-        let mut context = Context {
-            clock,
-            port: &mut seat.port,
-            memory: &mut seat.memory,
-            out: &mut self.out,
-        };
-        let result = work(&mut *seat.machine, &mut context);
-        if self.colocated.is_some() && !seat.looks && seat.machine.looks() {
-            seat.looks = true;
-            self.looking.push(at);
-        }
-        self.post(at, page);
-        result
-    }
-
-    /// Lets sequencer and Strobe Sender go on, as far as they answer each other.
-    fn strobe(&mut self) -> bool {
-        let Some(strobing) = &mut self.strobing else {
-            return false;
-        };
-        self.working = STROBING;
-        let mut progress = false;
-        loop {
-            let decided = strobing.sequencer.as_mut().is_some_and(Sequencer::poll);
-            let retries = match (&strobing.sequencer, &self.colocated) {
-                (Some(sequencer), _) => sequencer.retries(),
-                (None, colocated) => colocated.as_ref().map_or(0, Colocated::retries),
+            let Some(mut machines) = station.try_lock() else {
+                return true; // who helps may have looked already
             };
-            let beginning = || self.beginning.ns();
-            let (moved, over) = strobing
-                .sender
-                .poll(&beginning, retries, &mut strobing.port);
-            if let Some(times) = over {
-                strobing.record(&times);
-            }
-            if !(decided || moved) {
-                return progress;
-            }
-            progress = true;
-        }
+            // Whoever arms the next strobe rings to have the deadline changed.
+            !machines.deadline_is_told() || self.alarm.has_rung(now_ns) || machines.has_work()
+        });
+        self.alarm.over(now_ns());
     }
+}
 
-    /// Sends what a state machine emitted.
-    fn post(&mut self, from: usize, page: &MachinePage) {
-        self.to_ring.append(&mut self.out.to_ring);
-        if self.out.mail.is_empty() {
-            return;
-        }
-        let node = self.seats[from].node;
-        for (thread, mail) in self.out.mail.drain(..) {
-            let at = self.places.get(number(node, thread));
-            if let Some(&at) = at.filter(|&&at| at != ELSEWHERE) {
-                self.letters.push_back((at, mail));
-                continue;
-            }
-            let route = &self.routes[&(node, thread)];
-            // The other end outlives this one but for the last moments of the job.
-            if route.sender.send((node, thread, mail)).is_ok() {
-                page.ring(route.bell);
-            }
-        }
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bounds::Bounds;
+    use crate::driver::{NicHostConfig, hosted, plan};
+    use bcs_core::fabric::shm::Segment;
+    use bcs_core::job::{Cores, Driver, Placement, Settings};
+    use bcs_core::memory::NicMemory;
+    use bcs_core::wake::bell::AWAKE;
 
-    /// A cheap look for work: while spinning, and the last one before a sleep, after it was
-    /// announced (law 6).
-    fn has_work(&mut self, page: &MachinePage) -> bool {
-        if !self.inbox.is_empty() {
-            return true;
-        }
-        if let Some(strobing) = &mut self.strobing {
-            let sequencer = strobing.sequencer.as_ref();
-            if sequencer.is_some_and(Sequencer::has_requests) || strobing.sender.has_work(now_ns) {
-                // In a slice, only a poll can tell whether the nodes have moved on.
-                return self.turn(page);
-            }
-            if self.colocated.is_some() {
-                return false; // between slices nobody else can signal the NICs of this thread
-            }
-        }
-        self.beginning.forget(); // this thread may have slept since its last turn
-        self.poll_seats(page) || !self.letters.is_empty()
-    }
-
-    fn left_over(&self) -> Vec<NicFailure> {
-        let of = |seat: &Seat| {
-            let mut left = seat.machine.left_over(&seat.port);
-            left.retain(|left| left.count > 0 && !left.programs);
-            let (node, thread) = (seat.node, seat.thread);
-            (!left.is_empty()).then_some(NicFailure {
-                node,
-                cause: Cause::LeftOver { thread, left },
-            })
+    /// The OS threads of a node's NIC and of the Strobe Sender, of which only the latter runs; the other sleeps.
+    fn beside_a_sleeper(driver: Driver, cores: u32) -> (OsThread, MachinePage) {
+        let page = MachinePage::private(1, cores).unwrap();
+        let settings = Settings {
+            driver,
+            ..Settings::default()
         };
-        self.seats.iter().filter_map(of).collect()
+        let memory = NicMemory::private(settings.eager_limit).unwrap();
+        let config = NicHostConfig {
+            placement: Placement::block(1, 1).unwrap(),
+            settings,
+            bounds: Bounds::default(),
+            bug: None,
+            nodes: vec![NodeId(0)],
+            strobe_sender: true,
+            segment: Segment::private(1, 1).unwrap(),
+            page: page.clone(),
+            nic_memory: Arc::new(vec![Some(memory)]),
+            cores: Cores::default(),
+        };
+        let crews = plan(&config);
+        let Mailboxes { routes, inboxes } = Mailboxes::new(&crews, &page);
+        for crew in &crews[1..] {
+            page.bell(crew.bell).store(ASLEEP, Ordering::Relaxed);
+        }
+        let machines = crews.into_iter().zip(inboxes).map(|(crew, inbox)| {
+            let machines = Machines::new(hosted(&crew, &config, routes.clone(), inbox));
+            (crew, machines)
+        });
+        let stations = Arc::new(Stations::new(machines.collect()));
+        page.awake(true);
+        let thread = OsThread::new(stations, 0, page.clone(), Patience::NIC);
+        (thread, page)
     }
 
-    fn recordings(mut self) -> Recordings {
-        Recordings {
-            left_over: self.left_over(),
-            nodes: self
-                .seats
-                .iter_mut()
-                .filter_map(|seat| seat.machine.recorded())
-                .collect(),
-            global: self.strobing.map(|strobing| strobing.recorder.finish()),
+    fn asleep(thread: &OsThread) -> usize {
+        let bells = thread.stations.all[1..].iter();
+        let asleep = |station: &&Station| thread.page.bell(station.bell).load(Ordering::Relaxed);
+        bells.filter(|station| asleep(station) != AWAKE).count()
+    }
+
+    #[test]
+    fn where_cores_are_short_a_slice_wakes_nobody_of_the_process() {
+        for (driver, sleepers) in [(Driver::Coprocessor, 1), (Driver::Dedicated, 6)] {
+            let (mut thread, page) = beside_a_sleeper(driver, 1);
+            page.demand();
+            thread.work_off(&|failure| panic!("{failure}"));
+            assert_eq!(asleep(&thread), sleepers, "{driver:?}");
+            assert!(!page.in_slice() && page.wanted() == (false, false));
         }
+    }
+
+    #[test]
+    fn who_has_a_core_to_itself_is_woken() {
+        for (driver, left) in [(Driver::Coprocessor, 0), (Driver::Dedicated, 5)] {
+            let (mut thread, page) = beside_a_sleeper(driver, 2);
+            page.demand();
+            thread.work_off(&|failure| panic!("{failure}"));
+            assert_eq!(asleep(&thread), left, "{driver:?}");
+            assert!(
+                page.in_slice(),
+                "its node has not finished the first microphase"
+            );
+        }
+    }
+
+    /// It would sleep until a time that has been put off or brought forward.
+    #[test]
+    fn who_is_helped_hears_of_another_deadline() {
+        let (mut thread, page) = beside_a_sleeper(Driver::Coprocessor, 1);
+        let (strobes, nic) = (thread.place, 1);
+        thread.place = nic;
+        page.bell(thread.stations.all[strobes].bell)
+            .store(ASLEEP, Ordering::Relaxed);
+        page.arm();
+        thread.let_work(strobes, &|failure| panic!("{failure}"));
+        let bell = page.bell(thread.stations.all[strobes].bell);
+        assert_eq!(bell.load(Ordering::Relaxed), AWAKE);
     }
 }

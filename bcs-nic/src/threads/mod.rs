@@ -199,7 +199,7 @@ impl std::fmt::Display for LeftOver {
 }
 
 /// A NIC thread.
-pub trait NicThread {
+pub trait NicThread: Send {
     /// Takes mail.
     fn handle(&mut self, mail: Mail, context: &mut Context<'_>);
 

@@ -286,6 +286,7 @@ impl StrobeSender {
         let Some(next) = phase.next() else {
             self.state = State::Resting;
             self.times.over_ns = now_ns;
+            self.page.end_slice();
             return true;
         };
         if self.settings.all_phases {

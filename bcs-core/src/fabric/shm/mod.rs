@@ -11,6 +11,7 @@
 //! the order is the same on every node. A log that every node applies would have to be bounded by its
 //! slowest reader, for nothing.
 
+mod bells;
 mod colocated;
 mod deposit;
 mod other_process;
@@ -20,6 +21,7 @@ mod segment;
 mod sequencer;
 mod windows;
 
+pub use bells::Bells;
 pub use colocated::Colocated;
 pub use deposit::Deposit;
 pub use other_process::{ProcessMemory, memory_file, probe_process_memory};

@@ -1,5 +1,6 @@
 //! A NIC thread's port on the shared-memory fabric.
 
+use super::bells::Bells;
 use super::colocated::Colocated;
 use super::process_memory::NodeMemory;
 use super::segment::{ASKED, FREE, RawRequest, Segment, TRUE};
@@ -8,7 +9,6 @@ use crate::fabric::{
     SourceSpan, Ticket, Variable,
 };
 use crate::job::{NicThreadId, NodeId, NodeSet};
-use crate::wake::MachinePage;
 use crate::wake::machine_page::BellId;
 use std::sync::atomic::Ordering;
 
@@ -36,7 +36,7 @@ struct Fetched {
 #[derive(Debug)]
 pub struct ShmPort {
     segment: Segment,
-    page: MachinePage,
+    bells: Bells,
     memory: NodeMemory,
     /// The NIC thread; `None` is the Strobe Sender, which has no global memory of its own.
     who: Option<(NodeId, NicThreadId)>,
@@ -52,14 +52,14 @@ impl ShmPort {
     #[must_use]
     pub fn new(
         segment: Segment,
-        page: MachinePage,
+        bells: Bells,
         memory: NodeMemory,
         node: NodeId,
         thread: NicThreadId,
     ) -> Self {
         Self {
             segment,
-            page,
+            bells,
             memory,
             who: Some((node, thread)),
             colocated: None,
@@ -71,10 +71,10 @@ impl ShmPort {
 
     /// The port of the Strobe Sender: it only puts and compares.
     #[must_use]
-    pub fn strobe_sender(segment: Segment, page: MachinePage, memory: NodeMemory) -> Self {
+    pub fn strobe_sender(segment: Segment, bells: Bells, memory: NodeMemory) -> Self {
         Self {
             segment,
-            page,
+            bells,
             memory,
             who: None,
             colocated: None,
@@ -148,7 +148,7 @@ impl Port for ShmPort {
                     .fetch_add(1, Ordering::Release);
                 match &self.colocated {
                     Some(colocated) => colocated.signal(node, thread),
-                    None => self.page.ring(BellId::of(node, thread)),
+                    None => self.bells.add(BellId::of(node, thread)),
                 }
             }
         }
@@ -205,7 +205,7 @@ impl Port for ShmPort {
         self.segment.write_request(self.index(), what);
         state.store(ASKED, Ordering::Release); // ASK
         self.segment.asked().fetch_add(1, Ordering::AcqRel);
-        self.page.ring(BellId::STROBE_SENDER);
+        self.bells.add(BellId::STROBE_SENDER);
         COMPARING
     }
 
@@ -260,7 +260,7 @@ impl Port for ShmPort {
         self.store(variable, value);
         match &self.colocated {
             Some(colocated) => colocated.report(),
-            None => self.page.ring(BellId::STROBE_SENDER),
+            None => self.bells.add(BellId::STROBE_SENDER),
         }
     }
 

@@ -46,7 +46,6 @@ pub struct NodeMemory {
     maps: bool,
     eager_limit: usize,
     bounce: Vec<u8>,
-    pieces: Vec<libc::iovec>,
 }
 
 /// Pieces of a rank's memory that one call takes (UIO_MAXIOV).
@@ -96,7 +95,6 @@ impl NodeMemory {
             maps: true,
             eager_limit: DEFAULT_EAGER_LIMIT,
             bounce: Vec::new(),
-            pieces: Vec::new(),
         }
     }
 
@@ -298,8 +296,7 @@ impl NodeMemory {
             address: layout.get(),
             len: bytes.len(),
         };
-        let mut pieces = std::mem::take(&mut self.pieces);
-        pieces.clear();
+        let mut pieces = Vec::new();
         let this = &*self;
         let look = |address, words: &mut [u8]| {
             // SAFETY: borrowed for this.
@@ -324,9 +321,7 @@ impl NodeMemory {
             // SAFETY: as above.
             unsafe { batch.go() }
         };
-        let moved = move_all();
-        self.pieces = pieces;
-        moved
+        move_all()
     }
 
     /// Moves bytes between this process and where they lie side by side in a rank.

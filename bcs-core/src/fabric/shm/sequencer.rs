@@ -9,9 +9,9 @@
 //!   `Acquire` load. So whoever acts on a verdict sees all that the nodes did before they made
 //!   the condition true: this is what lets a lane of global memory be used anew in each slice.
 
+use super::bells::Bells;
 use super::segment::{ASKED, FALSE, RawRequest, Segment, TRUE, ports};
 use crate::job::{NicThreadId, NodeId};
-use crate::wake::MachinePage;
 use crate::wake::machine_page::BellId;
 use std::sync::atomic::Ordering;
 
@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering;
 #[derive(Debug)]
 pub struct Sequencer {
     segment: Segment,
-    page: MachinePage,
+    bells: Bells,
     seen: u64,
     /// Requests that wait until their condition holds, by port.
     waiting: Vec<(usize, RawRequest)>,
@@ -29,10 +29,10 @@ pub struct Sequencer {
 impl Sequencer {
     /// The sequencer of a job; there must be only one.
     #[must_use]
-    pub fn new(segment: Segment, page: MachinePage) -> Self {
+    pub fn new(segment: Segment, bells: Bells) -> Self {
         Self {
             segment,
-            page,
+            bells,
             seen: 0,
             waiting: Vec::new(),
             retries: 0,
@@ -99,7 +99,7 @@ impl Sequencer {
             .store(verdict, Ordering::Release);
         if port < self.segment.nodes() * NicThreadId::COUNT {
             let node = NodeId::from_index(port / NicThreadId::COUNT);
-            self.page.ring(BellId::of(
+            self.bells.add(BellId::of(
                 node,
                 NicThreadId::ALL[port % NicThreadId::COUNT],
             ));

@@ -1,0 +1,24 @@
+//! Whom the ports of an OS thread have given something to look at.
+
+use crate::wake::machine_page::BellId;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The bells that are to be rung for what the ports and the sequencer of an OS thread have done. They do not ring
+/// them: that OS thread may do itself what another one would have to be woken for.
+#[derive(Clone, Debug, Default)]
+pub struct Bells(Arc<Mutex<Vec<BellId>>>);
+
+impl Bells {
+    pub(super) fn add(&self, bell: BellId) {
+        let mut bells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !bells.contains(&bell) {
+            bells.push(bell);
+        }
+    }
+
+    /// Gives those that are to be rung now.
+    pub fn take(&self, into: &mut Vec<BellId>) {
+        let mut bells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        into.append(&mut bells);
+    }
+}

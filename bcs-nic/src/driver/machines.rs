@@ -1,0 +1,416 @@
+//! The state machines of an OS thread of a NIC, and what they work with.
+//!
+//! Whoever has locked them lets them work: the OS thread that they are of, or another one of the process that
+//! would have to wake it ([`super::os_thread`]).
+
+use super::Recordings;
+use crate::failure::{Cause, NicFailure};
+use crate::mail::Mail;
+use crate::threads::{Context, NicThread, Outbox, SliceTimes, StrobeSender};
+use bcs_core::clock::now_ns;
+use bcs_core::fabric::shm::{Bells, Colocated, NodeMemory, Sequencer, ShmPort};
+use bcs_core::job::{NicThreadId, NodeId};
+use bcs_core::memory::NicMemory;
+use bcs_core::wake::MachinePage;
+use bcs_core::wake::machine_page::BellId;
+use crossbeam_channel::{Receiver, Sender};
+use mds::emds::{StrobeFigures, StrobeRecorder};
+use std::any::Any;
+use std::cell::Cell;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+/// Mail from another OS thread.
+pub(super) type Letter = (NodeId, NicThreadId, Mail);
+
+/// How to reach the OS thread of a NIC thread.
+#[derive(Clone, Debug)]
+pub(super) struct Route {
+    pub(super) sender: Sender<Letter>,
+    pub(super) bell: BellId,
+}
+
+/// The ways to all NIC threads of this process.
+pub(super) type Routes = HashMap<(NodeId, NicThreadId), Route>;
+
+/// A state machine and what it works with.
+pub(super) struct Seat {
+    pub(super) node: NodeId,
+    pub(super) thread: NicThreadId,
+    pub(super) machine: Box<dyn NicThread>,
+    pub(super) port: ShmPort,
+    pub(super) memory: NodeMemory,
+    /// Whether it is among those that look at the fabric in every turn.
+    pub(super) looks: bool,
+}
+
+/// What an OS thread runs.
+pub(super) struct Hosted {
+    pub(super) seats: Vec<Seat>,
+    pub(super) strobing: Option<Strobing>,
+    /// If it has all ports of the job: what they share.
+    pub(super) colocated: Option<Colocated>,
+    /// Whom the ports have given something to look at, otherwise.
+    pub(super) bells: Bells,
+    /// How to reach the state machines of other OS threads of the process.
+    pub(super) routes: Arc<Routes>,
+    pub(super) inbox: Receiver<Letter>,
+    pub(super) page: MachinePage,
+    /// NIC memory by world rank, of the ranks on the hosted nodes.
+    pub(super) memories: Arc<Vec<Option<NicMemory>>>,
+}
+
+/// The Strobe Sender and the sequencer, where they run.
+pub(super) struct Strobing {
+    pub(super) sender: StrobeSender,
+    /// Where others than this OS thread have ports.
+    pub(super) sequencer: Option<Sequencer>,
+    pub(super) port: ShmPort,
+    pub(super) recorder: StrobeRecorder,
+}
+
+impl Strobing {
+    fn record(&mut self, times: &SliceTimes) {
+        let retries = |phase: usize| times.retries[phase];
+        self.recorder.slice(&StrobeFigures {
+            slice: times.slice,
+            strobe_ns: times.struck_ns,
+            gtdem_ns: times.phase_ns[0],
+            gtmsm_ns: times.phase_ns[1],
+            gtts_ns: times.over_ns - times.struck_ns,
+            usrsts: times.retries.iter().sum(),
+            usrdem: retries(0),
+            usrmsm: retries(1),
+        });
+    }
+}
+
+/// The state machines of an OS thread.
+pub(super) struct Machines {
+    seats: Vec<Seat>,
+    /// The place of each NIC thread of the job among them; [`ELSEWHERE`] if it is not here.
+    places: Vec<usize>,
+    /// The places of those that look at the fabric in every turn, if not all do: who is signalled is known.
+    looking: Vec<usize>,
+    /// That list's other half, empty between turns.
+    looked: Vec<usize>,
+    strobing: Option<Strobing>,
+    colocated: Option<Colocated>,
+    bells: Bells,
+    routes: Arc<Routes>,
+    inbox: Receiver<Letter>,
+    page: MachinePage,
+    letters: VecDeque<(usize, Mail)>,
+    out: Outbox,
+    /// Ranks to be rung.
+    to_ring: Vec<u32>,
+    /// OS threads of NICs that have got something to do.
+    to_wake: Vec<BellId>,
+    /// What the timer of their OS thread is set to.
+    told_ns: Option<u64>,
+    /// NIC memory by world rank.
+    memories: Arc<Vec<Option<NicMemory>>>,
+    /// The place of the state machine that works; [`STROBING`] if it is the Strobe Sender.
+    working: usize,
+    beginning: Beginning,
+}
+
+/// When a turn began, read once if anybody asks. What is struck or comes over the fabric in it, comes then.
+#[derive(Debug, Default)]
+struct Beginning(Cell<Option<u64>>);
+
+impl Beginning {
+    fn forget(&self) {
+        self.0.set(None);
+    }
+
+    fn ns(&self) -> u64 {
+        let ns = self.0.get().unwrap_or_else(now_ns);
+        self.0.set(Some(ns));
+        ns
+    }
+}
+
+const STROBING: usize = usize::MAX;
+const ELSEWHERE: usize = usize::MAX;
+
+/// The number of a NIC thread of the job.
+fn number(node: NodeId, thread: NicThreadId) -> usize {
+    node.index() * NicThreadId::COUNT + thread.index()
+}
+
+impl Machines {
+    pub(super) fn new(hosted: Hosted) -> Self {
+        let Hosted {
+            seats,
+            strobing,
+            colocated,
+            bells,
+            routes,
+            inbox,
+            page,
+            memories,
+        } = hosted;
+        let numbers = || seats.iter().map(|seat| number(seat.node, seat.thread));
+        let mut places = vec![ELSEWHERE; numbers().max().map_or(0, |last| last + 1)];
+        for (at, number) in numbers().enumerate() {
+            places[number] = at;
+        }
+        Self {
+            seats,
+            places,
+            looking: Vec::new(),
+            looked: Vec::new(),
+            strobing,
+            colocated,
+            bells,
+            routes,
+            inbox,
+            page,
+            letters: VecDeque::new(),
+            out: Outbox::default(),
+            to_ring: Vec::new(),
+            to_wake: Vec::new(),
+            told_ns: None,
+            memories,
+            working: STROBING,
+            beginning: Beginning::default(),
+        }
+    }
+
+    /// The failure that a panic of the state machine that worked last is.
+    pub(super) fn panicked(&self, panic: &(dyn Any + Send)) -> NicFailure {
+        let words = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied());
+        let seat = self.seats.get(self.working);
+        NicFailure {
+            node: seat.map_or(NodeId(0), |seat| seat.node),
+            cause: Cause::Panicked {
+                thread: seat.map(|seat| seat.thread),
+                said: words.unwrap_or("it did not say why").to_owned(),
+            },
+        }
+    }
+
+    /// Runs until nothing moves on by itself. Returns what must end the job.
+    pub(super) fn run_until_rest(&mut self) -> Vec<NicFailure> {
+        while self.turn() {}
+        self.ring();
+        std::mem::take(&mut self.out.failures)
+    }
+
+    /// The OS threads that have got something to do.
+    pub(super) fn take_to_wake(&mut self, into: &mut Vec<BellId>) {
+        into.append(&mut self.to_wake);
+        self.bells.take(into);
+    }
+
+    /// The same as [`deadline_ns`](Self::deadline_ns), for the OS thread that sets its timer to it.
+    pub(super) fn take_deadline_ns(&mut self) -> Option<u64> {
+        self.told_ns = self.deadline_ns();
+        self.told_ns
+    }
+
+    /// Whether that timer is still right.
+    pub(super) fn deadline_is_told(&self) -> bool {
+        self.told_ns == self.deadline_ns()
+    }
+
+    /// When to look again at the latest, if nothing rings before.
+    pub(super) fn deadline_ns(&self) -> Option<u64> {
+        self.strobing
+            .as_ref()
+            .and_then(|strobing| strobing.sender.deadline_ns())
+    }
+
+    /// Gives every state machine one chance; returns whether anything moved on.
+    fn turn(&mut self) -> bool {
+        self.beginning.forget();
+        let mut progress = self.strobe();
+        while let Ok((node, thread, mail)) = self.inbox.try_recv() {
+            self.letters
+                .push_back((self.places[number(node, thread)], mail));
+        }
+        progress |= self.poll_seats();
+        while let Some((at, mail)) = self.letters.pop_front() {
+            progress = true;
+            self.work(at, &now_ns, |machine, context| {
+                machine.handle(mail, context)
+            });
+        }
+        // With a core for everybody a rank goes on at once. Else it would take this thread's core
+        // in the middle of a slice, for which all ranks wait: the slice is finished first.
+        let in_slice = self
+            .strobing
+            .as_ref()
+            .is_some_and(|it| it.sender.in_slice());
+        if !self.to_ring.is_empty() && (!in_slice || self.page.cores_suffice()) {
+            self.ring();
+        }
+        progress
+    }
+
+    /// Rings the ranks for whom something was released.
+    fn ring(&mut self) {
+        for rank in self.to_ring.drain(..) {
+            if let Some(memory) = &self.memories[rank as usize] {
+                self.page.wake(memory.bell());
+            }
+        }
+    }
+
+    /// Lets those look at the fabric who may find something.
+    fn poll_seats(&mut self) -> bool {
+        let mut progress = false;
+        let Some(colocated) = self.colocated.clone() else {
+            for at in 0..self.seats.len() {
+                progress |= self.poll(at);
+            }
+            return progress;
+        };
+        while let Some((node, thread)) = colocated.take_signalled() {
+            progress |= self.poll(self.places[number(node, thread)]);
+        }
+        // Those who still look after this turn get onto the other list.
+        let mut looking = std::mem::take(&mut self.looking);
+        std::mem::swap(&mut self.looking, &mut self.looked);
+        for at in looking.drain(..) {
+            self.seats[at].looks = false;
+            progress |= self.poll(at);
+        }
+        self.looked = looking;
+        progress
+    }
+
+    fn poll(&mut self, at: usize) -> bool {
+        let beginning = std::mem::take(&mut self.beginning);
+        let progress = self.work(at, &|| beginning.ns(), |machine, context| {
+            machine.poll(context)
+        });
+        self.beginning = beginning;
+        progress
+    }
+
+    /// Lets a state machine work, and sends what it emits.
+    fn work<R>(
+        &mut self,
+        at: usize,
+        clock: &dyn Fn() -> u64,
+        work: impl FnOnce(&mut dyn NicThread, &mut Context<'_>) -> R,
+    ) -> R {
+        self.working = at;
+        let seat = &mut self.seats[at];
+        let mut context = Context {
+            clock,
+            port: &mut seat.port,
+            memory: &mut seat.memory,
+            out: &mut self.out,
+        };
+        let result = work(&mut *seat.machine, &mut context);
+        if self.colocated.is_some() && !seat.looks && seat.machine.looks() {
+            seat.looks = true;
+            self.looking.push(at);
+        }
+        self.post(at);
+        result
+    }
+
+    /// Lets sequencer and Strobe Sender go on, as far as they answer each other.
+    fn strobe(&mut self) -> bool {
+        let Some(strobing) = &mut self.strobing else {
+            return false;
+        };
+        self.working = STROBING;
+        let mut progress = false;
+        loop {
+            let decided = strobing.sequencer.as_mut().is_some_and(Sequencer::poll);
+            let retries = match (&strobing.sequencer, &self.colocated) {
+                (Some(sequencer), _) => sequencer.retries(),
+                (None, colocated) => colocated.as_ref().map_or(0, Colocated::retries),
+            };
+            let beginning = || self.beginning.ns();
+            let (moved, over) = strobing
+                .sender
+                .poll(&beginning, retries, &mut strobing.port);
+            if let Some(times) = over {
+                strobing.record(&times);
+            }
+            if !(decided || moved) {
+                return progress;
+            }
+            progress = true;
+        }
+    }
+
+    /// Sends what a state machine emitted.
+    fn post(&mut self, from: usize) {
+        self.to_ring.append(&mut self.out.to_ring);
+        if self.out.mail.is_empty() {
+            return;
+        }
+        let node = self.seats[from].node;
+        for (thread, mail) in self.out.mail.drain(..) {
+            let at = self.places.get(number(node, thread));
+            if let Some(&at) = at.filter(|&&at| at != ELSEWHERE) {
+                self.letters.push_back((at, mail));
+                continue;
+            }
+            let route = &self.routes[&(node, thread)];
+            // The other end outlives this one but for the last moments of the job.
+            if route.sender.send((node, thread, mail)).is_ok() {
+                self.to_wake.push(route.bell);
+            }
+        }
+    }
+
+    /// A cheap look for work: while spinning, and the last one before a sleep, after it was
+    /// announced (law 6).
+    pub(super) fn has_work(&mut self) -> bool {
+        if !(self.inbox.is_empty() && self.to_wake.is_empty()) {
+            return true;
+        }
+        if let Some(strobing) = &mut self.strobing {
+            let sequencer = strobing.sequencer.as_ref();
+            if sequencer.is_some_and(Sequencer::has_requests) || strobing.sender.has_work(now_ns) {
+                // In a slice, only a poll can tell whether the nodes have moved on.
+                return self.turn();
+            }
+            if self.colocated.is_some() {
+                return false; // between slices nobody else can signal the NICs of this thread
+            }
+        }
+        self.beginning.forget(); // this thread may have slept since its last turn
+        self.poll_seats() || !self.letters.is_empty()
+    }
+
+    fn left_over(&self) -> Vec<NicFailure> {
+        let of = |seat: &Seat| {
+            let mut left = seat.machine.left_over(&seat.port);
+            left.retain(|left| left.count > 0 && !left.programs);
+            let (node, thread) = (seat.node, seat.thread);
+            (!left.is_empty()).then_some(NicFailure {
+                node,
+                cause: Cause::LeftOver { thread, left },
+            })
+        };
+        self.seats.iter().filter_map(of).collect()
+    }
+
+    /// What they recorded.
+    pub(super) fn take_recordings(&mut self) -> Recordings {
+        Recordings {
+            left_over: self.left_over(),
+            nodes: self
+                .seats
+                .iter_mut()
+                .filter_map(|seat| seat.machine.recorded())
+                .collect(),
+            global: self
+                .strobing
+                .take()
+                .map(|strobing| strobing.recorder.finish()),
+        }
+    }
+}
