@@ -14,6 +14,7 @@
 //! | [`job`] | jobs, nodes, microphases, how a rank is received |
 //! | [`lockstep`], [`clock`] | threads that run one at a time, in virtual time: ranks of the simulator |
 //! | [`limits`], [`fingerprint`], [`coded`] | bounds; what stands for something longer; enumerations as bytes |
+//! | `prefetch`, `sync` | hints for caches; atomics, those of loom under test |
 //!
 //! Folders import in one direction, from above to below (`cargo xtask check layers`).
 
@@ -37,6 +38,7 @@ pub mod lockstep;
 #[cfg(not(loom))]
 pub mod matching;
 pub mod memory;
+mod prefetch;
 #[cfg(not(loom))]
 pub mod reduction;
 #[cfg(not(loom))]

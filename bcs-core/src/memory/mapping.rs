@@ -157,6 +157,21 @@ impl Mapping {
         unsafe { word.cast::<AtomicU64>().as_ref() }
     }
 
+    /// So many 64-bit words, from a byte offset on that is a multiple of 8: found to be in the mapping at once.
+    #[inline]
+    #[must_use]
+    pub fn words64(&self, offset: usize, words: usize) -> &[AtomicU64] {
+        assert!(
+            offset.is_multiple_of(8) && offset <= self.len && (self.len - offset) / 8 >= words,
+            "no {words} words at offset {offset} of {} bytes",
+            self.len
+        );
+        // SAFETY: in range (asserted), so within the allocation.
+        let first = unsafe { self.base.add(offset) };
+        // SAFETY: as for word64, so many times.
+        unsafe { std::slice::from_raw_parts(first.cast().as_ptr(), words) }
+    }
+
     /// The 64-bit words of a line, at a byte offset that is a multiple of 8.
     #[inline]
     #[must_use]
@@ -222,17 +237,20 @@ impl Mapping {
 
     /// Copies bytes into the mapping word by word with relaxed atomics: for words that others
     /// read as atomics.
+    #[inline]
     pub fn write_words(&self, offset: usize, words: &[u64]) {
-        for (index, &word) in words.iter().enumerate() {
-            self.word64(offset + index * 8)
-                .store(word, Ordering::Relaxed);
+        let to = self.words64(offset, words.len());
+        for (to, &word) in to.iter().zip(words) {
+            to.store(word, Ordering::Relaxed);
         }
     }
 
     /// Copies such words out of the mapping.
+    #[inline]
     pub fn read_words(&self, offset: usize, words: &mut [u64]) {
-        for (index, word) in words.iter_mut().enumerate() {
-            *word = self.word64(offset + index * 8).load(Ordering::Relaxed);
+        let from = self.words64(offset, words.len());
+        for (word, from) in words.iter_mut().zip(from) {
+            *word = from.load(Ordering::Relaxed);
         }
     }
 
@@ -264,6 +282,11 @@ impl Words for MappedWords {
     #[inline]
     fn word(&self, index: usize) -> &AtomicU64 {
         self.0.word64(index * 8)
+    }
+
+    #[inline]
+    fn words(&self, first: usize, words: usize) -> &[AtomicU64] {
+        self.0.words64(first * 8, words)
     }
 }
 
@@ -344,6 +367,20 @@ mod tests {
         let array = MappedArray::<4>::new(mapping.clone(), 4096 - 4 * 8);
         array.words()[3].store(7, Ordering::Relaxed);
         assert_eq!(mapping.word64(4096 - 8).load(Ordering::Relaxed), 7);
+    }
+
+    #[test]
+    fn words_are_copied_whole_and_lie_in_the_mapping() {
+        let mapping = Mapping::private(4096).unwrap();
+        mapping.write_words(4096 - 24, &[1, 2, 3]);
+        let mut words = [0; 2];
+        mapping.read_words(4096 - 16, &mut words);
+        assert_eq!(words, [2, 3]);
+        assert!(mapping.words64(4096, 0).is_empty());
+        for (offset, words) in [(4096 - 16, 3), (4104, 0), (0, usize::MAX), (4, 1)] {
+            let found = std::panic::catch_unwind(|| mapping.words64(offset, words).len());
+            assert!(found.is_err(), "{words} words at {offset}");
+        }
     }
 
     #[test]

@@ -12,12 +12,22 @@
 //! - **SPACE**: the consumer's `Release` store of `head` returns an entry, after its words were
 //!   copied out, to the producer's `Acquire` load of `head`.
 
+use crate::prefetch;
 use crate::sync::{AtomicU64, Ordering};
+
+/// So many entries ahead the lines are asked for, of the consumer where it knows that they are published: while they
+/// come from the other side's core the entries before them are made, or worked for.
+const AHEAD: u64 = 2;
+
+const LINE_WORDS: usize = 8;
 
 /// Memory seen as 64-bit atomic words.
 pub trait Words {
     /// The word with this index.
     fn word(&self, index: usize) -> &AtomicU64;
+
+    /// So many words, from this one on.
+    fn words(&self, first: usize, words: usize) -> &[AtomicU64];
 }
 
 /// Where a ring lies, in words.
@@ -70,6 +80,7 @@ impl<W: Words> Producer<W> {
     ///
     /// # Errors
     /// [`RingFull`] when the consumer has not yet taken the entry that lies one ring behind.
+    #[inline]
     pub fn push(&mut self, entry: &[u64]) -> Result<(), RingFull> {
         assert_eq!(
             entry.len(),
@@ -83,16 +94,20 @@ impl<W: Words> Producer<W> {
             }
         }
         let first = self.layout.entry(self.tail);
-        for (offset, &word) in entry.iter().enumerate() {
-            self.words
-                .word(first + offset)
-                .store(word, Ordering::Relaxed);
+        let to = self.words.words(first, entry.len());
+        for (to, &word) in to.iter().zip(entry) {
+            to.store(word, Ordering::Relaxed);
         }
         self.tail += 1;
         // ENTRY: publishes the words above.
         self.words
             .word(self.layout.tail_word)
             .store(self.tail, Ordering::Release);
+        let ahead = self.layout.entry(self.tail + AHEAD);
+        let ahead = self.words.words(ahead, entry.len());
+        ahead
+            .chunks(LINE_WORDS)
+            .for_each(|line| prefetch::to_write(&line[0]));
         Ok(())
     }
 
@@ -183,15 +198,23 @@ impl<W: Words> Consumer<W> {
     ///
     /// `cut` must have passed [`check`](Self::check), and must have been read from the tail with
     /// `Acquire`: here, or on a thread that then sent it here.
+    #[inline]
     pub fn pop<const N: usize>(&mut self, cut: u64) -> Option<[u64; N]> {
         assert_eq!(N, self.layout.entry_words, "an entry has a fixed size");
         if self.head >= cut {
             return None;
         }
         let first = self.layout.entry(self.head);
-        let entry =
-            std::array::from_fn(|offset| self.words.word(first + offset).load(Ordering::Relaxed));
+        let from = self.words.words(first, N);
+        let entry = std::array::from_fn(|offset| from[offset].load(Ordering::Relaxed));
         self.head += 1;
+        if self.head + AHEAD < cut {
+            let ahead = self.layout.entry(self.head + AHEAD);
+            let ahead = self.words.words(ahead, N);
+            ahead
+                .chunks(LINE_WORDS)
+                .for_each(|line| prefetch::to_read(&line[0]));
+        }
         // SPACE: the entry was copied out, it may be written again.
         self.words
             .word(self.layout.head_word)
@@ -215,6 +238,10 @@ mod tests {
     impl Words for Arc<Heap> {
         fn word(&self, index: usize) -> &AtomicU64 {
             &self.0[index]
+        }
+
+        fn words(&self, first: usize, words: usize) -> &[AtomicU64] {
+            &self.0[first..first + words]
         }
     }
 

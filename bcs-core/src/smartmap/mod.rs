@@ -19,7 +19,6 @@ pub mod loan;
 pub mod node_memory;
 #[cfg(not(loom))]
 pub mod packing;
-mod prefetch;
 pub mod send_queue;
 #[cfg(not(loom))]
 pub mod shared_copy;

@@ -6,7 +6,7 @@ use super::record::{
     AFTER_HEAD_BYTES, AREA_WORDS, ARGUMENT_WORDS, ARGUMENTS, CALL, CollInfo, DIGEST, INLINE_BYTES,
     PAYLOAD_BYTES, Record, STAMP, payload, place,
 };
-use crate::smartmap::prefetch;
+use crate::prefetch;
 use crate::sync::{AtomicU64, Ordering};
 
 /// The words that say what a member has entered.

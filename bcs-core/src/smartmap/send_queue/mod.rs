@@ -36,8 +36,8 @@ mod loom_tests;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use super::prefetch;
 use crate::memory::ring::Words;
+use crate::prefetch;
 use crate::sync::{AtomicU64, Ordering};
 
 /// Words of an entry: a cache line.

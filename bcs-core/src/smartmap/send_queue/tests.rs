@@ -17,6 +17,10 @@ impl Words for Arc<Heap> {
     fn word(&self, index: usize) -> &AtomicU64 {
         &self.0[index]
     }
+
+    fn words(&self, first: usize, words: usize) -> &[AtomicU64] {
+        &self.0[first..first + words]
+    }
 }
 
 impl Payload for Arc<Heap> {
