@@ -2,8 +2,13 @@
 
 use crate::limits::INLINE_BYTES;
 
-/// Words of a request slot: two cache lines, half of them inline payload.
-pub const COMPLETION_WORDS: usize = 8 + INLINE_BYTES / 8;
+/// Words of a request slot: two cache lines, so that no two slots share a pair of lines that comes together.
+pub const COMPLETION_WORDS: usize = 16;
+
+/// The inline payload follows its fields at once: with one of up to 32 bytes a completion is one cache line.
+const INLINE_WORD: usize = 4;
+
+const _: () = assert!(INLINE_WORD + INLINE_BYTES / 8 <= COMPLETION_WORDS);
 
 /// A request slot of a rank, and which use of it this is: a completion of an earlier use can
 /// never be taken for this one.
@@ -181,33 +186,60 @@ impl Completion {
         self.inline_len = u8::try_from(bytes.len()).expect("INLINE_BYTES fits u8");
     }
 
+    #[inline]
     pub(crate) fn is_for(first_word: u64, request: RequestId) -> bool {
-        first_word == DONE | request.word()
+        first_word == Self::first_word(request)
     }
 
-    pub(crate) fn encode(&self, request: RequestId) -> [u64; COMPLETION_WORDS] {
-        let mut words = [0; COMPLETION_WORDS];
-        words[0] = DONE | request.word();
-        words[1] = u64::from(self.source) | u64::from(self.tag.cast_unsigned()) << 32;
-        words[2] = self.len;
-        words[3] = u64::from(self.failure as u8) | u64::from(self.inline_len) << 8;
-        inline_to_words(&self.inline, &mut words[8..]);
-        words
+    /// What the first word of its request slot says, which is written last.
+    #[inline]
+    pub(crate) fn first_word(request: RequestId) -> u64 {
+        DONE | request.word()
     }
 
-    pub(crate) fn decode(words: &[u64; COMPLETION_WORDS]) -> Self {
-        let [failure, inline_len, ..] = words[3].to_le_bytes();
+    /// Writes the other words of its request slot. What follows its payload is left as it was.
+    #[inline]
+    pub(crate) fn encode(&self, mut write: impl FnMut(usize, u64)) {
+        write(
+            1,
+            u64::from(self.source) | u64::from(self.tag.cast_unsigned()) << 32,
+        );
+        write(2, self.len);
+        write(
+            3,
+            u64::from(self.failure as u8) | u64::from(self.inline_len) << 8,
+        );
+        let used = inline_words(self.inline_len);
+        for (index, bytes) in self.inline.chunks_exact(8).take(used).enumerate() {
+            let word = u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+            write(INLINE_WORD + index, word);
+        }
+    }
+
+    /// What these words of a request slot say, each of which is asked for once at most.
+    #[inline]
+    pub(crate) fn decode(word: impl Fn(usize) -> u64) -> Self {
+        let [failure, inline_len, ..] = word(3).to_le_bytes();
         let mut inline = [0; INLINE_BYTES];
-        inline_from_words(&words[8..], &mut inline);
+        let used = inline_words(inline_len);
+        for (index, bytes) in inline.chunks_exact_mut(8).take(used).enumerate() {
+            bytes.copy_from_slice(&word(INLINE_WORD + index).to_le_bytes());
+        }
+        let from = word(1);
         Self {
             failure: Failure::from_code(failure),
-            source: low(words[1]),
-            tag: high(words[1]).cast_signed(),
-            len: words[2],
+            source: low(from),
+            tag: high(from).cast_signed(),
+            len: word(2),
             inline_len,
             inline,
         }
     }
+}
+
+/// Words of so many bytes of inline payload, of which there are no more than fit.
+fn inline_words(len: u8) -> usize {
+    usize::from(len).min(INLINE_BYTES).div_ceil(8)
 }
 
 /// Spreads inline payload over words, in memory order.

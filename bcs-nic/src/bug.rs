@@ -111,9 +111,7 @@ impl NicThread for Planted {
         match (self.breakage.bug, mail) {
             (PlantedBug::Panic(_), _) => panic!("planted"),
             (PlantedBug::ReleaseEarly, Mail::Completed(batch)) => {
-                for release in &batch {
-                    StrobeReceiver::release(&self.config, release, context.out);
-                }
+                StrobeReceiver::release(&self.config, &batch, context.out);
             }
             (_, mail) => self.work(context, |thread, context| thread.handle(mail, context)),
         }

@@ -97,9 +97,7 @@ impl StrobeReceiver {
         if strobe.phase == Microphase::Dem {
             self.work = [false; 5];
             self.record(strobe.slice, self.phase_began_ns);
-            for release in std::mem::take(&mut self.held) {
-                Self::release(&self.config, &release, context.out);
-            }
+            Self::release(&self.config, &std::mem::take(&mut self.held), context.out);
         }
     }
 
@@ -218,20 +216,24 @@ impl StrobeReceiver {
             self.config.page.arm();
             return;
         }
-        for release in &batch {
-            Self::release(&self.config, release, out);
-        }
+        Self::release(&self.config, &batch, out);
     }
 
-    /// Tells a rank that a request of its is complete.
-    pub(crate) fn release(config: &NodeConfig, release: &Release, out: &mut Outbox) {
-        let Some(local) = config.local(release.rank) else {
-            return;
-        };
-        let memory = &config.ranks[local].1;
-        if memory.complete(release.request, &release.completion) {
-            memory.completions().fetch_add(1, Ordering::Release);
-            out.ring(release.rank);
+    /// Tells ranks that requests of theirs are complete. Neighbours of one rank are counted together: to count waits
+    /// until all that was written has left this core.
+    pub(crate) fn release(config: &NodeConfig, batch: &[Release], out: &mut Outbox) {
+        for releases in batch.chunk_by(|one, next| one.rank == next.rank) {
+            let rank = releases[0].rank;
+            let Some(local) = config.local(rank) else {
+                continue;
+            };
+            let memory = &config.ranks[local].1;
+            let complete = |it: &Release| memory.complete(it.request, &it.completion);
+            let completed = releases.iter().map(|it| u64::from(complete(it))).sum();
+            if completed > 0 {
+                memory.completions().fetch_add(completed, Ordering::Release);
+                out.ring(rank);
+            }
         }
     }
 

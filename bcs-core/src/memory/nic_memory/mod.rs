@@ -277,6 +277,7 @@ impl NicMemory {
         PAYLOAD + slot * self.payload_slot_bytes
     }
 
+    #[inline]
     fn slot(&self, request: RequestId) -> usize {
         let first = (PAYLOAD + PAYLOAD_SLOTS * self.payload_slot_bytes).next_multiple_of(4096);
         first + request.slot as usize * COMPLETION_WORDS * 8
@@ -284,30 +285,36 @@ impl NicMemory {
 
     /// NIC side: completes a request. The caller rings the rank's bell after a batch of these.
     /// Returns false when the slot does not exist: the rank posted rubbish.
+    #[inline]
     pub fn complete(&self, request: RequestId, completion: &Completion) -> bool {
         if request.slot as usize >= REQUEST_SLOTS {
             return false;
         }
-        let slot = self.slot(request);
-        let words = completion.encode(request);
-        self.mapping.write_words(slot + 8, &words[1..]);
+        let words = self.mapping.words64(self.slot(request), COMPLETION_WORDS);
+        completion.encode(|index, word| words[index].store(word, Ordering::Relaxed));
         // COMPLETION: publishes the words above.
-        self.mapping.word64(slot).store(words[0], Ordering::Release);
+        words[0].store(Completion::first_word(request), Ordering::Release);
         true
+    }
+
+    /// Rank side: whether its NIC has completed a request.
+    #[must_use]
+    #[inline]
+    pub fn is_complete(&self, request: RequestId) -> bool {
+        let first = self.mapping.word64(self.slot(request));
+        // COMPLETION: as below.
+        Completion::is_for(first.load(Ordering::Acquire), request)
     }
 
     /// Rank side: the completion of a request, once its NIC has written it.
     #[must_use]
+    #[inline]
     pub fn completion(&self, request: RequestId) -> Option<Completion> {
-        let slot = self.slot(request);
+        let words = self.mapping.words64(self.slot(request), COMPLETION_WORDS);
         // COMPLETION: the other words of the slot are visible once the first one fits.
-        let first = self.mapping.word64(slot).load(Ordering::Acquire);
-        if !Completion::is_for(first, request) {
-            return None;
-        }
-        let mut words = [0; COMPLETION_WORDS];
-        self.mapping.read_words(slot + 8, &mut words[1..]);
-        Some(Completion::decode(&words))
+        let first = words[0].load(Ordering::Acquire);
+        Completion::is_for(first, request)
+            .then(|| Completion::decode(|index| words[index].load(Ordering::Relaxed)))
     }
 }
 

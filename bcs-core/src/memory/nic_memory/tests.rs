@@ -20,6 +20,7 @@ fn a_completion_is_seen_only_by_the_request_it_belongs_to() {
     };
     assert!(nic.complete(request, &done));
     assert_eq!(rank.completion(request), Some(done));
+    assert!(rank.is_complete(request));
     assert_eq!(
         rank.completion(RequestId {
             slot: 7,
@@ -32,6 +33,24 @@ fn a_completion_is_seen_only_by_the_request_it_belongs_to() {
         generation: 0,
     };
     assert!(!nic.complete(rubbish, &Completion::default()));
+}
+
+#[test]
+fn a_completion_comes_with_its_own_payload_whatever_lay_in_its_slot() {
+    let nic = NicMemory::private(64).unwrap();
+    let lengths = [INLINE_BYTES, 0, 1, 8, 31, 32, 33, INLINE_BYTES];
+    for (generation, len) in (1..).zip(lengths) {
+        let request = RequestId {
+            slot: 9,
+            generation,
+        };
+        let mut came = Completion::default();
+        came.set_inline(&vec![u8::try_from(generation).unwrap(); len]);
+        assert!(!nic.is_complete(request));
+        assert!(nic.complete(request, &came));
+        assert!(nic.is_complete(request));
+        assert_eq!(nic.completion(request), Some(came), "{len} bytes");
+    }
 }
 
 #[test]

@@ -85,7 +85,7 @@ impl Nic {
             spoilt_by,
         };
         self.is_needed();
-        self.collectives.post(descriptor.encode());
+        self.collectives.post(&descriptor.encode());
         Ok(request)
     }
 
@@ -94,7 +94,7 @@ impl Nic {
         self.requests.entered(request, entered);
         let (requests, arrivals, memory) = (&self.requests, &mut self.arrivals, &self.memory);
         let live = |request: &RequestId| {
-            requests.if_live(*request).is_some() && memory.completion(*request).is_none()
+            requests.if_live(*request).is_some() && !memory.is_complete(*request)
         };
         while arrivals.front().is_some_and(|request| !live(request)) {
             arrivals.pop_front();

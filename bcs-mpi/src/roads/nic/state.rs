@@ -89,13 +89,14 @@ impl Nic {
         self.memory.completions().load(Ordering::Acquire)
     }
 
+    #[inline]
     pub(super) fn completion(&self, request: RequestId) -> Option<Completion> {
         self.memory.completion(request)
     }
 
     /// Whether the NIC has completed a request.
     pub(crate) fn is_completed(&self, request: RequestId) -> bool {
-        self.completion(request).is_some()
+        self.memory.is_complete(request)
     }
 
     /// Passes on what was held back, which asks for slices as if it were posted now.
@@ -181,7 +182,7 @@ impl Nic {
         if self.sends.untaken() || self.memory.held_back().load(Ordering::Acquire) != 0 {
             return false;
         }
-        let completed = |request| self.memory.completion(request).is_some();
+        let completed = |request| self.memory.is_complete(request);
         !self.requests.has_detached() && !self.requests.sends_outstanding(completed)
     }
 
