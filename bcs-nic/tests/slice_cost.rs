@@ -173,6 +173,9 @@ fn a_slice_costs() {
         let mut job = Job::new(nodes, false);
         job.time("empty", 0, |_| ());
         job.time("8 bytes", 1, |job| job.message(0, 1));
+        job.time("64 times 8 bytes", 64, |job| {
+            (0..64).for_each(|_| job.message(0, 1));
+        });
         job.time("barrier", all, |job| {
             job.collective(CollectiveKind::Barrier, 0)
         });

@@ -69,6 +69,7 @@ impl ReceiveDescriptor {
 
     /// The words of a ring entry.
     #[must_use]
+    #[inline]
     pub fn encode(&self) -> [u64; Self::WORDS] {
         let mut words = [0; Self::WORDS];
         words[0] = self.request.word();
@@ -115,6 +116,7 @@ impl ReceiveDescriptor {
     ///
     /// # Errors
     /// [`BadDescriptor`] with the field that is impossible.
+    #[inline]
     pub fn parse(words: &[u64; Self::WORDS]) -> Result<Self, BadDescriptor> {
         let flags = u64::from(high(words[2]));
         let source = high(words[1]);

@@ -53,6 +53,7 @@ impl SendDescriptor {
 
     /// The words of a ring entry. Words 6 and 7 are free for the envelope.
     #[must_use]
+    #[inline]
     pub fn encode(&self) -> [u64; Self::WORDS] {
         let mut words = [0; Self::WORDS];
         words[0] = self.request.word();
@@ -83,6 +84,7 @@ impl SendDescriptor {
     ///
     /// # Errors
     /// [`BadDescriptor`] with the field that is impossible.
+    #[inline]
     pub fn parse(words: &[u64; Self::WORDS]) -> Result<Self, BadDescriptor> {
         let flags = u64::from(high(words[2]));
         let len = words[3];

@@ -181,6 +181,20 @@ impl<E, R> Matcher<E, R> {
         Some(met.expect("a chain's head is posted"))
     }
 
+    /// The same, of receives that can be copied: of what is taken out nothing else is moved.
+    #[inline(always)]
+    pub fn meet_copy(&mut self, signature: &Signature) -> Option<R>
+    where
+        R: Copy,
+    {
+        let handle = self.earliest_receive(signature)?;
+        let (pattern, receive) = self.posted.get(handle)?;
+        let (wildcards, receive) = (pattern.wildcards(), *receive);
+        self.posted.remove(handle);
+        self.posted_with[wildcards] -= 1;
+        Some(receive)
+    }
+
     /// The second half: keeps a message that has met no receive.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ use super::{stamp, stamped};
 use bcs_core::descriptor::{BadDescriptor, SendDescriptor};
 use bcs_core::fabric::{Block, GlobalAddress, Port};
 use bcs_core::job::NodeId;
+use bcs_core::request::RequestId;
 use zerocopy::IntoBytes;
 
 /// A send descriptor with the sender's name and the place in its order of posts.
@@ -20,15 +21,11 @@ pub struct Envelope {
 const HEADER_WORDS: usize = 8;
 const RECORD_WORDS: usize = SendDescriptor::WORDS;
 
-impl Envelope {
-    fn encode(&self) -> [u64; RECORD_WORDS] {
-        let mut words = self.send.encode();
-        // The send descriptor leaves these two words to the envelope.
-        words[6] = u64::from(self.source);
-        words[7] = self.sequence;
-        words
-    }
+/// Records that are read at once.
+const READ_AT_ONCE: usize = 8;
 
+impl Envelope {
+    #[inline]
     fn parse(words: &[u64; RECORD_WORDS]) -> Result<Self, BadDescriptor> {
         let source = u32::try_from(words[6]).map_err(|_| BadDescriptor {
             field: "source",
@@ -40,6 +37,43 @@ impl Envelope {
             send: SendDescriptor::parse(words)?,
         })
     }
+}
+
+/// A send descriptor that has been found good, as its words, with the sender's name and the place in its order of
+/// posts: BS passes on what the rank has written, and looks at little of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Record([u64; RECORD_WORDS]);
+
+impl Record {
+    /// Of what a rank has posted, with what BS has to know of it.
+    ///
+    /// # Errors
+    /// [`BadDescriptor`]: what the rank has posted is rubbish.
+    #[inline]
+    pub fn new(
+        mut words: [u64; RECORD_WORDS],
+        source: u32,
+        sequence: u64,
+    ) -> Result<(Self, Heading), BadDescriptor> {
+        let send = SendDescriptor::parse(&words)?;
+        // The send descriptor leaves these two words to the envelope.
+        words[6] = u64::from(source);
+        words[7] = sequence;
+        let heading = Heading {
+            destination: send.destination,
+            owed: send.owed.then_some(send.request),
+        };
+        Ok((Self(words), heading))
+    }
+}
+
+/// What BS has to know of a send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heading {
+    /// World rank of the receiver.
+    pub destination: u32,
+    /// The sender's request, if it is owed a completion.
+    pub owed: Option<RequestId>,
 }
 
 /// The block one BS puts into one BR's lane in one DEM, as it is being made. One is used again and again.
@@ -84,8 +118,9 @@ impl DescriptorBlock {
     }
 
     /// Adds a descriptor.
-    pub fn push(&mut self, envelope: &Envelope) {
-        self.words.extend_from_slice(&envelope.encode());
+    #[inline]
+    pub fn push(&mut self, Record(words): &Record) {
+        self.words.extend_from_slice(words);
     }
 
     /// Its words. `held_back` says that BS has more for this node that lack credit.
@@ -111,16 +146,19 @@ impl DescriptorBlock {
         let Some(count) = stamped(header[0], slice) else {
             return Ok(false);
         };
-        let before = all.len();
-        for record in 0..count.min(Self::capacity()) {
-            let mut words = [0_u64; RECORD_WORDS];
-            let at = at.plus(Self::HEADER_BYTES + record * Self::RECORD_BYTES);
-            port.read(at, words.as_mut_bytes());
-            match Envelope::parse(&words) {
-                Ok(envelope) => all.push(envelope),
-                Err(bad) => {
-                    all.truncate(before);
-                    return Err(bad);
+        let (before, count) = (all.len(), count.min(Self::capacity()));
+        let mut records = [[0_u64; RECORD_WORDS]; READ_AT_ONCE];
+        for first in (0..count).step_by(READ_AT_ONCE) {
+            let records = &mut records[..(count - first).min(READ_AT_ONCE)];
+            let at = at.plus(Self::HEADER_BYTES + first * Self::RECORD_BYTES);
+            port.read(at, records.as_mut_bytes());
+            for words in records {
+                match Envelope::parse(words) {
+                    Ok(envelope) => all.push(envelope),
+                    Err(bad) => {
+                        all.truncate(before);
+                        return Err(bad);
+                    }
                 }
             }
         }

@@ -12,7 +12,7 @@
 //!   freed its ring entry (law 4).
 
 use super::{Context, LeftOver, NicThread, NodeConfig, Put, PutWords, Retries};
-use crate::blocks::{CreditBlock, DescriptorBlock, Envelope};
+use crate::blocks::{CreditBlock, DescriptorBlock, Heading, Record};
 use crate::failure::{Cause, Rubbish};
 use crate::mail::{Cut, Mail, Tally};
 use bcs_core::descriptor::{CollectiveDescriptor, SendDescriptor};
@@ -34,6 +34,15 @@ struct Rings {
     left: bool,
 }
 
+/// A send that has left its ring.
+#[derive(Clone, Copy, Debug)]
+struct Outgoing {
+    /// The place of its sender among the node's ranks.
+    local: usize,
+    heading: Heading,
+    record: Record,
+}
+
 /// A receiver, as the sending side sees it.
 #[derive(Debug, Default)]
 struct Receiver {
@@ -42,7 +51,7 @@ struct Receiver {
     /// How many of them were matched, as its BR said last.
     matched: u64,
     /// Envelopes that wait for credit.
-    waiting: VecDeque<Envelope>,
+    waiting: VecDeque<Outgoing>,
 }
 
 /// The Buffer Sender of a node.
@@ -50,7 +59,7 @@ struct Receiver {
 pub struct BufferSender {
     config: NodeConfig,
     rings: Vec<Rings>,
-    outgoing: Vec<VecDeque<Envelope>>,
+    outgoing: Vec<VecDeque<Outgoing>>,
     /// How many envelopes all these hold: a BS with nothing to send looks at none of them.
     queued: usize,
     /// Whether a queue has no more room.
@@ -165,23 +174,23 @@ impl BufferSender {
             let Some(words) = rings.sends.pop::<{ SendDescriptor::WORDS }>(sends) else {
                 return Ok(());
             };
-            let send = SendDescriptor::parse(&words).map_err(|bad| Cause::rubbish(rank, bad))?;
-            let Some(node) = self.config.placement.node_of(send.destination) else {
-                return Err(Cause::rubbish(rank, Rubbish::NoRank(send.destination)));
+            let (record, heading) = Record::new(words, rank, rings.taken + 1)
+                .map_err(|bad| Cause::rubbish(rank, bad))?;
+            let Some(node) = self.config.placement.node_of(heading.destination) else {
+                return Err(Cause::rubbish(rank, Rubbish::NoRank(heading.destination)));
             };
             rings.taken += 1;
             if self.lost.contains(node) {
-                give_up(rank, &send, context);
+                give_up(rank, heading, context);
                 continue;
             }
             rings.held_back += 1;
-            let envelope = Envelope {
-                source: rank,
-                sequence: rings.taken,
-                send,
-            };
             let queue = &mut self.outgoing[node.index()];
-            queue.push_back(envelope);
+            queue.push_back(Outgoing {
+                local,
+                heading,
+                record,
+            });
             self.queued += 1;
             self.is_full = queue.len() >= bounds.outgoing;
         }
@@ -208,8 +217,8 @@ impl BufferSender {
                     let queue = &mut self.outgoing[lane.index()];
                     self.waiting[lane.index()] -= receiver.waiting.len();
                     self.queued += receiver.waiting.len();
-                    for envelope in receiver.waiting.drain(..).rev() {
-                        queue.push_front(envelope);
+                    for send in receiver.waiting.drain(..).rev() {
+                        queue.push_front(send);
                     }
                 }
             }
@@ -227,27 +236,24 @@ impl BufferSender {
         let block = &mut self.block;
         block.clear();
         while block.len() < self.config.bounds.descriptors {
-            let Some(envelope) = queue.pop_front() else {
+            let Some(send) = queue.pop_front() else {
                 break;
             };
             self.queued -= 1;
-            let receiver = self.receivers.entry(envelope.send.destination).or_default();
+            let Heading { destination, owed } = send.heading;
+            let receiver = self.receivers.entry(destination).or_default();
             if receiver.delivered - receiver.matched >= self.share {
-                receiver.waiting.push_back(envelope);
+                receiver.waiting.push_back(send);
                 self.waiting[node.index()] += 1;
                 continue;
             }
             receiver.delivered += 1;
-            let local = self
-                .config
-                .local(envelope.source)
-                .expect("only local ranks post here");
-            self.rings[local].held_back -= 1;
-            if envelope.send.owed && node != self.config.node {
-                self.owed
-                    .insert((envelope.source, envelope.send.request), node);
+            self.rings[send.local].held_back -= 1;
+            if let Some(request) = owed.filter(|_| node != self.config.node) {
+                let rank = self.config.ranks[send.local].0;
+                self.owed.insert((rank, request), node);
             }
-            block.push(&envelope);
+            block.push(&send.record);
         }
         let waiting = self.waiting[node.index()] > 0;
         if block.is_empty() && !waiting {
@@ -301,13 +307,9 @@ impl BufferSender {
                 .iter_mut()
                 .filter(|(rank, _)| self.config.placement.node_of(**rank) == Some(node))
                 .flat_map(|(_, receiver)| receiver.waiting.drain(..));
-            for envelope in self.outgoing[node.index()].drain(..).chain(waiting) {
-                let local = self
-                    .config
-                    .local(envelope.source)
-                    .expect("only local ranks");
-                self.rings[local].held_back -= 1;
-                give_up(envelope.source, &envelope.send, context);
+            for send in self.outgoing[node.index()].drain(..).chain(waiting) {
+                self.rings[send.local].held_back -= 1;
+                give_up(self.config.ranks[send.local].0, send.heading, context);
             }
         }
         let mut failed: Vec<_> = self
@@ -327,10 +329,10 @@ impl BufferSender {
     }
 }
 
-fn give_up(rank: u32, send: &SendDescriptor, context: &mut Context<'_>) {
-    if send.owed {
+fn give_up(rank: u32, send: Heading, context: &mut Context<'_>) {
+    if let Some(request) = send.owed {
         let completion = Completion::failed(Failure::PeerGone);
-        context.out.complete(rank, send.request, completion);
+        context.out.complete(rank, request, completion);
     }
 }
 

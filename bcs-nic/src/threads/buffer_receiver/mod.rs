@@ -112,10 +112,11 @@ impl BufferReceiver {
         self.work = [false; 5];
         let held_back = self.read_envelopes(slice, context);
         let mut envelopes = std::mem::take(&mut self.envelopes);
-        for envelope in envelopes.drain(..) {
+        for envelope in &envelopes {
             let arrived = self.ranks.arrive(envelope, &mut self.schedule, context);
             self.heed(arrived, context);
         }
+        envelopes.clear();
         self.envelopes = envelopes;
         self.ranks.answer_probes(context);
         // Now there is nothing left in the tables that what was posted would take out.

@@ -1,6 +1,6 @@
 //! The matching tables of a node's ranks.
 
-use super::schedule::{Schedule, Transfer};
+use super::schedule::{Schedule, Transfer, done_at_once};
 use crate::blocks::Envelope;
 use crate::failure::Cause;
 use crate::threads::{Context, LeftOver, NodeConfig};
@@ -310,7 +310,7 @@ impl Ranks {
     /// An envelope has come for a rank of this node.
     pub(super) fn arrive(
         &mut self,
-        envelope: Envelope,
+        envelope: &Envelope,
         schedule: &mut Schedule,
         context: &mut Context<'_>,
     ) -> Result<(), Cause> {
@@ -327,11 +327,11 @@ impl Ranks {
             source: envelope.source,
             tag: envelope.send.tag,
         };
-        while let Some((_, receive)) = table.matcher.meet(&signature) {
+        while let Some(receive) = table.matcher.meet_copy(&signature) {
             if table.claims(&receive) {
                 self.matched(
                     (destination, signature),
-                    &envelope,
+                    envelope,
                     &receive,
                     schedule,
                     context,
@@ -340,7 +340,7 @@ impl Ranks {
             }
             table.satisfied(receive.request, context);
         }
-        let kept = table.matcher.keep(signature, envelope);
+        let kept = table.matcher.keep(signature, *envelope);
         kept.map_err(|full| Cause::TooManyMessages {
             rank: destination,
             full,
@@ -361,13 +361,12 @@ impl Ranks {
             .node_of(signature.source)
             .expect("checked by BS");
         self.credit(source_node, rank);
-        let transfer = Transfer::new(rank, source_node, envelope, receive);
-        match transfer.done_at_once() {
+        match done_at_once(envelope, receive) {
             Some(completion) => {
                 self.completed += 1;
                 context.out.complete(rank, receive.request, completion);
             }
-            None => schedule.add(transfer),
+            None => schedule.add(Transfer::new(rank, source_node, envelope, receive)),
         }
     }
 

@@ -19,6 +19,35 @@ use std::collections::{BTreeMap, VecDeque};
 /// Bytes a pair may move before it is another pair's turn.
 const QUANTUM: u64 = 256 * 1024;
 
+/// What a receive comes to that has met a message.
+fn completion(envelope: &Envelope, receive: &Receive) -> Completion {
+    let send = &envelope.send;
+    let mut completion = Completion {
+        source: envelope.source,
+        tag: send.tag,
+        len: send.len,
+        failure: if send.len > receive.capacity {
+            Failure::Truncated
+        } else {
+            Failure::None
+        },
+        ..Completion::default()
+    };
+    if let Payload::Inline(bytes) = &send.payload {
+        let len = send.len.min(receive.capacity);
+        completion.set_inline(&bytes[..usize::try_from(len).expect("inline is short")]);
+    }
+    completion
+}
+
+/// What a receive came to, if that is all there is to it: the bytes came with the descriptor, and nobody waits for
+/// word of it.
+pub(super) fn done_at_once(envelope: &Envelope, receive: &Receive) -> Option<Completion> {
+    let send = &envelope.send;
+    let is_here = matches!(send.payload, Payload::Inline(_)) && !send.owed;
+    is_here.then(|| completion(envelope, receive))
+}
+
 /// A message on its way.
 #[derive(Clone, Debug)]
 pub(super) struct Transfer {
@@ -44,21 +73,6 @@ impl Transfer {
         receive: &Receive,
     ) -> Self {
         let send = &envelope.send;
-        let len = send.len.min(receive.capacity);
-        let mut completion = Completion {
-            source: envelope.source,
-            tag: send.tag,
-            len: send.len,
-            failure: if send.len > receive.capacity {
-                Failure::Truncated
-            } else {
-                Failure::None
-            },
-            ..Completion::default()
-        };
-        if let Payload::Inline(bytes) = &send.payload {
-            completion.set_inline(&bytes[..usize::try_from(len).expect("inline is short")]);
-        }
         Self {
             id: 0,
             receiver,
@@ -67,19 +81,12 @@ impl Transfer {
             source_node,
             send: send.owed.then_some(send.request),
             payload: send.payload,
-            len,
+            len: send.len.min(receive.capacity),
             moved: 0,
             ending: Ending {
-                receive: completion,
+                receive: completion(envelope, receive),
             },
         }
-    }
-
-    /// What its receive came to, if that is all there is to it: the bytes came with the descriptor, and nobody
-    /// waits for word of it.
-    pub(super) fn done_at_once(&self) -> Option<Completion> {
-        let is_here = matches!(self.payload, Payload::Inline(_)) && self.send.is_none();
-        is_here.then_some(self.ending.receive)
     }
 
     fn pair(&self) -> (u32, u32) {
