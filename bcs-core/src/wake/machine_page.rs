@@ -171,12 +171,12 @@ impl MachinePage {
     /// a slice, since the Strobe Sender clears the word before it takes the cut, and not at all
     /// while one regular strobe follows the other.
     pub fn arm(&self) {
-        self.arm_at(0);
+        self.arm_at(|| 0);
     }
 
-    /// The same; the strobe that is wanted is the first one after `now_ns`. It may have passed
-    /// when the Strobe Sender wakes.
-    pub fn arm_at(&self, now_ns: u64) {
+    /// The same; the strobe that is wanted is the first one after this time, which is read if nobody has armed. It
+    /// may have passed when the Strobe Sender wakes.
+    pub fn arm_at(&self, now_ns: impl FnOnce() -> u64) {
         let armed = self.mapping.word32(ARMED);
         // DEMAND: what was posted before this store is seen by the slice it asks for.
         fence(Ordering::SeqCst);
@@ -184,7 +184,7 @@ impl MachinePage {
             return;
         }
         let armed_at = self.mapping.word64(ARMED_AT);
-        armed_at.store(now_ns, Ordering::Relaxed);
+        armed_at.store(now_ns(), Ordering::Relaxed);
         if armed.swap(IS_ARMED, Ordering::AcqRel) == UNARMED {
             self.ring(BellId::STROBE_SENDER);
         }
@@ -363,7 +363,7 @@ mod tests {
         for (watches, awake_after) in [(true, false), (false, true)] {
             page.begin_slice(watches);
             bell.store(bell::ASLEEP, Ordering::Relaxed);
-            page.arm_at(7);
+            page.arm_at(|| 7);
             assert_eq!(page.wanted(), (true, false));
             assert_eq!(page.armed_at(), 7);
             assert_eq!(bell.load(Ordering::Relaxed) == bell::AWAKE, awake_after);

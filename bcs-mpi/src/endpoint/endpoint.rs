@@ -17,6 +17,8 @@ use bcs_core::memory::NicMemory;
 use bcs_core::smartmap::Desk;
 use bcs_core::wake::MachinePage;
 use bcs_core::wake::owner_lock::{OwnerGuard, OwnerLock};
+use std::cell::Cell;
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -199,20 +201,30 @@ impl Endpoint {
         })
     }
 
-    /// Asks whether all of several requests are done, or waits until they are. Nothing is spent
-    /// unless all are done.
+    /// Asks whether all of several requests are done, or waits until they are. Who only asks spends
+    /// nothing unless all are done.
     pub fn bcs_testall(&self, blocking: Blocking, requests: &[Request]) -> Option<Vec<Outcome>> {
-        let mut done = 0; // All before this one are done, so none is looked at twice.
-        self.look(blocking, What::All(requests), |state| {
+        let taken = Cell::new(0);
+        let mut outcomes = Vec::with_capacity(requests.len());
+        // All before this one are done, so none is looked at twice.
+        let mut done = if blocking == Blocking::Yes {
+            requests.len()
+        } else {
+            0
+        };
+        self.look(blocking, What::All(requests, &taken), |state| {
             while done < requests.len() && state.is_done(requests[done]) {
                 done += 1;
             }
-            (done == requests.len()).then(|| {
-                requests
-                    .iter()
-                    .filter_map(|&request| state.take(request))
-                    .collect()
-            })
+            // Who waits takes what is there, while the NIC completes the rest.
+            while done == requests.len()
+                && let Some(&request) = requests.get(outcomes.len())
+                && let Some(outcome) = state.take(request)
+            {
+                outcomes.push(outcome);
+                taken.set(outcomes.len());
+            }
+            (outcomes.len() == requests.len()).then(|| mem::take(&mut outcomes))
         })
     }
 

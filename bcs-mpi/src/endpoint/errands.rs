@@ -53,7 +53,7 @@ impl Errands {
     pub(crate) fn waits(&mut self, what: What<'_>) -> Waiter {
         let handles = match what {
             What::Request(request) => vec![request.0],
-            What::All(requests) | What::Any(requests) => {
+            What::All(requests, _) | What::Any(requests) => {
                 requests.iter().map(|Request(kind)| *kind).collect()
             }
             What::Wait(_) => Vec::new(),

@@ -73,7 +73,6 @@ impl Endpoint {
             }
             return Ok(Request::on(posted));
         }
-        self.progress(&mut state);
         let (data, mut room) = (&message.data, None);
         if data.len > LONG_BYTES && data.layout.is_some() {
             room = state.roads.nic.room_for(data);
@@ -123,7 +122,9 @@ impl Endpoint {
             self.leave(state);
             return Ok(Received::Posted(Request::on(Handle::Near(request))));
         }
-        self.progress(&mut state);
+        if reach.near {
+            self.progress(&mut state); // What has come within the node came before this receive.
+        }
         // SAFETY: the caller's promise.
         let request = unsafe { state.roads.receive(reach, pattern, into)? };
         self.progress(&mut state);

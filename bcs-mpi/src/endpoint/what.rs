@@ -3,14 +3,15 @@
 use super::request::{Kind, Request};
 use crate::roads::Handle;
 use bcs_core::whereabouts::Wait;
+use std::cell::Cell;
 
 /// What a wait is for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum What<'a> {
     /// One request.
     Request(Request),
-    /// All of these.
-    All(&'a [Request]),
+    /// All of these but the first so many, which have been taken.
+    All(&'a [Request], &'a Cell<usize>),
     /// Any of these.
     Any(&'a [Request]),
     /// Something that has a name.
@@ -28,7 +29,7 @@ impl What<'_> {
         };
         match self {
             Self::Request(request) => near(request),
-            Self::All(requests) => requests.iter().all(near),
+            Self::All(requests, taken) => requests[taken.get()..].iter().all(near),
             Self::Any(_) | Self::Wait(_) => false,
         }
     }

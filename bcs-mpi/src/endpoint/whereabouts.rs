@@ -36,7 +36,7 @@ impl Endpoint {
     pub(crate) fn say_where(&self, state: &mut State, what: What<'_>) -> Said<'_> {
         let (wait, first) = match what {
             What::Request(request) => state.wait(request),
-            What::All(requests) => requests
+            What::All(requests, taken) => requests[taken.get()..]
                 .iter()
                 .find(|request| !state.is_done(**request))
                 .map_or((Wait::Any, None), |&request| state.wait(request)),

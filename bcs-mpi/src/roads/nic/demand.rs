@@ -35,7 +35,7 @@ impl Nic {
             self.page.demand(); // A slice at once: there is nothing left to arm for.
             return;
         }
-        self.page.arm_at(now_ns());
+        self.page.arm_at(now_ns);
         // HUNGER: either this look sees that a rank is blocked, or that rank, which says so before
         // it looks, sees that something is armed.
         fence(Ordering::SeqCst);
@@ -50,7 +50,7 @@ impl Nic {
         fence(Ordering::SeqCst);
         // A receive alone is no work.
         if self.unexpected() != 0 {
-            self.page.arm_at(now_ns());
+            self.page.arm_at(now_ns);
         }
     }
 
@@ -90,7 +90,7 @@ impl Nic {
         if self.elastic {
             self.page.demand();
         } else {
-            self.page.arm_at(now_ns());
+            self.page.arm_at(now_ns);
         }
     }
 

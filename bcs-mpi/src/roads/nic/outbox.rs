@@ -20,9 +20,10 @@ impl<const WORDS: usize> Outbox<WORDS> {
     }
 
     /// Posts a descriptor, into the ring if there is room and none waits already.
-    pub(super) fn post(&mut self, descriptor: [u64; WORDS]) {
-        if !self.held.is_empty() || self.ring.push(&descriptor).is_err() {
-            self.held.push_back(descriptor);
+    #[inline]
+    pub(super) fn post(&mut self, descriptor: &[u64; WORDS]) {
+        if !self.held.is_empty() || self.ring.push(descriptor).is_err() {
+            self.held.push_back(*descriptor);
         }
     }
 
@@ -71,7 +72,7 @@ mod tests {
         let mut consumer = Consumer::new(memory.words(), layout);
         let posts = RECEIVE_RING_ENTRIES * 3;
         for number in 0..posts {
-            outbox.post([number; ReceiveDescriptor::WORDS]);
+            outbox.post(&[number; ReceiveDescriptor::WORDS]);
         }
         assert!(outbox.holds() && outbox.untaken());
         assert_eq!(outbox.posted(), posts);

@@ -20,6 +20,7 @@ impl Nic {
     ///
     /// # Safety
     /// `into` may be written, and nobody else uses it until the request is done.
+    #[inline]
     pub(crate) unsafe fn receive(
         &mut self,
         pattern: Pattern,
@@ -93,6 +94,7 @@ impl Nic {
         self.push_receive(Requests::NOBODY, pattern, ReceiveKind::Cancel(request));
     }
 
+    #[inline]
     fn open_receive(
         &mut self,
         pattern: Pattern,
@@ -109,6 +111,7 @@ impl Nic {
     }
 
     /// Where the NIC is to put what an open receive gets.
+    #[inline]
     fn place_for(&mut self, request: RequestId, into: &Piece) -> Location {
         let purpose = self.requests.if_live_mut(request);
         let room = match purpose {
@@ -118,6 +121,7 @@ impl Nic {
         room.map_or_else(|| into.location(), Room::location)
     }
 
+    #[inline]
     fn post_opened(&mut self, request: RequestId, pattern: Pattern, into: &Piece, shared: bool) {
         let kind = ReceiveKind::Receive {
             into: self.place_for(request, into),
@@ -159,6 +163,7 @@ impl Nic {
         }
     }
 
+    #[inline]
     pub(super) fn push_receive(&mut self, request: RequestId, pattern: Pattern, kind: ReceiveKind) {
         let Pattern {
             context,
@@ -173,7 +178,7 @@ impl Nic {
             kind,
         };
         self.is_needed();
-        self.receives.post(descriptor.encode());
+        self.receives.post(&descriptor.encode());
         self.posted_receive();
     }
 

@@ -92,7 +92,7 @@ impl Nic {
             payload,
         };
         self.is_needed();
-        self.sends.post(descriptor.encode());
+        self.sends.post(&descriptor.encode());
         self.posted_send();
         Ok(posted)
     }

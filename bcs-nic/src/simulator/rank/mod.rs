@@ -257,7 +257,7 @@ impl ScriptedRank {
             || self.collectives.consumed() < self.collectives.pushed()
             || (unexpected && self.receives.consumed() < self.receives.pushed());
         if posted {
-            page.arm_at(world.now_ns);
+            page.arm_at(|| world.now_ns);
             if page.hungry() {
                 page.demand();
             }
