@@ -12,8 +12,10 @@ use crate::blocks::Board;
 use crate::bounds::Bounds;
 use crate::collective::{Group, steps};
 use bcs_core::descriptor::CollectiveKind;
-use bcs_core::job::Settings;
+use bcs_core::job::{Road, Settings};
+use bcs_core::layout::Location;
 use bcs_core::limits::{COLLECTIVE_TOKENS, LONGEST_PUT_BYTES, MAX_TOKEN_BYTES};
+use bcs_core::memory::slot::Slot;
 
 /// How a slice's budget is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,8 +28,11 @@ pub struct Quota {
     pub token_share: u64,
     /// Bytes that can be put at one token's place: its share, as far as there is room.
     pub token_bytes: u64,
-    /// Bytes that could move in the time that one piece of data in pieces takes beside its bytes.
-    pub piece_bytes: u64,
+    /// Bytes that could move in the time that one piece of data in pieces takes beside its bytes, where the kernel
+    /// has to find it.
+    piece_bytes: u64,
+    /// The same of a piece that lies in a slot.
+    mapped_piece_bytes: u64,
     /// The longest collective that is put.
     longest_put: u64,
 }
@@ -39,6 +44,9 @@ const MIN_TOKEN_BYTES: u64 = 1024;
 /// machine. It need not be exact; without it a message of single numbers would take a hundred
 /// times its share of a slice, and all others would wait for it.
 const PIECE_NS: u64 = 100;
+
+/// What one more piece takes that lies in a slot, where NICs go by loads and stores: its cache line has to come.
+const MAPPED_PIECE_NS: u64 = 10;
 
 /// What of a vector one node folds for all is a multiple of this, of which all elements are a divisor.
 const PART_BYTES: u64 = 64;
@@ -75,13 +83,19 @@ impl Quota {
         let share = budget - budget / 8;
         let tokens = (share / MIN_TOKEN_BYTES).clamp(1, COLLECTIVE_TOKENS);
         let token_share = share / tokens;
+        // MAX_LINK_BANDWIDTH keeps this within 64 bits.
+        let bytes_in = |ns| settings.link_bandwidth * ns / 1_000_000_000;
+        let piece_bytes = bytes_in(PIECE_NS);
         Self {
             budget,
             tokens,
             token_share,
             token_bytes: token_share.min(MAX_TOKEN_BYTES as u64) & !63,
-            // MAX_LINK_BANDWIDTH keeps this within 64 bits.
-            piece_bytes: settings.link_bandwidth * PIECE_NS / 1_000_000_000,
+            piece_bytes,
+            mapped_piece_bytes: match settings.road {
+                Road::Slots => bytes_in(MAPPED_PIECE_NS),
+                _ => piece_bytes,
+            },
             longest_put: LONGEST_PUT_BYTES,
         }
     }
@@ -93,6 +107,18 @@ impl Quota {
             longest_put: bounds.longest_put,
             ..Self::new(settings)
         }
+    }
+
+    /// What a byte counts for beside itself because of where it lies: the more, the smaller the pieces of its message
+    /// are. How large they are is an allegation, and so is whether they lie in a slot; nothing else depends on it.
+    #[must_use]
+    pub fn weight_of_pieces(&self, location: &Location) -> u64 {
+        let address = usize::try_from(location.address).unwrap_or(usize::MAX);
+        let piece_bytes = match Slot::around(address) {
+            Some(_) => self.mapped_piece_bytes,
+            None => self.piece_bytes,
+        };
+        piece_bytes.checked_div(location.grain.into()).unwrap_or(0)
     }
 
     /// Bytes of one step of a broadcast that is put.
@@ -204,6 +230,27 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_piece_in_a_slot_counts_less_where_slots_are_mapped() {
+        let by = |road| {
+            Quota::new(&Settings {
+                road,
+                ..Settings::default()
+            })
+        };
+        let pieces_at = |address| Location {
+            grain: 8,
+            ..Location::at(address)
+        };
+        let (slot, elsewhere) = (Slot::of(3).unwrap().base() as u64, 4096);
+        let kernel = by(Road::Slots).weight_of_pieces(&pieces_at(elsewhere));
+        let mapped = by(Road::Slots).weight_of_pieces(&pieces_at(slot));
+        assert!(0 < mapped && mapped < kernel, "{mapped} {kernel}");
+        let unmapped = by(Road::Kernel).weight_of_pieces(&pieces_at(slot));
+        assert_eq!(unmapped, kernel);
+        assert_eq!(by(Road::Slots).weight_of_pieces(&Location::at(slot)), 0);
     }
 
     #[test]

@@ -93,15 +93,13 @@ impl Transfer {
         (self.source, self.receiver)
     }
 
-    /// What a byte of it counts for in the budget: the more, the smaller its pieces are. How large
-    /// they are is an allegation, and nothing else depends on it.
-    fn weight(&self, piece_bytes: u64) -> u64 {
-        let of = |grain: u32| piece_bytes.checked_div(grain.into()).unwrap_or(0);
-        let receives = of(self.receive.into.grain);
+    /// What a byte of it counts for in the budget.
+    fn weight(&self, quota: &Quota) -> u64 {
+        let receives = quota.weight_of_pieces(&self.receive.into);
         match self.payload {
             Payload::Inline(_) => 1,
             Payload::Slot { .. } => 1 + receives,
-            Payload::Memory(from) => 1 + of(from.grain) + receives,
+            Payload::Memory(from) => 1 + quota.weight_of_pieces(&from) + receives,
         }
     }
 
@@ -206,7 +204,7 @@ impl Schedule {
             let mut turn = QUANTUM.min(left);
             let mut moved = false;
             while let Some(transfer) = queue.front_mut() {
-                let weight = transfer.weight(self.quota.piece_bytes);
+                let weight = transfer.weight(&self.quota);
                 // However little the budget is, a transfer moves on.
                 let most = (turn / weight).max(turn.min(1));
                 let bytes = (transfer.len - transfer.moved).min(most);
@@ -365,8 +363,9 @@ mod tests {
         let mut schedule = Schedule::new(quota, 100);
         let mut scattered = transfer(1, 1_000_000);
         scattered.receive.into.grain = 8;
-        let weight = 1 + quota.piece_bytes / 8;
-        assert_eq!(scattered.weight(quota.piece_bytes), weight);
+        let weight = scattered.weight(&quota);
+        assert_eq!(weight, 1 + quota.weight_of_pieces(&scattered.receive.into));
+        assert!(weight > 1);
         schedule.add(scattered);
         let moved = bytes(&schedule.slice(100_000));
         assert!(
