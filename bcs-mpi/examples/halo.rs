@@ -113,10 +113,19 @@ fn columns(world: &Comm) -> Result<()> {
         } else {
             (&columns, &rows)
         };
-        let out = (Buffer::new(out.as_mut_ptr(), SIDE / 2, sent), to, 1);
-        let room = (Buffer::new(into.as_mut_ptr(), SIDE / 2, received), from, 1);
-        // SAFETY: both matrices stay during the call.
-        let status = unsafe { world.sendrecv(out, room)? };
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let out = (
+            unsafe { Buffer::new(out.as_mut_ptr(), SIDE / 2, sent) },
+            to,
+            1,
+        );
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let room = (
+            unsafe { Buffer::new(into.as_mut_ptr(), SIDE / 2, received) },
+            from,
+            1,
+        );
+        let status = world.sendrecv(out, room)?;
         assert_eq!(status.count(received), Some(SIDE as u64 / 2));
         for (at, found) in into.into_iter().enumerate() {
             let (row, column) = (at / SIDE, at % SIDE);
@@ -139,10 +148,19 @@ fn rows(world: &Comm) -> Result<()> {
         let mut out = matrix(world.rank());
         let mut into = vec![CANARY; SIDE * SIDE];
         let half = SIDE * SIDE / 2;
-        let out = (Buffer::new(out.as_mut_ptr(), half, double()), to, 2);
-        let room = (Buffer::new(into.as_mut_ptr(), half, double()), from, 2);
-        // SAFETY: both matrices stay during the call.
-        unsafe { world.sendrecv(out, room)? };
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let out = (
+            unsafe { Buffer::new(out.as_mut_ptr(), half, double()) },
+            to,
+            2,
+        );
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let room = (
+            unsafe { Buffer::new(into.as_mut_ptr(), half, double()) },
+            from,
+            2,
+        );
+        world.sendrecv(out, room)?;
         assert!(into[..half] == matrix(from)[..half]);
         assert!(into[half..].iter().all(|&found| found == CANARY));
     }
@@ -167,14 +185,16 @@ fn halos(world: &Comm) -> Result<()> {
     let start = cube.as_mut_ptr();
     let (upper, lower) = (slab(LEN - 2 * THICK)?, slab(THICK)?);
     let (upper_halo, lower_halo) = (slab(LEN - THICK)?, slab(0)?);
-    let up = (Buffer::new(start, 1, upper), to, 3);
-    let into = (Buffer::new(start, 1, lower_halo), from, 3);
-    // SAFETY: the cube stays during the call; the slabs have no place in common.
-    unsafe { world.sendrecv(up, into)? };
-    let down = (Buffer::new(start, 1, lower), from, 4);
-    let into = (Buffer::new(start, 1, upper_halo), to, 4);
-    // SAFETY: as above.
-    unsafe { world.sendrecv(down, into)? };
+    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    let up = (unsafe { Buffer::new(start, 1, upper) }, to, 3);
+    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    let into = (unsafe { Buffer::new(start, 1, lower_halo) }, from, 3);
+    world.sendrecv(up, into)?;
+    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    let down = (unsafe { Buffer::new(start, 1, lower) }, from, 4);
+    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    let into = (unsafe { Buffer::new(start, 1, upper_halo) }, to, 4);
+    world.sendrecv(down, into)?;
     for (at, &found) in cube.iter().enumerate() {
         let (x, y, z) = (at / (LEN * LEN), at / LEN % LEN, at % LEN);
         let inside = |index| (1..LEN - 1).contains(&index);

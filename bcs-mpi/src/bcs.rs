@@ -23,11 +23,11 @@
 //! Data that do not lie side by side are a [`Piece`] with a layout. Short messages and small pieces are
 //! packed and unpacked by ranks; larger ones the NIC reads and writes where they are.
 //!
-//! Addresses are `u64`: the NIC is in another process and needs numbers. Whoever posts them
-//! promises that the memory stays until the request has completed, so these calls are unsafe.
+//! Addresses are `u64`: the NIC is in another process and needs numbers. Whoever makes a [`Piece`] of one
+//! promises that the memory stays as long as an operation has it, so to make it is unsafe and the calls are not.
 
 pub use crate::collective::{Contributions, Parcel};
-pub use crate::data::{Piece, Pieces, Row};
+pub use crate::data::{Piece, Pieces, Plain, Row};
 pub(crate) use crate::data::{copy, gather, scatter};
 pub use crate::endpoint::{Endpoint, Extracted, Left, Now, Place, Received, Request};
 pub use crate::roads::{Blocking, Message, Outcome, SendMode, TooManyRequests};

@@ -39,12 +39,11 @@ impl BytePassing for Communicator {
     ) -> Result<(), Error> {
         let mut requests = Requests::new(2);
         let into = bytes(into.as_mut_ptr(), into.len());
-        // SAFETY: the slice is borrowed exclusively, and the requests are done before this returns.
-        let receive = unsafe { self.untyped().irecv(into, as_rank(peer), tag) };
+        let receive = self.untyped().irecv(into, as_rank(peer), tag);
         requests.add(receive)?;
-        let out = Buffer::read_only(out.as_ptr(), out.len(), Datatype::BYTE);
-        // SAFETY: the slice is borrowed, and the requests are done before this returns.
-        let send = unsafe { self.untyped().isend(out, as_rank(peer), tag) };
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let out = unsafe { Buffer::read_only(out.as_ptr(), out.len(), Datatype::BYTE) };
+        let send = self.untyped().isend(out, as_rank(peer), tag);
         requests.add(send)?;
         requests.finish()
     }
@@ -53,9 +52,9 @@ impl BytePassing for Communicator {
         let mut requests = Requests::new(window.count);
         for message in 0..window.count {
             let data = &data[window.place(message)];
-            let data = Buffer::read_only(data.as_ptr(), data.len(), Datatype::BYTE);
-            // SAFETY: the slice is borrowed, and the requests are done before this returns.
-            let send = unsafe { self.untyped().isend(data, as_rank(to), tag) };
+            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            let data = unsafe { Buffer::read_only(data.as_ptr(), data.len(), Datatype::BYTE) };
+            let send = self.untyped().isend(data, as_rank(to), tag);
             requests.add(send)?;
         }
         requests.finish()
@@ -77,9 +76,7 @@ impl BytePassing for Communicator {
         for message in 0..window.count {
             let place = window.place(message);
             let into = bytes(start.wrapping_add(place.start), place.len());
-            // SAFETY: the slice is borrowed exclusively, nothing here looks at it, and the requests
-            // are done before this returns. Those that write the same place write the same bytes.
-            let receive = unsafe { self.untyped().irecv(into, as_rank(from), tag) };
+            let receive = self.untyped().irecv(into, as_rank(from), tag);
             requests.add(receive)?;
         }
         requests.finish()
@@ -107,7 +104,8 @@ fn as_rank(rank: usize) -> i32 {
 }
 
 fn bytes(start: *mut u8, len: usize) -> Buffer {
-    Buffer::new(start, len, Datatype::BYTE)
+    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    unsafe { Buffer::new(start, len, Datatype::BYTE) }
 }
 
 /// Requests that are all done before it is gone: what they use is borrowed for longer.

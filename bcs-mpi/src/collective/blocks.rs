@@ -24,9 +24,8 @@
 //!
 //! **reduce_scatter** by a predefined operation takes its own part of an allreduce into memory of its own. The reduction tree
 //! does not depend on the root, so these are the bits of a reduce followed by a scatterv.
-#![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
-use crate::data::{self, Piece, Pieces};
+use crate::data::{self, Piece, Pieces, Plain};
 use crate::endpoint::{Endpoint, Request};
 use crate::roads::{Blocking, TooManyRequests};
 use crate::schedules::{Members, Nodes, OneRound, Plan, Side};
@@ -39,40 +38,28 @@ impl Endpoint {
     /// Posts this rank's part of a broadcast from `root` of data that do not lie side by side. The
     /// collective helpers of NICs know nothing of layouts, so it goes through a copy at each rank.
     ///
-    /// # Safety
-    /// As for [`bcs_scatter`](Self::bcs_scatter).
-    ///
     /// # Errors
     /// As [`bcs_scatter`](Self::bcs_scatter).
-    pub unsafe fn bcs_bcast_packed(
+    pub fn bcs_bcast_packed(
         &self,
         members: Members<'_>,
         root: usize,
         data: Piece,
     ) -> Result<Request, TooManyRequests> {
         let mut plan = Plan::default();
-        let packed = plan.scratch.piece(data.len);
-        let (address, bytes) = (packed.address, packed.len);
+        let packed = plan.scratch.plain(data.len());
         let sends = members.me == root;
         let mut then = Vec::new();
         if sends {
-            let (from, to) = (data, packed);
+            let (from, to) = (data, packed.into());
             plan.first.push(Local::Copy { from, to });
         } else {
-            let (from, to) = (packed, data);
+            let (from, to) = (packed.into(), data);
             then.push(Local::Copy { from, to });
         }
-        plan.part = Some(Part {
-            kind: CollectiveKind::Broadcast {
-                root: members.world[root],
-            },
-            bytes,
-            input: sends.then_some(address),
-            output: if sends { 0 } else { address },
-        });
+        plan.part = Some(Part::broadcast(members.world[root], packed, sends));
         plan.rounds.push_back(Round::steps(then));
-        // SAFETY: the caller's promise.
-        unsafe { self.post_messages(members.context, plan) }
+        self.post_messages(members.context, plan)
     }
 
     /// Posts this rank's part of a scatter from `root`, which has a block for each member;
@@ -80,13 +67,9 @@ impl Endpoint {
     /// none: at the root its own block then stays where it is. "Non-vectorial" is with blocks of
     /// one length, side by side.
     ///
-    /// # Safety
-    /// Blocks that are read are initialised and nobody writes them until the request is done;
-    /// those that are written may be, and nobody else uses them until then.
-    ///
     /// # Errors
     /// When there are not enough request slots: nothing is posted then.
-    pub unsafe fn bcs_scatter(
+    pub fn bcs_scatter(
         &self,
         members: Members<'_>,
         root: usize,
@@ -101,20 +84,16 @@ impl Endpoint {
         } else {
             round.into = Side::One(root, into.unwrap_or(Piece::EMPTY));
         }
-        // SAFETY: the caller's promise.
-        unsafe { self.post_round(members, round, blocking) }
+        self.post_round(members, round, blocking)
     }
 
     /// Posts this rank's part of a gather at `root`, which has a block for each member; `blocks`
     /// is not looked at elsewhere. This rank contributes `from`; at the root it may be none if its
     /// block is where it belongs already.
     ///
-    /// # Safety
-    /// As for [`bcs_scatter`](Self::bcs_scatter).
-    ///
     /// # Errors
     /// As [`bcs_scatter`](Self::bcs_scatter).
-    pub unsafe fn bcs_gather(
+    pub fn bcs_gather(
         &self,
         members: Members<'_>,
         root: usize,
@@ -129,19 +108,15 @@ impl Endpoint {
         } else {
             round.out = Side::One(root, from.unwrap_or(Piece::EMPTY));
         }
-        // SAFETY: the caller's promise.
-        unsafe { self.post_round(members, round, blocking) }
+        self.post_round(members, round, blocking)
     }
 
     /// Posts this rank's part of an allgather into `blocks`, one for each member. It contributes
     /// `from`, or, without it, what is in its own block.
     ///
-    /// # Safety
-    /// As for [`bcs_scatter`](Self::bcs_scatter).
-    ///
     /// # Errors
     /// As [`bcs_scatter`](Self::bcs_scatter).
-    pub unsafe fn bcs_allgather(
+    pub fn bcs_allgather(
         &self,
         members: Members<'_>,
         from: Option<Piece>,
@@ -153,8 +128,7 @@ impl Endpoint {
         round.out = Side::Same(from.clone().unwrap_or_else(|| own.clone()));
         round.into = Side::Each(blocks);
         round.own = from.map(|from| (from, own));
-        // SAFETY: the caller's promise.
-        unsafe { self.post_round(members, round, blocking) }
+        self.post_round(members, round, blocking)
     }
 
     /// Posts this rank's part of an all-to-all: it sends `out`, one block for each member, and
@@ -162,13 +136,10 @@ impl Endpoint {
     /// that needs a copy of it. If all blocks are to have one length, all members give their `nodes`:
     /// short ones then go by leaders ([`Nodes`]).
     ///
-    /// # Safety
-    /// As for [`bcs_scatter`](Self::bcs_scatter).
-    ///
     /// # Errors
     /// As [`bcs_scatter`](Self::bcs_scatter).
     #[inline]
-    pub unsafe fn bcs_alltoall(
+    pub fn bcs_alltoall(
         &self,
         members: Members<'_>,
         out: Option<Pieces>,
@@ -186,9 +157,8 @@ impl Endpoint {
                     return Piece::EMPTY; // It stays where it is.
                 }
                 let from = into.of(place);
-                let copy = round.scratch.piece(from.len);
-                // SAFETY: the caller's promise; the memory is fresh.
-                unsafe { data::copy(&from, &copy) };
+                let copy = round.scratch.piece(from.len());
+                data::copy(&from, &copy);
                 copy
             };
             Pieces::Each((0..members.world.len()).map(&mut copied).collect())
@@ -196,57 +166,47 @@ impl Endpoint {
         round.out = Side::Each(out);
         round.into = Side::Each(into);
         round.nodes = nodes;
-        // SAFETY: the caller's promise.
-        unsafe { self.post_round(members, round, blocking) }
+        self.post_round(members, round, blocking)
     }
 
     /// Posts this rank's part of a reduction of which each member gets a part: of this rank's
     /// `input` the bytes from `offset` on, combined with everybody's, go to `into`, which may be a
     /// part of `input`.
     ///
-    /// # Safety
-    /// As for [`bcs_scatter`](Self::bcs_scatter).
-    ///
     /// # Errors
     /// As [`bcs_scatter`](Self::bcs_scatter).
     ///
     /// # Panics
     /// If the part is not within `input`.
-    pub unsafe fn bcs_reduce_scatter(
+    pub fn bcs_reduce_scatter(
         &self,
         members: Members<'_>,
         (op, datatype): (Op, Datatype),
-        input: Piece,
+        input: Plain,
         offset: usize,
-        into: Piece,
+        into: Plain,
     ) -> Result<Request, TooManyRequests> {
-        assert!(offset <= input.len && into.len <= input.len - offset);
+        let part = |of: Plain| Local::Copy {
+            from: of.part(offset..offset + into.len()).into(),
+            to: into.into(),
+        };
         let mut plan = Plan::default();
-        let part = |of: &Piece| Piece::new(of.address + offset as u64, into.len);
         if members.world.len() == 1 {
-            plan.first.push(Local::Copy {
-                from: part(&input),
-                to: into,
-            });
+            plan.first.push(part(input));
         } else {
-            let result = plan.scratch.piece(input.len);
+            let result = plan.scratch.plain(input.len());
             plan.part = Some(Part {
                 kind: CollectiveKind::Reduce {
                     root: None,
                     op,
                     datatype,
                 },
-                bytes: input.len,
-                input: Some(input.address),
-                output: result.address,
+                bytes: input.len(),
+                input: Some(input),
+                output: result,
             });
-            let then = vec![Local::Copy {
-                from: part(&result),
-                to: into,
-            }];
-            plan.rounds.push_back(Round::steps(then));
+            plan.rounds.push_back(Round::steps(vec![part(result)]));
         }
-        // SAFETY: the caller's promise.
-        unsafe { self.post_messages(members.context, plan) }
+        self.post_messages(members.context, plan)
     }
 }

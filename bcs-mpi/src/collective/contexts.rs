@@ -8,6 +8,7 @@
 )]
 
 use super::choice;
+use crate::data::Plain;
 use crate::endpoint::{Endpoint, Request, State};
 use crate::roads::smartmap::SmartMap;
 use crate::roads::{Handle, TooManyRequests};
@@ -82,19 +83,20 @@ impl Endpoint {
         members: &[u32],
     ) -> Result<Request, TooManyRequests> {
         // The list is little-endian, as this machine is (asserted where addresses are used).
+        let (address, bytes) = (members.as_ptr(), size_of_val(members));
+        // SAFETY: the caller's promise.
+        let list = unsafe { Plain::new(address.expose_provenance() as u64, bytes) };
         let part = Part {
-            kind: CollectiveKind::OpenContext,
-            bytes: size_of_val(members),
-            input: Some(members.as_ptr().expose_provenance() as u64),
-            output: 0,
+            bytes,
+            input: Some(list),
+            ..Part::without_data(CollectiveKind::OpenContext)
         };
         let mut state = self.lock();
         let locality = self.locality(&mut state, members.iter().copied(), |_| Some(()));
         if matches!(locality, Locality::OneNode(())) {
             return Ok(Request::on(Handle::Complete(0)));
         }
-        // SAFETY: the caller's promise.
-        unsafe { self.post_at_once(&mut state, context, 0, part) }
+        self.post_at_once(&mut state, context, 0, part)
     }
 
     /// The context of these members is open at this rank's NIC, or does without it; `local` of them are on
@@ -127,7 +129,6 @@ impl Endpoint {
         }
         let part = Part::without_data(CollectiveKind::CloseContext);
         // What was done without the NIC it has not counted.
-        // SAFETY: there is no memory to promise.
-        unsafe { self.post_at_once(&mut state, context, closed.sequence, part) }
+        self.post_at_once(&mut state, context, closed.sequence, part)
     }
 }

@@ -5,28 +5,20 @@
 //! between neighbours, and between two groups, are not: a rank would wait for others with which it has
 //! nothing to do.) Collectives of one round need no plan; if their blocks lie in rows, as those of
 //! `MPI_Alltoall` do, nothing is allocated.
-#![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
 use super::nic_collectives::with_room;
-use crate::data::{self, Piece, Pieces};
+use crate::data::{self, Piece, Pieces, Plain};
 use crate::endpoint::{Endpoint, Request, State};
-use crate::roads::smartmap::{Exchange, Given, Gives, GroupId, Takes};
+use crate::roads::smartmap::{Exchange, Gives, GroupId, Takes};
 use crate::roads::{Blocking, Handle, TooManyRequests};
 use crate::schedules::{Members, OneRound, Plan, Side};
 use bcs_core::wake::owner_lock::OwnerGuard;
 
-impl From<&Piece> for Given {
-    /// Of what lies side by side: pieces were packed.
-    fn from(piece: &Piece) -> Self {
-        assert!(
-            piece.layout.is_none(),
-            "pieces are packed before they are given"
-        );
-        Self {
-            address: piece.address,
-            len: piece.len,
-        }
-    }
+/// What is given lies side by side.
+fn packed(piece: &Piece) -> Plain {
+    piece
+        .plain()
+        .expect("pieces are packed before they are given")
 }
 
 /// What is given by these sends of a plan.
@@ -35,12 +27,12 @@ fn given(sends: &[(u32, Piece)], world: &[u32]) -> Gives {
         return Gives::Nothing;
     };
     if rest.iter().all(|(_, piece)| piece == first) {
-        return Gives::Same(first.into());
+        return Gives::Same(packed(first));
     }
-    let mut each = vec![Given::default(); world.len()].into_boxed_slice();
+    let mut each = vec![Plain::EMPTY; world.len()].into_boxed_slice();
     for (rank, piece) in sends {
         let place = world.iter().position(|member| member == rank);
-        each[place.expect("members send to members")] = piece.into();
+        each[place.expect("members send to members")] = packed(piece);
     }
     Gives::Each(each)
 }
@@ -63,14 +55,14 @@ impl Side {
     fn gives(&self, me: usize) -> Gives {
         match self {
             Self::Nothing => Gives::Nothing,
-            Self::One(_, piece) | Self::Same(piece) => Gives::Same(piece.into()),
+            Self::One(_, piece) | Self::Same(piece) => Gives::Same(packed(piece)),
             Self::Each(Pieces::Row(row)) => Gives::Row(*row),
             Self::Each(Pieces::Each(pieces)) => {
                 let given = |(place, piece): (usize, &Piece)| {
                     if place == me {
-                        return Given::default();
+                        return Plain::EMPTY;
                     }
-                    piece.into()
+                    packed(piece)
                 };
                 Gives::Each(pieces.iter().enumerate().map(given).collect())
             }
@@ -111,9 +103,7 @@ impl OneRound {
             called: self.called(members),
             gives: self.out.gives(members.me),
             takes: self.into.takes(),
-            own: self
-                .own
-                .map(|(from, to)| (from.address, to.address, from.len)),
+            own: self.own.map(|(from, to)| (packed(&from), packed(&to))),
             scratch: self.scratch,
         }
     }
@@ -121,40 +111,31 @@ impl OneRound {
     /// Whether nothing that this rank gives, itself among others, lies in pieces.
     pub(super) fn is_plain(&self) -> bool {
         let own = self.own.as_ref();
-        let own = own.is_none_or(|(from, to)| from.layout.is_none() && to.layout.is_none());
-        own && self.out.pieces().iter().all(|it| it.layout.is_none())
+        let own = own.is_none_or(|(from, to)| from.layout().is_none() && to.layout().is_none());
+        own && self.out.pieces().iter().all(|it| it.layout().is_none())
     }
 
     /// Packs what the member at this place gives in pieces, and gives itself what is its own. No lock is
     /// held.
-    ///
-    /// # Safety
-    /// What is given is initialised and nobody writes it; this rank's own may be written.
-    pub(super) unsafe fn pack(&mut self, me: usize) {
+    pub(super) fn pack(&mut self, me: usize) {
         let one_for_each = matches!(self.out, Side::Each(_));
         for (place, piece) in self.out.pieces_mut().iter_mut().enumerate() {
-            if piece.layout.is_some() && !(one_for_each && place == me) {
-                let to = self.scratch.piece(piece.len);
-                // SAFETY: the caller's promise; the memory is fresh.
-                unsafe { data::copy(piece, &to) };
+            if piece.layout().is_some() && !(one_for_each && place == me) {
+                let to = self.scratch.piece(piece.len());
+                data::copy(piece, &to);
                 *piece = to;
             }
         }
         if let Some((from, to)) = self.own.take() {
-            // SAFETY: the caller's promise.
-            unsafe { data::copy(&from, &to) };
+            data::copy(&from, &to);
         }
     }
 }
 
 impl Endpoint {
     /// Posts an exchange of the members of a context, who are a group.
-    ///
-    /// # Safety
-    /// The memory that the exchange names stays until the request is done, as for
-    /// [`bcs_scatter`](Self::bcs_scatter).
     #[inline]
-    pub(super) unsafe fn post_exchange(
+    pub(super) fn post_exchange(
         &self,
         state: OwnerGuard<'_, State>,
         (context, group): (u32, GroupId),
@@ -166,8 +147,7 @@ impl Endpoint {
             let known = state.contexts.get_mut(context);
             let known = known.expect("a communicator is used until it is freed");
             let entered = known.enter(context, exchange.called);
-            // SAFETY: the caller's promise.
-            let posted = unsafe { near.exchange(group, exchange, entered, blocking)? };
+            let posted = near.exchange(group, exchange, entered, blocking)?;
             Ok(Handle::near(posted))
         })
     }

@@ -27,9 +27,8 @@
 //!
 //! What has come and is not yet combined needs memory, so a rank receives from so many at a time as
 //! fit [`WINDOW_BYTES`]. That is its own affair: its senders send once, however it receives.
-#![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
-use crate::data::Piece;
+use crate::data::{Piece, Plain};
 use crate::endpoint::{Endpoint, Request};
 use crate::roads::{Blocking, TooManyRequests};
 use crate::schedules::{Members, Plan};
@@ -73,41 +72,47 @@ impl Plan {
         let own = |rank: u32| own.filter(|&(me, _)| me == rank).map(|(_, piece)| piece);
         let others = from.iter().filter(|&&rank| own(rank).is_none()).count();
         let window = (WINDOW_BYTES / bytes.max(1)).clamp(1, others.max(1));
-        let slots: Vec<Piece> = (0..window.min(others))
-            .map(|_| self.scratch.piece(bytes))
+        let slots: Vec<Plain> = (0..window.min(others))
+            .map(|_| self.scratch.plain(bytes))
             .collect();
-        let accumulator = self.scratch.piece(part.len());
+        let accumulator = self.scratch.plain(part.len());
         let (mut apart, mut round) = (None, Round::default());
         for (nth, &rank) in from.iter().enumerate() {
-            let (mut operand, keeps) = match own(rank) {
+            let (operand, keeps) = match own(rank) {
                 // A function writes its operand.
                 Some(own) => (own.clone(), matches!(fold, Fold::Function(_))),
                 None => {
                     if round.receives.len() == window {
                         self.rounds.push_back(std::mem::take(&mut round));
                     }
-                    let slot = slots[round.receives.len()].clone();
-                    let operand = Piece::new(slot.address + part.start as u64, part.len());
-                    round.receives.push((rank, slot));
-                    (operand, !part.start.is_multiple_of(ALIGNMENT))
+                    let slot = slots[round.receives.len()];
+                    round.receives.push((rank, slot.into()));
+                    (
+                        slot.part(part.clone()).into(),
+                        !part.start.is_multiple_of(ALIGNMENT),
+                    )
                 }
             };
             if nth == 0 {
-                round.then.push(copy(operand, accumulator.clone()));
+                round.then.push(copy(operand, accumulator.into()));
                 continue;
             }
-            if keeps {
-                let apart = apart.get_or_insert_with(|| self.scratch.piece(part.len()));
-                round.then.push(copy(operand, apart.clone()));
-                operand = apart.clone();
-            }
+            let operand = if keeps {
+                let apart = *apart.get_or_insert_with(|| self.scratch.plain(part.len()));
+                round.then.push(copy(operand, apart.into()));
+                apart
+            } else {
+                operand
+                    .plain()
+                    .expect("predefined elements lie side by side")
+            };
             round.then.push(Local::Combine {
                 fold: fold.clone(),
-                accumulator: accumulator.clone(),
+                accumulator,
                 operand,
             });
         }
-        round.then.push(copy(accumulator, output));
+        round.then.push(copy(accumulator.into(), output));
         self.rounds.push_back(round);
     }
 
@@ -123,8 +128,8 @@ impl Plan {
         let contributions = Contributions {
             from: &members.world[places],
             fold: fold.clone(),
-            bytes: own.len,
-            part: 0..own.len,
+            bytes: own.len(),
+            part: 0..own.len(),
             output,
         };
         self.fold(contributions, Some((members.world[members.me], own)));
@@ -132,7 +137,7 @@ impl Plan {
 
     /// A copy of what may be replaced while it is still on its way.
     fn copied(&mut self, from: &Piece) -> Piece {
-        let to = self.scratch.piece(from.len);
+        let to = self.scratch.piece(from.len());
         self.first.push(copy(from.clone(), to.clone()));
         to
     }
@@ -148,12 +153,9 @@ impl Endpoint {
     /// not, rank 0's `output` is left alone. Without `input` this rank contributes what is in
     /// `output`.
     ///
-    /// # Safety
-    /// As for [`bcs_scatter`](Self::bcs_scatter).
-    ///
     /// # Errors
     /// As [`bcs_scatter`](Self::bcs_scatter).
-    pub unsafe fn bcs_scan(
+    pub fn bcs_scan(
         &self,
         members: Members<'_>,
         fold: &Fold,
@@ -176,19 +178,15 @@ impl Endpoint {
         if !places.is_empty() {
             plan.fold_all(members, places, &own, output, fold);
         }
-        // SAFETY: the caller's promise.
-        unsafe { self.post_plan(members, plan, blocking) }
+        self.post_plan(members, plan, blocking)
     }
 
     /// Posts this rank's part of a reduction from `input` to `output`, at the place `root` or,
     /// without one, everywhere; elsewhere `output` is not looked at. They may be the same.
     ///
-    /// # Safety
-    /// As for [`bcs_scatter`](Self::bcs_scatter).
-    ///
     /// # Errors
     /// As [`bcs_scatter`](Self::bcs_scatter).
-    pub unsafe fn bcs_fold(
+    pub fn bcs_fold(
         &self,
         members: Members<'_>,
         fold: &Fold,
@@ -202,7 +200,7 @@ impl Endpoint {
         let mut own = input;
         match root {
             None => {
-                if own.address == output.address {
+                if own.address() == output.address() {
                     own = plan.copied(&own);
                 }
                 plan.sends = members.others(|_| own.clone());
@@ -213,20 +211,16 @@ impl Endpoint {
         if root.is_none_or(|root| root == members.me) {
             plan.fold_all(members, 0..members.world.len(), &own, output, fold);
         }
-        // SAFETY: the caller's promise.
-        unsafe { self.post_plan(members, plan, blocking) }
+        self.post_plan(members, plan, blocking)
     }
 
     /// Posts this rank's part of a reduction of which each member gets its block: of this rank's
     /// `blocks`, one for each member, its own is combined with everybody's into `output`. If that
     /// is `among` the blocks, they are copied first.
     ///
-    /// # Safety
-    /// As for [`bcs_scatter`](Self::bcs_scatter).
-    ///
     /// # Errors
     /// As [`bcs_scatter`](Self::bcs_scatter).
-    pub unsafe fn bcs_fold_scatter(
+    pub fn bcs_fold_scatter(
         &self,
         members: Members<'_>,
         fold: &Fold,
@@ -245,7 +239,6 @@ impl Endpoint {
         plan.sends = sends;
         let places = 0..members.world.len();
         plan.fold_all(members, places, &blocks[members.me], output, fold);
-        // SAFETY: the caller's promise.
-        unsafe { self.post_plan(members, plan, blocking) }
+        self.post_plan(members, plan, blocking)
     }
 }

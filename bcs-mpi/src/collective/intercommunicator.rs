@@ -14,7 +14,6 @@
 //!
 //! What has been contributed is folded from the left in the order of the group that contributes
 //! ([`super::fold`]), so its bits depend on nothing else, and all ranks of a group get the same.
-#![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
 use super::fold::Contributions;
 use crate::data::Piece;
@@ -30,12 +29,9 @@ impl Endpoint {
     /// post one, also if it is of nothing. What they call it, with the world rank of the root as far
     /// as they know it, is for those who wonder why they wait.
     ///
-    /// # Safety
-    /// As for [`bcs_scatter`](Self::bcs_scatter).
-    ///
     /// # Errors
     /// As [`bcs_scatter`](Self::bcs_scatter).
-    pub unsafe fn bcs_between(
+    pub fn bcs_between(
         &self,
         context: u32,
         (exchange, root): (Exchange, Option<u32>),
@@ -47,22 +43,18 @@ impl Endpoint {
             ..Plan::of(exchange, root)
         };
         plan.rounds.push_back(Round::of(into));
-        // SAFETY: the caller's promise.
-        unsafe { self.post_messages(context, plan) }
+        self.post_messages(context, plan)
     }
 
     /// Posts this rank's part of a reduction between two groups: it sends all of `out`, and combines
     /// what the other group sends.
-    ///
-    /// # Safety
-    /// As for [`bcs_scatter`](Self::bcs_scatter).
     ///
     /// # Errors
     /// As [`bcs_scatter`](Self::bcs_scatter).
     ///
     /// # Panics
     /// If the part is not within a contribution, or not as long as the output.
-    pub unsafe fn bcs_fold_between(
+    pub fn bcs_fold_between(
         &self,
         context: u32,
         (exchange, root): (Exchange, Option<u32>),
@@ -71,13 +63,12 @@ impl Endpoint {
     ) -> Result<Request, TooManyRequests> {
         let part = &contributions.part;
         assert!(part.start <= part.end && part.end <= contributions.bytes);
-        assert_eq!(part.len(), contributions.output.len);
+        assert_eq!(part.len(), contributions.output.len());
         let mut plan = Plan {
             sends: out,
             ..Plan::of(exchange, root)
         };
         plan.fold(contributions, None);
-        // SAFETY: the caller's promise.
-        unsafe { self.post_messages(context, plan) }
+        self.post_messages(context, plan)
     }
 }

@@ -7,7 +7,6 @@
 //!
 //! How a node arrives is its own affair: its NIC sees one arrival or one of each member, and tells the others
 //! the same.
-#![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
 use crate::endpoint::{Endpoint, Leading, State};
 use crate::roads::nic::Arrival;
@@ -72,9 +71,7 @@ impl State {
             for_node,
             spoilt_by,
         };
-        // SAFETY: whoever posted the collective promised that its memory stays until it is done; so does
-        // that of the group's own.
-        let request = unsafe { self.roads.nic.arrive(number.context, arrival, part)? };
+        let request = self.roads.nic.arrive(number.context, arrival, part)?;
         // All of this node are there, or will notice that they do not call the same.
         self.roads.nic.posted_collective(true);
         Ok(request)

@@ -4,7 +4,6 @@
 //! matched in the order of their posts. So several messages between the same two ranks are told
 //! apart by their order alone: the k-th that is sent belongs to the k-th receive of it. What a
 //! rank sends to itself is no message but a copy, by the same rule.
-#![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
 use crate::data::Piece;
 use crate::endpoint::{Endpoint, Request};
@@ -20,15 +19,12 @@ impl Endpoint {
     /// Posts this rank's part of an exchange among neighbours: it sends all of `out` and receives
     /// all of `into`, in this order where several are to or from the same member.
     ///
-    /// # Safety
-    /// As for [`bcs_scatter`](Self::bcs_scatter).
-    ///
     /// # Errors
     /// As [`bcs_scatter`](Self::bcs_scatter).
     ///
     /// # Panics
     /// If this rank does not send to itself what it receives from itself.
-    pub unsafe fn bcs_neighbors(
+    pub fn bcs_neighbors(
         &self,
         members: Members<'_>,
         out: Vec<Parcel>,
@@ -50,7 +46,7 @@ impl Endpoint {
             "what a rank sends itself it receives"
         );
         let copy = |((_, from), (_, to)): (Parcel, Parcel)| {
-            assert_eq!(from.len, to.len, "what a rank sends itself it receives");
+            assert_eq!(from.len(), to.len(), "what a rank sends itself it receives");
             Local::Copy { from, to }
         };
         let mut plan = Plan {
@@ -61,7 +57,6 @@ impl Endpoint {
         let mut receives = named(into);
         receives.reverse(); // A round is posted from its end.
         plan.rounds.push_back(Round::of(receives));
-        // SAFETY: the caller's promise.
-        unsafe { self.post_messages(members.context, plan) }
+        self.post_messages(members.context, plan)
     }
 }

@@ -3,9 +3,9 @@
 //! If all members of a context are on this rank's node they do these themselves
 //! ([`crate::roads::smartmap`]). Where only some are, these may do their part, and one of them posts for them
 //! ([`super::leader`]).
-#![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
 use super::choice::{Call, Way};
+use crate::data::Plain;
 use crate::endpoint::{Endpoint, Errand, Request, State};
 use crate::roads::nic::Arrival;
 use crate::roads::smartmap::{Id, SmartMap};
@@ -28,81 +28,56 @@ impl Endpoint {
         blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
         let part = Part::without_data(CollectiveKind::Barrier);
-        // SAFETY: there is no memory to promise.
-        unsafe { self.arrive(context, part, blocking) }
+        self.arrive(context, part, blocking)
     }
 
     /// Posts this rank's part of a broadcast of `bytes` bytes: at `root` (a world rank) they are
     /// read, elsewhere written.
     ///
-    /// # Safety
-    /// The bytes at `address` may be read (at the root) or written (elsewhere) until the request
-    /// is done, and nobody else uses them.
-    ///
     /// # Errors
     /// When all request slots are in use.
-    pub unsafe fn bcs_bcast(
+    pub fn bcs_bcast(
         &self,
         context: u32,
         root: u32,
-        (address, bytes): (u64, usize),
+        data: Plain,
         blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
-        let input = (root == self.place.rank).then_some(address);
-        let output = if input.is_some() { 0 } else { address };
-        let kind = CollectiveKind::Broadcast { root };
-        let part = Part {
-            kind,
-            bytes,
-            input,
-            output,
-        };
-        // SAFETY: the caller's promise.
-        unsafe { self.arrive(context, part, blocking) }
+        let part = Part::broadcast(root, data, root == self.place.rank);
+        self.arrive(context, part, blocking)
     }
 
     /// Posts this rank's part of a reduction of `bytes` bytes from `input` to `output`, at `root`
     /// (a world rank) or, without one, everywhere. They may be the same.
     ///
-    /// # Safety
-    /// The bytes at `input` may be read, and those at `output`, unless it is 0, written, until the
-    /// request is done, and nobody else uses them.
-    ///
     /// # Errors
     /// When all request slots are in use.
-    pub unsafe fn bcs_reduce(
+    pub fn bcs_reduce(
         &self,
         context: u32,
         (op, datatype): (Op, Datatype),
         root: Option<u32>,
-        (input, output, bytes): (u64, u64, usize),
+        (input, output): (Plain, Plain),
         blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
         let kind = CollectiveKind::Reduce { root, op, datatype };
         let wanted = root.is_none_or(|root| root == self.place.rank);
-        let output = if wanted { output } else { 0 };
         let part = Part {
             kind,
-            bytes,
+            bytes: input.len(),
             input: Some(input),
-            output,
+            output: if wanted { output } else { Plain::EMPTY },
         };
-        // SAFETY: the caller's promise.
-        unsafe { self.arrive(context, part, blocking) }
+        self.arrive(context, part, blocking)
     }
 
-    /// # Safety
-    /// As for the callers: the memory that `part` names stays until the request is done.
-    unsafe fn arrive(
+    fn arrive(
         &self,
         context: u32,
         part: Part,
         blocking: Blocking,
     ) -> Result<Request, TooManyRequests> {
-        let post = |state: &mut State| {
-            // SAFETY: the caller's promise.
-            unsafe { self.arrive_at(state, context, part, blocking) }
-        };
+        let post = |state: &mut State| self.arrive_at(state, context, part, blocking);
         self.arrive_by(self.lock(), context, blocking, post)
     }
 
@@ -184,10 +159,7 @@ impl Endpoint {
     }
 
     /// Posts an arrival, and leaves it to the caller to make progress.
-    ///
-    /// # Safety
-    /// As for [`arrive`](Self::arrive).
-    pub(crate) unsafe fn arrive_at(
+    pub(crate) fn arrive_at(
         &self,
         state: &mut State,
         context: u32,
@@ -206,15 +178,13 @@ impl Endpoint {
             Way::Records(group) => {
                 let near = with_room(near)?;
                 let entered = known.enter(context, called);
-                // SAFETY: the caller's promise.
-                let posted = unsafe { near.in_records(group, part, entered, blocking)? };
+                let posted = near.in_records(group, part, entered, blocking)?;
                 Ok(Handle::near(posted))
             }
             Way::Memory(group) => {
                 let near = with_room(near)?;
                 let entered = known.enter(context, called);
-                // SAFETY: the caller's promise.
-                let posted = unsafe { near.in_memory(group, part, entered, blocking)? };
+                let posted = near.in_memory(group, part, entered, blocking)?;
                 Ok(Handle::near(posted))
             }
             Way::Hierarchy(group) => {
@@ -222,16 +192,14 @@ impl Endpoint {
                 let (sequence, due) = (known.sequence, known.due());
                 known.sequence += 1;
                 let entered = known.enter(context, called);
-                // SAFETY: the caller's promise.
-                let id = unsafe { near.hierarchical(group, part, entered, sequence)? };
+                let id = near.hierarchical(group, part, entered, sequence)?;
                 // Arrivals are counted whoever makes them: see `due`. It is the leader's that is work.
                 let _last = self.page.arrive(self.place.node, context, sequence, due);
                 Ok(Handle::Near(id))
             }
             Way::Nic => {
                 let (sequence, due) = (known.sequence, known.due());
-                // SAFETY: the caller's promise.
-                let posted = unsafe { nic.arrive(context, Arrival::own(sequence), part)? };
+                let posted = nic.arrive(context, Arrival::own(sequence), part)?;
                 known.sequence += 1;
                 nic.entered(posted, known.enter(context, called));
                 // The arrival is posted, now it may be counted: a slice that the count asks for sees it.
@@ -244,10 +212,7 @@ impl Endpoint {
     }
 
     /// Posts what somebody waits for by itself: the opening or closing of a context.
-    ///
-    /// # Safety
-    /// As for [`arrive`](Self::arrive).
-    pub(super) unsafe fn post_at_once(
+    pub(super) fn post_at_once(
         &self,
         state: &mut State,
         context: u32,
@@ -256,8 +221,7 @@ impl Endpoint {
     ) -> Result<Request, TooManyRequests> {
         self.progress(state);
         let arrival = Arrival::own(sequence);
-        // SAFETY: the caller's promise.
-        let request = unsafe { state.roads.nic.arrive(context, arrival, part)? };
+        let request = state.roads.nic.arrive(context, arrival, part)?;
         state.roads.nic.posted_collective(true);
         self.progress(state);
         Ok(Request::on(Handle::Nic(request)))

@@ -1,6 +1,5 @@
 //! How collectives that are made of messages are posted: as an exchange of the members if they are all on one
 //! node, else as messages.
-#![expect(unsafe_code, reason = "memory is named by address")]
 
 use super::choice::{Call, Way};
 use crate::endpoint::{Endpoint, Errand, Kind, Request, State};
@@ -18,10 +17,7 @@ impl State {
 
 impl Endpoint {
     /// Posts what all members of a communicator call, and have to wait for.
-    ///
-    /// # Safety
-    /// As for [`post_messages`](Self::post_messages).
-    pub(super) unsafe fn post_plan(
+    pub(super) fn post_plan(
         &self,
         members: Members<'_>,
         mut plan: Plan,
@@ -29,23 +25,17 @@ impl Endpoint {
     ) -> Result<Request, TooManyRequests> {
         let way = self.lock().way(members.context, Call::Blocks, 0);
         let Way::Exchange(group) = way else {
-            // SAFETY: the caller's promise.
-            return unsafe { self.post_messages(members.context, plan) };
+            return self.post_messages(members.context, plan);
         };
-        // SAFETY: the caller's promise.
-        unsafe { plan.prepare(true) };
+        plan.prepare(true);
         let exchange = plan.exchange(members);
         let on = (members.context, group);
-        // SAFETY: the caller's promise; scratch memory lives as long as the exchange.
-        unsafe { self.post_exchange(self.lock(), on, exchange, blocking) }
+        self.post_exchange(self.lock(), on, exchange, blocking)
     }
 
     /// Posts a collective of one round.
-    ///
-    /// # Safety
-    /// As for [`bcs_scatter`](Self::bcs_scatter).
     #[inline]
-    pub(super) unsafe fn post_round(
+    pub(super) fn post_round(
         &self,
         members: Members<'_>,
         mut round: OneRound,
@@ -63,14 +53,12 @@ impl Endpoint {
             Way::Exchange(group) => {
                 if !round.is_plain() {
                     drop(state);
-                    // SAFETY: the caller's promise.
-                    unsafe { round.pack(members.me) };
+                    round.pack(members.me);
                     state = self.lock();
                 }
                 let on = (members.context, group);
                 let exchange = round.exchange(members);
-                // SAFETY: the caller's promise.
-                return unsafe { self.post_exchange(state, on, exchange, blocking) };
+                return self.post_exchange(state, on, exchange, blocking);
             }
             Way::ByLeaders { one_by_one } => one_by_one,
             _ => {
@@ -79,26 +67,18 @@ impl Endpoint {
             }
         };
         drop(state);
-        // SAFETY: the caller's promise.
-        let plan = unsafe { round.plan(members, one_by_one) };
-        // SAFETY: the caller's promise.
-        unsafe { self.post_messages(members.context, plan) }
+        let plan = round.plan(members, one_by_one);
+        self.post_messages(members.context, plan)
     }
 
     /// Posts messages, or a collective of the NIC's with local steps before and after it, on a communicator's
     /// context.
-    ///
-    /// # Safety
-    /// The memory that the plan names, other than its scratch memory, stays until the request is
-    /// done; what is read is initialised and nobody writes it, and what is written nobody else
-    /// uses.
-    pub(super) unsafe fn post_messages(
+    pub(super) fn post_messages(
         &self,
         context: u32,
         mut plan: Plan,
     ) -> Result<Request, TooManyRequests> {
-        // SAFETY: the caller's promise.
-        unsafe { plan.prepare(false) };
+        plan.prepare(false);
         let mut state = self.lock();
         self.progress(&mut state);
         let first_round = plan.rounds.front().map_or(0, |round| round.receives.len());
@@ -123,8 +103,7 @@ impl Endpoint {
         let on = (context, tag);
         let mut schedule = Schedule::new(on, plan.rounds, plan.hierarchy, plan.scratch);
         if let Some(part) = plan.part {
-            // SAFETY: the caller's promise; scratch memory lives as long as the schedule.
-            let handle = unsafe { self.arrive_at(&mut state, context, part, Blocking::No)? };
+            let handle = self.arrive_at(&mut state, context, part, Blocking::No)?;
             schedule.awaits(handle);
             entered = state.roads.entered_by(handle);
         }

@@ -4,19 +4,37 @@
     reason = "buffers are named by address, as the NIC needs them"
 )]
 
+use super::piece::Plain;
 use bcs_core::layout::{Strip, copy_blocks};
 
-/// The bytes of a buffer.
-///
-/// # Safety
-/// `len` bytes at `address` are initialised and nobody writes them while the slice lives.
-pub(crate) unsafe fn bytes<'a>(address: u64, len: usize) -> &'a [u8] {
-    if len == 0 {
-        return &[]; // The address of an empty buffer means nothing.
+impl Plain {
+    /// The bytes.
+    ///
+    /// # Safety
+    /// They are to be read by an operation that is under way, and this rank does not write them while the slice
+    /// lives.
+    #[inline]
+    pub(crate) unsafe fn bytes<'a>(self) -> &'a [u8] {
+        if self.is_empty() {
+            return &[]; // The address of nothing means nothing.
+        }
+        // SAFETY: the promise of a `Plain`, and the caller's.
+        unsafe { std::slice::from_raw_parts(start(self.address()), self.len()) }
     }
-    let start = std::ptr::with_exposed_provenance(to_usize(address));
-    // SAFETY: the caller's promise.
-    unsafe { std::slice::from_raw_parts(start, len) }
+
+    /// The bytes, to be written.
+    ///
+    /// # Safety
+    /// They are to be written by an operation that is under way, and this rank uses them by this slice alone while
+    /// it lives.
+    #[inline]
+    pub(crate) unsafe fn bytes_mut<'a>(self) -> &'a mut [u8] {
+        if self.is_empty() {
+            return &mut [];
+        }
+        // SAFETY: the promise of a `Plain`, and the caller's.
+        unsafe { std::slice::from_raw_parts_mut(start(self.address()), self.len()) }
+    }
 }
 
 /// Copies blocks of memory to bytes, `distance` from the start of one to that of the next.
@@ -66,32 +84,15 @@ pub(super) unsafe fn scatter(
 /// # Panics
 /// If there are not as many bytes.
 pub(super) unsafe fn gather_places(base: u64, places: &[i32], block: usize, into: &mut [u8]) {
-    let into = &mut into[..places.len() * block];
-    let at = |place: &i32| start(base.wrapping_add_signed(i64::from(*place)));
-    match block {
-        8 => {
-            let (into, _) = into.as_chunks_mut::<8>();
-            for (place, into) in places.iter().zip(into) {
-                // SAFETY: the caller's promise.
-                *into = unsafe { at(place).cast::<[u8; 8]>().read_unaligned() };
-            }
-        }
-        4 => {
-            let (into, _) = into.as_chunks_mut::<4>();
-            for (place, into) in places.iter().zip(into) {
-                // SAFETY: the caller's promise.
-                *into = unsafe { at(place).cast::<[u8; 4]>().read_unaligned() };
-            }
-        }
-        _ => {
-            for (place, into) in places.iter().zip(into.chunks_exact_mut(block)) {
-                // SAFETY: the caller's promise; `into` is borrowed, so nobody's message.
-                unsafe {
-                    std::ptr::copy_nonoverlapping(at(place).cast_const(), into.as_mut_ptr(), block);
-                }
-            }
-        }
-    }
+    let into = into[..places.len() * block].as_mut_ptr();
+    let ends = |place, at| {
+        (
+            start(base.wrapping_add_signed(place)),
+            into.wrapping_add(at),
+        )
+    };
+    // SAFETY: the caller's promise; `into` is borrowed, so nobody's message, and long enough.
+    unsafe { each_place(places, block, ends) };
 }
 
 /// Copies bytes from a place in them on, one block of this length after the other, to places in memory.
@@ -107,27 +108,15 @@ pub(super) unsafe fn scatter_places(
     block: usize,
     (bytes, at): (*const [u8], usize),
 ) {
-    let from = first_of(bytes, at, places.len() * block);
-    match block {
-        // SAFETY: the caller's promise; there are enough of them.
-        8 => unsafe { to_places(8, from, base, places) },
-        // SAFETY: as above.
-        4 => unsafe { to_places(4, from, base, places) },
-        // SAFETY: as above.
-        _ => unsafe { to_places(block, from, base, places) },
-    }
-}
-
-/// # Safety
-/// There is a block of this length for each place, and as [`scatter_places`].
-#[inline(always)]
-unsafe fn to_places(len: usize, mut from: *const u8, base: u64, places: &[i32]) {
-    for place in places {
-        let to = start(base.wrapping_add_signed(i64::from(*place)));
-        // SAFETY: the caller's promise.
-        unsafe { std::ptr::copy_nonoverlapping(from, to, len) };
-        from = from.wrapping_add(len);
-    }
+    let from = first_of(bytes, at, places.len() * block).cast_mut();
+    let ends = |place, at| {
+        (
+            from.wrapping_add(at),
+            start(base.wrapping_add_signed(place)),
+        )
+    };
+    // SAFETY: the caller's promise; there are enough of them.
+    unsafe { each_place(places, block, ends) };
 }
 
 /// Copies blocks of memory to where others lie in the same way.
@@ -146,24 +135,45 @@ pub(super) unsafe fn copy_strip(from: u64, to: u64, strip: Strip) {
 /// # Safety
 /// As for [`copy_strip`].
 pub(super) unsafe fn copy_places(from: u64, to: u64, places: &[i32], block: usize) {
+    let ends = |place, _| {
+        let [from, to] = [from, to].map(|base| start(base.wrapping_add_signed(place)));
+        (from, to)
+    };
+    // SAFETY: the caller's promise.
+    unsafe { each_place(places, block, ends) };
+}
+
+/// Copies a block of this length for each place: from where and to where is said of a place, and of how many bytes
+/// come before. Blocks of the usual lengths become moves of registers.
+///
+/// # Safety
+/// What is said may be read, and written, and does not overlap.
+#[inline(always)]
+unsafe fn each_place(
+    places: &[i32],
+    block: usize,
+    ends: impl Fn(i64, usize) -> (*mut u8, *mut u8),
+) {
     match block {
         // SAFETY: the caller's promise.
-        8 => unsafe { between_places(8, from, to, places) },
+        8 => unsafe { each_block(places, 8, ends) },
         // SAFETY: as above.
-        4 => unsafe { between_places(4, from, to, places) },
+        4 => unsafe { each_block(places, 4, ends) },
         // SAFETY: as above.
-        _ => unsafe { between_places(block, from, to, places) },
+        _ => unsafe { each_block(places, block, ends) },
     }
 }
 
 /// # Safety
-/// As for [`copy_strip`].
+/// As for [`each_place`].
 #[inline(always)]
-unsafe fn between_places(len: usize, from: u64, to: u64, places: &[i32]) {
-    for place in places {
-        let at = |base: u64| start(base.wrapping_add_signed(i64::from(*place)));
+unsafe fn each_block(places: &[i32], len: usize, ends: impl Fn(i64, usize) -> (*mut u8, *mut u8)) {
+    let mut before = 0;
+    for &place in places {
+        let (from, to) = ends(i64::from(place), before);
         // SAFETY: the caller's promise.
-        unsafe { std::ptr::copy_nonoverlapping(at(from).cast_const(), at(to), len) };
+        unsafe { std::ptr::copy_nonoverlapping(from.cast_const(), to, len) };
+        before += len;
     }
 }
 
@@ -186,6 +196,19 @@ fn reaches(strip: Strip, distance: usize) -> usize {
     end.expect("no more than all bytes")
 }
 
+/// Copies as many bytes of a buffer.
+///
+/// # Safety
+/// They are initialised and nobody writes them.
+pub(super) unsafe fn take(address: u64, into: &mut [u8]) {
+    if into.is_empty() {
+        return;
+    }
+    let from = start(address).cast_const();
+    // SAFETY: the caller's promise; `into` is borrowed, so nobody's message.
+    unsafe { std::ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len()) };
+}
+
 /// Fills the start of a buffer.
 ///
 /// # Safety
@@ -194,37 +217,21 @@ pub(super) unsafe fn fill(address: u64, bytes: *const [u8]) {
     if bytes.len() == 0 {
         return;
     }
-    let start = std::ptr::with_exposed_provenance_mut(to_usize(address));
-    // SAFETY: the caller's promise; `bytes` is a copy from NIC memory, so it does not overlap.
-    unsafe { std::ptr::copy_nonoverlapping(bytes.cast::<u8>(), start, bytes.len()) };
-}
-
-/// The bytes of a buffer that is being filled.
-///
-/// # Safety
-/// `len` bytes at `address` are initialised and may be written, and nobody else uses them while
-/// the slice lives.
-pub(crate) unsafe fn bytes_mut<'a>(address: u64, len: usize) -> &'a mut [u8] {
-    if len == 0 {
-        return &mut [];
-    }
-    let start = std::ptr::with_exposed_provenance_mut(to_usize(address));
-    // SAFETY: the caller's promise.
-    unsafe { std::slice::from_raw_parts_mut(start, len) }
+    let to = start(address);
+    // SAFETY: the caller's promise; what nobody else looks at does not overlap with the bytes.
+    unsafe { std::ptr::copy_nonoverlapping(bytes.cast::<u8>(), to, bytes.len()) };
 }
 
 /// Copies bytes, also between buffers that overlap.
 ///
 /// # Safety
 /// `len` bytes at `from` are initialised, those at `to` may be written, and nobody else uses them.
-pub(crate) unsafe fn copy(from: u64, to: u64, len: usize) {
+pub(super) unsafe fn copy(from: u64, to: u64, len: usize) {
     if len == 0 || from == to {
         return;
     }
-    let source: *const u8 = std::ptr::with_exposed_provenance(to_usize(from));
-    let destination = std::ptr::with_exposed_provenance_mut(to_usize(to));
     // SAFETY: the caller's promise.
-    unsafe { std::ptr::copy(source, destination, len) };
+    unsafe { std::ptr::copy(start(from).cast_const(), start(to), len) };
 }
 
 /// An address of the program's memory as a pointer, for whoever may use it.

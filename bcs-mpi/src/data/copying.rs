@@ -1,4 +1,5 @@
 //! Copies of messages out of pieces, into pieces, and between them.
+#![expect(unsafe_code, reason = "data are named by address")]
 
 use super::bytes as buffer;
 use super::piece::Piece;
@@ -11,18 +12,14 @@ const BOUNCE_BYTES: usize = 16 * 1024;
 
 /// Copies the bytes of a piece from `offset` on, as they are in a message.
 ///
-/// # Safety
-/// They are initialised and nobody writes them.
-///
 /// # Panics
 /// If the piece does not have as many.
-#[expect(unsafe_code, reason = "data are named by address")]
-pub(crate) unsafe fn gather(from: &Piece, offset: usize, into: &mut [u8]) {
-    assert!(offset <= from.len && into.len() <= from.len - offset);
-    let Some(layout) = &from.layout else {
-        let address = from.address.wrapping_add(offset as u64);
-        // SAFETY: the caller's promise.
-        into.copy_from_slice(unsafe { buffer::bytes(address, into.len()) });
+pub(crate) fn gather(from: &Piece, offset: usize, into: &mut [u8]) {
+    assert!(offset <= from.len() && into.len() <= from.len() - offset);
+    let Some(layout) = from.layout() else {
+        let address = from.address().wrapping_add(offset as u64);
+        // SAFETY: the promise of a piece, and `into` is borrowed: so it is elsewhere.
+        unsafe { buffer::take(address, into) };
         return;
     };
     each_stretch(
@@ -31,15 +28,15 @@ pub(crate) unsafe fn gather(from: &Piece, offset: usize, into: &mut [u8]) {
         offset + into.len(),
         |Stretch { at, blocks }| match blocks {
             Blocks::Strip(strip, distance) => {
-                // SAFETY: the caller's promise, for each block of the layout.
-                unsafe { buffer::gather(from.address, strip, distance, &mut into[at..]) };
+                // SAFETY: the promise of a piece, for each block of its layout.
+                unsafe { buffer::gather(from.address(), strip, distance, &mut into[at..]) };
             }
             Blocks::Irregular {
                 from: element,
                 places,
                 block,
             } => {
-                let base = from.address.wrapping_add_signed(element);
+                let base = from.address().wrapping_add_signed(element);
                 // SAFETY: as above.
                 unsafe { buffer::gather_places(base, places, block, &mut into[at..]) };
             }
@@ -49,14 +46,10 @@ pub(crate) unsafe fn gather(from: &Piece, offset: usize, into: &mut [u8]) {
 
 /// Fills a piece from `offset` on with bytes of a message. What lies between them stays untouched.
 ///
-/// # Safety
-/// The piece may be written, nobody else uses it, and `bytes` are not in it.
-///
 /// # Panics
 /// If the piece does not have as many.
-#[expect(unsafe_code, reason = "data are named by address")]
-pub(crate) unsafe fn scatter(into: &Piece, offset: usize, bytes: &[u8]) {
-    // SAFETY: the caller's promise.
+pub(crate) fn scatter(into: &Piece, offset: usize, bytes: &[u8]) {
+    // SAFETY: they are borrowed.
     unsafe { scatter_from(into, offset, bytes) };
 }
 
@@ -64,16 +57,15 @@ pub(crate) unsafe fn scatter(into: &Piece, offset: usize, bytes: &[u8]) {
 /// first, even in parts that stay in a cache, takes half as long again (measured).
 ///
 /// # Safety
-/// As for [`scatter`], and the bytes are there.
+/// The bytes are there, and not in the piece.
 ///
 /// # Panics
 /// If the piece does not have as many.
-#[expect(unsafe_code, reason = "data are named by address")]
 pub(crate) unsafe fn scatter_from(into: &Piece, offset: usize, bytes: *const [u8]) {
-    assert!(offset <= into.len && bytes.len() <= into.len - offset);
-    let Some(layout) = &into.layout else {
-        // SAFETY: the caller's promise.
-        unsafe { buffer::fill(into.address.wrapping_add(offset as u64), bytes) };
+    assert!(offset <= into.len() && bytes.len() <= into.len() - offset);
+    let Some(layout) = into.layout() else {
+        // SAFETY: the promise of a piece, and the caller's.
+        unsafe { buffer::fill(into.address().wrapping_add(offset as u64), bytes) };
         return;
     };
     each_stretch(
@@ -82,15 +74,15 @@ pub(crate) unsafe fn scatter_from(into: &Piece, offset: usize, bytes: *const [u8
         offset + bytes.len(),
         |Stretch { at, blocks }| match blocks {
             Blocks::Strip(strip, distance) => {
-                // SAFETY: the caller's promise, for each block of the layout.
-                unsafe { buffer::scatter(into.address, strip, distance, (bytes, at)) };
+                // SAFETY: as above, for each block of the layout.
+                unsafe { buffer::scatter(into.address(), strip, distance, (bytes, at)) };
             }
             Blocks::Irregular {
                 from: element,
                 places,
                 block,
             } => {
-                let base = into.address.wrapping_add_signed(element);
+                let base = into.address().wrapping_add_signed(element);
                 // SAFETY: as above.
                 unsafe { buffer::scatter_places(base, places, block, (bytes, at)) };
             }
@@ -102,7 +94,6 @@ pub(crate) unsafe fn scatter_from(into: &Piece, offset: usize, bytes: *const [u8
 ///
 /// # Safety
 /// The pieces are there, at both; those at `to` may be written, and nobody else uses them. They do not overlap.
-#[expect(unsafe_code, reason = "data are named by address")]
 pub(crate) unsafe fn copy_alike(layout: &Layout, from: u64, to: u64, part: Range<usize>) {
     each_stretch(
         layout,
@@ -126,29 +117,59 @@ pub(crate) unsafe fn copy_alike(layout: &Layout, from: u64, to: u64, part: Range
 
 /// Copies one piece to the start of another. Pieces without a layout may overlap.
 ///
-/// # Safety
-/// What is read is initialised, what is written may be, and nobody else uses either.
-///
 /// # Panics
 /// If the other has fewer bytes.
-#[expect(unsafe_code, reason = "data are named by address")]
-pub(crate) unsafe fn copy(from: &Piece, to: &Piece) {
-    assert!(from.len <= to.len);
-    if from.layout.is_none() && to.layout.is_none() {
-        // SAFETY: the caller's promise.
-        unsafe { buffer::copy(from.address, to.address, from.len) };
-        return;
+pub(crate) fn copy(from: &Piece, to: &Piece) {
+    assert!(from.len() <= to.len());
+    if from.layout().is_none() && to.layout().is_none() {
+        // SAFETY: the promise of both.
+        return unsafe { buffer::copy(from.address(), to.address(), from.len()) };
     }
-    let mut bounce = [0; BOUNCE_BYTES];
-    let mut offset = 0;
-    while offset < from.len {
-        let bytes = &mut bounce[..(from.len - offset).min(BOUNCE_BYTES)];
-        // SAFETY: the caller's promise.
-        unsafe { gather(from, offset, bytes) };
-        // SAFETY: the caller's promise.
-        unsafe { scatter(to, offset, bytes) };
-        offset += bytes.len();
+    look_at::<BOUNCE_BYTES>(from, 0..from.len(), |offset, bytes| {
+        scatter(to, offset, bytes)
+    });
+}
+
+/// Shows a part of a piece, as it is in a message: at once if it lies side by side, else so many bytes at a time,
+/// each with their place in the part.
+pub(crate) fn look_at<const BOUNCE: usize>(
+    from: &Piece,
+    part: Range<usize>,
+    mut look: impl FnMut(usize, &[u8]),
+) {
+    if let Some(plain) = from.plain() {
+        // SAFETY: whoever looks has the bytes for that long, and writes elsewhere.
+        return look(0, unsafe { plain.part(part).bytes() });
     }
+    let mut bounce = [0; BOUNCE];
+    for start in part.clone().step_by(BOUNCE) {
+        let bytes = &mut bounce[..(part.end - start).min(BOUNCE)];
+        gather(from, start, bytes);
+        look(start - part.start, bytes);
+    }
+}
+
+/// Has a part of a piece filled, as it is in a message: at once if it lies side by side, else so many bytes at a
+/// time, each with their place in the part.
+///
+/// # Errors
+/// The first one of whoever fills it.
+pub(crate) fn fill<const BOUNCE: usize, E>(
+    into: &Piece,
+    part: Range<usize>,
+    mut bring: impl FnMut(usize, &mut [u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    if let Some(plain) = into.plain() {
+        // SAFETY: whoever brings them has the bytes for that long, and reads elsewhere.
+        return bring(0, unsafe { plain.part(part).bytes_mut() });
+    }
+    let mut bounce = [0; BOUNCE];
+    for start in part.clone().step_by(BOUNCE) {
+        let bytes = &mut bounce[..(part.end - start).min(BOUNCE)];
+        bring(start - part.start, bytes)?;
+        scatter(into, start, bytes);
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -190,24 +211,19 @@ mod tests {
     }
 
     /// What copies alike is what gathers and scatters.
-    #[expect(unsafe_code, reason = "data are named by address")]
     fn copied_alike(layout: &Arc<Layout>, len: usize, [from, to]: [usize; 2]) {
         let (low, bytes) = layout.span(len as u64).unwrap();
         let data: Vec<u8> = (0..bytes).map(|at| (at % 251) as u8).collect();
         let mut found = vec![255u8; data.len()];
         let mut wanted = found.clone();
         let base = |bytes: *const u8| (bytes.expose_provenance() as u64).wrapping_add_signed(-low);
-        let piece = |bytes: *const u8| Piece {
-            address: base(bytes),
-            len,
-            layout: Some(layout.clone()),
+        let piece = |bytes: *const u8| {
+            // SAFETY: all bytes of the span are there, and nobody else uses them.
+            unsafe { Piece::new(base(bytes), len, Some(layout.clone())) }
         };
         let mut packed = vec![0; to - from];
-        // SAFETY: both have all bytes of the span, and nobody else uses them.
-        unsafe { gather(&piece(data.as_ptr()), from, &mut packed) };
-        let into = piece(wanted.as_mut_ptr());
-        // SAFETY: as above.
-        unsafe { scatter(&into, from, &packed) };
+        gather(&piece(data.as_ptr()), from, &mut packed);
+        scatter(&piece(wanted.as_mut_ptr()), from, &packed);
         let into = base(found.as_mut_ptr());
         // SAFETY: as above.
         unsafe { copy_alike(layout, base(data.as_ptr()), into, from..to) };

@@ -2,14 +2,14 @@
 //!
 //! | file | is |
 //! |---|---|
-//! | `piece.rs` | memory as messages name it |
+//! | `piece.rs` | memory as messages name it, and what is promised of it |
 //! | `stretches.rs`, `copying.rs` | where the blocks of a piece are; copies out of pieces, into them and between them |
 //! | `bytes.rs` | the program's memory: the only place that touches it |
 //! | `packing.rs` | memory for small pieces side by side |
 //! | `scratch.rs` | memory that a collective has of its own |
 //! | `own_memory.rs` | whether what a program named is there |
 
-pub(crate) mod bytes;
+mod bytes;
 mod copying;
 pub(crate) mod own_memory;
 mod packing;
@@ -17,10 +17,10 @@ mod piece;
 mod scratch;
 mod stretches;
 
-pub(crate) use bytes::{bytes, bytes_mut};
-pub(crate) use copying::{copy, copy_alike, gather, scatter, scatter_from};
+pub(crate) use bytes::start;
+pub(crate) use copying::{copy, copy_alike, fill, gather, look_at, scatter, scatter_from};
 pub(crate) use packing::{NEAR_SMALL_PIECE_BYTES, Room, Rooms, SMALL_PIECE_BYTES};
-pub use piece::{Piece, Pieces, Row};
+pub use piece::{Piece, Pieces, Plain, Row};
 pub(crate) use scratch::Scratch;
 
 /// Longer copies are made without the endpoint's lock: they take some 7 us out of caches and 20 out of memory, and to

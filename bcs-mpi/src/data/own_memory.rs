@@ -56,7 +56,7 @@ fn has_ready(address: usize, len: usize, what: Use) -> Result<(), i32> {
 
 /// Whether others may write the first `len` bytes of a piece of this process. What is in pieces it writes itself.
 pub(crate) fn takes(into: &Piece, len: usize) -> bool {
-    into.layout.is_some() || is_there(into.address, len, Use::Write)
+    into.layout().is_some() || is_there(into.address(), len, Use::Write)
 }
 
 #[cfg(test)]

@@ -10,8 +10,9 @@
 //! computes. Within the node it is the receiver who would fetch them, with a call of the kernel each: there
 //! they are packed up to a larger size, and while the receiver unpacks what is packed already
 //! ([`crate::roads::smartmap`], `errand`).
+#![expect(unsafe_code, reason = "memory is named by address")]
 
-use super::piece::Piece;
+use super::piece::{Piece, Plain};
 use bcs_core::layout::Location;
 use bcs_core::limits::INLINE_BYTES;
 
@@ -42,6 +43,13 @@ impl Room {
         Location::at(self.0.as_mut_ptr().expose_provenance() as u64)
     }
 
+    /// The first bytes of it, as memory for a message.
+    pub(crate) fn plain(&mut self, len: usize) -> Plain {
+        let address = self.bytes(len).as_mut_ptr().expose_provenance() as u64;
+        // SAFETY: only its message uses it, which keeps it until it is over.
+        unsafe { Plain::new(address, len) }
+    }
+
     /// The first bytes of it.
     pub(crate) fn bytes(&mut self, len: usize) -> &mut [u8] {
         &mut self.0[..len]
@@ -62,14 +70,14 @@ impl Rooms {
     pub(crate) fn wanted(&mut self, data: &Piece, small: u32) -> Option<Room> {
         // What is inline needs no room.
         let lengths = INLINE_BYTES + 1..=MAX_PACKED_BYTES;
-        if !data.is_in_pieces_below(small) || !lengths.contains(&data.len) {
+        if !data.is_in_pieces_below(small) || !lengths.contains(&data.len()) {
             return None;
         }
-        let fits = |room: &Room| room.0.len() >= data.len;
+        let fits = |room: &Room| room.0.len() >= data.len();
         let tightest = |&at: &usize| self.free[at].0.len();
         let found = (0..self.free.len()).filter(|&at| fits(&self.free[at]));
         let Some(at) = found.min_by_key(tightest) else {
-            return Some(Room(vec![0; data.len]));
+            return Some(Room(vec![0; data.len()]));
         };
         let room = self.free.swap_remove(at);
         self.kept -= room.0.len();
@@ -95,18 +103,17 @@ mod tests {
 
     fn data(len: usize, block: u64) -> Piece {
         let blocks = Builder::block(0, block).repeat(3, 10_000).unwrap();
-        Piece {
-            address: 0,
-            len,
-            layout: Some(Arc::new(blocks.finish(0))),
-        }
+        // SAFETY: nobody looks there.
+        unsafe { Piece::new(0, len, Some(Arc::new(blocks.finish(0)))) }
     }
 
     #[test]
     fn rooms_are_used_again_and_not_too_many_are_kept() {
         let mut rooms = Rooms::default();
+        // SAFETY: nobody looks there.
+        let plain = unsafe { Piece::new(8, 100, None) };
         assert_eq!(
-            rooms.wanted(&Piece::new(8, 100), SMALL_PIECE_BYTES),
+            rooms.wanted(&plain, SMALL_PIECE_BYTES),
             None,
             "side by side"
         );

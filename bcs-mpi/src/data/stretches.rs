@@ -1,6 +1,6 @@
 //! Where the blocks of a layout are: found once for all loops that copy.
 
-use bcs_core::layout::{Layout, Strip};
+use bcs_core::layout::{Layout, Run, Strip};
 use std::ops::Range;
 
 /// Elements of at most so many blocks are copied together, run by run.
@@ -64,12 +64,7 @@ pub(super) fn each_stretch(
         let place = extent.wrapping_mul((element as u64).cast_signed());
         let start = element * size - offset;
         for run in layout.runs() {
-            let mut strip = Strip {
-                offset: place.wrapping_add(run.offset),
-                block: run.block,
-                stride: run.stride,
-                count: run.count,
-            };
+            let mut strip = strip_of(&run, place);
             let mut at = start + to_usize(run.start);
             let block = to_usize(run.block);
             if tile == 1 {
@@ -147,12 +142,7 @@ fn in_an_element(
         if end > range.end {
             break;
         }
-        let strip = Strip {
-            offset: place.wrapping_add(run.offset),
-            block: run.block,
-            stride: run.stride,
-            count: run.count,
-        };
+        let strip = strip_of(&run, place);
         tell(Stretch {
             at: start - offset,
             blocks: Blocks::Strip(strip, block),
@@ -181,6 +171,16 @@ pub(super) fn walk(
             blocks: Blocks::Strip(strip, distance),
         });
         at += bytes;
+    }
+}
+
+/// The blocks of a run, of an element at this place.
+fn strip_of(run: &Run, place: i64) -> Strip {
+    Strip {
+        offset: place.wrapping_add(run.offset),
+        block: run.block,
+        stride: run.stride,
+        count: run.count,
     }
 }
 

@@ -1,5 +1,4 @@
 //! An endpoint as a rank of a world that keeps the rules of roads: whatever its roads are.
-#![expect(unsafe_code, reason = "messages are named by address")]
 
 use super::endpoint::Endpoint;
 use super::messages::Received;
@@ -76,26 +75,20 @@ impl Party for Caller<'_> {
 impl Road for Caller<'_> {
     type Request = Received;
 
-    unsafe fn send(
+    fn send(
         &mut self,
         mode: SendMode,
         message: &Message,
     ) -> Result<Posted<Received>, TooManyRequests> {
-        // SAFETY: the caller's promise.
-        let request = unsafe { self.0.bcs_send(mode, message)? };
+        let request = self.0.bcs_send(mode, message)?;
         Ok(match request.is_complete() {
             true => Posted::Complete,
             false => Posted::Request(Received::Posted(request)),
         })
     }
 
-    unsafe fn receive(
-        &mut self,
-        pattern: Pattern,
-        into: Piece,
-    ) -> Result<Received, TooManyRequests> {
-        // SAFETY: the caller's promise.
-        unsafe { self.0.bcs_recv(pattern, into) }
+    fn receive(&mut self, pattern: Pattern, into: Piece) -> Result<Received, TooManyRequests> {
+        self.0.bcs_recv(pattern, into)
     }
 
     fn probe(&mut self, pattern: Pattern) -> Result<Option<Outcome>, TooManyRequests> {

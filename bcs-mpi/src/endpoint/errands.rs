@@ -10,7 +10,6 @@
 //! Threads that wait say for what only if there are several ([`OwnerLock::is_shared`]).
 //!
 //! [`OwnerLock::is_shared`]: bcs_core::wake::owner_lock::OwnerLock::is_shared
-#![expect(unsafe_code, reason = "memory is named by address")]
 
 use super::request::{Kind, Request};
 use super::what::What;
@@ -89,9 +88,7 @@ impl Errand {
             Self::Near(errand) => errand.run(),
             Self::Steps(Steps { steps, .. }) => {
                 for step in steps.drain(..) {
-                    // SAFETY: whoever posted the schedule promised that the memory stays until it is
-                    // done; what was to be received has come.
-                    unsafe { step.run() };
+                    step.run();
                 }
             }
             Self::Unpack(unpack) => unpack.run(),

@@ -1,8 +1,4 @@
 //! bcs_send and bcs_recv.
-#![expect(
-    unsafe_code,
-    reason = "messages are named by address, as the NIC needs them"
-)]
 
 use super::endpoint::Endpoint;
 use super::request::{Kind, Request};
@@ -49,42 +45,32 @@ impl Endpoint {
     /// Posts a send. It never blocks; a blocking send is this and a
     /// [`bcs_test`](Self::bcs_test) that waits.
     ///
-    /// # Safety
-    /// The data are initialised, and nobody writes them until the request is done.
-    ///
     /// # Errors
     /// When all request slots are in use.
-    pub unsafe fn bcs_send(
-        &self,
-        mode: SendMode,
-        message: &Message,
-    ) -> Result<Request, TooManyRequests> {
+    pub fn bcs_send(&self, mode: SendMode, message: &Message) -> Result<Request, TooManyRequests> {
         let mut state = self.lock();
-        // SAFETY: the caller's promise.
-        if let Some(posted) = unsafe { state.roads.send_near(mode, message) } {
+        if let Some(posted) = state.roads.send_near(mode, message) {
             let posted = posted?;
             // Whoever only sends finds its queue full in the end, and then looks after the others.
             let holds = state.roads.near.as_ref().is_some_and(SmartMap::holds);
             if holds || self.turn.is_holding() {
                 self.progress(&mut state);
                 self.leave(state);
-            } else if message.data.layout.is_some() {
+            } else if message.data.layout().is_some() {
                 self.leave(state); // Its receiver may wait for it to be packed.
             }
             return Ok(Request::on(posted));
         }
         let (data, mut room) = (&message.data, None);
-        if data.len > LONG_BYTES && data.layout.is_some() {
+        if data.len() > LONG_BYTES && data.layout().is_some() {
             room = state.roads.nic.room_for(data);
         }
         if let Some(room) = &mut room {
             drop(state);
-            // SAFETY: the caller's promise.
-            unsafe { gather(data, 0, room.bytes(data.len)) };
+            gather(data, 0, room.bytes(data.len()));
             state = self.lock();
         }
-        // SAFETY: the caller's promise.
-        let request = unsafe { state.roads.send_far(mode, message, room)? };
+        let request = state.roads.send_far(mode, message, room)?;
         self.progress(&mut state);
         self.leave(state);
         Ok(Request::on(request))
@@ -93,30 +79,21 @@ impl Endpoint {
     /// Posts a receive of at most as many bytes as `into` has, unless its message is there already. It never
     /// blocks.
     ///
-    /// # Safety
-    /// `into` may be written, and nobody else uses it until the request is done.
-    ///
     /// # Errors
     /// When all request slots are in use.
     #[inline(always)]
-    pub unsafe fn bcs_recv(
-        &self,
-        pattern: Pattern,
-        into: Piece,
-    ) -> Result<Received, TooManyRequests> {
+    pub fn bcs_recv(&self, pattern: Pattern, into: Piece) -> Result<Received, TooManyRequests> {
         let mut state = self.lock();
         let reach = state.reach(pattern);
         if let Some(near) = state.roads.near.as_mut().filter(|_| !reach.far) {
             let early = match self.turn.is_holding() {
-                // SAFETY: the caller's promise.
-                false => unsafe { near.receive_early(&pattern, &into) },
+                false => near.receive_early(&pattern, &into),
                 true => None, // What waits for room is the affair of every call.
             };
             if let Some(outcome) = early {
                 return Ok(Received::Now(outcome));
             }
-            // SAFETY: the caller's promise.
-            let request = unsafe { near.receive(pattern, into, None)? };
+            let request = near.receive(pattern, into, None)?;
             near.drain_for(pattern.source);
             self.tell_threads(&state);
             self.leave(state);
@@ -125,8 +102,7 @@ impl Endpoint {
         if reach.near {
             self.progress(&mut state); // What has come within the node came before this receive.
         }
-        // SAFETY: the caller's promise.
-        let request = unsafe { state.roads.receive(reach, pattern, into)? };
+        let request = state.roads.receive(reach, pattern, into)?;
         self.progress(&mut state);
         self.leave(state);
         Ok(Received::Posted(Request::on(request)))

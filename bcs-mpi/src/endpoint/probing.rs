@@ -8,7 +8,6 @@
 //! it taken out, and waits for that: BR answers in its next slice, whatever other ranks do.
 //!
 //! [`bcs_recv_extracted`]: Endpoint::bcs_recv_extracted
-#![expect(unsafe_code, reason = "receives are named by address")]
 
 use super::endpoint::Endpoint;
 use super::request::Request;
@@ -105,15 +104,12 @@ impl Endpoint {
 
     /// Posts the receive of a message that was taken out, which is spent then. It never blocks.
     ///
-    /// # Safety
-    /// As for [`bcs_recv`](Self::bcs_recv).
-    ///
     /// # Errors
     /// When all request slots are in use.
     ///
     /// # Panics
     /// If it is spent.
-    pub unsafe fn bcs_recv_extracted(
+    pub fn bcs_recv_extracted(
         &self,
         message: &mut Extracted,
         into: Piece,
@@ -125,8 +121,7 @@ impl Endpoint {
             Taken::Near(message) => {
                 let near = state.roads.near.as_mut().expect("it came from there");
                 let taken = message.take().expect("a message is received once");
-                // SAFETY: the caller's promise.
-                let posted = unsafe { near.receive_extracted(taken, into) };
+                let posted = near.receive_extracted(taken, into);
                 let request = posted.map_err(|(full, taken)| {
                     *message = Some(taken);
                     full
@@ -134,8 +129,7 @@ impl Endpoint {
                 return Ok(Request::on(Handle::Near(request)));
             }
         };
-        // SAFETY: the caller's promise.
-        let request = unsafe { state.roads.nic.receive_extracted(message, pattern, &into)? };
+        let request = state.roads.nic.receive_extracted(message, pattern, &into)?;
         self.progress(&mut state);
         // The message is not among those that BR says it holds for this rank.
         state.roads.nic.ask();

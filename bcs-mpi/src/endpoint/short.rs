@@ -3,7 +3,6 @@
 //!
 //! Law 5 says that every blocking call makes progress. A call that ends at once does not: there is
 //! nothing for it to do while this end is idle, and what only a NIC needs is in its rings.
-#![expect(unsafe_code, reason = "messages are named by address")]
 
 use super::endpoint::Endpoint;
 use super::request::Request;
@@ -49,23 +48,19 @@ impl Endpoint {
     }
 
     /// Does a whole send to a rank of this node, if it need not wait for anything.
-    ///
-    /// # Safety
-    /// The data are initialised, and nobody writes them during the call, nor until the request is done if
-    /// there is one.
-    pub unsafe fn bcs_send_now(&self, mode: SendMode, message: &Message) -> Now {
-        let (len, limit) = (message.data.len, self.settings.eager_limit);
+    pub fn bcs_send_now(&self, mode: SendMode, message: &Message) -> Now {
+        let (len, limit) = (message.data.len(), self.settings.eager_limit);
         // A copy of what is long enough to be shared by both sides takes longer than to wait for the other one.
         let most = limit.saturating_mul(NEAR);
         let most = most.min(limit.max(LEAST_SHARED_BYTES - 1));
         if !mode.is_eager(len, most) || self.place_of(message.destination).is_none() {
             return Now::Not;
         }
-        if len >= LEAST_LENT_BYTES && self.page.cores_suffice() {
-            // SAFETY: the caller's promise.
-            if let Some(lent) = unsafe { self.lend(message) } {
-                return lent;
-            }
+        if len >= LEAST_LENT_BYTES
+            && self.page.cores_suffice()
+            && let Some(lent) = self.lend(message)
+        {
+            return lent;
         }
         let mut state = self.lock();
         let Some(near) = state.roads.near.as_mut() else {
@@ -76,26 +71,20 @@ impl Endpoint {
             return Now::Not;
         }
         if len > MAX_QUEUED_BYTES {
-            // SAFETY: the caller's promise.
-            return unsafe { self.send_copy(state, message) };
+            return self.send_copy(state, message);
         }
-        // SAFETY: the caller's promise.
-        let sent = unsafe { near.send_now(message) };
+        let sent = near.send_now(message);
         if sent { Now::Done } else { Now::Not }
     }
 
     /// Sends a copy of a message, which is made without the lock.
-    ///
-    /// # Safety
-    /// As for [`bcs_send_now`](Self::bcs_send_now).
-    unsafe fn send_copy(&self, mut state: OwnerGuard<'_, State>, message: &Message) -> Now {
+    fn send_copy(&self, mut state: OwnerGuard<'_, State>, message: &Message) -> Now {
         let near = state.roads.near.as_mut();
-        if !near.is_some_and(|near| near.may_copy(message.data.len)) {
+        if !near.is_some_and(|near| near.may_copy(message.data.len())) {
             return Now::Not;
         }
         drop(state);
-        // SAFETY: the caller's promise.
-        let copy = unsafe { smartmap::copy_of(&message.data) };
+        let copy = smartmap::copy_of(&message.data);
         let mut state = self.lock();
         let near = state.roads.near.as_mut();
         let sent = near.is_some_and(|near| near.send_copied(message, copy));
@@ -103,13 +92,9 @@ impl Endpoint {
     }
 
     /// Lends a message for a little while.
-    ///
-    /// # Safety
-    /// As for [`bcs_send_now`](Self::bcs_send_now).
-    unsafe fn lend(&self, message: &Message) -> Option<Now> {
+    fn lend(&self, message: &Message) -> Option<Now> {
         let Desk { node, place: here } = self.desk.as_ref()?;
-        // SAFETY: the caller's promise.
-        let id = unsafe { self.lock().roads.near.as_mut()?.lend(message)? };
+        let id = self.lock().roads.near.as_mut()?.lend(message)?;
         let fetched = || node.transfer_outcome(*here, id).is_some();
         waiting::spin(&self.page, None, Patience::LOAN, fetched);
         let posted = Now::Posted(Request::on(Handle::Near(id)));
@@ -118,8 +103,7 @@ impl Endpoint {
             let is_done = settled == Settled::Done;
             return Some(if is_done { Now::Done } else { posted });
         }
-        // SAFETY: the caller's promise.
-        let copy = unsafe { smartmap::copy_of(&message.data) };
+        let copy = smartmap::copy_of(&message.data);
         let withdrawn = self.settle(message, |near, to| near.withdraw(to, id, copy));
         Some(if withdrawn { Now::Done } else { posted })
     }
@@ -132,10 +116,7 @@ impl Endpoint {
 
     /// Does a whole receive from a rank of this node, if its message comes soon and nothing else is
     /// under way. `None` if it did not.
-    ///
-    /// # Safety
-    /// `into` may be written, and nobody else uses it during the call.
-    pub unsafe fn bcs_recv_now(&self, pattern: &Pattern, into: &Piece) -> Option<Outcome> {
+    pub fn bcs_recv_now(&self, pattern: &Pattern, into: &Piece) -> Option<Outcome> {
         let source = pattern.source?;
         let from = self.place_of(source)?;
         let Desk { node, place: here } = self.desk.as_ref()?;
@@ -146,8 +127,7 @@ impl Endpoint {
                 return None;
             }
             let near = state.roads.near.as_mut().filter(|near| near.is_idle())?;
-            // SAFETY: the caller's promise.
-            match unsafe { near.receive_next(source, pattern, into) } {
+            match near.receive_next(source, pattern, into) {
                 Next::Received(outcome) => return Some(outcome),
                 Next::Other => return None,
                 Next::Nothing => {}

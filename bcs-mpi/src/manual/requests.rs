@@ -53,4 +53,4 @@
 //! ```
 //!
 //! The [untyped core](crate::mpi) has [one kind](crate::mpi::Request), whose buffers are the
-//! caller's care: its calls are `unsafe`.
+//! caller's care: to make one is `unsafe`.

@@ -1,11 +1,12 @@
 //! Blocks of data, one for each rank: where they are, and what is wrong with them.
+#![expect(unsafe_code, reason = "who names memory by address promises something")]
 
 use super::error::{Error, ErrorClass, Operation, Result};
 use super::{Buffer, Datatype};
 use crate::bcs::{Piece, Pieces};
 
-/// A block for each rank of a communicator, as the vector collectives name them. It promises
-/// nothing about the memory; the calls that take it say what the caller has to promise.
+/// A block for each rank of a communicator, as the vector collectives name them. Whoever makes them promises the
+/// memory of all as that of a [`Buffer`]. Counts, displacements and datatypes are needed for the call only.
 #[derive(Clone, Debug)]
 pub struct Blocks<'a> {
     pub(super) address: *mut u8,
@@ -25,7 +26,10 @@ pub(super) enum Datatypes<'a> {
 impl<'a> Blocks<'a> {
     /// Blocks of one datatype; displacements are in extents of it. A communicator of n ranks
     /// wants n counts and n displacements.
-    pub fn new<T>(
+    ///
+    /// # Safety
+    /// As for [`Buffer::new`], of the data of each block.
+    pub unsafe fn new<T>(
         address: *mut T,
         counts: &'a [i64],
         displacements: &'a [i64],
@@ -39,19 +43,26 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// Blocks that are only read: they must be given only to calls that read them.
-    pub fn read_only<T>(
+    /// Blocks that are only read.
+    ///
+    /// # Safety
+    /// As for [`Buffer::read_only`], of the data of each block.
+    pub unsafe fn read_only<T>(
         address: *const T,
         counts: &'a [i64],
         displacements: &'a [i64],
         datatype: impl Into<Datatype>,
     ) -> Self {
-        Self::new(address.cast_mut(), counts, displacements, datatype)
+        // SAFETY: the caller's promise.
+        unsafe { Self::new(address.cast_mut(), counts, displacements, datatype) }
     }
 
     /// Blocks each of a datatype of its own, as `MPI_Alltoallw` has them; displacements are in
     /// bytes.
-    pub fn of_types<T>(
+    ///
+    /// # Safety
+    /// As for [`Buffer::new`], of the data of each block.
+    pub unsafe fn of_types<T>(
         address: *mut T,
         counts: &'a [i64],
         displacements: &'a [i64],
@@ -89,7 +100,8 @@ impl<'a> Blocks<'a> {
             error.reason = format!("the block for rank {rank}: {}", error.reason);
             error
         };
-        let block = Buffer::new(start, elements, datatype);
+        // SAFETY: the promise of the blocks.
+        let block = unsafe { Buffer::new(start, elements, datatype) };
         block.piece(operation).map_err(named)
     }
 }
@@ -131,16 +143,21 @@ impl Arrangement for Blocks<'_> {
     }
 
     fn all_bytes(&self, _ranks: usize) -> u64 {
-        let size = |rank: usize| match &self.datatypes {
-            Datatypes::One(datatype) => datatype.size() as u64,
-            Datatypes::Each(datatypes) => datatypes.get(rank).map_or(0, |of| of.size() as u64),
-        };
-        let block = |(rank, &count): (usize, &i64)| {
-            u64::try_from(count).unwrap_or(0).saturating_mul(size(rank))
-        };
-        let blocks = self.counts.iter().enumerate().map(block);
-        blocks.fold(0, u64::saturating_add)
+        bytes_of(self.counts, |rank| match &self.datatypes {
+            Datatypes::One(datatype) => datatype.size(),
+            Datatypes::Each(datatypes) => datatypes.get(rank).map_or(0, Datatype::size),
+        })
     }
+}
+
+/// All bytes of blocks of so many elements, as far as they can be counted.
+pub(super) fn bytes_of(counts: &[i64], size: impl Fn(usize) -> usize) -> u64 {
+    let block = |(rank, &count): (usize, &i64)| {
+        let count = u64::try_from(count).unwrap_or(0);
+        count.saturating_mul(size(rank) as u64)
+    };
+    let blocks = counts.iter().enumerate().map(block);
+    blocks.fold(0, u64::saturating_add)
 }
 
 /// A buffer whose count is that of one block; the blocks are side by side.
@@ -150,20 +167,19 @@ impl Arrangement for Buffer {
     fn pieces(&self, ranks: usize, operation: Operation) -> Result<Vec<Piece>> {
         let all = self.count().checked_mul(ranks);
         // If all of them are in the address space as one buffer, so is each.
-        let all = all.map(|count| self.moved(self.start(), count).piece(operation));
+        let all = all.map(|count| self.part(0, count).piece(operation));
         let Some(all) = all else {
             let reason = format!("{ranks} blocks are more than an address space");
             return Err(operation.error(ErrorClass::Count, reason));
         };
-        if all?.len == 0 {
+        if all?.is_empty() {
             return Ok(vec![Piece::EMPTY; ranks]);
         }
         let distance = i128::from(self.datatype().extent().1) * self.count() as i128;
         let block = |rank: usize| {
             let offset = isize::try_from(distance * rank as i128);
             let offset = offset.expect("the first element of a block is among all of them");
-            let start = self.start().wrapping_offset(offset);
-            self.moved(start, self.count()).piece(operation)
+            self.part(offset, self.count()).piece(operation)
         };
         (0..ranks).map(block).collect()
     }
@@ -186,12 +202,12 @@ impl Arrangement for Buffer {
 /// The standard forbids that a place is written twice (MPI 5.0, 6.5). Looked for are only blocks
 /// that lie side by side each: columns of a matrix overlap without a place in common.
 pub(super) fn disjoint(pieces: &[Piece], operation: Operation) -> Result<()> {
-    let plain = |piece: &Piece| piece.len > 0 && piece.layout.is_none();
+    let plain = |piece: &Piece| !piece.is_empty() && piece.layout().is_none();
     let mut order: Vec<usize> = (0..pieces.len()).filter(|&at| plain(&pieces[at])).collect();
-    order.sort_unstable_by_key(|&at| pieces[at].address);
+    order.sort_unstable_by_key(|&at| pieces[at].address());
     for pair in order.windows(2) {
         let (one, other) = (pair[0], pair[1]);
-        if pieces[one].address + pieces[one].len as u64 > pieces[other].address {
+        if pieces[one].address() + pieces[one].len() as u64 > pieces[other].address() {
             let reason = format!(
                 "the blocks that are received from ranks {} and {} overlap",
                 one.min(other),
@@ -246,16 +262,27 @@ pub(super) fn lengths(
     Ok(lens)
 }
 
+/// A buffer of operands that have so many bytes in all, as the counts say.
+pub(super) fn operand_of(of: &Buffer, total: usize, operation: Operation) -> Result<Piece> {
+    let piece = of.operand(operation)?;
+    if piece.len() != total {
+        let given = piece.len();
+        let reason = format!("{given} bytes are given, and the counts make {total}");
+        return Err(operation.error(ErrorClass::Count, reason));
+    }
+    Ok(piece)
+}
+
 /// The blocks of so many elements each that a buffer consists of.
 pub(super) fn operands(of: &Buffer, counts: &[i64], operation: Operation) -> Result<Vec<Piece>> {
     let (_, extent) = of.datatype().extent();
-    let mut start = of.start();
+    let mut start = 0;
     let block = |&count: &i64| {
         let len = usize::try_from(count).expect("a count was checked");
-        let block = of.moved(start, len).operand(operation);
+        let block = of.part(start, len).operand(operation);
         let distance = isize::try_from(extent.saturating_mul(count));
         // Of data that fit the address space, where they end does, too.
-        start = start.wrapping_offset(distance.expect("an isize has 64 bits"));
+        start = start.wrapping_add(distance.expect("an isize has 64 bits"));
         block
     };
     counts.iter().map(block).collect()

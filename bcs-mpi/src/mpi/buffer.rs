@@ -1,12 +1,15 @@
 //! Data: an address, a count and a datatype.
+#![expect(unsafe_code, reason = "who names memory by address promises something")]
 
 use super::error::{ErrorClass, Operation};
 use super::{Datatype, Result};
-use crate::bcs::{Piece, Row};
+use crate::bcs::{Piece, Plain, Row};
 use std::sync::Arc;
 
-/// A buffer as MPI calls name it: address, count, datatype. It promises nothing about the memory;
-/// the calls that take it say what the caller has to promise.
+/// A buffer as MPI calls name it: address, count, datatype.
+///
+/// Whoever makes one promises what a borrow would say of its memory, once and for all operations that it is given
+/// to. So calls that take buffers are safe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buffer {
     address: *mut u8,
@@ -22,8 +25,13 @@ impl Buffer {
         datatype: Datatype::BYTE,
     };
 
-    /// Data to be written.
-    pub fn new<T>(address: *mut T, count: usize, datatype: impl Into<Datatype>) -> Self {
+    /// Data to be read or written.
+    ///
+    /// # Safety
+    /// As for [`Plain::new`], of the data of as many elements as a call says: of many blocks a buffer has the count
+    /// of one. So while an operation has it, until its request is done, what is read is initialised and nobody writes
+    /// it, and what is written nobody else uses. That there is memory is not promised.
+    pub unsafe fn new<T>(address: *mut T, count: usize, datatype: impl Into<Datatype>) -> Self {
         Self {
             address: address.cast(),
             count,
@@ -31,9 +39,17 @@ impl Buffer {
         }
     }
 
-    /// Data that is only read: it must be given only to calls that read it.
-    pub fn read_only<T>(address: *const T, count: usize, datatype: impl Into<Datatype>) -> Self {
-        Self::new(address.cast_mut(), count, datatype)
+    /// Data that is only read.
+    ///
+    /// # Safety
+    /// As for [`new`](Self::new), and it is given only to calls that read it.
+    pub unsafe fn read_only<T>(
+        address: *const T,
+        count: usize,
+        datatype: impl Into<Datatype>,
+    ) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Self::new(address.cast_mut(), count, datatype) }
     }
 
     /// Where it is, for a NIC.
@@ -68,13 +84,13 @@ impl Buffer {
     /// Its address and length, if elements of a predefined type lie there side by side: what most calls are
     /// given. Of all others [`piece`](Self::piece) and [`operand`](Self::operand) say what they are.
     #[inline(always)]
-    pub(crate) fn plain(&self) -> Option<(u64, usize)> {
+    pub(crate) fn plain(&self) -> Option<Plain> {
         let element = self.datatype.elementary()?;
         let (address, len) = (self.address(), self.bytes()?);
         let inside = address != 0 && address.checked_add(len as u64).is_some();
         let side_by_side = element.data_size() == element.size();
         let usual = side_by_side && inside && isize::try_from(len).is_ok() && len > 0;
-        usual.then_some((address, len))
+        usual.then(|| self.bytes_at(address, len))
     }
 
     /// Its memory, if a reduction may be given it. Predefined elements are side by side here, with
@@ -86,11 +102,11 @@ impl Buffer {
             return self.piece(operation);
         }
         let piece = self.other_piece(operation)?;
-        if piece.len == 0 {
+        if piece.is_empty() {
             return Ok(piece);
         }
         // They are in the address space: it was asked of the elements with their gaps.
-        Ok(Piece::new(self.address(), self.count * size))
+        Ok(self.bytes_at(self.address(), self.count * size).into())
     }
 
     /// The blocks of so many buffers like this, one after the other, if their bytes lie side by side and a
@@ -99,10 +115,9 @@ impl Buffer {
     pub(crate) fn row(&self, blocks: usize, operation: Operation) -> Option<Row> {
         let len = self.bytes()?;
         let distance = i64::try_from(len).ok()?;
-        let row = |address| Row {
-            address,
-            distance,
-            len,
+        let row = |address| {
+            // SAFETY: whoever made the buffer has promised the memory of all blocks of a call.
+            unsafe { Row::new(self.bytes_at(address, len), distance) }
         };
         let element = self.datatype.elementary();
         if element.is_some_and(|element| element.data_size() == element.size()) {
@@ -111,14 +126,25 @@ impl Buffer {
             let fits = ends.is_some() && (!self.address.is_null() || len == 0);
             return fits.then(|| row(self.address()));
         }
-        let all = self.moved(self.address, self.count.checked_mul(blocks)?);
-        let all = all.piece(operation).ok()?;
-        all.layout.is_none().then(|| row(all.address))
+        let all = self.part(0, self.count.checked_mul(blocks)?);
+        all.piece(operation)
+            .ok()?
+            .plain()
+            .map(|all| row(all.address()))
     }
 
-    /// As many elements from another place.
-    pub(crate) fn moved(&self, address: *mut u8, count: usize) -> Self {
-        Self::new(address, count, self.datatype.clone())
+    /// As many elements of a call's, from so many bytes on.
+    pub(crate) fn part(&self, from: isize, count: usize) -> Self {
+        let (address, datatype) = (self.address.wrapping_offset(from), self.datatype.clone());
+        // SAFETY: whoever made the buffer has promised the memory of all elements of a call.
+        unsafe { Self::new(address, count, datatype) }
+    }
+
+    /// So many bytes of it.
+    #[inline(always)]
+    fn bytes_at(&self, address: u64, len: usize) -> Plain {
+        // SAFETY: the promise of the buffer.
+        unsafe { Plain::new(address, len) }
     }
 
     /// Its memory, if a call may be given it.
@@ -132,7 +158,7 @@ impl Buffer {
         let inside = address != 0 && address.checked_add(len as u64).is_some();
         let usual = inside && isize::try_from(len).is_ok() && len > 0;
         match self.datatype.layout(operation)? {
-            None if usual => Ok(Piece::new(address, len)),
+            None if usual => Ok(self.bytes_at(address, len).into()),
             _ => self.other_piece(operation),
         }
     }
@@ -159,7 +185,7 @@ impl Buffer {
                 );
                 return Err(operation.error(ErrorClass::Arg, reason));
             }
-            return Ok(Piece::new(self.address(), len));
+            return Ok(self.bytes_at(self.address(), len).into());
         };
         let (lower, extent) = self.datatype.true_extent();
         let (address, from) = (i128::from(self.address()), i128::from(lower));
@@ -181,12 +207,12 @@ impl Buffer {
         let block = layout.single_block();
         let block = block.filter(|_| count == 1 || layout.is_contiguous());
         Ok(match block {
-            Some((offset, _)) => Piece::new(self.address().wrapping_add_signed(offset), len),
-            None => Piece {
-                address: self.address(),
-                len,
-                layout: Some(Arc::clone(layout)),
-            },
+            Some((offset, _)) => {
+                let address = self.address().wrapping_add_signed(offset);
+                self.bytes_at(address, len).into()
+            }
+            // SAFETY: the promise of the buffer.
+            None => unsafe { Piece::new(self.address(), len, Some(Arc::clone(layout))) },
         })
     }
 }

@@ -86,9 +86,7 @@ impl Process {
 }
 
 impl Comm {
-    /// # Safety
-    /// As for [`bsend`](Self::bsend).
-    pub(super) unsafe fn post_buffered(
+    pub(super) fn post_buffered(
         &self,
         call: Call,
         data: &Buffer,
@@ -99,7 +97,7 @@ impl Comm {
         let begun = (self.process().recording().begin(), call.primitive);
         self.usable(operation)?;
         let piece = data.piece(operation)?;
-        let len = piece.len;
+        let len = piece.len();
         let mut state = self.process().buffered().lock();
         state.reap();
         let (attached, used) = (state.attached.unwrap_or(0), state.used);
@@ -110,11 +108,10 @@ impl Comm {
             return Err(operation.error(ErrorClass::Buffer, reason));
         }
         let mut bytes = vec![0_u8; len];
-        // SAFETY: the caller's promise.
-        unsafe { gather(&piece, 0, &mut bytes) };
-        let copy = Buffer::read_only(bytes.as_ptr(), len, Datatype::Byte);
+        gather(&piece, 0, &mut bytes);
         // SAFETY: the copy is kept, and not written, until the send is complete.
-        let request = unsafe { self.post_send(call, &copy, to, tag) }?;
+        let copy = unsafe { Buffer::read_only(bytes.as_ptr(), len, Datatype::Byte) };
+        let request = self.post_send(call, &copy, to, tag)?;
         state.used += len;
         state.under_way.push(Box::new(Copied { request, bytes }));
         Ok(Request::done(Ok(Status::EMPTY), 0, self, begun))
@@ -122,27 +119,19 @@ impl Comm {
 
     /// `MPI_Bsend`.
     ///
-    /// # Safety
-    /// `data` is initialised, and nobody writes it during the call.
-    ///
     /// # Errors
     /// When an argument is wrong, or the attached buffer has no room for the message.
-    pub unsafe fn bsend(&self, data: Buffer, to: i32, tag: i32) -> Result<()> {
-        // SAFETY: the caller's promise.
-        let post = || unsafe { self.post_buffered(BSEND, &data, to, tag) };
+    pub fn bsend(&self, data: Buffer, to: i32, tag: i32) -> Result<()> {
+        let post = || self.post_buffered(BSEND, &data, to, tag);
         let call = || post()?.silent().map(|_| ());
         self.recorded(BSEND.primitive, data.bytes(), call)
     }
 
     /// `MPI_Ibsend`: complete when it returns, as far as `data` is concerned.
     ///
-    /// # Safety
-    /// As for [`bsend`](Self::bsend).
-    ///
     /// # Errors
     /// As [`bsend`](Self::bsend).
-    pub unsafe fn ibsend(&self, data: Buffer, to: i32, tag: i32) -> Result<Request> {
-        // SAFETY: the caller's promise.
-        unsafe { self.post_buffered(IBSEND, &data, to, tag) }
+    pub fn ibsend(&self, data: Buffer, to: i32, tag: i32) -> Result<Request> {
+        self.post_buffered(IBSEND, &data, to, tag)
     }
 }

@@ -21,8 +21,8 @@ use super::objects::handles::Shared;
 use super::objects::members::Sides;
 use super::request::{Request, What};
 use super::topology::Topology;
-use super::{Buffer, Comm, Group, Info, Op, Result, UNDEFINED};
-use crate::bcs::{self, Blocking};
+use super::{Comm, Group, Info, Op, Result, UNDEFINED};
+use crate::bcs::{self, Blocking, Plain};
 use crate::recording::{Begun, Primitive};
 use bcs_core::reduction::Datatype;
 use std::collections::BTreeMap;
@@ -68,6 +68,16 @@ fn children(words: &[u64]) -> Vec<Child> {
         }
     };
     by_color.into_values().map(ordered).collect()
+}
+
+/// Words as memory of a collective.
+///
+/// # Safety
+/// Nobody else uses them until it is over.
+unsafe fn named(words: &mut [u64]) -> Plain {
+    let address = words.as_mut_ptr().expose_provenance() as u64;
+    // SAFETY: the caller's promise.
+    unsafe { Plain::new(address, size_of_val(words)) }
 }
 
 impl Comm {
@@ -149,20 +159,26 @@ impl Comm {
     /// When the group has a rank that is no member here, and as [`dup`](Self::dup).
     pub fn create(&self, group: &Group) -> Result<Option<Self>> {
         let call = ("MPI_Comm_create", Primitive::CommCreate);
-        let places = group.translate_all(&self.group());
-        if let Some(index) = places.iter().position(|&place| place == UNDEFINED) {
-            let reason = format!(
-                "rank {index} of the group, which is {} in the world, is not in the communicator",
-                group.members()[index]
-            );
-            return Err(Operation::plain(call.0).error(ErrorClass::Group, reason));
-        }
+        let places = self.places_of(group, Operation::plain(call.0))?;
         let mut first = places.first().and_then(|&place| u32::try_from(place).ok());
         if self.is_inter() {
             first = first.map(|_| 0); // There is one communicator, whoever is in it.
         }
         let me = group.rank();
         self.split_for(call, first.filter(|_| me.is_some()), me.unwrap_or(0), None)
+    }
+
+    /// The ranks here of the members of a group, which is a part of this communicator.
+    pub(super) fn places_of(&self, group: &Group, operation: Operation) -> Result<Vec<i32>> {
+        let places = group.translate_all(&self.group());
+        if let Some(index) = places.iter().position(|&place| place == UNDEFINED) {
+            let reason = format!(
+                "rank {index} of the group, which is {} in the world, is not in the communicator",
+                group.members()[index]
+            );
+            return Err(operation.error(ErrorClass::Group, reason));
+        }
+        Ok(places)
     }
 
     /// Splits, and gives this rank's part a topology.
@@ -249,13 +265,12 @@ impl Comm {
         if self.is_single() {
             return Ok(());
         }
-        let data = Buffer::new(words.as_mut_ptr(), words.len(), Datatype::Uint64);
+        // SAFETY: the words are borrowed until the request is done, at the end of this function.
+        let data = unsafe { named(words) };
         let endpoint = self.process().endpoint();
         let what = (Op::Bor, Datatype::Uint64);
-        let data = (data.address(), data.address(), size_of_val(words));
         let (context, blocking) = (self.0.context, Blocking::Yes);
-        // SAFETY: the words are borrowed until the request is done, at the end of this function.
-        let posted = unsafe { endpoint.bcs_reduce(context, what, None, data, blocking) };
+        let posted = endpoint.bcs_reduce(context, what, None, (data, data), blocking);
         self.finish(posted.map_err(exhausted(operation))?, operation)
     }
 
@@ -265,12 +280,11 @@ impl Comm {
         if self.is_single() {
             return Ok(());
         }
-        let data = Buffer::new(words.as_mut_ptr(), words.len(), Datatype::Uint64);
-        let endpoint = self.process().endpoint();
-        let data = (data.address(), size_of_val(words));
-        let (context, blocking) = (self.0.context, Blocking::Yes);
         // SAFETY: the words are borrowed until the request is done, at the end of this function.
-        let posted = unsafe { endpoint.bcs_bcast(context, root, data, blocking) };
+        let data = unsafe { named(words) };
+        let endpoint = self.process().endpoint();
+        let (context, blocking) = (self.0.context, Blocking::Yes);
+        let posted = endpoint.bcs_bcast(context, root, data, blocking);
         self.finish(posted.map_err(exhausted(operation))?, operation)
     }
 

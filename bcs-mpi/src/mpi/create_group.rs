@@ -19,13 +19,13 @@
 
 use super::comm::checked_tag;
 use super::create::{ATTEMPTS, no_id};
-use super::error::{ErrorClass, Operation};
+use super::error::Operation;
 use super::objects::context_ids::{Family, GROUP_MESSAGES, Held, Ids, choose};
 use super::objects::group_families::GroupFamilies;
 use super::objects::handles::Shared;
 use super::objects::members::Members;
 use super::point_to_point::Call;
-use super::{Buffer, Comm, Group, Request, Result, UNDEFINED};
+use super::{Buffer, Comm, Group, Request, Result};
 use crate::recording::Primitive;
 use bcs_core::reduction::Datatype;
 use std::sync::Arc;
@@ -45,21 +45,21 @@ impl Circle {
     /// A message to a rank of the group.
     ///
     /// # Safety
-    /// As for [`Comm::isend`].
+    /// Nobody writes the words until the request is done.
     unsafe fn send(&self, words: &[u64], to: i32) -> Result<Request> {
-        let data = Buffer::read_only(words.as_ptr(), words.len(), Datatype::Uint64);
         // SAFETY: the caller's promise.
-        unsafe { self.comm.post_send(self.call, &data, to, self.tag) }
+        let data = unsafe { Buffer::read_only(words.as_ptr(), words.len(), Datatype::Uint64) };
+        self.comm.post_send(self.call, &data, to, self.tag)
     }
 
     /// A message from a rank of the group.
     ///
     /// # Safety
-    /// As for [`Comm::irecv`].
+    /// Nobody else uses the words until the request is done.
     unsafe fn receive(&self, words: &mut [u64], from: i32) -> Result<Request> {
-        let data = Buffer::new(words.as_mut_ptr(), words.len(), Datatype::Uint64);
         // SAFETY: the caller's promise.
-        unsafe { self.comm.post_recv(self.call, &data, from, self.tag) }
+        let data = unsafe { Buffer::new(words.as_mut_ptr(), words.len(), Datatype::Uint64) };
+        self.comm.post_recv(self.call, &data, from, self.tag)
     }
 
     /// In a circle of two: gives the other words, and gets some.
@@ -169,14 +169,7 @@ impl Comm {
         };
         self.usable_within(operation)?;
         checked_tag(tag, operation)?;
-        let places = group.translate_all(&self.group());
-        if let Some(index) = places.iter().position(|&place| place == UNDEFINED) {
-            let reason = format!(
-                "rank {index} of the group, which is {} in the world, is not in the communicator",
-                group.members()[index]
-            );
-            return Err(operation.error(ErrorClass::Group, reason));
-        }
+        self.places_of(group, operation)?;
         let me = group.rank().and_then(|rank| usize::try_from(rank).ok());
         let Some(me) = me else {
             return Ok(None);

@@ -1,6 +1,5 @@
 //! Matched probes (MPI 5.0, 3.8.2): a message is found and taken out in one step, so that no other
 //! thread of this rank can receive what was found.
-#![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::comm::exhausted;
 use super::error::{ErrorClass, Operation, Peer};
@@ -97,9 +96,7 @@ impl Message {
         &self.comm
     }
 
-    /// # Safety
-    /// As for [`irecv`](Self::irecv).
-    unsafe fn post(
+    fn post(
         &mut self,
         (call, primitive): (&'static str, Primitive),
         data: &Buffer,
@@ -122,8 +119,7 @@ impl Message {
             }
         };
         let endpoint = comm.process().endpoint();
-        // SAFETY: the caller's promise.
-        let posted = unsafe { endpoint.bcs_recv_extracted(extracted, into) };
+        let posted = endpoint.bcs_recv_extracted(extracted, into);
         let request = posted.map_err(exhausted(operation))?;
         self.content = Content::Null;
         Ok(Request::posted(
@@ -137,30 +133,20 @@ impl Message {
 
     /// `MPI_Mrecv`. After an error in an argument the message is still there.
     ///
-    /// # Safety
-    /// `data` may be written, and nobody else uses it during the call.
-    ///
     /// # Errors
     /// When the message was received before, an argument is wrong, the message is longer than
     /// `data` (its start is then received), or the NIC reports a failure.
-    pub unsafe fn recv(&mut self, data: Buffer) -> Result<Status> {
+    pub fn recv(&mut self, data: Buffer) -> Result<Status> {
         let call = ("MPI_Mrecv", Primitive::Mrecv);
         let comm = self.comm.clone();
-        comm.recorded(call.1, data.bytes(), || {
-            // SAFETY: the caller's promise.
-            unsafe { self.post(call, &data) }?.silent()
-        })
+        comm.recorded(call.1, data.bytes(), || self.post(call, &data)?.silent())
     }
 
     /// `MPI_Imrecv`.
     ///
-    /// # Safety
-    /// `data` may be written, and nobody else uses it until the request is done.
-    ///
     /// # Errors
     /// When the message was received before, or an argument is wrong.
-    pub unsafe fn irecv(&mut self, data: Buffer) -> Result<Request> {
-        // SAFETY: the caller's promise.
-        unsafe { self.post(("MPI_Imrecv", Primitive::Imrecv), &data) }
+    pub fn irecv(&mut self, data: Buffer) -> Result<Request> {
+        self.post(("MPI_Imrecv", Primitive::Imrecv), &data)
     }
 }

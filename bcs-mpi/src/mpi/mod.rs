@@ -35,12 +35,12 @@
 //! let mut out: Vec<i32> = (0..30).collect();
 //! let mut into = [0i32; 10];
 //! let (me, tag) = (world.rank(), 7);
-//! let from = Buffer::new(out.as_mut_ptr(), 1, &thirds);
-//! let to = Buffer::new(into.as_mut_ptr(), 10, Elementary::Int32);
+//! // SAFETY: `out` stays during the call that it is given to.
+//! let from = unsafe { Buffer::new(out.as_mut_ptr(), 1, &thirds) };
 //! // SAFETY: `into` stays, and is not looked at, until the request is done.
-//! let mut request = unsafe { world.irecv(to, me, tag)? }; // MPI_Irecv
-//! // SAFETY: `out` stays during the call.
-//! unsafe { world.send(from, me, tag)? }; // MPI_Send
+//! let to = unsafe { Buffer::new(into.as_mut_ptr(), 10, Elementary::Int32) };
+//! let mut request = world.irecv(to, me, tag)?; // MPI_Irecv
+//! world.send(from, me, tag)?; // MPI_Send
 //! let status = request.wait()?; // MPI_Wait
 //! assert_eq!((into[9], status.count(&thirds)), (27, Some(1)));
 //! process.finalize() // MPI_Finalize
@@ -48,8 +48,8 @@
 //! ```
 //!
 //! Ranks and tags are `i32` as in C, with the wildcards and codes of the standard's ABI (MPI 5.0,
-//! chapter 20). Calls that hand over a buffer by address are unsafe: it must stay until the
-//! request is done.
+//! chapter 20). A [`Buffer`] names memory by address. To make one is unsafe: it is the promise that the
+//! memory stays as long as an operation has it, so the calls are safe.
 
 pub mod attributes;
 mod blocks;

@@ -3,7 +3,6 @@
 //! All ranks of a job are on machines of one kind, so the packed form is the bytes of the elements
 //! in the order of the type map, and nothing else. It may be sent and received as `MPI_PACKED`,
 //! which is `MPI_BYTE` here.
-#![expect(unsafe_code, reason = "buffers are named by address")]
 
 use crate::bcs::{gather, scatter};
 use crate::mpi::error::{ErrorClass, Operation};
@@ -26,37 +25,29 @@ fn part(
 impl Comm {
     /// `MPI_Pack`: copies `data` to `out` from byte `position` on, which moves on.
     ///
-    /// # Safety
-    /// `data` is initialised, and nobody writes it during the call.
-    ///
     /// # Errors
     /// When an argument is wrong, or there is not enough room.
-    pub unsafe fn pack(&self, data: &Buffer, out: &mut [u8], position: &mut usize) -> Result<()> {
+    pub fn pack(&self, data: &Buffer, out: &mut [u8], position: &mut usize) -> Result<()> {
         let operation = Operation::plain("MPI_Pack");
         self.usable(operation)?;
         let piece = data.piece(operation)?;
-        let range = part(*position, piece.len, out.len(), operation)?;
+        let range = part(*position, piece.len(), out.len(), operation)?;
         *position = range.end;
-        // SAFETY: the caller's promise.
-        unsafe { gather(&piece, 0, &mut out[range]) };
+        gather(&piece, 0, &mut out[range]);
         Ok(())
     }
 
     /// `MPI_Unpack`: fills `data` from `packed`, from byte `position` on, which moves on.
     ///
-    /// # Safety
-    /// `data` may be written, and nobody else uses it during the call.
-    ///
     /// # Errors
     /// When an argument is wrong, or there are not enough bytes.
-    pub unsafe fn unpack(&self, packed: &[u8], position: &mut usize, data: &Buffer) -> Result<()> {
+    pub fn unpack(&self, packed: &[u8], position: &mut usize, data: &Buffer) -> Result<()> {
         let operation = Operation::plain("MPI_Unpack");
         self.usable(operation)?;
         let piece = data.piece(operation)?;
-        let range = part(*position, piece.len, packed.len(), operation)?;
+        let range = part(*position, piece.len(), packed.len(), operation)?;
         *position = range.end;
-        // SAFETY: the caller's promise; a slice that is borrowed is not the buffer's memory.
-        unsafe { scatter(&piece, 0, &packed[range]) };
+        scatter(&piece, 0, &packed[range]);
         Ok(())
     }
 

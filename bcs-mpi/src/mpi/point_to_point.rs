@@ -60,9 +60,7 @@ impl Comm {
         })
     }
 
-    /// # Safety
-    /// As for [`isend`](Self::isend).
-    pub(super) unsafe fn post_send(
+    pub(super) fn post_send(
         &self,
         call: Call,
         data: &Buffer,
@@ -78,8 +76,7 @@ impl Comm {
             return Ok(Request::done(Ok(Status::EMPTY), 0, self, recorded));
         }
         let message = self.message(data, to, tag, operation)?;
-        // SAFETY: the caller's promise.
-        let posted = unsafe { self.process().endpoint().bcs_send(call.mode, &message) };
+        let posted = self.process().endpoint().bcs_send(call.mode, &message);
         let request = posted.map_err(exhausted(operation))?;
         Ok(Request::posted(
             request,
@@ -90,9 +87,7 @@ impl Comm {
         ))
     }
 
-    /// # Safety
-    /// As for [`irecv`](Self::irecv).
-    pub(super) unsafe fn post_recv(
+    pub(super) fn post_recv(
         &self,
         call: Call,
         data: &Buffer,
@@ -107,8 +102,7 @@ impl Comm {
             return Ok(Request::done(Ok(Status::PROC_NULL), 0, self, recorded));
         }
         let pattern = self.pattern(from, tag, operation)?;
-        // SAFETY: the caller's promise.
-        let posted = unsafe { self.process().endpoint().bcs_recv(pattern, into) };
+        let posted = self.process().endpoint().bcs_recv(pattern, into);
         match posted.map_err(exhausted(operation))? {
             Received::Now(outcome) => {
                 let answer = self.status(&outcome, &operation);
@@ -122,10 +116,7 @@ impl Comm {
     }
 
     /// A blocking send: at once if that can be, else posted and waited for.
-    ///
-    /// # Safety
-    /// As for [`send`](Self::send).
-    unsafe fn send_blocking(&self, call: Call, data: &Buffer, to: i32, tag: i32) -> Result<()> {
+    fn send_blocking(&self, call: Call, data: &Buffer, to: i32, tag: i32) -> Result<()> {
         let operation = Operation::message(call.name, data.bytes(), Peer::To(to), tag);
         let endpoint = self.process().endpoint();
         self.recorded(call.primitive, data.bytes(), || {
@@ -135,12 +126,11 @@ impl Comm {
                 return checked_tag(tag, operation).map(|_| ());
             }
             let message = self.message(data, to, tag, operation)?;
-            // SAFETY: the caller's promise; a request is waited for below.
-            let posted = match unsafe { endpoint.bcs_send_now(call.mode, &message) } {
+            let posted = match endpoint.bcs_send_now(call.mode, &message) {
                 Now::Done => return Ok(()),
                 Now::Posted(posted) => posted,
-                // SAFETY: the caller's promise.
-                Now::Not => unsafe { endpoint.bcs_send(call.mode, &message) }
+                Now::Not => endpoint
+                    .bcs_send(call.mode, &message)
                     .map_err(exhausted(operation))?,
             };
             let recorded = (Begun::UNKNOWN, call.primitive);
@@ -150,10 +140,7 @@ impl Comm {
     }
 
     /// A blocking receive: at once if that can be, else posted and waited for.
-    ///
-    /// # Safety
-    /// As for [`recv`](Self::recv).
-    unsafe fn recv_blocking(&self, data: &Buffer, from: i32, tag: i32) -> Result<Status> {
+    fn recv_blocking(&self, data: &Buffer, from: i32, tag: i32) -> Result<Status> {
         let (name, primitive) = ("MPI_Recv", Primitive::Recv);
         let operation = Operation::message(name, data.bytes(), Peer::From(from), tag);
         let endpoint = self.process().endpoint();
@@ -164,12 +151,10 @@ impl Comm {
                 return Ok(Status::PROC_NULL);
             }
             let pattern = self.pattern(from, tag, operation)?;
-            // SAFETY: the caller's promise.
-            if let Some(outcome) = unsafe { endpoint.bcs_recv_now(&pattern, &into) } {
+            if let Some(outcome) = endpoint.bcs_recv_now(&pattern, &into) {
                 return self.status(&outcome, &operation);
             }
-            // SAFETY: the caller's promise.
-            let posted = unsafe { endpoint.bcs_recv(pattern, into) };
+            let posted = endpoint.bcs_recv(pattern, into);
             match posted.map_err(exhausted(operation))? {
                 Received::Now(outcome) => self.status(&outcome, &operation),
                 Received::Posted(request) => {
@@ -182,125 +167,82 @@ impl Comm {
 
     /// `MPI_Send`.
     ///
-    /// # Safety
-    /// `data` is initialised, and nobody writes it during the call.
-    ///
     /// # Errors
     /// When an argument is wrong, or the NIC reports a failure.
-    pub unsafe fn send(&self, data: Buffer, to: i32, tag: i32) -> Result<()> {
-        // SAFETY: the caller's promise.
-        unsafe { self.send_blocking(SEND, &data, to, tag) }
+    pub fn send(&self, data: Buffer, to: i32, tag: i32) -> Result<()> {
+        self.send_blocking(SEND, &data, to, tag)
     }
 
     /// `MPI_Ssend`: returns when the receive was matched.
     ///
-    /// # Safety
-    /// As for [`send`](Self::send).
-    ///
     /// # Errors
     /// As [`send`](Self::send).
-    pub unsafe fn ssend(&self, data: Buffer, to: i32, tag: i32) -> Result<()> {
-        // SAFETY: the caller's promise.
-        unsafe { self.send_blocking(SSEND, &data, to, tag) }
+    pub fn ssend(&self, data: Buffer, to: i32, tag: i32) -> Result<()> {
+        self.send_blocking(SSEND, &data, to, tag)
     }
 
     /// `MPI_Rsend`: the receive is posted already.
     ///
-    /// # Safety
-    /// As for [`send`](Self::send).
-    ///
     /// # Errors
     /// As [`send`](Self::send).
-    pub unsafe fn rsend(&self, data: Buffer, to: i32, tag: i32) -> Result<()> {
-        // SAFETY: the caller's promise.
-        unsafe { self.send_blocking(RSEND, &data, to, tag) }
+    pub fn rsend(&self, data: Buffer, to: i32, tag: i32) -> Result<()> {
+        self.send_blocking(RSEND, &data, to, tag)
     }
 
     /// `MPI_Irsend`.
     ///
-    /// # Safety
-    /// As for [`isend`](Self::isend).
-    ///
     /// # Errors
     /// As [`send`](Self::send).
-    pub unsafe fn irsend(&self, data: Buffer, to: i32, tag: i32) -> Result<Request> {
-        // SAFETY: the caller's promise.
-        unsafe { self.post_send(IRSEND, &data, to, tag) }
+    pub fn irsend(&self, data: Buffer, to: i32, tag: i32) -> Result<Request> {
+        self.post_send(IRSEND, &data, to, tag)
     }
 
     /// `MPI_Isend`.
     ///
-    /// # Safety
-    /// `data` is initialised, and nobody writes it until the request is done.
-    ///
     /// # Errors
     /// As [`send`](Self::send).
-    pub unsafe fn isend(&self, data: Buffer, to: i32, tag: i32) -> Result<Request> {
-        // SAFETY: the caller's promise.
-        unsafe { self.post_send(ISEND, &data, to, tag) }
+    pub fn isend(&self, data: Buffer, to: i32, tag: i32) -> Result<Request> {
+        self.post_send(ISEND, &data, to, tag)
     }
 
     /// `MPI_Issend`.
     ///
-    /// # Safety
-    /// As for [`isend`](Self::isend).
-    ///
     /// # Errors
     /// As [`send`](Self::send).
-    pub unsafe fn issend(&self, data: Buffer, to: i32, tag: i32) -> Result<Request> {
-        // SAFETY: the caller's promise.
-        unsafe { self.post_send(ISSEND, &data, to, tag) }
+    pub fn issend(&self, data: Buffer, to: i32, tag: i32) -> Result<Request> {
+        self.post_send(ISSEND, &data, to, tag)
     }
 
     /// `MPI_Recv`.
     ///
-    /// # Safety
-    /// `data` may be written, and nobody else uses it during the call.
-    ///
     /// # Errors
     /// When an argument is wrong, the message is longer than `data` (its start is then received),
     /// or the NIC reports a failure.
-    pub unsafe fn recv(&self, data: Buffer, from: i32, tag: i32) -> Result<Status> {
-        // SAFETY: the caller's promise.
-        unsafe { self.recv_blocking(&data, from, tag) }
+    pub fn recv(&self, data: Buffer, from: i32, tag: i32) -> Result<Status> {
+        self.recv_blocking(&data, from, tag)
     }
 
     /// `MPI_Irecv`.
     ///
-    /// # Safety
-    /// `data` may be written, and nobody else uses it until the request is done.
-    ///
     /// # Errors
     /// When an argument is wrong.
-    pub unsafe fn irecv(&self, data: Buffer, from: i32, tag: i32) -> Result<Request> {
-        // SAFETY: the caller's promise.
-        unsafe { self.post_recv(IRECV, &data, from, tag) }
+    pub fn irecv(&self, data: Buffer, from: i32, tag: i32) -> Result<Request> {
+        self.post_recv(IRECV, &data, from, tag)
     }
 
     /// `MPI_Sendrecv`: sends to one and receives from one at the same time.
     ///
-    /// # Safety
-    /// As for [`send`](Self::send) and [`recv`](Self::recv); the buffers do not overlap.
-    ///
     /// # Errors
     /// As for those. Both have ended then.
-    pub unsafe fn sendrecv(
-        &self,
-        out: (Buffer, i32, i32),
-        into: (Buffer, i32, i32),
-    ) -> Result<Status> {
-        // SAFETY: the caller's promise.
-        unsafe { self.exchange(SENDRECV, &out, &into) }
+    pub fn sendrecv(&self, out: (Buffer, i32, i32), into: (Buffer, i32, i32)) -> Result<Status> {
+        self.exchange(SENDRECV, &out, &into)
     }
 
     /// `MPI_Sendrecv_replace`: the same from and into one buffer.
     ///
-    /// # Safety
-    /// As for [`recv`](Self::recv), and `data` is initialised.
-    ///
     /// # Errors
     /// As [`sendrecv`](Self::sendrecv).
-    pub unsafe fn sendrecv_replace(
+    pub fn sendrecv_replace(
         &self,
         data: Buffer,
         (to, out_tag): (i32, i32),
@@ -309,29 +251,24 @@ impl Comm {
         let (call, peer) = (SENDRECV_REPLACE, Peer::To(to));
         let operation = Operation::message(call.name, data.bytes(), peer, out_tag);
         let piece = data.piece(operation)?;
-        let mut copy = vec![0_u8; piece.len];
-        // SAFETY: the caller's promise.
-        unsafe { gather(&piece, 0, &mut copy) };
+        let mut copy = vec![0_u8; piece.len()];
+        gather(&piece, 0, &mut copy);
         // The copy is packed: whoever receives it sees no difference.
-        let out = Buffer::read_only(copy.as_ptr(), copy.len(), Datatype::BYTE);
+        // SAFETY: it lives until both have ended.
+        let out = unsafe { Buffer::read_only(copy.as_ptr(), copy.len(), Datatype::BYTE) };
         let (out, into) = ((out, to, out_tag), (data, from, in_tag));
-        // SAFETY: the caller's promise; the copy lives until both have ended.
-        unsafe { self.exchange(call, &out, &into) }
+        self.exchange(call, &out, &into)
     }
 
-    /// # Safety
-    /// As for [`sendrecv`](Self::sendrecv).
-    unsafe fn exchange(
+    fn exchange(
         &self,
         call: Call,
         (out, to, out_tag): &(Buffer, i32, i32),
         (into, from, in_tag): &(Buffer, i32, i32),
     ) -> Result<Status> {
         self.recorded(call.primitive, out.bytes(), || {
-            // SAFETY: the caller's promise.
-            let mut receive = unsafe { self.post_recv(call, into, *from, *in_tag)? };
-            // SAFETY: the caller's promise.
-            let mut send = match unsafe { self.post_send(call, out, *to, *out_tag) } {
+            let mut receive = self.post_recv(call, into, *from, *in_tag)?;
+            let mut send = match self.post_send(call, out, *to, *out_tag) {
                 Ok(send) => send,
                 Err(error) => {
                     // The receive must not outlive the call, and what it would get is lost.

@@ -8,9 +8,9 @@
 //! goes on to the next receive that matches.
 //!
 //! [`NicMemory::claim`]: bcs_core::memory::NicMemory::claim
-#![expect(unsafe_code, reason = "messages are named by address")]
 
 use super::nic::Nic;
+use super::road::as_it_does_itself;
 use super::smartmap::SmartMap;
 use super::{Message, Outcome, Posted, Road, SendMode, TooManyRequests};
 use crate::data::{Piece, Room};
@@ -62,11 +62,8 @@ impl Roads {
     }
 
     /// Posts a send to a rank of this node; `None` if it is not one.
-    ///
-    /// # Safety
-    /// The data are initialised, and nobody writes them until the request is done.
     #[inline(always)]
-    pub(crate) unsafe fn send_near(
+    pub(crate) fn send_near(
         &mut self,
         mode: SendMode,
         message: &Message,
@@ -75,55 +72,42 @@ impl Roads {
         if !near.is_near(message.destination) {
             return None;
         }
-        // SAFETY: the caller's promise.
-        let posted = unsafe { near.send(mode, message) };
+        let posted = near.send(mode, message);
         Some(match posted {
-            Ok(Posted::Complete) => Ok(Handle::Complete(message.data.len as u64)),
+            Ok(Posted::Complete) => Ok(Handle::Complete(message.data.len() as u64)),
             Ok(Posted::Request(id)) => Ok(Handle::Near(id)),
             Err(full) => Err(full),
         })
     }
 
     /// Posts a send to a rank of another node, whose data may have been packed.
-    ///
-    /// # Safety
-    /// As for [`send_near`](Self::send_near).
-    pub(crate) unsafe fn send_far(
+    pub(crate) fn send_far(
         &mut self,
         mode: SendMode,
         message: &Message,
         packed: Option<Room>,
     ) -> Result<Handle, TooManyRequests> {
-        // SAFETY: the caller's promise.
-        let posted = unsafe { self.nic.send(mode, message, packed)? };
+        let posted = self.nic.send(mode, message, packed)?;
         Ok(match posted {
-            Posted::Complete => Handle::Complete(message.data.len as u64),
+            Posted::Complete => Handle::Complete(message.data.len() as u64),
             Posted::Request(id) => Handle::Nic(id),
         })
     }
 
     /// Posts a send.
-    ///
-    /// # Safety
-    /// As for [`send_near`](Self::send_near).
-    pub(crate) unsafe fn send(
+    pub(crate) fn send(
         &mut self,
         mode: SendMode,
         message: &Message,
     ) -> Result<Handle, TooManyRequests> {
-        // SAFETY: the caller's promise.
-        if let Some(posted) = unsafe { self.send_near(mode, message) } {
+        if let Some(posted) = self.send_near(mode, message) {
             return posted;
         }
-        // SAFETY: the caller's promise.
-        unsafe { self.send_far(mode, message, None) }
+        self.send_far(mode, message, None)
     }
 
     /// Posts a receive from a world rank.
-    ///
-    /// # Safety
-    /// `into` may be written, and nobody else uses it until the request is done.
-    pub(crate) unsafe fn receive_from(
+    pub(crate) fn receive_from(
         &mut self,
         (source, context, tag): (u32, u32, i32),
         into: Piece,
@@ -133,15 +117,11 @@ impl Roads {
             source: Some(source),
             tag: Some(tag),
         };
-        // SAFETY: the caller's promise.
-        unsafe { self.receive(self.reach(source), pattern, into) }
+        self.receive(self.reach(source), pattern, into)
     }
 
     /// Posts a receive of a message that may come by these roads.
-    ///
-    /// # Safety
-    /// As for [`receive_from`](Self::receive_from).
-    pub(crate) unsafe fn receive(
+    pub(crate) fn receive(
         &mut self,
         reach: Reach,
         pattern: Pattern,
@@ -149,24 +129,20 @@ impl Roads {
     ) -> Result<Handle, TooManyRequests> {
         let Self { nic, near, .. } = self;
         let Some(near) = near.as_mut().filter(|_| reach.near) else {
-            // SAFETY: the caller's promise.
-            return Ok(Handle::Nic(unsafe { nic.receive(pattern, into)? }));
+            return Ok(Handle::Nic(nic.receive(pattern, into)?));
         };
         if !reach.far {
-            // SAFETY: the caller's promise.
-            return Ok(Handle::Near(unsafe { near.receive(pattern, into, None)? }));
+            return Ok(Handle::Near(near.receive(pattern, into, None)?));
         }
         let request = nic.open_shared(pattern, &into)?;
-        // SAFETY: the caller's promise; whoever claims the receive is the only one who writes.
-        let posted = unsafe { near.receive(pattern, into.clone(), Some(request)) };
+        let posted = near.receive(pattern, into.clone(), Some(request));
         let twin = posted.inspect_err(|_| nic.close_shared(request))?;
         // If a message was there, the NIC need not know of it; it never had the request.
         if nic.is_claimed_by_rank(request) {
             nic.close_shared(request);
             return Ok(Handle::Near(twin));
         }
-        // SAFETY: as above.
-        unsafe { nic.post_shared((request, twin), pattern, &into) };
+        nic.post_shared((request, twin), pattern, &into);
         Ok(Handle::Nic(request))
     }
 
@@ -271,24 +247,22 @@ impl Roads {
 impl Road for Roads {
     type Request = Handle;
 
-    unsafe fn send(
+    fn send(
         &mut self,
         mode: SendMode,
         message: &Message,
     ) -> Result<Posted<Handle>, TooManyRequests> {
-        // SAFETY: the caller's promise.
-        let posted = unsafe { self.send(mode, message)? };
+        let posted = self.send(mode, message)?;
         Ok(Posted::Request(posted))
     }
 
-    unsafe fn receive(&mut self, pattern: Pattern, into: Piece) -> Result<Handle, TooManyRequests> {
+    fn receive(&mut self, pattern: Pattern, into: Piece) -> Result<Handle, TooManyRequests> {
         let anybody = Reach {
             near: true,
             far: true,
         };
         let reach = pattern.source.map_or(anybody, |source| self.reach(source));
-        // SAFETY: the caller's promise.
-        unsafe { self.receive(reach, pattern, into) }
+        self.receive(reach, pattern, into)
     }
 
     fn probe(&mut self, pattern: Pattern) -> Result<Option<Outcome>, TooManyRequests> {
@@ -299,25 +273,11 @@ impl Road for Roads {
         }
     }
 
-    fn cancel(&mut self, request: Handle) {
-        self.cancel(request);
-    }
-
-    fn is_done(&mut self, request: Handle) -> bool {
-        self.is_done(request)
-    }
-
-    fn take(&mut self, request: Handle) -> Option<Outcome> {
-        self.take(request)
-    }
+    as_it_does_itself!();
 
     fn progress(&mut self) {
         Road::progress(&mut self.nic);
         self.near.iter_mut().for_each(Road::progress);
-    }
-
-    fn room(&self) -> usize {
-        self.room()
     }
 
     fn is_over(&mut self) -> bool {

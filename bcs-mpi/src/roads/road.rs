@@ -1,9 +1,30 @@
 //! What a road is.
-#![expect(unsafe_code, reason = "messages are named by address")]
 
 use super::{Message, Outcome, Posted, SendMode, TooManyRequests};
 use crate::data::Piece;
 use bcs_core::matching::Pattern;
+
+/// What an end does by a method of its own of the same name.
+macro_rules! as_it_does_itself {
+    () => {
+        fn cancel(&mut self, request: Self::Request) {
+            self.cancel(request);
+        }
+
+        fn is_done(&mut self, request: Self::Request) -> bool {
+            self.is_done(request)
+        }
+
+        fn take(&mut self, request: Self::Request) -> Option<Outcome> {
+            self.take(request)
+        }
+
+        fn room(&self) -> usize {
+            self.room()
+        }
+    };
+}
+pub(super) use as_it_does_itself;
 
 /// One rank's end of a way by which messages get from rank to rank.
 ///
@@ -15,24 +36,14 @@ pub(crate) trait Road {
     type Request: Copy;
 
     /// Posts a send. Standard sends of at most the eager limit are complete when they have been copied (law 3).
-    ///
-    /// # Safety
-    /// The data are initialised, and nobody writes them until the request is done.
-    unsafe fn send(
+    fn send(
         &mut self,
         mode: SendMode,
         message: &Message,
     ) -> Result<Posted<Self::Request>, TooManyRequests>;
 
     /// Posts a receive of at most as many bytes as `into` has.
-    ///
-    /// # Safety
-    /// `into` may be written, and nobody else uses it until the request is done.
-    unsafe fn receive(
-        &mut self,
-        pattern: Pattern,
-        into: Piece,
-    ) -> Result<Self::Request, TooManyRequests>;
+    fn receive(&mut self, pattern: Pattern, into: Piece) -> Result<Self::Request, TooManyRequests>;
 
     /// The message that a receive with this pattern would get now, as far as this end knows. Who asks again after
     /// [`progress`](Self::progress) is told in the end.

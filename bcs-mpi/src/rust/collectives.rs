@@ -61,7 +61,8 @@ impl Lists {
 
     pub(super) fn untyped(&self) -> mpi::Blocks<'_> {
         let (start, datatype) = (self.buffer.start(), self.buffer.datatype().clone());
-        mpi::Blocks::new(start, &self.counts, &self.displacements, datatype)
+        // SAFETY: the promise of the buffer, which they are in.
+        unsafe { mpi::Blocks::new(start, &self.counts, &self.displacements, datatype) }
     }
 }
 
@@ -78,7 +79,7 @@ pub(super) fn block_of(
         return Err(Call::plain(call).error(ErrorClass::Count, reason));
     }
     let block = count.checked_div(blocks).unwrap_or(0);
-    Ok(buffer.moved(buffer.start(), block))
+    Ok(buffer.part(0, block))
 }
 
 impl Communicator {
@@ -182,12 +183,12 @@ macro_rules! collectives {
                 ) -> Result<()> {
                     let ($comm, $call) = (self, $name);
                     let _ = ($comm, $call); // Not all collectives need them.
-                    $(let $data = read($data);)?
-                    let $result = write($result);
+                    // SAFETY: borrowed for the call.
+                    $(let $data = unsafe { read($data) };)?
+                    // SAFETY: as above.
+                    let $result = unsafe { write($result) };
                     $(let $variable = $value;)*
-                    // SAFETY: the slices are borrowed for the call, one that is written
-                    // exclusively; any bytes are values of their type; blocks are within them.
-                    unsafe { self.0.$untyped($($passed),*) }
+                    self.0.$untyped($($passed),*)
                 }
 
                 #[doc = concat!("Starts a [`", stringify!($blocking), "`](Self::",
@@ -205,14 +206,13 @@ macro_rules! collectives {
                 ) -> Result<CollectiveRequest<'scope, 'env, T>> {
                     let ($comm, $call) = (self, $name);
                     let _ = ($comm, $call); // Not all collectives need them.
-                    $(let $data = read($data);)?
+                    // SAFETY: borrowed for longer than the scope, which waits for the request.
+                    $(let $data = unsafe { read($data) };)?
                     let slice = Borrowed::new($result);
-                    let $result = slice.buffer();
+                    // SAFETY: as above.
+                    let $result = unsafe { slice.buffer() };
                     $(let $variable = $value;)*
-                    // SAFETY: the slices are borrowed for longer than the scope, which waits for
-                    // the request, one that is written exclusively; any bytes are values of their
-                    // type; blocks are within them.
-                    let request = unsafe { self.0.$iuntyped($($passed),*)? };
+                    let request = self.0.$iuntyped($($passed),*)?;
                     Ok(CollectiveRequest(slice.lent(scope, request)))
                 }
             )*

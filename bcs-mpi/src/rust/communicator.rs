@@ -36,8 +36,9 @@ impl Communicator {
     /// # Errors
     /// When an argument is wrong or a rank is gone.
     pub fn send<T: Equivalence>(&self, data: &[T], to: usize, tag: i32) -> Result<()> {
-        // SAFETY: the slice is borrowed for the call.
-        unsafe { self.0.send(read(data), as_rank(to), tag) }
+        // SAFETY: borrowed for the call.
+        let data = unsafe { read(data) };
+        self.0.send(data, as_rank(to), tag)
     }
 
     /// Sends, and returns when the receive was matched. (`MPI_Ssend`)
@@ -45,8 +46,9 @@ impl Communicator {
     /// # Errors
     /// As [`send`](Self::send).
     pub fn ssend<T: Equivalence>(&self, data: &[T], to: usize, tag: i32) -> Result<()> {
-        // SAFETY: the slice is borrowed for the call.
-        unsafe { self.0.ssend(read(data), as_rank(to), tag) }
+        // SAFETY: borrowed for the call.
+        let data = unsafe { read(data) };
+        self.0.ssend(data, as_rank(to), tag)
     }
 
     /// Sends, with a receive that is posted already. (`MPI_Rsend`)
@@ -54,8 +56,9 @@ impl Communicator {
     /// # Errors
     /// As [`send`](Self::send).
     pub fn rsend<T: Equivalence>(&self, data: &[T], to: usize, tag: i32) -> Result<()> {
-        // SAFETY: the slice is borrowed for the call.
-        unsafe { self.0.rsend(read(data), as_rank(to), tag) }
+        // SAFETY: borrowed for the call.
+        let data = unsafe { read(data) };
+        self.0.rsend(data, as_rank(to), tag)
     }
 
     /// Sends from a copy in the buffer that was attached
@@ -65,8 +68,9 @@ impl Communicator {
     /// # Errors
     /// When an argument is wrong, or the buffer has no room for the message.
     pub fn bsend<T: Equivalence>(&self, data: &[T], to: usize, tag: i32) -> Result<()> {
-        // SAFETY: the slice is borrowed for the call.
-        unsafe { self.0.bsend(read(data), as_rank(to), tag) }
+        // SAFETY: borrowed for the call.
+        let data = unsafe { read(data) };
+        self.0.bsend(data, as_rank(to), tag)
     }
 
     /// Receives into the start of `data`. (`MPI_Recv`)
@@ -74,8 +78,9 @@ impl Communicator {
     /// # Errors
     /// When an argument is wrong, the message is longer than `data`, or a rank is gone.
     pub fn recv<T: Equivalence>(&self, data: &mut [T], from: Source, tag: Tag) -> Result<Status> {
-        // SAFETY: the slice is borrowed for the call, and any bytes are values of its type.
-        unsafe { self.0.recv(write(data), from.rank(), tag.tag()) }.map(Status::from)
+        // SAFETY: borrowed for the call.
+        let data = unsafe { write(data) };
+        self.0.recv(data, from.rank(), tag.tag()).map(Status::from)
     }
 
     /// Sends `out` and receives into `data`, at the same time. (`MPI_Sendrecv`)
@@ -87,13 +92,12 @@ impl Communicator {
         (out, to, out_tag): (&[T], usize, i32),
         (data, from, tag): (&mut [U], Source, Tag),
     ) -> Result<Status> {
-        let (out, into) = (
-            (read(out), as_rank(to), out_tag),
-            (write(data), from.rank(), tag.tag()),
-        );
-        // SAFETY: the slices are borrowed for the call, one of them exclusively; any bytes are
-        // values of its type.
-        unsafe { self.0.sendrecv(out, into) }.map(Status::from)
+        // SAFETY: borrowed for the call.
+        let out = unsafe { read(out) };
+        // SAFETY: as above.
+        let data = unsafe { write(data) };
+        let (out, into) = ((out, as_rank(to), out_tag), (data, from.rank(), tag.tag()));
+        self.0.sendrecv(out, into).map(Status::from)
     }
 
     /// Sends `data` and receives into it, at the same time. (`MPI_Sendrecv_replace`)
@@ -107,8 +111,9 @@ impl Communicator {
         (from, tag): (Source, Tag),
     ) -> Result<Status> {
         let (to, from) = ((as_rank(to), out_tag), (from.rank(), tag.tag()));
-        // SAFETY: the slice is borrowed exclusively; any bytes are values of its type.
-        unsafe { self.0.sendrecv_replace(write(data), to, from) }.map(Status::from)
+        // SAFETY: borrowed for the call.
+        let data = unsafe { write(data) };
+        self.0.sendrecv_replace(data, to, from).map(Status::from)
     }
 
     /// Waits for a message and leaves it where it is. (`MPI_Probe`)

@@ -146,11 +146,19 @@ macro_rules! equivalence {
 }
 
 /// A slice that is only read.
-pub(crate) fn read<T: Equivalence>(data: &[T]) -> Buffer {
-    Buffer::read_only(data.as_ptr(), data.len(), T::datatype())
+///
+/// # Safety
+/// It stays, and nobody writes it, while an operation has it.
+pub(crate) unsafe fn read<T: Equivalence>(data: &[T]) -> Buffer {
+    // SAFETY: the caller's promise; values are initialised where they have data.
+    unsafe { Buffer::read_only(data.as_ptr(), data.len(), T::datatype()) }
 }
 
 /// A slice that may be written.
-pub(crate) fn write<T: Equivalence>(data: &mut [T]) -> Buffer {
-    Buffer::new(data.as_mut_ptr(), data.len(), T::datatype())
+///
+/// # Safety
+/// It stays, and nobody else uses it, while an operation has it.
+pub(crate) unsafe fn write<T: Equivalence>(data: &mut [T]) -> Buffer {
+    // SAFETY: the caller's promise; any bytes are values.
+    unsafe { Buffer::new(data.as_mut_ptr(), data.len(), T::datatype()) }
 }

@@ -135,8 +135,9 @@ impl Intercommunicator {
     /// # Errors
     /// When an argument is wrong or a rank is gone.
     pub fn send<T: Equivalence>(&self, data: &[T], to: usize, tag: i32) -> Result<()> {
-        // SAFETY: the slice is borrowed for the call.
-        unsafe { self.0.send(read(data), as_rank(to), tag) }
+        // SAFETY: borrowed for the call.
+        let data = unsafe { read(data) };
+        self.0.send(data, as_rank(to), tag)
     }
 
     /// Receives from the other group into the start of `data`. (`MPI_Recv`)
@@ -144,8 +145,9 @@ impl Intercommunicator {
     /// # Errors
     /// When an argument is wrong, the message is longer than `data`, or a rank is gone.
     pub fn recv<T: Equivalence>(&self, data: &mut [T], from: Source, tag: Tag) -> Result<Status> {
-        // SAFETY: the slice is borrowed for the call, and any bytes are values of its type.
-        unsafe { self.0.recv(write(data), from.rank(), tag.tag()) }.map(Status::from)
+        // SAFETY: borrowed for the call.
+        let data = unsafe { write(data) };
+        self.0.recv(data, from.rank(), tag.tag()).map(Status::from)
     }
 
     /// Sends `out` and receives into `data`, at the same time. (`MPI_Sendrecv`)
@@ -157,13 +159,12 @@ impl Intercommunicator {
         (out, to, out_tag): (&[T], usize, i32),
         (data, from, tag): (&mut [U], Source, Tag),
     ) -> Result<Status> {
-        let (out, into) = (
-            (read(out), as_rank(to), out_tag),
-            (write(data), from.rank(), tag.tag()),
-        );
-        // SAFETY: the slices are borrowed for the call, one of them exclusively; any bytes are
-        // values of its type.
-        unsafe { self.0.sendrecv(out, into) }.map(Status::from)
+        // SAFETY: borrowed for the call.
+        let out = unsafe { read(out) };
+        // SAFETY: as above.
+        let data = unsafe { write(data) };
+        let (out, into) = ((out, as_rank(to), out_tag), (data, from.rank(), tag.tag()));
+        self.0.sendrecv(out, into).map(Status::from)
     }
 
     /// Waits for a message and leaves it where it is. (`MPI_Probe`)
@@ -199,8 +200,9 @@ impl Intercommunicator {
     /// # Errors
     /// When an argument is wrong, the groups disagree about the length, or a rank is gone.
     pub fn bcast<T: Equivalence>(&self, data: &mut [T], root: Root) -> Result<()> {
-        // SAFETY: the slice is borrowed exclusively, and any bytes are values of its type.
-        unsafe { self.0.bcast(write(data), root.rank()) }
+        // SAFETY: borrowed for the call.
+        let data = unsafe { write(data) };
+        self.0.bcast(data, root.rank())
     }
 
     /// Gives each rank of the other group its block of the root's `blocks`; elsewhere they may be
@@ -209,9 +211,12 @@ impl Intercommunicator {
     /// # Errors
     /// As [`bcast`](Self::bcast).
     pub fn scatter<T: Equivalence>(&self, blocks: &[T], data: &mut [T], root: Root) -> Result<()> {
-        let blocks = self.block_at(root, &read(blocks), "MPI_Scatter")?;
-        // SAFETY: the slices are borrowed, one of them exclusively; any bytes are values.
-        unsafe { self.0.scatter(blocks, Some(write(data)), root.rank()) }
+        // SAFETY: borrowed for the call.
+        let blocks = unsafe { read(blocks) };
+        // SAFETY: as above.
+        let data = unsafe { write(data) };
+        let blocks = self.block_at(root, &blocks, "MPI_Scatter")?;
+        self.0.scatter(blocks, Some(data), root.rank())
     }
 
     /// Collects the `data` of all ranks of the other group in the root's `blocks`; elsewhere they
@@ -220,9 +225,12 @@ impl Intercommunicator {
     /// # Errors
     /// As [`bcast`](Self::bcast).
     pub fn gather<T: Equivalence>(&self, data: &[T], blocks: &mut [T], root: Root) -> Result<()> {
-        let blocks = self.block_at(root, &write(blocks), "MPI_Gather")?;
-        // SAFETY: the slices are borrowed, one of them exclusively; any bytes are values.
-        unsafe { self.0.gather(Some(read(data)), blocks, root.rank()) }
+        // SAFETY: borrowed for the call.
+        let data = unsafe { read(data) };
+        // SAFETY: as above.
+        let blocks = unsafe { write(blocks) };
+        let blocks = self.block_at(root, &blocks, "MPI_Gather")?;
+        self.0.gather(Some(data), blocks, root.rank())
     }
 
     /// Collects the `data` of all ranks of the other group in `blocks`. The groups may give
@@ -231,9 +239,12 @@ impl Intercommunicator {
     /// # Errors
     /// As [`bcast`](Self::bcast).
     pub fn allgather<T: Equivalence>(&self, data: &[T], blocks: &mut [T]) -> Result<()> {
-        let blocks = self.block(&write(blocks), "MPI_Allgather")?;
-        // SAFETY: the slices are borrowed, one of them exclusively; any bytes are values.
-        unsafe { self.0.allgather(Some(read(data)), blocks) }
+        // SAFETY: borrowed for the call.
+        let data = unsafe { read(data) };
+        // SAFETY: as above.
+        let blocks = unsafe { write(blocks) };
+        let blocks = self.block(&blocks, "MPI_Allgather")?;
+        self.0.allgather(Some(data), blocks)
     }
 
     /// Sends a block to each rank of the other group, and receives one from each. (`MPI_Alltoall`)
@@ -241,10 +252,13 @@ impl Intercommunicator {
     /// # Errors
     /// As [`bcast`](Self::bcast).
     pub fn alltoall<T: Equivalence>(&self, data: &[T], blocks: &mut [T]) -> Result<()> {
-        let data = self.block(&read(data), "MPI_Alltoall")?;
-        let blocks = self.block(&write(blocks), "MPI_Alltoall")?;
-        // SAFETY: the slices are borrowed, one of them exclusively; any bytes are values.
-        unsafe { self.0.alltoall(Some(data), blocks) }
+        // SAFETY: borrowed for the call.
+        let data = unsafe { read(data) };
+        // SAFETY: as above.
+        let blocks = unsafe { write(blocks) };
+        let data = self.block(&data, "MPI_Alltoall")?;
+        let blocks = self.block(&blocks, "MPI_Alltoall")?;
+        self.0.alltoall(Some(data), blocks)
     }
 
     /// Combines the `data` of all ranks of the other group into the root's `result`, in their order;
@@ -259,9 +273,11 @@ impl Intercommunicator {
         op: impl Operation<T>,
         root: Root,
     ) -> Result<()> {
-        let (data, result) = (read(data), write(result));
-        // SAFETY: the slices are borrowed, one of them exclusively; any bytes are values.
-        unsafe { self.0.reduce(data, result, op.untyped(), root.rank()) }
+        // SAFETY: borrowed for the call.
+        let data = unsafe { read(data) };
+        // SAFETY: as above.
+        let result = unsafe { write(result) };
+        self.0.reduce(data, result, op.untyped(), root.rank())
     }
 
     /// Combines the `data` of all ranks of the other group into `result`, in their order.
@@ -275,7 +291,10 @@ impl Intercommunicator {
         result: &mut [T],
         op: impl Operation<T>,
     ) -> Result<()> {
-        // SAFETY: the slices are borrowed, one of them exclusively; any bytes are values.
-        unsafe { self.0.allreduce(read(data), write(result), op.untyped()) }
+        // SAFETY: borrowed for the call.
+        let data = unsafe { read(data) };
+        // SAFETY: as above.
+        let result = unsafe { write(result) };
+        self.0.allreduce(data, result, op.untyped())
     }
 }

@@ -42,8 +42,9 @@ impl Message {
     /// # Errors
     /// When the message is longer than `data`, or a rank is gone.
     pub fn recv<T: Equivalence>(mut self, data: &mut [T]) -> Result<Status> {
-        // SAFETY: the slice is borrowed for the call, and any bytes are values of its type.
-        unsafe { self.0.recv(write(data)) }.map(Status::from)
+        // SAFETY: borrowed for the call.
+        let data = unsafe { write(data) };
+        self.0.recv(data).map(Status::from)
     }
 
     /// Receives it into a vector of as many elements as it has; if that is no whole number, only the

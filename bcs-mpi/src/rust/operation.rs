@@ -104,6 +104,9 @@ pub fn reduce_local<T: Equivalence>(
     result: &mut [T],
     op: impl Operation<T>,
 ) -> Result<()> {
-    // SAFETY: the slices are borrowed, one of them exclusively; any bytes are values.
-    unsafe { mpi::reduce_local(read(data), write(result), op.untyped()) }
+    // SAFETY: borrowed for the call.
+    let data = unsafe { read(data) };
+    // SAFETY: as above.
+    let result = unsafe { write(result) };
+    mpi::reduce_local(data, result, op.untyped())
 }

@@ -34,7 +34,8 @@ impl Communicator {
     ) -> Result<OwnedRequest<T>> {
         // SAFETY: the request owns the vector, touches it only when it is done, and leaks it
         // rather than freeing it before.
-        let request = unsafe { self.untyped().isend(read(&buffer), as_rank(to), tag)? };
+        let data = unsafe { read(&buffer) };
+        let request = self.untyped().isend(data, as_rank(to), tag)?;
         Ok(OwnedRequest {
             buffer,
             request,
@@ -52,9 +53,9 @@ impl Communicator {
         from: Source,
         tag: Tag,
     ) -> Result<OwnedRequest<T>> {
-        let data = write(&mut buffer);
-        // SAFETY: as for sends; any bytes are values of its type.
-        let request = unsafe { self.untyped().irecv(data, from.rank(), tag.tag())? };
+        // SAFETY: as for sends.
+        let data = unsafe { write(&mut buffer) };
+        let request = self.untyped().irecv(data, from.rank(), tag.tag())?;
         Ok(OwnedRequest {
             buffer,
             request,

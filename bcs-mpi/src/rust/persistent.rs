@@ -85,9 +85,7 @@ impl<T: Equivalence> PersistentCollective<T> {
     /// When an argument is wrong, also one that it was made with.
     pub fn start(&mut self) -> Result<Started<'_, T>> {
         self.finish()?;
-        // SAFETY: the vectors are this request's own and stay where they are; whoever wants to
-        // touch them waits first, and so does the drop. Any bytes are values of their type.
-        unsafe { self.request.start()? };
+        self.request.start()?;
         Ok(Started(self))
     }
 }
@@ -151,7 +149,11 @@ macro_rules! persistent {
                     let ($comm, $call) = (self, concat!($name, "_init"));
                     let _ = $call; // Not all collectives need it.
                     let request = {
-                        let ($data, $result) = (read(&$data), write(&mut $result));
+                        // SAFETY: the vectors are the request's own and stay where they are; whoever
+                        // wants to touch them waits first, and so does the drop.
+                        let $data = unsafe { read(&$data) };
+                        // SAFETY: as above.
+                        let $result = unsafe { write(&mut $result) };
                         $(let $variable = $value;)*
                         $comm.untyped().$init($($passed),*)?
                     };
@@ -185,7 +187,10 @@ impl Communicator {
         mut data: Vec<T>,
         root: usize,
     ) -> Result<PersistentCollective<T>> {
-        let request = self.untyped().bcast_init(write(&mut data), as_rank(root))?;
+        // SAFETY: the vector is the request's own and stays where it is; whoever wants to touch it waits first, and
+        // so does the drop.
+        let buffer = unsafe { write(&mut data) };
+        let request = self.untyped().bcast_init(buffer, as_rank(root))?;
         Ok(PersistentCollective::of(request, Vec::new(), data))
     }
 }

@@ -103,7 +103,10 @@ macro_rules! sends {
                     to: usize,
                     tag: i32,
                 ) -> Result<PersistentSend<T>> {
-                    let request = self.untyped().$init(read(&data), as_rank(to), tag)?;
+                    // SAFETY: the vector is the request's own and stays where it is; whoever wants to
+                    // touch it waits first, and so does the drop.
+                    let buffer = unsafe { read(&data) };
+                    let request = self.untyped().$init(buffer, as_rank(to), tag)?;
                     Ok(PersistentSend { request, data })
                 }
             )*
@@ -137,7 +140,8 @@ impl Communicator {
         from: Source,
         tag: Tag,
     ) -> Result<PersistentReceive<T>> {
-        let buffer = write(&mut data);
+        // SAFETY: as for sends.
+        let buffer = unsafe { write(&mut data) };
         let request = self.untyped().recv_init(buffer, from.rank(), tag.tag())?;
         Ok(PersistentReceive { request, data })
     }
@@ -160,9 +164,7 @@ impl<T: Equivalence> PersistentSend<T> {
     /// When the NIC has no room for it.
     pub fn start(&mut self) -> Result<StartedSend<'_, T>> {
         self.finish()?;
-        // SAFETY: the vector is this request's own and stays where it is; whoever wants to touch it
-        // waits first, and so does the drop.
-        unsafe { self.request.start()? };
+        self.request.start()?;
         Ok(StartedSend(self))
     }
 }
@@ -198,9 +200,7 @@ impl<T: Equivalence> PersistentReceive<T> {
     /// When the NIC has no room for it.
     pub fn start(&mut self) -> Result<StartedReceive<'_, T>> {
         self.request.started().wait()?;
-        // SAFETY: the vector is this request's own and stays where it is; whoever wants to touch it
-        // waits first, and so does the drop. Any bytes are values of its type.
-        unsafe { self.request.start()? };
+        self.request.start()?;
         let (of, done) = (self, None);
         Ok(StartedReceive { of, done })
     }

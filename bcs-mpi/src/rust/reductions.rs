@@ -33,7 +33,7 @@ impl Communicator {
             );
             return Err(Call::plain(call).error(ErrorClass::Count, reason));
         }
-        let own = buffer.moved(buffer.start(), counts[self.rank()]);
+        let own = buffer.part(0, counts[self.rank()]);
         Ok((own, numbers(counts)))
     }
 }

@@ -62,8 +62,12 @@ impl<'env, T: Equivalence> Borrowed<'env, T> {
     }
 
     /// The same for the untyped core.
-    pub(super) fn buffer(&self) -> mpi::Buffer {
-        mpi::Buffer::new(self.start, self.len, T::datatype())
+    ///
+    /// # Safety
+    /// It is only given to a call whose request the scope gets.
+    pub(super) unsafe fn buffer(&self) -> mpi::Buffer {
+        // SAFETY: borrowed exclusively for longer than the scope, which waits for the request.
+        unsafe { mpi::Buffer::new(self.start, self.len, T::datatype()) }
     }
 
     /// It is lent to a request, which is now the scope's.
@@ -265,9 +269,9 @@ macro_rules! sends {
                     to: usize,
                     tag: i32,
                 ) -> Result<SendRequest<'scope, 'env>> {
-                    // SAFETY: the slice is borrowed for longer than the scope, which waits for the
-                    // request.
-                    let request = unsafe { self.untyped().$call(read(data), as_rank(to), tag)? };
+                    // SAFETY: borrowed for longer than the scope, which waits for the request.
+                    let data = unsafe { read(data) };
+                    let request = self.untyped().$call(data, as_rank(to), tag)?;
                     let number = scope.add(request);
                     Ok(SendRequest { scope, number })
                 }
@@ -300,9 +304,9 @@ impl Communicator {
         tag: Tag,
     ) -> Result<ReceiveRequest<'scope, 'env, T>> {
         let (slice, comm) = (Borrowed::new(data), self.untyped());
-        // SAFETY: the slice is borrowed exclusively for longer than the scope, which waits for the
-        // request; any bytes are values of its type.
-        let request = unsafe { comm.irecv(slice.buffer(), from.rank(), tag.tag())? };
+        // SAFETY: the scope gets the request.
+        let buffer = unsafe { slice.buffer() };
+        let request = comm.irecv(buffer, from.rank(), tag.tag())?;
         Ok(ReceiveRequest(slice.lent(scope, request)))
     }
 }

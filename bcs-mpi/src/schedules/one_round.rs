@@ -1,5 +1,4 @@
 //! Collectives of one round, which become messages or an exchange of the members.
-#![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
 use super::hierarchy::{Hierarchy, Nodes};
 use super::members::Members;
@@ -74,14 +73,7 @@ impl OneRound {
     }
 
     /// What goes by the leaders of nodes, unless blocks go `one_by_one`.
-    ///
-    /// # Safety
-    /// What is given may be read, and what is taken may be written until it is over.
-    unsafe fn hierarchy(
-        &mut self,
-        members: Members<'_>,
-        one_by_one: bool,
-    ) -> Option<Box<Hierarchy>> {
+    fn hierarchy(&mut self, members: Members<'_>, one_by_one: bool) -> Option<Box<Hierarchy>> {
         let nodes = self.nodes.take()?;
         let (Side::Each(out), Side::Each(into)) = (&self.out, &self.into) else {
             return None;
@@ -90,21 +82,15 @@ impl OneRound {
             let places = 0..members.world.len();
             places.map(|place| blocks.of(place)).collect()
         };
-        // SAFETY: the caller's promise.
-        let hierarchy =
-            unsafe { Hierarchy::new(nodes, members, &all(out), &all(into), one_by_one) };
+        let hierarchy = Hierarchy::new(nodes, members, &all(out), &all(into), one_by_one);
         Some(Box::new(hierarchy))
     }
 
     /// The same as messages. If `nodes` are given, blocks for others of them go by leaders, unless they go
     /// `one_by_one`.
-    ///
-    /// # Safety
-    /// What is given may be read, and what is taken may be written until it is over.
-    pub(crate) unsafe fn plan(mut self, members: Members<'_>, one_by_one: bool) -> Plan {
+    pub(crate) fn plan(mut self, members: Members<'_>, one_by_one: bool) -> Plan {
         let called = self.called(members);
-        // SAFETY: the caller's promise.
-        let hierarchy = unsafe { self.hierarchy(members, one_by_one) };
+        let hierarchy = self.hierarchy(members, one_by_one);
         let mut sends = self.out.messages(members);
         let mut receives = self.into.messages(members);
         if let Some(hierarchy) = &hierarchy {

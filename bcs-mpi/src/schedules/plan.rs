@@ -1,5 +1,4 @@
 //! Plans: schedules that are to be posted.
-#![expect(unsafe_code, reason = "memory is named by address")]
 
 use super::hierarchy::Hierarchy;
 use crate::data::{self, LONG_BYTES, NEAR_SMALL_PIECE_BYTES, Piece, Scratch};
@@ -28,27 +27,23 @@ pub(crate) struct Plan {
 impl Plan {
     /// Does what comes first, and packs what is sent in pieces, without the lock: all if it is for an `exchange`,
     /// else what is long and in small ones.
-    ///
-    /// # Safety
-    /// What is sent is initialised and nobody writes it, and what the first steps name may be used so.
-    pub(crate) unsafe fn prepare(&mut self, exchange: bool) {
+    pub(crate) fn prepare(&mut self, exchange: bool) {
         for local in self.first.drain(..) {
-            // SAFETY: the caller's promise.
-            unsafe { local.run() };
+            local.run();
         }
         let mut last: Option<(Piece, Piece)> = None;
         for (_, piece) in &mut self.sends {
-            let small = piece.len > LONG_BYTES && piece.is_in_pieces_below(NEAR_SMALL_PIECE_BYTES);
-            if !(small || exchange && piece.layout.is_some()) {
+            let small =
+                piece.len() > LONG_BYTES && piece.is_in_pieces_below(NEAR_SMALL_PIECE_BYTES);
+            if !(small || exchange && piece.layout().is_some()) {
                 continue;
             }
             // What goes to all is packed once.
             let known = last.as_ref().filter(|(from, _)| from == piece);
             let packed = known.map(|(_, packed)| packed.clone());
             let packed = packed.unwrap_or_else(|| {
-                let to = self.scratch.piece(piece.len);
-                // SAFETY: the caller's promise; the memory is fresh.
-                unsafe { data::copy(piece, &to) };
+                let to = self.scratch.piece(piece.len());
+                data::copy(piece, &to);
                 last = Some((piece.clone(), to.clone()));
                 to
             });

@@ -30,7 +30,6 @@
 //!
 //! **Bound.** A schedule is posted only if there are request slots for all its sends and its first
 //! round; otherwise nothing of it is posted. Later rounds wait for slots.
-#![expect(unsafe_code, reason = "messages are named by address")]
 
 use super::hierarchy::{Came, Hierarchy};
 use super::sends::Sends;
@@ -277,8 +276,7 @@ impl Schedule {
     /// Posts the sends for which there are request slots. Returns whether that were all.
     fn send(&mut self, roads: &mut Roads, posted: &mut bool) -> bool {
         let on = (self.context, self.tag);
-        // SAFETY: whoever posted the schedule promised that the memory stays until it is done.
-        unsafe { self.sends.post(roads, on, posted) }
+        self.sends.post(roads, on, posted)
     }
 
     fn note(&mut self, outcome: Outcome, expected: Option<u64>) {
@@ -301,9 +299,8 @@ impl Schedule {
     fn post(&mut self, roads: &mut Roads, posted: &mut bool) -> bool {
         while let Some((from, into)) = self.unposted.last() {
             let from = (*from, self.context, self.tag);
-            let len = into.len as u64;
-            // SAFETY: whoever posted the schedule promised that the memory stays until it is done.
-            let request = unsafe { roads.receive_from(from, into.clone()) };
+            let len = into.len() as u64;
+            let request = roads.receive_from(from, into.clone());
             let Ok(request) = request else {
                 return false;
             };
@@ -355,9 +352,7 @@ impl Schedule {
             }
             for local in steps {
                 if self.failed.is_none() {
-                    // SAFETY: whoever posted the schedule promised that the memory stays until it
-                    // is done; what was to be received has come.
-                    unsafe { local.run() };
+                    local.run();
                 }
             }
             let Some(round) = self.rounds.pop_front() else {

@@ -1,5 +1,4 @@
 //! What a schedule sends, and has not sent yet.
-#![expect(unsafe_code, reason = "messages are named by address")]
 
 use crate::data::Piece;
 use crate::roads::{Handle, Message, Outcome, Roads, SendMode};
@@ -25,10 +24,7 @@ impl Sends {
 
     /// Posts those for which there are request slots, on this context and with this tag. Returns whether that
     /// were all.
-    ///
-    /// # Safety
-    /// Their memory stays until they are over, and nobody writes it.
-    pub(super) unsafe fn post(
+    pub(super) fn post(
         &mut self,
         roads: &mut Roads,
         (context, tag): (u32, i32),
@@ -41,8 +37,7 @@ impl Sends {
                 tag,
                 data,
             };
-            // SAFETY: the caller's promise.
-            let Ok(sent) = (unsafe { roads.send(SendMode::Standard, &message) }) else {
+            let Ok(sent) = roads.send(SendMode::Standard, &message) else {
                 self.unsent.push_front((destination, message.data));
                 return false;
             };

@@ -1,7 +1,7 @@
 //! How two contributions become one.
 #![expect(unsafe_code, reason = "memory is named by address")]
 
-use crate::data::{Piece, bytes};
+use crate::data::{Plain, copy, start};
 use bcs_core::reduction::arithmetic::{Path, combine};
 use bcs_core::reduction::{Datatype, Op};
 use std::fmt;
@@ -31,32 +31,25 @@ impl fmt::Debug for Fold {
 }
 
 impl Fold {
-    /// `accumulator = accumulator OP operand`. A function leaves its result in `operand` first.
-    ///
-    /// # Safety
-    /// Both are initialised and as long as each other, the accumulator may be written, as may the
-    /// operand if this is a function, and nobody else uses them.
-    pub(super) unsafe fn run(&self, accumulator: Piece, operand: Piece) {
-        if accumulator.len == 0 {
+    /// `accumulator = accumulator OP operand`, which are as long as each other. A function leaves its result in
+    /// `operand` first.
+    pub(crate) fn run(&self, accumulator: Plain, operand: Plain) {
+        if accumulator.is_empty() {
             return; // An address of nothing means nothing.
         }
         match self {
             Self::Arithmetic(op, datatype) => {
-                // SAFETY: the caller's promise.
-                let into = unsafe { bytes::bytes_mut(accumulator.address, accumulator.len) };
-                // SAFETY: the caller's promise.
-                let bytes = unsafe { bytes::bytes(operand.address, operand.len) };
+                // SAFETY: this step alone uses them, and nothing else of the collective is done meanwhile.
+                let into = unsafe { accumulator.bytes_mut() };
+                // SAFETY: as above.
+                let bytes = unsafe { operand.bytes() };
                 combine(*op, *datatype, Path::Host, into, bytes)
                     .expect("operation, datatype and lengths were checked");
             }
             Self::Function(function) => {
-                let (left, right) = (
-                    bytes::start(accumulator.address),
-                    bytes::start(operand.address),
-                );
-                function(left.cast_const(), right, operand.len);
-                // SAFETY: the caller's promise.
-                unsafe { bytes::copy(operand.address, accumulator.address, operand.len) };
+                let [left, right] = [accumulator, operand].map(|it| start(it.address()));
+                function(left.cast_const(), right, operand.len());
+                copy(&operand.into(), &accumulator.into());
             }
         }
     }

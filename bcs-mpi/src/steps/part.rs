@@ -1,5 +1,6 @@
 //! A rank's part in a collective.
 
+use crate::data::Plain;
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::whereabouts::Called;
 
@@ -9,9 +10,9 @@ pub(crate) struct Part {
     pub(crate) kind: CollectiveKind,
     pub(crate) bytes: usize,
     /// Where this rank's contribution is, if it has one.
-    pub(crate) input: Option<u64>,
-    /// Where the result goes; 0 if this rank gets none.
-    pub(crate) output: u64,
+    pub(crate) input: Option<Plain>,
+    /// Where the result goes, if this rank gets one.
+    pub(crate) output: Plain,
 }
 
 impl Part {
@@ -21,7 +22,17 @@ impl Part {
             kind,
             bytes: 0,
             input: None,
-            output: 0,
+            output: Plain::EMPTY,
+        }
+    }
+
+    /// A broadcast from a world rank, of these bytes, which a rank gives or gets.
+    pub(crate) fn broadcast(root: u32, data: Plain, gives: bool) -> Self {
+        Self {
+            kind: CollectiveKind::Broadcast { root },
+            bytes: data.len(),
+            input: gives.then_some(data),
+            output: if gives { Plain::EMPTY } else { data },
         }
     }
 

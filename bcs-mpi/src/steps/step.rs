@@ -1,8 +1,7 @@
 //! Steps: what a rank does with memory of its own between the messages of a collective.
-#![expect(unsafe_code, reason = "memory is named by address")]
 
 use super::Fold;
-use crate::data::{LONG_BYTES, Piece, copy};
+use crate::data::{LONG_BYTES, Piece, Plain, copy};
 
 /// What a rank does with memory of its own.
 #[derive(Clone, Debug)]
@@ -12,8 +11,8 @@ pub(crate) enum Local {
     /// `accumulator = accumulator OP operand`, of elements side by side; a function of the program's writes both.
     Combine {
         fold: Fold,
-        accumulator: Piece,
-        operand: Piece,
+        accumulator: Plain,
+        operand: Plain,
     },
 }
 
@@ -57,27 +56,21 @@ impl Local {
 
     /// Whether it is not done under the endpoint's lock.
     pub(crate) fn takes_long(&self) -> bool {
-        let (Self::Copy { from: data, .. } | Self::Combine { operand: data, .. }) = self;
-        self.calls() || data.len > LONG_BYTES
+        let len = match self {
+            Self::Copy { from, .. } => from.len(),
+            Self::Combine { operand, .. } => operand.len(),
+        };
+        self.calls() || len > LONG_BYTES
     }
 
-    /// # Safety
-    /// The memory that it names may be used so.
-    pub(crate) unsafe fn run(self) {
+    pub(crate) fn run(self) {
         match self {
-            Self::Copy { from, to } => {
-                // SAFETY: the caller's promise.
-                unsafe { copy(&from, &to) };
-            }
+            Self::Copy { from, to } => copy(&from, &to),
             Self::Combine {
                 fold,
                 accumulator,
                 operand,
-            } => {
-                // SAFETY: the caller's promise; an accumulator is scratch memory of its own, and
-                // so is what a function writes.
-                unsafe { fold.run(accumulator, operand) };
-            }
+            } => fold.run(accumulator, operand),
         }
     }
 }

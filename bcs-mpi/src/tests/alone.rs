@@ -137,9 +137,9 @@ fn synchronous_sends_to_oneself() {
         let receive = world.irecv_owned(vec![0; out.len()], Source::Any, Tag::Is(1));
         world.ssend(&out, 0, 1).unwrap();
         assert_eq!(receive.unwrap().wait().unwrap().0, out);
-        let data = Buffer::read_only(out.as_ptr(), out.len(), Datatype::Uint32);
-        // SAFETY: the data are not written before the request is done.
-        let mut send = unsafe { world.untyped().issend(data, 0, 1) }.unwrap();
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let data = unsafe { Buffer::read_only(out.as_ptr(), out.len(), Datatype::Uint32) };
+        let mut send = world.untyped().issend(data, 0, 1).unwrap();
         assert!(send.test().unwrap().is_none(), "nobody has asked for it");
         let mut into = vec![0; out.len()];
         world.recv(&mut into, Source::Any, Tag::Any).unwrap();
@@ -194,16 +194,18 @@ fn a_message_to_oneself_from_memory_that_is_not_there() {
     let universe = alone();
     let world = universe.world().untyped();
     let (len, mut into) = (100_000, vec![0_u8; 100_000]);
-    let nowhere = Buffer::read_only(
-        std::ptr::without_provenance::<u8>(4096),
-        len,
-        Datatype::Byte,
-    );
-    let room = Buffer::new(into.as_mut_ptr(), len, Datatype::Byte);
-    // SAFETY: a rendezvous send, which only the kernel follows to that address.
-    let mut send = unsafe { world.issend(nowhere, 0, 0) }.unwrap();
-    // SAFETY: the vector stays, and nobody uses it during the call.
-    let received = unsafe { world.recv(room, 0, 0) };
+    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    let nowhere = unsafe {
+        Buffer::read_only(
+            std::ptr::without_provenance::<u8>(4096),
+            len,
+            Datatype::Byte,
+        )
+    };
+    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    let room = unsafe { Buffer::new(into.as_mut_ptr(), len, Datatype::Byte) };
+    let mut send = world.issend(nowhere, 0, 0).unwrap();
+    let received = world.recv(room, 0, 0);
     assert_eq!(received.unwrap_err().class, ErrorClass::Buffer);
     assert_eq!(send.wait().unwrap_err().class, ErrorClass::Buffer);
     universe.world().send(&[1_u8], 0, 0).unwrap();

@@ -1,10 +1,6 @@
 //! What collectives that are made of messages are given: what is wrong with it, and what the MDS is told of it.
 #![expect(unsafe_code, reason = "some of them are calls of the untyped core")]
 #![expect(
-    clippy::multiple_unsafe_ops_per_block,
-    reason = "calls that all have the same argument for their safety"
-)]
-#![expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "ranks are small"
@@ -88,8 +84,10 @@ fn wrong_arguments_of_collectives_are_refused() {
         let untyped = world.untyped();
         let (start, peer) = (data.as_mut_ptr(), 1 - untyped.rank());
         let (counts, overlapping, zeros) = ([2i64, 2], [0i64, 1], [0i64; 2]);
-        let own = Buffer::new(start, 2, Datatype::INT);
-        let into = |counts, at| mpi::Blocks::new(start, counts, at, Datatype::INT);
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let own = unsafe { Buffer::new(start, 2, Datatype::INT) };
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let into = |counts, at| unsafe { mpi::Blocks::new(start, counts, at, Datatype::INT) };
         // SAFETY: the calls refuse their arguments.
         unsafe {
             let error = untyped
@@ -132,10 +130,11 @@ fn blocks_of_different_types() {
         let mut into = [0u64; 2];
         let (counts, own) = ([2, 1], [[2, 2], [1, 1]][me as usize]);
         let (from, to) = ([types(0), types(1)], [types(me), types(me)]);
-        let out = mpi::Blocks::of_types(out.as_mut_ptr(), &counts, &[0, 8], &from);
-        let result = mpi::Blocks::of_types(into.as_mut_ptr(), &own, &[8, 0], &to);
-        // SAFETY: the arrays stay during the call.
-        unsafe { world.alltoallw(Some(out), result) }.unwrap();
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let out = unsafe { mpi::Blocks::of_types(out.as_mut_ptr(), &counts, &[0, 8], &from) };
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let result = unsafe { mpi::Blocks::of_types(into.as_mut_ptr(), &own, &[8, 0], &to) };
+        world.alltoallw(Some(out), result).unwrap();
         assert_eq!(
             into,
             [[0x0202, 0x0101], [u64::MAX - 1, u64::MAX]][me as usize]

@@ -13,9 +13,9 @@ use rand_chacha::ChaCha8Rng;
 #[expect(unsafe_code, reason = "the untyped core names buffers by address")]
 fn sum(comm: &Comm) -> u64 {
     let mut sum = [u64::from(comm.process().world_rank())];
-    let data = Buffer::new(sum.as_mut_ptr(), 1, Datatype::Uint64);
-    // SAFETY: the sum stays until the call is over.
-    unsafe { comm.allreduce(data.clone(), data, Op::Sum).unwrap() };
+    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    let data = unsafe { Buffer::new(sum.as_mut_ptr(), 1, Datatype::Uint64) };
+    comm.allreduce(data.clone(), data, Op::Sum).unwrap();
     sum[0]
 }
 

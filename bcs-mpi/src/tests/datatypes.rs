@@ -1,9 +1,5 @@
 //! Messages of derived datatypes through everything that takes a buffer.
-#![expect(
-    unsafe_code,
-    clippy::multiple_unsafe_ops_per_block,
-    reason = "buffers are named by address"
-)]
+#![expect(unsafe_code, reason = "buffers are named by address")]
 #![expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -72,9 +68,11 @@ impl Room {
     fn buffer(&mut self) -> Buffer {
         let (len, start) = (self.len(), self.memory.as_mut_ptr());
         if self.scattered {
-            Buffer::new(start, 1, thirds(len))
+            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            unsafe { Buffer::new(start, 1, thirds(len)) }
         } else {
-            Buffer::new(start, len, int())
+            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            unsafe { Buffer::new(start, len, int()) }
         }
     }
 
@@ -106,10 +104,8 @@ fn every_way(comm: &Comm) {
         for (from, to) in [(true, true), (true, false), (false, true)] {
             let mut out = Room::of(&numbers(len, me), from);
             let mut into = Room::new(len, to);
-            // SAFETY: both stay until both requests are done.
-            let mut receive = unsafe { comm.irecv(into.buffer(), -1, 3) }.unwrap();
-            // SAFETY: as above.
-            let mut send = unsafe { comm.isend(out.buffer(), peer, 3) }.unwrap();
+            let mut receive = comm.irecv(into.buffer(), -1, 3).unwrap();
+            let mut send = comm.isend(out.buffer(), peer, 3).unwrap();
             let status = receive.wait().unwrap();
             send.wait().unwrap();
             assert_eq!(status.count(&int()), Some(len as u64));
@@ -151,42 +147,36 @@ fn all_modes_probes_and_persistent_requests() {
         if comm.rank() == 0 {
             comm.process().attach_buffer(4 * len).unwrap();
             let mut out = Room::of(&numbers(len, 5), true);
-            // SAFETY: the data stay during each call, and to the end of the persistent request.
-            unsafe {
-                comm.send(out.buffer(), 1, 0).unwrap();
-                comm.ssend(out.buffer(), 1, 1).unwrap();
-                comm.rsend(out.buffer(), 1, 2).unwrap();
-                comm.bsend(out.buffer(), 1, 3).unwrap();
-                let mut send = comm.send_init(out.buffer(), 1, 4).unwrap();
-                for _ in 0..2 {
-                    send.start().unwrap();
-                    send.started().wait().unwrap();
-                }
-                comm.send(out.buffer(), 1, 5).unwrap();
-                comm.send(out.buffer(), PROC_NULL, 5).unwrap();
+            comm.send(out.buffer(), 1, 0).unwrap();
+            comm.ssend(out.buffer(), 1, 1).unwrap();
+            comm.rsend(out.buffer(), 1, 2).unwrap();
+            comm.bsend(out.buffer(), 1, 3).unwrap();
+            let mut send = comm.send_init(out.buffer(), 1, 4).unwrap();
+            for _ in 0..2 {
+                send.start().unwrap();
+                send.started().wait().unwrap();
             }
+            comm.send(out.buffer(), 1, 5).unwrap();
+            comm.send(out.buffer(), PROC_NULL, 5).unwrap();
             comm.process().detach_buffer().unwrap();
         } else {
             let mut into = Room::new(len, true);
-            // SAFETY: the room stays during each call, and to the end of the persistent request.
-            unsafe {
-                for tag in 0..4 {
-                    comm.recv(into.buffer(), 0, tag).unwrap();
-                    assert!(into.data() == numbers(len, 5), "tag {tag}");
-                }
-                let mut receive = comm.recv_init(into.buffer(), 0, 4).unwrap();
-                for _ in 0..2 {
-                    receive.start().unwrap();
-                    receive.started().wait().unwrap();
-                    assert!(into.data() == numbers(len, 5));
-                }
-                let found = comm.probe(0, 5).unwrap();
-                assert_eq!(found.count(&thirds(len)), Some(1));
-                assert_eq!(found.elements(&thirds(len)), Some(len as u64));
-                let mut message = comm.mprobe(0, 5).unwrap();
-                message.recv(into.buffer()).unwrap();
+            for tag in 0..4 {
+                comm.recv(into.buffer(), 0, tag).unwrap();
+                assert!(into.data() == numbers(len, 5), "tag {tag}");
+            }
+            let mut receive = comm.recv_init(into.buffer(), 0, 4).unwrap();
+            for _ in 0..2 {
+                receive.start().unwrap();
+                receive.started().wait().unwrap();
                 assert!(into.data() == numbers(len, 5));
             }
+            let found = comm.probe(0, 5).unwrap();
+            assert_eq!(found.count(&thirds(len)), Some(1));
+            assert_eq!(found.elements(&thirds(len)), Some(len as u64));
+            let mut message = comm.mprobe(0, 5).unwrap();
+            message.recv(into.buffer()).unwrap();
+            assert!(into.data() == numbers(len, 5));
         }
     });
 }
@@ -198,13 +188,12 @@ fn exchanges_replace_pieces_by_pieces() {
         let (me, peer) = (comm.rank(), 1 - comm.rank());
         for len in LENGTHS {
             let mut both = Room::of(&numbers(len, me), true);
-            // SAFETY: the room stays during the call.
-            unsafe { comm.sendrecv_replace(both.buffer(), (peer, 0), (peer, 0)) }.unwrap();
+            comm.sendrecv_replace(both.buffer(), (peer, 0), (peer, 0))
+                .unwrap();
             assert!(both.data() == numbers(len, peer));
             let (mut out, mut into) = (Room::of(&numbers(len, me), true), Room::new(len, true));
             let (from, to) = ((out.buffer(), peer, 1), (into.buffer(), peer, 1));
-            // SAFETY: the rooms stay during the call.
-            unsafe { comm.sendrecv(from, to) }.unwrap();
+            comm.sendrecv(from, to).unwrap();
             assert!(into.data() == numbers(len, peer));
         }
     });
@@ -217,12 +206,10 @@ fn what_is_too_long_fills_the_pieces_and_nothing_else() {
         for (sent, room) in [(16, 5), (500, 301), (100_000, 40_001)] {
             if comm.rank() == 0 {
                 let mut out = Room::of(&numbers(sent, 1), true);
-                // SAFETY: the data stay during the call.
-                unsafe { comm.send(out.buffer(), 1, 0) }.unwrap();
+                comm.send(out.buffer(), 1, 0).unwrap();
             } else {
                 let mut into = Room::new(room, true);
-                // SAFETY: the room stays during the call.
-                let error = unsafe { comm.recv(into.buffer(), 0, 0) }.unwrap_err();
+                let error = comm.recv(into.buffer(), 0, 0).unwrap_err();
                 assert_eq!(error.class, ErrorClass::Truncate);
                 assert!(into.data() == numbers(room, 1));
                 let mut longer = Room::of(&numbers(room + 3, 4), true);
@@ -248,19 +235,20 @@ fn large_pieces_are_left_to_the_nic() {
                 let mut out = memory();
                 let all = numbers.iter().enumerate();
                 all.for_each(|(nth, &number)| out[places(nth)] = number);
-                let data = Buffer::new(out.as_mut_ptr(), 1, &pieces);
-                // SAFETY: the data stay during the call.
-                unsafe { comm.send(data, 1, tag) }.unwrap();
+                // SAFETY: it stays, and nobody else uses it, until the operation is over.
+                let data = unsafe { Buffer::new(out.as_mut_ptr(), 1, &pieces) };
+                comm.send(data, 1, tag).unwrap();
                 continue;
             }
             let mut into = memory();
             let room = if scattered {
-                Buffer::new(into.as_mut_ptr(), 1, &pieces)
+                // SAFETY: it stays, and nobody else uses it, until the operation is over.
+                unsafe { Buffer::new(into.as_mut_ptr(), 1, &pieces) }
             } else {
-                Buffer::new(into.as_mut_ptr(), len, int())
+                // SAFETY: it stays, and nobody else uses it, until the operation is over.
+                unsafe { Buffer::new(into.as_mut_ptr(), len, int()) }
             };
-            // SAFETY: the room stays during the call.
-            unsafe { comm.recv(room, 0, tag) }.unwrap();
+            comm.recv(room, 0, tag).unwrap();
             let place = |nth| if scattered { places(nth) } else { nth };
             let there = (0..len).filter(|&nth| into[place(nth)] == numbers[nth]);
             assert_eq!(there.count(), len);
@@ -299,15 +287,15 @@ fn a_pair_is_the_structure_of_its_value_and_its_place() {
             for count in [1, 4, 5, 20_000] {
                 if comm.rank() == 0 {
                     let mut out: Vec<Wide> = (0..count).map(|nth| wide(nth, 7)).collect();
-                    let out = Buffer::new(out.as_mut_ptr(), out.len(), &types[of]);
-                    // SAFETY: the data stay during the call.
-                    unsafe { comm.send(out, 1, tag) }.unwrap();
+                    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+                    let out = unsafe { Buffer::new(out.as_mut_ptr(), out.len(), &types[of]) };
+                    comm.send(out, 1, tag).unwrap();
                     continue;
                 }
                 let mut into: Vec<Wide> = (0..=count).map(|_| wide(0, CANARY)).collect();
-                let room = Buffer::new(into.as_mut_ptr(), into.len(), &types[to]);
-                // SAFETY: the room stays during the call.
-                let found = unsafe { comm.recv(room, 0, tag) }.unwrap();
+                // SAFETY: it stays, and nobody else uses it, until the operation is over.
+                let room = unsafe { Buffer::new(into.as_mut_ptr(), into.len(), &types[to]) };
+                let found = comm.recv(room, 0, tag).unwrap();
                 assert_eq!(found.bytes, 12 * u64::from(count.unsigned_abs()));
                 assert_eq!(found.count(&pair), Some(count as u64));
                 assert_eq!(found.elements(&pair), Some(2 * count as u64));
@@ -333,12 +321,12 @@ fn a_request_keeps_its_type() {
         let long = Datatype::from(Elementary::Int64);
         let make = || committed(long.vector(30_000, 1, 2));
         let (of, to) = (make(), make());
-        let from = Buffer::new(out.as_mut_ptr(), 1, &of);
-        let room = Buffer::new(into.as_mut_ptr(), 1, &to);
-        // SAFETY: the data stay until both requests are done.
-        let mut receive = unsafe { comm.irecv(room, peer, 0) }.unwrap();
-        // SAFETY: as above.
-        let mut send = unsafe { comm.isend(from, peer, 0) }.unwrap();
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let from = unsafe { Buffer::new(out.as_mut_ptr(), 1, &of) };
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let room = unsafe { Buffer::new(into.as_mut_ptr(), 1, &to) };
+        let mut receive = comm.irecv(room, peer, 0).unwrap();
+        let mut send = comm.isend(from, peer, 0).unwrap();
         of.free().unwrap();
         to.free().unwrap();
         send.wait().unwrap();
@@ -354,16 +342,14 @@ fn what_cannot_be_is_refused() {
         let mut data = [0i32; 8];
         let start = data.as_mut_ptr();
         let class = |of: &Datatype, start: *mut i32, count| {
-            let buffer = || Buffer::new(start, count, of);
-            // SAFETY: the calls refuse their arguments.
-            let errors = unsafe {
-                [
-                    comm.send(buffer(), 0, 0).unwrap_err(),
-                    comm.recv(buffer(), 0, 0).unwrap_err(),
-                    comm.bcast(buffer(), 0).unwrap_err(),
-                    comm.gather(Some(buffer()), buffer(), 0).unwrap_err(),
-                ]
-            };
+            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            let buffer = || unsafe { Buffer::new(start, count, of) };
+            let errors = [
+                comm.send(buffer(), 0, 0).unwrap_err(),
+                comm.recv(buffer(), 0, 0).unwrap_err(),
+                comm.bcast(buffer(), 0).unwrap_err(),
+                comm.gather(Some(buffer()), buffer(), 0).unwrap_err(),
+            ];
             let [first, others @ ..] = errors.map(|error| error.class);
             assert_eq!(others, [first; 3]);
             first
@@ -375,13 +361,13 @@ fn what_cannot_be_is_refused() {
         assert_eq!(class(&vector, start, usize::MAX / 4), ErrorClass::Count);
         assert_eq!(class(&vector, start, 1 << 59), ErrorClass::Arg);
         let twins = committed(int().contiguous(2));
-        let buffer = || Buffer::new(start, 1, &twins);
-        // SAFETY: the call refuses its arguments.
-        let error = unsafe { comm.allreduce(buffer(), buffer(), Op::Sum) }.unwrap_err();
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let buffer = || unsafe { Buffer::new(start, 1, &twins) };
+        let error = comm.allreduce(buffer(), buffer(), Op::Sum).unwrap_err();
         assert_eq!(error.class, ErrorClass::Type);
-        let plain = Buffer::new(start, 2, int());
-        // SAFETY: the call refuses its arguments.
-        let error = unsafe { comm.allreduce(plain, buffer(), Op::Sum) }.unwrap_err();
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let plain = unsafe { Buffer::new(start, 2, int()) };
+        let error = comm.allreduce(plain, buffer(), Op::Sum).unwrap_err();
         assert_eq!(error.class, ErrorClass::Type);
     });
 }
@@ -396,10 +382,10 @@ fn addresses_may_be_displacements() {
             |data: &mut Vec<i32>| i64::try_from(data.as_mut_ptr().expose_provenance()).unwrap();
         let places = [address(&mut one), address(&mut other)];
         let both = committed(int().hindexed(&[3_000; 2], &places));
-        let bottom = Buffer::new(std::ptr::null_mut::<i32>(), 1, both);
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let bottom = unsafe { Buffer::new(std::ptr::null_mut::<i32>(), 1, both) };
         let peer = 1 - comm.rank();
-        // SAFETY: the vectors stay during the call.
-        unsafe { comm.sendrecv_replace(bottom, (peer, 0), (peer, 0)) }.unwrap();
+        comm.sendrecv_replace(bottom, (peer, 0), (peer, 0)).unwrap();
         assert!(one == vec![peer; 3_000] && other == vec![peer + 10; 3_000]);
     });
 }
@@ -419,14 +405,14 @@ fn broadcasts_in_pieces() {
                 } else {
                     Room::new(len, scattered)
                 };
-                // SAFETY: the room stays during the call.
-                unsafe { comm.bcast(data.buffer(), root) }.unwrap();
+                comm.bcast(data.buffer(), root).unwrap();
                 assert!(data.data() == numbers(len, root), "{len} from {root}");
                 let mut all = [CANARY; 4];
-                let (own, all_of) = ([me], Buffer::new(all.as_mut_ptr(), 1, int()));
-                let own = Buffer::read_only(own.as_ptr(), 1, int());
-                // SAFETY: the arrays stay during the call.
-                unsafe { comm.allgather(Some(own), all_of) }.unwrap();
+                // SAFETY: it stays, and nobody else uses it, until the operation is over.
+                let (own, all_of) = ([me], unsafe { Buffer::new(all.as_mut_ptr(), 1, int()) });
+                // SAFETY: it stays, and nobody else uses it, until the operation is over.
+                let own = unsafe { Buffer::read_only(own.as_ptr(), 1, int()) };
+                comm.allgather(Some(own), all_of).unwrap();
                 assert_eq!(all, [0, 1, 2, 3]);
             }
         }
@@ -450,10 +436,11 @@ fn an_all_to_all_of_columns_transposes() {
             .vector(i64::from(rows), i64::from(rows), i64::from(size))
             .unwrap();
         let parts = committed(part.resized(0, i64::from(rows) * 4));
-        let out = Buffer::new(matrix.as_mut_ptr(), rows as usize, columns);
-        let into = Buffer::new(transposed.as_mut_ptr(), 1, parts);
-        // SAFETY: both stay during the call.
-        unsafe { comm.alltoall(Some(out), into) }.unwrap();
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let out = unsafe { Buffer::new(matrix.as_mut_ptr(), rows as usize, columns) };
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let into = unsafe { Buffer::new(transposed.as_mut_ptr(), 1, parts) };
+        comm.alltoall(Some(out), into).unwrap();
         let expected = (0..rows * size).map(|at| at % size * size + me * rows + at / size);
         assert!(transposed.iter().copied().eq(expected));
     });
@@ -471,9 +458,9 @@ fn gathers_and_scatters_of_columns() {
                 let total = usize::try_from(len * i64::from(size)).unwrap();
                 let mut matrix = vec![CANARY; total];
                 let mut own = Room::of(&numbers(total / 3, me), me == 1);
-                let into = Buffer::new(matrix.as_mut_ptr(), 1, &column);
-                // SAFETY: the data stay during the call.
-                unsafe { comm.gather(Some(own.buffer()), into, 1) }.unwrap();
+                // SAFETY: it stays, and nobody else uses it, until the operation is over.
+                let into = unsafe { Buffer::new(matrix.as_mut_ptr(), 1, &column) };
+                comm.gather(Some(own.buffer()), into, 1).unwrap();
                 let is = |at: usize, columns: [i32; 3]| (at / 3) as i32 * 7 + columns[at % 3];
                 if me == 1 {
                     let mut all = (0..total).map(|at| is(at, [0, 1, 2]));
@@ -481,14 +468,16 @@ fn gathers_and_scatters_of_columns() {
                 }
                 // The columns in another order, with counts and displacements in columns.
                 let (counts, places) = ([1i64; 3], [2i64, 0, 1]);
-                let columns = Blocks::new(matrix.as_mut_ptr(), &counts, &places, &column);
+                // SAFETY: it stays, and nobody else uses it, until the operation is over.
+                let columns =
+                    unsafe { Blocks::new(matrix.as_mut_ptr(), &counts, &places, &column) };
                 let mut part = Room::new(total / 3, me == 2);
-                // SAFETY: the data stay during the call.
-                unsafe { comm.scatterv(columns, Some(part.buffer()), 1) }.unwrap();
+                comm.scatterv(columns, Some(part.buffer()), 1).unwrap();
                 assert!(part.data() == numbers(total / 3, places[me as usize] as i32));
-                let columns = Blocks::new(matrix.as_mut_ptr(), &counts, &places, &column);
-                // SAFETY: the data stay during the call.
-                unsafe { comm.allgatherv(Some(own.buffer()), columns) }.unwrap();
+                // SAFETY: it stays, and nobody else uses it, until the operation is over.
+                let columns =
+                    unsafe { Blocks::new(matrix.as_mut_ptr(), &counts, &places, &column) };
+                comm.allgatherv(Some(own.buffer()), columns).unwrap();
                 let mut all = (0..total).map(|at| is(at, [1, 2, 0]));
                 assert!(matrix.iter().all(|&value| Some(value) == all.next()));
             }
@@ -503,21 +492,18 @@ fn packing_and_unpacking() {
         let (mut one, mut other) = (Room::of(&numbers(50, 1), true), Room::of(&[9], false));
         let size = comm.pack_size(1, &thirds(50)).unwrap() + comm.pack_size(1, &int()).unwrap();
         let (mut packed, mut position) = (vec![0; size], 0);
-        // SAFETY: the data stay during the calls.
-        unsafe {
-            comm.pack(&one.buffer(), &mut packed, &mut position)
-                .unwrap();
-            comm.pack(&other.buffer(), &mut packed, &mut position)
-                .unwrap();
-            assert_eq!(position, 204);
-            let full = comm.pack(&other.buffer(), &mut packed, &mut position);
-            assert_eq!(full.unwrap_err().class, ErrorClass::Truncate);
-            assert!(one.data() == numbers(50, 1) && other.data() == [9]);
-            position = 0;
-            comm.unpack(&packed, &mut position, &one.buffer()).unwrap();
-            comm.unpack(&packed, &mut position, &other.buffer())
-                .unwrap();
-        }
+        comm.pack(&one.buffer(), &mut packed, &mut position)
+            .unwrap();
+        comm.pack(&other.buffer(), &mut packed, &mut position)
+            .unwrap();
+        assert_eq!(position, 204);
+        let full = comm.pack(&other.buffer(), &mut packed, &mut position);
+        assert_eq!(full.unwrap_err().class, ErrorClass::Truncate);
+        assert!(one.data() == numbers(50, 1) && other.data() == [9]);
+        position = 0;
+        comm.unpack(&packed, &mut position, &one.buffer()).unwrap();
+        comm.unpack(&packed, &mut position, &other.buffer())
+            .unwrap();
         assert!(one.data() == numbers(50, 1) && other.data() == [9]);
         assert_eq!(
             comm.pack_size(-1, &int()).unwrap_err().class,
@@ -548,10 +534,11 @@ fn halos_of_a_cube() {
                 committed(int().subarray(&[size; 3], &subsizes, &starts, order))
             };
             let start = cube.as_mut_ptr();
-            let out = (Buffer::new(start, 1, face(1)), peer, 0);
-            let into = (Buffer::new(start, 1, face(size - 1)), peer, 0);
-            // SAFETY: the cube stays during the call; the faces have no place in common.
-            unsafe { comm.sendrecv(out, into) }.unwrap();
+            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            let out = (unsafe { Buffer::new(start, 1, face(1)) }, peer, 0);
+            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            let into = (unsafe { Buffer::new(start, 1, face(size - 1)) }, peer, 0);
+            comm.sendrecv(out, into).unwrap();
             for x in 0..size {
                 for y in 0..size {
                     for z in 0..size {

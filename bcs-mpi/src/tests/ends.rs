@@ -26,10 +26,10 @@ fn what_a_program_leaves_harms_nobody() {
             let (me, ranks) = (world.rank(), world.size());
             let opposite = (me + 2) % ranks;
             let into = Box::leak(Box::new(0_u8));
-            let never = Buffer::new(into, 1, Datatype::Byte);
+            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            let never = unsafe { Buffer::new(into, 1, Datatype::Byte) };
             for source in [crate::mpi::ANY_SOURCE, i32::try_from(opposite).unwrap()] {
-                // SAFETY: the byte is leaked.
-                let request = unsafe { world.untyped().irecv(never.clone(), source, 1) };
+                let request = world.untyped().irecv(never.clone(), source, 1);
                 std::mem::forget(request.unwrap());
             }
             std::mem::forget(world.untyped().ibarrier().unwrap());
@@ -102,9 +102,9 @@ fn a_test_notices_what_is_left() {
     let machine = Machine::new(1, 1, Settings::default());
     let universe = crate::Universe::over(machine.process(0, None));
     let into = Box::leak(Box::new(0_u8));
-    let never = Buffer::new(into, 1, Datatype::Byte);
-    // SAFETY: the byte is leaked.
-    let request = unsafe { universe.world().untyped().irecv(never, 0, 1) };
+    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    let never = unsafe { Buffer::new(into, 1, Datatype::Byte) };
+    let request = universe.world().untyped().irecv(never, 0, 1);
     std::mem::forget(request.unwrap());
     let process = universe.process().clone();
     universe.finalize().unwrap();

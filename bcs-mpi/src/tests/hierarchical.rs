@@ -85,23 +85,21 @@ fn post(comm: &Communicator, case: usize, common: &mut ChaCha8Rng) -> UnderWay {
     let (me, untyped): (_, &Comm) = (comm.rank(), comm.untyped());
     let mut data = contribution(me, case, len);
     let address = data.as_mut_ptr();
-    let buffer = || Buffer::new(address, len, Datatype::Uint64);
+    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    let buffer = || unsafe { Buffer::new(address, len, Datatype::Uint64) };
     let root_rank = i32::try_from(root).unwrap();
     let (request, expected) = match common.random_range(0..5) {
         0 => (untyped.ibarrier(), Some(data.clone())),
         1 => {
-            // SAFETY: the data stay where they are, and nobody uses them until the request is done.
-            let posted = unsafe { untyped.ibcast(buffer(), root_rank) };
+            let posted = untyped.ibcast(buffer(), root_rank);
             (posted, Some(contribution(root, case, len)))
         }
         2 => {
-            // SAFETY: the data stay where they are, and nobody uses them until the request is done.
-            let posted = unsafe { untyped.ireduce(buffer(), buffer(), Op::Sum, root_rank) };
+            let posted = untyped.ireduce(buffer(), buffer(), Op::Sum, root_rank);
             (posted, (me == root).then(|| sum(comm, case, len)))
         }
         _ => {
-            // SAFETY: the data stay where they are, and nobody uses them until the request is done.
-            let posted = unsafe { untyped.iallreduce(buffer(), buffer(), Op::Sum) };
+            let posted = untyped.iallreduce(buffer(), buffer(), Op::Sum);
             (posted, Some(sum(comm, case, len)))
         }
     };
@@ -193,9 +191,11 @@ fn crossed_collectives_are_errors_one_by_one() {
                 .iter_mut()
                 .map(|data| {
                     let (address, len) = (data.as_mut_ptr(), data.len());
-                    let buffer = || Buffer::new(address, len, Datatype::Uint64);
-                    // SAFETY: the data stay until all requests are done.
-                    unsafe { comm.untyped().iallreduce(buffer(), buffer(), Op::Sum) }.unwrap()
+                    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+                    let buffer = || unsafe { Buffer::new(address, len, Datatype::Uint64) };
+                    comm.untyped()
+                        .iallreduce(buffer(), buffer(), Op::Sum)
+                        .unwrap()
                 })
                 .collect();
             for (at, mut request) in requests.into_iter().enumerate().rev() {
@@ -232,7 +232,8 @@ fn blocks_of_all_lengths_several_all_to_alls_at_a_time() {
                     let mut data = blocks(size, |to| block(me, to, case, len));
                     let mut result = vec![99_u64; data.len()];
                     let buffer =
-                        |of: &mut Vec<u64>| Buffer::new(of.as_mut_ptr(), len, Datatype::Uint64);
+                        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+                        |of: &mut Vec<u64>| unsafe { Buffer::new(of.as_mut_ptr(), len, Datatype::Uint64) };
                     let (out, into, in_place) =
                         (buffer(&mut data), buffer(&mut result), case % 3 == 1);
                     let (input, output) = if in_place {
@@ -240,8 +241,7 @@ fn blocks_of_all_lengths_several_all_to_alls_at_a_time() {
                     } else {
                         (Some(out), into)
                     };
-                    // SAFETY: the data stay where they are, and nobody uses them until it is done.
-                    let request = unsafe { comm.untyped().ialltoall(input, output) };
+                    let request = comm.untyped().ialltoall(input, output);
                     let (found, kept) = if in_place {
                         (data, result)
                     } else {
@@ -298,10 +298,11 @@ fn blocks_with_gaps_go_by_leaders_too() {
         spread.commit().unwrap();
         let mut data: Vec<u64> = (0..4 * size).map(|at| (me * 1_000 + at) as u64).collect();
         let mut result = vec![7_u64; data.len()];
-        let out = Buffer::new(data.as_mut_ptr(), 1, spread.clone());
-        let into = Buffer::new(result.as_mut_ptr(), 1, spread);
-        // SAFETY: nobody else uses the data.
-        unsafe { world.untyped().alltoall(Some(out), into) }.unwrap();
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let out = unsafe { Buffer::new(data.as_mut_ptr(), 1, spread.clone()) };
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let into = unsafe { Buffer::new(result.as_mut_ptr(), 1, spread) };
+        world.untyped().alltoall(Some(out), into).unwrap();
         for (from, found) in result.chunks(4).enumerate() {
             let sent = |at: usize| (from * 1_000 + 4 * me + at) as u64;
             assert_eq!(found, [sent(0), 7, sent(2), 7]);

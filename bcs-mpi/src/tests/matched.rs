@@ -1,4 +1,5 @@
 //! Matched probes.
+#![expect(unsafe_code, reason = "the untyped core names buffers by address")]
 
 use super::run;
 use crate::{ErrorClass, Message, Source, Tag, Universe};
@@ -140,12 +141,11 @@ fn a_message_is_received_once() {
         let world = universe.world().untyped();
         let mut data = [0u8; 4];
         let buffer =
-            crate::mpi::Buffer::new(data.as_mut_ptr(), 4, bcs_core::reduction::Datatype::Byte);
+            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            unsafe { crate::mpi::Buffer::new(data.as_mut_ptr(), 4, bcs_core::reduction::Datatype::Byte) };
         universe.world().send(&[1u8; 4], 0, 0).unwrap();
         let mut message = world.mprobe(0, 0).unwrap();
-        #[expect(unsafe_code, reason = "the untyped core names buffers by address")]
-        // SAFETY: the buffer is a live array that nobody else uses.
-        let mut receive = || unsafe { message.recv(buffer.clone()) };
+        let mut receive = || message.recv(buffer.clone());
         let (first, second) = (receive(), receive());
         assert_eq!(first.unwrap().bytes, 4);
         let error = second.unwrap_err();

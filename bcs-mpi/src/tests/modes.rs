@@ -108,24 +108,21 @@ fn a_buffered_send_has_its_data_when_it_returns() {
         let peer = 1 - world.rank();
         let mut data = vec![3_u64; 4_000];
         let buffer =
-            |data: &mut [u64]| Buffer::new(data.as_mut_ptr(), data.len(), Datatype::Uint64);
+            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            |data: &mut [u64]| unsafe { Buffer::new(data.as_mut_ptr(), data.len(), Datatype::Uint64) };
         process.attach_buffer(100_000).unwrap();
-        // SAFETY: the data are initialised, and copied by the call.
-        let mut sent = unsafe { world.ibsend(buffer(&mut data), peer, 1).unwrap() };
+        let mut sent = world.ibsend(buffer(&mut data), peer, 1).unwrap();
         data.fill(4);
         assert_eq!(sent.wait().unwrap(), Status::EMPTY);
         let mut into = vec![0_u64; 4_000];
-        // SAFETY: the buffer lives until the message has come.
-        unsafe { world.recv(buffer(&mut into), peer, 1).unwrap() };
+        world.recv(buffer(&mut into), peer, 1).unwrap();
         assert_eq!(into, [3; 4_000]);
         // Both have received, so nothing is left to wait for.
         universe.world().barrier().unwrap();
         process.flush_buffer().unwrap();
-        // SAFETY: the buffers live until all is done.
-        let mut receive = unsafe { world.irecv(buffer(&mut into), peer, 2).unwrap() };
+        let mut receive = world.irecv(buffer(&mut into), peer, 2).unwrap();
         universe.world().barrier().unwrap();
-        // SAFETY: as above.
-        let mut ready = unsafe { world.irsend(buffer(&mut data), peer, 2).unwrap() };
+        let mut ready = world.irsend(buffer(&mut data), peer, 2).unwrap();
         ready.wait().unwrap();
         receive.wait().unwrap();
         assert_eq!(into, data);

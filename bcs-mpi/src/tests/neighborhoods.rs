@@ -72,14 +72,14 @@ impl Spread {
     fn blocks(&mut self) -> Blocks<'_> {
         let (counts, displacements) = (&self.counts, &self.displacements);
         let data = self.data.as_mut_ptr();
-        Blocks::new(data, counts, displacements, reduction::Datatype::Uint64)
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        unsafe { Blocks::new(data, counts, displacements, reduction::Datatype::Uint64) }
     }
 }
 
 macro_rules! call {
     ($part:expr, $blocking:ident, $nonblocking:ident, $init:ident, $($argument:expr),*) => {
-        // SAFETY: what is named stays until the call, or the request, is over.
-        unsafe {
+        {
             let comm = $part.comm;
             match $part.style {
                 Style::Blocking => comm.$blocking($($argument),*).unwrap(),
@@ -147,8 +147,10 @@ impl Part<'_> {
             None => vec![NOTHING; count],
         });
         let expected: Vec<u64> = expected.collect();
-        let data = Buffer::read_only(input.as_ptr(), count, reduction::Datatype::Uint64);
-        let into = Buffer::new(output.as_mut_ptr(), count, reduction::Datatype::Uint64);
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let data = unsafe { Buffer::read_only(input.as_ptr(), count, reduction::Datatype::Uint64) };
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let into = unsafe { Buffer::new(output.as_mut_ptr(), count, reduction::Datatype::Uint64) };
         call!(
             self,
             neighbor_allgather,
@@ -172,7 +174,8 @@ impl Part<'_> {
                 expected.fill(place, self.values(block, self.len(block)));
             }
         }
-        let data = Buffer::read_only(input.as_ptr(), len, reduction::Datatype::Uint64);
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let data = unsafe { Buffer::read_only(input.as_ptr(), len, reduction::Datatype::Uint64) };
         call!(
             self,
             neighbor_allgatherv,
@@ -196,8 +199,10 @@ impl Part<'_> {
             None => vec![NOTHING; count],
         });
         let expected: Vec<u64> = expected.collect();
-        let data = Buffer::read_only(input.as_ptr(), count, reduction::Datatype::Uint64);
-        let into = Buffer::new(output.as_mut_ptr(), count, reduction::Datatype::Uint64);
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let data = unsafe { Buffer::read_only(input.as_ptr(), count, reduction::Datatype::Uint64) };
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let into = unsafe { Buffer::new(output.as_mut_ptr(), count, reduction::Datatype::Uint64) };
         call!(
             self,
             neighbor_alltoall,
@@ -251,9 +256,11 @@ impl Part<'_> {
         let (out_types, in_types) = (types(&mut input), types(&mut output));
         output.data.fill(NOTHING);
         let (address, counts) = (input.data.as_mut_ptr(), &input.counts);
-        let data = Blocks::of_types(address, counts, &input.displacements, &out_types);
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let data = unsafe { Blocks::of_types(address, counts, &input.displacements, &out_types) };
         let (address, counts) = (output.data.as_mut_ptr(), &output.counts);
-        let into = Blocks::of_types(address, counts, &output.displacements, &in_types);
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let into = unsafe { Blocks::of_types(address, counts, &output.displacements, &in_types) };
         call!(
             self,
             neighbor_alltoallw,
@@ -420,8 +427,10 @@ fn halos_of_tiles_are_exchanged_in_pieces() {
                     destinations: &[],
                 };
                 let address = tile.as_mut_ptr();
-                let out = Blocks::of_types(address, &[1; 4], &out, &types);
-                let into = Blocks::of_types(address, &[1; 4], &into, &types);
+                // SAFETY: it stays, and nobody else uses it, until the operation is over.
+                let out = unsafe { Blocks::of_types(address, &[1; 4], &out, &types) };
+                // SAFETY: it stays, and nobody else uses it, until the operation is over.
+                let into = unsafe { Blocks::of_types(address, &[1; 4], &into, &types) };
                 call!(
                     part,
                     neighbor_alltoallw,
@@ -457,10 +466,13 @@ fn many_at_once_do_not_meet() {
             .collect();
         let mut outputs = vec![[NOTHING; 2]; inputs.len()];
         let begin = |(input, output): (&[u64; 2], &mut [u64; 2])| {
-            let input = Buffer::read_only(input.as_ptr(), 1, reduction::Datatype::Uint64);
-            let output = Buffer::new(output.as_mut_ptr(), 1, reduction::Datatype::Uint64);
-            // SAFETY: both live until all requests are done.
-            unsafe { ring.ineighbor_alltoall(input, output).unwrap() }
+            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            let input =
+                unsafe { Buffer::read_only(input.as_ptr(), 1, reduction::Datatype::Uint64) };
+            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            let output =
+                unsafe { Buffer::new(output.as_mut_ptr(), 1, reduction::Datatype::Uint64) };
+            ring.ineighbor_alltoall(input, output).unwrap()
         };
         let mut requests: Vec<_> = inputs.iter().zip(&mut outputs).map(begin).collect();
         while let Some(mut request) = requests.pop() {
@@ -479,40 +491,47 @@ fn without_neighbours_or_with_wrong_blocks_they_say_why() {
         let world = universe.world().untyped();
         let mut data = [0_u64; 8];
         let buffer = |count| {
-            Buffer::new(
-                std::ptr::null_mut::<u64>(),
-                count,
+            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            unsafe {
+                Buffer::new(
+                    std::ptr::null_mut::<u64>(),
+                    count,
+                    reduction::Datatype::Uint64,
+                )
+            }
+        };
+        let error = world
+            .neighbor_allgather(Buffer::EMPTY, Buffer::EMPTY)
+            .unwrap_err();
+        assert_eq!(error.class, ErrorClass::Topology);
+        let ring = world.cart_create(&[2], &[true]).unwrap().unwrap();
+        let error = ring.neighbor_alltoall(buffer(1), buffer(1)).unwrap_err();
+        assert_eq!(error.class, ErrorClass::Buffer);
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let blocks = unsafe {
+            Blocks::new(
+                data.as_mut_ptr(),
+                &[1, 1],
+                &[0, 0],
                 reduction::Datatype::Uint64,
             )
         };
-        // SAFETY: it is refused.
-        let error = unsafe { world.neighbor_allgather(Buffer::EMPTY, Buffer::EMPTY) }.unwrap_err();
-        assert_eq!(error.class, ErrorClass::Topology);
-        let ring = world.cart_create(&[2], &[true]).unwrap().unwrap();
-        // SAFETY: it is refused.
-        let error = unsafe { ring.neighbor_alltoall(buffer(1), buffer(1)) }.unwrap_err();
-        assert_eq!(error.class, ErrorClass::Buffer);
-        let blocks = Blocks::new(
-            data.as_mut_ptr(),
-            &[1, 1],
-            &[0, 0],
-            reduction::Datatype::Uint64,
-        );
-        // SAFETY: it is refused.
-        let error = unsafe { ring.neighbor_alltoallv(blocks.clone(), blocks) }.unwrap_err();
+        let error = ring.neighbor_alltoallv(blocks.clone(), blocks).unwrap_err();
         assert_eq!(error.class, ErrorClass::Arg);
         assert!(error.to_string().contains("numbered as sources"), "{error}");
-        let blocks = Blocks::new(data.as_mut_ptr(), &[1], &[0], reduction::Datatype::Uint64);
-        // SAFETY: it is refused.
-        let error = unsafe { ring.neighbor_alltoallv(blocks.clone(), blocks) }.unwrap_err();
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let blocks =
+            unsafe { Blocks::new(data.as_mut_ptr(), &[1], &[0], reduction::Datatype::Uint64) };
+        let error = ring.neighbor_alltoallv(blocks.clone(), blocks).unwrap_err();
         assert!(error.to_string().contains("1 counts"), "{error}");
         // Lengths that differ are found at the receiver; nobody hangs.
         let len = if world.rank() == 0 { 1 } else { 2 };
-        let input = Buffer::new(data.as_mut_ptr(), len, reduction::Datatype::Uint64);
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let input = unsafe { Buffer::new(data.as_mut_ptr(), len, reduction::Datatype::Uint64) };
         let mut output = [0_u64; 4];
-        let output = Buffer::new(output.as_mut_ptr(), len, reduction::Datatype::Uint64);
-        // SAFETY: both live until the call is over.
-        let error = unsafe { ring.neighbor_alltoall(input, output) }.unwrap_err();
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let output = unsafe { Buffer::new(output.as_mut_ptr(), len, reduction::Datatype::Uint64) };
+        let error = ring.neighbor_alltoall(input, output).unwrap_err();
         let expected = [ErrorClass::Truncate, ErrorClass::Count];
         assert_eq!(error.class, expected[usize::from(len == 2)], "{error}");
         world.barrier().unwrap();

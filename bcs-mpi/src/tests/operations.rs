@@ -1,10 +1,6 @@
 //! Operations that the program makes, and those on complex numbers and values with their places.
 #![expect(unsafe_code, reason = "some of them are calls of the untyped core")]
 #![expect(
-    clippy::multiple_unsafe_ops_per_block,
-    reason = "calls that all have the same argument for their safety"
-)]
-#![expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     clippy::cast_precision_loss,
@@ -49,7 +45,8 @@ fn same(found: &[u64], expected: &[u64], what: &str) {
 }
 
 fn buffer(data: &mut [u64]) -> Buffer {
-    Buffer::new(data.as_mut_ptr(), data.len(), Datatype::Uint64)
+    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    unsafe { Buffer::new(data.as_mut_ptr(), data.len(), Datatype::Uint64) }
 }
 
 /// Waits for what the untyped core started.
@@ -137,20 +134,19 @@ fn every_request(comm: &Comm, count: usize) {
     let mut everything = data.clone();
     let mut mine = data.clone();
     let mut at_root = data.clone();
-    let input = Buffer::read_only(data.as_ptr(), count, Datatype::Uint64);
-    let mine_out = Buffer::new(mine.as_mut_ptr(), count, Datatype::Uint64);
+    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    let input = unsafe { Buffer::read_only(data.as_ptr(), count, Datatype::Uint64) };
+    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    let mine_out = unsafe { Buffer::new(mine.as_mut_ptr(), count, Datatype::Uint64) };
     let (all, root) = (buffer(&mut everything), buffer(&mut at_root));
-    // SAFETY: the data stays until all requests are done, and nobody else uses it.
-    let mut requests = unsafe {
-        [
-            comm.iallreduce(all.clone(), all, &op),
-            comm.ireduce(root.clone(), root, &op, 0),
-            comm.iscan(Some(input.clone()), buffer(&mut scanned), &op),
-            comm.iexscan(Some(input.clone()), buffer(&mut below), &op),
-            comm.ireduce_scatter_block(None, mine_out, &op),
-            comm.iallreduce(input, buffer(&mut reduced), &op),
-        ]
-    };
+    let mut requests = [
+        comm.iallreduce(all.clone(), all, &op),
+        comm.ireduce(root.clone(), root, &op, 0),
+        comm.iscan(Some(input.clone()), buffer(&mut scanned), &op),
+        comm.iexscan(Some(input.clone()), buffer(&mut below), &op),
+        comm.ireduce_scatter_block(None, mine_out, &op),
+        comm.iallreduce(input, buffer(&mut reduced), &op),
+    ];
     // A handle may be freed while reductions with it are under way.
     AnyOp::from(op).free().unwrap();
     requests.reverse();
@@ -292,9 +288,9 @@ fn every_predefined_operation_on_every_predefined_type() {
             for count in [2, 37] {
                 let len = count * datatype.size();
                 let mut data = bytes(me, len);
-                let both = Buffer::new(data.as_mut_ptr(), count, datatype);
-                // SAFETY: the data is there for the call.
-                let result = unsafe { comm.allreduce(both.clone(), both, op) };
+                // SAFETY: it stays, and nobody else uses it, until the operation is over.
+                let both = unsafe { Buffer::new(data.as_mut_ptr(), count, datatype) };
+                let result = comm.allreduce(both.clone(), both, op);
                 if !op.allowed(datatype) {
                     assert_eq!(
                         result.unwrap_err().class,
@@ -338,9 +334,9 @@ fn reductions_without_communication() {
         ErrorClass::Op
     );
     let (mut out, data) = ([1u64], [1.0f64]);
-    let input = Buffer::read_only(data.as_ptr(), 1, Datatype::Double);
-    // SAFETY: both are there for the call.
-    let mixed = unsafe { mpi::reduce_local(input, buffer(&mut out), Op::Sum) };
+    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    let input = unsafe { Buffer::read_only(data.as_ptr(), 1, Datatype::Double) };
+    let mixed = mpi::reduce_local(input, buffer(&mut out), Op::Sum);
     assert_eq!(class(mixed), ErrorClass::Type);
 }
 
@@ -406,11 +402,11 @@ fn datatypes_that_differ_are_refused_at_once() {
     run(2, 1, |universe| {
         let comm = universe.world().untyped();
         let (mut data, mut wide) = ([1i32; 4], [0u64; 2]);
-        let input = Buffer::new(data.as_mut_ptr(), 4, Datatype::INT);
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let input = unsafe { Buffer::new(data.as_mut_ptr(), 4, Datatype::INT) };
         // SAFETY: it uses nothing.
         let op = unsafe { mpi::UserOp::create(|_, _, _, _| {}, true) };
-        // SAFETY: the data is there for the call, which starts nothing.
-        let error = unsafe { comm.allreduce(input, buffer(&mut wide), &op) }.unwrap_err();
+        let error = comm.allreduce(input, buffer(&mut wide), &op).unwrap_err();
         assert_eq!(error.class, ErrorClass::Type);
     });
 }

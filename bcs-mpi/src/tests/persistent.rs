@@ -9,7 +9,8 @@ use crate::mpi::{ANY_SOURCE, ANY_TAG, Buffer, PROC_NULL, Status};
 use bcs_core::reduction::Datatype;
 
 fn buffer(data: &mut [u64]) -> Buffer {
-    Buffer::new(data.as_mut_ptr(), data.len(), Datatype::Uint64)
+    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    unsafe { Buffer::new(data.as_mut_ptr(), data.len(), Datatype::Uint64) }
 }
 
 #[test]
@@ -26,8 +27,7 @@ fn requests_are_started_again_and_again() {
             for round in 0..20 {
                 // SAFETY: nothing is started, so nobody else uses the buffer.
                 unsafe { std::ptr::from_mut(&mut out[len - 1]).write_volatile(round) };
-                // SAFETY: the buffers live until both are waited for.
-                unsafe { startall(&mut requests).unwrap() };
+                startall(&mut requests).unwrap();
                 for request in &mut requests {
                     request.started().wait().unwrap();
                     assert!(!request.started().is_active());
@@ -50,8 +50,7 @@ fn every_mode_can_be_started() {
                 .recv_init(buffer(&mut data), ANY_SOURCE, ANY_TAG)
                 .unwrap();
             for tag in 0..4 {
-                // SAFETY: the buffer lives until the request is waited for.
-                unsafe { receive.start().unwrap() };
+                receive.start().unwrap();
                 let status = receive.started().wait().unwrap();
                 assert_eq!((status.source, status.tag, status.bytes), (0, tag, 240));
             }
@@ -66,8 +65,7 @@ fn every_mode_can_be_started() {
             world.rsend_init(data.clone(), 1, 3).unwrap(),
         ];
         for send in &mut sends {
-            // SAFETY: the buffer lives until the request is waited for.
-            unsafe { send.start().unwrap() };
+            send.start().unwrap();
             let started = std::mem::replace(send.started(), crate::mpi::Request::inactive());
             assert_eq!(waitall(&mut [started]), [Ok(Status::EMPTY)]);
         }
@@ -92,10 +90,8 @@ fn what_cannot_be_started_says_why() {
             ErrorClass::Tag
         );
         let mut receive = world.recv_init(data.clone(), 0, 0).unwrap();
-        // SAFETY: the buffer lives until the request is over.
-        unsafe { receive.start().unwrap() };
-        // SAFETY: it is refused.
-        let error = unsafe { receive.start().unwrap_err() };
+        receive.start().unwrap();
+        let error = receive.start().unwrap_err();
         assert_eq!(error.class, ErrorClass::Request);
         assert!(
             error.to_string().contains("MPI_Recv_init is active"),
@@ -104,8 +100,7 @@ fn what_cannot_be_started_says_why() {
         receive.started().cancel();
         assert!(receive.started().wait().unwrap().cancelled);
         let mut nobody = world.recv_init(data.clone(), PROC_NULL, 0).unwrap();
-        // SAFETY: nothing is received.
-        unsafe { nobody.start().unwrap() };
+        nobody.start().unwrap();
         assert_eq!(nobody.started().wait(), Ok(Status::PROC_NULL));
         assert_eq!(nobody.started().wait(), Ok(Status::EMPTY), "it is inactive");
     });

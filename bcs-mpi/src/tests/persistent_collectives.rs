@@ -35,26 +35,32 @@ impl Memory {
     }
 
     fn input(&self, count: usize) -> Buffer {
-        Buffer::read_only(self.input.as_ptr(), count, Datatype::Uint64)
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        unsafe { Buffer::read_only(self.input.as_ptr(), count, Datatype::Uint64) }
     }
 
     fn output(&mut self, count: usize) -> Buffer {
-        Buffer::new(self.output.as_mut_ptr(), count, Datatype::Uint64)
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        unsafe { Buffer::new(self.output.as_mut_ptr(), count, Datatype::Uint64) }
     }
 
     fn read(&self) -> Blocks<'_> {
         let (counts, displacements) = (&self.counts, &self.displacements);
-        Blocks::read_only(self.input.as_ptr(), counts, displacements, Datatype::Uint64)
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        unsafe { Blocks::read_only(self.input.as_ptr(), counts, displacements, Datatype::Uint64) }
     }
 
     fn written(&mut self) -> Blocks<'_> {
         let (counts, displacements) = (&self.counts, &self.displacements);
-        Blocks::new(
-            self.output.as_mut_ptr(),
-            counts,
-            displacements,
-            Datatype::Uint64,
-        )
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        unsafe {
+            Blocks::new(
+                self.output.as_mut_ptr(),
+                counts,
+                displacements,
+                Datatype::Uint64,
+            )
+        }
     }
 }
 
@@ -71,7 +77,8 @@ const KINDS: [(Init, Expected); 17] = [
     (
         |comm: &Comm, memory| {
             let address = memory.output.as_mut_ptr();
-            comm.bcast_init(Buffer::new(address, BLOCK, Datatype::Uint64), 1)
+            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            comm.bcast_init(unsafe { Buffer::new(address, BLOCK, Datatype::Uint64) }, 1)
         },
         |_, _, index, input| (index < BLOCK).then(|| input(1, index)),
     ),
@@ -129,7 +136,8 @@ const KINDS: [(Init, Expected); 17] = [
             // The lists of the output are the same.
             let (counts, displacements) = (memory.counts.clone(), memory.displacements.clone());
             let address = memory.output.as_mut_ptr();
-            let into = Blocks::new(address, &counts, &displacements, Datatype::Uint64);
+            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            let into = unsafe { Blocks::new(address, &counts, &displacements, Datatype::Uint64) };
             comm.alltoallv_init(Some(memory.read()), into)
         },
         |_, rank, index, input| Some(input(index / BLOCK, rank * BLOCK + index % BLOCK)),
@@ -139,8 +147,12 @@ const KINDS: [(Init, Expected); 17] = [
             let types = vec![Datatype::Uint64.into(); memory.counts.len()];
             let bytes: Vec<i64> = memory.displacements.iter().map(|at| at * 8).collect();
             let address = memory.input.as_mut_ptr();
-            let from = Blocks::of_types(address, &memory.counts, &bytes, &types);
-            let into = Blocks::of_types(memory.output.as_mut_ptr(), &memory.counts, &bytes, &types);
+            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            let from = unsafe { Blocks::of_types(address, &memory.counts, &bytes, &types) };
+            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            let into = unsafe {
+                Blocks::of_types(memory.output.as_mut_ptr(), &memory.counts, &bytes, &types)
+            };
             comm.alltoallw_init(Some(from), into)
         },
         |_, rank, index, input| Some(input(index / BLOCK, rank * BLOCK + index % BLOCK)),
@@ -223,8 +235,7 @@ fn starts_belong_together_by_their_inits_whatever_their_order() {
                 let mut order: Vec<usize> = (0..requests.len()).collect();
                 order.shuffle(&mut rng);
                 for &nth in &order {
-                    // SAFETY: its memory stays until all have been waited for.
-                    unsafe { requests[nth].start().unwrap() };
+                    requests[nth].start().unwrap();
                 }
                 world.barrier().unwrap();
                 order.shuffle(&mut rng);
@@ -249,8 +260,10 @@ fn the_nth_start_belongs_to_the_nth_of_the_others() {
     run(3, 3, |universe| {
         let world = universe.world().untyped();
         let (mut data, mut slow) = ([0_u64; 200], [0_u64; 2]);
-        let buffer = Buffer::new(data.as_mut_ptr(), 200, Datatype::Uint64);
-        let slowly = Buffer::new(slow.as_mut_ptr(), 2, Datatype::Uint64);
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let buffer = unsafe { Buffer::new(data.as_mut_ptr(), 200, Datatype::Uint64) };
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let slowly = unsafe { Buffer::new(slow.as_mut_ptr(), 2, Datatype::Uint64) };
         let mut requests = [
             world.bcast_init(buffer, 0).unwrap(),
             world.bcast_init(slowly, 1).unwrap(),
@@ -265,8 +278,7 @@ fn the_nth_start_belongs_to_the_nth_of_the_others() {
             if world.rank() == 2 {
                 requests.reverse();
             }
-            // SAFETY: both buffers stay until both have been waited for.
-            unsafe { startall(&mut requests).unwrap() };
+            startall(&mut requests).unwrap();
             for request in &mut requests {
                 request.started().wait().unwrap();
             }
@@ -280,18 +292,16 @@ fn what_a_start_refuses_names_the_init() {
     run(2, 1, |universe| {
         let world = universe.world().untyped();
         let mut data = [1_u64; 2];
-        let buffer = Buffer::new(data.as_mut_ptr(), 2, Datatype::Uint64);
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let buffer = unsafe { Buffer::new(data.as_mut_ptr(), 2, Datatype::Uint64) };
         let mut wrong = world.bcast_init(buffer, 5).unwrap();
-        // SAFETY: it is refused.
-        let error = unsafe { wrong.start() }.unwrap_err();
+        let error = wrong.start().unwrap_err();
         assert_eq!(error.class, ErrorClass::Root);
         let said = "failed to MPI_Start (MPI_Bcast_init) 16 bytes with root 5";
         assert!(error.to_string().starts_with(said), "{error}");
         let mut barrier = world.barrier_init().unwrap();
-        // SAFETY: there is no memory to promise.
-        unsafe { barrier.start().unwrap() };
-        // SAFETY: it is refused.
-        let error = unsafe { barrier.start() }.unwrap_err();
+        barrier.start().unwrap();
+        let error = barrier.start().unwrap_err();
         assert!(
             error.to_string().contains("MPI_Barrier_init is active"),
             "{error}"
@@ -312,16 +322,17 @@ fn operations_of_the_program_are_kept() {
         let world = universe.world().untyped();
         let mut data = [world.rank().cast_unsigned().into(), 5_u64];
         let mut result = [0_u64; 2];
-        let input = Buffer::read_only(data.as_ptr(), 2, Datatype::Uint64);
-        let output = Buffer::new(result.as_mut_ptr(), 2, Datatype::Uint64);
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let input = unsafe { Buffer::read_only(data.as_ptr(), 2, Datatype::Uint64) };
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let output = unsafe { Buffer::new(result.as_mut_ptr(), 2, Datatype::Uint64) };
         // SAFETY: it uses the elements that it is given.
         let op = unsafe { crate::mpi::UserOp::create(first, false) };
         let mut request = world.allreduce_init(input, output, &op).unwrap();
         drop(op);
         for round in 0..5 {
             data[1] = round + data[0];
-            // SAFETY: both stay until the request is done.
-            unsafe { request.start().unwrap() };
+            request.start().unwrap();
             request.started().wait().unwrap();
             assert_eq!(result, [0, round]);
         }
@@ -338,8 +349,7 @@ fn more_are_made_than_there_are_contexts() {
             let inits = (0..100).map(|_| parent.barrier_init().unwrap());
             let mut requests: Vec<_> = inits.collect();
             parent.free().unwrap();
-            // SAFETY: there is no memory to promise.
-            unsafe { startall(&mut requests).unwrap() };
+            startall(&mut requests).unwrap();
             for request in &mut requests {
                 request.started().wait().unwrap();
             }

@@ -46,13 +46,12 @@ fn a_message_that_a_probe_takes_out_is_received_by_a_request() {
         let mut message: Message = until(|| world.improbe(0, 4).unwrap());
         assert_eq!(message.status(), found);
         let mut data = [0_u8; 5_000];
-        let into = Buffer::new(data.as_mut_ptr(), data.len(), Datatype::Byte);
-        // SAFETY: the buffer lives until the request is done.
-        let mut request = unsafe { message.irecv(into.clone()).unwrap() };
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let into = unsafe { Buffer::new(data.as_mut_ptr(), data.len(), Datatype::Byte) };
+        let mut request = message.irecv(into.clone()).unwrap();
         assert_eq!(request.wait().unwrap(), found);
         assert_eq!(data, [6; 5_000]);
-        // SAFETY: nothing is received any more.
-        let error = unsafe { message.irecv(into).unwrap_err() };
+        let error = message.irecv(into).unwrap_err();
         assert_eq!(error.class, ErrorClass::Request);
     });
 }

@@ -1,9 +1,5 @@
 //! Collectives that are made of messages, beside each other, beside messages and beside threads.
 #![expect(unsafe_code, reason = "some of them are calls of the untyped core")]
-#![expect(
-    clippy::multiple_unsafe_ops_per_block,
-    reason = "calls that all have the same argument for their safety"
-)]
 
 use super::run;
 use crate::mpi::{self, Buffer};
@@ -111,10 +107,12 @@ fn schedules_and_messages_in_one_wait() {
         let mut own = [me + 1];
         let mut all = [[0; 2]; 2];
         let mut came = [0];
-        let buffer = |data: &mut [i32]| Buffer::new(data.as_mut_ptr(), data.len(), Datatype::INT);
-        let block = |data: &mut [i32]| Buffer::new(data.as_mut_ptr(), 1, Datatype::INT);
-        // SAFETY: the buffers stay until all requests are done, below.
-        let mut requests = unsafe {
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let buffer =
+            |data: &mut [i32]| unsafe { Buffer::new(data.as_mut_ptr(), data.len(), Datatype::INT) };
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let block = |data: &mut [i32]| unsafe { Buffer::new(data.as_mut_ptr(), 1, Datatype::INT) };
+        let mut requests = {
             let own = buffer(&mut own);
             vec![
                 world

@@ -7,17 +7,16 @@ use crate::mpi::{ANY_TAG, Buffer, Comm, Datatype, ErrorClass, PROC_NULL, Request
 use bcs_core::reduction::Datatype as Elementary;
 
 fn buffer(data: &mut [i32]) -> Buffer {
-    Buffer::new(data.as_mut_ptr(), data.len(), Elementary::INT)
+    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    unsafe { Buffer::new(data.as_mut_ptr(), data.len(), Elementary::INT) }
 }
 
 fn isend(comm: &Comm, data: &mut [i32], to: i32) -> Request {
-    // SAFETY: the tests below keep their data until all requests are done.
-    unsafe { comm.isend(buffer(data), to, 0) }.unwrap()
+    comm.isend(buffer(data), to, 0).unwrap()
 }
 
 fn irecv(comm: &Comm, data: &mut [i32], from: i32) -> Request {
-    // SAFETY: as for isend.
-    unsafe { comm.irecv(buffer(data), from, ANY_TAG) }.unwrap()
+    comm.irecv(buffer(data), from, ANY_TAG).unwrap()
 }
 
 /// A test that failed was told once, and a wait for the same request then said success.
@@ -126,19 +125,21 @@ fn nobody_sends_and_receives_at_once() {
 fn buffers_that_cannot_be_are_refused() {
     run(1, 1, |universe| {
         let comm = universe.world().untyped();
-        let nowhere = Buffer::new(std::ptr::null_mut::<i32>(), 3, Elementary::INT);
-        // SAFETY: the call refuses the buffer.
-        let error = unsafe { comm.send(nowhere, 0, 0) }.unwrap_err();
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let nowhere = unsafe { Buffer::new(std::ptr::null_mut::<i32>(), 3, Elementary::INT) };
+        let error = comm.send(nowhere, 0, 0).unwrap_err();
         assert_eq!(error.class, ErrorClass::Buffer);
         let mut data = [0];
-        let endless = Buffer::new(data.as_mut_ptr(), usize::MAX / 2, Elementary::INT);
-        // SAFETY: the call refuses the buffer.
-        let error = unsafe { comm.recv(endless, 0, 0) }.unwrap_err();
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let endless = unsafe { Buffer::new(data.as_mut_ptr(), usize::MAX / 2, Elementary::INT) };
+        let error = comm.recv(endless, 0, 0).unwrap_err();
         assert_eq!(error.class, ErrorClass::Count);
         let pairs = Datatype::predefined(Elementary::INT).contiguous(2).unwrap();
-        let pair = Buffer::new(data.as_mut_ptr(), 0, pairs);
-        // SAFETY: there is no data.
-        let error = unsafe { comm.allreduce(pair.clone(), pair, crate::Op::Sum) }.unwrap_err();
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let pair = unsafe { Buffer::new(data.as_mut_ptr(), 0, pairs) };
+        let error = comm
+            .allreduce(pair.clone(), pair, crate::Op::Sum)
+            .unwrap_err();
         assert_eq!(error.class, ErrorClass::Type);
     });
 }

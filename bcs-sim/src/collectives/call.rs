@@ -286,14 +286,10 @@ impl Call {
         let unless = |in_place: bool| (!in_place).then(|| input.clone());
         macro_rules! call {
             ($now:ident, $later:ident, $($argument:expr),*) => {
-                // SAFETY: the buffers are this call's own, as long as the counts say, and kept
-                // until it is over.
-                unsafe {
-                    if blocking {
-                        comm.$now($($argument),*).map(|()| None)
-                    } else {
-                        comm.$later($($argument),*).map(Some)
-                    }
+                if blocking {
+                    comm.$now($($argument),*).map(|()| None)
+                } else {
+                    comm.$later($($argument),*).map(Some)
                 }
             };
         }
@@ -329,12 +325,15 @@ impl Call {
                 call!(scatter, iscatter, blocks, output, root)
             }
             Collective::Scatterv => {
-                let blocks = Blocks::read_only(
-                    self.input.as_ptr(),
-                    &self.places.counts,
-                    &self.places.displacements,
-                    self.case.datatype,
-                );
+                // SAFETY: it stays, and nobody else uses it, until the operation is over.
+                let blocks = unsafe {
+                    Blocks::read_only(
+                        self.input.as_ptr(),
+                        &self.places.counts,
+                        &self.places.displacements,
+                        self.case.datatype,
+                    )
+                };
                 call!(
                     scatterv,
                     iscatterv,
@@ -385,7 +384,8 @@ impl Call {
     }
 
     fn input_of(&self, count: usize) -> Buffer {
-        Buffer::read_only(self.input.as_ptr(), count, self.case.datatype)
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        unsafe { Buffer::read_only(self.input.as_ptr(), count, self.case.datatype) }
     }
 
     fn output_buffer(&mut self) -> Buffer {
@@ -393,26 +393,33 @@ impl Call {
     }
 
     fn buffer_of(&mut self, count: usize) -> Buffer {
-        Buffer::new(self.output.as_mut_ptr(), count, self.case.datatype)
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        unsafe { Buffer::new(self.output.as_mut_ptr(), count, self.case.datatype) }
     }
 
     fn input_blocks(&self) -> Blocks<'_> {
         let (counts, displacements) = (&self.input_counts, &self.input_displacements);
         let address = self.input.as_ptr();
         if self.case.collective == Collective::Alltoallw {
-            return Blocks::of_types(address.cast_mut(), counts, displacements, &self.types);
+            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            return unsafe {
+                Blocks::of_types(address.cast_mut(), counts, displacements, &self.types)
+            };
         }
-        Blocks::read_only(address, counts, displacements, self.case.datatype)
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        unsafe { Blocks::read_only(address, counts, displacements, self.case.datatype) }
     }
 
     fn output_blocks(&self) -> Blocks<'_> {
         let address = self.output.as_ptr().cast_mut();
         if self.case.collective == Collective::Alltoallw {
             let (counts, displacements) = (&self.bytes.counts, &self.bytes.displacements);
-            return Blocks::of_types(address, counts, displacements, &self.types);
+            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            return unsafe { Blocks::of_types(address, counts, displacements, &self.types) };
         }
         let (counts, displacements) = (&self.places.counts, &self.places.displacements);
-        Blocks::new(address, counts, displacements, self.case.datatype)
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        unsafe { Blocks::new(address, counts, displacements, self.case.datatype) }
     }
 
     /// The whole output is as it must be.

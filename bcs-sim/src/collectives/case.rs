@@ -160,11 +160,12 @@ impl Team {
         let name = i32::try_from(*name).expect("few");
         let mut node = vec![0; size];
         let (input, output) = (
-            Buffer::read_only(&raw const name, 1, Datatype::INT),
-            Buffer::new(node.as_mut_ptr(), 1, Datatype::INT),
+            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            unsafe { Buffer::read_only(&raw const name, 1, Datatype::INT) },
+            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            unsafe { Buffer::new(node.as_mut_ptr(), 1, Datatype::INT) },
         );
-        // SAFETY: one number from each rank.
-        unsafe { comm.allgather(Some(input), output)? };
+        comm.allgather(Some(input), output)?;
         Ok(Self {
             comm,
             me,

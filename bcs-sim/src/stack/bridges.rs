@@ -69,7 +69,8 @@ fn cross(world: &Comm, sides: &[bool], random: &mut ChaCha8Rng) -> Result<()> {
 }
 
 fn buffer(data: &mut [u64], count: usize) -> Buffer {
-    Buffer::new(data.as_mut_ptr(), count, Datatype::Uint64)
+    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    unsafe { Buffer::new(data.as_mut_ptr(), count, Datatype::Uint64) }
 }
 
 fn end(posted: Result<Request>) -> Result<()> {
@@ -93,11 +94,11 @@ fn add_up(
     let (mut mine, mut sum) = (given(me, elements), vec![0; elements]);
     let (input, output) = (buffer(&mut mine, elements), buffer(&mut sum, elements));
     let posted = if blocking {
-        // SAFETY: the data are there until the operation is over, and nobody else uses them.
-        unsafe { bridge.allreduce(input, output, Op::Bxor) }.map(|()| Request::inactive())
+        bridge
+            .allreduce(input, output, Op::Bxor)
+            .map(|()| Request::inactive())
     } else {
-        // SAFETY: as above.
-        unsafe { bridge.iallreduce(input, output, Op::Bxor) }
+        bridge.iallreduce(input, output, Op::Bxor)
     };
     end(posted)?;
     let expected = theirs
@@ -123,11 +124,11 @@ fn collect(
     let (mut mine, mut all) = (given(me, elements), vec![0; theirs.len() * elements]);
     let (input, output) = (buffer(&mut mine, elements), buffer(&mut all, elements));
     let posted = if blocking {
-        // SAFETY: the data are there until the operation is over, and nobody else uses them.
-        unsafe { bridge.allgather(Some(input), output) }.map(|()| Request::inactive())
+        bridge
+            .allgather(Some(input), output)
+            .map(|()| Request::inactive())
     } else {
-        // SAFETY: as above.
-        unsafe { bridge.iallgather(Some(input), output) }
+        bridge.iallgather(Some(input), output)
     };
     end(posted)?;
     let expected: Vec<u64> = theirs
@@ -159,11 +160,9 @@ fn tell(
     };
     let words = buffer(&mut data, elements);
     let posted = if blocking {
-        // SAFETY: the data are there until the operation is over, and nobody else uses them.
-        unsafe { bridge.bcast(words, root) }.map(|()| Request::inactive())
+        bridge.bcast(words, root).map(|()| Request::inactive())
     } else {
-        // SAFETY: as above.
-        unsafe { bridge.ibcast(words, root) }
+        bridge.ibcast(words, root)
     };
     end(posted)?;
     let told = !tells || is_root;

@@ -198,8 +198,11 @@ impl<'a> Part<'a> {
             ..
         } = *self.deed;
         let root = i32::try_from(self.deed.root).expect("few");
-        let buffer =
-            |region: &Region, count| Buffer::new(region.address(), count, Datatype::Uint64);
+        let buffer = |region: &Region, count| {
+            // SAFETY: the regions are there until the operation is over, and what cannot be read or written in them
+            // is what is looked for.
+            unsafe { Buffer::new(region.address(), count, Datatype::Uint64) }
+        };
         let (input, output) = (
             buffer(&self.input, elements),
             buffer(&self.output, elements),
@@ -207,14 +210,10 @@ impl<'a> Part<'a> {
         let comm = self.comm;
         macro_rules! call {
             ($now:ident, $later:ident, $($argument:expr),*) => {
-                // SAFETY: the regions are mapped until the operation is over, and what cannot be read or written
-                // there is what is looked for.
-                unsafe {
-                    if blocking {
-                        comm.$now($($argument),*)
-                    } else {
-                        comm.$later($($argument),*).and_then(|mut request: Request| request.wait().map(drop))
-                    }
+                if blocking {
+                    comm.$now($($argument),*)
+                } else {
+                    comm.$later($($argument),*).and_then(|mut request: Request| request.wait().map(drop))
                 }
             };
         }
@@ -259,11 +258,9 @@ impl<'a> Part<'a> {
             return Ok(());
         }
         let request = if self.me == from {
-            // SAFETY: as above.
-            unsafe { self.comm.issend(input, rank(to), 3) }
+            self.comm.issend(input, rank(to), 3)
         } else if self.me == to {
-            // SAFETY: as above.
-            unsafe { self.comm.irecv(output, rank(from), 3) }
+            self.comm.irecv(output, rank(from), 3)
         } else {
             return Ok(());
         };

@@ -79,18 +79,16 @@ fn exchange(
         blocks.flatten().collect()
     };
     let mut got = vec![0_u64; into.len() * elements];
-    let input = Buffer::new(data.as_mut_ptr(), elements, Datatype::Uint64);
-    let output = Buffer::new(got.as_mut_ptr(), elements, Datatype::Uint64);
+    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    let input = unsafe { Buffer::new(data.as_mut_ptr(), elements, Datatype::Uint64) };
+    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    let output = unsafe { Buffer::new(got.as_mut_ptr(), elements, Datatype::Uint64) };
     let over = |()| Request::inactive();
     let posted = match (alike, blocking) {
-        // SAFETY: both vectors are there until the operation is over, and nobody else uses them.
-        (true, true) => unsafe { graph.neighbor_allgather(input, output) }.map(over),
-        // SAFETY: as above.
-        (false, true) => unsafe { graph.neighbor_alltoall(input, output) }.map(over),
-        // SAFETY: as above.
-        (true, false) => unsafe { graph.ineighbor_allgather(input, output) },
-        // SAFETY: as above.
-        (false, false) => unsafe { graph.ineighbor_alltoall(input, output) },
+        (true, true) => graph.neighbor_allgather(input, output).map(over),
+        (false, true) => graph.neighbor_alltoall(input, output).map(over),
+        (true, false) => graph.ineighbor_allgather(input, output),
+        (false, false) => graph.ineighbor_alltoall(input, output),
     };
     posted?.wait()?;
     let expected = (0..into.len()).flat_map(|at| {

@@ -16,10 +16,11 @@ pub(super) fn run(world: &Comm, count: usize) -> Result<()> {
     let (next, last) = ((me + 1) % size, (me + size - 1) % size);
     let ring = move |mine: u64| -> Result<u64> {
         let mut came = 0_u64;
-        let out = Buffer::read_only(&raw const mine, 1, Datatype::Uint64);
-        let into = Buffer::new(&raw mut came, 1, Datatype::Uint64);
-        // SAFETY: one number each, until the call returns.
-        unsafe { other.sendrecv((out, next, TAG), (into, last, TAG))? };
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let out = unsafe { Buffer::read_only(&raw const mine, 1, Datatype::Uint64) };
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let into = unsafe { Buffer::new(&raw mut came, 1, Datatype::Uint64) };
+        other.sendrecv((out, next, TAG), (into, last, TAG))?;
         Ok(came)
     };
     let failed = Arc::new(Mutex::new(None));
@@ -42,14 +43,16 @@ pub(super) fn run(world: &Comm, count: usize) -> Result<()> {
     let op = unsafe { UserOp::create(function, true) };
     for call in 0..count as u64 {
         let (mine, mut sum) = (call + u64::from(me.cast_unsigned()), 0_u64);
-        let input = Buffer::read_only(&raw const mine, 1, Datatype::Uint64);
-        let output = Buffer::new(&raw mut sum, 1, Datatype::Uint64);
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let input = unsafe { Buffer::read_only(&raw const mine, 1, Datatype::Uint64) };
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let output = unsafe { Buffer::new(&raw mut sum, 1, Datatype::Uint64) };
         let posted = if call % 2 == 0 {
-            // SAFETY: one number each, until the operation is over.
-            unsafe { world.allreduce(input, output, &op) }.map(|()| Request::inactive())
+            world
+                .allreduce(input, output, &op)
+                .map(|()| Request::inactive())
         } else {
-            // SAFETY: as above.
-            unsafe { world.iallreduce(input, output, &op) }
+            world.iallreduce(input, output, &op)
         };
         posted?.wait()?;
         // A function cannot say that it has failed.

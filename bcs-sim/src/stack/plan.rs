@@ -167,19 +167,19 @@ fn flood(process: &Arc<Process>, to: usize, shared: &Shared) -> Result<()> {
     let numbers: Vec<u64> = (0..each as u64).collect();
     let mut requests = Vec::new();
     for number in numbers.iter().filter(|_| sends(me)) {
-        let data = Buffer::read_only(&raw const *number, 1, Datatype::Uint64);
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let data = unsafe { Buffer::read_only(&raw const *number, 1, Datatype::Uint64) };
         let destination = i32::try_from(to).expect("few");
-        // SAFETY: the numbers are there until all requests are over.
-        requests.push(unsafe { world.isend(data, destination, 9)? });
+        requests.push(world.isend(data, destination, 9)?);
     }
     world.barrier()?;
     if me == to {
         let mut next = vec![0_u64; ranks];
         for _ in 0..each * senders {
             let mut got = u64::MAX;
-            let data = Buffer::new(&raw mut got, 1, Datatype::Uint64);
-            // SAFETY: the number is there until the call returns.
-            let status = unsafe { world.recv(data, ANY_SOURCE, 9)? };
+            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            let data = unsafe { Buffer::new(&raw mut got, 1, Datatype::Uint64) };
+            let status = world.recv(data, ANY_SOURCE, 9)?;
             let expected = &mut next[number(status.source)];
             assert_eq!(got, *expected, "rank {me}: from {}", status.source);
             *expected += 1;

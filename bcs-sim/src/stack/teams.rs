@@ -114,10 +114,11 @@ fn told_alike(world: &Comm, name: Option<u32>, made: &Result<Option<Comm>>) -> R
         u64::from(name) << 1 | u64::from(made.is_ok())
     });
     let mut all = vec![0_u64; usize::try_from(world.size()).expect("positive")];
-    let input = Buffer::read_only(&raw const mine, 1, Datatype::Uint64);
-    let output = Buffer::new(all.as_mut_ptr(), 1, Datatype::Uint64);
-    // SAFETY: a number from each rank, until the call returns.
-    unsafe { world.allgather(Some(input), output)? };
+    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    let input = unsafe { Buffer::read_only(&raw const mine, 1, Datatype::Uint64) };
+    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    let output = unsafe { Buffer::new(all.as_mut_ptr(), 1, Datatype::Uint64) };
+    world.allgather(Some(input), output)?;
     let others = all
         .iter()
         .filter(|&&other| other != u64::MAX && other >> 1 == mine >> 1);
@@ -130,10 +131,11 @@ fn told_alike(world: &Comm, name: Option<u32>, made: &Result<Option<Comm>>) -> R
 /// The sum of all ranks of a communicator.
 fn add_up(comm: &Comm) -> Result<()> {
     let (mine, mut sum) = (i64::from(comm.rank()), 0_i64);
-    let input = Buffer::read_only(&raw const mine, 1, Datatype::Int64);
-    let output = Buffer::new(&raw mut sum, 1, Datatype::Int64);
-    // SAFETY: one number each, until the call returns.
-    unsafe { comm.allreduce(input, output, Op::Sum)? };
+    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    let input = unsafe { Buffer::read_only(&raw const mine, 1, Datatype::Int64) };
+    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    let output = unsafe { Buffer::new(&raw mut sum, 1, Datatype::Int64) };
+    comm.allreduce(input, output, Op::Sum)?;
     let size = i64::from(comm.size());
     assert_eq!(sum, size * (size - 1) / 2, "the sum of {size} ranks");
     Ok(())

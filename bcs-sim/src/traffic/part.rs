@@ -181,22 +181,17 @@ impl<'a> Part<'a> {
         for _ in 0..self.exchange.decoys[self.me()] {
             let mut room = room(self.capacity, None)?;
             let data = room.writable();
-            // SAFETY: the room is kept with the request.
-            let request = unsafe { self.comm.irecv(data, ANY_SOURCE, DECOY)? };
+            let request = self.comm.irecv(data, ANY_SOURCE, DECOY)?;
             self.decoys.push((request, room));
         }
         for receive in self.receives() {
             let mut room = room(self.capacity, receive.pieces)?;
             let data = room.writable();
             let posted = match receive.way {
-                // SAFETY: the room is kept with the request.
-                Way::Irecv => unsafe {
-                    Posted::Once(self.comm.irecv(data, receive.source, receive.tag)?)
-                },
+                Way::Irecv => Posted::Once(self.comm.irecv(data, receive.source, receive.tag)?),
                 Way::Persistent => {
                     let mut request = self.comm.recv_init(data, receive.source, receive.tag)?;
-                    // SAFETY: the room is kept with the request.
-                    unsafe { request.start()? };
+                    request.start()?;
                     Posted::Persistent(request)
                 }
                 _ => continue,
@@ -252,14 +247,10 @@ fn receive_now(comm: &Comm, receive: &Receive, data: Buffer) -> Result<Option<St
     let &Receive {
         source, tag, way, ..
     } = receive;
-    let take = |found: Status, data: Buffer| {
-        // SAFETY: the room lives until the call returns.
-        unsafe { comm.recv(data, found.source, found.tag) }
-    };
+    let take = |found: Status, data: Buffer| comm.recv(data, found.source, found.tag);
     let status = match way {
         Way::Irecv | Way::Persistent => return Ok(None),
-        // SAFETY: as above.
-        Way::Recv => unsafe { comm.recv(data, source, tag)? },
+        Way::Recv => comm.recv(data, source, tag)?,
         Way::Probe => take(comm.probe(source, tag)?, data)?,
         Way::Iprobe => loop {
             if let Some(found) = comm.iprobe(source, tag)? {
@@ -268,13 +259,11 @@ fn receive_now(comm: &Comm, receive: &Receive, data: Buffer) -> Result<Option<St
         },
         Way::Mprobe => {
             let mut message = comm.mprobe(source, tag)?;
-            // SAFETY: as above.
-            unsafe { message.recv(data)? }
+            message.recv(data)?
         }
         Way::Improbe => loop {
             if let Some(mut message) = comm.improbe(source, tag)? {
-                // SAFETY: as above.
-                break unsafe { message.recv(data)? };
+                break message.recv(data)?;
             }
         },
     };

@@ -1,4 +1,5 @@
 //! Memory for a message: side by side, or in blocks of any lengths with gaps, which nobody may touch.
+#![expect(unsafe_code, reason = "the untyped core names buffers by address")]
 
 use bcs_core::reduction::Datatype as Elementary;
 use bcs_mpi::mpi::{Buffer, Datatype, Result};
@@ -70,12 +71,14 @@ impl Room {
 
     /// For a send.
     pub(super) fn read_only(&self) -> Buffer {
-        Buffer::read_only(self.memory.as_ptr(), self.count, self.datatype.clone())
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        unsafe { Buffer::read_only(self.memory.as_ptr(), self.count, self.datatype.clone()) }
     }
 
     /// For a receive.
     pub(super) fn writable(&mut self) -> Buffer {
-        Buffer::new(self.memory.as_mut_ptr(), self.count, self.datatype.clone())
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        unsafe { Buffer::new(self.memory.as_mut_ptr(), self.count, self.datatype.clone()) }
     }
 
     /// Nobody uses it any more.

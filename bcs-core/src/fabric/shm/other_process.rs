@@ -44,47 +44,56 @@ pub(super) fn remote(address: u64, len: usize) -> libc::iovec {
     }
 }
 
-/// Reads pieces of a process, of as many bytes in all. These may be another process's, too: in a window.
-///
-/// # Safety
-/// `bytes` may be written, and are none that this process borrows.
-///
-/// # Errors
-/// The kernel's answer; an end before the last byte is one, too.
-pub(super) unsafe fn read(
-    pid: libc::pid_t,
-    pieces: &[libc::iovec],
-    bytes: *mut [u8],
-) -> io::Result<()> {
-    // SAFETY: the caller's promise.
-    let called = unsafe { call_read(pid, pieces, bytes) };
-    let Err(error) = called else {
-        return Ok(());
-    };
-    if !is_refusal(&error) {
-        return Err(error);
-    }
-    // SAFETY: the caller's promise.
-    unsafe { read_file(pid, pieces, bytes) }.map_err(|_| error)
+/// Which way bytes go between this process and another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    In,
+    Out,
 }
 
-/// Writes pieces of a process, of as many bytes in all. These may be another process's, too: in a window.
-///
-/// # Safety
-/// `bytes` may be read.
+/// Bytes that are moved to a rank or from one: this process's, or those of a slot that is mapped here.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ours(*mut [u8]);
+
+impl Ours {
+    /// These bytes.
+    ///
+    /// # Safety
+    /// Until they are moved they may be read, or written if they are moved in. They are none that this process
+    /// borrows otherwise, and none of the slot of the rank at the other end.
+    pub(super) unsafe fn new(bytes: *mut [u8]) -> Self {
+        Self(bytes)
+    }
+
+    pub(super) fn start(self) -> *mut u8 {
+        self.0.cast()
+    }
+
+    pub(super) fn len(self) -> usize {
+        self.0.len()
+    }
+
+    /// Some of them.
+    pub(super) fn part(self, part: Range<usize>) -> Self {
+        assert!(part.start <= part.end && part.end <= self.len());
+        let start = self.start().wrapping_add(part.start);
+        Self(std::ptr::slice_from_raw_parts_mut(start, part.len()))
+    }
+}
+
+/// Moves pieces of a process, of as many bytes in all.
 ///
 /// # Errors
 /// The kernel's answer; an end before the last byte is one, too.
-pub(super) unsafe fn write(
+pub(super) fn exchange(
+    way: Way,
     pid: libc::pid_t,
     pieces: &[libc::iovec],
-    bytes: *const [u8],
+    bytes: Ours,
 ) -> io::Result<()> {
-    // SAFETY: the caller's promise.
-    match unsafe { call_write(pid, pieces, bytes) } {
+    match by_call(way, pid, pieces, bytes) {
         Err(error) if is_refusal(&error) => memory_file(pid)
-            // SAFETY: the caller's promise.
-            .and_then(|file| unsafe { write_by(&file, pieces, bytes) })
+            .and_then(|file| by_file(way, &file, pieces, bytes))
             .map_err(|_| error),
         answer => answer,
     }
@@ -95,34 +104,18 @@ fn is_refusal(error: &io::Error) -> bool {
     matches!(code, Some(libc::EPERM | libc::EACCES | libc::ENOSYS))
 }
 
-fn local(bytes: *const u8, len: usize) -> libc::iovec {
-    libc::iovec {
-        iov_base: bytes.cast_mut().cast(),
-        iov_len: len,
-    }
-}
-
-/// # Safety
-/// As for [`read`].
-unsafe fn call_read(pid: libc::pid_t, pieces: &[libc::iovec], bytes: *mut [u8]) -> io::Result<()> {
-    let local = local(bytes.cast(), bytes.len());
+fn by_call(way: Way, pid: libc::pid_t, pieces: &[libc::iovec], bytes: Ours) -> io::Result<()> {
+    let local = libc::iovec {
+        iov_base: bytes.start().cast(),
+        iov_len: bytes.len(),
+    };
     let (remote, count) = (pieces.as_ptr(), pieces.len() as libc::c_ulong);
-    // SAFETY: the caller's promise about `local`; the kernel checks the remote side.
-    let moved = unsafe { libc::process_vm_readv(pid, &raw const local, 1, remote, count, 0) };
-    whole(moved, bytes.len())
-}
-
-/// # Safety
-/// As for [`write`].
-unsafe fn call_write(
-    pid: libc::pid_t,
-    pieces: &[libc::iovec],
-    bytes: *const [u8],
-) -> io::Result<()> {
-    let local = local(bytes.cast(), bytes.len());
-    let (remote, count) = (pieces.as_ptr(), pieces.len() as libc::c_ulong);
-    // SAFETY: the kernel only reads `local`, by the caller's promise, and checks the remote side.
-    let moved = unsafe { libc::process_vm_writev(pid, &raw const local, 1, remote, count, 0) };
+    let moved = match way {
+        // SAFETY: the promise of the bytes; the kernel checks the remote side.
+        Way::In => unsafe { libc::process_vm_readv(pid, &raw const local, 1, remote, count, 0) },
+        // SAFETY: as above.
+        Way::Out => unsafe { libc::process_vm_writev(pid, &raw const local, 1, remote, count, 0) },
+    };
     whole(moved, bytes.len())
 }
 
@@ -143,35 +136,26 @@ pub fn memory_file(pid: libc::pid_t) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).open(path)
 }
 
-/// # Safety
-/// As for [`read`].
-unsafe fn read_file(pid: libc::pid_t, pieces: &[libc::iovec], bytes: *mut [u8]) -> io::Result<()> {
-    let file = memory_file(pid)?;
-    let file = file.as_raw_fd();
-    each_part(pieces, bytes.len(), |from, part| {
-        let at = bytes.cast::<libc::c_void>().wrapping_byte_add(part.start);
-        // SAFETY: the caller's promise: a part of the bytes.
-        unsafe { libc::pread(file, at, part.len(), from) }
-    })
-}
-
-/// Writes pieces of the process whose memory this is, of as many bytes in all.
-///
-/// # Safety
-/// As for [`write`].
+/// Moves pieces of the process whose memory this is, of as many bytes in all.
 ///
 /// # Errors
-/// As for [`write`].
-pub(super) unsafe fn write_by(
+/// As for [`exchange`].
+pub(super) fn by_file(
+    way: Way,
     file: &File,
     pieces: &[libc::iovec],
-    bytes: *const [u8],
+    bytes: Ours,
 ) -> io::Result<()> {
     let file = file.as_raw_fd();
-    each_part(pieces, bytes.len(), |to, part| {
-        let at = bytes.cast::<libc::c_void>().wrapping_byte_add(part.start);
-        // SAFETY: the caller's promise: a part of the bytes.
-        unsafe { libc::pwrite(file, at, part.len(), to) }
+    each_part(pieces, bytes.len(), |there, part| {
+        let here = bytes.part(part);
+        let (start, len) = (here.start().cast(), here.len());
+        match way {
+            // SAFETY: the promise of the bytes.
+            Way::In => unsafe { libc::pread(file, start, len, there) },
+            // SAFETY: as above.
+            Way::Out => unsafe { libc::pwrite(file, start, len, there) },
+        }
     })
 }
 
@@ -220,11 +204,12 @@ pub enum ProcessMemory {
 pub fn probe_process_memory(pid: i32, address: u64) -> io::Result<ProcessMemory> {
     let (piece, mut byte) = ([remote(address, 1)], [0_u8]);
     // SAFETY: a byte of our own.
-    let Err(error) = (unsafe { call_read(pid, &piece, &raw mut byte) }) else {
+    let byte = unsafe { Ours::new(&raw mut byte) };
+    let Err(error) = by_call(Way::In, pid, &piece, byte) else {
         return Ok(ProcessMemory::Calls);
     };
-    // SAFETY: as above.
-    if is_refusal(&error) && unsafe { read_file(pid, &piece, &raw mut byte) }.is_ok() {
+    let file = memory_file(pid).and_then(|file| by_file(Way::In, &file, &piece, byte));
+    if is_refusal(&error) && file.is_ok() {
         return Ok(ProcessMemory::File(error));
     }
     Err(error)
@@ -238,26 +223,16 @@ mod tests {
         std::process::id().cast_signed()
     }
 
-    type Read = fn(libc::pid_t, &[libc::iovec], &mut [u8]) -> io::Result<()>;
-    type Write = fn(libc::pid_t, &[libc::iovec], &[u8]) -> io::Result<()>;
+    type Move = fn(Way, libc::pid_t, &[libc::iovec], Ours) -> io::Result<()>;
     /// By calls, and by the file.
-    const ROADS: [(Read, Write); 2] = [
-        (
-            // SAFETY: borrowed, here and in the others.
-            |pid, pieces, bytes| unsafe { call_read(pid, pieces, &raw mut *bytes) },
-            // SAFETY: as above.
-            |pid, pieces, bytes| unsafe { call_write(pid, pieces, &raw const *bytes) },
-        ),
-        (
-            // SAFETY: as above.
-            |pid, pieces, bytes| unsafe { read_file(pid, pieces, &raw mut *bytes) },
-            |pid, pieces, bytes| {
-                let file = memory_file(pid)?;
-                // SAFETY: as above.
-                unsafe { write_by(&file, pieces, &raw const *bytes) }
-            },
-        ),
-    ];
+    const ROADS: [Move; 2] = [by_call, |way, pid, pieces, bytes| {
+        by_file(way, &memory_file(pid)?, pieces, bytes)
+    }];
+
+    fn ours(bytes: &mut [u8]) -> Ours {
+        // SAFETY: borrowed for the move that follows.
+        unsafe { Ours::new(&raw mut *bytes) }
+    }
 
     fn pieces(of: &mut [[u8; 16]], len: usize) -> Vec<libc::iovec> {
         let address = |piece: &mut [u8; 16]| piece.as_mut_ptr().expose_provenance() as u64;
@@ -269,23 +244,23 @@ mod tests {
     /// Both roads do the same, to this process itself.
     #[test]
     fn pieces_are_read_and_written_whole() {
-        for (read, write) in ROADS {
+        for by in ROADS {
             let mut memory = [[0_u8; 16]; 5];
             let there = pieces(&mut memory, 12);
-            let out: Vec<u8> = (1..=60).collect();
-            write(me(), &there, &out).unwrap();
+            let mut out: Vec<u8> = (1..=60).collect();
+            by(Way::Out, me(), &there, ours(&mut out)).unwrap();
             let memory = std::hint::black_box(&memory);
             assert!(
                 memory.iter().all(|piece| piece[12..] == [0; 4]),
                 "gaps stay"
             );
             let mut back = vec![0; 60];
-            read(me(), &there, &mut back).unwrap();
+            by(Way::In, me(), &there, ours(&mut back)).unwrap();
             assert!(back == out);
             let mut byte = [0];
-            assert!(read(me(), &[remote(8, 1)], &mut byte).is_err());
-            assert!(write(me(), &[remote(8, 1)], &byte).is_err());
-            assert!(read(me(), &[remote(u64::MAX - 7, 1)], &mut byte).is_err());
+            for (way, address) in [(Way::In, 8), (Way::Out, 8), (Way::In, u64::MAX - 7)] {
+                assert!(by(way, me(), &[remote(address, 1)], ours(&mut byte)).is_err());
+            }
         }
     }
 
@@ -293,8 +268,8 @@ mod tests {
     fn a_process_that_is_not_there_is_an_error() {
         // No process has this number.
         let piece = [remote(4096, 1)];
-        for (read, _) in ROADS {
-            assert!(read(i32::MAX, &piece, &mut [0]).is_err());
+        for by in ROADS {
+            assert!(by(Way::In, i32::MAX, &piece, ours(&mut [0])).is_err());
         }
         assert!(probe_process_memory(i32::MAX, 4096).is_err());
     }

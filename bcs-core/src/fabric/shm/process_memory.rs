@@ -21,7 +21,7 @@
 //! [`windows`]: super::windows
 #![expect(unsafe_code, reason = "bytes of ranks are named by address")]
 
-use super::other_process::{self, remote};
+use super::other_process::{self, Ours, Way, remote};
 use super::segment::Segment;
 use crate::descriptor::Payload;
 use crate::fabric::{DestinationSpan, FabricError, MemoryFault, RankMemory, SourceSpan};
@@ -56,13 +56,6 @@ const LARGE_PIECE_BYTES: usize = 64 * 1024;
 
 /// The kernel copies no more than 2 GiB in a call.
 const MAX_CALL_BYTES: usize = 1 << 30;
-
-/// Which way bytes go between this process and a rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    In,
-    Out,
-}
 
 /// A message in the memory of a rank, from a byte of it on.
 #[derive(Clone, Copy, Debug)]
@@ -159,7 +152,11 @@ impl NodeMemory {
         }
         // Pieces of a slot may be what the other side names of the same slot.
         let apart = from.rank != to.rank || matches!(from.payload, Payload::Slot { .. });
-        let all_from = |start: NonNull<u8>| std::ptr::slice_from_raw_parts_mut(start.as_ptr(), len);
+        let all_from = |start: NonNull<u8>| {
+            let bytes = std::ptr::slice_from_raw_parts_mut(start.as_ptr(), len);
+            // SAFETY: mapped as long as `self` lives, borrowed by nobody, and of another rank than the other side.
+            unsafe { Ours::new(bytes) }
+        };
         match (here, target) {
             (Some(source), Some(target)) => {
                 // SAFETY: as many bytes are mapped at both, as long as `self` lives. They may overlap, and
@@ -167,17 +164,12 @@ impl NodeMemory {
                 unsafe { std::ptr::copy(source.as_ptr(), target.as_ptr(), len) };
                 Ok(())
             }
-            // SAFETY: mapped as long as `self` lives, borrowed by nobody, and of another rank than the
-            // other side.
-            (Some(source), None) if apart => unsafe {
-                self.exchange(Way::Out, &into, all_from(source))
-                    .map_err(|_| FabricError::DestinationMemory)
-            },
-            // SAFETY: as above.
-            (None, Some(target)) if apart => unsafe {
-                self.exchange(Way::In, &part, all_from(target))
-                    .map_err(|_| FabricError::SourceMemory)
-            },
+            (Some(source), None) if apart => self
+                .exchange(Way::Out, &into, all_from(source))
+                .map_err(|_| FabricError::DestinationMemory),
+            (None, Some(target)) if apart => self
+                .exchange(Way::In, &part, all_from(target))
+                .map_err(|_| FabricError::SourceMemory),
             _ => self.copy_through_bounce(&part, &into, len),
         }
     }
@@ -238,10 +230,10 @@ impl NodeMemory {
             for moved in (0..len).step_by(at_once) {
                 let bytes = &raw mut bounce[..(len - moved).min(at_once)];
                 // SAFETY: of the bounce buffer, which is ours alone.
-                unsafe { self.exchange(Way::In, &from.after(moved), bytes) }
+                let bytes = unsafe { Ours::new(bytes) };
+                self.exchange(Way::In, &from.after(moved), bytes)
                     .map_err(|_| FabricError::SourceMemory)?;
-                // SAFETY: as above.
-                unsafe { self.exchange(Way::Out, &into.after(moved), bytes) }
+                self.exchange(Way::Out, &into.after(moved), bytes)
                     .map_err(|_| FabricError::DestinationMemory)?;
             }
             Ok(())
@@ -252,16 +244,7 @@ impl NodeMemory {
     }
 
     /// Moves bytes of a message between this process and where they are in a rank.
-    ///
-    /// # Safety
-    /// `bytes` may be read, and written on their way in, are none that this process borrows, and none of
-    /// the rank's slot.
-    unsafe fn exchange(
-        &mut self,
-        way: Way,
-        part: &Part,
-        bytes: *mut [u8],
-    ) -> Result<(), MemoryFault> {
+    fn exchange(&mut self, way: Way, part: &Part, bytes: Ours) -> Result<(), MemoryFault> {
         let Part {
             rank,
             location,
@@ -270,25 +253,20 @@ impl NodeMemory {
         match location.layout {
             None => {
                 let address = location.address.wrapping_add(offset);
-                // SAFETY: the caller's promise.
-                unsafe { self.move_bytes(way, rank, address, bytes) }
+                self.move_bytes(way, rank, address, bytes)
             }
-            // SAFETY: the caller's promise.
-            Some(layout) => unsafe { self.exchange_pieces(way, part, layout, bytes) },
+            Some(layout) => self.exchange_pieces(way, part, layout, bytes),
         }
     }
 
     /// The same of a message with a layout. That is an allegation: whatever it says, no more pieces are moved
     /// than there are bytes.
-    ///
-    /// # Safety
-    /// As for [`exchange`](Self::exchange).
-    unsafe fn exchange_pieces(
+    fn exchange_pieces(
         &mut self,
         way: Way,
         part: &Part,
         layout: NonZeroU64,
-        bytes: *mut [u8],
+        bytes: Ours,
     ) -> Result<(), MemoryFault> {
         let rank = part.rank;
         let fault = MemoryFault {
@@ -300,7 +278,8 @@ impl NodeMemory {
         let this = &*self;
         let look = |address, words: &mut [u8]| {
             // SAFETY: borrowed for this.
-            unsafe { this.move_bytes(Way::In, rank, address, &raw mut *words) }.is_ok()
+            let words = unsafe { Ours::new(&raw mut *words) };
+            this.move_bytes(Way::In, rank, address, words).is_ok()
         };
         let mut batch = Batch {
             memory: this,
@@ -315,55 +294,46 @@ impl NodeMemory {
             let walk = RemoteRuns::pieces(look, layout.get(), part.offset, end);
             let mut walk = walk.map_err(|_| fault)?;
             while let Some(strip) = walk.advance().map_err(|_| fault)? {
-                // SAFETY: the caller's promise; the walk has no more bytes than there are.
-                unsafe { batch.add(part.location.address, strip)? };
+                batch.add(part.location.address, strip)?;
             }
-            // SAFETY: as above.
-            unsafe { batch.go() }
+            batch.go()
         };
         move_all()
     }
 
     /// Moves bytes between this process and where they lie side by side in a rank.
-    ///
-    /// # Safety
-    /// As for [`exchange`](Self::exchange).
-    unsafe fn move_bytes(
+    fn move_bytes(
         &self,
         way: Way,
         rank: u32,
         address: u64,
-        bytes: *mut [u8],
+        bytes: Ours,
     ) -> Result<(), MemoryFault> {
         if let Some(there) = self.mapped(rank, address, bytes.len()) {
             if way == Way::Out {
                 // SAFETY: as many bytes are mapped there.
                 unsafe { look_through(there, bytes.len()) };
             }
-            let (from, to) = way.between(bytes.cast(), there.as_ptr());
-            // SAFETY: as many bytes are mapped there as long as `self` lives; and the caller's promise.
+            let (from, to) = way.between(bytes.start(), there.as_ptr());
+            // SAFETY: as many bytes are mapped there as long as `self` lives; and the promise of the bytes.
             unsafe { std::ptr::copy(from, to, bytes.len()) };
             return Ok(());
         }
         for start in (0..bytes.len()).step_by(MAX_CALL_BYTES) {
-            let some = some_of(bytes, start..bytes.len().min(start + MAX_CALL_BYTES));
+            let some = bytes.part(start..bytes.len().min(start + MAX_CALL_BYTES));
             let piece = [remote(address.wrapping_add(start as u64), some.len())];
-            // SAFETY: the caller's promise.
-            unsafe { self.move_pieces(way, rank, &piece, some)? };
+            self.move_pieces(way, rank, &piece, some)?;
         }
         Ok(())
     }
 
     /// Has the kernel move bytes of this process from or to so many pieces of a rank, of as many bytes in all.
-    ///
-    /// # Safety
-    /// As for [`exchange`](Self::exchange).
-    unsafe fn move_pieces(
+    fn move_pieces(
         &self,
         way: Way,
         rank: u32,
         pieces: &[libc::iovec],
-        bytes: *mut [u8],
+        bytes: Ours,
     ) -> Result<(), MemoryFault> {
         let len = bytes.len();
         let address = pieces
@@ -371,12 +341,8 @@ impl NodeMemory {
             .map_or(0, |piece| piece.iov_base.addr() as u64);
         let pid = self.pid(rank, address, len)?;
         let moved = match (way, self.segment.written_by(rank)) {
-            // SAFETY: the caller's promise.
-            (Way::In, _) => unsafe { other_process::read(pid, pieces, bytes) },
-            // SAFETY: the caller's promise.
-            (Way::Out, None) => unsafe { other_process::write(pid, pieces, bytes) },
-            // SAFETY: the caller's promise.
-            (Way::Out, Some(file)) => unsafe { other_process::write_by(file, pieces, bytes) },
+            (Way::Out, Some(file)) => other_process::by_file(way, file, pieces, bytes),
+            _ => other_process::exchange(way, pid, pieces, bytes),
         };
         moved.map_err(|_| MemoryFault { rank, address, len })
     }
@@ -392,20 +358,13 @@ impl Way {
     }
 }
 
-/// Some of these bytes.
-fn some_of(bytes: *mut [u8], range: Range<usize>) -> *mut [u8] {
-    assert!(range.start <= range.end && range.end <= bytes.len());
-    let start = bytes.cast::<u8>().wrapping_add(range.start);
-    std::ptr::slice_from_raw_parts_mut(start, range.len())
-}
-
 /// The pieces of a message, as they are moved.
 struct Batch<'a> {
     memory: &'a NodeMemory,
     way: Way,
     rank: u32,
     /// The message, in this process.
-    bytes: *mut [u8],
+    bytes: Ours,
     /// What waits for a call of the kernel.
     pieces: &'a mut Vec<libc::iovec>,
     /// Where that is in the message.
@@ -414,27 +373,20 @@ struct Batch<'a> {
 
 impl Batch<'_> {
     /// Moves the next pieces, or has them wait.
-    ///
-    /// # Safety
-    /// There are as many bytes, and as for [`NodeMemory::exchange`].
-    unsafe fn add(&mut self, base: u64, strip: Strip) -> Result<(), MemoryFault> {
+    fn add(&mut self, base: u64, strip: Strip) -> Result<(), MemoryFault> {
         let block = usize::try_from(strip.block).expect("at most all bytes");
         let count = usize::try_from(strip.count).expect("at most all bytes");
         if let Some(first) = self.mapped(base, strip) {
-            // SAFETY: the caller's promise.
-            unsafe { self.go()? };
-            let ours = some_of(
-                self.bytes,
-                self.waiting.end..self.waiting.end + block * count,
-            );
-            let (from, to) = self.way.between(ours.cast(), first.as_ptr());
+            self.go()?;
+            let ours = self.next(block * count);
+            let (from, to) = self.way.between(ours.start(), first.as_ptr());
             let stride = isize::try_from(strip.stride).expect("addresses have 64 bits here");
             let (from_distance, to_distance) = match self.way {
                 Way::In => (stride, block.cast_signed()),
                 Way::Out => (block.cast_signed(), stride),
             };
             // SAFETY: all blocks lie in the slot, which is mapped as long as the memory lives; the bytes are
-            // elsewhere, by the caller's promise.
+            // elsewhere, by their promise.
             unsafe { copy_blocks(from, to, (from_distance, to_distance), strip) };
             self.skip(ours.len());
             return Ok(());
@@ -442,19 +394,16 @@ impl Batch<'_> {
         for offset in strip.offsets() {
             let address = base.wrapping_add_signed(offset);
             if block >= LARGE_PIECE_BYTES {
-                // SAFETY: the caller's promise.
-                unsafe { self.go()? };
-                let ours = some_of(self.bytes, self.waiting.end..self.waiting.end + block);
-                // SAFETY: the caller's promise.
-                unsafe { self.memory.move_bytes(self.way, self.rank, address, ours)? };
+                self.go()?;
+                let ours = self.next(block);
+                self.memory.move_bytes(self.way, self.rank, address, ours)?;
                 self.skip(block);
                 continue;
             }
             self.pieces.push(remote(address, block));
             self.waiting.end += block;
             if self.pieces.len() == MAX_PIECES {
-                // SAFETY: the caller's promise.
-                unsafe { self.go()? };
+                self.go()?;
             }
         }
         Ok(())
@@ -470,23 +419,22 @@ impl Batch<'_> {
         Some(unsafe { start.add(usize::try_from(first).ok()?) })
     }
 
+    /// So many bytes of the message behind those that wait.
+    fn next(&self, bytes: usize) -> Ours {
+        self.bytes.part(self.waiting.end..self.waiting.end + bytes)
+    }
+
     /// So many bytes of the message are moved, and none wait.
     fn skip(&mut self, bytes: usize) {
         self.waiting = self.waiting.end + bytes..self.waiting.end + bytes;
     }
 
     /// Has the kernel move what waits.
-    ///
-    /// # Safety
-    /// As for [`NodeMemory::exchange`].
-    unsafe fn go(&mut self) -> Result<(), MemoryFault> {
+    fn go(&mut self) -> Result<(), MemoryFault> {
         if !self.pieces.is_empty() {
-            let bytes = some_of(self.bytes, self.waiting.clone());
-            // SAFETY: the caller's promise.
-            unsafe {
-                self.memory
-                    .move_pieces(self.way, self.rank, self.pieces, bytes)?
-            };
+            let bytes = self.bytes.part(self.waiting.clone());
+            self.memory
+                .move_pieces(self.way, self.rank, self.pieces, bytes)?;
             self.pieces.clear();
             self.skip(0);
         }
@@ -497,12 +445,14 @@ impl Batch<'_> {
 impl RankMemory for NodeMemory {
     fn read(&mut self, rank: u32, address: u64, bytes: &mut [u8]) -> Result<(), MemoryFault> {
         // SAFETY: borrowed for this.
-        unsafe { self.move_bytes(Way::In, rank, address, &raw mut *bytes) }
+        let bytes = unsafe { Ours::new(&raw mut *bytes) };
+        self.move_bytes(Way::In, rank, address, bytes)
     }
 
     fn write(&mut self, rank: u32, address: u64, bytes: &[u8]) -> Result<(), MemoryFault> {
         // SAFETY: on their way out they are only read.
-        unsafe { self.move_bytes(Way::Out, rank, address, (&raw const *bytes).cast_mut()) }
+        let bytes = unsafe { Ours::new((&raw const *bytes).cast_mut()) };
+        self.move_bytes(Way::Out, rank, address, bytes)
     }
 }
 

@@ -1,5 +1,4 @@
 //! Barriers and broadcasts (MPI 5.0, 6.3 and 6.4).
-#![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::call::{Call, collectives};
 use crate::mpi::blocks::Arrangement;
@@ -18,12 +17,9 @@ impl Comm {
         self.started(begin, posted)
     }
 
-    /// # Safety
-    /// As for [`ibcast`](Self::ibcast).
-    unsafe fn post_bcast(&self, call: &'static Call, data: Buffer, root: i32) -> Result<Request> {
+    fn post_bcast(&self, call: &'static Call, data: Buffer, root: i32) -> Result<Request> {
         if self.is_inter() {
-            // SAFETY: the caller's promise.
-            return unsafe { self.bcast_between(call, &data, root) };
+            return self.bcast_between(call, &data, root);
         }
         let begin = self.enter(call, data.bytes(), Some(root))?;
         let data = data.piece(begin.operation)?;
@@ -32,14 +28,11 @@ impl Comm {
             return Ok(self.alone(&begin));
         }
         let (endpoint, context) = (self.process().endpoint(), self.0.context);
-        let posted = if data.layout.is_none() {
-            let data = (data.address, data.len);
-            // SAFETY: the caller's promise.
-            unsafe { endpoint.bcs_bcast(context, world_root, data, begin.blocking()) }
+        let posted = if let Some(data) = data.plain() {
+            endpoint.bcs_bcast(context, world_root, data, begin.blocking())
         } else {
             let (members, root) = (self.members_of_context(), root.unsigned_abs() as usize);
-            // SAFETY: the caller's promise.
-            unsafe { endpoint.bcs_bcast_packed(members, root, data) }
+            endpoint.bcs_bcast_packed(members, root, data)
         };
         self.started(begin, posted)
     }

@@ -174,36 +174,25 @@ macro_rules! collectives {
                 #[doc = concat!("`", $name, "`")]
                 $(#[doc = $text])*
                 ///
-                /// # Safety
-                /// What is read is initialised and nobody writes it during the call; what is
-                /// written may be, and nobody else uses it during the call.
-                ///
                 /// # Errors
                 /// When an argument is wrong, the ranks disagree about a length, or the NIC
                 /// reports a failure.
-                pub unsafe fn $blocking(&self, $($argument: $type),*) -> Result<()> {
+                pub fn $blocking(&self, $($argument: $type),*) -> Result<()> {
                     let call = &const { Call::blocking($name, Primitive::$primitive) };
                     let $comm = self;
                     let bytes: u64 = $bytes;
-                    // SAFETY: the caller's promise, for as long as this call waits.
-                    let post = || unsafe { $comm.$post(call, $($argument),*) };
+                    let post = || $comm.$post(call, $($argument),*);
                     $comm.waited_for(call, bytes, post)
                 }
 
                 #[doc = concat!("`", $iname, "`: starts a [`", stringify!($blocking), "`](Self::",
                     stringify!($blocking), ").")]
                 ///
-                /// # Safety
-                /// What is read is initialised and nobody writes it until the request is done;
-                /// what is written may be, and nobody else uses it until then. Lists of counts and
-                /// displacements are needed for the call only.
-                ///
                 /// # Errors
                 /// When an argument is wrong; the rest is the request's.
-                pub unsafe fn $nonblocking(&self, $($argument: $type),*) -> Result<Request> {
+                pub fn $nonblocking(&self, $($argument: $type),*) -> Result<Request> {
                     let call = &const { Call::starting($iname, Primitive::$iprimitive) };
-                    // SAFETY: the caller's promise.
-                    unsafe { self.$post(call, $($argument),*) }
+                    self.$post(call, $($argument),*)
                 }
 
                 #[doc = concat!("`", $name, "_init`: a start begins an [`",
@@ -219,8 +208,7 @@ macro_rules! collectives {
                     let init = concat!($name, "_init");
                     let start = concat!("MPI_Start (", $name, "_init)");
                     self.persistent_collective(init, start, move |comm| {
-                        // SAFETY: only a start posts, and whoever calls it promises that.
-                        unsafe { comm.$nonblocking($($argument.lend()),*) }
+                        comm.$nonblocking($($argument.lend()),*)
                     })
                 }
             )*

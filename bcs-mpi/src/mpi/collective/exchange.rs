@@ -6,7 +6,6 @@
 //!
 //! Counts of the vector collectives are 64 bits wide (`MPI_Count`), which includes those of the
 //! older bindings.
-#![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::call::{Call, collectives};
 use crate::bcs::Pieces;
@@ -22,9 +21,7 @@ fn in_place_elsewhere(operation: Operation) -> Box<Error> {
 }
 
 impl Comm {
-    /// # Safety
-    /// As for [`iscatter`](Self::iscatter).
-    unsafe fn post_scatter(
+    fn post_scatter(
         &self,
         call: &'static Call,
         input: impl Arrangement,
@@ -32,8 +29,7 @@ impl Comm {
         root: i32,
     ) -> Result<Request> {
         if self.is_inter() {
-            // SAFETY: the caller's promise.
-            return unsafe { self.scatter_between(call, &input, output, root) };
+            return self.scatter_between(call, &input, output, root);
         }
         let size = self.members().len();
         let at_root = root == self.rank();
@@ -48,29 +44,24 @@ impl Comm {
         if at_root {
             blocks = input.arranged(size, operation)?;
             if let Some(into) = &into {
-                same_length(blocks.len_of(self.0.group.me), into.len, operation)?;
+                same_length(blocks.len_of(self.0.group.me), into.len(), operation)?;
             }
         } else if into.is_none() {
             return Err(in_place_elsewhere(operation));
         }
         let root = usize::try_from(root).expect("it was checked");
         let endpoint = self.process().endpoint();
-        // SAFETY: the caller's promise.
-        let posted = unsafe {
-            endpoint.bcs_scatter(
-                self.members_of_context(),
-                root,
-                blocks,
-                into,
-                begin.blocking(),
-            )
-        };
+        let posted = endpoint.bcs_scatter(
+            self.members_of_context(),
+            root,
+            blocks,
+            into,
+            begin.blocking(),
+        );
         self.started(begin, posted)
     }
 
-    /// # Safety
-    /// As for [`igather`](Self::igather).
-    unsafe fn post_gather(
+    fn post_gather(
         &self,
         call: &'static Call,
         input: Option<Buffer>,
@@ -78,8 +69,7 @@ impl Comm {
         root: i32,
     ) -> Result<Request> {
         if self.is_inter() {
-            // SAFETY: the caller's promise.
-            return unsafe { self.gather_between(call, input, &output, root) };
+            return self.gather_between(call, input, &output, root);
         }
         let size = self.members().len();
         let at_root = root == self.rank();
@@ -95,37 +85,31 @@ impl Comm {
             blocks = output.arranged(size, operation)?;
             disjoint(blocks.list(), operation)?;
             if let Some(from) = &from {
-                same_length(from.len, blocks.len_of(self.0.group.me), operation)?;
+                same_length(from.len(), blocks.len_of(self.0.group.me), operation)?;
             }
         } else if from.is_none() {
             return Err(in_place_elsewhere(operation));
         }
         let root = usize::try_from(root).expect("it was checked");
         let endpoint = self.process().endpoint();
-        // SAFETY: the caller's promise.
-        let posted = unsafe {
-            endpoint.bcs_gather(
-                self.members_of_context(),
-                root,
-                from,
-                blocks,
-                begin.blocking(),
-            )
-        };
+        let posted = endpoint.bcs_gather(
+            self.members_of_context(),
+            root,
+            from,
+            blocks,
+            begin.blocking(),
+        );
         self.started(begin, posted)
     }
 
-    /// # Safety
-    /// As for [`iallgather`](Self::iallgather).
-    unsafe fn post_allgather(
+    fn post_allgather(
         &self,
         call: &'static Call,
         input: Option<Buffer>,
         output: impl Arrangement,
     ) -> Result<Request> {
         if self.is_inter() {
-            // SAFETY: the caller's promise.
-            return unsafe { self.allgather_between(call, input, &output) };
+            return self.allgather_between(call, input, &output);
         }
         let size = self.members().len();
         let begin = self.begin(call, output.all_bytes(size), None)?;
@@ -134,27 +118,22 @@ impl Comm {
         let blocks = output.arranged(size, operation)?;
         disjoint(blocks.list(), operation)?;
         if let Some(from) = &from {
-            same_length(from.len, blocks.len_of(self.0.group.me), operation)?;
+            same_length(from.len(), blocks.len_of(self.0.group.me), operation)?;
         }
         let endpoint = self.process().endpoint();
-        // SAFETY: the caller's promise.
-        let posted = unsafe {
-            endpoint.bcs_allgather(self.members_of_context(), from, blocks, begin.blocking())
-        };
+        let posted =
+            endpoint.bcs_allgather(self.members_of_context(), from, blocks, begin.blocking());
         self.started(begin, posted)
     }
 
-    /// # Safety
-    /// As for [`ialltoall`](Self::ialltoall).
-    unsafe fn post_alltoall<A: Arrangement>(
+    fn post_alltoall<A: Arrangement>(
         &self,
         call: &'static Call,
         input: Option<A>,
         output: A,
     ) -> Result<Request> {
         if self.is_inter() {
-            // SAFETY: the caller's promise.
-            return unsafe { self.alltoall_between(call, input, &output) };
+            return self.alltoall_between(call, input, &output);
         }
         let size = self.members().len();
         let begin = self.begin(
@@ -175,8 +154,7 @@ impl Comm {
         let endpoint = self.process().endpoint();
         let nodes = A::UNIFORM.then(|| self.nodes()).flatten();
         let members = self.members_of_context();
-        // SAFETY: the caller's promise.
-        let posted = unsafe { endpoint.bcs_alltoall(members, out, into, nodes, begin.blocking()) };
+        let posted = endpoint.bcs_alltoall(members, out, into, nodes, begin.blocking());
         self.started(begin, posted)
     }
 }

@@ -1,8 +1,7 @@
 //! Reductions to one rank and to all (MPI 5.0, 6.9.1 and 6.9.6).
-#![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::call::{Call, collectives};
-use crate::bcs::{Fold, Piece, copy};
+use crate::bcs::{Fold, Piece, Plain, copy};
 use crate::mpi::blocks::Arrangement;
 use crate::mpi::error::{ErrorClass, Result};
 use crate::mpi::op::{AnyOp, one_datatype};
@@ -13,8 +12,8 @@ use bcs_core::reduction::{Datatype, Op};
 /// What most reductions are: an operation and a datatype that are predefined, and data side by side.
 struct PlainReduction {
     what: (Op, Datatype),
-    /// From where, where to (0 if this rank gets no result), and how much.
-    data: (u64, u64, usize),
+    /// From where, and where to if this rank gets a result.
+    data: (Plain, Plain),
 }
 
 impl PlainReduction {
@@ -24,24 +23,22 @@ impl PlainReduction {
             return None;
         };
         let element = input.datatype().elementary()?;
-        let (from, len) = input.plain()?;
-        let mut to = 0;
+        let from = input.plain()?;
+        let mut to = Plain::EMPTY;
         if gets_result {
-            let (address, room) = output.plain()?;
-            let same = room == len && input.datatype() == output.datatype();
-            to = same.then_some(address)?;
+            to = output.plain()?;
+            let same = to.len() == from.len() && input.datatype() == output.datatype();
+            same.then_some(())?;
         }
         op.allowed(element).then_some(Self {
             what: (op, element),
-            data: (from, to, len),
+            data: (from, to),
         })
     }
 }
 
 impl Comm {
-    /// # Safety
-    /// As for [`ireduce`](Self::ireduce).
-    unsafe fn post_reduce(
+    fn post_reduce(
         &self,
         call: &'static Call,
         input: Buffer,
@@ -50,16 +47,12 @@ impl Comm {
         root: i32,
     ) -> Result<Request> {
         if self.is_inter() {
-            // SAFETY: the caller's promise.
-            return unsafe { self.reduce_between(call, &input, &output, &op.into(), root) };
+            return self.reduce_between(call, &input, &output, &op.into(), root);
         }
-        // SAFETY: the caller's promise.
-        unsafe { self.post_combination(call, &input, &output, &op.into(), Some(root)) }
+        self.post_combination(call, &input, &output, &op.into(), Some(root))
     }
 
-    /// # Safety
-    /// As for [`iallreduce`](Self::iallreduce).
-    unsafe fn post_allreduce(
+    fn post_allreduce(
         &self,
         call: &'static Call,
         input: Buffer,
@@ -67,18 +60,13 @@ impl Comm {
         op: impl Into<AnyOp>,
     ) -> Result<Request> {
         if self.is_inter() {
-            // SAFETY: the caller's promise.
-            return unsafe { self.allreduce_between(call, &input, &output, &op.into()) };
+            return self.allreduce_between(call, &input, &output, &op.into());
         }
-        // SAFETY: the caller's promise.
-        unsafe { self.post_combination(call, &input, &output, &op.into(), None) }
+        self.post_combination(call, &input, &output, &op.into(), None)
     }
 
     /// A reduction to the root, or without one to all.
-    ///
-    /// # Safety
-    /// As for [`ireduce`](Self::ireduce).
-    unsafe fn post_combination(
+    fn post_combination(
         &self,
         call: &'static Call,
         input: &Buffer,
@@ -99,37 +87,32 @@ impl Comm {
             PlainReduction::of(input, output, op, gets_result)
             && !self.is_single()
         {
-            // SAFETY: the caller's promise.
-            let posted = unsafe { endpoint.bcs_reduce(context, what, root, data, blocking) };
+            let posted = endpoint.bcs_reduce(context, what, root, data, blocking);
             return self.started(begin, posted);
         }
         let from = input.operand(operation)?;
         let mut into = Piece::EMPTY;
         if gets_result {
             into = output.operand(operation)?;
-            if into.len != from.len {
-                let reason = format!("{} bytes are to be reduced into {}", from.len, into.len);
+            if into.len() != from.len() {
+                let reason = format!("{} bytes are to be reduced into {}", from.len(), into.len());
                 return Err(operation.error(ErrorClass::Count, reason));
             }
             one_datatype(input, output, operation)?;
         }
         let fold = op.fold(self, input, operation)?;
         if self.is_single() {
-            if from.address != into.address {
-                // SAFETY: the caller's promise; with gaps, data that are not the same do not
-                // overlap.
-                unsafe { copy(&from, &into) };
+            if from.address() != into.address() {
+                copy(&from, &into);
             }
             return Ok(self.alone(&begin));
         }
-        let posted = if let Fold::Arithmetic(op, datatype) = fold {
-            let (what, data) = ((op, datatype), (from.address, into.address, from.len));
-            // SAFETY: the caller's promise.
-            unsafe { endpoint.bcs_reduce(context, what, root, data, blocking) }
+        let plain = (from.plain(), into.plain());
+        let posted = if let (&Fold::Arithmetic(op, of), (Some(from), Some(into))) = (&fold, plain) {
+            endpoint.bcs_reduce(context, (op, of), root, (from, into), blocking)
         } else {
             let members = self.members_of_context();
-            // SAFETY: the caller's promise.
-            unsafe { endpoint.bcs_fold(members, &fold, place, from, into, blocking) }
+            endpoint.bcs_fold(members, &fold, place, from, into, blocking)
         };
         self.started(begin, posted)
     }

@@ -1,18 +1,15 @@
 //! Reductions whose result is another one at each rank: scattered ones, and scans (MPI 5.0, 6.10 and 6.11).
-#![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::call::{Call, collectives};
 use crate::bcs::{Fold, Piece};
-use crate::mpi::blocks::{Arrangement, lengths, operands};
+use crate::mpi::blocks::{Arrangement, bytes_of, lengths, operand_of, operands};
 use crate::mpi::error::{ErrorClass, Result};
 use crate::mpi::op::{AnyOp, one_datatype};
-use crate::mpi::{Blocks, Buffer, Comm, Request};
+use crate::mpi::{Buffer, Comm, Request};
 use crate::recording::Primitive;
 
 impl Comm {
-    /// # Safety
-    /// As for [`ireduce_scatter`](Self::ireduce_scatter).
-    unsafe fn post_reduce_scatter(
+    fn post_reduce_scatter(
         &self,
         call: &'static Call,
         input: Option<Buffer>,
@@ -21,21 +18,17 @@ impl Comm {
         op: impl Into<AnyOp>,
     ) -> Result<Request> {
         if self.is_inter() {
-            // SAFETY: the caller's promise.
-            return unsafe {
-                self.reduce_scatter_between(call, input, &output, counts, &op.into())
-            };
+            return self.reduce_scatter_between(call, input, &output, counts, &op.into());
         }
         let size = self.members().len();
-        let blocks = Blocks::new(output.start(), counts, counts, output.datatype());
-        let begin = self.begin(call, blocks.all_bytes(size), None)?;
+        let begin = self.begin(call, bytes_of(counts, |_| output.datatype().size()), None)?;
         let operation = begin.operation;
         let fold = op.into().fold(self, &output, operation)?;
         let lens = lengths(counts, output.datatype(), size, operation)?;
         let me = self.0.group.me;
         let (offset, total) = (lens[..me].iter().sum::<usize>(), lens.iter().sum::<usize>());
         let into = output.operand(operation)?;
-        if into.len != lens[me] {
+        if into.len() != lens[me] {
             let reason = format!(
                 "{} elements are to go where there are {}",
                 counts[me],
@@ -50,36 +43,26 @@ impl Comm {
                     .iter()
                     .map(|&count| usize::try_from(count).unwrap_or(0));
                 // If their bytes could be counted but not they, they have none.
-                output.moved(output.start(), count.fold(0, usize::saturating_add))
+                output.part(0, count.fold(0, usize::saturating_add))
             }
             Some(input) => {
                 one_datatype(&input, &output, operation)?;
                 input
             }
         };
-        let from = input.operand(operation)?;
-        if from.len != total {
-            let reason = format!("{} bytes are given, and the counts make {total}", from.len);
-            return Err(operation.error(ErrorClass::Count, reason));
-        }
+        let from = operand_of(&input, total, operation)?;
         let (endpoint, members) = (self.process().endpoint(), self.members_of_context());
-        let posted = if let Fold::Arithmetic(op, datatype) = fold {
-            let what = (op, datatype);
-            // SAFETY: the caller's promise.
-            unsafe { endpoint.bcs_reduce_scatter(members, what, from, offset, into) }
+        let plain = (from.plain(), into.plain());
+        let posted = if let (&Fold::Arithmetic(op, of), (Some(from), Some(into))) = (&fold, plain) {
+            endpoint.bcs_reduce_scatter(members, (op, of), from, offset, into)
         } else {
             let blocks = operands(&input, counts, operation)?;
-            // SAFETY: the caller's promise.
-            unsafe {
-                endpoint.bcs_fold_scatter(members, &fold, &blocks, into, in_place, begin.blocking())
-            }
+            endpoint.bcs_fold_scatter(members, &fold, &blocks, into, in_place, begin.blocking())
         };
         self.started(begin, posted)
     }
 
-    /// # Safety
-    /// As for [`ireduce_scatter_block`](Self::ireduce_scatter_block).
-    unsafe fn post_reduce_scatter_block(
+    fn post_reduce_scatter_block(
         &self,
         call: &'static Call,
         input: Option<Buffer>,
@@ -87,19 +70,15 @@ impl Comm {
         op: impl Into<AnyOp>,
     ) -> Result<Request> {
         if self.is_inter() {
-            // SAFETY: the caller's promise.
-            return unsafe { self.reduce_scatter_block_between(call, input, &output, &op.into()) };
+            return self.reduce_scatter_block_between(call, input, &output, &op.into());
         }
         // A count beyond what memory there is fails below, as any that is too large.
         let count = i64::try_from(output.count()).unwrap_or(i64::MAX);
         let counts = vec![count; self.members().len()];
-        // SAFETY: the caller's promise.
-        unsafe { self.post_reduce_scatter(call, input, output, &counts, op) }
+        self.post_reduce_scatter(call, input, output, &counts, op)
     }
 
-    /// # Safety
-    /// As for [`iscan`](Self::iscan).
-    unsafe fn post_scan(
+    fn post_scan(
         &self,
         call: &'static Call,
         inclusive: bool,
@@ -121,45 +100,37 @@ impl Comm {
         };
         if gets && input.is_some() {
             one_datatype(contribution, &output, operation)?;
-            if from.len != into.len {
-                let reason = format!("{} bytes are to go where there are {}", from.len, into.len);
+            let (given, room) = (from.len(), into.len());
+            if given != room {
+                let reason = format!("{given} bytes are to go where there are {room}");
                 return Err(operation.error(ErrorClass::Count, reason));
             }
         }
         let input = input.map(|_| from);
         let endpoint = self.process().endpoint();
-        // SAFETY: the caller's promise.
         let members = self.members_of_context();
-        // SAFETY: the caller's promise.
-        let posted =
-            unsafe { endpoint.bcs_scan(members, &fold, inclusive, input, into, begin.blocking()) };
+        let posted = endpoint.bcs_scan(members, &fold, inclusive, input, into, begin.blocking());
         self.started(begin, posted)
     }
 
-    /// # Safety
-    /// As for [`iscan`](Self::iscan).
-    unsafe fn post_inclusive(
+    fn post_inclusive(
         &self,
         call: &'static Call,
         input: Option<Buffer>,
         output: Buffer,
         op: impl Into<AnyOp>,
     ) -> Result<Request> {
-        // SAFETY: the caller's promise.
-        unsafe { self.post_scan(call, true, input, output, op) }
+        self.post_scan(call, true, input, output, op)
     }
 
-    /// # Safety
-    /// As for [`iexscan`](Self::iexscan).
-    unsafe fn post_exclusive(
+    fn post_exclusive(
         &self,
         call: &'static Call,
         input: Option<Buffer>,
         output: Buffer,
         op: impl Into<AnyOp>,
     ) -> Result<Request> {
-        // SAFETY: the caller's promise.
-        unsafe { self.post_scan(call, false, input, output, op) }
+        self.post_scan(call, false, input, output, op)
     }
 }
 

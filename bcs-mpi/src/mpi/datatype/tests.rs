@@ -284,21 +284,19 @@ proptest! {
         let original = memory.clone();
         of.datatype.commit().unwrap();
         let start = memory.as_mut_ptr().wrapping_offset(isize::try_from(-base).unwrap());
-        let buffer = Buffer::new(start, usize::try_from(count).unwrap(), &of.datatype);
+        // SAFETY: it has all bytes of the elements, and nobody else uses it.
+        let buffer = unsafe { Buffer::new(start, usize::try_from(count).unwrap(), &of.datatype) };
         let piece = buffer.piece(Operation::plain("a test")).unwrap();
-        prop_assert_eq!(piece.len, bytes.len());
-        let mut packed = vec![0; piece.len];
-        // SAFETY: all bytes of the type are in `memory`, by its type map.
-        unsafe { gather(&piece, 0, &mut packed) };
+        prop_assert_eq!(piece.len(), bytes.len());
+        let mut packed = vec![0; piece.len()];
+        gather(&piece, 0, &mut packed);
         let at = |place: &i64| usize::try_from(place - base).unwrap();
         prop_assert!(packed.iter().zip(&bytes).all(|(byte, place)| *byte == original[at(place)]));
         // Everything is written in two parts, and nothing else.
         memory.fill(255);
         let half = packed.len() / 2;
-        // SAFETY: as above.
-        unsafe { scatter(&piece, half, &packed[half..]) };
-        // SAFETY: as above.
-        unsafe { scatter(&piece, 0, &packed[..half]) };
+        scatter(&piece, half, &packed[half..]);
+        scatter(&piece, 0, &packed[..half]);
         for (place, byte) in memory.iter().enumerate() {
             let data = places.binary_search(&(base + i64::try_from(place).unwrap())).is_ok();
             prop_assert_eq!(*byte, if data { original[place] } else { 255 });

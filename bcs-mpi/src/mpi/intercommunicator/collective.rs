@@ -6,10 +6,9 @@
 //! There is no `MPI_IN_PLACE`, and neither are there scans.
 //!
 //! Only what the standard calls significant is looked at: not the buffers of who says `PROC_NULL`.
-#![expect(unsafe_code, reason = "buffers are named by address")]
 
 use crate::bcs::{Contributions, Piece};
-use crate::mpi::blocks::{Arrangement, disjoint, lengths, operands};
+use crate::mpi::blocks::{Arrangement, disjoint, lengths, operand_of, operands};
 use crate::mpi::collective::{Begin, Call};
 use crate::mpi::error::{ErrorClass, Operation};
 use crate::mpi::op::{AnyOp, one_datatype};
@@ -81,9 +80,7 @@ impl Comm {
         places.map(|place| (ranks[place], block(place))).collect()
     }
 
-    /// # Safety
-    /// As for [`iscatter`](Self::iscatter).
-    unsafe fn between(
+    fn between(
         &self,
         begin: Begin,
         called: (Exchange, Option<u32>),
@@ -91,14 +88,11 @@ impl Comm {
         into: Vec<(u32, Piece)>,
     ) -> Result<Request> {
         let endpoint = self.process().endpoint();
-        // SAFETY: the caller's promise.
-        let posted = unsafe { endpoint.bcs_between(self.0.context, called, out, into) };
+        let posted = endpoint.bcs_between(self.0.context, called, out, into);
         self.started(begin, posted)
     }
 
-    /// # Safety
-    /// As for [`ireduce`](Self::ireduce).
-    unsafe fn fold_between(
+    fn fold_between(
         &self,
         begin: Begin,
         called: (Exchange, Option<u32>),
@@ -106,15 +100,11 @@ impl Comm {
         contributions: Contributions<'_>,
     ) -> Result<Request> {
         let endpoint = self.process().endpoint();
-        // SAFETY: the caller's promise.
-        let posted =
-            unsafe { endpoint.bcs_fold_between(self.0.context, called, out, contributions) };
+        let posted = endpoint.bcs_fold_between(self.0.context, called, out, contributions);
         self.started(begin, posted)
     }
 
-    /// # Safety
-    /// As for [`ibcast`](Self::ibcast).
-    pub(in crate::mpi) unsafe fn bcast_between(
+    pub(in crate::mpi) fn bcast_between(
         &self,
         call: &'static Call,
         data: &Buffer,
@@ -133,13 +123,10 @@ impl Comm {
             Part::Beside => {}
             Part::Opposite(root) => into.push((root, data.piece(operation)?)),
         }
-        // SAFETY: the caller's promise.
-        unsafe { self.between(begin, called, out, into) }
+        self.between(begin, called, out, into)
     }
 
-    /// # Safety
-    /// As for [`iscatter`](Self::iscatter).
-    pub(in crate::mpi) unsafe fn scatter_between(
+    pub(in crate::mpi) fn scatter_between(
         &self,
         call: &'static Call,
         input: &impl Arrangement,
@@ -163,13 +150,10 @@ impl Comm {
             Part::Beside => {}
             Part::Opposite(root) => into.push((root, given(output, operation)?)),
         }
-        // SAFETY: the caller's promise.
-        unsafe { self.between(begin, called, out, into) }
+        self.between(begin, called, out, into)
     }
 
-    /// # Safety
-    /// As for [`igather`](Self::igather).
-    pub(in crate::mpi) unsafe fn gather_between(
+    pub(in crate::mpi) fn gather_between(
         &self,
         call: &'static Call,
         input: Option<Buffer>,
@@ -194,13 +178,10 @@ impl Comm {
             Part::Beside => {}
             Part::Opposite(root) => out.push((root, given(input, operation)?)),
         }
-        // SAFETY: the caller's promise.
-        unsafe { self.between(begin, called, out, into) }
+        self.between(begin, called, out, into)
     }
 
-    /// # Safety
-    /// As for [`iallgather`](Self::iallgather).
-    pub(in crate::mpi) unsafe fn allgather_between(
+    pub(in crate::mpi) fn allgather_between(
         &self,
         call: &'static Call,
         input: Option<Buffer>,
@@ -214,13 +195,10 @@ impl Comm {
         let out = self.with_each(|_| from.clone());
         let into = self.with_each(|place| blocks[place].clone());
         let called = (Exchange::Allgather, None);
-        // SAFETY: the caller's promise.
-        unsafe { self.between(begin, called, out, into) }
+        self.between(begin, called, out, into)
     }
 
-    /// # Safety
-    /// As for [`ialltoall`](Self::ialltoall).
-    pub(in crate::mpi) unsafe fn alltoall_between<A: Arrangement>(
+    pub(in crate::mpi) fn alltoall_between<A: Arrangement>(
         &self,
         call: &'static Call,
         input: Option<A>,
@@ -236,13 +214,10 @@ impl Comm {
         let out = self.with_each(|place| from[place].clone());
         let into = self.with_each(|place| blocks[place].clone());
         let called = (Exchange::Alltoall, None);
-        // SAFETY: the caller's promise.
-        unsafe { self.between(begin, called, out, into) }
+        self.between(begin, called, out, into)
     }
 
-    /// # Safety
-    /// As for [`ireduce`](Self::ireduce).
-    pub(in crate::mpi) unsafe fn reduce_between(
+    pub(in crate::mpi) fn reduce_between(
         &self,
         call: &'static Call,
         input: &Buffer,
@@ -259,8 +234,7 @@ impl Comm {
         match part {
             Part::Root => {
                 let contributions = self.contributions(output, op, operation)?;
-                // SAFETY: the caller's promise.
-                return unsafe { self.fold_between(begin, called, out, contributions) };
+                return self.fold_between(begin, called, out, contributions);
             }
             Part::Beside => {}
             Part::Opposite(root) => {
@@ -268,8 +242,7 @@ impl Comm {
                 out.push((root, input.operand(operation)?));
             }
         }
-        // SAFETY: the caller's promise.
-        unsafe { self.between(begin, called, out, Vec::new()) }
+        self.between(begin, called, out, Vec::new())
     }
 
     /// What the other group contributes to `output`, each as much as there is room for.
@@ -284,15 +257,13 @@ impl Comm {
         Ok(Contributions {
             from: &self.peers().members,
             fold,
-            bytes: output.len,
-            part: 0..output.len,
+            bytes: output.len(),
+            part: 0..output.len(),
             output,
         })
     }
 
-    /// # Safety
-    /// As for [`iallreduce`](Self::iallreduce).
-    pub(in crate::mpi) unsafe fn allreduce_between(
+    pub(in crate::mpi) fn allreduce_between(
         &self,
         call: &'static Call,
         input: &Buffer,
@@ -304,8 +275,8 @@ impl Comm {
         let contributions = self.contributions(output, op, operation)?;
         one_datatype(input, output, operation)?;
         let (from, bytes) = (input.operand(operation)?, contributions.bytes);
-        if from.len != bytes {
-            let reason = format!("{} bytes are to be reduced into {bytes}", from.len);
+        if from.len() != bytes {
+            let reason = format!("{} bytes are to be reduced into {bytes}", from.len());
             return Err(operation.error(ErrorClass::Count, reason));
         }
         if bytes > 0 && input.address() == output.address() {
@@ -313,16 +284,12 @@ impl Comm {
         }
         let out = self.with_each(|_| from.clone());
         let called = (Exchange::ReduceBetween, None);
-        // SAFETY: the caller's promise.
-        unsafe { self.fold_between(begin, called, out, contributions) }
+        self.fold_between(begin, called, out, contributions)
     }
 
     /// A reduction of which each rank gets what `counts` says. The other group's counts are
     /// unknown here, so everybody there gets all that this rank contributes, and takes its part.
-    ///
-    /// # Safety
-    /// As for [`ireduce_scatter`](Self::ireduce_scatter).
-    pub(in crate::mpi) unsafe fn reduce_scatter_between(
+    pub(in crate::mpi) fn reduce_scatter_between(
         &self,
         call: &'static Call,
         input: Option<Buffer>,
@@ -344,25 +311,17 @@ impl Comm {
             let reason = format!("{count} elements are to go where there are {room}");
             return Err(operation.error(ErrorClass::Count, reason));
         }
-        let from = input.operand(operation)?;
-        if from.len != total {
-            let reason = format!("{} bytes are given, and the counts make {total}", from.len);
-            return Err(operation.error(ErrorClass::Count, reason));
-        }
+        let from = operand_of(&input, total, operation)?;
         contributions.bytes = total;
         contributions.part = before..before + lens[me];
         let out = self.with_each(|_| from.clone());
         let called = (Exchange::ReduceScatterBetween, None);
-        // SAFETY: the caller's promise.
-        unsafe { self.fold_between(begin, called, out, contributions) }
+        self.fold_between(begin, called, out, contributions)
     }
 
     /// A reduction of which all ranks of a group get as much. That decides what those of the other
     /// group get, so each is sent only its part.
-    ///
-    /// # Safety
-    /// As for [`ireduce_scatter_block`](Self::ireduce_scatter_block).
-    pub(in crate::mpi) unsafe fn reduce_scatter_block_between(
+    pub(in crate::mpi) fn reduce_scatter_block_between(
         &self,
         call: &'static Call,
         input: Option<Buffer>,
@@ -387,7 +346,6 @@ impl Comm {
         let blocks = operands(&input, &vec![each; across], operation)?;
         let out = self.with_each(|place| blocks[place].clone());
         let called = (Exchange::ReduceScatterBetween, None);
-        // SAFETY: the caller's promise.
-        unsafe { self.fold_between(begin, called, out, contributions) }
+        self.fold_between(begin, called, out, contributions)
     }
 }

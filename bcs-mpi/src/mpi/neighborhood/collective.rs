@@ -9,7 +9,6 @@
 //!
 //! Where a grid ends the neighbour is `MPI_PROC_NULL`: its blocks are counted, but neither read nor
 //! written.
-#![expect(unsafe_code, reason = "buffers are named by address")]
 
 use crate::bcs::{Parcel, Piece};
 use crate::mpi::blocks::{Arrangement, disjoint, same_length};
@@ -47,10 +46,7 @@ fn blocks(output: &impl Arrangement, sources: &[i32], operation: Operation) -> R
 
 impl Comm {
     /// Exchanges a block with each neighbour.
-    ///
-    /// # Safety
-    /// As for [`ineighbor_alltoall`](Self::ineighbor_alltoall).
-    unsafe fn post_neighbors(
+    fn post_neighbors(
         &self,
         begin: Begin,
         hood: &Neighborhood,
@@ -70,20 +66,17 @@ impl Comm {
             .collect();
         let own = |parcels: &[Parcel]| -> Vec<usize> {
             let own = parcels.iter().filter(|(place, _)| *place == me);
-            own.map(|(_, piece)| piece.len).collect()
+            own.map(|(_, piece)| piece.len()).collect()
         };
         for (sent, received) in own(&out).into_iter().zip(own(&into)) {
             same_length(sent, received, operation)?;
         }
         let endpoint = self.process().endpoint();
-        // SAFETY: the caller's promise.
-        let posted = unsafe { endpoint.bcs_neighbors(self.members_of_context(), out, into) };
+        let posted = endpoint.bcs_neighbors(self.members_of_context(), out, into);
         self.started(begin, posted)
     }
 
-    /// # Safety
-    /// As for [`ineighbor_allgather`](Self::ineighbor_allgather).
-    unsafe fn post_neighbor_allgather(
+    fn post_neighbor_allgather(
         &self,
         call: &'static Call,
         input: Buffer,
@@ -95,13 +88,10 @@ impl Comm {
         let from = input.piece(operation)?;
         let into = numbered(blocks(&output, &hood.sources, operation), "sources")?;
         let out = vec![from; hood.destinations.len()];
-        // SAFETY: the caller's promise.
-        unsafe { self.post_neighbors(begin, &hood, out, into) }
+        self.post_neighbors(begin, &hood, out, into)
     }
 
-    /// # Safety
-    /// As for [`ineighbor_alltoall`](Self::ineighbor_alltoall).
-    unsafe fn post_neighbor_alltoall<L: Arrangement>(
+    fn post_neighbor_alltoall<L: Arrangement>(
         &self,
         call: &'static Call,
         input: L,
@@ -114,8 +104,7 @@ impl Comm {
         let destinations = hood.destinations.len();
         let out = numbered(input.pieces(destinations, operation), "destinations")?;
         let into = numbered(blocks(&output, &hood.sources, operation), "sources")?;
-        // SAFETY: the caller's promise.
-        unsafe { self.post_neighbors(begin, &hood, out, into) }
+        self.post_neighbors(begin, &hood, out, into)
     }
 }
 

@@ -143,9 +143,9 @@ impl Comm {
         let into = graph.into.ranks.iter().map(|&from| of_edge(from, me));
         let surplus = out.fold(0, add).wrapping_sub(into.fold(0, add));
         let mut sums = [surplus, u64::from(graph.weighted)];
-        let data = Buffer::new(sums.as_mut_ptr(), sums.len(), Datatype::Uint64);
-        // SAFETY: the sums are borrowed until the request is done, which is in this line.
-        unsafe { self.iallreduce(data.clone(), data, Op::Sum)? }.silent()?;
+        // SAFETY: the sums are borrowed until the request is done, which is in the next line.
+        let data = unsafe { Buffer::new(sums.as_mut_ptr(), sums.len(), Datatype::Uint64) };
+        self.iallreduce(data.clone(), data, Op::Sum)?.silent()?;
         let [surplus, weighted] = sums;
         if surplus != 0 {
             let reason = "the ranks do not agree about the edges: one is named at its source or at \
@@ -172,12 +172,11 @@ impl Comm {
         let long = |len: usize| i64::try_from(len).expect("memory has fewer bytes");
         let counts: Vec<i64> = to_each.iter().map(|told| long(told.len())).collect();
         let mut come = vec![0_i64; counts.len()];
-        let (out, into) = (
-            Buffer::read_only(counts.as_ptr(), 1, Datatype::Int64),
-            Buffer::new(come.as_mut_ptr(), 1, Datatype::Int64),
-        );
-        // SAFETY: both are borrowed until the request is done, which is in this line.
-        unsafe { self.ialltoall(Some(out), into)? }.silent()?;
+        // SAFETY: borrowed until the request is done, below.
+        let out = unsafe { Buffer::read_only(counts.as_ptr(), 1, Datatype::Int64) };
+        // SAFETY: as above.
+        let into = unsafe { Buffer::new(come.as_mut_ptr(), 1, Datatype::Int64) };
+        self.ialltoall(Some(out), into)?.silent()?;
         let starts = |counts: &[i64]| -> Vec<i64> {
             let start = |end: &mut i64, count: &i64| Some(std::mem::replace(end, *end + count));
             counts.iter().scan(0, start).collect()
@@ -188,10 +187,11 @@ impl Comm {
         let mut told = vec![0_i32; total.ok_or_else(|| too_many(operation))?];
         let all = to_each.concat();
         let (from, to) = (starts(&counts), starts(&come));
-        let out = Blocks::read_only(all.as_ptr(), &counts, &from, Datatype::Int32);
-        let into = Blocks::new(told.as_mut_ptr(), &come, &to, Datatype::Int32);
-        // SAFETY: all of it is borrowed until the request is done, which is in this line.
-        unsafe { self.ialltoallv(Some(out), into)? }.silent()?;
+        // SAFETY: borrowed until the request is done, below.
+        let out = unsafe { Blocks::read_only(all.as_ptr(), &counts, &from, Datatype::Int32) };
+        // SAFETY: as above.
+        let into = unsafe { Blocks::new(told.as_mut_ptr(), &come, &to, Datatype::Int32) };
+        self.ialltoallv(Some(out), into)?.silent()?;
         Ok(told)
     }
 }

@@ -61,11 +61,8 @@ impl Room {
     }
 
     fn piece(&self, layout: &Arc<Layout>, len: usize) -> Piece {
-        Piece {
-            address: self.base,
-            len,
-            layout: Some(Arc::clone(layout)),
-        }
+        // SAFETY: it is the reduction's own, and has room for as many elements.
+        unsafe { Piece::new(self.base, len, Some(Arc::clone(layout))) }
     }
 
     fn start(&self) -> *mut u8 {
@@ -134,11 +131,9 @@ impl Spread {
             let from = unsafe { std::slice::from_raw_parts(from, len) };
             // SAFETY: the caller's promise.
             let both = unsafe { std::slice::from_raw_parts_mut(both, len) };
-            // SAFETY: the room is this call's, and has as many elements.
-            unsafe { scatter(&left.piece(&self.layout, len), 0, from) };
+            scatter(&left.piece(&self.layout, len), 0, from);
             let result = right.piece(&self.layout, len);
-            // SAFETY: as above.
-            unsafe { scatter(&result, 0, both) };
+            scatter(&result, 0, both);
             let datatype = self.datatype.clone();
             function(
                 left.start().cast_const(),
@@ -146,8 +141,7 @@ impl Spread {
                 len / size,
                 datatype,
             );
-            // SAFETY: as above; what was scattered there is initialised, and so is what a function writes.
-            unsafe { gather(&result, 0, both) };
+            gather(&result, 0, both);
             done += len;
         }
         *lockstep::lock(&self.rooms) = Some(rooms);

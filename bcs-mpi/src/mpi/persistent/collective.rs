@@ -15,7 +15,6 @@
 //! gives the context back as freeing a communicator does.
 //!
 //! Lists of counts, displacements and datatypes are copied by the init.
-#![expect(unsafe_code, reason = "buffers are named by address")]
 
 use crate::mpi::error::Result;
 use crate::mpi::{Comm, Request};
@@ -45,9 +44,7 @@ impl fmt::Debug for Collective {
 }
 
 impl Collective {
-    /// # Safety
-    /// As for the non-blocking collective, until the request is done.
-    pub(super) unsafe fn post(&self) -> Result<Request> {
+    pub(super) fn post(&self) -> Result<Request> {
         let posted = (self.post)(&self.comm).map_err(|mut error| {
             error.operation.call = self.start;
             error

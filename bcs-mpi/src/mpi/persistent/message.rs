@@ -1,5 +1,4 @@
 //! A message that can be started again and again (MPI 5.0, 3.9).
-#![expect(unsafe_code, reason = "buffers are named by address")]
 
 use crate::mpi::comm::checked_tag;
 use crate::mpi::error::{Operation, Peer, Result};
@@ -75,9 +74,7 @@ impl Message {
         self.kind.call().0
     }
 
-    /// # Safety
-    /// As for the non-blocking call of its kind, until the request is done.
-    pub(super) unsafe fn post(&self) -> Result<Request> {
+    pub(super) fn post(&self) -> Result<Request> {
         let (_, primitive) = self.kind.call();
         let (comm, data, peer, tag) = (&self.comm, &self.data, self.peer, self.tag);
         let call = match self.kind {
@@ -85,12 +82,9 @@ impl Message {
             _ => Call::standard("MPI_Start", primitive),
         };
         match self.kind {
-            // SAFETY: the caller's promise.
-            Kind::Receive => unsafe { comm.post_recv(call, data, peer, tag) },
-            // SAFETY: the caller's promise.
-            Kind::Buffered => unsafe { comm.post_buffered(call, data, peer, tag) },
-            // SAFETY: the caller's promise.
-            _ => unsafe { comm.post_send(call, data, peer, tag) },
+            Kind::Receive => comm.post_recv(call, data, peer, tag),
+            Kind::Buffered => comm.post_buffered(call, data, peer, tag),
+            _ => comm.post_send(call, data, peer, tag),
         }
     }
 }

@@ -1,5 +1,4 @@
 //! A persistent request, and what starts it.
-#![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::collective::Collective;
 use super::message::Message;
@@ -41,22 +40,17 @@ impl Persistent {
 
     /// `MPI_Start`.
     ///
-    /// # Safety
-    /// As for the non-blocking call of its kind, until [`started`](Self::started) is done.
-    ///
     /// # Errors
     /// When it was started before and has not been waited for, and as the non-blocking call.
-    pub unsafe fn start(&mut self) -> Result<()> {
+    pub fn start(&mut self) -> Result<()> {
         if self.started.is_active() {
             let (operation, call) = (Operation::plain("MPI_Start"), self.init());
             let reason = format!("the request of {call} is active: wait for it first");
             return Err(operation.error(ErrorClass::Request, reason));
         }
         self.started = match &self.starts {
-            // SAFETY: the caller's promise.
-            Starts::Message(message) => unsafe { message.post()? },
-            // SAFETY: the caller's promise.
-            Starts::Collective(collective) => unsafe { collective.post()? },
+            Starts::Message(message) => message.post()?,
+            Starts::Collective(collective) => collective.post()?,
         };
         Ok(())
     }
@@ -69,15 +63,11 @@ impl Persistent {
 
 /// `MPI_Startall`. Those before one that cannot be started are.
 ///
-/// # Safety
-/// As for [`Persistent::start`].
-///
 /// # Errors
 /// As [`Persistent::start`].
-pub unsafe fn startall(requests: &mut [Persistent]) -> Result<()> {
+pub fn startall(requests: &mut [Persistent]) -> Result<()> {
     for request in requests {
-        // SAFETY: the caller's promise.
-        unsafe { request.start()? };
+        request.start()?;
     }
     Ok(())
 }

@@ -1,4 +1,5 @@
 //! Which bytes arrive where, and who is told if they cannot.
+#![expect(unsafe_code, reason = "names memory that is not there")]
 
 use super::party::{
     Broken, Party, Spread, WORLD, ensure, hear, numbered, pair, post, post_receive, receive,
@@ -186,13 +187,19 @@ pub(super) const NOWHERE: u64 = 4_096;
 /// The length of what is not there.
 const MISSING: usize = 300_000;
 
+/// Memory that is not there.
+fn missing() -> Piece {
+    // SAFETY: nobody has it.
+    unsafe { Piece::new(NOWHERE, MISSING, None) }
+}
+
 /// A send of memory that is not there fails, its receiver is told, and the next message is as good as ever.
 pub(super) fn unreadable<P: Party>(party: &mut P) -> Result<(), Broken> {
     let Some((peer, sends)) = pair(party) else {
         return Ok(());
     };
     if sends {
-        let missing = Piece::new(NOWHERE, MISSING);
+        let missing = missing();
         let posted = send_from(party, SendMode::Synchronous, (WORLD, peer, 1), missing)?;
         let Posted::Request(request) = posted else {
             return Err(Broken("a synchronous send is complete at once".into()));
@@ -228,7 +235,7 @@ pub(super) fn unwritable<P: Party>(party: &mut P) -> Result<(), Broken> {
         send(party, peer, 1, numbered(1, MISSING))?.end(party);
         return send(party, peer, 2, numbered(2, MISSING))?.sent(party);
     }
-    let missing = Piece::new(NOWHERE, MISSING);
+    let missing = missing();
     let request = receive_into(party, wanted(peer, 1), missing)?;
     let failure = party.wait(request).failure;
     ensure!(

@@ -3,7 +3,6 @@
 //! It is here to show what a road needs, and nothing more: a mailbox is a queue and a matcher; a message of at most
 //! the eager limit is copied into it, a longer one stays with its sender, and whoever receives it copies it from
 //! there and says so.
-#![expect(unsafe_code, reason = "messages are named by address")]
 
 use crate::data::{self, Piece, own_memory};
 use crate::roads::requests::Requests;
@@ -36,7 +35,7 @@ impl Bytes {
     fn len(&self) -> usize {
         match self {
             Self::Copied(bytes) => bytes.len(),
-            Self::There(piece, _) => piece.len,
+            Self::There(piece, _) => piece.len(),
         }
     }
 }
@@ -87,28 +86,25 @@ impl InProcess {
         (signature, bytes): (Signature, &Bytes),
         (request, into): (RequestId, &Piece),
     ) {
-        let fits = bytes.len().min(into.len);
-        let mut failure = match bytes.len() > into.len {
+        let fits = bytes.len().min(into.len());
+        let mut failure = match bytes.len() > into.len() {
             true => Failure::Truncated,
             false => Failure::None,
         };
         match bytes {
-            // SAFETY: whoever posted the receive promised that this may be written.
-            Bytes::Copied(bytes) => unsafe { data::scatter(into, 0, &bytes[..fits]) },
+            Bytes::Copied(bytes) => data::scatter(into, 0, &bytes[..fits]),
             Bytes::There(from, ended) => {
                 let mut told = Failure::None;
-                if from.layout.is_none()
-                    && !own_memory::is_there(from.address, fits, own_memory::Use::Read)
+                if from.layout().is_none()
+                    && !own_memory::is_there(from.address(), fits, own_memory::Use::Read)
                 {
                     (failure, told) = (Failure::SenderMemory, Failure::BadAddress);
                 } else if !own_memory::takes(into, fits) {
                     failure = Failure::BadAddress;
                 } else {
                     let mut bytes = vec![0; fits];
-                    // SAFETY: its sender promised that the data stay until it is told.
-                    unsafe { data::gather(from, 0, &mut bytes) };
-                    // SAFETY: as above.
-                    unsafe { data::scatter(into, 0, &bytes) };
+                    data::gather(from, 0, &mut bytes);
+                    data::scatter(into, 0, &bytes);
                 }
                 ended.store(told as u8, Ordering::Release);
             }
@@ -136,20 +132,19 @@ impl InProcess {
 impl Road for InProcess {
     type Request = RequestId;
 
-    unsafe fn send(
+    fn send(
         &mut self,
         mode: SendMode,
         message: &Message,
     ) -> Result<Posted<RequestId>, TooManyRequests> {
         let data = &message.data;
-        let (bytes, posted) = if mode.is_eager(data.len, self.eager_limit) {
-            let mut bytes = vec![0; data.len];
-            // SAFETY: the caller's promise.
-            unsafe { data::gather(data, 0, &mut bytes) };
+        let (bytes, posted) = if mode.is_eager(data.len(), self.eager_limit) {
+            let mut bytes = vec![0; data.len()];
+            data::gather(data, 0, &mut bytes);
             (Bytes::Copied(bytes), Posted::Complete)
         } else {
             let ended = Ended::new(AtomicU8::new(UNKNOWN));
-            let id = self.requests.open(State::Sent(ended.clone(), data.len))?;
+            let id = self.requests.open(State::Sent(ended.clone(), data.len()))?;
             (Bytes::There(data.clone(), ended), Posted::Request(id))
         };
         let signature = Signature {
@@ -162,11 +157,7 @@ impl Road for InProcess {
         Ok(posted)
     }
 
-    unsafe fn receive(
-        &mut self,
-        pattern: Pattern,
-        into: Piece,
-    ) -> Result<RequestId, TooManyRequests> {
+    fn receive(&mut self, pattern: Pattern, into: Piece) -> Result<RequestId, TooManyRequests> {
         let request = self.requests.open(State::Done(Outcome::default()))?;
         match self.matcher.post(pattern, (request, into)) {
             Ok(matching::Posted::Matched {

@@ -75,27 +75,15 @@ pub(super) enum Spread {
 }
 
 impl Spread {
-    fn piece(&self, address: u64) -> Piece {
-        match self {
-            Self::Plain(len) => Piece::new(address, *len),
-            Self::Pieces(layout, len) => Piece {
-                layout: Some(layout.clone()),
-                ..Piece::new(address, *len)
-            },
-        }
+    fn piece(&self, bytes: &mut [u8]) -> Piece {
+        let (len, layout) = match self {
+            Self::Plain(len) => (*len, None),
+            Self::Pieces(layout, len) => (*len, Some(layout.clone())),
+        };
+        let address = bytes.as_mut_ptr().expose_provenance() as u64;
+        // SAFETY: what is pending keeps them, and loses them if it never ends.
+        unsafe { Piece::new(address, len, layout) }
     }
-
-    fn layout(&self) -> Option<Arc<Layout>> {
-        match self {
-            Self::Plain(_) => None,
-            Self::Pieces(layout, _) => Some(layout.clone()),
-        }
-    }
-}
-
-/// The address of a buffer that a road reads or writes.
-fn exposed(bytes: &mut [u8]) -> u64 {
-    bytes.as_mut_ptr().expose_provenance() as u64
 }
 
 /// Which message is to be received.
@@ -137,8 +125,7 @@ pub(super) fn send_from<P: Party>(
         tag,
         data,
     };
-    // SAFETY: whoever calls keeps the memory until the request is done, or for ever.
-    let posted = unsafe { party.road().send(mode, &message) };
+    let posted = party.road().send(mode, &message);
     posted.map_err(|full| Broken(format!("a send is refused: {full}")))
 }
 
@@ -149,11 +136,12 @@ pub(super) fn post<P: Party>(
     to: (u32, u32, i32),
     (mut bytes, spread): (Vec<u8>, Spread),
 ) -> Result<Pending<P>, Broken> {
-    let data = spread.piece(exposed(&mut bytes));
+    let data = spread.piece(&mut bytes);
+    let layout = data.layout().cloned();
     Ok(Pending {
         posted: send_from(party, mode, to, data)?,
         bytes: ManuallyDrop::new(bytes),
-        _layout: ManuallyDrop::new(spread.layout()),
+        _layout: ManuallyDrop::new(layout),
     })
 }
 
@@ -175,8 +163,7 @@ pub(super) fn receive_into<P: Party>(
     into: Piece,
 ) -> Result<<P::Road as Road>::Request, Broken> {
     let pattern = pattern(party, wanted);
-    // SAFETY: whoever calls keeps the memory until the request is done, or for ever.
-    let posted = unsafe { party.road().receive(pattern, into) };
+    let posted = party.road().receive(pattern, into);
     posted.map_err(|full| Broken(format!("a receive is refused: {full}")))
 }
 
@@ -186,11 +173,12 @@ pub(super) fn post_receive<P: Party>(
     wanted: Wanted,
     (mut bytes, spread): (Vec<u8>, Spread),
 ) -> Result<Pending<P>, Broken> {
-    let into = spread.piece(exposed(&mut bytes));
+    let into = spread.piece(&mut bytes);
+    let layout = into.layout().cloned();
     Ok(Pending {
         posted: Posted::Request(receive_into(party, wanted, into)?),
         bytes: ManuallyDrop::new(bytes),
-        _layout: ManuallyDrop::new(spread.layout()),
+        _layout: ManuallyDrop::new(layout),
     })
 }
 

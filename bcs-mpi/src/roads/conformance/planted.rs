@@ -109,37 +109,34 @@ impl<R: Road<Request: Slot>> Planted<R> {
     }
 
     /// A copy of the bytes of a message that nobody frees.
-    ///
-    /// # Safety
-    /// They are initialised.
-    unsafe fn leaked(from: &Piece) -> &'static mut [u8] {
-        let mut bytes = vec![0; from.len];
-        // SAFETY: the caller's promise.
-        unsafe { data::gather(from, 0, &mut bytes) };
+    fn leaked(from: &Piece) -> &'static mut [u8] {
+        let mut bytes = vec![0; from.len()];
+        data::gather(from, 0, &mut bytes);
         bytes.leak()
     }
 }
 
-fn plain(bytes: &mut [u8]) -> Piece {
-    Piece::new(bytes.as_mut_ptr().expose_provenance() as u64, bytes.len())
+fn plain(leaked: &'static mut [u8]) -> Piece {
+    let address = leaked.as_mut_ptr().expose_provenance() as u64;
+    // SAFETY: it stays, and nobody else uses it.
+    unsafe { Piece::new(address, leaked.len(), None) }
 }
 
 impl<R: Road<Request: Slot>> Road for Planted<R> {
     type Request = R::Request;
 
-    unsafe fn send(
+    fn send(
         &mut self,
         mode: SendMode,
         message: &Message,
     ) -> Result<Posted<R::Request>, TooManyRequests> {
         let mut message = message.clone();
         self.posted += 1;
-        let (len, standard) = (message.data.len, mode == SendMode::Standard);
-        let there = message.data.address > NOWHERE;
+        let (len, standard) = (message.data.len(), mode == SendMode::Standard);
+        let there = message.data.address() > NOWHERE;
         match self.bug {
             Bug::Overtakes if standard && len == 8 => {
-                // SAFETY: the caller's promise.
-                let copy = unsafe { Self::leaked(&message.data) };
+                let copy = Self::leaked(&message.data);
                 message.data = plain(copy);
                 self.waiting = Some(message);
                 return Ok(Posted::Complete);
@@ -147,9 +144,8 @@ impl<R: Road<Request: Slot>> Road for Planted<R> {
             Bug::DropsWhatIsHeld if standard && self.posted > 3_000 && len == 10 => {
                 return Ok(Posted::Complete);
             }
-            Bug::FreesPieces if message.data.layout.is_some() && len > 10_000 => {
-                // SAFETY: the caller's promise.
-                let copy = unsafe { Self::leaked(&message.data) };
+            Bug::FreesPieces if message.data.layout().is_some() && len > 10_000 => {
+                let copy = Self::leaked(&message.data);
                 copy[len / 2..].fill(0);
                 message.data = plain(copy);
             }
@@ -158,22 +154,18 @@ impl<R: Road<Request: Slot>> Road for Planted<R> {
             }
             Bug::IgnoresContexts => message.context = 0,
             Bug::ReleasesEarly if !standard && there => {
-                // SAFETY: the caller's promise.
-                message.data = plain(unsafe { Self::leaked(&message.data) });
+                message.data = plain(Self::leaked(&message.data));
             }
-            Bug::CopiesTooLittle if len > 65_536 && message.data.layout.is_none() && there => {
-                // SAFETY: the caller's promise.
-                let copy = unsafe { Self::leaked(&message.data) };
+            Bug::CopiesTooLittle if len > 65_536 && message.data.layout().is_none() && there => {
+                let copy = Self::leaked(&message.data);
                 copy[len - 1] ^= 1;
                 message.data = plain(copy);
             }
             _ => {}
         }
-        // SAFETY: the caller's promise.
-        let posted = unsafe { self.road.send(mode, &message)? };
+        let posted = self.road.send(mode, &message)?;
         if let Some(waiting) = self.waiting.take() {
-            // SAFETY: it is a copy that stays.
-            let _late = unsafe { self.road.send(SendMode::Standard, &waiting)? };
+            let _late = self.road.send(SendMode::Standard, &waiting)?;
         }
         match posted {
             Posted::Request(_) if self.has(Bug::ReleasesEarly) && !standard && there => {
@@ -187,7 +179,7 @@ impl<R: Road<Request: Slot>> Road for Planted<R> {
         }
     }
 
-    unsafe fn receive(
+    fn receive(
         &mut self,
         mut pattern: Pattern,
         mut into: Piece,
@@ -196,29 +188,25 @@ impl<R: Road<Request: Slot>> Road for Planted<R> {
         match self.bug {
             Bug::IgnoresTags => pattern.tag = None,
             Bug::IgnoresContexts => pattern.context = 0,
-            Bug::IgnoresLayouts => into.layout = None,
+            // SAFETY: the promise of the piece, of other bytes: rules leave room for them.
+            Bug::IgnoresLayouts => into = unsafe { Piece::new(into.address(), into.len(), None) },
             Bug::LosesCredits if self.posted.is_multiple_of(8) => {
                 let never = Pattern {
                     tag: Some(i32::MAX),
                     ..pattern
                 };
-                // SAFETY: it takes no bytes.
-                let lost = unsafe { self.road.receive(never, Piece::EMPTY)? };
+                let lost = self.road.receive(never, Piece::EMPTY)?;
                 self.own.push(lost);
             }
             Bug::ClaimsTwice if pattern.source.is_none() => {
-                // SAFETY: as for the caller's.
-                let request = unsafe { self.road.receive(pattern, into.clone())? };
-                let second = plain(vec![0; into.len].leak());
-                // SAFETY: it is there for ever.
-                self.own
-                    .push(unsafe { self.road.receive(pattern, second)? });
+                let request = self.road.receive(pattern, into.clone())?;
+                let second = plain(vec![0; into.len()].leak());
+                self.own.push(self.road.receive(pattern, second)?);
                 return Ok(request);
             }
             _ => {}
         }
-        // SAFETY: the caller's promise.
-        unsafe { self.road.receive(pattern, into) }
+        self.road.receive(pattern, into)
     }
 
     fn probe(&mut self, pattern: Pattern) -> Result<Option<Outcome>, TooManyRequests> {

@@ -1,9 +1,8 @@
 //! Arrivals at collectives, and the opening and closing of contexts.
-#![expect(unsafe_code, reason = "data is named by address, as the NIC needs it")]
 
 use super::Nic;
 use super::requests::Purpose;
-use crate::data::bytes;
+use crate::data::gather;
 use crate::roads::TooManyRequests;
 use crate::steps::Part;
 use bcs_core::descriptor::CollectiveDescriptor;
@@ -39,10 +38,7 @@ impl Arrival {
 impl Nic {
     /// Posts an arrival, perhaps for all members of the node. Whether it asks for a slice is for the caller to say
     /// ([`posted_collective`](Self::posted_collective)).
-    ///
-    /// # Safety
-    /// The memory that `part` names stays until the request is done.
-    pub(crate) unsafe fn arrive(
+    pub(crate) fn arrive(
         &mut self,
         context: u32,
         arrival: Arrival,
@@ -61,15 +57,12 @@ impl Nic {
         } = arrival;
         let purpose = Purpose::Collective {
             output,
-            bytes: bytes as u64,
             entered: None,
         };
         let request = self.requests.open(purpose)?;
-        let inline = input.filter(|_| bytes <= INLINE_BYTES).map(|address| {
-            // SAFETY: the caller's promise; the length was checked.
-            let contribution = unsafe { bytes::bytes(address, bytes) };
+        let inline = input.filter(|_| bytes <= INLINE_BYTES).map(|input| {
             let mut inline = [0; INLINE_BYTES];
-            inline[..bytes].copy_from_slice(contribution);
+            gather(&input.into(), 0, &mut inline[..bytes]);
             inline
         });
         let descriptor = CollectiveDescriptor {
@@ -78,8 +71,8 @@ impl Nic {
             sequence,
             kind,
             bytes: bytes as u64,
-            input: input.unwrap_or(0),
-            output,
+            input: input.unwrap_or_default().address(),
+            output: output.address(),
             inline,
             for_node,
             spoilt_by,

@@ -1,8 +1,4 @@
 //! Receives: their descriptors, and what becomes of what came.
-#![expect(
-    unsafe_code,
-    reason = "fills the program's buffer with what came inline or packed"
-)]
 
 use super::Nic;
 use super::requests::{Purpose, Requests};
@@ -17,11 +13,8 @@ use bcs_core::request::{Failure, RequestId};
 
 impl Nic {
     /// Posts a receive of at most as many bytes as `into` has.
-    ///
-    /// # Safety
-    /// `into` may be written, and nobody else uses it until the request is done.
     #[inline]
-    pub(crate) unsafe fn receive(
+    pub(crate) fn receive(
         &mut self,
         pattern: Pattern,
         into: Piece,
@@ -44,10 +37,7 @@ impl Nic {
     }
 
     /// Posts a receive that was opened so, and is known by this name on the other road.
-    ///
-    /// # Safety
-    /// As for [`receive`](Self::receive); whoever claims it is the only one who writes.
-    pub(crate) unsafe fn post_shared(
+    pub(crate) fn post_shared(
         &mut self,
         (request, twin): (RequestId, RequestId),
         pattern: Pattern,
@@ -125,7 +115,7 @@ impl Nic {
     fn post_opened(&mut self, request: RequestId, pattern: Pattern, into: &Piece, shared: bool) {
         let kind = ReceiveKind::Receive {
             into: self.place_for(request, into),
-            capacity: into.len as u64,
+            capacity: into.len() as u64,
             shared,
         };
         self.void_probes(pattern);
@@ -133,10 +123,7 @@ impl Nic {
     }
 
     /// Posts the receive of a message that a probe has taken out.
-    ///
-    /// # Safety
-    /// As for [`receive`](Self::receive).
-    pub(crate) unsafe fn receive_extracted(
+    pub(crate) fn receive_extracted(
         &mut self,
         message: RequestId,
         pattern: Pattern,
@@ -146,7 +133,7 @@ impl Nic {
         let kind = ReceiveKind::ReceiveExtracted {
             message,
             into: self.place_for(request, into),
-            capacity: into.len as u64,
+            capacity: into.len() as u64,
         };
         self.push_receive(request, pattern, kind);
         Ok(request)
@@ -204,18 +191,13 @@ impl Nic {
                     let came = matches!(outcome.failure, Failure::None | Failure::Truncated);
                     if came && inline.is_empty() {
                         let len = usize::try_from(outcome.len).unwrap_or(usize::MAX);
-                        // SAFETY: whoever posted the request promised that this may be written
-                        // until now.
-                        unsafe { scatter(&into, 0, room.bytes(len.min(into.len))) };
+                        scatter(&into, 0, room.bytes(len.min(into.len())));
                     }
                     self.rooms.give_back(Some(room));
                 }
                 into
             }
-            Purpose::Collective { output: 0, .. } => return Some(outcome),
-            Purpose::Collective { output, bytes, .. } => {
-                Piece::new(output, usize::try_from(bytes).unwrap_or(usize::MAX))
-            }
+            Purpose::Collective { output, .. } => output.into(),
             Purpose::Send { len, room, .. } => {
                 self.rooms.give_back(room);
                 outcome.len = len;
@@ -223,9 +205,8 @@ impl Nic {
             }
             Purpose::Eager { .. } | Purpose::Probe(_) | Purpose::VoidProbe => return Some(outcome),
         };
-        let fits = inline.len().min(into.len);
-        // SAFETY: whoever posted the request promised that this may be written until now.
-        unsafe { scatter(&into, 0, &inline[..fits]) };
+        let fits = inline.len().min(into.len());
+        scatter(&into, 0, &inline[..fits]);
         Some(outcome)
     }
 
@@ -254,7 +235,7 @@ impl Nic {
         let Some(Purpose::Receive { into, room, .. }) = self.requests.if_live_mut(request) else {
             return true;
         };
-        if room.is_none() || into.len <= LONG_BYTES {
+        if room.is_none() || into.len() <= LONG_BYTES {
             return true;
         }
         let Some(completion) = self.memory.completion(request) else {
@@ -262,7 +243,7 @@ impl Nic {
         };
         let came = matches!(completion.failure, Failure::None | Failure::Truncated);
         let len = usize::try_from(completion.len).unwrap_or(usize::MAX);
-        let len = len.min(into.len);
+        let len = len.min(into.len());
         if !came || len <= LONG_BYTES {
             return true;
         }

@@ -1,6 +1,6 @@
 //! What a rank's requests at its NIC are for, and which of them completed that nobody waits for.
 
-use crate::data::{Piece, Room};
+use crate::data::{Piece, Plain, Room};
 use crate::roads::{TooManyRequests, requests};
 use bcs_core::layout::Layout;
 use bcs_core::matching::Pattern;
@@ -38,8 +38,7 @@ pub(super) enum Purpose {
     VoidProbe,
     /// A collective, or the opening or closing of a context, which nobody enters.
     Collective {
-        output: u64,
-        bytes: u64,
+        output: Plain,
         entered: Option<Entered>,
     },
 }

@@ -1,12 +1,8 @@
 //! Sends: a descriptor, and where its bytes are.
-#![expect(
-    unsafe_code,
-    reason = "messages are named by address, as the NIC needs them"
-)]
 
 use super::Nic;
 use super::requests::{Purpose, Requests};
-use crate::data::{Piece, Room, bytes, gather};
+use crate::data::{Piece, Room, gather, look_at};
 use crate::roads::{Message, Posted, SendMode, TooManyRequests};
 use bcs_core::descriptor::{Payload, SendDescriptor};
 use bcs_core::layout::Layout;
@@ -21,21 +17,17 @@ const BOUNCE_BYTES: usize = 1024;
 impl Nic {
     /// Posts a send, whose data may have been packed into a [room](Self::room_for). Standard sends of at most the
     /// eager limit are complete when they have been copied (law 3).
-    ///
-    /// # Safety
-    /// The data are initialised, and nobody writes them until the request is done.
-    pub(crate) unsafe fn send(
+    pub(crate) fn send(
         &mut self,
         mode: SendMode,
         message: &Message,
         packed: Option<Room>,
     ) -> Result<Posted, TooManyRequests> {
         let data = &message.data;
-        let eager = mode.is_eager(data.len, self.eager_limit);
-        let (posted, owed, payload) = if data.len <= INLINE_BYTES {
+        let eager = mode.is_eager(data.len(), self.eager_limit);
+        let (posted, owed, payload) = if data.len() <= INLINE_BYTES {
             let mut inline = [0; INLINE_BYTES];
-            // SAFETY: the caller's promise.
-            unsafe { gather(data, 0, &mut inline[..data.len]) };
+            gather(data, 0, &mut inline[..data.len()]);
             if eager {
                 (Posted::Complete, None, Payload::Inline(inline))
             } else {
@@ -54,8 +46,7 @@ impl Nic {
                 self.payload_slots.give_back(slot);
                 return Err(TooManyRequests);
             };
-            // SAFETY: the caller's promise.
-            unsafe { self.fill_payload(slot, data) };
+            self.fill_payload(slot, data);
             let address = self.memory.payload_address(slot as usize);
             (
                 Posted::Complete,
@@ -65,8 +56,7 @@ impl Nic {
         } else {
             let room = packed.or_else(|| {
                 let mut room = self.room_for(data)?;
-                // SAFETY: the caller's promise.
-                unsafe { gather(data, 0, room.bytes(data.len)) };
+                gather(data, 0, room.bytes(data.len()));
                 Some(room)
             });
             let (location, request) = match room {
@@ -75,7 +65,7 @@ impl Nic {
                     (location, self.open_send(message, None, Some(room))?)
                 }
                 None => {
-                    let layout = data.layout.clone();
+                    let layout = data.layout().cloned();
                     (data.location(), self.open_send(message, layout, None)?)
                 }
             };
@@ -88,7 +78,7 @@ impl Nic {
             context: message.context,
             destination: message.destination,
             tag: message.tag,
-            len: data.len as u64,
+            len: data.len() as u64,
             payload,
         };
         self.is_needed();
@@ -109,32 +99,16 @@ impl Nic {
             tag: Some(message.tag),
         };
         self.requests.open(Purpose::Send {
-            len: message.data.len as u64,
+            len: message.data.len() as u64,
             to,
             layout,
             room,
         })
     }
 
-    /// # Safety
-    /// The data are initialised and nobody writes them.
-    unsafe fn fill_payload(&self, slot: u32, data: &Piece) {
-        let slot = slot as usize;
-        if data.layout.is_none() {
-            // SAFETY: the caller's promise.
-            let bytes = unsafe { bytes::bytes(data.address, data.len) };
-            self.memory.write_payload(slot, 0, bytes);
-            return;
-        }
-        let mut bounce = [0; BOUNCE_BYTES];
-        let mut offset = 0;
-        while offset < data.len {
-            let bytes = &mut bounce[..(data.len - offset).min(BOUNCE_BYTES)];
-            // SAFETY: the caller's promise.
-            unsafe { gather(data, offset, bytes) };
-            self.memory.write_payload(slot, offset, bytes);
-            offset += bytes.len();
-        }
+    fn fill_payload(&self, slot: u32, data: &Piece) {
+        let write = |at, bytes: &[u8]| self.memory.write_payload(slot as usize, at, bytes);
+        look_at::<BOUNCE_BYTES>(data, 0..data.len(), write);
     }
 
     fn payload_slot(&mut self) -> Option<u32> {

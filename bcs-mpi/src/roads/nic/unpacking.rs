@@ -1,8 +1,4 @@
 //! What the NIC has put into a room and is long: it is unpacked without the endpoint's lock, by an errand.
-#![expect(
-    unsafe_code,
-    reason = "fills the program's buffer with what came packed"
-)]
 
 use crate::data::{Piece, Room, scatter};
 use bcs_core::request::RequestId;
@@ -69,8 +65,7 @@ impl Unpack {
     /// Does it. No lock is held.
     pub(crate) fn run(&mut self) {
         let bytes = self.room.bytes(self.len);
-        // SAFETY: whoever posted the request promised that this may be written until it is done.
-        unsafe { scatter(&self.into, 0, bytes) };
+        scatter(&self.into, 0, bytes);
     }
 
     /// What waits for it.

@@ -1,5 +1,4 @@
 //! Collectives of ranks that are all here, and the part of a node in those of others: posting them, and going on.
-#![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::collective::{
     Awaited, Communicator, Communicators, Ended, Exchange, Exchanging, Group, GroupId,
@@ -22,11 +21,7 @@ pub(super) fn looks(page: &MachinePage) -> u32 {
 
 impl SmartMap {
     /// Posts this rank's part of a collective whose data fit the records. The caller has it looked at.
-    ///
-    /// # Safety
-    /// The memory that `part` names stays until the request is done: its input is initialised and nobody
-    /// writes it, its output may be written and nobody else uses it.
-    pub(crate) unsafe fn in_records(
+    pub(crate) fn in_records(
         &mut self,
         group: GroupId,
         part: Part,
@@ -40,10 +35,7 @@ impl SmartMap {
     }
 
     /// The same, of one whose data stay in the members' memory.
-    ///
-    /// # Safety
-    /// As for [`in_records`](Self::in_records).
-    pub(crate) unsafe fn in_memory(
+    pub(crate) fn in_memory(
         &mut self,
         group: GroupId,
         part: Part,
@@ -54,11 +46,7 @@ impl SmartMap {
     }
 
     /// Posts this rank's part of an exchange. The caller has it looked at.
-    ///
-    /// # Safety
-    /// The memory that it names stays until the request is done: what is read is initialised and nobody
-    /// writes it, what is written may be and nobody else uses it.
-    pub(crate) unsafe fn exchange(
+    pub(crate) fn exchange(
         &mut self,
         group: GroupId,
         exchange: Exchange,
@@ -131,10 +119,7 @@ impl SmartMap {
 
     /// The same of a collective of several nodes, of which this group is a part. The caller has
     /// [orders](Self::take_order) posted, too.
-    ///
-    /// # Safety
-    /// As for [`in_records`](Self::in_records).
-    pub(crate) unsafe fn hierarchical(
+    pub(crate) fn hierarchical(
         &mut self,
         group: GroupId,
         part: Part,

@@ -13,7 +13,7 @@ impl SmartMap {
         let Some(State::Sent { data, .. }) = self.requests.state(id) else {
             return;
         };
-        let len = data.len as u64;
+        let len = data.len() as u64;
         if let Some(code) = self.node.transfer_outcome(self.place, id) {
             let failure = Failure::from_code(code);
             let outcome = Outcome {

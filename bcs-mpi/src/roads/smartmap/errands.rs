@@ -74,7 +74,7 @@ impl SmartMap {
             return;
         };
         let data = data.clone();
-        let is_plain = data.layout.is_none();
+        let is_plain = data.layout().is_none();
         let Some(place) = to
             .rank
             .and_then(|rank| self.place_of(rank))
@@ -84,7 +84,7 @@ impl SmartMap {
         };
         let process = self.node.process(place).load(Ordering::Acquire);
         let (transfer, offerer) = ((self.place, id), process & !READ_ONLY);
-        let offered = SharedCopy::offered(&self.node, transfer, offerer, data.len, Shape::Plain);
+        let offered = SharedCopy::offered(&self.node, transfer, offerer, data.len(), Shape::Plain);
         let leads = |into, len| self.peer_memory.leads_to((place, process), into, len);
         if offered.is_some_and(|(copy, into, len)| copy.is_open() && leads(into, len)) {
             let help = Help {

@@ -70,7 +70,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use collective::{Exchange, Given, Gives, GroupId, MAX_MEMBERS, Order, Takes};
+pub(crate) use collective::{Exchange, Gives, GroupId, MAX_MEMBERS, Order, Takes};
 pub(crate) use errand::Errand;
 pub(crate) use messages::incoming::Extracted;
 pub(crate) use messages::loans::Settled;

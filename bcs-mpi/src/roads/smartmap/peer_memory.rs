@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "the kernel copies between processes")]
 
 use super::slots::Slots;
-use crate::data::{NEAR_SMALL_PIECE_BYTES, Piece, scatter, scatter_from};
+use crate::data::{self, NEAR_SMALL_PIECE_BYTES, Piece, scatter_from};
 use bcs_core::job;
 use bcs_core::layout::{Location, RemoteRuns};
 use bcs_core::smartmap::{NodeMemory, READ_ONLY};
@@ -87,10 +87,7 @@ impl PeerMemory {
     }
 
     /// Fetches a part of a message into the same part of a piece.
-    ///
-    /// # Safety
-    /// The piece may be written, and nobody else uses it.
-    pub(super) unsafe fn fetch(
+    pub(super) fn fetch(
         &self,
         node: &NodeMemory,
         place: usize,
@@ -102,8 +99,7 @@ impl PeerMemory {
         let slots = self.slots.as_ref().filter(|_| from.layout.is_none());
         if let Some(slots) = slots {
             if let Some(start) = slots.resolve(place, first, len) {
-                // SAFETY: so many bytes are mapped there as long as the slots live; and the caller's
-                // promise.
+                // SAFETY: so many bytes are mapped there as long as the slots live.
                 unsafe { copy_from_slot(start, into, part) };
                 return Ok(());
             }
@@ -118,19 +114,10 @@ impl PeerMemory {
         if process <= 0 {
             return Err(Unreachable::Closed);
         }
-        if from.layout.is_none() && into.layout.is_none() {
-            // SAFETY: the caller's promise.
-            let bytes = unsafe { crate::data::bytes_mut(into.address + part.start as u64, len) };
-            return read(process, first, bytes);
-        }
-        let mut bounce = [0; BOUNCE_BYTES];
-        for start in part.clone().step_by(BOUNCE_BYTES) {
-            let bytes = &mut bounce[..(part.end - start).min(BOUNCE_BYTES)];
-            fetch_pieces(process, from, start as u64, bytes)?;
-            // SAFETY: the caller's promise.
-            unsafe { scatter(into, start, bytes) };
-        }
-        Ok(())
+        let first = part.start as u64;
+        data::fill::<BOUNCE_BYTES, _>(into, part, |at, bytes| {
+            fetch_pieces(process, from, first + at as u64, bytes)
+        })
     }
 }
 
@@ -150,8 +137,8 @@ impl PeerMemory {
     ) -> Result<(), Unreachable> {
         let slots = self.slots.as_ref();
         if let Some(start) = slots.and_then(|slots| slots.resolve(place, into, data.len())) {
-            // SAFETY: so many bytes are mapped there as long as the slots live. They are another
-            // rank's, which has said that this one may write them.
+            // SAFETY: so many bytes are mapped there as long as the slots live, and their rank has said that they
+            // may be written.
             unsafe { std::ptr::copy(data.as_ptr(), start.as_ptr(), data.len()) };
             return Ok(());
         }
@@ -174,15 +161,12 @@ fn readable(node: &NodeMemory, place: usize) -> i32 {
 /// rubbish.
 ///
 /// # Safety
-/// `start` is valid for reads of as many bytes; the piece may be written, and nobody else uses it.
+/// `start` is valid for reads of as many bytes.
 unsafe fn copy_from_slot(start: NonNull<u8>, into: &Piece, part: Range<usize>) {
-    if into.layout.is_none() {
-        let address = into.address + part.start as u64;
-        let start_of_piece = usize::try_from(address).expect("addresses have 64 bits");
-        let to = std::ptr::with_exposed_provenance_mut::<u8>(start_of_piece);
-        // SAFETY: the caller's promise. A message to oneself may even overlap.
-        unsafe { std::ptr::copy(start.as_ptr(), to, part.len()) };
-        return;
+    if let Some(into) = into.plain() {
+        let to = data::start(into.part(part.clone()).address());
+        // SAFETY: the promise of a piece, and the caller's.
+        return unsafe { std::ptr::copy(start.as_ptr(), to, part.len()) };
     }
     let bytes = std::ptr::slice_from_raw_parts(start.as_ptr(), part.len());
     // SAFETY: the caller's promise.

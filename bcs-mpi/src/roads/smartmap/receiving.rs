@@ -1,5 +1,4 @@
 //! Receives within the node: what the queues bring, and what was asked for.
-#![expect(unsafe_code, reason = "messages are named by address")]
 
 use super::errand::Errand;
 use super::messages::envelope::{Body, Envelope, Word};
@@ -52,11 +51,8 @@ impl SmartMap {
 
     /// Posts a receive of at most as many bytes as `into` has. If it is `shared`, its NIC is told of
     /// it by that request afterwards, unless there is a message for it already.
-    ///
-    /// # Safety
-    /// `into` may be written, and nobody else uses it until the request is done.
     #[inline(always)]
-    pub(crate) unsafe fn receive(
+    pub(crate) fn receive(
         &mut self,
         pattern: Pattern,
         into: Piece,
@@ -99,10 +95,7 @@ impl SmartMap {
     }
 
     /// Receives a message that was taken out.
-    ///
-    /// # Safety
-    /// As for [`receive`](Self::receive).
-    pub(crate) unsafe fn receive_extracted(
+    pub(crate) fn receive_extracted(
         &mut self,
         message: Extracted,
         into: Piece,
@@ -284,8 +277,7 @@ impl SmartMap {
         if let Some(kept) = kept {
             self.no_longer_kept(kept.len());
         }
-        // SAFETY: whoever posted the receive promised that.
-        match unsafe { self.bring(*place, envelope, kept.as_deref(), &into) } {
+        match self.bring(*place, envelope, kept.as_deref(), &into) {
             Ok(outcome) => self.requests.set(request, State::Done(outcome)),
             Err(Later::Pulled(outcome)) => self.pull(*place, (envelope, request), into, outcome),
             Err(Later::Fetched(from, outcome)) => {
@@ -300,11 +292,8 @@ impl SmartMap {
 
     /// Brings a message to where it was asked for, from its queue or from where it was kept. Its
     /// sender need not wait any more.
-    ///
-    /// # Safety
-    /// The piece may be written, and nobody else uses it.
     #[inline(always)]
-    pub(super) unsafe fn bring(
+    pub(super) fn bring(
         &mut self,
         place: usize,
         envelope: &Envelope,
@@ -312,22 +301,19 @@ impl SmartMap {
         into: &Piece,
     ) -> Result<Outcome, Later> {
         let mut outcome = self.found(place, envelope);
-        if envelope.len > into.len as u64 {
+        if envelope.len > into.len() as u64 {
             outcome.failure = Failure::Truncated;
         }
         let fits = usize::try_from(envelope.len)
             .unwrap_or(usize::MAX)
-            .min(into.len);
+            .min(into.len());
         let mut ended = Failure::None;
         match envelope.body {
-            // SAFETY: the caller's promise.
-            Body::Inline(inline) => unsafe { scatter(into, 0, &inline.bytes()[..fits]) },
+            Body::Inline(inline) => scatter(into, 0, &inline.bytes()[..fits]),
             Body::Queued { payload } => {
                 if let Some(kept) = kept {
-                    // SAFETY: the caller's promise.
-                    unsafe { scatter(into, 0, &kept[..fits]) };
-                // SAFETY: the caller's promise.
-                } else if !unsafe { self.incoming[place].copy(payload, into, 0, fits) } {
+                    scatter(into, 0, &kept[..fits]);
+                } else if !self.incoming[place].copy(payload, into, 0, fits) {
                     self.rubbish(place, "sends a message that is not there");
                 }
             }
@@ -339,11 +325,10 @@ impl SmartMap {
                 if fits > LONG_BYTES {
                     return Err(Later::Fetched(FetchFrom::Memory(from), outcome));
                 }
-                // SAFETY: the caller's promise.
-                match unsafe {
-                    self.peer_memory
-                        .fetch(&self.node, place, from, into, 0..fits)
-                } {
+                match self
+                    .peer_memory
+                    .fetch(&self.node, place, from, into, 0..fits)
+                {
                     Ok(()) => {}
                     // The sender has nothing to do with that.
                     Err(Unreachable::Fault) if !own_memory::takes(into, fits) => {
@@ -399,7 +384,7 @@ impl SmartMap {
         let transfer = envelope
             .transfer
             .expect("a message in memory has a transfer");
-        let len = envelope.len.min(into.len as u64);
+        let len = envelope.len.min(into.len() as u64);
         let peer = self.peer(place, envelope);
         let pulling = Pulling {
             peer,
@@ -427,14 +412,15 @@ impl SmartMap {
             _ => self.rubbish(from, "sends a part of nothing"),
         };
         let place = |word: u64| usize::try_from(word).ok();
-        let inside = place(offset)
-            .zip(place(len))
-            .filter(|(offset, len)| offset.checked_add(*len).is_some_and(|end| end <= into.len));
-        let left = missing.checked_sub(len);
-        let copied = inside.zip(left).is_some_and(|((offset, len), _)| {
-            // SAFETY: whoever posted the receive promised that.
-            unsafe { self.incoming[from].copy(payload, into, offset, len) }
+        let inside = place(offset).zip(place(len)).filter(|(offset, len)| {
+            offset
+                .checked_add(*len)
+                .is_some_and(|end| end <= into.len())
         });
+        let left = missing.checked_sub(len);
+        let copied = inside
+            .zip(left)
+            .is_some_and(|((offset, len), _)| self.incoming[from].copy(payload, into, offset, len));
         let (Some(left), true) = (left, copied) else {
             self.rubbish(from, "sends a part that does not fit");
         };

@@ -1,8 +1,8 @@
 //! SMARTMAP as a road.
-#![expect(unsafe_code, reason = "messages are named by address")]
 
 use super::state::SmartMap;
 use crate::data::Piece;
+use crate::roads::road::as_it_does_itself;
 use crate::roads::{Message, Outcome, Posted, Road, SendMode, TooManyRequests};
 use bcs_core::matching::Pattern;
 use bcs_core::request::RequestId;
@@ -10,39 +10,23 @@ use bcs_core::request::RequestId;
 impl Road for SmartMap {
     type Request = RequestId;
 
-    unsafe fn send(
+    fn send(
         &mut self,
         mode: SendMode,
         message: &Message,
     ) -> Result<Posted<RequestId>, TooManyRequests> {
-        // SAFETY: the caller's promise.
-        unsafe { self.send(mode, message) }
+        self.send(mode, message)
     }
 
-    unsafe fn receive(
-        &mut self,
-        pattern: Pattern,
-        into: Piece,
-    ) -> Result<RequestId, TooManyRequests> {
-        // SAFETY: the caller's promise.
-        unsafe { self.receive(pattern, into, None) }
+    fn receive(&mut self, pattern: Pattern, into: Piece) -> Result<RequestId, TooManyRequests> {
+        self.receive(pattern, into, None)
     }
 
     fn probe(&mut self, pattern: Pattern) -> Result<Option<Outcome>, TooManyRequests> {
         Ok(Self::probe(self, pattern))
     }
 
-    fn cancel(&mut self, request: RequestId) {
-        self.cancel(request);
-    }
-
-    fn is_done(&mut self, request: RequestId) -> bool {
-        self.is_done(request)
-    }
-
-    fn take(&mut self, request: RequestId) -> Option<Outcome> {
-        self.take(request)
-    }
+    as_it_does_itself!();
 
     fn progress(&mut self) {
         self.progress();
@@ -50,10 +34,6 @@ impl Road for SmartMap {
             errand.run();
             self.brought(errand);
         }
-    }
-
-    fn room(&self) -> usize {
-        self.room()
     }
 
     fn is_over(&mut self) -> bool {

@@ -7,7 +7,7 @@ use super::messages::outgoing::Outgoing;
 use super::messages::packing::Pack;
 use super::requests::{Id, State};
 use super::state::SmartMap;
-use crate::data::{LONG_BYTES, NEAR_SMALL_PIECE_BYTES, Piece, gather};
+use crate::data::{LONG_BYTES, NEAR_SMALL_PIECE_BYTES, Piece, Plain, gather};
 use crate::roads::{Message, Outcome, Posted, SendMode, TooManyRequests};
 use bcs_core::limits::{MAX_COPIED_BYTES, MAX_QUEUED_BYTES};
 use bcs_core::smartmap::NodeMemory;
@@ -20,14 +20,17 @@ fn open_way(way: &mut Option<Outgoing>, node: &NodeMemory, from: usize, to: usiz
 }
 
 /// A copy of the data of a message.
-///
-/// # Safety
-/// They are initialised, and nobody writes them.
-pub(crate) unsafe fn copy_of(data: &Piece) -> Box<[u8]> {
-    let mut copy = vec![0; data.len].into_boxed_slice();
-    // SAFETY: the caller's promise.
-    unsafe { gather(data, 0, &mut copy) };
+pub(crate) fn copy_of(data: &Piece) -> Box<[u8]> {
+    let mut copy = vec![0; data.len()].into_boxed_slice();
+    gather(data, 0, &mut copy);
     copy
+}
+
+/// A copy as memory of a message.
+pub(super) fn kept(copy: &[u8]) -> Piece {
+    let address = copy.as_ptr().expose_provenance() as u64;
+    // SAFETY: it is kept until its message is over, and nobody writes it.
+    unsafe { Plain::new(address, copy.len()) }.into()
 }
 
 impl SmartMap {
@@ -48,11 +51,8 @@ impl SmartMap {
 
     /// Posts a send to a rank of this node. Standard sends of at most the eager limit are complete when they have
     /// been copied (law 3).
-    ///
-    /// # Safety
-    /// The data are initialised, and nobody writes them until the request is done.
     #[inline(always)]
-    pub(crate) unsafe fn send(
+    pub(crate) fn send(
         &mut self,
         mode: SendMode,
         message: &Message,
@@ -60,17 +60,11 @@ impl SmartMap {
         let place = self.place_of(message.destination);
         let place = place.expect("the caller has looked whether the rank is near");
         let data = &message.data;
-        let eager = mode.is_eager(data.len, self.eager_limit) && self.has_room_for(place, data.len);
-        let envelope = Envelope {
-            context: message.context,
-            tag: message.tag,
-            len: data.len as u64,
-            transfer: None,
-            body: Body::Inline(Inline::default()),
-        };
-        if eager && data.len > INLINE_BYTES {
-            // SAFETY: the caller's promise.
-            return unsafe { self.send_eagerly(place, envelope, data) };
+        let eager =
+            mode.is_eager(data.len(), self.eager_limit) && self.has_room_for(place, data.len());
+        let envelope = Envelope::of(message);
+        if eager && data.len() > INLINE_BYTES {
+            return self.send_eagerly(place, envelope, data);
         }
         let to = self.peer(place, &envelope);
         let mut envelope = envelope;
@@ -81,16 +75,12 @@ impl SmartMap {
             envelope.transfer = Some(id);
             posted = Posted::Request(id);
         }
-        if data.len <= INLINE_BYTES {
-            let mut inline = [0; INLINE_BYTES];
-            // SAFETY: the caller's promise.
-            unsafe { gather(data, 0, &mut inline[..data.len]) };
-            envelope.body = Body::Inline(Inline::new(&inline));
+        if data.len() <= INLINE_BYTES {
+            envelope.body = Body::Inline(Inline::of(data));
         } else {
             envelope.body = Body::Remote(data.location());
-            if let Some(id) = envelope.transfer.filter(|_| data.layout.is_some()) {
-                // SAFETY: the caller's promise.
-                envelope.body = unsafe { self.packed((id, to), place, data) };
+            if let Some(id) = envelope.transfer.filter(|_| data.layout().is_some()) {
+                envelope.body = self.packed((id, to), place, data);
             }
         }
         self.word(place, Word::Message(envelope));
@@ -98,25 +88,22 @@ impl SmartMap {
     }
 
     /// Where a message lies that does not lie side by side: where it is, or packed, if its pieces are small.
-    ///
-    /// # Safety
-    /// As for [`send`](Self::send).
     #[cold]
-    unsafe fn packed(&mut self, (id, to): (Id, Peer), place: usize, data: &Piece) -> Body {
+    fn packed(&mut self, (id, to): (Id, Peer), place: usize, data: &Piece) -> Body {
         let wanted = self.rooms.wanted(data, NEAR_SMALL_PIECE_BYTES);
-        let Some((mut room, layout)) = wanted.zip(data.layout.as_ref()) else {
+        let Some((mut room, layout)) = wanted.zip(data.layout()) else {
             return Body::Remote(data.location());
         };
-        let into = room.location();
-        let packed = Piece::new(into.address, data.len);
-        let mut body = Body::Remote(into);
-        if data.len > LONG_BYTES {
+        let into = room.plain(data.len());
+        let packed = Piece::from(into);
+        let mut body = Body::Remote(packed.location());
+        if data.len() > LONG_BYTES {
             // Its receiver may unpack meanwhile.
             self.requests.set(id, State::Away { to, data: packed });
             body = Body::Packing(
-                into.address,
+                into.address(),
                 Original {
-                    address: data.address,
+                    address: data.address(),
                     digest: layout.digest(),
                 },
             );
@@ -125,40 +112,34 @@ impl SmartMap {
                 id,
                 to: place,
                 data: data.clone(),
-                into: into.address,
+                into,
             };
             self.push_errand(Errand::Pack(pack));
         } else {
-            // SAFETY: the caller's promise.
-            unsafe { gather(data, 0, room.bytes(data.len)) };
+            gather(data, 0, room.bytes(data.len()));
             self.requests.set(id, State::Sent { to, data: packed });
         }
         self.packed.insert(id, room);
         body
     }
 
-    /// # Safety
-    /// As for [`send`](Self::send).
-    unsafe fn send_eagerly(
+    fn send_eagerly(
         &mut self,
         place: usize,
         envelope: Envelope,
         data: &Piece,
     ) -> Result<Posted, TooManyRequests> {
-        if data.len > MAX_QUEUED_BYTES {
-            // SAFETY: the caller's promise.
-            let copy = unsafe { copy_of(data) };
+        if data.len() > MAX_QUEUED_BYTES {
+            let copy = copy_of(data);
             return self.send_copy(place, envelope, copy);
         }
-        // SAFETY: the caller's promise.
-        if unsafe { self.way_to(place).eager(envelope, data) }.is_ok() {
+        if self.way_to(place).eager(envelope, data).is_ok() {
             self.ring(place);
             return Ok(Posted::Complete);
         }
         let to = self.peer(place, &envelope);
         let request = self.requests.open(State::Held { to })?;
-        // SAFETY: the caller's promise, until the request is done.
-        unsafe { self.way_to(place).hold(envelope, data.clone(), request) };
+        self.way_to(place).hold(envelope, data.clone(), request);
         self.holding = true;
         self.flush();
         Ok(Posted::Request(request))
@@ -172,10 +153,10 @@ impl SmartMap {
         envelope: Envelope,
         copy: Box<[u8]>,
     ) -> Result<Posted, TooManyRequests> {
-        let piece = Piece::new(copy.as_ptr().expose_provenance() as u64, copy.len());
+        let data = kept(&copy);
         let to = self.peer(place, &envelope);
-        let body = Body::Remote(piece.location());
-        let id = self.requests.open(State::Sent { to, data: piece })?;
+        let body = Body::Remote(data.location());
+        let id = self.requests.open(State::Sent { to, data })?;
         self.keep_copy(id, copy);
         let transfer = Some(id);
         let word = Word::Message(Envelope {
@@ -201,13 +182,7 @@ impl SmartMap {
         let Some(place) = self.place_of(message.destination) else {
             return false;
         };
-        let envelope = Envelope {
-            context: message.context,
-            tag: message.tag,
-            len: message.data.len as u64,
-            transfer: None,
-            body: Body::Inline(Inline::default()),
-        };
+        let envelope = Envelope::of(message);
         self.send_copy(place, envelope, copy).is_ok()
     }
 
@@ -289,10 +264,9 @@ impl SmartMap {
             }
             _ => self.rubbish(from, "asks for a message that it was not sent"),
         };
-        let len = usize::try_from(len).unwrap_or(usize::MAX).min(data.len);
+        let len = usize::try_from(len).unwrap_or(usize::MAX).min(data.len());
         self.requests.set(transfer, State::Held { to });
-        // SAFETY: the data stay until the request is done: whoever sent them promised that.
-        unsafe { self.way_to(from).parts(data, len, (transfer, into)) };
+        self.way_to(from).parts(data, len, (transfer, into));
         self.holding = true;
     }
 

@@ -6,7 +6,6 @@
 //! happened they are left out: a receive that finds the queue of its source beginning with its message
 //! takes it from there, and a send that finds room writes it there. The order of messages is not
 //! touched, because nothing is kept here and no receive is posted.
-#![expect(unsafe_code, reason = "messages are named by address")]
 
 use super::messages::envelope::{Body, Word};
 use super::state::SmartMap;
@@ -33,15 +32,7 @@ impl SmartMap {
 
     /// Receives what the queue of one source begins with, if it is what a receive with this pattern
     /// would get. This end [is idle](Self::is_idle).
-    ///
-    /// # Safety
-    /// `into` may be written, and nobody else uses it.
-    pub(crate) unsafe fn receive_next(
-        &mut self,
-        source: u32,
-        pattern: &Pattern,
-        into: &Piece,
-    ) -> Next {
+    pub(crate) fn receive_next(&mut self, source: u32, pattern: &Pattern, into: &Piece) -> Next {
         let Some(place) = self.place_of(source) else {
             return Next::Other;
         };
@@ -58,8 +49,7 @@ impl SmartMap {
             let bytes = &mut self.incoming[place].bytes;
             *bytes = bytes.saturating_add(envelope.len);
         }
-        // SAFETY: the caller's promise.
-        let Ok(outcome) = (unsafe { self.bring(place, &envelope, None, into) }) else {
+        let Ok(outcome) = self.bring(place, &envelope, None, into) else {
             return Next::Other;
         };
         self.took(place);
@@ -67,38 +57,26 @@ impl SmartMap {
     }
 
     /// Receives a message that is there already, if no other receive and no other message can be meant.
-    ///
-    /// # Safety
-    /// `into` may be written, and nobody else uses it.
     #[inline]
-    pub(crate) unsafe fn receive_early(
-        &mut self,
-        pattern: &Pattern,
-        into: &Piece,
-    ) -> Option<Outcome> {
+    pub(crate) fn receive_early(&mut self, pattern: &Pattern, into: &Piece) -> Option<Outcome> {
         let alone = self.matcher.unexpected_len() == 0 && self.matcher.posted_len() == 0;
         // A call that is over when it has posted flushes nothing.
         let source = pattern.source.filter(|_| alone && !self.holding)?;
-        // SAFETY: the caller's promise.
-        match unsafe { self.receive_next(source, pattern, into) } {
+        match self.receive_next(source, pattern, into) {
             Next::Received(outcome) => Some(outcome),
             Next::Nothing | Next::Other => None,
         }
     }
 
     /// Sends a message that is complete when it is in its queue. Returns whether there was room.
-    ///
-    /// # Safety
-    /// The data are initialised, and nobody writes them.
-    pub(crate) unsafe fn send_now(&mut self, message: &Message) -> bool {
+    pub(crate) fn send_now(&mut self, message: &Message) -> bool {
         let Some(place) = self.place_of(message.destination) else {
             return false;
         };
-        if !self.has_room_for(place, message.data.len) {
+        if !self.has_room_for(place, message.data.len()) {
             return false;
         }
-        // SAFETY: the caller's promise.
-        if unsafe { self.way_to(place).now(message) }.is_err() {
+        if self.way_to(place).now(message).is_err() {
             return false;
         }
         self.ring(place);

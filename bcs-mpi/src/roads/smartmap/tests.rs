@@ -4,7 +4,7 @@
 use super::peer_memory::PeerMemory;
 use super::requests::Id;
 use super::{Settled, SmartMap, copy_of};
-use crate::data::Piece;
+use crate::data::{Plain, scatter};
 use crate::roads::{Message, Posted, SendMode};
 use bcs_core::limits::{LEAST_SHARED_BYTES, MAX_KEPT_BYTES, SHARED_CHUNK_BYTES};
 use bcs_core::matching::Pattern;
@@ -20,6 +20,12 @@ const EAGER: usize = 4096;
 
 struct Node {
     ends: Vec<SmartMap>,
+}
+
+/// Tests keep their memory until the end.
+fn named(bytes: *const u8, len: usize) -> Plain {
+    // SAFETY: as it says.
+    unsafe { Plain::new(bytes.expose_provenance() as u64, len) }
 }
 
 impl Node {
@@ -46,14 +52,13 @@ impl Node {
             context: 3,
             destination: 10 + u32::try_from(to).unwrap(),
             tag,
-            data: Piece::new(data.as_ptr().expose_provenance() as u64, data.len()),
+            data: named(data.as_ptr(), data.len()).into(),
         }
     }
 
     fn send(&mut self, from: usize, to: usize, tag: i32, data: &[u8], mode: SendMode) -> Posted {
         let message = Self::message(to, tag, data);
-        // SAFETY: tests keep their data until the end.
-        unsafe { self.ends[from].send(mode, &message) }.unwrap()
+        self.ends[from].send(mode, &message).unwrap()
     }
 
     fn receive(&mut self, at: usize, from: Option<u32>, tag: Option<i32>, into: &mut [u8]) -> Id {
@@ -62,9 +67,8 @@ impl Node {
             source: from.map(|from| from + 10),
             tag,
         };
-        let into = Piece::new(into.as_mut_ptr().expose_provenance() as u64, into.len());
-        // SAFETY: tests keep their buffers until the end.
-        unsafe { self.ends[at].receive(pattern, into, None) }.unwrap()
+        let into = named(into.as_mut_ptr(), into.len()).into();
+        self.ends[at].receive(pattern, into, None).unwrap()
     }
 
     fn settle(&mut self) {
@@ -133,8 +137,7 @@ fn a_message_is_lent_while_it_is_asked_for_in_time() {
             let early = round % 4 > 0;
             let posted = early.then(|| node.receive(1, Some(0), Some(5), &mut into));
             let message = Node::message(1, 5, &data);
-            // SAFETY: the data stay until the message is out of the sender's hands.
-            let loan = unsafe { node.ends[0].lend(&message) };
+            let loan = node.ends[0].lend(&message);
             let Some(id) = loan else {
                 assert_eq!(
                     node.send(0, 1, 5, &data, SendMode::Standard),
@@ -153,8 +156,7 @@ fn a_message_is_lent_while_it_is_asked_for_in_time() {
                 Settled::Done => true,
                 Settled::Claimed => false,
                 Settled::Unwanted => {
-                    // SAFETY: the data stay until the message is out of the sender's hands.
-                    let copy = unsafe { copy_of(&message.data) };
+                    let copy = copy_of(&message.data);
                     node.ends[0].withdraw(11, id, copy)
                 }
             };
@@ -311,8 +313,8 @@ impl<'a> SharedCopier<'a> {
         let start = chunk * SHARED_CHUNK_BYTES;
         let part = &self.data[start..start + SHARED_CHUNK_BYTES];
         // SAFETY: the receiver has offered it, and waits for it.
-        let into = unsafe { crate::data::bytes_mut(into + start as u64, SHARED_CHUNK_BYTES) };
-        into.copy_from_slice(part);
+        let into = unsafe { Plain::new(into + start as u64, SHARED_CHUNK_BYTES) };
+        scatter(&into.into(), 0, part);
         copy.copied(true);
         bcs_core::wake::bell::ring(copy.bell(), &bcs_core::wake::bell::KernelFutex, || ());
     }
@@ -325,8 +327,7 @@ fn what_is_long_enough_to_be_shared_is_not_lent() {
     for (len, is_lent) in [(LEAST_SHARED_BYTES - 1, true), (LEAST_SHARED_BYTES, false)] {
         let data = bytes(len, 1);
         let message = Node::message(1, 5, &data);
-        // SAFETY: the data stay until the end.
-        let lent = unsafe { node.ends[0].lend(&message) };
+        let lent = node.ends[0].lend(&message);
         assert_eq!(lent.is_some(), is_lent, "{len}");
     }
 }

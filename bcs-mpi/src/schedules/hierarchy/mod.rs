@@ -18,7 +18,6 @@
 //! already, without waiting for anybody's word.
 //!
 //! The messages have a tag of their own, so they are not taken for blocks.
-#![expect(unsafe_code, reason = "messages are named by address")]
 
 mod nodes;
 mod room;
@@ -100,10 +99,7 @@ pub(crate) enum Came {
 impl Hierarchy {
     /// Of a rank that contributes blocks `out` to other nodes. What they are is copied now, unless they go from
     /// rank to rank: that is `direct`.
-    ///
-    /// # Safety
-    /// The blocks of `out` may be read; those of `into` of other nodes may be written until it is over.
-    pub(crate) unsafe fn new(
+    pub(crate) fn new(
         nodes: Nodes,
         Members { world, me, .. }: Members<'_>,
         out: &[Piece],
@@ -111,7 +107,7 @@ impl Hierarchy {
         direct: bool,
     ) -> Self {
         let node = nodes.node_of(me);
-        let block = into[me].len;
+        let block = into[me].len();
         let mut hierarchy = Self {
             node,
             world: world.to_vec(),
@@ -136,8 +132,7 @@ impl Hierarchy {
         if !hierarchy.direct {
             for (at, member) in hierarchy.far_members().enumerate() {
                 let to = own.at(HEAD + at * block, block);
-                // SAFETY: the caller's promise.
-                unsafe { data::gather(&out[member], 0, to) };
+                data::gather(&out[member], 0, to);
             }
         }
         hierarchy.rooms.push(own);
@@ -308,16 +303,14 @@ impl Hierarchy {
         {
             let from = (awaited.from, self.context, self.tag);
             let into = self.rooms[awaited.room].piece();
-            // SAFETY: rooms stay until it is over, and are leaked if that never comes.
-            let Ok(handle) = (unsafe { roads.receive_from(from, into) }) else {
+            let Ok(handle) = roads.receive_from(from, into) else {
                 return false;
             };
             awaited.posted = Some(handle);
             *posted = true;
         }
         let on = (self.context, self.tag);
-        // SAFETY: as above.
-        if !unsafe { self.sends.post(roads, on, posted) } {
+        if !self.sends.post(roads, on, posted) {
             return false;
         }
         while let Some(awaited) = self.awaited.last() {
@@ -406,8 +399,7 @@ impl Hierarchy {
             // The leader is the first of its node.
             for (member, (from, offset)) in self.far_members().zip(self.blocks_for(0)) {
                 let from = self.rooms[from].look(offset, block);
-                // SAFETY: whoever posted it promised that.
-                unsafe { data::scatter(&self.into[member], 0, from) };
+                data::scatter(&self.into[member], 0, from);
             }
         }
         self.end(together);
@@ -431,8 +423,7 @@ impl Hierarchy {
         if together {
             for (at, member) in self.far_members().enumerate() {
                 let from = answer.look(HEAD + at * self.block, self.block);
-                // SAFETY: whoever posted it promised that.
-                unsafe { data::scatter(&self.into[member], 0, from) };
+                data::scatter(&self.into[member], 0, from);
             }
         }
         self.end(together);
@@ -444,14 +435,10 @@ impl Hierarchy {
             return;
         }
         // What this rank gives still lies where it was packed.
-        let start = self.rooms[0].piece().address;
         let far = self.far_members().enumerate();
         let sends = far.map(|(at, member)| {
-            let at = HEAD + at * self.block;
-            (
-                self.world[member],
-                Piece::new(start + at as u64, self.block),
-            )
+            let block = self.rooms[0].part(HEAD + at * self.block, self.block);
+            (self.world[member], block)
         });
         let sends = sends.collect();
         let far = self.far_members();

@@ -1,7 +1,7 @@
 //! Memory for the messages of leaders and to them: a head, then blocks.
 #![expect(unsafe_code, reason = "what is sent and received is named by address")]
 
-use crate::data::{Piece, bytes};
+use crate::data::{Piece, Plain};
 
 /// Bytes of a head.
 pub(super) const HEAD: usize = 8;
@@ -9,19 +9,27 @@ pub(super) const HEAD: usize = 8;
 /// Memory for a message, which stays where it is.
 #[derive(Debug)]
 pub(super) struct Room {
-    address: u64,
-    bytes: Vec<u8>,
+    memory: Plain,
+    _bytes: Vec<u8>,
 }
 
 impl Room {
     pub(super) fn new(len: usize) -> Self {
         let mut bytes = vec![0; len];
         let address = bytes.as_mut_ptr().expose_provenance() as u64;
-        Self { address, bytes }
+        Self {
+            // SAFETY: it stays until its messages are over, or is leaked, and nobody else uses it.
+            memory: unsafe { Plain::new(address, len) },
+            _bytes: bytes,
+        }
     }
 
     pub(super) fn piece(&self) -> Piece {
-        Piece::new(self.address, self.bytes.len())
+        self.memory.into()
+    }
+
+    pub(super) fn part(&self, at: usize, len: usize) -> Piece {
+        self.memory.part(at..at + len).into()
     }
 
     pub(super) fn set_head(&mut self, head: u64) {
@@ -34,14 +42,12 @@ impl Room {
     }
 
     pub(super) fn look(&self, at: usize, len: usize) -> &[u8] {
-        assert!(at + len <= self.bytes.len());
-        // SAFETY: it is there, and what was received into it has come.
-        unsafe { bytes::bytes(self.address + at as u64, len) }
+        // SAFETY: what was received into it has come.
+        unsafe { self.memory.part(at..at + len).bytes() }
     }
 
     pub(super) fn at(&mut self, at: usize, len: usize) -> &mut [u8] {
-        assert!(at + len <= self.bytes.len());
-        // SAFETY: it is there, and nothing is sent from it or received into it now.
-        unsafe { bytes::bytes_mut(self.address + at as u64, len) }
+        // SAFETY: nothing is sent from it or received into it now.
+        unsafe { self.memory.part(at..at + len).bytes_mut() }
     }
 }

@@ -46,12 +46,10 @@ impl Job {
 macro_rules! call {
     ($draw:ident, $comm:ident.$blocking:ident or $starting:ident($($argument:expr),*)) => {
         if $draw.blocking {
-            // SAFETY: the memory stays until the call is over.
-            unsafe { $comm.$blocking($($argument),*) }.unwrap();
+            $comm.$blocking($($argument),*).unwrap();
             Request::inactive()
         } else {
-            // SAFETY: the memory stays with the request until that is done.
-            unsafe { $comm.$starting($($argument),*) }.unwrap()
+            $comm.$starting($($argument),*).unwrap()
         }
     };
 }
@@ -105,15 +103,18 @@ impl Call<'_> {
 
     /// What nobody looks at.
     fn nonsense() -> Buffer {
-        Buffer::new(std::ptr::null_mut::<u64>(), 5, Datatype::Uint64)
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        unsafe { Buffer::new(std::ptr::null_mut::<u64>(), 5, Datatype::Uint64) }
     }
 
     fn from(&self, count: usize) -> Buffer {
-        Buffer::read_only(self.input.as_ptr(), count, Datatype::Uint64)
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        unsafe { Buffer::read_only(self.input.as_ptr(), count, Datatype::Uint64) }
     }
 
     fn into(&mut self, count: usize) -> Buffer {
-        Buffer::new(self.output.as_mut_ptr(), count, Datatype::Uint64)
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        unsafe { Buffer::new(self.output.as_mut_ptr(), count, Datatype::Uint64) }
     }
 
     fn bcast(&mut self) -> Request {
@@ -168,7 +169,8 @@ impl Call<'_> {
             false => (vec![-1], Vec::new()), // Nobody looks at them.
         };
         let (address, datatype) = (self.input.as_ptr(), Datatype::Uint64);
-        let input = Blocks::read_only(address, &counts, &displacements, datatype);
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let input = unsafe { Blocks::read_only(address, &counts, &displacements, datatype) };
         call!(draw, comm.scatterv or iscatterv(input, output, root))
     }
 
@@ -209,7 +211,8 @@ impl Call<'_> {
             input = Some(self.from(len));
         }
         let address = self.output.as_mut_ptr();
-        let output = Blocks::new(address, &lists.0, &lists.1, Datatype::Uint64);
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let output = unsafe { Blocks::new(address, &lists.0, &lists.1, Datatype::Uint64) };
         call!(draw, comm.gatherv or igatherv(input, output, root))
     }
 
@@ -229,7 +232,8 @@ impl Call<'_> {
         self.give(own);
         let lists = self.get_blocks(&draw.lens[1 - side]);
         let address = self.output.as_mut_ptr();
-        let output = Blocks::new(address, &lists.0, &lists.1, Datatype::Uint64);
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let output = unsafe { Blocks::new(address, &lists.0, &lists.1, Datatype::Uint64) };
         let input = Some(self.from(own));
         call!(draw, comm.allgatherv or iallgatherv(input, output))
     }
@@ -270,12 +274,16 @@ impl Call<'_> {
         let datatypes = vec![datatype.clone(); there];
         let (input, output) = (self.input.as_ptr(), self.output.as_mut_ptr());
         if in_bytes {
-            let input = Blocks::of_types(input.cast_mut(), &out, &from, &datatypes);
-            let output = Blocks::of_types(output, &into, &to, &datatypes);
+            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            let input = unsafe { Blocks::of_types(input.cast_mut(), &out, &from, &datatypes) };
+            // SAFETY: it stays, and nobody else uses it, until the operation is over.
+            let output = unsafe { Blocks::of_types(output, &into, &to, &datatypes) };
             return call!(draw, comm.alltoallw or ialltoallw(Some(input), output));
         }
-        let input = Blocks::read_only(input, &out, &from, datatype.clone());
-        let output = Blocks::new(output, &into, &to, datatype);
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let input = unsafe { Blocks::read_only(input, &out, &from, datatype.clone()) };
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let output = unsafe { Blocks::new(output, &into, &to, datatype) };
         call!(draw, comm.alltoallv or ialltoallv(Some(input), output))
     }
 
@@ -298,12 +306,14 @@ impl Call<'_> {
         self.input
             .iter_mut()
             .for_each(|bits| *bits = how.operand(*bits));
-        Buffer::read_only(self.input.as_ptr(), count, how.datatype())
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        unsafe { Buffer::read_only(self.input.as_ptr(), count, how.datatype()) }
     }
 
     fn result(&mut self, how: How, expected: &[u64]) -> Buffer {
         self.get(expected.to_vec());
-        Buffer::new(self.output.as_mut_ptr(), expected.len(), how.datatype())
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        unsafe { Buffer::new(self.output.as_mut_ptr(), expected.len(), how.datatype()) }
     }
 
     fn reduce(&mut self, how: How) -> Request {
@@ -464,9 +474,12 @@ fn persistent_collectives_are_started_in_any_order() {
         let own = [u64::from(pair.local()[pair.me()])];
         let mut gathered = vec![NOTHING; remote];
         let mut sum = [0];
-        let input = Buffer::read_only(own.as_ptr(), 1, Datatype::Uint64);
-        let output = Buffer::new(gathered.as_mut_ptr(), 1, Datatype::Uint64);
-        let summed = Buffer::new(sum.as_mut_ptr(), 1, Datatype::Uint64);
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let input = unsafe { Buffer::read_only(own.as_ptr(), 1, Datatype::Uint64) };
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let output = unsafe { Buffer::new(gathered.as_mut_ptr(), 1, Datatype::Uint64) };
+        // SAFETY: it stays, and nobody else uses it, until the operation is over.
+        let summed = unsafe { Buffer::new(sum.as_mut_ptr(), 1, Datatype::Uint64) };
         let comm = &pair.comm;
         let mut all = [
             comm.allgather_init(Some(input.clone()), output).unwrap(),
@@ -477,8 +490,7 @@ fn persistent_collectives_are_started_in_any_order() {
             if (pair.side + round).is_multiple_of(2) {
                 all.reverse();
             }
-            // SAFETY: the memory stays until they are done, in the next line.
-            unsafe { startall(&mut all).unwrap() };
+            startall(&mut all).unwrap();
             all.iter_mut()
                 .for_each(|one| _ = one.started().wait().unwrap());
         }

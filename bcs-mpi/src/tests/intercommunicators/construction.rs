@@ -13,10 +13,11 @@ use rand::seq::SliceRandom;
 /// The sum of the world ranks of those who contribute: all members, or the other group.
 fn sum(comm: &Comm) -> u64 {
     let (own, mut sum) = ([u64::from(comm.process().world_rank())], [0]);
-    let input = Buffer::read_only(own.as_ptr(), 1, Datatype::Uint64);
-    let output = Buffer::new(sum.as_mut_ptr(), 1, Datatype::Uint64);
-    // SAFETY: both stay until the call is over.
-    unsafe { comm.allreduce(input, output, Op::Sum).unwrap() };
+    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    let input = unsafe { Buffer::read_only(own.as_ptr(), 1, Datatype::Uint64) };
+    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    let output = unsafe { Buffer::new(sum.as_mut_ptr(), 1, Datatype::Uint64) };
+    comm.allreduce(input, output, Op::Sum).unwrap();
     sum[0]
 }
 

@@ -1,9 +1,5 @@
 //! What cannot be on an intercommunicator, and what it says.
 #![expect(unsafe_code, reason = "the untyped core names buffers by address")]
-#![expect(
-    clippy::multiple_unsafe_ops_per_block,
-    reason = "calls that all have the same argument for their safety"
-)]
 
 use super::super::run;
 use crate::mpi::{Buffer, Comm, Op, PROC_NULL, ROOT};
@@ -29,7 +25,8 @@ fn class<T>(result: crate::Result<T>, text: &str) -> ErrorClass {
 }
 
 fn buffer(data: &mut [u64]) -> Buffer {
-    Buffer::new(data.as_mut_ptr(), data.len(), Datatype::Uint64)
+    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    unsafe { Buffer::new(data.as_mut_ptr(), data.len(), Datatype::Uint64) }
 }
 
 #[test]
@@ -51,22 +48,18 @@ fn calls_for_one_group_say_so() {
         ];
         assert_eq!(errors, [ErrorClass::Comm; 9]);
         let (mut one, mut other) = ([1], [2]);
-        // SAFETY: the data stay for the calls.
-        let errors = unsafe {
-            [
-                class(
-                    comm.scan(Some(buffer(&mut one)), buffer(&mut other), Op::Sum),
-                    within,
-                ),
-                class(
-                    comm.exscan(Some(buffer(&mut one)), buffer(&mut other), Op::Sum),
-                    within,
-                ),
-            ]
-        };
+        let errors = [
+            class(
+                comm.scan(Some(buffer(&mut one)), buffer(&mut other), Op::Sum),
+                within,
+            ),
+            class(
+                comm.exscan(Some(buffer(&mut one)), buffer(&mut other), Op::Sum),
+                within,
+            ),
+        ];
         assert_eq!(errors, [ErrorClass::Comm; 2]);
-        // SAFETY: the data stay for the call.
-        let error = unsafe { comm.neighbor_allgather(buffer(&mut one), buffer(&mut other)) };
+        let error = comm.neighbor_allgather(buffer(&mut one), buffer(&mut other));
         assert_eq!(class(error, "no topology"), ErrorClass::Topology);
         comm.barrier().unwrap();
     });
@@ -80,21 +73,18 @@ fn nothing_is_in_place() {
         let (one, all) = (buffer(&mut data[..1]), buffer(&mut data[..]));
         let text = "no MPI_IN_PLACE";
         let root = if comm.rank() == 0 { 0 } else { 1 };
-        // SAFETY: the data stay for the calls.
-        let errors = unsafe {
-            [
-                class(comm.allreduce(one.clone(), one.clone(), Op::Sum), text),
-                class(comm.allgather(None, one.clone()), text),
-                class(comm.alltoall(None, one.clone()), text),
-                class(comm.reduce_scatter_block(None, one.clone(), Op::Sum), text),
-                class(
-                    comm.reduce_scatter(None, one.clone(), &[1, 1], Op::Sum),
-                    text,
-                ),
-                class(comm.gather(None, all.clone(), root), text),
-                class(comm.scatter(all, None, root), text),
-            ]
-        };
+        let errors = [
+            class(comm.allreduce(one.clone(), one.clone(), Op::Sum), text),
+            class(comm.allgather(None, one.clone()), text),
+            class(comm.alltoall(None, one.clone()), text),
+            class(comm.reduce_scatter_block(None, one.clone(), Op::Sum), text),
+            class(
+                comm.reduce_scatter(None, one.clone(), &[1, 1], Op::Sum),
+                text,
+            ),
+            class(comm.gather(None, all.clone(), root), text),
+            class(comm.scatter(all, None, root), text),
+        ];
         assert_eq!(errors, [ErrorClass::Buffer; 7]);
         comm.barrier().unwrap();
     });
@@ -111,27 +101,21 @@ fn ranks_and_roots_are_told_against_the_other_group() {
         );
         let mut data = [0];
         let data = buffer(&mut data);
-        // SAFETY: the data stay for the calls, which fail.
-        let errors = unsafe {
-            [
-                class(comm.send(data.clone(), remote, 0), &text),
-                class(comm.recv(data.clone(), remote, 0), &text),
-                class(comm.probe(remote, 0), &text),
-                class(comm.mprobe(remote, 0), &text),
-                class(comm.send_init(data.clone(), remote, 0), &text),
-            ]
-        };
+        let errors = [
+            class(comm.send(data.clone(), remote, 0), &text),
+            class(comm.recv(data.clone(), remote, 0), &text),
+            class(comm.probe(remote, 0), &text),
+            class(comm.mprobe(remote, 0), &text),
+            class(comm.send_init(data.clone(), remote, 0), &text),
+        ];
         assert_eq!(errors, [ErrorClass::Rank; 5]);
-        // SAFETY: the data stay for the calls, which fail.
-        let error = unsafe { comm.bcast(data.clone(), remote) };
+        let error = comm.bcast(data.clone(), remote);
         assert_eq!(class(error, &text), ErrorClass::Root);
-        // SAFETY: the same.
-        let error = unsafe { comm.gather(Some(data.clone()), data.clone(), remote) };
+        let error = comm.gather(Some(data.clone()), data.clone(), remote);
         assert_eq!(class(error, &text), ErrorClass::Root);
         let world = universe.world().untyped();
         for root in [ROOT, PROC_NULL] {
-            // SAFETY: the same.
-            let error = unsafe { world.bcast(data.clone(), root) };
+            let error = world.bcast(data.clone(), root);
             assert_eq!(
                 class(error, "the communicator has no rank"),
                 ErrorClass::Root
@@ -149,17 +133,14 @@ fn lengths_that_differ_between_groups_are_told() {
         let second = universe.world().rank() >= 2;
         let mut data = vec![1_u64; if second { 2 } else { 3 }];
         let mut result = vec![0_u64; data.len()];
-        // SAFETY: the data stay for the call.
-        let error = unsafe { comm.allreduce(buffer(&mut data), buffer(&mut result), Op::Sum) };
+        let error = comm.allreduce(buffer(&mut data), buffer(&mut result), Op::Sum);
         let (text, expected) = if second {
             ("sent 24 bytes, and 16 were expected", ErrorClass::Truncate)
         } else {
             ("sent 16 bytes, and 24 were expected", ErrorClass::Count)
         };
         assert_eq!(class(error, text), expected);
-        // SAFETY: the data stay for the call.
-        let good =
-            unsafe { comm.allreduce(buffer(&mut data[..1]), buffer(&mut result[..1]), Op::Sum) };
+        let good = comm.allreduce(buffer(&mut data[..1]), buffer(&mut result[..1]), Op::Sum);
         good.unwrap();
         assert_eq!(result[0], 2);
     });

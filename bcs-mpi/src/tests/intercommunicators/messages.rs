@@ -1,9 +1,5 @@
 //! Messages between two groups: whoever they are to and from is a rank of the other one.
 #![expect(unsafe_code, reason = "the untyped core names buffers by address")]
-#![expect(
-    clippy::multiple_unsafe_ops_per_block,
-    reason = "calls that all have the same argument for their safety"
-)]
 
 use super::super::run;
 use super::{Pair, pair, rank, rng};
@@ -20,7 +16,8 @@ fn message(from: u32, to: u32, len: usize) -> Vec<u64> {
 }
 
 fn buffer(data: &mut [u64]) -> Buffer {
-    Buffer::new(data.as_mut_ptr(), data.len(), Datatype::Uint64)
+    // SAFETY: it stays, and nobody else uses it, until the operation is over.
+    unsafe { Buffer::new(data.as_mut_ptr(), data.len(), Datatype::Uint64) }
 }
 
 /// How a rank receives.
@@ -38,26 +35,22 @@ fn receive(pair: &Pair, way: Way, from: i32, tag: i32, len: usize) -> (i32, Vec<
     let mut data = vec![0; len];
     let into = buffer(&mut data);
     let status = match way {
-        // SAFETY: the memory stays until the receive is done, here and below.
-        Way::Receive => unsafe { comm.recv(into, from, tag) }.unwrap(),
+        Way::Receive => comm.recv(into, from, tag).unwrap(),
         Way::Probe => {
             let found = comm.probe(from, tag).unwrap();
-            // SAFETY: the same.
-            let status = unsafe { comm.recv(into, found.source, found.tag) }.unwrap();
+            let status = comm.recv(into, found.source, found.tag).unwrap();
             assert_eq!(status, found);
             status
         }
         Way::MatchedProbe => {
             let mut message = comm.mprobe(from, tag).unwrap();
-            // SAFETY: the same.
-            let status = unsafe { message.recv(into) }.unwrap();
+            let status = message.recv(into).unwrap();
             assert_eq!(message.status().source, status.source);
             status
         }
         Way::Persistent => {
             let mut request = comm.recv_init(into, from, tag).unwrap();
-            // SAFETY: the same.
-            unsafe { request.start() }.unwrap();
+            request.start().unwrap();
             request.started().wait().unwrap()
         }
     };
@@ -90,16 +83,13 @@ fn ranks_are_those_of_the_other_group() {
                 for (to, data) in out.iter_mut().enumerate() {
                     let tag = 100 + rank(to);
                     if (seed + to as u64).is_multiple_of(2) {
-                        // SAFETY: the data stay until the sends are done, below.
-                        sends
-                            .push(unsafe { pair.comm.isend(buffer(data), rank(to), tag) }.unwrap());
+                        sends.push(pair.comm.isend(buffer(data), rank(to), tag).unwrap());
                     } else {
                         let init = pair.comm.send_init(buffer(data), rank(to), tag);
                         persistent.push(init.unwrap());
                     }
                 }
-                // SAFETY: the data stay until the sends are done, below.
-                unsafe { startall(&mut persistent).unwrap() };
+                startall(&mut persistent).unwrap();
                 let mut missing: Vec<i32> = (0..rank(pair.remote().len())).collect();
                 while let Some(&next) = missing.last() {
                     let (from, tag) = match wildcards {
@@ -138,18 +128,14 @@ fn contexts_keep_messages_apart() {
         let (to, world_to) = (comm.rank(), 2 * comm.rank() + 1 - side);
         let mut data = [1, 2, 3].map(|number| [10 * number + u64::from(me.unsigned_abs())]);
         let [one, two, three] = &mut data;
-        // SAFETY: the data stay until the sends are done, below.
-        let mut sends = unsafe {
-            [
-                comm.isend(buffer(one), to, 5).unwrap(),
-                copy.isend(buffer(two), to, 5).unwrap(),
-                world.isend(buffer(three), world_to, 5).unwrap(),
-            ]
-        };
+        let mut sends = [
+            comm.isend(buffer(one), to, 5).unwrap(),
+            copy.isend(buffer(two), to, 5).unwrap(),
+            world.isend(buffer(three), world_to, 5).unwrap(),
+        ];
         for (number, comm, source) in [(3, world, world_to), (2, &copy, to), (1, &comm, to)] {
             let mut data = [0];
-            // SAFETY: the data stay for the call.
-            let status = unsafe { comm.recv(buffer(&mut data), ANY_SOURCE, 5) }.unwrap();
+            let status = comm.recv(buffer(&mut data), ANY_SOURCE, 5).unwrap();
             assert_eq!(status.source, source);
             assert_eq!(data, [10 * number + u64::from(world_to.unsigned_abs())]);
         }
@@ -158,11 +144,10 @@ fn contexts_keep_messages_apart() {
             .for_each(|sent| _ = sent.unwrap());
         // An exchange, and with nobody.
         let mut data = [u64::from(me.unsigned_abs())];
-        // SAFETY: the data stay for the call.
-        unsafe { comm.sendrecv_replace(buffer(&mut data), (to, 1), (to, 1)) }.unwrap();
+        comm.sendrecv_replace(buffer(&mut data), (to, 1), (to, 1))
+            .unwrap();
         assert_eq!(data, [u64::from(world_to.unsigned_abs())]);
-        // SAFETY: the data stay for the call.
-        let status = unsafe { comm.recv(buffer(&mut data), PROC_NULL, 1) }.unwrap();
+        let status = comm.recv(buffer(&mut data), PROC_NULL, 1).unwrap();
         assert_eq!(status.source, PROC_NULL);
     });
 }
@@ -175,16 +160,14 @@ fn receives_of_the_program_do_not_see_what_leaders_say() {
         let world = universe.world().untyped();
         let me = u64::from(world.rank().unsigned_abs());
         let mut data = [99];
-        // SAFETY: the data stay until the receive is done, below.
-        let mut receive = unsafe { world.irecv(buffer(&mut data), ANY_SOURCE, ANY_TAG) }.unwrap();
+        let mut receive = world.irecv(buffer(&mut data), ANY_SOURCE, ANY_TAG).unwrap();
         let color = Some(u32::from(me >= 2));
         let local = world.split(color, 0).unwrap().unwrap();
         let other = if me >= 2 { 0 } else { 2 };
         let comm = local.intercomm_create(0, Some(world), other, 6).unwrap();
         comm.barrier().unwrap();
         let to = world.rank() ^ 1;
-        // SAFETY: the data stay for the call.
-        unsafe { world.send(buffer(&mut [me]), to, 6) }.unwrap();
+        world.send(buffer(&mut [me]), to, 6).unwrap();
         assert_eq!(receive.wait().unwrap().source, to);
         assert_eq!(data, [u64::from(to.unsigned_abs())]);
     });

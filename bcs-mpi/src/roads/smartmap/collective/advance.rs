@@ -15,7 +15,7 @@ use super::phased::{Phased, hands_out};
 use super::spare::Spare;
 use super::surroundings::Surroundings;
 use super::{agreement, broadcast, reachability, reduce, short, steps};
-use crate::data::{LONG_BYTES, bytes, bytes_mut};
+use crate::data::{LONG_BYTES, Plain};
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::limits::MAX_SPARE_BYTES;
 use bcs_core::request::Failure;
@@ -57,17 +57,17 @@ impl Phased {
         if self.is_in_memory() {
             self.partial = reduce::room_for_partial(&self.part, group, spare);
             let output = if self.partial.is_empty() {
-                self.part.output
+                self.part.output.address()
             } else {
                 self.partial.as_ptr().expose_provenance() as u64
             };
-            let input = self.part.input.unwrap_or(0);
+            let input = self.part.input.unwrap_or_default().address();
             let memory = Memory { input, output };
             memory.say(group.own(), number, group.open, self.part.bytes);
         } else if let Some(input) = self.contributes_now() {
             let (offset, len) = self.here();
-            // SAFETY: whoever posted it promised that.
-            let data = unsafe { bytes(input + offset as u64, len) };
+            // SAFETY: this rank does not write it meanwhile.
+            let data = unsafe { input.part(offset..offset + len).bytes() };
             group.own().contribute(number, data);
         }
         let for_leader = self.for_leader.as_ref();
@@ -104,7 +104,7 @@ impl Phased {
     }
 
     /// What goes into the record when this rank enters. What a leader hands out may not be there yet.
-    fn contributes_now(&self) -> Option<u64> {
+    fn contributes_now(&self) -> Option<Plain> {
         let broadcasts = matches!(self.part.kind, CollectiveKind::Broadcast { .. });
         let later = self.for_leader.is_some() && broadcasts;
         self.part.input.filter(|_| !later)
@@ -122,17 +122,17 @@ impl Phased {
         let (offset, len) = self.here();
         match self.part.kind {
             CollectiveKind::Broadcast { root }
-                if self.for_leader.is_none() && self.part.output != 0 =>
+                if self.for_leader.is_none() && !self.part.output.is_empty() =>
             {
                 let root = group.member_of(root, around.first);
-                // SAFETY: whoever posted it promised that.
-                let into = unsafe { bytes_mut(self.part.output + offset as u64, len) };
+                // SAFETY: it is filled here alone.
+                let into = unsafe { self.part.output.part(offset..offset + len).bytes_mut() };
                 let root = &group.members[root].info;
                 root.contribution(group.number, into);
             }
-            CollectiveKind::Reduce { op, datatype, .. } if self.part.output != 0 => {
-                // SAFETY: whoever posted it promised that.
-                let into = unsafe { bytes_mut(self.part.output + offset as u64, len) };
+            CollectiveKind::Reduce { op, datatype, .. } if !self.part.output.is_empty() => {
+                // SAFETY: as above.
+                let into = unsafe { self.part.output.part(offset..offset + len).bytes_mut() };
                 if short::fold(group, (op, datatype), into, spare).is_err() {
                     self.failure = Failure::BadDescriptor;
                 }

@@ -24,7 +24,7 @@ pub(super) fn begin(
         return Look::Goes(Phase::Read);
     }
     let [from] = group.members[root].info.said(group.number);
-    let into = Piece::new(collective.part.output, bytes);
+    let into = Piece::from(collective.part.output);
     let direction = around.last_direction.turn(bytes as u64);
     collective.fetched(group.fetch_along(around, direction, (root, from), &into));
     let step = steps::end(collective.failure);

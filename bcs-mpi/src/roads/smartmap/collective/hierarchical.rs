@@ -36,7 +36,7 @@ use super::phased::{ForLeader, Phased, hands_out};
 use super::spare::Spare;
 use super::steps;
 use super::surroundings::Surroundings;
-use crate::data::{LONG_BYTES, Piece, bytes, bytes_mut};
+use crate::data::{LONG_BYTES, Piece, Plain};
 use crate::roads::Outcome;
 use crate::steps::Part;
 use bcs_core::descriptor::CollectiveKind;
@@ -52,7 +52,7 @@ pub(in crate::roads::smartmap) struct Hierarchical {
     number: Number,
     leader: usize,
     /// At the leader: where the result of its node is, and what it hands out.
-    data: u64,
+    data: Plain,
     /// Where that is if the program has no place for it.
     room: Vec<u8>,
     /// What the members do among themselves, at first for the leader; and what has failed.
@@ -98,7 +98,7 @@ impl Hierarchical {
         let leader = root.and_then(|root| group.find(root, first)).unwrap_or(0);
         let leads = leader == group.me;
         let rank = group.rank_of(leader, first);
-        let (mut data, mut own_room) = (0, Vec::new());
+        let (mut data, mut own_room) = (Plain::EMPTY, Vec::new());
         let part = match whole.kind {
             CollectiveKind::Broadcast { .. } => {
                 let kind = CollectiveKind::Broadcast { root: rank };
@@ -106,18 +106,20 @@ impl Hierarchical {
                 data = whole.input.unwrap_or(whole.output);
                 let at_leader = Part {
                     input: Some(data),
-                    output: 0,
+                    output: Plain::EMPTY,
                     ..part
                 };
                 if leads { at_leader } else { part }
             }
             CollectiveKind::Reduce { op, datatype, .. } => {
-                if leads && whole.output == 0 {
+                if leads && whole.output.is_empty() {
                     own_room = std::mem::take(room);
                     if own_room.len() < whole.bytes {
                         own_room = vec![0; whole.bytes];
                     }
-                    data = own_room.as_mut_ptr().expose_provenance() as u64;
+                    let address = own_room.as_mut_ptr().expose_provenance() as u64;
+                    // SAFETY: only this collective uses it, and keeps it until it is over.
+                    data = unsafe { Plain::new(address, whole.bytes) };
                 } else if leads {
                     data = whole.output;
                 }
@@ -197,7 +199,7 @@ impl Hierarchical {
             // As it has folded.
             _ => (output, self.on_node.direction),
         };
-        let into = Piece::new(whole.output, whole.bytes);
+        let into = Piece::from(whole.output);
         let fetched = group.fetch_along(around, direction, (leader, from), &into);
         self.on_node.fetched(fetched);
         let step = fetched.map_or(steps::UNREAD, |()| steps::READ);
@@ -223,9 +225,8 @@ impl Hierarchical {
         let has_result = hands_out(&self.whole) && self.on_node.failure == Failure::None;
         let (number, bytes_out) = (group.number, self.whole.bytes);
         if has_result && bytes_out <= PAYLOAD_BYTES {
-            // SAFETY: whoever posted it promised that, or it is memory of the collective's own; the NIC has
-            // written there what it had to.
-            let data = unsafe { bytes(self.data, bytes_out) };
+            // SAFETY: the NIC has written there what it had to.
+            let data = unsafe { self.data.bytes() };
             group.own().contribute(number, data);
         }
         let outcome = [self.on_node.failure as u64, self.on_node.said];
@@ -283,9 +284,8 @@ impl Hierarchical {
             self.copy(group, around);
             return Look::Over;
         }
-        let Part { output, bytes, .. } = self.whole;
-        // SAFETY: whoever posted it promised that.
-        let into = unsafe { bytes_mut(output, bytes) };
+        // SAFETY: it is filled here alone.
+        let into = unsafe { self.whole.output.bytes_mut() };
         group.members[self.leader].info.contribution(number, into);
         Look::Over
     }
@@ -298,7 +298,11 @@ impl Hierarchical {
             kind: CollectiveKind::Broadcast { root },
             bytes: self.whole.bytes,
             input: leads.then_some(self.data),
-            output: if leads { 0 } else { self.whole.output },
+            output: if leads {
+                Plain::EMPTY
+            } else {
+                self.whole.output
+            },
         });
         Look::Goes(Stage::Parts)
     }

@@ -1,11 +1,10 @@
 //! The members of a node in collectives of several nodes: in one thread, in whatever order, with a NIC that
 //! answers when it likes.
-#![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::order::Order;
 use super::stepping::{and_in_turns, choice, step_members};
 use super::tests::{FIRST, LENGTHS, Node, Posted, Step, data, step, sum, wants};
-use crate::data::{bytes, bytes_mut};
+use crate::data::{gather, scatter};
 use crate::roads::smartmap::SmartMap;
 use crate::roads::smartmap::peer_memory::PeerMemory;
 use crate::roads::{Outcome, Posted as Progress};
@@ -104,14 +103,13 @@ impl Nics {
         let (step, part) = (self.steps[number], order.part);
         assert_eq!((part.kind, part.bytes), (step.kind, step.bytes));
         if let (CollectiveKind::Reduce { .. }, Some(input)) = (step.kind, part.input) {
-            // SAFETY: what was posted stays until it is answered.
-            let found = unsafe { bytes(input, part.bytes) };
+            let mut found = vec![0; part.bytes];
+            gather(&input.into(), 0, &mut found);
             assert!(found == folded(step, &node.members, number), "{step:?}");
         }
-        if part.output != 0 {
+        if !part.output.is_empty() {
             let right = right(step, &node.members, number);
-            // SAFETY: as above.
-            unsafe { bytes_mut(part.output, part.bytes) }.copy_from_slice(&right);
+            scatter(&part.output.into(), 0, &right);
         }
         let place = node.place(member);
         node.ends[place].answered(order.number.group, Outcome::default());
@@ -121,8 +119,8 @@ impl Nics {
 
 fn post(node: &mut Node, member: usize, step: Step, number: usize) -> Posted {
     node.post_as(member, step, number, |end, group, part, entered| {
-        // SAFETY: the memory is kept as long as the node.
-        unsafe { end.hierarchical(group, part, entered, number as u64) }.map(Progress::Request)
+        end.hierarchical(group, part, entered, number as u64)
+            .map(Progress::Request)
     })
 }
 

@@ -1,5 +1,4 @@
 //! Reading the memory of other members.
-#![expect(unsafe_code, reason = "memory of other ranks is named by address")]
 
 use super::direction::Direction;
 use super::group::Group;
@@ -21,14 +20,11 @@ impl Group {
     ) -> Result<(), u32> {
         let place = self.members[member].place;
         let location = Location::at(from);
-        // SAFETY: whoever posted the collective promised that; or it is memory of this end.
-        let fetched = unsafe {
-            around
-                .peer_memory
-                .fetch(around.node, place, location, into, 0..into.len)
-        };
+        let fetched = around
+            .peer_memory
+            .fetch(around.node, place, location, into, 0..into.len());
         fetched.map_err(|_| {
-            let takes = own_memory::takes(into, into.len);
+            let takes = own_memory::takes(into, into.len());
             self.rank_of(if takes { member } else { self.me }, around.first)
         })
     }
@@ -41,13 +37,12 @@ impl Group {
         (member, from): (usize, u64),
         into: &Piece,
     ) -> Result<(), u32> {
-        if into.layout.is_some() {
+        let Some(into) = into.plain() else {
             return self.fetch(around, member, from, into);
-        }
-        direction.stretches(into.len).try_for_each(|stretch| {
-            let start = stretch.start as u64;
-            let into = Piece::new(into.address + start, stretch.len());
-            self.fetch(around, member, from.wrapping_add(start), &into)
+        };
+        direction.stretches(into.len()).try_for_each(|stretch| {
+            let from = from.wrapping_add(stretch.start as u64);
+            self.fetch(around, member, from, &into.part(stretch).into())
         })
     }
 

@@ -90,7 +90,7 @@ pub(crate) use awaited::Awaited;
 pub(super) use communicator::{Away, Communicator};
 pub(super) use communicators::Communicators;
 pub(super) use exchange::Exchanging;
-pub(crate) use exchange::{Exchange, Given, Gives, MAX_MEMBERS, Takes};
+pub(crate) use exchange::{Exchange, Gives, MAX_MEMBERS, Takes};
 pub(super) use group::Group;
 pub(crate) use group::GroupId;
 pub(super) use hierarchical::Hierarchical;

@@ -26,7 +26,7 @@ use super::phased::Phased;
 use super::spare::Spare;
 use super::steps;
 use super::surroundings::Surroundings;
-use crate::data::{Piece, bytes, bytes_mut};
+use crate::data::Plain;
 use crate::steps::Part;
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::limits::FOLDED_CHUNK_BYTES;
@@ -87,7 +87,7 @@ pub(super) fn room_for_partial(part: &Part, group: &Group, spare: &mut Spare) ->
     let CollectiveKind::Reduce { datatype, .. } = part.kind else {
         return Vec::new();
     };
-    if part.output != 0 || group.serial {
+    if !part.output.is_empty() || group.serial {
         return Vec::new();
     }
     let share = share(part, datatype, group.me, group.members.len(), None);
@@ -102,7 +102,7 @@ pub(super) fn room_for_partial(part: &Part, group: &Group, spare: &mut Spare) ->
 pub(super) fn read_of_output(part: &Part, group: &Group, member: usize) -> usize {
     match part.kind {
         CollectiveKind::Reduce { root: None, .. } => part.bytes,
-        CollectiveKind::Reduce { datatype, .. } if part.output != 0 && !group.serial => {
+        CollectiveKind::Reduce { datatype, .. } if !part.output.is_empty() && !group.serial => {
             share(part, datatype, member, group.members.len(), None).len()
         }
         _ => 0,
@@ -155,14 +155,13 @@ pub(super) fn copy(collective: &mut Phased, group: &mut Group, around: Surroundi
         if step == steps::FAULTY {
             collective.heed(group, member);
         } else if step != steps::PLACED && !share.is_empty() {
-            let start = share.start as u64;
             let from = Memory::of(info, number).output;
             // What is kept for the root begins with the share.
             let from = match reduction.root {
                 Some(_) => from,
-                None => from.wrapping_add(start),
+                None => from.wrapping_add(share.start as u64),
             };
-            let into = Piece::new(output + start, share.len());
+            let into = output.part(share).into();
             let fetched = group.fetch_along(around, collective.direction, (member, from), &into);
             collective.fetched(fetched);
         }
@@ -238,9 +237,9 @@ fn fold(
             folding.run(collective, &mut partial[at..at + len], operand);
             collective.partial = partial;
         } else {
-            // SAFETY: whoever posted it promised that. In place it is the input, which is borrowed in
-            // `run`, so a copy is made there.
-            let into = || unsafe { bytes_mut(part.output + start as u64, len) };
+            // SAFETY: nobody else writes this share. In place it is the input, which is borrowed in `run`, so a
+            // copy is made there.
+            let into = || unsafe { part.output.part(start..end).bytes_mut() };
             if in_place {
                 folding.run(collective, buffer, operand);
                 into().copy_from_slice(buffer);
@@ -274,8 +273,8 @@ impl Folding<'_> {
         let what = (self.reduction.op, self.reduction.datatype);
         let me = self.group.me;
         let input = collective.part.input.expect("all contribute");
-        // SAFETY: whoever posted it promised that; and `into` is elsewhere.
-        let own = unsafe { bytes(input + self.start as u64, into.len()) };
+        // SAFETY: `into` is elsewhere.
+        let own = unsafe { input.part(self.start..self.start + into.len()).bytes() };
         let first = usize::from(me == 0);
         self.fetch(collective, first, into);
         for member in (0..self.group.members.len()).filter(|&member| member != first) {
@@ -292,7 +291,9 @@ impl Folding<'_> {
         let info = &self.group.members[member].info;
         let from = Memory::of(info, self.group.number).input;
         let from = from.wrapping_add(self.start as u64);
-        let into = Piece::new(into.as_mut_ptr().expose_provenance() as u64, into.len());
-        collective.fetched(self.group.fetch(self.around, member, from, &into));
+        let address = into.as_mut_ptr().expose_provenance() as u64;
+        // SAFETY: it is borrowed for this call.
+        let into = unsafe { Plain::new(address, into.len()) };
+        collective.fetched(self.group.fetch(self.around, member, from, &into.into()));
     }
 }

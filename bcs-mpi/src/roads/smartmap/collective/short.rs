@@ -13,7 +13,6 @@ use super::machine::{Ended, Machine, failed};
 use super::phase::Phase;
 use super::spare::Spare;
 use super::surroundings::Surroundings;
-use crate::data::{bytes, bytes_mut};
 use crate::steps::Part;
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::reduction::arithmetic::{CombineError, Path, combine};
@@ -82,8 +81,8 @@ impl Short {
         self.entered = true;
         let number = group.next_number();
         if let Some(input) = self.part.input {
-            // SAFETY: whoever posted it promised that.
-            let data = unsafe { bytes(input, self.part.bytes) };
+            // SAFETY: this rank does not write it meanwhile.
+            let data = unsafe { input.bytes() };
             group.own().contribute(number, data);
         }
         let called = self.part.called().pack();
@@ -157,11 +156,11 @@ impl Short {
     /// Takes the result, if this rank wants it.
     #[inline]
     fn take(&self, group: &Group, spare: &mut Spare) -> Ended {
-        if self.part.output == 0 {
+        if self.part.output.is_empty() {
             return Ok(());
         }
-        // SAFETY: whoever posted it promised that.
-        let into = || unsafe { bytes_mut(self.part.output, self.part.bytes) };
+        // SAFETY: it is filled here alone.
+        let into = || unsafe { self.part.output.bytes_mut() };
         match (self.part.kind, self.needs) {
             (CollectiveKind::Broadcast { .. }, Needs::One(root)) => {
                 let root = &group.members[root].info;

@@ -6,6 +6,7 @@ use super::communicator::Communicator;
 use super::direction::{LastDirection, Turning};
 use super::group::GroupId;
 use super::stepping::{and_in_turns, step_members};
+use crate::data::Plain;
 use crate::roads::smartmap::SmartMap;
 use crate::roads::smartmap::peer_memory::PeerMemory;
 use crate::roads::smartmap::requests::Id;
@@ -144,11 +145,9 @@ impl Node {
         let blocking = [Blocking::No, Blocking::Yes][(member + seed) % 2];
         self.post_as(member, step, seed, |end, group, part, entered| {
             if part.bytes <= PAYLOAD_BYTES {
-                // SAFETY: the memory is kept as long as the node.
-                return unsafe { end.in_records(group, part, entered, blocking) };
+                return end.in_records(group, part, entered, blocking);
             }
-            // SAFETY: as above.
-            unsafe { end.in_memory(group, part, entered, blocking) }
+            end.in_memory(group, part, entered, blocking)
         })
     }
 
@@ -164,16 +163,20 @@ impl Node {
         let wants = wants(step.kind, rank);
         let broadcasts = matches!(step.kind, CollectiveKind::Broadcast { .. });
         let mut output = vec![0xee; step.bytes];
-        let address = |bytes: &mut Vec<u8>| bytes.as_mut_ptr().expose_provenance() as u64;
+        let memory = |bytes: &mut Vec<u8>| {
+            let address = bytes.as_mut_ptr().expose_provenance() as u64;
+            // SAFETY: what is posted keeps it.
+            unsafe { Plain::new(address, bytes.len()) }
+        };
         let gives = !broadcasts || !wants;
         let part = Part {
             kind: step.kind,
             bytes: step.bytes,
-            input: (gives && step.kind != CollectiveKind::Barrier).then(|| address(&mut input)),
+            input: (gives && step.kind != CollectiveKind::Barrier).then(|| memory(&mut input)),
             output: match (wants, step.in_place && !broadcasts) {
-                (false, _) => 0,
-                (true, true) => address(&mut input),
-                (true, false) => address(&mut output),
+                (false, _) => Plain::EMPTY,
+                (true, true) => memory(&mut input),
+                (true, false) => memory(&mut output),
             },
         };
         let entered = Entered {

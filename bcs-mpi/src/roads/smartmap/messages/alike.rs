@@ -19,6 +19,8 @@ pub(in crate::roads::smartmap) struct Alike {
     layout: Arc<Layout>,
     from: u64,
     to: u64,
+    /// How much of the message.
+    len: usize,
 }
 
 impl Alike {
@@ -30,7 +32,7 @@ impl Alike {
         into: &Piece,
         len: usize,
     ) -> Option<Self> {
-        let layout = into.layout.as_ref()?;
+        let layout = into.layout()?;
         if layout.digest() != data.digest {
             return None;
         }
@@ -38,7 +40,8 @@ impl Alike {
         Some(Self {
             layout: layout.clone(),
             from: data.address,
-            to: into.address,
+            to: into.address(),
+            len,
         })
     }
 
@@ -50,22 +53,21 @@ impl Alike {
         into: u64,
         len: usize,
     ) -> Option<Self> {
-        let layout = data.layout.as_ref()?;
+        let layout = data.layout()?;
         reach((peer_memory, place), layout, into, len)?;
         Some(Self {
             layout: layout.clone(),
-            from: data.address,
+            from: data.address(),
             to: into,
+            len,
         })
     }
 
     /// Copies a part of the message.
-    ///
-    /// # Safety
-    /// This rank's own pieces may be read, or written, and nobody else does; and the other rank has said that its
-    /// may.
-    pub(in crate::roads::smartmap) unsafe fn copy(&self, part: Range<usize>) {
-        // SAFETY: the caller's promise; the other rank's are mapped as long as the slots live.
+    pub(in crate::roads::smartmap) fn copy(&self, part: Range<usize>) {
+        assert!(part.end <= self.len);
+        // SAFETY: on one side is a piece of this rank's, and its promise. The other rank has said that its pieces may
+        // be used so, and all of them are mapped as long as the slots live.
         unsafe { copy_alike(&self.layout, self.from, self.to, part) };
     }
 }

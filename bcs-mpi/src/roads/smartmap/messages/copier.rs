@@ -52,22 +52,18 @@ impl Help {
 
 impl Copier {
     /// Fetches the first `len` bytes of a message, with the help of its sender if that pays.
-    ///
-    /// # Safety
-    /// The piece may be written, and nobody else uses it.
-    pub(in crate::roads::smartmap) unsafe fn fetch(
+    pub(in crate::roads::smartmap) fn fetch(
         &self,
         (place, transfer): (usize, Option<Id>),
         from: Location,
         into: &Piece,
         len: usize,
     ) -> Result<(), Unreachable> {
-        let is_plain = from.layout.is_none() && into.layout.is_none();
+        let is_plain = from.layout.is_none() && into.layout().is_none();
         let long = len >= LEAST_SHARED_BYTES && is_plain && place != self.place;
-        // SAFETY: the caller's promise, for each part.
-        let fetch = |part| unsafe { self.peer_memory.fetch(&self.node, place, from, into, part) };
+        let fetch = |part| self.peer_memory.fetch(&self.node, place, from, into, part);
         match transfer.filter(|_| long) {
-            Some(id) => self.share((place, id), (into.address, len), Shape::Plain, fetch),
+            Some(id) => self.share((place, id), (into.address(), len), Shape::Plain, fetch),
             None => fetch(0..len),
         }
     }
@@ -109,10 +105,7 @@ impl Copier {
 
     /// Fetches the first `len` bytes of a message, of which `all` are being packed at an address, from where it lies:
     /// what is packed, or the pieces themselves.
-    ///
-    /// # Safety
-    /// The piece may be written, and nobody else uses it.
-    pub(in crate::roads::smartmap) unsafe fn follow(
+    pub(in crate::roads::smartmap) fn follow(
         &self,
         (place, transfer): (usize, Option<Id>),
         (from, all, pieces): (u64, usize, Original),
@@ -128,11 +121,10 @@ impl Copier {
             && let Some(alike) = Alike::of((&self.peer_memory, place), pieces, into, len)
         {
             let fetch = |part| {
-                // SAFETY: the caller's promise.
-                unsafe { alike.copy(part) };
+                alike.copy(part);
                 Ok(())
             };
-            return self.share((place, id), (into.address, len), Shape::Alike, fetch);
+            return self.share((place, id), (into.address(), len), Shape::Alike, fetch);
         }
         let more_than = |done: usize| {
             let mut packed = done;
@@ -146,8 +138,7 @@ impl Copier {
         while done < len {
             let part = done..more_than(done).min(len);
             done = part.end;
-            // SAFETY: the caller's promise.
-            let moved = unsafe {
+            let moved = {
                 let from = Location::at(from);
                 self.peer_memory.fetch(&self.node, place, from, into, part)
             };
@@ -165,7 +156,10 @@ impl Copier {
         let process = self.node.process(to).load(Ordering::Acquire);
         let offerer = process & !READ_ONLY;
         let which = (self.place, id);
-        let offered = || SharedCopy::offered(&self.node, which, offerer, data.len, Shape::Plain);
+        let Some(data) = data.plain() else {
+            return;
+        };
+        let offered = || SharedCopy::offered(&self.node, which, offerer, data.len(), Shape::Plain);
         while let Some((copy, into, len)) = offered() {
             if !self.peer_memory.leads_to((to, process), into, len) {
                 return;
@@ -174,10 +168,9 @@ impl Copier {
                 return;
             };
             let part = chunk_of(chunk, len);
-            let start = part.start as u64;
-            let (from, into) = (data.address + start, into.wrapping_add(start));
-            // SAFETY: the data are initialised, and nobody writes them until the request is done.
-            let data = unsafe { crate::data::bytes(from, part.len()) };
+            let into = into.wrapping_add(part.start as u64);
+            // SAFETY: the message is being sent: nobody writes it.
+            let data = unsafe { data.part(part).bytes() };
             let brought = self.peer_memory.bring((to, process), data, into);
             copy.copied(brought.is_ok());
             self.page.wake(copy.bell());
@@ -189,7 +182,7 @@ impl Copier {
     pub(in crate::roads::smartmap) fn help_alike(&self, id: Id, to: usize, data: &Piece) -> bool {
         let process = self.node.process(to).load(Ordering::Acquire);
         let (which, offerer) = ((self.place, id), process & !READ_ONLY);
-        let offered = SharedCopy::offered(&self.node, which, offerer, data.len, Shape::Alike);
+        let offered = SharedCopy::offered(&self.node, which, offerer, data.len(), Shape::Alike);
         let Some((copy, into, len)) = offered else {
             return false;
         };
@@ -197,9 +190,7 @@ impl Copier {
             return false;
         };
         while let Some(chunk) = copy.claim() {
-            // SAFETY: the data are initialised, and nobody writes them until the request is done; the receiver has
-            // said that this rank may write there.
-            unsafe { alike.copy(chunk_of(chunk, len)) };
+            alike.copy(chunk_of(chunk, len));
             copy.copied(true);
             self.page.wake(copy.bell());
         }

@@ -1,6 +1,7 @@
 //! What an entry of a send queue says. An entry is an allegation of another rank of the job.
 
-use crate::data::LONG_BYTES;
+use crate::data::{LONG_BYTES, Piece, gather};
+use crate::roads::Message;
 use bcs_core::layout::Location;
 use bcs_core::request::{RequestId, high, low};
 use bcs_core::smartmap::send_queue::Entry;
@@ -47,6 +48,18 @@ pub(in crate::roads::smartmap) struct Envelope {
 }
 
 impl Envelope {
+    /// Of a message, without its bytes.
+    #[inline]
+    pub(in crate::roads::smartmap) fn of(message: &Message) -> Self {
+        Self {
+            context: message.context,
+            tag: message.tag,
+            len: message.data.len() as u64,
+            transfer: None,
+            body: Body::Inline(Inline::default()),
+        }
+    }
+
     /// Whether the message is not fetched under the endpoint's lock.
     #[inline]
     pub(in crate::roads::smartmap) fn is_long(&self) -> bool {
@@ -89,6 +102,14 @@ pub(in crate::roads::smartmap) struct Original {
 pub(in crate::roads::smartmap) struct Inline([u64; INLINE_BYTES / 8]);
 
 impl Inline {
+    /// The bytes of a message that are no more than that.
+    #[inline]
+    pub(in crate::roads::smartmap) fn of(data: &Piece) -> Self {
+        let mut bytes = [0; INLINE_BYTES];
+        gather(data, 0, &mut bytes[..data.len()]);
+        Self::new(&bytes)
+    }
+
     #[inline]
     pub(in crate::roads::smartmap) fn new(bytes: &[u8; INLINE_BYTES]) -> Self {
         let (eights, _) = bytes.as_chunks();

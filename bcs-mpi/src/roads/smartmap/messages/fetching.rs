@@ -1,5 +1,4 @@
 //! A long message, which its receiver fetches from the memory of its sender.
-#![expect(unsafe_code, reason = "messages are named by address")]
 
 use super::copier::Copier;
 use super::envelope::{Envelope, Original};
@@ -56,20 +55,16 @@ impl Fetch {
 
     /// Fetches it. No lock is held.
     pub(in crate::roads::smartmap) fn run(&mut self) {
-        let len = self.envelope.len.min(self.into.len as u64);
+        let len = self.envelope.len.min(self.into.len() as u64);
         let len = usize::try_from(len).expect("no more than the piece has");
         let which = (self.place, self.envelope.transfer);
         let copier = &self.copier;
         self.fetched = match self.from {
-            FetchFrom::Memory(from) => {
-                // SAFETY: whoever posted the receive promised that, and it is not done before this is back.
-                unsafe { copier.fetch(which, from, &self.into, len) }
-            }
+            FetchFrom::Memory(from) => copier.fetch(which, from, &self.into, len),
             FetchFrom::Packing(packed, data) => {
                 let all = usize::try_from(self.envelope.len).unwrap_or(usize::MAX);
                 let from = (packed, all, data);
-                // SAFETY: as above.
-                unsafe { copier.follow(which, from, &self.into, len) }
+                copier.follow(which, from, &self.into, len)
             }
         };
         let fault = self.fetched == Err(Unreachable::Fault);

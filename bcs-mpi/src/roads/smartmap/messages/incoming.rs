@@ -1,8 +1,7 @@
 //! The way from one place, what it has brought, and what waits for it.
-#![expect(unsafe_code, reason = "messages are named by address")]
 
 use super::envelope::Envelope;
-use crate::data::{Piece, scatter};
+use crate::data::{Piece, fill};
 use crate::roads::smartmap::requests::Id;
 use bcs_core::memory::MappedWords;
 use bcs_core::request::RequestId;
@@ -14,6 +13,9 @@ use bcs_core::smartmap::send_queue::QueueReceiver;
 /// when less than this was left in the queue, it found room, or was seen.
 pub(in crate::roads::smartmap) const ENTRIES_TO_A_LOOK: u64 = 32;
 pub(in crate::roads::smartmap) const BYTES_TO_A_LOOK: u64 = 8 * 1024;
+
+/// Payload is copied through a buffer of which the first cache holds all, unless its piece lies side by side.
+const BOUNCE_BYTES: usize = 4096;
 
 /// Of so many receives from a place that are posted one after the other, one looks whether anything has
 /// come: the line that it looks at is the one that the sender writes next.
@@ -48,33 +50,17 @@ impl Incoming {
     }
 
     /// Copies payload to bytes `offset` on of a piece. Returns false if there is no such payload.
-    ///
-    /// # Safety
-    /// The piece may be written, and nobody else uses it.
-    pub(in crate::roads::smartmap) unsafe fn copy(
+    pub(in crate::roads::smartmap) fn copy(
         &self,
         payload: u64,
         into: &Piece,
         offset: usize,
         len: usize,
     ) -> bool {
-        if into.layout.is_none() {
-            // SAFETY: the caller's promise.
-            let bytes = unsafe { crate::data::bytes_mut(into.address + offset as u64, len) };
-            return self.queue.read(payload, 0, bytes);
-        }
-        let mut bounce = [0; 4096];
-        let mut copied = 0;
-        while copied < len {
-            let bytes = &mut bounce[..(len - copied).min(4096)];
-            if !self.queue.read(payload, copied, bytes) {
-                return false;
-            }
-            // SAFETY: the caller's promise.
-            unsafe { scatter(into, offset + copied, bytes) };
-            copied += bytes.len();
-        }
-        true
+        let part = offset..offset + len;
+        let read =
+            |at, bytes: &mut [u8]| self.queue.read(payload, at, bytes).then_some(()).ok_or(());
+        fill::<BOUNCE_BYTES, _>(into, part, read).is_ok()
     }
 }
 

@@ -1,8 +1,7 @@
 //! The way to one place: its queue, and in rank memory what the queue has no room for, in order.
-#![expect(unsafe_code, reason = "messages are named by address")]
 
 use super::envelope::{Body, Envelope, INLINE_BYTES, Inline, Word};
-use crate::data::{Piece, gather};
+use crate::data::{Piece, look_at};
 use crate::roads::Message;
 use crate::roads::smartmap::requests::Id;
 use bcs_core::limits::QUEUED_PART_BYTES;
@@ -69,10 +68,7 @@ impl Outgoing {
     }
 
     /// Copies a message into the queue, if there is room.
-    ///
-    /// # Safety
-    /// The data are initialised and nobody writes them.
-    pub(in crate::roads::smartmap) unsafe fn eager(
+    pub(in crate::roads::smartmap) fn eager(
         &mut self,
         envelope: Envelope,
         data: &Piece,
@@ -80,16 +76,12 @@ impl Outgoing {
         if self.holds() {
             return Err(QueueFull);
         }
-        // SAFETY: the caller's promise.
-        unsafe { self.try_eager(envelope, data) }
+        self.try_eager(envelope, data)
     }
 
-    /// # Safety
-    /// As for [`eager`](Self::eager).
-    unsafe fn try_eager(&mut self, envelope: Envelope, data: &Piece) -> Result<(), QueueFull> {
-        let room = self.queue.reserve(data.len)?;
-        // SAFETY: the caller's promise.
-        unsafe { fill(&self.queue, &room, data, 0, data.len) };
+    fn try_eager(&mut self, envelope: Envelope, data: &Piece) -> Result<(), QueueFull> {
+        let room = self.queue.reserve(data.len())?;
+        fill(&self.queue, &room, data, 0, data.len());
         let body = Body::Queued {
             payload: room.payload,
         };
@@ -99,41 +91,21 @@ impl Outgoing {
     }
 
     /// Writes a message that fits into the queue, if there is room.
-    ///
-    /// # Safety
-    /// As for [`eager`](Self::eager).
-    pub(in crate::roads::smartmap) unsafe fn now(
-        &mut self,
-        message: &Message,
-    ) -> Result<(), QueueFull> {
+    pub(in crate::roads::smartmap) fn now(&mut self, message: &Message) -> Result<(), QueueFull> {
         let data = &message.data;
-        let mut envelope = Envelope {
-            context: message.context,
-            tag: message.tag,
-            len: data.len as u64,
-            transfer: None,
-            body: Body::Inline(Inline::default()),
-        };
-        if data.len > INLINE_BYTES {
-            // SAFETY: the caller's promise.
-            return unsafe { self.eager(envelope, data) };
+        let mut envelope = Envelope::of(message);
+        if data.len() > INLINE_BYTES {
+            return self.eager(envelope, data);
         }
         if self.holds() {
             return Err(QueueFull);
         }
-        let mut inline = [0; INLINE_BYTES];
-        // SAFETY: the caller's promise.
-        unsafe { gather(data, 0, &mut inline[..data.len]) };
-        envelope.body = Body::Inline(Inline::new(&inline));
+        envelope.body = Body::Inline(Inline::of(data));
         self.try_word(&Word::Message(envelope))
     }
 
     /// Keeps a message until there is room.
-    ///
-    /// # Safety
-    /// The data are initialised and nobody writes them until [`flush`](Self::flush) says that the
-    /// request is done.
-    pub(in crate::roads::smartmap) unsafe fn hold(
+    pub(in crate::roads::smartmap) fn hold(
         &mut self,
         envelope: Envelope,
         data: Piece,
@@ -147,10 +119,7 @@ impl Outgoing {
     }
 
     /// Sends the first `len` bytes of a message in parts.
-    ///
-    /// # Safety
-    /// As for [`hold`](Self::hold).
-    pub(in crate::roads::smartmap) unsafe fn parts(
+    pub(in crate::roads::smartmap) fn parts(
         &mut self,
         data: Piece,
         len: usize,
@@ -177,8 +146,7 @@ impl Outgoing {
                     data,
                     request,
                 } => {
-                    // SAFETY: whoever held it promised that.
-                    let sent = unsafe { self.try_eager(*envelope, data) };
+                    let sent = self.try_eager(*envelope, data);
                     sent.map(|()| done(*request))
                 }
                 Held::Parts {
@@ -189,8 +157,7 @@ impl Outgoing {
                     into,
                 } => {
                     let before = *sent;
-                    // SAFETY: whoever held it promised that.
-                    let all = unsafe { self.try_parts(data, *len, sent, *into) };
+                    let all = self.try_parts(data, *len, sent, *into);
                     sent_any |= *sent > before;
                     all.map(|()| done(*request))
                 }
@@ -204,9 +171,7 @@ impl Outgoing {
         sent_any
     }
 
-    /// # Safety
-    /// As for [`parts`](Self::parts).
-    unsafe fn try_parts(
+    fn try_parts(
         &mut self,
         data: &Piece,
         len: usize,
@@ -216,8 +181,7 @@ impl Outgoing {
         while *sent < len {
             let part = (len - *sent).min(QUEUED_PART_BYTES);
             let room = self.queue.reserve(part)?;
-            // SAFETY: the caller's promise.
-            unsafe { fill(&self.queue, &room, data, *sent, part) };
+            fill(&self.queue, &room, data, *sent, part);
             let word = Word::Part {
                 request,
                 offset: *sent as u64,
@@ -231,27 +195,7 @@ impl Outgoing {
     }
 }
 
-/// # Safety
-/// As for [`Outgoing::eager`].
-unsafe fn fill(
-    queue: &QueueSender<MappedWords>,
-    room: &Room,
-    data: &Piece,
-    offset: usize,
-    len: usize,
-) {
-    if data.layout.is_none() {
-        // SAFETY: the caller's promise.
-        let bytes = unsafe { crate::data::bytes(data.address + offset as u64, len) };
-        return queue.fill(room, 0, bytes);
-    }
-    let mut bounce = [0; BOUNCE_BYTES];
-    let mut filled = 0;
-    while filled < len {
-        let bytes = &mut bounce[..(len - filled).min(BOUNCE_BYTES)];
-        // SAFETY: the caller's promise.
-        unsafe { gather(data, offset + filled, bytes) };
-        queue.fill(room, filled, bytes);
-        filled += bytes.len();
-    }
+fn fill(queue: &QueueSender<MappedWords>, room: &Room, data: &Piece, offset: usize, len: usize) {
+    let part = offset..offset + len;
+    look_at::<BOUNCE_BYTES>(data, part, |at, bytes| queue.fill(room, at, bytes));
 }

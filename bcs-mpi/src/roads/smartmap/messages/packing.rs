@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "messages are named by address")]
 
 use super::copier::Copier;
-use crate::data::{Piece, bytes_mut, gather};
+use crate::data::{Piece, Plain, gather};
 use crate::roads::smartmap::requests::Id;
 use bcs_core::limits::PACKED_STEP_BYTES;
 use bcs_core::smartmap::packing::Packing;
@@ -14,7 +14,7 @@ pub(crate) struct Pack {
     pub(in crate::roads::smartmap) id: Id,
     pub(in crate::roads::smartmap) to: usize,
     pub(in crate::roads::smartmap) data: Piece,
-    pub(in crate::roads::smartmap) into: u64,
+    pub(in crate::roads::smartmap) into: Plain,
 }
 
 impl Pack {
@@ -25,13 +25,11 @@ impl Pack {
         } = &self.copier;
         let packing = Packing::of(node, *place, self.id).expect("requests have their transfers");
         let mut packed = 0;
-        while packed < self.data.len {
-            let step = PACKED_STEP_BYTES.min(self.data.len - packed);
-            // SAFETY: the memory is the request's own, which is not spent before this is back, and nobody
-            // reads it before it is told to.
-            let into = unsafe { bytes_mut(self.into + packed as u64, step) };
-            // SAFETY: whoever sends promised that, until the request is done.
-            unsafe { gather(&self.data, packed, into) };
+        while packed < self.data.len() {
+            let step = PACKED_STEP_BYTES.min(self.data.len() - packed);
+            // SAFETY: nobody reads it before it is told to.
+            let into = unsafe { self.into.part(packed..packed + step).bytes_mut() };
+            gather(&self.data, packed, into);
             packed += step;
             packing.advance(u32::try_from(packed).expect("what is packed has a bound"));
             page.wake(packing.bell());

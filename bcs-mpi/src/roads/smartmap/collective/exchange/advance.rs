@@ -1,11 +1,10 @@
 //! An exchange under way: entering, finding whether all memory can be reached, and waiting for who reads this
 //! rank's.
-#![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::exchanging::Exchanging;
 use super::flow::Flow;
 use super::gift::{Gift, Giver, Lies, MAX_LAID_BYTES, MAX_LAID_OF_SLOT};
-use crate::data::{Piece, copy};
+use crate::data::copy;
 use crate::roads::Outcome;
 use crate::roads::smartmap::collective::awaited::{Awaited, Sign};
 use crate::roads::smartmap::collective::direction::Direction;
@@ -18,7 +17,6 @@ use crate::roads::smartmap::collective::surroundings::Surroundings;
 use crate::roads::smartmap::collective::{agreement, reachability, steps};
 use bcs_core::request::Failure;
 use bcs_core::smartmap::coll_info::PAYLOAD_BYTES;
-use std::ops::Range;
 
 impl Exchanging {
     fn enter(&mut self, group: &mut Group, around: Surroundings<'_>) {
@@ -26,17 +24,15 @@ impl Exchanging {
         let giver = Giver::of(group, group.me);
         let gives = &self.exchange.gives;
         if let Some(parts) = &self.parts {
-            // SAFETY: whoever posted it promised that.
-            unsafe { gives.lay(giver, (0, PAYLOAD_BYTES), parts.given()) };
+            gives.lay(giver, (0, PAYLOAD_BYTES), parts.given());
         } else {
-            let (address, len) = gives.any();
-            let reachable = || group.is_in_slot(around, address, len);
-            let most = match len > 0 && around.page.cores_suffice() && reachable() {
+            let any = gives.any();
+            let reachable = || group.is_in_slot(around, any.address(), any.len());
+            let most = match !any.is_empty() && around.page.cores_suffice() && reachable() {
                 true => MAX_LAID_OF_SLOT,
                 false => MAX_LAID_BYTES,
             };
-            // SAFETY: whoever posted it promised that.
-            unsafe { gives.say(giver, group.open, most) };
+            gives.say(giver, group.open, most);
             self.in_memory = giver.is_in_memory();
             if self.in_memory {
                 self.direction = around.last_direction.turn(giver.stream().1);
@@ -53,13 +49,11 @@ impl Exchanging {
 
     /// Copies what this rank gives itself.
     fn copy_own(&mut self) {
-        let Some((from, to, len)) = self.exchange.own.take() else {
+        let Some((from, to)) = self.exchange.own.take() else {
             return;
         };
-        for Range { start, end } in self.direction.stretches(len) {
-            let (from, to) = (from + start as u64, to + start as u64);
-            // SAFETY: whoever posted it promised that.
-            unsafe { copy(&Piece::new(from, end - start), &Piece::new(to, end - start)) };
+        for part in self.direction.stretches(from.len()) {
+            copy(&from.part(part.clone()).into(), &to.part(part).into());
         }
     }
 

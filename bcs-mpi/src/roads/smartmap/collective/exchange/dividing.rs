@@ -30,7 +30,7 @@ impl Exchanging {
                 group.suspects(giver);
                 return None;
             };
-            if !self.agrees(group, around, giver, len, into.len) || into.len == 0 {
+            if !self.agrees(group, around, giver, len, into.len()) || into.is_empty() {
                 continue;
             }
             match lies {
@@ -65,7 +65,7 @@ impl Exchanging {
                     parts.rounds[0].receives.clear();
                     return wanted;
                 }
-                let staged = receives.map(|(rank, into)| (giver(*rank), scratch.piece(into.len)));
+                let staged = receives.map(|(rank, into)| (giver(*rank), scratch.piece(into.len())));
                 let staged: Vec<(usize, Piece)> = staged.collect();
                 parts.staged = staged.iter().map(|(_, piece)| piece.clone()).collect();
                 staged

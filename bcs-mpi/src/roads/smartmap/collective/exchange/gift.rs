@@ -15,10 +15,11 @@
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::give_and_take::Gives;
-use crate::data::{Piece, bytes, bytes_mut, own_memory, scatter};
+use crate::data::{Piece, Plain, fill, own_memory};
 use crate::roads::smartmap::collective::group::Group;
 use crate::roads::smartmap::collective::member::Info;
 use bcs_core::smartmap::coll_info::{AFTER_HEAD_BYTES, PAYLOAD_BYTES};
+use std::convert::Infallible;
 use std::ops::Range;
 
 /// A table of so many members fits the payload.
@@ -76,18 +77,17 @@ pub(super) struct Giver<'a> {
 
 impl Gives {
     /// The block for a member, of which this is the place among the others, and among all.
-    fn block(&self, other: usize, member: usize) -> (u64, usize) {
+    fn block(&self, other: usize, member: usize) -> Plain {
         match self {
-            Self::Nothing => (0, 0),
-            Self::Same(given) if other == 0 => (given.address, given.len),
-            Self::Same(_) => (0, 0),
-            Self::Row(row) => (row.address_of(member), row.len),
-            Self::Each(all) => (all[member].address, all[member].len),
+            Self::Same(given) if other == 0 => *given,
+            Self::Nothing | Self::Same(_) => Plain::EMPTY,
+            Self::Row(row) => row.block(member),
+            Self::Each(all) => all[member],
         }
     }
 
     /// The blocks of the stream of a member of so many.
-    fn blocks(&self, giver: usize, members: usize) -> impl Iterator<Item = (u64, usize)> {
+    fn blocks(&self, giver: usize, members: usize) -> impl Iterator<Item = Plain> {
         let others = (0..members).filter(move |&member| member != giver);
         (0..)
             .zip(others)
@@ -95,14 +95,14 @@ impl Gives {
     }
 
     /// Some block.
-    pub(super) fn any(&self) -> (u64, usize) {
+    pub(super) fn any(&self) -> Plain {
         match self {
-            Self::Nothing => (0, 0),
-            Self::Same(given) => (given.address, given.len),
-            Self::Row(row) => (row.address, row.len),
+            Self::Nothing => Plain::EMPTY,
+            Self::Same(given) => *given,
+            Self::Row(row) => row.first(),
             Self::Each(all) => {
-                let any = all.iter().find(|given| given.len > 0);
-                any.map_or((0, 0), |given| (given.address, given.len))
+                let any = all.iter().find(|given| !given.is_empty());
+                any.copied().unwrap_or_default()
             }
         }
     }
@@ -111,11 +111,11 @@ impl Gives {
     pub(super) fn len(&self, giver: usize, members: usize) -> usize {
         match self {
             Self::Nothing => 0,
-            Self::Same(given) => given.len,
+            Self::Same(given) => given.len(),
             // Other blocks are in memory, each at its place.
-            Self::Row(row) => row.len.saturating_mul(members - 1),
+            Self::Row(row) => row.len().saturating_mul(members - 1),
             Self::Each(_) => {
-                let lens = self.blocks(giver, members).map(|(_, len)| len);
+                let lens = self.blocks(giver, members).map(Plain::len);
                 lens.fold(0, usize::saturating_add)
             }
         }
@@ -125,39 +125,32 @@ impl Gives {
     #[cold]
     pub(super) fn are_there(&self, giver: Giver<'_>) -> bool {
         let mut blocks = self.blocks(giver.member, giver.members);
-        blocks.all(|(address, len)| own_memory::is_there(address, len, own_memory::Use::Read))
+        blocks.all(|it| own_memory::is_there(it.address(), it.len(), own_memory::Use::Read))
     }
 
     /// Lays bytes of the stream in the record, from this byte on among all that are laid there.
-    ///
-    /// # Safety
-    /// What is given is initialised, and nobody writes it.
-    pub(super) unsafe fn lay(
+    pub(super) fn lay(
         &self,
         giver: Giver<'_>,
         (from, total): (usize, usize),
         stream: Range<usize>,
     ) {
         let mut at = 0;
-        for (address, len) in self.blocks(giver.member, giver.members) {
-            let (first, last) = (stream.start.max(at), stream.end.min(at + len));
+        for block in self.blocks(giver.member, giver.members) {
+            let (first, last) = (stream.start.max(at), stream.end.min(at + block.len()));
             if first < last {
-                let address = address + (first - at) as u64;
-                // SAFETY: the caller's promise.
-                let data = unsafe { bytes(address, last - first) };
+                // SAFETY: this rank does not write it meanwhile.
+                let data = unsafe { block.part(first - at..last - at).bytes() };
                 let to = from + (first - stream.start);
                 giver.info.lay(giver.number, total, to, data);
             }
-            at += len;
+            at += block.len();
         }
     }
 
     /// Says in the giver's record what it gives, before it enters. Whether the kernel is known to copy
     /// to all members is `open`. Up to `most` bytes, at most [`MAX_LAID_BYTES`], are laid there.
-    ///
-    /// # Safety
-    /// What is given is initialised, and nobody writes it.
-    pub(super) unsafe fn say(&self, giver: Giver<'_>, open: bool, most: usize) {
+    pub(super) fn say(&self, giver: Giver<'_>, open: bool, most: usize) {
         let Giver {
             info,
             number,
@@ -174,15 +167,14 @@ impl Gives {
         let word = |len: usize| (len as u64) << LEN_SHIFT;
         let (each, address, distance, len) = match self {
             Self::Nothing => (None, 0, 0, 0),
-            Self::Same(given) => (None, given.address, 0, given.len),
-            Self::Row(row) => (None, row.address, row.distance, row.len),
+            Self::Same(given) => (None, given.address(), 0, given.len()),
+            Self::Row(row) => (None, row.first().address(), row.distance(), row.len()),
             Self::Each(all) => (Some(all), 0, 0, 0),
         };
         let Some(all) = each else {
             if stream <= most {
                 info.say(number, [LAID_EQUAL | same | flags | word(len)]);
-                // SAFETY: the caller's promise.
-                return unsafe { self.lay(giver, (0, stream), 0..stream) };
+                return self.lay(giver, (0, stream), 0..stream);
             }
             let head = EQUAL | same | flags | word(len);
             let distance = distance.cast_unsigned();
@@ -194,20 +186,19 @@ impl Gives {
             info.say(number, [LAID_EACH | flags | word(total)]);
             let mut at = table;
             for (member, given) in all.iter().enumerate() {
-                let entry = (at as u64) | (given.len as u64) << 16;
+                let entry = (at as u64) | (given.len() as u64) << 16;
                 let entry = &entry.to_le_bytes()[..NEAR_ENTRY];
                 info.lay(number, total, member * NEAR_ENTRY, entry);
-                at += given.len;
+                at += given.len();
             }
-            // SAFETY: the caller's promise.
-            return unsafe { self.lay(giver, (table, total), 0..stream) };
+            return self.lay(giver, (table, total), 0..stream);
         }
-        let (any, _) = self.any();
+        let any = self.any().address();
         info.say(number, [EACH | flags, any, 0, stream as u64]);
         for (member, given) in all.iter().enumerate() {
             let mut entry = [0; FAR_ENTRY];
-            entry[..8].copy_from_slice(&given.address.to_le_bytes());
-            entry[8..].copy_from_slice(&(given.len as u64).to_le_bytes());
+            entry[..8].copy_from_slice(&given.address().to_le_bytes());
+            entry[8..].copy_from_slice(&(given.len() as u64).to_le_bytes());
             info.lay(number, PAYLOAD_BYTES, member * FAR_ENTRY, &entry);
         }
     }
@@ -320,16 +311,11 @@ impl Giver<'_> {
 
     /// Takes bytes that it has laid in its record.
     pub(super) fn take_laid(self, (total, at): (usize, usize), into: &Piece) {
-        if into.layout.is_none() {
-            // SAFETY: whoever posted it promised that.
-            let bytes = unsafe { bytes_mut(into.address, into.len) };
-            return self.info.laid(self.number, total, at, bytes);
-        }
-        let mut bytes = [0; PAYLOAD_BYTES];
-        let bytes = &mut bytes[..into.len];
-        self.info.laid(self.number, total, at, bytes);
-        // SAFETY: whoever posted it promised that.
-        unsafe { scatter(into, 0, bytes) };
+        let take = |from, bytes: &mut [u8]| {
+            self.info.laid(self.number, total, at + from, bytes);
+            Ok::<_, Infallible>(())
+        };
+        let Ok(()) = fill::<PAYLOAD_BYTES, _>(into, 0..into.len(), take);
     }
 }
 

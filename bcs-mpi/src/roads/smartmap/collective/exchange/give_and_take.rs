@@ -1,6 +1,6 @@
 //! A member's part of an exchange: what it gives, and what it takes.
 
-use crate::data::{LONG_BYTES, Piece, Pieces, Row, Scratch};
+use crate::data::{LONG_BYTES, Piece, Pieces, Plain, Row, Scratch};
 use crate::steps::{Local, Round};
 use bcs_core::whereabouts::Called;
 use std::collections::VecDeque;
@@ -12,8 +12,8 @@ pub(crate) struct Exchange {
     pub(crate) called: Called,
     pub(crate) gives: Gives,
     pub(crate) takes: Takes,
-    /// What it gives itself: from, to, and how much.
-    pub(crate) own: Option<(u64, u64, usize)>,
+    /// What it gives itself: from where and where to.
+    pub(crate) own: Option<(Plain, Plain)>,
     /// Memory that lasts until the exchange is over.
     pub(crate) scratch: Scratch,
 }
@@ -23,18 +23,11 @@ pub(crate) struct Exchange {
 pub(crate) enum Gives {
     Nothing,
     /// The same bytes to all it gives to.
-    Same(Given),
+    Same(Plain),
     /// To each member its block of a row.
     Row(Row),
     /// To each member what is there for it; nothing to itself.
-    Each(Box<[Given]>),
-}
-
-/// What is given to one member.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Given {
-    pub(crate) address: u64,
-    pub(crate) len: usize,
+    Each(Box<[Plain]>),
 }
 
 /// What a member takes.
@@ -52,7 +45,7 @@ impl Exchange {
     /// Whether this member of so many goes over long data in it, or calls functions of the
     /// program's.
     pub(super) fn takes_long(&self, member: usize, members: usize) -> bool {
-        let own = self.own.map_or(0, |(_, _, len)| len);
+        let own = self.own.map_or(0, |(from, _)| from.len());
         let lens = [
             self.gives.len(member, members),
             self.takes.len(members),
@@ -72,15 +65,15 @@ impl Takes {
     /// How much it may be.
     fn len(&self, members: usize) -> usize {
         match self {
-            Self::One(piece) => piece.len,
-            Self::Each(Pieces::Row(row)) => row.len.saturating_mul(members),
+            Self::One(piece) => piece.len(),
+            Self::Each(Pieces::Row(row)) => row.len().saturating_mul(members),
             Self::Each(Pieces::Each(pieces)) => {
-                let lens = pieces.iter().map(|piece| piece.len);
+                let lens = pieces.iter().map(|piece| piece.len());
                 lens.fold(0, usize::saturating_add)
             }
             Self::Rounds(rounds) => {
                 let receives = rounds.iter().flat_map(|round| &round.receives);
-                let lens = receives.map(|(_, piece)| piece.len);
+                let lens = receives.map(|(_, piece)| piece.len());
                 lens.fold(0, usize::saturating_add)
             }
         }

@@ -50,4 +50,4 @@ mod tests;
 
 pub(in crate::roads::smartmap) use exchanging::Exchanging;
 pub(crate) use gift::MAX_MEMBERS;
-pub(crate) use give_and_take::{Exchange, Given, Gives, Takes};
+pub(crate) use give_and_take::{Exchange, Gives, Takes};

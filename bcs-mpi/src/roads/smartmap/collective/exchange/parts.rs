@@ -3,7 +3,6 @@
 //! each is entered by all members like a collective of its own.
 //!
 //! What is to be folded in rounds comes all at once here, so it needs memory of its own.
-#![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::gift::Giver;
 use crate::data::{Piece, copy, scatter};
@@ -47,7 +46,7 @@ impl Parts {
     pub(super) fn take(&mut self, group: &Group) {
         let (first, last) = (self.gone as u64, (self.gone + PAYLOAD_BYTES) as u64);
         for Taking { giver, at, into } in &self.taking {
-            let end = at.saturating_add(into.len as u64);
+            let end = at.saturating_add(into.len() as u64);
             let (from, to) = (first.max(*at), last.min(end));
             if from >= to {
                 continue;
@@ -58,8 +57,7 @@ impl Parts {
             let giver = Giver::of(group, *giver);
             let place = offset(from - first);
             giver.info.laid(giver.number, PAYLOAD_BYTES, place, bytes);
-            // SAFETY: whoever posted it promised that.
-            unsafe { scatter(into, offset(from - at), bytes) };
+            scatter(into, offset(from - at), bytes);
         }
         self.gone += PAYLOAD_BYTES;
     }
@@ -77,13 +75,10 @@ impl Parts {
             }
             for (_, into) in round.receives {
                 let staged = self.staged.pop_front().expect("there is one for each");
-                // SAFETY: both are as long, and memory of this exchange.
-                unsafe { copy(&staged, &into) };
+                copy(&staged, &into);
             }
             for local in round.then {
-                // SAFETY: whoever posted it promised that the memory stays until it is over; what was
-                // to be taken is there.
-                unsafe { local.run() };
+                local.run();
             }
         }
     }

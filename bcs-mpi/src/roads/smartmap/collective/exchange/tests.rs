@@ -4,8 +4,8 @@
 
 use super::flow::Flow;
 use super::gift::MAX_LAID_BYTES;
-use super::give_and_take::{Exchange, Given, Gives, Takes};
-use crate::data::{Piece, Pieces, Row, Scratch};
+use super::give_and_take::{Exchange, Gives, Takes};
+use crate::data::{Piece, Pieces, Plain, Row, Scratch};
 use crate::roads::smartmap::SmartMap;
 use crate::roads::smartmap::collective::stepping::{and_in_turns, step_members};
 use crate::roads::smartmap::collective::tests::{FIRST, Node};
@@ -85,11 +85,19 @@ fn address(bytes: &mut [u8]) -> u64 {
 /// Every second byte of so many.
 fn every_second(address: u64, len: usize) -> Piece {
     let layout = Builder::block(0, 1).finish(2);
-    Piece {
-        address,
-        len,
-        layout: Some(Arc::new(layout)),
-    }
+    // SAFETY: tests keep their memory until the end.
+    unsafe { Piece::new(address, len, Some(Arc::new(layout))) }
+}
+
+fn plain_at(address: u64, len: usize) -> Plain {
+    // SAFETY: as above.
+    unsafe { Plain::new(address, len) }
+}
+
+/// Blocks that begin with this one.
+fn row_of(first: Plain, distance: usize) -> Row {
+    // SAFETY: as above.
+    unsafe { Row::new(first, distance as i64) }
 }
 
 /// From the start of a block of a row to that of the next.
@@ -104,7 +112,7 @@ fn post(node: &mut Node, member: usize, step: Step, seed: usize) -> Posted {
     // What is given, at equal distances.
     let distance = step.len(member, 0) + GAP;
     let mut out = Vec::new();
-    let mut given = vec![Given::default(); size];
+    let mut given = vec![Plain::EMPTY; size];
     let mut starts = vec![0; size];
     for (to, start) in starts.iter_mut().enumerate() {
         *start = out.len();
@@ -112,20 +120,17 @@ fn post(node: &mut Node, member: usize, step: Step, seed: usize) -> Posted {
         out.resize(out.len() + GAP, 0xaa);
     }
     for &to in &gives {
-        given[to] = Given {
-            address: address(&mut out) + starts[to] as u64,
-            len: step.len(member, to),
-        };
+        let start = address(&mut out) + starts[to] as u64;
+        given[to] = plain_at(start, step.len(member, to));
     }
     let gives = match gives.first() {
         None => Gives::Nothing,
         Some(&to) if step.same() => Gives::Same(given[to]),
         Some(_) if step.uneven => Gives::Each(given.into()),
-        Some(_) => Gives::Row(Row {
-            address: address(&mut out),
-            distance: distance as i64,
-            len: step.len(member, 0),
-        }),
+        Some(_) => {
+            let first = plain_at(address(&mut out), step.len(member, 0));
+            Gives::Row(row_of(first, distance))
+        }
     };
     // Where what is taken goes.
     let pieces_apart = step.takes % 4 == 2;
@@ -140,7 +145,7 @@ fn post(node: &mut Node, member: usize, step: Step, seed: usize) -> Posted {
         let piece = if pieces_apart && len > 0 {
             every_second(address, len)
         } else {
-            Piece::new(address, len)
+            plain_at(address, len).into()
         };
         (members[from], piece)
     };
@@ -149,17 +154,16 @@ fn post(node: &mut Node, member: usize, step: Step, seed: usize) -> Posted {
             let len = step.len(0, 0);
             let distance = len + GAP;
             row = vec![0xee; distance * size];
-            Takes::Each(Pieces::Row(Row {
-                address: address(&mut row),
-                distance: distance as i64,
-                len,
-            }))
+            Takes::Each(Pieces::Row(row_of(
+                plain_at(address(&mut row), len),
+                distance,
+            )))
         }
         3 => {
             // All by the same slot, one after the other.
             let round = |from: usize| {
                 let (rank, to) = receive(from);
-                let from = Piece::new(address(&mut slot), to.len);
+                let from = Piece::from(plain_at(address(&mut slot), to.len()));
                 Round {
                     receives: vec![(rank, from.clone())],
                     then: vec![Local::Copy { from, to }],
@@ -179,7 +183,10 @@ fn post(node: &mut Node, member: usize, step: Step, seed: usize) -> Posted {
         called,
         gives,
         takes,
-        own: Some((from, address(&mut own), own.len())),
+        own: Some((
+            plain_at(from, own.len()),
+            plain_at(address(&mut own), own.len()),
+        )),
         scratch: Scratch::default(),
     };
     let id = enter(node, member, exchange);
@@ -202,8 +209,7 @@ fn enter(node: &mut Node, member: usize, exchange: Exchange) -> Id {
     };
     let place = node.place(member);
     let group = node.groups[place].unwrap();
-    // SAFETY: the memory is kept as long as the node.
-    let posted = unsafe { node.ends[place].exchange(group, exchange, entered, Blocking::No) };
+    let posted = node.ends[place].exchange(group, exchange, entered, Blocking::No);
     let Ok(Progress::Request(id)) = posted else {
         unreachable!("it is looked at later");
     };
@@ -429,18 +435,11 @@ fn an_address_that_is_rubbish_is_an_error_that_names_who_gave_it() {
             posted.push(post(&mut node, member, step, 0));
         }
         // What it gives is nowhere.
-        let given = |to: usize| Given {
-            address: 64,
-            len: if to == 1 { 0 } else { step.len(1, to) },
-        };
+        let given = |to: usize| plain_at(64, if to == 1 { 0 } else { step.len(1, to) });
         let gives = if uneven {
             Gives::Each((0..3).map(given).collect())
         } else {
-            Gives::Row(Row {
-                address: 64,
-                distance: 0,
-                len: step.len(1, 0),
-            })
+            Gives::Row(row_of(plain_at(64, step.len(1, 0)), 0))
         };
         let exchange = Exchange {
             called: step.called(&node.members),
