@@ -17,7 +17,7 @@ mod piece;
 mod scratch;
 mod stretches;
 
-pub(crate) use bytes::{bytes, bytes_mut};
+pub(crate) use bytes::{bytes, bytes_mut, start};
 pub(crate) use copying::{copy, copy_alike, gather, scatter, scatter_from};
 pub(crate) use packing::{NEAR_SMALL_PIECE_BYTES, Room, Rooms, SMALL_PIECE_BYTES};
 pub use piece::{Piece, Pieces, Row};
