@@ -76,6 +76,11 @@ pub const PACKED_STEP_BYTES: usize = 32 * 1024;
 /// usual first cache, and hides what a call of the kernel costs.
 pub const FOLDED_CHUNK_BYTES: usize = 16 * 1024;
 
+/// From so many bytes on a rank writes what it has folded past the caches: in the outputs of all who want it
+/// they are as much as a core's second cache holds, so most of them would only be fetched to be written and
+/// pushed out.
+pub const LEAST_STREAMED_BYTES: usize = 4 << 20;
+
 /// Memory for partial results that is kept for the next reduction.
 pub const MAX_SPARE_BYTES: usize = 4 << 20;
 

@@ -18,6 +18,7 @@ pub mod nic_memory;
 pub mod ring;
 #[cfg(not(loom))]
 pub mod slot;
+pub mod streaming;
 
 #[cfg(not(loom))]
 pub(crate) use mapping::sealed_memfd;

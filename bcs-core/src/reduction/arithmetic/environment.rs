@@ -16,11 +16,11 @@ const DEFAULT: u32 = 0x1f80;
 /// The sticky exception flags, which do not change what is computed.
 const FLAGS: u32 = 0x3f;
 
-/// Runs `kernel` on the two slices in the default environment.
-pub(super) fn with_default(
+/// Runs `kernel` on an accumulator and an operand, or several, in the default environment.
+pub(super) fn with_default<O>(
     accumulator: &mut [u8],
-    operand: &[u8],
-    kernel: impl FnOnce(&mut [u8], &[u8]),
+    operand: O,
+    kernel: impl FnOnce(&mut [u8], O),
 ) {
     let _environment = Environment::enter(DEFAULT);
     // To the compiler, arithmetic does not depend on MXCSR, so it might move it over the change. It

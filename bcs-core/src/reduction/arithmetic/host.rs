@@ -6,6 +6,7 @@
 //! takes a block at a time, in vector code; where a NaN shows up in it, that element is done in
 //! software.
 
+use super::contributions::Part;
 use super::wide::{self, Kernel};
 use super::{environment, soft};
 use crate::reduction::{Datatype, Op};
@@ -28,7 +29,7 @@ pub(super) fn complex_product(part: Datatype, accumulator: &mut [u8], operand: &
 /// Complex products of parts of this type.
 struct ComplexProduct(Datatype);
 
-impl Kernel for ComplexProduct {
+impl Kernel<&[u8]> for ComplexProduct {
     #[inline(always)]
     fn run(self, accumulator: &mut [u8], operand: &[u8]) {
         match self.0 {
@@ -72,7 +73,7 @@ struct Numbers {
     datatype: Datatype,
 }
 
-impl Kernel for Numbers {
+impl Kernel<&[u8]> for Numbers {
     #[inline(always)]
     fn run(self, accumulator: &mut [u8], operand: &[u8]) {
         match self.datatype {
@@ -91,6 +92,91 @@ fn number<T: Number<SIZE>, const SIZE: usize>(op: Op, accumulator: &mut [u8], op
         Op::Max => each(op, accumulator, operand, T::maximum),
         Op::Min => each(op, accumulator, operand, T::minimum),
         _ => unreachable!("{op} is not floating-point arithmetic"),
+    }
+}
+
+/// `into = first OP second OP ...`, of contributions of numbers; operation and datatype have been checked.
+pub(super) fn fold(op: Op, datatype: Datatype, part: Part<'_>, into: &mut [u8]) {
+    environment::with_default(into, part, |into, part| {
+        wide::run(Numbers { op, datatype }, into, part);
+    });
+}
+
+impl Kernel<Part<'_>> for Numbers {
+    #[inline(always)]
+    fn run(self, into: &mut [u8], part: Part<'_>) {
+        match self.datatype {
+            Datatype::Float => number_of_all::<f32, 4, 16>(self.op, part, into),
+            Datatype::Double => number_of_all::<f64, 8, 8>(self.op, part, into),
+            datatype => unreachable!("the processor does not have {datatype}"),
+        }
+    }
+}
+
+#[inline(always)]
+fn number_of_all<T: Number<SIZE>, const SIZE: usize, const LANES: usize>(
+    op: Op,
+    part: Part<'_>,
+    into: &mut [u8],
+) {
+    match op {
+        Op::Sum => fold_blocks::<T, SIZE, LANES>(op, part, into, T::sum),
+        Op::Prod => fold_blocks::<T, SIZE, LANES>(op, part, into, T::product),
+        Op::Max => fold_blocks::<T, SIZE, LANES>(op, part, into, T::maximum),
+        Op::Min => fold_blocks::<T, SIZE, LANES>(op, part, into, T::minimum),
+        _ => unreachable!("{op} is not floating-point arithmetic"),
+    }
+}
+
+/// Block by block, and in a block line by line: a line of each contribution goes from memory into registers, and
+/// what comes out of all of them is written once. The processor so reads as many streams at a time as there are
+/// contributions. Blocks where a NaN is involved, and what is less than a line, are folded again, pair by pair.
+#[inline(always)]
+fn fold_blocks<T: Number<SIZE>, const SIZE: usize, const LANES: usize>(
+    op: Op,
+    part: Part<'_>,
+    into: &mut [u8],
+    operation: impl Fn(T, T) -> Computed<T>,
+) {
+    let mut done = 0;
+    for block in into.chunks_mut(BLOCK * SIZE) {
+        let part = part.from(done);
+        done += block.len();
+        let (elements, _) = block.as_chunks_mut::<SIZE>();
+        let (lines, rest) = elements.as_chunks_mut::<LANES>();
+        let mut nans = [false; LANES];
+        for (at, line) in (0..).step_by(SIZE * LANES).zip(&mut *lines) {
+            let mut folded = part.line::<SIZE, LANES>(0, at).map(T::load);
+            for member in 1..part.members() {
+                let operand = part.line::<SIZE, LANES>(member, at).map(T::load);
+                for lane in 0..LANES {
+                    let computed = operation(folded[lane], operand[lane]);
+                    folded[lane] = computed.value;
+                    nans[lane] |= computed.nan;
+                }
+            }
+            *line = folded.map(T::store);
+        }
+        if !rest.is_empty() || nans.contains(&true) {
+            fold_pairs(op, part, elements, &operation);
+        }
+    }
+}
+
+/// Contribution by contribution, each element by itself.
+#[inline(never)]
+fn fold_pairs<T: Number<SIZE>, const SIZE: usize>(
+    op: Op,
+    part: Part<'_>,
+    into: &mut [[u8; SIZE]],
+    operation: impl Fn(T, T) -> Computed<T>,
+) {
+    let mut room = [[0; SIZE]; BLOCK];
+    let operand = &mut room[..into.len()];
+    part.copy(0, into.as_flattened_mut());
+    for member in 1..part.members() {
+        part.copy(member, operand.as_flattened_mut());
+        one_by_one(op, into, operand, &operation);
     }
 }
 

@@ -17,7 +17,7 @@ struct Integers {
     datatype: Datatype,
 }
 
-impl Kernel for Integers {
+impl Kernel<&[u8]> for Integers {
     #[inline(always)]
     fn run(self, accumulator: &mut [u8], operand: &[u8]) {
         all(self.op, self.datatype, accumulator, operand);

@@ -38,9 +38,11 @@
 //! their places* ([`location`]) have minima and maxima.
 
 mod complex;
+mod contributions;
 #[cfg(target_arch = "x86_64")]
 mod environment;
 mod floating;
+mod folding;
 #[cfg(target_arch = "x86_64")]
 mod host;
 mod integer;
@@ -52,6 +54,8 @@ mod wide;
 #[cfg(test)]
 mod tests;
 
+pub use contributions::Contributions;
+pub use folding::fold;
 pub use path::Path;
 
 use crate::reduction::{Class, Datatype, Op};

@@ -10,11 +10,11 @@
     expect(unsafe_code, reason = "only who has asked may use wide vectors")
 )]
 
-/// What is done with two slices of elements. Implementations say `#[inline(always)]`, or they are not
+/// What is done with an accumulator and an operand, or several. Implementations say `#[inline(always)]`, or they are not
 /// compiled a second time.
-pub(super) trait Kernel {
+pub(super) trait Kernel<O> {
     /// `accumulator = accumulator OP operand`.
-    fn run(self, accumulator: &mut [u8], operand: &[u8]);
+    fn run(self, accumulator: &mut [u8], operand: O);
 }
 
 /// For less it does not pay to ask.
@@ -23,7 +23,7 @@ const LEAST_BYTES: usize = 256;
 
 /// Runs a kernel, in wide vectors if there are any.
 #[inline]
-pub(super) fn run(kernel: impl Kernel, accumulator: &mut [u8], operand: &[u8]) {
+pub(super) fn run<O>(kernel: impl Kernel<O>, accumulator: &mut [u8], operand: O) {
     #[cfg(target_arch = "x86_64")]
     if accumulator.len() >= LEAST_BYTES && std::is_x86_feature_detected!("avx2") {
         // SAFETY: the processor has just said that it has AVX2.
@@ -34,6 +34,6 @@ pub(super) fn run(kernel: impl Kernel, accumulator: &mut [u8], operand: &[u8]) {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn run_wide(kernel: impl Kernel, accumulator: &mut [u8], operand: &[u8]) {
+fn run_wide<O>(kernel: impl Kernel<O>, accumulator: &mut [u8], operand: O) {
     kernel.run(accumulator, operand);
 }

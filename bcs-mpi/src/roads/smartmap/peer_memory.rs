@@ -35,6 +35,9 @@ pub(crate) struct PeerMemory {
     by_slots: bool,
     /// Of other memory the kernel makes a copy (`process_vm_readv`).
     process: bool,
+    /// All ranks are in this process, and the memory of those at places before this one is where they say.
+    #[cfg(test)]
+    here: usize,
 }
 
 impl PeerMemory {
@@ -44,7 +47,18 @@ impl PeerMemory {
         slots: None,
         by_slots: false,
         process: false,
+        here: 0,
     };
+
+    /// Memory of ranks that are all in this process, as if that of so many of them lay in their slots.
+    #[cfg(test)]
+    pub(in crate::roads) const fn here(places: usize) -> Self {
+        Self {
+            process: true,
+            here: places,
+            ..Self::CLOSED
+        }
+    }
 
     /// All that this process can reach. Where Yama guards memory (`ptrace_scope` 1), only ancestors may read
     /// that of a process which has not said that others may.
@@ -58,6 +72,8 @@ impl PeerMemory {
             slots: None,
             by_slots: true,
             process: true,
+            #[cfg(test)]
+            here: 0,
         }
     }
 
@@ -83,6 +99,10 @@ impl PeerMemory {
 
     /// Where the memory of another rank is mapped here, if it lies in a slot.
     pub(super) fn resolve(&self, place: usize, address: u64, len: usize) -> Option<NonNull<u8>> {
+        #[cfg(test)]
+        if place < self.here {
+            return NonNull::new(crate::data::start(address));
+        }
         self.slots.as_ref()?.resolve(place, address, len)
     }
 

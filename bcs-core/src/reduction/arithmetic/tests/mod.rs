@@ -1,6 +1,7 @@
 //! The laws of the arithmetic, each against something that is not its implementation.
 
 mod complex;
+mod folding;
 mod formats;
 mod integers;
 mod location;

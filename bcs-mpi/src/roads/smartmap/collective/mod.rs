@@ -40,6 +40,7 @@
 //! | what all are told of memory that is not there | [`missing_memory`] |
 //! | a long broadcast | [`broadcast`] |
 //! | a long reduction | [`reduce`] |
+//! | where a member puts its share | [`outputs`] |
 //! | in which direction they go over the data | [`direction`] |
 //! | those of several nodes | [`hierarchical`] |
 //! | what the leader's NIC is to do | [`order`] |
@@ -71,6 +72,7 @@ mod member_memory;
 mod missing_memory;
 mod named_memory;
 mod order;
+mod outputs;
 mod phase;
 mod phased;
 mod queue;

@@ -4,7 +4,7 @@ use super::direction::Direction;
 use super::phase::Phase;
 use crate::steps::Part;
 use bcs_core::descriptor::CollectiveKind;
-use bcs_core::reduction::arithmetic::{Path, combine};
+use bcs_core::reduction::arithmetic::{CombineError, Path, combine};
 use bcs_core::reduction::{Datatype, Op};
 use bcs_core::request::Failure;
 use bcs_core::smartmap::coll_info::PAYLOAD_BYTES;
@@ -20,6 +20,8 @@ pub(in crate::roads::smartmap) struct Phased {
     pub(super) partial: Vec<u8>,
     /// From how many other members it has copied what they had folded.
     pub(super) copied: usize,
+    /// All of those and this one have put it where it goes, in a reduction to all.
+    pub(super) all_placed: bool,
     /// How it goes over its data, if it is long.
     pub(super) direction: Direction,
     pub(super) failure: Failure,
@@ -53,6 +55,7 @@ impl Phased {
             offset: None,
             partial: Vec::new(),
             copied: 0,
+            all_placed: false,
             direction: Direction::Forth,
             failure: Failure::None,
             said: 0,
@@ -88,7 +91,12 @@ impl Phased {
         accumulator: &mut [u8],
         operand: &[u8],
     ) {
-        if combine(op, datatype, Path::Host, accumulator, operand).is_err() {
+        self.folded(combine(op, datatype, Path::Host, accumulator, operand));
+    }
+
+    /// Something has been folded, if there is such an operation.
+    pub(super) fn folded(&mut self, folded: Result<(), CombineError>) {
+        if folded.is_err() {
             self.failure = Failure::BadDescriptor;
         }
     }

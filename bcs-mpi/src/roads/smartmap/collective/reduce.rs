@@ -4,12 +4,10 @@
 //! memory of all members, in the order of the communicator. So every element is folded by one
 //! member, in the order that law 9 has, and the bits are those of the NICs'.
 //!
-//! In a reduction to all the result of a share goes to its member's output, and the others copy it from
-//! there when it is whole. That is also right in place: a member writes its share of its own buffer,
-//! which nobody else reads, and the share of another one only when that has folded it.
-//!
-//! In a reduction to one, members put what they have folded where the root wants it, if that lies in a
-//! slot; otherwise they keep it for the root to copy.
+//! Each puts what it has folded where it goes ([`super::outputs`]): into the outputs of all, or of the root, if
+//! these lie in slots. Otherwise the result of a share stays with its member, and the others, or the root, copy it
+//! from there when it is whole. That is also right in place: nobody else reads this share of any member's buffer,
+//! and the share of another one is written only when that has folded it.
 //!
 //! To compare, the root can fold everything alone (`bcs run --folding serial`). That is not the paper's
 //! "serial" algorithm: there ranks take turns, and each folds its data into the root's buffer.
@@ -20,16 +18,19 @@
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
 use super::group::Group;
+use super::member::Member;
 use super::named_memory::Memory;
+use super::outputs::Outputs;
 use super::phase::{Look, Phase};
 use super::phased::Phased;
 use super::spare::Spare;
 use super::steps;
 use super::surroundings::Surroundings;
-use crate::data::Plain;
+use crate::data::{self, Plain};
 use crate::steps::Part;
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::limits::FOLDED_CHUNK_BYTES;
+use bcs_core::reduction::arithmetic::{self, Contributions};
 use bcs_core::reduction::{Datatype, Op};
 use bcs_core::request::Failure;
 use std::ops::Range;
@@ -121,6 +122,7 @@ pub(super) fn begin(
     collective.direction = around.last_direction.turn(collective.part.bytes as u64);
     let placed = fold(collective, &reduction, group, around, spare);
     let root = reduction.root;
+    collective.all_placed = placed && root.is_none();
     if root == Some(group.me) {
         return Look::Goes(Phase::Folded);
     }
@@ -150,6 +152,7 @@ pub(super) fn copy(collective: &mut Phased, group: &mut Group, around: Surroundi
             return Look::Waits;
         }
         collective.copied += 1;
+        collective.all_placed &= step == steps::PLACED;
         let alone = reduction.alone(group);
         let share = share(&collective.part, reduction.datatype, member, members, alone);
         if step == steps::FAULTY {
@@ -168,6 +171,9 @@ pub(super) fn copy(collective: &mut Phased, group: &mut Group, around: Surroundi
     }
     if collective.for_leader.is_some() {
         return Look::Over;
+    }
+    if collective.all_placed {
+        return Look::Over; // Nobody reads this rank's memory any more, or has to be told.
     }
     let step = steps::end(collective.failure);
     collective.say(group, step);
@@ -194,7 +200,7 @@ pub(super) fn finish(collective: &mut Phased, group: &mut Group, first: u32) -> 
     Look::Over
 }
 
-/// Folds this rank's share. Returns whether it is where the root wants it.
+/// Folds this rank's share. Returns whether it is where those have it who want it.
 fn fold(
     collective: &mut Phased,
     reduction: &Reduction,
@@ -206,56 +212,75 @@ fn fold(
     let members = group.members.len();
     let alone = reduction.alone(group);
     let share = share(&part, reduction.datatype, group.me, members, alone);
-    let root = reduction.root.filter(|&root| root != group.me);
-    let root_has = root.and_then(|root| {
-        let member = &group.members[root];
-        let output = Memory::writable_output(&member.info, group.number, part.bytes)?;
-        around.peer_memory.resolve(member.place, output, part.bytes)
+    let meant = match reduction.root {
+        None if group.serial => 0..0, // To compare: they copy.
+        None => 0..members,
+        Some(root) if root == group.me => 0..0,
+        Some(root) => root..root + 1,
+    };
+    let placed = (!meant.is_empty())
+        .then(|| Outputs::of(meant, &share, part.bytes, group, around))
+        .flatten();
+    let is_placed = placed.is_some();
+    let outputs = placed.unwrap_or_else(|| match reduction.root {
+        Some(root) if root != group.me => {
+            let partial = &mut collective.partial;
+            let address = partial.as_mut_ptr().expose_provenance() as u64;
+            // SAFETY: it is this collective's, which is folded here and uses it for nothing else meanwhile.
+            Outputs::own(unsafe { Plain::new(address, partial.len()) }, false)
+        }
+        _ => {
+            let in_place = part.input == Some(part.output);
+            Outputs::own(part.output.part(share.clone()), in_place)
+        }
     });
-    let in_place = part.input == Some(part.output);
+    let contributions = contributions(&part, &share, group, around);
+    let what = (reduction.op, reduction.datatype);
     let chunk = FOLDED_CHUNK_BYTES / reduction.datatype.size() * reduction.datatype.size();
-    let (buffer, operand) = spare
+    let (room, operand) = spare
         .chunks(2 * FOLDED_CHUNK_BYTES)
         .split_at_mut(FOLDED_CHUNK_BYTES);
     for Range { start, end } in collective.direction.chunks(share.clone(), chunk) {
-        let len = end - start;
-        let (buffer, operand) = (&mut buffer[..len], &mut operand[..len]);
-        let folding = Folding {
-            group,
-            around,
-            reduction,
-            start,
-        };
-        if let Some(to) = root_has {
-            folding.run(collective, buffer, operand);
-            // SAFETY: `start` is within the bytes that were resolved.
-            let to = unsafe { to.add(start) };
-            copy_to(to, buffer);
-        } else if root.is_some() {
-            let at = start - share.start;
-            let mut partial = std::mem::take(&mut collective.partial);
-            folding.run(collective, &mut partial[at..at + len], operand);
-            collective.partial = partial;
-        } else {
-            // SAFETY: nobody else writes this share. In place it is the input, which is borrowed in `run`, so a
-            // copy is made there.
-            let into = || unsafe { part.output.part(start..end).bytes_mut() };
-            if in_place {
-                folding.run(collective, buffer, operand);
-                into().copy_from_slice(buffer);
-            } else {
-                folding.run(collective, into(), operand);
+        let (at, len) = (start - share.start, end - start);
+        let into = outputs.room(at, &mut room[..len]);
+        match &contributions {
+            Some(starts) => {
+                // SAFETY: so many bytes were resolved, or are this rank's own.
+                let all = unsafe { Contributions::new(starts, share.len()) };
+                collective.folded(arithmetic::fold(what, all, at, into));
+            }
+            None => {
+                let folding = Folding {
+                    group,
+                    around,
+                    reduction,
+                    start,
+                };
+                folding.run(collective, into, &mut operand[..len]);
             }
         }
+        outputs.put(at, into);
     }
-    root_has.is_some()
+    is_placed
 }
 
-/// Puts a chunk where the root wants it, which nobody else writes or reads now.
-fn copy_to(to: NonNull<u8>, chunk: &[u8]) {
-    // SAFETY: so many bytes are mapped there, in another rank's slot (they were resolved), and the root
-    // has promised that they may be written until it is done.
-    unsafe { std::ptr::copy_nonoverlapping(chunk.as_ptr(), to.as_ptr(), chunk.len()) };
+/// Where the contributions of all members to a share are, if all others' lie in slots.
+fn contributions(
+    part: &Part,
+    share: &Range<usize>,
+    group: &Group,
+    around: Surroundings<'_>,
+) -> Option<Vec<NonNull<u8>>> {
+    let start = share.start as u64;
+    let at_member = |(index, member): (usize, &Member)| {
+        if index == group.me {
+            return NonNull::new(data::start(part.input?.address() + start));
+        }
+        let from = Memory::of(&member.info, group.number).input;
+        let from = from.wrapping_add(start);
+        around.peer_memory.resolve(member.place, from, share.len())
+    };
+    group.members.iter().enumerate().map(at_member).collect()
 }
 
 /// A chunk, from byte `start` of the vector on.

@@ -314,15 +314,25 @@ proptest! {
         choices in prop::collection::vec((0_usize..16, 0_u8..3), 0..150),
         ranks in 2_usize..6,
         first in 0_usize..3,
-        closed: bool,
+        memory in 0..4,
         serial: bool,
         counted: bool,
     ) {
-        let peer_memory = if closed { PeerMemory::CLOSED } else { PeerMemory::open() };
+        let peer_memory = match memory {
+            0 => PeerMemory::CLOSED,
+            1 => PeerMemory::open(),
+            _ => PeerMemory::here(usize::MAX),
+        };
         // Some of the ranks, not in their order.
         let mut members: Vec<u32> = (FIRST..).take(ranks).collect();
         members.rotate_left(first.min(ranks - 1));
         let mut node = Node::new(ranks + 1, members.clone(), &peer_memory);
+        if memory == 3 {
+            // Some reach the memory of others that these do not reach.
+            for (places, end) in node.ends.iter_mut().enumerate() {
+                end.peer_memory = PeerMemory::here(2 * places);
+            }
+        }
         node.fold_serially(serial);
         node.count(counted);
         let steps: Vec<Step> = calls
