@@ -121,6 +121,9 @@ pub enum Mail {
     Ready(Box<Collective>),
     /// BR → CH and RH: collectives that will never go.
     GivenUp(Box<GivenUp>),
+    /// BS → SR, before it has finished DEM: so many sends have gone of which other nodes will tell that they are
+    /// complete.
+    Awaited(usize),
     /// SR → BS: sends to other nodes that are complete.
     Settled(Vec<(u32, RequestId)>),
 }

@@ -1,6 +1,7 @@
 //! Who asks for slices (law 2), over NICs that strike only those that the test does.
 
 use super::Machine;
+use crate::roads::Road;
 use crate::{Op, Source, Tag, Universe};
 use bcs_core::job::{Intranode, Settings, Strobe};
 use bcs_nic::driver::ByHand;
@@ -159,6 +160,34 @@ fn fixed_strobes_are_only_armed() {
     machine.page.block(false);
     std::mem::forget((request, barriers));
     end(ranks);
+}
+
+/// What withdraws a receive wants no slice, until somebody waits for the end. Whoever had not said before that it
+/// would ask for nothing more waited for ever, unless a slice came for something else.
+#[test]
+fn a_withdrawn_receive_asks_for_a_slice_at_the_end() {
+    for (strobe, asked) in [
+        (Strobe::Elastic, Wanted::Demanded),
+        (Strobe::Fixed, Wanted::Armed),
+    ] {
+        let settings = Settings {
+            strobe,
+            ..Settings::default()
+        };
+        let machine = Machine::new(3, 2, settings);
+        let processes = [0, 1].map(|rank| machine.process(rank, None));
+        let ranks: Vec<_> = processes.iter().cloned().map(Universe::over).collect();
+        let mut receive = ranks[0]
+            .world()
+            .irecv_owned(vec![0u8], Source::Any, Tag::Is(1))
+            .unwrap();
+        ranks[1].world().send(&[7u8], 0, 1).unwrap();
+        assert!(receive.test().unwrap());
+        assert_eq!(wanted(&machine), Wanted::Nothing);
+        assert!(!processes[0].endpoint().lock().roads.is_over());
+        assert_eq!(wanted(&machine), asked);
+        end(ranks);
+    }
 }
 
 /// A collective costs about one slice, not one for each rank that arrives.

@@ -4,7 +4,7 @@
 //! - **Owns** the consuming side of the send and collective rings of the node's ranks, the
 //!   envelopes that wait for room or credit, and the credits.
 //! - **Takes** `Phase` (DEM) with the cut, `Settled`, `Lost`; credit blocks from the fabric.
-//! - **Emits** descriptor blocks; `Arrived` to BR; `Finished` to SR.
+//! - **Emits** descriptor blocks; `Arrived` to BR; `Awaited` and `Finished` to SR.
 //! - **Invariants.** Envelopes of one sender to one receiver leave in the order of their posts:
 //!   all go through one queue per destination node; those that find their receiver out of credit at
 //!   its head wait in one per receiver, and come back to the head. At most
@@ -79,6 +79,8 @@ pub struct BufferSender {
     lost: NodeSet,
     /// Sends to other nodes that their senders wait for: they fail if the node dies.
     owed: HashMap<(u32, RequestId), NodeId>,
+    /// How many of them SR has not been told of.
+    newly_owed: usize,
 }
 
 impl BufferSender {
@@ -114,6 +116,7 @@ impl BufferSender {
             tally: Tally::default(),
             lost: NodeSet::EMPTY,
             owed: HashMap::new(),
+            newly_owed: 0,
             config,
         }
     }
@@ -139,6 +142,10 @@ impl BufferSender {
                 self.deliver(NodeId::from_index(node), slice, context);
             }
             self.look_for_room();
+        }
+        if self.newly_owed > 0 {
+            let awaited = Mail::Awaited(std::mem::take(&mut self.newly_owed));
+            context.out.send(NicThreadId::StrobeReceiver, awaited);
         }
         self.publish_held_back();
         self.ask_for_more();
@@ -252,6 +259,7 @@ impl BufferSender {
             if let Some(request) = owed.filter(|_| node != self.config.node) {
                 let rank = self.config.ranks[send.local].0;
                 self.owed.insert((rank, request), node);
+                self.newly_owed += 1;
             }
             block.push(&send.record);
         }

@@ -2,8 +2,8 @@
 //!
 //! - **Owns** the completion side of the node's ranks: request slots, completion counters, and
 //!   the wish to ring the ranks' bells.
-//! - **Takes** microstrobes and completion blocks from the fabric; `Finished` and `Completed`
-//!   from the other threads.
+//! - **Takes** microstrobes and completion blocks from the fabric; `Finished`, `Completed` and
+//!   `Awaited` from the other threads.
 //! - **Emits** `Phase` to the threads that a microphase needs; the report that the node has
 //!   finished it, and in which later ones it is quiet; completions to ranks.
 //! - **Invariants.** A cut is taken at the DEM strobe and before any completion is released by
@@ -36,6 +36,9 @@ pub struct StrobeReceiver {
     work: [bool; 5],
     /// Completions that wait for the next strobe (fixed).
     held: Vec<Release>,
+    /// Sends of which other nodes have still to tell that they are complete: without any, nothing is in a lane of
+    /// completions. Those to a node that died are never taken off, and then the lanes are read for nothing.
+    awaited: usize,
     /// The last slice in which each lane of completions was read.
     lane_read: Vec<u64>,
     alive: NodeSet,
@@ -60,6 +63,7 @@ impl StrobeReceiver {
             unfinished: 0,
             work: [false; 5],
             held: Vec::new(),
+            awaited: 0,
             lane_read: vec![0; nodes],
             alive: NodeSet::first(nodes),
             takes: false,
@@ -262,6 +266,7 @@ impl StrobeReceiver {
             });
             self.completed(batch.collect(), context.out);
         }
+        self.awaited = self.awaited.saturating_sub(settled.len());
         if !settled.is_empty() {
             context
                 .out
@@ -278,6 +283,7 @@ impl NicThread for StrobeReceiver {
                 self.finished(phase, work, context);
             }
             Mail::Completed(batch) => self.completed(batch, context.out),
+            Mail::Awaited(sends) => self.awaited += sends,
             other => unreachable!("SR does not take {other:?}"),
         }
     }
@@ -294,7 +300,9 @@ impl NicThread for StrobeReceiver {
         self.signals_seen = signals;
         // Completions first: their lanes are used anew once this node has finished the next DEM. Whether a signal
         // is one of them or a microstrobe cannot be told: a strobe may be seen before its signal.
-        self.read_completions(context);
+        if self.awaited > 0 {
+            self.read_completions(context);
+        }
         if let Some(strobe) = Microstrobe::read(context.port)
             && self
                 .current

@@ -166,19 +166,19 @@ impl Nic {
         }
     }
 
-    /// Nobody asks for anything more. What this rank still has for its NIC is to be taken.
+    /// Nobody asks for anything more.
     pub(crate) fn close(&mut self) {
         self.forget_probes();
-        self.reap(true);
-        if self.requests.has_detached() {
-            self.ask(); // What only withdraws a receive or a question asks for no slice.
-        }
     }
 
     /// Whether everything this rank has sent has been taken, delivered, and, where the NIC reads the rank's
-    /// memory for it, received; and what it asked for itself was answered.
+    /// memory for it, received; and what it asked for itself was answered. What it still has for its NIC is to be
+    /// taken.
     pub(crate) fn is_over(&mut self) -> bool {
         self.reap(true);
+        if self.requests.has_detached() && self.receives.untaken() {
+            self.ask(); // What only withdraws a receive or a question asks for no slice.
+        }
         if self.sends.untaken() || self.memory.held_back().load(Ordering::Acquire) != 0 {
             return false;
         }
