@@ -5,7 +5,7 @@
 //!
 //! | command line | role |
 //! |---|---|
-//! | `bcs run ...` | launcher: places ranks, starts node managers, forwards output, ends the job; hosts the Strobe Sender unless the driver is `shared` |
+//! | `bcs run ...` | launcher: places ranks, starts node managers, forwards output, ends the job |
 //! | `bcsrun`, `mpiexec`, `mpirun` | the same, by the name under which the binary is called |
 //! | `bcs node-manager` | node manager (hidden; `bcs run` starts it as `/proc/self/exe`) |
 //! | `bcs app NAME ...` | a rank that runs a built-in program (hidden; started by a node manager) |

@@ -382,7 +382,7 @@ impl Machines {
             }
         }
         self.beginning.forget(); // this thread may have slept since its last turn
-        self.poll_seats() || !self.letters.is_empty()
+        self.poll_seats() || !(self.letters.is_empty() && self.bells.is_empty())
     }
 
     fn left_over(&self) -> Vec<NicFailure> {

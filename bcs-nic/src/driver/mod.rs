@@ -227,8 +227,8 @@ fn hosted(
         .then(|| Colocated::new(config.placement.nodes()));
     let bells = Bells::default();
     Hosted {
-        seats: seats(crew, config, (&bells, colocated.as_ref())),
-        strobing: strobing(crew, config, (&bells, colocated.as_ref())),
+        seats: seats(crew, config, &bells, colocated.as_ref()),
+        strobing: strobing(crew, config, &bells, colocated.as_ref()),
         colocated,
         bells,
         routes,
@@ -242,7 +242,8 @@ fn hosted(
 fn seats(
     crew: &Crew,
     config: &NicHostConfig,
-    (bells, colocated): (&Bells, Option<&Colocated>),
+    bells: &Bells,
+    colocated: Option<&Colocated>,
 ) -> Vec<Seat> {
     let placement = Arc::new(config.placement.clone());
     let settings = Arc::new(config.settings.clone());
@@ -313,7 +314,8 @@ pub(crate) fn machine(
 fn strobing(
     crew: &Crew,
     config: &NicHostConfig,
-    (bells, colocated): (&Bells, Option<&Colocated>),
+    bells: &Bells,
+    colocated: Option<&Colocated>,
 ) -> Option<Strobing> {
     let sequencer = || Sequencer::new(config.segment.clone(), bells.clone());
     let port = ShmPort::strobe_sender(config.segment.clone(), bells.clone(), memory(config));

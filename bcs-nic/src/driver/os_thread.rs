@@ -238,6 +238,7 @@ impl OsThread {
     }
 
     fn wait(&mut self, stop: &AtomicBool) {
+        self.working = self.place;
         let (page, station) = (&self.page, &self.stations.all[self.place]);
         let due = station.lock().take_deadline_ns();
         let cores_suffice = page.cores_suffice();

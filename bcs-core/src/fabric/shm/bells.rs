@@ -16,6 +16,13 @@ impl Bells {
         }
     }
 
+    /// Whether none is to be rung.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let bells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        bells.is_empty()
+    }
+
     /// Gives those that are to be rung now.
     pub fn take(&self, into: &mut Vec<BellId>) {
         let mut bells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
