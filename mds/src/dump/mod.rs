@@ -14,9 +14,13 @@ mod error;
 mod file;
 mod node;
 mod rank;
+mod rows;
+mod run;
 
 pub use distribution::DistributionDump;
 pub use error::DumpError;
 pub use file::{Dumps, read_dir, read_node, read_rank, write_node, write_rank};
 pub use node::{NodeDump, StrobeDump};
-pub use rank::{PrimitiveDump, RankDump};
+pub use rank::{CommunicatorDump, PeerDump, PrimitiveDump, RankDump, Road, SiteDump};
+pub use rows::{CallRow, Column, MessageRow, NONE, NearRow, Row, SliceRow, StrobeRow};
+pub use run::RunDump;

@@ -1,11 +1,13 @@
 //! What a node leaves behind.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use super::DistributionDump;
+use super::{DistributionDump, SliceRow, StrobeRow};
 
-/// The Elan MDS of one node (Table 5.2): `node-0000.json`, format `bcs-mds-node`. The members are described at
-/// [`SliceFigures`](crate::emds::SliceFigures); the counts are totals over all slices.
+/// The Elan MDS of one node (Table 5.2): `node-0000.json`, format `bcs-mds-node`, and its tables. The members are
+/// described at [`SliceRow`]; distributions and totals are over all slices of the run, the tables over a window.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct NodeDump {
     /// Names the run, as in [`RankDump`](super::RankDump).
@@ -21,8 +23,8 @@ pub struct NodeDump {
     pub letts_ns: DistributionDump,
     /// LTDEM.
     pub ltdem_ns: DistributionDump,
-    /// LMSM.
-    pub lmsm_ns: DistributionDump,
+    /// LTMSM.
+    pub ltmsm_ns: DistributionDump,
     /// LTPM.
     pub ltpm_ns: DistributionDump,
     /// LTBBM.
@@ -41,6 +43,28 @@ pub struct NodeDump {
     pub ncollmsm: u64,
     /// BPTS, summed over slices: divide by the slices for the average.
     pub bpts: u64,
+    /// LTRi: time in the routines of each NIC thread in a slice in which it had any; by `sr`, `bs`, `br`, `dh`, `ch`,
+    /// `rh`.
+    #[serde(default)]
+    pub ltr_ns: BTreeMap<String, DistributionDump>,
+    /// What the budgets of all slices would have allowed to move into this node.
+    #[serde(default)]
+    pub budget_bytes: u64,
+    /// What was scheduled to move into this node.
+    #[serde(default)]
+    pub scheduled_bytes: u64,
+    /// What had met its receive and was left for a later slice, summed over slices.
+    #[serde(default)]
+    pub carried_bytes: u64,
+    /// Slices that were demanded.
+    #[serde(default)]
+    pub demanded: u64,
+    /// Struck slices of the window that there was no more room for.
+    #[serde(default)]
+    pub slices_dropped: u64,
+    /// The slices of the window, in the order of their numbers.
+    #[serde(skip)]
+    pub slices: Vec<SliceRow>,
     /// The figures of the Strobe Sender, in the dump of the node that it runs beside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub global: Option<StrobeDump>,
@@ -55,7 +79,7 @@ impl NodeDump {
 }
 
 /// The global figures (Table 5.1). The members are described at
-/// [`StrobeFigures`](crate::emds::StrobeFigures).
+/// [`StrobeRow`].
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct StrobeDump {
     /// GETTS: time from one struck slice to the next.
@@ -72,4 +96,10 @@ pub struct StrobeDump {
     pub usrdem: DistributionDump,
     /// USRMSM, in retries a slice.
     pub usrmsm: DistributionDump,
+    /// Slices of the window that there was no more room for.
+    #[serde(default)]
+    pub strobes_dropped: u64,
+    /// The slices of the window, in the order of their numbers.
+    #[serde(skip)]
+    pub strobes: Vec<StrobeRow>,
 }

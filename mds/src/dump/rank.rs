@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::mmds::Primitive;
 
-use super::DistributionDump;
+use super::{CallRow, DistributionDump, MessageRow, NearRow};
 
-/// The Main MDS of one rank (Table 5.3): `rank-00003.json`, format `bcs-mds-rank`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// The Main MDS of one rank (Table 5.3): `rank-00003.json`, format `bcs-mds-rank`, and its tables.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RankDump {
     /// Names the run, alike in all its dumps, so that two runs in one directory are noticed. A recorder leaves
     /// it empty: whoever writes the dump knows it.
@@ -17,14 +17,41 @@ pub struct RankDump {
     pub job: String,
     /// The rank in `MPI_COMM_WORLD`.
     pub rank: u32,
+    /// Its node.
+    pub node: u32,
+    /// When the recorder began, by the clock of all dumps of the run.
+    pub began_ns: u64,
     /// From the start of the recorder to its end.
     pub run_ns: u64,
+    /// Whether the rank has finalized. If not, the record is as far as it came: it was killed, or left without.
+    pub finalized: bool,
     /// The primitives that were called.
     pub primitives: BTreeMap<Primitive, PrimitiveDump>,
     /// Times between two blocking primitives.
     pub computation_granularity_ns: DistributionDump,
     /// Times inside blocking primitives.
     pub communication_overhead_ns: DistributionDump,
+    /// The places from which MPI was called. The first one is that of calls for which there was no room.
+    pub sites: Vec<SiteDump>,
+    /// The ranks that this one sent to or received from.
+    pub peers: Vec<PeerDump>,
+    /// The communicators that were used.
+    pub communicators: Vec<CommunicatorDump>,
+    /// Calls that were made before those in `calls`, which are the last ones.
+    pub calls_dropped: u64,
+    /// Messages before those in `messages`.
+    pub messages_dropped: u64,
+    /// Slices before those in `near`.
+    pub near_dropped: u64,
+    /// The last calls, in the order in which they began.
+    #[serde(skip)]
+    pub calls: Vec<CallRow>,
+    /// The last messages, in the order in which they were complete.
+    #[serde(skip)]
+    pub messages: Vec<MessageRow>,
+    /// What went by SMARTMAP, by slices.
+    #[serde(skip)]
+    pub near: Vec<NearRow>,
 }
 
 /// What one primitive was seen to do.
@@ -35,4 +62,65 @@ pub struct PrimitiveDump {
     /// The data moved by each call; absent for primitives that move none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<DistributionDump>,
+}
+
+/// Calls of one primitive from one place in the program.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct SiteDump {
+    /// `file:line:column` of a Rust program.
+    pub place: String,
+    /// Which call; absent for the site of calls for which there was no room.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub primitive: Option<Primitive>,
+    /// Times in the call itself, in a histogram that is coarser than those of primitives.
+    pub time_ns: DistributionDump,
+    /// Data in all.
+    pub bytes: u64,
+}
+
+/// The road that messages took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Road {
+    /// By the NICs, in slices.
+    Nic,
+    /// Within a node, from memory to memory.
+    Smartmap,
+}
+
+/// Messages between this rank and another one, by one road.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeerDump {
+    /// The other rank, in `MPI_COMM_WORLD`.
+    pub rank: u32,
+    /// The road.
+    pub road: Road,
+    /// Messages to it.
+    pub sent: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// Messages from it.
+    pub received: u64,
+    /// Their bytes.
+    pub received_bytes: u64,
+}
+
+/// What was done with one communicator.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct CommunicatorDump {
+    /// Its context id; 0 is `MPI_COMM_WORLD`.
+    pub context: u64,
+    /// Messages that were sent with it.
+    pub sent: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// Messages that were received with it.
+    pub received: u64,
+    /// Their bytes.
+    pub received_bytes: u64,
+    /// Collectives.
+    pub collectives: u64,
+    /// Their bytes, as this rank gave or got them.
+    pub collective_bytes: u64,
 }

@@ -122,7 +122,7 @@ impl SliceRecorder {
             empty_runs: (&self.log.empty_runs).into(),
             letts_ns: (&self.log.gap_ns).into(),
             ltdem_ns: (&self.ltdem_ns).into(),
-            lmsm_ns: (&self.lmsm_ns).into(),
+            ltmsm_ns: (&self.lmsm_ns).into(),
             ltpm_ns: (&self.ltpm_ns).into(),
             ltbbm_ns: (&self.ltbbm_ns).into(),
             ltrm_ns: (&self.ltrm_ns).into(),
@@ -132,7 +132,7 @@ impl SliceRecorder {
             ncolldem: self.ncolldem,
             ncollmsm: self.ncollmsm,
             bpts: self.bpts,
-            global: None,
+            ..NodeDump::default()
         }
     }
 }

@@ -98,6 +98,7 @@ impl StrobeRecorder {
             usrsts: (&self.usrsts).into(),
             usrdem: (&self.usrdem).into(),
             usrmsm: (&self.usrmsm).into(),
+            ..StrobeDump::default()
         }
     }
 }

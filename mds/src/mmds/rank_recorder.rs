@@ -147,6 +147,9 @@ impl RankRecorder {
             primitives: primitives.collect(),
             computation_granularity_ns: (&self.computation_ns).into(),
             communication_overhead_ns: (&self.overhead_ns).into(),
+            began_ns: self.start_ns,
+            finalized: true,
+            ..RankDump::default()
         }
     }
 }

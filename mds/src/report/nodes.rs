@@ -48,7 +48,7 @@ fn times(dumps: &[NodeDump]) -> String {
     ]);
     let local: [(&str, Pick); 7] = [
         ("LTDEM", |dump| &dump.ltdem_ns),
-        ("LMSM", |dump| &dump.lmsm_ns),
+        ("LTMSM", |dump| &dump.ltmsm_ns),
         ("LTPM", |dump| &dump.ltpm_ns),
         ("LTBBM", |dump| &dump.ltbbm_ns),
         ("LTRM", |dump| &dump.ltrm_ns),

@@ -1,0 +1,43 @@
+//! What a run was: `run.json`.
+
+use serde::{Deserialize, Serialize};
+
+/// The header of all dumps of one run, format `bcs-mds-run`, so that two runs can be told apart later. `bcs run` writes
+/// it, at the end.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct RunDump {
+    /// Names the run, alike in all its dumps.
+    pub job: String,
+    /// The command line of the programs, without that of the launcher.
+    pub command: Vec<String>,
+    /// The version of BCS-MPI.
+    pub version: String,
+    /// The name of the machine.
+    pub machine: String,
+    /// When the run began, in nanoseconds since 1970.
+    pub began_unix_ns: u64,
+    /// The same moment by the clock of all other times in the dumps.
+    pub began_ns: u64,
+    /// When it had ended, by that clock.
+    pub ended_ns: u64,
+    /// The exit code of the launcher.
+    pub exit_code: i32,
+    /// Nodes.
+    pub nodes: u32,
+    /// Ranks.
+    pub ranks: u32,
+    /// The length of a time slice.
+    pub time_slice_ns: u64,
+    /// `elastic` or `fixed`.
+    pub strobe: String,
+    /// `shared`, `coprocessor` or `dedicated`.
+    pub nic_threads: String,
+    /// `smartmap` or `nic`.
+    pub intranode: String,
+    /// The longest eager message, in bytes.
+    pub eager_limit: u64,
+    /// The bandwidth of a link, in bytes a second, from which budgets follow.
+    pub bandwidth: u64,
+    /// What was recorded, as `--mds-record` says it.
+    pub recorded: String,
+}
