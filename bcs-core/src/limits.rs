@@ -58,7 +58,7 @@ pub const SLOW_ROAD_BYTES: usize = 16 << 20;
 
 /// The shortest message that a blocking send lends to a receiver on its node: there is more to a loan
 /// than to a copy.
-pub const LEAST_LENT_BYTES: usize = 1025;
+pub const LEAST_LENT_BYTES: usize = 640;
 
 /// The shortest message whose sender takes part in the copy. Shorter ones are fetched by their
 /// receivers: they come out of caches, and the sender would have to be fast to find anything left.

@@ -87,19 +87,13 @@ impl Strobing {
 
 /// The state machines of an OS thread.
 pub(super) struct Machines {
-    seats: Vec<Seat>,
+    hosted: Hosted,
     /// The place of each NIC thread of the job among them; [`ELSEWHERE`] if it is not here.
     places: Vec<usize>,
     /// The places of those that look at the fabric in every turn, if not all do: who is signalled is known.
     looking: Vec<usize>,
     /// That list's other half, empty between turns.
     looked: Vec<usize>,
-    strobing: Option<Strobing>,
-    colocated: Option<Colocated>,
-    bells: Bells,
-    routes: Arc<Routes>,
-    inbox: Receiver<Letter>,
-    page: MachinePage,
     letters: VecDeque<(usize, Mail)>,
     out: Outbox,
     /// Ranks to be rung.
@@ -108,8 +102,6 @@ pub(super) struct Machines {
     to_wake: Vec<BellId>,
     /// What the timer of their OS thread is set to.
     told_ns: Option<u64>,
-    /// NIC memory by world rank.
-    memories: Arc<Vec<Option<NicMemory>>>,
     /// The place of the state machine that works; [`STROBING`] if it is the Strobe Sender.
     working: usize,
     beginning: Beginning,
@@ -141,38 +133,24 @@ fn number(node: NodeId, thread: NicThreadId) -> usize {
 
 impl Machines {
     pub(super) fn new(hosted: Hosted) -> Self {
-        let Hosted {
-            seats,
-            strobing,
-            colocated,
-            bells,
-            routes,
-            inbox,
-            page,
-            memories,
-        } = hosted;
-        let numbers = || seats.iter().map(|seat| number(seat.node, seat.thread));
+        let numbers = || {
+            let seats = hosted.seats.iter();
+            seats.map(|seat| number(seat.node, seat.thread))
+        };
         let mut places = vec![ELSEWHERE; numbers().max().map_or(0, |last| last + 1)];
         for (at, number) in numbers().enumerate() {
             places[number] = at;
         }
         Self {
-            seats,
+            hosted,
             places,
             looking: Vec::new(),
             looked: Vec::new(),
-            strobing,
-            colocated,
-            bells,
-            routes,
-            inbox,
-            page,
             letters: VecDeque::new(),
             out: Outbox::default(),
             to_ring: Vec::new(),
             to_wake: Vec::new(),
             told_ns: None,
-            memories,
             working: STROBING,
             beginning: Beginning::default(),
         }
@@ -184,7 +162,7 @@ impl Machines {
             .downcast_ref::<String>()
             .map(String::as_str)
             .or_else(|| panic.downcast_ref::<&str>().copied());
-        let seat = self.seats.get(self.working);
+        let seat = self.hosted.seats.get(self.working);
         NicFailure {
             node: seat.map_or(NodeId(0), |seat| seat.node),
             cause: Cause::Panicked {
@@ -204,7 +182,7 @@ impl Machines {
     /// The OS threads that have got something to do.
     pub(super) fn take_to_wake(&mut self, into: &mut Vec<BellId>) {
         into.append(&mut self.to_wake);
-        self.bells.take(into);
+        self.hosted.bells.take(into);
     }
 
     /// The same as [`deadline_ns`](Self::deadline_ns), for the OS thread that sets its timer to it.
@@ -220,7 +198,8 @@ impl Machines {
 
     /// When to look again at the latest, if nothing rings before.
     pub(super) fn deadline_ns(&self) -> Option<u64> {
-        self.strobing
+        self.hosted
+            .strobing
             .as_ref()
             .and_then(|strobing| strobing.sender.deadline_ns())
     }
@@ -229,7 +208,7 @@ impl Machines {
     fn turn(&mut self) -> bool {
         self.beginning.forget();
         let mut progress = self.strobe();
-        while let Ok((node, thread, mail)) = self.inbox.try_recv() {
+        while let Ok((node, thread, mail)) = self.hosted.inbox.try_recv() {
             self.letters
                 .push_back((self.places[number(node, thread)], mail));
         }
@@ -243,10 +222,11 @@ impl Machines {
         // With a core for everybody a rank goes on at once. Else it would take this thread's core
         // in the middle of a slice, for which all ranks wait: the slice is finished first.
         let in_slice = self
+            .hosted
             .strobing
             .as_ref()
             .is_some_and(|it| it.sender.in_slice());
-        if !self.to_ring.is_empty() && (!in_slice || self.page.cores_suffice()) {
+        if !self.to_ring.is_empty() && (!in_slice || self.hosted.page.cores_suffice()) {
             self.ring();
         }
         progress
@@ -255,8 +235,8 @@ impl Machines {
     /// Rings the ranks for whom something was released.
     fn ring(&mut self) {
         for rank in self.to_ring.drain(..) {
-            if let Some(memory) = &self.memories[rank as usize] {
-                self.page.wake(memory.bell());
+            if let Some(memory) = &self.hosted.memories[rank as usize] {
+                self.hosted.page.wake(memory.bell());
             }
         }
     }
@@ -264,8 +244,8 @@ impl Machines {
     /// Lets those look at the fabric who may find something.
     fn poll_seats(&mut self) -> bool {
         let mut progress = false;
-        let Some(colocated) = self.colocated.clone() else {
-            for at in 0..self.seats.len() {
+        let Some(colocated) = self.hosted.colocated.clone() else {
+            for at in 0..self.hosted.seats.len() {
                 progress |= self.poll(at);
             }
             return progress;
@@ -277,7 +257,7 @@ impl Machines {
         let mut looking = std::mem::take(&mut self.looking);
         std::mem::swap(&mut self.looking, &mut self.looked);
         for at in looking.drain(..) {
-            self.seats[at].looks = false;
+            self.hosted.seats[at].looks = false;
             progress |= self.poll(at);
         }
         self.looked = looking;
@@ -301,7 +281,7 @@ impl Machines {
         work: impl FnOnce(&mut dyn NicThread, &mut Context<'_>) -> R,
     ) -> R {
         self.working = at;
-        let seat = &mut self.seats[at];
+        let seat = &mut self.hosted.seats[at];
         let mut context = Context {
             clock,
             port: &mut seat.port,
@@ -309,7 +289,7 @@ impl Machines {
             out: &mut self.out,
         };
         let result = work(&mut *seat.machine, &mut context);
-        if self.colocated.is_some() && !seat.looks && seat.machine.looks() {
+        if self.hosted.colocated.is_some() && !seat.looks && seat.machine.looks() {
             seat.looks = true;
             self.looking.push(at);
         }
@@ -319,14 +299,14 @@ impl Machines {
 
     /// Lets sequencer and Strobe Sender go on, as far as they answer each other.
     fn strobe(&mut self) -> bool {
-        let Some(strobing) = &mut self.strobing else {
+        let Some(strobing) = &mut self.hosted.strobing else {
             return false;
         };
         self.working = STROBING;
         let mut progress = false;
         loop {
             let decided = strobing.sequencer.as_mut().is_some_and(Sequencer::poll);
-            let retries = match (&strobing.sequencer, &self.colocated) {
+            let retries = match (&strobing.sequencer, &self.hosted.colocated) {
                 (Some(sequencer), _) => sequencer.retries(),
                 (None, colocated) => colocated.as_ref().map_or(0, Colocated::retries),
             };
@@ -350,14 +330,14 @@ impl Machines {
         if self.out.mail.is_empty() {
             return;
         }
-        let node = self.seats[from].node;
+        let node = self.hosted.seats[from].node;
         for (thread, mail) in self.out.mail.drain(..) {
             let at = self.places.get(number(node, thread));
             if let Some(&at) = at.filter(|&&at| at != ELSEWHERE) {
                 self.letters.push_back((at, mail));
                 continue;
             }
-            let route = &self.routes[&(node, thread)];
+            let route = &self.hosted.routes[&(node, thread)];
             // The other end outlives this one but for the last moments of the job.
             if route.sender.send((node, thread, mail)).is_ok() {
                 self.to_wake.push(route.bell);
@@ -368,21 +348,21 @@ impl Machines {
     /// A cheap look for work: while spinning, and the last one before a sleep, after it was
     /// announced (law 6).
     pub(super) fn has_work(&mut self) -> bool {
-        if !(self.inbox.is_empty() && self.to_wake.is_empty()) {
+        if !(self.hosted.inbox.is_empty() && self.to_wake.is_empty()) {
             return true;
         }
-        if let Some(strobing) = &mut self.strobing {
+        if let Some(strobing) = &mut self.hosted.strobing {
             let sequencer = strobing.sequencer.as_ref();
             if sequencer.is_some_and(Sequencer::has_requests) || strobing.sender.has_work(now_ns) {
                 // In a slice, only a poll can tell whether the nodes have moved on.
                 return self.turn();
             }
-            if self.colocated.is_some() {
+            if self.hosted.colocated.is_some() {
                 return false; // between slices nobody else can signal the NICs of this thread
             }
         }
         self.beginning.forget(); // this thread may have slept since its last turn
-        self.poll_seats() || !(self.letters.is_empty() && self.bells.is_empty())
+        self.poll_seats() || !(self.letters.is_empty() && self.hosted.bells.is_empty())
     }
 
     fn left_over(&self) -> Vec<NicFailure> {
@@ -395,7 +375,7 @@ impl Machines {
                 cause: Cause::LeftOver { thread, left },
             })
         };
-        self.seats.iter().filter_map(of).collect()
+        self.hosted.seats.iter().filter_map(of).collect()
     }
 
     /// What they recorded.
@@ -403,11 +383,13 @@ impl Machines {
         Recordings {
             left_over: self.left_over(),
             nodes: self
+                .hosted
                 .seats
                 .iter_mut()
                 .filter_map(|seat| seat.machine.recorded())
                 .collect(),
             global: self
+                .hosted
                 .strobing
                 .take()
                 .map(|strobing| strobing.recorder.finish()),

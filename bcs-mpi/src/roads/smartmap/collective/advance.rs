@@ -133,7 +133,7 @@ impl Phased {
             CollectiveKind::Reduce { op, datatype, .. } if !self.part.output.is_empty() => {
                 // SAFETY: as above.
                 let into = unsafe { self.part.output.part(offset..offset + len).bytes_mut() };
-                if short::fold(group, (op, datatype), into, spare).is_err() {
+                if short::fold(group, (op, datatype), None, into, spare).is_err() {
                     self.failure = Failure::BadDescriptor;
                 }
             }

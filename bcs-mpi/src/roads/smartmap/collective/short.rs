@@ -119,7 +119,7 @@ impl Short {
         };
         let mut result = std::mem::take(&mut spare.folded);
         result.resize(self.part.bytes, 0);
-        let folded = fold(group, (op, datatype), &mut result, spare).is_ok();
+        let folded = fold(group, (op, datatype), None, &mut result, spare).is_ok();
         // Nobody else looks at what this rank has contributed.
         if folded {
             group.own().contribute(group.number, &result);
@@ -175,7 +175,10 @@ impl Short {
                 Ok(())
             }
             (CollectiveKind::Reduce { op, datatype, .. }, Needs::Others | Needs::All) => {
-                let folded = fold(group, (op, datatype), into(), spare);
+                let apart = self.part.input.filter(|input| *input != self.part.output);
+                // SAFETY: nobody writes it meanwhile: nobody else uses the output, so that is elsewhere.
+                let own = apart.map(|input| unsafe { input.bytes() });
+                let folded = fold(group, (op, datatype), own, into(), spare);
                 folded.or_else(|_| failed(Failure::BadDescriptor, 0))
             }
             _ => Ok(()),
@@ -224,24 +227,32 @@ impl Machine for Short {
     }
 }
 
-/// Folds what lies in the records of all members. Law 9: the order is that of the communicator. The
-/// processor's path gives the bits of the NIC's.
+/// Folds what lies in the records of all members; this rank's own data also lie in `own`, unless they are in place.
+/// Law 9: the order is that of the communicator, in which the first two may change places, since all operations are
+/// commutative to the bit. The processor's path gives the bits of the NIC's.
 ///
 /// # Errors
 /// When there is no such operation on the datatype.
 pub(super) fn fold(
     group: &Group,
     (op, datatype): (Op, Datatype),
+    own: Option<&[u8]>,
     into: &mut [u8],
     spare: &mut Spare,
 ) -> Result<(), CombineError> {
-    let number = group.number;
-    let (first, rest) = group.members.split_first().expect("there are members");
-    first.info.contribution(number, into);
+    let (number, me) = (group.number, group.me);
+    let first = usize::from(own.is_some() && me == 0);
+    group.members[first].info.contribution(number, into);
     let operand = &mut spare.chunks(into.len())[..into.len()];
-    for member in rest {
-        member.info.contribution(number, operand);
-        combine(op, datatype, Path::Host, into, operand)?;
+    for (index, member) in group.members.iter().enumerate() {
+        match own {
+            _ if index == first => {}
+            Some(own) if index == me => combine(op, datatype, Path::Host, into, own)?,
+            _ => {
+                member.info.contribution(number, operand);
+                combine(op, datatype, Path::Host, into, operand)?;
+            }
+        }
     }
     Ok(())
 }
