@@ -22,6 +22,7 @@ pub mod dump;
 pub mod emds;
 pub mod figures;
 pub mod mmds;
+pub mod plot;
 pub mod report;
 
 mod distribution;
