@@ -20,10 +20,12 @@
 
 pub mod dump;
 pub mod emds;
+pub mod export;
 pub mod figures;
 pub mod mmds;
 pub mod plot;
 pub mod report;
+pub mod trace;
 
 mod distribution;
 
