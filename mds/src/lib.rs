@@ -23,6 +23,7 @@ pub mod emds;
 pub mod export;
 pub mod figures;
 pub mod mmds;
+pub mod page;
 pub mod plot;
 pub mod report;
 pub mod trace;
