@@ -216,7 +216,12 @@ proptest! {
 fn shown(dumps: &Dumps) {
     drop(mds::figures::blame(dumps));
     drop(mds::figures::flows(dumps));
-    drop(mds::figures::Series::of(dumps, None, 0, u64::MAX));
+    drop(mds::report::whole(dumps, mds::report::Whose::AllRanks));
+    drop(mds::page::page(dumps, &[]));
+    drop(mds::trace::write(dumps, &mut std::io::sink()));
+    let series = mds::figures::Series::of(dumps, None, 0, u64::MAX);
+    let gaps = mds::figures::column("GETTS").unwrap();
+    drop(mds::plot::plot(&series, &gaps, "gaps"));
 }
 
 #[test]

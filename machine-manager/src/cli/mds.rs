@@ -136,7 +136,7 @@ pub struct SlicesArgs {
         long,
         value_delimiter = ',',
         value_name = "NAMES",
-        default_value = "GETTS,GTDEM,GTMSM,GTTS,NP2PDEM,NP2PMSM,NCOLLDEM,NCOLLMSM,BPTS,SCHEDULED,CARRIED,NEAR_MESSAGES"
+        default_value = "GETTS,GTDEM,GTMSM,GTTS,NP2PDEM,NP2PMSM,NCOLLDEM,NCOLLMSM,BPTS,SCHEDULED,CARRIED,NEAR_MESSAGES,NEAR_COLLECTIVES"
     )]
     pub columns: Vec<String>,
     /// Draw the first column into this file, as SVG

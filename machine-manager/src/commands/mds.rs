@@ -3,7 +3,9 @@
 use crate::cli::{ExportFormat, MatrixRoad, MdsCommand, SlicesArgs};
 use crate::exit_code;
 use anyhow::Context as _;
-use mds::dump::{DumpError, Dumps, Road, read_dir, read_summaries};
+use mds::dump::{
+    DumpError, Dumps, MessageRow, Road, Row as _, read_dir, read_summaries, read_tables,
+};
 use mds::figures::{self, Series};
 use mds::report::{self, Whose};
 use std::fs::File;
@@ -41,7 +43,9 @@ fn is_gone(error: &anyhow::Error) -> bool {
 fn show(command: MdsCommand, faults: &mut Vec<DumpError>) -> anyhow::Result<()> {
     match command {
         MdsCommand::Report { dir, rank, json } => {
-            let dumps = opened(read_dir(&dir), faults)?;
+            // Nothing of it is about single messages, which are half of a dump.
+            let read = read_tables(&dir, |table| table != MessageRow::TABLE);
+            let dumps = opened(read, faults)?;
             let said = faults.iter().map(ToString::to_string).collect();
             match json {
                 true => print_json(&mds::export::report(&dumps, said)?),

@@ -58,7 +58,7 @@ impl Dumps {
 /// Only when the directory cannot be read, or holds no dump at all. Anything else is one of the
 /// [faults](Dumps::faults), and the rest is there.
 pub fn read_dir(dir: &Path) -> Result<Dumps, DumpError> {
-    read(dir, |_| true)
+    read_tables(dir, |_| true)
 }
 
 /// The same without the tables of calls and messages, which are nearly all of what a dump holds.
@@ -67,12 +67,17 @@ pub fn read_dir(dir: &Path) -> Result<Dumps, DumpError> {
 ///
 /// As [`read_dir`].
 pub fn read_summaries(dir: &Path) -> Result<Dumps, DumpError> {
-    read(dir, |table| {
+    read_tables(dir, |table| {
         table != CallRow::TABLE && table != MessageRow::TABLE
     })
 }
 
-fn read(dir: &Path, wanted: fn(&str) -> bool) -> Result<Dumps, DumpError> {
+/// The same with the tables that are wanted, by their names ([`Row::TABLE`](super::Row::TABLE)).
+///
+/// # Errors
+///
+/// As [`read_dir`].
+pub fn read_tables(dir: &Path, wanted: fn(&str) -> bool) -> Result<Dumps, DumpError> {
     let refused = |source| DumpError::Read {
         path: dir.to_owned(),
         source,

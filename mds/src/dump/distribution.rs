@@ -79,17 +79,13 @@ impl DistributionDump {
         } else {
             self.min.min(other.min)
         };
-        let mut buckets = BTreeMap::new();
-        for (figure, count) in self.histogram.iter().chain(&other.histogram) {
-            let sum: &mut u64 = buckets.entry(*figure).or_default();
-            *sum = sum.saturating_add(*count);
-        }
+        let buckets = together(&self.histogram, &other.histogram);
         *self = Self::new(
             self.count.saturating_add(other.count),
             min,
             self.max.max(other.max),
             self.total.saturating_add(other.total),
-            buckets.into_iter().collect(),
+            buckets,
         );
     }
 
@@ -171,6 +167,23 @@ impl DistributionDump {
         let deviation = (squares / count - average * average).max(0.0).sqrt();
         (sum > 0.0).then(|| deviation / average)
     }
+}
+
+/// The buckets of both, each of which are in rising order.
+fn together(ones: &[(u64, u64)], others: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let mut all = Vec::with_capacity(ones.len().max(others.len()));
+    let (mut ones, mut others) = (ones.iter().peekable(), others.iter().peekable());
+    while let Some(low) = [ones.peek(), others.peek()]
+        .into_iter()
+        .flatten()
+        .map(|at| at.0)
+        .min()
+    {
+        let one = ones.next_if(|at| at.0 == low).map_or(0, |at| at.1);
+        let other = others.next_if(|at| at.0 == low).map_or(0, |at| at.1);
+        all.push((low, one.saturating_add(other)));
+    }
+    all
 }
 
 impl From<&Distribution> for DistributionDump {

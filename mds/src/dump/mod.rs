@@ -30,7 +30,7 @@ mod rows;
 mod run;
 mod whole;
 
-pub use directory::{Dumps, read_dir, read_summaries};
+pub use directory::{Dumps, read_dir, read_summaries, read_tables};
 pub use distribution::DistributionDump;
 pub use error::DumpError;
 pub use file::{read_run, write_node, write_rank, write_run};

@@ -77,7 +77,7 @@ pub fn whole(dumps: &Dumps, whose: Whose) -> Result<String, ReportError> {
             sections.push(titled("Messages by peer", peers(dumps)));
         }
         if !dumps.nodes.is_empty() {
-            let tables = table_nodes(&dumps.nodes);
+            let tables = table_nodes(dumps);
             sections.push(titled("Nodes and slices (Tables 5.1 and 5.2)", tables));
             sections.push(titled("The beat (section 5.3)", assumptions(dumps)));
             sections.push(titled("The choice of the slice", choice_of_slice(dumps)));

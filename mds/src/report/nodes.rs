@@ -11,8 +11,8 @@ const MOST: usize = 32;
 /// Two short tables: the slices of each node with its counts, and the times of slices and microphases, all nodes
 /// merged, after those of the Strobe Sender.
 #[must_use]
-pub fn table_nodes(dumps: &[NodeDump]) -> String {
-    [slices(dumps), times(dumps), moved(dumps)].join("\n\n")
+pub fn table_nodes(dumps: &Dumps) -> String {
+    [slices(&dumps.nodes), times(dumps), moved(&dumps.nodes)].join("\n\n")
 }
 
 fn slices(dumps: &[NodeDump]) -> String {
@@ -46,7 +46,7 @@ fn slices(dumps: &[NodeDump]) -> String {
 }
 
 /// All metrics of nodes that are times, then the retries, which are counts.
-fn times(dumps: &[NodeDump]) -> String {
+fn times(dumps: &Dumps) -> String {
     let mut table = super::table([
         "Metric",
         "Min(ms)",
@@ -55,16 +55,12 @@ fn times(dumps: &[NodeDump]) -> String {
         "Count",
         "Average(ms)",
     ]);
-    let dumps = Dumps {
-        nodes: dumps.to_vec(),
-        ..Dumps::default()
-    };
     let mut retries = Vec::new();
-    for metric in figures::known(&dumps)
+    for metric in figures::known(dumps)
         .iter()
         .filter(|metric| !metric.is_of_ranks())
     {
-        let figures = metric.distribution(&dumps, None);
+        let figures = metric.distribution(dumps, None);
         match metric.unit {
             Unit::Nanoseconds if figures.count > 0 => {
                 table.add_row(super::time_row(&metric.name, &figures));
@@ -105,6 +101,12 @@ fn moved(dumps: &[NodeDump]) -> String {
         text.push_str(&format!(
             "\nLongest time without a strobe: {} slices",
             longest.max
+        ));
+    }
+    let dropped = dumps.iter().map(|dump| dump.slices_dropped).max();
+    if let Some(dropped @ 1..) = dropped {
+        text.push_str(&format!(
+            "\nOf {dropped} slices there are sums, and no rows"
         ));
     }
     text
