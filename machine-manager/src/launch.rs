@@ -78,6 +78,8 @@ impl Manager {
 /// What was started.
 #[derive(Debug)]
 pub struct Launched {
+    /// The name of the run, as it stands in its dumps.
+    pub job: String,
     /// One per node, or one for all.
     pub managers: Vec<Manager>,
     /// How the runtime is set, with the link bandwidth as measured.
@@ -130,6 +132,7 @@ pub fn launch(mut job: Job, input: BorrowedFd<'_>) -> anyhow::Result<Launched> {
         manager.tell(&ToManager::Start(Box::new(start)));
     }
     Ok(Launched {
+        job: name,
         managers,
         settings: job.settings,
         kill_delay: job.kill_delay,

@@ -33,6 +33,7 @@ pub mod output;
 pub mod placing;
 pub mod program;
 pub mod quantities;
+pub mod run_header;
 pub mod shared_input;
 pub mod signals;
 pub mod terminal_input;

@@ -8,7 +8,10 @@
 //!   dump::RankDump              dump::NodeDump ◄──────────── dump::StrobeDump
 //!          │ write_rank                │ write_node
 //!          ▼                           ▼
-//!   rank-00003.json             node-0000.json   ── read_dir ──►  report::table_5_3, table_nodes
+//!   rank-00003.json, ...        node-0000.json, ...           run.json
+//!          └───────────────────────────┴── read_dir ────────────────┘
+//!                                             ▼
+//!                  figures ──►  report, plot, page, trace, export
 //! ```
 //!
 //! The recorders only add to memory that they took when they were made, so that being watched costs
@@ -17,8 +20,13 @@
 
 pub mod dump;
 pub mod emds;
+pub mod export;
+pub mod figures;
 pub mod mmds;
+pub mod page;
+pub mod plot;
 pub mod report;
+pub mod trace;
 
 mod distribution;
 

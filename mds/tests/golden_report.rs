@@ -1,80 +1,13 @@
 //! Reports, letter by letter. After a change that is meant: `BLESS=1 cargo test -p mds`, and read the diff.
 
+mod sample_run;
+
 use std::path::Path;
 use std::{env, fs};
 
-use mds::dump::{NodeDump, RankDump};
-use mds::emds::{SliceFigures, SliceRecorder, StrobeFigures, StrobeRecorder};
-use mds::mmds::{Primitive, RankRecorder};
+use mds::dump::{Dumps, Road};
+use mds::figures::{self, Series};
 use mds::report::{self, Whose};
-
-const MS: u64 = 1_000_000;
-
-/// Two ranks: non-blocking neighbours, then a reduction, as the steps of SAGE are.
-fn ranks() -> Vec<RankDump> {
-    let run = |rank: u32| {
-        let rank_ns = u64::from(rank) * 250_000;
-        let mut recorder = RankRecorder::new(rank, 0);
-        let mut now_ns = 0;
-        for step in 1..=20 {
-            now_ns += 9 * MS + step * 10_000;
-            recorder.record(Primitive::Isend, 4 * MS + rank_ns + step, Some(8_192));
-            recorder.record(Primitive::Irecv, 4 * MS + rank_ns, Some(8_192));
-            recorder.blocking_begin(now_ns);
-            now_ns += MS + rank_ns;
-            recorder.blocking_end(now_ns);
-            recorder.record(Primitive::Waitall, MS + rank_ns, None);
-            now_ns += 2 * MS;
-            recorder.blocking_begin(now_ns);
-            now_ns += 2_690_501 - rank_ns;
-            recorder.blocking_end(now_ns);
-            recorder.record(Primitive::Allreduce, 2_690_501 - rank_ns, Some(8));
-        }
-        if rank == 1 {
-            recorder.record(Primitive::Probe, 271_000, None);
-        }
-        recorder.finish(now_ns + 500)
-    };
-    (0..2).map(run).collect()
-}
-
-fn nodes() -> Vec<NodeDump> {
-    let run = |node: u32| {
-        let mut slices = SliceRecorder::new(node, 0);
-        let mut strobes = StrobeRecorder::new(0);
-        // A barrier every 9 slices, as in section 5.3.
-        for slice in (0..90_u64).step_by(9) {
-            let strobe_ns = slice * 250_000;
-            slices.slice(&SliceFigures {
-                slice,
-                strobe_ns,
-                ltdem_ns: Some(12_000 + slice * 10),
-                lmsm_ns: Some(15_500),
-                ltbbm_ns: Some(9_000),
-                ltts_ns: 60_000,
-                ncolldem: 1,
-                ncollmsm: 1,
-                bpts: 2,
-                ..Default::default()
-            });
-            strobes.slice(&StrobeFigures {
-                slice,
-                strobe_ns,
-                gtdem_ns: Some(14_000),
-                gtmsm_ns: Some(17_000),
-                gtts_ns: 66_000,
-                usrdem: 2,
-                ..Default::default()
-            });
-        }
-        let global = (node == 0).then(|| strobes.finish());
-        NodeDump {
-            global,
-            ..slices.finish(90)
-        }
-    };
-    (0..2).map(run).collect()
-}
 
 fn assert_golden(name: &str, found: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -88,20 +21,139 @@ fn assert_golden(name: &str, found: &str) {
 }
 
 #[test]
-fn all_ranks_merged() {
-    let table = report::table_5_3(&ranks(), Whose::AllRanks).unwrap();
-    let run_time = report::run_time(&ranks(), Whose::AllRanks).unwrap();
-    assert_golden("all_ranks.txt", &format!("{table}\n{run_time}"));
+fn a_whole_run() {
+    let report = report::whole(&sample_run::dumps(), Whose::AllRanks).unwrap();
+    assert_golden("all_ranks.txt", &report);
 }
 
 #[test]
 fn one_rank() {
-    let table = report::table_5_3(&ranks(), Whose::Rank(0)).unwrap();
-    let run_time = report::run_time(&ranks(), Whose::Rank(0)).unwrap();
-    assert_golden("rank_0.txt", &format!("{table}\n{run_time}"));
+    let report = report::whole(&sample_run::dumps(), Whose::Rank(3)).unwrap();
+    assert_golden("rank_3.txt", &report);
 }
 
 #[test]
-fn nodes_and_their_microphases() {
-    assert_golden("nodes.txt", &report::table_nodes(&nodes()));
+fn a_run_that_was_killed() {
+    let mut dumps = sample_run::dumps();
+    dumps.run = None;
+    dumps.ranks.truncate(2);
+    dumps.ranks[1].finalized = false;
+    dumps.nodes.clear();
+    let report = report::whole(&dumps, Whose::AllRanks).unwrap();
+    assert_golden("killed.txt", &report);
+}
+
+#[test]
+fn histograms_of_times_sizes_and_counts() {
+    let dumps = sample_run::dumps();
+    let drawn = [
+        "MPI_Waitall",
+        "computation",
+        "MPI_Isend.size",
+        "GETTS",
+        "USRDEM",
+    ]
+    .map(|name| {
+        let metric = figures::find(&dumps, name).unwrap();
+        report::histogram(
+            &metric.name,
+            &metric.distribution(&dumps, None),
+            metric.unit,
+        )
+    });
+    assert_golden("histograms.txt", &drawn.join("\n\n"));
+}
+
+#[test]
+fn slices_of_the_job_and_of_a_node() {
+    let dumps = sample_run::dumps();
+    let columns = [
+        "GETTS",
+        "LTDEM",
+        "NP2PDEM",
+        "NCOLLMSM",
+        "BPTS",
+        "near_bytes",
+    ];
+    let columns = columns.map(|name| figures::column(name).unwrap());
+    let slices = |node| report::slices(&dumps, &Series::of(&dumps, node, 3, 12), &columns);
+    assert_golden(
+        "slices.txt",
+        &format!("{}\n\n{}", slices(None), slices(Some(2))),
+    );
+}
+
+#[test]
+fn the_matrix_by_road() {
+    let dumps = sample_run::dumps();
+    let roads = [None, Some(Road::Nic), Some(Road::Smartmap)];
+    let matrices = roads.map(|road| report::matrix(&dumps, road));
+    assert_golden("matrix.txt", &matrices.join("\n\n"));
+}
+
+#[test]
+fn two_runs_side_by_side() {
+    let one = sample_run::dumps();
+    let mut other = sample_run::dumps();
+    let run = other.run.as_mut().unwrap();
+    run.time_slice_ns *= 2;
+    run.began_unix_ns += 60_000_000_000;
+    for rank in &mut other.ranks {
+        rank.computation_granularity_ns = sample_run::distribution([3_000_000; 40]);
+        rank.primitives.remove(&mds::mmds::Primitive::Irecv);
+    }
+    assert_golden("compare.txt", &report::compare(&one, &other));
+}
+
+#[test]
+fn who_waited_for_whom() {
+    let blame = figures::blame(&sample_run::dumps());
+    assert_golden("blame.txt", &report::blame(&blame, None));
+}
+
+#[test]
+fn a_rank_that_left_no_dump_is_named() {
+    let mut dumps = sample_run::dumps();
+    dumps.ranks.drain(..3);
+    let error = report::whole(&dumps, Whose::Rank(9)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "failed to report on rank 9: it left no dump; there are dumps of 3 ranks from 3 to 5"
+    );
+}
+
+/// Whatever is missing, what is there is shown.
+#[test]
+fn every_section_does_without_every_other() {
+    let whole = sample_run::dumps;
+    let summaries = || {
+        let mut dumps = whole();
+        for rank in &mut dumps.ranks {
+            rank.calls.clear();
+            rank.messages.clear();
+            for seen in rank.primitives.values_mut() {
+                seen.latency_ns.histogram.clear();
+            }
+        }
+        for node in &mut dumps.nodes {
+            node.slices.clear();
+            node.global = None;
+        }
+        dumps
+    };
+    for dumps in [
+        summaries(),
+        Dumps {
+            ranks: Vec::new(),
+            ..whole()
+        },
+        Dumps::default(),
+    ] {
+        let text = report::whole(&dumps, Whose::AllRanks).unwrap();
+        assert!(!text.is_empty());
+        drop(report::compare(&dumps, &whole()));
+        drop(report::blame(&figures::blame(&dumps), None));
+        let all = Series::of(&dumps, None, 0, u64::MAX);
+        drop(report::slices(&dumps, &all, &figures::columns()));
+    }
 }

@@ -158,7 +158,10 @@ fn the_mds_gets_collectives_too() {
         })
         .unwrap();
     });
-    let dumps = mds::dump::read_dir(directory.path()).unwrap();
+    let dumps = mds::dump::read_dir(directory.path())
+        .unwrap()
+        .whole()
+        .unwrap();
     let names: Vec<_> = dumps.ranks[0]
         .primitives
         .keys()

@@ -112,7 +112,10 @@ fn the_mds_gets_its_dump() {
         }
         world.barrier().unwrap();
     });
-    let dumps = mds::dump::read_dir(directory.path()).unwrap();
+    let dumps = mds::dump::read_dir(directory.path())
+        .unwrap()
+        .whole()
+        .unwrap();
     assert_eq!(dumps.ranks.len(), 2);
     let calls = |rank: usize| -> Vec<(String, u64)> {
         let primitives = dumps.ranks[rank].primitives.iter();

@@ -1,9 +1,11 @@
 //! The command line.
 
 mod bench;
+mod mds;
 mod run;
 
 pub use bench::BenchArgs;
+pub use mds::{ExportFormat, MatrixRoad, MdsArgs, MdsCommand, SlicesArgs};
 pub use run::{
     ApplicationOptions, BindName, DriverName, FurtherApplication, InputName, NicOptions,
     ProgramArgs, RunArgs, RunOptions, StrobeName,
@@ -134,28 +136,6 @@ pub struct DoctorArgs {
     /// The OS threads of NICs that are placed.
     #[command(flatten)]
     pub nics: NicOptions,
-}
-
-/// What `bcs mds` can be asked.
-#[derive(Debug, Args)]
-pub struct MdsArgs {
-    /// What to do with the recordings.
-    #[command(subcommand)]
-    pub command: MdsCommand,
-}
-
-/// Subcommands of `bcs mds`.
-#[derive(Debug, Subcommand)]
-pub enum MdsCommand {
-    /// Print per-primitive statistics and what the nodes did
-    Report {
-        /// The directory that `bcs run --mds` wrote
-        #[arg(value_name = "DIR")]
-        dir: PathBuf,
-        /// Of one rank only
-        #[arg(long, value_name = "R")]
-        rank: Option<u32>,
-    },
 }
 
 /// The options of `bcs run` alone, for those who look at them rather than parse them.

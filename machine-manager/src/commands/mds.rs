@@ -1,33 +1,190 @@
 //! `bcs mds`: what the Monitoring and Debugging System recorded.
 
-use crate::cli::MdsCommand;
+use crate::cli::{ExportFormat, MatrixRoad, MdsCommand, SlicesArgs};
 use crate::exit_code;
-use mds::report::{Whose, run_time, table_5_3, table_nodes};
+use anyhow::Context as _;
+use mds::dump::{
+    DumpError, Dumps, MessageRow, Road, Row as _, read_dir, read_summaries, read_tables,
+};
+use mds::figures::{self, Series};
+use mds::report::{self, Whose};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
+/// Something was shown, but not all: a file could not be read, or a rank is missing.
+const INCOMPLETE: u8 = 1;
+
 pub(super) fn run(command: MdsCommand) -> ExitCode {
-    let MdsCommand::Report { dir, rank } = command;
-    match report(&dir, rank) {
-        Ok(text) => {
-            println!("{text}");
-            ExitCode::SUCCESS
-        }
+    let mut faults = Vec::new();
+    let shown = show(command, &mut faults);
+    for fault in &faults {
+        eprintln!("bcs: {fault}");
+    }
+    match shown {
+        Ok(()) if faults.is_empty() => ExitCode::SUCCESS,
+        Ok(()) => ExitCode::from(INCOMPLETE),
+        // A reader who has seen enough is no failure.
+        Err(error) if is_gone(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("bcs: failed to report on {}: {error}", dir.display());
+            eprintln!("bcs: {error:#}");
             ExitCode::from(exit_code::BAD_INPUT)
         }
     }
 }
 
-fn report(dir: &std::path::Path, rank: Option<u32>) -> anyhow::Result<String> {
-    let dumps = mds::dump::read_dir(dir)?;
-    let whose = rank.map_or(Whose::AllRanks, Whose::Rank);
-    let mut text = table_5_3(&dumps.ranks, whose)?;
-    text += "\n";
-    text += &run_time(&dumps.ranks, whose)?;
-    if rank.is_none() && !dumps.nodes.is_empty() {
-        text += "\n\n";
-        text += &table_nodes(&dumps.nodes);
+fn is_gone(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<io::Error>();
+    error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Does what is asked for with what can be read; `faults` is what cannot.
+fn show(command: MdsCommand, faults: &mut Vec<DumpError>) -> anyhow::Result<()> {
+    match command {
+        MdsCommand::Report { dir, rank, json } => {
+            // Nothing of it is about single messages, which are half of a dump.
+            let read = read_tables(&dir, |table| table != MessageRow::TABLE);
+            let dumps = opened(read, faults)?;
+            let said = faults.iter().map(ToString::to_string).collect();
+            match json {
+                true => print_json(&mds::export::report(&dumps, said)?),
+                false => {
+                    let whose = rank.map_or(Whose::AllRanks, Whose::Rank);
+                    print(&report::whole(&dumps, whose)?)
+                }
+            }
+        }
+        MdsCommand::Hist {
+            dir,
+            metric,
+            rank,
+            node,
+        } => {
+            let dumps = opened(read_summaries(&dir), faults)?;
+            print(&histogram(&dumps, &metric, rank, node)?)
+        }
+        MdsCommand::Slices(arguments) => slices(&arguments, faults),
+        MdsCommand::Matrix { dir, road } => {
+            let dumps = opened(read_summaries(&dir), faults)?;
+            let road = road.map(|road| match road {
+                MatrixRoad::Nic => Road::Nic,
+                MatrixRoad::Smartmap => Road::Smartmap,
+            });
+            print(&report::matrix(&dumps, road))
+        }
+        MdsCommand::Compare { one, other } => {
+            let one = opened(read_summaries(&one), faults)?;
+            let other = opened(read_summaries(&other), faults)?;
+            print(&report::compare(&one, &other))
+        }
+        MdsCommand::Blame { dir, rank, json } => {
+            let blame = figures::blame(&opened(read_dir(&dir), faults)?);
+            match json {
+                true => print_json(&report::blame_json(&blame)),
+                false => print(&report::blame(&blame, rank)),
+            }
+        }
+        MdsCommand::Html { dir, output } => {
+            let dumps = opened(read_dir(&dir), faults)?;
+            let said: Vec<String> = faults.iter().map(ToString::to_string).collect();
+            let page = mds::page::page(&dumps, &said)?;
+            let failed = || format!("failed to write {}", output.display());
+            std::fs::write(&output, page).with_context(failed)
+        }
+        MdsCommand::Export {
+            dir,
+            format,
+            output,
+        } => {
+            let dumps = opened(read_dir(&dir), faults)?;
+            export(&dumps, format, output.as_deref())
+        }
     }
-    Ok(text)
+}
+
+/// The dumps; their faults are put to the others.
+fn opened(read: Result<Dumps, DumpError>, faults: &mut Vec<DumpError>) -> anyhow::Result<Dumps> {
+    let mut dumps = read?;
+    faults.append(&mut dumps.faults);
+    Ok(dumps)
+}
+
+fn histogram(
+    dumps: &Dumps,
+    name: &str,
+    rank: Option<u32>,
+    node: Option<u32>,
+) -> anyhow::Result<String> {
+    let metric = figures::find(dumps, name)?;
+    let (of, kind) = match metric.is_of_ranks() {
+        true => (rank, "rank"),
+        false => (node, "node"),
+    };
+    let other = if metric.is_of_ranks() { node } else { rank };
+    anyhow::ensure!(
+        other.is_none(),
+        "{} is a figure of each {kind}: choose one with --{kind}",
+        metric.name
+    );
+    let title = match of {
+        Some(number) => format!("{} of {kind} {number}", metric.name),
+        None => metric.name.clone(),
+    };
+    let drawn = report::histogram(&title, &metric.distribution(dumps, of), metric.unit);
+    Ok(format!("{}\n{drawn}", metric.about))
+}
+
+fn slices(arguments: &SlicesArgs, faults: &mut Vec<DumpError>) -> anyhow::Result<()> {
+    let columns = arguments.columns.iter().map(|name| figures::column(name));
+    let columns: Vec<_> = columns.collect::<Result<_, _>>()?;
+    let dumps = opened(read_summaries(&arguments.dir), faults)?;
+    let series = Series::of(&dumps, arguments.node, arguments.from, arguments.to);
+    let (Some(path), Some(column)) = (&arguments.plot, columns.first()) else {
+        return print(&report::slices(&dumps, &series, &columns));
+    };
+    let whose = match arguments.node {
+        Some(node) => format!("on node {node}"),
+        None => "of the job".to_owned(),
+    };
+    let title = format!("{} by time slice, {whose}", column.name);
+    let svg = mds::plot::plot(&series, column, &title)?;
+    std::fs::write(path, svg).with_context(|| format!("failed to write {}", path.display()))
+}
+
+fn export(dumps: &Dumps, format: ExportFormat, output: Option<&Path>) -> anyhow::Result<()> {
+    match (format, output) {
+        (ExportFormat::Csv, Some(dir)) => {
+            let failed = || format!("failed to write tables into {}", dir.display());
+            for path in mds::export::write_csv(dumps, dir).with_context(failed)? {
+                print(&path.display().to_string())?;
+            }
+            Ok(())
+        }
+        (ExportFormat::Csv, None) => anyhow::bail!("name a directory for the tables with -o"),
+        (_, None) => export_to(dumps, format, &mut BufWriter::new(io::stdout().lock())),
+        (_, Some(path)) => {
+            let failed = || format!("failed to write {}", path.display());
+            let file = File::create(path).with_context(failed)?;
+            export_to(dumps, format, &mut BufWriter::new(file)).with_context(failed)
+        }
+    }
+}
+
+fn export_to(dumps: &Dumps, format: ExportFormat, to: &mut impl Write) -> anyhow::Result<()> {
+    match format {
+        ExportFormat::ChromeTrace => mds::trace::write(dumps, to).map(drop)?,
+        ExportFormat::Json | ExportFormat::Csv => mds::export::write_json(dumps, to)?,
+    }
+    Ok(())
+}
+
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{text}")?;
+    Ok(out.flush()?)
+}
+
+fn print_json(value: &serde_json::Value) -> anyhow::Result<()> {
+    print(&serde_json::to_string_pretty(value)?)
 }

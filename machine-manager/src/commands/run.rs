@@ -8,6 +8,7 @@ use crate::exit_code;
 use crate::launch::{Job, Launched, launch};
 use crate::output::Output;
 use crate::placing::{self, BadPlacing};
+use crate::run_header::RunHeader;
 use crate::shared_input::SharedInput;
 use crate::signals::Signals;
 use crate::terminal_input::TerminalInput;
@@ -219,7 +220,11 @@ fn start_and_watch(
         let hint = placing::hint(job.settings.driver, &job.placement, job.cores.usable);
         hint.iter().for_each(|hint| eprintln!("bcs: hint: {hint}"));
     }
+    let mut header = RunHeader::of(&job);
     let launched = launch(job, stdin)?;
+    if let Some(header) = &mut header {
+        header.started(&launched.job, &launched.settings);
+    }
     drop(far_end);
     if options.verbose {
         describe(&launched, ranks);
@@ -234,7 +239,11 @@ fn start_and_watch(
         signals,
         spared,
     };
-    Dispatcher::new(launched, surroundings, ranks, options.timeout).run()
+    let code = Dispatcher::new(launched, surroundings, ranks, options.timeout).run()?;
+    if let Some(Err(error)) = header.map(|header| header.write(code)) {
+        eprintln!("bcs: {error}");
+    }
+    Ok(code)
 }
 
 /// Whether hints are said: what could be better in a job that goes well is said to a person, and to whoever

@@ -13,10 +13,13 @@ mod job;
 mod kill;
 mod lines;
 mod manager;
+mod mds;
 mod mpmd;
 mod names;
 mod placing;
 #[path = "../programs/program.rs"]
 mod program;
+#[path = "../../../mds/tests/sample_run/mod.rs"]
+mod sample_run;
 mod signals;
 mod streams;

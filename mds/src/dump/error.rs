@@ -1,7 +1,7 @@
 //! What can be wrong with a dump.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
@@ -27,7 +27,7 @@ pub enum DumpError {
     },
     /// The directory holds no dump at all.
     #[error(
-        "failed to find MDS dumps in {}: no rank-*.json or node-*.json there; \
+        "failed to find MDS dumps in {}: no rank-*.json or node-*.json there that can be read; \
          name the directory that a run was given with --mds",
         path.display()
     )]
@@ -35,7 +35,7 @@ pub enum DumpError {
         /// The directory.
         path: PathBuf,
     },
-    /// The file ends before its JSON object does.
+    /// The file ends too early.
     #[error(
         "failed to read {}: it breaks off after {length} bytes; dumps are never written in part, so \
          it was cut short later: copy it again, or delete it",
@@ -61,6 +61,34 @@ pub enum DumpError {
         /// What it has instead.
         found: String,
     },
+    /// The file is longer than any dump.
+    #[error(
+        "failed to read {}: it has {length} bytes and no file of its kind has more than {most}; move it out of this \
+         directory",
+        path.display()
+    )]
+    TooLong {
+        /// The file.
+        path: PathBuf,
+        /// Its length in bytes, as far as it was looked at.
+        length: u64,
+        /// The most that a file of its kind may have.
+        most: u64,
+    },
+    /// An earlier program wrote the file.
+    #[error(
+        "failed to read {}: it is in version {found} of its format and this program reads version {known}; \
+         use the program that wrote it, or run again",
+        path.display()
+    )]
+    Older {
+        /// The file.
+        path: PathBuf,
+        /// The version of the file.
+        found: u64,
+        /// The version that can be read.
+        known: u64,
+    },
     /// A later program wrote the file.
     #[error(
         "failed to read {}: it is in version {found} of its format and this program knows version {known}; \
@@ -82,6 +110,27 @@ pub enum DumpError {
         path: PathBuf,
         /// What is wrong, and where.
         what: String,
+    },
+    /// A file that another one speaks of is not there.
+    #[error(
+        "failed to find {}, of which {} speaks; copy it there, or do without what it holds",
+        path.display(), beside.display()
+    )]
+    Absent {
+        /// The file.
+        path: PathBuf,
+        /// The file that speaks of it.
+        beside: PathBuf,
+    },
+    /// Ranks or nodes of the run left no dump, or none that can be read.
+    #[error(
+        "failed to find dumps of {missing} in {}; the report is about the others", path.display()
+    )]
+    Missing {
+        /// The directory.
+        path: PathBuf,
+        /// Who is missing: `ranks 3 and 5 to 7`.
+        missing: String,
     },
     /// The name of the file and its content disagree.
     #[error(
@@ -108,4 +157,13 @@ pub enum DumpError {
         /// The run of the first file.
         other: String,
     },
+}
+
+impl DumpError {
+    pub(super) fn malformed(path: &Path, what: impl Into<String>) -> Self {
+        Self::Malformed {
+            path: path.to_owned(),
+            what: what.into(),
+        }
+    }
 }

@@ -1,20 +1,28 @@
-//! Dumps on disk. A dump appears under its name whole or not at all.
+//! The files of one rank, one node, or the run: which there are, and what of them belongs to what.
+//!
+//! The JSON file is written last and says which tables lie beside it, so that whoever sees it can expect them.
 
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::{fs, io, process};
 
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::error::Category;
 
-use super::{DumpError, NodeDump, RankDump};
+use super::limits::{MOST_TABLE_BYTES, MOST_TEXT_BYTES};
+use crate::mmds::Primitive;
 
-/// The version of both formats that is written, and the newest that can be read. It rises when a member changes
-/// its meaning or goes away; members may be added without it.
-const VERSION: u64 = 1;
+use super::columns::Owner;
+use super::label::{Label, labelled};
+use super::{DistributionDump, DumpError, NodeDump, RankDump, Row, RunDump};
+use super::{columns, histograms, whole};
 
-/// A kind of dump: what differs between the file of a rank and that of a node.
-trait Dump: Serialize + DeserializeOwned {
+/// The end of the name of a histogram log.
+const LOG: &str = "hlog";
+
+/// A kind of JSON file.
+pub(super) trait Dump: Serialize + DeserializeOwned + Send {
     /// The member `"format"`.
     const FORMAT: &'static str;
     /// What its file names begin with.
@@ -22,6 +30,43 @@ trait Dump: Serialize + DeserializeOwned {
 
     fn file_name(&self) -> String;
     fn job(&self) -> &str;
+}
+
+/// A dump with a histogram log and tables beside it.
+pub(super) trait Accompanied: Dump {
+    /// The rank or node.
+    fn number(&self) -> u32;
+    /// How long was recorded.
+    fn run_ns(&self) -> u64;
+    fn distributions(&self) -> Vec<(String, &DistributionDump)>;
+    fn distributions_mut(&mut self) -> Vec<(String, &mut DistributionDump)>;
+    /// How many rows each table has.
+    fn tables(&self) -> Vec<(&'static str, usize)>;
+    fn write_table(&self, table: &str, to: &mut dyn std::io::Write) -> std::io::Result<()>;
+    fn read_table(&mut self, table: &str, path: &Path, bytes: &[u8]) -> Result<usize, DumpError>;
+}
+
+/// A JSON file: what it is, the dump, and which tables lie beside it.
+#[derive(Serialize, Deserialize)]
+struct Content<T> {
+    #[serde(flatten)]
+    dump: T,
+    /// The tables that have rows, and how many.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    tables: BTreeMap<String, usize>,
+}
+
+impl Dump for RunDump {
+    const FORMAT: &'static str = "bcs-mds-run";
+    const PREFIX: &'static str = "run";
+
+    fn file_name(&self) -> String {
+        "run.json".to_owned()
+    }
+
+    fn job(&self) -> &str {
+        &self.job
+    }
 }
 
 impl Dump for RankDump {
@@ -50,223 +95,333 @@ impl Dump for NodeDump {
     }
 }
 
-/// A whole file: what it is, then the dump.
-#[derive(Serialize)]
-struct Labelled<'a, T> {
-    format: &'static str,
-    version: u64,
-    #[serde(flatten)]
-    dump: &'a T,
+/// The distributions of a dump with their tags, to be read or to be changed.
+macro_rules! distributions {
+    (rank $dump:ident $iter:ident $($change:tt)?) => {{
+        let mut all = vec![
+            ("computation_granularity_ns".to_owned(), &$($change)? $dump.computation_granularity_ns),
+            ("communication_overhead_ns".to_owned(), &$($change)? $dump.communication_overhead_ns),
+        ];
+        for (primitive, seen) in $dump.primitives.$iter() {
+            all.push((format!("{primitive}.latency_ns"), &$($change)? seen.latency_ns));
+            if let Some(sizes) = &$($change)? seen.size_bytes {
+                all.push((format!("{primitive}.size_bytes"), sizes));
+            }
+        }
+        for (number, site) in $dump.sites.$iter().enumerate() {
+            all.push((format!("site.{number}.time_ns"), &$($change)? site.time_ns));
+        }
+        all
+    }};
+    (node $dump:ident $iter:ident $($change:tt)?) => {{
+        let mut all = vec![
+            ("empty_runs".to_owned(), &$($change)? $dump.empty_runs),
+            ("letts_ns".to_owned(), &$($change)? $dump.letts_ns),
+            ("ltdem_ns".to_owned(), &$($change)? $dump.ltdem_ns),
+            ("ltmsm_ns".to_owned(), &$($change)? $dump.ltmsm_ns),
+            ("ltpm_ns".to_owned(), &$($change)? $dump.ltpm_ns),
+            ("ltbbm_ns".to_owned(), &$($change)? $dump.ltbbm_ns),
+            ("ltrm_ns".to_owned(), &$($change)? $dump.ltrm_ns),
+            ("ltts_ns".to_owned(), &$($change)? $dump.ltts_ns),
+        ];
+        for (thread, times_ns) in $dump.ltr_ns.$iter() {
+            all.push((format!("ltr_ns.{thread}"), times_ns));
+        }
+        if let Some(global) = &$($change)? $dump.global {
+            all.push(("getts_ns".to_owned(), &$($change)? global.getts_ns));
+            all.push(("gtdem_ns".to_owned(), &$($change)? global.gtdem_ns));
+            all.push(("gtmsm_ns".to_owned(), &$($change)? global.gtmsm_ns));
+            all.push(("gtts_ns".to_owned(), &$($change)? global.gtts_ns));
+            all.push(("usrsts".to_owned(), &$($change)? global.usrsts));
+            all.push(("usrdem".to_owned(), &$($change)? global.usrdem));
+            all.push(("usrmsm".to_owned(), &$($change)? global.usrmsm));
+        }
+        all
+    }};
 }
 
-/// The part of a file that says whether the rest can be understood.
-#[derive(Deserialize)]
-struct Label {
-    format: Option<String>,
-    version: Option<u64>,
+/// The tables of a dump: writes or reads the one of this name. `$extra` is what is required of its rows.
+macro_rules! tables {
+    ($($member:ident$(.$inner:ident)? $row:ident $valid:expr,)*) => {
+        fn tables(&self) -> Vec<(&'static str, usize)> {
+            vec![$((super::$row::TABLE, tables!(@ self $member $($inner)?).map_or(0, Vec::len)),)*]
+        }
+
+        fn write_table(&self, table: &str, to: &mut dyn std::io::Write) -> std::io::Result<()> {
+            let mut to = to;
+            match table {
+                $(super::$row::TABLE => {
+                    let rows = tables!(@ self $member $($inner)?).map_or(&[][..], Vec::as_slice);
+                    columns::write(&mut to, owner(self), rows)
+                })*
+                _ => Ok(()),
+            }
+        }
+
+        fn read_table(
+            &mut self,
+            table: &str,
+            path: &Path,
+            bytes: &[u8],
+        ) -> Result<usize, DumpError> {
+            let unknown = || DumpError::malformed(path, format!("it has no table {table:?}"));
+            match table {
+                $(super::$row::TABLE => {
+                    let rows = columns::read(path, bytes, owner(self))?;
+                    let valid: fn(&[super::$row]) -> Option<String> = $valid;
+                    if let Some(what) = valid(&rows) {
+                        return Err(DumpError::malformed(path, what));
+                    }
+                    let to = tables!(% self $member $($inner)?).ok_or_else(unknown)?;
+                    *to = rows;
+                    Ok(to.len())
+                })*
+                _ => Err(unknown()),
+            }
+        }
+    };
+    (@ $dump:ident $member:ident) => { Some(&$dump.$member) };
+    (@ $dump:ident $member:ident $inner:ident) => { $dump.$member.as_ref().map(|of| &of.$inner) };
+    (% $dump:ident $member:ident) => { Some(&mut $dump.$member) };
+    (% $dump:ident $member:ident $inner:ident) => { $dump.$member.as_mut().map(|of| &mut of.$inner) };
 }
 
-/// All dumps of one run.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Dumps {
-    /// In the order of ranks.
-    pub ranks: Vec<RankDump>,
-    /// In the order of nodes.
-    pub nodes: Vec<NodeDump>,
+impl Accompanied for RankDump {
+    fn number(&self) -> u32 {
+        self.rank
+    }
+
+    fn run_ns(&self) -> u64 {
+        self.run_ns
+    }
+
+    fn distributions(&self) -> Vec<(String, &DistributionDump)> {
+        distributions!(rank self iter)
+    }
+
+    fn distributions_mut(&mut self) -> Vec<(String, &mut DistributionDump)> {
+        distributions!(rank self iter_mut mut)
+    }
+
+    tables! {
+        calls CallRow |rows| wrong(rows, "primitive", |row| {
+            usize::try_from(row.primitive).is_ok_and(|place| place < Primitive::ALL.len())
+        }),
+        messages MessageRow |rows| wrong(rows, "side or road", |row| {
+            row.received <= 1 && row.road <= 1
+        }),
+        near NearRow |rows| not_rising(rows, |row| row.slice),
+    }
 }
 
-/// Writes the dump of a rank into `dir`, which is made if it is missing, and returns the path of the file.
+impl Accompanied for NodeDump {
+    fn number(&self) -> u32 {
+        self.node
+    }
+
+    fn run_ns(&self) -> u64 {
+        self.letts_ns.total
+    }
+
+    fn distributions(&self) -> Vec<(String, &DistributionDump)> {
+        distributions!(node self iter)
+    }
+
+    fn distributions_mut(&mut self) -> Vec<(String, &mut DistributionDump)> {
+        distributions!(node self iter_mut mut)
+    }
+
+    tables! {
+        slices SliceRow |rows| not_rising(rows, |row| row.slice),
+        global.strobes StrobeRow |rows| not_rising(rows, |row| row.slice),
+    }
+}
+
+/// What is wrong with the first row that is not as it must be.
+fn wrong<R: Row>(rows: &[R], what: &str, right: fn(&R) -> bool) -> Option<String> {
+    let row = rows.iter().position(|row| !right(row))?;
+    Some(format!("row {row} has a {what} that there is none of"))
+}
+
+fn not_rising<R: Row>(rows: &[R], number: fn(&R) -> u64) -> Option<String> {
+    let rising = rows.is_sorted_by(|one, next| number(one) < number(next));
+    (!rising).then(|| "its slices are not in rising order".to_owned())
+}
+
+fn owner<T: Accompanied>(dump: &T) -> Owner<'_> {
+    Owner {
+        job: dump.job(),
+        number: dump.number(),
+    }
+}
+
+/// Writes the dump of a rank into `dir`, which is made if it is missing, and returns the path of its JSON file.
 ///
 /// # Errors
 ///
-/// [`DumpError::Write`]; no file is left behind then.
+/// [`DumpError::Write`]; no part of a file is left behind then.
 pub fn write_rank(dir: &Path, dump: &RankDump) -> Result<PathBuf, DumpError> {
-    write(dir, dump)
+    write_accompanied(dir, dump)
 }
 
 /// Writes the dump of a node into `dir`, as [`write_rank`] does.
 ///
 /// # Errors
 ///
-/// [`DumpError::Write`]; no file is left behind then.
+/// [`DumpError::Write`]; no part of a file is left behind then.
 pub fn write_node(dir: &Path, dump: &NodeDump) -> Result<PathBuf, DumpError> {
-    write(dir, dump)
+    write_accompanied(dir, dump)
 }
 
-/// Reads the dump of a rank.
+/// Writes the header of the run into `dir`, as [`write_rank`] does.
 ///
 /// # Errors
 ///
-/// Anything but a whole dump of a rank, in a version that this program knows.
-pub fn read_rank(path: &Path) -> Result<RankDump, DumpError> {
-    read(path)
+/// [`DumpError::Write`]; no part of a file is left behind then.
+pub fn write_run(dir: &Path, dump: &RunDump) -> Result<PathBuf, DumpError> {
+    write_json(dir, dump, BTreeMap::new())
 }
 
-/// Reads the dump of a node.
-///
-/// # Errors
-///
-/// Anything but a whole dump of a node, in a version that this program knows.
-pub fn read_node(path: &Path) -> Result<NodeDump, DumpError> {
-    read(path)
-}
-
-/// Reads all dumps in `dir`. Files whose names are not those of dumps are passed over.
-///
-/// # Errors
-///
-/// The first dump that cannot be read, two runs in one directory, or no dump at all.
-pub fn read_dir(dir: &Path) -> Result<Dumps, DumpError> {
-    let refused = |source| DumpError::Read {
-        path: dir.to_owned(),
-        source,
-    };
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(dir).map_err(refused)? {
-        paths.push(entry.map_err(refused)?.path());
-    }
-    let mut dumps = Dumps {
-        ranks: read_all(&paths)?,
-        nodes: read_all(&paths)?,
-    };
-    if dumps.ranks.is_empty() && dumps.nodes.is_empty() {
-        return Err(DumpError::NoDumps {
-            path: dir.to_owned(),
-        });
-    }
-    dumps.ranks.sort_by_key(|dump| dump.rank);
-    dumps.nodes.sort_by_key(|dump| dump.node);
-    refuse_two_runs(dir, &dumps)?;
-    Ok(dumps)
-}
-
-fn refuse_two_runs(dir: &Path, dumps: &Dumps) -> Result<(), DumpError> {
-    let ranks = dumps
-        .ranks
-        .iter()
-        .map(|dump| (dump.file_name(), dump.job()));
-    let nodes = dumps
-        .nodes
-        .iter()
-        .map(|dump| (dump.file_name(), dump.job()));
-    let mut all = ranks.chain(nodes);
-    let Some((_, first)) = all.next() else {
-        return Ok(());
-    };
-    match all.find(|(_, job)| *job != first) {
-        None => Ok(()),
-        Some((name, job)) => Err(DumpError::TwoRuns {
-            path: dir.join(name),
-            job: job.to_owned(),
-            other: first.to_owned(),
-        }),
-    }
-}
-
-fn write<T: Dump>(dir: &Path, dump: &T) -> Result<PathBuf, DumpError> {
-    let path = dir.join(dump.file_name());
-    // In the same directory, so that the rename cannot cross file systems; hidden, so that no pattern for
-    // dumps matches it; with the process in its name, so that two writers do not share it.
-    let partial = dir.join(format!(".{}.{}.partial", dump.file_name(), process::id()));
-    let attempt = || -> io::Result<()> {
-        fs::create_dir_all(dir)?;
-        let whole = Labelled {
-            format: T::FORMAT,
-            version: VERSION,
-            dump,
-        };
-        // No newline at the end: so every file that was cut short is known by its unfinished object.
-        fs::write(&partial, serde_json::to_vec(&whole)?)?;
-        fs::rename(&partial, &path)
-    };
-    attempt().map_err(|source| {
-        // The write has failed already; that its remains cannot be removed either adds nothing.
-        drop(fs::remove_file(&partial));
-        DumpError::Write {
-            path: path.clone(),
-            source,
+fn write_accompanied<T: Accompanied>(dir: &Path, dump: &T) -> Result<PathBuf, DumpError> {
+    let json = dir.join(dump.file_name());
+    whole::write(&json.with_extension(LOG), |file| {
+        let distributions = dump.distributions().into_iter();
+        histograms::write(file, owner(dump), dump.run_ns(), distributions)
+    })?;
+    let mut tables = BTreeMap::new();
+    for (table, rows) in dump.tables() {
+        if rows > 0 {
+            whole::write(&json.with_extension(table), |file| {
+                dump.write_table(table, file)
+            })?;
+            tables.insert(table.to_owned(), rows);
         }
+    }
+    write_json(dir, dump, tables)
+}
+
+fn write_json<T: Dump>(
+    dir: &Path,
+    dump: &T,
+    tables: BTreeMap<String, usize>,
+) -> Result<PathBuf, DumpError> {
+    let path = dir.join(dump.file_name());
+    let content = Label::new(T::FORMAT, Content { dump, tables });
+    whole::write(&path, |file| {
+        // No newline at the end: so every file that was cut short is known by its unfinished object.
+        serde_json::to_writer(&mut *file, &content)?;
+        file.flush()
     })?;
     Ok(path)
 }
 
-fn read_all<T: Dump>(paths: &[PathBuf]) -> Result<Vec<T>, DumpError> {
-    let is_dump = |path: &&PathBuf| {
-        let name = path
-            .file_name()
-            .and_then(|name| name.to_str())
-            .unwrap_or_default();
-        name.starts_with(T::PREFIX) && name.ends_with(".json")
-    };
-    paths
-        .iter()
-        .filter(is_dump)
-        .map(|path| read_named(path))
-        .collect()
+/// A dump as it was read, with what was wrong with the files beside its JSON file.
+pub(super) struct Found<T> {
+    pub(super) dump: T,
+    pub(super) faults: Vec<DumpError>,
+}
+
+/// Reads a dump of which `wanted` says which tables are read.
+///
+/// # Errors
+///
+/// When its JSON file is not one.
+pub(super) fn read_accompanied<T: Accompanied>(
+    path: &Path,
+    wanted: fn(&str) -> bool,
+) -> Result<Found<T>, DumpError> {
+    let Content { mut dump, tables } = read_json::<T>(path)?;
+    let log = path.with_extension(LOG);
+    let mut faults = Vec::new();
+    let histograms = beside(path, &log, MOST_TEXT_BYTES)
+        .and_then(|bytes| histograms::read(&log, &bytes, owner(&dump)));
+    match histograms {
+        Ok(logged) => faults.extend(join(&log, logged, dump.distributions_mut())),
+        Err(fault) => faults.push(fault),
+    }
+    for (table, rows) in tables.iter().filter(|(table, _)| wanted(table)) {
+        let file = path.with_extension(table);
+        let read = beside(path, &file, MOST_TABLE_BYTES)
+            .and_then(|bytes| dump.read_table(table, &file, &bytes));
+        match read {
+            Ok(found) if found == *rows => {}
+            Ok(found) => {
+                let what = format!("it has {found} rows, and {} says {rows}", path.display());
+                faults.push(DumpError::malformed(&file, what));
+            }
+            Err(fault) => faults.push(fault),
+        }
+    }
+    Ok(Found { dump, faults })
+}
+
+/// Gives each distribution its histogram. One fault is enough to say that a log does not belong.
+fn join(
+    path: &Path,
+    logged: Vec<histograms::Logged>,
+    distributions: Vec<(String, &mut DistributionDump)>,
+) -> Option<DumpError> {
+    let mut logged: BTreeMap<String, Vec<(u64, u64)>> = logged.into_iter().collect();
+    let mut fault = None;
+    for (tag, distribution) in distributions {
+        if distribution.count == 0 {
+            continue;
+        }
+        let joined = match logged.remove(&tag) {
+            Some(histogram) => distribution.take_histogram(histogram),
+            None => Err("is missing".to_owned()),
+        };
+        if let Err(what) = joined {
+            let what = format!("of the histogram {tag:?}: {what}");
+            fault.get_or_insert(DumpError::malformed(path, what));
+        }
+    }
+    fault
+}
+
+/// The bytes of a file of which the JSON file at `json` speaks.
+fn beside(json: &Path, path: &Path, most: u64) -> Result<Vec<u8>, DumpError> {
+    whole::read(path, most).map_err(|error| match error {
+        DumpError::Read { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            DumpError::Absent {
+                path: path.to_owned(),
+                beside: json.to_owned(),
+            }
+        }
+        error => error,
+    })
+}
+
+/// Reads the header of a run.
+///
+/// # Errors
+///
+/// Anything but a whole one, in the version that this program knows.
+pub fn read_run(path: &Path) -> Result<RunDump, DumpError> {
+    read_json(path).map(|content| content.dump)
 }
 
 /// Also holds the file to its name, so that no rank is counted twice.
-fn read_named<T: Dump>(path: &Path) -> Result<T, DumpError> {
-    let dump: T = read(path)?;
-    let content = dump.file_name();
-    if path
-        .file_name()
-        .is_some_and(|name| name != content.as_str())
-    {
-        return Err(DumpError::Misnamed {
+fn read_json<T: Dump>(path: &Path) -> Result<Content<T>, DumpError> {
+    let bytes = whole::read(path, MOST_TEXT_BYTES)?;
+    // First whether it is whole: cut inside a number, an object does not end with its brace but is not "unexpected end"
+    // to the parser.
+    let unfinished = bytes.starts_with(b"{") && !bytes.trim_ascii_end().ends_with(b"}");
+    let cut = serde_json::from_slice::<serde::de::IgnoredAny>(&bytes)
+        .is_err_and(|error| error.is_eof() || unfinished);
+    if cut {
+        return Err(DumpError::Truncated {
             path: path.to_owned(),
-            content,
+            length: bytes.len(),
         });
     }
-    Ok(dump)
-}
-
-fn read<T: Dump>(path: &Path) -> Result<T, DumpError> {
-    let bytes = fs::read(path).map_err(|source| DumpError::Read {
-        path: path.to_owned(),
-        source,
-    })?;
-    let foreign = |found: String| DumpError::Foreign {
-        path: path.to_owned(),
-        expected: T::FORMAT,
-        found,
-    };
-    // First the syntax of the whole, so that a file that was cut short is told from one of another kind. Cut
-    // inside a number, an object does not end with its brace but is not "unexpected end" to the parser.
-    let unfinished = bytes.starts_with(b"{") && !bytes.trim_ascii_end().ends_with(b"}");
-    serde_json::from_slice::<IgnoredAny>(&bytes).map_err(|error| match error.classify() {
-        Category::Eof => DumpError::Truncated {
+    let content: Label<Content<T>> = labelled(path, &bytes, T::FORMAT)?;
+    let name = content.content.dump.file_name();
+    match path.file_name() == Some(OsStr::new(&name)) {
+        true => Ok(content.content),
+        false => Err(DumpError::Misnamed {
             path: path.to_owned(),
-            length: bytes.len(),
-        },
-        _ if unfinished => DumpError::Truncated {
-            path: path.to_owned(),
-            length: bytes.len(),
-        },
-        _ => foreign(format!("what is not JSON ({error})")),
-    })?;
-    let label: Label = serde_json::from_slice(&bytes)
-        .map_err(|error| foreign(format!("another JSON value ({error})")))?;
-    match label.format {
-        Some(format) if format == T::FORMAT => {}
-        Some(format) => return Err(foreign(format!("\"{format}\""))),
-        None => return Err(foreign("an object without one".to_owned())),
+            content: name,
+        }),
     }
-    let malformed = |what: String| DumpError::Malformed {
-        path: path.to_owned(),
-        what,
-    };
-    match label.version {
-        Some(VERSION) => {}
-        Some(found) if found > VERSION => {
-            return Err(DumpError::Newer {
-                path: path.to_owned(),
-                found,
-                known: VERSION,
-            });
-        }
-        Some(found) => return Err(malformed(format!("there never was a version {found}"))),
-        None => return Err(malformed("it has no version".to_owned())),
-    }
-    serde_json::from_slice(&bytes).map_err(|error| malformed(error.to_string()))
 }

@@ -1,25 +1,39 @@
-//! What recorders leave behind: one JSON file for every rank and every node.
+//! What recorders leave behind: files for every rank, every node, and the run.
 //!
-//! A file is one JSON object. Its first members are `"format"` and `"version"`; times are in nanoseconds and
-//! sizes in bytes, as the names of the members say. A distribution is `{"count", "min", "average", "max",
-//! "total", "histogram"}`, its histogram a list of `[figure, count]` in rising order, where `figure`
-//! is the smallest one of a bucket that is less than 1 % wide. So a line of `jq` or Python reads all of it:
+//! | file | holds |
+//! |---|---|
+//! | `run.json` | [`RunDump`]: the command, the settings, when |
+//! | `rank-00003.json`, `.hlog`, `.calls`, `.messages`, `.near` | [`RankDump`], its histograms, its tables |
+//! | `node-0000.json`, `.hlog`, `.slices`, `.strobes` | [`NodeDump`], its histograms, its tables |
+//!
+//! `docs/dumps.md` describes the formats for those who read them with other programs. A line of `jq` or Python reads
+//! all of it:
 //!
 //! ```text
 //! jq '.primitives.MPI_Isend.latency_ns.average' rank-00003.json
 //! ```
+//!
+//! All of it is written whole or not at all, and read by total functions, each file strictly and the directory
+//! tolerantly: what cannot be read is left out and said.
 
+mod columns;
+mod directory;
 mod distribution;
 mod error;
 mod file;
+mod histograms;
+mod label;
+mod limits;
 mod node;
 mod rank;
 mod rows;
 mod run;
+mod whole;
 
+pub use directory::{Dumps, read_dir, read_summaries, read_tables};
 pub use distribution::DistributionDump;
 pub use error::DumpError;
-pub use file::{Dumps, read_dir, read_node, read_rank, write_node, write_rank};
+pub use file::{read_run, write_node, write_rank, write_run};
 pub use node::{NodeDump, StrobeDump};
 pub use rank::{CommunicatorDump, PeerDump, PrimitiveDump, RankDump, Road, SiteDump};
 pub use rows::{CallRow, Column, MessageRow, NONE, NearRow, Row, SliceRow, StrobeRow};

@@ -10,7 +10,8 @@ pub struct RunDump {
     pub job: String,
     /// The command line of the programs, without that of the launcher.
     pub command: Vec<String>,
-    /// The version of BCS-MPI.
+    /// The version of BCS-MPI. The member `"version"` of a file is that of its format.
+    #[serde(rename = "bcs_mpi")]
     pub version: String,
     /// The name of the machine.
     pub machine: String,

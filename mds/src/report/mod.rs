@@ -1,20 +1,113 @@
-//! Reports for people, made from dumps after the run.
+//! Reports for people, made from dumps after the run: text for a terminal.
+//!
+//! | file | is |
+//! |---|---|
+//! | `header.rs` | which run it was |
+//! | `ranks.rs` | Table 5.3 |
+//! | `balance.rs` | the time in MPI of each rank |
+//! | `sites.rs` | the calls of a program by the time they take |
+//! | `sizes.rs` | messages and collectives by size |
+//! | `peers.rs` | who sends to whom: the most, and the matrix |
+//! | `nodes.rs` | Tables 5.1 and 5.2 |
+//! | `beat.rs` | the assumptions of section 5.3, and what follows for the choice of the slice |
+//! | `histogram.rs` | a distribution, drawn |
+//! | `slices.rs` | figures by slice |
+//! | `compare.rs` | two runs |
+//! | `waits.rs` | who waited for whom |
+//! | `words.rs` | how times and sizes are written |
 
+mod balance;
+mod beat;
+mod compare;
+mod header;
+mod histogram;
 mod nodes;
+mod peers;
 mod ranks;
+mod sites;
+mod sizes;
+mod slices;
+mod waits;
+mod words;
 
+pub use balance::balance;
+pub use beat::{assumptions, choice_of_slice};
+pub use compare::compare;
+pub use header::header;
+pub use histogram::histogram;
 pub use nodes::table_nodes;
+pub use peers::{matrix, peers};
 pub use ranks::{ReportError, Whose, run_time, table_5_3};
+pub use sites::sites;
+pub use sizes::{collectives, messages};
+pub use slices::slices;
+pub use waits::{blame, blame_json};
+pub use words::{duration, size};
 
 use comfy_table::{CellAlignment, Table};
 
-use crate::dump::DistributionDump;
+use crate::dump::{DistributionDump, Dumps};
+use crate::figures;
 
 /// Rules as in the paper's tables: above, under the heads, below. In the order that comfy-table gives.
 const RULES: &str = "  ── ──      ──    ";
 
+/// All sections about all ranks and nodes, or those about one rank.
+///
+/// # Errors
+///
+/// [`ReportError::NoSuchRank`].
+pub fn whole(dumps: &Dumps, whose: Whose) -> Result<String, ReportError> {
+    let chosen = ranks::chosen(&dumps.ranks, whose)?;
+    let mut sections = vec![header(dumps)];
+    if !chosen.is_empty() {
+        let table = format!(
+            "{}\n{}",
+            table_5_3(chosen, whose)?,
+            run_time(chosen, whose)?
+        );
+        sections.push(titled("Primitives (Table 5.3)", table));
+        sections.push(titled("Time in MPI", balance(chosen)));
+        sections.push(titled("Call sites by time", sites(chosen)));
+        sections.push(titled("Messages by size", messages(chosen)));
+        sections.push(titled("Collectives by size", collectives(chosen)));
+    }
+    if whose == Whose::AllRanks {
+        if !dumps.ranks.is_empty() {
+            sections.push(titled("Messages by peer", peers(dumps)));
+        }
+        if !dumps.nodes.is_empty() {
+            let tables = table_nodes(dumps);
+            sections.push(titled("Nodes and slices (Tables 5.1 and 5.2)", tables));
+            sections.push(titled("The beat (section 5.3)", assumptions(dumps)));
+            sections.push(titled("The choice of the slice", choice_of_slice(dumps)));
+        }
+        sections.push(titled("What the names mean", legend()));
+    }
+    sections.retain(|section| !section.is_empty());
+    Ok(sections.join("\n\n"))
+}
+
+/// Nothing where there is nothing to say.
+fn titled(title: &str, text: String) -> String {
+    match text.is_empty() {
+        true => text,
+        false => format!("{title}\n{text}"),
+    }
+}
+
+fn legend() -> String {
+    let lines = figures::legend().map(|(name, about)| format!("  {name:<14} {about}"));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 /// An empty table in the form of the paper's, its figures set to the right.
 fn table<const COLUMNS: usize>(heads: [&str; COLUMNS]) -> Table {
+    table_of(heads.to_vec())
+}
+
+/// The same where the number of columns follows from what is asked for.
+fn table_of(heads: Vec<&str>) -> Table {
     let mut table = Table::new();
     table.load_preset(RULES);
     table.set_header(heads);

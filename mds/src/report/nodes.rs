@@ -1,26 +1,32 @@
 //! Tables 5.1 and 5.2: what nodes did.
 
-use crate::dump::{DistributionDump, NodeDump};
+use crate::dump::{DistributionDump, Dumps, NodeDump};
+use crate::figures::{self, Unit};
 
-/// Picks a distribution out of a dump.
-type Pick = fn(&NodeDump) -> &DistributionDump;
+use super::words::{cut, percent, size};
+
+/// The longest list of nodes: it fits a screen.
+const MOST: usize = 32;
 
 /// Two short tables: the slices of each node with its counts, and the times of slices and microphases, all nodes
-/// merged. The times of the Strobe Sender follow where its node left them.
+/// merged, after those of the Strobe Sender.
 #[must_use]
-pub fn table_nodes(dumps: &[NodeDump]) -> String {
-    format!("{}\n\n{}", slices(dumps), times(dumps))
+pub fn table_nodes(dumps: &Dumps) -> String {
+    [slices(&dumps.nodes), times(dumps), moved(&dumps.nodes)].join("\n\n")
 }
 
 fn slices(dumps: &[NodeDump]) -> String {
     let heads = [
-        "Node", "Slices", "Empty", "NP2PDEM", "NP2PMSM", "NCOLLDEM", "NCOLLMSM", "BPTS",
+        "Node", "Slices", "Empty", "Demanded", "NP2PDEM", "NP2PMSM", "NCOLLDEM", "NCOLLMSM", "BPTS",
     ];
     let mut table = super::table(heads);
-    for dump in dumps {
+    let mut shown: Vec<&NodeDump> = dumps.iter().collect();
+    let more = cut(&mut shown, MOST, "nodes");
+    for dump in shown {
         let figures = [
             dump.slices_struck,
             dump.empty_slices(),
+            dump.demanded,
             dump.np2pdem,
             dump.np2pmsm,
             dump.ncolldem,
@@ -34,10 +40,13 @@ fn slices(dumps: &[NodeDump]) -> String {
                 .chain(figures.map(|figure| figure.to_string())),
         );
     }
-    table.trim_fmt()
+    let mut text = table.trim_fmt();
+    text.extend(more.map(|more| format!("\n{more}")));
+    text
 }
 
-fn times(dumps: &[NodeDump]) -> String {
+/// All metrics of nodes that are times, then the retries, which are counts.
+fn times(dumps: &Dumps) -> String {
     let mut table = super::table([
         "Metric",
         "Min(ms)",
@@ -46,36 +55,58 @@ fn times(dumps: &[NodeDump]) -> String {
         "Count",
         "Average(ms)",
     ]);
-    let local: [(&str, Pick); 7] = [
-        ("LTDEM", |dump| &dump.ltdem_ns),
-        ("LTMSM", |dump| &dump.ltmsm_ns),
-        ("LTPM", |dump| &dump.ltpm_ns),
-        ("LTBBM", |dump| &dump.ltbbm_ns),
-        ("LTRM", |dump| &dump.ltrm_ns),
-        ("LTTS", |dump| &dump.ltts_ns),
-        ("LETTS", |dump| &dump.letts_ns),
-    ];
-    for (name, times_ns) in local {
-        let merged = DistributionDump::merged(dumps.iter().map(times_ns));
-        table.add_row(super::time_row(name, &merged));
-    }
-    let global = dumps.iter().filter_map(|dump| dump.global.as_ref());
-    for strobe in global.clone() {
-        let times = [
-            ("GTDEM", &strobe.gtdem_ns),
-            ("GTMSM", &strobe.gtmsm_ns),
-            ("GTTS", &strobe.gtts_ns),
-            ("GETTS", &strobe.getts_ns),
-        ];
-        for (name, times_ns) in times {
-            table.add_row(super::time_row(name, times_ns));
+    let mut retries = Vec::new();
+    for metric in figures::known(dumps)
+        .iter()
+        .filter(|metric| !metric.is_of_ranks())
+    {
+        let figures = metric.distribution(dumps, None);
+        match metric.unit {
+            Unit::Nanoseconds if figures.count > 0 => {
+                table.add_row(super::time_row(&metric.name, &figures));
+            }
+            Unit::Count if metric.name.starts_with("USR") => {
+                retries.push(format!("{} {}", metric.name, figures.total));
+            }
+            Unit::Nanoseconds | Unit::Bytes | Unit::Count => {}
         }
     }
-    let mut text = table.trim_fmt();
-    for strobe in global {
+    format!(
+        "{}\nUnsuccessful retries: {}",
+        table.trim_fmt(),
+        retries.join(", ")
+    )
+}
+
+/// What went into nodes, and what they were allowed to take.
+fn moved(dumps: &[NodeDump]) -> String {
+    let sum = |of: fn(&NodeDump) -> u64| dumps.iter().map(|dump| of(dump) as f64).sum::<f64>();
+    let (scheduled, budget) = (
+        sum(|dump| dump.scheduled_bytes),
+        sum(|dump| dump.budget_bytes),
+    );
+    let mut text = format!(
+        "Scheduled into nodes: {} of budgets of {} ({} %), carried over to later slices: {}",
+        size(scheduled),
+        size(budget),
+        percent(scheduled, budget),
+        size(sum(|dump| dump.carried_bytes))
+    );
+    let longest = dumps
+        .iter()
+        .map(|dump| &dump.empty_runs)
+        .max_by_key(|runs| runs.max);
+    let longest = longest.map_or_else(DistributionDump::default, Clone::clone);
+    if longest.max > 1 {
         text.push_str(&format!(
-            "\nUnsuccessful retries: USRSTS {}, USRDEM {}, USRMSM {}",
-            strobe.usrsts.total, strobe.usrdem.total, strobe.usrmsm.total
+            "\nLongest time without a strobe: {} slices",
+            longest.max
+        ));
+    }
+    let dropped = dumps.iter().map(|dump| dump.slices_dropped).max();
+    if let Some(dropped @ 1..) = dropped {
+        text.push_str(&format!(
+            "\nOf {dropped} slices there are sums, and no rows"
         ));
     }
     text

@@ -88,7 +88,7 @@ pub fn run_time(dumps: &[RankDump], whose: Whose) -> Result<String, ReportError>
     ))
 }
 
-fn chosen(dumps: &[RankDump], whose: Whose) -> Result<&[RankDump], ReportError> {
+pub(super) fn chosen(dumps: &[RankDump], whose: Whose) -> Result<&[RankDump], ReportError> {
     match whose {
         Whose::AllRanks => Ok(dumps),
         Whose::Rank(rank) => {

@@ -61,7 +61,7 @@ fn gaps(workspace: &Workspace, ranks: usize, options: &[&str], tolerance: f64) -
         command.arg(dir.path()).args(["--intranode", "nic", "beat"]);
         command.args(options);
         process::run(&mut command, Duration::from_secs(60))?.succeeded()?;
-        let nodes = read_dir(dir.path())?.nodes;
+        let nodes = read_dir(dir.path())?.whole()?.nodes;
         let strobes = nodes.into_iter().find_map(|node| node.global);
         let gaps = strobes
             .context("no node has dumped the global figures")?

@@ -14,6 +14,7 @@ mod layers;
 mod manual;
 mod node_scale;
 mod oracle;
+mod page;
 mod pieces;
 mod reduce_bits;
 mod sandbox;
@@ -98,6 +99,7 @@ pub const ALL: &[Check] = &[
     threads_beside::CHECK,
     threads_beside::OPERATION,
     sweep3d_peer::CHECK,
+    page::CHECK,
     documents::CHECK,
     layers::CHECK,
     manual::CHECK,

@@ -233,7 +233,7 @@ fn slice_us(workspace: &Workspace, load: &Path, layout: Layout) -> Result<f64> {
     let last = job.wait_for(end)?;
     let (wall, cpu) = (start.elapsed(), job.runtime_cpu()?.saturating_sub(before));
     job.finish()?;
-    let nodes = read_dir(dir.path())?.nodes;
+    let nodes = read_dir(dir.path())?.whole()?.nodes;
     let strobes = nodes.into_iter().find_map(|node| node.global);
     let gaps = strobes
         .context("no node has dumped the global figures")?

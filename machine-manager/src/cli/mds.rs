@@ -1,0 +1,165 @@
+//! The command line of `bcs mds`.
+
+use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Ends `bcs mds --help`.
+const EXAMPLES: &str = "
+Examples:
+  bcs run -n 4 --nodes 2 --mds run1 ./solver    record a run
+  bcs mds report run1                           what it did
+  bcs mds hist run1 MPI_Waitall                 how long its waits were
+  bcs mds slices run1 --plot gaps.svg           the gaps between slices, as Figure 5.3 of the paper
+  bcs mds blame run1                            who waited for whom, and why
+  bcs mds compare run1 run2                     what is different since
+  bcs mds html run1 -o run1.html                for a browser
+  bcs mds export run1 --format chrome-trace -o run1.json     for https://ui.perfetto.dev
+
+What of a directory cannot be read is said, the rest is shown, and the exit code is 1.";
+
+/// What `bcs mds` can be asked.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct MdsArgs {
+    /// What to do with the recordings.
+    #[command(subcommand)]
+    pub command: MdsCommand,
+}
+
+/// Subcommands of `bcs mds`.
+#[derive(Debug, Subcommand)]
+pub enum MdsCommand {
+    /// Print what ranks and nodes did: primitives, call sites, messages, slices
+    Report {
+        /// The directory that `bcs run --mds` wrote
+        #[arg(value_name = "DIR")]
+        dir: PathBuf,
+        /// Of one rank only
+        #[arg(long, value_name = "R", conflicts_with = "json")]
+        rank: Option<u32>,
+        /// All figures as JSON, for programs
+        #[arg(long)]
+        json: bool,
+    },
+    /// Draw the distribution of a metric
+    Hist {
+        /// The directory that `bcs run --mds` wrote
+        #[arg(value_name = "DIR")]
+        dir: PathBuf,
+        /// Its name, as MPI_Isend, MPI_Isend.size, computation, GETTS or LTR.br
+        #[arg(value_name = "METRIC")]
+        metric: String,
+        /// Of one rank only
+        #[arg(long, value_name = "R", conflicts_with = "node")]
+        rank: Option<u32>,
+        /// Of one node only
+        #[arg(long, value_name = "N")]
+        node: Option<u32>,
+    },
+    /// Print figures by slice, or draw one of them over the slice number
+    Slices(SlicesArgs),
+    /// Print who sends how much to whom
+    Matrix {
+        /// The directory that `bcs run --mds` wrote
+        #[arg(value_name = "DIR")]
+        dir: PathBuf,
+        /// By one road only
+        #[arg(long, value_name = "W", value_enum)]
+        road: Option<MatrixRoad>,
+    },
+    /// Print two runs side by side, with what changed most
+    Compare {
+        /// The directory of the first run
+        #[arg(value_name = "A")]
+        one: PathBuf,
+        /// The directory of the second run
+        #[arg(value_name = "B")]
+        other: PathBuf,
+    },
+    /// Split the waits of ranks by their causes, and say who caused most
+    Blame {
+        /// The directory that `bcs run --mds` wrote
+        #[arg(value_name = "DIR")]
+        dir: PathBuf,
+        /// The waits of one rank only
+        #[arg(long, value_name = "R", conflicts_with = "json")]
+        rank: Option<u32>,
+        /// All of them as JSON, for programs
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a page for a browser, with all pictures in one file
+    Html {
+        /// The directory that `bcs run --mds` wrote
+        #[arg(value_name = "DIR")]
+        dir: PathBuf,
+        /// The file
+        #[arg(short = 'o', long, value_name = "FILE")]
+        output: PathBuf,
+    },
+    /// Write all that was recorded for other programs
+    Export {
+        /// The directory that `bcs run --mds` wrote
+        #[arg(value_name = "DIR")]
+        dir: PathBuf,
+        /// In which form
+        #[arg(long, value_name = "F", value_enum)]
+        format: ExportFormat,
+        /// The file, or with csv the directory [default: to standard output]
+        #[arg(
+            short = 'o',
+            long,
+            value_name = "PATH",
+            required_if_eq("format", "csv")
+        )]
+        output: Option<PathBuf>,
+    },
+}
+
+/// What `bcs mds slices` can be asked.
+#[derive(Debug, Args)]
+pub struct SlicesArgs {
+    /// The directory that `bcs run --mds` wrote
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// As one node saw them [default: all together, times of the slowest]
+    #[arg(long, value_name = "N")]
+    pub node: Option<u32>,
+    /// From this slice on
+    #[arg(long, value_name = "A", default_value_t = 0, hide_default_value = true)]
+    pub from: u64,
+    /// Up to this slice
+    #[arg(long, value_name = "B", default_value_t = u64::MAX, hide_default_value = true)]
+    pub to: u64,
+    /// These columns, the first of which is drawn
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "NAMES",
+        default_value = "GETTS,GTDEM,GTMSM,GTTS,NP2PDEM,NP2PMSM,NCOLLDEM,NCOLLMSM,BPTS,SCHEDULED,CARRIED,NEAR_MESSAGES,NEAR_COLLECTIVES"
+    )]
+    pub columns: Vec<String>,
+    /// Draw the first column into this file, as SVG
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+}
+
+/// `--road` of `bcs mds matrix`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MatrixRoad {
+    /// By the NICs, in slices.
+    Nic,
+    /// Within a node, from memory to memory.
+    Smartmap,
+}
+
+/// `--format` of `bcs mds export`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// One object with all figures and tables.
+    Json,
+    /// A file for each table.
+    Csv,
+    /// What Perfetto and Chrome show.
+    ChromeTrace,
+}

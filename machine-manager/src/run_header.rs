@@ -1,0 +1,83 @@
+//! `run.json`: what a recorded run was.
+
+use crate::launch::Job;
+use bcs_core::clock::now_ns;
+use bcs_core::job::Settings;
+use mds::dump::{RunDump, write_run};
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The header of the dumps of a job that is recorded, until its end is known.
+#[derive(Debug)]
+pub struct RunHeader {
+    directory: PathBuf,
+    dump: RunDump,
+}
+
+impl RunHeader {
+    /// Of a job that is about to be started; nothing if it is not recorded.
+    #[must_use]
+    pub fn of(job: &Job) -> Option<Self> {
+        let directory = job.mds.clone()?;
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+        let since_1970 = since_1970.map_or(0, |since| since.as_nanos());
+        let machine = rustix::system::uname();
+        let dump = RunDump {
+            command: command(job),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            machine: machine.nodename().to_string_lossy().into_owned(),
+            began_unix_ns: u64::try_from(since_1970).unwrap_or(u64::MAX),
+            began_ns: now_ns(),
+            nodes: number(job.placement.nodes()),
+            ranks: number(job.placement.ranks()),
+            recorded: "mmds,emds".to_owned(),
+            ..RunDump::default()
+        };
+        Some(Self { directory, dump })
+    }
+
+    /// What is known when the job has been started: its name, and how the runtime is set.
+    pub fn started(&mut self, job: &str, settings: &Settings) {
+        let named = |name: &dyn std::fmt::Debug| format!("{name:?}").to_lowercase();
+        job.clone_into(&mut self.dump.job);
+        self.dump.time_slice_ns = settings.time_slice_ns;
+        self.dump.strobe = named(&settings.strobe);
+        self.dump.nic_threads = named(&settings.driver);
+        self.dump.intranode = named(&settings.intranode);
+        self.dump.eager_limit = settings.eager_limit as u64;
+        self.dump.bandwidth = settings.link_bandwidth;
+    }
+
+    /// Writes it, at the end.
+    ///
+    /// # Errors
+    /// In words, when the file system refuses; that changes nothing of how the job ended.
+    pub fn write(mut self, exit_code: u8) -> Result<(), String> {
+        self.dump.ended_ns = now_ns();
+        self.dump.exit_code = exit_code.into();
+        let written = write_run(&self.directory, &self.dump);
+        written.map(drop).map_err(|error| error.to_string())
+    }
+}
+
+/// The programs with their arguments, a colon between two.
+fn command(job: &Job) -> Vec<String> {
+    let mut command = Vec::new();
+    for application in &job.applications {
+        if !command.is_empty() {
+            command.push(":".to_owned());
+        }
+        let words = application.arguments.iter();
+        let words: Vec<String> = words
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect();
+        // A built-in program is run by this one, in a role that no user knows.
+        let built_in = words.starts_with(&["bcs".to_owned(), "app".to_owned()]);
+        command.extend(words.into_iter().skip(if built_in { 2 } else { 0 }));
+    }
+    command
+}
+
+fn number(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}

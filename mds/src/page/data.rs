@@ -1,0 +1,187 @@
+//! What the page shows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use crate::dump::{DistributionDump, Dumps, RankDump, Road};
+use crate::figures::{self, Cell, Flow, Metric, Series, SeriesColumn, SliceLine, Unit};
+use crate::mmds::Primitive;
+use crate::report;
+
+/// The slices that are drawn one by one; of more, as many neighbours as it takes are one point. With 35 figures of each it
+/// is 1 MB of the 5 MB that a page may have.
+const MOST_SLICES: usize = 2_000;
+
+/// The longest side of the matrix: of more ranks it is that of nodes, and of more nodes there is none.
+const MOST_NUMBERS: usize = 128;
+
+/// The ranges of a histogram.
+const RANGES: usize = 48;
+
+/// The longest list of ranks, of call sites and of culprits.
+const MOST_RANKS: usize = 1_024;
+const MOST_SITES: usize = 50;
+const MOST_CULPRITS: usize = 30;
+
+/// All of it.
+pub(super) fn data(dumps: &Dumps, faults: &[String]) -> serde_json::Result<Value> {
+    let (began_ns, ended_ns) = figures::span_ns(dumps);
+    let mut blame = report::blame_json(&figures::blame(dumps));
+    for (list, most) in [("culprits", MOST_CULPRITS), ("sufferers", MOST_RANKS)] {
+        if let Some(list) = blame.get_mut(list).and_then(Value::as_array_mut) {
+            list.truncate(most);
+        }
+    }
+    Ok(json!({
+        "run": serde_json::to_value(&dumps.run)?,
+        "header": report::header(dumps),
+        "faults": faults,
+        "ran_ns": ended_ns.saturating_sub(began_ns),
+        "slices": slices(dumps, began_ns),
+        "metrics": figures::known(dumps).iter().filter_map(|known| metric(dumps, known)).collect::<Vec<_>>(),
+        "ranks": dumps.ranks.iter().take(MOST_RANKS).map(rank).collect::<Vec<_>>(),
+        "matrix": matrix(dumps),
+        "sites": sites(dumps),
+        "blame": blame,
+    }))
+}
+
+fn rank(dump: &RankDump) -> Value {
+    json!({
+        "rank": dump.rank,
+        "node": dump.node,
+        "run_ns": dump.run_ns,
+        "computation_ns": dump.computation_granularity_ns.total,
+        "mpi_ns": dump.communication_overhead_ns.total,
+        "finalized": dump.finalized,
+    })
+}
+
+/// A column for each figure by slice that says anything.
+fn slices(dumps: &Dumps, began_ns: u64) -> Value {
+    let series = Series::of(dumps, None, 0, u64::MAX);
+    let columns: Vec<SeriesColumn> = figures::columns()
+        .into_iter()
+        .filter(|column| {
+            series
+                .lines
+                .iter()
+                .any(|line| line.figure(column).is_some_and(|figure| figure > 0))
+        })
+        .collect();
+    let neighbours = series.lines.len().div_ceil(MOST_SLICES).max(1);
+    let points: Vec<&[SliceLine]> = series.lines.chunks(neighbours).collect();
+    let figures = columns.iter().map(|column| {
+        let figures = points.iter().map(|lines| {
+            let figures = lines.iter().filter_map(|line| line.figure(column));
+            figures.max()
+        });
+        json!({
+            "name": column.name,
+            "unit": column.unit,
+            "figures": figures.collect::<Vec<_>>(),
+        })
+    });
+    let firsts = points.iter().filter_map(|lines| lines.first());
+    let at_ns = firsts
+        .clone()
+        .map(|line| line.strobe_ns.map(|at_ns| at_ns.saturating_sub(began_ns)));
+    json!({
+        "neighbours": neighbours,
+        "numbers": firsts.map(|line| line.slice).collect::<Vec<_>>(),
+        "at_ns": at_ns.collect::<Vec<_>>(),
+        "columns": figures.collect::<Vec<_>>(),
+    })
+}
+
+fn metric(dumps: &Dumps, metric: &Metric) -> Option<Value> {
+    let figures = metric.distribution(dumps, None);
+    let unit = match metric.unit {
+        Unit::Nanoseconds => "ns",
+        Unit::Bytes => "bytes",
+        Unit::Count => "count",
+    };
+    (figures.count > 0).then(|| {
+        json!({
+            "name": metric.name,
+            "about": metric.about,
+            "unit": unit,
+            "count": figures.count,
+            "min": figures.min,
+            "average": figures.average,
+            "p50": figures.quantile(0.5),
+            "p95": figures.quantile(0.95),
+            "p99": figures.quantile(0.99),
+            "max": figures.max,
+            "total": figures.total,
+            "ranges": figures::ranges(&figures, RANGES),
+        })
+    })
+}
+
+/// The cells of the matrix that hold something: from, to, messages, bytes, bytes by the NIC.
+fn matrix(dumps: &Dumps) -> Value {
+    let flows = figures::flows(dumps);
+    let numbers = |cells: &BTreeMap<(u32, u32), Cell>| {
+        let numbers: BTreeSet<u32> = cells.keys().flat_map(|(from, to)| [*from, *to]).collect();
+        numbers
+    };
+    let of_ranks = |rank| rank;
+    let of_nodes = |rank| dumps.rank(rank).map_or(u32::MAX, |dump| dump.node);
+    for (who, of) in [
+        ("rank", &of_ranks as &dyn Fn(u32) -> u32),
+        ("node", &of_nodes),
+    ] {
+        let all = figures::matrix(&flows, None, of);
+        let numbers = numbers(&all);
+        if numbers.len() <= MOST_NUMBERS {
+            return json!({
+                "who": who,
+                "numbers": numbers,
+                "cells": cells(&all, &flows, of),
+            });
+        }
+    }
+    Value::Null
+}
+
+fn cells(all: &BTreeMap<(u32, u32), Cell>, flows: &[Flow], of: &dyn Fn(u32) -> u32) -> Vec<Value> {
+    let by_nic = figures::matrix(flows, Some(Road::Nic), of);
+    let cells = all.iter().map(|((from, to), cell)| {
+        let by_nic = by_nic.get(&(*from, *to)).map_or(0, |cell| cell.bytes);
+        json!([from, to, cell.messages, cell.bytes, by_nic])
+    });
+    cells.collect()
+}
+
+/// The call sites with the most time.
+fn sites(dumps: &Dumps) -> Vec<Value> {
+    let mut sites: BTreeMap<(&str, Option<Primitive>), (DistributionDump, u64)> = BTreeMap::new();
+    for site in dumps.ranks.iter().flat_map(|dump| &dump.sites) {
+        let all = sites.entry((&site.place, site.primitive)).or_default();
+        all.0.merge(&site.time_ns);
+        all.1 = all.1.saturating_add(site.bytes);
+    }
+    let mut sites: Vec<_> = sites
+        .into_iter()
+        .filter(|(_, seen)| seen.0.count > 0)
+        .collect();
+    sites.sort_by_key(|(_, seen)| std::cmp::Reverse(seen.0.total));
+    let values =
+        sites
+            .into_iter()
+            .take(MOST_SITES)
+            .map(|((place, primitive), (time_ns, bytes))| {
+                json!({
+                    "place": place,
+                    "call": primitive.map(Primitive::name),
+                    "count": time_ns.count,
+                    "total_ns": time_ns.total,
+                    "average_ns": time_ns.average,
+                    "p95_ns": time_ns.quantile(0.95),
+                    "bytes": bytes,
+                })
+            });
+    values.collect()
+}

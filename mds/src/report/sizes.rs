@@ -1,0 +1,131 @@
+//! Messages and collectives by their size.
+
+use std::collections::BTreeMap;
+
+use crate::dump::{DistributionDump, NONE, RankDump};
+use crate::figures::{is_collective, is_send};
+use crate::mmds::Primitive;
+
+use super::table;
+use super::words::{duration, or_dash, percent, size};
+
+/// Sizes are put together by powers of four: the largest of a class. Nothing is a class of its own.
+fn class(bytes: u64) -> u64 {
+    let mut class = 0;
+    while class < bytes {
+        class = if class == 0 {
+            4
+        } else {
+            class.saturating_mul(4)
+        };
+    }
+    class
+}
+
+/// How many messages were sent of each size. Each is counted by the rank that sends it.
+#[must_use]
+pub fn messages(dumps: &[RankDump]) -> String {
+    let seen = dumps.iter().flat_map(|dump| &dump.primitives);
+    let sends = seen.filter(|(primitive, _)| is_send(**primitive));
+    let sizes = DistributionDump::merged(sends.filter_map(|(_, seen)| seen.size_bytes.as_ref()));
+    let mut classes: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
+    for (bytes, count) in &sizes.histogram {
+        let all = classes.entry(class(*bytes)).or_default();
+        all.0 += *count as f64;
+        all.1 += *count as f64 * *bytes as f64;
+    }
+    if classes.is_empty() {
+        return String::new();
+    }
+    let total = sizes.total as f64;
+    let mut rows = table(["Up to", "Messages", "%", "Data", "% of data"]);
+    for (class, (count, bytes)) in classes {
+        rows.add_row([
+            size(class as f64),
+            format!("{count:.0}"),
+            percent(count, sizes.count as f64),
+            size(bytes),
+            percent(bytes, total),
+        ]);
+    }
+    rows.trim_fmt()
+}
+
+/// Calls of one collective of one class of sizes.
+#[derive(Default)]
+struct Calls {
+    times_ns: Vec<u64>,
+    bytes: u64,
+}
+
+/// How long collectives of each size take, from the calls that are kept.
+#[must_use]
+pub fn collectives(dumps: &[RankDump]) -> String {
+    let mut classes: BTreeMap<(Primitive, u64), Calls> = BTreeMap::new();
+    for call in dumps.iter().flat_map(|dump| &dump.calls) {
+        let primitive = usize::try_from(call.primitive).ok();
+        let primitive = primitive.and_then(|place| Primitive::ALL.get(place).copied());
+        let Some(primitive) = primitive.filter(|primitive| is_collective(*primitive)) else {
+            continue;
+        };
+        if call.ended_ns != NONE {
+            let all = classes.entry((primitive, class(call.bytes))).or_default();
+            all.times_ns
+                .push(call.ended_ns.saturating_sub(call.begun_ns));
+            all.bytes = all.bytes.saturating_add(call.bytes);
+        }
+    }
+    if classes.is_empty() {
+        return String::new();
+    }
+    let mut rows = table([
+        "Collective",
+        "Up to",
+        "Calls",
+        "Average",
+        "p50",
+        "p95",
+        "Max",
+        "Data",
+    ]);
+    for ((primitive, class), calls) in classes {
+        let times_ns = DistributionDump::of(calls.times_ns);
+        let quantile = |share| {
+            or_dash(
+                times_ns
+                    .quantile(share)
+                    .map(|time_ns| duration(time_ns as f64)),
+            )
+        };
+        rows.add_row([
+            primitive.name().to_owned(),
+            size(class as f64),
+            times_ns.count.to_string(),
+            duration(times_ns.average),
+            quantile(0.5),
+            quantile(0.95),
+            duration(times_ns.max as f64),
+            size(calls.bytes as f64),
+        ]);
+    }
+    let mut text = rows.trim_fmt();
+    let dropped = dumps.iter().map(|dump| dump.calls_dropped);
+    let dropped = dropped.fold(0_u64, u64::saturating_add);
+    if dropped > 0 {
+        text.push_str(&format!(
+            "\nof the last calls of each rank; {dropped} were before them"
+        ));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::class;
+
+    #[test]
+    fn classes_are_powers_of_four() {
+        let classes = [0, 1, 4, 5, 16, 1 << 62, u64::MAX].map(class);
+        assert_eq!(classes, [0, 4, 4, 16, 16, 1 << 62, u64::MAX]);
+    }
+}

@@ -1,0 +1,109 @@
+//! Events of a trace, and the tracks that they are on.
+
+use serde_json::{Map, Value, json};
+
+/// A process and a thread of the trace. The numbers say where in the picture they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Track {
+    pub(super) place: Place,
+    pub(super) process: String,
+    pub(super) thread: String,
+}
+
+/// The numbers of a process and a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) process: u64,
+    pub(super) thread: u64,
+}
+
+/// How an event is drawn: the letter of its phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// A bar.
+    Bar,
+    /// A point.
+    Point,
+    /// Where an arrow begins; its number.
+    ArrowFrom(usize),
+    /// Where it ends.
+    ArrowTo(usize),
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Event {
+    pub(super) shape: Shape,
+    pub(super) place: Place,
+    pub(super) name: String,
+    pub(super) category: &'static str,
+    pub(super) at_ns: u64,
+    pub(super) lasts_ns: u64,
+    pub(super) figures: Map<String, Value>,
+}
+
+impl Track {
+    /// The events that give the track its names and its place.
+    pub(super) fn names(&self) -> [Value; 4] {
+        let Place { process, thread } = self.place;
+        let named = |what: &str, value: Value| json!({"ph": "M", "name": what, "pid": process, "tid": thread, "args": value});
+        [
+            named("process_name", json!({"name": self.process})),
+            named("process_sort_index", json!({"sort_index": process})),
+            named("thread_name", json!({"name": self.thread})),
+            named("thread_sort_index", json!({"sort_index": thread})),
+        ]
+    }
+}
+
+impl Event {
+    /// A bar from one time on.
+    pub(super) fn bar(place: Place, name: impl Into<String>, at_ns: u64, lasts_ns: u64) -> Self {
+        Self {
+            shape: Shape::Bar,
+            place,
+            name: name.into(),
+            category: "call",
+            at_ns,
+            lasts_ns,
+            figures: Map::new(),
+        }
+    }
+
+    /// As an object of the trace, its times from the beginning of the run on.
+    pub(super) fn json(&self, began_ns: u64) -> Value {
+        let (phase, id) = match self.shape {
+            Shape::Bar => ("X", None),
+            Shape::Point => ("i", None),
+            Shape::ArrowFrom(number) => ("s", Some(number)),
+            Shape::ArrowTo(number) => ("f", Some(number)),
+        };
+        let mut event = json!({
+            "ph": phase,
+            "name": self.name,
+            "cat": self.category,
+            "pid": self.place.process,
+            "tid": self.place.thread,
+            "ts": microseconds(self.at_ns.saturating_sub(began_ns)),
+        });
+        match self.shape {
+            Shape::Bar => event["dur"] = microseconds(self.lasts_ns),
+            // As wide as its thread.
+            Shape::Point => event["s"] = json!("t"),
+            // To the bar that is there, not to the next one.
+            Shape::ArrowTo(_) => event["bp"] = json!("e"),
+            Shape::ArrowFrom(_) => {}
+        }
+        if let Some(id) = id {
+            event["id"] = json!(id);
+        }
+        if !self.figures.is_empty() {
+            event["args"] = Value::Object(self.figures.clone());
+        }
+        event
+    }
+}
+
+/// The format counts in microseconds; three decimals are nanoseconds. Up to 52 days all are told apart.
+fn microseconds(ns: u64) -> Value {
+    json!(ns as f64 / 1e3)
+}

@@ -1,0 +1,67 @@
+//! A run as a trace in the Trace Event Format, which Perfetto and Chrome show.
+//!
+//! | in the trace | is |
+//! |---|---|
+//! | process `job` | a thread `strobes` with the slices as the Strobe Sender saw them |
+//! | process `node N` | threads of the node's NIC: `microphases`, then each NIC thread; then a thread for each rank |
+//! | complete events (`X`) | slices, microphases, times of NIC threads in a slice, calls |
+//! | instants (`i`) | each message that a rank sent or received, when it posted it |
+//! | arrows (`s`, `f`) | from the post of a message at its sender to its completion at its receiver |
+//!
+//! Dumps have the lengths of microphases and routines, not when they began: they are drawn one after the other from the strobe
+//! of their slice, each NIC thread from the strobe on, and none longer than the slice.
+
+mod event;
+mod nodes;
+mod ranks;
+
+use std::io::{self, Write};
+
+use crate::dump::Dumps;
+use crate::figures::span_ns;
+
+use event::{Event, Track};
+
+/// What a trace holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Slices of the Strobe Sender.
+    pub strobes: usize,
+    /// Slices of nodes.
+    pub slices: usize,
+    /// Calls.
+    pub calls: usize,
+    /// Messages, each side for itself.
+    pub messages: usize,
+    /// Arrows: messages of which both sides have a row.
+    pub arrows: usize,
+}
+
+/// Writes the trace of all that the tables hold: names first, then events in the order of their times.
+///
+/// # Errors
+///
+/// Those of `to`.
+pub fn write(dumps: &Dumps, to: &mut impl Write) -> io::Result<Counts> {
+    let (began_ns, ended_ns) = span_ns(dumps);
+    let mut events = Vec::new();
+    let mut counts = Counts::default();
+    let mut tracks = nodes::tracks(dumps);
+    nodes::add(dumps, &mut events, &mut counts);
+    tracks.extend(ranks::add(dumps, ended_ns, &mut events, &mut counts));
+    // Of what begins at the same time the longer one is around the other.
+    events.sort_by_key(|event: &Event| (event.at_ns, std::cmp::Reverse(event.lasts_ns)));
+    to.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
+    let mut separator = "\n";
+    for name in tracks.iter().flat_map(Track::names) {
+        write!(to, "{separator}{name}")?;
+        separator = ",\n";
+    }
+    for event in &events {
+        write!(to, "{separator}{}", event.json(began_ns))?;
+        separator = ",\n";
+    }
+    to.write_all(b"\n]}\n")?;
+    to.flush()?;
+    Ok(counts)
+}

@@ -1,0 +1,143 @@
+//! The tracks of the Strobe Sender and of NICs.
+
+use serde_json::{Map, Value};
+
+use crate::dump::{Dumps, NONE, Row, SliceRow};
+
+use super::Counts;
+use super::event::{Event, Place, Track};
+
+/// The process of the whole job.
+const JOB: Place = Place {
+    process: 0,
+    thread: 1,
+};
+
+/// The thread of the microphases of a node, and of its first NIC thread.
+const MICROPHASES: u64 = 1;
+const THREADS: [(&str, fn(&SliceRow) -> u64); 6] = [
+    ("SR", |row| row.ltr_sr_ns),
+    ("BS", |row| row.ltr_bs_ns),
+    ("BR", |row| row.ltr_br_ns),
+    ("DH", |row| row.ltr_dh_ns),
+    ("CH", |row| row.ltr_ch_ns),
+    ("RH", |row| row.ltr_rh_ns),
+];
+const FIRST_THREAD: u64 = 2;
+
+const PHASES: [(&str, fn(&SliceRow) -> u64); 5] = [
+    ("DEM", |row| row.ltdem_ns),
+    ("MSM", |row| row.ltmsm_ns),
+    ("PM", |row| row.ltpm_ns),
+    ("BBM", |row| row.ltbbm_ns),
+    ("RM", |row| row.ltrm_ns),
+];
+
+/// The process of a node.
+pub(super) fn process(node: u32) -> u64 {
+    u64::from(node) + 1
+}
+
+/// All tracks but those of ranks.
+pub(super) fn tracks(dumps: &Dumps) -> Vec<Track> {
+    let mut tracks = Vec::new();
+    if dumps.nodes.iter().any(|dump| dump.global.is_some()) {
+        tracks.push(Track {
+            place: JOB,
+            process: "job".to_owned(),
+            thread: "strobes".to_owned(),
+        });
+    }
+    for dump in &dumps.nodes {
+        let names = THREADS.iter().map(|(name, _)| format!("NIC thread {name}"));
+        for (thread, name) in
+            (MICROPHASES..).zip(["microphases".to_owned()].into_iter().chain(names))
+        {
+            tracks.push(Track {
+                place: Place {
+                    process: process(dump.node),
+                    thread,
+                },
+                process: format!("node {}", dump.node),
+                thread: name,
+            });
+        }
+    }
+    tracks
+}
+
+pub(super) fn add(dumps: &Dumps, events: &mut Vec<Event>, counts: &mut Counts) {
+    for dump in &dumps.nodes {
+        for row in dump.global.iter().flat_map(|global| &global.strobes) {
+            events.push(Event {
+                category: "strobe",
+                figures: figures(row),
+                ..Event::bar(
+                    JOB,
+                    format!("slice {}", row.slice),
+                    row.strobe_ns,
+                    bounded(row.gtts_ns),
+                )
+            });
+            counts.strobes += 1;
+        }
+        for row in &dump.slices {
+            slice(dump.node, row, events);
+            counts.slices += 1;
+        }
+    }
+}
+
+/// A slice of a node: itself, its microphases in it, and what each NIC thread did.
+fn slice(node: u32, row: &SliceRow, events: &mut Vec<Event>) {
+    let place = |thread| Place {
+        process: process(node),
+        thread,
+    };
+    let lasts_ns = bounded(row.ltts_ns);
+    let ended_ns = row.strobe_ns.saturating_add(lasts_ns);
+    events.push(Event {
+        category: "slice",
+        figures: figures(row),
+        ..Event::bar(
+            place(MICROPHASES),
+            format!("slice {}", row.slice),
+            row.strobe_ns,
+            lasts_ns,
+        )
+    });
+    let mut at_ns = row.strobe_ns;
+    for (name, time_ns) in PHASES {
+        let time_ns = bounded(time_ns(row)).min(ended_ns.saturating_sub(at_ns));
+        if time_ns > 0 {
+            events.push(Event {
+                category: "microphase",
+                ..Event::bar(place(MICROPHASES), name, at_ns, time_ns)
+            });
+            at_ns = at_ns.saturating_add(time_ns);
+        }
+    }
+    for (thread, (name, time_ns)) in (FIRST_THREAD..).zip(THREADS) {
+        let time_ns = bounded(time_ns(row)).min(lasts_ns);
+        if time_ns > 0 {
+            events.push(Event {
+                category: "nic",
+                ..Event::bar(place(thread), name, row.strobe_ns, time_ns)
+            });
+        }
+    }
+}
+
+/// A time, of which there may be none.
+fn bounded(ns: u64) -> u64 {
+    if ns == NONE { 0 } else { ns }
+}
+
+/// All figures of a row that there are.
+pub(super) fn figures<R: Row>(row: &R) -> Map<String, Value> {
+    let words = R::COLUMNS.iter().zip(row.words());
+    let there = words.filter(|(_, word)| *word != NONE);
+    there
+        .map(|(column, word)| (column.name.to_owned(), word.into()))
+        .collect()
+}

@@ -1,0 +1,149 @@
+//! The tracks of ranks: their calls, their messages, and the arrows between them.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use crate::dump::{Dumps, MessageRow, NONE, RankDump};
+use crate::figures::MessageKey;
+use crate::mmds::Primitive;
+
+use super::Counts;
+use super::event::{Event, Place, Shape, Track};
+use super::nodes::{figures, process};
+
+/// The thread of the first rank; below are those of the NIC.
+const FIRST_RANK: u64 = 100;
+
+/// Threads of one rank, where its calls overlap because several of its own make them.
+const LANES: u64 = 64;
+
+/// Adds what ranks did, and gives their tracks.
+pub(super) fn add(
+    dumps: &Dumps,
+    ended_ns: u64,
+    events: &mut Vec<Event>,
+    counts: &mut Counts,
+) -> Vec<Track> {
+    let mut tracks = Vec::new();
+    for dump in &dumps.ranks {
+        let lanes = calls(dump, ended_ns, events);
+        counts.calls += dump.calls.len();
+        for lane in 0..lanes {
+            tracks.push(Track {
+                place: place(dump, lane),
+                process: format!("node {}", dump.node),
+                thread: match lane {
+                    0 => format!("rank {}", dump.rank),
+                    _ => format!("rank {} ({})", dump.rank, lane + 1),
+                },
+            });
+        }
+        for row in &dump.messages {
+            events.push(message(dump, row));
+            counts.messages += 1;
+        }
+    }
+    counts.arrows = arrows(dumps, events);
+    tracks
+}
+
+fn place(dump: &RankDump, lane: u64) -> Place {
+    Place {
+        process: process(dump.node),
+        thread: FIRST_RANK + u64::from(dump.rank) * LANES + lane,
+    }
+}
+
+/// Adds the calls of a rank; on how many lanes. A call that never returned lasts until the end of the run.
+fn calls(dump: &RankDump, ended_ns: u64, events: &mut Vec<Event>) -> u64 {
+    let mut lanes: Vec<u64> = vec![0];
+    let mut in_order: Vec<_> = dump.calls.iter().collect();
+    in_order.sort_by_key(|call| call.begun_ns);
+    for call in in_order {
+        let ended_ns = match call.ended_ns {
+            NONE => ended_ns.max(call.begun_ns),
+            ended_ns => ended_ns.max(call.begun_ns),
+        };
+        let free = lanes.iter().position(|busy_ns| *busy_ns <= call.begun_ns);
+        let full = lanes.len() as u64 >= LANES;
+        let lane = free.unwrap_or(if full { 0 } else { lanes.len() });
+        if lane == lanes.len() {
+            lanes.push(0);
+        }
+        lanes[lane] = lanes[lane].max(ended_ns);
+        let primitive = usize::try_from(call.primitive).ok();
+        let primitive = primitive.and_then(|place| Primitive::ALL.get(place));
+        let name = primitive.map_or("a call", |primitive| primitive.name());
+        let mut figures = figures(call);
+        figures.remove("primitive");
+        named_site(dump, &mut figures);
+        if call.ended_ns == NONE {
+            figures.insert("returned".to_owned(), false.into());
+        }
+        let lasts_ns = ended_ns.saturating_sub(call.begun_ns);
+        events.push(Event {
+            figures,
+            ..Event::bar(place(dump, lane as u64), name, call.begun_ns, lasts_ns)
+        });
+    }
+    lanes.len() as u64
+}
+
+/// The place in the program for its number.
+fn named_site(dump: &RankDump, figures: &mut Map<String, Value>) {
+    let site = figures.get("site").and_then(Value::as_u64);
+    let site = site.and_then(|site| dump.sites.get(usize::try_from(site).ok()?));
+    if let Some(site) = site {
+        figures.insert("site".to_owned(), site.place.clone().into());
+    }
+}
+
+/// A message as one side has it.
+fn message(dump: &RankDump, row: &MessageRow) -> Event {
+    let name = match row.received {
+        0 => format!("send to {}", row.peer),
+        _ => format!("receive from {}", row.peer),
+    };
+    let mut figures = figures(row);
+    figures.remove("received");
+    named_site(dump, &mut figures);
+    Event {
+        shape: Shape::Point,
+        category: "message",
+        figures,
+        ..Event::bar(place(dump, 0), name, row.posted_ns, 0)
+    }
+}
+
+/// Adds an arrow for each message of which both sides have a row: how many.
+fn arrows(dumps: &Dumps, events: &mut Vec<Event>) -> usize {
+    let mut sent: HashMap<MessageKey, (&RankDump, &MessageRow)> = HashMap::new();
+    for dump in &dumps.ranks {
+        for row in dump.messages.iter().filter(|row| row.received == 0) {
+            if let Some(key) = MessageKey::of(dump.rank, row) {
+                sent.insert(key, (dump, row));
+            }
+        }
+    }
+    let mut arrows = 0;
+    for dump in &dumps.ranks {
+        for row in dump.messages.iter().filter(|row| row.received != 0) {
+            let key = MessageKey::of(dump.rank, row);
+            let Some((sender, send)) = key.and_then(|key| sent.remove(&key)) else {
+                continue;
+            };
+            // An arrow does not go back in time.
+            let from_ns = send.posted_ns.min(row.completed_ns);
+            let end = |shape, dump: &RankDump, at_ns| Event {
+                shape,
+                category: "message",
+                ..Event::bar(place(dump, 0), "message", at_ns, 0)
+            };
+            events.push(end(Shape::ArrowFrom(arrows), sender, from_ns));
+            events.push(end(Shape::ArrowTo(arrows), dump, row.completed_ns));
+            arrows += 1;
+        }
+    }
+    arrows
+}
