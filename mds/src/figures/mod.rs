@@ -4,17 +4,21 @@
 //! Dumps may say anything ([`dump`](crate::dump)): times may run backwards, ranks may be any number. So nothing here
 //! subtracts without saturating, or makes a table as large as a number says.
 
+mod calls;
 mod metric;
-mod placement;
 mod ranges;
 mod series;
+mod sites;
+mod span;
 mod traffic;
 mod waits;
 
+pub use calls::{collective, is_send, primitive};
 pub use metric::{Metric, Unit, UnknownMetric, find, known, legend};
-pub use placement::{is_collective, is_send, span_ns};
 pub use ranges::ranges;
 pub use series::{Series, SeriesColumn, SliceLine, UnknownColumn, column, columns};
+pub use sites::sites;
+pub use span::span_ns;
 pub use traffic::{Cell, Flow, flows, matrix};
 pub(crate) use waits::MessageKey;
 pub use waits::{Blame, Cause, Culprit, Split, Sufferer, blame};

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, HashMap};
 use crate::dump::{CallRow, Dumps, MessageRow, NONE, RankDump, Road};
 use crate::mmds::Primitive;
 
-use super::is_collective;
+use super::{collective, primitive};
 
 /// Why somebody waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -243,11 +243,6 @@ fn blocks(call: &CallRow) -> bool {
     intercommunicators.contains(&name) || !starts.iter().any(|start| name.starts_with(start))
 }
 
-fn primitive(call: &CallRow) -> Option<Primitive> {
-    let place = usize::try_from(call.primitive).ok()?;
-    Primitive::ALL.get(place).copied()
-}
-
 /// Numbers the collectives of a rank: those of one communicator are called in the same order by all. The rows are the last
 /// ones, so they are counted from the end.
 struct Collectives {
@@ -280,7 +275,7 @@ impl Collectives {
 }
 
 fn is_numbered(call: &CallRow) -> bool {
-    call.context != NONE && primitive(call).is_some_and(is_collective)
+    call.context != NONE && collective(call).is_some()
 }
 
 /// All that others did.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use crate::dump::{DistributionDump, Dumps, RankDump, Road};
+use crate::dump::{Dumps, RankDump, Road};
 use crate::figures::{self, Cell, Flow, Metric, Series, SeriesColumn, SliceLine, Unit};
 use crate::mmds::Primitive;
 use crate::report;
@@ -157,31 +157,17 @@ fn cells(all: &BTreeMap<(u32, u32), Cell>, flows: &[Flow], of: &dyn Fn(u32) -> u
 
 /// The call sites with the most time.
 fn sites(dumps: &Dumps) -> Vec<Value> {
-    let mut sites: BTreeMap<(&str, Option<Primitive>), (DistributionDump, u64)> = BTreeMap::new();
-    for site in dumps.ranks.iter().flat_map(|dump| &dump.sites) {
-        let all = sites.entry((&site.place, site.primitive)).or_default();
-        all.0.merge(&site.time_ns);
-        all.1 = all.1.saturating_add(site.bytes);
-    }
-    let mut sites: Vec<_> = sites
-        .into_iter()
-        .filter(|(_, seen)| seen.0.count > 0)
-        .collect();
-    sites.sort_by_key(|(_, seen)| std::cmp::Reverse(seen.0.total));
-    let values =
-        sites
-            .into_iter()
-            .take(MOST_SITES)
-            .map(|((place, primitive), (time_ns, bytes))| {
-                json!({
-                    "place": place,
-                    "call": primitive.map(Primitive::name),
-                    "count": time_ns.count,
-                    "total_ns": time_ns.total,
-                    "average_ns": time_ns.average,
-                    "p95_ns": time_ns.quantile(0.95),
-                    "bytes": bytes,
-                })
-            });
+    let sites = figures::sites(&dumps.ranks).into_iter().take(MOST_SITES);
+    let values = sites.map(|site| {
+        json!({
+            "place": site.place,
+            "call": site.primitive.map(Primitive::name),
+            "count": site.time_ns.count,
+            "total_ns": site.time_ns.total,
+            "average_ns": site.time_ns.average,
+            "p95_ns": site.time_ns.quantile(0.95),
+            "bytes": site.bytes,
+        })
+    });
     values.collect()
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::dump::{DistributionDump, Dumps, NONE, StrobeRow};
-use crate::figures::is_collective;
+use crate::figures::collective;
 use crate::mmds::Primitive;
 
 use super::words::{duration, percent};
@@ -108,9 +108,7 @@ fn calls(dumps: &Dumps) -> Option<String> {
     for rank in &dumps.ranks {
         let mut last: BTreeMap<Primitive, u64> = BTreeMap::new();
         for call in &rank.calls {
-            let primitive = usize::try_from(call.primitive).ok();
-            let primitive = primitive.and_then(|place| Primitive::ALL.get(place).copied());
-            let Some(primitive) = primitive.filter(|primitive| is_collective(*primitive)) else {
+            let Some(primitive) = collective(call) else {
                 continue;
             };
             if let Some(before) = last.insert(primitive, call.slice) {

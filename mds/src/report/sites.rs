@@ -1,8 +1,7 @@
 //! The places from which MPI is called, by the time that they take.
 
-use std::collections::BTreeMap;
-
-use crate::dump::{DistributionDump, RankDump};
+use crate::dump::{RankDump, SiteDump};
+use crate::figures;
 use crate::mmds::Primitive;
 
 use super::words::{cut, duration, or_dash, percent, size};
@@ -15,21 +14,11 @@ const MOST: usize = 20;
 /// percentiles, and data.
 #[must_use]
 pub fn sites(dumps: &[RankDump]) -> String {
-    let mut sites: BTreeMap<(&str, Option<Primitive>), (DistributionDump, u64)> = BTreeMap::new();
-    for site in dumps.iter().flat_map(|dump| &dump.sites) {
-        let all = sites.entry((&site.place, site.primitive)).or_default();
-        all.0.merge(&site.time_ns);
-        all.1 = all.1.saturating_add(site.bytes);
-    }
-    let mut sites: Vec<_> = sites
-        .into_iter()
-        .filter(|(_, seen)| seen.0.count > 0)
-        .collect();
+    let mut sites = figures::sites(dumps);
     if sites.is_empty() {
         return String::new();
     }
-    let all_ns: f64 = sites.iter().map(|(_, seen)| seen.0.total as f64).sum();
-    sites.sort_by_key(|(_, seen)| std::cmp::Reverse(seen.0.total));
+    let all_ns: f64 = sites.iter().map(|site| site.time_ns.total as f64).sum();
     let more = cut(&mut sites, MOST, "sites");
     let mut rows = table([
         "Site",
@@ -44,7 +33,13 @@ pub fn sites(dumps: &[RankDump]) -> String {
         "COV",
         "Data",
     ]);
-    for ((place, primitive), (time_ns, bytes)) in sites {
+    for site in sites {
+        let SiteDump {
+            place,
+            primitive,
+            time_ns,
+            bytes,
+        } = site;
         let quantile = |share| {
             or_dash(
                 time_ns
@@ -53,7 +48,7 @@ pub fn sites(dumps: &[RankDump]) -> String {
             )
         };
         rows.add_row([
-            place.to_owned(),
+            place,
             primitive.map_or("any", Primitive::name).to_owned(),
             time_ns.count.to_string(),
             milliseconds(time_ns.total as f64),

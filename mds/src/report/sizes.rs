@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::dump::{DistributionDump, NONE, RankDump};
-use crate::figures::{is_collective, is_send};
+use crate::figures::{collective, is_send};
 use crate::mmds::Primitive;
 
 use super::table;
@@ -63,9 +63,7 @@ struct Calls {
 pub fn collectives(dumps: &[RankDump]) -> String {
     let mut classes: BTreeMap<(Primitive, u64), Calls> = BTreeMap::new();
     for call in dumps.iter().flat_map(|dump| &dump.calls) {
-        let primitive = usize::try_from(call.primitive).ok();
-        let primitive = primitive.and_then(|place| Primitive::ALL.get(place).copied());
-        let Some(primitive) = primitive.filter(|primitive| is_collective(*primitive)) else {
+        let Some(primitive) = collective(call) else {
             continue;
         };
         if call.ended_ns != NONE {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use crate::dump::{Dumps, MessageRow, NONE, RankDump};
-use crate::figures::MessageKey;
+use crate::figures::{MessageKey, primitive};
 use crate::mmds::Primitive;
 
 use super::Counts;
@@ -72,9 +72,7 @@ fn calls(dump: &RankDump, ended_ns: u64, events: &mut Vec<Event>) -> u64 {
             lanes.push(0);
         }
         lanes[lane] = lanes[lane].max(ended_ns);
-        let primitive = usize::try_from(call.primitive).ok();
-        let primitive = primitive.and_then(|place| Primitive::ALL.get(place));
-        let name = primitive.map_or("a call", |primitive| primitive.name());
+        let name = primitive(call).map_or("a call", Primitive::name);
         let mut figures = figures(call);
         figures.remove("primitive");
         named_site(dump, &mut figures);

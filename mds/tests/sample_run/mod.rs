@@ -143,7 +143,7 @@ fn rank(size: Size, rank: u32) -> RankDump {
         let (posts_ns, sends_ns) = (at_ns + 2_000, at_ns + sends_ns(rank));
         let completed_ns = completes_ns(first, left, rank);
         let released_ns = completed_ns.max(sends_ns + 4_000);
-        let barrier_ns = at_ns + 1_902_000 + u64::from(rank) * 1_000;
+        let barrier_ns = at_ns + 1_902_000 + u64::from(rank % 64) * 1_000;
         let call = |begun_ns: u64, ended_ns: u64, primitive: Primitive, site: u64| CallRow {
             begun_ns,
             ended_ns,

@@ -1,23 +1,6 @@
-//! Which calls are which, and when the run was.
+//! When the run was.
 
 use crate::dump::{Dumps, NONE};
-use crate::mmds::Primitive;
-
-/// Whether all ranks of a communicator make this call, with one another.
-#[must_use]
-pub fn is_collective(primitive: Primitive) -> bool {
-    (Primitive::Barrier..=Primitive::IneighborAlltoallw).contains(&primitive)
-}
-
-/// Whether it sends a message, so that its size is that of a message.
-#[must_use]
-pub fn is_send(primitive: Primitive) -> bool {
-    use Primitive::{Bsend, Ibsend, Irsend, Isend, Issend, Rsend, Send, Sendrecv, Ssend};
-    matches!(
-        primitive,
-        Send | Bsend | Ssend | Rsend | Isend | Ibsend | Issend | Irsend | Sendrecv
-    )
-}
 
 /// From when to when there is something in the dumps, by their clock.
 #[must_use]
