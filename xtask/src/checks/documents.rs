@@ -339,28 +339,40 @@ fn help(workspace: &Workspace) -> Result<String> {
 }
 
 fn help_of(start: impl Fn() -> Result<Command>) -> Result<String> {
-    let said = |words: &[&str]| -> Result<String> {
+    let mut all = String::new();
+    // Subcommands have subcommands.
+    let mut commands: Vec<Vec<String>> = vec![Vec::new()];
+    while let Some(words) = commands.pop() {
         let mut command = start()?;
-        command.args(words).arg("--help");
-        Ok(process::run(&mut command, LIMIT)?.succeeded()?.stdout)
-    };
-    let mut all = said(&[])?;
-    let lines = all.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let lines = lines.take_while(|line| line.is_empty() || line.starts_with(' '));
-    // What a command is about follows it, further in or behind its name.
-    let commands = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
-    let names = commands.filter_map(|line| Some(line.split_whitespace().next()?.to_owned()));
-    for name in names.collect::<Vec<_>>() {
-        if name != "help" {
-            all += &said(&[&name])?;
+        command.args(&words).arg("--help");
+        let said = process::run(&mut command, LIMIT)?.succeeded()?.stdout;
+        for name in subcommands(&said) {
+            commands.push([words.clone(), vec![name.to_owned()]].concat());
         }
+        all += &said;
     }
     Ok(all)
+}
+
+/// The subcommands that a help text lists. What a command is about follows it, further in or behind its name.
+fn subcommands(help: &str) -> impl Iterator<Item = &str> {
+    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let lines = lines.take_while(|line| line.is_empty() || line.starts_with(' '));
+    let commands = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names = commands.filter_map(|line| line.split_whitespace().next());
+    names.filter(|name| *name != "help")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn subcommands_are_those_that_a_help_text_lists() {
+        let help = "About\n\nCommands:\n  report  Print\n  hist\n          Draw\n\n  help    Print this\n\nOptions:\n  -h\n";
+        assert_eq!(subcommands(help).collect::<Vec<_>>(), ["report", "hist"]);
+        assert_eq!(subcommands("Options:\n  -h\n").count(), 0);
+    }
 
     fn repository() -> Repository {
         let files = [
