@@ -7,6 +7,9 @@ use crate::dump::{Dumps, NONE, Row, SliceRow};
 use super::Counts;
 use super::event::{Event, Place, Track};
 
+/// Picks a time out of a row.
+type Pick = fn(&SliceRow) -> u64;
+
 /// The process of the whole job.
 const JOB: Place = Place {
     process: 0,
@@ -15,7 +18,7 @@ const JOB: Place = Place {
 
 /// The thread of the microphases of a node, and of its first NIC thread.
 const MICROPHASES: u64 = 1;
-const THREADS: [(&str, fn(&SliceRow) -> u64); 6] = [
+const THREADS: [(&str, Pick); 6] = [
     ("SR", |row| row.ltr_sr_ns),
     ("BS", |row| row.ltr_bs_ns),
     ("BR", |row| row.ltr_br_ns),
@@ -25,7 +28,7 @@ const THREADS: [(&str, fn(&SliceRow) -> u64); 6] = [
 ];
 const FIRST_THREAD: u64 = 2;
 
-const PHASES: [(&str, fn(&SliceRow) -> u64); 5] = [
+const PHASES: [(&str, Pick); 5] = [
     ("DEM", |row| row.ltdem_ns),
     ("MSM", |row| row.ltmsm_ns),
     ("PM", |row| row.ltpm_ns),

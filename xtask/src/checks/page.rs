@@ -55,7 +55,7 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
     let dir = tempfile::tempdir().context("failed to make a directory for the dump")?;
     let (dumps, page) = (dir.path().join("dumps"), dir.path().join("run.html"));
     let mut record = workspace.bcs(["run", "-n", "64", "--nodes", "8", "--mds"])?;
-    record.arg(&dumps).args(["pingpong", "--max-bytes", "64K"]);
+    record.arg(&dumps).arg("hello");
     process::run(&mut record, LIMIT)?.succeeded()?;
     let mut html = workspace.bcs(["mds", "html"])?;
     html.arg(&dumps).arg("-o").arg(&page);
