@@ -36,7 +36,13 @@ struct Unchecked {
 }
 
 impl DistributionDump {
-    fn new(count: u64, min: u64, max: u64, total: u64, histogram: Vec<(u64, u64)>) -> Self {
+    pub(crate) fn new(
+        count: u64,
+        min: u64,
+        max: u64,
+        total: u64,
+        histogram: Vec<(u64, u64)>,
+    ) -> Self {
         let average = if count == 0 {
             0.0
         } else {
