@@ -10,6 +10,7 @@ use bcs_core::clock::quick_ns;
 use bcs_core::memory::RecorderMemory;
 use bcs_core::wake::MachinePage;
 use bcs_core::wake::owner_lock::{OwnerGuard, OwnerLock};
+pub(crate) use mds::dump::Road;
 pub(crate) use mds::mmds::{Called, Message, Primitive, Site};
 use mds::mmds::{Layout, Memory, Recorder};
 use mds::selection::{RankSelection, Window};
@@ -106,7 +107,7 @@ impl Begun {
 
     /// The same, of something that is told as another call: a start is told as what it starts.
     pub(crate) fn of(self, primitive: Primitive) -> Self {
-        Self(self.0.map(|begun| mds::mmds::Begun { primitive, ..begun }))
+        Self(self.0.map(|begun| begun.by(primitive)))
     }
 }
 

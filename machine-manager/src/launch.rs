@@ -89,6 +89,8 @@ pub struct Launched {
     pub settings: Settings,
     /// As in [`Job`].
     pub kill_delay: Duration,
+    /// Whether node managers write dumps at the end.
+    pub records: bool,
 }
 
 /// Starts the node managers and tells them their part. `input` becomes the standard input of
@@ -140,6 +142,7 @@ pub fn launch(mut job: Job, input: BorrowedFd<'_>) -> anyhow::Result<Launched> {
         managers,
         settings: job.settings,
         kill_delay: job.kill_delay,
+        records: job.mds.is_some(),
     })
 }
 

@@ -163,6 +163,8 @@ pub enum FromManager {
         /// Why it has none, where it was to have one.
         why: Option<String>,
     },
+    /// What was recorded of its ranks or nodes is lost, or some of it: why. The job has not failed by that.
+    NoDump(String),
     /// The node manager itself failed.
     ManagerFailed {
         /// What failed.

@@ -96,6 +96,14 @@ pub struct Begun {
     pub(super) ordinal: u32,
 }
 
+impl Begun {
+    /// The same, of something that is told as another call.
+    #[must_use]
+    pub fn by(self, primitive: Primitive) -> Self {
+        Self { primitive, ..self }
+    }
+}
+
 /// A message, as one of its two ranks knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
