@@ -304,3 +304,103 @@ fn ends_with_completion(primitive: Primitive) -> bool {
         Send | Ssend | Rsend | Recv | Mrecv | Wait | Waitall | Waitany
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    fn recording(what: &str) -> Recording {
+        let selection: mds::Selection = what.parse().unwrap();
+        let (window, mmds) = (selection.window(), selection.mmds.unwrap());
+        let layout = Layout::new(&mmds, window, 4);
+        let record = Record {
+            memory: RecorderMemory::private(layout.words()).unwrap(),
+            layout,
+            selection: mmds,
+            window,
+        };
+        Recording::new(Some(record), MachinePage::private(1, 2).unwrap())
+    }
+
+    fn called() -> Called {
+        Called {
+            context: Some(0),
+            peer: Some(1),
+            tag: Some(7),
+            bytes: 8,
+            ..Called::plain(Primitive::Send, true)
+        }
+    }
+
+    fn message() -> Message {
+        Message {
+            context: 0,
+            peer: 1,
+            tag: 7,
+            bytes: 8,
+            road: Road::Smartmap,
+        }
+    }
+
+    /// `cargo test --release -p bcs-mpi recording_costs -- --ignored --nocapture`
+    #[test]
+    #[ignore = "a measurement"]
+    fn recording_costs() {
+        const CALLS: u32 = 2_000_000;
+        let time = |what: &str, call: &dyn Fn()| {
+            let best = (0..7).map(|_| {
+                let start = Instant::now();
+                (0..CALLS).for_each(|_| call());
+                start.elapsed()
+            });
+            let ns = best.min().unwrap_or_default().as_secs_f64() * 1e9 / f64::from(CALLS);
+            println!("{what}: {ns:.1} ns");
+        };
+        time("the clock twice", &|| {
+            std::hint::black_box((quick_ns(), quick_ns()));
+        });
+        let all = recording("mmds");
+        time("a call that waits and moves nothing", &|| {
+            let called = Called::plain(Primitive::Barrier, true);
+            all.recorded(Site::here(), Manner::Waits, called, |_| ());
+        });
+        let send = |recording: &Recording| {
+            recording.recorded(Site::here(), Manner::Waits, called(), |mut begun| {
+                recording.posted(&mut begun, message);
+                let told = Recorded::part(begun);
+                recording.complete(told, 8, Some(Delivered::Sent(message())));
+            });
+        };
+        time("a send", &|| send(&all));
+        let receive = |recording: &Recording| {
+            recording.recorded(Site::here(), Manner::Waits, called(), |begun| {
+                let told = Recorded::part(begun);
+                recording.complete(told, 8, Some(Delivered::Received(message())));
+            });
+        };
+        time("a receive", &|| receive(&all));
+        let table = recording("mmds:metrics=latency");
+        time("a send, for Table 5.3 alone", &|| send(&table));
+        let off = recording("mmds");
+        off.switch(false);
+        time("a call that is not recorded", &|| {
+            if std::hint::black_box(&off).is_on() {
+                send(&off);
+            }
+        });
+    }
+
+    #[test]
+    fn calls_inside_of_calls_are_not_recorded() {
+        let recording = recording("mmds");
+        let plain = Called::plain(Primitive::Barrier, true);
+        let inner = recording.recorded(Site::here(), Manner::Waits, plain, |outer| {
+            assert!(!outer.is_unknown());
+            recording.recorded(Site::here(), Manner::Waits, plain, |inner| inner)
+        });
+        assert!(inner.is_unknown());
+        let next = recording.recorded(Site::here(), Manner::Waits, plain, |begun| begun);
+        assert!(!next.is_unknown(), "the first one is over");
+    }
+}

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   rank (MPI library)          node (NIC)                   machine manager
-//!   mmds::RankRecorder          emds::SliceRecorder (SR)      emds::StrobeRecorder (SS)
-//!          │ finish                    │ finish                     │ finish
+//!   mmds::Recorder              emds::SliceRecorder (SR)      emds::StrobeRecorder (SS)
+//!          │ mmds::read                │ finish                     │ finish
 //!          ▼                           ▼                            ▼
 //!   dump::RankDump              dump::NodeDump ◄──────────── dump::StrobeDump
 //!          │ write_rank                │ write_node

@@ -13,7 +13,6 @@ mod histogram;
 mod layout;
 mod memory;
 mod primitive;
-mod rank_recorder;
 mod reader;
 mod recorder;
 #[cfg(test)]
@@ -23,6 +22,5 @@ pub use event::{Begun, Called, Message, Site};
 pub use layout::Layout;
 pub use memory::{Alleged, Memory};
 pub use primitive::Primitive;
-pub use rank_recorder::RankRecorder;
 pub use reader::{OTHER_PLACES, read};
 pub use recorder::Recorder;

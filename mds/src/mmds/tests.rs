@@ -413,6 +413,30 @@ fn a_thousand_ranks_touch_little_memory() {
 }
 
 proptest! {
+    /// Section 5.4: the total computation time plus the total communication time is the run time.
+    #[test]
+    fn computation_and_overhead_add_up_to_the_run(
+        steps in prop::collection::vec((0_u64..1 << 30, any::<bool>()), 0..100), ends in any::<bool>(),
+    ) {
+        let mut now_ns = 5_000;
+        let mut rank = Rank::new(now_ns);
+        let called = blocking(Primitive::Recv, 0);
+        let mut under_way = Vec::new();
+        for (step_ns, enters) in steps {
+            now_ns += step_ns;
+            if enters {
+                under_way.push(rank.recorder.enter(Site::here(), &called, now_ns, 0));
+            } else if let Some(begun) = under_way.pop() {
+                rank.recorder.leave(&begun, &called, now_ns);
+            }
+        }
+        now_ns += 77;
+        let dump = if ends { rank.finished(now_ns) } else { rank.dump(now_ns) };
+        let sum = dump.computation_granularity_ns.total + dump.communication_overhead_ns.total;
+        prop_assert_eq!(sum, dump.run_ns);
+        prop_assert_eq!(dump.run_ns, now_ns - 5_000);
+    }
+
     /// Whatever a rank writes over its recorder, its dump is one that can be written and read.
     #[test]
     fn any_words_are_a_dump(
