@@ -33,7 +33,7 @@ pub fn quick_ns() -> u64 {
     let anchor = ANCHOR.get();
     let passed = ticks().wrapping_sub(anchor.ticks);
     if passed < anchor.good_for {
-        return anchor.ns + (passed * anchor.rate >> RATE_BITS);
+        return anchor.ns + ((passed * anchor.rate) >> RATE_BITS);
     }
     look(anchor)
 }
@@ -81,7 +81,7 @@ fn look(last: Anchor) -> u64 {
     };
     let rate = u64::try_from(rate).unwrap_or(0);
     // What was said last may have been a little more.
-    let said = last.ns + (last.good_for.min(passed) * last.rate >> RATE_BITS);
+    let said = last.ns + ((last.good_for.min(passed) * last.rate) >> RATE_BITS);
     let ns = now.max(said);
     let good_for = (ANCHOR_NS << RATE_BITS).checked_div(rate).unwrap_or(0);
     ANCHOR.set(Anchor {

@@ -171,6 +171,7 @@ impl Recording {
             .store(on && self.recorder.is_some(), Ordering::Relaxed);
     }
 
+    #[inline(always)]
     fn lock(&self) -> Option<OwnerGuard<'_, State>> {
         Some(self.recorder.as_ref()?.lock())
     }
@@ -199,6 +200,7 @@ impl Recording {
         answer
     }
 
+    #[inline(always)]
     fn enter(&self, site: Site, called: &Called) -> Option<mds::mmds::Begun> {
         let mut state = self.lock()?;
         state.complete = None;
@@ -238,6 +240,19 @@ impl Recording {
             && let Some(mut state) = self.lock()
         {
             state.recorder.posted(begun, &message());
+        }
+    }
+
+    /// A message to somebody was posted and is complete: all that a blocking call has done.
+    #[inline]
+    pub(crate) fn sent(&self, begun: Begun, message: Message) {
+        if let Begun(Some(mut begun)) = begun
+            && let Some(mut state) = self.lock()
+        {
+            let now_ns = quick_ns();
+            state.recorder.posted(&mut begun, &message);
+            state.recorder.sent(&begun, &message, now_ns);
+            state.complete = Some((now_ns, message.bytes));
         }
     }
 
@@ -366,10 +381,8 @@ mod tests {
             all.recorded(Site::here(), Manner::Waits, called, |_| ());
         });
         let send = |recording: &Recording| {
-            recording.recorded(Site::here(), Manner::Waits, called(), |mut begun| {
-                recording.posted(&mut begun, message);
-                let told = Recorded::part(begun);
-                recording.complete(told, 8, Some(Delivered::Sent(message())));
+            recording.recorded(Site::here(), Manner::Waits, called(), |begun| {
+                recording.sent(begun, message());
             });
         };
         time("a send", &|| send(&all));

@@ -4,17 +4,29 @@
 //! The node manager never maps it. It copies from the file, so that what the rank has not touched takes no memory then,
 //! either. What the words mean is no matter of this crate.
 
+#![expect(
+    unsafe_code,
+    reason = "words that are found once, since they are used many times a call"
+)]
+
 use super::mapping::{MapError, Mapping, sealed_memfd};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
 /// The rank's side.
 #[derive(Debug)]
 pub struct RecorderMemory {
-    mapping: Mapping,
-    words: usize,
+    /// It stays as long as its words are used.
+    _mapping: Mapping,
+    words: NonNull<[AtomicU64]>,
 }
+
+// SAFETY: a mapping, which may be used by any thread, and words in it.
+unsafe impl Send for RecorderMemory {}
+// SAFETY: as for Send.
+unsafe impl Sync for RecorderMemory {}
 
 /// The node manager's side.
 #[derive(Debug)]
@@ -29,8 +41,7 @@ impl RecorderMemory {
     /// # Errors
     /// As [`MapError`] says.
     pub fn map(file: impl AsFd, words: usize) -> Result<Self, MapError> {
-        let mapping = Mapping::shared(file, words * 8)?;
-        Ok(Self { mapping, words })
+        Ok(Self::of(Mapping::shared(file, words * 8)?, words))
     }
 
     /// Memory that only this process sees (tests).
@@ -38,15 +49,24 @@ impl RecorderMemory {
     /// # Errors
     /// As [`MapError`] says.
     pub fn private(words: usize) -> Result<Self, MapError> {
-        let mapping = Mapping::private(words * 8)?;
-        Ok(Self { mapping, words })
+        Ok(Self::of(Mapping::private(words * 8)?, words))
+    }
+
+    /// The words are found to be in the mapping once.
+    fn of(mapping: Mapping, words: usize) -> Self {
+        let words = NonNull::from(mapping.words64(0, words));
+        Self {
+            _mapping: mapping,
+            words,
+        }
     }
 
     /// The words.
     #[inline]
     #[must_use]
     pub fn words(&self) -> &[AtomicU64] {
-        self.mapping.words64(0, self.words)
+        // SAFETY: in the mapping, which lives as long as self, and only ever accessed atomically.
+        unsafe { self.words.as_ref() }
     }
 }
 

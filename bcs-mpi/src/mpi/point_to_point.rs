@@ -149,15 +149,21 @@ impl Comm {
                     Some(posted.map_err(exhausted(operation))?)
                 }
             };
-            self.tell_posted(&mut begun, &message);
-            let told = Recorded::part(begun);
             let Some(posted) = posted else {
                 if !begun.is_unknown() {
-                    let sent = self.told_sent(&operation);
-                    self.process().recording().complete(told, 0, sent);
+                    let Message {
+                        destination,
+                        tag,
+                        data,
+                        ..
+                    } = &message;
+                    let told = self.told(*destination, *tag, data.len() as u64);
+                    self.process().recording().sent(begun, told);
                 }
                 return Ok(());
             };
+            self.tell_posted(&mut begun, &message);
+            let told = Recorded::part(begun);
             let mut request = Request::posted(posted, What::Nothing, self, operation, told);
             request.silent().map(|_| ())
         })

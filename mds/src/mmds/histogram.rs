@@ -38,19 +38,19 @@ impl Scale {
     }
 
     /// The words of a distribution, in whole lines.
+    #[inline(always)]
     pub(super) const fn words(self) -> usize {
         (HEAD + self.bucket(LARGEST) + 1).next_multiple_of(8)
     }
 
     /// The bucket of a figure.
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "at most 43 << 10")]
     const fn bucket(self, figure: u64) -> usize {
         let figure = if figure < LARGEST { figure } else { LARGEST };
         let top = 63 - (figure | 1 << self.bits).leading_zeros();
         let shift = top - self.bits;
-        #[expect(clippy::cast_possible_truncation, reason = "at most 43 << 10")]
-        let bucket = ((shift as u64) << self.bits) + (figure >> shift);
-        bucket as usize
+        (((shift as u64) << self.bits) + (figure >> shift)) as usize
     }
 
     /// The smallest figure of a bucket.
@@ -63,22 +63,25 @@ impl Scale {
         (bucket - shift * half) << shift
     }
 
-    /// Adds a figure to the distribution in these words.
+    /// Adds a figure to the distribution that is at this place in these words.
     #[inline(always)]
-    pub(super) fn record(self, words: &[AtomicU64], figure: u64) {
-        let Some(words) = words.get(..self.words()) else {
+    pub(super) fn record(self, words: &[AtomicU64], at: usize, figure: u64) {
+        let head = words
+            .get(at..)
+            .and_then(|words| words.first_chunk::<HEAD>());
+        let bucket = words.get(at + HEAD + self.bucket(figure));
+        let (Some(head), Some(bucket)) = (head, bucket) else {
             return;
         };
-        let bucket = &words[HEAD + self.bucket(figure)];
         bucket.store(bucket.load(Relaxed).wrapping_add(1), Relaxed);
-        if words[LEAST].load(Relaxed) < !figure {
-            words[LEAST].store(!figure, Relaxed);
+        if head[LEAST].load(Relaxed) < !figure {
+            head[LEAST].store(!figure, Relaxed);
         }
-        if words[MOST].load(Relaxed) < figure {
-            words[MOST].store(figure, Relaxed);
+        if head[MOST].load(Relaxed) < figure {
+            head[MOST].store(figure, Relaxed);
         }
-        let total = words[TOTAL].load(Relaxed).saturating_add(figure);
-        words[TOTAL].store(total, Relaxed);
+        let total = head[TOTAL].load(Relaxed).wrapping_add(figure);
+        head[TOTAL].store(total, Relaxed);
     }
 
     /// Whether there are figures, by the words before the buckets.
@@ -146,7 +149,7 @@ mod tests {
             LARGEST - 1,
             LARGEST,
         ] {
-            scale.record(&words, figure);
+            scale.record(&words, 0, figure);
             live.record(figure);
         }
         assert_eq!(scale.dump(&alleged(&words), None), (&live).into());
@@ -195,7 +198,7 @@ mod tests {
     #[test]
     fn zero_alone_is_a_figure() {
         let words = memory(Scale::COARSE);
-        Scale::COARSE.record(&words, 0);
+        Scale::COARSE.record(&words, 0, 0);
         let dump = Scale::COARSE.dump(&alleged(&words), None);
         assert_eq!((dump.count, dump.min, dump.max, dump.total), (1, 0, 0, 0));
         let words = alleged(&words);

@@ -138,21 +138,25 @@ impl Layout {
     }
 
     /// Where the computation granularity is.
+    #[inline(always)]
     pub(super) fn computation(&self) -> usize {
         HEAD_WORDS
     }
 
     /// Where the communication overhead is.
+    #[inline(always)]
     pub(super) fn overhead(&self) -> usize {
         HEAD_WORDS + self.scale.words()
     }
 
     /// Where the latencies of a primitive are.
+    #[inline(always)]
     pub(super) fn latency_of(&self, primitive: usize) -> usize {
         self.primitives + primitive * self.scale.words()
     }
 
     /// Where the sizes of a primitive are.
+    #[inline(always)]
     pub(super) fn size_of(&self, primitive: usize) -> usize {
         self.latency_of(Primitive::ALL.len() + primitive)
     }

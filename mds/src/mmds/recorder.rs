@@ -159,7 +159,7 @@ impl<M: Memory> Recorder<M> {
     }
 
     /// A call begins that no other call of the library has made.
-    #[inline]
+    #[inline(always)]
     pub fn enter(&mut self, site: Site, called: &Called, now_ns: u64, slice: u64) -> Begun {
         let site = self.site(site, called.primitive);
         if called.blocking {
@@ -184,7 +184,7 @@ impl<M: Memory> Recorder<M> {
 
     /// The call returns. The data may be known better than when it began. The latency of a primitive that only starts
     /// something is told by [`latency`](Self::latency), when that is complete.
-    #[inline]
+    #[inline(always)]
     pub fn leave(&mut self, begun: &Begun, called: &Called, now_ns: u64) {
         if called.blocking {
             self.blocked = self.blocked.saturating_sub(1);
@@ -198,9 +198,10 @@ impl<M: Memory> Recorder<M> {
         }
         if self.metrics.sites {
             let first = self.layout.sites + usize::from(begun.site) * SITE_WORDS;
-            let record = &self.memory.words()[first..][..SITE_WORDS];
-            add(&record[1], called.bytes);
-            Scale::COARSE.record(&record[SITE_TIMES..], now_ns.saturating_sub(begun.at_ns));
+            let words = self.memory.words();
+            add(&words[first + 1], called.bytes);
+            let time_ns = now_ns.saturating_sub(begun.at_ns);
+            Scale::COARSE.record(words, first + SITE_TIMES, time_ns);
         }
         if self.metrics.calls {
             if let Some(at) = self.calls.advance() {
@@ -215,7 +216,7 @@ impl<M: Memory> Recorder<M> {
 
     /// What `primitive` did is complete: at once, or what it has started. The data is kept for primitives that move
     /// any.
-    #[inline]
+    #[inline(always)]
     pub fn latency(&mut self, primitive: Primitive, latency_ns: u64, bytes: u64) {
         let number = primitive as usize;
         if !self.primitives[number] {
@@ -224,17 +225,18 @@ impl<M: Memory> Recorder<M> {
         let scale = self.layout.scale;
         if self.metrics.latency {
             scale.record(
-                &self.memory.words()[self.layout.latency_of(number)..],
+                self.memory.words(),
+                self.layout.latency_of(number),
                 latency_ns,
             );
         }
         if self.metrics.size && primitive.has_size() {
-            scale.record(&self.memory.words()[self.layout.size_of(number)..], bytes);
+            scale.record(self.memory.words(), self.layout.size_of(number), bytes);
         }
     }
 
     /// A message was posted to somebody.
-    #[inline]
+    #[inline(always)]
     pub fn posted(&mut self, begun: &mut Begun, message: &Message) {
         self.count_message(message, 0);
         if self.metrics.near && message.road == Road::Smartmap {
@@ -244,13 +246,13 @@ impl<M: Memory> Recorder<M> {
     }
 
     /// A message to somebody, which was [`posted`](Self::posted), is complete.
-    #[inline]
+    #[inline(always)]
     pub fn sent(&mut self, begun: &Begun, message: &Message, now_ns: u64) {
         self.message(begun, message, now_ns, false);
     }
 
     /// A message of somebody is complete.
-    #[inline]
+    #[inline(always)]
     pub fn received(&mut self, begun: &Begun, message: &Message, now_ns: u64) {
         self.count_message(message, 2);
         let ordinal = self.ordinal(message, true);
@@ -295,9 +297,7 @@ impl<M: Memory> Recorder<M> {
     #[inline(always)]
     fn account(&mut self, to: usize, now_ns: u64) {
         let time_ns = now_ns.saturating_sub(self.accounted_ns);
-        self.layout
-            .scale
-            .record(&self.memory.words()[to..], time_ns);
+        self.layout.scale.record(self.memory.words(), to, time_ns);
         self.accounted_ns = self.accounted_ns.max(now_ns);
         self.head(ENTERED)
             .store(self.accounted_ns, Ordering::Relaxed);
@@ -305,9 +305,11 @@ impl<M: Memory> Recorder<M> {
 
     #[inline(always)]
     fn write(&self, at: usize, event: &Packed) {
-        let words = &self.memory.words()[at..][..EVENT_WORDS];
-        for (word, value) in words.iter().zip(event.words()) {
-            word.store(value, Ordering::Relaxed);
+        let words = self.memory.words().get(at..);
+        if let Some(words) = words.and_then(|words| words.first_chunk::<EVENT_WORDS>()) {
+            for (word, value) in words.iter().zip(event.words()) {
+                word.store(value, Ordering::Relaxed);
+            }
         }
     }
 

@@ -462,3 +462,47 @@ proptest! {
         rank.recorder.memory().read(0, &mut first).unwrap();
     }
 }
+
+/// `cargo test --release -p mds recording_costs -- --ignored --nocapture`: without clock and lock.
+#[test]
+#[ignore = "a measurement"]
+fn recording_costs() {
+    const CALLS: u32 = 2_000_000;
+    let mut now_ns = 1;
+    let mut time = |what: &str, mut call: Box<dyn FnMut(u64)>| {
+        let mut best = f64::MAX;
+        for _ in 0..7 {
+            let start = std::time::Instant::now();
+            for _ in 0..CALLS {
+                now_ns += 100;
+                call(now_ns);
+            }
+            best = best.min(start.elapsed().as_secs_f64() * 1e9 / f64::from(CALLS));
+        }
+        println!("{what}: {best:.1} ns");
+    };
+    let called = blocking(Primitive::Send, 8);
+    let message = message(1, 7, Road::Smartmap);
+    let mut rank = Rank::new(0);
+    let enter =
+        move |at| std::hint::black_box(_ = rank.recorder.enter(Site::here(), &called, at, 3));
+    time("enter", Box::new(enter));
+    let mut rank = Rank::new(0);
+    let wait = move |at| {
+        let begun = rank.recorder.enter(Site::here(), &called, at, 3);
+        rank.recorder.leave(&begun, &called, at + 50);
+    };
+    time("enter, leave", Box::new(wait));
+    let mut rank = Rank::new(0);
+    let wait = move |at| _ = rank.blocks(Site::here(), called, (at, at + 50));
+    time("enter, leave, latency", Box::new(wait));
+    let mut rank = Rank::new(0);
+    let send = move |at| {
+        let mut begun = rank.recorder.enter(Site::here(), &called, at, 3);
+        rank.recorder.posted(&mut begun, &message);
+        rank.recorder.sent(&begun, &message, at + 40);
+        rank.recorder.leave(&begun, &called, at + 50);
+        rank.recorder.latency(called.primitive, 50, 8);
+    };
+    time("a send", Box::new(send));
+}
