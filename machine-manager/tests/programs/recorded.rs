@@ -1,7 +1,7 @@
 //! What ranks of real jobs leave behind for the MDS, however they end.
 
 use crate::program::fixture;
-use mds::dump::{Dumps, PeerDump, RankDump, Road, read_dir};
+use mds::dump::{Dumps, NearRow, PeerDump, RankDump, Road, read_dir};
 use mds::mmds::Primitive;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead as _, BufReader};
@@ -49,6 +49,18 @@ fn whole(dump: &RankDump) {
     let accounted = dump.computation_granularity_ns.total + dump.communication_overhead_ns.total;
     assert_eq!(accounted, dump.run_ns, "rank {}", dump.rank);
     assert!(dump.run_ns > 0);
+}
+
+/// What rank 0 did by SMARTMAP: messages, bytes, collectives.
+fn near(dump: &RankDump) -> (u64, u64, u64) {
+    let add = |sum: (u64, u64, u64), row: &NearRow| {
+        (
+            sum.0 + row.messages,
+            sum.1 + row.bytes,
+            sum.2 + row.collectives,
+        )
+    };
+    dump.near.iter().fold((0, 0, 0), add)
 }
 
 /// What all ranks have done before they end in whichever way.
@@ -110,19 +122,33 @@ fn communicated(dumps: &Dumps, (near, far): (Road, Road)) {
 
 #[test]
 fn a_job_that_ends_has_left_what_it_did_on_both_roads() {
-    for (options, near, far) in [
-        ("--intranode smartmap", Road::Smartmap, Road::Smartmap),
-        ("--intranode nic", Road::Nic, Road::Nic),
-        ("--nodes 2 --intranode smartmap", Road::Smartmap, Road::Nic),
+    for (options, roads, by_smartmap) in [
+        (
+            "--intranode smartmap",
+            (Road::Smartmap, Road::Smartmap),
+            (6, 2_500, 3),
+        ),
+        ("--intranode nic", (Road::Nic, Road::Nic), (0, 0, 0)),
+        (
+            "--nodes 2 --intranode smartmap",
+            (Road::Smartmap, Road::Nic),
+            (5, 500, 2),
+        ),
         (
             "--nodes 2 --intranode nic --nic-threads coprocessor",
-            Road::Nic,
-            Road::Nic,
+            (Road::Nic, Road::Nic),
+            (0, 0, 0),
         ),
     ] {
         let (code, dumps) = recorded(options, "ends");
         assert_eq!(code, Some(0), "{options}");
-        communicated(&dumps, (near, far));
+        communicated(&dumps, roads);
+        assert_eq!(near(&dumps.ranks[0]), by_smartmap, "{options}");
+        assert_eq!(
+            (dumps.ranks[0].calls.len(), dumps.ranks[0].messages.len()),
+            (12, 6)
+        );
+        assert!(dumps.faults.is_empty(), "{:?}", dumps.faults);
         assert_eq!(
             dumps.nodes.len(),
             if options.contains("--nodes 2") { 2 } else { 1 }
@@ -224,6 +250,11 @@ fn what_is_recorded_can_be_chosen() {
             .is_none()
     );
     assert!(dumps.ranks[0].peers.is_empty());
+    assert!(
+        dumps.faults.is_empty(),
+        "nobody misses the others: {:?}",
+        dumps.faults
+    );
     dumps.ranks.iter().for_each(whole);
 }
 
