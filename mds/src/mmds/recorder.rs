@@ -111,10 +111,6 @@ fn add(word: &AtomicU64, more: u64) {
 /// Spreads keys over a table of a power of two of places.
 #[inline(always)]
 fn spread(key: u64, places: usize) -> usize {
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "fewer bits than a table has"
-    )]
     let hash = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
     hash & (places - 1)
 }
