@@ -19,12 +19,15 @@ pub trait MessagePassing {
     fn size(&self) -> usize;
 
     /// Sends `data` and returns when it may be reused.
+    #[track_caller]
     fn send(&self, data: &[f64], destination: usize, tag: i32) -> Result<(), Self::Error>;
 
     /// Receives exactly `data.len()` elements from `source`.
+    #[track_caller]
     fn recv(&self, data: &mut [f64], source: usize, tag: i32) -> Result<(), Self::Error>;
 
     /// Starts to send `data`; [`wait`](Self::wait) gives the buffer back when it may be reused.
+    #[track_caller]
     fn isend(
         &self,
         data: Vec<f64>,
@@ -33,23 +36,30 @@ pub trait MessagePassing {
     ) -> Result<Self::Request, Self::Error>;
 
     /// Posts a receive of exactly `data.len()` elements; [`wait`](Self::wait) gives them.
+    #[track_caller]
     fn irecv(&self, data: Vec<f64>, source: usize, tag: i32) -> Result<Self::Request, Self::Error>;
 
     /// Waits for a non-blocking operation and gives its buffer back.
+    #[track_caller]
     fn wait(&self, request: Self::Request) -> Result<Vec<f64>, Self::Error>;
 
     /// Returns when every process has called it.
+    #[track_caller]
     fn barrier(&self) -> Result<(), Self::Error>;
 
     /// Copies `data` of process `root` into `data` of every process.
+    #[track_caller]
     fn bcast(&self, data: &mut [f64], root: usize) -> Result<(), Self::Error>;
 
     /// Replaces each element by its maximum over all processes.
+    #[track_caller]
     fn allreduce_max(&self, data: &mut [f64]) -> Result<(), Self::Error>;
 
     /// Replaces each element by its sum over all processes.
+    #[track_caller]
     fn allreduce_sum(&self, data: &mut [f64]) -> Result<(), Self::Error>;
 
     /// Replaces each element by its sum over all processes.
+    #[track_caller]
     fn allreduce_sum_i64(&self, data: &mut [i64]) -> Result<(), Self::Error>;
 }

@@ -11,14 +11,18 @@
     reason = "takes possession of an inherited file descriptor"
 )]
 
+use crate::recording::Record;
 use crate::roads::smartmap::{Found, NodeManager};
 use crate::shared_memory::SharedMemory;
 use bcs_core::job::welcome::{
     Answer, FromRank, MAX_MESSAGE_BYTES, PROTOCOL_VERSION, SOCKET_VARIABLE, Welcome,
 };
-use bcs_core::memory::{MapError, NicMemory, slot};
+use bcs_core::memory::{MapError, NicMemory, RecorderMemory, slot};
 use bcs_core::smartmap::{Desk, NodeMemory};
 use bcs_core::wake::MachinePage;
+use mds::Selection;
+use mds::mmds::Layout;
+use mds::selection::SelectionError;
 use rustix::io::FdFlags;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
@@ -81,6 +85,8 @@ pub(crate) struct Attachment {
     pub(crate) link: Link,
     pub(crate) welcome: Welcome,
     pub(crate) memory: SharedMemory,
+    /// Where it records, if it does.
+    pub(crate) record: Option<Record>,
 }
 
 impl Attachment {
@@ -115,11 +121,15 @@ impl Attachment {
             no_slot,
         };
         link.say_with(&hello, slot)?;
-        let (answer, fds) = link.hear(MAX_MESSAGE_BYTES)?;
+        let (answer, mut fds) = link.hear(MAX_MESSAGE_BYTES)?;
         let welcome = match answer {
             Answer::Welcome(welcome) => *welcome,
             Answer::Refused(reason) => return Err(AttachError::Refused(reason)),
             other @ (Answer::Slot | Answer::NoSlot { .. }) => return Err(nonsense(&other)),
+        };
+        let record = match &welcome.record {
+            Some(what) => Some(record(what, welcome.placement.ranks(), fds.pop())?),
+            None => None,
         };
         let mut fds = fds.into_iter();
         let (Some(memory), Some(page), node_memory) = (fds.next(), fds.next(), fds.next()) else {
@@ -146,8 +156,28 @@ impl Attachment {
             link,
             welcome,
             memory: SharedMemory::new(nic, desk, page),
+            record,
         })
     }
+}
+
+/// The recorder that a rank is given, to record this.
+fn record(what: &str, ranks: usize, memory: Option<OwnedFd>) -> Result<Record, AttachError> {
+    let nonsense = |reason: String| AttachError::Nonsense(reason);
+    let selection: Selection = what
+        .parse()
+        .map_err(|error: SelectionError| nonsense(format!("it is to record {what:?}: {error}")))?;
+    let window = selection.window();
+    let (Some(selection), Some(memory)) = (selection.mmds, memory) else {
+        return Err(nonsense("it is to record without a recorder".to_owned()));
+    };
+    let layout = Layout::new(&selection, window, ranks);
+    Ok(Record {
+        memory: RecorderMemory::map(memory, layout.words())?,
+        layout,
+        selection,
+        window,
+    })
 }
 
 fn nonsense(answer: &Answer) -> AttachError {
@@ -233,7 +263,7 @@ impl Link {
     fn hear(&self, most: usize) -> Result<(Answer, Vec<OwnedFd>), AttachError> {
         let mut bytes = vec![0; most];
         let mut space =
-            [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3), ScmCredentials(1))];
+            [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4), ScmCredentials(1))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let received = rustix::io::retry_on_intr(|| {
             let mut slices = [IoSliceMut::new(&mut bytes)];
@@ -292,6 +322,7 @@ impl NodeManager for Link {
 mod tests {
     use super::*;
     use bcs_core::job::{Placement, Settings};
+    use bcs_core::memory::RecorderFile;
     use rustix::net::{SocketFlags, recv, socketpair};
     use std::os::fd::AsRawFd;
 
@@ -317,7 +348,7 @@ mod tests {
                 no_slot: None
             })
         );
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         if !fds.is_empty() {
             assert!(ancillary.push(SendAncillaryMessage::ScmRights(fds)));
@@ -339,17 +370,19 @@ mod tests {
         let (memory_fd, memory) = NicMemory::create(settings.eager_limit).unwrap();
         let (page_fd, page) = MachinePage::create(2, 4).unwrap();
         let (node_fd, node) = NodeMemory::create(2).unwrap();
+        let what: Selection = "mmds:calls=10".parse().unwrap();
+        let layout = Layout::new(what.of_rank(2).unwrap(), what.window(), 4);
+        let recorder = RecorderFile::create(layout.words()).unwrap();
         let welcome = Welcome {
             rank: 2,
             placement: Placement::block(4, 2).unwrap(),
             settings,
-            job: "a test".to_owned(),
-            mds: None,
+            record: Some("mmds:calls=10".to_owned()),
         };
         let said = Answer::Welcome(Box::new(welcome.clone()));
         let manager = std::thread::spawn(move || {
-            let fds = [&memory_fd, &page_fd, &node_fd].map(AsFd::as_fd);
-            answer(&manager, &said, &fds);
+            let [memory, page, node] = [&memory_fd, &page_fd, &node_fd].map(AsFd::as_fd);
+            answer(&manager, &said, &[memory, page, node, recorder.fd()]);
             manager
         });
         let attachment = Attachment::over(rank).unwrap();
@@ -370,6 +403,8 @@ mod tests {
         assert_eq!(rung, 1, "rank 2 is the first of node 1");
         page.arm();
         assert_eq!(attachment.memory.page.wanted(), (true, false));
+        let record = attachment.record.unwrap();
+        assert_eq!((record.layout, record.selection.calls), (layout, 10));
         attachment.link.say(&FromRank::Finalized).unwrap();
         let mut last = [0; 64];
         let (len, _) = recv(&manager, &mut last, RecvFlags::empty()).unwrap();
@@ -391,8 +426,7 @@ mod tests {
             rank: 0,
             placement: Placement::block(1, 1).unwrap(),
             settings: Settings::default(),
-            job: String::new(),
-            mds: None,
+            record: None,
         };
         let without_memory = refused(Answer::Welcome(Box::new(welcome)));
         assert!(

@@ -1,107 +1,419 @@
-//! What a rank records of itself for the MDS (paper section 5.1): the one place that knows the
-//! recorder.
+//! What a rank records of itself for the MDS (paper section 5.1): the one place that knows the recorder.
+//!
+//! A call looks at one word whether calls are recorded ([`Recording::is_on`]), and takes one of two ways. On the recorded
+//! one it goes by [`Recording::recorded`], which looks at the clock when the call begins and when it returns. What the
+//! call starts carries a [`Begun`] until it is complete; without one nothing is recorded of it.
+//!
+//! Calls that the library makes itself inside of a call are not recorded.
 
-use bcs_core::clock::now_ns;
-use bcs_core::lockstep;
-pub(crate) use mds::mmds::Primitive;
-use mds::mmds::RankRecorder;
-use std::path::PathBuf;
-use std::sync::Mutex;
+use bcs_core::clock::quick_ns;
+use bcs_core::memory::RecorderMemory;
+use bcs_core::wake::MachinePage;
+use bcs_core::wake::owner_lock::{OwnerGuard, OwnerLock};
+pub(crate) use mds::dump::Road;
+pub(crate) use mds::mmds::{Called, Message, Primitive, Site};
+use mds::mmds::{Layout, Memory, Recorder};
+use mds::selection::{RankSelection, Window};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The recorder of a rank, if it records.
 #[derive(Debug)]
 pub(crate) struct Recording {
-    recorder: Option<Mutex<Option<RankRecorder>>>,
-    destination: Option<Destination>,
+    /// Whether calls are recorded now.
+    on: AtomicBool,
+    recorder: Option<OwnerLock<State>>,
+    page: MachinePage,
 }
 
-/// Where a recording goes.
-#[derive(Clone, Debug)]
-pub(crate) struct Destination {
-    /// The directory.
-    pub(crate) directory: PathBuf,
-    /// The name of the run.
-    pub(crate) job: String,
+/// What a rank's recorder is made of.
+#[derive(Debug)]
+pub(crate) struct Record {
+    pub(crate) memory: RecorderMemory,
+    pub(crate) layout: Layout,
+    pub(crate) selection: RankSelection,
+    pub(crate) window: Window,
 }
 
-/// When a call began; nothing if nobody records, so that nobody looks at the clock either.
+#[derive(Debug)]
+struct State {
+    recorder: Recorder<Words>,
+    /// When something was last complete in the call that is under way, and its length.
+    complete: Option<(u64, u64)>,
+}
+
+#[derive(Debug)]
+struct Words(RecorderMemory);
+
+impl Memory for Words {
+    #[inline(always)]
+    fn words(&self) -> &[AtomicU64] {
+        self.0.words()
+    }
+}
+
+/// When, and by what, something was begun; nothing if it is not recorded.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Begun(Option<u64>);
+pub(crate) struct Begun(Option<mds::mmds::Begun>);
+
+/// What is told of a request when it is complete.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Recorded {
+    pub(crate) begun: Begun,
+    /// The call whose latency ends then; nothing if a blocking call is made of it, which has its own.
+    pub(crate) latency_of: Option<Primitive>,
+}
+
+/// What a call does with time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// It returns when something is done: its time is communication, and its latency.
+    Waits,
+    /// It returns at once: its time is its latency.
+    Asks,
+    /// It returns at once, and its latency lasts until what it has started is complete.
+    Starts,
+}
+
+thread_local! {
+    /// Whether this thread is in a call that is recorded.
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// This thread is in a recorded call while this lives.
+struct Inside;
+
+impl Inside {
+    fn enter() -> Option<Self> {
+        (!INSIDE.replace(true)).then_some(Self)
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        INSIDE.set(false);
+    }
+}
 
 impl Begun {
-    /// For what is not to be recorded.
+    /// Of what is not recorded.
     pub(crate) const UNKNOWN: Self = Self(None);
 
     /// Whether it is not recorded.
+    #[inline(always)]
     pub(crate) fn is_unknown(self) -> bool {
         self.0.is_none()
+    }
+
+    /// The same, of something that is told as another call: a start is told as what it starts.
+    pub(crate) fn of(self, primitive: Primitive) -> Self {
+        Self(self.0.map(|begun| begun.by(primitive)))
+    }
+}
+
+impl Recorded {
+    /// Of what is not recorded.
+    pub(crate) const NOT: Self = Self {
+        begun: Begun::UNKNOWN,
+        latency_of: None,
+    };
+
+    /// A part of a blocking call.
+    #[inline(always)]
+    pub(crate) fn part(begun: Begun) -> Self {
+        Self {
+            begun,
+            latency_of: None,
+        }
+    }
+
+    /// What a call has started.
+    #[inline(always)]
+    pub(crate) fn started(begun: Begun, primitive: Primitive) -> Self {
+        Self {
+            begun,
+            latency_of: Some(primitive),
+        }
     }
 }
 
 impl Recording {
     /// Records, if there is where to.
-    pub(crate) fn new(rank: u32, destination: Option<Destination>) -> Self {
-        let recorder = || Mutex::new(Some(RankRecorder::new(rank, now_ns())));
-        Self {
-            recorder: destination.is_some().then(recorder),
-            destination,
-        }
-    }
-
-    fn with(&self, record: impl FnOnce(&mut RankRecorder)) {
-        if let Some(recorder) = &self.recorder
-            && let Some(recorder) = lockstep::lock(recorder).as_mut()
-        {
-            record(recorder);
-        }
-    }
-
-    /// A call begins.
-    pub(crate) fn begin(&self) -> Begun {
-        Begun(self.recorder.is_some().then(now_ns))
-    }
-
-    /// A call, or what it started, is complete.
-    pub(crate) fn end(&self, begun: Begun, primitive: Primitive, bytes: u64) {
-        if let Begun(Some(begun)) = begun {
-            self.with(|recorder| {
-                recorder.record(primitive, now_ns().saturating_sub(begun), Some(bytes));
-            });
-        }
-    }
-
-    /// Makes a blocking call: computation ends when it begins and goes on when it ends.
-    pub(crate) fn blocking<T>(
-        &self,
-        primitive: Primitive,
-        bytes: u64,
-        call: impl FnOnce() -> T,
-    ) -> T {
-        let begun = self.begin();
-        let Begun(Some(begun_ns)) = begun else {
-            return call();
+    pub(crate) fn new(record: Option<Record>, page: MachinePage) -> Self {
+        let state = |record: Record| {
+            let Record {
+                memory,
+                layout,
+                selection,
+                window,
+            } = record;
+            OwnerLock::new(State {
+                recorder: Recorder::new(Words(memory), layout, &selection, window, quick_ns()),
+                complete: None,
+            })
         };
-        self.with(|recorder| recorder.blocking_begin(begun_ns));
-        let answer = call();
-        self.with(|recorder| {
-            let now_ns = now_ns();
-            recorder.blocking_end(now_ns);
-            recorder.record(primitive, now_ns.saturating_sub(begun_ns), Some(bytes));
-        });
+        Self {
+            on: AtomicBool::new(record.is_some()),
+            recorder: record.map(state),
+            page,
+        }
+    }
+
+    /// Whether calls are recorded.
+    #[inline(always)]
+    pub(crate) fn is_on(&self) -> bool {
+        self.on.load(Ordering::Relaxed)
+    }
+
+    /// From now on calls are recorded, or not; if this rank records at all.
+    pub(crate) fn switch(&self, on: bool) {
+        self.on
+            .store(on && self.recorder.is_some(), Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    fn lock(&self) -> Option<OwnerGuard<'_, State>> {
+        Some(self.recorder.as_ref()?.lock())
+    }
+
+    /// Makes a call and records it, unless the library makes it inside of another one.
+    #[inline(never)]
+    pub(crate) fn recorded<T>(
+        &self,
+        site: Site,
+        manner: Manner,
+        called: Called,
+        call: impl FnOnce(Begun) -> T,
+    ) -> T {
+        let Some(_inside) = Inside::enter() else {
+            return call(Begun::UNKNOWN);
+        };
+        let called = Called {
+            blocking: manner == Manner::Waits,
+            ..called
+        };
+        let begun = self.enter(site, &called);
+        let answer = call(Begun(begun));
+        if let Some(begun) = begun {
+            self.leave(&begun, manner, called);
+        }
         answer
     }
 
-    /// Writes what was recorded. Returns why that failed, if it did.
-    pub(crate) fn dump(&self) -> Result<(), String> {
-        let (Some(recorder), Some(to)) = (&self.recorder, &self.destination) else {
-            return Ok(());
+    #[inline(always)]
+    fn enter(&self, site: Site, called: &Called) -> Option<mds::mmds::Begun> {
+        let mut state = self.lock()?;
+        state.complete = None;
+        Some(
+            state
+                .recorder
+                .enter(site, called, quick_ns(), self.page.slice()),
+        )
+    }
+
+    fn leave(&self, begun: &mds::mmds::Begun, manner: Manner, mut called: Called) {
+        let Some(mut state) = self.lock() else {
+            return;
         };
-        let Some(recorder) = lockstep::lock(recorder).take() else {
-            return Ok(());
+        let complete = state
+            .complete
+            .take()
+            .filter(|_| ends_with_completion(called.primitive));
+        let now_ns = complete.map_or_else(quick_ns, |(now_ns, _)| now_ns);
+        if let (Primitive::Recv | Primitive::Mrecv, Some((_, bytes))) = (called.primitive, complete)
+        {
+            called.bytes = bytes;
+        }
+        state.recorder.leave(begun, &called, now_ns);
+        if manner != Manner::Starts {
+            let latency_ns = now_ns.saturating_sub(begun.at_ns);
+            state
+                .recorder
+                .latency(called.primitive, latency_ns, called.bytes);
+        }
+    }
+
+    /// A message was posted to somebody.
+    #[inline]
+    pub(crate) fn posted(&self, begun: &mut Begun, message: impl FnOnce() -> Message) {
+        if let Some(begun) = &mut begun.0
+            && let Some(mut state) = self.lock()
+        {
+            state.recorder.posted(begun, &message());
+        }
+    }
+
+    /// A message to somebody was posted and is complete: all that a blocking call has done.
+    #[inline]
+    pub(crate) fn sent(&self, begun: Begun, message: Message) {
+        if let Begun(Some(mut begun)) = begun
+            && let Some(mut state) = self.lock()
+        {
+            let now_ns = quick_ns();
+            state.recorder.posted(&mut begun, &message);
+            state.recorder.sent(&begun, &message, now_ns);
+            state.complete = Some((now_ns, message.bytes));
+        }
+    }
+
+    /// Something is complete, of so many bytes, that may be a message: to somebody, or from somebody.
+    #[inline]
+    pub(crate) fn complete(&self, recorded: Recorded, bytes: u64, message: Option<Delivered>) {
+        if let Begun(Some(begun)) = recorded.begun
+            && let Some(mut state) = self.lock()
+        {
+            let now_ns = quick_ns();
+            match message {
+                Some(Delivered::Sent(message)) => state.recorder.sent(&begun, &message, now_ns),
+                Some(Delivered::Received(message)) => {
+                    state.recorder.received(&begun, &message, now_ns);
+                }
+                None => {}
+            }
+            if let Some(primitive) = recorded.latency_of {
+                let latency_ns = now_ns.saturating_sub(begun.at_ns);
+                state.recorder.latency(primitive, latency_ns, bytes);
+            }
+            state.complete = Some((now_ns, bytes));
+        }
+    }
+
+    /// A collective was entered.
+    pub(crate) fn collective(&self, begun: Begun, context: u32, bytes: u64, near: bool) {
+        if let Begun(Some(begun)) = begun
+            && let Some(mut state) = self.lock()
+        {
+            state.recorder.collective(context, bytes, near, begun.slice);
+        }
+    }
+
+    /// The rank has finalized: its record is whole.
+    pub(crate) fn finish(&self) {
+        if let Some(mut state) = self.lock() {
+            self.on.store(false, Ordering::Relaxed);
+            state.recorder.finish(quick_ns());
+        }
+    }
+
+    /// In a forked child, whose calls are none of the rank's.
+    pub(crate) fn abandon(&self) {
+        self.on.store(false, Ordering::Relaxed);
+        if let Some(recorder) = &self.recorder {
+            recorder.close();
+        }
+    }
+}
+
+/// A message that has come to its end for this rank.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Delivered {
+    Sent(Message),
+    Received(Message),
+}
+
+/// Whether these calls return as soon as what was last complete in them is, so that one look at the clock is enough.
+fn ends_with_completion(primitive: Primitive) -> bool {
+    use Primitive::{Mrecv, Recv, Rsend, Send, Ssend, Wait, Waitall, Waitany};
+    matches!(
+        primitive,
+        Send | Ssend | Rsend | Recv | Mrecv | Wait | Waitall | Waitany
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    fn recording(what: &str) -> Recording {
+        let selection: mds::Selection = what.parse().unwrap();
+        let (window, mmds) = (selection.window(), selection.mmds.unwrap());
+        let layout = Layout::new(&mmds, window, 4);
+        let record = Record {
+            memory: RecorderMemory::private(layout.words()).unwrap(),
+            layout,
+            selection: mmds,
+            window,
         };
-        let mut dump = recorder.finish(now_ns());
-        dump.job.clone_from(&to.job);
-        let written = mds::dump::write_rank(&to.directory, &dump);
-        written.map(|_| ()).map_err(|error| error.to_string())
+        Recording::new(Some(record), MachinePage::private(1, 2).unwrap())
+    }
+
+    fn called() -> Called {
+        Called {
+            context: Some(0),
+            peer: Some(1),
+            tag: Some(7),
+            bytes: 8,
+            ..Called::plain(Primitive::Send, true)
+        }
+    }
+
+    fn message() -> Message {
+        Message {
+            context: 0,
+            peer: 1,
+            tag: 7,
+            bytes: 8,
+            road: Road::Smartmap,
+        }
+    }
+
+    /// `cargo test --release -p bcs-mpi recording_costs -- --ignored --nocapture`
+    #[test]
+    #[ignore = "a measurement"]
+    fn recording_costs() {
+        const CALLS: u32 = 2_000_000;
+        let time = |what: &str, call: &dyn Fn()| {
+            let best = (0..7).map(|_| {
+                let start = Instant::now();
+                (0..CALLS).for_each(|_| call());
+                start.elapsed()
+            });
+            let ns = best.min().unwrap_or_default().as_secs_f64() * 1e9 / f64::from(CALLS);
+            println!("{what}: {ns:.1} ns");
+        };
+        time("the clock twice", &|| {
+            std::hint::black_box((quick_ns(), quick_ns()));
+        });
+        let all = recording("mmds");
+        time("a call that waits and moves nothing", &|| {
+            let called = Called::plain(Primitive::Barrier, true);
+            all.recorded(Site::here(), Manner::Waits, called, |_| ());
+        });
+        let send = |recording: &Recording| {
+            recording.recorded(Site::here(), Manner::Waits, called(), |begun| {
+                recording.sent(begun, message());
+            });
+        };
+        time("a send", &|| send(&all));
+        let receive = |recording: &Recording| {
+            recording.recorded(Site::here(), Manner::Waits, called(), |begun| {
+                let told = Recorded::part(begun);
+                recording.complete(told, 8, Some(Delivered::Received(message())));
+            });
+        };
+        time("a receive", &|| receive(&all));
+        let table = recording("mmds:metrics=latency");
+        time("a send, for Table 5.3 alone", &|| send(&table));
+        let off = recording("mmds");
+        off.switch(false);
+        time("a call that is not recorded", &|| {
+            if std::hint::black_box(&off).is_on() {
+                send(&off);
+            }
+        });
+    }
+
+    #[test]
+    fn calls_inside_of_calls_are_not_recorded() {
+        let recording = recording("mmds");
+        let plain = Called::plain(Primitive::Barrier, true);
+        let inner = recording.recorded(Site::here(), Manner::Waits, plain, |outer| {
+            assert!(!outer.is_unknown());
+            recording.recorded(Site::here(), Manner::Waits, plain, |inner| inner)
+        });
+        assert!(inner.is_unknown());
+        let next = recording.recorded(Site::here(), Manner::Waits, plain, |begun| begun);
+        assert!(!next.is_unknown(), "the first one is over");
     }
 }

@@ -17,7 +17,9 @@ use bcs_core::job::Driver;
 use node_manager::control::{
     Arrived, Frame, FromManager, SlotReport, Stream, ToManager, UserSignal,
 };
-use node_manager::limits::{IMMORTAL_PATIENCE, MANAGER_GRACE, OUTPUT_QUEUE_BYTES, READ_BYTES};
+use node_manager::limits::{
+    IMMORTAL_PATIENCE, MANAGER_GRACE, OUTPUT_QUEUE_BYTES, READ_BYTES, RECORDING_GRACE,
+};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus};
@@ -39,6 +41,8 @@ pub struct Dispatcher {
     lookout: Option<Lookout>,
     /// What ranks that are told to end have until they are killed.
     kill_delay: Duration,
+    /// What node managers have after that, until they are killed.
+    grace: Duration,
     /// When node managers that were told to end are killed.
     deadline: Option<Instant>,
     /// Children that this process had before the job.
@@ -114,6 +118,11 @@ impl Dispatcher {
             ranks,
             timeout,
             kill_delay: launched.kill_delay,
+            grace: if launched.records {
+                RECORDING_GRACE
+            } else {
+                MANAGER_GRACE
+            },
             deadline: None,
             spared,
             input,
@@ -340,6 +349,10 @@ impl Dispatcher {
                 }
                 return;
             }
+            Frame::Message(FromManager::NoDump(why)) => {
+                self.say(&[why]);
+                return;
+            }
             Frame::Message(FromManager::ProcessFail(failure)) => Verdict::Rank(failure),
             Frame::Message(FromManager::NotStarted {
                 rank,
@@ -411,7 +424,7 @@ impl Dispatcher {
             Action::Terminate => {
                 self.timeout = None;
                 self.lookout = None;
-                self.deadline = Some(Instant::now() + self.kill_delay + MANAGER_GRACE);
+                self.deadline = Some(Instant::now() + self.kill_delay + self.grace);
                 self.tell_all(&ToManager::Terminate);
             }
             Action::PassOn(signal) => self.tell_all(&ToManager::Signal(signal)),

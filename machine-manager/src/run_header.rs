@@ -30,7 +30,7 @@ impl RunHeader {
             began_ns: now_ns(),
             nodes: number(job.placement.nodes()),
             ranks: number(job.placement.ranks()),
-            recorded: "mmds,emds".to_owned(),
+            recorded: job.record.to_string(),
             ..RunDump::default()
         };
         Some(Self { directory, dump })

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   rank (MPI library)          node (NIC)                   machine manager
-//!   mmds::RankRecorder          emds::SliceRecorder (SR)      emds::StrobeRecorder (SS)
-//!          │ finish                    │ finish                     │ finish
+//!   mmds::Recorder              emds::SliceRecorder (SR)      emds::StrobeRecorder (SS)
+//!          │ mmds::read                │ finish                     │ finish
 //!          ▼                           ▼                            ▼
 //!   dump::RankDump              dump::NodeDump ◄──────────── dump::StrobeDump
 //!          │ write_rank                │ write_node
@@ -22,12 +22,15 @@ pub mod dump;
 pub mod emds;
 pub mod export;
 pub mod figures;
+pub mod limits;
 pub mod mmds;
 pub mod page;
 pub mod plot;
 pub mod report;
+pub mod selection;
 pub mod trace;
 
 mod distribution;
 
 pub use distribution::Distribution;
+pub use selection::Selection;

@@ -17,9 +17,11 @@ use crate::inherited::Inherited;
 use crate::limits::{OUTPUT_QUEUE_BYTES, READ_BYTES};
 use crate::nic::{Nic, NicError};
 use crate::rank_process::{Caller, RankProcess, SlotState, Stage};
+use crate::recorder::RankRecorder;
 use crate::shortage::advice;
 use crate::slots;
 use crate::watch::{Source, Watch};
+use bcs_core::clock::now_ns;
 use bcs_core::job::welcome::{Answer, FromRank, MAX_MESSAGE_BYTES, PROTOCOL_VERSION, Welcome};
 use bcs_nic::failure::NicFailure;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -318,6 +320,7 @@ impl Shift<'_> {
         }
         let rank = &mut self.crew.ranks[index];
         self.nic.withdraw_pid(rank.rank);
+        rank.ended_ns = Some(now_ns());
         if let Some(pidfd) = rank.pidfd.take() {
             self.watch.remove(&pidfd);
             let reap = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
@@ -425,12 +428,12 @@ impl Shift<'_> {
                  {PROTOCOL_VERSION}: build the program against the library of this runtime"
             ))
         } else if let Some(memory) = self.nic.take_memory(number) {
+            let recorder = self.crew.ranks[index].recorder.as_ref();
             let welcome = Welcome {
                 rank: number,
                 placement: self.start.placement.clone(),
                 settings: self.start.settings.clone(),
-                job: self.start.job.clone(),
-                mds: self.start.mds.clone(),
+                record: recorder.map(|_| self.start.record.to_string()),
             };
             (Answer::Welcome(Box::new(welcome)), Some(memory))
         } else {
@@ -462,6 +465,7 @@ impl Shift<'_> {
                 let node = self.nic.node_memory(rank.node);
                 let mut fds = vec![memory.as_fd(), self.nic.page()];
                 fds.extend(node);
+                fds.extend(rank.recorder.as_ref().map(RankRecorder::fd));
                 rank.conversation.answer(&answer, &fds)
             }
         };
@@ -555,6 +559,10 @@ impl Shift<'_> {
         // What may not be killed becomes the launcher's, who waits for it, and says so.
         let _for_the_launcher = crate::reaper::end_descendants(&[], Duration::ZERO);
         crew.drain_all(buffer, &mut link.writer);
+        // Whatever has become of them.
+        if let Err(message) = crate::dumps::write_ranks(&start, &crew.ranks) {
+            link.writer.message(&FromManager::NoDump(message));
+        }
         // After a failure the other side of the NIC may be gone, and waiting for it in vain.
         if phase == Phase::Finishing {
             let mut recordings = nic.stop();
@@ -562,7 +570,7 @@ impl Shift<'_> {
                 link.writer.message(&nic_failed(left));
             }
             if let Err(message) = crate::dumps::write(&start, recordings) {
-                link.writer.message(&FromManager::ManagerFailed { message });
+                link.writer.message(&FromManager::NoDump(message));
             }
         }
         link.send_all();

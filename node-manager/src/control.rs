@@ -7,6 +7,7 @@
 use crate::limits::MAX_FRAME_BYTES;
 use crate::rank_cores::RankCores;
 use bcs_core::job::{Cores, NodeId, Placement, Settings};
+use mds::Selection;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use serde::de::DeserializeOwned;
@@ -106,6 +107,8 @@ pub struct Start {
     pub report_slots: bool,
     /// The directory for dumps of the MDS.
     pub mds: Option<PathBuf>,
+    /// What is recorded, if there is one.
+    pub record: Selection,
 }
 
 impl Start {
@@ -160,6 +163,8 @@ pub enum FromManager {
         /// Why it has none, where it was to have one.
         why: Option<String>,
     },
+    /// What was recorded of its ranks or nodes is lost, or some of it: why. The job has not failed by that.
+    NoDump(String),
     /// The node manager itself failed.
     ManagerFailed {
         /// What failed.

@@ -93,12 +93,12 @@ impl Conversation {
     /// Answers, with file descriptors. A rank that is gone meanwhile needs no answer.
     pub(crate) fn answer(&self, answer: &Answer, fds: &[BorrowedFd<'_>]) -> Result<(), Errno> {
         let bytes = postcard::to_stdvec(answer).expect("our messages can be encoded");
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         if !fds.is_empty() {
             assert!(
                 control.push(SendAncillaryMessage::ScmRights(fds)),
-                "three descriptors fit"
+                "four descriptors fit"
             );
         }
         // A rank that takes its answers has room for the next one: this need not block.

@@ -1,6 +1,8 @@
-//! What the NICs of this process recorded, written for the user.
+//! What the ranks and NICs of this process recorded, written for the user.
 
 use crate::control::Start;
+use crate::rank_process::RankProcess;
+use bcs_core::clock::now_ns;
 use bcs_nic::driver::Recordings;
 
 /// Writes the dump of every node, if the user wants them.
@@ -18,4 +20,39 @@ pub(crate) fn write(start: &Start, recordings: Recordings) -> Result<(), String>
         mds::dump::write_node(directory, &dump).map_err(|error| error.to_string())?;
     }
     Ok(())
+}
+
+/// Writes the dump of every rank that records. They are over, however they ended: who was killed is read up to its
+/// death. One that cannot be written keeps none of the others from it.
+pub(crate) fn write_ranks(start: &Start, ranks: &[RankProcess]) -> Result<(), String> {
+    let Some(directory) = &start.mds else {
+        return Ok(());
+    };
+    let over_ns = now_ns();
+    let mut failed = Vec::new();
+    for process in ranks {
+        let Some(recorder) = &process.recorder else {
+            continue;
+        };
+        let ended_ns = process.ended_ns.unwrap_or(over_ns);
+        let written = match recorder.dump(ended_ns) {
+            Ok(mut dump) => {
+                dump.job.clone_from(&start.job);
+                (dump.rank, dump.node) = (process.rank, process.node.0.into());
+                mds::dump::write_rank(directory, &dump).map_err(|error| error.to_string())
+            }
+            Err(error) => Err(format!(
+                "failed to read what rank {} recorded: {error}",
+                process.rank
+            )),
+        };
+        failed.extend(written.err().map(|message| (process.rank, message)));
+    }
+    let Some((_, first)) = failed.first() else {
+        return Ok(());
+    };
+    Err(match failed.len() {
+        1 => first.clone(),
+        more => format!("{first}; {more} ranks have no dump in all"),
+    })
 }

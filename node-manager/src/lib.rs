@@ -36,6 +36,7 @@ mod output;
 pub mod rank_cores;
 mod rank_process;
 pub mod reaper;
+mod recorder;
 mod shared_input;
 mod shortage;
 mod slots;

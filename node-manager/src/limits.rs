@@ -17,6 +17,10 @@ pub const MAX_KILL_DELAY: Duration = Duration::from_hours(1);
 /// enough that only one that is stopped or stuck ever is.
 pub const MANAGER_GRACE: Duration = Duration::from_millis(500);
 
+/// The same, if it writes dumps: they are of a rank up to its death, whoever ended the job, and worth waiting for. A
+/// thousand ranks whose rows are all in use have some gigabytes.
+pub const RECORDING_GRACE: Duration = Duration::from_secs(30);
+
 /// What a process that may not be killed (`sudo`) has to end by itself, when the job is over, until it is
 /// named and left alone: with the times above a job is gone within 2 s in this case, too.
 pub const IMMORTAL_PATIENCE: Duration = Duration::from_millis(800);
@@ -31,8 +35,8 @@ pub const OUTPUT_QUEUE_BYTES: usize = 256 << 10;
 
 /// Descriptors of a node manager's per rank: a pidfd for what was started, one for who called MPI_Init and
 /// one for the memory of that, its socket, its slot, its NIC memory where NICs of other processes look into that,
-/// and the pipes of its three standard streams.
-pub const DESCRIPTORS_PER_RANK: u64 = 9;
+/// its recorder, and the pipes of its three standard streams.
+pub const DESCRIPTORS_PER_RANK: u64 = 10;
 
 /// Of what a rank says about why it has no slot, so many characters are passed on.
 pub const MAX_REASON: usize = 300;

@@ -5,11 +5,13 @@ use crate::conversation::Conversation;
 use crate::limits::{DESCRIPTORS_PER_RANK, OWN_DESCRIPTORS};
 use crate::output::OutputPipe;
 use crate::rank_process::{RankProcess, SlotState, Stage};
+use crate::recorder::RankRecorder;
 use crate::shared_input::SharedInput;
 use crate::shortage::advice;
 use crate::spawn::{Image, Setup, SpawnError, Spawner};
 use bcs_core::job::NodeId;
 use bcs_core::job::welcome::SOCKET_VARIABLE;
+use bcs_core::memory::MapError;
 use bcs_core::memory::slot::SLOT_VARIABLE;
 use rustix::fs::{Mode, OFlags, fcntl_setfl};
 use rustix::io::Errno;
@@ -26,6 +28,7 @@ const RANK_SOCKET: &str = "3";
 pub(crate) enum NotRaised {
     Spawn(SpawnError),
     OutputFile(PathBuf, Errno),
+    Recorder(MapError),
 }
 
 impl From<SpawnError> for NotRaised {
@@ -45,6 +48,7 @@ pub(crate) fn not_started(
         NotRaised::OutputFile(path, errno) => {
             format!("{} cannot be written: {errno}", path.display())
         }
+        NotRaised::Recorder(error) => format!("it cannot record (--mds): {error}"),
     };
     FromManager::NotStarted {
         rank,
@@ -160,12 +164,23 @@ impl<'a> Nursery<'a> {
             conversation,
             stage: Stage::Started,
             slot: SlotState::Unknown,
+            recorder: self.recorder(rank)?,
+            ended_ns: None,
             output: [
                 OutputPipe::new(stdout, Stream::Out),
                 OutputPipe::new(stderr, Stream::Err),
             ],
             failed: false,
         })
+    }
+
+    /// What a rank records, if it does.
+    fn recorder(&self, rank: u32) -> Result<Option<RankRecorder>, NotRaised> {
+        let ranks = self.start.placement.ranks();
+        if self.start.mds.is_none() {
+            return Ok(None);
+        }
+        RankRecorder::new(&self.start.record, rank, ranks).map_err(NotRaised::Recorder)
     }
 
     /// Where a rank writes: the end that we read, if we do, and the rank's.

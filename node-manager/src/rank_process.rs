@@ -3,6 +3,7 @@
 use crate::control::RankEnd;
 use crate::conversation::Conversation;
 use crate::output::OutputPipe;
+use crate::recorder::RankRecorder;
 use bcs_core::job::NodeId;
 use rustix::process::{Pid, Signal, WaitIdStatus};
 use std::os::fd::OwnedFd;
@@ -53,6 +54,9 @@ pub(crate) struct RankProcess {
     pub(crate) conversation: Conversation,
     pub(crate) stage: Stage,
     pub(crate) slot: SlotState,
+    /// What it records, if it does, and when it was seen to have ended.
+    pub(crate) recorder: Option<RankRecorder>,
+    pub(crate) ended_ns: Option<u64>,
     /// Standard output and standard error.
     pub(crate) output: [OutputPipe; 2],
     /// Whether a failure of it was already reported: one is enough.

@@ -92,6 +92,8 @@ mod tests {
             conversation: Conversation::open().unwrap().0,
             stage: Stage::Finalized,
             slot,
+            recorder: None,
+            ended_ns: None,
             output,
             failed: false,
         }

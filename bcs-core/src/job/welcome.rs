@@ -4,7 +4,7 @@
 //! and sends [`FromRank::Hello`]. The kernel attaches the sender's process id (SCM_CREDENTIALS),
 //! so the node manager need not believe the rank. It answers [`Welcome`], with file
 //! descriptors of the rank's NIC memory, the machine page and, where messages within a node do not go
-//! through the NIC, the memory of its node. If the rank's heap lies in a slot
+//! through the NIC, the memory of its node, and at last, if it records, that of its recorder. If the rank's heap lies in a slot
 //! ([`crate::memory::slot`]), the descriptor of that comes with Hello. Whenever the rank then needs the
 //! slot of another rank of its node, it asks for it ([`FromRank::Slot`]); where much lies in no slot, it
 //! says so ([`FromRank::SlowRoad`]). At the end the rank sends
@@ -16,13 +16,12 @@
 use crate::job::{Placement, Settings};
 use crate::limits::MAX_RANKS;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
 
 /// The environment variable with the number of the socket's file descriptor.
 pub const SOCKET_VARIABLE: &str = "BCS_SOCKET";
 
 /// Version of the conversation and of the layout of NIC memory.
-pub const PROTOCOL_VERSION: u32 = 10;
+pub const PROTOCOL_VERSION: u32 = 11;
 
 /// The longest message of the conversation: the placement of the largest job, and some.
 pub const MAX_MESSAGE_BYTES: usize = 3 * MAX_RANKS + 64 * 1024;
@@ -108,10 +107,8 @@ pub struct Welcome {
     pub placement: Placement,
     /// How the runtime is set.
     pub settings: Settings,
-    /// The name of this run, which no other has, in dumps.
-    pub job: String,
-    /// The directory for the rank's MMDS dump at the end, if it records; absolute.
-    pub mds: Option<PathBuf>,
+    /// What the job records (`--mds-record`), if this rank is to: memory for it comes along, the last descriptor.
+    pub record: Option<String>,
 }
 
 #[cfg(test)]

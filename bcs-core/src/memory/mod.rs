@@ -3,6 +3,7 @@
 //! | what | mapped by | module |
 //! |---|---|---|
 //! | NIC memory of a rank: rings, request slots, eager payload slots | that rank and its NIC | [`nic_memory`] |
+//! | what a rank records of itself, if it does | that rank; its node manager reads it at the end | [`recorder`] |
 //! | slots: the heaps of ranks | that rank, ranks of its node that need it, and NICs | [`slot`] |
 //! | node memory: bells of ranks, send queues | the ranks of a node, and its NIC | [`crate::smartmap::node_memory`] |
 //! | machine page: bells, demand, hunger, who is awake, arrival hints | all ranks and NICs of the job on a machine | [`crate::wake::machine_page`] |
@@ -17,6 +18,8 @@ mod mapping;
 pub mod nic_memory;
 pub mod ring;
 #[cfg(not(loom))]
+pub mod recorder;
+#[cfg(not(loom))]
 pub mod slot;
 pub mod streaming;
 
@@ -26,5 +29,7 @@ pub(crate) use mapping::sealed_memfd;
 pub use mapping::{MapError, MappedArray, MappedWord, MappedWords, Mapping};
 #[cfg(not(loom))]
 pub use nic_memory::{Claimant, NicMemory};
+#[cfg(not(loom))]
+pub use recorder::{RecorderFile, RecorderMemory};
 #[cfg(not(loom))]
 pub use slot::{ForeignSlot, OwnSlot, Slot};

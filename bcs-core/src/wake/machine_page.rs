@@ -22,6 +22,7 @@ const AWAKE_THREADS: usize = 3 * LINE;
 const POLLING: usize = AWAKE_THREADS + 4;
 const CORES: usize = 4 * LINE;
 const IN_SLICE: usize = 5 * LINE;
+const SLICE: usize = 6 * LINE;
 const BELLS: usize = 8 * LINE;
 
 /// The word ARMED: nothing is wanted, and who wants something rings the Strobe Sender.
@@ -238,6 +239,19 @@ impl MachinePage {
         self.mapping.word32(IN_SLICE).store(1, Ordering::Relaxed);
         // DEMAND: whoever saw the words still set has published its post before the cut.
         fence(Ordering::SeqCst);
+    }
+
+    /// The slice that was last struck has this number: the Strobe Sender says so.
+    pub fn number_slice(&self, slice: u64) {
+        self.mapping.word64(SLICE).store(slice, Ordering::Relaxed);
+    }
+
+    /// The number of the slice that was last struck; 0 before the first. What records by slices goes by it, and
+    /// nothing else does: it may be a moment old.
+    #[must_use]
+    #[inline]
+    pub fn slice(&self) -> u64 {
+        self.mapping.word64(SLICE).load(Ordering::Relaxed)
     }
 
     /// The Strobe Sender has found that the slice is over.

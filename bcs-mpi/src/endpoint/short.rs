@@ -47,6 +47,11 @@ impl Endpoint {
         (place < self.place.local_ranks).then_some(place as usize)
     }
 
+    /// Whether messages of this rank and a world rank do without their NICs.
+    pub(crate) fn reaches(&self, rank: u32) -> bool {
+        self.desk.is_some() && self.place_of(rank).is_some()
+    }
+
     /// Does a whole send to a rank of this node, if it need not wait for anything.
     pub fn bcs_send_now(&self, mode: SendMode, message: &Message) -> Now {
         let (len, limit) = (message.data.len(), self.settings.eager_limit);

@@ -260,4 +260,5 @@
 //! | `MPI_Init_thread` | [`Process::thread_level`](crate::mpi::Process::thread_level) | - |
 //! | `MPI_Query_thread` | [`Process::thread_level`](crate::mpi::Process::thread_level) | - |
 //! | `MPI_Is_thread_main` | [`Process::is_main_thread`](crate::mpi::Process::is_main_thread) | - |
+//! | `MPI_Pcontrol` | [`Process::pcontrol`](crate::mpi::Process::pcontrol) | [`Universe::pcontrol`](crate::Universe::pcontrol) |
 //! | `MPI_Wtime` | [`wtime`](crate::mpi::process::wtime) | [`wtime`](crate::wtime) |

@@ -10,7 +10,7 @@ use super::objects::account::BufferedSend;
 use super::point_to_point::Call;
 use super::{Buffer, Comm, Process, Request, Status};
 use crate::bcs::gather;
-use crate::recording::Primitive;
+use crate::recording::{Manner, Primitive, Recorded};
 use bcs_core::reduction::Datatype;
 
 /// `MPI_BSEND_OVERHEAD`, with the value of the standard's ABI: what programs are to count for a
@@ -89,12 +89,12 @@ impl Comm {
     pub(super) fn post_buffered(
         &self,
         call: Call,
+        recorded: Recorded,
         data: &Buffer,
         to: i32,
         tag: i32,
     ) -> Result<Request> {
         let operation = Operation::message(call.name, data.bytes(), Peer::To(to), tag);
-        let begun = (self.process().recording().begin(), call.primitive);
         self.usable(operation)?;
         let piece = data.piece(operation)?;
         let len = piece.len();
@@ -111,27 +111,40 @@ impl Comm {
         gather(&piece, 0, &mut bytes);
         // SAFETY: the copy is kept, and not written, until the send is complete.
         let copy = unsafe { Buffer::read_only(bytes.as_ptr(), len, Datatype::Byte) };
-        let request = self.post_send(call, &copy, to, tag)?;
+        // The call is over before its message is.
+        let told = Recorded::part(recorded.begun);
+        let request = self.post_send(call, told, &copy, to, tag)?;
         state.used += len;
         state.under_way.push(Box::new(Copied { request, bytes }));
-        Ok(Request::done(Ok(Status::EMPTY), 0, self, begun))
+        Ok(Request::done(Ok(Status::EMPTY), len as u64, self, recorded))
     }
 
     /// `MPI_Bsend`.
     ///
     /// # Errors
     /// When an argument is wrong, or the attached buffer has no room for the message.
+    #[track_caller]
     pub fn bsend(&self, data: Buffer, to: i32, tag: i32) -> Result<()> {
-        let post = || self.post_buffered(BSEND, &data, to, tag);
-        let call = || post()?.silent().map(|_| ());
-        self.recorded(BSEND.primitive, data.bytes(), call)
+        let call = (BSEND.primitive, Manner::Waits);
+        let operation = Operation::message(BSEND.name, data.bytes(), Peer::To(to), tag);
+        self.recorded(call, &operation, |begun| {
+            let told = Recorded::part(begun);
+            let mut posted = self.post_buffered(BSEND, told, &data, to, tag)?;
+            posted.silent().map(|_| ())
+        })
     }
 
     /// `MPI_Ibsend`: complete when it returns, as far as `data` is concerned.
     ///
     /// # Errors
     /// As [`bsend`](Self::bsend).
+    #[track_caller]
     pub fn ibsend(&self, data: Buffer, to: i32, tag: i32) -> Result<Request> {
-        self.post_buffered(IBSEND, &data, to, tag)
+        let call = (IBSEND.primitive, Manner::Starts);
+        let operation = Operation::message(IBSEND.name, data.bytes(), Peer::To(to), tag);
+        self.recorded(call, &operation, |begun| {
+            let told = Recorded::started(begun, IBSEND.primitive);
+            self.post_buffered(IBSEND, told, &data, to, tag)
+        })
     }
 }

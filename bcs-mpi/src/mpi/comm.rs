@@ -8,7 +8,6 @@ use super::info::Info;
 pub use super::objects::handles::Comm;
 use super::objects::members::Peers;
 use super::{Comparison, Group, Process, Status};
-use crate::recording::Primitive;
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::matching::Pattern;
 use bcs_core::request::Failure;
@@ -99,18 +98,6 @@ impl Comm {
     #[must_use]
     pub fn process(&self) -> &Arc<Process> {
         &self.0.process
-    }
-
-    /// A call that blocks, with so many bytes if they can be counted, for the MDS.
-    #[inline(always)]
-    pub(super) fn recorded<T>(
-        &self,
-        primitive: Primitive,
-        bytes: Option<usize>,
-        call: impl FnOnce() -> T,
-    ) -> T {
-        let bytes = bytes.unwrap_or(0) as u64;
-        self.process().recording().blocking(primitive, bytes, call)
     }
 
     /// Whether this rank is the only member: then collectives are no communication.

@@ -23,11 +23,11 @@ use super::request::{Request, What};
 use super::topology::Topology;
 use super::{Comm, Group, Info, Op, Result, UNDEFINED};
 use crate::bcs::{self, Blocking, Plain};
-use crate::recording::{Begun, Primitive};
+use crate::recording::{Manner, Primitive, Recorded};
 use bcs_core::reduction::Datatype;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 /// How often members begin to agree again because another agreement was faster. They choose from
 /// different places, so a second time is rare unless hardly any id is left.
@@ -85,6 +85,7 @@ impl Comm {
     ///
     /// # Errors
     /// When there are not enough context ids, or the NIC reports a failure.
+    #[track_caller]
     pub fn dup(&self) -> Result<Self> {
         let duplicate = self.congruent("MPI_Comm_dup")?;
         self.copy_attributes(&duplicate)?;
@@ -96,6 +97,7 @@ impl Comm {
     ///
     /// # Errors
     /// As [`dup`](Self::dup).
+    #[track_caller]
     pub fn dup_with_info(&self, info: &Info) -> Result<Self> {
         let duplicate = self.congruent("MPI_Comm_dup_with_info")?;
         self.copy_attributes(&duplicate)?;
@@ -104,9 +106,10 @@ impl Comm {
     }
 
     /// A communicator of the same members, with the same topology and without attributes.
+    #[track_caller]
     pub(super) fn congruent(&self, call: &'static str) -> Result<Self> {
         let operation = Operation::plain(call);
-        self.recorded(Primitive::CommDup, None, || {
+        self.recorded((Primitive::CommDup, Manner::Waits), &operation, |_| {
             self.usable(operation)?;
             let (_, ids) = self.agree(&[], operation, |_| {
                 let members = (0..self.all_members().len()).collect();
@@ -127,6 +130,7 @@ impl Comm {
     ///
     /// # Errors
     /// As [`dup`](Self::dup).
+    #[track_caller]
     pub fn split(&self, color: Option<u32>, key: i32) -> Result<Option<Self>> {
         let call = ("MPI_Comm_split", Primitive::CommSplit);
         self.split_for(call, color, key, None)
@@ -137,6 +141,7 @@ impl Comm {
     ///
     /// # Errors
     /// As [`dup`](Self::dup).
+    #[track_caller]
     pub fn split_by_node(&self, takes_part: bool, key: i32) -> Result<Option<Self>> {
         let node = self.process().endpoint().place().node;
         let color = takes_part.then_some(u32::from(node.0));
@@ -157,6 +162,7 @@ impl Comm {
     ///
     /// # Errors
     /// When the group has a rank that is no member here, and as [`dup`](Self::dup).
+    #[track_caller]
     pub fn create(&self, group: &Group) -> Result<Option<Self>> {
         let call = ("MPI_Comm_create", Primitive::CommCreate);
         let places = self.places_of(group, Operation::plain(call.0))?;
@@ -182,6 +188,7 @@ impl Comm {
     }
 
     /// Splits, and gives this rank's part a topology.
+    #[track_caller]
     pub(super) fn split_for(
         &self,
         (call, primitive): (&'static str, Primitive),
@@ -191,7 +198,7 @@ impl Comm {
     ) -> Result<Option<Self>> {
         let operation = Operation::plain(call);
         let topology = topology.map(Arc::new);
-        self.recorded(primitive, None, || {
+        self.recorded((primitive, Manner::Waits), &operation, |_| {
             self.usable(operation)?;
             let me = self.place_among_all();
             let mut words = vec![0; 2 * self.all_members().len()];
@@ -289,8 +296,7 @@ impl Comm {
     }
 
     fn finish(&self, request: bcs::Request, operation: Operation) -> Result<()> {
-        let begun = (Begun::UNKNOWN, Primitive::CommSplit);
-        Request::posted(request, What::Nothing, self, operation, begun)
+        Request::posted(request, What::Nothing, self, operation, Recorded::NOT)
             .silent()
             .map(|_| ())
     }
@@ -345,6 +351,7 @@ impl Comm {
             freed: AtomicBool::new(false),
             kept: Arc::new(self.0.kept.inherited()),
             topology,
+            near: OnceLock::new(),
             group_families: GroupFamilies::default(),
         })))
     }

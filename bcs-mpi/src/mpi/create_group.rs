@@ -26,10 +26,10 @@ use super::objects::handles::Shared;
 use super::objects::members::Members;
 use super::point_to_point::Call;
 use super::{Buffer, Comm, Group, Request, Result};
-use crate::recording::Primitive;
+use crate::recording::{Manner, Primitive, Recorded};
 use bcs_core::reduction::Datatype;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 /// The call's name and its row in the MDS.
 const CALL: Call = Call::standard("MPI_Comm_create_group", Primitive::CommCreate);
@@ -49,7 +49,8 @@ impl Circle {
     unsafe fn send(&self, words: &[u64], to: i32) -> Result<Request> {
         // SAFETY: the caller's promise.
         let data = unsafe { Buffer::read_only(words.as_ptr(), words.len(), Datatype::Uint64) };
-        self.comm.post_send(self.call, &data, to, self.tag)
+        self.comm
+            .post_send(self.call, Recorded::NOT, &data, to, self.tag)
     }
 
     /// A message from a rank of the group.
@@ -59,7 +60,8 @@ impl Circle {
     unsafe fn receive(&self, words: &mut [u64], from: i32) -> Result<Request> {
         // SAFETY: the caller's promise.
         let data = unsafe { Buffer::new(words.as_mut_ptr(), words.len(), Datatype::Uint64) };
-        self.comm.post_recv(self.call, &data, from, self.tag)
+        self.comm
+            .post_recv(self.call, Recorded::NOT, &data, from, self.tag)
     }
 
     /// In a circle of two: gives the other words, and gets some.
@@ -162,6 +164,7 @@ impl Comm {
     /// # Errors
     /// When this is an intercommunicator, the group has a rank that is no member here, the tag is negative, there are not enough
     /// context ids, or the NIC reports a failure.
+    #[track_caller]
     pub fn create_group(&self, group: &Group, tag: i32) -> Result<Option<Self>> {
         let operation = Operation {
             tag: Some(tag),
@@ -175,7 +178,7 @@ impl Comm {
             return Ok(None);
         };
         let process = self.process().clone();
-        let make = || {
+        let make = |_| {
             let members = || Members::new(group.members().to_vec(), me);
             if group.members().len() == 1 {
                 let kept = Arc::new(self.0.kept.inherited());
@@ -198,7 +201,8 @@ impl Comm {
             let comm = self.child_from(&family, sides, Some(id), None, operation);
             self.if_all_could(comm, Some(id), operation, or)
         };
-        self.recorded(CALL.primitive, None, make).map(Some)
+        self.recorded((CALL.primitive, Manner::Waits), &operation, make)
+            .map(Some)
     }
 
     /// A communicator of a group for messages only: no NIC has to know its context, which is this
@@ -214,6 +218,7 @@ impl Comm {
             freed: AtomicBool::new(false),
             kept: Arc::new(self.0.kept.inherited()),
             topology: None,
+            near: OnceLock::new(),
             group_families: GroupFamilies::default(),
         }))
     }

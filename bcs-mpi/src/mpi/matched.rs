@@ -6,7 +6,7 @@ use super::error::{ErrorClass, Operation, Peer};
 use super::request::What;
 use super::{Buffer, Comm, PROC_NULL, Request, Result, Status};
 use crate::bcs::{Blocking, Extracted};
-use crate::recording::Primitive;
+use crate::recording::{Manner, Primitive, Recorded};
 
 /// A message that a matched probe found (`MPI_Message`). Once it is received it is
 /// `MPI_MESSAGE_NULL`.
@@ -33,9 +33,11 @@ impl Comm {
     ///
     /// # Errors
     /// When an argument is wrong, or the NIC reports a failure.
+    #[track_caller]
     pub fn mprobe(&self, from: i32, tag: i32) -> Result<Message> {
-        let find = || self.extract(Blocking::Yes, "MPI_Mprobe", from, tag);
-        let found = self.recorded(Primitive::Mprobe, None, find)?;
+        let operation = Operation::message("MPI_Mprobe", None, Peer::From(from), tag);
+        let find = |_| self.extract(Blocking::Yes, operation, from, tag);
+        let found = self.recorded((Primitive::Mprobe, Manner::Waits), &operation, find)?;
         Ok(found.expect("a blocking probe finds something"))
     }
 
@@ -46,21 +48,20 @@ impl Comm {
     ///
     /// # Errors
     /// As [`mprobe`](Self::mprobe).
+    #[track_caller]
     pub fn improbe(&self, from: i32, tag: i32) -> Result<Option<Message>> {
-        let begun = self.process().recording().begin();
-        let found = self.extract(Blocking::No, "MPI_Improbe", from, tag);
-        self.process().recording().end(begun, Primitive::Improbe, 0);
-        found
+        let operation = Operation::message("MPI_Improbe", None, Peer::From(from), tag);
+        let find = |_| self.extract(Blocking::No, operation, from, tag);
+        self.recorded((Primitive::Improbe, Manner::Asks), &operation, find)
     }
 
     fn extract(
         &self,
         blocking: Blocking,
-        call: &'static str,
+        operation: Operation,
         from: i32,
         tag: i32,
     ) -> Result<Option<Message>> {
-        let operation = Operation::message(call, None, Peer::From(from), tag);
         self.usable(operation)?;
         let message = |status, content| Message {
             comm: self.clone(),
@@ -96,22 +97,21 @@ impl Message {
         &self.comm
     }
 
-    fn post(
-        &mut self,
-        (call, primitive): (&'static str, Primitive),
-        data: &Buffer,
-    ) -> Result<Request> {
-        let comm = self.comm.clone();
-        let begun = (comm.process().recording().begin(), primitive);
+    /// What a receive of it is called.
+    fn operation(&self, call: &'static str, data: &Buffer) -> Operation {
         let Status { source, tag, .. } = self.status;
-        let operation = Operation::message(call, data.bytes(), Peer::From(source), tag);
+        Operation::message(call, data.bytes(), Peer::From(source), tag)
+    }
+
+    fn post(&mut self, operation: Operation, recorded: Recorded, data: &Buffer) -> Result<Request> {
+        let comm = self.comm.clone();
         comm.usable(operation)?;
         let into = data.piece(operation)?;
         let extracted = match &mut self.content {
             Content::Extracted(extracted) => extracted,
             Content::NoProc => {
                 self.content = Content::Null;
-                return Ok(Request::done(Ok(Status::PROC_NULL), 0, &comm, begun));
+                return Ok(Request::done(Ok(Status::PROC_NULL), 0, &comm, recorded));
             }
             Content::Null => {
                 let reason = "the message was received before (MPI_MESSAGE_NULL)";
@@ -127,7 +127,7 @@ impl Message {
             What::Receive,
             &comm,
             operation,
-            begun,
+            recorded,
         ))
     }
 
@@ -136,17 +136,25 @@ impl Message {
     /// # Errors
     /// When the message was received before, an argument is wrong, the message is longer than
     /// `data` (its start is then received), or the NIC reports a failure.
+    #[track_caller]
     pub fn recv(&mut self, data: Buffer) -> Result<Status> {
-        let call = ("MPI_Mrecv", Primitive::Mrecv);
-        let comm = self.comm.clone();
-        comm.recorded(call.1, data.bytes(), || self.post(call, &data)?.silent())
+        let (comm, operation) = (self.comm.clone(), self.operation("MPI_Mrecv", &data));
+        comm.recorded((Primitive::Mrecv, Manner::Waits), &operation, |begun| {
+            let told = Recorded::part(begun);
+            self.post(operation, told, &data)?.silent()
+        })
     }
 
     /// `MPI_Imrecv`.
     ///
     /// # Errors
     /// When the message was received before, or an argument is wrong.
+    #[track_caller]
     pub fn irecv(&mut self, data: Buffer) -> Result<Request> {
-        self.post(("MPI_Imrecv", Primitive::Imrecv), &data)
+        let (comm, operation) = (self.comm.clone(), self.operation("MPI_Imrecv", &data));
+        comm.recorded((Primitive::Imrecv, Manner::Starts), &operation, |begun| {
+            let told = Recorded::started(begun, Primitive::Imrecv);
+            self.post(operation, told, &data)
+        })
     }
 }

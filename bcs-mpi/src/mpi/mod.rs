@@ -81,6 +81,7 @@ pub mod process;
 pub mod request;
 pub mod status;
 pub mod threads;
+mod told;
 pub mod topology;
 
 pub use attributes::Keyval;

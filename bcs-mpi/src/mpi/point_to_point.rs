@@ -6,7 +6,7 @@ use super::error::{Operation, Peer};
 use super::request::What;
 use super::{Buffer, Comm, Datatype, PROC_NULL, Request, Result, Status};
 use crate::bcs::{Message, Now, Piece, Received, SendMode, gather};
-use crate::recording::{Begun, Primitive};
+use crate::recording::{Begun, Delivered, Manner, Primitive, Recorded};
 
 /// A call that posts a message: its name, its row in the MDS, and its mode if it sends.
 #[derive(Clone, Copy)]
@@ -63,11 +63,11 @@ impl Comm {
     pub(super) fn post_send(
         &self,
         call: Call,
+        mut recorded: Recorded,
         data: &Buffer,
         to: i32,
         tag: i32,
     ) -> Result<Request> {
-        let recorded = (self.process().recording().begin(), call.primitive);
         let operation = Operation::message(call.name, data.bytes(), Peer::To(to), tag);
         self.usable(operation)?;
         let data = data.piece(operation)?;
@@ -78,6 +78,7 @@ impl Comm {
         let message = self.message(data, to, tag, operation)?;
         let posted = self.process().endpoint().bcs_send(call.mode, &message);
         let request = posted.map_err(exhausted(operation))?;
+        self.tell_posted(&mut recorded.begun, &message);
         Ok(Request::posted(
             request,
             What::Nothing,
@@ -90,11 +91,11 @@ impl Comm {
     pub(super) fn post_recv(
         &self,
         call: Call,
+        recorded: Recorded,
         data: &Buffer,
         from: i32,
         tag: i32,
     ) -> Result<Request> {
-        let recorded = (self.process().recording().begin(), call.primitive);
         let operation = Operation::message(call.name, data.bytes(), Peer::From(from), tag);
         self.usable(operation)?;
         let into = data.piece(operation)?;
@@ -104,10 +105,7 @@ impl Comm {
         let pattern = self.pattern(from, tag, operation)?;
         let posted = self.process().endpoint().bcs_recv(pattern, into);
         match posted.map_err(exhausted(operation))? {
-            Received::Now(outcome) => {
-                let answer = self.status(&outcome, &operation);
-                Ok(Request::done(answer, outcome.len, self, recorded))
-            }
+            Received::Now(outcome) => Ok(Request::received(&outcome, self, &operation, recorded)),
             Received::Posted(request) => {
                 let what = What::Receive;
                 Ok(Request::posted(request, what, self, operation, recorded))
@@ -115,11 +113,28 @@ impl Comm {
         }
     }
 
+    /// Tells the MDS that a message was posted.
+    #[inline(always)]
+    fn tell_posted(&self, begun: &mut Begun, message: &Message) {
+        if !begun.is_unknown() {
+            let &Message {
+                destination,
+                tag,
+                ref data,
+                ..
+            } = message;
+            let told = || self.told(destination, tag, data.len() as u64);
+            self.process().recording().posted(begun, told);
+        }
+    }
+
     /// A blocking send: at once if that can be, else posted and waited for.
+    #[inline(always)]
+    #[track_caller]
     fn send_blocking(&self, call: Call, data: &Buffer, to: i32, tag: i32) -> Result<()> {
         let operation = Operation::message(call.name, data.bytes(), Peer::To(to), tag);
         let endpoint = self.process().endpoint();
-        self.recorded(call.primitive, data.bytes(), || {
+        self.recorded((call.primitive, Manner::Waits), &operation, |mut begun| {
             self.usable(operation)?;
             let data = data.piece(operation)?;
             if to == PROC_NULL {
@@ -127,41 +142,79 @@ impl Comm {
             }
             let message = self.message(data, to, tag, operation)?;
             let posted = match endpoint.bcs_send_now(call.mode, &message) {
-                Now::Done => return Ok(()),
-                Now::Posted(posted) => posted,
-                Now::Not => endpoint
-                    .bcs_send(call.mode, &message)
-                    .map_err(exhausted(operation))?,
+                Now::Done => None,
+                Now::Posted(posted) => Some(posted),
+                Now::Not => {
+                    let posted = endpoint.bcs_send(call.mode, &message);
+                    Some(posted.map_err(exhausted(operation))?)
+                }
             };
-            let recorded = (Begun::UNKNOWN, call.primitive);
-            let mut request = Request::posted(posted, What::Nothing, self, operation, recorded);
+            let Some(posted) = posted else {
+                if !begun.is_unknown() {
+                    let Message {
+                        destination,
+                        tag,
+                        data,
+                        ..
+                    } = &message;
+                    let told = self.told(*destination, *tag, data.len() as u64);
+                    self.process().recording().sent(begun, told);
+                }
+                return Ok(());
+            };
+            self.tell_posted(&mut begun, &message);
+            let told = Recorded::part(begun);
+            let mut request = Request::posted(posted, What::Nothing, self, operation, told);
             request.silent().map(|_| ())
         })
     }
 
     /// A blocking receive: at once if that can be, else posted and waited for.
+    #[inline(always)]
+    #[track_caller]
     fn recv_blocking(&self, data: &Buffer, from: i32, tag: i32) -> Result<Status> {
         let (name, primitive) = ("MPI_Recv", Primitive::Recv);
         let operation = Operation::message(name, data.bytes(), Peer::From(from), tag);
         let endpoint = self.process().endpoint();
-        self.recorded(primitive, data.bytes(), || {
+        self.recorded((primitive, Manner::Waits), &operation, |begun| {
             self.usable(operation)?;
             let into = data.piece(operation)?;
             if from == PROC_NULL {
                 return Ok(Status::PROC_NULL);
             }
             let pattern = self.pattern(from, tag, operation)?;
-            if let Some(outcome) = endpoint.bcs_recv_now(&pattern, &into) {
-                return self.status(&outcome, &operation);
+            let told = Recorded::part(begun);
+            let outcome = match endpoint.bcs_recv_now(&pattern, &into) {
+                Some(outcome) => outcome,
+                None => match endpoint
+                    .bcs_recv(pattern, into)
+                    .map_err(exhausted(operation))?
+                {
+                    Received::Now(outcome) => outcome,
+                    Received::Posted(request) => {
+                        let what = What::Receive;
+                        return Request::posted(request, what, self, operation, told).silent();
+                    }
+                },
+            };
+            if !begun.is_unknown() {
+                let received: Option<Delivered> = self.told_received(&outcome);
+                self.process()
+                    .recording()
+                    .complete(told, outcome.len, received);
             }
-            let posted = endpoint.bcs_recv(pattern, into);
-            match posted.map_err(exhausted(operation))? {
-                Received::Now(outcome) => self.status(&outcome, &operation),
-                Received::Posted(request) => {
-                    let recorded = (Begun::UNKNOWN, primitive);
-                    Request::posted(request, What::Receive, self, operation, recorded).silent()
-                }
-            }
+            self.status(&outcome, &operation)
+        })
+    }
+
+    /// A call that starts a send.
+    #[inline(always)]
+    #[track_caller]
+    fn start_send(&self, call: Call, data: &Buffer, to: i32, tag: i32) -> Result<Request> {
+        let operation = Operation::message(call.name, data.bytes(), Peer::To(to), tag);
+        self.recorded((call.primitive, Manner::Starts), &operation, |begun| {
+            let told = Recorded::started(begun, call.primitive);
+            self.post_send(call, told, data, to, tag)
         })
     }
 
@@ -169,6 +222,7 @@ impl Comm {
     ///
     /// # Errors
     /// When an argument is wrong, or the NIC reports a failure.
+    #[track_caller]
     pub fn send(&self, data: Buffer, to: i32, tag: i32) -> Result<()> {
         self.send_blocking(SEND, &data, to, tag)
     }
@@ -177,6 +231,7 @@ impl Comm {
     ///
     /// # Errors
     /// As [`send`](Self::send).
+    #[track_caller]
     pub fn ssend(&self, data: Buffer, to: i32, tag: i32) -> Result<()> {
         self.send_blocking(SSEND, &data, to, tag)
     }
@@ -185,6 +240,7 @@ impl Comm {
     ///
     /// # Errors
     /// As [`send`](Self::send).
+    #[track_caller]
     pub fn rsend(&self, data: Buffer, to: i32, tag: i32) -> Result<()> {
         self.send_blocking(RSEND, &data, to, tag)
     }
@@ -193,24 +249,27 @@ impl Comm {
     ///
     /// # Errors
     /// As [`send`](Self::send).
+    #[track_caller]
     pub fn irsend(&self, data: Buffer, to: i32, tag: i32) -> Result<Request> {
-        self.post_send(IRSEND, &data, to, tag)
+        self.start_send(IRSEND, &data, to, tag)
     }
 
     /// `MPI_Isend`.
     ///
     /// # Errors
     /// As [`send`](Self::send).
+    #[track_caller]
     pub fn isend(&self, data: Buffer, to: i32, tag: i32) -> Result<Request> {
-        self.post_send(ISEND, &data, to, tag)
+        self.start_send(ISEND, &data, to, tag)
     }
 
     /// `MPI_Issend`.
     ///
     /// # Errors
     /// As [`send`](Self::send).
+    #[track_caller]
     pub fn issend(&self, data: Buffer, to: i32, tag: i32) -> Result<Request> {
-        self.post_send(ISSEND, &data, to, tag)
+        self.start_send(ISSEND, &data, to, tag)
     }
 
     /// `MPI_Recv`.
@@ -218,6 +277,7 @@ impl Comm {
     /// # Errors
     /// When an argument is wrong, the message is longer than `data` (its start is then received),
     /// or the NIC reports a failure.
+    #[track_caller]
     pub fn recv(&self, data: Buffer, from: i32, tag: i32) -> Result<Status> {
         self.recv_blocking(&data, from, tag)
     }
@@ -226,14 +286,21 @@ impl Comm {
     ///
     /// # Errors
     /// When an argument is wrong.
+    #[track_caller]
     pub fn irecv(&self, data: Buffer, from: i32, tag: i32) -> Result<Request> {
-        self.post_recv(IRECV, &data, from, tag)
+        let call = (IRECV.primitive, Manner::Starts);
+        let operation = Operation::message(IRECV.name, data.bytes(), Peer::From(from), tag);
+        self.recorded(call, &operation, |begun| {
+            let told = Recorded::started(begun, IRECV.primitive);
+            self.post_recv(IRECV, told, &data, from, tag)
+        })
     }
 
     /// `MPI_Sendrecv`: sends to one and receives from one at the same time.
     ///
     /// # Errors
     /// As for those. Both have ended then.
+    #[track_caller]
     pub fn sendrecv(&self, out: (Buffer, i32, i32), into: (Buffer, i32, i32)) -> Result<Status> {
         self.exchange(SENDRECV, &out, &into)
     }
@@ -242,6 +309,7 @@ impl Comm {
     ///
     /// # Errors
     /// As [`sendrecv`](Self::sendrecv).
+    #[track_caller]
     pub fn sendrecv_replace(
         &self,
         data: Buffer,
@@ -260,15 +328,18 @@ impl Comm {
         self.exchange(call, &out, &into)
     }
 
+    #[track_caller]
     fn exchange(
         &self,
         call: Call,
         (out, to, out_tag): &(Buffer, i32, i32),
         (into, from, in_tag): &(Buffer, i32, i32),
     ) -> Result<Status> {
-        self.recorded(call.primitive, out.bytes(), || {
-            let mut receive = self.post_recv(call, into, *from, *in_tag)?;
-            let mut send = match self.post_send(call, out, *to, *out_tag) {
+        let operation = Operation::message(call.name, out.bytes(), Peer::To(*to), *out_tag);
+        self.recorded((call.primitive, Manner::Waits), &operation, |begun| {
+            let told = Recorded::part(begun);
+            let mut receive = self.post_recv(call, told, into, *from, *in_tag)?;
+            let mut send = match self.post_send(call, told, out, *to, *out_tag) {
                 Ok(send) => send,
                 Err(error) => {
                     // The receive must not outlive the call, and what it would get is lost.

@@ -4,16 +4,18 @@ use super::comm::exhausted;
 use super::error::{Operation, Peer, Result};
 use super::{Comm, PROC_NULL, Status};
 use crate::bcs::Blocking;
-use crate::recording::Primitive;
+use crate::recording::{Manner, Primitive};
 
 impl Comm {
     /// `MPI_Probe`: waits for a message and leaves it where it is.
     ///
     /// # Errors
     /// When an argument is wrong, or the NIC reports a failure.
+    #[track_caller]
     pub fn probe(&self, from: i32, tag: i32) -> Result<Status> {
-        let find = || self.find(Blocking::Yes, "MPI_Probe", from, tag);
-        let found = self.recorded(Primitive::Probe, None, find)?;
+        let operation = Operation::message("MPI_Probe", None, Peer::From(from), tag);
+        let find = |_| self.find(Blocking::Yes, operation, from, tag);
+        let found = self.recorded((Primitive::Probe, Manner::Waits), &operation, find)?;
         Ok(found.expect("a blocking probe finds something"))
     }
 
@@ -24,21 +26,20 @@ impl Comm {
     ///
     /// # Errors
     /// As [`probe`](Self::probe).
+    #[track_caller]
     pub fn iprobe(&self, from: i32, tag: i32) -> Result<Option<Status>> {
-        let begun = self.process().recording().begin();
-        let found = self.find(Blocking::No, "MPI_Iprobe", from, tag);
-        self.process().recording().end(begun, Primitive::Iprobe, 0);
-        found
+        let operation = Operation::message("MPI_Iprobe", None, Peer::From(from), tag);
+        let find = |_| self.find(Blocking::No, operation, from, tag);
+        self.recorded((Primitive::Iprobe, Manner::Asks), &operation, find)
     }
 
     fn find(
         &self,
         blocking: Blocking,
-        call: &'static str,
+        operation: Operation,
         from: i32,
         tag: i32,
     ) -> Result<Option<Status>> {
-        let operation = Operation::message(call, None, Peer::From(from), tag);
         self.usable(operation)?;
         if from == PROC_NULL {
             return Ok(Some(Status::PROC_NULL));

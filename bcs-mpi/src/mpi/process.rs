@@ -15,7 +15,7 @@ use super::topology::Topology;
 use crate::attachment::{Attachment, Link};
 use crate::bcs::{Endpoint, Place};
 use crate::forked;
-use crate::recording::{Destination, Primitive, Recording};
+use crate::recording::{Begun, Called, Manner, Primitive, Recording, Site};
 use crate::roads::smartmap::Slots;
 use crate::shared_memory::SharedMemory;
 use bcs_core::job::welcome::FromRank;
@@ -55,7 +55,7 @@ impl Process {
         let Some(attachment) = Attachment::find().map_err(|error| fail(&error))? else {
             let memory = memory_alone().map_err(|error| fail(&error))?;
             let placement = Placement::block(1, 1).expect("one rank fits one node");
-            let recording = Recording::new(0, None);
+            let recording = Recording::new(None, memory.page.clone());
             return Ok(Self::over(
                 Endpoint::alone(memory),
                 placement,
@@ -67,6 +67,7 @@ impl Process {
             link,
             welcome,
             memory,
+            record,
         } = attachment;
         let link = Arc::new(link);
         let slots = slots(&welcome.placement, welcome.rank, link.clone());
@@ -77,10 +78,8 @@ impl Process {
             let sharers = welcome.placement.ranks() / cores;
             home_core::settle(welcome.rank as usize, sharers);
         }
+        let recording = Recording::new(record, memory.page.clone());
         let endpoint = Endpoint::new(memory, place, welcome.settings);
-        let job = welcome.job;
-        let destination = welcome.mds.map(|directory| Destination { directory, job });
-        let recording = Recording::new(welcome.rank, destination);
         Ok(Self::with_slots(
             endpoint,
             welcome.placement,
@@ -110,8 +109,9 @@ impl Process {
         rank: u32,
         settings: Settings,
     ) -> Arc<Self> {
+        let recording = Recording::new(None, memory.page.clone());
         let endpoint = Endpoint::new(memory, place(&placement, rank), settings);
-        Self::over(endpoint, placement, None, Recording::new(rank, None))
+        Self::over(endpoint, placement, None, recording)
     }
 
     fn with_slots(
@@ -161,6 +161,7 @@ impl Process {
             freed: AtomicBool::new(false),
             kept: self.world_kept.clone(),
             topology: None,
+            near: OnceLock::new(),
             group_families: GroupFamilies::default(),
         }))
     }
@@ -191,6 +192,7 @@ impl Process {
             freed: AtomicBool::new(false),
             kept,
             topology,
+            near: OnceLock::new(),
             group_families: GroupFamilies::default(),
         }))
     }
@@ -229,6 +231,31 @@ impl Process {
 
     pub(crate) fn recording(&self) -> &Recording {
         &self.recording
+    }
+
+    /// A call of no communicator in particular, which is recorded if calls are.
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn recorded<T>(
+        &self,
+        primitive: Primitive,
+        manner: Manner,
+        call: impl FnOnce(Begun) -> T,
+    ) -> T {
+        if !self.recording.is_on() {
+            return call(Begun::UNKNOWN);
+        }
+        let called = Called::plain(primitive, false);
+        self.recording.recorded(Site::here(), manner, called, call)
+    }
+
+    /// `MPI_Pcontrol` (MPI 5.0, 15.2.4): with level 0 calls of this rank are recorded no more, with any other they are
+    /// again, if its job records ([`bcs run --mds`](crate::manual)). Level 2 is to write what was recorded; nothing has
+    /// to be done for that, since the node manager reads it where it lies, whatever becomes of the rank.
+    ///
+    /// What was not recorded counts as computation.
+    pub fn pcontrol(&self, level: i32) {
+        self.recording.switch(level != 0);
     }
 
     pub(super) fn buffered(&self) -> &Account {
@@ -282,6 +309,7 @@ impl Process {
     fn abandon(&self) {
         self.finalized.store(true, Ordering::Release);
         self.endpoint.abandon();
+        self.recording.abandon();
     }
 
     /// Closes a context that this rank uses no more.
@@ -316,8 +344,8 @@ impl Process {
     /// nothing.
     ///
     /// # Errors
-    /// When a message that was sent eagerly or buffered could not be delivered, the node manager is gone, or
-    /// the recorded data cannot be written.
+    /// When a message that was sent eagerly or buffered could not be delivered, or the node manager is gone.
+    #[track_caller]
     pub fn finalize(self: &Arc<Self>) -> Result<()> {
         let operation = Operation::plain("MPI_Finalize");
         if forked::is_child() {
@@ -339,8 +367,8 @@ impl Process {
             self.reap_closed();
             self.endpoint.bcs_finalize()
         };
-        let lost = self.recording.blocking(Primitive::Finalize, 0, wait);
-        let dumped = self.recording.dump();
+        let lost = self.recorded(Primitive::Finalize, Manner::Waits, |_| wait());
+        self.recording.finish();
         if let Some(link) = &self.link {
             let said = link.say(&FromRank::Finalized);
             said.map_err(|error| operation.error(ErrorClass::Other, error.to_string()))?;
@@ -349,8 +377,7 @@ impl Process {
             return Err(operation.failure(lost, 0));
         }
         self.buffered.lost()?;
-        deleted?;
-        dumped.map_err(|reason| operation.error(ErrorClass::Other, reason))
+        deleted
     }
 
     /// `MPI_Abort`: ends the job with this exit code. The reason is for its user. A forked child ends

@@ -3,7 +3,7 @@
 use super::error::{Error, Operation};
 use super::{Comm, Process, Result, Status};
 use crate::bcs::{self, Blocking, Outcome};
-use crate::recording::{Begun, Primitive};
+use crate::recording::{Called, Delivered, Manner, Primitive, Recorded, Site};
 use bcs_core::request::Failure;
 use std::sync::Arc;
 
@@ -33,8 +33,7 @@ struct Active {
     what: What,
     comm: Comm,
     operation: Operation,
-    begun: Begun,
-    primitive: Primitive,
+    recorded: Recorded,
 }
 
 /// What a request is for.
@@ -46,17 +45,36 @@ pub(super) enum What {
     Receive,
 }
 
+impl Active {
+    /// Tells the MDS that it is complete.
+    fn tell(&self, outcome: &Outcome) {
+        let (bytes, message): (u64, Option<Delivered>) = match self.what {
+            What::Receive => (outcome.len, self.comm.told_received(outcome)),
+            What::Nothing => {
+                let sent = self.comm.told_sent(&self.operation);
+                (self.operation.bytes.unwrap_or(0), sent)
+            }
+        };
+        let recording = self.comm.process().recording();
+        recording.complete(self.recorded, bytes, message);
+    }
+}
+
 impl Request {
     pub(super) fn posted(
         posted: bcs::Request,
         what: What,
         comm: &Comm,
         operation: Operation,
-        (begun, primitive): (Begun, Primitive),
+        recorded: Recorded,
     ) -> Self {
         if posted.is_complete() && what == What::Nothing {
-            let bytes = operation.bytes.unwrap_or(0);
-            return Self::done(Ok(Status::EMPTY), bytes, comm, (begun, primitive));
+            if recorded.begun.is_unknown() {
+                return Self(State::Over(Ok(Status::EMPTY), None));
+            }
+            let (bytes, sent) = (operation.bytes.unwrap_or(0), comm.told_sent(&operation));
+            comm.process().recording().complete(recorded, bytes, sent);
+            return Self(State::Over(Ok(Status::EMPTY), Some(comm.clone())));
         }
         let comm = comm.clone();
         Self(State::Active(Active {
@@ -64,8 +82,7 @@ impl Request {
             what,
             comm,
             operation,
-            begun,
-            primitive,
+            recorded,
         }))
     }
 
@@ -74,12 +91,30 @@ impl Request {
         answer: Result<Status>,
         bytes: u64,
         comm: &Comm,
-        (begun, primitive): (Begun, Primitive),
+        recorded: Recorded,
     ) -> Self {
-        if begun.is_unknown() {
+        if recorded.begun.is_unknown() {
             return Self(State::Over(answer, None));
         }
-        comm.process().recording().end(begun, primitive, bytes);
+        comm.process().recording().complete(recorded, bytes, None);
+        Self(State::Over(answer, Some(comm.clone())))
+    }
+
+    /// A receive whose message was there.
+    pub(super) fn received(
+        outcome: &Outcome,
+        comm: &Comm,
+        operation: &Operation,
+        recorded: Recorded,
+    ) -> Self {
+        let answer = comm.status(outcome, operation);
+        if recorded.begun.is_unknown() {
+            return Self(State::Over(answer, None));
+        }
+        let received = comm.told_received(outcome);
+        comm.process()
+            .recording()
+            .complete(recorded, outcome.len, received);
         Self(State::Over(answer, Some(comm.clone())))
     }
 
@@ -163,12 +198,9 @@ impl Request {
             return self.nothing();
         };
         active.comm.process().returned().drop_all();
-        let bytes = match active.what {
-            What::Receive => outcome.len,
-            What::Nothing => active.operation.bytes.unwrap_or(0),
-        };
-        let recording = active.comm.process().recording();
-        recording.end(active.begun, active.primitive, bytes);
+        if !active.recorded.begun.is_unknown() {
+            active.tell(outcome);
+        }
         let answer = match (active.what, outcome.failure) {
             (What::Receive, _) => active.comm.status(outcome, &active.operation),
             (What::Nothing, Failure::None) => Ok(Status::EMPTY),
@@ -180,20 +212,12 @@ impl Request {
 
     /// Waits without being recorded: blocking calls are made of this, and are themselves.
     pub(super) fn silent(&mut self) -> Result<Status> {
-        self.forget_beginning();
         self.complete()
     }
 
     /// Tests without being recorded.
     pub(super) fn silent_test(&mut self) -> Result<Option<Status>> {
-        self.forget_beginning();
         self.answer(Blocking::No).transpose()
-    }
-
-    fn forget_beginning(&mut self) {
-        if let State::Active(active) = &mut self.0 {
-            active.begun = Begun::UNKNOWN;
-        }
     }
 
     fn complete(&mut self) -> Result<Status> {
@@ -217,27 +241,41 @@ impl Request {
     ///
     /// # Errors
     /// What the call that started it failed with.
+    #[track_caller]
     pub fn wait(&mut self) -> Result<Status> {
+        self.asked((Primitive::Wait, Manner::Waits), Self::complete)
+    }
+
+    /// A wait or test.
+    #[inline(always)]
+    #[track_caller]
+    fn asked<T>(&mut self, call: (Primitive, Manner), ask: impl FnOnce(&mut Self) -> T) -> T {
         let Some(process) = self.process() else {
-            return self.complete();
+            return ask(self);
         };
-        process
-            .recording()
-            .blocking(Primitive::Wait, 0, || self.complete())
+        let recording = process.recording();
+        if !recording.is_on() {
+            return ask(self);
+        }
+        let (primitive, manner) = call;
+        // Of whom it is, but it moves no data itself.
+        let called = match &self.0 {
+            State::Active(active) => active.comm.called(primitive, &active.operation),
+            _ => Called::plain(primitive, false),
+        };
+        let called = Called { bytes: 0, ..called };
+        recording.recorded(Site::here(), manner, called, |_| ask(self))
     }
 
     /// `MPI_Test`: `None` if it is not done.
     ///
     /// # Errors
     /// As [`wait`](Self::wait).
+    #[track_caller]
     pub fn test(&mut self) -> Result<Option<Status>> {
-        let Some(process) = self.process() else {
-            return self.complete().map(Some);
-        };
-        let begun = process.recording().begin();
-        let answer = self.answer(Blocking::No);
-        process.recording().end(begun, Primitive::Test, 0);
-        answer.transpose()
+        let test = |request: &mut Self| request.answer(Blocking::No);
+        self.asked((Primitive::Test, Manner::Asks), test)
+            .transpose()
     }
 
     /// `MPI_Cancel` of a receive; it has still to be waited for, and its status says whether it
@@ -250,54 +288,58 @@ impl Request {
 }
 
 /// `MPI_Waitall`: waits for all of them, and says how each went. They are of one process.
+#[track_caller]
 pub fn waitall(requests: &mut [Request]) -> Vec<Result<Status>> {
     let Some(process) = process_of(requests) else {
         return requests.iter_mut().map(Request::complete).collect();
     };
-    process.recording().blocking(Primitive::Waitall, 0, || {
+    process.recorded(Primitive::Waitall, Manner::Waits, |_| {
         all(&process, Blocking::Yes, requests).expect("a blocking test has an answer")
     })
 }
 
 /// `MPI_Testall`: `None`, and nothing done, unless all of them are done.
+#[track_caller]
 pub fn testall(requests: &mut [Request]) -> Option<Vec<Result<Status>>> {
     let Some(process) = process_of(requests) else {
         return Some(requests.iter_mut().map(Request::complete).collect());
     };
-    let begun = process.recording().begin();
-    let answer = all(&process, Blocking::No, requests);
-    process.recording().end(begun, Primitive::Testall, 0);
-    answer
+    process.recorded(Primitive::Testall, Manner::Asks, |_| {
+        all(&process, Blocking::No, requests)
+    })
 }
 
 /// `MPI_Waitany`: waits until one of them is done: its index and how it went. `None` if none is
 /// active.
+#[track_caller]
 pub fn waitany(requests: &mut [Request]) -> Option<(usize, Result<Status>)> {
     let Some(process) = process_of(requests) else {
         return first_ready(requests);
     };
-    let call = || any(&process, Blocking::Yes, requests);
-    process.recording().blocking(Primitive::Waitany, 0, call)
+    process.recorded(Primitive::Waitany, Manner::Waits, |_| {
+        any(&process, Blocking::Yes, requests)
+    })
 }
 
 /// `MPI_Testany`: the index of one that is done, and how it went. `None` if none is.
+#[track_caller]
 pub fn testany(requests: &mut [Request]) -> Option<(usize, Result<Status>)> {
     let Some(process) = process_of(requests) else {
         return first_ready(requests);
     };
-    let begun = process.recording().begin();
-    let answer = any(&process, Blocking::No, requests);
-    process.recording().end(begun, Primitive::Testany, 0);
-    answer
+    process.recorded(Primitive::Testany, Manner::Asks, |_| {
+        any(&process, Blocking::No, requests)
+    })
 }
 
 /// `MPI_Waitsome`: waits until one of them is done and gives all that are. Empty if none is
 /// active.
+#[track_caller]
 pub fn waitsome(requests: &mut [Request]) -> Vec<(usize, Result<Status>)> {
     let Some(process) = process_of(requests) else {
         return std::iter::from_fn(|| first_ready(requests)).collect();
     };
-    process.recording().blocking(Primitive::Waitsome, 0, || {
+    process.recorded(Primitive::Waitsome, Manner::Waits, |_| {
         let first = any(&process, Blocking::Yes, requests);
         let others = std::iter::from_fn(|| any(&process, Blocking::No, requests));
         first.into_iter().chain(others).collect()
@@ -305,14 +347,14 @@ pub fn waitsome(requests: &mut [Request]) -> Vec<(usize, Result<Status>)> {
 }
 
 /// `MPI_Testsome`: all that are done.
+#[track_caller]
 pub fn testsome(requests: &mut [Request]) -> Vec<(usize, Result<Status>)> {
     let Some(process) = process_of(requests) else {
         return std::iter::from_fn(|| first_ready(requests)).collect();
     };
-    let begun = process.recording().begin();
-    let done = std::iter::from_fn(|| any(&process, Blocking::No, requests)).collect();
-    process.recording().end(begun, Primitive::Testsome, 0);
-    done
+    process.recorded(Primitive::Testsome, Manner::Asks, |_| {
+        std::iter::from_fn(|| any(&process, Blocking::No, requests)).collect()
+    })
 }
 
 /// The first that was done when it was posted, which is inactive then.

@@ -28,6 +28,7 @@ impl Communicator {
     ///
     /// # Errors
     /// When a rank is gone, or calls another collective.
+    #[track_caller]
     pub fn barrier(&self) -> Result<()> {
         self.0.barrier()
     }
@@ -37,6 +38,7 @@ impl Communicator {
     ///
     /// # Errors
     /// When too many requests are under way; the rest is the request's.
+    #[track_caller]
     pub fn ibarrier(&self) -> Result<BarrierRequest> {
         self.0.ibarrier().map(BarrierRequest)
     }
@@ -47,6 +49,7 @@ impl BarrierRequest {
     ///
     /// # Errors
     /// When a rank is gone, or calls another collective.
+    #[track_caller]
     pub fn wait(mut self) -> Result<()> {
         self.0.wait().map(|_| ())
     }
@@ -55,6 +58,7 @@ impl BarrierRequest {
     ///
     /// # Errors
     /// As [`wait`](Self::wait).
+    #[track_caller]
     pub fn test(&mut self) -> Result<bool> {
         Ok(self.0.test()?.is_some())
     }

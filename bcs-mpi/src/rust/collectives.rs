@@ -145,6 +145,7 @@ impl<'env, T: Equivalence> CollectiveRequest<'_, 'env, T> {
     ///
     /// # Errors
     /// When it failed.
+    #[track_caller]
     pub fn wait(self) -> Result<&'env mut [T]> {
         Ok(self.0.wait()?.0)
     }
@@ -153,6 +154,7 @@ impl<'env, T: Equivalence> CollectiveRequest<'_, 'env, T> {
     ///
     /// # Errors
     /// When it failed.
+    #[track_caller]
     pub fn test(&mut self) -> Result<bool> {
         self.0.test()
     }
@@ -175,6 +177,7 @@ macro_rules! collectives {
                 /// # Errors
                 /// When an argument is wrong, the ranks disagree about a length, or a rank is
                 /// gone.
+                #[track_caller]
                 pub fn $blocking<T: Equivalence>(
                     &self,
                     $($data: &[T],)?
@@ -197,6 +200,7 @@ macro_rules! collectives {
                 ///
                 /// # Errors
                 /// When an argument is wrong; the rest is the request's.
+                #[track_caller]
                 pub fn $nonblocking<'scope, 'env, T: Equivalence>(
                     &self,
                     scope: &'scope Scope<'scope, 'env>,

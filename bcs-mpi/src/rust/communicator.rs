@@ -35,6 +35,7 @@ impl Communicator {
     ///
     /// # Errors
     /// When an argument is wrong or a rank is gone.
+    #[track_caller]
     pub fn send<T: Equivalence>(&self, data: &[T], to: usize, tag: i32) -> Result<()> {
         // SAFETY: borrowed for the call.
         let data = unsafe { read(data) };
@@ -45,6 +46,7 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`send`](Self::send).
+    #[track_caller]
     pub fn ssend<T: Equivalence>(&self, data: &[T], to: usize, tag: i32) -> Result<()> {
         // SAFETY: borrowed for the call.
         let data = unsafe { read(data) };
@@ -55,6 +57,7 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`send`](Self::send).
+    #[track_caller]
     pub fn rsend<T: Equivalence>(&self, data: &[T], to: usize, tag: i32) -> Result<()> {
         // SAFETY: borrowed for the call.
         let data = unsafe { read(data) };
@@ -67,6 +70,7 @@ impl Communicator {
     ///
     /// # Errors
     /// When an argument is wrong, or the buffer has no room for the message.
+    #[track_caller]
     pub fn bsend<T: Equivalence>(&self, data: &[T], to: usize, tag: i32) -> Result<()> {
         // SAFETY: borrowed for the call.
         let data = unsafe { read(data) };
@@ -77,6 +81,7 @@ impl Communicator {
     ///
     /// # Errors
     /// When an argument is wrong, the message is longer than `data`, or a rank is gone.
+    #[track_caller]
     pub fn recv<T: Equivalence>(&self, data: &mut [T], from: Source, tag: Tag) -> Result<Status> {
         // SAFETY: borrowed for the call.
         let data = unsafe { write(data) };
@@ -87,6 +92,7 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`send`](Self::send) and [`recv`](Self::recv).
+    #[track_caller]
     pub fn sendrecv<T: Equivalence, U: Equivalence>(
         &self,
         (out, to, out_tag): (&[T], usize, i32),
@@ -104,6 +110,7 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`send`](Self::send) and [`recv`](Self::recv).
+    #[track_caller]
     pub fn sendrecv_replace<T: Equivalence>(
         &self,
         data: &mut [T],
@@ -120,6 +127,7 @@ impl Communicator {
     ///
     /// # Errors
     /// When an argument is wrong or a rank is gone.
+    #[track_caller]
     pub fn probe(&self, from: Source, tag: Tag) -> Result<Status> {
         self.0.probe(from.rank(), tag.tag()).map(Status::from)
     }
@@ -129,6 +137,7 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`probe`](Self::probe).
+    #[track_caller]
     pub fn iprobe(&self, from: Source, tag: Tag) -> Result<Option<Status>> {
         Ok(self.0.iprobe(from.rank(), tag.tag())?.map(Status::from))
     }
@@ -138,6 +147,7 @@ impl Communicator {
     ///
     /// # Errors
     /// When no context is free, or a rank is gone or calls another collective.
+    #[track_caller]
     pub fn split(&self, color: Option<u32>, key: i32) -> Result<Option<Self>> {
         Ok(self.0.split(color, key)?.map(Self))
     }
@@ -146,6 +156,7 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`split`](Self::split).
+    #[track_caller]
     pub fn dup(&self) -> Result<Self> {
         self.0.dup().map(Self)
     }

@@ -15,6 +15,7 @@ impl Communicator {
     ///
     /// # Errors
     /// When a rank of the group is not in this communicator, and as [`split`](Self::split).
+    #[track_caller]
     pub fn create(&self, group: &Group) -> Result<Option<Self>> {
         Ok(self.0.create(group)?.map(Self))
     }
@@ -24,6 +25,7 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`split`](Self::split).
+    #[track_caller]
     pub fn split_by_node(&self, key: i32) -> Result<Self> {
         let comm = self.0.split_by_node(true, key)?;
         Ok(Self(
@@ -36,6 +38,7 @@ impl Communicator {
     ///
     /// # Errors
     /// When the grid has more ranks than the communicator, and as [`split`](Self::split).
+    #[track_caller]
     pub fn cart_create(&self, dims: &[usize], periods: &[bool]) -> Result<Option<Self>> {
         let dims: Vec<i32> = dims.iter().map(|&dim| as_rank(dim)).collect();
         Ok(self.0.cart_create(&dims, periods)?.map(Self))
@@ -68,6 +71,7 @@ impl Communicator {
     ///
     /// # Errors
     /// When the communicator has no grid, and as [`split`](Self::split).
+    #[track_caller]
     pub fn cart_sub(&self, remain: &[bool]) -> Result<Self> {
         self.0.cart_sub(remain).map(Self)
     }

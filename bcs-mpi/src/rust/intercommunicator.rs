@@ -48,6 +48,7 @@ impl Communicator {
     /// # Errors
     /// When there is no such leader, the tag is negative, the groups have a member in common, no
     /// context is free, or a rank is gone.
+    #[track_caller]
     pub fn intercomm_create(
         &self,
         leader: usize,
@@ -108,6 +109,7 @@ impl Intercommunicator {
     ///
     /// # Errors
     /// When ranks of one group do not say the same, no context is free, or a rank is gone.
+    #[track_caller]
     pub fn merge(&self, high: bool) -> Result<Communicator> {
         self.0.intercomm_merge(high).map(Communicator)
     }
@@ -116,6 +118,7 @@ impl Intercommunicator {
     ///
     /// # Errors
     /// When no context is free, or a rank is gone or calls another collective.
+    #[track_caller]
     pub fn dup(&self) -> Result<Self> {
         self.0.dup().map(Self)
     }
@@ -126,6 +129,7 @@ impl Intercommunicator {
     ///
     /// # Errors
     /// As [`dup`](Self::dup).
+    #[track_caller]
     pub fn split(&self, color: Option<u32>, key: i32) -> Result<Option<Self>> {
         Ok(self.0.split(color, key)?.map(Self))
     }
@@ -134,6 +138,7 @@ impl Intercommunicator {
     ///
     /// # Errors
     /// When an argument is wrong or a rank is gone.
+    #[track_caller]
     pub fn send<T: Equivalence>(&self, data: &[T], to: usize, tag: i32) -> Result<()> {
         // SAFETY: borrowed for the call.
         let data = unsafe { read(data) };
@@ -144,6 +149,7 @@ impl Intercommunicator {
     ///
     /// # Errors
     /// When an argument is wrong, the message is longer than `data`, or a rank is gone.
+    #[track_caller]
     pub fn recv<T: Equivalence>(&self, data: &mut [T], from: Source, tag: Tag) -> Result<Status> {
         // SAFETY: borrowed for the call.
         let data = unsafe { write(data) };
@@ -154,6 +160,7 @@ impl Intercommunicator {
     ///
     /// # Errors
     /// As [`send`](Self::send) and [`recv`](Self::recv).
+    #[track_caller]
     pub fn sendrecv<T: Equivalence, U: Equivalence>(
         &self,
         (out, to, out_tag): (&[T], usize, i32),
@@ -171,6 +178,7 @@ impl Intercommunicator {
     ///
     /// # Errors
     /// When an argument is wrong or a rank is gone.
+    #[track_caller]
     pub fn probe(&self, from: Source, tag: Tag) -> Result<Status> {
         self.0.probe(from.rank(), tag.tag()).map(Status::from)
     }
@@ -179,6 +187,7 @@ impl Intercommunicator {
     ///
     /// # Errors
     /// When a rank is gone, or calls another collective.
+    #[track_caller]
     pub fn barrier(&self) -> Result<()> {
         self.0.barrier()
     }
@@ -199,6 +208,7 @@ impl Intercommunicator {
     ///
     /// # Errors
     /// When an argument is wrong, the groups disagree about the length, or a rank is gone.
+    #[track_caller]
     pub fn bcast<T: Equivalence>(&self, data: &mut [T], root: Root) -> Result<()> {
         // SAFETY: borrowed for the call.
         let data = unsafe { write(data) };
@@ -210,6 +220,7 @@ impl Intercommunicator {
     ///
     /// # Errors
     /// As [`bcast`](Self::bcast).
+    #[track_caller]
     pub fn scatter<T: Equivalence>(&self, blocks: &[T], data: &mut [T], root: Root) -> Result<()> {
         // SAFETY: borrowed for the call.
         let blocks = unsafe { read(blocks) };
@@ -224,6 +235,7 @@ impl Intercommunicator {
     ///
     /// # Errors
     /// As [`bcast`](Self::bcast).
+    #[track_caller]
     pub fn gather<T: Equivalence>(&self, data: &[T], blocks: &mut [T], root: Root) -> Result<()> {
         // SAFETY: borrowed for the call.
         let data = unsafe { read(data) };
@@ -238,6 +250,7 @@ impl Intercommunicator {
     ///
     /// # Errors
     /// As [`bcast`](Self::bcast).
+    #[track_caller]
     pub fn allgather<T: Equivalence>(&self, data: &[T], blocks: &mut [T]) -> Result<()> {
         // SAFETY: borrowed for the call.
         let data = unsafe { read(data) };
@@ -251,6 +264,7 @@ impl Intercommunicator {
     ///
     /// # Errors
     /// As [`bcast`](Self::bcast).
+    #[track_caller]
     pub fn alltoall<T: Equivalence>(&self, data: &[T], blocks: &mut [T]) -> Result<()> {
         // SAFETY: borrowed for the call.
         let data = unsafe { read(data) };
@@ -266,6 +280,7 @@ impl Intercommunicator {
     ///
     /// # Errors
     /// As [`bcast`](Self::bcast), and when the operation is not defined on the type.
+    #[track_caller]
     pub fn reduce<T: Equivalence>(
         &self,
         data: &[T],
@@ -285,6 +300,7 @@ impl Intercommunicator {
     ///
     /// # Errors
     /// As [`reduce`](Self::reduce).
+    #[track_caller]
     pub fn allreduce<T: Equivalence>(
         &self,
         data: &[T],

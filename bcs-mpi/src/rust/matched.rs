@@ -16,6 +16,7 @@ impl Communicator {
     ///
     /// # Errors
     /// When an argument is wrong or a rank is gone.
+    #[track_caller]
     pub fn mprobe(&self, from: Source, tag: Tag) -> Result<Message> {
         self.0.mprobe(from.rank(), tag.tag()).map(Message)
     }
@@ -25,6 +26,7 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`mprobe`](Self::mprobe).
+    #[track_caller]
     pub fn improbe(&self, from: Source, tag: Tag) -> Result<Option<Message>> {
         Ok(self.0.improbe(from.rank(), tag.tag())?.map(Message))
     }
@@ -41,6 +43,7 @@ impl Message {
     ///
     /// # Errors
     /// When the message is longer than `data`, or a rank is gone.
+    #[track_caller]
     pub fn recv<T: Equivalence>(mut self, data: &mut [T]) -> Result<Status> {
         // SAFETY: borrowed for the call.
         let data = unsafe { write(data) };
@@ -52,6 +55,7 @@ impl Message {
     ///
     /// # Errors
     /// When a rank is gone.
+    #[track_caller]
     pub fn recv_vec<T: Equivalence + Default>(self) -> Result<(Vec<T>, Status)> {
         let bytes = self.status().bytes;
         let mut data: Vec<T> = std::iter::repeat_with(T::default)

@@ -26,6 +26,7 @@ impl Communicator {
     /// # Errors
     /// When there is no such rank, an edge is named at one of its ends only, and as
     /// [`split`](Self::split).
+    #[track_caller]
     pub fn dist_graph_create_adjacent(
         &self,
         sources: &[usize],
@@ -51,6 +52,7 @@ impl Communicator {
     ///
     /// # Errors
     /// When a rank of the group is not in this communicator, and as [`split`](Self::split).
+    #[track_caller]
     pub fn create_group(&self, group: &Group, tag: i32) -> Result<Option<Self>> {
         Ok(self.0.create_group(group, tag)?.map(Self))
     }

@@ -26,6 +26,7 @@ impl Communicator {
     ///
     /// # Errors
     /// When an argument is wrong.
+    #[track_caller]
     pub fn isend_owned<T: Equivalence>(
         &self,
         buffer: Vec<T>,
@@ -47,6 +48,7 @@ impl Communicator {
     ///
     /// # Errors
     /// When an argument is wrong.
+    #[track_caller]
     pub fn irecv_owned<T: Equivalence>(
         &self,
         mut buffer: Vec<T>,
@@ -70,6 +72,7 @@ impl<T: Equivalence> OwnedRequest<T> {
     ///
     /// # Errors
     /// When it failed; the buffer is dropped then.
+    #[track_caller]
     pub fn wait(mut self) -> Result<(Vec<T>, Status)> {
         let status = match self.done {
             Some(status) => status,
@@ -82,6 +85,7 @@ impl<T: Equivalence> OwnedRequest<T> {
     ///
     /// # Errors
     /// When it failed.
+    #[track_caller]
     pub fn test(&mut self) -> Result<bool> {
         if self.done.is_none() {
             self.done = self.request.test()?.map(Status::from);
@@ -100,6 +104,7 @@ impl<T: Equivalence> OwnedRequest<T> {
     ///
     /// # Errors
     /// As [`wait`](Self::wait); the failed one is taken out, too.
+    #[track_caller]
     pub fn wait_any(requests: &mut Vec<Self>) -> Result<Option<(usize, Vec<T>, Status)>> {
         if let Some(index) = requests.iter().position(|owned| owned.done.is_some()) {
             let (buffer, status) = requests.remove(index).wait()?;

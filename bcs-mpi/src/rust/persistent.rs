@@ -63,17 +63,20 @@ impl<T: Equivalence> PersistentCollective<T> {
         }
     }
 
+    #[track_caller]
     fn finish(&mut self) -> Result<()> {
         self.request.started().wait().map(|_| ())
     }
 
     /// What the next start reads. A broadcast has only [`output`](Self::output).
+    #[track_caller]
     pub fn input(&mut self) -> &mut [T] {
         let _nobody_asked = self.finish();
         &mut self.input
     }
 
     /// What the last start has written.
+    #[track_caller]
     pub fn output(&mut self) -> &mut [T] {
         let _nobody_asked = self.finish();
         &mut self.output
@@ -83,6 +86,7 @@ impl<T: Equivalence> PersistentCollective<T> {
     ///
     /// # Errors
     /// When an argument is wrong, also one that it was made with.
+    #[track_caller]
     pub fn start(&mut self) -> Result<Started<'_, T>> {
         self.finish()?;
         self.request.start()?;
@@ -103,6 +107,7 @@ impl<T: Equivalence> Started<'_, T> {
     ///
     /// # Errors
     /// When it failed.
+    #[track_caller]
     pub fn wait(self) -> Result<()> {
         self.0.finish()
     }
@@ -111,6 +116,7 @@ impl<T: Equivalence> Started<'_, T> {
     ///
     /// # Errors
     /// When it failed.
+    #[track_caller]
     pub fn test(&mut self) -> Result<bool> {
         Ok(self.0.request.started().test()?.is_some())
     }
@@ -140,6 +146,7 @@ macro_rules! persistent {
                 /// When a vector does not consist of whole blocks, there are not enough context
                 /// ids, or the NIC reports a failure. What else is wrong with an argument is said
                 /// by the start.
+                #[track_caller]
                 pub fn $init<T: Equivalence>(
                     &self,
                     $data: Vec<T>,
@@ -171,6 +178,7 @@ impl Communicator {
     ///
     /// # Errors
     /// When there are not enough context ids, or the NIC reports a failure.
+    #[track_caller]
     pub fn barrier_init(&self) -> Result<PersistentCollective<u8>> {
         let request = self.untyped().barrier_init()?;
         Ok(PersistentCollective::of(request, Vec::new(), Vec::new()))
@@ -182,6 +190,7 @@ impl Communicator {
     /// # Errors
     /// When there are not enough context ids, or the NIC reports a failure. What is wrong with an
     /// argument is said by the start.
+    #[track_caller]
     pub fn bcast_init<T: Equivalence>(
         &self,
         mut data: Vec<T>,

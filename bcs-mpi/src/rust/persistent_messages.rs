@@ -97,6 +97,7 @@ macro_rules! sends {
                 ///
                 /// # Errors
                 /// When an argument is wrong.
+                #[track_caller]
                 pub fn $init<T: Equivalence>(
                     &self,
                     data: Vec<T>,
@@ -134,6 +135,7 @@ impl Communicator {
     ///
     /// # Errors
     /// When an argument is wrong.
+    #[track_caller]
     pub fn recv_init<T: Equivalence>(
         &self,
         mut data: Vec<T>,
@@ -148,11 +150,13 @@ impl Communicator {
 }
 
 impl<T: Equivalence> PersistentSend<T> {
+    #[track_caller]
     fn finish(&mut self) -> Result<()> {
         self.request.started().wait().map(|_| ())
     }
 
     /// What the next start sends.
+    #[track_caller]
     pub fn data(&mut self) -> &mut [T] {
         let _nobody_asked = self.finish();
         &mut self.data
@@ -162,6 +166,7 @@ impl<T: Equivalence> PersistentSend<T> {
     ///
     /// # Errors
     /// When the NIC has no room for it.
+    #[track_caller]
     pub fn start(&mut self) -> Result<StartedSend<'_, T>> {
         self.finish()?;
         self.request.start()?;
@@ -174,6 +179,7 @@ impl<T: Equivalence> StartedSend<'_, T> {
     ///
     /// # Errors
     /// When it failed.
+    #[track_caller]
     pub fn wait(self) -> Result<()> {
         self.0.finish()
     }
@@ -182,6 +188,7 @@ impl<T: Equivalence> StartedSend<'_, T> {
     ///
     /// # Errors
     /// When it failed.
+    #[track_caller]
     pub fn test(&mut self) -> Result<bool> {
         Ok(self.0.request.started().test()?.is_some())
     }
@@ -189,6 +196,7 @@ impl<T: Equivalence> StartedSend<'_, T> {
 
 impl<T: Equivalence> PersistentReceive<T> {
     /// What the last start has received is at the start of it.
+    #[track_caller]
     pub fn data(&mut self) -> &mut [T] {
         let _nobody_asked = self.request.started().wait();
         &mut self.data
@@ -198,6 +206,7 @@ impl<T: Equivalence> PersistentReceive<T> {
     ///
     /// # Errors
     /// When the NIC has no room for it.
+    #[track_caller]
     pub fn start(&mut self) -> Result<StartedReceive<'_, T>> {
         self.request.started().wait()?;
         self.request.start()?;
@@ -219,6 +228,7 @@ impl<T: Equivalence> StartedReceive<'_, T> {
     ///
     /// # Errors
     /// When it failed.
+    #[track_caller]
     pub fn wait(self) -> Result<Status> {
         match self.done {
             Some(status) => Ok(status),
@@ -230,6 +240,7 @@ impl<T: Equivalence> StartedReceive<'_, T> {
     ///
     /// # Errors
     /// When it failed.
+    #[track_caller]
     pub fn test(&mut self) -> Result<bool> {
         if self.done.is_none() {
             self.done = self.of.request.started().test()?.map(Status::from);

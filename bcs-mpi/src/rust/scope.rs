@@ -86,6 +86,7 @@ impl<'env, T: Equivalence> Borrowed<'env, T> {
 }
 
 impl<'env, T: Equivalence> Lent<'_, 'env, T> {
+    #[track_caller]
     pub(super) fn wait(self) -> Result<(&'env mut [T], Status)> {
         let status = match self.done {
             Some(status) => status,
@@ -100,6 +101,7 @@ impl<'env, T: Equivalence> Lent<'_, 'env, T> {
         ))
     }
 
+    #[track_caller]
     pub(super) fn test(&mut self) -> Result<bool> {
         if self.done.is_none() {
             self.done = self.scope.test(self.number)?;
@@ -171,6 +173,7 @@ impl<'env, T: Equivalence> Lent<'_, 'env, T> {
 ///
 /// # Errors
 /// What `body` failed with, or else the first failure of a request that it had not been told of.
+#[track_caller]
 pub fn scope<'env, R>(
     body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R>,
 ) -> Result<R> {
@@ -217,11 +220,13 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 
     /// Waits for one request, without keeping other threads from the scope.
+    #[track_caller]
     pub(super) fn wait(&self, number: usize) -> Result<Status> {
         let mut request = Taken::of(self, number);
         request.request.wait().map(Status::from)
     }
 
+    #[track_caller]
     pub(super) fn test(&self, number: usize) -> Result<Option<Status>> {
         let mut request = Taken::of(self, number);
         Ok(request.request.test()?.map(Status::from))
@@ -262,6 +267,7 @@ macro_rules! sends {
                 ///
                 /// # Errors
                 /// When an argument is wrong.
+                #[track_caller]
                 pub fn $call<'scope, 'env, T: Equivalence>(
                     &self,
                     scope: &'scope Scope<'scope, 'env>,
@@ -296,6 +302,7 @@ impl Communicator {
     ///
     /// # Errors
     /// When an argument is wrong.
+    #[track_caller]
     pub fn irecv<'scope, 'env, T: Equivalence>(
         &self,
         scope: &'scope Scope<'scope, 'env>,
@@ -316,6 +323,7 @@ impl SendRequest<'_, '_> {
     ///
     /// # Errors
     /// When it failed.
+    #[track_caller]
     pub fn wait(self) -> Result<()> {
         self.scope.wait(self.number).map(|_| ())
     }
@@ -324,6 +332,7 @@ impl SendRequest<'_, '_> {
     ///
     /// # Errors
     /// When it failed.
+    #[track_caller]
     pub fn test(&mut self) -> Result<bool> {
         Ok(self.scope.test(self.number)?.is_some())
     }
@@ -334,6 +343,7 @@ impl<'env, T: Equivalence> ReceiveRequest<'_, 'env, T> {
     ///
     /// # Errors
     /// When it failed.
+    #[track_caller]
     pub fn wait(self) -> Result<(&'env mut [T], Status)> {
         self.0.wait()
     }
@@ -342,6 +352,7 @@ impl<'env, T: Equivalence> ReceiveRequest<'_, 'env, T> {
     ///
     /// # Errors
     /// When it failed.
+    #[track_caller]
     pub fn test(&mut self) -> Result<bool> {
         self.0.test()
     }

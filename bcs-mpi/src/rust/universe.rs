@@ -77,10 +77,17 @@ impl Universe {
         self.process.detach_buffer()
     }
 
+    /// With level 0 calls of this rank are recorded no more, with any other they are again, if its job records.
+    /// (`MPI_Pcontrol`: [`Process::pcontrol`])
+    pub fn pcontrol(&self, level: i32) {
+        self.process.pcontrol(level);
+    }
+
     /// Waits until this rank's sends have completed, and leaves the job. (`MPI_Finalize`)
     ///
     /// # Errors
-    /// When a message could not be delivered, or what the MDS recorded could not be written.
+    /// When a message could not be delivered.
+    #[track_caller]
     pub fn finalize(self) -> Result<()> {
         self.process.finalize()
     }

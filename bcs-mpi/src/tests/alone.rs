@@ -221,7 +221,12 @@ fn a_world_of_one_that_waits_sleeps() {
     let memory = memory_alone().unwrap();
     let endpoint = Endpoint::alone(memory.clone());
     let placement = Placement::block(1, 1).unwrap();
-    let process = Process::over(endpoint, placement, None, Recording::new(0, None));
+    let process = Process::over(
+        endpoint,
+        placement,
+        None,
+        Recording::new(None, memory.page.clone()),
+    );
     let universe = Universe::over(process);
     let world = universe.world();
     std::thread::scope(|threads| {

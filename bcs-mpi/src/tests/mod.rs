@@ -28,6 +28,7 @@ mod operations;
 mod persistent;
 mod persistent_collectives;
 mod probes;
+mod recorded;
 mod safe;
 mod side_by_side;
 mod spread_operations;
@@ -39,18 +40,21 @@ mod untyped;
 use crate::bcs::{Endpoint, Left};
 use crate::mpi::Process;
 use crate::mpi::process::place;
-use crate::recording::{Destination, Recording};
+use crate::recording::{Record, Recording};
 use crate::rust::universe::Universe;
 use crate::shared_memory::SharedMemory;
+use bcs_core::clock::now_ns;
 use bcs_core::fabric::shm::Segment;
 use bcs_core::job::{Cores, Intranode, NodeId, Placement, Settings, Strobe};
-use bcs_core::memory::NicMemory;
+use bcs_core::memory::{NicMemory, RecorderFile, RecorderMemory};
 use bcs_core::smartmap::{Desk, NodeMemory};
 use bcs_core::wake::MachinePage;
 use bcs_nic::bounds::Bounds;
 use bcs_nic::driver::{NicHost, NicHostConfig};
+use mds::dump::RankDump;
+use mds::mmds::{Alleged, Layout};
+use mds::selection::{RankSelection, Window};
 use std::io::Write;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -100,21 +104,25 @@ impl Machine {
         }
     }
 
-    fn process(&self, rank: usize, mds: Option<&Path>) -> Arc<Process> {
+    fn process(&self, rank: usize, recorder: Option<&RecorderFile>) -> Arc<Process> {
         let number = u32::try_from(rank).unwrap();
         let place = place(&self.placement, number);
         let memory = self.memories[rank].clone();
-        let endpoint = Endpoint::new(memory, place, self.settings.clone());
-        let destination = mds.map(|directory| Destination {
-            directory: directory.to_owned(),
-            job: "a test".to_owned(),
+        let record = recorder.map(|file| Record {
+            memory: RecorderMemory::map(file.fd(), self.layout().words()).unwrap(),
+            layout: self.layout(),
+            selection: RankSelection::default(),
+            window: Window::default(),
         });
-        Process::over(
-            endpoint,
-            self.placement.clone(),
-            None,
-            Recording::new(number, destination),
-        )
+        let recording = Recording::new(record, memory.page.clone());
+        let endpoint = Endpoint::new(memory, place, self.settings.clone());
+        Process::over(endpoint, self.placement.clone(), None, recording)
+    }
+
+    /// Where everything lies in the recorder of a rank.
+    fn layout(&self) -> Layout {
+        let (what, ranks) = (RankSelection::default(), self.memories.len());
+        Layout::new(&what, Window::default(), ranks)
     }
 
     /// What the NICs of all nodes are given: the ranks are this process.
@@ -153,10 +161,20 @@ impl Machine {
 
     /// Runs `body` in every rank, and finalises. Returns how many slices were struck.
     fn run(&self, body: impl Fn(&Universe) + Sync) -> u64 {
-        self.run_recorded(None, body)
+        self.run_with(&[], body)
     }
 
-    fn run_recorded(&self, mds: Option<&Path>, body: impl Fn(&Universe) + Sync) -> u64 {
+    /// The same, recorded: what each rank leaves behind.
+    fn run_recorded(&self, body: impl Fn(&Universe) + Sync) -> Vec<RankDump> {
+        let words = self.layout().words();
+        let recorder = |_| RecorderFile::create(words).unwrap();
+        let recorders: Vec<_> = (0..self.memories.len()).map(recorder).collect();
+        self.run_with(&recorders, body);
+        let dump = |file| mds::mmds::read(&Recorded(file), &self.layout(), now_ns()).unwrap();
+        recorders.into_iter().map(dump).collect()
+    }
+
+    fn run_with(&self, recorders: &[RecorderFile], body: impl Fn(&Universe) + Sync) -> u64 {
         let test = name_of_test();
         let report = move |failure| end_of_all(&test, &format!("a NIC gave up: {failure:?}"));
         let nics = NicHost::start(self.nics(), report).unwrap();
@@ -173,7 +191,7 @@ impl Machine {
             let ranks: Vec<_> = (0..self.memories.len())
                 .map(|rank| {
                     threads.spawn(move || {
-                        let universe = Universe::over(self.process(rank, mds));
+                        let universe = Universe::over(self.process(rank, recorders.get(rank)));
                         let process = universe.process().clone();
                         body(&universe);
                         universe.finalize().unwrap();
@@ -198,6 +216,15 @@ impl Machine {
         assert_eq!(recordings.left_over, [], "the tables of the NICs");
         let strobes = recordings.global.expect("the Strobe Sender ran here");
         strobes.gtts_ns.count
+    }
+}
+
+/// The recorder of a rank, when it is over.
+struct Recorded(RecorderFile);
+
+impl Alleged for Recorded {
+    fn read(&self, first: usize, words: &mut [u64]) -> std::io::Result<()> {
+        Ok(self.0.read(first, words)?)
     }
 }
 

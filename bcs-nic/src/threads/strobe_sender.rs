@@ -249,6 +249,7 @@ impl StrobeSender {
         };
         self.phase_began_ns = now_ns;
         self.page.begin_slice(self.watches);
+        self.page.number_slice(slice);
         self.strike(Microphase::Dem, port);
         true
     }

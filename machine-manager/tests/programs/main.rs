@@ -10,6 +10,7 @@ mod examples;
 mod hostile;
 mod near;
 mod program;
+mod recorded;
 mod sandbox;
 mod slots;
 mod unlucky;

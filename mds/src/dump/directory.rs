@@ -8,6 +8,7 @@ use std::thread;
 use super::file::{Accompanied, Dump, Found, read_accompanied, read_run};
 use super::{CallRow, MessageRow};
 use super::{DumpError, NodeDump, RankDump, Row as _, RunDump};
+use crate::selection::{Numbers, Selection};
 
 /// All dumps of one run.
 #[derive(Debug, Default)]
@@ -197,10 +198,16 @@ fn others<T: Dump>(dumps: &mut Vec<T>, job: &str) -> Vec<(String, String)> {
 /// Says which ranks and nodes left no dump, where some of their kind were recorded.
 fn miss(dir: &Path, dumps: &mut Dumps) {
     let run = dumps.run.as_ref();
+    let recorded = run.and_then(|run| run.recorded.parse::<Selection>().ok());
+    let Selection { mmds, emds } = recorded.unwrap_or_default();
+    let (of_ranks, of_nodes) = (
+        mmds.unwrap_or_default().ranks,
+        emds.unwrap_or_default().nodes,
+    );
     let ranks = dumps.ranks.iter().map(|dump| dump.rank);
-    let ranks = missing("rank", ranks, run.map(|run| run.ranks));
+    let ranks = missing(("rank", &of_ranks), ranks, run.map(|run| run.ranks));
     let nodes = dumps.nodes.iter().map(|dump| dump.node);
-    let nodes = missing("node", nodes, run.map(|run| run.nodes));
+    let nodes = missing(("node", &of_nodes), nodes, run.map(|run| run.nodes));
     for missing in ranks.into_iter().chain(nodes) {
         dumps.faults.push(DumpError::Missing {
             path: dir.to_owned(),
@@ -209,9 +216,25 @@ fn miss(dir: &Path, dumps: &mut Dumps) {
     }
 }
 
-/// The numbers below `count` that `found` (in rising order) does not have: `ranks 3 and 5 to 7`. Without a count it is
+/// Those parts of the gaps that are among numbers.
+fn within(gaps: Vec<(u32, u32)>, numbers: &Numbers) -> Vec<(u32, u32)> {
+    let Numbers::Only(some) = numbers else {
+        return gaps;
+    };
+    let parts = gaps.iter().flat_map(|&(from, to)| {
+        let common = move |&(first, last): &(u32, u32)| (from.max(first), to.min(last));
+        some.iter().map(common)
+    });
+    parts.filter(|(from, to)| from <= to).collect()
+}
+
+/// The numbers below `count`, of those that were recorded, that `found` (in rising order) does not have: `ranks 3 and 5 to 7`. Without a count it is
 /// that of the last one found. Nothing was recorded of a kind of which nothing is found.
-fn missing(kind: &str, found: impl Iterator<Item = u32>, count: Option<u32>) -> Option<String> {
+fn missing(
+    (kind, recorded): (&str, &Numbers),
+    found: impl Iterator<Item = u32>,
+    count: Option<u32>,
+) -> Option<String> {
     let mut gaps = Vec::new();
     let mut next = 0;
     for number in found {
@@ -224,6 +247,7 @@ fn missing(kind: &str, found: impl Iterator<Item = u32>, count: Option<u32>) -> 
     if next > 0 && count > next {
         gaps.push((next, count - 1));
     }
+    let gaps = within(gaps, recorded);
     let words: Vec<String> = gaps
         .iter()
         .map(|(from, to)| match to - from {
@@ -240,10 +264,21 @@ fn missing(kind: &str, found: impl Iterator<Item = u32>, count: Option<u32>) -> 
 #[cfg(test)]
 mod tests {
     use super::missing;
+    use crate::selection::Numbers;
 
     #[test]
     fn gaps_are_named_without_counting_them_one_by_one() {
-        let missing = |found: &[u32], count| missing("rank", found.iter().copied(), count);
+        let some = Numbers::Only(vec![(1, 3), (7, 9)]);
+        assert_eq!(
+            missing(("rank", &some), [1, 3].into_iter(), Some(9)).unwrap(),
+            "ranks 2, 7 and 8"
+        );
+        assert_eq!(
+            missing(("rank", &some), [1, 2, 3].into_iter(), Some(7)),
+            None
+        );
+        let missing =
+            |found: &[u32], count| missing(("rank", &Numbers::All), found.iter().copied(), count);
         assert_eq!(missing(&[0, 1, 2], Some(3)), None);
         assert_eq!(missing(&[0, 1, 2], None), None);
         assert_eq!(missing(&[], Some(3)), None);

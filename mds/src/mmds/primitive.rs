@@ -33,6 +33,7 @@ macro_rules! primitives {
 
             /// Whether calls of it move data, so that a distribution of sizes is kept.
             #[must_use]
+            #[inline]
             pub const fn has_size(self) -> bool {
                 match self {
                     $(Primitive::$variant => primitives!(@ $size),)*

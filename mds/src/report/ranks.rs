@@ -116,12 +116,14 @@ fn held(dumps: &[RankDump]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mmds::RankRecorder;
 
     #[test]
     fn a_rank_that_left_no_dump_is_named() {
         let dumps: Vec<_> = (4..7)
-            .map(|rank| RankRecorder::new(rank, 0).finish(1))
+            .map(|rank| RankDump {
+                rank,
+                ..RankDump::default()
+            })
             .collect();
         let error = table_5_3(&dumps, Whose::Rank(9)).unwrap_err();
         assert_eq!(

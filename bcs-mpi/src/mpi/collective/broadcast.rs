@@ -1,13 +1,15 @@
 //! Barriers and broadcasts (MPI 5.0, 6.3 and 6.4).
 
-use super::call::{Call, collectives};
+use super::call::{Call, Calling, collectives};
 use crate::mpi::blocks::Arrangement;
 use crate::mpi::error::Result;
 use crate::mpi::{Buffer, Comm, Request};
-use crate::recording::Primitive;
+use crate::recording::{Begun, Primitive};
+
+const IBARRIER: &Call = &Call::starting("MPI_Ibarrier", Primitive::Ibarrier);
 
 impl Comm {
-    fn post_barrier(&self, call: &'static Call) -> Result<Request> {
+    fn post_barrier(&self, call: Calling) -> Result<Request> {
         let begin = self.enter(call, None, None)?;
         if self.is_single() {
             return Ok(self.alone(&begin));
@@ -17,7 +19,7 @@ impl Comm {
         self.started(begin, posted)
     }
 
-    fn post_bcast(&self, call: &'static Call, data: Buffer, root: i32) -> Result<Request> {
+    fn post_bcast(&self, call: Calling, data: Buffer, root: i32) -> Result<Request> {
         if self.is_inter() {
             return self.bcast_between(call, &data, root);
         }
@@ -41,17 +43,33 @@ impl Comm {
     ///
     /// # Errors
     /// When the NIC reports a failure.
+    #[track_caller]
     pub fn barrier(&self) -> Result<()> {
         let call = &const { Call::blocking("MPI_Barrier", Primitive::Barrier) };
-        self.waited_for(call, 0, || self.post_barrier(call))
+        if !self.process().recording().is_on() {
+            return self.waited_for(self.post_barrier(Calling::unrecorded(call)));
+        }
+        self.recorded_collective(call, 0, None, |calling| {
+            self.waited_for(self.post_barrier(calling))
+        })
     }
 
     /// `MPI_Ibarrier`.
     ///
     /// # Errors
     /// When an argument is wrong.
+    #[track_caller]
     pub fn ibarrier(&self) -> Result<Request> {
-        self.post_barrier(&const { Call::starting("MPI_Ibarrier", Primitive::Ibarrier) })
+        if !self.process().recording().is_on() {
+            return self.post_barrier(Calling::unrecorded(IBARRIER));
+        }
+        self.recorded_collective(IBARRIER, 0, None, |calling| self.post_barrier(calling))
+    }
+
+    /// What a start of an `MPI_Barrier_init` begins.
+    pub(in crate::mpi) fn start_barrier(&self, begun: Begun) -> Result<Request> {
+        self.count_collective(begun, 0);
+        self.post_barrier(Calling::recorded(IBARRIER, begun))
     }
 }
 
@@ -59,5 +77,5 @@ collectives! {
     /// (6.4): gives everybody what is in the `data` of the root.
     bcast "MPI_Bcast" Bcast, ibcast "MPI_Ibcast" Ibcast, bcast_init:
     post_bcast(data: Buffer, root: i32),
-    comm => data.all_bytes(1);
+    comm => data.all_bytes(1), root root;
 }

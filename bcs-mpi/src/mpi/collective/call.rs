@@ -5,7 +5,7 @@ use crate::mpi::comm::exhausted;
 use crate::mpi::error::{Operation, Peer, Result};
 use crate::mpi::request::What;
 use crate::mpi::{Comm, Request, Status};
-use crate::recording::{Begun, Primitive};
+use crate::recording::{Begun, Called, Manner, Primitive, Recorded};
 use bcs_core::job::{Collectives, Intranode};
 
 /// A call: its name, its row in the MDS, and whether its caller waits at once.
@@ -36,17 +36,42 @@ impl Call {
     }
 }
 
+/// A call, and when it began if it is recorded.
+#[derive(Clone, Copy)]
+pub(in crate::mpi) struct Calling {
+    call: &'static Call,
+    begun: Begun,
+}
+
+impl Calling {
+    pub(in crate::mpi) const fn unrecorded(call: &'static Call) -> Self {
+        let begun = Begun::UNKNOWN;
+        Self { call, begun }
+    }
+
+    pub(in crate::mpi) const fn recorded(call: &'static Call, begun: Begun) -> Self {
+        Self { call, begun }
+    }
+
+    /// What is told of its request: of one that its caller waits for at once, the wait is the call.
+    fn told(self) -> Recorded {
+        match self.call.blocking {
+            Blocking::Yes => Recorded::part(self.begun),
+            Blocking::No => Recorded::started(self.begun, self.call.primitive),
+        }
+    }
+}
+
 /// A call that has passed its first checks.
 pub(in crate::mpi) struct Begin {
     pub(in crate::mpi) operation: Operation,
-    call: &'static Call,
-    begun: Begun,
+    calling: Calling,
 }
 
 impl Begin {
     /// Whether the caller waits for it at once.
     pub(super) fn blocking(&self) -> Blocking {
-        self.call.blocking
+        self.calling.call.blocking
     }
 }
 
@@ -55,32 +80,27 @@ impl Comm {
     #[inline(always)]
     pub(super) fn enter(
         &self,
-        call: &'static Call,
+        calling: Calling,
         bytes: Option<usize>,
         root: Option<i32>,
     ) -> Result<Begin> {
-        let begun = self.process().recording().begin();
         let operation = Operation {
-            call: call.name,
+            call: calling.call.name,
             bytes: bytes.map(|bytes| bytes as u64),
             peer: root.map(Peer::Root),
             tag: None,
         };
         self.usable(operation)?;
-        Ok(Begin {
-            operation,
-            call,
-            begun,
-        })
+        Ok(Begin { operation, calling })
     }
 
     pub(in crate::mpi) fn begin(
         &self,
-        call: &'static Call,
+        calling: Calling,
         bytes: u64,
         root: Option<i32>,
     ) -> Result<Begin> {
-        let mut begin = self.enter(call, None, root)?;
+        let mut begin = self.enter(calling, None, root)?;
         begin.operation.bytes = Some(bytes);
         if let Some(root) = root {
             self.checked_root(root, begin.operation)?;
@@ -116,58 +136,84 @@ impl Comm {
     #[inline(always)]
     pub(in crate::mpi) fn started(
         &self,
-        Begin {
-            operation,
-            call,
-            begun,
-        }: Begin,
+        Begin { operation, calling }: Begin,
         posted: std::result::Result<bcs::Request, TooManyRequests>,
     ) -> Result<Request> {
         let request = posted.map_err(exhausted(operation))?;
-        if request.is_complete() && call.blocking == Blocking::Yes {
+        if request.is_complete() && calling.call.blocking == Blocking::Yes {
             return Ok(Request::inactive());
         }
-        let recorded = (begun, call.primitive);
         let what = What::Nothing;
-        Ok(Request::posted(request, what, self, operation, recorded))
+        Ok(Request::posted(
+            request,
+            what,
+            self,
+            operation,
+            calling.told(),
+        ))
     }
 
     /// What is over because this rank is the only one.
     pub(super) fn alone(&self, begin: &Begin) -> Request {
-        let recorded = (begin.begun, begin.call.primitive);
-        Request::done(Ok(Status::EMPTY), 0, self, recorded)
+        Request::done(Ok(Status::EMPTY), 0, self, begin.calling.told())
     }
 
-    /// A call whose caller waits at once; the bytes are what the MDS is told.
+    /// A call whose caller waits at once.
     #[inline(always)]
-    pub(in crate::mpi) fn waited_for(
+    pub(in crate::mpi) fn waited_for(&self, posted: Result<Request>) -> Result<()> {
+        let mut request = posted?;
+        if request.is_inactive() {
+            // It is over, as nearly all short ones are, and there is nothing to drop.
+            std::mem::forget(request);
+            return Ok(());
+        }
+        request.silent().map(|_| ())
+    }
+
+    /// A call with so many bytes that is recorded, and counted as a collective unless the library makes it inside of
+    /// another call.
+    #[track_caller]
+    pub(in crate::mpi) fn recorded_collective<T>(
         &self,
         call: &'static Call,
         bytes: u64,
-        post: impl FnOnce() -> Result<Request>,
-    ) -> Result<()> {
-        let wait = || {
-            let mut request = post()?;
-            if request.is_inactive() {
-                // It is over, as nearly all short ones are, and there is nothing to drop.
-                std::mem::forget(request);
-                return Ok(());
-            }
-            request.silent().map(|_| ())
+        root: Option<i32>,
+        make: impl FnOnce(Calling) -> T,
+    ) -> T {
+        let (primitive, blocking) = (call.primitive, call.blocking == Blocking::Yes);
+        let called = Called {
+            context: Some(self.0.context),
+            peer: root.and_then(|root| self.named(root)),
+            bytes,
+            ..Called::plain(primitive, blocking)
+        };
+        let manner = if blocking {
+            Manner::Waits
+        } else {
+            Manner::Starts
         };
         let recording = self.process().recording();
-        recording.blocking(call.primitive, bytes, wait)
+        recording.recorded(crate::recording::Site::here(), manner, called, |begun| {
+            self.count_collective(begun, bytes);
+            make(Calling::recorded(call, begun))
+        })
+    }
+
+    /// A collective is entered by a call that is recorded.
+    pub(in crate::mpi) fn count_collective(&self, begun: Begun, bytes: u64) {
+        let recording = self.process().recording();
+        recording.collective(begun, self.0.context, bytes, self.is_near());
     }
 }
 
-/// A collective that blocks, one that does not, and one that is started again and again. The bytes are what the
-/// MDS is told.
+/// A collective that blocks, one that does not, and one that is started again and again. The bytes, and the root if
+/// there is one, are what the MDS is told.
 macro_rules! collectives {
     ($(
         $(#[doc = $text:literal])*
         $blocking:ident $name:literal $primitive:ident,
         $nonblocking:ident $iname:literal $iprimitive:ident, $init:ident:
-        $post:ident($($argument:ident: $type:ty),*), $comm:ident => $bytes:expr;
+        $post:ident($($argument:ident: $type:ty),*), $comm:ident => $bytes:expr $(, root $root:ident)?;
     )*) => {
         impl Comm {
             $(
@@ -177,12 +223,21 @@ macro_rules! collectives {
                 /// # Errors
                 /// When an argument is wrong, the ranks disagree about a length, or the NIC
                 /// reports a failure.
+                #[track_caller]
                 pub fn $blocking(&self, $($argument: $type),*) -> Result<()> {
+                    use $crate::mpi::collective::{Call, Calling};
                     let call = &const { Call::blocking($name, Primitive::$primitive) };
                     let $comm = self;
+                    if !$comm.process().recording().is_on() {
+                        let calling = Calling::unrecorded(call);
+                        return $comm.waited_for($comm.$post(calling, $($argument),*));
+                    }
                     let bytes: u64 = $bytes;
-                    let post = || $comm.$post(call, $($argument),*);
-                    $comm.waited_for(call, bytes, post)
+                    let root: Option<i32> = None;
+                    $(let root = root.or(Some($root));)?
+                    $comm.recorded_collective(call, bytes, root, |calling| {
+                        $comm.waited_for($comm.$post(calling, $($argument),*))
+                    })
                 }
 
                 #[doc = concat!("`", $iname, "`: starts a [`", stringify!($blocking), "`](Self::",
@@ -190,9 +245,20 @@ macro_rules! collectives {
                 ///
                 /// # Errors
                 /// When an argument is wrong; the rest is the request's.
+                #[track_caller]
                 pub fn $nonblocking(&self, $($argument: $type),*) -> Result<Request> {
+                    use $crate::mpi::collective::{Call, Calling};
                     let call = &const { Call::starting($iname, Primitive::$iprimitive) };
-                    self.$post(call, $($argument),*)
+                    let $comm = self;
+                    if !$comm.process().recording().is_on() {
+                        return $comm.$post(Calling::unrecorded(call), $($argument),*);
+                    }
+                    let bytes: u64 = $bytes;
+                    let root: Option<i32> = None;
+                    $(let root = root.or(Some($root));)?
+                    $comm.recorded_collective(call, bytes, root, |calling| {
+                        $comm.$post(calling, $($argument),*)
+                    })
                 }
 
                 #[doc = concat!("`", $name, "_init`: a start begins an [`",
@@ -202,13 +268,20 @@ macro_rules! collectives {
                 ///
                 /// # Errors
                 /// As [`dup`](Self::dup). What is wrong with an argument is said by the start.
+                #[track_caller]
                 pub fn $init(&self, $($argument: $type),*) -> Result<$crate::mpi::Persistent> {
+                    use $crate::mpi::collective::{Call, Calling};
                     use $crate::mpi::persistent::{Keep as _, Lend as _};
+                    let call = &const { Call::starting($iname, Primitive::$iprimitive) };
                     $(let $argument = $argument.keep();)*
                     let init = concat!($name, "_init");
                     let start = concat!("MPI_Start (", $name, "_init)");
-                    self.persistent_collective(init, start, move |comm| {
-                        comm.$nonblocking($($argument.lend()),*)
+                    self.persistent_collective(init, start, move |$comm, begun| {
+                        $(let $argument = $argument.lend();)*
+                        if !begun.is_unknown() {
+                            $comm.count_collective(begun, $bytes);
+                        }
+                        $comm.$post(Calling::recorded(call, begun), $($argument),*)
                     })
                 }
             )*

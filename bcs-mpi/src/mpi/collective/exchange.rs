@@ -7,7 +7,7 @@
 //! Counts of the vector collectives are 64 bits wide (`MPI_Count`), which includes those of the
 //! older bindings.
 
-use super::call::{Call, collectives};
+use super::call::{Calling, collectives};
 use crate::bcs::Pieces;
 pub use crate::mpi::blocks::Blocks;
 use crate::mpi::blocks::{Arrangement, disjoint, same_length};
@@ -23,7 +23,7 @@ fn in_place_elsewhere(operation: Operation) -> Box<Error> {
 impl Comm {
     fn post_scatter(
         &self,
-        call: &'static Call,
+        call: Calling,
         input: impl Arrangement,
         output: Option<Buffer>,
         root: i32,
@@ -63,7 +63,7 @@ impl Comm {
 
     fn post_gather(
         &self,
-        call: &'static Call,
+        call: Calling,
         input: Option<Buffer>,
         output: impl Arrangement,
         root: i32,
@@ -104,7 +104,7 @@ impl Comm {
 
     fn post_allgather(
         &self,
-        call: &'static Call,
+        call: Calling,
         input: Option<Buffer>,
         output: impl Arrangement,
     ) -> Result<Request> {
@@ -128,7 +128,7 @@ impl Comm {
 
     fn post_alltoall<A: Arrangement>(
         &self,
-        call: &'static Call,
+        call: Calling,
         input: Option<A>,
         output: A,
     ) -> Result<Request> {
@@ -164,23 +164,23 @@ collectives! {
     /// one block; `None` as `output` leaves the root's own block where it is.
     scatter "MPI_Scatter" Scatter, iscatter "MPI_Iscatter" Iscatter, scatter_init:
     post_scatter(input: Buffer, output: Option<Buffer>, root: i32),
-    comm => if comm.is_root(root) { input.all_bytes(comm.peers().members.len()) } else { 0 };
+    comm => if comm.is_root(root) { input.all_bytes(comm.peers().members.len()) } else { 0 }, root root;
 
     /// (6.6): a [`scatter`](Self::scatter) whose blocks are anywhere and of any length.
     scatterv "MPI_Scatterv" Scatterv, iscatterv "MPI_Iscatterv" Iscatterv, scatterv_init:
     post_scatter(input: Blocks<'_>, output: Option<Buffer>, root: i32),
-    comm => if comm.is_root(root) { input.all_bytes(comm.peers().members.len()) } else { 0 };
+    comm => if comm.is_root(root) { input.all_bytes(comm.peers().members.len()) } else { 0 }, root root;
 
     /// (6.5): collects each rank's `input` in the blocks of the root. `output`, at the root only,
     /// has the count of one block; `None` as `input` says that the root's own block is there.
     gather "MPI_Gather" Gather, igather "MPI_Igather" Igather, gather_init:
     post_gather(input: Option<Buffer>, output: Buffer, root: i32),
-    comm => input.as_ref().map_or(0, |input| input.all_bytes(1));
+    comm => input.as_ref().map_or(0, |input| input.all_bytes(1)), root root;
 
     /// (6.5): a [`gather`](Self::gather) whose blocks are anywhere and of any length.
     gatherv "MPI_Gatherv" Gatherv, igatherv "MPI_Igatherv" Igatherv, gatherv_init:
     post_gather(input: Option<Buffer>, output: Blocks<'_>, root: i32),
-    comm => input.as_ref().map_or(0, |input| input.all_bytes(1));
+    comm => input.as_ref().map_or(0, |input| input.all_bytes(1)), root root;
 
     /// (6.7): collects each rank's `input` in the blocks of everybody. `output` has the count of
     /// one block; `None` as `input` says that each rank's own block is there.

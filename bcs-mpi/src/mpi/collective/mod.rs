@@ -20,4 +20,4 @@ pub mod exchange;
 mod reduce;
 mod scan;
 
-pub(super) use call::{Begin, Call, collectives};
+pub(super) use call::{Begin, Call, Calling, collectives};

@@ -1,6 +1,6 @@
 //! Reductions to one rank and to all (MPI 5.0, 6.9.1 and 6.9.6).
 
-use super::call::{Call, collectives};
+use super::call::{Calling, collectives};
 use crate::bcs::{Fold, Piece, Plain, copy};
 use crate::mpi::blocks::Arrangement;
 use crate::mpi::error::{ErrorClass, Result};
@@ -40,7 +40,7 @@ impl PlainReduction {
 impl Comm {
     fn post_reduce(
         &self,
-        call: &'static Call,
+        call: Calling,
         input: Buffer,
         output: Buffer,
         op: impl Into<AnyOp>,
@@ -54,7 +54,7 @@ impl Comm {
 
     fn post_allreduce(
         &self,
-        call: &'static Call,
+        call: Calling,
         input: Buffer,
         output: Buffer,
         op: impl Into<AnyOp>,
@@ -68,7 +68,7 @@ impl Comm {
     /// A reduction to the root, or without one to all.
     fn post_combination(
         &self,
-        call: &'static Call,
+        call: Calling,
         input: &Buffer,
         output: &Buffer,
         op: &AnyOp,
@@ -123,7 +123,7 @@ collectives! {
     /// `output` is not used; at the root it may be `input` (in place).
     reduce "MPI_Reduce" Reduce, ireduce "MPI_Ireduce" Ireduce, reduce_init:
     post_reduce(input: Buffer, output: Buffer, op: impl Into<AnyOp>, root: i32),
-    comm => input.all_bytes(1);
+    comm => input.all_bytes(1), root root;
 
     /// (6.9.6): combines everybody's `input` into everybody's `output`, which may be `input` (in place).
     allreduce "MPI_Allreduce" Allreduce, iallreduce "MPI_Iallreduce" Iallreduce, allreduce_init:

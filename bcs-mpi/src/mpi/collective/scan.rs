@@ -1,6 +1,6 @@
 //! Reductions whose result is another one at each rank: scattered ones, and scans (MPI 5.0, 6.10 and 6.11).
 
-use super::call::{Call, collectives};
+use super::call::{Calling, collectives};
 use crate::bcs::{Fold, Piece};
 use crate::mpi::blocks::{Arrangement, bytes_of, lengths, operand_of, operands};
 use crate::mpi::error::{ErrorClass, Result};
@@ -11,7 +11,7 @@ use crate::recording::Primitive;
 impl Comm {
     fn post_reduce_scatter(
         &self,
-        call: &'static Call,
+        call: Calling,
         input: Option<Buffer>,
         output: Buffer,
         counts: &[i64],
@@ -64,7 +64,7 @@ impl Comm {
 
     fn post_reduce_scatter_block(
         &self,
-        call: &'static Call,
+        call: Calling,
         input: Option<Buffer>,
         output: Buffer,
         op: impl Into<AnyOp>,
@@ -80,7 +80,7 @@ impl Comm {
 
     fn post_scan(
         &self,
-        call: &'static Call,
+        call: Calling,
         inclusive: bool,
         input: Option<Buffer>,
         output: Buffer,
@@ -115,7 +115,7 @@ impl Comm {
 
     fn post_inclusive(
         &self,
-        call: &'static Call,
+        call: Calling,
         input: Option<Buffer>,
         output: Buffer,
         op: impl Into<AnyOp>,
@@ -125,7 +125,7 @@ impl Comm {
 
     fn post_exclusive(
         &self,
-        call: &'static Call,
+        call: Calling,
         input: Option<Buffer>,
         output: Buffer,
         op: impl Into<AnyOp>,

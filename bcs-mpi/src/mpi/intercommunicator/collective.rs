@@ -9,7 +9,7 @@
 
 use crate::bcs::{Contributions, Piece};
 use crate::mpi::blocks::{Arrangement, disjoint, lengths, operand_of, operands};
-use crate::mpi::collective::{Begin, Call};
+use crate::mpi::collective::{Begin, Calling};
 use crate::mpi::error::{ErrorClass, Operation};
 use crate::mpi::op::{AnyOp, one_datatype};
 use crate::mpi::{Buffer, Comm, PROC_NULL, ROOT, Request, Result};
@@ -106,7 +106,7 @@ impl Comm {
 
     pub(in crate::mpi) fn bcast_between(
         &self,
-        call: &'static Call,
+        call: Calling,
         data: &Buffer,
         root: i32,
     ) -> Result<Request> {
@@ -128,7 +128,7 @@ impl Comm {
 
     pub(in crate::mpi) fn scatter_between(
         &self,
-        call: &'static Call,
+        call: Calling,
         input: &impl Arrangement,
         output: Option<Buffer>,
         root: i32,
@@ -155,7 +155,7 @@ impl Comm {
 
     pub(in crate::mpi) fn gather_between(
         &self,
-        call: &'static Call,
+        call: Calling,
         input: Option<Buffer>,
         output: &impl Arrangement,
         root: i32,
@@ -183,7 +183,7 @@ impl Comm {
 
     pub(in crate::mpi) fn allgather_between(
         &self,
-        call: &'static Call,
+        call: Calling,
         input: Option<Buffer>,
         output: &impl Arrangement,
     ) -> Result<Request> {
@@ -200,7 +200,7 @@ impl Comm {
 
     pub(in crate::mpi) fn alltoall_between<A: Arrangement>(
         &self,
-        call: &'static Call,
+        call: Calling,
         input: Option<A>,
         output: &A,
     ) -> Result<Request> {
@@ -219,7 +219,7 @@ impl Comm {
 
     pub(in crate::mpi) fn reduce_between(
         &self,
-        call: &'static Call,
+        call: Calling,
         input: &Buffer,
         output: &Buffer,
         op: &AnyOp,
@@ -265,7 +265,7 @@ impl Comm {
 
     pub(in crate::mpi) fn allreduce_between(
         &self,
-        call: &'static Call,
+        call: Calling,
         input: &Buffer,
         output: &Buffer,
         op: &AnyOp,
@@ -291,7 +291,7 @@ impl Comm {
     /// unknown here, so everybody there gets all that this rank contributes, and takes its part.
     pub(in crate::mpi) fn reduce_scatter_between(
         &self,
-        call: &'static Call,
+        call: Calling,
         input: Option<Buffer>,
         output: &Buffer,
         counts: &[i64],
@@ -323,7 +323,7 @@ impl Comm {
     /// group get, so each is sent only its part.
     pub(in crate::mpi) fn reduce_scatter_block_between(
         &self,
-        call: &'static Call,
+        call: Calling,
         input: Option<Buffer>,
         output: &Buffer,
         op: &AnyOp,

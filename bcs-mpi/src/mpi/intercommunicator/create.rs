@@ -20,7 +20,7 @@ use crate::mpi::objects::context_ids::LEADER_MESSAGES;
 use crate::mpi::objects::members::{Members, Remote};
 use crate::mpi::point_to_point::Call;
 use crate::mpi::{Comm, Result};
-use crate::recording::Primitive;
+use crate::recording::{Manner, Primitive};
 use std::collections::HashSet;
 
 const CALL: Call = Call::standard("MPI_Intercomm_create", Primitive::IntercommCreate);
@@ -170,6 +170,7 @@ impl Comm {
     /// have a member in common, there are not enough context ids, or the NIC reports a failure.
     /// What a leader finds wrong all of its group are told, with the same class. The other group
     /// waits for ever if its leader was not found: nobody knows who it is.
+    #[track_caller]
     pub fn intercomm_create(
         &self,
         local_leader: i32,
@@ -184,7 +185,7 @@ impl Comm {
         self.usable_within(operation)?;
         self.world_rank(local_leader, operation)?;
         let process = self.process().clone();
-        self.recorded(CALL.primitive, None, || {
+        self.recorded((CALL.primitive, Manner::Waits), &operation, |_| {
             let leaders = Leaders {
                 peer,
                 remote_leader,

@@ -4,7 +4,7 @@ use crate::mpi::create::Child;
 use crate::mpi::error::{ErrorClass, Operation};
 use crate::mpi::objects::members::Members;
 use crate::mpi::{Comm, Result};
-use crate::recording::Primitive;
+use crate::recording::{Manner, Primitive};
 
 /// What a group says, a bit for each answer; those of the second group are above.
 fn said(first: bool, high: bool) -> u64 {
@@ -21,10 +21,11 @@ impl Comm {
     /// # Errors
     /// When this is no intercommunicator, the ranks of a group do not say the same (all are told),
     /// and as [`dup`](Self::dup).
+    #[track_caller]
     pub fn intercomm_merge(&self, high: bool) -> Result<Self> {
         let operation = Operation::plain("MPI_Intercomm_merge");
         let remote = self.remote(operation)?;
-        let merge = || {
+        let merge = |_| {
             let mut words = [said(remote.local_is_first, high)];
             self.or(&mut words, operation)?;
             let [all] = words;
@@ -55,6 +56,10 @@ impl Comm {
             let comm = self.child((group, None), id, None, operation);
             self.if_all_could(comm, id, operation, |words| self.or(words, operation))
         };
-        self.recorded(Primitive::IntercommMerge, None, merge)
+        self.recorded(
+            (Primitive::IntercommMerge, Manner::Waits),
+            &operation,
+            merge,
+        )
     }
 }

@@ -70,6 +70,7 @@ impl Comm {
     /// # Errors
     /// When a dimension is not positive, the numbers of dimensions and periods differ, the grid
     /// has more ranks than the communicator, and as [`dup`](Self::dup).
+    #[track_caller]
     pub fn cart_create(&self, dims: &[i32], periods: &[bool]) -> Result<Option<Self>> {
         let call = ("MPI_Cart_create", Primitive::CommCreate);
         let (grid, size) = self.planned_grid(dims, periods, Operation::plain(call.0))?;
@@ -128,6 +129,7 @@ impl Comm {
     /// # Errors
     /// When the communicator has no grid, `remain` does not have as many values as the grid has
     /// dimensions, and as [`dup`](Self::dup).
+    #[track_caller]
     pub fn cart_sub(&self, remain: &[bool]) -> Result<Self> {
         let call = ("MPI_Cart_sub", Primitive::CommSplit);
         let operation = Operation::plain(call.0);

@@ -12,7 +12,7 @@
 
 use crate::bcs::{Parcel, Piece};
 use crate::mpi::blocks::{Arrangement, disjoint, same_length};
-use crate::mpi::collective::{Begin, Call, collectives};
+use crate::mpi::collective::{Begin, Calling, collectives};
 use crate::mpi::error::{Operation, Result};
 use crate::mpi::topology::Neighborhood;
 use crate::mpi::{Blocks, Buffer, Comm, PROC_NULL, Request};
@@ -78,7 +78,7 @@ impl Comm {
 
     fn post_neighbor_allgather(
         &self,
-        call: &'static Call,
+        call: Calling,
         input: Buffer,
         output: impl Arrangement,
     ) -> Result<Request> {
@@ -93,7 +93,7 @@ impl Comm {
 
     fn post_neighbor_alltoall<L: Arrangement>(
         &self,
-        call: &'static Call,
+        call: Calling,
         input: L,
         output: L,
     ) -> Result<Request> {

@@ -56,6 +56,7 @@ impl Comm {
     /// When there is no such rank, there are not as many weights as edges, a weight is negative,
     /// an edge is named at one of its ends only, only some ranks give weights, and as
     /// [`dup`](Self::dup).
+    #[track_caller]
     pub fn dist_graph_create_adjacent(
         &self,
         sources: &[i32],
@@ -86,6 +87,7 @@ impl Comm {
     /// # Errors
     /// When there is no such rank, the numbers do not fit each other, a weight is negative, only
     /// some ranks give weights, and as [`dup`](Self::dup).
+    #[track_caller]
     pub fn dist_graph_create(
         &self,
         sources: &[i32],
@@ -135,6 +137,7 @@ impl Comm {
     }
 
     /// A duplicate with a graph, if all ranks together made one.
+    #[track_caller]
     fn with_graph(&self, call: (&'static str, Primitive), graph: DistributedGraph) -> Result<Self> {
         let operation = Operation::plain(call.0);
         let me = self.rank();

@@ -44,6 +44,7 @@ impl Comm {
     /// # Errors
     /// When the two do not fit each other, the graph has more nodes than the communicator has
     /// ranks, and as [`dup`](Self::dup).
+    #[track_caller]
     pub fn graph_create(&self, index: &[i32], edges: &[i32]) -> Result<Option<Self>> {
         let call = ("MPI_Graph_create", Primitive::CommCreate);
         let graph = self.planned_graph(index, edges, Operation::plain(call.0))?;

@@ -18,7 +18,7 @@ use crate::recording::Recording;
 use crate::roads::smartmap::Slots;
 use bcs_core::job::Placement;
 use std::sync::atomic::{AtomicBool, AtomicU32};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::ThreadId;
 
 /// A rank of a job, as the library sees it. There is one in a process, except in tests.
@@ -62,6 +62,8 @@ pub(in crate::mpi) struct Shared {
     pub(in crate::mpi) freed: AtomicBool,
     /// Name, attributes, error handler, info.
     pub(in crate::mpi) kept: Arc<Kept<Comm>>,
+    /// Whether its collectives do without a NIC, or parts of them do, if anybody has asked.
+    pub(in crate::mpi) near: OnceLock<bool>,
     /// Which ranks are neighbours, if that was said.
     pub(in crate::mpi) topology: Option<Arc<Topology>>,
     /// Who chooses ids for parts of it that agree on their own.

@@ -18,10 +18,11 @@
 
 use crate::mpi::error::Result;
 use crate::mpi::{Comm, Request};
+use crate::recording::Begun;
 use std::fmt;
 
 /// What begins a collective.
-type Post = dyn Fn(&Comm) -> Result<Request>;
+type Post = dyn Fn(&Comm, Begun) -> Result<Request>;
 
 /// A collective that can be started again and again, on a communicator of its own.
 pub(super) struct Collective {
@@ -44,8 +45,8 @@ impl fmt::Debug for Collective {
 }
 
 impl Collective {
-    pub(super) fn post(&self) -> Result<Request> {
-        let posted = (self.post)(&self.comm).map_err(|mut error| {
+    pub(super) fn post(&self, begun: Begun) -> Result<Request> {
+        let posted = (self.post)(&self.comm, begun).map_err(|mut error| {
             error.operation.call = self.start;
             error
         });

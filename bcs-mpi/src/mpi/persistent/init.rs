@@ -6,6 +6,7 @@ use super::message::{Kind, Message};
 use super::request::{Persistent, Starts};
 use crate::mpi::error::Result;
 use crate::mpi::{Buffer, Comm, Request};
+use crate::recording::Begun;
 
 impl Comm {
     fn persistent(&self, kind: Kind, data: Buffer, peer: i32, tag: i32) -> Result<Persistent> {
@@ -54,11 +55,12 @@ impl Comm {
     }
 
     /// A collective that is started again and again: the name of the call that makes it, and of a start.
+    #[track_caller]
     pub(in crate::mpi) fn persistent_collective(
         &self,
         init: &'static str,
         start: &'static str,
-        post: impl Fn(&Comm) -> Result<Request> + 'static,
+        post: impl Fn(&Comm, Begun) -> Result<Request> + 'static,
     ) -> Result<Persistent> {
         let comm = self.congruent(init)?;
         let post = Box::new(post);
@@ -75,8 +77,9 @@ impl Comm {
     ///
     /// # Errors
     /// As [`dup`](Self::dup).
+    #[track_caller]
     pub fn barrier_init(&self) -> Result<Persistent> {
         let (init, start) = ("MPI_Barrier_init", "MPI_Start (MPI_Barrier_init)");
-        self.persistent_collective(init, start, Comm::ibarrier)
+        self.persistent_collective(init, start, Comm::start_barrier)
     }
 }

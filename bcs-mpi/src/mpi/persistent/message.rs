@@ -4,7 +4,7 @@ use crate::mpi::comm::checked_tag;
 use crate::mpi::error::{Operation, Peer, Result};
 use crate::mpi::point_to_point::Call;
 use crate::mpi::{Buffer, Comm, PROC_NULL, Request};
-use crate::recording::Primitive;
+use crate::recording::{Begun, Primitive, Recorded};
 
 /// What a start posts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,17 +74,23 @@ impl Message {
         self.kind.call().0
     }
 
-    pub(super) fn post(&self) -> Result<Request> {
+    pub(super) fn comm(&self) -> &Comm {
+        &self.comm
+    }
+
+    /// Begins it; it is told as the non-blocking call.
+    pub(super) fn post(&self, begun: Begun) -> Result<Request> {
         let (_, primitive) = self.kind.call();
+        let told = Recorded::started(begun.of(primitive), primitive);
         let (comm, data, peer, tag) = (&self.comm, &self.data, self.peer, self.tag);
         let call = match self.kind {
             Kind::Synchronous => Call::synchronous("MPI_Start", primitive),
             _ => Call::standard("MPI_Start", primitive),
         };
         match self.kind {
-            Kind::Receive => comm.post_recv(call, data, peer, tag),
-            Kind::Buffered => comm.post_buffered(call, data, peer, tag),
-            _ => comm.post_send(call, data, peer, tag),
+            Kind::Receive => comm.post_recv(call, told, data, peer, tag),
+            Kind::Buffered => comm.post_buffered(call, told, data, peer, tag),
+            _ => comm.post_send(call, told, data, peer, tag),
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use super::collective::Collective;
 use super::message::Message;
-use crate::mpi::Request;
 use crate::mpi::error::{ErrorClass, Operation, Result};
+use crate::mpi::{Comm, Request};
+use crate::recording::{Begun, Manner, Primitive};
 
 /// A persistent request.
 ///
@@ -38,19 +39,32 @@ impl Persistent {
         }
     }
 
+    fn comm(&self) -> &Comm {
+        match &self.starts {
+            Starts::Message(message) => message.comm(),
+            Starts::Collective(collective) => &collective.comm,
+        }
+    }
+
     /// `MPI_Start`.
     ///
     /// # Errors
     /// When it was started before and has not been waited for, and as the non-blocking call.
+    #[track_caller]
     pub fn start(&mut self) -> Result<()> {
+        let process = self.comm().process().clone();
+        process.recorded(Primitive::Start, Manner::Asks, |begun| self.begin(begun))
+    }
+
+    fn begin(&mut self, begun: Begun) -> Result<()> {
         if self.started.is_active() {
             let (operation, call) = (Operation::plain("MPI_Start"), self.init());
             let reason = format!("the request of {call} is active: wait for it first");
             return Err(operation.error(ErrorClass::Request, reason));
         }
         self.started = match &self.starts {
-            Starts::Message(message) => message.post()?,
-            Starts::Collective(collective) => collective.post()?,
+            Starts::Message(message) => message.post(begun)?,
+            Starts::Collective(collective) => collective.post(begun)?,
         };
         Ok(())
     }
@@ -65,9 +79,15 @@ impl Persistent {
 ///
 /// # Errors
 /// As [`Persistent::start`].
+#[track_caller]
 pub fn startall(requests: &mut [Persistent]) -> Result<()> {
-    for request in requests {
-        request.start()?;
-    }
-    Ok(())
+    let Some(first) = requests.first() else {
+        return Ok(());
+    };
+    let process = first.comm().process().clone();
+    process.recorded(Primitive::Startall, Manner::Asks, |begun| {
+        requests
+            .iter_mut()
+            .try_for_each(|request| request.begin(begun))
+    })
 }

@@ -1,0 +1,165 @@
+//! Where everything lies in a rank's recorder, in words of 64 bits.
+//!
+//! | what | words | how often |
+//! |---|---|---|
+//! | head: times, how many rows there were, the call that is under way | [`HEAD_WORDS`] | 1 |
+//! | computation granularity, communication overhead | a distribution | 2 |
+//! | communicators, in a hash table, with one more for those without room | [`COMMUNICATOR_WORDS`] | [`MOST_COMMUNICATORS`] + 1 |
+//! | places of sites that are in use | 1 | [`MOST_SITES`] |
+//! | call sites, in a hash table; the first one is of calls for which there was no room | [`SITE_WORDS`] | [`MOST_SITES`] |
+//! | peers, by their ranks, a line for both roads | [`PEER_WORDS`] | ranks |
+//! | streams of messages, in a hash table, for ordinals | [`STREAM_WORDS`] | [`MOST_STREAMS`] |
+//! | rows of slices, calls, messages: the last ones | [`NEAR_WORDS`], [`EVENT_WORDS`] | as selected |
+//! | latencies, then sizes, by primitives | a distribution | 2 for each primitive |
+//!
+//! The memory is a file without bytes at first: what is never written takes none, so the places are fixed however rarely
+//! they are used. Node manager and rank find them by the same [`Layout`], which follows from what is recorded.
+
+use super::Primitive;
+use super::histogram::{HEAD, Scale};
+use crate::selection::{RankSelection, Window};
+
+/// Words of the head.
+pub(super) const HEAD_WORDS: usize = 64;
+
+/// When the recorder began; 0 while there is none.
+pub(super) const BEGAN: usize = 0;
+/// When the rank had finalized; 0 until then.
+pub(super) const ENDED: usize = 1;
+/// Up to then all time is in one of the two distributions.
+pub(super) const ENTERED: usize = 2;
+/// How many threads of the rank are in blocking calls.
+pub(super) const BLOCKED: usize = 3;
+/// How many calls have returned.
+pub(super) const CALLS: usize = 4;
+/// How many messages were complete.
+pub(super) const MESSAGES: usize = 5;
+/// How many rows of slices there were.
+pub(super) const NEAR: usize = 6;
+/// How many sites are in use.
+pub(super) const SITES: usize = 7;
+/// The call that is under way, as an event is packed; its beginning is 0 if there is none.
+pub(super) const UNDER_WAY: usize = 8;
+
+/// Sites that have figures of their own, and the one of all others. SWEEP3D has ten; a large program has some hundred
+/// calls of MPI.
+pub(super) const MOST_SITES: usize = 1024;
+/// The longest place (`file:line:column`) that is kept; of a longer one the end.
+pub(super) const PLACE_BYTES: usize = 256;
+/// A site: key, bytes of data, bytes of its place, a word to spare, times, place.
+pub(super) const SITE_WORDS: usize = SITE_TIMES + Scale::COARSE.words() + PLACE_BYTES / 8;
+/// Where the times of a site are.
+pub(super) const SITE_TIMES: usize = 4;
+/// Where the place of a site is.
+pub(super) const SITE_PLACE: usize = SITE_TIMES + Scale::COARSE.words();
+
+/// Communicators that have figures of their own. Programs have a few; a job cannot have more than 2,048 at a time.
+pub(super) const MOST_COMMUNICATORS: usize = 512;
+/// A communicator: context and one, sent, their bytes, received, their bytes, collectives, their bytes.
+pub(super) const COMMUNICATOR_WORDS: usize = 8;
+
+/// A peer: for each road messages sent, their bytes, messages received, their bytes.
+pub(super) const PEER_WORDS: usize = 8;
+
+/// Streams (peer, context, tag, direction) whose messages are numbered. A rank that exchanges with 26 neighbours by a
+/// tag each has 52.
+pub(super) const MOST_STREAMS: usize = 8192;
+/// A stream: two words of key, how many messages.
+pub(super) const STREAM_WORDS: usize = 4;
+
+/// A row of a slice.
+pub(super) const NEAR_WORDS: usize = 4;
+/// A call or message, packed.
+pub(super) const EVENT_WORDS: usize = 6;
+
+// A site is named in 16 bits of an event, a primitive in 8.
+const _: () = assert!(MOST_SITES <= 1 << 16 && Primitive::ALL.len() <= 1 << 8);
+const _: () = assert!(MOST_SITES.is_power_of_two() && MOST_STREAMS.is_power_of_two());
+const _: () = assert!(MOST_COMMUNICATORS.is_power_of_two());
+const _: () = assert!(SITE_WORDS.is_multiple_of(4) && UNDER_WAY + EVENT_WORDS <= HEAD_WORDS);
+
+/// Where everything lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    pub(super) scale: Scale,
+    /// Ranks of the job.
+    pub(super) ranks: usize,
+    /// Rows that are kept.
+    pub(super) near_rows: usize,
+    pub(super) call_rows: usize,
+    pub(super) message_rows: usize,
+    pub(super) communicators: usize,
+    pub(super) used_sites: usize,
+    pub(super) sites: usize,
+    pub(super) peers: usize,
+    pub(super) streams: usize,
+    pub(super) near: usize,
+    pub(super) calls: usize,
+    pub(super) messages: usize,
+    primitives: usize,
+}
+
+impl Layout {
+    /// The layout of a recorder of this, in a job of so many ranks, with rows of the slices of this window.
+    #[must_use]
+    pub fn new(of: &RankSelection, window: Window, ranks: usize) -> Self {
+        let rows = |rows: u64| usize::try_from(rows).unwrap_or(usize::MAX);
+        let scale = Scale::of_digits(of.digits);
+        let mut end = HEAD_WORDS + 2 * scale.words();
+        let mut place = |words: usize| {
+            let first = end;
+            end = (end + words).next_multiple_of(8);
+            first
+        };
+        let (near_rows, call_rows) = (rows(window.rows()), rows(of.calls));
+        let message_rows = rows(of.messages);
+        Self {
+            scale,
+            ranks,
+            near_rows,
+            call_rows,
+            message_rows,
+            communicators: place((MOST_COMMUNICATORS + 1) * COMMUNICATOR_WORDS),
+            used_sites: place(MOST_SITES),
+            sites: place(MOST_SITES * SITE_WORDS),
+            peers: place(ranks * PEER_WORDS),
+            streams: place(MOST_STREAMS * STREAM_WORDS),
+            near: place(near_rows * NEAR_WORDS),
+            calls: place(call_rows * EVENT_WORDS),
+            messages: place(message_rows * EVENT_WORDS),
+            primitives: place(0),
+        }
+    }
+
+    /// The words that it takes, most of which are never written.
+    #[must_use]
+    pub fn words(&self) -> usize {
+        self.size_of(Primitive::ALL.len())
+    }
+
+    /// Where the computation granularity is.
+    #[inline(always)]
+    pub(super) fn computation(&self) -> usize {
+        HEAD_WORDS
+    }
+
+    /// Where the communication overhead is.
+    #[inline(always)]
+    pub(super) fn overhead(&self) -> usize {
+        HEAD_WORDS + self.scale.words()
+    }
+
+    /// Where the latencies of a primitive are.
+    #[inline(always)]
+    pub(super) fn latency_of(&self, primitive: usize) -> usize {
+        self.primitives + primitive * self.scale.words()
+    }
+
+    /// Where the sizes of a primitive are.
+    #[inline(always)]
+    pub(super) fn size_of(&self, primitive: usize) -> usize {
+        self.latency_of(Primitive::ALL.len() + primitive)
+    }
+}
+
+const _: () = assert!(HEAD < 8);

@@ -1,0 +1,38 @@
+//! The memory of a recorder, from both sides.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Words that the recorder of a rank writes. They read as zero at first.
+pub trait Memory {
+    /// All of them.
+    fn words(&self) -> &[AtomicU64];
+}
+
+/// Words that a rank alleges to be its recorder's.
+pub trait Alleged {
+    /// Copies words from the first one on.
+    ///
+    /// # Errors
+    /// When there are not so many, or the kernel refuses.
+    fn read(&self, first: usize, words: &mut [u64]) -> io::Result<()>;
+}
+
+impl Memory for Box<[AtomicU64]> {
+    #[inline]
+    fn words(&self) -> &[AtomicU64] {
+        self
+    }
+}
+
+impl Alleged for Box<[AtomicU64]> {
+    fn read(&self, first: usize, words: &mut [u64]) -> io::Result<()> {
+        let end = first.checked_add(words.len());
+        let from = end.and_then(|end| self.get(first..end));
+        let from = from.ok_or(io::ErrorKind::UnexpectedEof)?;
+        for (word, from) in words.iter_mut().zip(from) {
+            *word = from.load(Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,373 @@
+//! What a recorder holds, read by somebody else when the rank is over.
+//!
+//! The words are an allegation: a rank that scribbled over its recorder, or was killed while it wrote, gives a dump with
+//! wrong figures, but always a dump. Nothing here believes a count further than the layout goes.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use super::event::{NO_NUMBER, Packed, primitive_of};
+use super::histogram::{HEAD, Scale};
+use super::layout::{
+    BEGAN, BLOCKED, CALLS, COMMUNICATOR_WORDS, ENDED, ENTERED, EVENT_WORDS, HEAD_WORDS, Layout,
+    MESSAGES, MOST_COMMUNICATORS, MOST_SITES, NEAR, NEAR_WORDS, PEER_WORDS, PLACE_BYTES,
+    SITE_PLACE, SITE_TIMES, SITE_WORDS, SITES, UNDER_WAY,
+};
+use super::{Alleged, Primitive};
+use crate::dump::{
+    CallRow, CommunicatorDump, DistributionDump, MessageRow, NONE, NearRow, PeerDump,
+    PrimitiveDump, RankDump, Road, SiteDump,
+};
+
+/// What the site is called of calls that have no room of their own.
+pub const OTHER_PLACES: &str = "other places";
+
+/// Reads the recorder of a rank that is over, and was seen to be at `ended_ns`. The dump lacks job, rank and node, which
+/// the recorder does not know. A rank that never began to record gives an empty one.
+///
+/// # Errors
+/// When the words cannot be read.
+pub fn read(words: &impl Alleged, layout: &Layout, ended_ns: u64) -> io::Result<RankDump> {
+    let reader = Reader { words, layout };
+    let head = reader.words(0, HEAD_WORDS)?;
+    let began_ns = head[BEGAN];
+    if began_ns == 0 {
+        return Ok(RankDump::default());
+    }
+    let finalized = head[ENDED] != 0;
+    let end_ns = match head[ENDED] {
+        0 => ended_ns,
+        said => said.min(ended_ns),
+    };
+    let rest_ns = (!finalized).then(|| end_ns.saturating_sub(head[ENTERED]));
+    let in_call = rest_ns.filter(|_| head[BLOCKED] != 0);
+    let between = rest_ns.filter(|_| head[BLOCKED] == 0);
+    let sites = reader.sites(&head)?;
+    let (mut calls, calls_dropped) =
+        reader.events(layout.calls, layout.call_rows, head[CALLS], finalized)?;
+    let under_way = Packed::of(std::array::from_fn(|word| head[UNDER_WAY + word]));
+    if !finalized && under_way.begun_ns != 0 {
+        calls.push(Packed {
+            ended_ns: NONE,
+            ..under_way
+        });
+    }
+    calls.sort_by_key(|call| call.begun_ns);
+    let (messages, messages_dropped) = reader.events(
+        layout.messages,
+        layout.message_rows,
+        head[MESSAGES],
+        finalized,
+    )?;
+    let (near, near_dropped) = reader.near(head[NEAR])?;
+    Ok(RankDump {
+        began_ns,
+        run_ns: end_ns.saturating_sub(began_ns),
+        finalized,
+        primitives: reader.primitives()?,
+        computation_granularity_ns: reader.distribution(layout.computation(), between)?,
+        communication_overhead_ns: reader.distribution(layout.overhead(), in_call)?,
+        peers: reader.peers()?,
+        communicators: reader.communicators()?,
+        calls_dropped,
+        messages_dropped,
+        near_dropped,
+        calls: calls
+            .iter()
+            .filter_map(|call| call_row(call, &sites))
+            .collect(),
+        messages: message_rows(&messages, &sites),
+        near,
+        sites: sites.dumps,
+        ..RankDump::default()
+    })
+}
+
+struct Reader<'a, A> {
+    words: &'a A,
+    layout: &'a Layout,
+}
+
+/// The sites of a dump, and where those of the recorder are among them.
+struct Sites {
+    dumps: Vec<SiteDump>,
+    places: BTreeMap<u16, u64>,
+}
+
+impl Sites {
+    fn of(&self, number: u16) -> u64 {
+        self.places.get(&number).copied().unwrap_or(0)
+    }
+}
+
+fn dropped(count: u64, rows: usize) -> u64 {
+    count.saturating_sub(rows as u64)
+}
+
+fn number(number: u32) -> u64 {
+    if number == NO_NUMBER {
+        NONE
+    } else {
+        number.into()
+    }
+}
+
+fn call_row(call: &Packed, sites: &Sites) -> Option<CallRow> {
+    Primitive::ALL.get(usize::from(call.kind))?;
+    Some(CallRow {
+        begun_ns: call.begun_ns,
+        ended_ns: call.ended_ns,
+        slice: call.slice,
+        primitive: call.kind.into(),
+        site: sites.of(call.site),
+        context: number(call.context),
+        peer: number(call.peer),
+        tag: number(call.tag),
+        bytes: call.bytes,
+    })
+}
+
+/// The rows of messages. Those that were received were numbered as they were complete; in a stream they get the same
+/// numbers in the order in which their receives were posted, which is the one in which messages were sent.
+fn message_rows(messages: &[Packed], sites: &Sites) -> Vec<MessageRow> {
+    let row = |message: &Packed| MessageRow {
+        received: u64::from(message.kind & 1),
+        posted_ns: message.begun_ns,
+        completed_ns: message.ended_ns,
+        slice: message.slice,
+        site: sites.of(message.site),
+        context: number(message.context),
+        peer: number(message.peer),
+        tag: number(message.tag),
+        bytes: message.bytes,
+        ordinal: number(message.ordinal),
+        road: match message.kind & 2 {
+            0 => Road::Nic as u64,
+            _ => Road::Smartmap as u64,
+        },
+    };
+    let mut rows: Vec<MessageRow> = messages.iter().map(row).collect();
+    let mut streams: BTreeMap<(u64, u64, u64), Vec<usize>> = BTreeMap::new();
+    for (at, row) in rows.iter().enumerate() {
+        if row.received == 1 && row.ordinal != NONE {
+            let stream = (row.context, row.peer, row.tag);
+            streams.entry(stream).or_default().push(at);
+        }
+    }
+    for mut places in streams.into_values() {
+        let mut ordinals: Vec<u64> = places.iter().map(|&at| rows[at].ordinal).collect();
+        ordinals.sort_unstable();
+        places.sort_by_key(|&at| rows[at].posted_ns);
+        for (at, ordinal) in places.into_iter().zip(ordinals) {
+            rows[at].ordinal = ordinal;
+        }
+    }
+    rows
+}
+
+impl<A: Alleged> Reader<'_, A> {
+    fn words(&self, first: usize, count: usize) -> io::Result<Vec<u64>> {
+        let mut words = vec![0; count];
+        self.words.read(first, &mut words)?;
+        Ok(words)
+    }
+
+    fn distribution(&self, first: usize, more: Option<u64>) -> io::Result<DistributionDump> {
+        let scale = self.layout.scale;
+        let words = self.words(first, scale.words())?;
+        Ok(scale.dump(&words, more))
+    }
+
+    /// The same, if there are figures.
+    fn used(&self, first: usize) -> io::Result<Option<DistributionDump>> {
+        let mut head = [0; HEAD];
+        self.words.read(first, &mut head)?;
+        if !Scale::is_used(head) {
+            return Ok(None);
+        }
+        let dump = self.distribution(first, None)?;
+        Ok((dump.count > 0).then_some(dump))
+    }
+
+    fn primitives(&self) -> io::Result<BTreeMap<Primitive, PrimitiveDump>> {
+        let mut primitives = BTreeMap::new();
+        for (number, &primitive) in Primitive::ALL.iter().enumerate() {
+            let latency_ns = self.used(self.layout.latency_of(number))?;
+            let size_bytes = match primitive.has_size() {
+                true => self.used(self.layout.size_of(number))?,
+                false => None,
+            };
+            if latency_ns.is_some() || size_bytes.is_some() {
+                let latency_ns = latency_ns.unwrap_or_default();
+                let dump = PrimitiveDump {
+                    latency_ns,
+                    size_bytes,
+                };
+                primitives.insert(primitive, dump);
+            }
+        }
+        Ok(primitives)
+    }
+
+    fn sites(&self, head: &[u64]) -> io::Result<Sites> {
+        let used = usize::try_from(head[SITES])
+            .unwrap_or(usize::MAX)
+            .min(MOST_SITES);
+        let mut sites = Sites {
+            dumps: Vec::new(),
+            places: BTreeMap::new(),
+        };
+        let mut known = BTreeMap::new();
+        let listed = self.words(self.layout.used_sites, used)?;
+        for place in std::iter::once(0).chain(listed) {
+            let Some(number) = u16::try_from(place)
+                .ok()
+                .filter(|&n| usize::from(n) < MOST_SITES)
+            else {
+                continue;
+            };
+            let dump = self.site(number)?;
+            let next = sites.dumps.len();
+            // One place in the source may have several keys.
+            let same = (dump.place.clone(), dump.primitive);
+            let at = *known.entry(same).or_insert(next);
+            if at == next {
+                sites.dumps.push(dump);
+            } else if !sites.places.contains_key(&number) {
+                let first = &mut sites.dumps[at];
+                first.time_ns.merge(&dump.time_ns);
+                first.bytes = first.bytes.saturating_add(dump.bytes);
+            }
+            sites.places.insert(number, at as u64);
+        }
+        Ok(sites)
+    }
+
+    fn site(&self, number: u16) -> io::Result<SiteDump> {
+        let words = self.words(
+            self.layout.sites + usize::from(number) * SITE_WORDS,
+            SITE_WORDS,
+        )?;
+        let (place, primitive) = match number {
+            0 => (OTHER_PLACES.to_owned(), None),
+            _ => (
+                place(words[2], &words[SITE_PLACE..]),
+                primitive_of(words[0]),
+            ),
+        };
+        Ok(SiteDump {
+            place,
+            primitive,
+            time_ns: Scale::COARSE.dump(&words[SITE_TIMES..SITE_PLACE], None),
+            bytes: words[1],
+        })
+    }
+
+    fn peers(&self) -> io::Result<Vec<PeerDump>> {
+        let words = self.words(self.layout.peers, self.layout.ranks * PEER_WORDS)?;
+        let mut peers = Vec::new();
+        for (rank, both) in (0_u32..).zip(words.chunks_exact(PEER_WORDS)) {
+            for (road, words) in [Road::Nic, Road::Smartmap]
+                .into_iter()
+                .zip(both.chunks_exact(4))
+            {
+                if words.iter().any(|&word| word != 0) {
+                    peers.push(PeerDump {
+                        rank,
+                        road,
+                        sent: words[0],
+                        sent_bytes: words[1],
+                        received: words[2],
+                        received_bytes: words[3],
+                    });
+                }
+            }
+        }
+        Ok(peers)
+    }
+
+    fn communicators(&self) -> io::Result<Vec<CommunicatorDump>> {
+        let places = MOST_COMMUNICATORS + 1;
+        let words = self.words(self.layout.communicators, places * COMMUNICATOR_WORDS)?;
+        let mut dumps = Vec::new();
+        for (place, words) in words.chunks_exact(COMMUNICATOR_WORDS).enumerate() {
+            let context = match words[0].checked_sub(1) {
+                _ if place == MOST_COMMUNICATORS => NONE,
+                Some(context) => context,
+                None => continue,
+            };
+            if words[1..].iter().any(|&word| word != 0) {
+                dumps.push(CommunicatorDump {
+                    context,
+                    sent: words[1],
+                    sent_bytes: words[2],
+                    received: words[3],
+                    received_bytes: words[4],
+                    collectives: words[5],
+                    collective_bytes: words[6],
+                });
+            }
+        }
+        dumps.sort_by_key(|dump| dump.context);
+        Ok(dumps)
+    }
+
+    /// The rows that are left, the oldest first, as words.
+    fn rows(
+        &self,
+        first: usize,
+        (rows, row_words): (usize, usize),
+        count: u64,
+    ) -> io::Result<Vec<u64>> {
+        if count <= rows as u64 {
+            let count = usize::try_from(count).unwrap_or(0);
+            return self.words(first, count * row_words);
+        }
+        let next = usize::try_from(count % (rows as u64).max(1)).unwrap_or(0);
+        let mut words = self.words(first + next * row_words, (rows - next) * row_words)?;
+        words.extend(self.words(first, next * row_words)?);
+        Ok(words)
+    }
+
+    /// Calls or messages, and how many there are no more. Of a rank that has not finalized the oldest row may have been
+    /// half overwritten.
+    fn events(
+        &self,
+        first: usize,
+        rows: usize,
+        count: u64,
+        finalized: bool,
+    ) -> io::Result<(Vec<Packed>, u64)> {
+        let words = self.rows(first, (rows, EVENT_WORDS), count)?;
+        let torn = !finalized && rows > 0 && count >= rows as u64;
+        let (events, _) = words.as_chunks::<EVENT_WORDS>();
+        let kept = events.iter().skip(usize::from(torn)).copied();
+        let dropped = dropped(count, rows).saturating_add(u64::from(torn));
+        Ok((kept.map(Packed::of).collect(), dropped))
+    }
+
+    fn near(&self, count: u64) -> io::Result<(Vec<NearRow>, u64)> {
+        let rows = self.layout.near_rows;
+        let words = self.rows(self.layout.near, (rows, NEAR_WORDS), count)?;
+        let (kept, _) = words.as_chunks::<NEAR_WORDS>();
+        let row = |&[slice, messages, bytes, collectives]: &[u64; NEAR_WORDS]| NearRow {
+            slice,
+            messages,
+            bytes,
+            collectives,
+        };
+        Ok((kept.iter().map(row).collect(), dropped(count, rows)))
+    }
+}
+
+/// The place of a site. What no source file is called is left out.
+fn place(len: u64, words: &[u64]) -> String {
+    let len = usize::try_from(len).unwrap_or(usize::MAX).min(PLACE_BYTES);
+    let bytes: Vec<u8> = words
+        .iter()
+        .flat_map(|word| word.to_le_bytes())
+        .take(len)
+        .collect();
+    let text = String::from_utf8_lossy(&bytes);
+    text.chars().filter(|one| !one.is_control()).collect()
+}
