@@ -22,12 +22,15 @@ pub mod dump;
 pub mod emds;
 pub mod export;
 pub mod figures;
+pub mod limits;
 pub mod mmds;
 pub mod page;
 pub mod plot;
 pub mod report;
 pub mod trace;
+pub mod selection;
 
 mod distribution;
 
 pub use distribution::Distribution;
+pub use selection::Selection;
