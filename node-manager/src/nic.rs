@@ -13,6 +13,7 @@ use bcs_core::whereabouts::Whereabouts;
 use bcs_nic::bounds::Bounds;
 use bcs_nic::driver::{NicHost, NicHostConfig, Recordings};
 use bcs_nic::failure::NicFailure;
+use mds::selection::NodeSelection;
 use rustix::event::EventfdFlags;
 use rustix::io::Errno;
 use rustix::process::Pid;
@@ -146,6 +147,7 @@ impl Nic {
             page,
             nic_memory: mapped.clone(),
             cores: start.cores.clone(),
+            emds: start.mds.is_some().then(NodeSelection::default),
         };
         let report = failures.clone();
         let host = NicHost::start(config, move |failure| report.report(failure))

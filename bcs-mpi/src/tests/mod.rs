@@ -49,6 +49,7 @@ use bcs_core::smartmap::{Desk, NodeMemory};
 use bcs_core::wake::MachinePage;
 use bcs_nic::bounds::Bounds;
 use bcs_nic::driver::{NicHost, NicHostConfig};
+use mds::selection::NodeSelection;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -141,6 +142,7 @@ impl Machine {
                     .collect(),
             ),
             cores: Cores::default(),
+            emds: Some(NodeSelection::default()),
         }
     }
 
