@@ -178,6 +178,11 @@ impl Workbench {
         self.page.demand();
     }
 
+    /// Asks for the next regular strobe.
+    pub fn arm(&self) {
+        self.page.arm();
+    }
+
     /// An inline message of one byte; with `owed` it is told when it was received.
     pub fn send(&mut self, from: u32, to: u32, tag: i32, owed: bool) -> RequestId {
         let request = self.request(from);
