@@ -4,6 +4,7 @@ use anyhow::Context as _;
 use bcs_core::fabric::shm::Segment;
 use bcs_core::job::{Cores, Driver, NodeId, Placement, Settings};
 use bcs_core::wake::MachinePage;
+use mds::Selection;
 use node_manager::control::{Application, FrameReader, FrameWriter, Input, Start, ToManager};
 use node_manager::rank_cores::RankCores;
 use node_manager::spawn::{Child, Image, Setup, Spawner};
@@ -38,6 +39,8 @@ pub struct Job {
     pub report_slots: bool,
     /// The directory for dumps.
     pub mds: Option<PathBuf>,
+    /// What is recorded, if there is one.
+    pub record: Selection,
 }
 
 /// A node manager as the launcher knows it.
@@ -128,6 +131,7 @@ pub fn launch(mut job: Job, input: BorrowedFd<'_>) -> anyhow::Result<Launched> {
             kill_delay: job.kill_delay,
             report_slots: job.report_slots,
             mds: job.mds.clone(),
+            record: job.record.clone(),
         };
         manager.tell(&ToManager::Start(Box::new(start)));
     }

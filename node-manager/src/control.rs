@@ -7,6 +7,7 @@
 use crate::limits::MAX_FRAME_BYTES;
 use crate::rank_cores::RankCores;
 use bcs_core::job::{Cores, NodeId, Placement, Settings};
+use mds::Selection;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use serde::de::DeserializeOwned;
@@ -106,6 +107,8 @@ pub struct Start {
     pub report_slots: bool,
     /// The directory for dumps of the MDS.
     pub mds: Option<PathBuf>,
+    /// What is recorded, if there is one.
+    pub record: Selection,
 }
 
 impl Start {

@@ -10,6 +10,7 @@ use bcs_core::job::{Collectives, Driver, Folding, Intranode, Road, Strobe};
 use bcs_core::limits::DEFAULT_SOFT_REDUCE_ELEMENTS;
 use clap::builder::ArgPredicate;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use mds::Selection;
 use node_manager::limits::KILL_DELAY;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -150,9 +151,14 @@ pub struct RunOptions {
     #[arg(long, value_name = "D", value_parser = parse_duration,
           default_value = humantime::Duration::from(KILL_DELAY).to_string())]
     pub kill_delay: Duration,
-    /// Record, and write one JSON file per rank and node into this directory
+    /// Record, and write dumps of all ranks and nodes into this directory: see `bcs mds --help`
     #[arg(long, value_name = "DIR")]
     pub mds: Option<PathBuf>,
+    /// What to record: a list of `mmds` (ranks) and `emds` (NICs), or `none`, each with options: ranks=0-3+8,
+    /// only=MPI_Send+MPI_Recv, metrics=sites+peers, digits=1-3, calls=N, messages=N of mmds;
+    /// FIRST-LAST (slices), rows=N (the last slices), nodes=0+2 of emds: mmds:ranks=0,emds:7500-12500
+    #[arg(long, value_name = "WHAT", default_value = "mmds,emds")]
+    pub mds_record: Selection,
     /// Say on standard error what is started
     #[arg(short = 'v')]
     pub verbose: bool,

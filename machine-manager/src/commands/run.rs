@@ -136,6 +136,7 @@ fn plan(
         kill_delay: options.kill_delay,
         report_slots: options.verbose,
         mds: made("--mds", &options.mds)?,
+        record: options.mds_record.clone(),
         output_dir: made("--output-dir", &options.output_dir)?,
     })
 }

@@ -71,6 +71,7 @@ impl Manager {
             kill_delay: Duration::from_secs(20),
             report_slots: false,
             mds: None,
+            record: mds::Selection::default(),
         };
         let manager = Self {
             child,
