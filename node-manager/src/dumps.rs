@@ -1,4 +1,4 @@
-//! What the NICs of this process recorded, written for the user.
+//! What the NICs of this process recorded (EMDS), written for the user.
 
 use crate::control::Start;
 use bcs_nic::driver::Recordings;

@@ -13,7 +13,6 @@ use bcs_core::whereabouts::Whereabouts;
 use bcs_nic::bounds::Bounds;
 use bcs_nic::driver::{NicHost, NicHostConfig, Recordings};
 use bcs_nic::failure::NicFailure;
-use mds::selection::NodeSelection;
 use rustix::event::EventfdFlags;
 use rustix::io::Errno;
 use rustix::process::Pid;
@@ -147,7 +146,7 @@ impl Nic {
             page,
             nic_memory: mapped.clone(),
             cores: start.cores.clone(),
-            emds: start.mds.is_some().then(NodeSelection::default),
+            emds: start.record.emds.clone().filter(|_| start.mds.is_some()),
         };
         let report = failures.clone();
         let host = NicHost::start(config, move |failure| report.report(failure))
