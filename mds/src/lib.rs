@@ -27,8 +27,8 @@ pub mod mmds;
 pub mod page;
 pub mod plot;
 pub mod report;
-pub mod trace;
 pub mod selection;
+pub mod trace;
 
 mod distribution;
 

@@ -555,10 +555,16 @@ impl Shift<'_> {
         // What may not be killed becomes the launcher's, who waits for it, and says so.
         let _for_the_launcher = crate::reaper::end_descendants(&[], Duration::ZERO);
         crew.drain_all(buffer, &mut link.writer);
-        // After a failure the other side of the NIC may be gone, and waiting for it in vain.
-        if phase == Phase::Finishing {
-            let mut recordings = nic.stop();
-            for left in recordings.left_over.drain(..) {
+        // After a failure tables hold what they held, and nobody waits for ever for a NIC that may have failed.
+        let is_recorded = start.mds.is_some() && start.record.emds.is_some();
+        let recordings = match phase {
+            Phase::Finishing => Some(nic.stop()),
+            _ if is_recorded => nic.stop_in_time(),
+            _ => None,
+        };
+        if let Some(mut recordings) = recordings {
+            let left_over = recordings.left_over.drain(..);
+            for left in left_over.filter(|_| phase == Phase::Finishing) {
                 link.writer.message(&nic_failed(left));
             }
             if let Err(message) = crate::dumps::write(&start, recordings) {

@@ -151,6 +151,7 @@ impl Machines {
             places[number] = at;
         }
         Self {
+            stopwatch: hosted.is_recorded.then(Stopwatch::default),
             hosted,
             places,
             looking: Vec::new(),
@@ -162,7 +163,6 @@ impl Machines {
             told_ns: None,
             working: STROBING,
             beginning: Beginning::default(),
-            stopwatch: hosted.is_recorded.then(Stopwatch::default),
         }
     }
 

@@ -332,3 +332,28 @@ fn slices_are_recorded_where_and_when_it_was_asked_for() {
         assert_eq!(rows > 0, record.contains("nodes"), "{record}: {rows} rows");
     }
 }
+
+/// It would go on for an hour.
+#[test]
+fn a_job_that_is_ended_leaves_what_its_nics_recorded() {
+    for driver in ["shared", "coprocessor"] {
+        let dir = tempfile::tempdir().unwrap();
+        let status = Command::new(env!("CARGO_BIN_EXE_bcs"))
+            .args(["run", "--timeout", "1s", "-n", "2", "--nodes", "2"])
+            .args(["--nic-threads", driver, "--mds"])
+            .arg(dir.path())
+            .arg(fixture("barriers"))
+            .args(["1000", "3600000"])
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .unwrap();
+        assert!(!status.success(), "{driver}");
+        let nodes = read_dir(dir.path()).unwrap().nodes;
+        assert_eq!(nodes.len(), 2, "{driver}");
+        for node in &nodes {
+            assert!(node.ncollmsm > 0 && !node.slices.is_empty(), "{driver}");
+        }
+        assert!(nodes[0].global.is_some(), "{driver}");
+    }
+}
