@@ -101,6 +101,7 @@ impl Planted {
             port: &mut port,
             memory: &mut *context.memory,
             out: &mut *context.out,
+            worked_ns: context.worked_ns,
         };
         work(&mut *self.thread, &mut context)
     }
@@ -133,8 +134,8 @@ impl NicThread for Planted {
         self.thread.left_over(port)
     }
 
-    fn recorded(&mut self) -> Option<mds::dump::NodeDump> {
-        self.thread.recorded()
+    fn recorded(&mut self, worked_ns: u64) -> Option<mds::dump::NodeDump> {
+        self.thread.recorded(worked_ns)
     }
 }
 

@@ -12,7 +12,7 @@
 use crate::collective::Collective;
 use bcs_core::descriptor::CollectiveDescriptor;
 use bcs_core::fabric::{DestinationSpan, SourceSpan};
-use bcs_core::job::{Microphase, NodeId, NodeSet};
+use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet};
 use bcs_core::request::{Completion, RequestId};
 use std::sync::Arc;
 
@@ -56,12 +56,62 @@ pub struct Ending {
 }
 
 /// What a NIC thread did in a microphase (paper Table 5.2).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Point-to-point descriptors exchanged, or operations scheduled.
+    /// DEM: descriptors of sends (BS) or receives (BR) that were taken. MSM: messages that were scheduled.
     pub point_to_point: u64,
-    /// Collective descriptors taken, or collectives granted.
+    /// DEM: collectives of which the last arrival of the node was taken. BBM and RM: those that were granted steps.
     pub collectives: u64,
+    /// BBM and RM: those of them whose last steps these were.
+    pub ending: u64,
+    /// Which thread it was, and the time in its routines since it finished a microphase before (LTRi). Who runs it
+    /// fills it in, if it is recorded.
+    pub worked: Option<(NicThreadId, u64)>,
+    /// What is left at BR, if it is recorded.
+    pub queues: Option<Box<Queues>>,
+}
+
+/// What BR holds when it has finished a microphase (paper Table 5.2, as ours goes on).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Queues {
+    /// What messages may move into the node in this slice.
+    pub budget_bytes: u64,
+    /// Data of messages that were scheduled to move into it.
+    pub scheduled_bytes: u64,
+    /// Data that were left for later slices.
+    pub carried_bytes: u64,
+    /// Receives that no message has met.
+    pub receives: u64,
+    /// Messages that no receive has met.
+    pub messages: u64,
+    /// Collectives that were entered and had not been granted in full before this slice.
+    pub collectives: u64,
+}
+
+/// The collectives of CH or RH that go in a slice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Going {
+    /// Those that were granted steps.
+    granted: u64,
+    /// Those of them whose last steps these are.
+    ending: u64,
+}
+
+impl Going {
+    /// A collective has been granted so many steps beyond those that are done, of so many in all.
+    pub(crate) fn count(&mut self, done: u64, granted: u64, all: u64) {
+        self.granted += u64::from(granted > 0);
+        self.ending += u64::from(granted > 0 && done + granted >= all);
+    }
+
+    /// What SR is told of them.
+    pub(crate) fn tally(self) -> Tally {
+        Tally {
+            collectives: self.granted,
+            ending: self.ending,
+            ..Tally::default()
+        }
+    }
 }
 
 /// Collectives at which the local members have arrived, and which will never go.

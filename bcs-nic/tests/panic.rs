@@ -34,6 +34,7 @@ fn first_failure(driver: Driver, bug: Option<PlantedBug>) -> Option<NicFailure> 
         page: page.clone(),
         nic_memory: Arc::new(nic_memory.unwrap()),
         cores: Cores::default(),
+        emds: None,
     };
     let (reported, failures) = mpsc::channel();
     let host = NicHost::start(config, move |failure| {

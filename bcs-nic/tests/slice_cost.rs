@@ -1,7 +1,7 @@
 //! What a slice costs the shared driver's OS thread, beside nobody and nothing: figures to tune by, not a
 //! promise (`cargo xtask check slice-cpu` has those).
 //!
-//! `cargo test --release -p bcs-nic --test slice_cost -- --ignored --nocapture`
+//! `cargo test --release -p bcs-nic --test slice_cost -- --ignored --nocapture`; `BCS_EMDS=1` has the slices recorded.
 
 use bcs_core::descriptor::{
     CollectiveDescriptor, CollectiveKind, Payload, ReceiveDescriptor, ReceiveKind, SendDescriptor,
@@ -15,6 +15,7 @@ use bcs_core::request::RequestId;
 use bcs_core::wake::MachinePage;
 use bcs_nic::bounds::Bounds;
 use bcs_nic::driver::{ByHand, NicHostConfig};
+use mds::selection::NodeSelection;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -61,6 +62,7 @@ impl Job {
             page: MachinePage::private(nodes, 64).unwrap(),
             nic_memory: Arc::new(memories.iter().cloned().map(Some).collect()),
             cores: Cores::default(),
+            emds: std::env::var_os("BCS_EMDS").map(|_| NodeSelection::default()),
         });
         Self {
             nics,

@@ -563,10 +563,16 @@ impl Shift<'_> {
         if let Err(message) = crate::dumps::write_ranks(&start, &crew.ranks) {
             link.writer.message(&FromManager::NoDump(message));
         }
-        // After a failure the other side of the NIC may be gone, and waiting for it in vain.
-        if phase == Phase::Finishing {
-            let mut recordings = nic.stop();
-            for left in recordings.left_over.drain(..) {
+        // After a failure tables hold what they held, and nobody waits for ever for a NIC that may have failed.
+        let is_recorded = start.mds.is_some() && start.record.emds.is_some();
+        let recordings = match phase {
+            Phase::Finishing => Some(nic.stop()),
+            _ if is_recorded => nic.stop_in_time(),
+            _ => None,
+        };
+        if let Some(mut recordings) = recordings {
+            let left_over = recordings.left_over.drain(..);
+            for left in left_over.filter(|_| phase == Phase::Finishing) {
                 link.writer.message(&nic_failed(left));
             }
             if let Err(message) = crate::dumps::write(&start, recordings) {

@@ -2,6 +2,7 @@
 
 use crate::control::Start;
 use crate::inherited::Inherited;
+use crate::limits::NIC_STOP_LIMIT;
 use crate::shortage::advice;
 use bcs_core::fabric::shm::{Deposit, Segment, memory_file};
 use bcs_core::job::{Intranode, NodeId};
@@ -19,7 +20,7 @@ use rustix::process::Pid;
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 
 /// Where NIC OS threads leave failures, and how they wake the one who reads them.
 #[derive(Debug)]
@@ -146,6 +147,7 @@ impl Nic {
             page,
             nic_memory: mapped.clone(),
             cores: start.cores.clone(),
+            emds: start.record.emds.clone().filter(|_| start.mds.is_some()),
         };
         let report = failures.clone();
         let host = NicHost::start(config, move |failure| report.report(failure))
@@ -228,6 +230,18 @@ impl Nic {
     /// Stops the OS threads and gives what they recorded (EMDS).
     pub(crate) fn stop(self) -> Recordings {
         self.host.stop()
+    }
+
+    /// The same after a failure, which may have been one of theirs: if they stop in time.
+    pub(crate) fn stop_in_time(self) -> Option<Recordings> {
+        let (stopped, is_stopped) = mpsc::channel();
+        let stop = move || {
+            // Nobody may be there any more.
+            let _late = stopped.send(self.host.stop());
+        };
+        let stopping = std::thread::Builder::new().spawn(stop);
+        stopping.ok()?;
+        is_stopped.recv_timeout(NIC_STOP_LIMIT).ok()
     }
 }
 

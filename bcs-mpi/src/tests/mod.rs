@@ -53,7 +53,7 @@ use bcs_nic::bounds::Bounds;
 use bcs_nic::driver::{NicHost, NicHostConfig};
 use mds::dump::RankDump;
 use mds::mmds::{Alleged, Layout};
-use mds::selection::{RankSelection, Window};
+use mds::selection::{NodeSelection, RankSelection, Window};
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -149,6 +149,7 @@ impl Machine {
                     .collect(),
             ),
             cores: Cores::default(),
+            emds: Some(NodeSelection::default()),
         }
     }
 

@@ -16,10 +16,15 @@ pub struct Microstrobe {
     pub phase: Microphase,
     /// The nodes that live.
     pub alive: NodeSet,
+    /// Whether somebody has demanded the slice; else it is struck by the clock.
+    pub demanded: bool,
 }
 
 const SET_WORDS: usize = MAX_NODES / 64;
 const WORDS: usize = 3 + SET_WORDS;
+
+/// Beside the number of the microphase.
+const DEMANDED: u64 = 1 << 32;
 
 impl Microstrobe {
     /// Where it lies in global memory.
@@ -34,7 +39,7 @@ impl Microstrobe {
         let mut words = [0; WORDS];
         words[0] = self.sequence;
         words[1] = self.slice;
-        words[2] = self.phase.index() as u64;
+        words[2] = self.phase.index() as u64 | if self.demanded { DEMANDED } else { 0 };
         words[3..].copy_from_slice(&self.alive.words());
         words
     }
@@ -46,12 +51,13 @@ impl Microstrobe {
         port.read(Self::address(), words.as_mut_bytes());
         let mut alive = [0; SET_WORDS];
         alive.copy_from_slice(&words[3..]);
-        let phase = Microphase::from_index(words[2])?;
+        let phase = Microphase::from_index(words[2] & !DEMANDED)?;
         let strobe = Self {
             sequence: words[0],
             slice: words[1],
             phase,
             alive: NodeSet::from_words(alive),
+            demanded: words[2] & DEMANDED != 0,
         };
         (strobe.sequence > 0).then_some(strobe)
     }

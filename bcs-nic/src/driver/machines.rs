@@ -6,7 +6,7 @@
 use super::Recordings;
 use crate::failure::{Cause, NicFailure};
 use crate::mail::Mail;
-use crate::threads::{Context, NicThread, Outbox, SliceTimes, StrobeSender};
+use crate::threads::{Context, NicThread, Outbox, StrobeSender};
 use bcs_core::clock::now_ns;
 use bcs_core::fabric::shm::{Bells, Colocated, NodeMemory, Sequencer, ShmPort};
 use bcs_core::job::{NicThreadId, NodeId};
@@ -14,7 +14,7 @@ use bcs_core::memory::NicMemory;
 use bcs_core::wake::MachinePage;
 use bcs_core::wake::machine_page::BellId;
 use crossbeam_channel::{Receiver, Sender};
-use mds::emds::{StrobeFigures, StrobeRecorder};
+use mds::emds::StrobeRecorder;
 use std::any::Any;
 use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
@@ -42,6 +42,8 @@ pub(super) struct Seat {
     pub(super) memory: NodeMemory,
     /// Whether it is among those that look at the fabric in every turn.
     pub(super) looks: bool,
+    /// Time in its routines, if that is recorded: of SR in all, of others since SR was told last.
+    pub(super) worked_ns: u64,
 }
 
 /// What an OS thread runs.
@@ -58,6 +60,8 @@ pub(super) struct Hosted {
     pub(super) page: MachinePage,
     /// NIC memory by world rank, of the ranks on the hosted nodes.
     pub(super) memories: Arc<Vec<Option<NicMemory>>>,
+    /// Whether routines are timed.
+    pub(super) is_recorded: bool,
 }
 
 /// The Strobe Sender and the sequencer, where they run.
@@ -66,23 +70,8 @@ pub(super) struct Strobing {
     /// Where others than this OS thread have ports.
     pub(super) sequencer: Option<Sequencer>,
     pub(super) port: ShmPort,
-    pub(super) recorder: StrobeRecorder,
-}
-
-impl Strobing {
-    fn record(&mut self, times: &SliceTimes) {
-        let retries = |phase: usize| times.retries[phase];
-        self.recorder.slice(&StrobeFigures {
-            slice: times.slice,
-            strobe_ns: times.struck_ns,
-            gtdem_ns: times.phase_ns[0],
-            gtmsm_ns: times.phase_ns[1],
-            gtts_ns: times.over_ns - times.struck_ns,
-            usrsts: times.retries.iter().sum(),
-            usrdem: retries(0),
-            usrmsm: retries(1),
-        });
-    }
+    /// If slices are recorded.
+    pub(super) recorder: Option<StrobeRecorder>,
 }
 
 /// The state machines of an OS thread.
@@ -105,6 +94,26 @@ pub(super) struct Machines {
     /// The place of the state machine that works; [`STROBING`] if it is the Strobe Sender.
     working: usize,
     beginning: Beginning,
+    stopwatch: Option<Stopwatch>,
+}
+
+/// Times the routines of one state machine after the other, by one look at the clock when one of them ends: the next
+/// one begins then.
+#[derive(Debug, Default)]
+struct Stopwatch {
+    since_ns: Option<u64>,
+}
+
+impl Stopwatch {
+    fn begin(&mut self) {
+        self.since_ns.get_or_insert_with(now_ns);
+    }
+
+    fn lap_ns(&mut self) -> u64 {
+        let now_ns = now_ns();
+        let since_ns = self.since_ns.replace(now_ns);
+        since_ns.map_or(0, |since_ns| now_ns.saturating_sub(since_ns))
+    }
 }
 
 /// When a turn began, read once if anybody asks. What is struck or comes over the fabric in it, comes then.
@@ -142,6 +151,7 @@ impl Machines {
             places[number] = at;
         }
         Self {
+            stopwatch: hosted.is_recorded.then(Stopwatch::default),
             hosted,
             places,
             looking: Vec::new(),
@@ -153,6 +163,13 @@ impl Machines {
             told_ns: None,
             working: STROBING,
             beginning: Beginning::default(),
+        }
+    }
+
+    /// Something else than a state machine of a node takes time.
+    fn stop_the_watch(&mut self) {
+        if let Some(stopwatch) = &mut self.stopwatch {
+            stopwatch.since_ns = None;
         }
     }
 
@@ -174,6 +191,7 @@ impl Machines {
 
     /// Runs until nothing moves on by itself. Returns what must end the job.
     pub(super) fn run_until_rest(&mut self) -> Vec<NicFailure> {
+        self.stop_the_watch();
         while self.turn() {}
         self.ring();
         std::mem::take(&mut self.out.failures)
@@ -208,6 +226,9 @@ impl Machines {
     fn turn(&mut self) -> bool {
         self.beginning.forget();
         let mut progress = self.strobe();
+        if progress {
+            self.stop_the_watch();
+        }
         while let Ok((node, thread, mail)) = self.hosted.inbox.try_recv() {
             self.letters
                 .push_back((self.places[number(node, thread)], mail));
@@ -216,7 +237,8 @@ impl Machines {
         while let Some((at, mail)) = self.letters.pop_front() {
             progress = true;
             self.work(at, &now_ns, |machine, context| {
-                machine.handle(mail, context)
+                machine.handle(mail, context);
+                true
             });
         }
         // With a core for everybody a rank goes on at once. Else it would take this thread's core
@@ -273,28 +295,33 @@ impl Machines {
         progress
     }
 
-    /// Lets a state machine work, and sends what it emits.
-    fn work<R>(
+    /// Lets a state machine work, and sends what it emits. Returns whether it has done anything, as `work` says.
+    fn work(
         &mut self,
         at: usize,
         clock: &dyn Fn() -> u64,
-        work: impl FnOnce(&mut dyn NicThread, &mut Context<'_>) -> R,
-    ) -> R {
+        work: impl FnOnce(&mut dyn NicThread, &mut Context<'_>) -> bool,
+    ) -> bool {
         self.working = at;
+        self.stopwatch.as_mut().map(Stopwatch::begin);
         let seat = &mut self.hosted.seats[at];
         let mut context = Context {
             clock,
             port: &mut seat.port,
             memory: &mut seat.memory,
             out: &mut self.out,
+            worked_ns: seat.worked_ns,
         };
-        let result = work(&mut *seat.machine, &mut context);
+        let worked = work(&mut *seat.machine, &mut context);
+        if let Some(stopwatch) = self.stopwatch.as_mut().filter(|_| worked) {
+            seat.worked_ns += stopwatch.lap_ns();
+        }
         if self.hosted.colocated.is_some() && !seat.looks && seat.machine.looks() {
             seat.looks = true;
             self.looking.push(at);
         }
         self.post(at);
-        result
+        worked
     }
 
     /// Lets sequencer and Strobe Sender go on, as far as they answer each other.
@@ -314,8 +341,8 @@ impl Machines {
             let (moved, over) = strobing
                 .sender
                 .poll(&beginning, retries, &mut strobing.port);
-            if let Some(times) = over {
-                strobing.record(&times);
+            if let (Some(times), Some(recorder)) = (over, &mut strobing.recorder) {
+                recorder.slice(times.row());
             }
             if !(decided || moved) {
                 return progress;
@@ -330,8 +357,12 @@ impl Machines {
         if self.out.mail.is_empty() {
             return;
         }
-        let node = self.hosted.seats[from].node;
-        for (thread, mail) in self.out.mail.drain(..) {
+        let seat = &mut self.hosted.seats[from];
+        let node = seat.node;
+        for (thread, mut mail) in self.out.mail.drain(..) {
+            if let (Some(_), Mail::Finished { tally, .. }) = (&self.stopwatch, &mut mail) {
+                tally.worked = Some((seat.thread, std::mem::take(&mut seat.worked_ns)));
+            }
             let at = self.places.get(number(node, thread));
             if let Some(&at) = at.filter(|&&at| at != ELSEWHERE) {
                 self.letters.push_back((at, mail));
@@ -362,6 +393,7 @@ impl Machines {
             }
         }
         self.beginning.forget(); // this thread may have slept since its last turn
+        self.stop_the_watch();
         self.poll_seats() || !(self.letters.is_empty() && self.hosted.bells.is_empty())
     }
 
@@ -386,13 +418,13 @@ impl Machines {
                 .hosted
                 .seats
                 .iter_mut()
-                .filter_map(|seat| seat.machine.recorded())
+                .filter_map(|seat| seat.machine.recorded(seat.worked_ns))
                 .collect(),
             global: self
                 .hosted
                 .strobing
                 .take()
-                .map(|strobing| strobing.recorder.finish()),
+                .and_then(|strobing| Some(strobing.recorder?.finish())),
         }
     }
 }

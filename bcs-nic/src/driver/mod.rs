@@ -37,6 +37,7 @@ use crossbeam_channel::Receiver;
 use machines::{Hosted, Letter, Machines, Routes, Seat, Strobing};
 use mds::dump::NodeDump;
 use mds::emds::StrobeRecorder;
+use mds::selection::{NodeSelection, Window};
 use os_thread::{Crew, Mailboxes, OsThread, Stations};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -66,6 +67,17 @@ pub struct NicHostConfig {
     pub nic_memory: Arc<Vec<Option<NicMemory>>>,
     /// The cores of the job.
     pub cores: bcs_core::job::Cores,
+    /// What is recorded (EMDS), if anything is.
+    pub emds: Option<NodeSelection>,
+}
+
+impl NicHostConfig {
+    /// The slices of which rows are kept, if those of this node are recorded.
+    fn window(&self, node: NodeId) -> Option<Window> {
+        let emds = self.emds.as_ref();
+        let emds = emds.filter(|emds| emds.nodes.has(u32::from(node.0)));
+        emds.map(|emds| emds.window)
+    }
 }
 
 /// What the NICs of a process recorded (EMDS).
@@ -235,6 +247,7 @@ fn hosted(
         inbox,
         page: config.page.clone(),
         memories: config.nic_memory.clone(),
+        is_recorded: config.emds.is_some(),
     }
 }
 
@@ -268,6 +281,7 @@ fn seats(
                         page: config.page.clone(),
                         ranks: Arc::new(ranks),
                         bounds: config.bounds,
+                        emds: config.window(node),
                     }
                 }
             };
@@ -286,6 +300,7 @@ fn seats(
                 .colocated(colocated.cloned()),
                 memory: memory(config),
                 looks: false,
+                worked_ns: 0,
             }
         })
         .collect()
@@ -325,9 +340,13 @@ fn strobing(
             config.page.clone(),
             config.placement.nodes(),
             now_ns(),
-        ),
+        )
+        .recorded(config.emds.is_some()),
         sequencer: colocated.is_none().then(sequencer),
         port: port.colocated(colocated.cloned()),
-        recorder: StrobeRecorder::new(1),
+        recorder: config
+            .emds
+            .as_ref()
+            .map(|emds| StrobeRecorder::new(1, emds.window)),
     })
 }

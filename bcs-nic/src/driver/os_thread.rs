@@ -293,6 +293,7 @@ mod tests {
             page: page.clone(),
             nic_memory: Arc::new(vec![Some(memory)]),
             cores: Cores::default(),
+            emds: None,
         };
         let crews = plan(&config);
         let Mailboxes { routes, inboxes } = Mailboxes::new(&crews, &page);

@@ -202,6 +202,7 @@ mod tests {
                 page: MachinePage::private(2, 2).unwrap(),
                 nic_memory: Arc::default(),
                 cores: Cores::default(),
+                emds: None,
             };
             let crews = plan(&config);
             let names: Vec<&str> = crews.iter().map(|crew| crew.name.as_str()).collect();

@@ -80,6 +80,7 @@ impl Cluster {
             network,
             oversleeping: oversleeps.then_some(oversleeping),
             bug: options.bug,
+            emds: None,
         });
         Self {
             nics,

@@ -14,6 +14,9 @@ use bcs_core::fabric::sim::{Network, SimMemory, SimPort};
 use bcs_core::job::{Microphase, NicThreadId, NodeId, Placement, Settings};
 use bcs_core::memory::NicMemory;
 use bcs_core::wake::MachinePage;
+use mds::dump::NodeDump;
+use mds::emds::StrobeRecorder;
+use mds::selection::Window;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::cell::RefCell;
@@ -56,6 +59,8 @@ pub struct NicsConfig {
     pub oversleeping: Option<u64>,
     /// A planted bug, for the checkers' own test.
     pub bug: Option<PlantedBug>,
+    /// The slices of which rows are kept, if they are recorded (EMDS).
+    pub emds: Option<Window>,
 }
 
 /// The NICs and the Strobe Sender of a simulated cluster.
@@ -63,6 +68,7 @@ pub struct Nics {
     network: Rc<RefCell<Network>>,
     seats: Vec<Seat>,
     strobe_sender: StrobeSender,
+    recorder: Option<StrobeRecorder>,
     strobe_port: SimPort,
     page: MachinePage,
     quota: Quota,
@@ -101,6 +107,7 @@ impl Nics {
             network,
             oversleeping,
             bug,
+            emds,
         } = config;
         let network = Rc::new(RefCell::new(network));
         let (placement, settings) = (Arc::new(placement), Arc::new(settings));
@@ -117,6 +124,7 @@ impl Nics {
                 page: page.clone(),
                 ranks: Arc::new(ranks.collect()),
                 bounds,
+                emds,
             };
             seats.extend(NicThreadId::ALL.map(|thread| Seat {
                 node,
@@ -129,7 +137,9 @@ impl Nics {
             }));
         }
         Self {
-            strobe_sender: StrobeSender::new(settings.clone(), page.clone(), nodes, 0),
+            strobe_sender: StrobeSender::new(settings.clone(), page.clone(), nodes, 0)
+                .recorded(emds.is_some()),
+            recorder: emds.map(|window| StrobeRecorder::new(1, window)),
             strobe_port: SimPort::strobe_sender(network.clone()),
             quota: Quota::of(&settings, &bounds),
             seats,
@@ -197,6 +207,17 @@ impl Nics {
         living.flat_map(of).collect()
     }
 
+    /// What was recorded of all nodes, the first of which has the figures of the Strobe Sender. It is recorded no more.
+    #[must_use]
+    pub fn take_recorded(&mut self) -> Vec<NodeDump> {
+        let seats = self.seats.iter_mut();
+        let mut dumps: Vec<NodeDump> = seats.filter_map(|seat| seat.machine.recorded(0)).collect();
+        if let Some(first) = dumps.first_mut() {
+            first.global = self.recorder.take().map(StrobeRecorder::finish);
+        }
+        dumps
+    }
+
     /// When something happens next without a rank's doing: on the fabric, or a strobe.
     #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
@@ -243,15 +264,19 @@ impl Nics {
     pub(super) fn move_on(&mut self) -> Result<bool, Objection> {
         let now_ns = self.network.borrow().now_ns();
         let alive = self.network.borrow().alive();
-        let (mut progress, over) = self
-            .strobe_sender
-            .poll(&|| now_ns, 0, &mut self.strobe_port);
+        let retries = self.network.borrow().retries();
+        let (mut progress, over) =
+            self.strobe_sender
+                .poll(&|| now_ns, retries, &mut self.strobe_port);
         if self.strobe_sender.slice() != self.last_slice {
             self.last_slice = self.strobe_sender.slice();
             self.strobes += 1;
             self.network.borrow_mut().take_entered();
         }
-        if over.is_some() {
+        if let Some(times) = over {
+            if let Some(recorder) = &mut self.recorder {
+                recorder.slice(times.row());
+            }
             self.check_slice_end()
                 .map_err(|what| self.objection(what))?;
         }
@@ -280,6 +305,7 @@ impl Nics {
             port: &mut seat.port,
             memory: &mut seat.memory,
             out: &mut self.out,
+            worked_ns: 0, // no time passes in a routine
         };
         let mut progress = seat.machine.poll(&mut context);
         while let Some(mail) = seat.mail.pop_front() {

@@ -20,6 +20,8 @@ use bcs_core::memory::ring::Producer;
 use bcs_core::memory::{MappedWords, NicMemory};
 use bcs_core::request::{Completion, RequestId};
 use bcs_core::wake::MachinePage;
+use mds::dump::NodeDump;
+use mds::selection::Window;
 
 /// Virtual time by which everything must be over that a test waits for.
 const PATIENCE_NS: u64 = 5_000_000_000;
@@ -90,6 +92,7 @@ impl Workbench {
             network,
             oversleeping: None,
             bug: None,
+            emds: Some(Window::default()),
         });
         let rank = |memory: NicMemory| Rank {
             sends: Producer::new(memory.words(), NicMemory::send_ring()),
@@ -173,6 +176,11 @@ impl Workbench {
     /// Asks for a slice.
     pub fn demand(&self) {
         self.page.demand();
+    }
+
+    /// Asks for the next regular strobe.
+    pub fn arm(&self) {
+        self.page.arm();
     }
 
     /// An inline message of one byte; with `owed` it is told when it was received.
@@ -386,6 +394,13 @@ impl Workbench {
         let left = self.nics.left_over().into_iter();
         left.map(|(node, thread, left)| format!("{} of node {node}: {left}", thread.name()))
             .collect()
+    }
+
+    /// What NICs have recorded of their slices, by node; the first has the figures of the Strobe Sender. They record no
+    /// more.
+    #[must_use]
+    pub fn take_recorded(&mut self) -> Vec<NodeDump> {
+        self.nics.take_recorded()
     }
 
     /// Slices struck so far.

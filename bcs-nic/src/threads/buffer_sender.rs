@@ -75,7 +75,8 @@ pub struct BufferSender {
     puts: Retries<Put>,
     exchanging: bool,
     exchanged: bool,
-    tally: Tally,
+    /// Sends that were taken in this DEM.
+    sends: u64,
     lost: NodeSet,
     /// Sends to other nodes that their senders wait for: they fail if the node dies.
     owed: HashMap<(u32, RequestId), NodeId>,
@@ -113,7 +114,7 @@ impl BufferSender {
             puts: Retries::default(),
             exchanging: false,
             exchanged: false,
-            tally: Tally::default(),
+            sends: 0,
             lost: NodeSet::EMPTY,
             owed: HashMap::new(),
             newly_owed: 0,
@@ -123,6 +124,7 @@ impl BufferSender {
 
     fn exchange(&mut self, slice: u64, cut: &Cut, context: &mut Context<'_>) {
         self.read_credits(context);
+        self.sends = 0;
         let mut arrived = Vec::new();
         for local in 0..self.rings.len() {
             if let Err(cause) = self.take(local, cut.0[local], &mut arrived, context) {
@@ -130,10 +132,6 @@ impl BufferSender {
             }
         }
         self.exchanged = !arrived.is_empty();
-        self.tally = Tally {
-            point_to_point: 0,
-            collectives: arrived.len() as u64,
-        };
         context
             .out
             .send(NicThreadId::BufferReceiver, Mail::Arrived(arrived));
@@ -187,6 +185,7 @@ impl BufferSender {
                 return Err(Cause::rubbish(rank, Rubbish::NoRank(heading.destination)));
             };
             rings.taken += 1;
+            self.sends += 1;
             if self.lost.contains(node) {
                 give_up(rank, heading, context);
                 continue;
@@ -268,7 +267,6 @@ impl BufferSender {
             return;
         }
         self.exchanged = true;
-        self.tally.point_to_point += block.len() as u64;
         PutWords {
             set: NodeSet::only(node),
             at: GlobalAddress::new(Block::Descriptors, self.config.node),
@@ -386,7 +384,11 @@ impl NicThread for BufferSender {
             self.exchanging = false;
             let mut work = [false; 5];
             work[Microphase::Msm.index()] = self.exchanged;
-            context.out.finished(Microphase::Dem, work, self.tally);
+            let tally = Tally {
+                point_to_point: self.sends,
+                ..Tally::default()
+            };
+            context.out.finished(Microphase::Dem, work, tally);
             return true;
         }
         progress

@@ -16,7 +16,7 @@ use super::{Context, LeftOver, NicThread, NodeConfig, Put, Retries};
 use crate::blocks::{Content, Part, part_address};
 use crate::budget::Quota;
 use crate::collective::{Collective, Go, Steps, step_range, steps};
-use crate::mail::{GivenUp, Mail, Tally};
+use crate::mail::{GivenUp, Going, Mail};
 use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
 use bcs_core::fabric::{Port, RankMemory, Variable};
 use bcs_core::job::{Microphase, NicThreadId};
@@ -42,6 +42,7 @@ pub struct CollectiveHelper {
     pulls: Pulls,
     puts: Retries<Put>,
     slice: Option<u64>,
+    going: Going,
 }
 
 impl CollectiveHelper {
@@ -56,12 +57,13 @@ impl CollectiveHelper {
             active: Vec::new(),
             puts: Retries::default(),
             slice: None,
+            going: Going::default(),
         }
     }
 
     fn start(&mut self, slice: u64, context: &mut Context<'_>) {
         self.slice = Some(slice);
-        self.pulls.start(slice, context);
+        self.going = self.pulls.start(slice, context);
         for index in 0..self.active.len() {
             let active = &mut self.active[index];
             let slot = active.collective.slot;
@@ -70,6 +72,9 @@ impl CollectiveHelper {
                 .steps
                 .granted(go, active.collective.sequence)
                 .collect();
+            let all = steps(active.collective.bytes(), self.quota.broadcast_step());
+            self.going
+                .count(active.steps.done, granted.len() as u64, all);
             let root = match active.collective.kind() {
                 CollectiveKind::Broadcast { root } if active.collective.bytes() > 0 => root,
                 _ => {
@@ -288,9 +293,8 @@ impl NicThread for CollectiveHelper {
         if self.puts.is_empty() && !waiting && self.pulls.is_idle() {
             self.slice = None;
             self.release_finished(context);
-            context
-                .out
-                .finished(Microphase::Bbm, [false; 5], Tally::default());
+            let tally = self.going.tally();
+            context.out.finished(Microphase::Bbm, [false; 5], tally);
             return true;
         }
         progress

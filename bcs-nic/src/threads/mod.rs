@@ -15,6 +15,7 @@ mod collective_helper;
 mod dma_helper;
 mod pull;
 mod reduce_helper;
+mod slice_log;
 mod spoilt;
 mod strobe_receiver;
 mod strobe_sender;
@@ -36,6 +37,7 @@ use bcs_core::job::{Microphase, NicThreadId, NodeId, Placement, Settings};
 use bcs_core::memory::NicMemory;
 use bcs_core::request::{Completion, RequestId};
 use bcs_core::wake::MachinePage;
+use mds::selection::Window;
 use std::sync::Arc;
 use zerocopy::IntoBytes;
 
@@ -54,6 +56,8 @@ pub struct NodeConfig {
     pub ranks: Arc<Vec<(u32, NicMemory)>>,
     /// How much its tables hold.
     pub bounds: Bounds,
+    /// The slices of which rows are kept, if this node's are recorded (EMDS).
+    pub emds: Option<Window>,
 }
 
 impl NodeConfig {
@@ -133,6 +137,8 @@ pub struct Context<'a> {
     pub memory: &'a mut dyn RankMemory,
     /// What it emits.
     pub out: &'a mut Outbox,
+    /// How long the routines of this NIC thread have taken so far, this one not counted, if that is recorded (LTRi).
+    pub worked_ns: u64,
 }
 
 impl std::fmt::Debug for Context<'_> {
@@ -216,8 +222,8 @@ pub trait NicThread: Send {
         Vec::new()
     }
 
-    /// What this thread's EMDS recorded, if it has one.
-    fn recorded(&mut self) -> Option<mds::dump::NodeDump> {
+    /// What this thread's EMDS recorded, if it has one. Its routines have taken so long in all.
+    fn recorded(&mut self, _worked_ns: u64) -> Option<mds::dump::NodeDump> {
         None
     }
 }

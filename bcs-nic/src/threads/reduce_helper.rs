@@ -20,7 +20,7 @@ use super::{Context, LeftOver, NicThread, NodeConfig, Put, Retries};
 use crate::blocks::{Content, Part, part_address};
 use crate::budget::Quota;
 use crate::collective::{Collective, Go, Group, Steps, step_range, steps};
-use crate::mail::{Mail, Tally};
+use crate::mail::{Going, Mail};
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::fabric::{GlobalAddress, Port, Variable};
 use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet};
@@ -67,6 +67,7 @@ pub struct ReduceHelper {
     pulls: Pulls,
     puts: Retries<Put>,
     slice: Option<u64>,
+    going: Going,
 }
 
 impl ReduceHelper {
@@ -81,6 +82,7 @@ impl ReduceHelper {
             active: Vec::new(),
             puts: Retries::default(),
             slice: None,
+            going: Going::default(),
         }
     }
 
@@ -108,13 +110,16 @@ impl ReduceHelper {
 
     fn start(&mut self, slice: u64, context: &mut Context<'_>) {
         self.slice = Some(slice);
-        self.pulls.start(slice, context);
+        self.going = self.pulls.start(slice, context);
         for active in &mut self.active {
             let go = Go::decode(context.port.load(Variable::Go(active.collective.slot)));
             let granted: Vec<_> = active
                 .steps
                 .granted(go, active.collective.sequence)
                 .collect();
+            let all = steps(active.collective.bytes(), active.step_bytes());
+            self.going
+                .count(active.steps.done, granted.len() as u64, all);
             if active.collective.bytes() == 0 {
                 // Nothing moves, and no token was taken: going is all there is to it.
                 active.steps.done += granted.len() as u64;
@@ -463,9 +468,8 @@ impl NicThread for ReduceHelper {
         if self.puts.is_empty() && !waiting && self.pulls.is_idle() {
             self.slice = None;
             self.release_finished(context);
-            context
-                .out
-                .finished(Microphase::Rm, [false; 5], Tally::default());
+            let tally = self.going.tally();
+            context.out.finished(Microphase::Rm, [false; 5], tally);
             return true;
         }
         progress

@@ -10,16 +10,14 @@
 //!   it (law 1). Under the fixed strobe nothing is released between two strobes. One microphase
 //!   at a time: SS does not strobe the next before all nodes have reported this one.
 
+use super::slice_log::SliceLog;
 use super::{Context, LeftOver, NicThread, NodeConfig, Outbox};
 use crate::blocks::{CompletionBlock, Microstrobe};
-use crate::mail::{Cut, Mail, Release, Tally};
+use crate::mail::{Cut, Mail, Release};
 use bcs_core::fabric::{Port, Variable};
 use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet, Strobe};
-use bcs_core::memory::NicMemory;
 use bcs_core::request::{Completion, Failure};
-use bcs_core::wake::bell::ASLEEP;
 use mds::dump::NodeDump;
-use mds::emds::{SliceFigures, SliceRecorder};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -42,9 +40,8 @@ pub struct StrobeReceiver {
     /// The last slice in which each lane of completions was read.
     lane_read: Vec<u64>,
     alive: NodeSet,
-    recorder: SliceRecorder,
-    figures: SliceFigures,
-    phase_began_ns: u64,
+    /// What is recorded, if anything is.
+    log: Option<SliceLog>,
     /// BS and BR take descriptors, or drop what they held back, in this microphase.
     takes: bool,
     cut: Arc<Cut>,
@@ -55,8 +52,8 @@ impl StrobeReceiver {
     #[must_use]
     pub fn new(config: NodeConfig) -> Self {
         let nodes = config.placement.nodes();
-        let node = u32::from(config.node.0);
         Self {
+            log: SliceLog::new(&config),
             config,
             signals_seen: 0,
             current: None,
@@ -68,15 +65,14 @@ impl StrobeReceiver {
             alive: NodeSet::first(nodes),
             takes: false,
             cut: Arc::default(),
-            recorder: SliceRecorder::new(node, 1),
-            figures: SliceFigures::default(),
-            phase_began_ns: 0,
         }
     }
 
     fn begin(&mut self, strobe: Microstrobe, context: &mut Context<'_>) {
         self.current = Some(strobe);
-        self.phase_began_ns = (context.clock)();
+        if let Some(log) = &mut self.log {
+            log.begin(&strobe, (context.clock)(), context.worked_ns);
+        }
         self.takes = strobe.phase == Microphase::Dem || strobe.alive != self.alive;
         if strobe.alive != self.alive {
             self.mourn(strobe.alive, context);
@@ -100,7 +96,6 @@ impl StrobeReceiver {
         }
         if strobe.phase == Microphase::Dem {
             self.work = [false; 5];
-            self.record(strobe.slice, self.phase_began_ns);
             Self::release(&self.config, &std::mem::take(&mut self.held), context.out);
         }
     }
@@ -110,41 +105,11 @@ impl StrobeReceiver {
         let Cut(tails) = Arc::make_mut(&mut self.cut);
         tails.clear();
         tails.extend(self.config.ranks.iter().map(|(_, memory)| memory.tails()));
-        self.cut.clone()
-    }
-
-    /// Records the slice that is over, and begins the figures of the next.
-    fn record(&mut self, slice: u64, now_ns: u64) {
-        if self.figures.slice > 0 {
-            self.recorder.slice(&self.figures);
+        if let Some(log) = &mut self.log {
+            let ranks = self.config.ranks.iter();
+            log.blocked(ranks.filter(|(_, memory)| memory.says_it_waits()).count());
         }
-        self.figures = SliceFigures {
-            slice,
-            strobe_ns: now_ns,
-            bpts: self.blocked(),
-            ..SliceFigures::default()
-        };
-    }
-
-    fn count(&mut self, phase: Microphase, tally: Tally) {
-        let figures = &mut self.figures;
-        let (point_to_point, collectives) = match phase {
-            Microphase::Dem => (&mut figures.np2pdem, &mut figures.ncolldem),
-            Microphase::Msm => (&mut figures.np2pmsm, &mut figures.ncollmsm),
-            _ => return,
-        };
-        *point_to_point += tally.point_to_point;
-        *collectives += tally.collectives;
-    }
-
-    /// Ranks of this node that sleep in a call.
-    fn blocked(&self) -> u64 {
-        let asleep = |memory: &NicMemory| memory.bell().load(Ordering::Relaxed) == ASLEEP;
-        self.config
-            .ranks
-            .iter()
-            .filter(|(_, memory)| asleep(memory))
-            .count() as u64
+        self.cut.clone()
     }
 
     fn mourn(&mut self, alive: NodeSet, context: &mut Context<'_>) {
@@ -176,17 +141,9 @@ impl StrobeReceiver {
         if self.unfinished > 0 {
             return;
         }
-        let now_ns = (context.clock)();
-        let took = now_ns - self.phase_began_ns;
-        let figure = match phase {
-            Microphase::Dem => &mut self.figures.ltdem_ns,
-            Microphase::Msm => &mut self.figures.lmsm_ns,
-            Microphase::Pm => &mut self.figures.ltpm_ns,
-            Microphase::Bbm => &mut self.figures.ltbbm_ns,
-            Microphase::Rm => &mut self.figures.ltrm_ns,
-        };
-        *figure = Some(took);
-        self.figures.ltts_ns = now_ns - self.figures.strobe_ns;
+        if let Some(log) = &mut self.log {
+            log.finished(phase, (context.clock)());
+        }
         // DEM decides whether there is anything to schedule, MSM what is to be transmitted.
         let decided: &[Microphase] = match phase {
             Microphase::Dem => &[Microphase::Msm],
@@ -279,7 +236,9 @@ impl NicThread for StrobeReceiver {
     fn handle(&mut self, mail: Mail, context: &mut Context<'_>) {
         match mail {
             Mail::Finished { phase, work, tally } => {
-                self.count(phase, tally);
+                if let Some(log) = &mut self.log {
+                    log.count(phase, &tally);
+                }
                 self.finished(phase, work, context);
             }
             Mail::Completed(batch) => self.completed(batch, context.out),
@@ -317,11 +276,7 @@ impl NicThread for StrobeReceiver {
         vec![LeftOver::of_program("completions", self.held.len())]
     }
 
-    fn recorded(&mut self) -> Option<NodeDump> {
-        let last = self.figures.slice;
-        self.record(last, 0);
-        let node = u32::from(self.config.node.0);
-        let recorder = std::mem::replace(&mut self.recorder, SliceRecorder::new(node, 1));
-        Some(recorder.finish(last + 1))
+    fn recorded(&mut self, worked_ns: u64) -> Option<NodeDump> {
+        Some(self.log.take()?.finish(worked_ns))
     }
 }

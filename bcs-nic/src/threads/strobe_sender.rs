@@ -15,10 +15,11 @@ use crate::blocks::Microstrobe;
 use bcs_core::fabric::{CompareAndWrite, Comparison, Event, Port, Ticket, Variable};
 use bcs_core::job::{Microphase, NodeSet, Settings, Strobe};
 use bcs_core::wake::MachinePage;
+use mds::dump::{NONE, StrobeRow};
 use std::sync::Arc;
 use zerocopy::IntoBytes;
 
-/// When a slice was struck, and how long its microphases took all nodes (paper Table 5.1).
+/// When a slice was struck, and, if that is recorded, how long its microphases took all nodes (paper Table 5.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SliceTimes {
     /// The slice.
@@ -28,12 +29,35 @@ pub struct SliceTimes {
     pub due_ns: u64,
     /// When it was struck.
     pub struck_ns: u64,
+    /// Whether somebody demanded it; else it was struck by the clock.
+    pub demanded: bool,
     /// How long each microphase took; `None` when it was skipped.
     pub phase_ns: [Option<u64>; 5],
-    /// Evaluations of "have all nodes finished?" that came out false, by microphase.
+    /// Looks at "have all nodes finished?" that came out false, by microphase.
     pub retries: [u64; 5],
     /// When it was over.
     pub over_ns: u64,
+}
+
+impl SliceTimes {
+    /// What is recorded of the slice.
+    #[must_use]
+    pub fn row(&self) -> StrobeRow {
+        let took = |phase: Microphase| self.phase_ns[phase.index()].unwrap_or(NONE);
+        let retries = |phase: Microphase| self.retries[phase.index()];
+        StrobeRow {
+            slice: self.slice,
+            strobe_ns: self.struck_ns,
+            getts_ns: NONE, // the recorder knows
+            gtdem_ns: took(Microphase::Dem),
+            gtmsm_ns: took(Microphase::Msm),
+            gtts_ns: self.over_ns - self.struck_ns,
+            usrsts: self.retries.iter().sum(),
+            usrdem: retries(Microphase::Dem),
+            usrmsm: retries(Microphase::Msm),
+            demanded: u64::from(self.demanded),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -63,6 +87,8 @@ pub struct StrobeSender {
     watches: bool,
     state: State,
     times: SliceTimes,
+    /// Whether microphases are timed.
+    is_recorded: bool,
     phase_began_ns: u64,
     /// The sequencer's retries when the microphase before was over.
     retries_seen: u64,
@@ -83,9 +109,19 @@ impl StrobeSender {
             watches: false,
             state: State::Resting,
             times: SliceTimes::default(),
+            is_recorded: false,
             phase_began_ns: now_ns,
             retries_seen: 0,
             alive: NodeSet::first(nodes),
+        }
+    }
+
+    /// The same, whose slices are [recorded](SliceTimes::row).
+    #[must_use]
+    pub fn recorded(self, is_recorded: bool) -> Self {
+        Self {
+            is_recorded,
+            ..self
         }
     }
 
@@ -146,8 +182,8 @@ impl StrobeSender {
         self.epoch_ns + (passed / slice + 1) * slice
     }
 
-    /// Moves on as far as it goes. `clock` tells nanoseconds; `retries` is what the sequencer has
-    /// counted. Returns whether anything moved, and the figures of a slice that has just ended.
+    /// Moves on as far as it goes. `clock` tells nanoseconds; `retries` is what the fabric has
+    /// counted. Returns whether anything moved, and the times of a slice that has just ended.
     pub fn poll(
         &mut self,
         clock: &dyn Fn() -> u64,
@@ -170,11 +206,13 @@ impl StrobeSender {
                 State::Working(phase, ticket) => match port.test_event(ticket) {
                     Event::Pending => return (progress, None),
                     _ => {
-                        let now_ns = clock();
-                        self.times.phase_ns[phase.index()] = Some(now_ns - self.phase_began_ns);
-                        self.times.retries[phase.index()] = retries - self.retries_seen;
-                        self.retries_seen = retries;
-                        if self.next(phase, now_ns, port) {
+                        if self.is_recorded {
+                            let took_ns = clock() - self.phase_began_ns;
+                            self.times.phase_ns[phase.index()] = Some(took_ns);
+                            self.times.retries[phase.index()] = retries - self.retries_seen;
+                            self.retries_seen = retries;
+                        }
+                        if self.next(phase, clock, port) {
                             return (true, Some(self.times));
                         }
                     }
@@ -188,12 +226,12 @@ impl StrobeSender {
                         } else {
                             phase
                         };
-                        if self.next(last, clock(), port) {
+                        if self.next(last, clock, port) {
                             return (true, Some(self.times));
                         }
                     }
                     _ => {
-                        self.phase_began_ns = clock();
+                        self.begin_phase(clock);
                         self.strike(phase, port);
                     }
                 },
@@ -243,15 +281,22 @@ impl StrobeSender {
             slice,
             due_ns,
             struck_ns: now_ns,
+            demanded: at_once,
             phase_ns: [None; 5],
             retries: [0; 5],
             over_ns: now_ns,
         };
-        self.phase_began_ns = now_ns;
+        self.begin_phase(&|| now_ns);
         self.page.begin_slice(self.watches);
         self.page.number_slice(slice);
         self.strike(Microphase::Dem, port);
         true
+    }
+
+    fn begin_phase(&mut self, clock: &dyn Fn() -> u64) {
+        if self.is_recorded {
+            self.phase_began_ns = clock();
+        }
     }
 
     fn strike(&mut self, phase: Microphase, port: &mut dyn Port) {
@@ -263,6 +308,7 @@ impl StrobeSender {
             slice: self.times.slice,
             phase,
             alive: self.alive,
+            demanded: self.times.demanded,
         };
         let at = Microstrobe::address();
         let signal = Some(bcs_core::job::NicThreadId::StrobeReceiver);
@@ -283,16 +329,16 @@ impl StrobeSender {
     }
 
     /// After a microphase, done or skipped: ask for the next. Returns true at the slice's end.
-    fn next(&mut self, phase: Microphase, now_ns: u64, port: &mut dyn Port) -> bool {
+    fn next(&mut self, phase: Microphase, clock: &dyn Fn() -> u64, port: &mut dyn Port) -> bool {
         let Some(next) = phase.next() else {
             self.state = State::Resting;
-            self.times.over_ns = now_ns;
+            self.times.over_ns = clock();
             self.page.end_slice();
             return true;
         };
         if self.settings.all_phases {
             self.state = State::Resting; // a new strobe, not a repeated one
-            self.phase_began_ns = now_ns;
+            self.begin_phase(clock);
             self.strike(next, port);
             return false;
         }

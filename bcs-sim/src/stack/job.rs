@@ -111,6 +111,7 @@ impl Job {
             network,
             oversleeping: None,
             bug: None,
+            emds: None,
         });
         let shared = Shared {
             vanishing: Vanishing::default(),

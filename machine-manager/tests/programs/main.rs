@@ -4,6 +4,7 @@
 mod alone;
 mod astray;
 mod communicators;
+mod counted;
 mod crossed;
 mod departed;
 mod examples;

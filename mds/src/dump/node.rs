@@ -47,7 +47,7 @@ pub struct NodeDump {
     /// `rh`.
     #[serde(default)]
     pub ltr_ns: BTreeMap<String, DistributionDump>,
-    /// What the budgets of all slices would have allowed to move into this node.
+    /// What messages might have moved into this node in all slices.
     #[serde(default)]
     pub budget_bytes: u64,
     /// What was scheduled to move into this node.
@@ -59,7 +59,7 @@ pub struct NodeDump {
     /// Slices that were demanded.
     #[serde(default)]
     pub demanded: u64,
-    /// Struck slices of the window that there was no more room for.
+    /// Struck slices of the window before those in `slices`, for which there was no more room.
     #[serde(default)]
     pub slices_dropped: u64,
     /// The slices of the window, in the order of their numbers.
@@ -96,7 +96,7 @@ pub struct StrobeDump {
     pub usrdem: DistributionDump,
     /// USRMSM, in retries a slice.
     pub usrmsm: DistributionDump,
-    /// Slices of the window that there was no more room for.
+    /// Slices of the window before those in `strobes`, for which there was no more room.
     #[serde(default)]
     pub strobes_dropped: u64,
     /// The slices of the window, in the order of their numbers.

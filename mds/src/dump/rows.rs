@@ -58,7 +58,8 @@ macro_rules! rows {
 
 rows! {
     /// A struck slice on one node: Table 5.2, gathered by the Strobe Receiver. Slices that are missing in the order of
-    /// numbers were not struck: no node had work.
+    /// numbers were not struck: no node had work. Times are read where the node's NIC runs: when its Strobe Receiver
+    /// takes a microstrobe, and when it has heard from all its threads.
     SliceRow "slices" {
         /// The number of the slice.
         slice "number",
@@ -66,9 +67,10 @@ rows! {
         strobe_ns "ns",
         /// LETTS: from the strobe of the struck slice before; [`NONE`] in the first.
         letts_ns "ns",
-        /// LTDEM: the descriptor exchange microphase, from its strobe until this node has finished it.
+        /// LTDEM: the descriptor exchange microphase, from its microstrobe until this node has finished it.
         ltdem_ns "ns",
-        /// LTMSM (LMSM is a misprint): the message scheduling microphase.
+        /// LTMSM (LMSM is a misprint): the message scheduling microphase. [`NONE`], as of the ones below, if no node
+        /// needed it.
         ltmsm_ns "ns",
         /// The point-to-point microphase (one of LTRi).
         ltpm_ns "ns",
@@ -78,20 +80,25 @@ rows! {
         ltrm_ns "ns",
         /// LTTS: from the strobe to the end of the last microphase on this node.
         ltts_ns "ns",
-        /// NP2PDEM: descriptors of sends and receives that this node took in the DEM.
+        /// NP2PDEM: descriptors of sends and of receives that this node took from the rings of its ranks in the DEM.
+        /// Probes and cancels are not among them.
         np2pdem "count",
-        /// NP2PMSM: messages into this node that got bytes (or their end) scheduled in the MSM.
+        /// NP2PMSM: messages into this node that got bytes (or their end) scheduled in the MSM. A message that takes
+        /// several slices counts in each.
         np2pmsm "count",
-        /// NCOLLDEM: collectives of which this node took its last arrival in the DEM.
+        /// NCOLLDEM (NCOLLMSN is a misprint): collectives of which this node took its last arrival in the DEM.
         ncolldem "count",
-        /// NCOLLMSM: collectives with members on this node that were granted in the MSM, by whichever node.
+        /// NCOLLMSM: collectives with members on this node that were granted steps in the MSM, by whichever node. A
+        /// collective that takes several slices counts in each.
         ncollmsm "count",
-        /// BPTS: processes of this node that were blocked during the slice: they waited, awake or asleep, when the
-        /// cut was taken.
+        /// BPTS: processes of this node that were blocked during the slice: they had said, when the cut was taken,
+        /// that they wait in a call, whether they slept or were awake. Who waits for its own node says so when it has
+        /// looked for 20 µs.
         bpts "count",
-        /// LTRi: time in the routines of the Strobe Receiver.
+        /// LTRi: time in the routines of the Strobe Receiver, from the strobe to the next one.
         ltr_sr_ns "ns",
-        /// LTRi: time in the routines of the Buffer Sender.
+        /// LTRi: time in the routines of the Buffer Sender, until it has finished the DEM. What a thread does
+        /// after it has finished its last microphase in a slice counts when it finishes one again; so it does below.
         ltr_bs_ns "ns",
         /// LTRi: time in the routines of the Buffer Receiver.
         ltr_br_ns "ns",
@@ -101,17 +108,20 @@ rows! {
         ltr_ch_ns "ns",
         /// LTRi: time in the routines of the Reduce Helper.
         ltr_rh_ns "ns",
-        /// What the budget of the slice allows to move into this node.
+        /// What messages might move into this node in the slice: its budget without what is kept for the collectives
+        /// that may be granted in it.
         budget_bytes "bytes",
-        /// What was scheduled to move into this node.
+        /// Data of messages that were scheduled to move into this node. Data that came with descriptors (64 bytes at
+        /// most) are not moved, here and below.
         scheduled_bytes "bytes",
-        /// What had met its receive and was left for later slices.
+        /// Data of messages that had met their receives and were left for later slices.
         carried_bytes "bytes",
-        /// Receives posted on this node that no message has met, when the MSM was over.
+        /// Receives posted on this node that no message has met, when it had finished the MSM (or the DEM, if there
+        /// was no MSM); so it is below.
         receives_waiting "count",
-        /// Messages for this node that no receive has met, when the MSM was over.
+        /// Messages for this node that no receive has met.
         messages_waiting "count",
-        /// Collectives that some members on this node have entered and that are not granted, when the MSM was over.
+        /// Collectives that members on this node have entered and that are not granted in full.
         collectives_waiting "count",
         /// 1 if the slice was demanded, 0 if it was struck by the clock.
         demanded "count",
@@ -119,7 +129,8 @@ rows! {
 }
 
 rows! {
-    /// A struck slice for the whole job: Table 5.1, gathered by the Strobe Sender.
+    /// A struck slice for the whole job: Table 5.1, gathered by the Strobe Sender. It looks whether all nodes have
+    /// finished a microphase as soon as it has been strobed, and again each time when nodes have reported since.
     StrobeRow "strobes" {
         /// The number of the slice.
         slice "number",
@@ -129,11 +140,12 @@ rows! {
         getts_ns "ns",
         /// GTDEM: from the strobe until all nodes had finished the descriptor exchange microphase.
         gtdem_ns "ns",
-        /// GTMSM: the same of the message scheduling microphase.
+        /// GTMSM: the same of the message scheduling microphase, from its microstrobe; [`NONE`] if no node needed it.
         gtmsm_ns "ns",
         /// GTTS: from the strobe until all nodes had finished the slice.
         gtts_ns "ns",
-        /// USRSTS: looks at whether all nodes had finished the slice that came out false.
+        /// USRSTS: looks at whether all nodes had finished what the slice was at that came out false, in all its
+        /// microphases.
         usrsts "count",
         /// USRDEM: looks at whether all nodes had finished the DEM that came out false.
         usrdem "count",

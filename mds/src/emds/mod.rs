@@ -2,24 +2,25 @@
 //!
 //! The Strobe Receiver of every node keeps a [`SliceRecorder`] (Table 5.2, local figures) and the Strobe
 //! Sender keeps a [`StrobeRecorder`] (Table 5.1, global figures); they are two because the two threads
-//! may be in two processes. Both take one struct of figures for every struck slice. Figures by slice number
-//! in a window of slices, as in Figures 5.3 to 5.5, can be kept from the same structs.
+//! may be in two processes. Both take a row for every struck slice, enter it into distributions and totals, which
+//! are of the whole run, and keep it if it is in the window.
 
+mod rows;
 mod slice_recorder;
 mod strobe_recorder;
 
-pub use slice_recorder::{SliceFigures, SliceRecorder};
-pub use strobe_recorder::{StrobeFigures, StrobeRecorder};
+pub use slice_recorder::SliceRecorder;
+pub use strobe_recorder::StrobeRecorder;
 
 use crate::Distribution;
 
-/// Figures of slices that are noted, and entered into distributions later. A NIC that enters those of each slice
-/// at once fetches some twenty cache lines for it that programs have pushed out since the slice before; a note takes
-/// two.
+/// Rows of slices that are noted, and entered into distributions later. A NIC that enters those of each slice
+/// at once fetches some thirty cache lines for it that programs have pushed out since the slice before; a note takes
+/// four.
 #[derive(Debug)]
-struct Notes<F>(Vec<F>);
+struct Notes<R>(Vec<R>);
 
-impl<F> Notes<F> {
+impl<R> Notes<R> {
     /// So many slices are entered at a time.
     const MOST: usize = 64;
 
@@ -27,15 +28,10 @@ impl<F> Notes<F> {
         Self(Vec::with_capacity(Self::MOST))
     }
 
-    /// Notes the figures of a slice. If there is no more room, gives all that are to be entered now.
-    fn note(&mut self, figures: F) -> Option<Vec<F>> {
-        self.0.push(figures);
-        (self.0.len() == Self::MOST).then(|| self.take())
-    }
-
-    /// All that are to be entered.
-    fn take(&mut self) -> Vec<F> {
-        std::mem::replace(&mut self.0, Vec::with_capacity(Self::MOST))
+    /// Notes the row of a slice. Returns whether there is room for another one.
+    fn note(&mut self, row: R) -> bool {
+        self.0.push(row);
+        self.0.len() < Self::MOST
     }
 }
 
@@ -61,12 +57,14 @@ impl SliceLog {
         }
     }
 
-    fn struck(&mut self, slice: u64, strobe_ns: u64) {
+    /// Returns the time since the struck slice before, if this is not the first one.
+    fn struck(&mut self, slice: u64, strobe_ns: u64) -> Option<u64> {
         self.passed_before(slice);
         self.next = slice.saturating_add(1);
-        if let Some(previous_ns) = self.previous_strobe_ns.replace(strobe_ns) {
-            self.gap_ns.record(strobe_ns.saturating_sub(previous_ns));
-        }
+        let previous_ns = self.previous_strobe_ns.replace(strobe_ns)?;
+        let gap_ns = strobe_ns.saturating_sub(previous_ns);
+        self.gap_ns.record(gap_ns);
+        Some(gap_ns)
     }
 
     /// All slices before `slice` that were not struck were empty.
@@ -75,5 +73,12 @@ impl SliceLog {
         if empty > 0 {
             self.empty_runs.record(empty);
         }
+    }
+}
+
+/// Adds a time to a distribution, unless there was none.
+fn enter(distribution: &mut Distribution, time_ns: u64) {
+    if time_ns != crate::dump::NONE {
+        distribution.record(time_ns);
     }
 }

@@ -1,110 +1,121 @@
 //! The local figures of Table 5.2, gathered by the Strobe Receiver of one node.
 
 use crate::Distribution;
-use crate::dump::NodeDump;
+use crate::dump::{DistributionDump, NONE, NodeDump, SliceRow};
+use crate::selection::Window;
 
-use super::{Notes, SliceLog};
+use super::rows::Rows;
+use super::{Notes, SliceLog, enter};
 
-/// What one struck slice was on one node. The names are those of Table 5.2; the phases that it leaves to
-/// *LTRi* are named alike. `None` is a microphase that was skipped because no node had work in it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct SliceFigures {
-    /// The number of the slice.
-    pub slice: u64,
-    /// When the strobe arrived; LETTS is the time between two of these.
-    pub strobe_ns: u64,
-    /// LTDEM: local time of the descriptor exchange microphase.
-    pub ltdem_ns: Option<u64>,
-    /// LMSM: local time of the message scheduling microphase.
-    pub lmsm_ns: Option<u64>,
-    /// LTPM: local time of the point-to-point microphase.
-    pub ltpm_ns: Option<u64>,
-    /// LTBBM: local time of the broadcast and barrier microphase.
-    pub ltbbm_ns: Option<u64>,
-    /// LTRM: local time of the reduce microphase.
-    pub ltrm_ns: Option<u64>,
-    /// LTTS: local time of the whole slice, from its strobe to the end of its last microphase.
-    pub ltts_ns: u64,
-    /// NP2PDEM: point-to-point descriptors processed in the DEM.
-    pub np2pdem: u64,
-    /// NP2PMSM: point-to-point operations scheduled in the MSM.
-    pub np2pmsm: u64,
-    /// NCOLLDEM: collectives processed in the DEM.
-    pub ncolldem: u64,
-    /// NCOLLMSM: collectives scheduled in the MSM.
-    pub ncollmsm: u64,
-    /// BPTS: processes that were blocked during the slice.
-    pub bpts: u64,
+impl SliceRow {
+    /// A slice that has just been struck: nothing has been done in it, and no microphase has a time.
+    #[must_use]
+    pub fn struck(slice: u64, strobe_ns: u64) -> Self {
+        Self {
+            slice,
+            strobe_ns,
+            letts_ns: NONE,
+            ltdem_ns: NONE,
+            ltmsm_ns: NONE,
+            ltpm_ns: NONE,
+            ltbbm_ns: NONE,
+            ltrm_ns: NONE,
+            ..Self::default()
+        }
+    }
+
+    /// LTRi, by the names that a [`NodeDump`] has for them.
+    fn routines(&self) -> [(&'static str, u64); 6] {
+        [
+            ("sr", self.ltr_sr_ns),
+            ("bs", self.ltr_bs_ns),
+            ("br", self.ltr_br_ns),
+            ("dh", self.ltr_dh_ns),
+            ("ch", self.ltr_ch_ns),
+            ("rh", self.ltr_rh_ns),
+        ]
+    }
 }
 
-/// Records the slices of one node, in memory that does not grow (300 KiB).
+/// Records the slices of one node, in memory that does not grow: 520 KiB, and 216 bytes for each row of the window.
 #[derive(Debug)]
 pub struct SliceRecorder {
-    node: u32,
-    notes: Notes<SliceFigures>,
+    notes: Notes<SliceRow>,
+    rows: Rows<SliceRow>,
     log: SliceLog,
     ltdem_ns: Distribution,
-    lmsm_ns: Distribution,
+    ltmsm_ns: Distribution,
     ltpm_ns: Distribution,
     ltbbm_ns: Distribution,
     ltrm_ns: Distribution,
     ltts_ns: Distribution,
-    np2pdem: u64,
-    np2pmsm: u64,
-    ncolldem: u64,
-    ncollmsm: u64,
-    bpts: u64,
+    ltr_ns: [Distribution; 6],
+    /// The node, and the totals so far.
+    totals: NodeDump,
 }
 
 impl SliceRecorder {
     /// A recorder for `node`, from slice number `first_slice` on.
     #[must_use]
-    pub fn new(node: u32, first_slice: u64) -> Self {
+    pub fn new(node: u32, first_slice: u64, window: Window) -> Self {
         Self {
-            node,
             notes: Notes::new(),
+            rows: Rows::new(window),
             log: SliceLog::new(first_slice),
             ltdem_ns: Distribution::new(),
-            lmsm_ns: Distribution::new(),
+            ltmsm_ns: Distribution::new(),
             ltpm_ns: Distribution::new(),
             ltbbm_ns: Distribution::new(),
             ltrm_ns: Distribution::new(),
             ltts_ns: Distribution::new(),
-            np2pdem: 0,
-            np2pmsm: 0,
-            ncolldem: 0,
-            ncollmsm: 0,
-            bpts: 0,
+            ltr_ns: std::array::from_fn(|_| Distribution::new()),
+            totals: NodeDump {
+                node,
+                ..NodeDump::default()
+            },
         }
     }
 
-    /// One struck slice is over. Slices come in rising order; the numbers left out were empty slices.
-    pub fn slice(&mut self, figures: &SliceFigures) {
-        if let Some(notes) = self.notes.note(*figures) {
-            notes.iter().for_each(|figures| self.enter(figures));
+    /// One struck slice is over. Slices come in rising order; the numbers left out were empty slices. LETTS is filled
+    /// in here.
+    pub fn slice(&mut self, row: SliceRow) {
+        if !self.notes.note(row) {
+            self.enter_notes();
         }
     }
 
-    fn enter(&mut self, figures: &SliceFigures) {
-        self.log.struck(figures.slice, figures.strobe_ns);
-        let microphases = [
-            (&mut self.ltdem_ns, figures.ltdem_ns),
-            (&mut self.lmsm_ns, figures.lmsm_ns),
-            (&mut self.ltpm_ns, figures.ltpm_ns),
-            (&mut self.ltbbm_ns, figures.ltbbm_ns),
-            (&mut self.ltrm_ns, figures.ltrm_ns),
-            (&mut self.ltts_ns, Some(figures.ltts_ns)),
-        ];
-        for (distribution, time_ns) in microphases {
-            if let Some(time_ns) = time_ns {
+    fn enter_notes(&mut self) {
+        let mut notes = std::mem::take(&mut self.notes.0);
+        notes.drain(..).for_each(|row| self.enter(row));
+        self.notes.0 = notes;
+    }
+
+    fn enter(&mut self, mut row: SliceRow) {
+        if let Some(gap_ns) = self.log.struck(row.slice, row.strobe_ns) {
+            row.letts_ns = gap_ns;
+        }
+        enter(&mut self.ltdem_ns, row.ltdem_ns);
+        enter(&mut self.ltmsm_ns, row.ltmsm_ns);
+        enter(&mut self.ltpm_ns, row.ltpm_ns);
+        enter(&mut self.ltbbm_ns, row.ltbbm_ns);
+        enter(&mut self.ltrm_ns, row.ltrm_ns);
+        enter(&mut self.ltts_ns, row.ltts_ns);
+        for (distribution, (_, time_ns)) in self.ltr_ns.iter_mut().zip(row.routines()) {
+            if time_ns > 0 {
                 distribution.record(time_ns);
             }
         }
-        self.np2pdem += figures.np2pdem;
-        self.np2pmsm += figures.np2pmsm;
-        self.ncolldem += figures.ncolldem;
-        self.ncollmsm += figures.ncollmsm;
-        self.bpts += figures.bpts;
+        let totals = &mut self.totals;
+        totals.np2pdem += row.np2pdem;
+        totals.np2pmsm += row.np2pmsm;
+        totals.ncolldem += row.ncolldem;
+        totals.ncollmsm += row.ncollmsm;
+        totals.bpts += row.bpts;
+        totals.budget_bytes += row.budget_bytes;
+        totals.scheduled_bytes += row.scheduled_bytes;
+        totals.carried_bytes += row.carried_bytes;
+        totals.demanded += row.demanded;
+        self.rows.keep(row.slice, row);
     }
 
     /// Gives what was recorded. `end_slice` is the number that the next slice would have had: those before
@@ -112,27 +123,27 @@ impl SliceRecorder {
     /// [`NodeDump::global`].
     #[must_use]
     pub fn finish(mut self, end_slice: u64) -> NodeDump {
-        let notes = self.notes.take();
-        notes.iter().for_each(|figures| self.enter(figures));
+        self.enter_notes();
         self.log.passed_before(end_slice);
+        let (slices, slices_dropped) = self.rows.finish();
+        let names = SliceRow::default().routines().map(|(name, _)| name);
+        let routines = names.into_iter().zip(&self.ltr_ns);
         NodeDump {
-            job: String::new(),
-            node: self.node,
             slices_struck: self.ltts_ns.count(),
             empty_runs: (&self.log.empty_runs).into(),
             letts_ns: (&self.log.gap_ns).into(),
             ltdem_ns: (&self.ltdem_ns).into(),
-            ltmsm_ns: (&self.lmsm_ns).into(),
+            ltmsm_ns: (&self.ltmsm_ns).into(),
             ltpm_ns: (&self.ltpm_ns).into(),
             ltbbm_ns: (&self.ltbbm_ns).into(),
             ltrm_ns: (&self.ltrm_ns).into(),
             ltts_ns: (&self.ltts_ns).into(),
-            np2pdem: self.np2pdem,
-            np2pmsm: self.np2pmsm,
-            ncolldem: self.ncolldem,
-            ncollmsm: self.ncollmsm,
-            bpts: self.bpts,
-            ..NodeDump::default()
+            ltr_ns: routines
+                .map(|(name, times_ns)| (name.to_owned(), DistributionDump::from(times_ns)))
+                .collect(),
+            slices,
+            slices_dropped,
+            ..self.totals
         }
     }
 }
@@ -140,16 +151,17 @@ impl SliceRecorder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dump::Row;
+
+    fn recorder(node: u32, first_slice: u64) -> SliceRecorder {
+        SliceRecorder::new(node, first_slice, Window::default())
+    }
 
     #[test]
     fn numbers_left_out_are_empty_slices_counted_in_runs() {
-        let mut recorder = SliceRecorder::new(0, 1);
+        let mut recorder = recorder(0, 1);
         for slice in [4_u64, 5, 9] {
-            recorder.slice(&SliceFigures {
-                slice,
-                strobe_ns: slice * 500,
-                ..Default::default()
-            });
+            recorder.slice(SliceRow::struck(slice, slice * 500));
         }
         let dump = recorder.finish(12);
         assert_eq!(dump.slices_struck, 3);
@@ -159,22 +171,24 @@ mod tests {
             (dump.letts_ns.count, dump.letts_ns.min, dump.letts_ns.total),
             (2, 500, 2500)
         );
+        let letts: Vec<u64> = dump.slices.iter().map(|row| row.letts_ns).collect();
+        assert_eq!(letts, [NONE, 500, 2000]);
     }
 
     #[test]
     fn a_skipped_microphase_has_no_time_and_counts_add_up() {
-        let mut recorder = SliceRecorder::new(7, 0);
-        recorder.slice(&SliceFigures {
-            ltdem_ns: Some(900),
+        let mut recorder = recorder(7, 0);
+        recorder.slice(SliceRow {
+            ltdem_ns: 900,
             np2pdem: 4,
             bpts: 2,
-            ..Default::default()
+            ltr_bs_ns: 70,
+            ..SliceRow::struck(0, 10)
         });
-        recorder.slice(&SliceFigures {
-            slice: 1,
+        recorder.slice(SliceRow {
             np2pdem: 3,
             bpts: 1,
-            ..Default::default()
+            ..SliceRow::struck(1, 20)
         });
         let dump = recorder.finish(2);
         assert_eq!(
@@ -186,5 +200,38 @@ mod tests {
             (1, 0, 2)
         );
         assert_eq!((dump.np2pdem, dump.bpts), (7, 3));
+        let routines = ["bs", "ch"].map(|name| (dump.ltr_ns[name].count, dump.ltr_ns[name].total));
+        assert_eq!(routines, [(1, 70), (0, 0)]);
+    }
+
+    /// More slices than are noted at a time, and more than the window has room for.
+    #[test]
+    fn rows_are_of_the_window_and_totals_of_the_run() {
+        let row = |slice| SliceRow {
+            np2pmsm: 2,
+            demanded: slice % 2,
+            ..SliceRow::struck(slice, slice * 10)
+        };
+        let mut recorder = SliceRecorder::new(0, 1, Window::Last(100));
+        (1..=1_000).for_each(|slice| recorder.slice(row(slice)));
+        let dump = recorder.finish(1_001);
+        assert_eq!(
+            (dump.slices_struck, dump.np2pmsm, dump.demanded),
+            (1_000, 2_000, 500)
+        );
+        assert_eq!(dump.slices_dropped, 900);
+        let numbers: Vec<u64> = dump.slices.iter().map(|row| row.slice).collect();
+        assert_eq!(numbers, (901..=1_000).collect::<Vec<_>>());
+        let expected = SliceRow {
+            letts_ns: 10,
+            ..row(950)
+        };
+        assert_eq!(dump.slices[49], expected);
+    }
+
+    /// As the documentation of the recorder says.
+    #[test]
+    fn a_row_takes_216_bytes() {
+        assert_eq!((size_of::<SliceRow>(), SliceRow::COLUMNS.len()), (216, 27));
     }
 }

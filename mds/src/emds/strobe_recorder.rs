@@ -1,36 +1,18 @@
 //! The global figures of Table 5.1, gathered by the Strobe Sender.
 
 use crate::Distribution;
-use crate::dump::StrobeDump;
+use crate::dump::{NONE, StrobeDump, StrobeRow};
+use crate::selection::Window;
 
-use super::{Notes, SliceLog};
+use super::rows::Rows;
+use super::{Notes, SliceLog, enter};
 
-/// What one struck slice was for the whole machine. The names are those of Table 5.1. `None` is a
-/// microphase that was skipped because no node had work in it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct StrobeFigures {
-    /// The number of the slice.
-    pub slice: u64,
-    /// When the strobe was sent; GETTS is the time between two of these.
-    pub strobe_ns: u64,
-    /// GTDEM: time until all nodes had done the descriptor exchange microphase.
-    pub gtdem_ns: Option<u64>,
-    /// GTMSM: time until all nodes had done the message scheduling microphase.
-    pub gtmsm_ns: Option<u64>,
-    /// GTTS: time until all nodes had done the slice.
-    pub gtts_ns: u64,
-    /// USRSTS: Compare-And-Writes that came out false before the previous slice was over.
-    pub usrsts: u64,
-    /// USRDEM: Compare-And-Writes that came out false before the DEM was over.
-    pub usrdem: u64,
-    /// USRMSM: Compare-And-Writes that came out false before the MSM was over.
-    pub usrmsm: u64,
-}
-
-/// Records the slices as the Strobe Sender sees them, in memory that does not grow (300 KiB).
+/// Records the slices as the Strobe Sender sees them, in memory that does not grow: 300 KiB, and 80 bytes for each row
+/// of the window.
 #[derive(Debug)]
 pub struct StrobeRecorder {
-    notes: Notes<StrobeFigures>,
+    notes: Notes<StrobeRow>,
+    rows: Rows<StrobeRow>,
     log: SliceLog,
     gtdem_ns: Distribution,
     gtmsm_ns: Distribution,
@@ -43,9 +25,10 @@ pub struct StrobeRecorder {
 impl StrobeRecorder {
     /// A recorder from slice number `first_slice` on.
     #[must_use]
-    pub fn new(first_slice: u64) -> Self {
+    pub fn new(first_slice: u64, window: Window) -> Self {
         Self {
             notes: Notes::new(),
+            rows: Rows::new(window),
             log: SliceLog::new(first_slice),
             gtdem_ns: Distribution::new(),
             gtmsm_ns: Distribution::new(),
@@ -56,40 +39,52 @@ impl StrobeRecorder {
         }
     }
 
-    /// One struck slice is over. Slices come in rising order.
-    pub fn slice(&mut self, figures: &StrobeFigures) {
-        if let Some(notes) = self.notes.note(*figures) {
-            notes.iter().for_each(|figures| self.enter(figures));
+    /// One struck slice is over. Slices come in rising order. GETTS is filled in here.
+    pub fn slice(&mut self, row: StrobeRow) {
+        if !self.notes.note(row) {
+            self.enter_notes();
         }
     }
 
-    fn enter(&mut self, figures: &StrobeFigures) {
-        self.log.struck(figures.slice, figures.strobe_ns);
-        // The retries of a microphase that was skipped are none, not zero.
-        let dem = figures.gtdem_ns.map(|time_ns| (time_ns, figures.usrdem));
-        let msm = figures.gtmsm_ns.map(|time_ns| (time_ns, figures.usrmsm));
+    fn enter_notes(&mut self) {
+        let mut notes = std::mem::take(&mut self.notes.0);
+        notes.drain(..).for_each(|row| self.enter(row));
+        self.notes.0 = notes;
+    }
+
+    fn enter(&mut self, mut row: StrobeRow) {
+        let gap_ns = self.log.struck(row.slice, row.strobe_ns);
+        row.getts_ns = gap_ns.unwrap_or(NONE);
         let phases = [
+            (&mut self.gtts_ns, row.gtts_ns, &mut self.usrsts, row.usrsts),
             (
-                &mut self.gtts_ns,
-                &mut self.usrsts,
-                Some((figures.gtts_ns, figures.usrsts)),
+                &mut self.gtdem_ns,
+                row.gtdem_ns,
+                &mut self.usrdem,
+                row.usrdem,
             ),
-            (&mut self.gtdem_ns, &mut self.usrdem, dem),
-            (&mut self.gtmsm_ns, &mut self.usrmsm, msm),
+            (
+                &mut self.gtmsm_ns,
+                row.gtmsm_ns,
+                &mut self.usrmsm,
+                row.usrmsm,
+            ),
         ];
-        for (times, retries, figures) in phases {
-            if let Some((time_ns, retried)) = figures {
-                times.record(time_ns);
+        for (times, time_ns, retries, retried) in phases {
+            enter(times, time_ns);
+            // The retries of a microphase that was skipped are none, not zero.
+            if time_ns != NONE {
                 retries.record(retried);
             }
         }
+        self.rows.keep(row.slice, row);
     }
 
     /// Gives what was recorded.
     #[must_use]
     pub fn finish(mut self) -> StrobeDump {
-        let notes = self.notes.take();
-        notes.iter().for_each(|figures| self.enter(figures));
+        self.enter_notes();
+        let (strobes, strobes_dropped) = self.rows.finish();
         StrobeDump {
             getts_ns: (&self.log.gap_ns).into(),
             gtdem_ns: (&self.gtdem_ns).into(),
@@ -98,7 +93,8 @@ impl StrobeRecorder {
             usrsts: (&self.usrsts).into(),
             usrdem: (&self.usrdem).into(),
             usrmsm: (&self.usrmsm).into(),
-            ..StrobeDump::default()
+            strobes,
+            strobes_dropped,
         }
     }
 }
@@ -109,22 +105,24 @@ mod tests {
 
     #[test]
     fn gaps_times_and_retries_are_kept_apart() {
-        let mut recorder = StrobeRecorder::new(0);
-        let first = StrobeFigures {
+        let mut recorder = StrobeRecorder::new(0, Window::default());
+        let first = StrobeRow {
             slice: 10,
             strobe_ns: 5_000,
-            gtdem_ns: Some(70),
+            gtdem_ns: 70,
+            gtmsm_ns: NONE,
             gtts_ns: 200,
             usrdem: 3,
             ..Default::default()
         };
-        recorder.slice(&first);
-        recorder.slice(&StrobeFigures {
+        let second = StrobeRow {
             slice: 12,
             strobe_ns: 6_000,
-            gtdem_ns: None,
+            gtdem_ns: NONE,
             ..first
-        });
+        };
+        recorder.slice(first);
+        recorder.slice(second);
         let dump = recorder.finish();
         assert_eq!(dump.getts_ns.histogram, [(1_000, 1)]);
         assert_eq!((dump.gtdem_ns.total, dump.gtts_ns.total), (70, 400));
@@ -132,5 +130,14 @@ mod tests {
             (dump.usrdem.count, dump.usrdem.total, dump.gtmsm_ns.count),
             (1, 3, 0)
         );
+        let with_gap = |row, getts_ns| StrobeRow { getts_ns, ..row };
+        let rows = [with_gap(first, NONE), with_gap(second, 1_000)];
+        assert_eq!(dump.strobes, rows);
+    }
+
+    /// As the documentation of the recorder says.
+    #[test]
+    fn a_row_takes_80_bytes() {
+        assert_eq!(size_of::<StrobeRow>(), 80);
     }
 }

@@ -12,6 +12,7 @@ mod flood;
 mod hello_startup;
 mod layers;
 mod manual;
+mod mds_barrier;
 mod node_scale;
 mod oracle;
 mod page;
@@ -65,6 +66,7 @@ pub const ALL: &[Check] = &[
     fixed_time::PINGPONG,
     fixed_gaps::IDLE,
     fixed_gaps::BUSY,
+    mds_barrier::CHECK,
     elastic_pingpong::EAGER,
     elastic_pingpong::RENDEZVOUS,
     compute_only_cpu::CHECK,

@@ -22,7 +22,7 @@ struct Shared {
     signalled: Box<[AtomicU64]>,
     /// How often a node has reported progress.
     reports: AtomicU64,
-    /// Evaluations of waiting requests that came out false (paper Table 5.1).
+    /// Looks at requests that wait that came out false, as [`Sequencer::retries`](super::Sequencer::retries).
     retries: AtomicU64,
 }
 
@@ -57,7 +57,7 @@ impl Colocated {
         None
     }
 
-    /// Evaluations of waiting requests that came out false.
+    /// Looks at requests that wait that came out false (paper Table 5.1).
     #[must_use]
     pub fn retries(&self) -> u64 {
         self.0.retries.load(Ordering::Relaxed)

@@ -260,7 +260,11 @@ impl Port for ShmPort {
         self.store(variable, value);
         match &self.colocated {
             Some(colocated) => colocated.report(),
-            None => self.bells.add(BellId::STROBE_SENDER),
+            None => {
+                // REPORT: publishes the variable.
+                self.segment.reports().fetch_add(1, Ordering::Release);
+                self.bells.add(BellId::STROBE_SENDER);
+            }
         }
     }
 

@@ -55,7 +55,7 @@ struct Mapped {
 
 impl Segment {
     fn pids(_: usize) -> usize {
-        64 // word 0: requests asked so far, counted so that the sequencer need not scan
+        64 // word 0: requests asked so far, counted so that the sequencer need not scan; word 1: reports
     }
 
     fn lodgings(&self) -> usize {
@@ -219,6 +219,11 @@ impl Segment {
 
     pub(super) fn asked(&self) -> &AtomicU64 {
         self.mapping.word64(0)
+    }
+
+    /// How often nodes have reported progress.
+    pub(super) fn reports(&self) -> &AtomicU64 {
+        self.mapping.word64(8)
     }
 
     pub(super) fn request_state(&self, port: usize) -> &AtomicU64 {

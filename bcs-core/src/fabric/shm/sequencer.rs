@@ -8,6 +8,9 @@
 //! - **PROGRESS**: a node stores a variable with `Release`; the sequencer compares it after an
 //!   `Acquire` load. So whoever acts on a verdict sees all that the nodes did before they made
 //!   the condition true: this is what lets a lane of global memory be used anew in each slice.
+//! - **REPORT**: a node that reports counts it, with `Release`, after it has stored the variable; the
+//!   sequencer loads the count with `Acquire` before it looks. So a look sees all that it has counted, and what is
+//!   reported later leads to another one.
 
 use super::bells::Bells;
 use super::segment::{ASKED, FALSE, RawRequest, Segment, TRUE, ports};
@@ -21,6 +24,8 @@ pub struct Sequencer {
     segment: Segment,
     bells: Bells,
     seen: u64,
+    /// Reports of nodes that the last look at what waits has seen.
+    reports_seen: u64,
     /// Requests that wait until their condition holds, by port.
     waiting: Vec<(usize, RawRequest)>,
     retries: u64,
@@ -34,6 +39,7 @@ impl Sequencer {
             segment,
             bells,
             seen: 0,
+            reports_seen: 0,
             waiting: Vec::new(),
             retries: 0,
         }
@@ -47,7 +53,11 @@ impl Sequencer {
 
     /// Decides what can be decided. Returns whether anything was.
     pub fn poll(&mut self) -> bool {
-        let mut progress = self.look_again();
+        let reports = self.segment.reports().load(Ordering::Acquire); // REPORT
+        let mut progress = false;
+        if std::mem::replace(&mut self.reports_seen, reports) != reports {
+            progress = self.look_again();
+        }
         let asked = self.segment.asked().load(Ordering::Acquire);
         if asked == self.seen {
             return progress;
@@ -62,6 +72,7 @@ impl Sequencer {
             }
             let request = self.segment.read_request(port);
             if !self.decide(port, &request) {
+                self.retries += 1;
                 self.waiting.push((port, request));
             }
             progress = true;
@@ -69,7 +80,8 @@ impl Sequencer {
         progress
     }
 
-    /// Evaluations of waiting requests that came out false (paper Table 5.1).
+    /// Looks at requests that wait that came out false (paper Table 5.1): one when the request comes, and one
+    /// whenever nodes have reported since the last.
     #[must_use]
     pub fn retries(&self) -> u64 {
         self.retries

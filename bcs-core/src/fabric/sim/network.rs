@@ -94,6 +94,7 @@ pub struct Network {
     /// Fetches that nobody has asked for, and their buffers.
     fetches: BTreeMap<u64, Fetch>,
     compares: BTreeMap<u64, CompareAndWrite>,
+    retries: u64,
     /// The last arrival time per (source, destination): pairs keep their order.
     last_arrival: BTreeMap<(Option<NodeId>, NodeId), u64>,
     trace: u64,
@@ -131,6 +132,7 @@ impl Network {
             gets: BTreeMap::new(),
             fetches: BTreeMap::new(),
             compares: BTreeMap::new(),
+            retries: 0,
             last_arrival: BTreeMap::new(),
             trace: 0,
             in_flight: 0,
@@ -159,6 +161,13 @@ impl Network {
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.in_flight
+    }
+
+    /// Looks at Compare-And-Writes that wait that came out false (paper Table 5.1): one when it is asked, and one for
+    /// each report of a node, when it has got to who looks.
+    #[must_use]
+    pub fn retries(&self) -> u64 {
+        self.retries
     }
 
     /// The faults injected so far.
@@ -452,6 +461,7 @@ impl Network {
                 .holds(self.load(node, what.variable), what.operand)
         });
         if !holds && what.wait {
+            self.retries += 1;
             return;
         }
         self.compares.remove(&ticket);

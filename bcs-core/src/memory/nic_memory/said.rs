@@ -27,6 +27,12 @@ impl NicMemory {
         let _newer = word.compare_exchange(said, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
 
+    /// NIC side: whether the rank says that it waits. Only a hint for who counts.
+    #[must_use]
+    pub fn says_it_waits(&self) -> bool {
+        self.mapping.word64(WHEREABOUTS).load(Ordering::Relaxed) != 0
+    }
+
     /// Manager side: where the rank says it is, with a number that no other such saying has;
     /// `None` if it says nothing, nothing sensible, or something new at this moment.
     #[must_use]

@@ -55,6 +55,8 @@ pub(super) struct Contexts {
     /// The most tokens that collectives of this node can get in this slice, each by itself. Counted in DEM:
     /// in MSM a master may already have granted some of them.
     tokens_wanted: u64,
+    /// Collectives of which the last arrival of this node has come since they were counted last.
+    complete: u64,
     lost: NodeSet,
 }
 
@@ -72,6 +74,7 @@ impl Contexts {
             refused: Refused::default(),
             grants: Grants::new(quota),
             tokens_wanted: 0,
+            complete: 0,
             lost: NodeSet::EMPTY,
             config: config.clone(),
             quota,
@@ -212,7 +215,9 @@ impl Contexts {
         if communicator.slot.is_none() || !communicator.may_arrive(rank, &descriptor) {
             return Err(Failure::BadDescriptor);
         }
+        let before = communicator.pending.len();
         communicator.arrive(rank, descriptor, self.quota, context);
+        self.complete += (communicator.pending.len() - before) as u64;
         Ok(())
     }
 
@@ -276,14 +281,23 @@ impl Contexts {
         self.grants.granted()
     }
 
-    /// How many collectives were granted steps in this slice.
-    pub(super) fn grants(&self) -> u64 {
-        self.grants.count()
-    }
-
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> bool {
         self.grants
             .poll(&mut self.communicators, &self.config, context)
+    }
+
+    /// Counts the collectives of which the last arrival of this node has come since the last time.
+    pub(super) fn take_complete(&mut self) -> u64 {
+        std::mem::take(&mut self.complete)
+    }
+
+    /// Collectives at which ranks of this node have arrived, and which were not granted in full before this slice:
+    /// at the end of DEM.
+    pub(super) fn entered(&self) -> u64 {
+        let of = |communicator: &Communicator| {
+            (communicator.arrivals.len() + communicator.pending.len()) as u64
+        };
+        self.communicators.values().map(of).sum()
     }
 
     /// Collectives at which ranks of this node have arrived, and which have not gone.

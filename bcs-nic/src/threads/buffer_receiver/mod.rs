@@ -18,12 +18,12 @@ use super::{Context, LeftOver, NicThread, NodeConfig, Put, PutWords, Retries};
 use crate::blocks::{CreditBlock, DescriptorBlock, Envelope};
 use crate::budget::Quota;
 use crate::failure::Cause;
-use crate::mail::{Cut, Mail, Tally};
+use crate::mail::{Chunk, Cut, Mail, Queues, Tally};
 use bcs_core::fabric::{Block, GlobalAddress, Port};
 use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet};
 use contexts::Contexts;
 use ranks::Ranks;
-use schedule::Schedule;
+use schedule::{Schedule, bytes};
 
 #[derive(Debug, Default)]
 struct Dem {
@@ -45,6 +45,8 @@ pub struct BufferReceiver {
     work: [bool; 5],
     /// Messages that were completed, and chunks that were scheduled, in this slice.
     scheduled: u64,
+    /// What is left, if it is recorded.
+    queues: Option<Queues>,
     /// The envelopes of this slice.
     envelopes: Vec<Envelope>,
     /// Descriptor blocks that have been read: there is one for each signal.
@@ -65,6 +67,7 @@ impl BufferReceiver {
             scheduling: None,
             work: [false; 5],
             scheduled: 0,
+            queues: config.emds.map(|_| Queues::default()),
             envelopes: Vec::new(),
             signals_seen: 0,
             puts: Retries::default(),
@@ -103,9 +106,39 @@ impl BufferReceiver {
             || self.ranks.completed() > 0
             || self.schedule.has_transfers()
             || self.contexts.has_candidates();
-        context
-            .out
-            .finished(Microphase::Dem, work, Tally::default());
+        self.record_dem();
+        let tally = Tally {
+            point_to_point: self.ranks.take_receives(),
+            collectives: self.contexts.take_complete(),
+            queues: self.queues.map(Box::new),
+            ..Tally::default()
+        };
+        context.out.finished(Microphase::Dem, work, tally);
+    }
+
+    /// At the end of DEM, if it is recorded. What a master grants in MSM depends on time: collectives are not looked
+    /// at there.
+    fn record_dem(&mut self) {
+        let Some(queues) = &mut self.queues else {
+            return;
+        };
+        let [receives, messages] = self.ranks.waiting();
+        *queues = Queues {
+            budget_bytes: self.quota.budget - self.contexts.may_bring(),
+            collectives: self.contexts.entered(),
+            receives,
+            messages,
+            ..Queues::default()
+        };
+    }
+
+    /// When these chunks have been scheduled, if it is recorded.
+    fn record_msm(&mut self, chunks: &[Chunk]) {
+        if let Some(queues) = &mut self.queues {
+            queues.scheduled_bytes = bytes(chunks);
+            queues.carried_bytes = self.schedule.left();
+            [queues.receives, queues.messages] = self.ranks.waiting();
+        }
     }
 
     fn match_and_schedule(&mut self, slice: u64, context: &mut Context<'_>) {
@@ -126,6 +159,7 @@ impl BufferReceiver {
         self.publish_unexpected();
         let reserved = self.contexts.may_bring();
         let chunks = self.schedule.slice(self.quota.budget - reserved);
+        self.record_msm(&chunks);
         if self.schedule.has_transfers() {
             self.config.page.arm(); // left over by the budget: law 2
         }
@@ -256,7 +290,8 @@ impl NicThread for BufferReceiver {
             self.work[Microphase::Rm.index()] = reductions;
             let tally = Tally {
                 point_to_point: self.scheduled,
-                collectives: self.contexts.grants(),
+                queues: self.queues.map(Box::new),
+                ..Tally::default()
             };
             context.out.finished(Microphase::Msm, self.work, tally);
             return true;

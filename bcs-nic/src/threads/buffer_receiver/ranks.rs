@@ -132,6 +132,8 @@ pub(super) struct Ranks {
     /// Those of which there are so many to return.
     due: Vec<(u16, u32)>,
     completed: u64,
+    /// Receives that were taken from rings since they were counted last.
+    receives: u64,
     credit_records: usize,
     lost: NodeSet,
 }
@@ -162,6 +164,7 @@ impl Ranks {
             return_at,
             due: Vec::new(),
             completed: 0,
+            receives: 0,
             credit_records: config.bounds.credits,
             lost: NodeSet::EMPTY,
         }
@@ -230,6 +233,7 @@ impl Ranks {
                     capacity,
                     shared,
                 };
+                self.receives += 1;
                 return self.receive(local, pattern, receive, schedule, context);
             }
             ReceiveKind::ReceiveExtracted {
@@ -243,6 +247,7 @@ impl Ranks {
                     capacity,
                     shared: false,
                 };
+                self.receives += 1;
                 self.receive_extracted(local, message, receive, schedule, context);
             }
         }
@@ -388,6 +393,21 @@ impl Ranks {
     /// Counts them.
     pub(super) fn take_completed(&mut self) -> u64 {
         std::mem::take(&mut self.completed)
+    }
+
+    /// Counts the receives that were taken from rings since the last time.
+    pub(super) fn take_receives(&mut self) -> u64 {
+        std::mem::take(&mut self.receives)
+    }
+
+    /// Receives that no message has met, and messages that no receive has met.
+    pub(super) fn waiting(&self) -> [u64; 2] {
+        let of = |table: &Rank| {
+            let messages = table.matcher.unexpected_len() + table.extracted.len();
+            [table.matcher.posted_len() as u64, messages as u64]
+        };
+        let tables = self.ranks.iter().map(of);
+        tables.fold([0, 0], |all, one| [all[0] + one[0], all[1] + one[1]])
     }
 
     pub(super) fn has_probes(&self) -> bool {

@@ -89,6 +89,14 @@ impl Transfer {
         }
     }
 
+    /// Bytes that have still to be moved: none of those that came with the descriptor.
+    fn left(&self) -> u64 {
+        match self.payload {
+            Payload::Inline(_) => 0,
+            _ => self.len - self.moved,
+        }
+    }
+
     fn pair(&self) -> (u32, u32) {
         (self.source, self.receiver)
     }
@@ -144,6 +152,12 @@ fn extend(chunk: &mut Chunk, next: Chunk) {
     }
 }
 
+/// The bytes that chunks move.
+pub(super) fn bytes(chunks: &[Chunk]) -> u64 {
+    let copies = chunks.iter().filter_map(|chunk| chunk.copy);
+    copies.map(|(from, _)| from.len).sum()
+}
+
 /// The transfers under way on one node.
 #[derive(Debug)]
 pub(super) struct Schedule {
@@ -154,6 +168,8 @@ pub(super) struct Schedule {
     /// The pairs with transfers, whose turn is next first.
     turns: VecDeque<(u32, u32)>,
     ids: u64,
+    /// Bytes that have still to be moved, of all transfers.
+    left: u64,
 }
 
 impl Schedule {
@@ -164,12 +180,14 @@ impl Schedule {
             pairs: BTreeMap::new(),
             turns: VecDeque::new(),
             ids: 0,
+            left: 0,
         }
     }
 
     pub(super) fn add(&mut self, mut transfer: Transfer) {
         self.ids += 1;
         transfer.id = self.ids;
+        self.left += transfer.left();
         let pair = transfer.pair();
         let queue = self.pairs.entry(pair).or_default();
         if queue.is_empty() {
@@ -180,6 +198,11 @@ impl Schedule {
 
     pub(super) fn has_transfers(&self) -> bool {
         !self.turns.is_empty()
+    }
+
+    /// Bytes that have still to be moved.
+    pub(super) fn left(&self) -> u64 {
+        self.left
     }
 
     pub(super) fn len(&self) -> usize {
@@ -244,6 +267,7 @@ impl Schedule {
             }
         }
         self.turns = sat_out;
+        self.left -= bytes(&chunks);
         chunks
     }
 
@@ -272,6 +296,7 @@ impl Schedule {
                 !gone
             });
         }
+        self.left -= removed.iter().map(Transfer::left).sum::<u64>();
         self.pairs.retain(|_, queue| !queue.is_empty());
         let pairs = &self.pairs;
         self.turns.retain(|pair| pairs.contains_key(pair));
@@ -318,14 +343,6 @@ mod tests {
             },
             &receive,
         )
-    }
-
-    fn bytes(chunks: &[Chunk]) -> u64 {
-        chunks
-            .iter()
-            .filter_map(|chunk| chunk.copy)
-            .map(|(from, _)| from.len)
-            .sum()
     }
 
     #[test]

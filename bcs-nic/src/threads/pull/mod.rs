@@ -18,7 +18,7 @@ use super::{Context, LeftOver, NodeConfig, Put, Retries};
 use crate::blocks::Board;
 use crate::budget::{Plan, Quota};
 use crate::collective::{Collective, Go, Steps, step_range};
-use crate::mail::GivenUp;
+use crate::mail::{GivenUp, Going};
 use bcs_core::fabric::{Port, Variable};
 use bcs_core::job::{NicThreadId, NodeSet};
 use bcs_core::request::{Completion, Failure};
@@ -83,7 +83,8 @@ impl Pulls {
     }
 
     /// The microphase begins: what has been granted goes.
-    pub(super) fn start(&mut self, slice: u64, context: &mut Context<'_>) {
+    pub(super) fn start(&mut self, slice: u64, context: &mut Context<'_>) -> Going {
+        let mut going = Going::default();
         for pulled in &mut self.active {
             let go = Go::decode(context.port.load(Variable::Go(pulled.collective.slot)));
             let mut granted = pulled.steps.granted(go, pulled.collective.sequence);
@@ -92,6 +93,7 @@ impl Pulls {
             };
             let upto = first + 1 + granted.count() as u64;
             let bytes = pulled.collective.bytes();
+            going.count(first, upto - first, pulled.plan.steps(bytes));
             let (from, _) = step_range(first, pulled.plan.step_bytes, bytes);
             let to = (upto * pulled.plan.step_bytes).min(bytes);
             let board = Board::new(token, slice, &pulled.collective);
@@ -105,6 +107,7 @@ impl Pulls {
             );
             pulled.under_way = Some((stretch, upto));
         }
+        going
     }
 
     /// Moves everything of this slice on as far as it goes. Returns whether anything moved.

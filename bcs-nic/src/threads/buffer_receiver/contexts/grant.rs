@@ -50,7 +50,6 @@ pub(super) struct Grants {
     todo: VecDeque<Key>,
     under_way: Option<UnderWay>,
     granted: [bool; 2],
-    count: u64,
 }
 
 impl Grants {
@@ -61,7 +60,6 @@ impl Grants {
             todo: VecDeque::new(),
             under_way: None,
             granted: [false; 2],
-            count: 0,
         }
     }
 
@@ -69,15 +67,10 @@ impl Grants {
         self.slice = slice;
         self.todo = keys.into();
         self.granted = [false; 2];
-        self.count = 0;
     }
 
     pub(super) fn is_done(&self) -> bool {
         self.todo.is_empty() && self.under_way.is_none()
-    }
-
-    pub(super) fn count(&self) -> u64 {
-        self.count
     }
 
     pub(super) fn granted(&self) -> [bool; 2] {
@@ -301,7 +294,6 @@ impl Grants {
             .expect("it was being granted");
         pending.granted = go.steps;
         self.granted[usize::from(pending.reduces)] = true;
-        self.count += 1;
         if pending.granted == pending.steps {
             communicator.pending.pop_front();
         }
