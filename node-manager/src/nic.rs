@@ -8,7 +8,7 @@ use bcs_core::job::{Intranode, NodeId};
 use bcs_core::lockstep::lock;
 use bcs_core::memory::{MapError, NicMemory, Slot};
 use bcs_core::smartmap::{Desk, NodeMemory, READ_ONLY};
-use bcs_core::wake::MachinePage;
+use bcs_core::wake::{MachinePage, bell};
 use bcs_core::whereabouts::Whereabouts;
 use bcs_nic::bounds::Bounds;
 use bcs_nic::driver::{NicHost, NicHostConfig, Recordings};
@@ -171,6 +171,20 @@ impl Nic {
     /// Where a rank says it is.
     pub(crate) fn whereabouts(&self, rank: u32) -> Option<(u64, Whereabouts)> {
         self.mapped.get(rank as usize)?.as_ref()?.whereabouts()
+    }
+
+    /// How often these ranks, and the OS threads of the NICs, have gone to sleep, if all sleep until somebody
+    /// rings.
+    pub(crate) fn naps(&self, ranks: impl Iterator<Item = u32>) -> Option<u64> {
+        let memory = |rank: u32| self.mapped.get(rank as usize)?.as_ref();
+        let bells = ranks.filter_map(memory).map(NicMemory::bell);
+        Some(self.host.naps()?.wrapping_add(bell::naps(bells)?))
+    }
+
+    /// The process that is received as a rank, if it is there and NICs may reach into it.
+    pub(crate) fn pid(&self, rank: u32) -> Option<u32> {
+        let pid = self.segment.pid(rank)?.load(Ordering::Acquire);
+        (pid != 0).then_some(pid)
     }
 
     /// What the ranks of a node share, if they do.

@@ -32,7 +32,7 @@ use bcs_core::job::{Driver, NicThreadId, NodeId, Placement, Settings, Strobe};
 use bcs_core::memory::NicMemory;
 use bcs_core::wake::machine_page::BellId;
 use bcs_core::wake::waiting::Patience;
-use bcs_core::wake::{MachinePage, home_core, scheduling};
+use bcs_core::wake::{MachinePage, bell, home_core, scheduling};
 use crossbeam_channel::Receiver;
 use machines::{Hosted, Letter, Machines, Routes, Seat, Strobing};
 use mds::dump::NodeDump;
@@ -134,6 +134,14 @@ impl NicHost {
             host.threads.push((crew.bell, handle));
         }
         Ok(host)
+    }
+
+    /// The number of sleeps of these OS threads so far, if all sleep until somebody rings
+    /// ([`bell`]): nothing moves in these NICs, and none of them looks at a clock.
+    #[must_use]
+    pub fn naps(&self) -> Option<u64> {
+        let bells = self.threads.iter().map(|(bell, _)| self.page.bell(*bell));
+        bell::naps(bells)
     }
 
     /// Stops the OS threads, waits for them, and gives what was recorded.

@@ -15,7 +15,7 @@ use super::{Recordings, Report};
 use bcs_core::clock::now_ns;
 use bcs_core::job::{NicThreadId, NodeId};
 use bcs_core::wake::MachinePage;
-use bcs_core::wake::bell::ASLEEP;
+use bcs_core::wake::bell::{self, AWAKE};
 use bcs_core::wake::home_core;
 use bcs_core::wake::machine_page::BellId;
 use bcs_core::wake::waiting::{self, Patience};
@@ -234,7 +234,7 @@ impl OsThread {
     /// Whether it would have to be woken, and would have no core to itself.
     fn is_to_help(&self, place: usize) -> bool {
         let bell = self.page.bell(self.stations.all[place].bell);
-        bell.load(Ordering::Relaxed) == ASLEEP && !self.page.has_a_core_to_spare()
+        bell::state(bell.load(Ordering::Relaxed)) != AWAKE && !self.page.has_a_core_to_spare()
     }
 
     fn wait(&mut self, stop: &AtomicBool) {
@@ -272,7 +272,7 @@ mod tests {
     use bcs_core::fabric::shm::Segment;
     use bcs_core::job::{Cores, Driver, Placement, Settings};
     use bcs_core::memory::NicMemory;
-    use bcs_core::wake::bell::AWAKE;
+    use bcs_core::wake::bell::ASLEEP;
 
     /// The OS threads of a node's NIC and of the Strobe Sender, of which only the latter runs; the other sleeps.
     fn beside_a_sleeper(driver: Driver, cores: u32) -> (OsThread, MachinePage) {

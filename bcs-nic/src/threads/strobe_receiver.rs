@@ -17,7 +17,7 @@ use bcs_core::fabric::{Port, Variable};
 use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet, Strobe};
 use bcs_core::memory::NicMemory;
 use bcs_core::request::{Completion, Failure};
-use bcs_core::wake::bell::ASLEEP;
+use bcs_core::wake::bell::{self, AWAKE};
 use mds::dump::NodeDump;
 use mds::emds::{SliceFigures, SliceRecorder};
 use std::sync::Arc;
@@ -139,7 +139,8 @@ impl StrobeReceiver {
 
     /// Ranks of this node that sleep in a call.
     fn blocked(&self) -> u64 {
-        let asleep = |memory: &NicMemory| memory.bell().load(Ordering::Relaxed) == ASLEEP;
+        let asleep =
+            |memory: &NicMemory| bell::state(memory.bell().load(Ordering::Relaxed)) != AWAKE;
         self.config
             .ranks
             .iter()

@@ -5,6 +5,7 @@ mod alone;
 mod astray;
 mod communicators;
 mod crossed;
+mod deadlocks;
 mod departed;
 mod examples;
 mod hostile;
