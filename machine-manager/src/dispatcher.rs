@@ -6,7 +6,7 @@
 use crate::exit_code;
 use crate::job_control::{Action, Event, JobControl};
 use crate::launch::{Launched, Manager};
-use crate::lookout::{Finding, Lookout};
+use crate::lookout::{Finding, Graph, Lookout};
 use crate::output::{Gone, Output};
 use crate::shared_input::SharedInput;
 use crate::signals::Signals;
@@ -25,6 +25,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus};
 use rustix::time::Timespec;
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// A running job.
@@ -51,6 +52,8 @@ pub struct Dispatcher {
     input: Option<TerminalInput>,
     /// The way to all ranks, when they all read standard input.
     shared_input: Option<SharedInput>,
+    /// What a deadlock comes to.
+    on_deadlock: OnDeadlock,
     /// Whether hints are still said.
     hints: bool,
     /// Whether the job is over and the user does not want to read the rest of its output.
@@ -67,6 +70,8 @@ pub struct Surroundings {
     pub input: Option<TerminalInput>,
     /// The way in, when all ranks read standard input.
     pub shared_input: Option<SharedInput>,
+    /// What a deadlock comes to.
+    pub on_deadlock: OnDeadlock,
     /// Whether hints are heard.
     pub hints: bool,
     /// Signals.
@@ -74,6 +79,15 @@ pub struct Surroundings {
     /// Children that this process had before the job: a shell may have had them before it became
     /// `bcs run`.
     pub spared: Vec<Pid>,
+}
+
+/// What is to be done when no rank can ever go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OnDeadlock {
+    /// Whether the job ends.
+    pub aborts: bool,
+    /// Where the graph is written, for programs.
+    pub files: Vec<PathBuf>,
 }
 
 /// What a descriptor in the poll set is.
@@ -101,6 +115,7 @@ impl Dispatcher {
             output,
             input,
             shared_input,
+            on_deadlock,
             hints,
             signals,
             spared,
@@ -127,6 +142,7 @@ impl Dispatcher {
             spared,
             input,
             shared_input,
+            on_deadlock,
             hints,
             impatient: false,
             buffer: vec![0; READ_BYTES],
@@ -334,8 +350,12 @@ impl Dispatcher {
                 let lookout = self.lookout.as_mut();
                 match lookout.and_then(|lookout| lookout.heard(index, *seen, Instant::now())) {
                     None => return,
-                    Some(Finding::Standstill(lines)) => return self.say(&lines),
-                    Some(Finding::Astray(verdict)) => verdict,
+                    Some(Finding::Possible(line)) => return self.say(&[line]),
+                    Some(Finding::Deadlock(graph)) => return self.deadlock(&graph),
+                    Some(Finding::Astray(verdict, graph)) => {
+                        self.write(&graph);
+                        verdict
+                    }
                 }
             }
             Frame::Message(FromManager::Slots(report)) => {
@@ -377,6 +397,30 @@ impl Dispatcher {
             }
         };
         self.handle(Event::Failure(verdict));
+    }
+
+    /// No rank can ever go on.
+    fn deadlock(&mut self, graph: &Graph) {
+        self.say(&graph.lines());
+        self.write(graph);
+        let why = graph.why();
+        if self.on_deadlock.aborts {
+            self.handle(Event::Failure(Verdict::Deadlock(why)));
+        } else {
+            self.say(&[why]);
+        }
+    }
+
+    /// Writes who waits for whom where a program looks for it.
+    fn write(&mut self, graph: &Graph) {
+        for file in &self.on_deadlock.files {
+            // The job ends as it does in any case; a file that cannot be written is worth a word.
+            if let Err(error) = std::fs::write(file, format!("{:#}\n", graph.json())) {
+                let line = format!("failed to write {}: {error}", file.display());
+                self.output
+                    .add(None, Stream::Err, format!("bcs: {line}\n").into_bytes());
+            }
+        }
     }
 
     fn manager_ended(&mut self, index: usize) {

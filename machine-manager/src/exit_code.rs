@@ -10,6 +10,9 @@ pub const UNFINISHED: u8 = 1;
 /// Bad input: nothing was started.
 pub const BAD_INPUT: u8 = 2;
 
+/// No rank could ever go on.
+pub const DEADLOCK: u8 = 123;
+
 /// `--timeout`.
 pub const TIMED_OUT: u8 = 124;
 
@@ -47,6 +50,7 @@ Exit codes of `bcs run`:
   1      a rank exited without MPI_Finalize, or called MPI_Abort with code 0, or
          ranks waited for each other in different collectives
   2      bad input; nothing was started
+  123    a deadlock: no rank could ever go on
   124    the time of --timeout was over
   125    the runtime failed: a node manager died, a NIC had to end the job, or a
          process that a rank has started may not be killed and is left

@@ -41,6 +41,8 @@ pub enum Verdict {
     Signal(i32),
     /// Ranks wait for each other in collectives that are not the same: a sentence.
     Astray(String),
+    /// No rank can ever go on: why, in a sentence without an end.
+    Deadlock(String),
     /// `--timeout`, and where ranks were last seen, a line each.
     TimedOut(Duration, Vec<String>),
     /// Nobody reads the output: as a shell does with such a program, end without a word.
@@ -97,6 +99,7 @@ impl Verdict {
             Self::Nic { .. } | Self::Manager { .. } => exit_code::RUNTIME,
             Self::Signal(signal) => exit_code::for_signal(*signal),
             Self::Astray(_) => exit_code::UNFINISHED,
+            Self::Deadlock(_) => exit_code::DEADLOCK,
             Self::TimedOut(..) => exit_code::TIMED_OUT,
             Self::OutputGone => exit_code::for_signal(libc::SIGPIPE),
         }
@@ -130,7 +133,7 @@ impl Verdict {
             }
             Self::Manager { who, pid, how } => format!("{who} (pid {pid}) {how}"),
             Self::Signal(signal) => format!("bcs run received {}", signals::describe(*signal)),
-            Self::Astray(what) => what.clone(),
+            Self::Astray(what) | Self::Deadlock(what) => what.clone(),
             Self::TimedOut(time, _) => {
                 format!(
                     "the time limit of {} was over",
@@ -253,6 +256,7 @@ mod tests {
             ),
             (Verdict::Signal(2), 130),
             (Verdict::Astray(String::new()), 1),
+            (Verdict::Deadlock(String::new()), 123),
             (Verdict::TimedOut(Duration::from_secs(1), Vec::new()), 124),
             (Verdict::OutputGone, 141),
         ];

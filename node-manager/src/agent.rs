@@ -8,13 +8,14 @@
 //! itself; it never ends before all that descends from it has, unless that may not be killed.
 
 use crate::control::{
-    Arrived, Frame, FrameError, FrameReader, FrameWriter, FromManager, RankEnd, RankFailure, Seen,
-    Sighting, Start, Stream, ToManager, UserSignal,
+    Arrived, Frame, FrameError, FrameReader, FrameWriter, FromManager, RankEnd, RankFailure, Start,
+    Stream, ToManager, UserSignal,
 };
 use crate::conversation::Heard;
 use crate::crew::{self, Crew};
 use crate::inherited::Inherited;
 use crate::limits::{OUTPUT_QUEUE_BYTES, READ_BYTES};
+use crate::looks;
 use crate::nic::{Nic, NicError};
 use crate::rank_process::{Caller, RankProcess, SlotState, Stage};
 use crate::recorder::RankRecorder;
@@ -267,32 +268,14 @@ impl Shift<'_> {
                     });
                 }
                 Frame::Message(ToManager::Look(look)) => {
-                    let seen = Box::new(self.look(look));
-                    self.link.writer.message(&FromManager::Seen(seen));
+                    let seen = looks::look(look, &self.crew.ranks, &self.nic);
+                    let seen = FromManager::Seen(Box::new(seen));
+                    self.link.writer.message(&seen);
                 }
                 Frame::Message(ToManager::Start(_)) | Frame::Output { .. } => {}
             }
         }
         Ok(())
-    }
-
-    /// Looks where the ranks are.
-    fn look(&self, look: u32) -> Seen {
-        let sighting = |rank: &RankProcess| {
-            let (number, whereabouts) = self.nic.whereabouts(rank.rank)?;
-            Some(Sighting {
-                rank: rank.rank,
-                node: rank.node,
-                number,
-                words: whereabouts.encode(),
-            })
-        };
-        let running = self.crew.ranks.iter().filter(|rank| rank.runs());
-        Seen {
-            look,
-            running: self.crew.running(),
-            blocked: running.filter_map(sighting).collect(),
-        }
     }
 
     /// Asks for more to read, if all ranks have taken what there was.

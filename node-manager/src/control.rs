@@ -38,8 +38,17 @@ pub enum ToManager {
     /// With [`Input::All`]: what every rank is to read next; nothing at the end. The next comes
     /// after [`FromManager::InputTaken`], so no more than one waits anywhere.
     Input(Vec<u8>),
-    /// Say where your ranks are. A look has a number, and only one is under way.
-    Look(u32),
+    /// Say where your ranks are.
+    Look(Look),
+}
+
+/// A look at the ranks of all node managers. Only one is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Look {
+    /// Which look.
+    pub number: u32,
+    /// Whether to look at the threads of the ranks, too, if nothing else moves.
+    pub closely: bool,
 }
 
 /// A signal that means what the program wants it to mean.
@@ -188,10 +197,29 @@ pub struct SlotReport {
 pub struct Seen {
     /// Which look.
     pub look: u32,
-    /// How many of its ranks have not ended.
+    /// How many of its ranks have neither ended nor finalized.
     pub running: usize,
-    /// Those of them that are blocked in a call.
+    /// How often all these ranks, and the OS threads of its NICs, have gone to sleep, if all sleep until
+    /// somebody rings.
+    pub naps: Option<u64>,
+    /// What other threads these ranks have.
+    pub threads: Threads,
+    /// Those of the ranks that are blocked in a call.
     pub blocked: Vec<Sighting>,
+    /// Ranks that have finalized or ended; only after a close look.
+    pub gone: Vec<Gone>,
+}
+
+/// The threads of a node manager's ranks beside those that sleep in a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Threads {
+    /// At least one runs, or a rank is stopped, or nobody has looked.
+    #[default]
+    Running,
+    /// There are some, and all sleep. The number changes when one of them has run.
+    Asleep(u64),
+    /// There are none.
+    None,
 }
 
 /// A rank that is blocked in a call.
@@ -204,7 +232,20 @@ pub struct Sighting {
     /// The same only as long as it is in the same call.
     pub number: u64,
     /// Where it says it is ([`Whereabouts::encode`](bcs_core::whereabouts::Whereabouts::encode)).
-    pub words: [u64; bcs_core::whereabouts::WORDS],
+    pub words: Vec<u64>,
+}
+
+/// A rank from which nothing comes any more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gone {
+    /// The rank.
+    pub rank: u32,
+    /// Its node.
+    pub node: NodeId,
+    /// Whether it has called MPI_Finalize; otherwise its process has ended without MPI_Init.
+    pub finalized: bool,
+    /// What it said last, if it has finalized.
+    pub words: Vec<u64>,
 }
 
 /// How a rank failed.

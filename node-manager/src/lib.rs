@@ -30,6 +30,7 @@ mod crew;
 mod dumps;
 mod inherited;
 pub mod limits;
+mod looks;
 pub mod nic;
 mod nursery;
 mod output;
@@ -41,6 +42,7 @@ mod shared_input;
 mod shortage;
 mod slots;
 pub mod spawn;
+mod threads;
 mod watch;
 
 pub use agent::run;

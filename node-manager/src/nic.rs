@@ -7,10 +7,11 @@ use crate::shortage::advice;
 use bcs_core::fabric::shm::{Deposit, Segment, memory_file};
 use bcs_core::job::{Intranode, NodeId};
 use bcs_core::lockstep::lock;
+use bcs_core::matching::Pattern;
 use bcs_core::memory::{MapError, NicMemory, Slot};
 use bcs_core::smartmap::{Desk, NodeMemory, READ_ONLY};
-use bcs_core::wake::MachinePage;
-use bcs_core::whereabouts::Whereabouts;
+use bcs_core::wake::{MachinePage, bell};
+use bcs_core::whereabouts::{Peer, Whereabouts};
 use bcs_nic::bounds::Bounds;
 use bcs_nic::driver::{NicHost, NicHostConfig, Recordings};
 use bcs_nic::failure::NicFailure;
@@ -173,6 +174,32 @@ impl Nic {
     /// Where a rank says it is.
     pub(crate) fn whereabouts(&self, rank: u32) -> Option<(u64, Whereabouts)> {
         self.mapped.get(rank as usize)?.as_ref()?.whereabouts()
+    }
+
+    /// How often these ranks, and the OS threads of the NICs, have gone to sleep, if all sleep until somebody
+    /// rings.
+    pub(crate) fn naps(&self, ranks: impl Iterator<Item = u32>) -> Option<u64> {
+        let memory = |rank: u32| self.mapped.get(rank as usize)?.as_ref();
+        let bells = ranks.filter_map(memory).map(NicMemory::bell);
+        Some(self.host.naps()?.wrapping_add(bell::naps(bells)?))
+    }
+
+    /// Adds messages that the NIC keeps and that have come instead of what a rank waits for.
+    pub(crate) fn add_unmatched(&self, rank: u32, told: &mut Whereabouts) {
+        let instead = told.instead();
+        let kept = instead.filter_map(|pattern| self.host.unmatched(rank, pattern));
+        let kept: Vec<Peer> = kept.map(|kept| Peer::from(Pattern::from(kept))).collect();
+        for peer in kept {
+            if told.unmatched.len() < Whereabouts::UNMATCHED && !told.unmatched.contains(&peer) {
+                told.unmatched.push(peer);
+            }
+        }
+    }
+
+    /// The process that is received as a rank, if it is there and NICs may reach into it.
+    pub(crate) fn pid(&self, rank: u32) -> Option<u32> {
+        let pid = self.segment.pid(rank)?.load(Ordering::Acquire);
+        (pid != 0).then_some(pid)
     }
 
     /// What the ranks of a node share, if they do.

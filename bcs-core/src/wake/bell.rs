@@ -1,28 +1,64 @@
 //! Sleeping and waking: one bell per OS thread (law 6; ARCHITECTURE, The laws).
 //!
-//! A bell is one word in shared memory, [`AWAKE`] or [`ASLEEP`]. All sources of work of an OS
-//! thread (rings, mailboxes, completions, timers) ring the same bell, so a thread never waits for
-//! two things.
+//! A bell is one word in shared memory: a [`state`], and the number of the owner's sleep. All sources
+//! of work of an OS thread (rings, mailboxes, completions, timers) ring the same bell, so a thread
+//! never waits for two things.
 //!
-//! The sleeper *announces* (stores ASLEEP), passes a SeqCst fence, and then checks everything once
-//! more; only if there is still nothing does it wait in the futex for the word to change. The
-//! ringer *publishes* its work first, passes a SeqCst fence, and then looks at the word; only if
-//! it reads ASLEEP does it clear it and make the one system call.
+//! The sleeper *announces* its sleep, passes a SeqCst fence, and then checks everything once
+//! more; only if there is still nothing does it say so in the word, and wait in the futex for the word to
+//! change. The ringer *publishes* its work first, passes a SeqCst fence, and then looks at the word;
+//! only if that is not AWAKE does it clear the state and make the one system call.
 //!
 //! Why no wake-up is lost: the two SeqCst fences are totally ordered. If the ringer's fence comes
 //! first, the sleeper's check, after its own fence, sees the published work (edge **WORK**). If
-//! the sleeper's fence comes first, the ringer's look sees ASLEEP (edge **NAP**), clears the word,
-//! and the futex either does not start to wait (the word is no longer ASLEEP) or is woken.
+//! the sleeper's fence comes first, the ringer's look sees the announcement (edge **NAP**), clears the
+//! state, and the futex either does not start to wait (the word has changed) or is woken.
 //!
-//! Many may ring at once: the compare-exchange lets exactly one of them make the system call. A
+//! Many may ring at once: the one that takes the state out of the word makes the system call. A
 //! wake-up that comes late only makes the sleeper check once more.
+//!
+//! **Looking on.** Whoever reads a word knows how its owner is. One that is [`ASLEEP`] has
+//! looked for work after its announcement and found none, and nobody has rung it since: it does
+//! nothing until somebody rings. Only the owner begins a sleep, and each has a number of its own. So a
+//! word that is read twice, and is the same and ASLEEP, was so all the time in between
+//! (edge **LOOKED**; numbers come again after 2^30 sleeps).
 
 use crate::sync::{AtomicU32, Ordering, full_fence};
 
 /// The owner runs, or will look at everything before it sleeps.
 pub const AWAKE: u32 = 0;
-/// The owner waits in the futex, or is about to.
-pub const ASLEEP: u32 = 1;
+/// The owner has announced that it is going to sleep, and looks for work once more.
+pub const ANNOUNCED: u32 = 1;
+/// The owner waits in the futex, until somebody rings or its deadline comes.
+pub const DOZING: u32 = 2;
+/// The owner waits in the futex until somebody rings.
+pub const ASLEEP: u32 = 3;
+
+const STATES: u32 = 3;
+const NEXT: u32 = STATES + 1;
+
+/// How the owner of a bell is, by the bell's word.
+#[must_use]
+#[inline]
+pub fn state(word: u32) -> u32 {
+    word & STATES
+}
+
+/// Which of its owner's sleeps a bell's word is about.
+#[must_use]
+pub fn number(word: u32) -> u32 {
+    word / NEXT
+}
+
+/// The number of sleeps so far of those who sleep on these bells, if all sleep until somebody rings. If it
+/// is the same later, all have slept all the time.
+#[must_use]
+pub fn naps<'a>(bells: impl IntoIterator<Item = &'a AtomicU32>) -> Option<u64> {
+    bells.into_iter().try_fold(0_u64, |naps, bell| {
+        let word = bell.load(Ordering::Acquire); // LOOKED
+        (state(word) == ASLEEP).then(|| naps + u64::from(number(word)))
+    })
+}
 
 /// How a sleeper waits and a ringer wakes: the futex, or a model of it.
 pub trait Futex {
@@ -37,13 +73,11 @@ pub trait Futex {
 #[inline]
 pub fn ring<F: Futex>(word: &AtomicU32, futex: &F, waking: impl FnOnce()) -> bool {
     full_fence(); // WORK: the work was published before the look at the word.
-    if word.load(Ordering::Relaxed) != ASLEEP {
+    if state(word.load(Ordering::Relaxed)) == AWAKE {
         return false;
     }
     // Release and Acquire are not needed here: WORK and NAP are the fences'.
-    let mine = word
-        .compare_exchange(ASLEEP, AWAKE, Ordering::Relaxed, Ordering::Relaxed)
-        .is_ok();
+    let mine = state(word.fetch_and(!STATES, Ordering::Relaxed)) != AWAKE;
     if mine {
         waking();
         futex.wake(word);
@@ -70,16 +104,31 @@ pub fn sleep<F: Futex>(
     deadline_ns: Option<u64>,
     check: impl FnOnce() -> bool,
 ) -> Slept {
-    word.store(ASLEEP, Ordering::Relaxed);
+    // Ringers leave the number as it is.
+    let number = word.load(Ordering::Relaxed).wrapping_add(NEXT) & !STATES;
+    word.store(number | ANNOUNCED, Ordering::Relaxed);
     full_fence(); // NAP: announced before the last look at the work.
     let work = check();
     if !work {
-        futex.wait(word, ASLEEP, deadline_ns);
+        let sleeps = number
+            | if deadline_ns.is_some() {
+                DOZING
+            } else {
+                ASLEEP
+            };
+        // LOOKED: said after the look. If somebody has rung meanwhile, there is no sleep.
+        let looked = word.compare_exchange(
+            number | ANNOUNCED,
+            sleeps,
+            Ordering::Release,
+            Ordering::Relaxed,
+        );
+        if looked.is_ok() {
+            futex.wait(word, sleeps, deadline_ns);
+        }
     }
     // Exactly one of sleeper and ringers takes the announcement back.
-    let alone = word
-        .compare_exchange(ASLEEP, AWAKE, Ordering::Relaxed, Ordering::Relaxed)
-        .is_ok();
+    let alone = state(word.fetch_and(!STATES, Ordering::Relaxed)) != AWAKE;
     match (alone, work) {
         (false, _) => Slept::Rung,
         (true, true) => Slept::NotAtAll,
@@ -186,6 +235,48 @@ mod loom_tests {
             for thread in threads {
                 thread.join().unwrap();
             }
+        });
+    }
+
+    /// Edge LOOKED: a word that says ASLEEP after somebody has rung says that what was rung for was seen.
+    #[test]
+    fn who_is_asleep_has_seen_all_that_was_rung_for() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(|| {
+            let shared = Arc::new((
+                AtomicU32::new(AWAKE),
+                AtomicU32::new(0),
+                AtomicU32::new(0),
+                Model {
+                    waiting: Mutex::new(false),
+                    woken: Condvar::new(),
+                },
+            ));
+            let ringer = {
+                let shared = shared.clone();
+                loom::thread::spawn(move || {
+                    let (word, work, seen, futex) = &*shared;
+                    work.store(1, Ordering::Release);
+                    ring(word, futex, || ());
+                    if state(word.load(Ordering::Acquire)) == ASLEEP {
+                        assert_eq!(seen.load(Ordering::Relaxed), 1);
+                    }
+                    // The end, for a sleeper that has seen the work and sleeps on.
+                    work.store(2, Ordering::Release);
+                    ring(word, futex, || ());
+                })
+            };
+            let (word, work, seen, futex) = &*shared;
+            while seen.load(Ordering::Relaxed) != 2 {
+                sleep(word, futex, None, || {
+                    let found = work.load(Ordering::Acquire);
+                    let news = found == 2;
+                    seen.store(found, Ordering::Relaxed);
+                    news
+                });
+            }
+            ringer.join().unwrap();
         });
     }
 

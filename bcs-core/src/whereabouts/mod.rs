@@ -1,8 +1,9 @@
 //! Whereabouts: what a blocked rank says about where it is.
 //!
-//! A rank that is about to sleep in a call writes into its NIC memory what it waits for, and which
-//! collectives it has entered and not left ([`NicMemory::say_where`]). Nobody looks while all goes
-//! well. `bcs run` asks node managers for it once a second: so a hang has words, and ranks that called
+//! A rank that is about to sleep in a call writes into its NIC memory what it waits for, which
+//! collectives it has entered and not left, and how far it is in its communicators
+//! ([`NicMemory::say_where`]), whichever road what it waits for would take. Nobody reads it but the lookout
+//! of `bcs run`, which asks node managers: so a hang has words, and ranks that called
 //! different collectives of one communicator are found even where no message ever crosses between
 //! them (MPI 5.0, 6.14: they must call the same in the same order).
 //!
@@ -12,6 +13,7 @@
 //! [`NicMemory::say_where`]: crate::memory::NicMemory::say_where
 
 mod called;
+mod communicator;
 mod entered;
 mod name;
 mod objection;
@@ -22,7 +24,9 @@ mod words;
 mod tests;
 
 pub use called::{Called, Exchange};
+pub use communicator::{Communicator, Members};
 pub use entered::{Entered, fingerprint};
+pub use name::Name;
 pub use objection::Objection;
 pub use wait::{Peer, Wait, Whereabouts};
 pub use words::WORDS;

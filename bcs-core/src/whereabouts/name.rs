@@ -3,7 +3,8 @@
 use std::fmt;
 
 /// A communicator, by the context of its messages or of its collectives.
-pub(super) struct Name(pub(super) u32);
+#[derive(Clone, Copy, Debug)]
+pub struct Name(pub u32);
 
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

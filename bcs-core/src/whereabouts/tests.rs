@@ -40,8 +40,9 @@ fn whereabouts_come_back_from_their_words() {
         Wait::Receive(peer),
         Wait::Probe(any),
         Wait::Send(peer),
-        Wait::Collective,
-        Wait::Any,
+        Wait::Collective(Some(0)),
+        Wait::Collective(None),
+        Wait::Request,
         Wait::Sends,
         Wait::Nic,
     ];
@@ -55,14 +56,31 @@ fn whereabouts_come_back_from_their_words() {
         Called::Messages(Exchange::ReduceScatterBetween, None),
         Called::Messages(Exchange::Scatter, Some(16_383)),
     ];
+    let entered: Vec<Entered> = (5..)
+        .zip(calls)
+        .map(|(n, called)| entered(n, called))
+        .collect();
+    let communicator = Communicator {
+        context: 3,
+        group: 0x5def_8c1f,
+        entered: u32::MAX,
+        members: Members::of([9, 6, 3].into_iter()),
+    };
     for wait in waits {
-        let entered = (5..).zip(calls).map(|(n, called)| entered(n, called));
         let told = Whereabouts {
-            wait,
-            entered: entered.collect(),
+            any: wait == Wait::Request,
+            waits: vec![wait, waits[0]],
+            more: 3,
+            site: u64::MAX,
+            entered: entered.clone(),
+            communicators: vec![communicator; 2],
+            unmatched: vec![peer, any],
         };
         assert_eq!(Whereabouts::decode(&told.encode()), Some(told));
     }
+    let short = Whereabouts::of(waits[0]);
+    assert_eq!(short.encode().len(), 4);
+    assert_eq!(Whereabouts::decode(&short.encode()), Some(short));
     for (rank, called) in [0, 16_383]
         .into_iter()
         .flat_map(|rank| calls.map(|it| (rank, it)))
@@ -70,6 +88,37 @@ fn whereabouts_come_back_from_their_words() {
         let told = Objection { rank, called };
         assert_eq!(Objection::unpack(told.pack()), Some(told));
     }
+}
+
+#[test]
+fn what_does_not_fit_is_counted() {
+    let wait = Wait::Receive(Peer {
+        context: 1,
+        rank: Some(2),
+        tag: Some(3),
+    });
+    let told = Whereabouts {
+        waits: vec![wait; Whereabouts::WAITS + 5],
+        more: 7,
+        ..Whereabouts::default()
+    };
+    let words = told.encode();
+    assert!(words.len() <= WORDS);
+    let said = Whereabouts::decode(&words).unwrap();
+    assert_eq!((said.waits.len(), said.more), (Whereabouts::WAITS, 12));
+    assert!(said.to_string().ends_with("; and 12 more"), "{said}");
+}
+
+#[test]
+fn members_are_known_if_they_are_as_far_apart() {
+    let ranks = |members: &[u32]| {
+        let known = Members::of(members.iter().copied()).ranks();
+        known.map(Iterator::collect::<Vec<u32>>)
+    };
+    for known in [&[5][..], &[0, 1, 2], &[1, 4, 7, 10], &[3, 2, 1, 0]] {
+        assert_eq!(ranks(known).as_deref(), Some(known));
+    }
+    assert_eq!(ranks(&[0, 1, 3]), None);
 }
 
 #[test]
@@ -101,21 +150,32 @@ fn it_is_said_in_words() {
         tag: None,
     });
     let mut told = Whereabouts {
-        wait,
+        waits: vec![wait],
         entered: vec![entered(2, Called::Messages(Exchange::Gather, Some(4)))],
+        ..Whereabouts::default()
     };
     let said = "waits for a message from rank 1 with any tag in MPI_COMM_WORLD";
     assert_eq!(told.to_string(), said);
-    told.wait = Wait::Collective;
-    let said = "waits in a gather to rank 4 (collective 2 of the communicator with context 7)";
+    told.waits = vec![Wait::Collective(Some(0))];
+    let said = "waits for the others in a gather to rank 4 (collective 2 of the communicator with \
+                context 7)";
+    assert_eq!(told.to_string(), said);
+    told.waits = vec![wait, Wait::Request];
+    told.any = true;
+    let said = "waits for any of: a message from rank 1 with any tag in MPI_COMM_WORLD; a request";
     assert_eq!(told.to_string(), said);
 }
 
 proptest! {
     #[test]
-    fn rubbish_is_decoded_or_refused(words in proptest::array::uniform27(any::<u64>()), count in 0_u64..10) {
-        let mut words = words;
-        words[2] = count;
+    fn rubbish_is_decoded_or_refused(
+        mut words in proptest::collection::vec(any::<u64>(), 0..WORDS + 2),
+        counts in proptest::array::uniform4(0_u8..20),
+    ) {
+        if let Some(first) = words.first_mut() {
+            let [waits, entered, known, unmatched] = counts;
+            *first = u64::from_le_bytes([waits, entered, known, unmatched, 0, 0, 0, 0]);
+        }
         if let Some(told) = Whereabouts::decode(&words) {
             prop_assert!(told.entered.len() <= Whereabouts::ENTERED);
             prop_assert!(!told.to_string().is_empty());

@@ -1,18 +1,28 @@
 //! What a rank waits for.
 
+use super::communicator::Communicator;
 use super::entered::Entered;
 use super::name::Name;
 use crate::matching::Pattern;
 use std::fmt;
 
 /// What one rank says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Whereabouts {
-    /// What the thread that said it waits for.
-    pub wait: Wait,
-    /// Collectives that the rank has entered and not left; the one it waits for first, if it waits
-    /// for one, then the oldest.
+    /// Whether the thread that said it goes on when any of `waits` has come, or only when all have.
+    pub any: bool,
+    /// What that thread waits for, as far as it fits.
+    pub waits: Vec<Wait>,
+    /// How many others it waits for that do not fit.
+    pub more: u32,
+    /// Where in the program the call is, as whoever records it numbers such places; 0 if nobody does.
+    pub site: u64,
+    /// Collectives that the rank has entered and not left: those it waits for first, then the oldest.
     pub entered: Vec<Entered>,
+    /// Communicators that the rank knows: those it waits in first.
+    pub communicators: Vec<Communicator>,
+    /// Messages of ranks of its node that it has not received, the oldest first.
+    pub unmatched: Vec<Peer>,
 }
 
 /// What a thread waits for.
@@ -24,10 +34,10 @@ pub enum Wait {
     Probe(Peer),
     /// That a message is received.
     Send(Peer),
-    /// The first of the collectives that it has entered.
-    Collective,
-    /// Any of several requests.
-    Any,
+    /// A collective that it has entered: which of [`Whereabouts::entered`].
+    Collective(Option<u8>),
+    /// A request of which nothing else is known.
+    Request,
     /// MPI_Finalize: that what was sent has been taken.
     Sends,
     /// Something that only takes NICs (a communicator that is made or freed).
@@ -55,6 +65,60 @@ impl From<Pattern> for Peer {
     }
 }
 
+impl Whereabouts {
+    /// One who waits for this alone.
+    #[must_use]
+    pub fn of(wait: Wait) -> Self {
+        Self {
+            waits: vec![wait],
+            ..Self::default()
+        }
+    }
+
+    /// The collective that a wait is for.
+    #[must_use]
+    pub fn collective(&self, wait: Wait) -> Option<&Entered> {
+        match wait {
+            Wait::Collective(Some(which)) => self.entered.get(usize::from(which)),
+            _ => None,
+        }
+    }
+
+    /// Messages that may have come instead of the first one that is waited for: of the same sender with
+    /// another tag or in another communicator, and of another sender.
+    pub fn instead(&self) -> impl Iterator<Item = Pattern> {
+        let first = self.waits.iter().find_map(|wait| match wait {
+            Wait::Receive(peer) | Wait::Probe(peer) => Some(*peer),
+            _ => None,
+        });
+        first.into_iter().flat_map(|Peer { context, rank, tag }| {
+            let contexts = self.communicators.iter().map(|it| it.context);
+            let of_sender = contexts.map(move |context| (context, rank, None));
+            let all = of_sender.chain([(context, None, tag)]);
+            all.map(|(context, source, tag)| Pattern {
+                context,
+                source,
+                tag,
+            })
+        })
+    }
+
+    /// In words: "a message from rank 1 with tag 5 in MPI_COMM_WORLD".
+    #[must_use]
+    pub fn describe(&self, wait: Wait) -> String {
+        match (wait, self.collective(wait)) {
+            (Wait::Receive(peer), _) => format!("a message from {peer}"),
+            (Wait::Probe(peer), _) => format!("a message from {peer} to probe"),
+            (Wait::Send(peer), _) => format!("its message to be received by {peer}"),
+            (Wait::Collective(_), Some(entered)) => format!("the others in {entered}"),
+            (Wait::Collective(_), None) => "the others in a collective".to_owned(),
+            (Wait::Request, _) => "a request".to_owned(),
+            (Wait::Sends, _) => "its messages to be taken, in MPI_Finalize".to_owned(),
+            (Wait::Nic, _) => "the NICs to make or free a communicator".to_owned(),
+        }
+    }
+}
+
 impl fmt::Display for Peer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.rank {
@@ -72,15 +136,20 @@ impl fmt::Display for Peer {
 impl fmt::Display for Whereabouts {
     /// "waits for a message from rank 1 with tag 5 in MPI_COMM_WORLD"
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.wait, self.entered.first()) {
-            (Wait::Receive(peer), _) => write!(f, "waits for a message from {peer}"),
-            (Wait::Probe(peer), _) => write!(f, "probes for a message from {peer}"),
-            (Wait::Send(peer), _) => write!(f, "waits until its message is received by {peer}"),
-            (Wait::Collective, Some(entered)) => write!(f, "waits in {entered}"),
-            (Wait::Collective, None) => f.write_str("waits in a collective"),
-            (Wait::Any, _) => f.write_str("waits for any of several requests"),
-            (Wait::Sends, _) => f.write_str("waits in MPI_Finalize for its messages to be taken"),
-            (Wait::Nic, _) => f.write_str("waits for the NICs to make or free a communicator"),
+        let how = match (self.waits.len() + self.more as usize, self.any) {
+            (0, _) => return f.write_str("waits"),
+            (1, _) => "waits for ",
+            (_, true) => "waits for any of: ",
+            (_, false) => "waits for all of: ",
+        };
+        f.write_str(how)?;
+        for (at, wait) in self.waits.iter().enumerate() {
+            let comma = if at > 0 { "; " } else { "" };
+            write!(f, "{comma}{}", self.describe(*wait))?;
+        }
+        match self.more {
+            0 => Ok(()),
+            more => write!(f, "; and {more} more"),
         }
     }
 }

@@ -1,73 +1,109 @@
 //! Whereabouts as words of NIC memory.
+//!
+//! ```text
+//! what is how many │ site │ waits, 2 each │ entered, 3 each │ communicators, 4 each │ unmatched, 2 each
+//! ```
+//!
+//! There are as many words as what is said needs: most waits are for one thing.
 
 use super::called::Called;
+use super::communicator::{self, Communicator};
 use super::entered::Entered;
 use super::wait::{Peer, Wait, Whereabouts};
 use crate::request::{high, low};
 
-/// Entered collectives that fit.
+/// How many of each fit. More is no use to a reader: a rank that waits for hundreds of requests
+/// is said to wait for the first of them, and for how many others.
+const WAITS: usize = 16;
 const ENTERED: usize = 8;
+const COMMUNICATORS: usize = 8;
+const UNMATCHED: usize = 4;
 
-/// Words of whereabouts: wait, tag, count, three for each collective.
-pub const WORDS: usize = 3 + 3 * ENTERED;
+const PEER_WORDS: usize = 2;
+const ENTERED_WORDS: usize = 3;
+const HEAD: usize = 2;
+
+/// The most words of whereabouts.
+pub const WORDS: usize = HEAD
+    + PEER_WORDS * (WAITS + UNMATCHED)
+    + ENTERED_WORDS * ENTERED
+    + communicator::WORDS * COMMUNICATORS;
 
 const ANY_TAG: u64 = 1 << 32;
 
 impl Whereabouts {
-    /// How many of [`entered`](Self::entered) are told.
+    /// How many of [`waits`](Self::waits) are told,
+    pub const WAITS: usize = WAITS;
+    /// ... of [`entered`](Self::entered),
     pub const ENTERED: usize = ENTERED;
+    /// ... of [`communicators`](Self::communicators),
+    pub const COMMUNICATORS: usize = COMMUNICATORS;
+    /// ... and of [`unmatched`](Self::unmatched).
+    pub const UNMATCHED: usize = UNMATCHED;
 
-    /// In words.
+    /// In words. What is longer than fits is cut.
     #[must_use]
-    pub fn encode(&self) -> [u64; WORDS] {
-        let mut words = [0; WORDS];
-        let (code, peer) = match self.wait {
-            Wait::Receive(peer) => (0, Some(peer)),
-            Wait::Probe(peer) => (1, Some(peer)),
-            Wait::Send(peer) => (2, Some(peer)),
-            Wait::Collective => (3, None),
-            Wait::Any => (4, None),
-            Wait::Sends => (5, None),
-            Wait::Nic => (6, None),
-        };
-        words[0] = code;
-        if let Some(Peer { context, rank, tag }) = peer {
-            let rank = rank.map_or(0, |rank| u64::from(rank) + 1);
-            words[0] |= rank << 8 | (u64::from(context & 0x00ff_ffff) << 40);
-            words[1] = tag.map_or(ANY_TAG, |tag| u64::from(tag.cast_unsigned()));
+    pub fn encode(&self) -> Vec<u64> {
+        let mut words = Vec::with_capacity(WORDS);
+        let counts = [
+            (self.waits.len(), WAITS),
+            (self.entered.len(), ENTERED),
+            (self.communicators.len(), COMMUNICATORS),
+            (self.unmatched.len(), UNMATCHED),
+        ]
+        .map(|(len, most)| len.min(most));
+        let bytes = counts.iter().rev();
+        let counted = bytes.fold(0, |word, &count| word << 8 | count as u64);
+        let [waits, entered, communicators, unmatched] = counts;
+        let cut = u32::try_from(self.waits.len() - waits).unwrap_or(u32::MAX);
+        // The count of the rest has 31 bits, which nobody has requests for.
+        let more = u64::from(self.more.saturating_add(cut)) << 33;
+        words.push(counted & 0xffff_ffff | u64::from(self.any) << 32 | more);
+        words.push(self.site);
+        for &wait in &self.waits[..waits] {
+            words.extend(encode_wait(wait));
         }
-        let told = &self.entered[..self.entered.len().min(ENTERED)];
-        words[2] = told.len() as u64;
-        for (entered, words) in told.iter().zip(words[3..].chunks_exact_mut(3)) {
-            words[0] = u64::from(entered.context) << 32 | u64::from(entered.group);
-            words[1] = u64::from(entered.number);
-            words[2] = entered.called.pack();
+        for entered in &self.entered[..entered] {
+            words.extend([
+                u64::from(entered.context) << 32 | u64::from(entered.group),
+                u64::from(entered.number),
+                entered.called.pack(),
+            ]);
+        }
+        for communicator in &self.communicators[..communicators] {
+            words.extend(communicator.encode());
+        }
+        for &peer in &self.unmatched[..unmatched] {
+            words.extend(encode_peer(0, peer));
         }
         words
     }
 
-    /// From words; `None` if they make no sense.
+    /// From words, of which there may be too many; `None` if they make no sense.
     #[must_use]
-    pub fn decode(words: &[u64; WORDS]) -> Option<Self> {
-        let peer = Peer {
-            context: low(words[0] >> 40),
-            rank: low(words[0] >> 8).checked_sub(1),
-            tag: (words[1] & ANY_TAG == 0).then(|| low(words[1]).cast_signed()),
+    pub fn decode(words: &[u64]) -> Option<Self> {
+        let (&[counted, site], mut rest) = words.split_first_chunk::<HEAD>()?;
+        let [waits, entered, communicators, unmatched, ..] = counted.to_le_bytes();
+        let counts = [
+            (waits, WAITS),
+            (entered, ENTERED),
+            (communicators, COMMUNICATORS),
+            (unmatched, UNMATCHED),
+        ];
+        if counts
+            .iter()
+            .any(|&(count, most)| usize::from(count) > most)
+        {
+            return None;
+        }
+        let mut take = |count: u8, each: usize| {
+            let (taken, left) = rest.split_at_checked(usize::from(count) * each)?;
+            rest = left;
+            Some(taken.chunks_exact(each))
         };
-        let wait = match words[0] & 0xff {
-            0 => Wait::Receive(peer),
-            1 => Wait::Probe(peer),
-            2 => Wait::Send(peer),
-            3 => Wait::Collective,
-            4 => Wait::Any,
-            5 => Wait::Sends,
-            6 => Wait::Nic,
-            _ => return None,
-        };
-        let told = usize::try_from(words[2])
-            .ok()
-            .filter(|&told| told <= ENTERED)?;
-        let entered = words[3..].chunks_exact(3).take(told).map(|words| {
+        let waits = take(waits, PEER_WORDS)?.map(decode_wait);
+        let waits = waits.collect::<Option<_>>()?;
+        let entered = take(entered, ENTERED_WORDS)?.map(|words| {
             Some(Entered {
                 context: high(words[0]),
                 group: low(words[0]),
@@ -75,9 +111,65 @@ impl Whereabouts {
                 called: Called::unpack(words[2])?,
             })
         });
+        let entered = entered.collect::<Option<_>>()?;
+        let communicators = take(communicators, communicator::WORDS)?;
+        let communicators = communicators.map(Communicator::decode).collect();
+        let unmatched = take(unmatched, PEER_WORDS)?;
+        let unmatched = unmatched.map(decode_peer).collect();
         Some(Self {
-            wait,
-            entered: entered.collect::<Option<_>>()?,
+            any: counted >> 32 & 1 == 1,
+            waits,
+            more: high(counted) >> 1,
+            site,
+            entered,
+            communicators,
+            unmatched,
         })
+    }
+}
+
+fn encode_wait(wait: Wait) -> [u64; PEER_WORDS] {
+    match wait {
+        Wait::Receive(peer) => encode_peer(0, peer),
+        Wait::Probe(peer) => encode_peer(1, peer),
+        Wait::Send(peer) => encode_peer(2, peer),
+        Wait::Collective(which) => [3, which.map_or(0, |which| u64::from(which) + 1)],
+        Wait::Request => [4, 0],
+        Wait::Sends => [5, 0],
+        Wait::Nic => [6, 0],
+    }
+}
+
+fn decode_wait(words: &[u64]) -> Option<Wait> {
+    Some(match words[0] & 0xff {
+        0 => Wait::Receive(decode_peer(words)),
+        1 => Wait::Probe(decode_peer(words)),
+        2 => Wait::Send(decode_peer(words)),
+        3 => {
+            let which = words[1].checked_sub(1);
+            Wait::Collective(which.map(u8::try_from).transpose().ok()?)
+        }
+        4 => Wait::Request,
+        5 => Wait::Sends,
+        6 => Wait::Nic,
+        _ => return None,
+    })
+}
+
+fn encode_peer(code: u64, peer: Peer) -> [u64; PEER_WORDS] {
+    let Peer { context, rank, tag } = peer;
+    // A rank takes 15 bits (MAX_RANKS) and one is "any".
+    let rank = rank.map_or(0, |rank| (u64::from(rank) + 1) & 0xff_ffff);
+    [
+        code | rank << 8 | u64::from(context) << 32,
+        tag.map_or(ANY_TAG, |tag| u64::from(tag.cast_unsigned())),
+    ]
+}
+
+fn decode_peer(words: &[u64]) -> Peer {
+    Peer {
+        context: high(words[0]),
+        rank: (low(words[0]) >> 8).checked_sub(1),
+        tag: (words[1] & ANY_TAG == 0).then(|| low(words[1]).cast_signed()),
     }
 }

@@ -15,7 +15,7 @@ use crate::roads::{Handle, TooManyRequests};
 use crate::schedules::{Context, Locality};
 use crate::steps::Part;
 use bcs_core::descriptor::CollectiveKind;
-use bcs_core::whereabouts;
+use bcs_core::whereabouts::{self, Members};
 
 impl Endpoint {
     /// Which of these members do collectives in each other's memory. Their group is opened by `open`.
@@ -43,12 +43,13 @@ impl Endpoint {
         context: Context,
     ) {
         let mut state = self.lock();
-        let size = u32::try_from(members.len()).expect("MAX_RANKS fits u32");
+        let known = Members::of(members.clone());
         let all = members.clone();
         let open = |near: &mut SmartMap| near.open_group(id, all, fresh);
         let locality = self.locality(&mut state, members, open);
         let context = Context {
-            size,
+            size: known.size,
+            members: known,
             locality,
             ..context
         };

@@ -116,7 +116,7 @@ impl Road for Caller<'_> {
     }
 
     fn progress(&mut self) {
-        let anything = What::Wait(Wait::Any);
+        let anything = What::Wait(Wait::Request);
         let nothing: Option<()> = self.0.look(Blocking::No, anything, |_| None);
         assert_eq!(nothing, None, "nothing was looked for");
     }

@@ -18,10 +18,11 @@ impl Endpoint {
     pub fn bcs_finalize(&self) -> Failure {
         self.lock().roads.nic.close();
         let (lost, owed) = self.wait_for(Watch::Rings, What::Wait(Wait::Sends), |state| {
-            state
-                .roads
-                .is_over()
-                .then(|| (state.roads.nic.lost(), state.owed()))
+            if !state.roads.is_over() {
+                return None;
+            }
+            self.say_last(state);
+            Some((state.roads.nic.lost(), state.owed()))
         });
         let rank = self.place.rank;
         assert!(

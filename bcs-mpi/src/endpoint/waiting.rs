@@ -143,12 +143,19 @@ impl Endpoint {
                 soon = waiting::spin(&self.page, None, Patience::SHORT, came);
                 continue;
             }
-            if blocked.is_none() {
-                let hungry = Hungry::new(&self.page);
-                state.roads.nic.about_to_block();
-                blocked = Some((hungry, self.say_where(&mut state, what)));
-            } else {
-                state.roads.nic.found_nothing();
+            match &mut blocked {
+                None => {
+                    let hungry = Hungry::new(&self.page);
+                    state.roads.nic.about_to_block();
+                    blocked = Some((hungry, self.say_where(&mut state, what)));
+                }
+                Some((_, said)) => {
+                    state.roads.nic.found_nothing();
+                    // Of several requests some may be done by now, or another message may have come.
+                    if what.is_several() || said.is_old(&state) {
+                        *said = self.say_where(&mut state, what);
+                    }
+                }
             }
             // Before the lock is let go of: see `note`.
             self.turn.sleepers.fetch_add(1, Ordering::Relaxed);

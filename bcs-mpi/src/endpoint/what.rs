@@ -19,6 +19,11 @@ pub(crate) enum What<'a> {
 }
 
 impl What<'_> {
+    /// Whether it may come piece by piece.
+    pub(crate) fn is_several(&self) -> bool {
+        matches!(self, Self::All(..) | Self::Any(_) | Self::Wait(Wait::Sends))
+    }
+
     /// Whether only ranks of this node are waited for.
     pub(crate) fn is_near(&self) -> bool {
         let near = |request: &Request| {

@@ -6,13 +6,25 @@ use super::state::State;
 use super::what::What;
 use crate::roads::smartmap::SmartMap;
 use bcs_core::memory::NicMemory;
-use bcs_core::whereabouts::{Entered, Wait, Whereabouts};
+use bcs_core::whereabouts::{Entered, Peer, Wait, Whereabouts};
+
+/// Of a wait for very many requests only so many are looked at: the rest counts as not done.
+const LOOKED_AT: usize = 256;
 
 /// The rank says where it is while this lives.
 #[derive(Debug)]
 pub(crate) struct Said<'a> {
     memory: &'a NicMemory,
     number: u64,
+    /// Messages of this node for which there was no receive by then.
+    kept: u64,
+}
+
+impl Said<'_> {
+    /// Whether messages have come meanwhile that nobody has asked for.
+    pub(crate) fn is_old(&self, state: &State) -> bool {
+        self.kept != state.kept()
+    }
 }
 
 impl Drop for Said<'_> {
@@ -21,43 +33,163 @@ impl Drop for Said<'_> {
     }
 }
 
+/// Adds what a wait is for, with the collective that was entered by it.
+fn add(told: &mut Whereabouts, wait: Wait, entered: Option<Entered>) {
+    if told.waits.len() >= Whereabouts::WAITS {
+        told.more += 1;
+        return;
+    }
+    let wait = match (wait, entered) {
+        (Wait::Collective(_), Some(entered)) => Wait::Collective(enter(told, entered)),
+        (wait, _) => wait,
+    };
+    told.waits.push(wait);
+}
+
+/// Adds a collective, unless it is there or does not fit. Returns where it is.
+fn enter(told: &mut Whereabouts, one: Entered) -> Option<u8> {
+    let known = told.entered.iter().position(|known| *known == one);
+    let at = known.unwrap_or(told.entered.len());
+    if at >= Whereabouts::ENTERED {
+        return None;
+    }
+    if known.is_none() {
+        told.entered.push(one);
+    }
+    u8::try_from(at).ok()
+}
+
 impl State {
-    /// What it means to wait for a request, and what was entered by it.
-    fn wait(&mut self, request: Request) -> (Wait, Option<Entered>) {
+    /// Adds what it means to wait for a request.
+    fn add_request(&mut self, told: &mut Whereabouts, request: Request) {
         match request.0 {
-            Kind::Road(handle) => self.roads.wait(handle),
-            Kind::Schedule(id) => (Wait::Collective, self.schedules.entered_by(id)),
+            Kind::Road(handle) => {
+                let (wait, entered) = self.roads.wait(handle);
+                add(told, wait, entered);
+            }
+            Kind::Schedule(id) => match self.schedules.entered_by(id) {
+                Some(entered) => add(told, Wait::Collective(None), Some(entered)),
+                None => {
+                    for handle in self.schedules.awaited_by(id) {
+                        let (wait, entered) = self.roads.wait(handle);
+                        add(told, wait, entered);
+                    }
+                }
+            },
+        }
+    }
+
+    /// Adds those of several requests that are not done.
+    fn add_requests(&mut self, told: &mut Whereabouts, requests: &[Request]) {
+        for &request in requests.iter().take(LOOKED_AT) {
+            if !self.is_done(request) {
+                self.add_request(told, request);
+            }
+        }
+        let rest = requests.len().saturating_sub(LOOKED_AT);
+        told.more += u32::try_from(rest).unwrap_or(u32::MAX);
+    }
+
+    fn kept(&self) -> u64 {
+        self.roads.near.as_ref().map_or(0, SmartMap::kept_so_far)
+    }
+
+    /// What this rank waits for.
+    fn awaits(&mut self, what: What<'_>) -> Whereabouts {
+        let mut told = Whereabouts::default();
+        match what {
+            What::Request(request) => self.add_request(&mut told, request),
+            What::All(requests, taken) => self.add_requests(&mut told, &requests[taken.get()..]),
+            What::Any(requests) => {
+                told.any = true;
+                self.add_requests(&mut told, requests);
+            }
+            What::Wait(wait) => {
+                add(&mut told, wait, None);
+                if wait == Wait::Sends {
+                    self.add_sends(&mut told);
+                }
+            }
+        }
+        told
+    }
+
+    /// Adds the sends that are not over.
+    fn add_sends(&mut self, told: &mut Whereabouts) {
+        let near = self.roads.near.as_ref();
+        let near = near.into_iter().flat_map(SmartMap::sending_to);
+        for to in self.roads.nic.sending_to().chain(near) {
+            add(told, Wait::Send(to), None);
+        }
+    }
+
+    /// Adds what this rank has entered besides, the oldest first.
+    fn add_entered(&mut self, told: &mut Whereabouts) {
+        let near = self.roads.near.as_mut().map(SmartMap::entered);
+        let nic = self.roads.nic.all_entered();
+        for one in nic
+            .chain(near.into_iter().flatten())
+            .chain(self.schedules.entered())
+        {
+            let _if_it_fits = enter(told, one);
+        }
+    }
+
+    /// Adds messages that have come within the node instead of the first one that is waited for.
+    fn add_unmatched(&self, told: &mut Whereabouts) {
+        let Some(near) = self.roads.near.as_ref().filter(|near| near.keeps_any()) else {
+            return;
+        };
+        let instead = told.instead().filter_map(|pattern| near.unmatched(pattern));
+        let mut unmatched: Vec<Peer> = Vec::new();
+        for peer in instead {
+            if unmatched.len() < Whereabouts::UNMATCHED && !unmatched.contains(&peer) {
+                unmatched.push(peer);
+            }
+        }
+        told.unmatched = unmatched;
+    }
+
+    /// Adds the communicators in which this rank waits, and others that it knows.
+    fn add_communicators(&self, told: &mut Whereabouts) {
+        let waits = told.waits.iter().filter_map(|wait| match wait {
+            Wait::Receive(peer) | Wait::Probe(peer) | Wait::Send(peer) => Some(peer.context),
+            _ => None,
+        });
+        let entered = told.entered.iter().map(|entered| entered.context);
+        let first: Vec<u32> = entered.chain(waits).collect();
+        for context in first.into_iter().chain(self.contexts.ids()) {
+            if told.communicators.len() >= Whereabouts::COMMUNICATORS {
+                return;
+            }
+            if told.communicators.iter().any(|it| it.context == context) {
+                continue;
+            }
+            let communicator = self.contexts.get(context);
+            told.communicators
+                .extend(communicator.map(|it| it.told(context)));
         }
     }
 }
 
 impl Endpoint {
+    /// Says how far this rank was in its communicators when it left: others may wait for it.
+    pub(crate) fn say_last(&self, state: &State) {
+        let mut told = Whereabouts::default();
+        state.add_communicators(&mut told);
+        let _stays = self.memory.say_where(&told);
+    }
+
     /// Says where this rank is, before it sleeps.
     pub(crate) fn say_where(&self, state: &mut State, what: What<'_>) -> Said<'_> {
-        let (wait, first) = match what {
-            What::Request(request) => state.wait(request),
-            What::All(requests, taken) => requests[taken.get()..]
-                .iter()
-                .find(|request| !state.is_done(**request))
-                .map_or((Wait::Any, None), |&request| state.wait(request)),
-            What::Any(_) => (Wait::Any, None),
-            What::Wait(wait) => (wait, None),
-        };
-        let near = state.roads.near.as_mut().map(SmartMap::entered);
-        let mut entered: Vec<Entered> = Vec::new();
-        for one in first
-            .into_iter()
-            .chain(state.roads.nic.all_entered())
-            .chain(near.into_iter().flatten())
-            .chain(state.schedules.entered())
-        {
-            if entered.len() < Whereabouts::ENTERED && !entered.contains(&one) {
-                entered.push(one);
-            }
-        }
+        let mut told = state.awaits(what);
+        state.add_entered(&mut told);
+        state.add_communicators(&mut told);
+        state.add_unmatched(&mut told);
         Said {
             memory: &self.memory,
-            number: self.memory.say_where(&Whereabouts { wait, entered }),
+            number: self.memory.say_where(&told),
+            kept: state.kept(),
         }
     }
 }

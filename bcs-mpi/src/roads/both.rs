@@ -223,13 +223,13 @@ impl Roads {
     /// What it means to wait for this, and what was entered by it.
     pub(crate) fn wait(&mut self, handle: Handle) -> (Wait, Option<Entered>) {
         match handle {
-            Handle::Complete(_) => (Wait::Any, None),
+            Handle::Complete(_) => (Wait::Request, None),
             Handle::Nic(id) => self.nic.wait(id),
             Handle::Near(id) => {
                 let near = self.near.as_mut();
                 let found = near.map(|near| (near.wait(id), near.entered_by(id)));
                 let (wait, entered) = found.unwrap_or((None, None));
-                (wait.unwrap_or(Wait::Any), entered)
+                (wait.unwrap_or(Wait::Request), entered)
             }
         }
     }

@@ -3,7 +3,7 @@
 use crate::roads::Reach;
 use crate::roads::smartmap::GroupId;
 use bcs_core::limits::{ARRIVAL_HINTS_PER_CONTEXT, MAX_CONTEXTS};
-use bcs_core::whereabouts::{Called, Entered};
+use bcs_core::whereabouts::{Called, Communicator, Entered, Members};
 
 /// Which members of a context do collectives in each other's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,6 +43,8 @@ pub(crate) struct Context {
     pub(crate) entered: u32,
     /// The members, for [`Entered`].
     pub(crate) group: u32,
+    /// Who they are, for whoever wonders why this rank waits.
+    pub(crate) members: Members,
     pub(crate) locality: Locality,
 }
 
@@ -75,6 +77,16 @@ impl Context {
         }
     }
 
+    /// What this rank says of it when it sleeps.
+    pub(crate) fn told(&self, context: u32) -> Communicator {
+        Communicator {
+            context,
+            group: self.group,
+            entered: self.entered,
+            members: self.members,
+        }
+    }
+
     /// How many arrivals the lane of the next collective has when the node's last rank arrives.
     pub(crate) fn due(&self) -> u32 {
         let lanes = ARRIVAL_HINTS_PER_CONTEXT as u64;
@@ -91,6 +103,12 @@ pub(crate) struct Contexts(Vec<Option<Context>>);
 impl Contexts {
     pub(crate) fn get(&self, context: u32) -> Option<&Context> {
         self.0.get(context as usize)?.as_ref()
+    }
+
+    /// Those that are known.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = u32> {
+        let known = (0..).zip(&self.0);
+        known.filter_map(|(id, context)| context.as_ref().map(|_| id))
     }
 
     pub(crate) fn get_mut(&mut self, context: u32) -> Option<&mut Context> {

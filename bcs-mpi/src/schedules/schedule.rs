@@ -201,6 +201,13 @@ impl Schedules {
         self.under_way.get(&id)?.entered
     }
 
+    /// The messages that this one waits for.
+    pub(crate) fn awaited_by(&self, id: ScheduleId) -> Vec<Handle> {
+        let schedule = self.under_way.get(&id);
+        let awaited = schedule.map(|schedule| schedule.receives.iter().map(|&(handle, _)| handle));
+        awaited.into_iter().flatten().collect()
+    }
+
     /// Spends a schedule that is done.
     ///
     /// # Panics

@@ -10,7 +10,7 @@ use crate::rust::universe::Universe;
 use crate::{Op, Source, Tag};
 use bcs_core::job::Placement;
 use bcs_core::reduction::Datatype;
-use bcs_core::wake::bell::ASLEEP;
+use bcs_core::wake::bell::{self, ASLEEP};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -237,7 +237,7 @@ fn a_world_of_one_that_waits_sleeps() {
                 data
             });
             let start = Instant::now();
-            while memory.nic.bell().load(Ordering::Acquire) != ASLEEP {
+            while bell::state(memory.nic.bell().load(Ordering::Acquire)) != ASLEEP {
                 if start.elapsed() > Duration::from_secs(20) {
                     end_of_all("a_world_of_one_that_waits_sleeps", "it does not sleep");
                 }

@@ -14,8 +14,9 @@ use super::machines::{Letter, Machines, Route, Routes};
 use super::{Recordings, Report};
 use bcs_core::clock::now_ns;
 use bcs_core::job::{NicThreadId, NodeId};
+use bcs_core::matching::{Pattern, Signature};
 use bcs_core::wake::MachinePage;
-use bcs_core::wake::bell::ASLEEP;
+use bcs_core::wake::bell::{self, AWAKE};
 use bcs_core::wake::home_core;
 use bcs_core::wake::machine_page::BellId;
 use bcs_core::wake::waiting::{self, Patience};
@@ -118,6 +119,20 @@ impl Stations {
                 })
                 .collect(),
         }
+    }
+}
+
+impl std::fmt::Debug for Stations {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{} stations", self.all.len())
+    }
+}
+
+impl Stations {
+    /// The oldest message for this pattern that a rank has not received, if whoever keeps it is at rest.
+    pub(super) fn unmatched(&self, rank: u32, pattern: Pattern) -> Option<Signature> {
+        let mut stations = self.all.iter();
+        stations.find_map(|station| station.try_lock()?.unmatched(rank, pattern))
     }
 }
 
@@ -234,7 +249,7 @@ impl OsThread {
     /// Whether it would have to be woken, and would have no core to itself.
     fn is_to_help(&self, place: usize) -> bool {
         let bell = self.page.bell(self.stations.all[place].bell);
-        bell.load(Ordering::Relaxed) == ASLEEP && !self.page.has_a_core_to_spare()
+        bell::state(bell.load(Ordering::Relaxed)) != AWAKE && !self.page.has_a_core_to_spare()
     }
 
     fn wait(&mut self, stop: &AtomicBool) {
@@ -272,7 +287,7 @@ mod tests {
     use bcs_core::fabric::shm::Segment;
     use bcs_core::job::{Cores, Driver, Placement, Settings};
     use bcs_core::memory::NicMemory;
-    use bcs_core::wake::bell::AWAKE;
+    use bcs_core::wake::bell::ASLEEP;
 
     /// The OS threads of a node's NIC and of the Strobe Sender, of which only the latter runs; the other sleeps.
     fn beside_a_sleeper(driver: Driver, cores: u32) -> (OsThread, MachinePage) {

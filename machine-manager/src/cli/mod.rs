@@ -7,8 +7,8 @@ mod run;
 pub use bench::BenchArgs;
 pub use mds::{ExportFormat, MatrixRoad, MdsArgs, MdsCommand, SlicesArgs};
 pub use run::{
-    ApplicationOptions, BindName, DriverName, FurtherApplication, InputName, NicOptions,
-    ProgramArgs, RunArgs, RunOptions, StrobeName,
+    ApplicationOptions, BindName, DeadlockName, DriverName, FurtherApplication, InputName,
+    NicOptions, ProgramArgs, RunArgs, RunOptions, StrobeName,
 };
 
 use crate::quantities::parse_duration;

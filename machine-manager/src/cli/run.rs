@@ -147,6 +147,14 @@ pub struct RunOptions {
     /// End the job after so long, with exit code 124
     #[arg(long, value_name = "D", value_parser = parse_duration)]
     pub timeout: Option<Duration>,
+    /// What is done when no rank can ever go on: say who waits for whom, and end the job with exit
+    /// code 123, or let it hang
+    #[arg(long, value_name = "A", value_enum, default_value_t = DeadlockName::Abort)]
+    pub on_deadlock: DeadlockName,
+    /// Write who waits for whom into this file, as JSON, when no rank can ever go on; with --mds it
+    /// is in deadlock.json there, too
+    #[arg(long, value_name = "FILE")]
+    pub deadlock_json: Option<PathBuf>,
     /// From SIGTERM to SIGKILL, for the ranks of a job that ends badly
     #[arg(long, value_name = "D", value_parser = parse_duration,
           default_value = humantime::Duration::from(KILL_DELAY).to_string())]
@@ -311,6 +319,15 @@ pub enum BindName {
     None,
     /// One core each.
     Core,
+}
+
+/// `--on-deadlock`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DeadlockName {
+    /// Say so.
+    Report,
+    /// Say so and end the job.
+    Abort,
 }
 
 /// `--stdin`.

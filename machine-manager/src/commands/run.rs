@@ -1,9 +1,9 @@
 //! `bcs run`: from what was asked for to a job.
 
 use crate::applications::{self, BadApplication};
-use crate::cli::{BindName, InputName, ProgramArgs, RunArgs, RunOptions};
+use crate::cli::{BindName, DeadlockName, InputName, ProgramArgs, RunArgs, RunOptions};
 use crate::cores::{self, BadCores};
-use crate::dispatcher::{Dispatcher, Surroundings};
+use crate::dispatcher::{Dispatcher, OnDeadlock, Surroundings};
 use crate::exit_code;
 use crate::launch::{Job, Launched, launch};
 use crate::output::Output;
@@ -222,6 +222,7 @@ fn start_and_watch(
         hint.iter().for_each(|hint| eprintln!("bcs: hint: {hint}"));
     }
     let mut header = RunHeader::of(&job);
+    let on_deadlock = on_deadlock(options, job.mds.as_deref());
     let launched = launch(job, stdin)?;
     if let Some(header) = &mut header {
         header.started(&launched.job, &launched.settings);
@@ -236,6 +237,7 @@ fn start_and_watch(
         output,
         input,
         shared_input,
+        on_deadlock,
         hints: hints_are_heard(options),
         signals,
         spared,
@@ -245,6 +247,19 @@ fn start_and_watch(
         eprintln!("bcs: {error}");
     }
     Ok(code)
+}
+
+fn on_deadlock(options: &RunOptions, mds: Option<&Path>) -> OnDeadlock {
+    let in_dumps = mds.map(|directory| directory.join("deadlock.json"));
+    OnDeadlock {
+        aborts: options.on_deadlock == DeadlockName::Abort,
+        files: options
+            .deadlock_json
+            .iter()
+            .cloned()
+            .chain(in_dumps)
+            .collect(),
+    }
 }
 
 /// Whether hints are said: what could be better in a job that goes well is said to a person, and to whoever

@@ -14,8 +14,8 @@ impl NicMemory {
         let said = self.mapping.word64(WHEREABOUTS);
         said.store(0, Ordering::Relaxed);
         fence(Ordering::Release); // WHERE: who sees a word of these sees that nothing is said.
-        self.mapping
-            .write_words(WHEREABOUTS + 16, &whereabouts.encode());
+        let words = whereabouts.encode();
+        self.mapping.write_words(WHEREABOUTS + 16, &words);
         said.store(next, Ordering::Release); // WHERE: publishes the words above.
         next
     }

@@ -78,12 +78,9 @@ fn whereabouts_are_those_said_last() {
     let (fd, manager) = NicMemory::create(4096).unwrap();
     let rank = NicMemory::map(&fd, 4096).unwrap();
     assert_eq!(manager.whereabouts(), None);
-    let told = |wait| Whereabouts {
-        wait,
-        entered: vec![],
-    };
-    let first = rank.say_where(&told(Wait::Any));
-    assert_eq!(manager.whereabouts(), Some((first, told(Wait::Any))));
+    let told = Whereabouts::of;
+    let first = rank.say_where(&told(Wait::Request));
+    assert_eq!(manager.whereabouts(), Some((first, told(Wait::Request))));
     let second = rank.say_where(&told(Wait::Sends));
     rank.went_on(first);
     assert_eq!(manager.whereabouts(), Some((second, told(Wait::Sends))));

@@ -180,6 +180,19 @@ impl Requests {
         }
     }
 
+    /// To whom sends go that have not completed according to `completed`.
+    pub(super) fn sending_to(
+        &self,
+        completed: impl Fn(RequestId) -> bool,
+    ) -> impl Iterator<Item = Peer> {
+        self.table
+            .iter()
+            .filter_map(move |(request, purpose)| match purpose {
+                Purpose::Send { to, .. } if !completed(request) => Some(*to),
+                _ => None,
+            })
+    }
+
     /// Whether sends have not completed according to `completed`.
     pub(super) fn sends_outstanding(&self, completed: impl Fn(RequestId) -> bool) -> bool {
         let is_send =

@@ -161,9 +161,15 @@ impl Nic {
             Some(Purpose::Probe(pattern)) => (Wait::Probe(Peer::from(*pattern)), None),
             Some(Purpose::Receive { pattern, .. }) => (Wait::Receive(Peer::from(*pattern)), None),
             Some(Purpose::Collective { entered: None, .. }) => (Wait::Nic, None),
-            Some(Purpose::Collective { entered, .. }) => (Wait::Collective, *entered),
-            Some(Purpose::Eager { .. } | Purpose::VoidProbe) | None => (Wait::Any, None),
+            Some(Purpose::Collective { entered, .. }) => (Wait::Collective(None), *entered),
+            Some(Purpose::Eager { .. } | Purpose::VoidProbe) | None => (Wait::Request, None),
         }
+    }
+
+    /// To whom what is not over is sent.
+    pub(crate) fn sending_to(&self) -> impl Iterator<Item = Peer> {
+        let completed = |request| self.memory.is_complete(request);
+        self.requests.sending_to(completed)
     }
 
     /// Nobody asks for anything more.

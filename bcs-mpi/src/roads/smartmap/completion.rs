@@ -69,7 +69,7 @@ impl SmartMap {
             }
             State::Posted { peer, .. } | State::Fetching { peer } => Some(Wait::Receive(*peer)),
             State::Pulling(pulling) => Some(Wait::Receive(pulling.peer)),
-            State::Collective(_) => Some(Wait::Collective),
+            State::Collective(_) => Some(Wait::Collective(None)),
             State::Opened | State::Done(_) => None,
         }
     }

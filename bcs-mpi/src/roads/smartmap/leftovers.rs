@@ -2,8 +2,31 @@
 
 use super::messages::outgoing::Outgoing;
 use super::state::SmartMap;
+use bcs_core::matching::Pattern;
+use bcs_core::whereabouts::Peer;
 
 impl SmartMap {
+    /// To whom sends that are not over go.
+    pub(crate) fn sending_to(&self) -> impl Iterator<Item = Peer> {
+        self.requests.sending_to()
+    }
+
+    /// Messages for which there was no receive when they came.
+    pub(crate) fn kept_so_far(&self) -> u64 {
+        self.kept
+    }
+
+    /// Whether anything has come that was not received.
+    pub(crate) fn keeps_any(&self) -> bool {
+        self.matcher.unexpected_len() > 0
+    }
+
+    /// The oldest message for this pattern that has come and was not received.
+    pub(crate) fn unmatched(&self, pattern: Pattern) -> Option<Peer> {
+        let (signature, _) = self.matcher.probe(pattern)?;
+        Some(Peer::from(Pattern::from(signature)))
+    }
+
     /// What the program has left: requests, and messages that it has not received.
     pub(crate) fn left(&self) -> (usize, u64) {
         let messages = self.matcher.unexpected_len() as u64;

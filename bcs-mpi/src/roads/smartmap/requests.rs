@@ -134,6 +134,14 @@ impl Requests {
         self.sending > 0
     }
 
+    /// To whom sends that are not over go.
+    pub(super) fn sending_to(&self) -> impl Iterator<Item = Peer> {
+        self.table.iter().filter_map(|(_, state)| match state {
+            State::Held { to } | State::Sent { to, .. } | State::Away { to, .. } => Some(*to),
+            _ => None,
+        })
+    }
+
     /// Whether anything is not done.
     pub(super) fn waiting(&self) -> bool {
         self.waiting > 0

@@ -1,0 +1,239 @@
+//! The lookout: it asks node managers again and again where their ranks are.
+//!
+//! A look is over when all node managers have answered, and only then comes the next. A rank that
+//! is in the same call in two looks was there at the moment in between when the second began; so
+//! two such ranks were where they are *at the same time*, on whatever machines. That makes it an
+//! error, and not only an odd coincidence, if one is in the 5th collective of a communicator, a
+//! gather, and the other one is in the 5th, too, and calls it a scatter (MPI 5.0, 6.14). No message
+//! may ever cross between them, so nobody else would find it.
+//!
+//! Where no rank can ever go on ([`standstill`] has the proof), it says who waits for whom ([`graph`]).
+//! While somebody moves it looks some times a second; when nobody did in the last look, the next two come soon,
+//! so it is said within a second of the last rank's blocking.
+//!
+//! | file | is |
+//! |---|---|
+//! | `mod.rs` | when to look, and what the answers come to |
+//! | `standstill.rs` | the proof |
+//! | `graph.rs` | who waits for whom, and why nobody goes on |
+//! | `words.rs`, `json.rs` | the same for a person, and for a program |
+//!
+//! A state machine without sockets: time and answers come in, questions and findings go out.
+
+mod graph;
+mod json;
+mod standstill;
+#[cfg(test)]
+mod tests;
+mod words;
+
+pub use graph::{Cause, Graph};
+
+use crate::verdict::Verdict;
+use bcs_core::job::NodeId;
+use bcs_core::whereabouts::{Entered, Whereabouts};
+use node_manager::control::{Look, Seen};
+use standstill::{Proof, Standstill};
+use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, Instant};
+
+/// From the end of a look to the next, while somebody moves: a rank that blocks just after a look is found
+/// by the next one, and what follows takes [`SOON`] twice.
+const INTERVAL: Duration = Duration::from_millis(400);
+
+/// ... and when nobody did in the last one.
+const SOON: Duration = Duration::from_millis(100);
+
+/// A look at the end of the time limit, so that what is said then is fresh.
+const LAST_LOOK: Duration = Duration::from_millis(50);
+
+/// Ranks that are named one by one.
+const NAMED: usize = 16;
+
+/// What a look found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// Ranks are in different collectives, which ends the job; and who waits for whom.
+    Astray(Verdict, Graph),
+    /// No rank can ever go on.
+    Deadlock(Graph),
+    /// No rank can, unless another thread of one does: a line for the user.
+    Possible(String),
+}
+
+/// A blocked rank.
+#[derive(Clone, Debug)]
+struct Blocked {
+    node: NodeId,
+    number: u64,
+    whereabouts: Whereabouts,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Lookout {
+    /// What each node manager has answered.
+    answers: Vec<Option<Seen>>,
+    look: Look,
+    next: Option<Instant>,
+    last: Option<Instant>,
+    /// Blocked ranks: those of this look, and those of the one before.
+    blocked: BTreeMap<u32, Blocked>,
+    before: BTreeMap<u32, Blocked>,
+    standstill: Standstill,
+    /// What the last look proved.
+    proof: Proof,
+    /// Whether the user knows of a deadlock, and that one was possible: each is said once.
+    told: bool,
+    told_possible: bool,
+}
+
+impl Lookout {
+    /// A lookout over so many node managers, for a job that ends at `end` if not before.
+    #[must_use]
+    pub fn new(managers: usize, now: Instant, end: Option<Instant>) -> Self {
+        Self {
+            answers: vec![None; managers],
+            look: Look {
+                number: 0,
+                closely: false,
+            },
+            next: Some(now + INTERVAL),
+            last: end.and_then(|end| end.checked_sub(LAST_LOOK)),
+            blocked: BTreeMap::new(),
+            before: BTreeMap::new(),
+            standstill: Standstill::default(),
+            proof: Proof::Moves,
+            told: false,
+            told_possible: false,
+        }
+    }
+
+    /// When to call [`ask`](Self::ask).
+    #[must_use]
+    pub fn due(&self) -> Option<Instant> {
+        let next = self.next?;
+        Some(self.last.map_or(next, |last| next.min(last)))
+    }
+
+    /// If it is time for a look, what all node managers are to be asked.
+    pub fn ask(&mut self, now: Instant) -> Option<Look> {
+        if self.due().is_none_or(|due| now < due) {
+            return None;
+        }
+        if self.last.is_some_and(|last| now >= last) {
+            self.last = None;
+        }
+        self.next = None;
+        self.look = Look {
+            number: self.look.number.wrapping_add(1),
+            closely: self.proof != Proof::Moves,
+        };
+        self.answers.fill(None);
+        self.before = std::mem::take(&mut self.blocked);
+        Some(self.look)
+    }
+
+    /// A node manager has answered.
+    pub fn heard(&mut self, manager: usize, seen: Seen, now: Instant) -> Option<Finding> {
+        if seen.look != self.look.number || self.next.is_some() || self.answers[manager].is_some() {
+            return None;
+        }
+        for sighting in &seen.blocked {
+            // What makes no sense is the rank's own affair.
+            if let Some(whereabouts) = Whereabouts::decode(&sighting.words) {
+                let blocked = Blocked {
+                    node: sighting.node,
+                    number: sighting.number,
+                    whereabouts,
+                };
+                self.blocked.insert(sighting.rank, blocked);
+            }
+        }
+        self.answers[manager] = Some(seen);
+        let answers: Vec<Seen> = match self.answers.iter().all(Option::is_some) {
+            true => self.answers.iter_mut().filter_map(Option::take).collect(),
+            false => return None,
+        };
+        self.proof = self.standstill.judge(&answers, self.look.closely);
+        let found = self.astray().or_else(|| self.stands_still(&answers));
+        let soon = self.proof == Proof::Perhaps && !self.told;
+        self.next = Some(now + if soon { SOON } else { INTERVAL });
+        found
+    }
+
+    /// Blocked ranks that have not moved between the last two looks.
+    fn unmoved(&self) -> impl Iterator<Item = (u32, &Blocked)> {
+        self.blocked.iter().filter_map(|(&rank, blocked)| {
+            let before = self.before.get(&rank)?;
+            (before.number == blocked.number).then_some((rank, blocked))
+        })
+    }
+
+    fn astray(&self) -> Option<Finding> {
+        let mut first: HashMap<(u32, u32, u32), (u32, &Blocked, Entered)> = HashMap::new();
+        for (rank, blocked) in self.unmoved() {
+            for &entered in &blocked.whereabouts.entered {
+                let of = (entered.context, entered.group, entered.number);
+                let &mut (other, at, called) = first.entry(of).or_insert((rank, blocked, entered));
+                if called.contradicts(&entered) {
+                    let verdict = Verdict::Astray(format!(
+                        "ranks wait for each other in different collectives: rank {other} on node \
+                         {} is in {called}, and rank {rank} on node {} is in {entered}",
+                        at.node, blocked.node
+                    ));
+                    let mut graph = self.graph(&[]);
+                    graph.causes = vec![Cause::Astray(other, rank)];
+                    return Some(Finding::Astray(verdict, graph));
+                }
+            }
+        }
+        None
+    }
+
+    /// Who waits for whom; of ranks that are gone, those in these answers.
+    fn graph(&self, answers: &[Seen]) -> Graph {
+        let gone = answers.iter().flat_map(|seen| &seen.gone);
+        let blocked = self.blocked.iter();
+        let waits = blocked.map(|(&rank, it)| (rank, it.node, it.whereabouts.clone()));
+        Graph::new(waits, gone)
+    }
+
+    /// Says that nobody can go on, once.
+    fn stands_still(&mut self, answers: &[Seen]) -> Option<Finding> {
+        match self.proof {
+            Proof::Moves | Proof::Perhaps | Proof::Beside => {}
+            Proof::Possible if self.told_possible => {}
+            Proof::Standstill if self.told => {}
+            Proof::Possible => {
+                self.told_possible = true;
+                return Some(Finding::Possible(
+                    "a deadlock is possible: all ranks wait in calls, and all of their other \
+                     threads sleep"
+                        .into(),
+                ));
+            }
+            Proof::Standstill => {
+                self.told = true;
+                return Some(Finding::Deadlock(self.graph(answers)));
+            }
+        }
+        None
+    }
+
+    /// Where ranks are blocked, a line each.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let line = |(rank, blocked): (&u32, &Blocked)| {
+            let Blocked {
+                node, whereabouts, ..
+            } = blocked;
+            format!("rank {rank} on node {node} {whereabouts}")
+        };
+        let mut lines: Vec<String> = self.blocked.iter().take(NAMED).map(line).collect();
+        if self.blocked.len() > NAMED {
+            lines.push(format!("... and {} others", self.blocked.len() - NAMED));
+        }
+        lines
+    }
+}

@@ -1,0 +1,204 @@
+//! The proof that no rank of a job can ever go on.
+//!
+//! **What is read.** Everybody who can do anything for a job is a *sleeper*: each rank from MPI_Init to
+//! MPI_Finalize, and each OS thread of a NIC (Strobe Sender and sequencer are of one of these). A
+//! sleeper has one bell, whose word says how it is ([`bcs_core::wake::bell`]). `ASLEEP` means: it has
+//! announced its sleep, has then looked at all sources of its work and found nothing, has set no
+//! timer, and nobody has rung it since. The word also has the number of the sleep. A node manager reads
+//! the words of all its sleepers, and then what its ranks say that they wait for.
+//!
+//! **The argument.** Say that all words are `ASLEEP` in one look, and that the next look, which begins when
+//! all node managers have answered the first, finds all of them the same. Then at the moment between
+//! the looks all sleepers were asleep *at the same time*, each in the sleep that both looks saw, since
+//! a sleep that ends ends its number, too. Whoever sleeps is woken by a ring or by a timer. There was
+//! no timer; and only sleepers ring, of whom none was awake. So nobody wakes, ever.
+//!
+//! **Why no message in flight is missed.** There is none that is in flight by itself. What is on its way is
+//! in somebody's hands: a copy from memory to memory (of a rank, or of DH, CH or RH) is a system call
+//! or a loop of a thread that is awake; a chunk of a longer transfer is followed by a strobe
+//! that BR demands before it sleeps, and a strobe that is armed is a timer of the Strobe Sender,
+//! which then is not `ASLEEP` but `DOZING`. What was put down for another sleeper (an entry of a
+//! SMARTMAP queue, a word in a transfer slot, a descriptor in a ring with a slice armed or demanded, a
+//! block of the fabric, a letter between NIC threads, a completion) was followed by a ring of its bell:
+//! if it came before the other one's last look, that saw it, and if not, the word is not
+//! `ASLEEP`. Between the two the one who rings is awake. What lies in a ring and asks for no slice, as
+//! a receive does that has no message to meet (law 2), waits for a message that nobody is there
+//! to send. So queues, rings and tables need not be read. If the runtime itself lost a wake-up, nobody
+//! would go on, either.
+//!
+//! **Who else could.** A rank that computes, reads a pipe or loops over MPI_Test is awake by the same word. A
+//! rank that is stopped is not taken for one that waits, since whoever has stopped it may be a
+//! debugger. Before MPI_Init a rank says nothing, and is no sleeper that sleeps; after MPI_Finalize nothing
+//! comes from it. Other threads of a rank are none of the sleepers, and may call MPI at any time: as
+//! long as one of them runs nothing is said, and where all of them sleep, and have not run between two looks,
+//! only that a deadlock is *possible*.
+
+use node_manager::control::{Seen, Threads};
+
+/// What two looks prove.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Proof {
+    /// Nothing: somebody moves.
+    Moves,
+    /// Nothing yet: it takes another close look.
+    Perhaps,
+    /// Nothing: all ranks wait in calls, and another thread of one runs.
+    Beside,
+    /// Only threads that have nothing to do with a call can go on.
+    Possible,
+    /// Nobody can.
+    Standstill,
+}
+
+/// All answers to one look, added up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Sum {
+    naps: u64,
+    threads: Threads,
+}
+
+/// What the last look has seen, if all slept then.
+#[derive(Debug, Default)]
+pub(super) struct Standstill {
+    before: Option<Sum>,
+}
+
+impl Standstill {
+    /// Takes all answers to a look, or close look. Those to the one before were all there when it began.
+    pub(super) fn judge(&mut self, answers: &[Seen], closely: bool) -> Proof {
+        let now = sum(answers);
+        let before = std::mem::replace(&mut self.before, now);
+        match (before, now) {
+            (_, None) => Proof::Moves,
+            (_, Some(now)) if now.threads == Threads::Running => match closely {
+                true => Proof::Beside,
+                false => Proof::Perhaps,
+            },
+            // Naps and threads are counted, so sums that are the same are of the same sleeps.
+            (Some(before), Some(now)) if before == now => match now.threads {
+                Threads::None => Proof::Standstill,
+                Threads::Asleep(_) | Threads::Running => Proof::Possible,
+            },
+            _ => Proof::Perhaps,
+        }
+    }
+}
+
+/// What these answers come to if all who could do anything sleep.
+fn sum(answers: &[Seen]) -> Option<Sum> {
+    let running: usize = answers.iter().map(|seen| seen.running).sum();
+    let blocked: usize = answers.iter().map(|seen| seen.blocked.len()).sum();
+    if running == 0 || blocked < running {
+        return None;
+    }
+    let naps = answers
+        .iter()
+        .try_fold(0_u64, |naps, seen| Some(naps.wrapping_add(seen.naps?)))?;
+    let threads = answers.iter().map(|seen| seen.threads);
+    let threads = threads.reduce(|one, other| match (one, other) {
+        (Threads::Running, _) | (_, Threads::Running) => Threads::Running,
+        (Threads::None, other) | (other, Threads::None) => other,
+        (Threads::Asleep(one), Threads::Asleep(other)) => Threads::Asleep(one.wrapping_add(other)),
+    });
+    let threads = threads.unwrap_or_default();
+    Some(Sum { naps, threads })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bcs_core::job::NodeId;
+    use node_manager::control::Sighting;
+
+    fn seen(naps: Option<u64>, threads: Threads) -> Seen {
+        let sighting = Sighting {
+            rank: 0,
+            node: NodeId(0),
+            number: 1,
+            words: vec![],
+        };
+        Seen {
+            running: 1,
+            naps,
+            threads,
+            blocked: vec![sighting],
+            ..Seen::default()
+        }
+    }
+
+    fn judged(looks: &[[(Option<u64>, Threads); 2]]) -> Vec<Proof> {
+        let mut standstill = Standstill::default();
+        let mut judge = |look: &[(Option<u64>, Threads); 2]| {
+            standstill.judge(&look.map(|(naps, threads)| seen(naps, threads)), true)
+        };
+        looks.iter().map(&mut judge).collect()
+    }
+
+    const NONE: Threads = Threads::None;
+
+    /// Another thread may send between what such a look reads first and what it reads last.
+    #[test]
+    fn a_look_that_is_not_close_proves_nothing() {
+        let mut standstill = Standstill::default();
+        let far = seen(Some(3), Threads::Running);
+        let close = seen(Some(3), NONE);
+        assert_eq!(standstill.judge(&[far], false), Proof::Perhaps);
+        assert_eq!(standstill.judge(&[close.clone()], true), Proof::Perhaps);
+        assert_eq!(standstill.judge(&[close], true), Proof::Standstill);
+    }
+
+    #[test]
+    fn two_looks_that_see_the_same_sleeps_prove_it() {
+        let still = [(Some(5), NONE), (Some(7), NONE)];
+        assert_eq!(judged(&[still, still]), [Proof::Perhaps, Proof::Standstill]);
+    }
+
+    #[test]
+    fn whoever_has_slept_once_more_has_been_awake() {
+        let looks = [
+            [(Some(5), NONE), (Some(7), NONE)],
+            [(Some(5), NONE), (Some(8), NONE)],
+            [(Some(6), NONE), (Some(8), NONE)],
+        ];
+        assert_eq!(judged(&looks), [Proof::Perhaps; 3]);
+    }
+
+    #[test]
+    fn one_who_is_awake_or_has_a_timer_is_enough() {
+        let still = [(Some(5), NONE), (Some(7), NONE)];
+        let awake = [(Some(5), NONE), (None, NONE)];
+        let expected = [Proof::Perhaps, Proof::Moves, Proof::Perhaps];
+        assert_eq!(judged(&[still, awake, still]), expected);
+    }
+
+    #[test]
+    fn a_rank_that_says_nothing_is_not_blocked() {
+        let mut computes = seen(Some(3), NONE);
+        computes.running = 2;
+        let mut standstill = Standstill::default();
+        for _ in 0..3 {
+            assert_eq!(standstill.judge(&[computes.clone()], true), Proof::Moves);
+        }
+        let all_gone = [Seen {
+            naps: Some(3),
+            ..Seen::default()
+        }];
+        assert_eq!(standstill.judge(&all_gone, true), Proof::Moves);
+    }
+
+    #[test]
+    fn other_threads_make_it_possible_if_they_sleep_and_nothing_if_they_run() {
+        let with = |one, other| [(Some(5), one), (Some(7), other)];
+        let asleep = |count| with(Threads::Asleep(count), NONE);
+        let looks = [asleep(3), asleep(3), asleep(4), asleep(4)];
+        let expected = [
+            Proof::Perhaps,
+            Proof::Possible,
+            Proof::Perhaps,
+            Proof::Possible,
+        ];
+        assert_eq!(judged(&looks), expected);
+        let runs = with(Threads::Asleep(3), Threads::Running);
+        assert_eq!(judged(&[runs, runs]), [Proof::Beside; 2]);
+    }
+}

@@ -1,0 +1,144 @@
+//! The graph for a person: a line for each rank, those of the causes first, and then the causes.
+
+use super::graph::{Cause, Graph, State, Vertex};
+use super::{NAMED, graph};
+use bcs_core::whereabouts::{Peer, Wait};
+use std::collections::BTreeSet;
+
+impl Graph {
+    /// A line each.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let named: BTreeSet<u32> = self.causes.iter().flat_map(Cause::ranks).collect();
+        let others = self
+            .ranks
+            .keys()
+            .copied()
+            .filter(|rank| !named.contains(rank));
+        let all: Vec<u32> = named.iter().copied().chain(others).collect();
+        let told = all.iter().take(NAMED);
+        let mut lines = vec!["no rank of this job can ever go on:".to_owned()];
+        lines.extend(told.filter_map(|rank| Some(line(*rank, self.ranks.get(rank)?))));
+        if all.len() > NAMED {
+            lines.push(format!("  ... and {} others", all.len() - NAMED));
+        }
+        lines
+    }
+
+    /// A sentence without an end: why.
+    #[must_use]
+    pub fn why(&self) -> String {
+        let Some(first) = self.causes.first() else {
+            return "no rank can ever go on".to_owned();
+        };
+        let more = match self.causes.len() {
+            1 => String::new(),
+            causes => format!(" (and {} more)", causes - 1),
+        };
+        format!("no rank can ever go on: {}{more}", first.words(self))
+    }
+}
+
+fn line(rank: u32, vertex: &Vertex) -> String {
+    let node = vertex.node;
+    let (told, edges) = match &vertex.state {
+        State::Ended => return format!("  rank {rank} on node {node} has ended"),
+        State::Finalized(_) => {
+            return format!("  rank {rank} on node {node} has called MPI_Finalize");
+        }
+        State::Waits { whereabouts, edges } => (whereabouts, edges),
+    };
+    let mut line = format!("  rank {rank} on node {node} {told}");
+    let absent = edges
+        .iter()
+        .filter(|edge| matches!(edge.wait, Wait::Collective(_)));
+    for graph::Edge { partners, .. } in absent.filter(|edge| !edge.partners.is_empty()) {
+        line += &format!(", which {} not entered", have(partners));
+    }
+    let instead = told.unmatched.iter().filter(|unmatched| {
+        let is_it = |peer: &Peer| {
+            (peer.context, peer.rank) == (unmatched.context, unmatched.rank)
+                && peer.tag.is_none_or(|tag| Some(tag) == unmatched.tag)
+        };
+        !told
+            .waits
+            .iter()
+            .any(|wait| matches!(wait, Wait::Receive(peer) if is_it(peer)))
+    });
+    for message in instead {
+        line += &format!("; a message from {message} has come, and is not received");
+    }
+    line
+}
+
+fn have(ranks: &[u32]) -> String {
+    match ranks {
+        [one] => format!("rank {one} has"),
+        many => format!("{} have", list(many)),
+    }
+}
+
+/// "ranks 1, 2 and 3"
+fn list(ranks: &[u32]) -> String {
+    const LISTED: usize = 8;
+    match ranks {
+        [] => "nobody".to_owned(),
+        [one] => format!("rank {one}"),
+        many if many.len() > LISTED => {
+            let some: Vec<String> = many[..LISTED].iter().map(u32::to_string).collect();
+            format!("ranks {} and {} more", some.join(", "), many.len() - LISTED)
+        }
+        [first @ .., last] => {
+            let first: Vec<String> = first.iter().map(u32::to_string).collect();
+            format!("ranks {} and {last}", first.join(", "))
+        }
+    }
+}
+
+impl Cause {
+    /// The ranks that it is about.
+    #[must_use]
+    pub fn ranks(&self) -> Vec<u32> {
+        match self {
+            Self::Cycle(ranks) => ranks.clone(),
+            Self::Gone { rank, partners } => [*rank].iter().chain(partners).copied().collect(),
+            Self::Astray(one, other) => vec![*one, *other],
+            Self::Nobody(rank) => vec![*rank],
+        }
+    }
+
+    fn words(&self, graph: &Graph) -> String {
+        match self {
+            Self::Cycle(ranks) => match ranks[..] {
+                [alone] => format!("rank {alone} waits for itself"),
+                [one, other] => format!("ranks {one} and {other} wait for each other"),
+                _ => {
+                    let ranks: Vec<String> = ranks.iter().map(u32::to_string).collect();
+                    format!(
+                        "ranks {} wait in a circle, each for the next",
+                        ranks.join(", ")
+                    )
+                }
+            },
+            Self::Gone { rank, partners } => {
+                let finalized = |rank: &u32| {
+                    let vertex = graph.ranks.get(rank);
+                    vertex.is_some_and(|vertex| matches!(vertex.state, State::Finalized(_)))
+                };
+                let how = match partners.iter().all(finalized) {
+                    true => "called MPI_Finalize",
+                    false => "ended",
+                };
+                let have = if partners.len() == 1 { "has" } else { "have" };
+                format!(
+                    "rank {rank} waits for {}, which {have} {how}",
+                    list(partners)
+                )
+            }
+            Self::Astray(one, other) => {
+                format!("ranks {one} and {other} are in different collectives")
+            }
+            Self::Nobody(rank) => format!("rank {rank} waits for what nobody can bring"),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Looks: where the ranks are, for the lookout of `bcs run`.
+//!
+//! A look reads memory that ranks and NICs write, and wakes nobody. What it reads of each sleeper is one
+//! word that says whether it sleeps until somebody rings, and which of its sleeps that is
+//! ([`bcs_core::wake::bell`]). First these, then what the ranks say: who is found in the same sleep by the
+//! next look has said it all the time in between.
+
+use crate::control::{Gone, Look, Seen, Sighting, Threads};
+use crate::nic::Nic;
+use crate::rank_process::{RankProcess, Stage};
+use crate::threads;
+
+/// Answers a look.
+pub(crate) fn look(look: Look, ranks: &[RankProcess], nic: &Nic) -> Seen {
+    let running = || ranks.iter().filter(|rank| in_job(rank));
+    let naps = nic.naps(running().map(|rank| rank.rank));
+    let closely = look.closely && naps.is_some();
+    let sightings = running().filter_map(|rank| sighting(rank, nic, closely));
+    let blocked: Vec<Sighting> = sightings.collect();
+    let closely = closely && blocked.len() == running().count();
+    let threads = match closely {
+        true => threads::of(running().map(|rank| nic.pid(rank.rank))),
+        false => Threads::Running,
+    };
+    let gone = ranks.iter().filter(|rank| closely && !in_job(rank));
+    Seen {
+        look: look.number,
+        running: running().count(),
+        naps,
+        threads,
+        blocked,
+        gone: gone.map(|rank| gone_rank(rank, nic)).collect(),
+    }
+}
+
+/// Whether a message may still come from a rank.
+fn in_job(rank: &RankProcess) -> bool {
+    rank.runs() && !matches!(rank.stage, Stage::Finalized)
+}
+
+fn sighting(rank: &RankProcess, nic: &Nic, closely: bool) -> Option<Sighting> {
+    let (number, mut whereabouts) = nic.whereabouts(rank.rank)?;
+    // One that is about to finalize waits for nothing any more.
+    if whereabouts.waits.is_empty() {
+        return None;
+    }
+    if closely {
+        nic.add_unmatched(rank.rank, &mut whereabouts);
+    }
+    Some(Sighting {
+        rank: rank.rank,
+        node: rank.node,
+        number,
+        words: whereabouts.encode(),
+    })
+}
+
+fn gone_rank(rank: &RankProcess, nic: &Nic) -> Gone {
+    let finalized = matches!(rank.stage, Stage::Finalized);
+    let last = nic.whereabouts(rank.rank).filter(|_| finalized);
+    Gone {
+        rank: rank.rank,
+        node: rank.node,
+        finalized,
+        words: last.map_or_else(Vec::new, |(_, said)| said.encode()),
+    }
+}

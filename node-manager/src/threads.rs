@@ -1,0 +1,108 @@
+//! Threads of ranks, as the kernel knows them.
+//!
+//! A rank says what one of its threads waits for. Whether others may call MPI is their affair: any may, at any
+//! time. So a rank that has others goes on some day, perhaps, even if they all sleep.
+
+use crate::control::Threads;
+use std::fs;
+use std::path::Path;
+
+/// A thread, by what the kernel says of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Thread {
+    state: u8,
+    /// How often it was given a core, or lost it.
+    switches: u64,
+}
+
+impl Thread {
+    /// From `/proc/PID/task/TID/status`.
+    fn parse(status: &str) -> Option<Self> {
+        let field = |name: &str| {
+            let mut lines = status.lines();
+            lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+        };
+        // A kernel in a sandbox may not count them: then only the state tells.
+        let count = |name| field(name)?.trim().parse::<u64>().ok();
+        let switches = |name| count(name).unwrap_or(0);
+        Some(Self {
+            state: *field("State")?.trim_start().as_bytes().first()?,
+            switches: switches("voluntary_ctxt_switches")
+                .wrapping_add(switches("nonvoluntary_ctxt_switches")),
+        })
+    }
+}
+
+/// What threads the processes of these ranks have beside the one that sleeps in a call. What cannot be read
+/// may run.
+pub(crate) fn of(processes: impl Iterator<Item = Option<u32>>) -> Threads {
+    let mut all = Threads::None;
+    for process in processes {
+        let of_rank = process.and_then(|pid| read(Path::new(&format!("/proc/{pid}/task"))));
+        let Some(threads) = of_rank else {
+            return Threads::Running;
+        };
+        all = match (all, judge(&threads)) {
+            (_, Threads::Running) | (Threads::Running, _) => return Threads::Running,
+            (Threads::None, other) | (other, Threads::None) => other,
+            (Threads::Asleep(one), Threads::Asleep(other)) => {
+                Threads::Asleep(one.wrapping_add(other))
+            }
+        };
+    }
+    all
+}
+
+fn read(tasks: &Path) -> Option<Vec<Thread>> {
+    let mut threads = Vec::new();
+    for task in fs::read_dir(tasks).ok()? {
+        let status = fs::read_to_string(task.ok()?.path().join("status")).ok()?;
+        threads.push(Thread::parse(&status)?);
+    }
+    Some(threads)
+}
+
+/// One of these sleeps in a call.
+fn judge(threads: &[Thread]) -> Threads {
+    match threads {
+        [] => Threads::Running,
+        // One that runs without having been rung is about to sleep; one that is stopped may be a debugger's.
+        [alone] if matches!(alone.state, b'S' | b'R' | b'D') => Threads::None,
+        [_] => Threads::Running,
+        all if all.iter().any(|thread| thread.state != b'S') => Threads::Running,
+        all => {
+            let switches = all.iter().map(|thread| thread.switches);
+            Threads::Asleep(switches.fold(all.len() as u64, u64::wrapping_add))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn thread(state: u8, switches: u64) -> Thread {
+        Thread { state, switches }
+    }
+
+    #[test]
+    fn a_thread_is_what_the_kernel_says() {
+        let status = "Name:\tprog\nState:\tS (sleeping)\nTgid:\t7\n\
+                      voluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t545\n";
+        assert_eq!(Thread::parse(status), Some(thread(b'S', 695)));
+        assert_eq!(Thread::parse("Name:\tprog\n"), None);
+    }
+
+    #[test]
+    fn a_rank_with_other_threads_may_go_on() {
+        let asleep = thread(b'S', 3);
+        assert_eq!(judge(&[asleep]), Threads::None);
+        assert_eq!(judge(&[thread(b'T', 3)]), Threads::Running);
+        assert_eq!(judge(&[asleep, thread(b'R', 1)]), Threads::Running);
+        assert_eq!(judge(&[asleep, asleep]), Threads::Asleep(8));
+        let me = || [Some(std::process::id())].into_iter();
+        assert_eq!(of(me().chain([None])), Threads::Running, "nobody knows it");
+        assert_eq!(of(me()), Threads::Running, "this thread runs");
+        assert_eq!(of(std::iter::empty()), Threads::None);
+    }
+}
