@@ -17,7 +17,7 @@ use crate::inherited::Inherited;
 use crate::limits::{OUTPUT_QUEUE_BYTES, READ_BYTES};
 use crate::looks;
 use crate::nic::{Nic, NicError};
-use crate::rank_process::{Caller, RankProcess, SlotState, Stage};
+use crate::rank_process::{Caller, SlotState, Stage};
 use crate::recorder::RankRecorder;
 use crate::shortage::advice;
 use crate::slots;

@@ -16,9 +16,9 @@
 mod mapping;
 #[cfg(not(loom))]
 pub mod nic_memory;
-pub mod ring;
 #[cfg(not(loom))]
 pub mod recorder;
+pub mod ring;
 #[cfg(not(loom))]
 pub mod slot;
 pub mod streaming;

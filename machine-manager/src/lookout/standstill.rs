@@ -143,7 +143,10 @@ mod tests {
         let far = seen(Some(3), Threads::Running);
         let close = seen(Some(3), NONE);
         assert_eq!(standstill.judge(&[far], false), Proof::Perhaps);
-        assert_eq!(standstill.judge(&[close.clone()], true), Proof::Perhaps);
+        assert_eq!(
+            standstill.judge(std::slice::from_ref(&close), true),
+            Proof::Perhaps
+        );
         assert_eq!(standstill.judge(&[close], true), Proof::Standstill);
     }
 
