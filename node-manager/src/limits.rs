@@ -52,8 +52,8 @@ pub const READ_BYTES: usize = 64 << 10;
 pub const MAX_FRAME_BYTES: usize = MAX_LINE_BYTES + READ_BYTES + 64;
 
 /// How long the NICs of a job that has failed may take to stop, so that what they recorded is written: they stop within
-/// microseconds, unless the failure was one of theirs.
-pub(crate) const NIC_STOP_LIMIT: Duration = Duration::from_secs(2);
+/// microseconds, unless the failure was one of theirs. Less than [`MANAGER_GRACE`], after which the manager is killed.
+pub(crate) const NIC_STOP_LIMIT: Duration = Duration::from_millis(200);
 
 /// What a blocked rank takes in a frame at most: its number, its node and its call, and where it is.
 const SIGHTING_BYTES: usize = (3 + whereabouts::WORDS) * 10;
