@@ -368,7 +368,7 @@ impl Machines {
 
     /// The oldest message for this pattern that a rank has not received, if it is known here.
     pub(super) fn unmatched(&self, rank: u32, pattern: Pattern) -> Option<Signature> {
-        let mut seats = self.seats.iter();
+        let mut seats = self.hosted.seats.iter();
         seats.find_map(|seat| seat.machine.unmatched(rank, pattern))
     }
 
