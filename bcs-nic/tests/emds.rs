@@ -69,8 +69,8 @@ fn eight_slices() -> Vec<NodeDump> {
     }
     long_message(&mut bench);
     let waits = Whereabouts {
-        wait: Wait::Any,
-        entered: Vec::new(),
+        waits: vec![Wait::Request],
+        ..Whereabouts::default()
     };
     bench.memory(2).say_where(&waits);
     let said = bench.memory(3).say_where(&waits);
