@@ -22,10 +22,10 @@ use mds::dump::{
 };
 use mds::mmds::Primitive;
 
-pub const RANKS: u32 = 6;
-pub const STEPS: u64 = 20;
-pub const SLICE_NS: u64 = 250_000;
-pub const BEGAN_NS: u64 = 1_000_000_000;
+pub(crate) const RANKS: u32 = 6;
+pub(crate) const STEPS: u64 = 20;
+pub(crate) const SLICE_NS: u64 = 250_000;
+pub(crate) const BEGAN_NS: u64 = 1_000_000_000;
 /// Slices of a step.
 const STEP: u64 = 9;
 const BYTES: u64 = 4_096;
@@ -39,13 +39,13 @@ const SITES: [(&str, Option<Primitive>); 5] = [
 
 /// How large a run is.
 #[derive(Clone, Copy)]
-pub struct Size {
-    pub ranks: u32,
-    pub steps: u64,
+pub(crate) struct Size {
+    pub(crate) ranks: u32,
+    pub(crate) steps: u64,
 }
 
 /// All dumps of the run.
-pub fn dumps() -> Dumps {
+pub(crate) fn dumps() -> Dumps {
     dumps_of(Size {
         ranks: RANKS,
         steps: STEPS,
@@ -53,7 +53,7 @@ pub fn dumps() -> Dumps {
 }
 
 /// The same of another size, with two ranks to a node.
-pub fn dumps_of(size: Size) -> Dumps {
+pub(crate) fn dumps_of(size: Size) -> Dumps {
     Dumps {
         run: Some(run(size)),
         ranks: (0..size.ranks).map(|number| rank(size, number)).collect(),
@@ -65,7 +65,7 @@ pub fn dumps_of(size: Size) -> Dumps {
 }
 
 /// Writes them.
-pub fn write(dir: &Path, dumps: &Dumps) {
+pub(crate) fn write(dir: &Path, dumps: &Dumps) {
     for rank in &dumps.ranks {
         dump::write_rank(dir, rank).unwrap();
     }
@@ -108,7 +108,7 @@ fn late_ns(slice: u64) -> u64 {
     if slice.is_multiple_of(3) { 10_000 } else { 0 }
 }
 
-pub fn distribution(figures: impl IntoIterator<Item = u64>) -> DistributionDump {
+pub(crate) fn distribution(figures: impl IntoIterator<Item = u64>) -> DistributionDump {
     let mut live = Distribution::new();
     figures.into_iter().for_each(|figure| live.record(figure));
     (&live).into()
@@ -287,6 +287,9 @@ fn of_calls(size: Size, calls: Vec<CallRow>) -> RankDump {
     }
 }
 
+/// Picks a figure out of a row.
+type Pick = fn(&SliceRow) -> u64;
+
 fn node(size: Size, node: u32) -> NodeDump {
     let slices: Vec<SliceRow> = (1..=size.steps * STEP)
         .map(|slice| slice_row(node, slice))
@@ -300,7 +303,7 @@ fn node(size: Size, node: u32) -> NodeDump {
         distribution(times_ns.collect::<Vec<_>>())
     };
     let sum = |pick: fn(&SliceRow) -> u64| slices.iter().map(pick).sum::<u64>();
-    let threads: [(&str, fn(&SliceRow) -> u64); 3] = [
+    let threads: [(&str, Pick); 3] = [
         ("sr", |row| row.ltr_sr_ns),
         ("br", |row| row.ltr_br_ns),
         ("dh", |row| row.ltr_dh_ns),
