@@ -290,6 +290,9 @@ fn of_calls(size: Size, calls: Vec<CallRow>) -> RankDump {
     }
 }
 
+/// Picks a figure out of a row.
+type Pick = fn(&SliceRow) -> u64;
+
 fn node(size: Size, node: u32) -> NodeDump {
     let slices: Vec<SliceRow> = (1..=size.steps * STEP)
         .map(|slice| slice_row(node, slice))
