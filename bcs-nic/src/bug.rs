@@ -11,6 +11,7 @@ use bcs_core::fabric::{
     Variable,
 };
 use bcs_core::job::{NicThreadId, NodeId, NodeSet};
+use bcs_core::matching::{Pattern, Signature};
 use std::collections::BTreeMap;
 
 /// A way to misbehave.
@@ -131,6 +132,10 @@ impl NicThread for Planted {
 
     fn left_over(&self, port: &dyn Port) -> Vec<LeftOver> {
         self.thread.left_over(port)
+    }
+
+    fn unmatched(&self, rank: u32, pattern: Pattern) -> Option<Signature> {
+        self.thread.unmatched(rank, pattern)
     }
 
     fn recorded(&mut self) -> Option<mds::dump::NodeDump> {

@@ -14,8 +14,10 @@ use crate::threads;
 pub(crate) fn look(look: Look, ranks: &[RankProcess], nic: &Nic) -> Seen {
     let running = || ranks.iter().filter(|rank| in_job(rank));
     let naps = nic.naps(running().map(|rank| rank.rank));
-    let blocked: Vec<Sighting> = running().filter_map(|rank| sighting(rank, nic)).collect();
-    let closely = look.closely && naps.is_some() && blocked.len() == running().count();
+    let closely = look.closely && naps.is_some();
+    let sightings = running().filter_map(|rank| sighting(rank, nic, closely));
+    let blocked: Vec<Sighting> = sightings.collect();
+    let closely = closely && blocked.len() == running().count();
     let threads = match closely {
         true => threads::of(running().map(|rank| nic.pid(rank.rank))),
         false => Threads::Running,
@@ -36,11 +38,14 @@ fn in_job(rank: &RankProcess) -> bool {
     rank.runs() && !matches!(rank.stage, Stage::Finalized)
 }
 
-fn sighting(rank: &RankProcess, nic: &Nic) -> Option<Sighting> {
-    let (number, whereabouts) = nic.whereabouts(rank.rank)?;
+fn sighting(rank: &RankProcess, nic: &Nic, closely: bool) -> Option<Sighting> {
+    let (number, mut whereabouts) = nic.whereabouts(rank.rank)?;
     // One that is about to finalize waits for nothing any more.
     if whereabouts.waits.is_empty() {
         return None;
+    }
+    if closely {
+        nic.add_unmatched(rank.rank, &mut whereabouts);
     }
     Some(Sighting {
         rank: rank.rank,

@@ -6,10 +6,11 @@ use crate::shortage::advice;
 use bcs_core::fabric::shm::{Deposit, Segment, memory_file};
 use bcs_core::job::{Intranode, NodeId};
 use bcs_core::lockstep::lock;
+use bcs_core::matching::Pattern;
 use bcs_core::memory::{MapError, NicMemory, Slot};
 use bcs_core::smartmap::{Desk, NodeMemory, READ_ONLY};
 use bcs_core::wake::{MachinePage, bell};
-use bcs_core::whereabouts::Whereabouts;
+use bcs_core::whereabouts::{Peer, Whereabouts};
 use bcs_nic::bounds::Bounds;
 use bcs_nic::driver::{NicHost, NicHostConfig, Recordings};
 use bcs_nic::failure::NicFailure;
@@ -179,6 +180,18 @@ impl Nic {
         let memory = |rank: u32| self.mapped.get(rank as usize)?.as_ref();
         let bells = ranks.filter_map(memory).map(NicMemory::bell);
         Some(self.host.naps()?.wrapping_add(bell::naps(bells)?))
+    }
+
+    /// Adds messages that the NIC keeps and that have come instead of what a rank waits for.
+    pub(crate) fn add_unmatched(&self, rank: u32, told: &mut Whereabouts) {
+        let instead = told.instead();
+        let kept = instead.filter_map(|pattern| self.host.unmatched(rank, pattern));
+        let kept: Vec<Peer> = kept.map(|kept| Peer::from(Pattern::from(kept))).collect();
+        for peer in kept {
+            if told.unmatched.len() < Whereabouts::UNMATCHED && !told.unmatched.contains(&peer) {
+                told.unmatched.push(peer);
+            }
+        }
     }
 
     /// The process that is received as a rank, if it is there and NICs may reach into it.

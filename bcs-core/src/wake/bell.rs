@@ -241,7 +241,9 @@ mod loom_tests {
     /// Edge LOOKED: a word that says ASLEEP after somebody has rung says that what was rung for was seen.
     #[test]
     fn who_is_asleep_has_seen_all_that_was_rung_for() {
-        loom::model(|| {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(|| {
             let shared = Arc::new((
                 AtomicU32::new(AWAKE),
                 AtomicU32::new(0),

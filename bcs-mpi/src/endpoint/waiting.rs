@@ -151,8 +151,8 @@ impl Endpoint {
                 }
                 Some((_, said)) => {
                     state.roads.nic.found_nothing();
-                    // Of several requests some may be done by now.
-                    if what.is_several() {
+                    // Of several requests some may be done by now, or another message may have come.
+                    if what.is_several() || said.is_old(&state) {
                         *said = self.say_where(&mut state, what);
                     }
                 }

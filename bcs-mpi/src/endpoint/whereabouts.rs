@@ -16,6 +16,15 @@ const LOOKED_AT: usize = 256;
 pub(crate) struct Said<'a> {
     memory: &'a NicMemory,
     number: u64,
+    /// Messages of this node for which there was no receive by then.
+    kept: u64,
+}
+
+impl Said<'_> {
+    /// Whether messages have come meanwhile that nobody has asked for.
+    pub(crate) fn is_old(&self, state: &State) -> bool {
+        self.kept != state.kept()
+    }
 }
 
 impl Drop for Said<'_> {
@@ -79,6 +88,10 @@ impl State {
         }
         let rest = requests.len().saturating_sub(LOOKED_AT);
         told.more += u32::try_from(rest).unwrap_or(u32::MAX);
+    }
+
+    fn kept(&self) -> u64 {
+        self.roads.near.as_ref().map_or(0, SmartMap::kept_so_far)
     }
 
     /// What this rank waits for.
@@ -176,6 +189,7 @@ impl Endpoint {
         Said {
             memory: &self.memory,
             number: self.memory.say_where(&told),
+            kept: state.kept(),
         }
     }
 }

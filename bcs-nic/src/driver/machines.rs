@@ -10,6 +10,7 @@ use crate::threads::{Context, NicThread, Outbox, SliceTimes, StrobeSender};
 use bcs_core::clock::now_ns;
 use bcs_core::fabric::shm::{Bells, Colocated, NodeMemory, Sequencer, ShmPort};
 use bcs_core::job::{NicThreadId, NodeId};
+use bcs_core::matching::{Pattern, Signature};
 use bcs_core::memory::NicMemory;
 use bcs_core::wake::MachinePage;
 use bcs_core::wake::machine_page::BellId;
@@ -363,6 +364,12 @@ impl Machines {
         }
         self.beginning.forget(); // this thread may have slept since its last turn
         self.poll_seats() || !(self.letters.is_empty() && self.hosted.bells.is_empty())
+    }
+
+    /// The oldest message for this pattern that a rank has not received, if it is known here.
+    pub(super) fn unmatched(&self, rank: u32, pattern: Pattern) -> Option<Signature> {
+        let mut seats = self.hosted.seats.iter();
+        seats.find_map(|seat| seat.machine.unmatched(rank, pattern))
     }
 
     fn left_over(&self) -> Vec<NicFailure> {

@@ -29,6 +29,7 @@ use crate::threads::{
 use bcs_core::clock::now_ns;
 use bcs_core::fabric::shm::{Bells, Colocated, NodeMemory, Segment, Sequencer, ShmPort};
 use bcs_core::job::{Driver, NicThreadId, NodeId, Placement, Settings, Strobe};
+use bcs_core::matching::{Pattern, Signature};
 use bcs_core::memory::NicMemory;
 use bcs_core::wake::machine_page::BellId;
 use bcs_core::wake::waiting::Patience;
@@ -89,6 +90,7 @@ pub struct NicHost {
     page: MachinePage,
     /// Not in the machine page: a rank could write it there.
     stop: Arc<AtomicBool>,
+    stations: Arc<Stations>,
     threads: Vec<(BellId, JoinHandle<Recordings>)>,
 }
 
@@ -107,17 +109,18 @@ impl NicHost {
         let placed = place(config.settings.driver, &config.placement, &config.cores);
         let Mailboxes { routes, inboxes } = Mailboxes::new(&plan, &config.page);
         let report: Arc<Report> = Arc::new(report);
-        let mut host = Self {
-            page: config.page.clone(),
-            stop: Arc::new(AtomicBool::new(false)),
-            threads: Vec::new(),
-        };
         let machines = |(crew, inbox): (Crew, _)| {
             let machines = Machines::new(hosted(&crew, &config, routes.clone(), inbox));
             (crew, machines)
         };
         let all = plan.iter().cloned().zip(inboxes).map(machines).collect();
         let stations = Arc::new(Stations::new(all));
+        let mut host = Self {
+            page: config.page.clone(),
+            stop: Arc::new(AtomicBool::new(false)),
+            stations: stations.clone(),
+            threads: Vec::new(),
+        };
         for (place, crew) in plan.into_iter().enumerate() {
             let core = placement::core_of(&crew.name, &placed);
             let home = crew.node().filter(|_| core.is_none());
@@ -142,6 +145,13 @@ impl NicHost {
     pub fn naps(&self) -> Option<u64> {
         let bells = self.threads.iter().map(|(bell, _)| self.page.bell(*bell));
         bell::naps(bells)
+    }
+
+    /// The oldest message for this pattern that has come for a rank and was not received, if whoever keeps it is
+    /// at rest.
+    #[must_use]
+    pub fn unmatched(&self, rank: u32, pattern: Pattern) -> Option<Signature> {
+        self.stations.unmatched(rank, pattern)
     }
 
     /// Stops the OS threads, waits for them, and gives what was recorded.

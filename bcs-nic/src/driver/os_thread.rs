@@ -14,6 +14,7 @@ use super::machines::{Letter, Machines, Route, Routes};
 use super::{Recordings, Report};
 use bcs_core::clock::now_ns;
 use bcs_core::job::{NicThreadId, NodeId};
+use bcs_core::matching::{Pattern, Signature};
 use bcs_core::wake::MachinePage;
 use bcs_core::wake::bell::{self, AWAKE};
 use bcs_core::wake::home_core;
@@ -118,6 +119,20 @@ impl Stations {
                 })
                 .collect(),
         }
+    }
+}
+
+impl std::fmt::Debug for Stations {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{} stations", self.all.len())
+    }
+}
+
+impl Stations {
+    /// The oldest message for this pattern that a rank has not received, if whoever keeps it is at rest.
+    pub(super) fn unmatched(&self, rank: u32, pattern: Pattern) -> Option<Signature> {
+        let mut stations = self.all.iter();
+        stations.find_map(|station| station.try_lock()?.unmatched(rank, pattern))
     }
 }
 

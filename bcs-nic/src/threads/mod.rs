@@ -33,6 +33,7 @@ use crate::failure::{Cause, NicFailure};
 use crate::mail::{Mail, Release, Tally};
 use bcs_core::fabric::{Event, Port, RankMemory, Ticket, Variable};
 use bcs_core::job::{Microphase, NicThreadId, NodeId, Placement, Settings};
+use bcs_core::matching::{Pattern, Signature};
 use bcs_core::memory::NicMemory;
 use bcs_core::request::{Completion, RequestId};
 use bcs_core::wake::MachinePage;
@@ -214,6 +215,12 @@ pub trait NicThread: Send {
     /// way.
     fn left_over(&self, _port: &dyn Port) -> Vec<LeftOver> {
         Vec::new()
+    }
+
+    /// The oldest message for this pattern that has come for a rank of this node and was not received, if this
+    /// thread keeps such: for whoever wonders why the rank waits.
+    fn unmatched(&self, _rank: u32, _pattern: Pattern) -> Option<Signature> {
+        None
     }
 
     /// What this thread's EMDS recorded, if it has one.

@@ -81,9 +81,11 @@ pub struct Lookout {
     blocked: BTreeMap<u32, Blocked>,
     before: BTreeMap<u32, Blocked>,
     standstill: Standstill,
-    /// What the last look proved, and whether the user knows.
+    /// What the last look proved.
     proof: Proof,
+    /// Whether the user knows of a deadlock, and that one was possible: each is said once.
     told: bool,
+    told_possible: bool,
 }
 
 impl Lookout {
@@ -103,6 +105,7 @@ impl Lookout {
             standstill: Standstill::default(),
             proof: Proof::Moves,
             told: false,
+            told_possible: false,
         }
     }
 
@@ -199,11 +202,11 @@ impl Lookout {
     /// Says that nobody can go on, once.
     fn stands_still(&mut self, answers: &[Seen]) -> Option<Finding> {
         match self.proof {
-            Proof::Moves => self.told = false,
-            Proof::Perhaps | Proof::Beside => {}
-            Proof::Possible | Proof::Standstill if self.told => {}
+            Proof::Moves | Proof::Perhaps | Proof::Beside => {}
+            Proof::Possible if self.told_possible => {}
+            Proof::Standstill if self.told => {}
             Proof::Possible => {
-                self.told = true;
+                self.told_possible = true;
                 return Some(Finding::Possible(
                     "a deadlock is possible: all ranks wait in calls, and all of their other \
                      threads sleep"

@@ -182,6 +182,13 @@ fn with_threads_that_sleep_a_deadlock_is_possible_and_the_job_goes_on() {
         }
     }
     assert_eq!(told, 1);
+    // Its threads move now and then, and end.
+    assert_eq!(job.look(stuck()), None);
+    for _ in 0..3 {
+        assert_eq!(job.look_at(stuck(), Some(6), Threads::Asleep(4)), None);
+    }
+    let mut ended = (0..3).map(|_| job.look_at(stuck(), Some(6), Threads::None));
+    assert!(ended.any(|found| matches!(found, Some(Finding::Deadlock(_)))));
 }
 
 #[test]

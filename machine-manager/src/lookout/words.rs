@@ -57,7 +57,7 @@ fn line(rank: u32, vertex: &Vertex) -> String {
     }
     let instead = told.unmatched.iter().filter(|unmatched| {
         let is_it = |peer: &Peer| {
-            peer.context == unmatched.context
+            (peer.context, peer.rank) == (unmatched.context, unmatched.rank)
                 && peer.tag.is_none_or(|tag| Some(tag) == unmatched.tag)
         };
         !told

@@ -9,6 +9,7 @@ mod deadlocks;
 mod departed;
 mod examples;
 mod hostile;
+mod innocents;
 mod near;
 mod program;
 mod sandbox;

@@ -11,6 +11,11 @@ impl SmartMap {
         self.requests.sending_to()
     }
 
+    /// Messages for which there was no receive when they came.
+    pub(crate) fn kept_so_far(&self) -> u64 {
+        self.kept
+    }
+
     /// Whether anything has come that was not received.
     pub(crate) fn keeps_any(&self) -> bool {
         self.matcher.unexpected_len() > 0

@@ -21,6 +21,7 @@ use crate::failure::Cause;
 use crate::mail::{Cut, Mail, Tally};
 use bcs_core::fabric::{Block, GlobalAddress, Port};
 use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet};
+use bcs_core::matching::{Pattern, Signature};
 use contexts::Contexts;
 use ranks::Ranks;
 use schedule::Schedule;
@@ -237,6 +238,10 @@ impl NicThread for BufferReceiver {
             LeftOver::of_runtime("blocks on their way", self.puts.len()),
         ]);
         left
+    }
+
+    fn unmatched(&self, rank: u32, pattern: Pattern) -> Option<Signature> {
+        self.ranks.unmatched(rank, pattern)
     }
 
     fn looks(&self) -> bool {

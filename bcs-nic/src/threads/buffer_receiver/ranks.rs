@@ -459,6 +459,13 @@ impl Ranks {
             .any(|table| table.unexpected > 0 && table.memory.tails()[1] != table.ring.position())
     }
 
+    /// The oldest message for this pattern that a rank has not received.
+    pub(super) fn unmatched(&self, rank: u32, pattern: Pattern) -> Option<Signature> {
+        let table = self.ranks.iter().find(|table| table.rank == rank)?;
+        let (signature, _) = table.matcher.probe(pattern)?;
+        Some(signature)
+    }
+
     pub(super) fn left_over(&self) -> Vec<LeftOver> {
         let sum = |count: &dyn Fn(&Rank) -> usize| self.ranks.iter().map(count).sum();
         vec![
