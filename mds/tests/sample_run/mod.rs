@@ -22,9 +22,6 @@ use mds::dump::{
 };
 use mds::mmds::Primitive;
 
-/// A column of a row.
-type Pick = fn(&SliceRow) -> u64;
-
 pub(crate) const RANKS: u32 = 6;
 pub(crate) const STEPS: u64 = 20;
 pub(crate) const SLICE_NS: u64 = 250_000;
