@@ -37,7 +37,7 @@ const PRESS_KEYS: &str = "<script>for (const id of ['timeline', 'balance', 'hist
 }</script>";
 
 /// What the lines below the pictures say then.
-const SAID: [&str; 2] = [">Rank 63 on node 7: ran ", ">From "];
+const SAID: [&str; 2] = [">Rank 63 on node ", ">From "];
 
 const LIMIT: Duration = Duration::from_secs(60);
 
