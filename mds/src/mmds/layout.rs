@@ -67,6 +67,10 @@ pub(super) const MOST_STREAMS: usize = 8192;
 /// A stream: two words of key, how many messages.
 pub(super) const STREAM_WORDS: usize = 4;
 
+/// Places of a hash table that are looked at for a key. A table that is full, or has a crowd, costs a call no more than
+/// that: what is not found there is counted with all that has no room.
+pub(super) const MOST_STEPS: usize = 64;
+
 /// A row of a slice.
 pub(super) const NEAR_WORDS: usize = 4;
 /// A call or message, packed.

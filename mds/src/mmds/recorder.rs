@@ -6,8 +6,8 @@ use super::event::{NO_NUMBER, Packed};
 use super::histogram::Scale;
 use super::layout::{
     BEGAN, BLOCKED, CALLS, COMMUNICATOR_WORDS, ENDED, ENTERED, EVENT_WORDS, Layout, MESSAGES,
-    MOST_COMMUNICATORS, MOST_SITES, MOST_STREAMS, NEAR, NEAR_WORDS, PEER_WORDS, PLACE_BYTES,
-    SITE_PLACE, SITE_TIMES, SITE_WORDS, SITES, STREAM_WORDS, UNDER_WAY,
+    MOST_COMMUNICATORS, MOST_SITES, MOST_STEPS, MOST_STREAMS, NEAR, NEAR_WORDS, PEER_WORDS,
+    PLACE_BYTES, SITE_PLACE, SITE_TIMES, SITE_WORDS, SITES, STREAM_WORDS, UNDER_WAY,
 };
 use super::{Begun, Called, Memory, Message, Primitive, Site};
 use crate::dump::Road;
@@ -388,7 +388,7 @@ impl<M: Memory> Recorder<M> {
             &self.memory.words()[self.layout.communicators + place * COMMUNICATOR_WORDS..]
                 [..COMMUNICATOR_WORDS]
         };
-        for step in 0..MOST_COMMUNICATORS {
+        for step in 0..MOST_STEPS {
             let words = place((first + step) & (MOST_COMMUNICATORS - 1));
             match words[0].load(Ordering::Relaxed) {
                 found if found == key => return words,
@@ -411,7 +411,7 @@ impl<M: Memory> Recorder<M> {
         let whom = u64::from(message.context) | u64::from(message.peer) << 32;
         let which = u64::from(message.tag.cast_unsigned()) | u64::from(received) << 32 | 1 << 33;
         let first = spread(whom ^ which.rotate_left(17), MOST_STREAMS);
-        for step in 0..MOST_STREAMS {
+        for step in 0..MOST_STEPS {
             let place = (first + step) & (MOST_STREAMS - 1);
             let words = &self.memory.words()[self.layout.streams + place * STREAM_WORDS..][..3];
             let key = [
@@ -439,7 +439,7 @@ impl<M: Memory> Recorder<M> {
         }
         let key = site.key(primitive);
         let first = spread(key, MOST_SITES);
-        for step in 0..MOST_SITES {
+        for step in 0..MOST_STEPS {
             let place = (first + step) & (MOST_SITES - 1);
             // The first place is that of all others.
             if place == 0 {

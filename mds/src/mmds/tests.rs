@@ -197,8 +197,9 @@ fn sites_without_room_are_counted_together() {
         );
     }
     let dump = rank.finished(2_000);
-    assert_eq!(dump.sites.len(), 1_024);
-    assert_eq!(dump.sites[0].time_ns.count, 1_100 - 1_023);
+    let of_their_own = dump.sites.len() as u64 - 1;
+    assert!((960..1_024).contains(&of_their_own), "{of_their_own}");
+    assert_eq!(dump.sites[0].time_ns.count, 1_100 - of_their_own);
     assert_eq!(dump.sites.iter().map(|site| site.bytes).sum::<u64>(), 1_100);
 }
 
