@@ -71,18 +71,17 @@ fn look(last: Anchor) -> u64 {
     let (at, now) = ticks_and_clock();
     let passed = at.wrapping_sub(last.ticks);
     let passed_ns = now.saturating_sub(last.ns);
+    // What was said last may have been a little more.
+    let said = last.ns + ((last.good_for.min(passed) * last.rate) >> RATE_BITS);
+    let ns = now.max(said);
     if last.ns != 0 && passed_ns < ANCHOR_NS {
-        // Too soon to learn the rate.
-        return now;
+        return ns; // Too soon to learn the rate.
     }
     let rate = match last.ns {
         0 => 0,
         _ => (u128::from(passed_ns) << RATE_BITS) / u128::from(passed.max(1)),
     };
     let rate = u64::try_from(rate).unwrap_or(0);
-    // What was said last may have been a little more.
-    let said = last.ns + ((last.good_for.min(passed) * last.rate) >> RATE_BITS);
-    let ns = now.max(said);
     let good_for = (ANCHOR_NS << RATE_BITS).checked_div(rate).unwrap_or(0);
     ANCHOR.set(Anchor {
         ticks: at,

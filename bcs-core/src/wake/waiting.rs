@@ -48,6 +48,14 @@ impl Patience {
         insists: false,
     };
 
+    /// A rank whose NIC is struck at times of a clock, and releases nothing between two strobes: a peer that gets this
+    /// one's core can bring nothing sooner, and one that computes keeps it for longer than that.
+    pub const STRUCK_RANK: Self = Self {
+        yields: 0,
+        talk_ns: 0,
+        ..Self::RANK
+    };
+
     /// A rank whose peer on this node may answer before it is worth saying that somebody waits.
     pub const SHORT: Self = Self {
         spin_ns: 20_000,
@@ -452,6 +460,7 @@ mod tests {
     fn what_a_waiter_does_depends_on_who_wants_a_core() {
         let who = [
             Patience::RANK,
+            Patience::STRUCK_RANK,
             Patience::SHORT,
             Patience::NEIGHBOUR,
             Patience::TALKING_NIC,
@@ -461,12 +470,12 @@ mod tests {
         use Stance::{Sleep, Spin, Talk, Yield};
         // On two cores: so many awake, and so many of them give theirs away.
         let table = [
-            ((2, 0), [Spin, Spin, Spin, Spin, Spin, Spin]),
-            ((2, 1), [Spin, Spin, Spin, Spin, Spin, Spin]),
-            ((3, 1), [Talk, Yield, Sleep, Talk, Sleep, Spin]),
-            ((9, 7), [Talk, Yield, Sleep, Talk, Sleep, Spin]),
-            ((3, 0), [Yield, Yield, Sleep, Yield, Sleep, Spin]),
-            ((9, 6), [Yield, Yield, Sleep, Yield, Sleep, Spin]),
+            ((2, 0), [Spin; 7]),
+            ((2, 1), [Spin; 7]),
+            ((3, 1), [Talk, Sleep, Yield, Sleep, Talk, Sleep, Spin]),
+            ((9, 7), [Talk, Sleep, Yield, Sleep, Talk, Sleep, Spin]),
+            ((3, 0), [Yield, Sleep, Yield, Sleep, Yield, Sleep, Spin]),
+            ((9, 6), [Yield, Sleep, Yield, Sleep, Yield, Sleep, Spin]),
         ];
         for ((awake, polling), expected) in table {
             let census = Census {

@@ -21,6 +21,7 @@ use super::turn::Listening;
 use super::what::What;
 use crate::roads::Blocking;
 use crate::roads::smartmap::SmartMap;
+use bcs_core::job::Strobe;
 use bcs_core::lockstep;
 use bcs_core::memory::NicMemory;
 use bcs_core::smartmap::Desk;
@@ -111,10 +112,10 @@ impl Endpoint {
         let mut blocked = None;
         let mut waiter = None;
         let mut soon = what.is_near();
-        let patience = if soon {
-            Patience::NEIGHBOUR
-        } else {
-            Patience::RANK
+        let patience = match self.settings.strobe {
+            _ if soon => Patience::NEIGHBOUR,
+            Strobe::Fixed => Patience::STRUCK_RANK,
+            Strobe::Elastic => Patience::RANK,
         };
         loop {
             let mut state = self.lock();
