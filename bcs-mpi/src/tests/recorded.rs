@@ -175,7 +175,7 @@ fn nothing_is_recorded_while_the_program_does_not_want_it() {
         world.barrier().unwrap();
         universe.pcontrol(0);
         world.barrier().unwrap();
-        universe.pcontrol(2);
+        universe.process().pcontrol(2);
         world.barrier().unwrap();
     });
     assert_eq!(

@@ -17,7 +17,7 @@ pub(super) const CHECK: Check = Check {
     name: "page",
     about: "bcs mds html of 64 ranks is below 5 MB and opens in Chromium, wide and narrow, without a word of complaint",
     about_time: false,
-    quick: true,
+    quick: false,
     run,
 };
 
