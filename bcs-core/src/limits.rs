@@ -114,6 +114,10 @@ pub const MAX_EAGER_LIMIT: usize = 64 * 1024;
 /// The default `--eager-limit` (law 3).
 pub const DEFAULT_EAGER_LIMIT: usize = 4 * 1024;
 
+/// Kinds of things that a rank says it has left when it finalizes: enough to find the mistakes of a program,
+/// of which one mostly leaves many of a kind. The others are counted.
+pub const MAX_LEFT: usize = 64;
+
 /// Context ids, and slots of global variables on a node. A slot is the same on all nodes of a
 /// communicator: one more can be made as long as fewer than these have members on any of its nodes. Each
 /// slot has five variables, and the bit mask by which ranks agree on a free id is reduced whenever a

@@ -52,6 +52,7 @@
 
 mod attachment;
 pub mod bcs;
+mod call_site;
 mod collective;
 pub mod data;
 mod endpoint;

@@ -9,7 +9,7 @@
 use bcs_core::clock::quick_ns;
 use bcs_core::memory::RecorderMemory;
 use bcs_core::wake::MachinePage;
-use bcs_core::wake::owner_lock::{OwnerGuard, OwnerLock};
+use bcs_core::wake::owner_lock::OwnerLock;
 pub(crate) use mds::dump::Road;
 pub(crate) use mds::mmds::{Called, Message, Primitive, Site};
 use mds::mmds::{Layout, Memory, Recorder};
@@ -172,8 +172,8 @@ impl Recording {
     }
 
     #[inline(always)]
-    fn lock(&self) -> Option<OwnerGuard<'_, State>> {
-        Some(self.recorder.as_ref()?.lock())
+    fn with<R>(&self, using: impl FnOnce(&mut State) -> R) -> Option<R> {
+        Some(self.recorder.as_ref()?.with(using))
     }
 
     /// Makes a call and records it, unless the library makes it inside of another one.
@@ -188,80 +188,76 @@ impl Recording {
         let Some(_inside) = Inside::enter() else {
             return call(Begun::UNKNOWN);
         };
-        let called = Called {
-            blocking: manner == Manner::Waits,
-            ..called
-        };
+        debug_assert_eq!(called.blocking, manner == Manner::Waits);
         let begun = self.enter(site, &called);
         let answer = call(Begun(begun));
         if let Some(begun) = begun {
-            self.leave(&begun, manner, called);
+            self.leave(&begun, manner, &called);
         }
         answer
     }
 
     #[inline(always)]
     fn enter(&self, site: Site, called: &Called) -> Option<mds::mmds::Begun> {
-        let mut state = self.lock()?;
-        state.complete = None;
-        Some(
-            state
-                .recorder
-                .enter(site, called, quick_ns(), self.page.slice()),
-        )
+        let slice = self.page.slice();
+        self.with(|state| {
+            state.complete = None;
+            state.recorder.enter(site, called, quick_ns(), slice)
+        })
     }
 
-    fn leave(&self, begun: &mds::mmds::Begun, manner: Manner, mut called: Called) {
-        let Some(mut state) = self.lock() else {
-            return;
-        };
-        let complete = state
-            .complete
-            .take()
-            .filter(|_| ends_with_completion(called.primitive));
-        let now_ns = complete.map_or_else(quick_ns, |(now_ns, _)| now_ns);
-        if let (Primitive::Recv | Primitive::Mrecv, Some((_, bytes))) = (called.primitive, complete)
-        {
-            called.bytes = bytes;
-        }
-        state.recorder.leave(begun, &called, now_ns);
-        if manner != Manner::Starts {
-            let latency_ns = now_ns.saturating_sub(begun.at_ns);
-            state
-                .recorder
-                .latency(called.primitive, latency_ns, called.bytes);
-        }
+    fn leave(&self, begun: &mds::mmds::Begun, manner: Manner, called: &Called) {
+        self.with(|state| {
+            let complete = state
+                .complete
+                .take()
+                .filter(|_| ends_with_completion(called.primitive));
+            let now_ns = complete.map_or_else(quick_ns, |(now_ns, _)| now_ns);
+            // A receive knows now what came.
+            let came = complete.map(|(_, bytes)| bytes).filter(|bytes| {
+                matches!(called.primitive, Primitive::Recv | Primitive::Mrecv)
+                    && *bytes != called.bytes
+            });
+            let known = came.map(|bytes| Called { bytes, ..*called });
+            let called = known.as_ref().unwrap_or(called);
+            state.recorder.leave(begun, called, now_ns);
+            if manner != Manner::Starts {
+                let latency_ns = now_ns.saturating_sub(begun.at_ns());
+                state
+                    .recorder
+                    .latency(called.primitive, latency_ns, called.bytes);
+            }
+        });
     }
 
     /// A message was posted to somebody.
     #[inline]
     pub(crate) fn posted(&self, begun: &mut Begun, message: impl FnOnce() -> Message) {
-        if let Some(begun) = &mut begun.0
-            && let Some(mut state) = self.lock()
-        {
-            state.recorder.posted(begun, &message());
+        if let Some(begun) = &mut begun.0 {
+            self.with(|state| state.recorder.posted(begun, &message()));
         }
     }
 
     /// A message to somebody was posted and is complete: all that a blocking call has done.
     #[inline]
     pub(crate) fn sent(&self, begun: Begun, message: Message) {
-        if let Begun(Some(mut begun)) = begun
-            && let Some(mut state) = self.lock()
-        {
-            let now_ns = quick_ns();
-            state.recorder.posted(&mut begun, &message);
-            state.recorder.sent(&begun, &message, now_ns);
-            state.complete = Some((now_ns, message.bytes));
+        if let Begun(Some(mut begun)) = begun {
+            self.with(|state| {
+                let now_ns = quick_ns();
+                state.recorder.posted(&mut begun, &message);
+                state.recorder.sent(&begun, &message, now_ns);
+                state.complete = Some((now_ns, message.bytes));
+            });
         }
     }
 
     /// Something is complete, of so many bytes, that may be a message: to somebody, or from somebody.
     #[inline]
     pub(crate) fn complete(&self, recorded: Recorded, bytes: u64, message: Option<Delivered>) {
-        if let Begun(Some(begun)) = recorded.begun
-            && let Some(mut state) = self.lock()
-        {
+        let Begun(Some(begun)) = recorded.begun else {
+            return;
+        };
+        self.with(|state| {
             let now_ns = quick_ns();
             match message {
                 Some(Delivered::Sent(message)) => state.recorder.sent(&begun, &message, now_ns),
@@ -271,28 +267,28 @@ impl Recording {
                 None => {}
             }
             if let Some(primitive) = recorded.latency_of {
-                let latency_ns = now_ns.saturating_sub(begun.at_ns);
+                let latency_ns = now_ns.saturating_sub(begun.at_ns());
                 state.recorder.latency(primitive, latency_ns, bytes);
             }
             state.complete = Some((now_ns, bytes));
-        }
+        });
     }
 
     /// A collective was entered.
     pub(crate) fn collective(&self, begun: Begun, context: u32, bytes: u64, near: bool) {
-        if let Begun(Some(begun)) = begun
-            && let Some(mut state) = self.lock()
-        {
-            state.recorder.collective(context, bytes, near, begun.slice);
+        if let Begun(Some(begun)) = begun {
+            self.with(|state| {
+                state.recorder.collective(context, bytes, near, begun.slice);
+            });
         }
     }
 
     /// The rank has finalized: its record is whole.
     pub(crate) fn finish(&self) {
-        if let Some(mut state) = self.lock() {
+        self.with(|state| {
             self.on.store(false, Ordering::Relaxed);
             state.recorder.finish(quick_ns());
-        }
+        });
     }
 
     /// In a forked child, whose calls are none of the rank's.

@@ -5,13 +5,14 @@
 
 use crate::blocks::DescriptorBlock;
 use crate::mail::Mail;
-use crate::threads::{Context, LeftOver, NicThread, NodeConfig, StrobeReceiver};
+use crate::threads::{Context, Kept, LeftOver, NicThread, NodeConfig, StrobeReceiver};
 use bcs_core::fabric::{
     Block, CompareAndWrite, DestinationSpan, Event, GlobalAddress, Port, SourceSpan, Ticket,
     Variable,
 };
 use bcs_core::job::{NicThreadId, NodeId, NodeSet};
 use bcs_core::matching::{Pattern, Signature};
+use bcs_core::whereabouts::Left;
 use std::collections::BTreeMap;
 
 /// A way to misbehave.
@@ -137,6 +138,14 @@ impl NicThread for Planted {
 
     fn unmatched(&self, rank: u32, pattern: Pattern) -> Option<Signature> {
         self.thread.unmatched(rank, pattern)
+    }
+
+    fn kept(&self, rank: u32, most: usize) -> Option<Kept> {
+        self.thread.kept(rank, most)
+    }
+
+    fn left_by_ranks(&self) -> Vec<(u32, Left)> {
+        self.thread.left_by_ranks()
     }
 
     fn recorded(&mut self, worked_ns: u64) -> Option<mds::dump::NodeDump> {

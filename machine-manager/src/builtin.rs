@@ -62,6 +62,17 @@ pub const TABLE: &[BuiltIn] = &[
             apps::abi::run("sweep3d", program, arguments)
         },
     },
+    BuiltIn {
+        name: "sage",
+        about: "gas dynamics on an adaptive mesh: an application like SAGE of the BCS-MPI paper",
+        run: |arguments| {
+            let program = apps::abi::Program {
+                bcs: apps::sage::command,
+                abi: apps::sage::command,
+            };
+            apps::abi::run("sage", program, arguments)
+        },
+    },
 ];
 
 /// The built-in program of a name.

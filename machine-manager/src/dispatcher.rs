@@ -3,9 +3,11 @@
 //! One OS thread and one poll. It owns the node managers' sockets and processes, the standard
 //! streams and the signals; what to do about an event is decided by [`JobControl`].
 
+use crate::at_finalize::AtFinalize;
 use crate::exit_code;
 use crate::job_control::{Action, Event, JobControl};
 use crate::launch::{Launched, Manager};
+use crate::live::door::{Door, Guest};
 use crate::lookout::{Finding, Graph, Lookout};
 use crate::output::{Gone, Output};
 use crate::shared_input::SharedInput;
@@ -48,12 +50,16 @@ pub struct Dispatcher {
     deadline: Option<Instant>,
     /// Children that this process had before the job.
     spared: Vec<Pid>,
+    /// Where others ask what the job does, if they can.
+    door: Option<Door>,
     /// The way to the rank that reads, when standard input is a terminal.
     input: Option<TerminalInput>,
     /// The way to all ranks, when they all read standard input.
     shared_input: Option<SharedInput>,
     /// What a deadlock comes to.
     on_deadlock: OnDeadlock,
+    /// What the program has left on its ranks.
+    at_finalize: AtFinalize,
     /// Whether hints are still said.
     hints: bool,
     /// Whether the job is over and the user does not want to read the rest of its output.
@@ -68,10 +74,14 @@ pub struct Surroundings {
     pub output: Output,
     /// The way in, when standard input is a terminal.
     pub input: Option<TerminalInput>,
+    /// Where others ask what the job does, if they can.
+    pub door: Option<Door>,
     /// The way in, when all ranks read standard input.
     pub shared_input: Option<SharedInput>,
     /// What a deadlock comes to.
     pub on_deadlock: OnDeadlock,
+    /// What is said of what the program has left.
+    pub at_finalize: AtFinalize,
     /// Whether hints are heard.
     pub hints: bool,
     /// Signals.
@@ -97,6 +107,7 @@ enum Watched {
     Output,
     Input,
     SharedInput,
+    Door(Guest),
     Control(usize),
     Process(usize),
 }
@@ -114,8 +125,10 @@ impl Dispatcher {
         let Surroundings {
             output,
             input,
+            door,
             shared_input,
             on_deadlock,
+            at_finalize,
             hints,
             signals,
             spared,
@@ -140,9 +153,11 @@ impl Dispatcher {
             },
             deadline: None,
             spared,
+            door,
             input,
             shared_input,
             on_deadlock,
+            at_finalize,
             hints,
             impatient: false,
             buffer: vec![0; READ_BYTES],
@@ -161,6 +176,9 @@ impl Dispatcher {
         // not kill.
         let immortal = node_manager::reaper::end_descendants(&self.spared, IMMORTAL_PATIENCE);
         self.say(&immortal.iter().map(describe_immortal).collect::<Vec<_>>());
+        if self.control.verdict().is_none() {
+            self.say(&self.at_finalize.lines());
+        }
         let code = match self.control.verdict() {
             None if immortal.is_empty() => exit_code::SUCCESS,
             None => exit_code::RUNTIME,
@@ -200,6 +218,9 @@ impl Dispatcher {
         if let Some(fd) = self.shared_input.as_ref().and_then(SharedInput::poll_fd) {
             watch(fd, Watched::SharedInput);
         }
+        for (fd, guest) in self.door.iter().flat_map(Door::poll_fds) {
+            watch(fd, Watched::Door(guest));
+        }
         // A user who does not read stops the ranks that write, not us. What a job that is ending
         // still has to say is bounded, and holding it back would keep node managers from ending.
         let listening = self.output.waiting() < OUTPUT_QUEUE_BYTES || self.control.ending();
@@ -223,6 +244,7 @@ impl Dispatcher {
             .into_iter()
             .chain(self.deadline)
             .chain(self.lookout.as_ref().and_then(Lookout::due))
+            .chain(self.door.as_ref().and_then(Door::due))
             .min();
         let left = timer.map(|timer| {
             let left = timer.saturating_duration_since(Instant::now());
@@ -277,6 +299,11 @@ impl Dispatcher {
                     self.tell_all(&ToManager::Input(piece));
                 }
             }
+            Watched::Door(guest) => {
+                if let Some(door) = &mut self.door {
+                    door.happened(guest, Instant::now());
+                }
+            }
             Watched::Control(index) => {
                 self.managers[index].send();
                 self.listen(index);
@@ -298,6 +325,15 @@ impl Dispatcher {
         let look = self.lookout.as_mut().and_then(|lookout| lookout.ask(now));
         if let Some(look) = look {
             self.tell_all(&ToManager::Look(look));
+        }
+        if let Some(door) = &mut self.door {
+            door.look_at_the_clock(now);
+            if let Some((number, asked)) = door.ask(now) {
+                let survey = ToManager::Survey(number);
+                asked
+                    .into_iter()
+                    .for_each(|manager| self.managers[manager].tell(&survey));
+            }
         }
         if self.deadline.is_some_and(|deadline| now >= deadline) {
             self.deadline = None;
@@ -358,6 +394,13 @@ impl Dispatcher {
                     }
                 }
             }
+            Frame::Message(FromManager::Surveyed(part)) => {
+                if let Some(door) = &mut self.door {
+                    door.heard(index, *part);
+                }
+                return;
+            }
+            Frame::Message(FromManager::AtEnd(end)) => return self.at_finalize.heard(*end),
             Frame::Message(FromManager::Slots(report)) => {
                 let who = manager_name(&self.managers[index].nodes, self.nic_host);
                 return self.say(&[describe(&who, &report)]);
@@ -439,6 +482,7 @@ impl Dispatcher {
         // Its last words.
         while self.listen(index) {}
         self.managers[index].control = None;
+        self.door.iter_mut().for_each(|door| door.gone(index));
         let how = match fate(status.as_ref()) {
             None if self.control.may_end() => Ok(()),
             None => Err(self.manager_verdict(index, "left too early".into())),
@@ -466,6 +510,7 @@ impl Dispatcher {
                 self.tell_all(&ToManager::Finish);
             }
             Action::Terminate => {
+                self.door.iter_mut().for_each(Door::job_ends);
                 self.timeout = None;
                 self.lookout = None;
                 self.deadline = Some(Instant::now() + self.kill_delay + self.grace);

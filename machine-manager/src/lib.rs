@@ -12,10 +12,11 @@
 //!
 //! `bcs run` reads from top to bottom as [`commands`]`::run` (what was asked for), [`applications`] and
 //! [`program`] (what is to be run), [`placing`] (where), [`launch`] (the processes), [`dispatcher`] (what happens meanwhile),
-//! [`job_control`] (what is to be done about it), [`verdict`] and [`exit_code`] (what is said in
-//! the end).
+//! [`job_control`] (what is to be done about it), [`verdict`], [`exit_code`] and [`at_finalize`] (what is said in
+//! the end). How others see and end a running job is in [`live`].
 
 pub mod applications;
+pub mod at_finalize;
 pub mod bandwidth;
 pub mod bench;
 pub mod builtin;
@@ -28,6 +29,7 @@ pub mod doctor;
 pub mod exit_code;
 pub mod job_control;
 pub mod launch;
+pub mod live;
 pub mod lookout;
 pub mod output;
 pub mod placing;

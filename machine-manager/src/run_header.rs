@@ -61,7 +61,8 @@ impl RunHeader {
 }
 
 /// The programs with their arguments, a colon between two.
-fn command(job: &Job) -> Vec<String> {
+#[must_use]
+pub fn command(job: &Job) -> Vec<String> {
     let mut command = Vec::new();
     for application in &job.applications {
         if !command.is_empty() {

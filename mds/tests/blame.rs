@@ -1,7 +1,8 @@
 //! Planted waits, and what they are put down to. The times are hand-computed.
 
 use mds::dump::{
-    CallRow, Dumps, MessageRow, NONE, NodeDump, RankDump, Road, SiteDump, StrobeDump, StrobeRow,
+    CallRow, Dumps, MessageRow, NONE, NodeDump, RankDump, Road, RunDump, SiteDump, SliceRow,
+    StrobeDump, StrobeRow,
 };
 use mds::figures::{Blame, Cause, blame};
 use mds::mmds::Primitive;
@@ -217,4 +218,180 @@ fn what_nobody_knows_of_is_other() {
     });
     assert_eq!(blame.total(), [0, 0, 0, 4 * MS]);
     assert_eq!(blame.culprits, []);
+}
+
+/// Rank 1 waits for all of two messages: that of rank 0 is late, and is told of before that of rank 2, which was there.
+#[test]
+fn a_wait_for_all_is_for_whoever_posts_last_in_whichever_order_it_is_told() {
+    let done_ns = 21 * MS + 5_000;
+    let early = MessageRow {
+        peer: 2,
+        ..message(1, MS, done_ns + 1, Road::Smartmap)
+    };
+    let late = message(1, MS, done_ns, Road::Smartmap);
+    let sent = |at_ns| MessageRow {
+        peer: 1,
+        ..message(0, at_ns, at_ns + 400, Road::Smartmap)
+    };
+    let send = |at_ns| call(Primitive::Send, at_ns, at_ns + 500);
+    let wait = call(Primitive::Waitall, 2 * MS, done_ns + 100);
+    let blame = blame(&Dumps {
+        ranks: vec![
+            rank(0, vec![send(21 * MS)], vec![sent(21 * MS)]),
+            rank(1, vec![wait], vec![late, early]),
+            rank(2, vec![send(MS)], vec![sent(MS)]),
+        ],
+        ..Dumps::default()
+    });
+    assert_blamed(&blame, (Cause::PostedLate, 0, "rank0.rs:1"), 19 * MS);
+}
+
+/// The strobe that the one message needs comes after the other one was posted.
+#[test]
+fn a_wait_for_all_ends_with_what_needs_a_strobe() {
+    let done_ns = MS + 260_000;
+    let near = MessageRow {
+        peer: 2,
+        ..message(1, MS, done_ns, Road::Smartmap)
+    };
+    let far = message(1, MS, done_ns, Road::Nic);
+    let sent = |at_ns, road| MessageRow {
+        peer: 1,
+        ..message(0, at_ns, at_ns + 400, road)
+    };
+    let blame = blame(&Dumps {
+        ranks: vec![
+            rank(0, vec![], vec![sent(MS + 2_000, Road::Nic)]),
+            rank(
+                1,
+                vec![call(Primitive::Waitall, MS, done_ns + 100)],
+                vec![far, near],
+            ),
+            rank(2, vec![], vec![sent(MS + 5_000, Road::Smartmap)]),
+        ],
+        nodes: nodes(),
+        ..Dumps::default()
+    });
+    assert_blamed(&blame, (Cause::ScheduledLate, 0, "rank0.rs:1"), 248_000);
+}
+
+#[test]
+fn nobody_waits_for_a_rank_that_comes_when_it_has_returned() {
+    // Rank 0 broadcasts, rank 1 has it at once, and rank 2 enters 20 ms later.
+    let enter = |begun_ns| call(Primitive::Bcast, begun_ns, begun_ns + 10_000);
+    let ranks = [MS, MS + 1_000, 21 * MS];
+    let ranks = (0..3).zip(ranks).map(|(number, at_ns)| RankDump {
+        node: 0,
+        ..rank(number, vec![enter(at_ns)], vec![])
+    });
+    let blame = blame(&Dumps {
+        ranks: ranks.collect(),
+        ..Dumps::default()
+    });
+    // Not 20 ms.
+    assert_eq!(blame.total(), [1_000, 0, 29_000, 0]);
+    // Nor for a receiver that posts when an eager send is over.
+    let receive = call(Primitive::Recv, 21 * MS, 21 * MS + 1_000);
+    let blame = mds::figures::blame(&Dumps {
+        ranks: vec![
+            rank(
+                0,
+                vec![call(Primitive::Send, MS, MS + 500)],
+                vec![message(0, MS, MS + 400, Road::Smartmap)],
+            ),
+            rank(
+                1,
+                vec![receive],
+                vec![message(1, 21 * MS, 21 * MS + 900, Road::Smartmap)],
+            ),
+        ],
+        ..Dumps::default()
+    });
+    assert_eq!(blame.sufferers[0].split, [0, 0, 0, 500]);
+}
+
+#[test]
+fn a_wait_is_not_for_the_message_of_another_thread() {
+    // A thread of rank 1 receives at 1 ms what comes at 21; another one gets a message of rank 0 meanwhile.
+    let other = MessageRow {
+        tag: 5,
+        ..message(1, 2 * MS, 20 * MS, Road::Smartmap)
+    };
+    let sent = |at_ns, tag| MessageRow {
+        tag,
+        ..message(0, at_ns, at_ns + 400, Road::Smartmap)
+    };
+    let own = message(1, MS, 21 * MS, Road::Smartmap);
+    let blame = blame(&Dumps {
+        ranks: vec![
+            rank(0, vec![], vec![sent(10 * MS, 5), sent(2 * MS, 0)]),
+            rank(
+                1,
+                vec![call(Primitive::Recv, MS, 21 * MS)],
+                vec![other, own],
+            ),
+        ],
+        ..Dumps::default()
+    });
+    assert_eq!(blame.total(), [MS, 0, 19 * MS, 0]);
+}
+
+#[test]
+fn what_waits_for_a_slice_that_nobody_keeps_is_other() {
+    let mut dumps = Dumps {
+        ranks: vec![
+            rank(0, vec![], vec![message(0, 3 * MS, 3 * MS + 400, Road::Nic)]),
+            rank(
+                1,
+                vec![call(Primitive::Recv, MS, 5 * MS)],
+                vec![message(1, MS, 5 * MS, Road::Nic)],
+            ),
+        ],
+        ..Dumps::default()
+    };
+    assert_eq!(blame(&dumps).total(), [2 * MS, 0, 0, 2 * MS]);
+    // Kept are those before, or after.
+    for kept in [0..2, 10..20] {
+        dumps.nodes = nodes();
+        let strobes = &mut dumps.nodes[0].global.as_mut().unwrap().strobes;
+        strobes.retain(|row| kept.contains(&(row.strobe_ns / MS)));
+        assert_eq!(blame(&dumps).total(), [2 * MS, 0, 0, 2 * MS], "{kept:?}");
+    }
+    dumps.nodes = nodes();
+    assert_eq!(blame(&dumps).total(), [2 * MS, 2 * MS, 0, 0]);
+}
+
+/// The rank of a long message is not awake when the next slice is struck, for somebody else.
+#[test]
+fn a_message_has_waited_for_the_slice_that_brought_the_rest_of_it() {
+    let row = |slice, carried_bytes| SliceRow {
+        carried_bytes,
+        ..SliceRow::struck(slice, slice * SLICE_NS)
+    };
+    let mut dumps = Dumps {
+        ranks: vec![
+            rank(0, vec![], vec![message(0, MS, 4 * MS, Road::Nic)]),
+            rank(
+                1,
+                vec![call(Primitive::Recv, MS, 4 * MS)],
+                vec![message(1, MS, 4 * MS, Road::Nic)],
+            ),
+        ],
+        nodes: nodes(),
+        ..Dumps::default()
+    };
+    dumps.nodes.push(NodeDump {
+        node: 1,
+        slices: (0..400)
+            .map(|slice| row(slice, u64::from(slice < 8)))
+            .collect(),
+        ..NodeDump::default()
+    });
+    assert_eq!(blame(&dumps).total(), [0, MS, 2 * MS, 0]);
+    // A strobe releases it.
+    dumps.run = Some(RunDump {
+        strobe: "fixed".to_owned(),
+        ..RunDump::default()
+    });
+    assert_eq!(blame(&dumps).total(), [0, 3 * MS, 0, 0]);
 }

@@ -14,6 +14,7 @@ use crate::control::{
 use crate::conversation::Heard;
 use crate::crew::{self, Crew};
 use crate::inherited::Inherited;
+use crate::leftovers::Leftovers;
 use crate::limits::{OUTPUT_QUEUE_BYTES, READ_BYTES};
 use crate::looks;
 use crate::nic::{Nic, NicError};
@@ -21,9 +22,11 @@ use crate::rank_process::{Caller, SlotState, Stage};
 use crate::recorder::RankRecorder;
 use crate::shortage::advice;
 use crate::slots;
+use crate::surveyor;
 use crate::watch::{Source, Watch};
 use bcs_core::clock::now_ns;
 use bcs_core::job::welcome::{Answer, FromRank, MAX_MESSAGE_BYTES, PROTOCOL_VERSION, Welcome};
+use bcs_core::whereabouts::Left;
 use bcs_nic::failure::NicFailure;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -272,6 +275,12 @@ impl Shift<'_> {
                     let seen = FromManager::Seen(Box::new(seen));
                     self.link.writer.message(&seen);
                 }
+                Frame::Message(ToManager::Survey(number)) => {
+                    for part in surveyor::survey(number, &self.crew.ranks, &self.nic) {
+                        let part = FromManager::Surveyed(Box::new(part));
+                        self.link.writer.message(&part);
+                    }
+                }
                 Frame::Message(ToManager::Start(_)) | Frame::Output { .. } => {}
             }
         }
@@ -386,6 +395,8 @@ impl Shift<'_> {
                 }
                 Heard::Message(FromRank::Slot { place }, _, _) => self.hand_over_slot(index, place),
                 Heard::Message(FromRank::SlowRoad { place }, _, _) => self.slow_road(index, place),
+                // What makes no sense is the rank's own affair.
+                Heard::Message(FromRank::Left(words), _, _) => rank.left = Left::decode(&words),
                 Heard::Message(FromRank::Finalized, _, _) => {
                     if let Stage::Received(Caller::Visitor(visitor)) = &rank.stage {
                         self.watch.remove(visitor);
@@ -548,6 +559,7 @@ impl Shift<'_> {
         }
         // After a failure tables hold what they held, and nobody waits for ever for a NIC that may have failed.
         let is_recorded = start.mds.is_some() && start.record.emds.is_some();
+        let leftovers = (phase == Phase::Finishing).then(|| Leftovers::of(&crew.ranks, &nic));
         let recordings = match phase {
             Phase::Finishing => Some(nic.stop()),
             _ if is_recorded => nic.stop_in_time(),
@@ -557,6 +569,10 @@ impl Shift<'_> {
             let left_over = recordings.left_over.drain(..);
             for left in left_over.filter(|_| phase == Phase::Finishing) {
                 link.writer.message(&nic_failed(left));
+            }
+            let ends = leftovers.map(|left| left.with(&recordings.left_by_ranks));
+            for end in ends.into_iter().flatten() {
+                link.writer.message(&FromManager::AtEnd(Box::new(end)));
             }
             if let Err(message) = crate::dumps::write(&start, recordings) {
                 link.writer.message(&FromManager::NoDump(message));

@@ -6,6 +6,7 @@
 
 use crate::limits::MAX_FRAME_BYTES;
 use crate::rank_cores::RankCores;
+use crate::survey::Survey;
 use bcs_core::job::{Cores, NodeId, Placement, Settings};
 use mds::Selection;
 use rustix::io::Errno;
@@ -40,6 +41,8 @@ pub enum ToManager {
     Input(Vec<u8>),
     /// Say where your ranks are.
     Look(Look),
+    /// Say all that is known of them: the survey of this number.
+    Survey(u32),
 }
 
 /// A look at the ranks of all node managers. Only one is under way.
@@ -163,6 +166,10 @@ pub enum FromManager {
     InputTaken,
     /// Where its ranks are, for [`ToManager::Look`].
     Seen(Box<Seen>),
+    /// A part of what it was asked by [`ToManager::Survey`].
+    Surveyed(Box<Survey>),
+    /// How a rank of a job that has ended well has ended: one for each, at the end.
+    AtEnd(Box<AtEnd>),
     /// How many of its ranks have a slot: once, when all have said hello, or at the end.
     Slots(SlotReport),
     /// Others have fetched much from a rank that has no slot: once, of the first one.
@@ -179,6 +186,19 @@ pub enum FromManager {
         /// What failed.
         message: String,
     },
+}
+
+/// How a rank has ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AtEnd {
+    /// The rank.
+    pub rank: u32,
+    /// Its node.
+    pub node: NodeId,
+    /// What the program has left on it, if anything ([`Left::encode`](bcs_core::whereabouts::Left::encode)).
+    pub left: Vec<u64>,
+    /// What the rank said last, if it has finalized.
+    pub last: Vec<u64>,
 }
 
 /// Whose heaps lie in slots ([`bcs_core::memory::slot`]).

@@ -29,6 +29,7 @@ mod conversation;
 mod crew;
 mod dumps;
 mod inherited;
+mod leftovers;
 pub mod limits;
 mod looks;
 pub mod nic;
@@ -42,6 +43,8 @@ mod shared_input;
 mod shortage;
 mod slots;
 pub mod spawn;
+pub mod survey;
+mod surveyor;
 mod threads;
 mod watch;
 

@@ -48,15 +48,25 @@ pub const OWN_DESCRIPTORS: u64 = 64;
 pub const READ_BYTES: usize = 64 << 10;
 
 /// The longest frame between launcher and node manager: a line and its header, or the start
-/// message, whose largest parts are the program's arguments (2 MiB in the kernel by default).
-pub const MAX_FRAME_BYTES: usize = MAX_LINE_BYTES + READ_BYTES + 64;
+/// message, whose largest parts are the program's arguments (2 MiB in the kernel by default), or where all ranks of
+/// the largest job are.
+pub const MAX_FRAME_BYTES: usize = MAX_LINE_BYTES + (4 << 20);
 
 /// How long the NICs of a job that has failed may take to stop, so that what they recorded is written: they stop within
 /// microseconds, unless the failure was one of theirs. Less than [`MANAGER_GRACE`], after which the manager is killed.
 pub(crate) const NIC_STOP_LIMIT: Duration = Duration::from_millis(200);
+
+/// Of a ring of descriptors that its NIC has not taken so many are told to whoever asks what a job does.
+pub(crate) const PENDING_LISTED: u64 = 4;
+
+/// Ranks in one part of a survey: parts of a megabyte at most pass by output without holding it up.
+pub(crate) const SURVEY_PART: usize = 256;
 
 /// What a blocked rank takes in a frame at most: its number, its node and its call, and where it is.
 const SIGHTING_BYTES: usize = (3 + whereabouts::WORDS) * 10;
 
 // A node manager may have all ranks of a job, and all of them may be blocked.
 const _: () = assert!(64 + MAX_RANKS * SIGHTING_BYTES <= MAX_FRAME_BYTES);
+
+// What it says, what is pending, and figures of its recorder with a place in its source.
+const _: () = assert!(SURVEY_PART * (2 * SIGHTING_BYTES + 1_024) <= MAX_FRAME_BYTES / 8);

@@ -16,10 +16,10 @@ pub(crate) fn look(look: Look, ranks: &[RankProcess], nic: &Nic) -> Seen {
     let naps = nic.naps(running().map(|rank| rank.rank));
     let closely = look.closely && naps.is_some();
     let sightings = running().filter_map(|rank| sighting(rank, nic, closely));
-    let blocked: Vec<Sighting> = sightings.collect();
+    let (blocked, processes): (Vec<Sighting>, Vec<_>) = sightings.unzip();
     let closely = closely && blocked.len() == running().count();
     let threads = match closely {
-        true => threads::of(running().map(|rank| nic.pid(rank.rank))),
+        true => threads::of(processes.into_iter()),
         false => Threads::Running,
     };
     let gone = ranks.iter().filter(|rank| closely && !in_job(rank));
@@ -38,7 +38,12 @@ fn in_job(rank: &RankProcess) -> bool {
     rank.runs() && !matches!(rank.stage, Stage::Finalized)
 }
 
-fn sighting(rank: &RankProcess, nic: &Nic, closely: bool) -> Option<Sighting> {
+/// ... with its process, and whether other threads of that may call MPI.
+fn sighting(
+    rank: &RankProcess,
+    nic: &Nic,
+    closely: bool,
+) -> Option<(Sighting, (Option<u32>, bool))> {
     let (number, mut whereabouts) = nic.whereabouts(rank.rank)?;
     // One that is about to finalize waits for nothing any more.
     if whereabouts.waits.is_empty() {
@@ -47,12 +52,14 @@ fn sighting(rank: &RankProcess, nic: &Nic, closely: bool) -> Option<Sighting> {
     if closely {
         nic.add_unmatched(rank.rank, &mut whereabouts);
     }
-    Some(Sighting {
+    let process = (nic.pid(rank.rank), whereabouts.threads);
+    let sighting = Sighting {
         rank: rank.rank,
         node: rank.node,
         number,
         words: whereabouts.encode(),
-    })
+    };
+    Some((sighting, process))
 }
 
 fn gone_rank(rank: &RankProcess, nic: &Nic) -> Gone {

@@ -2,7 +2,7 @@
 
 use crate::control::Start;
 use crate::inherited::Inherited;
-use crate::limits::NIC_STOP_LIMIT;
+use crate::limits::{NIC_STOP_LIMIT, PENDING_LISTED};
 use crate::shortage::advice;
 use bcs_core::fabric::shm::{Deposit, Segment, memory_file};
 use bcs_core::job::{Intranode, NodeId};
@@ -11,7 +11,7 @@ use bcs_core::matching::Pattern;
 use bcs_core::memory::{MapError, NicMemory, Slot};
 use bcs_core::smartmap::{Desk, NodeMemory, READ_ONLY};
 use bcs_core::wake::{MachinePage, bell};
-use bcs_core::whereabouts::{Peer, Whereabouts};
+use bcs_core::whereabouts::{Peer, Sent, Wait, Whereabouts};
 use bcs_nic::bounds::Bounds;
 use bcs_nic::driver::{NicHost, NicHostConfig, Recordings};
 use bcs_nic::failure::NicFailure;
@@ -68,6 +68,7 @@ pub(crate) struct Nic {
     host: NicHost,
     segment: Segment,
     page: OwnedFd,
+    mapped_page: MachinePage,
     pub(crate) failures: Arc<FailureBox>,
     /// NIC memory by world rank, until its rank has it.
     memory: Vec<Option<OwnedFd>>,
@@ -145,7 +146,7 @@ impl Nic {
             nodes: start.nodes.clone(),
             strobe_sender: start.strobe_sender,
             segment: segment.clone(),
-            page,
+            page: page.clone(),
             nic_memory: mapped.clone(),
             cores: start.cores.clone(),
             emds: start.record.emds.clone().filter(|_| start.mds.is_some()),
@@ -157,6 +158,7 @@ impl Nic {
             host,
             segment,
             page: inherited.page,
+            mapped_page: page,
             failures,
             memory: memory_fds,
             _deposited: deposited,
@@ -194,6 +196,49 @@ impl Nic {
                 told.unmatched.push(peer);
             }
         }
+    }
+
+    /// What a rank has posted that has not met its other half: sends, receives and collectives that the NIC has not
+    /// taken, receives that no message has met; and messages that no receive has met. As far as whoever keeps
+    /// them can be asked without being held up.
+    pub(crate) fn pending(&self, rank: u32) -> Whereabouts {
+        let mut pending = Whereabouts::default();
+        if let Some(memory) = self.mapped.get(rank as usize).and_then(Option::as_ref) {
+            let (posted, more) = memory.posted(PENDING_LISTED);
+            pending.waits = posted;
+            pending.more = u32::try_from(more).unwrap_or(u32::MAX);
+        }
+        if let Some(kept) = self.host.kept(rank, Whereabouts::WAITS) {
+            let receives = kept.receives.into_iter();
+            let receives = receives.map(|pattern| Wait::Receive(Peer::from(pattern)));
+            pending.waits.extend(receives);
+            let more = u32::try_from(kept.more_receives).unwrap_or(u32::MAX);
+            pending.more = pending.more.saturating_add(more);
+            let messages = kept.messages.into_iter().map(Pattern::from);
+            pending.unmatched = messages.map(Peer::from).collect();
+        }
+        pending
+    }
+
+    /// The number of the slice that was last struck.
+    pub(crate) fn slice(&self) -> u64 {
+        self.mapped_page.slice()
+    }
+
+    /// What the NIC has completed of a rank's requests so far.
+    pub(crate) fn completions(&self, rank: u32) -> u64 {
+        let memory = self.mapped.get(rank as usize).and_then(Option::as_ref);
+        memory.map_or(0, |memory| memory.completions().load(Ordering::Relaxed))
+    }
+
+    /// The rank of the same node to which a rank has sent this, if that has not taken it.
+    pub(crate) fn not_taken(&self, rank: u32, sent: &Sent) -> Option<u32> {
+        let Desk { node, place } = self.desks.get(rank as usize)?.as_ref()?;
+        let to = sent.place as usize;
+        let there = to < node.ranks() && node.taken(*place, to) <= sent.position;
+        // Ranks of a node follow each other.
+        let first = rank.checked_sub(u32::try_from(*place).ok()?)?;
+        there.then_some(first + sent.place)
     }
 
     /// The process that is received as a rank, if it is there and NICs may reach into it.

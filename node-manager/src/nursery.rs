@@ -170,6 +170,7 @@ impl<'a> Nursery<'a> {
                 OutputPipe::new(stdout, Stream::Out),
                 OutputPipe::new(stderr, Stream::Err),
             ],
+            left: None,
             failed: false,
         })
     }

@@ -5,6 +5,7 @@ use crate::conversation::Conversation;
 use crate::output::OutputPipe;
 use crate::recorder::RankRecorder;
 use bcs_core::job::NodeId;
+use bcs_core::whereabouts::Left;
 use rustix::process::{Pid, Signal, WaitIdStatus};
 use std::os::fd::OwnedFd;
 
@@ -57,6 +58,8 @@ pub(crate) struct RankProcess {
     /// What it records, if it does, and when it was seen to have ended.
     pub(crate) recorder: Option<RankRecorder>,
     pub(crate) ended_ns: Option<u64>,
+    /// What the program has left on it, if it has said so.
+    pub(crate) left: Option<Left>,
     /// Standard output and standard error.
     pub(crate) output: [OutputPipe; 2],
     /// Whether a failure of it was already reported: one is enough.

@@ -4,7 +4,7 @@
 use bcs_core::memory::{MapError, RecorderFile};
 use mds::Selection;
 use mds::dump::RankDump;
-use mds::mmds::{Alleged, Layout};
+use mds::mmds::{Alleged, Glance, Layout};
 use std::io;
 use std::os::fd::BorrowedFd;
 
@@ -38,6 +38,11 @@ impl RankRecorder {
     /// The memory, for the rank.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.words.0.fd()
+    }
+
+    /// What it holds of a rank that runs, if it can be read and there is anything.
+    pub(crate) fn glance(&self, now_ns: u64) -> Option<Glance> {
+        mds::mmds::glance(&self.words, &self.layout, now_ns).ok()?
     }
 
     /// What it holds, of a rank that was seen to have ended then.

@@ -95,6 +95,7 @@ mod tests {
             recorder: None,
             ended_ns: None,
             output,
+            left: None,
             failed: false,
         }
     }

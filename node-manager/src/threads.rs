@@ -1,7 +1,8 @@
 //! Threads of ranks, as the kernel knows them.
 //!
-//! A rank says what one of its threads waits for. Whether others may call MPI is their affair: any may, at any
-//! time. So a rank that has others goes on some day, perhaps, even if they all sleep.
+//! A rank says what one of its threads waits for, and whether others may call MPI (`MPI_THREAD_SERIALIZED`,
+//! `MPI_THREAD_MULTIPLE`). If they may, it is their affair when: a rank that has others goes on some day, perhaps,
+//! even if they all sleep. If they may not, none of them can do anything for the one that waits.
 
 use crate::control::Threads;
 use std::fs;
@@ -33,16 +34,16 @@ impl Thread {
     }
 }
 
-/// What threads the processes of these ranks have beside the one that sleeps in a call. What cannot be read
-/// may run.
-pub(crate) fn of(processes: impl Iterator<Item = Option<u32>>) -> Threads {
+/// What threads the processes of these ranks have beside the one that sleeps in a call, each with whether these
+/// may call MPI. What cannot be read may run.
+pub(crate) fn of(processes: impl Iterator<Item = (Option<u32>, bool)>) -> Threads {
     let mut all = Threads::None;
-    for process in processes {
+    for (process, may_call) in processes {
         let of_rank = process.and_then(|pid| read(Path::new(&format!("/proc/{pid}/task"))));
         let Some(threads) = of_rank else {
             return Threads::Running;
         };
-        all = match (all, judge(&threads)) {
+        all = match (all, judge(&threads, may_call)) {
             (_, Threads::Running) | (Threads::Running, _) => return Threads::Running,
             (Threads::None, other) | (other, Threads::None) => other,
             (Threads::Asleep(one), Threads::Asleep(other)) => {
@@ -63,12 +64,15 @@ fn read(tasks: &Path) -> Option<Vec<Thread>> {
 }
 
 /// One of these sleeps in a call.
-fn judge(threads: &[Thread]) -> Threads {
+fn judge(threads: &[Thread], may_call: bool) -> Threads {
+    // One that runs without having been rung is about to sleep; one that is stopped may be a debugger's.
+    let is_free = |thread: &Thread| matches!(thread.state, b'S' | b'R' | b'D');
     match threads {
         [] => Threads::Running,
-        // One that runs without having been rung is about to sleep; one that is stopped may be a debugger's.
-        [alone] if matches!(alone.state, b'S' | b'R' | b'D') => Threads::None,
-        [_] => Threads::Running,
+        all if !may_call || all.len() == 1 => match all.iter().all(is_free) {
+            true => Threads::None,
+            false => Threads::Running,
+        },
         all if all.iter().any(|thread| thread.state != b'S') => Threads::Running,
         all => {
             let switches = all.iter().map(|thread| thread.switches);
@@ -96,13 +100,26 @@ mod tests {
     #[test]
     fn a_rank_with_other_threads_may_go_on() {
         let asleep = thread(b'S', 3);
-        assert_eq!(judge(&[asleep]), Threads::None);
-        assert_eq!(judge(&[thread(b'T', 3)]), Threads::Running);
-        assert_eq!(judge(&[asleep, thread(b'R', 1)]), Threads::Running);
-        assert_eq!(judge(&[asleep, asleep]), Threads::Asleep(8));
-        let me = || [Some(std::process::id())].into_iter();
-        assert_eq!(of(me().chain([None])), Threads::Running, "nobody knows it");
+        assert_eq!(judge(&[asleep], true), Threads::None);
+        assert_eq!(judge(&[thread(b'T', 3)], true), Threads::Running);
+        assert_eq!(judge(&[asleep, thread(b'R', 1)], true), Threads::Running);
+        assert_eq!(judge(&[asleep, asleep], true), Threads::Asleep(8));
+        let me = || [(Some(std::process::id()), true)].into_iter();
+        let unknown = of(me().chain([(None, true)]));
+        assert_eq!(unknown, Threads::Running, "nobody knows it");
         assert_eq!(of(me()), Threads::Running, "this thread runs");
         assert_eq!(of(std::iter::empty()), Threads::None);
+    }
+
+    #[test]
+    fn threads_that_may_not_call_help_nobody_unless_a_debugger_has_stopped_them() {
+        let asleep = thread(b'S', 3);
+        for other in [asleep, thread(b'R', 1), thread(b'D', 1)] {
+            assert_eq!(judge(&[asleep, other], false), Threads::None);
+        }
+        for stopped in [thread(b'T', 1), thread(b't', 1)] {
+            assert_eq!(judge(&[asleep, stopped], false), Threads::Running);
+            assert_eq!(judge(&[stopped], false), Threads::Running);
+        }
     }
 }

@@ -16,6 +16,9 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::process::{self, processor_time};
 
+/// How often clocks are read while a line is awaited.
+const SAMPLE: Duration = Duration::from_millis(10);
+
 /// A job under way. It is killed when it is dropped before [`Job::finish`].
 #[derive(Debug)]
 pub struct Job {
@@ -103,6 +106,32 @@ impl Job {
             .context("failed to read the processor time of the runtime")
     }
 
+    /// The next line that starts with `head`, and [`Job::runtime_cpu`] when it came: a job that says its last word may be
+    /// gone when that is read, so the clocks are read every [`SAMPLE`] until then, and the last reading counts.
+    ///
+    /// # Errors
+    ///
+    /// As [`Job::wait_for`] and [`Job::runtime_cpu`].
+    pub fn runtime_cpu_at(&mut self, head: &str) -> Result<(String, Duration)> {
+        let mut last = None;
+        loop {
+            while let Some(line) = self.line_at_hand() {
+                if line.starts_with(head) {
+                    let cpu = self.runtime_cpu().or_else(|gone| last.ok_or(gone))?;
+                    return Ok((line, cpu));
+                }
+            }
+            if !self.fill_within(SAMPLE)? {
+                bail!(
+                    "`{}` ended before it printed `{head}`:{}",
+                    self.command,
+                    self.last_lines()
+                );
+            }
+            last = self.runtime_cpu().ok().or(last);
+        }
+    }
+
     /// Waits for the end. Gives the whole output and the processor time of the job, all processes together.
     ///
     /// # Errors
@@ -124,24 +153,28 @@ impl Job {
     /// The next line, without its end; nothing at the end of the output.
     fn line(&mut self) -> Result<Option<String>> {
         loop {
-            let rest = &self.text[self.read..];
-            if let Some(length) = rest.iter().position(|byte| *byte == b'\n') {
-                let line = String::from_utf8_lossy(&rest[..length]).into_owned();
-                self.read += length + 1;
-                self.note_process(&line);
-                return Ok(Some(line));
-            }
-            if !self.fill()? {
-                return Ok(None);
+            let line = self.line_at_hand();
+            if line.is_some() || !self.fill_within(Duration::MAX)? {
+                return Ok(line);
             }
         }
     }
 
-    /// Reads on; false at the end of the output.
-    fn fill(&mut self) -> Result<bool> {
+    /// The next line of what has been read.
+    fn line_at_hand(&mut self) -> Option<String> {
+        let rest = &self.text[self.read..];
+        let length = rest.iter().position(|byte| *byte == b'\n')?;
+        let line = String::from_utf8_lossy(&rest[..length]).into_owned();
+        self.read += length + 1;
+        self.note_process(&line);
+        Some(line)
+    }
+
+    /// Reads on, if something comes in that time; false at the end of the output.
+    fn fill_within(&mut self, time: Duration) -> Result<bool> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         ensure!(!left.is_zero(), "`{}` took too long", self.command);
-        let left = Timespec::try_from(left)?;
+        let left = Timespec::try_from(left.min(time))?;
         match poll(&mut [PollFd::new(&self.output, PollFlags::IN)], Some(&left)) {
             Ok(0) | Err(Errno::INTR) => return Ok(true),
             Ok(_) => {}
@@ -199,7 +232,8 @@ mod tests {
         );
         job.wait_for("begin").unwrap();
         let cpu = job.runtime_cpu().unwrap();
-        assert_eq!(job.wait_for("end").unwrap(), "end 7");
+        let (line, later) = job.runtime_cpu_at("end").unwrap();
+        assert!(line == "end 7" && later >= cpu);
         let (text, whole) = job.finish().unwrap();
         assert!(text.ends_with("begin\nend 7\n") && whole > Duration::ZERO && cpu > Duration::ZERO);
     }

@@ -1,11 +1,14 @@
 //! What SWEEP3D prints, read back.
 
+use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use tempfile::TempDir;
 
 use crate::process;
 
@@ -191,6 +194,40 @@ impl Solver {
             "{place} differs by {deviation:e} from the first run"
         );
         elapsed_s(&output)
+    }
+}
+
+/// A deck in a file, and who solves it.
+#[derive(Debug)]
+pub struct Problem {
+    /// The file is in it; there is room for others.
+    pub dir: TempDir,
+    solver: Solver,
+}
+
+impl Problem {
+    /// # Errors
+    ///
+    /// The file could not be written.
+    pub fn new(deck: &str) -> Result<Self> {
+        let dir = tempfile::tempdir().context("failed to make a directory for the deck")?;
+        let solver = Solver::default();
+        let problem = Self { dir, solver };
+        fs::write(problem.deck(), deck).context("failed to write a deck")?;
+        Ok(problem)
+    }
+
+    fn deck(&self) -> PathBuf {
+        self.dir.path().join("input")
+    }
+
+    /// Runs SWEEP3D once, whose name and options end `command`, and gives the solver's time in seconds.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Solver::solve`].
+    pub fn solve(&self, command: &mut Command) -> Result<f64> {
+        self.solver.solve(command.arg("--deck").arg(self.deck()))
     }
 }
 

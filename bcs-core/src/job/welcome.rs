@@ -7,7 +7,8 @@
 //! through the NIC, the memory of its node, and at last, if it records, that of its recorder. If the rank's heap lies in a slot
 //! ([`crate::memory::slot`]), the descriptor of that comes with Hello. Whenever the rank then needs the
 //! slot of another rank of its node, it asks for it ([`FromRank::Slot`]); where much lies in no slot, it
-//! says so ([`FromRank::SlowRoad`]). At the end the rank sends
+//! says so ([`FromRank::SlowRoad`]). At the end the rank says what the program has left
+//! ([`FromRank::Left`]), and sends
 //! [`FromRank::Finalized`]; a socket that closes before is a rank that left without finalizing.
 //!
 //! Both are encoded with postcard. A version that differs is refused with a message, so that a
@@ -21,7 +22,7 @@ use serde::{Deserialize, Serialize};
 pub const SOCKET_VARIABLE: &str = "BCS_SOCKET";
 
 /// Version of the conversation and of the layout of NIC memory.
-pub const PROTOCOL_VERSION: u32 = 11;
+pub const PROTOCOL_VERSION: u32 = 12;
 
 /// The longest message of the conversation: the placement of the largest job, and some.
 pub const MAX_MESSAGE_BYTES: usize = 3 * MAX_RANKS + 64 * 1024;
@@ -56,6 +57,9 @@ pub enum FromRank {
         /// That rank's place on the node.
         place: u32,
     },
+    /// What the program has left on this rank, if anything: before [`FromRank::Finalized`], in the words of
+    /// [`Left`](crate::whereabouts::Left).
+    Left(Vec<u64>),
 }
 
 impl FromRank {

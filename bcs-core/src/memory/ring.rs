@@ -46,7 +46,8 @@ pub struct RingLayout {
 }
 
 impl RingLayout {
-    fn entry(&self, position: u64) -> usize {
+    /// The first word of the entry at a position.
+    pub(super) fn entry(&self, position: u64) -> usize {
         let slot = position & (self.entries - 1);
         self.first_entry_word + usize::try_from(slot).expect("a slot fits usize") * self.entry_words
     }

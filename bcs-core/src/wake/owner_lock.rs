@@ -199,6 +199,14 @@ mod lock {
             }
         }
 
+        /// Uses what is guarded, when nobody else does. For what is short and often done: a guard is copied about.
+        #[inline(always)]
+        pub fn with<R>(&self, using: impl FnOnce(&mut T) -> R) -> R {
+            let _inside = self.door.enter(this_thread());
+            // SAFETY: one thread is inside, until the end of this function.
+            using(unsafe { &mut *self.guarded.get() })
+        }
+
         /// Whether other threads than its owner may have taken it.
         #[inline]
         pub fn is_shared(&self) -> bool {
@@ -262,6 +270,24 @@ mod lock {
         }
 
         #[test]
+        fn what_uses_it_has_it_alone_and_leaves_it_by_a_panic() {
+            let lock = OwnerLock::new(0);
+            let fails = || lock.with(|_| panic!("as the test wants it"));
+            let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(fails));
+            assert!(failed.is_err());
+            lock.with(|number| *number += 1);
+            if all_fence_works() {
+                let twice = || lock.with(|_| lock.with(|_| ()));
+                assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(twice)).is_err());
+            }
+            std::thread::scope(|scope| {
+                scope.spawn(|| lock.with(|number| *number += 1));
+            });
+            assert!(lock.is_shared() || !all_fence_works());
+            assert_eq!(lock.with(|number| *number), 2);
+        }
+
+        #[test]
         fn nobody_gets_it_when_it_is_closed() {
             let lock = OwnerLock::new(0);
             lock.close();
@@ -276,13 +302,16 @@ mod lock {
             // while somebody is between the two increments.
             for _ in 0..2000 {
                 let (lock, start) = (OwnerLock::new([0_u64; 2]), Barrier::new(3));
+                let add = |guarded: &mut [u64; 2]| {
+                    assert_eq!(guarded[0], guarded[1]);
+                    guarded[0] += 1;
+                    std::hint::black_box(&mut *guarded);
+                    guarded[1] += 1;
+                };
                 let work = || {
-                    for _ in 0..20 {
-                        let mut guarded = lock.lock();
-                        assert_eq!(guarded[0], guarded[1]);
-                        guarded[0] += 1;
-                        std::hint::black_box(&mut *guarded);
-                        guarded[1] += 1;
+                    for _ in 0..10 {
+                        add(&mut lock.lock());
+                        lock.with(add);
                     }
                 };
                 std::thread::scope(|scope| {

@@ -1,5 +1,6 @@
 //! A communicator that a rank knows.
 
+use super::called::Called;
 use crate::request::{high, low};
 
 /// A communicator that a rank knows, and how far it has come there.
@@ -11,6 +12,8 @@ pub struct Communicator {
     pub group: u32,
     /// How many collectives the rank has entered there.
     pub entered: u32,
+    /// What stands for those of them that NICs do not compare ([`follow()`]).
+    pub called: u32,
     /// Its ranks.
     pub members: Members,
 }
@@ -54,6 +57,19 @@ impl Members {
     }
 }
 
+/// What stands for all collectives that a rank has entered, when this one follows them. Those of the NIC are
+/// compared when they meet; and of two groups not all ranks know who is the root.
+#[must_use]
+pub fn follow(called: u32, next: Called) -> u32 {
+    match next {
+        Called::Nic { .. } => called,
+        Called::Messages(exchange, _) => {
+            let mixed = called.rotate_left(7) ^ (exchange as u32 + 1);
+            mixed.wrapping_mul(0x9e37_79b1)
+        }
+    }
+}
+
 /// Words of one.
 pub(super) const WORDS: usize = 4;
 
@@ -63,7 +79,7 @@ impl Communicator {
         [
             u64::from(self.context) << 32 | u64::from(self.group),
             u64::from(self.entered) << 32 | u64::from(size),
-            u64::from(first),
+            u64::from(self.called) << 32 | u64::from(first),
             u64::from(step.cast_unsigned()),
         ]
     }
@@ -73,6 +89,7 @@ impl Communicator {
             context: high(words[0]),
             group: low(words[0]),
             entered: high(words[1]),
+            called: high(words[2]),
             members: Members {
                 size: low(words[1]),
                 first: low(words[2]),

@@ -3,7 +3,7 @@
 use super::called::Called;
 use super::name::Name;
 use crate::fingerprint;
-use crate::request::high;
+use crate::request::{high, low};
 use std::fmt;
 
 /// A collective that a rank has entered.
@@ -26,7 +26,27 @@ pub fn fingerprint(members: &[u32]) -> u32 {
     high(all).max(1)
 }
 
+/// Words of one.
+pub(super) const WORDS: usize = 3;
+
 impl Entered {
+    pub(super) fn encode(&self) -> [u64; WORDS] {
+        [
+            u64::from(self.context) << 32 | u64::from(self.group),
+            u64::from(self.number),
+            self.called.pack(),
+        ]
+    }
+
+    pub(super) fn decode(words: &[u64]) -> Option<Self> {
+        Some(Self {
+            context: high(words[0]),
+            group: low(words[0]),
+            number: low(words[1]),
+            called: Called::unpack(words[2])?,
+        })
+    }
+
     /// Whether this and what another rank has entered cannot both be right: of one communicator's
     /// collectives the same one by number, and not the same by what was called. NICs compare
     /// those that are theirs, and know how to go on after it.

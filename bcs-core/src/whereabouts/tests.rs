@@ -64,14 +64,16 @@ fn whereabouts_come_back_from_their_words() {
         context: 3,
         group: 0x5def_8c1f,
         entered: u32::MAX,
+        called: 0xdead_beef,
         members: Members::of([9, 6, 3].into_iter()),
     };
     for wait in waits {
         let told = Whereabouts {
             any: wait == Wait::Request,
+            threads: wait == Wait::Sends,
             waits: vec![wait, waits[0]],
             more: 3,
-            site: u64::MAX,
+            site: Some(Site::Line(Source::new("src/main.rs", 17))),
             entered: entered.clone(),
             communicators: vec![communicator; 2],
             unmatched: vec![peer, any],
@@ -79,7 +81,7 @@ fn whereabouts_come_back_from_their_words() {
         assert_eq!(Whereabouts::decode(&told.encode()), Some(told));
     }
     let short = Whereabouts::of(waits[0]);
-    assert_eq!(short.encode().len(), 4);
+    assert_eq!(short.encode().len(), 16);
     assert_eq!(Whereabouts::decode(&short.encode()), Some(short));
     for (rank, called) in [0, 16_383]
         .into_iter()

@@ -3,6 +3,7 @@
 use super::communicator::Communicator;
 use super::entered::Entered;
 use super::name::Name;
+use super::site::Site;
 use crate::matching::Pattern;
 use std::fmt;
 
@@ -11,12 +12,14 @@ use std::fmt;
 pub struct Whereabouts {
     /// Whether the thread that said it goes on when any of `waits` has come, or only when all have.
     pub any: bool,
+    /// Whether other threads of the rank may call MPI (`MPI_THREAD_SERIALIZED` and above).
+    pub threads: bool,
     /// What that thread waits for, as far as it fits.
     pub waits: Vec<Wait>,
     /// How many others it waits for that do not fit.
     pub more: u32,
-    /// Where in the program the call is, as whoever records it numbers such places; 0 if nobody does.
-    pub site: u64,
+    /// Where in the program the call is, if that is known.
+    pub site: Option<Site>,
     /// Collectives that the rank has entered and not left: those it waits for first, then the oldest.
     pub entered: Vec<Entered>,
     /// Communicators that the rank knows: those it waits in first.
@@ -53,6 +56,25 @@ pub struct Peer {
     pub rank: Option<u32>,
     /// `None` for any.
     pub tag: Option<i32>,
+}
+
+/// Bits of a context that stand for messages of the library's own: those of collectives,
+pub const COLLECTIVE_MESSAGES: u32 = 1 << 31;
+/// ... and all of them: also those of ranks that make a communicator together.
+pub const LIBRARY_MESSAGES: u32 = 7 << 29;
+
+impl Peer {
+    /// Whether the message is one that a program sends or receives by itself.
+    #[must_use]
+    pub fn is_of_program(&self) -> bool {
+        self.context & LIBRARY_MESSAGES == 0
+    }
+
+    /// Whether it is a part of a collective.
+    #[must_use]
+    pub fn is_of_collective(&self) -> bool {
+        self.context & COLLECTIVE_MESSAGES != 0
+    }
 }
 
 impl From<Pattern> for Peer {
@@ -134,7 +156,7 @@ impl fmt::Display for Peer {
 }
 
 impl fmt::Display for Whereabouts {
-    /// "waits for a message from rank 1 with tag 5 in MPI_COMM_WORLD"
+    /// "waits for a message from rank 1 with tag 5 in MPI_COMM_WORLD, at src/main.rs:17"
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let how = match (self.waits.len() + self.more as usize, self.any) {
             (0, _) => return f.write_str("waits"),
@@ -147,9 +169,12 @@ impl fmt::Display for Whereabouts {
             let comma = if at > 0 { "; " } else { "" };
             write!(f, "{comma}{}", self.describe(*wait))?;
         }
-        match self.more {
-            0 => Ok(()),
-            more => write!(f, "; and {more} more"),
+        if self.more > 0 {
+            write!(f, "; and {} more", self.more)?;
+        }
+        match &self.site {
+            Some(site) => write!(f, ", at {site}"),
+            None => Ok(()),
         }
     }
 }

@@ -1,14 +1,14 @@
 //! Whereabouts as words of NIC memory.
 //!
 //! ```text
-//! what is how many │ site │ waits, 2 each │ entered, 3 each │ communicators, 4 each │ unmatched, 2 each
+//! how many │ site, 13 │ waits, 2 each │ entered, 3 each │ communicators, 4 each │ unmatched, 2 each
 //! ```
 //!
 //! There are as many words as what is said needs: most waits are for one thing.
 
-use super::called::Called;
 use super::communicator::{self, Communicator};
-use super::entered::Entered;
+use super::entered::{self, Entered};
+use super::site;
 use super::wait::{Peer, Wait, Whereabouts};
 use crate::request::{high, low};
 
@@ -19,17 +19,21 @@ const ENTERED: usize = 8;
 const COMMUNICATORS: usize = 8;
 const UNMATCHED: usize = 4;
 
-const PEER_WORDS: usize = 2;
-const ENTERED_WORDS: usize = 3;
-const HEAD: usize = 2;
+pub(super) const PEER_WORDS: usize = 2;
+const HEAD: usize = 1 + site::WORDS;
 
 /// The most words of whereabouts.
 pub const WORDS: usize = HEAD
     + PEER_WORDS * (WAITS + UNMATCHED)
-    + ENTERED_WORDS * ENTERED
+    + entered::WORDS * ENTERED
     + communicator::WORDS * COMMUNICATORS;
 
 const ANY_TAG: u64 = 1 << 32;
+
+/// Above the counts.
+const ANY: u64 = 1 << 32;
+const THREADS: u64 = 1 << 33;
+const MORE_SHIFT: u32 = 34;
 
 impl Whereabouts {
     /// How many of [`waits`](Self::waits) are told,
@@ -56,19 +60,17 @@ impl Whereabouts {
         let counted = bytes.fold(0, |word, &count| word << 8 | count as u64);
         let [waits, entered, communicators, unmatched] = counts;
         let cut = u32::try_from(self.waits.len() - waits).unwrap_or(u32::MAX);
-        // The count of the rest has 31 bits, which nobody has requests for.
-        let more = u64::from(self.more.saturating_add(cut)) << 33;
-        words.push(counted & 0xffff_ffff | u64::from(self.any) << 32 | more);
-        words.push(self.site);
+        // The count of the rest has 30 bits, which nobody has requests for.
+        let more = u64::from(self.more.saturating_add(cut)) << MORE_SHIFT;
+        let any = if self.any { ANY } else { 0 };
+        let threads = if self.threads { THREADS } else { 0 };
+        words.push(counted & 0xffff_ffff | any | threads | more);
+        words.extend(site::encode(self.site.as_ref()));
         for &wait in &self.waits[..waits] {
             words.extend(encode_wait(wait));
         }
         for entered in &self.entered[..entered] {
-            words.extend([
-                u64::from(entered.context) << 32 | u64::from(entered.group),
-                u64::from(entered.number),
-                entered.called.pack(),
-            ]);
+            words.extend(entered.encode());
         }
         for communicator in &self.communicators[..communicators] {
             words.extend(communicator.encode());
@@ -82,7 +84,7 @@ impl Whereabouts {
     /// From words, of which there may be too many; `None` if they make no sense.
     #[must_use]
     pub fn decode(words: &[u64]) -> Option<Self> {
-        let (&[counted, site], mut rest) = words.split_first_chunk::<HEAD>()?;
+        let (&[counted, ref site @ ..], mut rest) = words.split_first_chunk::<HEAD>()?;
         let [waits, entered, communicators, unmatched, ..] = counted.to_le_bytes();
         let counts = [
             (waits, WAITS),
@@ -103,24 +105,18 @@ impl Whereabouts {
         };
         let waits = take(waits, PEER_WORDS)?.map(decode_wait);
         let waits = waits.collect::<Option<_>>()?;
-        let entered = take(entered, ENTERED_WORDS)?.map(|words| {
-            Some(Entered {
-                context: high(words[0]),
-                group: low(words[0]),
-                number: low(words[1]),
-                called: Called::unpack(words[2])?,
-            })
-        });
+        let entered = take(entered, entered::WORDS)?.map(Entered::decode);
         let entered = entered.collect::<Option<_>>()?;
         let communicators = take(communicators, communicator::WORDS)?;
         let communicators = communicators.map(Communicator::decode).collect();
         let unmatched = take(unmatched, PEER_WORDS)?;
         let unmatched = unmatched.map(decode_peer).collect();
         Some(Self {
-            any: counted >> 32 & 1 == 1,
+            any: counted & ANY != 0,
+            threads: counted & THREADS != 0,
             waits,
-            more: high(counted) >> 1,
-            site,
+            more: low(counted >> MORE_SHIFT),
+            site: site::decode(site),
             entered,
             communicators,
             unmatched,
@@ -156,7 +152,7 @@ fn decode_wait(words: &[u64]) -> Option<Wait> {
     })
 }
 
-fn encode_peer(code: u64, peer: Peer) -> [u64; PEER_WORDS] {
+pub(super) fn encode_peer(code: u64, peer: Peer) -> [u64; PEER_WORDS] {
     let Peer { context, rank, tag } = peer;
     // A rank takes 15 bits (MAX_RANKS) and one is "any".
     let rank = rank.map_or(0, |rank| (u64::from(rank) + 1) & 0xff_ffff);
@@ -166,7 +162,7 @@ fn encode_peer(code: u64, peer: Peer) -> [u64; PEER_WORDS] {
     ]
 }
 
-fn decode_peer(words: &[u64]) -> Peer {
+pub(super) fn decode_peer(words: &[u64]) -> Peer {
     Peer {
         context: high(words[0]),
         rank: (low(words[0]) >> 8).checked_sub(1),

@@ -20,7 +20,7 @@ use bcs_core::wake::owner_lock::{OwnerGuard, OwnerLock};
 use std::cell::Cell;
 use std::mem;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Who and where a rank is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,8 @@ pub struct Endpoint {
     pub(crate) place: Place,
     pub(crate) settings: Settings,
     pub(crate) turn: Turn,
+    /// Whether the program has not said that only one of its threads calls.
+    others_may_call: AtomicBool,
     state: OwnerLock<State>,
 }
 
@@ -104,6 +106,7 @@ impl Endpoint {
             schedules: Schedules::default(),
             leading: Vec::new(),
             errands: Errands::default(),
+            freed: Vec::new(),
         };
         page.awake(true); // Law 7: this rank may want a core from now on.
         let endpoint = Self {
@@ -113,6 +116,7 @@ impl Endpoint {
             place,
             settings,
             turn: Turn::default(),
+            others_may_call: AtomicBool::new(true),
             state: OwnerLock::new(state),
         };
         endpoint.know_world();
@@ -154,6 +158,16 @@ impl Endpoint {
         // A panic of another thread while it held the lock leaves a consistent state: nothing
         // between two updates of it can panic but assertions about the program's own requests.
         self.state.lock()
+    }
+
+    /// The program says whether other threads than the one that has initialised MPI call it.
+    pub(crate) fn others_may_call(&self, may: bool) {
+        self.others_may_call.store(may, Ordering::Relaxed);
+    }
+
+    /// Whether they may: the program has not said that they do not, or one has done it.
+    pub(crate) fn may_others_call(&self) -> bool {
+        self.others_may_call.load(Ordering::Relaxed) || self.has_threads()
     }
 
     /// Whether more than one thread of this rank has called.

@@ -4,10 +4,13 @@
 //! had not ended, messages held back, requests of its own. A program cannot bring that about, so whatever is
 //! there is a bug here; finalize asserts that there is nothing, in every job. What the program has *left* is
 //! its own affair: requests that it never waited for, messages that it never received. MPI calls most of that
-//! an error, and much of it is common; it ends no job whose work is done. Tests look at it.
+//! an error, and much of it is common; it ends no job whose work is done. `bcs run` is told of it, and tests look at it.
 
 use super::endpoint::Endpoint;
+use super::request::Request;
 use super::state::State;
+use bcs_core::whereabouts::{self, Entered, Thing};
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::atomic::Ordering;
 
@@ -44,7 +47,42 @@ impl Endpoint {
     }
 }
 
+impl Endpoint {
+    /// The program gives up a request that is not done (`MPI_Request_free`).
+    pub fn bcs_free(&self, request: Request) {
+        self.lock().free(request);
+    }
+}
+
 impl State {
+    /// What the program has left, for who is told: not what it has freed and what has come to its end.
+    pub(crate) fn left(&mut self) -> whereabouts::Left {
+        self.reap_freed();
+        let mut left = whereabouts::Left::default();
+        // The first of several entries for one collective: it may be a part of a schedule.
+        let mut under_way: Vec<Entered> = self.schedules.entered().collect();
+        let has_parts = !self.schedules.is_idle();
+        let nic = self.roads.nic.add_requests(&mut left, &under_way);
+        under_way.extend(nic);
+        if let Some(near) = &mut self.roads.near {
+            let twins = self.roads.nic.twins();
+            under_way.extend(near.add_requests(&mut left, &twins, has_parts));
+            near.add_messages(&mut left);
+        }
+        let mut known = HashSet::new();
+        for entered in under_way {
+            if known.insert((entered.context, entered.number)) {
+                left.add(Thing::Collective(entered), 1);
+            }
+        }
+        let unasked = u32::try_from(self.schedules.unasked()).unwrap_or(u32::MAX);
+        left.add(Thing::Request, unasked);
+        for context in self.contexts.ids().filter(|&context| context != 0) {
+            left.add(Thing::Communicator(context), 1);
+        }
+        left
+    }
+
     /// What this library owes at the end of its rank, in words; nothing, unless it has a bug.
     pub(crate) fn owed(&mut self) -> Vec<&'static str> {
         let leads_nobody = |state: &Self| {

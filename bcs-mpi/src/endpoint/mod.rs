@@ -36,6 +36,7 @@ mod whereabouts;
 
 pub use endpoint::{Endpoint, Place};
 pub(crate) use errands::Errand;
+pub use finalize::End;
 pub use left::Left;
 pub use messages::Received;
 pub use probing::Extracted;

@@ -24,6 +24,8 @@ pub(crate) struct State {
     pub(crate) leading: Vec<Leading>,
     /// What is to be done without the lock.
     pub(crate) errands: Errands,
+    /// Requests that the program has freed before they were done.
+    pub(crate) freed: Vec<Request>,
 }
 
 impl State {
@@ -42,6 +44,21 @@ impl State {
             Kind::Road(handle) => self.roads.is_done(handle),
             Kind::Schedule(id) => self.schedules.is_done(id),
         }
+    }
+
+    /// Nobody waits for a request any more: it is taken when it is done.
+    pub(crate) fn free(&mut self, request: Request) {
+        if self.freed.len() == self.freed.capacity() {
+            self.reap_freed();
+        }
+        self.freed.push(request);
+    }
+
+    /// Takes the freed requests that are done.
+    pub(crate) fn reap_freed(&mut self) {
+        let mut freed = std::mem::take(&mut self.freed);
+        freed.retain(|&request| self.take(request).is_none());
+        self.freed = freed;
     }
 
     /// Whether the NIC has a part of what members of this node wait for.

@@ -4,6 +4,7 @@ use super::endpoint::Endpoint;
 use super::request::{Kind, Request};
 use super::state::State;
 use super::what::What;
+use crate::call_site;
 use crate::roads::smartmap::SmartMap;
 use bcs_core::memory::NicMemory;
 use bcs_core::whereabouts::{Entered, Peer, Wait, Whereabouts};
@@ -183,6 +184,8 @@ impl Endpoint {
     /// Says where this rank is, before it sleeps.
     pub(crate) fn say_where(&self, state: &mut State, what: What<'_>) -> Said<'_> {
         let mut told = state.awaits(what);
+        told.threads = self.may_others_call();
+        told.site = call_site::told();
         state.add_entered(&mut told);
         state.add_communicators(&mut told);
         state.add_unmatched(&mut told);

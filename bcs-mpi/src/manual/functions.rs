@@ -257,7 +257,7 @@
 //! | `MPI_Finalize` | [`Process::finalize`](crate::mpi::Process::finalize) | [`Universe::finalize`](crate::Universe::finalize) |
 //! | `MPI_Finalized` | [`Process::is_finalized`](crate::mpi::Process::is_finalized) | - |
 //! | `MPI_Init` | [`Process::init`](crate::mpi::Process::init) | [`Universe::init`](crate::Universe::init) |
-//! | `MPI_Init_thread` | [`Process::thread_level`](crate::mpi::Process::thread_level) | - |
+//! | `MPI_Init_thread` | [`Process::init_thread`](crate::mpi::Process::init_thread) | [`Universe::init_thread`](crate::Universe::init_thread) |
 //! | `MPI_Query_thread` | [`Process::thread_level`](crate::mpi::Process::thread_level) | - |
 //! | `MPI_Is_thread_main` | [`Process::is_main_thread`](crate::mpi::Process::is_main_thread) | - |
 //! | `MPI_Pcontrol` | [`Process::pcontrol`](crate::mpi::Process::pcontrol) | [`Universe::pcontrol`](crate::Universe::pcontrol) |

@@ -1,6 +1,8 @@
 //! Threads: any thread may call anything at any time (`MPI_THREAD_MULTIPLE`).
 //!
-//! There is nothing to ask for at the start. Communicators are handles that are [`Send`] and
+//! There is nothing to ask for at the start. A program of which only one thread calls MPI may say so
+//! ([`Universe::init_thread`](crate::Universe::init_thread)): then `bcs run` need not wait for the others where that
+//! one is in a deadlock. Communicators are handles that are [`Send`] and
 //! [`Sync`], and so are requests; a [`scope`](crate::scope()) may be shared by the threads of a
 //! [`std::thread::scope`].
 //!

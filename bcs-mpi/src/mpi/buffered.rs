@@ -10,7 +10,8 @@ use super::objects::account::BufferedSend;
 use super::point_to_point::Call;
 use super::{Buffer, Comm, Process, Request, Status};
 use crate::bcs::gather;
-use crate::recording::{Manner, Primitive, Recorded};
+use crate::call_site;
+use crate::recording::{Manner, Primitive, Recorded, Site};
 use bcs_core::reduction::Datatype;
 
 /// `MPI_BSEND_OVERHEAD`, with the value of the standard's ABI: what programs are to count for a
@@ -63,7 +64,9 @@ impl Process {
     ///
     /// # Errors
     /// When no buffer is attached.
+    #[track_caller]
     pub fn detach_buffer(&self) -> Result<usize> {
+        let _at = call_site::at(Site::here());
         let operation = Operation::plain("MPI_Buffer_detach");
         self.alive(operation)?;
         let attached = self.buffered().lock().attached.take();
@@ -78,7 +81,9 @@ impl Process {
     ///
     /// # Errors
     /// After `MPI_Finalize`.
+    #[track_caller]
     pub fn flush_buffer(&self) -> Result<()> {
+        let _at = call_site::at(Site::here());
         self.alive(Operation::plain("MPI_Buffer_flush"))?;
         self.buffered().flush();
         Ok(())

@@ -11,7 +11,7 @@ use super::{Comparison, Group, Process, Status};
 use bcs_core::descriptor::CollectiveKind;
 use bcs_core::matching::Pattern;
 use bcs_core::request::Failure;
-use bcs_core::whereabouts::{Called, Objection};
+use bcs_core::whereabouts::{self, Called, Objection};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -270,6 +270,14 @@ impl Comm {
                 ..Status::EMPTY
             }),
             Failure::SenderMemory => Err(self.missing_memory(outcome.source, *operation)),
+            Failure::Truncated => {
+                self.process().was_truncated(whereabouts::Peer {
+                    context: self.0.context,
+                    rank: Some(outcome.source),
+                    tag: Some(outcome.tag),
+                });
+                Err(operation.failure(Failure::Truncated, outcome.len))
+            }
             failure => Err(operation.failure(failure, outcome.len)),
         }
     }

@@ -23,7 +23,8 @@ use super::request::{Request, What};
 use super::topology::Topology;
 use super::{Comm, Group, Info, Op, Result, UNDEFINED};
 use crate::bcs::{self, Blocking, Plain};
-use crate::recording::{Manner, Primitive, Recorded};
+use crate::call_site;
+use crate::recording::{Manner, Primitive, Recorded, Site};
 use bcs_core::reduction::Datatype;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -109,6 +110,7 @@ impl Comm {
     #[track_caller]
     pub(super) fn congruent(&self, call: &'static str) -> Result<Self> {
         let operation = Operation::plain(call);
+        let _at = call_site::at(Site::here());
         self.recorded((Primitive::CommDup, Manner::Waits), &operation, |_| {
             self.usable(operation)?;
             let (_, ids) = self.agree(&[], operation, |_| {
@@ -198,6 +200,7 @@ impl Comm {
     ) -> Result<Option<Self>> {
         let operation = Operation::plain(call);
         let topology = topology.map(Arc::new);
+        let _at = call_site::at(Site::here());
         self.recorded((primitive, Manner::Waits), &operation, |_| {
             self.usable(operation)?;
             let me = self.place_among_all();

@@ -26,7 +26,8 @@ use super::objects::handles::Shared;
 use super::objects::members::Members;
 use super::point_to_point::Call;
 use super::{Buffer, Comm, Group, Request, Result};
-use crate::recording::{Manner, Primitive, Recorded};
+use crate::call_site;
+use crate::recording::{Manner, Primitive, Recorded, Site};
 use bcs_core::reduction::Datatype;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
@@ -201,6 +202,7 @@ impl Comm {
             let comm = self.child_from(&family, sides, Some(id), None, operation);
             self.if_all_could(comm, Some(id), operation, or)
         };
+        let _at = call_site::at(Site::here());
         self.recorded((CALL.primitive, Manner::Waits), &operation, make)
             .map(Some)
     }

@@ -6,7 +6,8 @@ use super::error::{ErrorClass, Operation, Peer};
 use super::request::What;
 use super::{Buffer, Comm, PROC_NULL, Request, Result, Status};
 use crate::bcs::{Blocking, Extracted};
-use crate::recording::{Manner, Primitive, Recorded};
+use crate::call_site;
+use crate::recording::{Manner, Primitive, Recorded, Site};
 
 /// A message that a matched probe found (`MPI_Message`). Once it is received it is
 /// `MPI_MESSAGE_NULL`.
@@ -36,6 +37,7 @@ impl Comm {
     #[track_caller]
     pub fn mprobe(&self, from: i32, tag: i32) -> Result<Message> {
         let operation = Operation::message("MPI_Mprobe", None, Peer::From(from), tag);
+        let _at = call_site::at(Site::here());
         let find = |_| self.extract(Blocking::Yes, operation, from, tag);
         let found = self.recorded((Primitive::Mprobe, Manner::Waits), &operation, find)?;
         Ok(found.expect("a blocking probe finds something"))
@@ -139,9 +141,10 @@ impl Message {
     #[track_caller]
     pub fn recv(&mut self, data: Buffer) -> Result<Status> {
         let (comm, operation) = (self.comm.clone(), self.operation("MPI_Mrecv", &data));
+        let site = Site::here();
         comm.recorded((Primitive::Mrecv, Manner::Waits), &operation, |begun| {
             let told = Recorded::part(begun);
-            self.post(operation, told, &data)?.silent()
+            self.post(operation, told, &data)?.silent_at(site)
         })
     }
 

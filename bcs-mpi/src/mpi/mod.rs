@@ -2,7 +2,7 @@
 //!
 //! | module | is |
 //! |---|---|
-//! | [`error`], `constants` | what can go wrong, and named constants |
+//! | [`error`], `constants`, `census` | what can go wrong, named constants, how many objects there are |
 //! | [`datatype`], [`op`], [`group`], [`info`] | what is known without a communicator (chapters 5, 6.9.5, 7, 10) |
 //! | [`buffer`], [`Blocks`], [`pack`](Comm::pack) | data described by a datatype |
 //! | [`objects`], [`topology`] | what a process, a communicator and its topology are made of |
@@ -55,6 +55,7 @@ pub mod attributes;
 mod blocks;
 pub mod buffer;
 pub mod buffered;
+mod census;
 mod collective;
 pub mod comm;
 mod constants;

@@ -6,7 +6,8 @@ use super::error::{Operation, Peer};
 use super::request::What;
 use super::{Buffer, Comm, Datatype, PROC_NULL, Request, Result, Status};
 use crate::bcs::{Message, Now, Piece, Received, SendMode, gather};
-use crate::recording::{Begun, Delivered, Manner, Primitive, Recorded};
+use crate::call_site;
+use crate::recording::{Begun, Delivered, Manner, Primitive, Recorded, Site};
 
 /// A call that posts a message: its name, its row in the MDS, and its mode if it sends.
 #[derive(Clone, Copy)]
@@ -133,7 +134,7 @@ impl Comm {
     #[track_caller]
     fn send_blocking(&self, call: Call, data: &Buffer, to: i32, tag: i32) -> Result<()> {
         let operation = Operation::message(call.name, data.bytes(), Peer::To(to), tag);
-        let endpoint = self.process().endpoint();
+        let (endpoint, site) = (self.process().endpoint(), Site::here());
         self.recorded((call.primitive, Manner::Waits), &operation, |mut begun| {
             self.usable(operation)?;
             let data = data.piece(operation)?;
@@ -165,7 +166,7 @@ impl Comm {
             self.tell_posted(&mut begun, &message);
             let told = Recorded::part(begun);
             let mut request = Request::posted(posted, What::Nothing, self, operation, told);
-            request.silent().map(|_| ())
+            request.silent_at(site).map(|_| ())
         })
     }
 
@@ -175,7 +176,7 @@ impl Comm {
     fn recv_blocking(&self, data: &Buffer, from: i32, tag: i32) -> Result<Status> {
         let (name, primitive) = ("MPI_Recv", Primitive::Recv);
         let operation = Operation::message(name, data.bytes(), Peer::From(from), tag);
-        let endpoint = self.process().endpoint();
+        let (endpoint, site) = (self.process().endpoint(), Site::here());
         self.recorded((primitive, Manner::Waits), &operation, |begun| {
             self.usable(operation)?;
             let into = data.piece(operation)?;
@@ -193,7 +194,8 @@ impl Comm {
                     Received::Now(outcome) => outcome,
                     Received::Posted(request) => {
                         let what = What::Receive;
-                        return Request::posted(request, what, self, operation, told).silent();
+                        let mut request = Request::posted(request, what, self, operation, told);
+                        return request.silent_at(site);
                     }
                 },
             };
@@ -336,6 +338,7 @@ impl Comm {
         (into, from, in_tag): &(Buffer, i32, i32),
     ) -> Result<Status> {
         let operation = Operation::message(call.name, out.bytes(), Peer::To(*to), *out_tag);
+        let _at = call_site::at(Site::here());
         self.recorded((call.primitive, Manner::Waits), &operation, |begun| {
             let told = Recorded::part(begun);
             let mut receive = self.post_recv(call, told, into, *from, *in_tag)?;

@@ -4,7 +4,8 @@ use super::comm::exhausted;
 use super::error::{Operation, Peer, Result};
 use super::{Comm, PROC_NULL, Status};
 use crate::bcs::Blocking;
-use crate::recording::{Manner, Primitive};
+use crate::call_site;
+use crate::recording::{Manner, Primitive, Site};
 
 impl Comm {
     /// `MPI_Probe`: waits for a message and leaves it where it is.
@@ -14,6 +15,7 @@ impl Comm {
     #[track_caller]
     pub fn probe(&self, from: i32, tag: i32) -> Result<Status> {
         let operation = Operation::message("MPI_Probe", None, Peer::From(from), tag);
+        let _at = call_site::at(Site::here());
         let find = |_| self.find(Blocking::Yes, operation, from, tag);
         let found = self.recorded((Primitive::Probe, Manner::Waits), &operation, find)?;
         Ok(found.expect("a blocking probe finds something"))

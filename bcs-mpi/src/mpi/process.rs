@@ -1,5 +1,6 @@
 //! This rank: initialise, finalise, abort (MPI 5.0, 11.2 and 9.7).
 
+use super::census;
 use super::error::{Error, ErrorClass, Operation, Result};
 use super::objects::account::Account;
 use super::objects::added_codes::ErrorCodes;
@@ -11,9 +12,11 @@ use super::objects::handles::{Comm, Shared};
 use super::objects::kept::Kept;
 use super::objects::lent::Returned;
 use super::objects::members::Members;
+use super::threads::ThreadLevel;
 use super::topology::Topology;
 use crate::attachment::{Attachment, Link};
-use crate::bcs::{Endpoint, Place};
+use crate::bcs::{End, Endpoint, Place};
+use crate::call_site;
 use crate::forked;
 use crate::recording::{Begun, Called, Manner, Primitive, Recording, Site};
 use crate::roads::smartmap::Slots;
@@ -26,6 +29,7 @@ use bcs_core::memory::{MapError, NicMemory};
 use bcs_core::request::Failure;
 use bcs_core::smartmap::{Desk, NodeMemory};
 use bcs_core::wake::{MachinePage, home_core};
+use bcs_core::whereabouts::{Left, Object, Peer, Thing};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::ThreadId;
@@ -46,6 +50,25 @@ impl Process {
             }
         });
         Ok(process)
+    }
+
+    /// `MPI_Init_thread`: [`init`](Self::init) of a program whose threads do only so much. That level is provided.
+    /// Where others than the calling thread never call MPI, a call of that one which can never return is known
+    /// for a deadlock, whatever the others do.
+    ///
+    /// # Errors
+    /// As `init`.
+    pub fn init_thread(level: ThreadLevel) -> Result<Arc<Self>> {
+        let process = Self::init()?;
+        process.promise(level);
+        Ok(process)
+    }
+
+    /// Threads of this rank do no more than that.
+    pub(crate) fn promise(&self, level: ThreadLevel) {
+        let _once = self.thread_level.set(level);
+        let others = self.thread_level() >= ThreadLevel::Serialized;
+        self.endpoint.others_may_call(others);
     }
 
     fn found() -> Result<Arc<Self>> {
@@ -144,6 +167,8 @@ impl Process {
             self_kept: Arc::new(Kept::named("MPI_COMM_SELF")),
             error_codes: ErrorCodes::default(),
             main_thread: std::thread::current().id(),
+            thread_level: OnceLock::new(),
+            truncated: Mutex::default(),
         })
     }
 
@@ -245,7 +270,7 @@ impl Process {
         if !self.recording.is_on() {
             return call(Begun::UNKNOWN);
         }
-        let called = Called::plain(primitive, false);
+        let called = Called::plain(primitive, manner == Manner::Waits);
         self.recording.recorded(Site::here(), manner, called, call)
     }
 
@@ -348,6 +373,7 @@ impl Process {
     #[track_caller]
     pub fn finalize(self: &Arc<Self>) -> Result<()> {
         let operation = Operation::plain("MPI_Finalize");
+        let _at = call_site::at(Site::here());
         if forked::is_child() {
             return Err(self.is_over(operation));
         }
@@ -367,10 +393,13 @@ impl Process {
             self.reap_closed();
             self.endpoint.bcs_finalize()
         };
-        let lost = self.recorded(Primitive::Finalize, Manner::Waits, |_| wait());
+        let End { lost, left } = self.recorded(Primitive::Finalize, Manner::Waits, |_| wait());
         self.recording.finish();
         if let Some(link) = &self.link {
-            let said = link.say(&FromRank::Finalized);
+            let left = self.with_objects(left);
+            let left = (!left.is_nothing()).then(|| FromRank::Left(left.encode()));
+            let mut said = left.iter().chain([&FromRank::Finalized]);
+            let said = said.try_for_each(|what| link.say(what));
             said.map_err(|error| operation.error(ErrorClass::Other, error.to_string()))?;
         }
         if lost != Failure::None {
@@ -378,6 +407,23 @@ impl Process {
         }
         self.buffered.lost()?;
         deleted
+    }
+
+    /// What the rank's tables hold, and what is left besides.
+    fn with_objects(&self, mut left: Left) -> Left {
+        left.join(&lockstep::lock(&self.truncated));
+        for object in Object::ALL {
+            left.add(Thing::Object(object), census::alive(object));
+        }
+        left
+    }
+
+    /// A message was longer than the buffer that it was received into.
+    #[cold]
+    pub(super) fn was_truncated(&self, message: Peer) {
+        if message.is_of_program() {
+            lockstep::lock(&self.truncated).add(Thing::Truncated(message), 1);
+        }
     }
 
     /// `MPI_Abort`: ends the job with this exit code. The reason is for its user. A forked child ends

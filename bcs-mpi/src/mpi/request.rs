@@ -3,6 +3,7 @@
 use super::error::{Error, Operation};
 use super::{Comm, Process, Result, Status};
 use crate::bcs::{self, Blocking, Outcome};
+use crate::call_site;
 use crate::recording::{Called, Delivered, Manner, Primitive, Recorded, Site};
 use bcs_core::request::Failure;
 use std::sync::Arc;
@@ -11,8 +12,8 @@ use std::sync::Arc;
 /// inactive, and waiting for it gives the empty status at once. One that has failed says so to whoever asks: an
 /// error that a test has told is not taken back by a later wait.
 ///
-/// It keeps its communicator's context alive as long as it needs it. Dropping an active request does not
-/// stop what it started: the buffers must stay until the process ends.
+/// It keeps its communicator's context alive as long as it needs it. Dropping an active request
+/// does not stop what it started: the buffers must stay until the process ends.
 #[derive(Debug)]
 pub struct Request(State);
 
@@ -45,7 +46,25 @@ pub(super) enum What {
     Receive,
 }
 
+/// A request that goes before it is done is freed: what it has started goes on.
+impl Drop for Request {
+    fn drop(&mut self) {
+        if let State::Active(active) = &self.0 {
+            active.free();
+        }
+    }
+}
+
 impl Active {
+    #[cold]
+    fn free(&self) {
+        let process = self.comm.process();
+        // Also in a forked child, which has none of its parent's.
+        if !process.is_finalized() {
+            process.endpoint().bcs_free(self.posted);
+        }
+    }
+
     /// Tells the MDS that it is complete.
     fn tell(&self, outcome: &Outcome) {
         let (bytes, message): (u64, Option<Delivered>) = match self.what {
@@ -215,6 +234,13 @@ impl Request {
         self.complete()
     }
 
+    /// The same of a call at this place.
+    #[inline]
+    pub(super) fn silent_at(&mut self, site: Site) -> Result<Status> {
+        let _at = call_site::at(site);
+        self.complete()
+    }
+
     /// Tests without being recorded.
     pub(super) fn silent_test(&mut self) -> Result<Option<Status>> {
         self.answer(Blocking::No).transpose()
@@ -243,7 +269,9 @@ impl Request {
     /// What the call that started it failed with.
     #[track_caller]
     pub fn wait(&mut self) -> Result<Status> {
-        self.asked((Primitive::Wait, Manner::Waits), Self::complete)
+        let site = Site::here();
+        let wait = |request: &mut Self| request.silent_at(site);
+        self.asked((Primitive::Wait, Manner::Waits), wait)
     }
 
     /// A wait or test.
@@ -263,7 +291,12 @@ impl Request {
             State::Active(active) => active.comm.called(primitive, &active.operation),
             _ => Called::plain(primitive, false),
         };
-        let called = Called { bytes: 0, ..called };
+        let blocking = manner == Manner::Waits;
+        let called = Called {
+            bytes: 0,
+            blocking,
+            ..called
+        };
         recording.recorded(Site::here(), manner, called, |_| ask(self))
     }
 
@@ -293,6 +326,7 @@ pub fn waitall(requests: &mut [Request]) -> Vec<Result<Status>> {
     let Some(process) = process_of(requests) else {
         return requests.iter_mut().map(Request::complete).collect();
     };
+    let _at = call_site::at(Site::here());
     process.recorded(Primitive::Waitall, Manner::Waits, |_| {
         all(&process, Blocking::Yes, requests).expect("a blocking test has an answer")
     })
@@ -316,6 +350,7 @@ pub fn waitany(requests: &mut [Request]) -> Option<(usize, Result<Status>)> {
     let Some(process) = process_of(requests) else {
         return first_ready(requests);
     };
+    let _at = call_site::at(Site::here());
     process.recorded(Primitive::Waitany, Manner::Waits, |_| {
         any(&process, Blocking::Yes, requests)
     })
@@ -339,6 +374,7 @@ pub fn waitsome(requests: &mut [Request]) -> Vec<(usize, Result<Status>)> {
     let Some(process) = process_of(requests) else {
         return std::iter::from_fn(|| first_ready(requests)).collect();
     };
+    let _at = call_site::at(Site::here());
     process.recorded(Primitive::Waitsome, Manner::Waits, |_| {
         let first = any(&process, Blocking::Yes, requests);
         let others = std::iter::from_fn(|| any(&process, Blocking::No, requests));

@@ -1,27 +1,16 @@
 //! Threads (MPI 5.0, 11.6). The library is always ready for `MPI_THREAD_MULTIPLE`: any thread may
-//! call it at any time.
+//! call it at any time. A program that says that its threads do less is told of more deadlocks.
 
 use super::Process;
-
-/// What a program's threads do, with the numbers of the standard's ABI (MPI 5.0, chapter 20).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(i32)]
-pub enum ThreadLevel {
-    /// `MPI_THREAD_SINGLE`: there is one thread.
-    Single = 0,
-    /// `MPI_THREAD_FUNNELED`: only the thread that initialised MPI calls it.
-    Funneled = 1_024,
-    /// `MPI_THREAD_SERIALIZED`: one thread at a time calls it.
-    Serialized = 2_048,
-    /// `MPI_THREAD_MULTIPLE`: any thread may, at any time.
-    Multiple = 4_096,
-}
+pub use super::objects::thread_level::ThreadLevel;
 
 impl Process {
-    /// `MPI_Query_thread`, and what `MPI_Init_thread` provides, whatever is asked for.
+    /// `MPI_Query_thread`: what [`init_thread`](Self::init_thread) was asked for, which is always provided; without
+    /// it `MPI_THREAD_MULTIPLE`.
     #[must_use]
     pub fn thread_level(&self) -> ThreadLevel {
-        ThreadLevel::Multiple
+        let said = self.thread_level.get();
+        said.copied().unwrap_or(ThreadLevel::Multiple)
     }
 
     /// `MPI_Is_thread_main`: whether this thread initialised MPI.

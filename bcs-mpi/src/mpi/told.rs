@@ -21,7 +21,10 @@ impl Comm {
         if !recording.is_on() {
             return call(Begun::UNKNOWN);
         }
-        let called = self.called(primitive, operation);
+        let called = Called {
+            blocking: manner == Manner::Waits,
+            ..self.called(primitive, operation)
+        };
         recording.recorded(Site::here(), manner, called, call)
     }
 

@@ -74,7 +74,7 @@ pub fn structure<S>(fields: &[(usize, Datatype)]) -> Datatype {
     let datatypes: Vec<Datatype> = fields.iter().map(|(_, of)| of.clone()).collect();
     let data = Datatype::structure(&vec![1; fields.len()], &offsets, &datatypes);
     let size = i64::try_from(size_of::<S>()).expect("a type of Rust fits an address space");
-    committed(data.and_then(|data| data.resized(0, size)))
+    committed(data.and_then(|data| data.resized(0, size))).stays()
 }
 
 /// The datatype of a field, found by the type of a function that gives it.

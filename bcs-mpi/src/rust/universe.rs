@@ -3,7 +3,7 @@
 use super::communicator::Communicator;
 use crate::forked;
 use crate::mpi::process::claim_process;
-use crate::mpi::{Process, Result};
+use crate::mpi::{Process, Result, ThreadLevel};
 use std::sync::Arc;
 
 /// This process's part in the job, from `MPI_Init` to `MPI_Finalize`.
@@ -26,6 +26,17 @@ impl Universe {
     pub fn init() -> Result<Self> {
         claim_process()?;
         Process::init().map(Self::over)
+    }
+
+    /// [`init`](Self::init) of a program whose threads do only so much, for which `bcs run` takes its word: where only
+    /// the calling thread calls MPI, others cannot help it out of a deadlock. (`MPI_Init_thread`)
+    ///
+    /// # Errors
+    /// As `init`.
+    pub fn init_thread(level: ThreadLevel) -> Result<Self> {
+        let universe = Self::init()?;
+        universe.process.promise(level);
+        Ok(universe)
     }
 
     pub(crate) fn over(process: Arc<Process>) -> Self {
@@ -73,6 +84,7 @@ impl Universe {
     ///
     /// # Errors
     /// When no buffer is attached.
+    #[track_caller]
     pub fn detach_buffer(&self) -> Result<usize> {
         self.process.detach_buffer()
     }

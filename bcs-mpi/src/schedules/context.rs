@@ -3,7 +3,7 @@
 use crate::roads::Reach;
 use crate::roads::smartmap::GroupId;
 use bcs_core::limits::{ARRIVAL_HINTS_PER_CONTEXT, MAX_CONTEXTS};
-use bcs_core::whereabouts::{Called, Communicator, Entered, Members};
+use bcs_core::whereabouts::{Called, Communicator, Entered, Members, follow};
 
 /// Which members of a context do collectives in each other's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,6 +41,8 @@ pub(crate) struct Context {
     pub(crate) schedules: u32,
     /// Collectives of both kinds that this rank has entered.
     pub(crate) entered: u32,
+    /// What stands for what it has called there ([`follow`]).
+    pub(crate) called: u32,
     /// The members, for [`Entered`].
     pub(crate) group: u32,
     /// Who they are, for whoever wonders why this rank waits.
@@ -69,6 +71,7 @@ impl Context {
     pub(crate) fn enter(&mut self, context: u32, called: Called) -> Entered {
         let number = self.entered;
         self.entered = number.wrapping_add(1);
+        self.called = follow(self.called, called);
         Entered {
             context,
             group: self.group,
@@ -83,6 +86,7 @@ impl Context {
             context,
             group: self.group,
             entered: self.entered,
+            called: self.called,
             members: self.members,
         }
     }

@@ -42,7 +42,7 @@ use bcs_core::whereabouts::Entered;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// What is added to a communicator's context for the messages of its collectives.
-pub const COLLECTIVE_MESSAGES: u32 = 1 << 31;
+pub use bcs_core::whereabouts::COLLECTIVE_MESSAGES;
 
 const _: () = assert!(MAX_CONTEXTS < COLLECTIVE_MESSAGES as usize);
 
@@ -114,6 +114,11 @@ impl Schedules {
     /// How many nobody has asked for.
     pub(crate) fn left(&self) -> usize {
         self.under_way.len() + self.ended.len()
+    }
+
+    /// How many of them are done.
+    pub(crate) fn unasked(&self) -> usize {
+        self.ended.len()
     }
 
     /// A schedule that has been posted and has come so far: under which name it is known, and what is to be done

@@ -4,7 +4,7 @@
 use super::end_of_all;
 use crate::bcs::Endpoint;
 use crate::mpi::process::memory_alone;
-use crate::mpi::{Buffer, ErrorClass, Process};
+use crate::mpi::{Buffer, ErrorClass, Process, ThreadLevel};
 use crate::recording::Recording;
 use crate::rust::universe::Universe;
 use crate::{Op, Source, Tag};
@@ -38,6 +38,45 @@ fn messages_to_oneself() {
     world.recv(&mut data, Source::Any, Tag::Any).unwrap();
     assert_eq!(request.wait().unwrap().0, data);
     universe.finalize().unwrap();
+}
+
+#[test]
+fn what_a_program_says_of_its_threads_is_believed_until_another_one_calls() {
+    for (level, others) in [
+        (ThreadLevel::Single, false),
+        (ThreadLevel::Funneled, false),
+        (ThreadLevel::Serialized, true),
+        (ThreadLevel::Multiple, true),
+    ] {
+        let process = Process::init_thread(level).unwrap();
+        assert_eq!(process.thread_level(), level);
+        assert_eq!(process.endpoint().may_others_call(), others);
+        let comm = process.world();
+        let asks = move || comm.iprobe(0, 1).map(drop);
+        std::thread::spawn(asks).join().unwrap().unwrap();
+        assert!(process.endpoint().may_others_call());
+        process.finalize().unwrap();
+    }
+}
+
+/// They did, and each kept its slot for good.
+#[test]
+fn requests_that_are_dropped_take_no_slots_when_they_are_done() {
+    let process = Process::init().unwrap();
+    let comm = process.world();
+    let (mut out, mut into) = ([1_u8], [0_u8]);
+    for _ in 0..1_000 {
+        // SAFETY: it stays until the process ends.
+        let data = unsafe { Buffer::new(into.as_mut_ptr(), 1, Datatype::Byte) };
+        drop(comm.irecv(data, 0, 1).unwrap());
+        // SAFETY: it stays during the call.
+        let data = unsafe { Buffer::new(out.as_mut_ptr(), 1, Datatype::Byte) };
+        comm.send(data, 0, 1).unwrap();
+    }
+    let left = process.endpoint().bcs_left().requests;
+    assert!(left < 100, "{left}");
+    process.finalize().unwrap();
+    assert_eq!(process.endpoint().bcs_left().requests, 0);
 }
 
 #[test]

@@ -6,7 +6,7 @@
 use super::Recordings;
 use crate::failure::{Cause, NicFailure};
 use crate::mail::Mail;
-use crate::threads::{Context, NicThread, Outbox, StrobeSender};
+use crate::threads::{Context, Kept, NicThread, Outbox, StrobeSender};
 use bcs_core::clock::now_ns;
 use bcs_core::fabric::shm::{Bells, Colocated, NodeMemory, Sequencer, ShmPort};
 use bcs_core::job::{NicThreadId, NodeId};
@@ -404,6 +404,12 @@ impl Machines {
         seats.find_map(|seat| seat.machine.unmatched(rank, pattern))
     }
 
+    /// What is kept for a rank, if that is here.
+    pub(super) fn kept(&self, rank: u32, most: usize) -> Option<Kept> {
+        let mut seats = self.hosted.seats.iter();
+        seats.find_map(|seat| seat.machine.kept(rank, most))
+    }
+
     fn left_over(&self) -> Vec<NicFailure> {
         let of = |seat: &Seat| {
             let mut left = seat.machine.left_over(&seat.port);
@@ -421,6 +427,12 @@ impl Machines {
     pub(super) fn take_recordings(&mut self) -> Recordings {
         Recordings {
             left_over: self.left_over(),
+            left_by_ranks: self
+                .hosted
+                .seats
+                .iter()
+                .flat_map(|seat| seat.machine.left_by_ranks())
+                .collect(),
             nodes: self
                 .hosted
                 .seats

@@ -23,8 +23,8 @@ use crate::bounds::Bounds;
 use crate::bug::{Planted, PlantedBug};
 use crate::failure::NicFailure;
 use crate::threads::{
-    BufferReceiver, BufferSender, CollectiveHelper, DmaHelper, NicThread, NodeConfig, ReduceHelper,
-    StrobeReceiver, StrobeSender,
+    BufferReceiver, BufferSender, CollectiveHelper, DmaHelper, Kept, NicThread, NodeConfig,
+    ReduceHelper, StrobeReceiver, StrobeSender,
 };
 use bcs_core::clock::now_ns;
 use bcs_core::fabric::shm::{Bells, Colocated, NodeMemory, Segment, Sequencer, ShmPort};
@@ -34,6 +34,7 @@ use bcs_core::memory::NicMemory;
 use bcs_core::wake::machine_page::BellId;
 use bcs_core::wake::waiting::Patience;
 use bcs_core::wake::{MachinePage, bell, home_core, scheduling};
+use bcs_core::whereabouts::Left;
 use crossbeam_channel::Receiver;
 use machines::{Hosted, Letter, Machines, Routes, Seat, Strobing};
 use mds::dump::NodeDump;
@@ -91,6 +92,8 @@ pub struct Recordings {
     /// What the tables of the hosted nodes held that the runtime had to take out before: failures of a
     /// job whose ranks have all ended well.
     pub left_over: Vec<NicFailure>,
+    /// What programs have left in these tables, by rank.
+    pub left_by_ranks: Vec<(u32, Left)>,
 }
 
 /// Who is told what must end the job.
@@ -166,6 +169,13 @@ impl NicHost {
         self.stations.unmatched(rank, pattern)
     }
 
+    /// What is kept for a rank until its other half comes, of each kind at most so many, if whoever keeps it can be
+    /// asked without being held up.
+    #[must_use]
+    pub fn kept(&self, rank: u32, most: usize) -> Option<Kept> {
+        self.stations.kept(rank, most)
+    }
+
     /// Stops the OS threads, waits for them, and gives what was recorded.
     #[must_use]
     pub fn stop(self) -> Recordings {
@@ -180,6 +190,7 @@ impl NicHost {
                     all.nodes.append(&mut recordings.nodes);
                     all.global = all.global.or(recordings.global);
                     all.left_over.append(&mut recordings.left_over);
+                    all.left_by_ranks.append(&mut recordings.left_by_ranks);
                 }
                 Err(panic) => std::panic::resume_unwind(panic),
             }

@@ -12,6 +12,7 @@
 use super::alarm::Alarm;
 use super::machines::{Letter, Machines, Route, Routes};
 use super::{Recordings, Report};
+use crate::threads::Kept;
 use bcs_core::clock::now_ns;
 use bcs_core::job::{NicThreadId, NodeId};
 use bcs_core::matching::{Pattern, Signature};
@@ -92,6 +93,18 @@ impl Station {
             Err(TryLockError::WouldBlock) => None,
         }
     }
+
+    /// The same, looked for some times.
+    fn at_rest(&self) -> Option<MutexGuard<'_, Machines>> {
+        const LOOKS: usize = 16;
+        (0..LOOKS).find_map(|_| {
+            let machines = self.try_lock();
+            if machines.is_none() {
+                std::thread::yield_now();
+            }
+            machines
+        })
+    }
 }
 
 /// All OS threads of NICs in this process.
@@ -133,6 +146,12 @@ impl Stations {
     pub(super) fn unmatched(&self, rank: u32, pattern: Pattern) -> Option<Signature> {
         let mut stations = self.all.iter();
         stations.find_map(|station| station.try_lock()?.unmatched(rank, pattern))
+    }
+
+    /// What is kept for a rank, if whoever keeps it is at rest within some looks.
+    pub(super) fn kept(&self, rank: u32, most: usize) -> Option<Kept> {
+        let mut stations = self.all.iter();
+        stations.find_map(|station| station.at_rest()?.kept(rank, most))
     }
 }
 

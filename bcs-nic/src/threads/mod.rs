@@ -38,6 +38,7 @@ use bcs_core::matching::{Pattern, Signature};
 use bcs_core::memory::NicMemory;
 use bcs_core::request::{Completion, RequestId};
 use bcs_core::wake::MachinePage;
+use bcs_core::whereabouts::Left;
 use mds::selection::Window;
 use std::sync::Arc;
 use zerocopy::IntoBytes;
@@ -205,6 +206,17 @@ impl std::fmt::Display for LeftOver {
     }
 }
 
+/// What a NIC keeps for one of its ranks until the other half of it comes: for whoever asks what a job does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// Receives that no message has met, the oldest first, as far as they were asked for.
+    pub receives: Vec<Pattern>,
+    /// How many others there are.
+    pub more_receives: usize,
+    /// Messages that no receive has met, the oldest first, as far as they were asked for.
+    pub messages: Vec<Signature>,
+}
+
 /// A NIC thread.
 pub trait NicThread: Send {
     /// Takes mail.
@@ -227,6 +239,16 @@ pub trait NicThread: Send {
     /// thread keeps such: for whoever wonders why the rank waits.
     fn unmatched(&self, _rank: u32, _pattern: Pattern) -> Option<Signature> {
         None
+    }
+
+    /// What this thread keeps for a rank of this node, of each kind at most so many, if it keeps such.
+    fn kept(&self, _rank: u32, _most: usize) -> Option<Kept> {
+        None
+    }
+
+    /// What programs have left here, by rank, if this thread keeps such: once every rank has ended.
+    fn left_by_ranks(&self) -> Vec<(u32, Left)> {
+        Vec::new()
     }
 
     /// What this thread's EMDS recorded, if it has one. Its routines have taken so long in all.

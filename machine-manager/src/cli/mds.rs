@@ -1,5 +1,6 @@
 //! The command line of `bcs mds`.
 
+use super::live::TopArgs;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -14,6 +15,7 @@ Examples:
   bcs mds compare run1 run2                     what is different since
   bcs mds html run1 -o run1.html                for a browser
   bcs mds export run1 --format chrome-trace -o run1.json     for https://ui.perfetto.dev
+  bcs mds top                                   what the job that runs now does
 
 What of a directory cannot be read is said, the rest is shown, and the exit code is 1.";
 
@@ -23,10 +25,20 @@ What of a directory cannot be read is said, the rest is shown, and the exit code
 pub struct MdsArgs {
     /// What to do with the recordings.
     #[command(subcommand)]
-    pub command: MdsCommand,
+    pub command: MdsTopic,
 }
 
-/// Subcommands of `bcs mds`.
+/// What `bcs mds` is about.
+#[derive(Debug, Subcommand)]
+pub enum MdsTopic {
+    /// A run that was recorded.
+    #[command(flatten)]
+    Recorded(MdsCommand),
+    /// Show what a running job does, again and again
+    Top(TopArgs),
+}
+
+/// Subcommands of `bcs mds` about a run that was recorded.
 #[derive(Debug, Subcommand)]
 pub enum MdsCommand {
     /// Print what ranks and nodes did: primitives, call sites, messages, slices
@@ -105,12 +117,12 @@ pub enum MdsCommand {
         /// In which form
         #[arg(long, value_name = "F", value_enum)]
         format: ExportFormat,
-        /// The file, or with csv the directory [default: to standard output]
+        /// The file, or with csv and parquet the directory [default: to standard output]
         #[arg(
             short = 'o',
             long,
             value_name = "PATH",
-            required_if_eq("format", "csv")
+            required_if_eq_any([("format", "csv"), ("format", "parquet")])
         )]
         output: Option<PathBuf>,
     },
@@ -162,4 +174,6 @@ pub enum ExportFormat {
     Csv,
     /// What Perfetto and Chrome show.
     ChromeTrace,
+    /// A file of Apache Parquet for each table of slices, calls and messages.
+    Parquet,
 }

@@ -1,11 +1,13 @@
 //! The command line.
 
 mod bench;
+mod live;
 mod mds;
 mod run;
 
 pub use bench::BenchArgs;
-pub use mds::{ExportFormat, MatrixRoad, MdsArgs, MdsCommand, SlicesArgs};
+pub use live::{KillArgs, PsArgs, StateArgs, TopArgs};
+pub use mds::{ExportFormat, MatrixRoad, MdsArgs, MdsCommand, MdsTopic, SlicesArgs};
 pub use run::{
     ApplicationOptions, BindName, DeadlockName, DriverName, FurtherApplication, InputName,
     NicOptions, ProgramArgs, RunArgs, RunOptions, StrobeName,
@@ -38,8 +40,14 @@ pub enum Command {
     /// Print the options of `bcs run` as they are in effect, and where each came from
     #[command(long_about = crate::configuration::HELP, override_usage = "bcs config [OPTIONS]")]
     Config(Box<RunOptions>),
-    /// Look at what the Monitoring and Debugging System recorded
+    /// Look at what the Monitoring and Debugging System recorded, or at a running job
     Mds(MdsArgs),
+    /// List the jobs of this user that run on this machine; root's lists those of all users
+    Ps(PsArgs),
+    /// Say what all ranks of a running job do now, what they wait for, and what they have pending
+    State(StateArgs),
+    /// End a running job in order, and wait until it is gone
+    Kill(KillArgs),
     /// Say what this machine allows, and what the runtime will do therefore
     #[command(long_about = crate::doctor::HELP)]
     Doctor(DoctorArgs),

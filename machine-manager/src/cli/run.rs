@@ -1,6 +1,7 @@
 //! The command line of `bcs run`: the one table of its options. `bcs.toml` and the variables know
 //! them from here, too (`configuration.rs`).
 
+use crate::at_finalize::Says;
 use crate::cores::CoreList;
 use crate::quantities::{
     parse_assignment, parse_bandwidth, parse_cores, parse_count, parse_duration, parse_reduce,
@@ -155,6 +156,10 @@ pub struct RunOptions {
     /// is in deadlock.json there, too
     #[arg(long, value_name = "FILE")]
     pub deadlock_json: Option<PathBuf>,
+    /// What is said, when the job has ended well, of what its program has left at MPI_Finalize: nothing; its
+    /// errors, as messages that nobody has received; or also what was not freed or waited for
+    #[arg(long, value_name = "W", value_enum, default_value_t = AtFinalizeName::Errors)]
+    pub at_finalize: AtFinalizeName,
     /// From SIGTERM to SIGKILL, for the ranks of a job that ends badly
     #[arg(long, value_name = "D", value_parser = parse_duration,
           default_value = humantime::Duration::from(KILL_DELAY).to_string())]
@@ -328,6 +333,27 @@ pub enum DeadlockName {
     Report,
     /// Say so and end the job.
     Abort,
+}
+
+/// `--at-finalize`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AtFinalizeName {
+    /// Nothing.
+    Quiet,
+    /// Errors.
+    Errors,
+    /// Leaked requests and handles, too.
+    All,
+}
+
+impl From<AtFinalizeName> for Says {
+    fn from(name: AtFinalizeName) -> Self {
+        match name {
+            AtFinalizeName::Quiet => Self::Nothing,
+            AtFinalizeName::Errors => Self::Errors,
+            AtFinalizeName::All => Self::All,
+        }
+    }
 }
 
 /// `--stdin`.

@@ -105,7 +105,8 @@ fn show(command: MdsCommand, faults: &mut Vec<DumpError>) -> anyhow::Result<()> 
 
 /// The dumps; their faults are put to the others.
 fn opened(read: Result<Dumps, DumpError>, faults: &mut Vec<DumpError>) -> anyhow::Result<Dumps> {
-    let mut dumps = read?;
+    // The error's sentence has its cause already.
+    let mut dumps = read.map_err(anyhow::Error::msg)?;
     faults.append(&mut dumps.faults);
     Ok(dumps)
 }
@@ -153,28 +154,50 @@ fn slices(arguments: &SlicesArgs, faults: &mut Vec<DumpError>) -> anyhow::Result
 }
 
 fn export(dumps: &Dumps, format: ExportFormat, output: Option<&Path>) -> anyhow::Result<()> {
-    match (format, output) {
-        (ExportFormat::Csv, Some(dir)) => {
-            let failed = || format!("failed to write tables into {}", dir.display());
-            for path in mds::export::write_csv(dumps, dir).with_context(failed)? {
-                print(&path.display().to_string())?;
-            }
-            Ok(())
+    let tables = match format {
+        ExportFormat::Csv => mds::export::write_csv,
+        ExportFormat::Parquet => write_parquet,
+        ExportFormat::Json | ExportFormat::ChromeTrace => {
+            return export_to_file(dumps, format, output);
         }
-        (ExportFormat::Csv, None) => anyhow::bail!("name a directory for the tables with -o"),
-        (_, None) => export_to(dumps, format, &mut BufWriter::new(io::stdout().lock())),
-        (_, Some(path)) => {
-            let failed = || format!("failed to write {}", path.display());
-            let file = File::create(path).with_context(failed)?;
-            export_to(dumps, format, &mut BufWriter::new(file)).with_context(failed)
-        }
+    };
+    let dir = output.context("name a directory for the tables with -o")?;
+    let failed = || format!("failed to write tables into {}", dir.display());
+    for path in tables(dumps, dir).with_context(failed)? {
+        print(&path.display().to_string())?;
     }
+    Ok(())
+}
+
+#[cfg(feature = "parquet")]
+use mds::export::write_parquet;
+
+/// Without the feature.
+#[cfg(not(feature = "parquet"))]
+fn write_parquet(_: &Dumps, _: &Path) -> io::Result<Vec<std::path::PathBuf>> {
+    Err(io::Error::other(
+        "this bcs was built without Parquet: build one with \
+         `cargo build --release -p machine-manager --features parquet`, or export csv",
+    ))
+}
+
+fn export_to_file(
+    dumps: &Dumps,
+    format: ExportFormat,
+    output: Option<&Path>,
+) -> anyhow::Result<()> {
+    let Some(path) = output else {
+        return export_to(dumps, format, &mut BufWriter::new(io::stdout().lock()));
+    };
+    let failed = || format!("failed to write {}", path.display());
+    let file = File::create(path).with_context(failed)?;
+    export_to(dumps, format, &mut BufWriter::new(file)).with_context(failed)
 }
 
 fn export_to(dumps: &Dumps, format: ExportFormat, to: &mut impl Write) -> anyhow::Result<()> {
     match format {
         ExportFormat::ChromeTrace => mds::trace::write(dumps, to).map(drop)?,
-        ExportFormat::Json | ExportFormat::Csv => mds::export::write_json(dumps, to)?,
+        _ => mds::export::write_json(dumps, to)?,
     }
     Ok(())
 }

@@ -4,18 +4,25 @@ mod bench;
 mod config;
 mod doctor;
 mod exit_codes;
+mod kill;
 mod manual;
 mod mds;
+mod ps;
 mod run;
 mod sim;
 mod sim_mpi;
+mod state;
+mod top;
 
-use crate::cli::{self, Cli, Command, FurtherApplication};
+use crate::cli::{self, Cli, Command, FurtherApplication, MdsTopic};
 use crate::configuration::{self, Configuration};
 use crate::exit_code;
+use crate::live::call::CallError;
+use crate::live::jobs::NoJob;
 use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::process::ExitCode;
 
 /// The subcommands whose options `bcs.toml` and variables can give defaults to.
@@ -41,7 +48,13 @@ pub fn dispatch(mut arguments: Vec<OsString>) -> ExitCode {
     match command {
         Command::Run(_) | Command::Bench(_) | Command::Config(_) => configured(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
-        Command::Mds(arguments) => mds::run(arguments.command),
+        Command::Mds(arguments) => match arguments.command {
+            MdsTopic::Recorded(command) => mds::run(command),
+            MdsTopic::Top(arguments) => top::run(&arguments),
+        },
+        Command::Ps(arguments) => ps::run(&arguments),
+        Command::State(arguments) => state::run(&arguments),
+        Command::Kill(arguments) => kill::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { dir } => manual::pages(&dir),
@@ -98,5 +111,29 @@ fn parse(command: clap::Command, arguments: &[OsString]) -> Result<(ArgMatches, 
             let _ = error.print();
             ExitCode::SUCCESS
         }
+    })
+}
+
+/// Prints what was asked for. A reader who has seen enough is no failure.
+fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _gone = writeln!(out, "{text}").and_then(|()| out.flush());
+}
+
+/// Says why there is no such job.
+fn no_job(error: &NoJob) -> ExitCode {
+    eprintln!("bcs: {error}");
+    ExitCode::from(match error {
+        NoJob::Table(_) => exit_code::RUNTIME,
+        NoJob::None | NoJob::Unknown { .. } | NoJob::Several(_) => exit_code::BAD_INPUT,
+    })
+}
+
+/// Says why a job has not answered.
+fn no_answer(error: &CallError) -> ExitCode {
+    eprintln!("bcs: {error}");
+    ExitCode::from(match error {
+        CallError::Ended(_) => exit_code::BAD_INPUT,
+        _ => exit_code::RUNTIME,
     })
 }

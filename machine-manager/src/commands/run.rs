@@ -1,14 +1,18 @@
 //! `bcs run`: from what was asked for to a job.
 
 use crate::applications::{self, BadApplication};
+use crate::at_finalize::AtFinalize;
 use crate::cli::{BindName, DeadlockName, InputName, ProgramArgs, RunArgs, RunOptions};
 use crate::cores::{self, BadCores};
 use crate::dispatcher::{Dispatcher, OnDeadlock, Surroundings};
 use crate::exit_code;
 use crate::launch::{Job, Launched, launch};
+use crate::live::door::Door;
+use crate::live::name::JobName;
+use crate::live::question::Facts;
 use crate::output::Output;
 use crate::placing::{self, BadPlacing};
-use crate::run_header::RunHeader;
+use crate::run_header::{self, RunHeader};
 use crate::shared_input::SharedInput;
 use crate::signals::Signals;
 use crate::terminal_input::TerminalInput;
@@ -223,7 +227,18 @@ fn start_and_watch(
     }
     let mut header = RunHeader::of(&job);
     let on_deadlock = on_deadlock(options, job.mds.as_deref());
+    let command = run_header::command(&job);
+    let nodes = job.placement.nodes();
     let launched = launch(job, stdin)?;
+    let facts = Facts {
+        id: launched.job.clone(),
+        nodes,
+        ranks,
+        is_recorded: launched.records,
+        command,
+        ..Facts::default()
+    };
+    let door = open_door(&launched, facts, hints_are_heard(options));
     if let Some(header) = &mut header {
         header.started(&launched.job, &launched.settings);
     }
@@ -236,8 +251,10 @@ fn start_and_watch(
     let surroundings = Surroundings {
         output,
         input,
+        door,
         shared_input,
         on_deadlock,
+        at_finalize: AtFinalize::new(options.at_finalize.into()),
         hints: hints_are_heard(options),
         signals,
         spared,
@@ -247,6 +264,27 @@ fn start_and_watch(
         eprintln!("bcs: {error}");
     }
     Ok(code)
+}
+
+/// Where `bcs ps` and others find the job. It runs as well without: in a sandbox there may be no such sockets.
+fn open_door(launched: &Launched, facts: Facts, hints: bool) -> Option<Door> {
+    let name = JobName::new(rustix::process::geteuid().as_raw(), &launched.job)?;
+    let facts = Facts {
+        pid: name.pid,
+        user: name.user,
+        ..facts
+    };
+    let nodes = launched.managers.iter();
+    let nodes = nodes.map(|manager| manager.nodes.clone()).collect();
+    match Door::open(&name, facts, nodes) {
+        Ok(door) => Some(door),
+        Err(errno) => {
+            if hints {
+                eprintln!("bcs: hint: `bcs ps` does not find this job: {errno}");
+            }
+            None
+        }
+    }
 }
 
 fn on_deadlock(options: &RunOptions, mds: Option<&Path>) -> OnDeadlock {

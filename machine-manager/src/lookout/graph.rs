@@ -15,6 +15,8 @@
 use bcs_core::job::NodeId;
 use bcs_core::whereabouts::{Communicator, Entered, Peer, Wait, Whereabouts};
 use node_manager::control::Gone;
+use petgraph::algo::kosaraju_scc;
+use petgraph::graphmap::DiGraphMap;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Partners of a wait that are looked for at most: a message from any rank of a large job may
@@ -85,8 +87,18 @@ pub enum Cause {
 }
 
 impl Graph {
-    /// The graph of ranks that wait and of those that are gone.
+    /// The graph of ranks that wait and of those that are gone, in a job that cannot go on.
     pub fn new<'a>(
+        waits: impl Iterator<Item = (u32, NodeId, Whereabouts)>,
+        gone: impl Iterator<Item = &'a Gone>,
+    ) -> Self {
+        let mut graph = Self::at_a_moment(waits, gone);
+        graph.causes = graph.find_causes();
+        graph
+    }
+
+    /// The same of a job that may go on, and so without causes.
+    pub fn at_a_moment<'a>(
         waits: impl Iterator<Item = (u32, NodeId, Whereabouts)>,
         gone: impl Iterator<Item = &'a Gone>,
     ) -> Self {
@@ -120,7 +132,6 @@ impl Graph {
                 *edges = found;
             }
         }
-        graph.causes = graph.find_causes();
         graph
     }
 
@@ -301,57 +312,17 @@ impl Vertex {
 }
 
 /// The strongly connected components, each in the order of ranks: those that can be reached from each
-/// other. (Kosaraju, without recursion: a chain of waits may be as long as the job.)
+/// other. (Not by recursion: a chain of waits may be as long as the job.)
 fn components(targets: &BTreeMap<u32, Vec<u32>>) -> Vec<BTreeSet<u32>> {
-    let mut order = Vec::new();
-    let mut seen = BTreeSet::new();
-    for &start in targets.keys() {
-        visit(targets, start, &mut seen, |rank| order.push(rank));
-    }
-    let mut sources: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    let mut graph: DiGraphMap<u32, ()> = DiGraphMap::new();
     for (&from, all) in targets {
-        for &to in all {
-            sources.entry(to).or_default().push(from);
-        }
+        graph.add_node(from);
+        graph.extend(all.iter().map(|&to| (from, to)));
     }
-    let mut seen = BTreeSet::new();
-    let mut components = Vec::new();
-    for &start in order.iter().rev() {
-        let mut component = BTreeSet::new();
-        visit(&sources, start, &mut seen, |rank| {
-            component.insert(rank);
-        });
-        if !component.is_empty() {
-            components.push(component);
-        }
-    }
+    let found = kosaraju_scc(&graph).into_iter();
+    let mut components: Vec<BTreeSet<u32>> = found.map(BTreeSet::from_iter).collect();
     components.sort_by_key(|component| component.first().copied());
     components
-}
-
-/// Goes to all that can be reached, depth first, and leaves each when all behind it were left.
-fn visit(
-    edges: &BTreeMap<u32, Vec<u32>>,
-    start: u32,
-    seen: &mut BTreeSet<u32>,
-    mut leave: impl FnMut(u32),
-) {
-    if !seen.insert(start) {
-        return;
-    }
-    let mut path = vec![(start, 0)];
-    while let Some((rank, next)) = path.last_mut() {
-        let to = edges.get(rank).and_then(|all| all.get(*next)).copied();
-        *next += 1;
-        match to {
-            Some(to) if seen.insert(to) => path.push((to, 0)),
-            Some(_) => {}
-            None => {
-                leave(*rank);
-                path.pop();
-            }
-        }
-    }
 }
 
 /// The shortest way from a rank back to itself.

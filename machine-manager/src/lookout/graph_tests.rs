@@ -16,6 +16,7 @@ fn world(entered: u32, size: u32) -> Communicator {
         context: 0,
         group: 0,
         entered,
+        called: 0,
         members: Members::of(0..size),
     }
 }

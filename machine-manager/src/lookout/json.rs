@@ -1,6 +1,6 @@
 //! The graph for a program.
 
-use super::graph::{Cause, Edge, Graph, State};
+use super::graph::{Cause, Edge, Graph, State, Vertex};
 use bcs_core::whereabouts::{Name, Peer, Wait, Whereabouts};
 use serde_json::{Value, json};
 
@@ -13,12 +13,7 @@ impl Graph {
     pub fn json(&self) -> Value {
         let ranks = self.ranks.iter().map(|(rank, vertex)| {
             let mut value = json!({ "rank": rank, "node": vertex.node.0 });
-            let state = match &vertex.state {
-                State::Waits { whereabouts, edges } => waits(whereabouts, edges),
-                State::Finalized(_) => json!({ "state": "finalized" }),
-                State::Ended => json!({ "state": "ended" }),
-            };
-            if let (Value::Object(to), Value::Object(from)) = (&mut value, state) {
+            if let (Value::Object(to), Value::Object(from)) = (&mut value, vertex.json()) {
                 to.extend(from);
             }
             value
@@ -29,6 +24,18 @@ impl Graph {
             "causes": self.causes.iter().map(cause).collect::<Vec<_>>(),
             "ranks": ranks.collect::<Vec<_>>(),
         })
+    }
+}
+
+impl Vertex {
+    /// What the rank does, without its name.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        match &self.state {
+            State::Waits { whereabouts, edges } => waits(whereabouts, edges),
+            State::Finalized(_) => json!({ "state": "finalized" }),
+            State::Ended => json!({ "state": "ended" }),
+        }
     }
 }
 
@@ -50,12 +57,14 @@ fn waits(told: &Whereabouts, edges: &[Edge]) -> Value {
         "any": told.any,
         "waits": waits,
         "more": told.more,
-        "site": told.site,
+        "site": told.site.as_ref().map(ToString::to_string),
         "unmatched": told.unmatched.iter().map(peer).collect::<Vec<_>>(),
     })
 }
 
-fn peer(peer: &Peer) -> Value {
+/// The other side of a message.
+#[must_use]
+pub fn peer(peer: &Peer) -> Value {
     json!({
         "peer": peer.rank,
         "tag": peer.tag,

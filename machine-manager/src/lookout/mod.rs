@@ -27,7 +27,8 @@ mod standstill;
 mod tests;
 mod words;
 
-pub use graph::{Cause, Graph};
+pub use graph::{Cause, Graph, State, Vertex};
+pub use json::peer;
 
 use crate::verdict::Verdict;
 use bcs_core::job::NodeId;
@@ -127,11 +128,20 @@ impl Lookout {
         self.next = None;
         self.look = Look {
             number: self.look.number.wrapping_add(1),
-            closely: self.proof != Proof::Moves,
+            closely: self.looks_closely(),
         };
         self.answers.fill(None);
         self.before = std::mem::take(&mut self.blocked);
         Some(self.look)
+    }
+
+    /// Whether it is worth it: nobody has moved of late, and there is something to be said.
+    fn looks_closely(&self) -> bool {
+        match self.proof {
+            Proof::Moves => false,
+            Proof::Beside => self.standstill.is_due(),
+            Proof::Perhaps | Proof::Possible | Proof::Standstill => !self.told,
+        }
     }
 
     /// A node manager has answered.

@@ -29,9 +29,11 @@
 //! **Who else could.** A rank that computes, reads a pipe or loops over MPI_Test is awake by the same word. A
 //! rank that is stopped is not taken for one that waits, since whoever has stopped it may be a
 //! debugger. Before MPI_Init a rank says nothing, and is no sleeper that sleeps; after MPI_Finalize nothing
-//! comes from it. Other threads of a rank are none of the sleepers, and may call MPI at any time: as
-//! long as one of them runs nothing is said, and where all of them sleep, and have not run between two looks,
-//! only that a deadlock is *possible*.
+//! comes from it. Other threads of a rank are none of the sleepers. Where the program has said that they do not
+//! call MPI (`MPI_THREAD_SINGLE`, `MPI_THREAD_FUNNELED`), and none has, they ring nobody, whatever they compute.
+//! Otherwise they may call at any time: as long as one of them runs nothing is said, and where all of them sleep,
+//! and have not run between two looks, only that a deadlock is *possible*. While one runs beside ranks that all
+//! sleep on, threads are looked at now and then: to look at those of all ranks costs more than a look.
 
 use node_manager::control::{Seen, Threads};
 
@@ -57,23 +59,41 @@ struct Sum {
     threads: Threads,
 }
 
+/// Looks from one at a thread that runs, beside ranks that sleep on, to the next.
+const LOOKS_BESIDE: u32 = 5;
+
 /// What the last look has seen, if all slept then.
 #[derive(Debug, Default)]
 pub(super) struct Standstill {
     before: Option<Sum>,
+    /// A thread was seen that runs: the looks since then.
+    beside: Option<u32>,
 }
 
 impl Standstill {
+    /// Whether a thread that was seen to run is to be looked at again.
+    pub(super) fn is_due(&self) -> bool {
+        self.beside.is_some_and(|looks| looks >= LOOKS_BESIDE)
+    }
+
     /// Takes all answers to a look, or close look. Those to the one before were all there when it began.
     pub(super) fn judge(&mut self, answers: &[Seen], closely: bool) -> Proof {
         let now = sum(answers);
         let before = std::mem::replace(&mut self.before, now);
+        let beside = self.beside.take();
         match (before, now) {
             (_, None) => Proof::Moves,
-            (_, Some(now)) if now.threads == Threads::Running => match closely {
-                true => Proof::Beside,
-                false => Proof::Perhaps,
-            },
+            (_, Some(now)) if now.threads == Threads::Running => {
+                let sleep_on = before.is_some_and(|before| before.naps == now.naps);
+                self.beside = match closely {
+                    true => Some(0),
+                    false => beside.map(|looks| looks + 1).filter(|_| sleep_on),
+                };
+                match self.beside {
+                    Some(_) => Proof::Beside,
+                    None => Proof::Perhaps,
+                }
+            }
             // Naps and threads are counted, so sums that are the same are of the same sleeps.
             (Some(before), Some(now)) if before == now => match now.threads {
                 Threads::None => Proof::Standstill,
@@ -187,6 +207,26 @@ mod tests {
             ..Seen::default()
         }];
         assert_eq!(standstill.judge(&all_gone, true), Proof::Moves);
+    }
+
+    /// To look closely at the threads of all ranks costs more than a look.
+    #[test]
+    fn a_thread_that_runs_is_looked_at_now_and_then_as_long_as_all_ranks_sleep_on() {
+        let mut standstill = Standstill::default();
+        let look = |standstill: &mut Standstill, naps, closely| {
+            standstill.judge(&[seen(Some(naps), Threads::Running)], closely)
+        };
+        assert_eq!(look(&mut standstill, 3, false), Proof::Perhaps);
+        assert_eq!(look(&mut standstill, 3, true), Proof::Beside);
+        for _ in 0..LOOKS_BESIDE {
+            assert!(!standstill.is_due());
+            assert_eq!(look(&mut standstill, 3, false), Proof::Beside);
+        }
+        assert!(standstill.is_due());
+        assert_eq!(look(&mut standstill, 3, true), Proof::Beside);
+        assert!(!standstill.is_due());
+        let moved = look(&mut standstill, 4, false);
+        assert_eq!(moved, Proof::Perhaps, "a rank has moved");
     }
 
     #[test]

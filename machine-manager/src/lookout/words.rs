@@ -2,7 +2,7 @@
 
 use super::graph::{Cause, Graph, State, Vertex};
 use super::{NAMED, graph};
-use bcs_core::whereabouts::{Peer, Wait};
+use bcs_core::whereabouts::{Peer, Wait, Whereabouts};
 use std::collections::BTreeSet;
 
 impl Graph {
@@ -40,20 +40,40 @@ impl Graph {
 }
 
 fn line(rank: u32, vertex: &Vertex) -> String {
-    let node = vertex.node;
-    let (told, edges) = match &vertex.state {
-        State::Ended => return format!("  rank {rank} on node {node} has ended"),
-        State::Finalized(_) => {
-            return format!("  rank {rank} on node {node} has called MPI_Finalize");
+    format!("  rank {rank} on node {} {}", vertex.node, vertex.words())
+}
+
+impl Vertex {
+    /// What the rank does, without its name, in a job that cannot go on.
+    fn words(&self) -> String {
+        self.words_with(&|absent| format!("which {} not entered", have(absent)))
+    }
+
+    /// The same in a job that may go on: ranks that do not wait have not said what they have entered.
+    #[must_use]
+    pub fn words_at_a_moment(&self) -> String {
+        self.words_with(&|absent| match absent {
+            [one] => format!("where rank {one} is not seen"),
+            many => format!("where {} are not seen", list(many)),
+        })
+    }
+
+    fn words_with(&self, absence: &dyn Fn(&[u32]) -> String) -> String {
+        match &self.state {
+            State::Ended => "has ended".to_owned(),
+            State::Finalized(_) => "has called MPI_Finalize".to_owned(),
+            State::Waits { whereabouts, edges } => waits(whereabouts, edges, absence),
         }
-        State::Waits { whereabouts, edges } => (whereabouts, edges),
-    };
-    let mut line = format!("  rank {rank} on node {node} {told}");
+    }
+}
+
+fn waits(told: &Whereabouts, edges: &[graph::Edge], absence: &dyn Fn(&[u32]) -> String) -> String {
+    let mut line = told.to_string();
     let absent = edges
         .iter()
         .filter(|edge| matches!(edge.wait, Wait::Collective(_)));
     for graph::Edge { partners, .. } in absent.filter(|edge| !edge.partners.is_empty()) {
-        line += &format!(", which {} not entered", have(partners));
+        line += &format!(", {}", absence(partners));
     }
     let instead = told.unmatched.iter().filter(|unmatched| {
         let is_it = |peer: &Peer| {

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-const PROGRAMS: [&str; 13] = [
+const PROGRAMS: [&str; 14] = [
     "computes",
     "tests-in-a-loop",
     "tests-now-and-then",
@@ -22,6 +22,7 @@ const PROGRAMS: [&str; 13] = [
     "finalizes-early",
     "long-message",
     "pulses",
+    "funneled-threads-compute",
 ];
 
 const LAYOUTS: [&str; 2] = [

@@ -104,6 +104,10 @@ fn every_command_has_a_manual_page() {
         "bcs-config",
         "bcs-doctor",
         "bcs-mds-report",
+        "bcs-mds-top",
+        "bcs-ps",
+        "bcs-state",
+        "bcs-kill",
     ] {
         let page = std::fs::read_to_string(place.join(format!("{page}.1"))).unwrap();
         assert!(page.contains(".TH"), "{page}");

@@ -12,6 +12,8 @@ mod hints;
 mod job;
 mod kill;
 mod lines;
+mod live;
+mod live_clients;
 mod manager;
 mod mds;
 mod mpmd;

@@ -123,6 +123,26 @@ fn a_column_of_slices_is_drawn() {
     );
 }
 
+/// Only who asks for it has Parquet's crates built.
+#[test]
+fn parquet_is_written_or_refused_with_how_to_build_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    sample_run::write(path, &sample_run::dumps());
+    let tables = path.join("tables");
+    let command = format!("export DIR --format parquet -o {}", tables.display());
+    if cfg!(feature = "parquet") {
+        assert_eq!(shown(&command, path).lines().count(), 5);
+        let calls = fs::read(tables.join("calls.parquet")).unwrap();
+        assert!(calls.starts_with(b"PAR1") && calls.ends_with(b"PAR1"));
+        return;
+    }
+    let refused = mds(&command, path);
+    assert_eq!(refused.status.code(), Some(2));
+    let said = text(&refused.stderr);
+    assert!(said.contains("--features parquet"), "{said}");
+}
+
 #[test]
 fn exports_are_files_for_other_programs() {
     let directory = tempfile::tempdir().unwrap();

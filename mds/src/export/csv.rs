@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use crate::dump::{Dumps, NONE, Row};
 use crate::figures;
 
+use super::tables::{Sink, tables};
+
 /// Writes a file for each table into `dir`, which is made if it is missing, all ranks or nodes together, and files of metrics,
 /// of call sites and of who sent how much to whom. Returns the files.
 ///
@@ -15,31 +17,30 @@ use crate::figures;
 /// Those of the file system.
 pub fn write_csv(dumps: &Dumps, dir: &Path) -> io::Result<Vec<PathBuf>> {
     fs::create_dir_all(dir)?;
-    let ranks = || dumps.ranks.iter();
-    let nodes = || dumps.nodes.iter();
-    let strobes = nodes().filter_map(|dump| Some((dump.node, &dump.global.as_ref()?.strobes[..])));
-    Ok(vec![
-        table(
-            dir,
-            "rank",
-            ranks().map(|dump| (dump.rank, &dump.calls[..])),
-        )?,
-        table(
-            dir,
-            "rank",
-            ranks().map(|dump| (dump.rank, &dump.messages[..])),
-        )?,
-        table(dir, "rank", ranks().map(|dump| (dump.rank, &dump.near[..])))?,
-        table(
-            dir,
-            "node",
-            nodes().map(|dump| (dump.node, &dump.slices[..])),
-        )?,
-        table(dir, "node", strobes)?,
-        metrics(dumps, dir)?,
-        sites(dumps, dir)?,
-        flows(dumps, dir)?,
-    ])
+    let mut files = Files {
+        dir,
+        written: Vec::new(),
+    };
+    tables(dumps, &mut files)?;
+    let more = [metrics(dumps, dir)?, sites(dumps, dir)?, flows(dumps, dir)?];
+    Ok(files.written.into_iter().chain(more).collect())
+}
+
+/// Where tables go.
+struct Files<'a> {
+    dir: &'a Path,
+    written: Vec<PathBuf>,
+}
+
+impl Sink for Files<'_> {
+    fn table<'a, R: Row + 'a>(
+        &mut self,
+        owner: &'static str,
+        rows: impl Iterator<Item = (u32, &'a [R])>,
+    ) -> io::Result<()> {
+        self.written.push(table(self.dir, owner, rows)?);
+        Ok(())
+    }
 }
 
 fn file(dir: &Path, name: &str) -> io::Result<(PathBuf, BufWriter<fs::File>)> {

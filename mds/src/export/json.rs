@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::{Map, Value, json};
 
 use crate::dump::{DistributionDump, Dumps, Row};
-use crate::figures::{self, Unit};
+use crate::figures::{self, Metric};
 
 /// What `bcs mds report` says, for programs: the header, what could not be read (`faults`), every metric, every rank and every node with
 /// its sums, and who sent how much to whom.
@@ -37,21 +37,18 @@ pub fn report(dumps: &Dumps, faults: Vec<String>) -> serde_json::Result<Value> {
 fn metrics(dumps: &Dumps) -> Value {
     let metrics = figures::known(dumps).into_iter().filter_map(|metric| {
         let figures = metric.distribution(dumps, None);
-        let unit = match metric.unit {
-            Unit::Nanoseconds => "ns",
-            Unit::Bytes => "bytes",
-            Unit::Count => "count",
-        };
-        let value = summary(&figures, unit, &metric.about);
+        let mut value = summary(&metric, &figures);
+        value["histogram"] = json!(figures.histogram);
         (figures.count > 0).then_some((metric.name, value))
     });
     Value::Object(metrics.collect())
 }
 
-fn summary(figures: &DistributionDump, unit: &str, about: &str) -> Value {
+/// A metric without its histogram.
+pub(crate) fn summary(metric: &Metric, figures: &DistributionDump) -> Value {
     json!({
-        "about": about,
-        "unit": unit,
+        "about": metric.about,
+        "unit": metric.unit.name(),
         "count": figures.count,
         "min": figures.min,
         "average": figures.average,
@@ -60,7 +57,6 @@ fn summary(figures: &DistributionDump, unit: &str, about: &str) -> Value {
         "p99": figures.quantile(0.99),
         "max": figures.max,
         "total": figures.total,
-        "histogram": figures.histogram,
     })
 }
 

@@ -17,6 +17,18 @@ pub enum Unit {
     Count,
 }
 
+impl Unit {
+    /// As files and pages have it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Unit::Nanoseconds => "ns",
+            Unit::Bytes => "bytes",
+            Unit::Count => "count",
+        }
+    }
+}
+
 /// Where it stands in dumps.
 #[derive(Debug, Clone, Copy)]
 enum Source {

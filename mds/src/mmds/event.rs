@@ -1,5 +1,6 @@
 //! What a rank tells its recorder.
 
+use std::num::NonZeroU64;
 use std::panic::Location;
 
 use super::Primitive;
@@ -81,26 +82,65 @@ impl Called {
     }
 }
 
-/// When, from where and by what something was begun.
+/// When, from where and by what something was begun. It is made of whole words, since it is copied as soon as it is made:
+/// a processor waits for stores that it has to load as another size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Begun {
-    /// The time.
-    pub at_ns: u64,
+    at_ns: NonZeroU64,
     /// The number of the slice.
     pub slice: u64,
-    /// The call.
-    pub primitive: Primitive,
-    /// The site, as the recorder numbers it.
-    pub(super) site: u16,
-    /// The number of the message in its stream, if one was posted by it.
-    pub(super) ordinal: u32,
+    /// The number of the message in its stream, if one was posted by it (32 bits, from the lowest on), the site, as the
+    /// recorder numbers it (16), and the call (8).
+    small: u64,
 }
 
 impl Begun {
+    #[inline(always)]
+    pub(super) fn new(at_ns: u64, slice: u64, primitive: Primitive, site: u16) -> Self {
+        Self {
+            at_ns: NonZeroU64::new(at_ns).unwrap_or(NonZeroU64::MIN),
+            slice,
+            small: u64::from(NO_NUMBER) | u64::from(site) << 32 | (primitive as u64) << 48,
+        }
+    }
+
+    /// The time.
+    #[must_use]
+    #[inline(always)]
+    pub fn at_ns(&self) -> u64 {
+        self.at_ns.get()
+    }
+
     /// The same, of something that is told as another call.
     #[must_use]
     pub fn by(self, primitive: Primitive) -> Self {
-        Self { primitive, ..self }
+        let small = self.small & ((1 << 48) - 1) | (primitive as u64) << 48;
+        Self { small, ..self }
+    }
+
+    /// The same, of a message with this number.
+    #[inline(always)]
+    pub(super) fn numbered(self, ordinal: u32) -> Self {
+        let small = self.small >> 32 << 32 | u64::from(ordinal);
+        Self { small, ..self }
+    }
+
+    /// The number of the primitive.
+    #[inline(always)]
+    pub(super) fn primitive(&self) -> usize {
+        (self.small >> 48) as usize
+    }
+
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "a part of the word")]
+    pub(super) fn site(&self) -> u16 {
+        (self.small >> 32) as u16
+    }
+
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "a part of the word")]
+    pub(super) fn ordinal(&self) -> u32 {
+        self.small as u32
     }
 }
 

@@ -13,7 +13,7 @@ use crate::dump::DistributionDump;
 pub(super) const HEAD: usize = 4;
 const LEAST: usize = 0;
 const MOST: usize = 1;
-const TOTAL: usize = 2;
+pub(super) const TOTAL: usize = 2;
 
 /// How wide buckets are: figures that agree in so many leading bits and one share a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,6 +9,7 @@
 //! over, whatever became of it: a rank writes no dump and has no signal handler.
 
 mod event;
+mod glance;
 mod histogram;
 mod layout;
 mod memory;
@@ -19,6 +20,7 @@ mod recorder;
 mod tests;
 
 pub use event::{Begun, Called, Message, Site};
+pub use glance::{Glance, glance};
 pub use layout::Layout;
 pub use memory::{Alleged, Memory};
 pub use primitive::Primitive;

@@ -83,9 +83,9 @@ pub fn read(words: &impl Alleged, layout: &Layout, ended_ns: u64) -> io::Result<
     })
 }
 
-struct Reader<'a, A> {
-    words: &'a A,
-    layout: &'a Layout,
+pub(super) struct Reader<'a, A> {
+    pub(super) words: &'a A,
+    pub(super) layout: &'a Layout,
 }
 
 /// The sites of a dump, and where those of the recorder are among them.
@@ -166,7 +166,7 @@ fn message_rows(messages: &[Packed], sites: &Sites) -> Vec<MessageRow> {
 }
 
 impl<A: Alleged> Reader<'_, A> {
-    fn words(&self, first: usize, count: usize) -> io::Result<Vec<u64>> {
+    pub(super) fn words(&self, first: usize, count: usize) -> io::Result<Vec<u64>> {
         let mut words = vec![0; count];
         self.words.read(first, &mut words)?;
         Ok(words)
@@ -243,7 +243,7 @@ impl<A: Alleged> Reader<'_, A> {
         Ok(sites)
     }
 
-    fn site(&self, number: u16) -> io::Result<SiteDump> {
+    pub(super) fn site(&self, number: u16) -> io::Result<SiteDump> {
         let words = self.words(
             self.layout.sites + usize::from(number) * SITE_WORDS,
             SITE_WORDS,

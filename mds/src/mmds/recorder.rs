@@ -165,13 +165,7 @@ impl<M: Memory> Recorder<M> {
             self.blocked += 1;
             self.head(BLOCKED).store(self.blocked, Ordering::Relaxed);
         }
-        let begun = Begun {
-            at_ns: now_ns,
-            slice,
-            primitive: called.primitive,
-            site,
-            ordinal: NO_NUMBER,
-        };
+        let begun = Begun::new(now_ns, slice, called.primitive, site);
         if self.metrics.calls {
             self.write(UNDER_WAY, &packed(&begun, called, u64::MAX));
         }
@@ -193,10 +187,10 @@ impl<M: Memory> Recorder<M> {
             return;
         }
         if self.metrics.sites {
-            let first = self.layout.sites + usize::from(begun.site) * SITE_WORDS;
+            let first = self.layout.sites + usize::from(begun.site()) * SITE_WORDS;
             let words = self.memory.words();
             add(&words[first + 1], called.bytes);
-            let time_ns = now_ns.saturating_sub(begun.at_ns);
+            let time_ns = now_ns.saturating_sub(begun.at_ns());
             Scale::COARSE.record(words, first + SITE_TIMES, time_ns);
         }
         if self.metrics.calls {
@@ -204,7 +198,7 @@ impl<M: Memory> Recorder<M> {
                 self.write(at, &packed(begun, called, now_ns));
             }
             self.head(CALLS).store(self.calls.count, Ordering::Release);
-            if self.head(UNDER_WAY).load(Ordering::Relaxed) == begun.at_ns {
+            if self.head(UNDER_WAY).load(Ordering::Relaxed) == begun.at_ns() {
                 self.head(UNDER_WAY).store(0, Ordering::Relaxed);
             }
         }
@@ -238,7 +232,7 @@ impl<M: Memory> Recorder<M> {
         if self.metrics.near && message.road == Road::Smartmap {
             self.in_slice(begun.slice, [1, message.bytes, 0]);
         }
-        begun.ordinal = self.ordinal(message, false);
+        *begun = begun.numbered(self.ordinal(message, false));
     }
 
     /// A message to somebody, which was [`posted`](Self::posted), is complete.
@@ -252,7 +246,7 @@ impl<M: Memory> Recorder<M> {
     pub fn received(&mut self, begun: &Begun, message: &Message, now_ns: u64) {
         self.count_message(message, 2);
         let ordinal = self.ordinal(message, true);
-        self.message(&Begun { ordinal, ..*begun }, message, now_ns, true);
+        self.message(&begun.numbered(ordinal), message, now_ns, true);
     }
 
     /// The rank entered a collective, of so many bytes as it gives or gets. It is `near` if others of the
@@ -330,21 +324,21 @@ impl<M: Memory> Recorder<M> {
 
     #[inline(always)]
     fn message(&mut self, begun: &Begun, message: &Message, now_ns: u64, received: bool) {
-        if !self.metrics.messages || !self.primitives[begun.primitive as usize] {
+        if !self.metrics.messages || !self.primitives[begun.primitive()] {
             return;
         }
         if let Some(at) = self.messages.advance() {
             let near = message.road == Road::Smartmap;
             let event = Packed {
-                begun_ns: begun.at_ns,
+                begun_ns: begun.at_ns(),
                 ended_ns: now_ns,
                 slice: begun.slice,
-                site: begun.site,
+                site: begun.site(),
                 kind: u8::from(received) | u8::from(near) << 1,
                 context: message.context,
                 peer: message.peer,
                 tag: message.tag.cast_unsigned(),
-                ordinal: begun.ordinal,
+                ordinal: begun.ordinal(),
                 bytes: message.bytes,
             };
             self.write(at, &event);
@@ -485,10 +479,10 @@ impl<M: Memory> Recorder<M> {
 #[inline(always)]
 fn packed(begun: &Begun, called: &Called, ended_ns: u64) -> Packed {
     Packed {
-        begun_ns: begun.at_ns,
+        begun_ns: begun.at_ns(),
         ended_ns,
         slice: begun.slice,
-        site: begun.site,
+        site: begun.site(),
         kind: called.primitive as u8,
         context: called.context.unwrap_or(NO_NUMBER),
         peer: called.peer.unwrap_or(NO_NUMBER),

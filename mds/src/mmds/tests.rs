@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::{
     Alleged as _, Begun, Called, Layout, Memory as _, Message, OTHER_PLACES, Primitive, Recorder,
-    Site, read,
+    Site, glance, read,
 };
 use crate::dump::{CallRow, MessageRow, NONE, NearRow, RankDump, Road};
 use crate::selection::{RankSelection, Selection, Window};
@@ -454,6 +454,7 @@ proptest! {
             word.store(value, Ordering::Relaxed);
         }
         let dump = rank.dump(seed);
+        let _seen = glance(rank.recorder.memory(), &rank.layout, seed).unwrap();
         let text = serde_json::to_string(&dump).unwrap();
         let again: RankDump = serde_json::from_str(&text).unwrap();
         prop_assert_eq!(again.sites.len(), dump.sites.len());
@@ -463,6 +464,38 @@ proptest! {
         let mut first = [0];
         rank.recorder.memory().read(0, &mut first).unwrap();
     }
+}
+
+/// Two calls are over, the third goes on: who looks meanwhile sees what was until now.
+#[test]
+fn a_glance_is_what_a_running_rank_has_done_so_far() {
+    let mut rank = Rank::new(1_000);
+    let at = |rank: &Rank, now_ns| glance(rank.recorder.memory(), &rank.layout, now_ns).unwrap();
+    rank.blocks(Site::here(), blocking(Primitive::Recv, 8), (1_500, 1_900));
+    let seen = at(&rank, 2_000).unwrap();
+    assert_eq!((seen.calls, seen.run_ns, seen.in_mpi_ns), (1, 1_000, 400));
+    assert_eq!((seen.call, &*seen.place), (None, ""));
+    let called = blocking(Primitive::Barrier, 0);
+    let begun = rank.recorder.enter(Site::here(), &called, 2_600, 3);
+    let seen = at(&rank, 3_000).unwrap();
+    assert_eq!((seen.calls, seen.run_ns, seen.in_mpi_ns), (1, 2_000, 800));
+    assert_eq!(seen.call, Some(Primitive::Barrier));
+    assert!(seen.place.contains("tests.rs:"), "{}", seen.place);
+    // A clock that is behind, and a rank that is over.
+    assert_eq!(at(&rank, 0).unwrap().in_mpi_ns, 0);
+    rank.recorder.leave(&begun, &called, 3_100);
+    rank.recorder.finish(3_200);
+    let seen = at(&rank, u64::MAX).unwrap();
+    assert_eq!((seen.run_ns, seen.in_mpi_ns, seen.call), (2_200, 900, None));
+}
+
+#[test]
+fn nothing_is_seen_of_a_recorder_that_nobody_has() {
+    let rank = Rank::new(0);
+    let empty: Box<[AtomicU64]> = (0..rank.layout.words())
+        .map(|_| AtomicU64::new(0))
+        .collect();
+    assert_eq!(glance(&empty, &rank.layout, 7).unwrap(), None);
 }
 
 /// `cargo test --release -p mds recording_costs -- --ignored --nocapture`: without clock and lock.

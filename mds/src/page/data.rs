@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use crate::dump::{Dumps, RankDump, Road};
-use crate::figures::{self, Cell, Flow, Metric, Series, SeriesColumn, SliceLine, Unit};
+use crate::export;
+use crate::figures::{self, Cell, Flow, Metric, Series, SeriesColumn, SliceLine};
 use crate::mmds::Primitive;
 use crate::report;
 
@@ -97,26 +98,11 @@ fn slices(dumps: &Dumps, began_ns: u64) -> Value {
 
 fn metric(dumps: &Dumps, metric: &Metric) -> Option<Value> {
     let figures = metric.distribution(dumps, None);
-    let unit = match metric.unit {
-        Unit::Nanoseconds => "ns",
-        Unit::Bytes => "bytes",
-        Unit::Count => "count",
-    };
     (figures.count > 0).then(|| {
-        json!({
-            "name": metric.name,
-            "about": metric.about,
-            "unit": unit,
-            "count": figures.count,
-            "min": figures.min,
-            "average": figures.average,
-            "p50": figures.quantile(0.5),
-            "p95": figures.quantile(0.95),
-            "p99": figures.quantile(0.99),
-            "max": figures.max,
-            "total": figures.total,
-            "ranges": figures::ranges(&figures, RANGES),
-        })
+        let mut value = export::summary(metric, &figures);
+        value["name"] = json!(metric.name);
+        value["ranges"] = json!(figures::ranges(&figures, RANGES));
+        value
     })
 }
 

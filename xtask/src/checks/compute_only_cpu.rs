@@ -37,8 +37,8 @@ fn share(workspace: &Workspace, strobe: &str) -> Result<f64> {
     let mut job = Job::start(command, Duration::from_secs(60))?;
     job.wait_for("computing")?;
     let before = job.runtime_cpu()?;
-    job.wait_for("rank ")?;
-    let runtime = job.runtime_cpu()?.saturating_sub(before).as_secs_f64();
+    let (_, after) = job.runtime_cpu_at("rank ")?;
+    let runtime = after.saturating_sub(before).as_secs_f64();
     let (output, _) = job.finish()?;
     Ok(100.0 * runtime / ranks_cpu_s(&output)?)
 }

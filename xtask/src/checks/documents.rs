@@ -47,6 +47,9 @@ const KINDS: [&str; 6] = [".rs", ".md", ".toml", ".c", ".py", ".sh"];
 /// A file that users write.
 const CONFIGURATION: &str = "bcs.toml";
 
+/// Programs that come with `bcs` and have options of their own, of which documents tell.
+const PROGRAMS: [&str; 2] = ["sage", "sweep3d"];
+
 /// An option of `bcs run` that its help does not show.
 const HIDDEN: &str = "--all-phases";
 
@@ -334,8 +337,11 @@ fn items_of(root: &Path, file: &str) -> Result<Vec<(String, String)>> {
 /// The long help of `bcs` and of the chores, with all their subcommands.
 fn help(workspace: &Workspace) -> Result<String> {
     let chores = std::env::current_exe().context("failed to find this program")?;
-    let bcs = help_of(|| workspace.bcs([]))?;
-    Ok(bcs + &help_of(|| Ok(Command::new(&chores)))?)
+    let mut all = help_of(|| workspace.bcs([]))?;
+    for program in PROGRAMS {
+        all += &help_of(|| workspace.bcs(["app", program]))?;
+    }
+    Ok(all + &help_of(|| Ok(Command::new(&chores)))?)
 }
 
 fn help_of(start: impl Fn() -> Result<Command>) -> Result<String> {

@@ -13,6 +13,7 @@ mod hello_startup;
 mod layers;
 mod manual;
 mod mds_barrier;
+mod mds_overhead;
 mod node_scale;
 mod oracle;
 mod page;
@@ -67,6 +68,7 @@ pub const ALL: &[Check] = &[
     fixed_gaps::IDLE,
     fixed_gaps::BUSY,
     mds_barrier::CHECK,
+    mds_overhead::CHECK,
     elastic_pingpong::EAGER,
     elastic_pingpong::RENDEZVOUS,
     compute_only_cpu::CHECK,

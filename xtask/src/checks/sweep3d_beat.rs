@@ -1,18 +1,15 @@
 //! The beat costs SWEEP3D nothing: on two nodes it takes no longer than on one, where no slice is struck. And two jobs
 //! on the same cores share them.
 
-use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 use std::thread;
 
-use anyhow::{Context, Result, anyhow};
-use tempfile::TempDir;
+use anyhow::{Result, anyhow};
 
 use crate::bootstrap::median;
 use crate::confined::Confined;
 use crate::rounds::{Bar, Rounds, all_sides};
-use crate::sweep3d::Solver;
+use crate::sweep3d::Problem;
 use crate::verdict::Outcome;
 use crate::workspace::Workspace;
 
@@ -59,43 +56,33 @@ enum Messages {
     NonBlocking,
 }
 
-/// The deck in a file, and who solves it.
-struct Problem<'a> {
+/// The deck, on one layout or another.
+struct Layouts<'a> {
     workspace: &'a Workspace,
-    /// Goes with it.
-    _dir: TempDir,
-    deck: PathBuf,
-    solver: Solver,
+    problem: Problem,
 }
 
-impl<'a> Problem<'a> {
+impl<'a> Layouts<'a> {
     fn new(workspace: &'a Workspace) -> Result<Self> {
         workspace.release()?;
-        let dir = tempfile::tempdir().context("failed to make a directory for the deck")?;
-        let deck = dir.path().join("input");
-        fs::write(&deck, DECK).context("failed to write a deck")?;
-        Ok(Self {
-            workspace,
-            _dir: dir,
-            deck,
-            solver: Solver::default(),
-        })
+        let problem = Problem::new(DECK)?;
+        Ok(Self { workspace, problem })
     }
 
     fn command(&self, layout: &str, messages: Messages) -> Result<Command> {
         let mut command = self.workspace.bcs(["run", "-n", "2"])?;
-        command.args(layout.split_whitespace()).arg("sweep3d");
+        command.args(layout.split_whitespace());
         let comm = match messages {
             Messages::Blocking => "blocking",
             Messages::NonBlocking => "nonblocking",
         };
-        command.args(["--comm", comm, "--deck"]).arg(&self.deck);
+        command.args(["sweep3d", "--comm", comm]);
         Ok(command)
     }
 
     /// The solver's time, in seconds.
     fn solve(&self, layout: &str, messages: Messages) -> Result<f64> {
-        self.solver.solve(&mut self.command(layout, messages)?)
+        self.problem.solve(&mut self.command(layout, messages)?)
     }
 
     /// The same of the slower one of two jobs at once.
@@ -104,11 +91,11 @@ impl<'a> Problem<'a> {
             self.command(layout, messages)?,
             self.command(layout, messages)?,
         ];
-        let solver = &self.solver;
+        let problem = &self.problem;
         let times = thread::scope(|scope| {
             let jobs = commands
                 .each_mut()
-                .map(|command| scope.spawn(move || solver.solve(command)));
+                .map(|command| scope.spawn(move || problem.solve(command)));
             jobs.map(|job| job.join().map_err(|_| anyhow!("watching a job panicked"))?)
         });
         let [one, other] = times;
@@ -118,7 +105,7 @@ impl<'a> Problem<'a> {
 
 fn run(workspace: &Workspace) -> Result<Outcome> {
     use Messages::{Blocking, NonBlocking};
-    let problem = Problem::new(workspace)?;
+    let problem = Layouts::new(workspace)?;
     let sides = [
         (ONE_NODE, Blocking),
         (ONE_NODE, NonBlocking),
@@ -169,7 +156,7 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
 
 fn two_jobs(workspace: &Workspace) -> Result<Outcome> {
     let _confined = Confined::to(CORES)?;
-    let problem = Problem::new(workspace)?;
+    let problem = Layouts::new(workspace)?;
     let measured = Rounds::default().figures([Bar::AtMost(2.2); 2], |round| {
         let seconds = all_sides(round, |side| match side {
             0 => problem.solve(ELASTIC, Messages::Blocking),

@@ -90,8 +90,7 @@ fn solve(workspace: &Workspace, dir: &Path, ranks: u32, nodes: u32) -> Result<Co
         .args(["sweep3d", "--comm", "nonblocking", "--deck"])
         .arg(path);
     let mut job = Job::start(command, LIMIT)?;
-    let line = job.wait_for(" Elapsed time was:")?;
-    let runtime = job.runtime_cpu()?;
+    let (line, runtime) = job.runtime_cpu_at(" Elapsed time was:")?;
     let (_, whole) = job.finish()?;
     Ok(Cost {
         elapsed_s: number_after(&line, "Elapsed time was:")?,

@@ -10,6 +10,7 @@
 //! can write is an allegation to the NIC.
 
 mod claims;
+mod posted;
 mod said;
 #[cfg(test)]
 mod tests;

@@ -101,3 +101,63 @@ fn a_payload_outside_its_slot_is_refused() {
     assert!(!memory.read_payload(PAYLOAD_SLOTS, 0, &mut bytes));
     assert!(!memory.read_payload(0, usize::MAX, &mut bytes));
 }
+
+#[test]
+fn what_is_posted_is_what_the_nic_has_not_taken_whatever_else_lies_there() {
+    use crate::descriptor::{Payload, ReceiveKind};
+    use crate::memory::ring::{Consumer, Producer};
+    use crate::whereabouts::{Peer, Wait};
+    let (fd, manager) = NicMemory::create(4096).unwrap();
+    let rank = NicMemory::map(&fd, 4096).unwrap();
+    let request = RequestId {
+        slot: 1,
+        generation: 1,
+    };
+    let peer = |rank, tag| Peer {
+        context: 3,
+        rank: Some(rank),
+        tag: Some(tag),
+    };
+    assert_eq!(manager.posted(4), (Vec::new(), 0));
+    let mut sends = Producer::new(rank.words(), NicMemory::send_ring());
+    for tag in 0..7 {
+        let send = SendDescriptor {
+            request,
+            owed: true,
+            context: 3,
+            destination: 9,
+            tag,
+            len: 0,
+            payload: Payload::Inline([0; INLINE_BYTES]),
+        };
+        sends.push(&send.encode()).unwrap();
+    }
+    let mut receives = Producer::new(rank.words(), NicMemory::receive_ring());
+    for kind in [ReceiveKind::Probe, ReceiveKind::Cancel(request)] {
+        let receive = ReceiveDescriptor {
+            request,
+            context: 3,
+            source: Some(8),
+            tag: Some(5),
+            kind,
+        };
+        receives.push(&receive.encode()).unwrap();
+    }
+    let mut nic = Consumer::new(manager.words(), NicMemory::send_ring());
+    let cut = nic.published().unwrap();
+    let _taken: Option<[u64; SendDescriptor::WORDS]> = nic.pop(cut);
+    let mut posted: Vec<Wait> = (1..5).map(|tag| Wait::Send(peer(9, tag))).collect();
+    posted.push(Wait::Probe(peer(8, 5)));
+    assert_eq!(manager.posted(4), (posted, 2));
+    // A rank may write anything anywhere.
+    for rubbish in [u64::MAX, 1 << 63, 0] {
+        let tail = rank.mapping.word64(SEND_TAIL);
+        tail.store(rubbish, Ordering::Relaxed);
+        assert_eq!(manager.posted(4).0.len(), 1, "{rubbish}");
+    }
+    let entries = rank.mapping.words64(SEND_RING, SendDescriptor::WORDS * 8);
+    let fill = |word: &AtomicU64| word.store(u64::MAX, Ordering::Relaxed);
+    entries.iter().for_each(fill);
+    rank.mapping.word64(SEND_TAIL).store(8, Ordering::Relaxed);
+    assert_eq!(manager.posted(8).0, [Wait::Probe(peer(8, 5))]);
+}

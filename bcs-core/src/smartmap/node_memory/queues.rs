@@ -52,6 +52,13 @@ impl NodeMemory {
         QueueReceiver::is_filled(&self.words, layout)
     }
 
+    /// Manager: how many entries of a queue its receiver has taken.
+    #[must_use]
+    pub fn taken(&self, from: usize, to: usize) -> u64 {
+        let layout = Self::layout(self.queue(from, to));
+        QueueReceiver::taken_of(&self.words, layout)
+    }
+
     /// Sender: asks to be rung when the receiver has taken something. Whoever asks then tries once
     /// more before it sleeps.
     pub fn want_room(&self, from: usize, to: usize) {

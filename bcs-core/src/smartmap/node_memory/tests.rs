@@ -95,3 +95,19 @@ fn a_wish_for_room_is_taken_once() {
     );
     assert!(!node.take_wish_for_room(0, 1));
 }
+
+#[test]
+fn what_a_receiver_has_not_taken_is_known_to_the_sender_and_the_manager() {
+    let node = NodeMemory::private(2).unwrap();
+    let (mut sender, mut receiver) = (node.sender(0, 1), node.receiver(0, 1));
+    for code in 7..10 {
+        let room = sender.reserve(0).unwrap();
+        let words = [u64::from(code); ENTRY_WORDS - 1];
+        sender.publish(room, &Entry { code, words });
+    }
+    assert!(receiver.peek().is_some());
+    receiver.take();
+    let untaken: Vec<(u64, u32)> = sender.untaken().map(|(at, it)| (at, it.code)).collect();
+    assert_eq!(untaken, [(1, 8), (2, 9)]);
+    assert_eq!((node.taken(0, 1), node.taken(1, 0)), (1, 0));
+}

@@ -102,6 +102,16 @@ pub struct Entry {
     pub words: [u64; ENTRY_WORDS - 1],
 }
 
+impl Entry {
+    fn copy([first, others @ ..]: &[AtomicU64; ENTRY_WORDS]) -> Self {
+        let stamped = first.load(Ordering::Relaxed);
+        Self {
+            code: u32::try_from(stamped >> 32).expect("half a word"),
+            words: std::array::from_fn(|index| others[index].load(Ordering::Relaxed)),
+        }
+    }
+}
+
 /// The queue has no room: keep the message, and try again when the receiver has taken some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueFull;
@@ -222,6 +232,15 @@ impl<W: Words + Payload> QueueSender<W> {
         }
     }
 
+    /// Copies of the entries that the receiver has not taken, each with its position.
+    pub fn untaken(&mut self) -> impl Iterator<Item = (u64, Entry)> {
+        self.look_what_was_taken();
+        (self.head_seen..self.tail).map(|position| {
+            let words = self.words.entry(self.layout.entry(position));
+            (position, Entry::copy(words))
+        })
+    }
+
     /// How many entries were published.
     pub fn published(&self) -> u64 {
         self.tail
@@ -310,5 +329,12 @@ impl<W: Words + Payload> QueueReceiver<W> {
     /// How many entries were taken.
     pub fn taken(&self) -> u64 {
         self.head
+    }
+
+    /// The same, as far as the queue itself tells: for whoever has not got the receiver. What a rank scribbles
+    /// over may make it wrong.
+    pub fn taken_of(words: &W, layout: QueueLayout) -> u64 {
+        // TAKEN: only the position is of interest.
+        words.word(layout.head_word).load(Ordering::Acquire)
     }
 }

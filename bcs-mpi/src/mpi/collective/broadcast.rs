@@ -4,7 +4,7 @@ use super::call::{Call, Calling, collectives};
 use crate::mpi::blocks::Arrangement;
 use crate::mpi::error::Result;
 use crate::mpi::{Buffer, Comm, Request};
-use crate::recording::{Begun, Primitive};
+use crate::recording::{Begun, Primitive, Site};
 
 const IBARRIER: &Call = &Call::starting("MPI_Ibarrier", Primitive::Ibarrier);
 
@@ -46,11 +46,12 @@ impl Comm {
     #[track_caller]
     pub fn barrier(&self) -> Result<()> {
         let call = &const { Call::blocking("MPI_Barrier", Primitive::Barrier) };
+        let site = Site::here();
         if !self.process().recording().is_on() {
-            return self.waited_for(self.post_barrier(Calling::unrecorded(call)));
+            return self.waited_for(self.post_barrier(Calling::unrecorded(call)), site);
         }
         self.recorded_collective(call, 0, None, |calling| {
-            self.waited_for(self.post_barrier(calling))
+            self.waited_for(self.post_barrier(calling), site)
         })
     }
 

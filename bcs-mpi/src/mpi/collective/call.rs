@@ -5,7 +5,7 @@ use crate::mpi::comm::exhausted;
 use crate::mpi::error::{Operation, Peer, Result};
 use crate::mpi::request::What;
 use crate::mpi::{Comm, Request, Status};
-use crate::recording::{Begun, Called, Manner, Primitive, Recorded};
+use crate::recording::{Begun, Called, Manner, Primitive, Recorded, Site};
 use bcs_core::job::{Collectives, Intranode};
 
 /// A call: its name, its row in the MDS, and whether its caller waits at once.
@@ -158,16 +158,16 @@ impl Comm {
         Request::done(Ok(Status::EMPTY), 0, self, begin.calling.told())
     }
 
-    /// A call whose caller waits at once.
+    /// A call at this place whose caller waits at once.
     #[inline(always)]
-    pub(in crate::mpi) fn waited_for(&self, posted: Result<Request>) -> Result<()> {
+    pub(in crate::mpi) fn waited_for(&self, posted: Result<Request>, site: Site) -> Result<()> {
         let mut request = posted?;
         if request.is_inactive() {
             // It is over, as nearly all short ones are, and there is nothing to drop.
             std::mem::forget(request);
             return Ok(());
         }
-        request.silent().map(|_| ())
+        request.silent_at(site).map(|_| ())
     }
 
     /// A call with so many bytes that is recorded, and counted as a collective unless the library makes it inside of
@@ -193,7 +193,7 @@ impl Comm {
             Manner::Starts
         };
         let recording = self.process().recording();
-        recording.recorded(crate::recording::Site::here(), manner, called, |begun| {
+        recording.recorded(Site::here(), manner, called, |begun| {
             self.count_collective(begun, bytes);
             make(Calling::recorded(call, begun))
         })
@@ -227,16 +227,16 @@ macro_rules! collectives {
                 pub fn $blocking(&self, $($argument: $type),*) -> Result<()> {
                     use $crate::mpi::collective::{Call, Calling};
                     let call = &const { Call::blocking($name, Primitive::$primitive) };
-                    let $comm = self;
+                    let ($comm, site) = (self, $crate::recording::Site::here());
                     if !$comm.process().recording().is_on() {
                         let calling = Calling::unrecorded(call);
-                        return $comm.waited_for($comm.$post(calling, $($argument),*));
+                        return $comm.waited_for($comm.$post(calling, $($argument),*), site);
                     }
                     let bytes: u64 = $bytes;
                     let root: Option<i32> = None;
                     $(let root = root.or(Some($root));)?
                     $comm.recorded_collective(call, bytes, root, |calling| {
-                        $comm.waited_for($comm.$post(calling, $($argument),*))
+                        $comm.waited_for($comm.$post(calling, $($argument),*), site)
                     })
                 }
 

@@ -5,7 +5,9 @@
 use super::bounds::{Bounds, too_large};
 use super::combiner::Combiner;
 use super::handle::{Contents, Datatype, Derived, Kind, Part};
+use crate::mpi::census::Alive;
 use crate::mpi::error::{ErrorClass, Operation, Result};
+use bcs_core::whereabouts::Object;
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// The arguments of a call, for `MPI_Type_get_contents`.
@@ -56,6 +58,7 @@ impl Datatype {
             bounds,
             layout: OnceLock::new(),
             name: Mutex::default(),
+            alive: Alive::new(Object::Datatype),
         })))
     }
 

@@ -3,6 +3,7 @@
 use super::bounds::Bounds;
 use super::combiner::Combiner;
 use super::pairs;
+use crate::mpi::census::Alive;
 use crate::mpi::constants::MAX_OBJECT_NAME;
 use crate::mpi::error::{ErrorClass, Operation, Result};
 use bcs_core::layout::Layout;
@@ -32,6 +33,7 @@ pub(super) struct Derived {
     /// Set when it is committed.
     pub(super) layout: OnceLock<Arc<Layout>>,
     pub(super) name: Mutex<String>,
+    pub(super) alive: Alive,
 }
 
 /// Blocks of a type at equal distances: what every constructor comes to.
@@ -94,6 +96,17 @@ impl Datatype {
     #[must_use]
     pub const fn predefined(element: reduction::Datatype) -> Self {
         Self(Kind::Predefined(element.itself()))
+    }
+
+    /// It is never freed, and neither is what it is made of: it does not count as left at the end.
+    pub(crate) fn stays(self) -> Self {
+        if let Kind::Derived(derived) = &self.0 {
+            derived.alive.stays();
+            for part in &derived.parts {
+                let _its_own = part.datatype.clone().stays();
+            }
+        }
+        self
     }
 
     /// The predefined datatype that this is, if it is one: only those can be reduced.

@@ -13,6 +13,7 @@
 //! groups, which the process keeps for those that it was with last: two groups that come together
 //! again and again find what they have given back.
 
+use crate::call_site;
 use crate::mpi::comm::checked_tag;
 use crate::mpi::create_group::{Circle, agree_on_id, agreement};
 use crate::mpi::error::{ErrorClass, Operation};
@@ -20,7 +21,7 @@ use crate::mpi::objects::context_ids::LEADER_MESSAGES;
 use crate::mpi::objects::members::{Members, Remote};
 use crate::mpi::point_to_point::Call;
 use crate::mpi::{Comm, Result};
-use crate::recording::{Manner, Primitive};
+use crate::recording::{Manner, Primitive, Site};
 use std::collections::HashSet;
 
 const CALL: Call = Call::standard("MPI_Intercomm_create", Primitive::IntercommCreate);
@@ -185,6 +186,7 @@ impl Comm {
         self.usable_within(operation)?;
         self.world_rank(local_leader, operation)?;
         let process = self.process().clone();
+        let _at = call_site::at(Site::here());
         self.recorded((CALL.primitive, Manner::Waits), &operation, |_| {
             let leaders = Leaders {
                 peer,

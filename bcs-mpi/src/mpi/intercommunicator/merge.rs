@@ -1,10 +1,11 @@
 //! `MPI_Intercomm_merge` (MPI 5.0, 7.6.2): two groups become one.
 
+use crate::call_site;
 use crate::mpi::create::Child;
 use crate::mpi::error::{ErrorClass, Operation};
 use crate::mpi::objects::members::Members;
 use crate::mpi::{Comm, Result};
-use crate::recording::{Manner, Primitive};
+use crate::recording::{Manner, Primitive, Site};
 
 /// What a group says, a bit for each answer; those of the second group are above.
 fn said(first: bool, high: bool) -> u64 {
@@ -56,6 +57,7 @@ impl Comm {
             let comm = self.child((group, None), id, None, operation);
             self.if_all_could(comm, id, operation, |words| self.or(words, operation))
         };
+        let _at = call_site::at(Site::here());
         self.recorded(
             (Primitive::IntercommMerge, Manner::Waits),
             &operation,

@@ -11,11 +11,12 @@
 //! and takes off those of the edges that lead here, and over all ranks that must be nothing.
 #![expect(unsafe_code, reason = "collectives name their buffers by address")]
 
+use crate::call_site;
 use crate::mpi::error::{Error, ErrorClass, Operation, Result};
 use crate::mpi::topology::Topology;
 use crate::mpi::topology::distributed::{DistributedGraph, Edges};
 use crate::mpi::{Blocks, Buffer, Comm, Op};
-use crate::recording::Primitive;
+use crate::recording::{Primitive, Site};
 use bcs_core::fingerprint::fingerprint;
 use bcs_core::reduction::Datatype;
 use std::borrow::Cow;
@@ -95,6 +96,7 @@ impl Comm {
         destinations: &[i32],
         weights: Option<&[i32]>,
     ) -> Result<Self> {
+        let _at = call_site::at(Site::here());
         let call = ("MPI_Dist_graph_create", Primitive::CommCreate);
         let operation = Operation::plain(call.0);
         self.usable_within(operation)?;
@@ -140,6 +142,7 @@ impl Comm {
     #[track_caller]
     fn with_graph(&self, call: (&'static str, Primitive), graph: DistributedGraph) -> Result<Self> {
         let operation = Operation::plain(call.0);
+        let _at = call_site::at(Site::here());
         let me = self.rank();
         let add = |sum: u64, print: u64| sum.wrapping_add(print);
         let out = graph.out.ranks.iter().map(|&to| of_edge(me, to));

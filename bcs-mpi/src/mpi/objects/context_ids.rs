@@ -51,6 +51,7 @@ use crate::bcs::COLLECTIVE_MESSAGES;
 use bcs_core::fingerprint::scattered;
 use bcs_core::limits::MAX_CONTEXTS;
 use bcs_core::lockstep;
+use bcs_core::whereabouts::LIBRARY_MESSAGES;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// What is added to a communicator's context for the messages of groups that agree.
@@ -62,6 +63,7 @@ pub(in crate::mpi) const LEADER_MESSAGES: u32 = 1 << 29;
 
 const _: () = assert!(MAX_CONTEXTS < LEADER_MESSAGES as usize);
 const _: () = assert!(LEADER_MESSAGES < GROUP_MESSAGES && GROUP_MESSAGES < COLLECTIVE_MESSAGES);
+const _: () = assert!(LEADER_MESSAGES | GROUP_MESSAGES | COLLECTIVE_MESSAGES == LIBRARY_MESSAGES);
 
 /// Words of a set of ids.
 const WORDS: usize = MAX_CONTEXTS / 64;

@@ -11,12 +11,14 @@ use super::group_families::GroupFamilies;
 use super::kept::Kept;
 use super::lent::Returned;
 use super::members::{Members, Remote};
+use super::thread_level::ThreadLevel;
 use crate::attachment::Link;
 use crate::bcs::Endpoint;
 use crate::mpi::topology::Topology;
 use crate::recording::Recording;
 use crate::roads::smartmap::Slots;
 use bcs_core::job::Placement;
+use bcs_core::whereabouts::Left;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::ThreadId;
@@ -44,6 +46,10 @@ pub struct Process {
     pub(in crate::mpi) self_kept: Arc<Kept<Comm>>,
     pub(in crate::mpi) error_codes: ErrorCodes,
     pub(in crate::mpi) main_thread: ThreadId,
+    /// What the program has said that its threads do.
+    pub(in crate::mpi) thread_level: OnceLock<ThreadLevel>,
+    /// Messages that were longer than their buffers.
+    pub(in crate::mpi) truncated: Mutex<Left>,
 }
 
 /// What all handles of a communicator share.

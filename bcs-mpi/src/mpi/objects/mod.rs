@@ -10,6 +10,7 @@
 //! | `account` | buffered sends |
 //! | `added_codes` | error codes of the program's |
 //! | `lent` | functions of operations that are at work |
+//! | `thread_level` | what threads of a program do |
 
 pub(super) mod account;
 pub(super) mod added_codes;
@@ -22,3 +23,4 @@ pub(super) mod kept;
 pub mod keyval;
 pub(super) mod lent;
 pub(super) mod members;
+pub(super) mod thread_level;

@@ -3,9 +3,11 @@
 
 use super::spread::Spread;
 use crate::bcs::Fold;
+use crate::mpi::census::Alive;
 use crate::mpi::error::{Operation, Result};
 use crate::mpi::objects::lent::{Function, Lent};
 use crate::mpi::{Buffer, Datatype, Process};
+use bcs_core::whereabouts::Object;
 use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,6 +21,7 @@ const PANICKED: i32 = 101;
 pub struct UserOp {
     pub(super) function: Arc<Function>,
     pub(super) commute: bool,
+    _alive: Arc<Alive>,
 }
 
 impl UserOp {
@@ -38,6 +41,7 @@ impl UserOp {
         Self {
             function: Arc::new(function),
             commute,
+            _alive: Arc::new(Alive::new(Object::Operation)),
         }
     }
 

@@ -2,9 +2,11 @@
 
 use super::collective::Collective;
 use super::message::Message;
+use crate::mpi::census::Alive;
 use crate::mpi::error::{ErrorClass, Operation, Result};
 use crate::mpi::{Comm, Request};
 use crate::recording::{Begun, Manner, Primitive};
+use bcs_core::whereabouts::Object;
 
 /// A persistent request.
 ///
@@ -14,6 +16,7 @@ use crate::recording::{Begun, Manner, Primitive};
 pub struct Persistent {
     starts: Starts,
     started: Request,
+    _alive: Alive,
 }
 
 /// What a start begins.
@@ -28,6 +31,7 @@ impl Persistent {
         Self {
             starts,
             started: Request::inactive(),
+            _alive: Alive::new(Object::Persistent),
         }
     }
 

@@ -19,9 +19,11 @@
 //! | `arrivals.rs` | collectives |
 //! | `unpacking.rs` | what came packed and is long is unpacked without the endpoint's lock |
 //! | `demand.rs` | when a slice is asked for |
+//! | `leftovers.rs` | what is left when the rank ends |
 
 mod arrivals;
 mod demand;
+mod leftovers;
 mod outbox;
 mod payload_slots;
 mod probes;

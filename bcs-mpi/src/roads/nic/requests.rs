@@ -180,6 +180,11 @@ impl Requests {
         }
     }
 
+    /// The open ones.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (RequestId, &Purpose)> {
+        self.table.iter()
+    }
+
     /// To whom sends go that have not completed according to `completed`.
     pub(super) fn sending_to(
         &self,

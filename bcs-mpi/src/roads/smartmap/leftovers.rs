@@ -1,9 +1,11 @@
 //! What is in the tables of this end when its rank ends (see [`crate::endpoint`], `left`).
 
 use super::messages::outgoing::Outgoing;
+use super::requests::{Id, State};
 use super::state::SmartMap;
 use bcs_core::matching::Pattern;
-use bcs_core::whereabouts::Peer;
+use bcs_core::whereabouts::{Entered, Left, Peer, Sent, Thing};
+use std::collections::HashSet;
 
 impl SmartMap {
     /// To whom sends that are not over go.
@@ -31,6 +33,53 @@ impl SmartMap {
     pub(crate) fn left(&self) -> (usize, u64) {
         let messages = self.matcher.unexpected_len() as u64;
         (self.requests.in_use(), messages)
+    }
+
+    /// Adds messages that have come, and were not received; and those to others that were not taken yet.
+    pub(crate) fn add_messages(&mut self, left: &mut Left) {
+        for (signature, _) in self.matcher.unexpected() {
+            left.add(Thing::Message(Peer::from(Pattern::from(signature))), 1);
+        }
+        let me = self.source(self.place);
+        for (place, outgoing) in (0..).zip(&mut self.outgoing) {
+            for (position, envelope) in outgoing.iter_mut().flat_map(Outgoing::untaken) {
+                let message = Peer {
+                    context: envelope.context,
+                    rank: Some(me),
+                    tag: Some(envelope.tag),
+                };
+                left.add_sent(Sent {
+                    place,
+                    position,
+                    message,
+                });
+            }
+        }
+    }
+
+    /// Adds requests of the program, but those that are twins of the NIC's. If `parts` are not to be told from them,
+    /// those that are done are left out.
+    pub(crate) fn add_requests(
+        &self,
+        left: &mut Left,
+        twins: &HashSet<Id>,
+        parts: bool,
+    ) -> Vec<Entered> {
+        let mut entered = Vec::new();
+        for (id, state) in self.requests.iter() {
+            match state {
+                State::Collective(it) => entered.push(*it),
+                _ if twins.contains(&id) => {}
+                State::Posted { peer, .. } if peer.is_of_program() => {
+                    left.add(Thing::Receive(*peer), 1);
+                }
+                State::Fetching { peer } if peer.is_of_program() => left.add(Thing::Request, 1),
+                State::Pulling(it) if it.peer.is_of_program() => left.add(Thing::Request, 1),
+                State::Done(_) if !parts => left.add(Thing::Request, 1),
+                _ => {}
+            }
+        }
+        entered
     }
 
     /// Whether collectives are under way.

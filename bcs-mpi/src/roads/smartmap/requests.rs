@@ -91,6 +91,11 @@ impl Requests {
         opened > 0 || self.table.has_lost() || counted != (self.sending, self.waiting)
     }
 
+    /// The open ones.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Id, &State)> {
+        self.table.iter()
+    }
+
     /// How many more can be opened.
     pub(super) fn room(&self) -> usize {
         self.table.room()

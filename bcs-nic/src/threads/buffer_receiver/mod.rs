@@ -14,7 +14,7 @@ mod contexts;
 mod ranks;
 mod schedule;
 
-use super::{Context, LeftOver, NicThread, NodeConfig, Put, PutWords, Retries};
+use super::{Context, Kept, LeftOver, NicThread, NodeConfig, Put, PutWords, Retries};
 use crate::blocks::{CreditBlock, DescriptorBlock, Envelope};
 use crate::budget::Quota;
 use crate::failure::Cause;
@@ -22,6 +22,7 @@ use crate::mail::{Chunk, Cut, Mail, Queues, Tally};
 use bcs_core::fabric::{Block, GlobalAddress, Port};
 use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet};
 use bcs_core::matching::{Pattern, Signature};
+use bcs_core::whereabouts::Left;
 use contexts::Contexts;
 use ranks::Ranks;
 use schedule::{Schedule, bytes};
@@ -276,6 +277,14 @@ impl NicThread for BufferReceiver {
 
     fn unmatched(&self, rank: u32, pattern: Pattern) -> Option<Signature> {
         self.ranks.unmatched(rank, pattern)
+    }
+
+    fn kept(&self, rank: u32, most: usize) -> Option<Kept> {
+        self.ranks.kept(rank, most)
+    }
+
+    fn left_by_ranks(&self) -> Vec<(u32, Left)> {
+        self.ranks.left_by_ranks()
     }
 
     fn looks(&self) -> bool {

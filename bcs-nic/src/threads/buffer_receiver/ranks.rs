@@ -1,5 +1,7 @@
 //! The matching tables of a node's ranks.
 
+mod kept;
+
 use super::schedule::{Schedule, Transfer, done_at_once};
 use crate::blocks::Envelope;
 use crate::failure::Cause;
@@ -12,6 +14,7 @@ use bcs_core::matching::{Matcher, Pattern, Posted, ReceiveHandle, Signature};
 use bcs_core::memory::ring::Consumer;
 use bcs_core::memory::{Claimant, MappedWords, NicMemory};
 use bcs_core::request::{Completion, Failure, RequestId};
+use bcs_core::whereabouts::{Left, Peer, Thing};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
@@ -484,6 +487,21 @@ impl Ranks {
         let table = self.ranks.iter().find(|table| table.rank == rank)?;
         let (signature, _) = table.matcher.probe(pattern)?;
         Some(signature)
+    }
+
+    /// The messages that ranks have not received. (Of their receives they know themselves.)
+    pub(super) fn left_by_ranks(&self) -> Vec<(u32, Left)> {
+        let of = |table: &Rank| {
+            let kept = table.matcher.unexpected().map(|(signature, _)| signature);
+            let taken_out = table.extracted.values().map(|(signature, _)| *signature);
+            let mut left = Left::default();
+            for signature in kept.chain(taken_out) {
+                left.add(Thing::Message(Peer::from(Pattern::from(signature))), 1);
+            }
+            (table.rank, left)
+        };
+        let all = self.ranks.iter().map(of);
+        all.filter(|(_, left)| !left.is_nothing()).collect()
     }
 
     pub(super) fn left_over(&self) -> Vec<LeftOver> {

@@ -53,6 +53,15 @@ impl Outgoing {
         !self.held.is_empty()
     }
 
+    /// Messages that are in the queue and were not taken, each with its position there.
+    pub(in crate::roads::smartmap) fn untaken(&mut self) -> impl Iterator<Item = (u64, Envelope)> {
+        let untaken = self.queue.untaken();
+        untaken.filter_map(|(position, entry)| match Word::parse(&entry)? {
+            Word::Message(envelope) => Some((position, envelope)),
+            Word::Pull { .. } | Word::Part { .. } => None,
+        })
+    }
+
     /// Sends a word without payload, now or when there is room.
     pub(in crate::roads::smartmap) fn word(&mut self, word: Word) {
         if self.held.is_empty() && self.try_word(&word).is_ok() {

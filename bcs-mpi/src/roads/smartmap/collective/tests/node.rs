@@ -3,7 +3,7 @@
 
 use super::super::communicator::Communicator;
 use super::super::direction::{LastDirection, Turning};
-use super::super::group::GroupId;
+use super::super::group::{Group, GroupId};
 use crate::data::Plain;
 use crate::roads::smartmap::SmartMap;
 use crate::roads::smartmap::peer_memory::PeerMemory;
@@ -86,27 +86,22 @@ impl Node {
         Self::opened(ends, members, open)
     }
 
-    pub(super) fn fold_serially(&mut self, serial: bool) {
-        let groups = self
-            .ends
-            .iter_mut()
-            .flat_map(|end| &mut end.communicators.groups);
+    /// What the ends know of the groups that are not closed.
+    fn open_groups(&mut self) -> impl Iterator<Item = &mut Group> {
+        let ends = self.ends.iter_mut();
+        let groups = ends.flat_map(|end| &mut end.communicators.groups).flatten();
         groups
-            .flatten()
             .filter_map(Communicator::here_mut)
-            .for_each(|queue| queue.group.serial = serial);
+            .map(|queue| &mut queue.group)
+    }
+
+    pub(super) fn fold_serially(&mut self, serial: bool) {
+        self.open_groups().for_each(|group| group.serial = serial);
     }
 
     /// The members find by the tally who has entered, as if they were many.
     pub(in crate::roads::smartmap::collective) fn count(&mut self, counted: bool) {
-        let groups = self
-            .ends
-            .iter_mut()
-            .flat_map(|end| &mut end.communicators.groups);
-        groups
-            .flatten()
-            .filter_map(Communicator::here_mut)
-            .for_each(|queue| queue.group.counted = counted);
+        self.open_groups().for_each(|group| group.counted = counted);
     }
 
     /// `members` are those of them on this node.

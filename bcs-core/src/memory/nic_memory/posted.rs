@@ -1,0 +1,68 @@
+//! What a rank has posted and its NIC has not taken yet.
+
+use super::NicMemory;
+use crate::descriptor::{ReceiveDescriptor, ReceiveKind, SendDescriptor};
+use crate::memory::ring::{RingLayout, Words as _};
+use crate::whereabouts::{Peer, Wait};
+use std::sync::atomic::Ordering;
+
+impl NicMemory {
+    /// Manager side: what lies in the rings, of each the first so many, and how many others. An allegation, and of a
+    /// moment: an entry that is taken meanwhile may be another one by the time it is read, or none.
+    #[must_use]
+    pub fn posted(&self, most: u64) -> (Vec<Wait>, u64) {
+        let sends = self.untaken(Self::send_ring(), most);
+        let receives = self.untaken(Self::receive_ring(), most);
+        let collectives = self.untaken(Self::collective_ring(), most);
+        let mut posted: Vec<Wait> = sends.0.filter_map(|at| send(&self.entry(at))).collect();
+        posted.extend(receives.0.filter_map(|at| receive(&self.entry(at))));
+        posted.extend(collectives.0.map(|_| Wait::Collective(None)));
+        (posted, sends.1 + receives.1 + collectives.1)
+    }
+
+    /// The first words of the first entries that the NIC has not taken, and how many others there are.
+    fn untaken(&self, ring: RingLayout, most: u64) -> (impl Iterator<Item = usize>, u64) {
+        let head = self.taken(ring);
+        let words = self.words();
+        // ENTRY: see the ring.
+        let tail = words.word(ring.tail_word).load(Ordering::Acquire);
+        let waiting = tail.wrapping_sub(head);
+        // A rank may have scribbled over either.
+        let waiting = if waiting <= ring.entries { waiting } else { 0 };
+        let listed = waiting.min(most);
+        let entries = (0..listed).map(move |nth| ring.entry(head.wrapping_add(nth)));
+        (entries, waiting - listed)
+    }
+
+    fn entry<const N: usize>(&self, first: usize) -> [u64; N] {
+        let words = self.mapping.words64(first * 8, N);
+        std::array::from_fn(|word| words[word].load(Ordering::Relaxed))
+    }
+}
+
+fn send(words: &[u64; SendDescriptor::WORDS]) -> Option<Wait> {
+    let send = SendDescriptor::parse(words).ok()?;
+    Some(Wait::Send(Peer {
+        context: send.context,
+        rank: Some(send.destination),
+        tag: Some(send.tag),
+    }))
+}
+
+fn receive(words: &[u64; ReceiveDescriptor::WORDS]) -> Option<Wait> {
+    let posted = ReceiveDescriptor::parse(words).ok()?;
+    let peer = Peer {
+        context: posted.context,
+        rank: posted.source,
+        tag: posted.tag,
+    };
+    match posted.kind {
+        ReceiveKind::Receive { .. } => Some(Wait::Receive(peer)),
+        ReceiveKind::Probe | ReceiveKind::Extract => Some(Wait::Probe(peer)),
+        // Answered in the slice that takes them, whatever there is.
+        ReceiveKind::ProbeOnce
+        | ReceiveKind::ExtractOnce
+        | ReceiveKind::ReceiveExtracted { .. }
+        | ReceiveKind::Cancel(_) => None,
+    }
+}

@@ -1,0 +1,264 @@
+//! What a program has left when a rank of it finalizes.
+//!
+//! ```text
+//! how many things, sent │ others │ things, 4 each │ sent, 4 each
+//! ```
+
+use super::entered::{self, Entered};
+use super::wait::Peer;
+use super::words::{PEER_WORDS, decode_peer, encode_peer};
+use crate::coded::coded;
+use crate::limits::MAX_LEFT;
+use crate::request::{high, low};
+
+/// Something that is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Thing {
+    /// A message that has come, and that nobody has received.
+    Message(Peer),
+    /// A receive that is not over: mostly no message has met it.
+    Receive(Peer),
+    /// A message that was longer than the buffer it was received into.
+    Truncated(Peer),
+    /// A collective that the rank has begun, and that is not over.
+    Collective(Entered),
+    /// A request that is done, and that nobody has waited for, tested or freed.
+    Request,
+    /// A communicator that was not freed, by its context.
+    Communicator(u32),
+    /// Another object that was not freed.
+    Object(Object),
+}
+
+coded! { Object, "a kind of objects":
+    Datatype "datatype",
+    Operation "operation",
+    Persistent "persistent request",
+}
+
+/// Objects that a program makes and frees, beside communicators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Object {
+    /// A derived datatype.
+    Datatype,
+    /// An operation of the program's.
+    Operation,
+    /// A persistent request.
+    Persistent,
+}
+
+/// A message that lay in a queue to another rank of the node when its sender finalized. It was left if that
+/// rank has not taken it by the end of the job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// The receiver's place on the node.
+    pub place: u32,
+    /// How many entries of the queue came before it.
+    pub position: u64,
+    /// The message, as its receiver sees it.
+    pub message: Peer,
+}
+
+/// What a rank has left.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Left {
+    /// What, and how often; at most [`MAX_LEFT`] kinds.
+    pub things: Vec<(Thing, u32)>,
+    /// What may be left, the earliest for each place first; at most [`MAX_LEFT`].
+    pub sent: Vec<Sent>,
+    /// How many others there are.
+    pub more: u64,
+}
+
+const HEAD: usize = 2;
+const THING_WORDS: usize = 1 + entered::WORDS;
+const SENT_WORDS: usize = 2 + PEER_WORDS;
+
+impl Left {
+    /// Whether nothing is left.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.things.is_empty() && self.sent.is_empty() && self.more == 0
+    }
+
+    /// Adds so many of something.
+    pub fn add(&mut self, thing: Thing, count: u32) {
+        if count == 0 {
+            return;
+        }
+        if let Some((_, known)) = self.things.iter_mut().find(|(it, _)| *it == thing) {
+            *known = known.saturating_add(count);
+        } else if self.things.len() < MAX_LEFT {
+            self.things.push((thing, count));
+        } else {
+            self.more = self.more.saturating_add(u64::from(count));
+        }
+    }
+
+    /// Adds a message that may be left.
+    pub fn add_sent(&mut self, sent: Sent) {
+        if self.sent.len() < MAX_LEFT {
+            self.sent.push(sent);
+        } else {
+            self.more = self.more.saturating_add(1);
+        }
+    }
+
+    /// Adds what somebody else knows of the same rank.
+    pub fn join(&mut self, other: &Self) {
+        for &(thing, count) in &other.things {
+            self.add(thing, count);
+        }
+        self.more = self.more.saturating_add(other.more);
+    }
+
+    /// In words.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u64> {
+        let (things, sent) = (self.things.len(), self.sent.len());
+        let mut words = vec![(things as u64) << 32 | sent as u64, self.more];
+        for &(thing, count) in &self.things {
+            let (code, rest) = match thing {
+                Thing::Message(peer) => (0, of_peer(peer)),
+                Thing::Receive(peer) => (1, of_peer(peer)),
+                Thing::Truncated(peer) => (2, of_peer(peer)),
+                Thing::Collective(entered) => (3, entered.encode()),
+                Thing::Request => (4, [0; 3]),
+                Thing::Communicator(context) => (5, [u64::from(context), 0, 0]),
+                Thing::Object(object) => (6, [object as u64, 0, 0]),
+            };
+            words.push(u64::from(count) << 32 | code);
+            words.extend(rest);
+        }
+        for sent in &self.sent {
+            words.extend([u64::from(sent.place), sent.position]);
+            words.extend(encode_peer(0, sent.message));
+        }
+        words
+    }
+
+    /// From words; `None` if they make no sense.
+    #[must_use]
+    pub fn decode(words: &[u64]) -> Option<Self> {
+        let (&[counts, more], rest) = words.split_first_chunk::<HEAD>()?;
+        let (things, sent) = (high(counts) as usize, low(counts) as usize);
+        if things > MAX_LEFT || sent > MAX_LEFT {
+            return None;
+        }
+        let (of_things, of_sent) = rest.split_at_checked(things * THING_WORDS)?;
+        let of_sent = of_sent.get(..sent * SENT_WORDS)?;
+        let things = of_things.chunks_exact(THING_WORDS).map(decode_thing);
+        let sent = of_sent.chunks_exact(SENT_WORDS).map(|words| Sent {
+            place: low(words[0]),
+            position: words[1],
+            message: decode_peer(&words[2..]),
+        });
+        Some(Self {
+            things: things.collect::<Option<_>>()?,
+            sent: sent.collect(),
+            more,
+        })
+    }
+}
+
+fn of_peer(peer: Peer) -> [u64; entered::WORDS] {
+    let [one, other] = encode_peer(0, peer);
+    [one, other, 0]
+}
+
+fn decode_thing(words: &[u64]) -> Option<(Thing, u32)> {
+    let (&head, rest) = words.split_first()?;
+    let peer = || decode_peer(rest);
+    let thing = match low(head) {
+        0 => Thing::Message(peer()),
+        1 => Thing::Receive(peer()),
+        2 => Thing::Truncated(peer()),
+        3 => Thing::Collective(Entered::decode(rest)?),
+        4 => Thing::Request,
+        5 => Thing::Communicator(low(rest[0])),
+        6 => Thing::Object(Object::try_from(u8::try_from(rest[0]).ok()?).ok()?),
+        _ => return None,
+    };
+    Some((thing, high(head)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::whereabouts::{Called, Exchange};
+    use proptest::prelude::*;
+
+    fn peer(rank: u32) -> Peer {
+        Peer {
+            context: 3,
+            rank: Some(rank),
+            tag: Some(7),
+        }
+    }
+
+    #[test]
+    fn what_is_left_comes_back_from_its_words() {
+        let mut left = Left::default();
+        assert!(left.is_nothing());
+        let any = Peer {
+            context: 0,
+            rank: None,
+            tag: None,
+        };
+        let entered = Entered {
+            context: 1,
+            group: 9,
+            number: 4,
+            called: Called::Messages(Exchange::Gather, Some(2)),
+        };
+        let things = [
+            Thing::Message(peer(1)),
+            Thing::Receive(any),
+            Thing::Truncated(peer(2)),
+            Thing::Collective(entered),
+            Thing::Request,
+            Thing::Communicator(5),
+            Thing::Object(Object::Operation),
+        ];
+        for thing in things {
+            left.add(thing, 2);
+            left.add(thing, 1);
+        }
+        left.add_sent(Sent {
+            place: 3,
+            position: 1 << 40,
+            message: peer(0),
+        });
+        assert_eq!(left.things.len(), things.len());
+        assert_eq!(left.things[0], (Thing::Message(peer(1)), 3));
+        let words = left.encode();
+        assert_eq!(Left::decode(&words), Some(left));
+        for len in 0..words.len() {
+            assert_eq!(Left::decode(&words[..len]), None);
+        }
+    }
+
+    #[test]
+    fn no_more_is_remembered_than_has_room() {
+        let mut left = Left::default();
+        let many = u32::try_from(MAX_LEFT).unwrap() + 10;
+        for rank in 0..many {
+            left.add(Thing::Message(peer(rank)), 2);
+            left.add_sent(Sent {
+                place: 0,
+                position: 0,
+                message: peer(rank),
+            });
+        }
+        assert_eq!((left.things.len(), left.sent.len()), (MAX_LEFT, MAX_LEFT));
+        assert_eq!(left.more, 20 + 10);
+        assert_eq!(Left::decode(&left.encode()), Some(left));
+    }
+
+    proptest! {
+        #[test]
+        fn any_words_are_read(words in proptest::collection::vec(any::<u64>(), 0..40)) {
+            let _total = Left::decode(&words);
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! What the threads of a program do (MPI 5.0, 11.6).
+
+/// What a program's threads do, with the numbers of the standard's ABI (MPI 5.0, chapter 20).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(i32)]
+pub enum ThreadLevel {
+    /// `MPI_THREAD_SINGLE`: there is one thread.
+    Single = 0,
+    /// `MPI_THREAD_FUNNELED`: only the thread that initialised MPI calls it.
+    Funneled = 1_024,
+    /// `MPI_THREAD_SERIALIZED`: one thread at a time calls it.
+    Serialized = 2_048,
+    /// `MPI_THREAD_MULTIPLE`: any thread may, at any time.
+    Multiple = 4_096,
+}

@@ -1,0 +1,443 @@
+//! What a program has left at MPI_Finalize, of a job that has ended well: said after its end.
+//!
+//! Errors of the program are messages that nobody has received, receives and collectives that are not over, messages that were longer than their buffers, and ranks that have called different collectives and
+//! gone on. What was only not freed or not waited for is common, and is said to who asks for it.
+
+use bcs_core::job::NodeId;
+use bcs_core::whereabouts::{Left, Name, Object, Peer, Thing, Whereabouts};
+use node_manager::control::AtEnd;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Lines that are said at most.
+const LINES: usize = 16;
+
+/// Ranks that are named in a line at most, and of which each has a line of its own if there are no more.
+const RANKS: usize = 4;
+
+/// What is said of it (`--at-finalize`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Says {
+    /// Nothing.
+    Nothing,
+    /// What is an error.
+    Errors,
+    /// All.
+    All,
+}
+
+/// What ranks have left.
+#[derive(Debug)]
+pub struct AtFinalize {
+    says: Says,
+    ends: Vec<AtEnd>,
+}
+
+/// Who has left something, and how often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Entry {
+    rank: u32,
+    node: NodeId,
+    thing: Thing,
+    count: u32,
+}
+
+/// Lines about the same are one if they are many. In the order in which they are said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Kind {
+    code: u8,
+    context: u32,
+    detail: i64,
+}
+
+/// How far a rank has come in a communicator, and with what.
+type Way = (u32, u32);
+
+impl AtFinalize {
+    /// Nobody has ended yet.
+    #[must_use]
+    pub fn new(says: Says) -> Self {
+        Self {
+            says,
+            ends: Vec::new(),
+        }
+    }
+
+    /// A rank has ended.
+    pub fn heard(&mut self, end: AtEnd) {
+        if self.says > Says::Nothing {
+            self.ends.push(end);
+        }
+    }
+
+    /// What is to be said.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let astray = self.astray();
+        let known: BTreeSet<u32> = astray.keys().map(|&(context, _)| context).collect();
+        let mut all: Vec<String> = astray
+            .iter()
+            .map(|(&(context, _), ways)| different(context, ways))
+            .collect();
+        let mut kinds: BTreeMap<Kind, Vec<Entry>> = BTreeMap::new();
+        let mut more = 0_u64;
+        for end in &self.ends {
+            // What makes no sense is the rank's own affair.
+            let left = Left::decode(&end.left).unwrap_or_default();
+            for &(thing, count) in &left.things {
+                let (rank, node) = (end.rank, end.node);
+                let entry = Entry {
+                    rank,
+                    node,
+                    thing,
+                    count,
+                };
+                if let Some(kind) = self.kind(thing, &known) {
+                    kinds.entry(kind).or_default().push(entry);
+                }
+            }
+            more = more.saturating_add(left.more);
+        }
+        for entries in kinds.values() {
+            match entries.len() {
+                0..=RANKS => all.extend(entries.iter().map(|entry| line(&[*entry]))),
+                _ => all.push(line(entries)),
+            }
+        }
+        if more > 0 && !all.is_empty() {
+            all.push(format!("  ... and {more} other things"));
+        }
+        if all.len() > LINES {
+            let others = all.len() - LINES;
+            all.truncate(LINES);
+            all.push(format!("  ... and {others} lines of this kind"));
+        }
+        if !all.is_empty() {
+            all.insert(
+                0,
+                "what the program has left at MPI_Finalize (of which --at-finalize quiet says nothing):"
+                    .into(),
+            );
+        }
+        all
+    }
+
+    /// What is said together with what; nothing of what is not to be said. In these communicators ranks are known
+    /// to have called different collectives.
+    fn kind(&self, thing: Thing, known: &BTreeSet<u32>) -> Option<Kind> {
+        let of_peer = |code, peer: Peer| Kind {
+            code,
+            context: peer.context,
+            detail: peer.tag.map_or(-1, i64::from),
+        };
+        let plain = |code, context, detail| Kind {
+            code,
+            context,
+            detail,
+        };
+        let (says, kind) = match thing {
+            Thing::Message(peer) if peer.is_of_program() => (Says::Errors, of_peer(0, peer)),
+            Thing::Message(peer) => {
+                let context = communicator(peer);
+                if !peer.is_of_collective() || known.contains(&context) {
+                    return None;
+                }
+                (Says::Errors, plain(4, context, 0))
+            }
+            Thing::Receive(peer) => (Says::Errors, of_peer(1, peer)),
+            Thing::Truncated(peer) => (Says::Errors, of_peer(2, peer)),
+            Thing::Collective(it) => {
+                let number = i64::from(it.number);
+                (Says::Errors, plain(3, it.context, number))
+            }
+            Thing::Request => (Says::All, plain(5, 0, 0)),
+            Thing::Communicator(context) => (Says::All, plain(6, context, 0)),
+            Thing::Object(object) => (Says::All, plain(7, 0, object as i64)),
+        };
+        (says <= self.says).then_some(kind)
+    }
+
+    /// Communicators whose ranks have not called the same, with the ways they took: of each the first rank.
+    fn astray(&self) -> BTreeMap<(u32, u32), BTreeMap<Way, (u32, NodeId)>> {
+        let mut all: BTreeMap<(u32, u32), BTreeMap<Way, (u32, NodeId)>> = BTreeMap::new();
+        for end in &self.ends {
+            let last = Whereabouts::decode(&end.last).unwrap_or_default();
+            for it in last.communicators {
+                let ways = all.entry((it.context, it.group)).or_default();
+                let way = (it.entered, it.called);
+                let first = ways.entry(way).or_insert((end.rank, end.node));
+                *first = (*first).min((end.rank, end.node));
+            }
+        }
+        all.retain(|_, ways| ways.len() > 1);
+        all
+    }
+}
+
+/// The context of the communicator for whose collective a message was.
+fn communicator(peer: Peer) -> u32 {
+    peer.context & !bcs_core::whereabouts::LIBRARY_MESSAGES
+}
+
+fn different(context: u32, ways: &BTreeMap<Way, (u32, NodeId)>) -> String {
+    let name = Name(context);
+    let mut ways = ways.iter();
+    let (first, second) = (ways.next(), ways.next());
+    let (Some((one, at)), Some((other, there))) = (first, second) else {
+        return format!("  ranks have called different collectives of {name}");
+    };
+    let rank = |(rank, node): (u32, NodeId)| format!("rank {rank} on node {node}");
+    let (at, there) = (rank(*at), rank(*there));
+    match one.0 == other.0 {
+        true => format!(
+            "  {at} and {there} have called different collectives of {name}, and gone on ({} each)",
+            one.0
+        ),
+        false => format!(
+            "  {at} has called {} collectives of {name}, and {there} {}",
+            one.0, other.0
+        ),
+    }
+}
+
+/// What these have left, which is of one kind.
+fn line(entries: &[Entry]) -> String {
+    let who = match entries {
+        [Entry { rank, node, .. }] => format!("rank {rank} on node {node} has"),
+        many => {
+            let named = many.iter().take(RANKS).map(|entry| entry.rank.to_string());
+            let named: Vec<String> = named.collect();
+            let (count, rest) = (many.len(), many.len() - named.len());
+            format!("{count} ranks ({} and {rest} more) have", named.join(", "))
+        }
+    };
+    let count = entries.iter().map(|entry| u64::from(entry.count)).sum();
+    format!("  {who} {}", what(entries, count))
+}
+
+fn what(entries: &[Entry], count: u64) -> String {
+    let thing = entries[0].thing;
+    let some = |one: &str, many: &str| match count {
+        1 => one.to_owned(),
+        count => format!("{count} {many}"),
+    };
+    match thing {
+        Thing::Message(peer) if peer.is_of_program() => {
+            let messages = some("a message", "messages");
+            format!("not received {messages} from {}", peers(entries))
+        }
+        Thing::Message(peer) => format!(
+            "not taken part in what others have called, in {} of {}: {} came from {}",
+            some("a collective", "collectives"),
+            Name(communicator(peer)),
+            some("a message", "messages"),
+            senders(entries)
+        ),
+        Thing::Receive(_) => format!(
+            "{} not over: from {}",
+            some("a receive that is", "receives that are"),
+            peers(entries)
+        ),
+        Thing::Truncated(_) => format!(
+            "received {} that had no room in the buffer: from {}",
+            some("a message", "messages"),
+            peers(entries)
+        ),
+        Thing::Collective(entered) => format!("begun {entered}, which is not over"),
+        Thing::Request => format!(
+            "not waited for, tested or freed {} done",
+            some("a request that is", "requests that are")
+        ),
+        Thing::Communicator(context) => format!("not freed {}", Name(context)),
+        Thing::Object(object) => format!(
+            "not freed {}",
+            some(&with_article(object), &format!("{object}s"))
+        ),
+    }
+}
+
+fn with_article(object: Object) -> String {
+    match object {
+        Object::Operation => format!("an {object}"),
+        _ => format!("a {object}"),
+    }
+}
+
+fn of(thing: Thing) -> Option<Peer> {
+    match thing {
+        Thing::Message(peer) | Thing::Receive(peer) | Thing::Truncated(peer) => Some(peer),
+        _ => None,
+    }
+}
+
+/// "rank 1", if there is only one other side.
+fn senders(entries: &[Entry]) -> String {
+    let ranks = entries.iter().filter_map(|entry| of(entry.thing));
+    let ranks: BTreeSet<Option<u32>> = ranks.map(|peer| peer.rank).collect();
+    match ranks.first() {
+        Some(Some(rank)) if ranks.len() == 1 => format!("rank {rank}"),
+        _ if ranks.len() == 1 => "any rank".to_owned(),
+        _ => "several ranks".to_owned(),
+    }
+}
+
+/// "rank 1 with tag 5 in MPI_COMM_WORLD"
+fn peers(entries: &[Entry]) -> String {
+    let Some(peer) = entries.first().and_then(|entry| of(entry.thing)) else {
+        return String::new();
+    };
+    let tag = match peer.tag {
+        Some(tag) => format!("with tag {tag}"),
+        None => "with any tag".to_owned(),
+    };
+    format!("{} {tag} in {}", senders(entries), Name(peer.context))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bcs_core::whereabouts::{
+        COLLECTIVE_MESSAGES, Called, Communicator, Entered, Exchange, Members,
+    };
+
+    fn peer(rank: u32, tag: i32) -> Peer {
+        Peer {
+            context: 0,
+            rank: Some(rank),
+            tag: Some(tag),
+        }
+    }
+
+    fn world(entered: u32, called: u32) -> Communicator {
+        Communicator {
+            context: 0,
+            group: 0,
+            entered,
+            called,
+            members: Members::of(0..8),
+        }
+    }
+
+    fn end(rank: u32, things: &[(Thing, u32)], world: Communicator) -> AtEnd {
+        let mut left = Left::default();
+        for &(thing, count) in things {
+            left.add(thing, count);
+        }
+        let last = Whereabouts {
+            communicators: vec![world],
+            ..Whereabouts::default()
+        };
+        AtEnd {
+            rank,
+            node: NodeId(u16::try_from(rank / 4).unwrap()),
+            left: left.encode(),
+            last: last.encode(),
+        }
+    }
+
+    fn lines(says: Says, ends: impl IntoIterator<Item = AtEnd>) -> Vec<String> {
+        let mut all = AtFinalize::new(says);
+        ends.into_iter().for_each(|end| all.heard(end));
+        all.lines()
+    }
+
+    #[test]
+    fn errors_are_said_and_what_is_common_only_to_who_asks() {
+        let things = [
+            (Thing::Message(peer(0, 7)), 2),
+            (Thing::Receive(peer(2, 1)), 1),
+            (Thing::Truncated(peer(3, 1)), 1),
+            (Thing::Request, 1),
+            (Thing::Communicator(5), 1),
+            (Thing::Object(Object::Operation), 3),
+        ];
+        let ends = || [end(5, &things, world(3, 0)), end(6, &[], world(3, 0))];
+        assert!(lines(Says::Nothing, ends()).is_empty());
+        let errors = lines(Says::Errors, ends());
+        let expected = [
+            "  rank 5 on node 1 has not received 2 messages from rank 0 with tag 7 in MPI_COMM_WORLD",
+            "  rank 5 on node 1 has a receive that is not over: from rank 2 with tag 1 in MPI_COMM_WORLD",
+            "  rank 5 on node 1 has received a message that had no room in the buffer: from rank 3 with tag 1 in MPI_COMM_WORLD",
+        ];
+        assert_eq!(errors[1..], expected);
+        let all = lines(Says::All, ends());
+        assert_eq!(all[1..4], expected);
+        assert_eq!(
+            all[5],
+            "  rank 5 on node 1 has not freed the communicator with context 5"
+        );
+        assert_eq!(all[6], "  rank 5 on node 1 has not freed 3 operations");
+        assert!(lines(Says::All, [end(0, &[], world(3, 0))]).is_empty());
+    }
+
+    #[test]
+    fn what_many_ranks_have_left_is_one_line() {
+        let of = |rank| end(rank, &[(Thing::Message(peer(rank ^ 1, 7)), 2)], world(0, 0));
+        let all = lines(Says::Errors, (0..64).map(of));
+        let expected = "  64 ranks (0, 1, 2, 3 and 60 more) have not received 128 messages from \
+                        several ranks with tag 7 in MPI_COMM_WORLD";
+        assert_eq!(all[1..], [expected]);
+    }
+
+    #[test]
+    fn there_is_an_end_to_the_lines() {
+        let of = |rank: u32| {
+            let tag = i32::try_from(rank).unwrap();
+            end(rank, &[(Thing::Message(peer(0, tag)), 1)], world(0, 0))
+        };
+        let all = lines(Says::Errors, (0..100).map(of));
+        assert_eq!(all.len(), 1 + LINES + 1);
+        assert_eq!(all[LINES + 1], "  ... and 84 lines of this kind");
+    }
+
+    /// Messages that were left by it are explained by it.
+    #[test]
+    fn ranks_that_have_called_different_collectives_are_named() {
+        let stray = Peer {
+            context: COLLECTIVE_MESSAGES,
+            ..peer(0, 2)
+        };
+        let strays = [(Thing::Message(stray), 1)];
+        let alone = lines(Says::Errors, [end(1, &strays, world(2, 9))]);
+        assert!(alone[1].contains("not taken part"), "{alone:?}");
+        let fewer = [end(0, &[], world(3, 9)), end(1, &strays, world(2, 9))];
+        let fewer = lines(Says::Errors, fewer);
+        let expected =
+            "  rank 1 on node 0 has called 2 collectives of MPI_COMM_WORLD, and rank 0 on node 0 3";
+        assert_eq!(fewer[1..], [expected]);
+        let others = [end(0, &[], world(3, 9)), end(1, &[], world(3, 8))];
+        let others = lines(Says::Errors, others);
+        assert!(
+            others[1].contains("different collectives of MPI_COMM_WORLD"),
+            "{others:?}"
+        );
+        assert_eq!(others.len(), 2);
+    }
+
+    #[test]
+    fn a_collective_that_is_not_over_is_an_error() {
+        let entered = Entered {
+            context: 0,
+            group: 0,
+            number: 4,
+            called: Called::Messages(Exchange::Gather, Some(2)),
+        };
+        let all = lines(
+            Says::Errors,
+            [end(0, &[(Thing::Collective(entered), 1)], world(5, 1))],
+        );
+        let expected = "  rank 0 on node 0 has begun a gather to rank 2 (collective 4 of MPI_COMM_WORLD), \
+                        which is not over";
+        assert_eq!(all[1..], [expected]);
+    }
+
+    #[test]
+    fn rubbish_is_silent() {
+        let rubbish = AtEnd {
+            rank: 0,
+            node: NodeId(0),
+            left: vec![u64::MAX; 7],
+            last: vec![u64::MAX; 3],
+        };
+        assert!(lines(Says::All, [rubbish]).is_empty());
+    }
+}

@@ -1,0 +1,63 @@
+//! `bcs kill`: ends a job, and waits until it is gone.
+
+use crate::cli::KillArgs;
+use crate::exit_code;
+use crate::live::call::{Call, CallError};
+use crate::live::jobs;
+use crate::live::name::JobName;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::os::fd::OwnedFd;
+use std::process::ExitCode;
+
+pub(super) fn run(arguments: &KillArgs) -> ExitCode {
+    let name = match jobs::find(Some(&arguments.job)) {
+        Ok(name) => name,
+        Err(error) => return super::no_job(&error),
+    };
+    match end(&name, arguments.now) {
+        // It has ended by itself, which is as good.
+        Ok(()) | Err(Errno::SRCH) => {
+            super::print(&format!("job {} has ended", name.id));
+            ExitCode::SUCCESS
+        }
+        Err(errno) => {
+            eprintln!("bcs: failed to end job {name}: {errno}");
+            ExitCode::from(exit_code::RUNTIME)
+        }
+    }
+}
+
+/// Signals `bcs run`, which does the rest: it knows how a job is ended whatever its processes are about. It need not
+/// answer for that.
+fn end(name: &JobName, now: bool) -> Result<(), Errno> {
+    let process = process(name)?;
+    pidfd_send_signal(&process, Signal::TERM)?;
+    if now {
+        // The second signal kills.
+        pidfd_send_signal(&process, Signal::INT)?;
+    }
+    // One that is stopped takes its signals only when it goes on.
+    pidfd_send_signal(&process, Signal::CONT)?;
+    let mut fds = [PollFd::new(&process, PollFlags::IN)];
+    while poll(&mut fds, None) == Err(Errno::INTR) {}
+    Ok(())
+}
+
+/// The process of the job's `bcs run`, and no other that has got its id since.
+fn process(name: &JobName) -> Result<OwnedFd, Errno> {
+    let call = Call::connect(name);
+    let process = pidfd_open(
+        Pid::from_raw(name.pid).ok_or(Errno::SRCH)?,
+        PidfdFlags::empty(),
+    )?;
+    let is_it = match call {
+        // Who listens lives, so the process is that one.
+        Ok(call) => call.is_connected(),
+        // So many wait to be let in that nobody else may. It was there a moment ago.
+        Err(CallError::Silent(_)) => true,
+        Err(_) => false,
+    };
+    if is_it { Ok(process) } else { Err(Errno::SRCH) }
+}

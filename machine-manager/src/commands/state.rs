@@ -1,0 +1,30 @@
+//! `bcs state`: what all ranks of a job do now.
+
+use crate::cli::StateArgs;
+use crate::live::call::ask;
+use crate::live::jobs;
+use crate::live::moment::Moment;
+use crate::live::question::Question;
+use std::process::ExitCode;
+
+/// Something was shown, but not all: a node has not answered.
+const INCOMPLETE: u8 = 1;
+
+pub(super) fn run(arguments: &StateArgs) -> ExitCode {
+    let name = match jobs::find(arguments.job.as_deref()) {
+        Ok(name) => name,
+        Err(error) => return super::no_job(&error),
+    };
+    let moment = match ask(&name, Question::State) {
+        Ok(answered) => Moment::of(answered),
+        Err(error) => return super::no_answer(&error),
+    };
+    super::print(&match arguments.json {
+        true => format!("{:#}", moment.json()),
+        false => moment.lines().join("\n"),
+    });
+    match moment.silent.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(INCOMPLETE),
+    }
+}

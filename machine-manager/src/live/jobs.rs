@@ -1,0 +1,104 @@
+//! Which jobs run.
+
+use super::call::{Answered, Call, CallError};
+use super::name::JobName;
+use super::question::Question;
+use std::time::{Duration, Instant};
+
+/// What a job has to say what it is. Its `bcs run` does nothing that takes long.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Sockets that are listed here, of all that are open on the machine.
+const TABLE: &str = "/proc/net/unix";
+
+/// A job cannot be told.
+#[derive(Debug, thiserror::Error)]
+pub enum NoJob {
+    /// Nothing is known.
+    #[error("failed to read {TABLE}, where running jobs are found: {0}")]
+    Table(#[from] std::io::Error),
+    /// There is none at all.
+    #[error("no job of this user runs here")]
+    None,
+    /// There is none of this name.
+    #[error("no job {called} of this user runs here; there are: {}", list(.there))]
+    Unknown {
+        /// What was asked for.
+        called: String,
+        /// What there is.
+        there: Vec<JobName>,
+    },
+    /// There are several, and none was named.
+    #[error("name one of the jobs that run here: {}", list(.0))]
+    Several(Vec<JobName>),
+}
+
+fn list(names: &[JobName]) -> String {
+    let names: Vec<String> = names.iter().map(JobName::to_string).collect();
+    names.join(", ")
+}
+
+/// The sockets that this user may ask; root may ask all. Not all of them need be jobs.
+fn names() -> std::io::Result<Vec<JobName>> {
+    let user = rustix::process::geteuid().as_raw();
+    let table = std::fs::read(TABLE)?;
+    let mut names = JobName::listed(&String::from_utf8_lossy(&table));
+    names.retain(|name| user == 0 || name.user == user);
+    Ok(names)
+}
+
+/// Whether a process of this name's listens there, or does not let anybody ask.
+fn is_job(name: &JobName) -> bool {
+    match Call::connect(name) {
+        Ok(_) | Err(CallError::Silent(_)) => true,
+        Err(_) => false,
+    }
+}
+
+/// Finds a job by its id or the process of its `bcs run`; or the only one, if none is named.
+///
+/// # Errors
+/// [`NoJob`].
+pub fn find(called: Option<&str>) -> Result<JobName, NoJob> {
+    let mut there = names()?;
+    there.retain(is_job);
+    match called {
+        _ if there.is_empty() => Err(NoJob::None),
+        Some(called) => match there.iter().find(|name| name.is(called)) {
+            Some(name) => Ok(name.clone()),
+            None => Err(NoJob::Unknown {
+                called: called.to_owned(),
+                there,
+            }),
+        },
+        None => match <[JobName; 1]>::try_from(there) {
+            Ok([name]) => Ok(name),
+            Err(there) => Err(NoJob::Several(there)),
+        },
+    }
+}
+
+/// All jobs, with what they say of themselves. All are asked at once: one that does not answer costs the time
+/// of no other.
+///
+/// # Errors
+/// When the kernel does not list sockets.
+pub fn all() -> std::io::Result<Vec<(JobName, Result<Answered, CallError>)>> {
+    let call = |name: JobName| {
+        let call = Call::connect(&name);
+        if let Ok(call) = &call {
+            call.ask(Question::Job);
+        }
+        (name, call)
+    };
+    let calls: Vec<_> = names()?.into_iter().map(call).collect();
+    let until = Instant::now() + PATIENCE;
+    let hear = |(name, call): (JobName, Result<Call, CallError>)| {
+        let answered = call.and_then(|call| call.hear(&name, until));
+        match answered {
+            Err(CallError::Ended(_) | CallError::Impostor(_)) => None,
+            answered => Some((name, answered)),
+        }
+    };
+    Ok(calls.into_iter().filter_map(hear).collect())
+}

@@ -1,0 +1,209 @@
+//! What happened between two moments: the figures of `bcs mds top`.
+//!
+//! | file | is |
+//! |---|---|
+//! | `mod.rs` | the figures of nodes and ranks |
+//! | `view.rs` | which of them are in sight, on a terminal |
+//! | `screen.rs` | the terminal |
+
+pub mod screen;
+pub mod view;
+
+use super::moment::{Activity, Moment, Rank};
+use super::words::count;
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use std::collections::BTreeMap;
+
+/// The heads of [`Line::cells`].
+pub const HEADS: [&str; 8] = [
+    "NODE", "RANK", "PID", "MPI%", "CALLS/s", "MSGS/s", "NIC/s", "DOES",
+];
+
+/// Those with figures, which stand to the right; `DOES` has words.
+pub const FIGURES: usize = 7;
+
+const NS_PER_S: f64 = 1e9;
+
+/// All lines of a look.
+#[derive(Debug)]
+pub struct Figures {
+    /// Which job it is, how many ranks do what, and how many slices there were in a second.
+    pub head: [String; 3],
+    /// A line for each node, and after it one for each of its ranks.
+    pub lines: Vec<Line>,
+}
+
+/// A node or a rank.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// The node.
+    pub node: u16,
+    /// The rank, if it is one, and its process.
+    pub rank: Option<(u32, i32)>,
+    /// Its rates.
+    pub rates: Rates,
+    /// What it does.
+    pub does: String,
+}
+
+/// What happened in a second; of a node the sum over its ranks, and of shares the mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rates {
+    /// The share of time in blocking calls, calls and messages, if they are recorded.
+    pub recorded: Option<[f64; 3]>,
+    /// Requests that the NIC has completed.
+    pub completions: f64,
+}
+
+impl Figures {
+    /// From what is now, and what was before, or from the beginning of the job on.
+    #[must_use]
+    pub fn between(before: Option<&Moment>, now: &Moment) -> Self {
+        let mut nodes: BTreeMap<u16, Vec<(u32, &Rank)>> = BTreeMap::new();
+        for (&number, rank) in &now.ranks {
+            nodes.entry(rank.node.0).or_default().push((number, rank));
+        }
+        let since_s = match before {
+            Some(before) => now.at_ns.saturating_sub(before.at_ns) as f64 / NS_PER_S,
+            None => now.job.age_ms as f64 / 1e3,
+        };
+        let slices = now.slice.saturating_sub(before.map_or(0, |it| it.slice));
+        let mut lines = Vec::new();
+        for (node, ranks) in nodes {
+            let of_rank = |(number, rank): &(u32, &Rank)| {
+                let before = before.and_then(|before| before.ranks.get(number));
+                Line {
+                    node,
+                    rank: Some((*number, rank.pid)),
+                    rates: Rates::between(before, rank, since_s),
+                    does: rank.what(),
+                }
+            };
+            let of_ranks: Vec<Line> = ranks.iter().map(of_rank).collect();
+            lines.push(Line {
+                node,
+                rank: None,
+                rates: Rates::sum(of_ranks.iter().map(|line| line.rates)),
+                does: activities(&ranks),
+            });
+            lines.extend(of_ranks);
+        }
+        let since = match before {
+            Some(_) => format!("in {since_s:.1} s"),
+            None => "since the job began".to_owned(),
+        };
+        let slices = format!("{} slices/s, {since}", rate(per(slices, since_s)));
+        Self {
+            head: [now.head(), now.sum(), slices],
+            lines,
+        }
+    }
+
+    /// For a person who reads it later.
+    #[must_use]
+    pub fn plain(&self) -> String {
+        let mut table = Table::new();
+        table.load_preset(presets::NOTHING);
+        table.set_content_arrangement(ContentArrangement::Disabled);
+        table.set_header(HEADS);
+        table.add_rows(self.lines.iter().map(Line::cells));
+        for column in table.column_iter_mut().take(FIGURES) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        format!("{}\n{}\n", self.head.join("\n"), table.trim_fmt())
+    }
+}
+
+fn activities(ranks: &[(u32, &Rank)]) -> String {
+    let mut counts: BTreeMap<Activity, usize> = BTreeMap::new();
+    for (_, rank) in ranks {
+        *counts.entry(rank.activity).or_default() += 1;
+    }
+    let counts = counts.iter();
+    let counts: Vec<String> = counts
+        .map(|(activity, count)| format!("{count} {}", activity.word()))
+        .collect();
+    format!("{}: {}", count(ranks.len(), "rank"), counts.join(", "))
+}
+
+impl Line {
+    /// What stands under [`HEADS`].
+    #[must_use]
+    pub fn cells(&self) -> [String; 8] {
+        let none = String::new;
+        let (rank, pid) = match self.rank {
+            Some((rank, pid)) => (rank.to_string(), pid.to_string()),
+            None => (none(), none()),
+        };
+        let [mpi, calls, messages] = match self.rates.recorded {
+            Some([share, calls, messages]) => {
+                [format!("{:.1}", 100.0 * share), rate(calls), rate(messages)]
+            }
+            None => ["-"; 3].map(str::to_owned),
+        };
+        let completions = rate(self.rates.completions);
+        let does = self.does.clone();
+        let node = self.node.to_string();
+        [node, rank, pid, mpi, calls, messages, completions, does]
+    }
+}
+
+impl Rates {
+    fn between(before: Option<&Rank>, now: &Rank, since_s: f64) -> Self {
+        let completed = before.map_or(0, |before| before.completions);
+        let completed = now.completions.saturating_sub(completed);
+        let recorded = now.recorded.as_ref().map(|now| {
+            let before = before.and_then(|before| before.recorded.as_ref());
+            let before = before.cloned().unwrap_or_default();
+            let run_ns = now.run_ns.saturating_sub(before.run_ns);
+            let in_mpi_ns = now.in_mpi_ns.saturating_sub(before.in_mpi_ns);
+            let run_s = run_ns as f64 / NS_PER_S;
+            // A call that is just over may be counted at both moments.
+            let share = (in_mpi_ns as f64 / run_ns.max(1) as f64).min(1.0);
+            [
+                share,
+                per(now.calls.saturating_sub(before.calls), run_s),
+                per(now.messages.saturating_sub(before.messages), run_s),
+            ]
+        });
+        Self {
+            recorded,
+            completions: per(completed, since_s),
+        }
+    }
+
+    fn sum(all: impl Iterator<Item = Self> + Clone) -> Self {
+        let recorded = all.clone().filter_map(|rates| rates.recorded);
+        let ranks = recorded.clone().count();
+        let sums = recorded.fold([0.0; 3], |sums, rates| {
+            std::array::from_fn(|at| sums[at] + rates[at])
+        });
+        let [shares, calls, messages] = sums;
+        Self {
+            recorded: (ranks > 0).then(|| [shares / ranks as f64, calls, messages]),
+            completions: all.map(|rates| rates.completions).sum(),
+        }
+    }
+}
+
+/// How often in a second; nothing where no time has passed.
+fn per(count: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 {
+        count as f64 / seconds
+    } else {
+        0.0
+    }
+}
+
+/// With three digits that count.
+fn rate(rate: f64) -> String {
+    match rate {
+        rate if rate < 10.0 => format!("{rate:.1}"),
+        rate if rate < 1e5 => format!("{rate:.0}"),
+        rate if rate < 1e8 => format!("{:.0}k", rate / 1e3),
+        rate => format!("{:.0}M", rate / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests;

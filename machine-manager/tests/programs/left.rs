@@ -1,0 +1,128 @@
+//! What programs leave at MPI_Finalize is said after the end of the job, which has gone well.
+
+use crate::program::fixture;
+use std::process::{Command, Stdio};
+
+/// Both roads, one and two nodes, one OS thread for all NICs and one each.
+const LAYOUTS: [&str; 4] = [
+    "--nodes 1",
+    "--nodes 1 --intranode nic",
+    "--nodes 2",
+    "--nodes 2 --nic-threads coprocessor --strobe fixed",
+];
+
+/// What is said of a program, without the words before the first rank.
+fn said(name: &str, layout: &str, how: &str) -> Vec<String> {
+    let directory = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_bcs"))
+        .args(["run", "-n", "2", "--timeout", "30s"])
+        .args(layout.split(' '))
+        .args(how.split_whitespace())
+        .arg(fixture("left"))
+        .arg(name)
+        .arg(directory.path().join("over"))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{name} {layout}: {said}");
+    assert!(output.stdout.is_empty());
+    let lines = said.lines().map(|line| line.strip_prefix("bcs: ").unwrap());
+    lines.skip(1).map(|line| line.trim().to_owned()).collect()
+}
+
+/// On every layout the same is said of its errors, and of nothing else.
+fn is_said(name: &str, layouts: &[&str], expected: &[&str]) {
+    for layout in layouts {
+        // Which of several nodes a rank is on is not of interest here.
+        let said = said(name, layout, "").into_iter();
+        let said: Vec<String> = said
+            .map(|line| line.replace(" on node 0", "").replace(" on node 1", ""))
+            .collect();
+        assert_eq!(said, expected, "{name} {layout}");
+        assert!(self::said(name, layout, "--at-finalize quiet").is_empty());
+    }
+}
+
+#[test]
+fn messages_that_nobody_has_received() {
+    let twice = "rank 1 has not received 2 messages from rank 0 with tag 7 in MPI_COMM_WORLD";
+    is_said("messages", &LAYOUTS, &[twice]);
+    let late = "rank 1 has not received a message from rank 0 with tag 9 in MPI_COMM_WORLD";
+    is_said("late-message", &LAYOUTS, &[late]);
+}
+
+#[test]
+fn receives_that_are_not_over() {
+    let expected = [
+        "rank 0 has a receive that is not over: from rank 1 with tag 5 in MPI_COMM_WORLD",
+        "rank 0 has a receive that is not over: from any rank with tag 5 in MPI_COMM_WORLD",
+    ];
+    is_said("receives", &LAYOUTS, &expected);
+}
+
+#[test]
+fn messages_that_were_longer_than_their_buffers() {
+    let expected = "rank 1 has received a message that had no room in the buffer: from rank 0 with tag 4 \
+                    in MPI_COMM_WORLD";
+    is_said("truncated", &LAYOUTS, &[expected]);
+}
+
+/// Where a collective is made of messages a rank may go on without the others.
+#[test]
+fn collectives_that_not_all_ranks_have_called() {
+    let expected = "rank 1 has called 0 collectives of MPI_COMM_WORLD, and rank 0 1";
+    is_said("gather-alone", &LAYOUTS[1..], &[expected]);
+    for layout in LAYOUTS {
+        let said = said("barrier-alone", layout, "").join("\n");
+        let begun = "has begun a barrier (collective 0 of MPI_COMM_WORLD), which is not over";
+        assert!(said.contains(begun), "{layout}: {said}");
+    }
+}
+
+#[test]
+fn leaked_requests_and_handles_are_said_to_who_asks() {
+    for layout in LAYOUTS {
+        for name in ["requests", "handles"] {
+            assert_eq!(said(name, layout, ""), [""; 0], "{name} {layout}");
+        }
+        let requests = said("requests", layout, "--at-finalize all").join("\n");
+        for rank in ["rank 0 on", "rank 1 on"] {
+            assert!(requests.contains(rank), "{layout}: {requests}");
+        }
+        let two = "has not waited for, tested or freed 2 requests that are done";
+        assert_eq!(requests.matches(two).count(), 2, "{layout}: {requests}");
+        let handles = said("handles", layout, "--at-finalize all").join("\n");
+        for what in [
+            "the communicator with context",
+            "a datatype",
+            "an operation",
+            "a persistent request",
+        ] {
+            let line = format!("has not freed {what}");
+            assert_eq!(handles.matches(&line).count(), 2, "{layout}: {handles}");
+        }
+    }
+}
+
+#[test]
+fn of_a_program_that_leaves_nothing_nothing_is_said() {
+    for layout in LAYOUTS {
+        let said = said("tidy", layout, "--at-finalize all");
+        assert_eq!(said, [""; 0], "{layout}");
+    }
+}
+
+/// Whatever a program leaves, there is an end to the lines.
+#[test]
+fn of_many_messages_some_are_named() {
+    for layout in LAYOUTS {
+        let said = said("many", layout, "");
+        assert_eq!(said.len(), 17, "{layout}: {said:?}");
+        let last = said.last().unwrap();
+        assert!(
+            last.starts_with("... and") && last.ends_with("lines of this kind"),
+            "{last}"
+        );
+    }
+}

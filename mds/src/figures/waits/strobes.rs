@@ -1,0 +1,85 @@
+//! When slices were struck, and in which of them a message moved.
+
+use std::collections::HashSet;
+
+use crate::dump::Dumps;
+
+/// A slice that was struck.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Strobe {
+    at_ns: u64,
+    slice: u64,
+}
+
+/// The slices of which rows are kept.
+pub(super) struct Strobes {
+    /// In rising order.
+    struck: Vec<Strobe>,
+    /// Whether completions are released by a strobe.
+    fixed: bool,
+    /// Nodes that keep rows.
+    nodes: HashSet<u32>,
+    /// Nodes and slices in which messages into them were left for later ones.
+    carried: HashSet<(u32, u64)>,
+}
+
+impl Strobes {
+    /// By the Strobe Sender if it left its table, else as nodes saw them.
+    pub(super) fn of(dumps: &Dumps) -> Self {
+        let slices = || {
+            let nodes = dumps.nodes.iter();
+            nodes.flat_map(|dump| dump.slices.iter().map(|row| (dump.node, row)))
+        };
+        let strobe = |at_ns, slice| Strobe { at_ns, slice };
+        let global = dumps.nodes.iter().filter_map(|dump| dump.global.as_ref());
+        let mut struck: Vec<Strobe> = global
+            .flat_map(|global| &global.strobes)
+            .map(|row| strobe(row.strobe_ns, row.slice))
+            .collect();
+        if struck.is_empty() {
+            let seen = slices().map(|(_, row)| strobe(row.strobe_ns, row.slice));
+            struck = seen.collect();
+        }
+        struck.sort_unstable();
+        struck.dedup();
+        let carried = slices().filter(|(_, row)| row.carried_bytes > 0);
+        Self {
+            struck,
+            fixed: dumps.run.as_ref().is_some_and(|run| run.strobe == "fixed"),
+            nodes: slices().map(|(node, _)| node).collect(),
+            carried: carried.map(|(node, row)| (node, row.slice)).collect(),
+        }
+    }
+
+    /// The first one at that time or after it.
+    pub(super) fn next(&self, from_ns: u64) -> Option<u64> {
+        self.from(from_ns).first().map(|strobe| strobe.at_ns)
+    }
+
+    fn from(&self, from_ns: u64) -> &[Strobe] {
+        let before = self.struck.partition_point(|one| one.at_ns < from_ns);
+        &self.struck[before..]
+    }
+
+    /// The strobe that what was posted at one time and complete at another had waited for. Of a message `into` a node that
+    /// is the first one with which none was left for later: others may be struck before its rank is awake. With fixed
+    /// strobes, and of what else goes by slices, it is the last one. Where there is none it is the beginning: what was
+    /// posted just after a strobe, and before its cut, goes at once. Nothing if that time is not in what is kept, since
+    /// then nobody knows.
+    pub(super) fn waited_for(&self, into: Option<u32>, from_ns: u64, to_ns: u64) -> Option<u64> {
+        if self.struck.first()?.at_ns > to_ns || self.struck.last()?.at_ns < from_ns {
+            return None;
+        }
+        let from = self.from(from_ns);
+        let struck = &from[..from.partition_point(|one| one.at_ns <= to_ns)];
+        let Some(last) = struck.last() else {
+            return Some(from_ns);
+        };
+        let into = into.filter(|node| !self.fixed && self.nodes.contains(node));
+        let moved = into.and_then(|node| {
+            let mut struck = struck.iter();
+            struck.find(|one| !self.carried.contains(&(node, one.slice)))
+        });
+        Some(moved.unwrap_or(last).at_ns)
+    }
+}

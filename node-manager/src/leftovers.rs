@@ -1,0 +1,68 @@
+//! What programs have left, of a job whose ranks have all ended well.
+//!
+//! Nobody knows it alone. A rank knows its requests, its objects, and the messages of its node that have come before
+//! it finalized; its NIC those from other nodes. What came later lies in a queue of the node: its sender has
+//! said that it is there, and here it is known whether it was taken.
+
+use crate::control::AtEnd;
+use crate::nic::Nic;
+use crate::rank_process::RankProcess;
+use bcs_core::whereabouts::{Left, Peer, Thing};
+use std::collections::BTreeMap;
+
+/// What is left, by rank.
+#[derive(Debug)]
+pub(crate) struct Leftovers {
+    by_rank: BTreeMap<u32, Left>,
+    /// What ranks have said last.
+    ended: Vec<AtEnd>,
+}
+
+impl Leftovers {
+    /// What is known without the tables of the NICs.
+    pub(crate) fn of(ranks: &[RankProcess], nic: &Nic) -> Self {
+        let mut by_rank: BTreeMap<u32, Left> = BTreeMap::new();
+        for (rank, left) in ranks
+            .iter()
+            .filter_map(|it| Some((it.rank, it.left.as_ref()?)))
+        {
+            by_rank.entry(rank).or_default().join(left);
+            for sent in &left.sent {
+                let message = Peer {
+                    rank: Some(rank),
+                    ..sent.message
+                };
+                if let Some(to) = nic.not_taken(rank, sent) {
+                    by_rank
+                        .entry(to)
+                        .or_default()
+                        .add(Thing::Message(message), 1);
+                }
+            }
+        }
+        let ended = ranks.iter().map(|rank| AtEnd {
+            rank: rank.rank,
+            node: rank.node,
+            left: Vec::new(),
+            last: nic
+                .whereabouts(rank.rank)
+                .map_or_else(Vec::new, |(_, last)| last.encode()),
+        });
+        Self {
+            ended: ended.collect(),
+            by_rank,
+        }
+    }
+
+    /// ... and with them: one for each rank.
+    pub(crate) fn with(mut self, of_nics: &[(u32, Left)]) -> Vec<AtEnd> {
+        for (rank, left) in of_nics {
+            self.by_rank.entry(*rank).or_default().join(left);
+        }
+        for end in &mut self.ended {
+            let left = self.by_rank.get(&end.rank);
+            end.left = left.map_or_else(Vec::new, Left::encode);
+        }
+        self.ended
+    }
+}

@@ -1,0 +1,74 @@
+//! Who makes surveys of what ranks do now.
+//!
+//! As a look ([`crate::looks`]) a survey reads memory that ranks and NICs write, and wakes nobody. It proves nothing,
+//! and tells more: what is posted, what the recorder of a rank holds, and ranks that do not wait.
+
+use crate::limits::SURVEY_PART;
+use crate::nic::Nic;
+use crate::rank_process::{RankProcess, Stage};
+use crate::survey::{Progress, RankSurvey, Survey};
+use bcs_core::clock::now_ns;
+
+/// What these ranks do now, in parts, of which the last one says so.
+pub(crate) fn survey(number: u32, ranks: &[RankProcess], nic: &Nic) -> Vec<Survey> {
+    let (at_ns, slice) = (now_ns(), nic.slice());
+    let part = |ranks: &[RankProcess]| Survey {
+        number,
+        is_last: false,
+        at_ns,
+        slice,
+        ranks: ranks.iter().map(|rank| look(rank, nic, at_ns)).collect(),
+    };
+    let mut parts: Vec<Survey> = ranks.chunks(SURVEY_PART).map(part).collect();
+    if parts.is_empty() {
+        parts.push(part(&[]));
+    }
+    parts
+        .last_mut()
+        .into_iter()
+        .for_each(|part| part.is_last = true);
+    parts
+}
+
+fn look(rank: &RankProcess, nic: &Nic, now_ns: u64) -> RankSurvey {
+    let started = rank.pid.as_raw_nonzero().get();
+    let received = nic.pid(rank.rank).and_then(|pid| i32::try_from(pid).ok());
+    let pid = received.unwrap_or(started);
+    let progress = progress(rank, pid);
+    let is_in_job = matches!(progress, Progress::Running | Progress::Stopped);
+    let said = nic.whereabouts(rank.rank).filter(|_| is_in_job);
+    let said = said.filter(|(_, said)| !said.waits.is_empty());
+    RankSurvey {
+        rank: rank.rank,
+        node: rank.node,
+        pid,
+        progress,
+        words: said.map_or_else(Vec::new, |(_, said)| said.encode()),
+        pending: match is_in_job {
+            true => nic.pending(rank.rank).encode(),
+            false => Vec::new(),
+        },
+        completions: nic.completions(rank.rank),
+        recorded: rank.recorder.as_ref().and_then(|it| it.glance(now_ns)),
+    }
+}
+
+fn progress(rank: &RankProcess, pid: i32) -> Progress {
+    if !rank.runs() {
+        return Progress::Ended;
+    }
+    match rank.stage {
+        Stage::Finalized => Progress::Finalized,
+        _ if is_stopped(pid) => Progress::Stopped,
+        Stage::Started => Progress::Started,
+        Stage::Received(_) => Progress::Running,
+    }
+}
+
+fn is_stopped(pid: i32) -> bool {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name of the program, which may hold anything, ends at the last parenthesis.
+    let after_name = stat.rsplit(|&byte| byte == b')').next();
+    let state = after_name.and_then(|fields| fields.get(1));
+    matches!(state, Some(b'T' | b't'))
+}
