@@ -62,6 +62,19 @@ impl MessagePassing for Communicator {
     fn allreduce_sum_i64(&self, data: &mut [i64]) -> Result<(), Error> {
         self.allreduce_in_place(data, Op::Sum)
     }
+
+    fn probe(&self, source: usize, tag: i32) -> Result<usize, Error> {
+        let status = self.probe(Source::Rank(source), Tag::Is(tag))?;
+        Ok(status.bytes / size_of::<f64>())
+    }
+
+    fn allgather(&self, data: &[f64], result: &mut [f64]) -> Result<(), Error> {
+        self.allgather(data, result)
+    }
+
+    fn alltoall(&self, data: &[f64], result: &mut [f64]) -> Result<(), Error> {
+        self.alltoall(data, result)
+    }
 }
 
 /// Runs a program as a rank of a job, or alone: from MPI_Init to MPI_Finalize.

@@ -1,4 +1,4 @@
-//! Programs of the project: SWEEP3D, the benchmark of the paper's section 6.3, and small ones.
+//! Programs of the project: SWEEP3D and a SAGE-like application, those of the paper's chapter 6, and small ones.
 //!
 //! Every program is generic over [`MessagePassing`], an application's view of an MPI, so that the
 //! same code runs over our runtime, over a foreign MPI to compare with, and over threads in tests.
@@ -11,6 +11,7 @@
 //! | [`hello`] | says who and where it is: does a job start everywhere? |
 //! | [`pingpong`] | latency and bandwidth between two ranks |
 //! | [`sweep3d`] | SWEEP3D, a neutron transport benchmark |
+//! | [`sage`] | gas dynamics on an adaptive mesh, like SAGE |
 //! | [`beat`], [`doze`], [`send_cost`], [`spin`] | programs that measure the runtime, for `cargo xtask check` |
 //!
 //! `bcs run -n 4 hello` runs one by its name. Each has a `command` that takes arguments and gives an
@@ -38,7 +39,9 @@ pub mod doze;
 pub mod hello;
 pub mod message_passing;
 pub mod pingpong;
+pub mod sage;
 pub mod send_cost;
+mod shared_text;
 pub mod spin;
 pub mod sweep3d;
 mod usage;

@@ -62,4 +62,16 @@ pub trait MessagePassing {
     /// Replaces each element by its sum over all processes.
     #[track_caller]
     fn allreduce_sum_i64(&self, data: &mut [i64]) -> Result<(), Self::Error>;
+
+    /// Waits until a message from `source` has come, and says how many elements it has.
+    #[track_caller]
+    fn probe(&self, source: usize, tag: i32) -> Result<usize, Self::Error>;
+
+    /// Gives everybody's `data`, which are equally long, to everybody, in the order of ranks.
+    #[track_caller]
+    fn allgather(&self, data: &[f64], result: &mut [f64]) -> Result<(), Self::Error>;
+
+    /// Gives block i of `data` to process i; both slices hold a block for each process.
+    #[track_caller]
+    fn alltoall(&self, data: &[f64], result: &mut [f64]) -> Result<(), Self::Error>;
 }

@@ -52,8 +52,36 @@ fn sweep3d_has_the_same_answers_over_a_library_as_over_threads() {
     let sent = world.isend(vec![3.0, 4.0], 0, 1).unwrap();
     assert_eq!(world.wait(into).unwrap(), [3.0, 4.0]);
     drop(sent);
+    assert_eq!(world.probe(0, 1).unwrap(), 3);
+    let mut back = [0.0; 2];
+    world.allgather(&[5.0, 6.0], &mut back).unwrap();
+    assert_eq!(back, [5.0, 6.0]);
+    world.alltoall(&[7.0, 8.0], &mut back).unwrap();
+    assert_eq!(back, [7.0, 8.0]);
     let error = world.send(&[1.0], 0, 1).unwrap_err();
     assert_eq!(error.to_string(), "MPI_Send: nobody is there");
+    world.finalize().unwrap();
+}
+
+/// A mesh that changes, on one rank.
+#[test]
+fn sage_has_the_same_answers_over_a_library_as_over_threads() {
+    let directory = tempfile::tempdir().unwrap();
+    let world = World::init(Library::load(&library(directory.path(), 1)).unwrap()).unwrap();
+    let (_, text) = apps::sage::deck::BUILT_IN[3];
+    let mut deck: apps::sage::Deck = text.parse().unwrap();
+    deck.cycles = 12;
+    let arguments = apps::sage::Arguments {
+        deck,
+        gather: false,
+        restart: None,
+        checkpoint: None,
+    };
+    let run = |mpi: &World| apps::sage::run(mpi, &arguments, &mut std::io::sink()).unwrap();
+    let over_threads = threads::run(1, |rank| {
+        apps::sage::run(rank, &arguments, &mut std::io::sink()).unwrap()
+    });
+    assert_eq!(run(&world).digest, over_threads[0].digest);
     world.finalize().unwrap();
 }
 

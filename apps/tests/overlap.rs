@@ -81,6 +81,15 @@ impl MessagePassing for Recorder<'_> {
     fn allreduce_sum_i64(&self, data: &mut [i64]) -> Result<(), Self::Error> {
         self.rank.allreduce_sum_i64(data)
     }
+    fn probe(&self, source: usize, tag: i32) -> Result<usize, Self::Error> {
+        self.rank.probe(source, tag)
+    }
+    fn allgather(&self, data: &[f64], result: &mut [f64]) -> Result<(), Self::Error> {
+        self.rank.allgather(data, result)
+    }
+    fn alltoall(&self, data: &[f64], result: &mut [f64]) -> Result<(), Self::Error> {
+        self.rank.alltoall(data, result)
+    }
 }
 
 /// Runs an iteration on a line of three processes and gives what the middle one did.

@@ -49,6 +49,9 @@ fn errors_return() -> Handle {
     without_provenance_mut(0x143) // MPI_ERRORS_RETURN
 }
 
+/// An `MPI_Status`: eight `int`s, of which the library knows what they mean.
+pub(super) type Status = [c_int; 8];
+
 /// `MPI_STATUS_IGNORE`.
 pub(super) fn no_status() -> *mut c_void {
     null_mut()
@@ -118,10 +121,16 @@ functions! {
     isend = "MPI_Isend": fn(*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
     irecv = "MPI_Irecv": fn(*mut c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
     wait = "MPI_Wait": fn(*mut Handle, *mut c_void);
+    probe = "MPI_Probe": fn(c_int, c_int, Handle, *mut c_void);
+    get_count = "MPI_Get_count": fn(*const c_void, Handle, *mut c_int);
     barrier = "MPI_Barrier": fn(Handle);
     bcast = "MPI_Bcast": fn(*mut c_void, c_int, Handle, c_int, Handle);
     allreduce = "MPI_Allreduce":
         fn(*const c_void, *mut c_void, c_int, Handle, Handle, Handle);
+    allgather = "MPI_Allgather":
+        fn(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, Handle);
+    alltoall = "MPI_Alltoall":
+        fn(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, Handle);
 }
 
 impl Library {

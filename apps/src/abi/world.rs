@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "calls functions of a foreign library")]
 
 use super::library::{
-    Error, Handle, Library, double, in_place, int64, max, no_request, no_status, sum, world,
+    Error, Handle, Library, Status, double, in_place, int64, max, no_request, no_status, sum, world,
 };
 use crate::MessagePassing;
 use libc::{c_int, c_void};
@@ -201,5 +201,56 @@ impl MessagePassing for World {
     fn allreduce_sum_i64(&self, data: &mut [i64]) -> Result<(), Error> {
         // SAFETY: integers of 64 bits.
         unsafe { self.allreduce(data, int64(), sum()) }
+    }
+
+    fn probe(&self, source: usize, tag: i32) -> Result<usize, Error> {
+        let call = "MPI_Probe";
+        let (mut status, mut count): (Status, c_int) = ([0; 8], 0);
+        let place = (&raw mut status).cast();
+        // SAFETY: a place for a status.
+        let code = unsafe { (self.library.probe)(int(call, source)?, tag, world(), place) };
+        self.library.check(call, code)?;
+        let call = "MPI_Get_count";
+        // SAFETY: the status that the library wrote, and a place for a number.
+        let code = unsafe { (self.library.get_count)(place, double(), &raw mut count) };
+        self.library.check(call, code)?;
+        usize::try_from(count).map_err(|_| Error::Call {
+            call,
+            text: format!("it says {count}"),
+        })
+    }
+
+    fn allgather(&self, data: &[f64], result: &mut [f64]) -> Result<(), Error> {
+        let call = "MPI_Allgather";
+        assert_eq!(
+            data.len() * self.size,
+            result.len(),
+            "a place for everybody's"
+        );
+        let (count, into) = (int(call, data.len())?, result.as_mut_ptr().cast());
+        let from = data.as_ptr().cast();
+        // SAFETY: slices that are borrowed for the call, the second one with a block for each process.
+        let code = unsafe {
+            (self.library.allgather)(from, count, double(), into, count, double(), world())
+        };
+        self.library.check(call, code)
+    }
+
+    fn alltoall(&self, data: &[f64], result: &mut [f64]) -> Result<(), Error> {
+        let call = "MPI_Alltoall";
+        assert!(
+            data.len() == result.len() && data.len().is_multiple_of(self.size),
+            "a block for each process"
+        );
+        let (count, into) = (
+            int(call, data.len() / self.size)?,
+            result.as_mut_ptr().cast(),
+        );
+        let from = data.as_ptr().cast();
+        // SAFETY: slices that are borrowed for the call, both with a block for each process.
+        let code = unsafe {
+            (self.library.alltoall)(from, count, double(), into, count, double(), world())
+        };
+        self.library.check(call, code)
     }
 }

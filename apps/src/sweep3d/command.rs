@@ -1,7 +1,7 @@
 //! The command line of SWEEP3D.
 
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -9,13 +9,11 @@ use clap::Parser;
 use super::{Arguments, Communication, Deck, Error, run};
 use crate::MessagePassing;
 use crate::abi::Mpi;
+use crate::shared_text::deck_text;
 use crate::usage::{FAILURE, USAGE, complain, parse};
 
 /// The name in messages.
 const PROGRAM: &str = "sweep3d";
-
-/// Longest deck, in bytes. One has five lines of numbers and perhaps remarks after them.
-const LONGEST_DECK: u64 = 64 * 1024;
 
 /// Solve a neutron transport problem by sweeps: the benchmark of the paper's section 6.3.
 #[derive(Debug, Parser)]
@@ -52,20 +50,9 @@ pub fn command<M: MessagePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
     } = options;
     let text = match &path {
         None => None,
-        Some(path) => match shared_text(mpi, path) {
-            Ok(Ok(text)) => Some(text),
-            Ok(Err(complaint)) => {
-                complain(mpi, PROGRAM, complaint);
-                return ExitCode::from(USAGE);
-            }
-            Err(error) => {
-                complain(
-                    mpi,
-                    PROGRAM,
-                    format_args!("failed to pass the deck on: {error}"),
-                );
-                return ExitCode::from(FAILURE);
-            }
+        Some(path) => match deck_text(mpi, PROGRAM, path) {
+            Ok(text) => Some(text),
+            Err(code) => return code,
         },
     };
     let deck = match text {
@@ -92,65 +79,4 @@ pub fn command<M: MessagePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
     } else {
         FAILURE
     })
-}
-
-/// The text of a file as rank 0 sees it, on all processes: the file need not be on every node, and
-/// all processes come to the same verdict about it. The inner error is for rank 0 to print.
-fn shared_text<M: MessagePassing>(
-    mpi: &M,
-    path: &Path,
-) -> Result<Result<String, String>, M::Error> {
-    let text = if mpi.rank() == 0 {
-        read(path)
-    } else {
-        Ok(String::new())
-    };
-    // Minus one stands for a file that cannot be used.
-    let mut length = [text.as_ref().map_or(-1.0, |text| f64::from(size(text)))];
-    mpi.bcast(&mut length, 0)?;
-    if length[0] < 0.0 {
-        return Ok(Err(text
-            .err()
-            .unwrap_or_else(|| "rank 0 cannot read the deck".to_owned())));
-    }
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "a length from rank 0, at most a deck's"
-    )]
-    #[expect(clippy::cast_sign_loss, reason = "not negative, as just checked")]
-    let mut bytes = vec![0.0; length[0] as usize];
-    if let Ok(text) = &text {
-        for (element, byte) in bytes.iter_mut().zip(text.bytes()) {
-            *element = f64::from(byte);
-        }
-    }
-    mpi.bcast(&mut bytes, 0)?;
-    #[expect(clippy::cast_possible_truncation, reason = "bytes as elements")]
-    #[expect(clippy::cast_sign_loss, reason = "bytes as elements")]
-    let bytes: Vec<u8> = bytes.into_iter().map(|element| element as u8).collect();
-    Ok(Ok(String::from_utf8_lossy(&bytes).into_owned()))
-}
-
-fn size(text: &str) -> u32 {
-    u32::try_from(text.len()).unwrap_or(u32::MAX)
-}
-
-/// Reads a deck, or says what is wrong with the file.
-fn read(path: &Path) -> Result<String, String> {
-    let mut text = String::new();
-    std::fs::File::open(path)
-        .and_then(|file| file.take(LONGEST_DECK + 1).read_to_string(&mut text))
-        .map_err(|error| {
-            format!(
-                "failed to read the deck {}: {error}; give a deck's path",
-                path.display()
-            )
-        })?;
-    if text.len() as u64 > LONGEST_DECK {
-        return Err(format!(
-            "{} is longer than {LONGEST_DECK} bytes: a deck is five lines of numbers",
-            path.display()
-        ));
-    }
-    Ok(text)
 }

@@ -98,18 +98,25 @@ pub(crate) fn run<T: Send>(size: usize, main: impl Fn(&Rank) -> T + Sync) -> Vec
 
 impl Mailbox {
     fn take(&self, tag: i32) -> Result<Message, Failure> {
+        let index = self.find(tag)?;
         let mut unexpected = self.unexpected.borrow_mut();
-        if let Some(index) = unexpected.iter().position(|message| message.tag == tag) {
-            return Ok(unexpected.remove(index).expect("just found"));
-        }
+        Ok(unexpected.remove(index).expect("just found"))
+    }
+
+    /// Waits for a message and says where it is among the unexpected ones.
+    fn find(&self, tag: i32) -> Result<usize, Failure> {
+        let mut unexpected = self.unexpected.borrow_mut();
+        let mut index = 0;
         loop {
+            let rest = unexpected.iter().skip(index);
+            if let Some(further) = rest.into_iter().position(|message| message.tag == tag) {
+                return Ok(index + further);
+            }
+            index = unexpected.len();
             let message = self
                 .arrivals
                 .recv_timeout(HUNG)
                 .map_err(|error| Failure(format!("receive of tag {tag}: {error}")))?;
-            if message.tag == tag {
-                return Ok(message);
-            }
             unexpected.push_back(message);
         }
     }
@@ -243,5 +250,29 @@ impl MessagePassing for Rank {
             *value = bits.to_bits().cast_signed();
         }
         Ok(())
+    }
+
+    fn probe(&self, source: usize, tag: i32) -> Result<usize, Failure> {
+        let index = self.from[source].find(tag)?;
+        Ok(self.from[source].unexpected.borrow()[index].data.len())
+    }
+
+    fn allgather(&self, data: &[f64], result: &mut [f64]) -> Result<(), Failure> {
+        let blocks = data.repeat(self.size());
+        self.alltoall(&blocks, result)
+    }
+
+    fn alltoall(&self, data: &[f64], result: &mut [f64]) -> Result<(), Failure> {
+        let block = data.len() / self.size();
+        let blocks = data.chunks_exact(block).enumerate();
+        let sends: Result<Vec<Request>, Failure> = blocks
+            .map(|(to, block)| self.isend(block.to_vec(), to, COLLECTIVE))
+            .collect();
+        for (from, block) in result.chunks_exact_mut(block).enumerate() {
+            self.recv(block, from, COLLECTIVE)?;
+        }
+        sends?
+            .into_iter()
+            .try_for_each(|send| self.wait(send).map(drop))
     }
 }

@@ -1,0 +1,134 @@
+//! The command line of SAGE.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use super::deck::BUILT_IN;
+use super::run::failed_on_0;
+use super::{Arguments, Deck, Error, Outcome, run, vtu};
+use crate::MessagePassing;
+use crate::abi::Mpi;
+use crate::shared_text::deck_text;
+use crate::usage::{FAILURE, USAGE, complain, parse};
+
+/// The name in messages.
+const PROGRAM: &str = "sage";
+
+/// Solve problems of gas dynamics on an adaptive mesh: an application like that of the paper's section 6.2.
+#[derive(Debug, Parser)]
+#[command(name = PROGRAM)]
+struct Options {
+    /// Input deck, a file in TOML, or the name of one that comes with the program: timing_h, timing_c, sod, sedov, triple_point
+    #[arg(long, value_name = "FILE|NAME", default_value = "timing_h")]
+    deck: String,
+
+    /// So many times the deck's cells of level 0 in each direction
+    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    scale: u32,
+
+    /// Levels above level 0, instead of the deck's
+    #[arg(long)]
+    levels: Option<u8>,
+
+    /// Cycles after which the run ends, instead of the deck's
+    #[arg(long)]
+    cycles: Option<u64>,
+
+    /// Write a checkpoint at the end
+    #[arg(long, value_name = "FILE")]
+    checkpoint: Option<PathBuf>,
+
+    /// Write it also after every so many cycles
+    #[arg(long, value_name = "N", requires = "checkpoint", value_parser = clap::value_parser!(u64).range(1..))]
+    checkpoint_every: Option<u64>,
+
+    /// Go on from a checkpoint of the same deck, on any number of ranks
+    #[arg(long, value_name = "FILE")]
+    restart: Option<PathBuf>,
+
+    /// Write the cells at the end, as ParaView opens them
+    #[arg(long, value_name = "FILE.vtu")]
+    dump: Option<PathBuf>,
+
+    /// Which MPI: ours, or a library that has the ABI of MPI 5.0, in a job of its own launcher
+    #[arg(long, value_name = "bcs|abi:PATH", default_value = "bcs")]
+    mpi: Mpi,
+}
+
+/// Runs SAGE as a program whose arguments, without its name, are `arguments`.
+///
+/// Rank 0 prints the report to standard output, or one line of complaint to standard error. All
+/// processes exit alike: 0, 2 if the arguments or the deck are wrong, 1 if the run failed.
+pub fn command<M: MessagePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
+    let options: Options = match parse(mpi, PROGRAM, arguments) {
+        Ok(options) => options,
+        Err(code) => return code,
+    };
+    let built_in = BUILT_IN.iter().find(|(name, _)| *name == options.deck);
+    let text = match built_in {
+        Some((_, text)) => (*text).to_owned(),
+        None => match deck_text(mpi, PROGRAM, options.deck.as_ref()) {
+            Ok(text) => text,
+            Err(code) => return code,
+        },
+    };
+    let deck = text.parse::<Deck>().map(|deck| {
+        let mut deck = deck.scaled(options.scale);
+        deck.mesh.levels = options.levels.unwrap_or(deck.mesh.levels);
+        deck.cycles = options.cycles.unwrap_or(deck.cycles);
+        deck
+    });
+    let every = options.checkpoint_every.unwrap_or(u64::MAX);
+    let outcome = deck.map_err(Error::Deck).and_then(|deck| {
+        let arguments = Arguments {
+            deck,
+            gather: options.dump.is_some(),
+            restart: options.restart,
+            checkpoint: options.checkpoint.map(|path| (path, every)),
+        };
+        run(mpi, &arguments, &mut io::stdout())
+    });
+    if let (Ok(outcome), Some(path)) = (&outcome, &options.dump)
+        && let Some(code) = dump(mpi, path, outcome)
+    {
+        return code;
+    }
+    let Err(error) = outcome else {
+        return ExitCode::SUCCESS;
+    };
+    let code = match error {
+        Error::Deck(_) | Error::Unfilled { .. } => {
+            complain(mpi, PROGRAM, format_args!("deck {}: {error}", options.deck));
+            USAGE
+        }
+        Error::Restart(_) => {
+            complain(mpi, PROGRAM, format_args!("--restart {error}"));
+            USAGE
+        }
+        _ => {
+            complain(mpi, PROGRAM, &error);
+            FAILURE
+        }
+    };
+    ExitCode::from(code)
+}
+
+/// Writes the cells on rank 0. All ranks get the exit code, if that fails.
+fn dump<M: MessagePassing>(mpi: &M, path: &Path, outcome: &Outcome) -> Option<ExitCode> {
+    let written = match mpi.rank() {
+        0 => vtu::write(path, &outcome.mesh, outcome.time),
+        _ => Ok(()),
+    };
+    let failed = failed_on_0(mpi, written.is_err());
+    if let Err(error) = written {
+        complain(
+            mpi,
+            PROGRAM,
+            format_args!("failed to write {}: {error}", path.display()),
+        );
+    }
+    failed.unwrap_or(true).then(|| ExitCode::from(FAILURE))
+}

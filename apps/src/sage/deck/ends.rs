@@ -1,0 +1,26 @@
+//! What is beyond the ends of the box.
+
+use super::End;
+use crate::sage::gas::Quantities;
+use crate::sage::mesh::key::Side;
+
+/// Of each direction, low and high.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Ends<const D: usize>(pub(crate) [[End; 2]; D]);
+
+impl<const D: usize> Ends<D> {
+    /// What a cell at an end finds beyond it.
+    #[inline]
+    pub(crate) fn beyond<const M: usize>(
+        &self,
+        here: &Quantities<D, M>,
+        direction: usize,
+        side: Side,
+    ) -> Quantities<D, M> {
+        let mut there = *here;
+        if self.0[direction][usize::from(side == Side::High)] == End::Wall {
+            there.motion[direction] = -there.motion[direction];
+        }
+        there
+    }
+}

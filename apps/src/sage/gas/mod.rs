@@ -1,0 +1,21 @@
+//! The gas: compressible Euler equations of several gamma-law materials, by an unsplit MUSCL-Hancock scheme.
+//!
+//! | file | is |
+//! |---|---|
+//! | `quantities` | what a cell holds, and what flows through a face |
+//! | `material` | gamma-law gases and mixtures |
+//! | `slopes` | how quantities rise within a cell |
+//! | `riemann` | the flux between two states |
+//! | `cycle` | a step in time of all cells |
+//! | `sizes` | cells that become finer or coarser, and what is in them then |
+
+mod cycle;
+mod material;
+mod quantities;
+mod riemann;
+mod sizes;
+mod slopes;
+
+pub(crate) use cycle::{Gas, Impossible};
+pub(crate) use material::Materials;
+pub(crate) use quantities::{Conserved, Quantities};

@@ -1,0 +1,102 @@
+//! The flux between two states: HLLC (Toro, Spruce and Speares 1994) for a mixture.
+
+use super::material::Materials;
+use super::quantities::{Flux, Primitive, Quantities};
+
+/// One side of a face as the solver sees it.
+struct Half {
+    density: f64,
+    /// Across the face.
+    velocity: f64,
+    /// Speed of sound.
+    sound: f64,
+}
+
+impl Half {
+    #[inline]
+    fn new<const D: usize, const M: usize>(
+        materials: &Materials<M>,
+        state: &Primitive<D, M>,
+        direction: usize,
+    ) -> Self {
+        let density = state.density();
+        Self {
+            density,
+            velocity: state.motion[direction],
+            sound: (materials.bulk(state) / density).sqrt(),
+        }
+    }
+}
+
+/// What flows through a face between `low` and `high`, in its direction.
+///
+/// The contact's speed comes from the pressure jump, and all that is carried along (masses, shares, transverse momentum) comes from the side from
+/// which the contact moves, so that contacts that rest stay sharp.
+#[inline]
+pub(crate) fn flux<const D: usize, const M: usize>(
+    materials: &Materials<M>,
+    low: &Primitive<D, M>,
+    high: &Primitive<D, M>,
+    direction: usize,
+) -> Flux<D, M> {
+    let left = Half::new(materials, low, direction);
+    let right = Half::new(materials, high, direction);
+    let first = (left.velocity - left.sound).min(right.velocity - right.sound);
+    let last = (left.velocity + left.sound).max(right.velocity + right.sound);
+    let (inflow, outflow) = (
+        left.density * (first - left.velocity),
+        right.density * (last - right.velocity),
+    );
+    let contact = (high.energy - low.energy + inflow * left.velocity - outflow * right.velocity)
+        / (inflow - outflow);
+    if contact >= 0.0 {
+        upwind(materials, low, &left, first.min(0.0), contact, direction)
+    } else {
+        upwind(materials, high, &right, last.max(0.0), contact, direction)
+    }
+}
+
+/// The flux out of the side from which the contact moves; `wave` is the speed of that side's outer wave, 0 if even that one has passed the face.
+#[inline]
+fn upwind<const D: usize, const M: usize>(
+    materials: &Materials<M>,
+    state: &Primitive<D, M>,
+    side: &Half,
+    wave: f64,
+    contact: f64,
+    direction: usize,
+) -> Flux<D, M> {
+    let energy = materials.total(state, side.density);
+    // Between the wave and the contact the state is squeezed by this, and moves with the contact; where the wave does not reach the face, neither
+    // applies.
+    let reached = wave != 0.0;
+    let squeeze = if reached {
+        (wave - side.velocity) / (wave - contact)
+    } else {
+        1.0
+    };
+    let velocity = if reached { contact } else { side.velocity };
+    let pressure = if reached {
+        state.energy + side.density * (wave - side.velocity) * (contact - side.velocity)
+    } else {
+        state.energy
+    };
+    let inner = if reached {
+        squeeze
+            * (energy
+                + (contact - side.velocity)
+                    * (side.density * contact + state.energy / (wave - side.velocity)))
+    } else {
+        energy
+    };
+    let volume = velocity * squeeze;
+    let mass = side.density * volume;
+    let mut motion = state.motion.map(|velocity| velocity * mass);
+    motion[direction] = mass * velocity + pressure;
+    Quantities {
+        masses: state.masses.map(|mass| mass * volume),
+        motion,
+        energy: (inner + pressure) * velocity,
+        shares: state.shares.map(|share| share * volume),
+    }
+}

@@ -1,0 +1,128 @@
+//! What is in the cells at the beginning.
+
+use super::deck::Deck;
+use super::exact_sum::{ExactSum, allreduce};
+use super::gas::{Conserved, Materials, Quantities};
+use super::mesh::Extent;
+use super::mesh::key::Key;
+use crate::MessagePassing;
+
+/// Points in each direction of a cell at which the deck is asked: what is in most of them is in most of the cell.
+const POINTS: u32 = 4;
+
+/// A deck as cells ask it.
+#[derive(Debug)]
+pub(crate) struct Filling<'a, const M: usize> {
+    deck: &'a Deck,
+    materials: Materials<M>,
+    /// The number of each region's material.
+    material: Vec<usize>,
+    /// Internal energy of a unit of volume of each region, if the deck says the region's own.
+    energies: Vec<Option<f64>>,
+}
+
+impl<'a, const M: usize> Filling<'a, M> {
+    pub(crate) fn new(deck: &'a Deck, materials: Materials<M>) -> Self {
+        let number = |name: &Option<String>| {
+            let named = deck
+                .materials
+                .iter()
+                .position(|material| name.as_ref() == Some(&material.name));
+            named.unwrap_or(0)
+        };
+        Self {
+            deck,
+            materials,
+            material: deck
+                .regions
+                .iter()
+                .map(|region| number(&region.material))
+                .collect(),
+            energies: vec![None; deck.regions.len()],
+        }
+    }
+
+    /// Spreads energies that regions have as wholes over the volume that all ranks' cells give them.
+    pub(crate) fn spread<Mp: MessagePassing, const D: usize>(
+        &mut self,
+        mpi: &Mp,
+        extent: &Extent<D>,
+        own: &[Key<D>],
+    ) -> Result<(), Mp::Error> {
+        for (n, region) in self.deck.regions.iter().enumerate() {
+            let Some(energy) = region.energy else {
+                continue;
+            };
+            let mut volume = ExactSum::default();
+            for key in own {
+                let part = extent.volume(key.level()) / f64::from(count::<D>());
+                points(extent, *key)
+                    .filter(|point| self.region(point) == Some(n))
+                    .for_each(|_| volume.add(part));
+            }
+            let [volume] = allreduce(mpi, [volume], &mut Vec::new())?;
+            self.energies[n] = (volume > 0.0).then(|| energy / volume);
+        }
+        Ok(())
+    }
+
+    /// The last region in which a point is.
+    fn region(&self, point: &[f64]) -> Option<usize> {
+        self.deck
+            .regions
+            .iter()
+            .rposition(|region| region.contains(point))
+    }
+
+    /// What is in a cell; or a point of it that no region has.
+    pub(crate) fn cell<const D: usize>(
+        &self,
+        extent: &Extent<D>,
+        key: Key<D>,
+    ) -> Result<Conserved<D, M>, [f64; D]> {
+        let mut sum = Quantities::ZERO;
+        for point in points(extent, key) {
+            let region = self.region(&point).ok_or(point)?;
+            sum = sum.plus(&self.at(region, &point));
+        }
+        Ok(sum.times(1.0 / f64::from(count::<D>())))
+    }
+
+    fn at<const D: usize>(&self, number: usize, point: &[f64; D]) -> Conserved<D, M> {
+        let (region, material) = (&self.deck.regions[number], self.material[number]);
+        let mut state = Quantities::<D, M>::ZERO;
+        state.masses[material] = region.density;
+        state.shares[material] = 1.0;
+        if let Some(velocity) = &region.velocity {
+            state.motion.copy_from_slice(velocity);
+        }
+        // A region that no cell of any rank has needs no energy.
+        let energy = self.energies[number].unwrap_or(0.0);
+        state.energy = region
+            .pressure
+            .unwrap_or(energy / self.materials.inverse[material]);
+        if let Some(bump) = &region.bump {
+            let heat = region.density * self.materials.capacity[material] * bump.at(point);
+            state.energy += heat / self.materials.inverse[material];
+        }
+        self.materials.conserved(&state)
+    }
+}
+
+/// How many there are in a cell.
+fn count<const D: usize>() -> u32 {
+    [POINTS; D].iter().product()
+}
+
+/// The points of a cell at which the deck is asked.
+fn points<const D: usize>(extent: &Extent<D>, key: Key<D>) -> impl Iterator<Item = [f64; D]> {
+    let (middle, edge) = (extent.middle(key), extent.edge(key.level()));
+    (0..count::<D>()).map(move |n| {
+        let mut rest = n;
+        std::array::from_fn(|d| {
+            let along = rest % POINTS;
+            rest /= POINTS;
+            middle[d] + edge * ((f64::from(along) + 0.5) / f64::from(POINTS) - 0.5)
+        })
+    })
+}

@@ -1,0 +1,245 @@
+//! The faces between cells: which cells they part, and which a cell has.
+
+use std::ops::Range;
+
+use super::halo::index;
+use super::key::{Key, Side};
+
+/// The place that stands for what is beyond the box.
+pub(crate) const OUTSIDE: u32 = u32::MAX;
+
+/// A face between cells of one size, by their places among local cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Even {
+    pub(crate) low: u32,
+    pub(crate) high: u32,
+}
+
+/// A face between a cell and one of twice its size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Step {
+    pub(crate) fine: u32,
+    pub(crate) coarse: u32,
+    /// On which side of the fine one the coarse one lies.
+    pub(crate) side: Side,
+    /// Bit d: the fine one is in the high half of the coarse one in direction d.
+    pub(crate) halves: u8,
+}
+
+/// A face at the end of the box.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Wall {
+    pub(crate) cell: u32,
+    pub(crate) side: Side,
+}
+
+/// The faces of a direction. Those that ghosts have no part in come first, so that they can be computed while ghosts travel.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Faces {
+    pub(crate) even: Vec<Even>,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) walls: Vec<Wall>,
+    /// How many of the even ones, and of the steps, are between own cells.
+    pub(crate) inner: [usize; 2],
+    /// The number of the first one: those of all directions are counted through, even ones first, then steps, then walls.
+    pub(crate) first: usize,
+}
+
+impl Faces {
+    pub(crate) fn count(&self) -> usize {
+        self.even.len() + self.steps.len() + self.walls.len()
+    }
+
+    fn inner_first(&mut self, own: &Range<usize>) {
+        let is_own = |place: u32| own.contains(&(place as usize));
+        let ghostly = |face: &Even| !(is_own(face.low) && is_own(face.high));
+        self.even.sort_by_key(ghostly);
+        let even = self.even.partition_point(|face| !ghostly(face));
+        let ghostly = |face: &Step| !(is_own(face.fine) && is_own(face.coarse));
+        self.steps.sort_by_key(ghostly);
+        self.inner = [even, self.steps.partition_point(|face| !ghostly(face))];
+    }
+
+    /// Every face with its number, as the cell on each side sees it: which cell, on which of its sides, and what is beyond.
+    fn seen(&self) -> impl Iterator<Item = (usize, [(u32, Side, u32); 2])> {
+        let even = self.even.iter().map(|face| {
+            [
+                (face.low, Side::High, face.high),
+                (face.high, Side::Low, face.low),
+            ]
+        });
+        let steps = self.steps.iter().map(|face| {
+            let (fine, coarse) = (face.fine, face.coarse);
+            [
+                (fine, face.side, coarse),
+                (coarse, face.side.opposite(), fine),
+            ]
+        });
+        let walls = self.walls.iter().map(|wall| {
+            let other = wall.side.opposite();
+            [(wall.cell, wall.side, OUTSIDE), (OUTSIDE, other, wall.cell)]
+        });
+        let all = even.chain(steps).chain(walls).enumerate();
+        all.map(|(n, seen)| (self.first + n, seen))
+    }
+}
+
+/// A face as one of its cells sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Link {
+    /// The number of the face.
+    pub(crate) face: u32,
+    /// The cell beyond, or [`OUTSIDE`].
+    pub(crate) beyond: u32,
+}
+
+/// The faces of every own cell, in an order that does not depend on who owns what: direction by direction, low side before high, along the
+/// curve.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Links {
+    links: Vec<Link>,
+    /// Where those of each side of each cell begin, and where the last ones end.
+    starts: Vec<u32>,
+}
+
+impl Links {
+    /// Those of the n-th own cell at a side.
+    #[inline]
+    pub(crate) fn at<const D: usize>(&self, own: usize, direction: usize, side: Side) -> &[Link] {
+        let slot = slot::<D>(own, direction, side);
+        &self.links[self.starts[slot] as usize..self.starts[slot + 1] as usize]
+    }
+}
+
+#[inline]
+fn slot<const D: usize>(own: usize, direction: usize, side: Side) -> usize {
+    (own * D + direction) * 2 + usize::from(side == Side::High)
+}
+
+/// Finds all faces of own cells. `keys` are the local cells along the curve, `own` where the own ones are among them.
+///
+/// A face is found from its smaller cell, or from the low one of equals; if that is a ghost, from the other.
+pub(crate) fn find<const D: usize>(
+    keys: &[Key<D>],
+    own: &Range<usize>,
+    extent: [u32; D],
+) -> ([Faces; D], Links) {
+    let mut faces: [Faces; D] = std::array::from_fn(|_| Faces::default());
+    for (direction, faces) in faces.iter_mut().enumerate() {
+        for place in own.clone() {
+            for side in Side::BOTH {
+                match keys[place].beyond(direction, side, extent) {
+                    None => faces.walls.push(Wall {
+                        cell: index(place),
+                        side,
+                    }),
+                    Some(beyond) => add(faces, keys, own, (place, direction, side), beyond),
+                }
+            }
+        }
+        faces.inner_first(own);
+    }
+    let mut first = 0;
+    for faces in &mut faces {
+        faces.first = first;
+        first += faces.count();
+    }
+    let links = links(&faces, own);
+    (faces, links)
+}
+
+/// Adds the faces of a cell at a side, beyond which there is that place.
+fn add<const D: usize>(
+    faces: &mut Faces,
+    keys: &[Key<D>],
+    own: &Range<usize>,
+    (place, direction, side): (usize, usize, Side),
+    beyond: Key<D>,
+) {
+    // Before the place itself comes only what it lies in.
+    let at = keys.partition_point(|key| *key <= beyond).wrapping_sub(1);
+    let found = keys.get(at).copied();
+    if found == Some(beyond) {
+        if side == Side::High {
+            faces.even.push(Even {
+                low: index(place),
+                high: index(at),
+            });
+        } else if !own.contains(&at) {
+            faces.even.push(Even {
+                low: index(at),
+                high: index(place),
+            });
+        }
+    } else if found.is_some() && found == beyond.parent() {
+        faces.steps.push(Step {
+            fine: index(place),
+            coarse: index(at),
+            side,
+            halves: halves(keys[place]),
+        });
+    } else {
+        for part in beyond.parts_at(direction, side.opposite()) {
+            let fine = keys
+                .binary_search(&part)
+                .expect("levels differ by one, and what is beside a cell is known");
+            if !own.contains(&fine) {
+                faces.steps.push(Step {
+                    fine: index(fine),
+                    coarse: index(place),
+                    side: side.opposite(),
+                    halves: halves(part),
+                });
+            }
+        }
+    }
+}
+
+fn halves<const D: usize>(key: Key<D>) -> u8 {
+    u8::try_from(key.number()).expect("a cell has at most eight parts")
+}
+
+fn links<const D: usize>(faces: &[Faces; D], own: &Range<usize>) -> Links {
+    let mut starts = vec![0_u32; own.len() * D * 2 + 1];
+    let slot_of = |cell: u32, direction, side| {
+        let own = own
+            .contains(&(cell as usize))
+            .then(|| cell as usize - own.start)?;
+        Some(slot::<D>(own, direction, side))
+    };
+    let each = |found: &mut dyn FnMut(usize, Link)| {
+        for (direction, faces) in faces.iter().enumerate() {
+            for (number, seen) in faces.seen() {
+                for (cell, side, beyond) in seen {
+                    if let Some(slot) = slot_of(cell, direction, side) {
+                        found(
+                            slot,
+                            Link {
+                                face: index(number),
+                                beyond,
+                            },
+                        );
+                    }
+                }
+            }
+        }
+    };
+    each(&mut |slot, _| starts[slot + 1] += 1);
+    for slot in 1..starts.len() {
+        starts[slot] += starts[slot - 1];
+    }
+    let nothing = Link {
+        face: 0,
+        beyond: OUTSIDE,
+    };
+    let mut links = vec![nothing; starts.last().map_or(0, |end| *end as usize)];
+    let mut next = starts.clone();
+    each(&mut |slot, link| {
+        links[next[slot] as usize] = link;
+        next[slot] += 1;
+    });
+    for slot in 0..starts.len() - 1 {
+        links[starts[slot] as usize..starts[slot + 1] as usize].sort_by_key(|link| link.beyond);
+    }
+    Links { links, starts }
+}

@@ -1,0 +1,253 @@
+//! The cells of others that a rank looks at, and how their values come.
+//!
+//! Who needs a cell is found by its owner: whoever owns a place beside it. What is needed from whom is then told by an alltoall of counts, and the keys
+//! come in messages whose lengths are probed. In every exchange after that the lengths are known.
+
+use std::ops::Range;
+
+use super::key::{Key, Side};
+use super::partition::Partition;
+use crate::MessagePassing;
+
+/// Tag of the messages that bring keys.
+const KEYS: i32 = 1;
+
+/// Something that travels as doubles, always as many.
+pub(crate) trait Words: Sized {
+    /// How many.
+    const WORDS: usize;
+    /// Appends them.
+    fn put(&self, words: &mut Vec<f64>);
+    /// From those that were put.
+    fn take(words: &[f64]) -> Self;
+}
+
+/// A rank with which values are exchanged.
+#[derive(Debug)]
+struct Peer {
+    rank: usize,
+    /// Which of our cells it looks at, by their places among the local ones.
+    out: Vec<u32>,
+    /// Where its cells lie among the local ones.
+    ghosts: Range<usize>,
+    /// What travels, kept from one exchange to the next.
+    sent: Vec<f64>,
+    received: Vec<f64>,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(crate) struct Halo {
+    peers: Vec<Peer>,
+}
+
+/// An exchange under way.
+#[must_use]
+#[derive(Debug)]
+pub(crate) struct Exchange<R> {
+    sends: Vec<R>,
+    receives: Vec<R>,
+}
+
+impl<R> Default for Exchange<R> {
+    fn default() -> Self {
+        Self {
+            sends: Vec::new(),
+            receives: Vec::new(),
+        }
+    }
+}
+
+impl Halo {
+    /// Finds who looks at which of the cells that this rank owns, and brings those that it looks at: `own` becomes all local ones, in the
+    /// order of the curve. Gives where the own ones lie among them.
+    pub(crate) fn build<M: MessagePassing, const D: usize>(
+        mpi: &M,
+        own: &mut Vec<Key<D>>,
+        partition: &Partition,
+        extent: [u32; D],
+    ) -> Result<(Self, Range<usize>), M::Error> {
+        let lookers = lookers(mpi, own, partition, extent);
+        let counts: Vec<f64> = lookers.iter().map(|cells| cells.len() as f64).collect();
+        let mut awaited = vec![0.0; counts.len()];
+        mpi.alltoall(&counts, &mut awaited)?;
+        let sends = send_keys(mpi, own, &lookers)?;
+        let mut peers = Vec::new();
+        let (mut below, mut above) = (Vec::new(), Vec::new());
+        for (rank, out) in lookers.into_iter().enumerate() {
+            if out.is_empty() && awaited[rank] == 0.0 {
+                continue;
+            }
+            let keys = if awaited[rank] == 0.0 {
+                Vec::new()
+            } else {
+                receive_keys(mpi, rank)?
+            };
+            let local = if rank < mpi.rank() {
+                &mut below
+            } else {
+                &mut above
+            };
+            let ghosts = local.len()..local.len() + keys.len();
+            local.extend(keys);
+            peers.push(Peer {
+                rank,
+                out,
+                ghosts,
+                sent: Vec::new(),
+                received: Vec::new(),
+            });
+        }
+        for send in sends {
+            mpi.wait(send)?;
+        }
+        let mine = below.len()..below.len() + own.len();
+        for peer in &mut peers {
+            peer.out
+                .iter_mut()
+                .for_each(|cell| *cell += index(mine.start));
+            if peer.rank > mpi.rank() {
+                peer.ghosts = peer.ghosts.start + mine.end..peer.ghosts.end + mine.end;
+            }
+        }
+        below.append(own);
+        below.append(&mut above);
+        *own = below;
+        Ok((Self { peers }, mine))
+    }
+
+    /// Starts to send the values that others look at, and to receive those of ghosts.
+    pub(crate) fn start<M: MessagePassing, T: Words>(
+        &mut self,
+        mpi: &M,
+        values: &[T],
+        tag: i32,
+        exchange: &mut Exchange<M::Request>,
+    ) -> Result<(), M::Error> {
+        for peer in &mut self.peers {
+            if !peer.ghosts.is_empty() {
+                let mut room = std::mem::take(&mut peer.received);
+                room.resize(peer.ghosts.len() * T::WORDS, 0.0);
+                exchange.receives.push(mpi.irecv(room, peer.rank, tag)?);
+            }
+        }
+        for peer in &mut self.peers {
+            if !peer.out.is_empty() {
+                let mut words = std::mem::take(&mut peer.sent);
+                words.clear();
+                peer.out
+                    .iter()
+                    .for_each(|cell| values[*cell as usize].put(&mut words));
+                exchange.sends.push(mpi.isend(words, peer.rank, tag)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for all of an exchange, and puts the ghosts' values where they belong.
+    pub(crate) fn finish<M: MessagePassing, T: Words>(
+        &mut self,
+        mpi: &M,
+        values: &mut [T],
+        exchange: &mut Exchange<M::Request>,
+    ) -> Result<(), M::Error> {
+        let receiving = self.peers.iter_mut().filter(|peer| !peer.ghosts.is_empty());
+        for (peer, request) in receiving.zip(exchange.receives.drain(..)) {
+            peer.received = mpi.wait(request)?;
+            let ghosts = &mut values[peer.ghosts.clone()];
+            for (ghost, words) in ghosts.iter_mut().zip(peer.received.chunks_exact(T::WORDS)) {
+                *ghost = T::take(words);
+            }
+        }
+        let sending = self.peers.iter_mut().filter(|peer| !peer.out.is_empty());
+        for (peer, request) in sending.zip(exchange.sends.drain(..)) {
+            peer.sent = mpi.wait(request)?;
+        }
+        Ok(())
+    }
+
+    /// An exchange with nothing to do meanwhile.
+    pub(crate) fn exchange<M: MessagePassing, T: Words>(
+        &mut self,
+        mpi: &M,
+        values: &mut [T],
+        tag: i32,
+        exchange: &mut Exchange<M::Request>,
+    ) -> Result<(), M::Error> {
+        self.start(mpi, values, tag, exchange)?;
+        self.finish(mpi, values, exchange)
+    }
+}
+
+/// A place among local cells.
+pub(crate) fn index(place: usize) -> u32 {
+    u32::try_from(place).expect("a rank has fewer than 2^32 cells")
+}
+
+/// For each rank, which of our cells it looks at: those at the sides of its own, and the siblings of its own, since brothers are coarsened together.
+fn lookers<M: MessagePassing, const D: usize>(
+    mpi: &M,
+    own: &[Key<D>],
+    partition: &Partition,
+    extent: [u32; D],
+) -> Vec<Vec<u32>> {
+    let mut lookers = vec![Vec::new(); mpi.size()];
+    if mpi.size() == 1 {
+        return lookers;
+    }
+    for (place, cell) in own.iter().enumerate() {
+        let mut look = |beside: Key<D>| {
+            let rank = partition.owner(beside);
+            let cells: &mut Vec<u32> = &mut lookers[rank];
+            // A cell may have several places beside it that belong to the same rank.
+            if rank != mpi.rank() && cells.last() != Some(&index(place)) {
+                cells.push(index(place));
+            }
+        };
+        for direction in 0..D {
+            for side in Side::BOTH {
+                if let Some(beyond) = cell.beyond(direction, side, extent) {
+                    // With levels that differ by one, the cell beyond is one of these, or has them in it.
+                    beyond
+                        .parts_at(direction, side.opposite())
+                        .for_each(&mut look);
+                }
+            }
+        }
+        if let Some(parent) = cell.parent() {
+            (0..1 << D).for_each(|number| look(parent.child(number)));
+        }
+    }
+    lookers
+}
+
+fn send_keys<M: MessagePassing, const D: usize>(
+    mpi: &M,
+    own: &[Key<D>],
+    lookers: &[Vec<u32>],
+) -> Result<Vec<M::Request>, M::Error> {
+    let looking = lookers
+        .iter()
+        .enumerate()
+        .filter(|(_, cells)| !cells.is_empty());
+    looking
+        .map(|(rank, cells)| {
+            let words = cells
+                .iter()
+                .map(|cell| f64::from_bits(own[*cell as usize].word()));
+            mpi.isend(words.collect(), rank, KEYS)
+        })
+        .collect()
+}
+
+fn receive_keys<M: MessagePassing, const D: usize>(
+    mpi: &M,
+    rank: usize,
+) -> Result<Vec<Key<D>>, M::Error> {
+    let mut words = vec![0.0; mpi.probe(rank, KEYS)?];
+    mpi.recv(&mut words, rank, KEYS)?;
+    Ok(words
+        .into_iter()
+        .map(|word| Key::from_word(word.to_bits()))
+        .collect())
+}

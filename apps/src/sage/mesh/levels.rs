@@ -1,0 +1,169 @@
+//! Which level each cell should have, so that levels of neighbours differ by one at most.
+//!
+//! Cells wish to be finer, coarser or as they are. A wish to be finer is always granted, by raising neighbours as far as they must; brothers become
+//! coarser when all wish it and nobody beside them forbids it. What comes out is the smallest choice that keeps the rules, whoever owns what.
+
+use super::Mesh;
+use super::faces::OUTSIDE;
+use super::halo::{Exchange, Words};
+use super::key::Side;
+use crate::MessagePassing;
+
+/// Tag of the messages that bring wishes.
+const WISHES: i32 = 2;
+
+/// Whether there is something in a cell that finer cells would show better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Interest {
+    /// It may become coarser.
+    None,
+    /// It is as fine as it should be.
+    Some,
+    /// It should become finer.
+    Much,
+}
+
+impl Words for Interest {
+    const WORDS: usize = 1;
+
+    fn put(&self, words: &mut Vec<f64>) {
+        words.push(match self {
+            Interest::None => 0.0,
+            Interest::Some => 1.0,
+            Interest::Much => 2.0,
+        });
+    }
+
+    fn take(words: &[f64]) -> Self {
+        match words {
+            [1.0] => Interest::Some,
+            [2.0] => Interest::Much,
+            _ => Interest::None,
+        }
+    }
+}
+
+/// The level that a cell will have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Wish(pub(crate) u8);
+
+impl Words for Wish {
+    const WORDS: usize = 1;
+
+    fn put(&self, words: &mut Vec<f64>) {
+        words.push(f64::from(self.0));
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a level"
+    )]
+    fn take(words: &[f64]) -> Self {
+        Wish(words[0] as u8)
+    }
+}
+
+impl<const D: usize> Mesh<D> {
+    /// Spreads interest to the cells beside, so many cells far: what is to be resolved does not move out of its fine cells before the levels are
+    /// chosen anew.
+    pub(crate) fn spread<M: MessagePassing>(
+        &mut self,
+        mpi: &M,
+        interest: &mut [Interest],
+        cells: u32,
+    ) -> Result<(), M::Error> {
+        let mut exchange = Exchange::default();
+        for _ in 0..cells {
+            self.halo.exchange(mpi, interest, WISHES, &mut exchange)?;
+            let before = interest.to_vec();
+            for place in self.own.clone() {
+                if self
+                    .beside(place)
+                    .any(|other| before[other] == Interest::Much)
+                {
+                    interest[place] = Interest::Much;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The level that a cell of such interest wishes to have.
+    pub(crate) fn wish(&self, place: usize, interest: Interest, finest: u8) -> Wish {
+        let level = self.keys[place].level();
+        Wish(match interest {
+            Interest::None => level.saturating_sub(1),
+            Interest::Some => level,
+            Interest::Much => (level + 1).min(finest),
+        })
+    }
+
+    /// What becomes of wishes: the levels that own cells will have. Says whether any changes.
+    pub(crate) fn grant<M: MessagePassing>(
+        &mut self,
+        mpi: &M,
+        wishes: &mut [Wish],
+    ) -> Result<bool, M::Error> {
+        let mut exchange = Exchange::default();
+        loop {
+            self.halo.exchange(mpi, wishes, WISHES, &mut exchange)?;
+            let mut raised = [0.0];
+            while self.raise(wishes) {
+                raised = [1.0];
+            }
+            mpi.allreduce_max(&mut raised)?;
+            if raised == [0.0] {
+                break;
+            }
+        }
+        let changes = self
+            .own
+            .clone()
+            .any(|place| wishes[place].0 != self.keys[place].level());
+        let mut changes = [f64::from(u8::from(changes))];
+        mpi.allreduce_max(&mut changes)?;
+        Ok(changes == [1.0])
+    }
+
+    /// Raises own cells once as far as what is beside them, and their brothers, make them. Says whether any was raised.
+    fn raise(&self, wishes: &mut [Wish]) -> bool {
+        let mut raised = false;
+        for place in self.own.clone() {
+            let level = self.keys[place].level();
+            let beside = self.beside(place).map(|other| wishes[other].0).max();
+            let mut least = beside.unwrap_or(0).saturating_sub(1);
+            if wishes[place].0 < level && !self.brothers_agree(place, wishes) {
+                least = least.max(level);
+            }
+            if wishes[place].0 < least {
+                wishes[place].0 = least;
+                raised = true;
+            }
+        }
+        raised
+    }
+
+    /// Whether all parts of a cell's parent are cells that wish to become it.
+    fn brothers_agree(&self, place: usize, wishes: &[Wish]) -> bool {
+        let key = self.keys[place];
+        let Some((parent, first)) = key.parent().zip(place.checked_sub(key.number())) else {
+            return false;
+        };
+        (0..1 << D).all(|number| {
+            let brother = first + number;
+            self.keys.get(brother) == Some(&parent.child(number)) && wishes[brother].0 < key.level()
+        })
+    }
+
+    /// The local cells beside an own one.
+    pub(crate) fn beside(&self, place: usize) -> impl Iterator<Item = usize> {
+        let sides = (0..D).flat_map(|direction| Side::BOTH.map(|side| (direction, side)));
+        let own = place - self.own.start;
+        let links =
+            sides.flat_map(move |(direction, side)| self.links.at::<D>(own, direction, side));
+        links
+            .filter(|link| link.beyond != OUTSIDE)
+            .map(|link| link.beyond as usize)
+    }
+}

@@ -1,0 +1,100 @@
+//! What rank 0 prints.
+
+use std::io::{self, Write};
+use std::time::Instant;
+
+use super::deck::Deck;
+use super::outcome::Outcome;
+
+/// The report of a run; other ranks than 0 print nothing.
+pub(crate) struct Report<'a> {
+    out: Option<&'a mut dyn Write>,
+    title: String,
+    ranks: usize,
+    last: (Instant, u64, f64),
+    cells: usize,
+}
+
+impl<'a> Report<'a> {
+    pub(crate) fn new(out: Option<&'a mut dyn Write>, deck: &Deck, ranks: usize) -> Self {
+        let last = (Instant::now(), 0, 0.0);
+        Self {
+            out,
+            title: deck.title.clone(),
+            ranks,
+            last,
+            cells: 0,
+        }
+    }
+
+    pub(crate) fn begins(&mut self, cells: usize) -> io::Result<()> {
+        let Some(out) = &mut self.out else {
+            return Ok(());
+        };
+        writeln!(out, "{}", self.title)?;
+        writeln!(out, "{} ranks, {cells} cells", self.ranks)?;
+        writeln!(
+            out,
+            "{:>8} {:>14} {:>14} {:>10} {:>12}",
+            "cycle", "time", "dt", "cells", "ns per cell"
+        )?;
+        self.last = (Instant::now(), 0, 0.0);
+        self.cells = cells;
+        Ok(())
+    }
+
+    /// A line about the cycles since the last one: how far the time is, the mean step, and the wall time that a cell took in a cycle.
+    pub(crate) fn cycle(&mut self, cycle: u64, time: f64, cells: usize) -> io::Result<()> {
+        let Some(out) = &mut self.out else {
+            return Ok(());
+        };
+        let (then, cycles, before) = self.last;
+        let cycles = (cycle - cycles) as f64;
+        let grind = then.elapsed().as_secs_f64() * 1e9 / (cycles * cells as f64);
+        let step = (time - before) / cycles;
+        writeln!(
+            out,
+            "{cycle:>8} {time:>14.6e} {step:>14.6e} {cells:>10} {grind:>12.1}"
+        )?;
+        self.last = (Instant::now(), cycle, time);
+        Ok(())
+    }
+
+    pub(crate) fn ends(&mut self, outcome: &Outcome) -> io::Result<()> {
+        let Some(out) = &mut self.out else {
+            return Ok(());
+        };
+        let Outcome {
+            cycles,
+            time,
+            masses,
+            energies,
+            momenta,
+            cells,
+            ..
+        } = outcome;
+        writeln!(out, "{cycles} cycles, time {time:e}, {cells} cells")?;
+        let total = |what: &str, out: &mut dyn Write, [before, after]: [f64; 2]| {
+            writeln!(out, "{what:<12} {before:>24.16e} {after:>24.16e}")
+        };
+        writeln!(
+            out,
+            "{:<12} {:>24} {:>24}",
+            "total", "at the beginning", "at the end"
+        )?;
+        for (n, (before, after)) in masses[0].iter().zip(&masses[1]).enumerate() {
+            total(&format!("mass {}", n + 1), out, [*before, *after])?;
+        }
+        for (n, (before, after)) in momenta[0].iter().zip(&momenta[1]).enumerate() {
+            total(&format!("momentum {}", n + 1), out, [*before, *after])?;
+        }
+        total("energy", out, *energies)?;
+        writeln!(out, "digest {:016x}", outcome.digest)?;
+        let grind = outcome.elapsed_s * 1e9 / outcome.updates.max(1) as f64;
+        writeln!(
+            out,
+            "elapsed time {:.3} s, grind time {grind:.1} ns per cell and cycle",
+            outcome.elapsed_s
+        )
+    }
+}

@@ -1,0 +1,34 @@
+//! SAGE against exact solutions, and against itself on other numbers of ranks.
+
+#[path = "../threads/mod.rs"]
+mod threads;
+
+mod exact;
+mod gas;
+mod heat;
+mod identity;
+mod refused;
+mod restart;
+
+use apps::sage::{Arguments, Deck, Error, Outcome, deck::BUILT_IN, run};
+
+/// A deck that comes with the program.
+fn built_in(name: &str) -> Deck {
+    let (_, text) = BUILT_IN
+        .iter()
+        .find(|(known, _)| *known == name)
+        .expect("it comes with the program");
+    text.parse().expect("it is right")
+}
+
+/// What rank 0 of so many has at the end.
+fn solve(deck: &Deck, ranks: usize) -> Result<Outcome, Error> {
+    let arguments = Arguments {
+        deck: deck.clone(),
+        gather: true,
+        restart: None,
+        checkpoint: None,
+    };
+    let mut outcomes = threads::run(ranks, |rank| run(rank, &arguments, &mut std::io::sink()));
+    outcomes.swap_remove(0)
+}
