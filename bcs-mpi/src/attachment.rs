@@ -404,7 +404,7 @@ mod tests {
         page.arm();
         assert_eq!(attachment.memory.page.wanted(), (true, false));
         let record = attachment.record.unwrap();
-        assert_eq!((record.layout, record.selection.calls), (layout, 10));
+        assert_eq!((record.layout, record.selection.calls), (layout, Some(10)));
         attachment.link.say(&FromRank::Finalized).unwrap();
         let mut last = [0; 64];
         let (len, _) = recv(&manager, &mut last, RecvFlags::empty()).unwrap();

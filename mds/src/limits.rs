@@ -7,9 +7,13 @@ pub const DEFAULT_SLICE_ROWS: u64 = 10_000;
 /// Slices of which rows are kept at most: four minutes of slices of 250 µs, and 224 MiB of a node.
 pub const MOST_SLICE_ROWS: u64 = 1 << 20;
 
-/// Calls and messages that a rank keeps if nobody says otherwise: a second of a program that calls each 15 µs, and
-/// 10 MiB if they are all used.
+/// Calls and messages that a rank of a small job keeps if nobody says otherwise: a second of a program that calls each
+/// 15 µs, and 6 MiB if they are all used.
 pub const DEFAULT_EVENTS: u64 = 1 << 16;
+
+/// Rows of each kind (slices, calls, messages) that all ranks of a job keep together if nobody says otherwise: the dump
+/// of a job is at most 130 MiB of rows, however many ranks it has.
+pub const DEFAULT_ROWS_OF_JOB: u64 = 1 << 20;
 
 /// Calls and messages that a rank keeps at most: 1.3 GiB if they are all used.
 pub const MOST_EVENTS: u64 = 1 << 23;

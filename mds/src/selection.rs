@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::limits::{
-    DEFAULT_DIGITS, DEFAULT_EVENTS, DEFAULT_SLICE_ROWS, MOST_DIGITS, MOST_EVENTS, MOST_SLICE_ROWS,
+    DEFAULT_DIGITS, DEFAULT_SLICE_ROWS, MOST_DIGITS, MOST_EVENTS, MOST_SLICE_ROWS,
 };
 use crate::mmds::Primitive;
 
@@ -47,10 +47,10 @@ pub struct RankSelection {
     pub metrics: Choice<Metric>,
     /// Significant digits of histograms.
     pub digits: u8,
-    /// How many calls are kept: the last ones.
-    pub calls: u64,
-    /// How many messages are kept: the last ones.
-    pub messages: u64,
+    /// How many calls are kept: the last ones. `None`: as many as fall to a rank of the job.
+    pub calls: Option<u64>,
+    /// How many messages are kept: the last ones. `None`: as many as fall to a rank of the job.
+    pub messages: Option<u64>,
 }
 
 /// What NICs record.
@@ -301,8 +301,8 @@ impl Default for RankSelection {
             primitives: Choice::All,
             metrics: Choice::All,
             digits: DEFAULT_DIGITS,
-            calls: DEFAULT_EVENTS,
-            messages: DEFAULT_EVENTS,
+            calls: None,
+            messages: None,
         }
     }
 }
@@ -382,8 +382,8 @@ impl RankSelection {
                 let digits = number(value, 1, MOST_DIGITS.into())?;
                 self.digits = u8::try_from(digits).unwrap_or(MOST_DIGITS);
             }
-            "calls" => self.calls = number(value, 0, MOST_EVENTS)?,
-            "messages" => self.messages = number(value, 0, MOST_EVENTS)?,
+            "calls" => self.calls = Some(number(value, 0, MOST_EVENTS)?),
+            "messages" => self.messages = Some(number(value, 0, MOST_EVENTS)?),
             _ => return Err(refused()),
         }
         Ok(())
@@ -469,7 +469,6 @@ impl fmt::Display for Selection {
 /// The options that are not as by default, each after a colon.
 impl fmt::Display for RankSelection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let default = Self::default();
         if let Numbers::Only(some) = &self.ranks {
             write!(f, ":ranks={}", Joined(some))?;
         }
@@ -479,14 +478,12 @@ impl fmt::Display for RankSelection {
         if let Choice::Only(some) = &self.metrics {
             write!(f, ":metrics={}", plus(some))?;
         }
-        let numbers = [
-            ("digits", u64::from(self.digits), u64::from(default.digits)),
-            ("calls", self.calls, default.calls),
-            ("messages", self.messages, default.messages),
-        ];
-        for (name, value, default) in numbers {
-            if value != default {
-                write!(f, ":{name}={value}")?;
+        if self.digits != DEFAULT_DIGITS {
+            write!(f, ":digits={}", self.digits)?;
+        }
+        for (name, rows) in [("calls", self.calls), ("messages", self.messages)] {
+            if let Some(rows) = rows {
+                write!(f, ":{name}={rows}")?;
             }
         }
         Ok(())

@@ -180,7 +180,13 @@ impl Solver {
     ///
     /// It failed, or found something else than the first run.
     pub fn solve(&self, command: &mut Command) -> Result<f64> {
-        let output = process::run(command, LIMIT)?.succeeded()?.stdout;
+        self.run(command).map(|(solver_s, _)| solver_s)
+    }
+
+    /// The same, and the seconds of the whole command.
+    fn run(&self, command: &mut Command) -> Result<(f64, f64)> {
+        let finished = process::run(command, LIMIT)?.succeeded()?;
+        let output = finished.stdout;
         let answers: Answers = output.parse()?;
         let mut first = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         let first = first.get_or_insert_with(|| answers.clone());
@@ -193,7 +199,7 @@ impl Solver {
             deviation <= BALANCE_TOLERANCE,
             "{place} differs by {deviation:e} from the first run"
         );
-        elapsed_s(&output)
+        Ok((elapsed_s(&output)?, finished.wall.as_secs_f64()))
     }
 }
 
@@ -227,7 +233,16 @@ impl Problem {
     ///
     /// As of [`Solver::solve`].
     pub fn solve(&self, command: &mut Command) -> Result<f64> {
-        self.solver.solve(command.arg("--deck").arg(self.deck()))
+        self.run(command).map(|(solver_s, _)| solver_s)
+    }
+
+    /// As [`Problem::solve`], and gives the seconds of the whole command, too.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Solver::solve`].
+    pub fn run(&self, command: &mut Command) -> Result<(f64, f64)> {
+        self.solver.run(command.arg("--deck").arg(self.deck()))
     }
 }
 

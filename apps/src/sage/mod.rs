@@ -34,6 +34,8 @@ mod mesh;
 mod outcome;
 mod report;
 mod run;
+#[cfg(test)]
+mod tests;
 pub mod vtu;
 
 pub use checkpoint::CheckpointError;

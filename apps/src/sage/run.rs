@@ -481,7 +481,7 @@ fn level_0<P: MessagePassing, const D: usize>(mpi: &P, cells: [u32; D]) -> Vec<K
     keys[share(keys.len(), mpi.rank(), mpi.size())].to_vec()
 }
 
-fn extent<const D: usize>(deck: &Deck) -> Extent<D> {
+pub(super) fn extent<const D: usize>(deck: &Deck) -> Extent<D> {
     let mesh = &deck.mesh;
     let low = mesh.low.as_ref();
     let cells = std::array::from_fn(|d| mesh.cells[d]);
@@ -492,14 +492,14 @@ fn extent<const D: usize>(deck: &Deck) -> Extent<D> {
     }
 }
 
-fn ends<const D: usize>(deck: &Deck) -> Ends<D> {
+pub(super) fn ends<const D: usize>(deck: &Deck) -> Ends<D> {
     let ends = deck.mesh.ends.as_ref();
     Ends(std::array::from_fn(|d| {
         ends.map_or([End::Wall; 2], |ends| ends[d])
     }))
 }
 
-fn materials<const M: usize>(deck: &Deck) -> Materials<M> {
+pub(super) fn materials<const M: usize>(deck: &Deck) -> Materials<M> {
     let each =
         |of: fn(&super::deck::MaterialDeck) -> f64| std::array::from_fn(|m| of(&deck.materials[m]));
     Materials {

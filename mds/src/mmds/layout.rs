@@ -17,6 +17,7 @@
 
 use super::Primitive;
 use super::histogram::{HEAD, Scale};
+use crate::limits::{DEFAULT_EVENTS, DEFAULT_ROWS_OF_JOB};
 use crate::selection::{RankSelection, Window};
 
 /// Words of the head.
@@ -115,8 +116,13 @@ impl Layout {
             end = (end + words).next_multiple_of(8);
             first
         };
-        let (near_rows, call_rows) = (rows(window.rows()), rows(of.calls));
-        let message_rows = rows(of.messages);
+        let share = |most: u64| (DEFAULT_ROWS_OF_JOB / (ranks as u64).max(1)).clamp(1, most);
+        let events = |chosen: Option<u64>| rows(chosen.unwrap_or_else(|| share(DEFAULT_EVENTS)));
+        let (call_rows, message_rows) = (events(of.calls), events(of.messages));
+        let near_rows = match window == Window::default() {
+            true => rows(share(window.rows())),
+            false => rows(window.rows()),
+        };
         Self {
             scale,
             ranks,

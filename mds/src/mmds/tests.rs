@@ -9,7 +9,7 @@ use super::{
     Site, glance, read,
 };
 use crate::dump::{CallRow, MessageRow, NONE, NearRow, RankDump, Road};
-use crate::selection::{RankSelection, Selection, Window};
+use crate::selection::Selection;
 
 const RANKS: usize = 4;
 
@@ -404,12 +404,18 @@ fn a_rank_that_never_began_has_an_empty_dump() {
 }
 
 #[test]
-fn a_thousand_ranks_touch_little_memory() {
-    let layout = Layout::new(&RankSelection::default(), Window::default(), 1_000);
-    assert!(
-        layout.words() * 8 < 16 << 20,
-        "{} bytes",
-        layout.words() * 8
+fn rows_of_large_jobs_are_fewer() {
+    let rows = |chosen: &str, ranks| {
+        let selection: Selection = chosen.parse().unwrap();
+        let layout = Layout::new(&selection.mmds.clone().unwrap(), selection.window(), ranks);
+        (layout.near_rows, layout.call_rows, layout.message_rows)
+    };
+    assert_eq!(rows("mmds", 4), (10_000, 1 << 16, 1 << 16));
+    assert_eq!(rows("mmds", 1_000), (1_048, 1_048, 1_048));
+    assert_eq!(rows("mmds", 3 << 20), (1, 1, 1));
+    assert_eq!(
+        rows("mmds:calls=70000:messages=0,emds:rows=20000", 1_000),
+        (20_000, 70_000, 0)
     );
 }
 

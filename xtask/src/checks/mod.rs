@@ -14,6 +14,7 @@ mod layers;
 mod manual;
 mod mds_barrier;
 mod mds_overhead;
+mod mds_scale;
 mod node_scale;
 mod oracle;
 mod page;
@@ -69,6 +70,7 @@ pub const ALL: &[Check] = &[
     fixed_gaps::BUSY,
     mds_barrier::CHECK,
     mds_overhead::CHECK,
+    mds_scale::CHECK,
     elastic_pingpong::EAGER,
     elastic_pingpong::RENDEZVOUS,
     compute_only_cpu::CHECK,

@@ -22,9 +22,54 @@ const PREDICTED: i32 = 4;
 
 /// A cell after half a step in time.
 #[derive(Debug, Clone, Copy)]
-struct Predicted<const D: usize, const M: usize> {
-    middle: Primitive<D, M>,
-    rises: Rises<D, M>,
+pub(super) struct Predicted<const D: usize, const M: usize> {
+    pub(super) middle: Primitive<D, M>,
+    pub(super) rises: Rises<D, M>,
+}
+
+impl<const D: usize, const M: usize> Predicted<D, M> {
+    /// From a state that rises by this from the cell's middle to its high sides; `scale` is the step in time over the cell's edge.
+    #[inline]
+    pub(super) fn new(
+        materials: &Materials<M>,
+        state: &Primitive<D, M>,
+        mut rises: Rises<D, M>,
+        scale: f64,
+    ) -> Self {
+        let (lightness, bulk) = (1.0 / state.density(), materials.bulk(state));
+        let mut change = Quantities::ZERO;
+        for (direction, rise) in rises.iter().enumerate() {
+            let (velocity, widening) = (state.motion[direction], rise.motion[direction]);
+            change = change.minus(&rise.times(velocity));
+            for (change, mass) in change.masses.iter_mut().zip(state.masses) {
+                *change -= mass * widening;
+            }
+            change.motion[direction] -= lightness * rise.energy;
+            change.energy -= bulk * widening;
+        }
+        let mut middle = state.plus(&change.times(scale));
+        if !(middle.density() > 0.0 && middle.energy > 0.0) {
+            (middle, rises) = (*state, [Quantities::ZERO; D]);
+        }
+        Self { middle, rises }
+    }
+
+    /// What is in the cell after the whole step, in which `sum` flowed into a unit of it.
+    #[inline]
+    pub(super) fn after(
+        &self,
+        before: &Conserved<D, M>,
+        mut sum: Flux<D, M>,
+        scale: f64,
+    ) -> Conserved<D, M> {
+        // Shares are carried by the velocity and not conserved: what a material gains of a volume that is squeezed, it
+        // does not gain by flow.
+        let volume: f64 = sum.shares.iter().sum();
+        for (sum, share) in sum.shares.iter_mut().zip(&self.middle.shares) {
+            *sum -= share * volume;
+        }
+        before.plus(&sum.times(scale))
+    }
 }
 
 impl<const D: usize, const M: usize> Words for Predicted<D, M> {
@@ -109,12 +154,7 @@ impl<const D: usize, const M: usize> Gas<D, M> {
                 });
             }
             let state = self.materials.primitive(cell);
-            let sound = (self.materials.bulk(&state) / density).sqrt();
-            let speed: f64 = state
-                .motion
-                .iter()
-                .map(|velocity| velocity.abs() + sound)
-                .sum();
+            let speed = self.materials.speed(&state);
             fastest = fastest.max(speed / mesh.extent.edge(mesh.keys[place].level()));
             self.present[place] = state;
         }
@@ -149,25 +189,10 @@ impl<const D: usize, const M: usize> Gas<D, M> {
 
     /// Half a step in time of a cell by itself.
     fn predict(&mut self, mesh: &Mesh<D>, place: usize, time: f64) {
-        let state = &self.present[place];
-        let mut rises = rises(mesh, &self.ends, &self.present, place);
+        let rises = rises(mesh, &self.ends, &self.present, place);
         let scale = time / mesh.extent.edge(mesh.keys[place].level());
-        let (lightness, bulk) = (1.0 / state.density(), self.materials.bulk(state));
-        let mut change = Quantities::ZERO;
-        for (direction, rise) in rises.iter().enumerate() {
-            let (velocity, widening) = (state.motion[direction], rise.motion[direction]);
-            change = change.minus(&rise.times(velocity));
-            for (change, mass) in change.masses.iter_mut().zip(state.masses) {
-                *change -= mass * widening;
-            }
-            change.motion[direction] -= lightness * rise.energy;
-            change.energy -= bulk * widening;
-        }
-        let mut middle = state.plus(&change.times(scale));
-        if !(middle.density() > 0.0 && middle.energy > 0.0) {
-            (middle, rises) = (*state, [Quantities::ZERO; D]);
-        }
-        self.predicted[place] = Predicted { middle, rises };
+        let state = &self.present[place];
+        self.predicted[place] = Predicted::new(&self.materials, state, rises, scale);
     }
 
     /// Fluxes through some faces of each direction.
@@ -216,14 +241,9 @@ impl<const D: usize, const M: usize> Gas<D, M> {
                 }
             }
         }
-        // Shares are carried by the velocity and not conserved: what a material gains of a volume that is squeezed, it does not gain by flow.
-        let volume: f64 = sum.shares.iter().sum();
-        let shares = &self.predicted[place].middle.shares;
-        for (sum, share) in sum.shares.iter_mut().zip(shares) {
-            *sum -= share * volume;
-        }
         let scale = time / mesh.extent.edge(level);
-        self.conserved[place] = self.conserved[place].plus(&sum.times(scale));
+        let cell = &self.conserved[place];
+        self.conserved[place] = self.predicted[place].after(cell, sum, scale);
     }
 }
 
@@ -275,7 +295,7 @@ fn at_face<const D: usize, const M: usize>(
 }
 
 #[inline]
-fn at_side<const D: usize, const M: usize>(
+pub(super) fn at_side<const D: usize, const M: usize>(
     cell: &Predicted<D, M>,
     direction: usize,
     side: Side,

@@ -62,6 +62,14 @@ impl<const M: usize> Materials<M> {
         cell.energy * (1.0 + 1.0 / self.stiffness(cell))
     }
 
+    /// How fast waves are, all directions together.
+    #[inline]
+    pub(crate) fn speed<const D: usize>(&self, state: &Primitive<D, M>) -> f64 {
+        let sound = (self.bulk(state) / state.density()).sqrt();
+        let speeds = state.motion.iter().map(|velocity| velocity.abs() + sound);
+        speeds.sum()
+    }
+
     /// Heat capacity of a unit of volume.
     pub(crate) fn heat_capacity<const D: usize>(&self, cell: &Conserved<D, M>) -> f64 {
         (0..M).map(|m| cell.masses[m] * self.capacity[m]).sum()

@@ -8,6 +8,7 @@
 //! | `riemann` | the flux between two states |
 //! | `cycle` | a step in time of all cells |
 //! | `sizes` | cells that become finer or coarser, and what is in them then |
+//! | `uniform` | for tests: the same scheme on an array of cells of one size |
 
 mod cycle;
 mod material;
@@ -15,6 +16,8 @@ mod quantities;
 mod riemann;
 mod sizes;
 mod slopes;
+#[cfg(test)]
+pub(crate) mod uniform;
 
 pub(crate) use cycle::{Gas, Impossible};
 pub(crate) use material::Materials;

@@ -68,7 +68,7 @@ fn step<const D: usize, const M: usize>(
 
 /// Half of the slope that lies between both one-sided differences: their mean where that is not too steep, nothing at an extremum.
 #[inline]
-fn limited(low: f64, high: f64) -> f64 {
+pub(super) fn limited(low: f64, high: f64) -> f64 {
     if low * high <= 0.0 {
         return 0.0;
     }

@@ -1,0 +1,87 @@
+//! A talkative program of 1,000 ranks is recorded with what is selected by default.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use crate::process;
+use crate::rounds::{Bar, Rounds, all_sides};
+use crate::sweep3d::Problem;
+use crate::verdict::Outcome;
+use crate::workspace::Workspace;
+
+use super::Check;
+
+pub(super) const CHECK: Check = Check {
+    name: "mds-scale",
+    about: "1,000 talkative ranks: dumps within 2 s of the end, reported within 2 s, under 200 MB",
+    about_time: true,
+    quick: false,
+    run,
+};
+
+/// 40 by 25 ranks with a column of ten cells each, a plane and two angles in a message: each rank passes 1,920 messages
+/// in two iterations, more than it keeps rows of.
+const DECK: &str = "40 25 1 2 1\n40 25 10 6 1\n.05 .05 .05 -2.0\n0 0 0\n0 1 0\n";
+
+const ROUNDS: Rounds = Rounds {
+    warm_ups: 1,
+    least: 5,
+    most: 15,
+    step: 5,
+    seed: 0x00BC_500E,
+};
+
+/// Seconds.
+const SOON: f64 = 2.0;
+
+const BYTES: u64 = 200_000_000;
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+fn run(workspace: &Workspace) -> Result<Outcome> {
+    workspace.release()?;
+    let problem = Problem::new(DECK)?;
+    let dump = problem.dir.path().join("dump");
+    // The end of a job is its last rank's: what it takes longer with dumps is their writing, and what recording costs.
+    let job = |into: Option<&Path>| {
+        let mut command = workspace.bcs(["run", "-n", "1000", "--nodes", "8"])?;
+        if let Some(dir) = into {
+            command.arg("--mds").arg(dir);
+        }
+        let (_, seconds) = problem.run(command.arg("sweep3d"))?;
+        Ok(seconds)
+    };
+    let report = || -> Result<f64> {
+        let mut command = workspace.bcs(["mds", "report"])?;
+        let reported = process::run(command.arg(&dump), LIMIT)?.succeeded()?;
+        Ok(reported.wall.as_secs_f64())
+    };
+    let measured = ROUNDS.figures([Bar::AtMost(SOON); 2], |round| {
+        let [without, with] = all_sides(round, |side| match side {
+            0 => job(None),
+            _ => job(Some(&dump)),
+        })?;
+        Ok([with - without, report()?])
+    })?;
+    let what = [
+        "1,000 ranks on 8 nodes, seconds more with dumps",
+        "seconds to report them",
+    ];
+    let all = measured.iter().zip(what);
+    let mut outcomes: Vec<Outcome> = all.map(|(one, what)| one.outcome(what, " s")).collect();
+    let bytes = bytes_of(&dump)?;
+    outcomes.push(Outcome::exact(
+        bytes < BYTES,
+        format!("the dump has {:.1} MB", bytes as f64 / 1e6),
+        format!("less than {} MB", BYTES / 1_000_000),
+    ));
+    Ok(Outcome::of_all(&outcomes))
+}
+
+fn bytes_of(dir: &Path) -> Result<u64> {
+    let files = fs::read_dir(dir).with_context(|| format!("failed to read {}", dir.display()))?;
+    files.map(|file| Ok(file?.metadata()?.len())).sum()
+}
