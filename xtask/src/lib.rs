@@ -21,6 +21,7 @@ pub mod other_load;
 pub mod peers;
 pub mod process;
 pub mod rounds;
+pub mod said;
 pub mod soft_float;
 pub mod sweep3d;
 pub mod verdict;

@@ -1,12 +1,13 @@
 //! The command line of SAGE.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::{fs, io};
 
 use clap::Parser;
 
 use super::deck::BUILT_IN;
+use super::plot::plot;
 use super::run::failed_on_0;
 use super::{Arguments, Deck, Error, Outcome, run, vtu};
 use crate::MessagePassing;
@@ -53,6 +54,10 @@ struct Options {
     #[arg(long, value_name = "FILE.vtu")]
     dump: Option<PathBuf>,
 
+    /// Draw the density at the end, with its cells
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
+
     /// Which MPI: ours, or a library that has the ABI of MPI 5.0, in a job of its own launcher
     #[arg(long, value_name = "bcs|abi:PATH", default_value = "bcs")]
     mpi: Mpi,
@@ -81,23 +86,23 @@ pub fn command<M: MessagePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
         deck.cycles = options.cycles.unwrap_or(deck.cycles);
         deck
     });
+    let files = [options.dump, options.plot];
+    let title = deck
+        .as_ref()
+        .map_or(String::new(), |deck| deck.title.clone());
     let every = options.checkpoint_every.unwrap_or(u64::MAX);
     let outcome = deck.map_err(Error::Deck).and_then(|deck| {
         let arguments = Arguments {
             deck,
-            gather: options.dump.is_some(),
+            gather: files.iter().any(Option::is_some),
             restart: options.restart,
             checkpoint: options.checkpoint.map(|path| (path, every)),
         };
         run(mpi, &arguments, &mut io::stdout())
     });
-    if let (Ok(outcome), Some(path)) = (&outcome, &options.dump)
-        && let Some(code) = dump(mpi, path, outcome)
-    {
-        return code;
-    }
-    let Err(error) = outcome else {
-        return ExitCode::SUCCESS;
+    let error = match outcome {
+        Ok(outcome) => return write(mpi, &files, &title, &outcome),
+        Err(error) => error,
     };
     let code = match error {
         Error::Deck(_) | Error::Unfilled { .. } => {
@@ -116,19 +121,44 @@ pub fn command<M: MessagePassing>(mpi: &M, arguments: &[String]) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Writes the cells on rank 0. All ranks get the exit code, if that fails.
-fn dump<M: MessagePassing>(mpi: &M, path: &Path, outcome: &Outcome) -> Option<ExitCode> {
+/// Writes the cells, and the picture of them, on rank 0. All ranks get the exit code.
+fn write<M: MessagePassing>(
+    mpi: &M,
+    [dump, picture]: &[Option<PathBuf>; 2],
+    title: &str,
+    outcome: &Outcome,
+) -> ExitCode {
+    let dumped = of_rank_0(mpi, dump, |path| {
+        vtu::write(path, &outcome.mesh, outcome.time)
+    });
+    let drawn = of_rank_0(mpi, picture, |path| {
+        let title = format!("{title}: density at {:.6}", outcome.time);
+        fs::write(path, plot(&outcome.mesh, &title)?)
+    });
+    ExitCode::from(if dumped && drawn { 0 } else { FAILURE })
+}
+
+/// Whether rank 0 has written a file, if there is one to write; all ranks learn it.
+fn of_rank_0<M: MessagePassing>(
+    mpi: &M,
+    path: &Option<PathBuf>,
+    write: impl FnOnce(&Path) -> io::Result<()>,
+) -> bool {
+    let Some(path) = path else {
+        return true;
+    };
     let written = match mpi.rank() {
-        0 => vtu::write(path, &outcome.mesh, outcome.time),
+        0 => write(path),
         _ => Ok(()),
     };
     let failed = failed_on_0(mpi, written.is_err());
     if let Err(error) = written {
+        let path = path.display();
         complain(
             mpi,
             PROGRAM,
-            format_args!("failed to write {}: {error}", path.display()),
+            format_args!("failed to write {path}: {error}"),
         );
     }
-    failed.unwrap_or(true).then(|| ExitCode::from(FAILURE))
+    !failed.unwrap_or(true)
 }

@@ -15,7 +15,7 @@
 //! | `run` | cycles |
 //! | `outcome`, `error` | what a run is asked for and comes to, and why it does not |
 //! | `checkpoint` | a run as a file, to go on from later |
-//! | `vtu` | cells as a file for ParaView |
+//! | `vtu`, `plot` | cells as a file for ParaView, and as a picture |
 //! | `report` | what is printed |
 //! | `command` | the command line |
 //!
@@ -32,6 +32,7 @@ mod heat;
 mod initial;
 mod mesh;
 mod outcome;
+pub mod plot;
 mod report;
 mod run;
 #[cfg(test)]

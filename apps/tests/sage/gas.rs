@@ -1,8 +1,9 @@
 //! The gas against exact solutions.
 
-use super::exact::{State, density};
+use super::exact::{Blast, State, density};
 use super::{built_in, solve};
 use apps::sage::Cell;
+use apps::sage::plot::plot;
 
 /// The error of Sod's density in the mean over the tube.
 fn sod_error(cells: u32) -> f64 {
@@ -34,6 +35,38 @@ fn the_shock_tube_converges_to_the_exact_solution() {
     assert!(order >= 0.85, "{errors:?}: order {order}");
 }
 
+#[test]
+fn the_contact_is_at_its_pixel() {
+    let mut deck = built_in("sod");
+    deck.mesh.cells = vec![400];
+    let outcome = solve(&deck, 2).unwrap();
+    let svg = plot(&outcome.mesh, "Sod").unwrap();
+    let (_, points) = svg
+        .lines()
+        .filter_map(|line| line.split_once("points=\""))
+        .max_by_key(|(_, points)| points.len())
+        .unwrap();
+    let points: Vec<(f64, f64)> = points[..points.find('"').unwrap()]
+        .split_whitespace()
+        .map(|point| point.split_once(',').unwrap())
+        .map(|(x, y)| (x.parse().unwrap(), y.parse().unwrap()))
+        .collect();
+    assert_eq!(points.len(), 400);
+    // The first and the last one are half a cell from the ends of the tube, and 1 and 0.125 dense.
+    let ((left, top), (right, bottom)) = (points[0], points[399]);
+    let pixel = |x: f64| left + (x - 0.00125) / 0.9975 * (right - left);
+    let height = |density: f64| top + (1.0 - density) / 0.875 * (bottom - top);
+    // The densities at both sides of the contact, and its speed (Toro's first test).
+    let halfway = height(f64::midpoint(0.42632, 0.26557));
+    let falls = |pair: &&[(f64, f64)]| pair[0].1 <= halfway && pair[1].1 > halfway;
+    let contact = points.windows(2).find(falls).unwrap()[0].0;
+    let expected = pixel(0.5 + 0.92745 * outcome.time);
+    assert!(
+        (contact - expected).abs() <= 3.0,
+        "{contact} and not {expected}"
+    );
+}
+
 /// The constant of the similarity solution for gamma = 1.4 in the plane: R^4 = E t^2 / (ALPHA rho).
 const ALPHA: f64 = 0.984_074;
 
@@ -43,8 +76,7 @@ fn the_blast_wave_is_where_the_similarity_solution_has_it() {
         let mut deck = built_in("sedov");
         deck.end_time = time;
         let outcome = solve(&deck, 2).unwrap();
-        // A quarter of the energy is in a quarter of the plane.
-        let exact = (4.0 * 0.25 * time * time / ALPHA).powf(0.25);
+        let exact = radius(time);
         // The shock is where the density along the diagonal and the axis is halfway up from outside: within a fine cell of its peak's outer flank.
         let found = shock(&outcome.mesh);
         println!(
@@ -57,6 +89,36 @@ fn the_blast_wave_is_where_the_similarity_solution_has_it() {
             "time {time}: {found} against {exact}"
         );
     }
+}
+
+/// The radius of the shock in `sedov`, a quarter of whose energy is in a quarter of the plane.
+fn radius(time: f64) -> f64 {
+    (4.0 * 0.25 * time * time / ALPHA).powf(0.25)
+}
+
+/// The mean error of the density of `sedov`, and the cells at the end.
+fn sedov_error(cells: u32, levels: u8) -> (f64, f64) {
+    let mut deck = built_in("sedov");
+    deck.mesh.cells = vec![cells; 2];
+    deck.mesh.levels = levels;
+    let outcome = solve(&deck, 2).unwrap();
+    let (blast, shock) = (Blast::new(1.4), radius(outcome.time));
+    let error = |cell: &Cell| {
+        let middle = cell.middle.iter().map(|x| x * x).sum::<f64>().sqrt();
+        (cell.density() - blast.density(middle / shock)).abs() * cell.edge * cell.edge
+    };
+    (outcome.mesh.iter().map(error).sum(), outcome.cells as f64)
+}
+
+#[test]
+fn refinement_pays() {
+    let (error, cells) = sedov_error(16, 3);
+    let (coarse, fine) = (sedov_error(64, 0), sedov_error(128, 0));
+    // The cells of the uniform mesh that has the same error, between both and a little beyond.
+    let order = (coarse.0 / fine.0).ln() / (fine.1 / coarse.1).ln();
+    let uniform = coarse.1 * (coarse.0 / error).powf(1.0 / order);
+    println!("{cells} cells {error:e}, uniform {coarse:?} {fine:?}: {uniform} cells");
+    assert!(cells <= 0.4 * uniform, "{cells} cells instead of {uniform}");
 }
 
 /// The mean radius at which the density has risen halfway to the peak, over all directions.

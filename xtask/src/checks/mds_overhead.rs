@@ -1,15 +1,13 @@
 //! What recording costs SWEEP3D: by what was recorded and what one event costs, and by the clock, in pairs of runs.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 use mds::dump::{Dumps, RankDump, read_dir};
 
 use crate::bootstrap::median;
-use crate::process;
 use crate::rounds::{Bar, Measured, Rounds, all_sides};
+use crate::said::Said;
 use crate::sweep3d::Problem;
 use crate::verdict::{Outcome, Verdict};
 use crate::workspace::Workspace;
@@ -48,9 +46,6 @@ const ROUNDS: Rounds = Rounds {
 
 /// How often the cost of an event is measured.
 const TIMES: usize = 5;
-
-/// Building the tests is in it.
-const LIMIT: Duration = Duration::from_secs(1_800);
 
 /// The problem, and where dumps go.
 struct Recorded<'a> {
@@ -132,8 +127,8 @@ fn shares(dumps: &Dumps, call_ns: f64, slice_ns: f64) -> Result<(f64, f64)> {
 fn call_ns(workspace: &Workspace) -> Result<f64> {
     let mut command = workspace.cargo(["test", "--release", "-p", "bcs-mpi", "--lib"]);
     command.args(["recording_costs", "--", "--ignored", "--nocapture"]);
-    let said = told(&mut command)?;
-    Ok(figure(&said, "a send:")?.max(figure(&said, "a receive:")?))
+    let said = Said::by(&mut command)?;
+    Ok(said.figure("a send:")?.max(said.figure("a receive:")?))
 }
 
 /// What two NICs that record take longer for a slice with a message than two that do not.
@@ -146,7 +141,7 @@ fn slice_ns(workspace: &Workspace) -> Result<f64> {
             true => command.env("BCS_EMDS", "1"),
             false => command.env_remove("BCS_EMDS"),
         };
-        figure(&told(&mut command)?, "8 bytes, 2 nodes:")
+        Said::by(&mut command)?.figure("8 bytes, 2 nodes:")
     };
     let mut more = Vec::new();
     for round in 0..TIMES {
@@ -154,19 +149,6 @@ fn slice_ns(workspace: &Workspace) -> Result<f64> {
         more.push(with - without);
     }
     Ok(median(&more).max(0.0))
-}
-
-fn told(command: &mut Command) -> Result<String> {
-    Ok(process::run(command, LIMIT)?.succeeded()?.stdout)
-}
-
-/// The number behind a text, which may stand behind the name of the test.
-fn figure(said: &str, text: &str) -> Result<f64> {
-    let rest = said
-        .split_once(text)
-        .map(|(_, rest)| rest.split_whitespace());
-    let number = rest.and_then(|mut words| words.next()?.parse().ok());
-    number.with_context(|| format!("no number after `{text}` in `{said}`"))
 }
 
 fn by_pairs(problem: &Recorded<'_>) -> Result<Vec<Outcome>> {
@@ -225,13 +207,6 @@ mod tests {
         assert_eq!(shares(&dumps, 100.0, 500.0).unwrap(), (0.004, 0.01));
         dumps.nodes.clear();
         assert!(shares(&dumps, 100.0, 500.0).is_err());
-    }
-
-    #[test]
-    fn figures_are_found_behind_the_name_of_their_test() {
-        let said = "running 1 test\ntest it ... a send: 75.2 ns\na receive: 74.8 ns\nok\n";
-        assert_eq!(figure(said, "a send:").unwrap(), 75.2);
-        assert!(figure(said, "a slice:").is_err());
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod oracle;
 mod page;
 mod pieces;
 mod reduce_bits;
+mod sage_grind;
 mod sandbox;
 mod simulator;
 mod simulator_mpi;
@@ -100,6 +101,7 @@ pub const ALL: &[Check] = &[
     smartmap_hierarchical::CHECK,
     smartmap_roads::CHECK,
     node_scale::CHECK,
+    sage_grind::CHECK,
     sandbox::CHECK,
     pieces::CHECK,
     threads_beside::CHECK,

@@ -29,7 +29,7 @@ pub(super) struct Predicted<const D: usize, const M: usize> {
 
 impl<const D: usize, const M: usize> Predicted<D, M> {
     /// From a state that rises by this from the cell's middle to its high sides; `scale` is the step in time over the cell's edge.
-    #[inline]
+    #[inline(always)]
     pub(super) fn new(
         materials: &Materials<M>,
         state: &Primitive<D, M>,
@@ -55,7 +55,7 @@ impl<const D: usize, const M: usize> Predicted<D, M> {
     }
 
     /// What is in the cell after the whole step, in which `sum` flowed into a unit of it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn after(
         &self,
         before: &Conserved<D, M>,
@@ -223,6 +223,21 @@ impl<const D: usize, const M: usize> Gas<D, M> {
     /// Adds what flows into an own cell.
     fn add_up(&mut self, mesh: &Mesh<D>, place: usize, time: f64) {
         let level = mesh.keys[place].level();
+        let sum = match mesh.links.even::<D>(place - mesh.own.start) {
+            Some(links) => links.iter().fold(Flux::ZERO, |sum, [low, high]| {
+                let [low, high] = [low, high].map(|link| &self.fluxes[link.face as usize]);
+                sum.plus(low).minus(high)
+            }),
+            None => self.inflow(mesh, place),
+        };
+        let scale = time / mesh.extent.edge(level);
+        let cell = &self.conserved[place];
+        self.conserved[place] = self.predicted[place].after(cell, sum, scale);
+    }
+
+    /// What flows into a unit of a cell beside which there may be others of another size, and walls.
+    fn inflow(&self, mesh: &Mesh<D>, place: usize) -> Flux<D, M> {
+        let level = mesh.keys[place].level();
         let mut sum = Flux::<D, M>::ZERO;
         for direction in 0..D {
             for side in Side::BOTH {
@@ -241,9 +256,7 @@ impl<const D: usize, const M: usize> Gas<D, M> {
                 }
             }
         }
-        let scale = time / mesh.extent.edge(level);
-        let cell = &self.conserved[place];
-        self.conserved[place] = self.predicted[place].after(cell, sum, scale);
+        sum
     }
 }
 
@@ -278,7 +291,7 @@ impl Part {
 }
 
 /// A state at a face; that in the cell's middle if the one at the face is impossible.
-#[inline]
+#[inline(always)]
 fn at_face<const D: usize, const M: usize>(
     cell: &Predicted<D, M>,
     mut state: Primitive<D, M>,
@@ -294,7 +307,7 @@ fn at_face<const D: usize, const M: usize>(
     state
 }
 
-#[inline]
+#[inline(always)]
 pub(super) fn at_side<const D: usize, const M: usize>(
     cell: &Predicted<D, M>,
     direction: usize,
@@ -310,7 +323,7 @@ pub(super) fn at_side<const D: usize, const M: usize>(
     )
 }
 
-#[inline]
+#[inline(always)]
 fn even_flux<const D: usize, const M: usize>(
     materials: &Materials<M>,
     predicted: &[Predicted<D, M>],

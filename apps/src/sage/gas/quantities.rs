@@ -33,7 +33,7 @@ impl<const D: usize, const M: usize> Quantities<D, M> {
         shares: [0.0; M],
     };
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn map(&self, f: impl Fn(f64) -> f64) -> Self {
         Self {
             masses: self.masses.map(&f),
@@ -43,7 +43,7 @@ impl<const D: usize, const M: usize> Quantities<D, M> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn zip(&self, other: &Self, f: impl Fn(f64, f64) -> f64) -> Self {
         Self {
             masses: std::array::from_fn(|m| f(self.masses[m], other.masses[m])),
@@ -53,23 +53,23 @@ impl<const D: usize, const M: usize> Quantities<D, M> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn plus(&self, other: &Self) -> Self {
         self.zip(other, |one, other| one + other)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn minus(&self, other: &Self) -> Self {
         self.zip(other, |one, other| one - other)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn times(&self, factor: f64) -> Self {
         self.map(|x| x * factor)
     }
 
     /// Of all materials together.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn density(&self) -> f64 {
         self.masses.iter().sum()
     }

@@ -13,7 +13,7 @@ struct Half {
 }
 
 impl Half {
-    #[inline]
+    #[inline(always)]
     fn new<const D: usize, const M: usize>(
         materials: &Materials<M>,
         state: &Primitive<D, M>,
@@ -32,7 +32,7 @@ impl Half {
 ///
 /// The contact's speed comes from the pressure jump, and all that is carried along (masses, shares, transverse momentum) comes from the side from
 /// which the contact moves, so that contacts that rest stay sharp.
-#[inline]
+#[inline(always)]
 pub(crate) fn flux<const D: usize, const M: usize>(
     materials: &Materials<M>,
     low: &Primitive<D, M>,
@@ -57,7 +57,7 @@ pub(crate) fn flux<const D: usize, const M: usize>(
 }
 
 /// The flux out of the side from which the contact moves; `wave` is the speed of that side's outer wave, 0 if even that one has passed the face.
-#[inline]
+#[inline(always)]
 fn upwind<const D: usize, const M: usize>(
     materials: &Materials<M>,
     state: &Primitive<D, M>,

@@ -12,9 +12,29 @@ pub(crate) type Rises<const D: usize, const M: usize> = [Quantities<D, M>; D];
 /// How steep a limited slope may be against the smaller one-sided difference (the parameter of the generalised minmod limiter).
 const STEEPNESS: f64 = 2.0;
 
-/// The rises of an own cell in all directions, from the values of what is beside it. `mirrored` says whether the component `motion` changes its sign
-/// beyond a wall that reflects.
+/// The rises of an own cell in all directions, from the values of what is beside it.
+#[inline(always)]
 pub(crate) fn rises<const D: usize, const M: usize>(
+    mesh: &Mesh<D>,
+    ends: &Ends<D>,
+    values: &[Quantities<D, M>],
+    place: usize,
+) -> Rises<D, M> {
+    let own = place - mesh.own.start;
+    if let Some(links) = mesh.links.even::<D>(own) {
+        let here = &values[place];
+        let mut rises = [Quantities::ZERO; D];
+        for (rise, [low, high]) in rises.iter_mut().zip(links) {
+            let (low, high) = (&values[low.beyond as usize], &values[high.beyond as usize]);
+            *rise = here.minus(low).zip(&high.minus(here), limited);
+        }
+        return rises;
+    }
+    uneven(mesh, ends, values, place)
+}
+
+/// The same of a cell beside which there are others of another size, or walls.
+fn uneven<const D: usize, const M: usize>(
     mesh: &Mesh<D>,
     ends: &Ends<D>,
     values: &[Quantities<D, M>],

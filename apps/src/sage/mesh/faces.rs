@@ -100,6 +100,8 @@ pub(crate) struct Links {
     links: Vec<Link>,
     /// Where those of each side of each cell begin, and where the last ones end.
     starts: Vec<u32>,
+    /// Whether there is one cell of a cell's own size at each of its sides.
+    even: Vec<bool>,
 }
 
 impl Links {
@@ -108,6 +110,17 @@ impl Links {
     pub(crate) fn at<const D: usize>(&self, own: usize, direction: usize, side: Side) -> &[Link] {
         let slot = slot::<D>(own, direction, side);
         &self.links[self.starts[slot] as usize..self.starts[slot + 1] as usize]
+    }
+
+    /// The two of each direction, low side before high, if one cell of its own size is at each side of the n-th own cell.
+    #[inline]
+    pub(crate) fn even<const D: usize>(&self, own: usize) -> Option<&[[Link; 2]]> {
+        if !self.even[own] {
+            return None;
+        }
+        let start = self.starts[slot::<D>(own, 0, Side::Low)] as usize;
+        let (pairs, _) = self.links[start..start + 2 * D].as_chunks();
+        Some(pairs)
     }
 }
 
@@ -144,7 +157,7 @@ pub(crate) fn find<const D: usize>(
         faces.first = first;
         first += faces.count();
     }
-    let links = links(&faces, own);
+    let links = links(&faces, keys, own);
     (faces, links)
 }
 
@@ -156,8 +169,7 @@ fn add<const D: usize>(
     (place, direction, side): (usize, usize, Side),
     beyond: Key<D>,
 ) {
-    // Before the place itself comes only what it lies in.
-    let at = keys.partition_point(|key| *key <= beyond).wrapping_sub(1);
+    let at = lies_in(keys, place, direction, beyond);
     let found = keys.get(at).copied();
     if found == Some(beyond) {
         if side == Side::High {
@@ -195,11 +207,30 @@ fn add<const D: usize>(
     }
 }
 
+/// The last local cell along the curve that begins no later than a place beside a cell: that place itself, or what it lies in, if it is known.
+fn lies_in<const D: usize>(
+    keys: &[Key<D>],
+    place: usize,
+    direction: usize,
+    beyond: Key<D>,
+) -> usize {
+    // Brothers that have no parts lie side by side.
+    let apart = 1 << direction;
+    let brother = match keys[place].number() & apart {
+        0 => place + apart,
+        _ => place.wrapping_sub(apart),
+    };
+    if keys.get(brother) == Some(&beyond) {
+        return brother;
+    }
+    keys.partition_point(|key| *key <= beyond).wrapping_sub(1)
+}
+
 fn halves<const D: usize>(key: Key<D>) -> u8 {
     u8::try_from(key.number()).expect("a cell has at most eight parts")
 }
 
-fn links<const D: usize>(faces: &[Faces; D], own: &Range<usize>) -> Links {
+fn links<const D: usize>(faces: &[Faces; D], keys: &[Key<D>], own: &Range<usize>) -> Links {
     let mut starts = vec![0_u32; own.len() * D * 2 + 1];
     let slot_of = |cell: u32, direction, side| {
         let own = own
@@ -241,5 +272,20 @@ fn links<const D: usize>(faces: &[Faces; D], own: &Range<usize>) -> Links {
     for slot in 0..starts.len() - 1 {
         links[starts[slot] as usize..starts[slot + 1] as usize].sort_by_key(|link| link.beyond);
     }
-    Links { links, starts }
+    let is_even = |own: usize, place: usize| {
+        let side = |slot: usize| match &links[starts[slot] as usize..starts[slot + 1] as usize] {
+            [link] if link.beyond != OUTSIDE => {
+                keys[link.beyond as usize].level() == keys[place].level()
+            }
+            _ => false,
+        };
+        (own * D * 2..(own + 1) * D * 2).all(side)
+    };
+    let even = own.clone().enumerate();
+    let even = even.map(|(own, place)| is_even(own, place)).collect();
+    Links {
+        links,
+        starts,
+        even,
+    }
 }

@@ -32,7 +32,7 @@ impl<const D: usize> Key<D> {
     /// The cell of a level with its low corner there, in cells of the finest level.
     pub(crate) fn new(corner: [u32; D], level: u8) -> Self {
         let code = (0..D).fold(0, |code, d| code | spread::<D>(corner[d]) << d);
-        Self(code << LEVEL_BITS | u64::from(level))
+        Self::of_code(code, level)
     }
 
     /// As it is passed on, and back.
@@ -50,7 +50,7 @@ impl<const D: usize> Key<D> {
 
     /// Its low corner, in cells of the finest level.
     pub(crate) fn corner(self) -> [u32; D] {
-        let code = self.0 >> LEVEL_BITS;
+        let code = self.code();
         std::array::from_fn(|d| gather::<D>(code >> d))
     }
 
@@ -61,26 +61,37 @@ impl<const D: usize> Key<D> {
 
     pub(crate) fn parent(self) -> Option<Self> {
         let level = self.level().checked_sub(1)?;
-        let edge = 1 << (LEVELS - level);
-        Some(Self::new(self.corner().map(|x| x & !(edge - 1)), level))
+        let below = Self::shift(level);
+        Some(Self::of_code(self.code() >> below << below, level))
+    }
+
+    /// Where it is on the curve, in cells of the finest level.
+    #[inline]
+    fn code(self) -> u64 {
+        self.0 >> LEVEL_BITS
+    }
+
+    #[inline]
+    fn of_code(code: u64, level: u8) -> Self {
+        Self(code << LEVEL_BITS | u64::from(level))
+    }
+
+    /// Bits of a code that say where within a cell of that level something is.
+    #[inline]
+    fn shift(level: u8) -> usize {
+        D * usize::from(LEVELS - level)
     }
 
     /// The parts of a cell, along the curve: bit d of a number says whether it is in the high half in direction d.
     pub(crate) fn child(self, number: usize) -> Self {
         let level = self.level() + 1;
-        let edge = 1 << (LEVELS - level);
-        let corner = self.corner();
-        let corner =
-            std::array::from_fn(|d| corner[d] + if number >> d & 1 == 1 { edge } else { 0 });
-        Self::new(corner, level)
+        Self::of_code(self.code() | (number as u64) << Self::shift(level), level)
     }
 
     /// Which part of its parent it is.
     pub(crate) fn number(self) -> usize {
-        let (corner, edge) = (self.corner(), self.edge());
-        (0..D).fold(0, |number, d| {
-            number | usize::from(corner[d] & edge != 0) << d
-        })
+        let [number, ..] = (self.code() >> Self::shift(self.level())).to_le_bytes();
+        usize::from(number) & ((1 << D) - 1)
     }
 
     /// The place of the same size beyond a side, if it is within a box of that extent (in cells of the finest level).

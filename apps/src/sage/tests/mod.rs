@@ -109,25 +109,30 @@ fn a_cycle_that_keeps_its_mesh_allocates_nothing() {
     }
 }
 
-/// What a cell takes in a cycle, on the refined mesh of timing_h and on an array, in nanoseconds. It prints the ratio, for
-/// `cargo xtask check sage-grind`.
+/// What a cell takes in a cycle, in nanoseconds: on an array, on a refined mesh that stays, and on one whose levels are chosen anew now and
+/// then; for `cargo xtask check sage-grind`.
 #[test]
 #[ignore = "it measures time"]
 fn grind_time() {
     let deck = built_in("timing_h");
+    let grind = |every| {
+        let mut deck = deck.clone();
+        deck.mesh.every = every;
+        let outcome = solve(&deck, false);
+        outcome.elapsed_s * 1e9 / outcome.updates as f64
+    };
     let mut plain = deck.clone();
-    plain.mesh.cells = vec![40; 3];
-    for _ in 0..15 {
-        let refined = solve(&deck, false);
-        let mesh_ns = refined.elapsed_s * 1e9 / refined.updates as f64;
-        let (mut array, middles) = array::<3, 2>(&plain);
-        let cycles = refined.updates / middles.len() as u64;
-        let start = Instant::now();
-        (0..cycles).for_each(|_| {
-            array.cycle(plain.courant);
-        });
-        let updates = cycles * middles.len() as u64;
-        let array_ns = start.elapsed().as_secs_f64() * 1e9 / updates as f64;
-        println!("mesh {mesh_ns:.2} array {array_ns:.2}");
-    }
+    plain.mesh.cells = vec![32; 3];
+    let (mut array, middles) = array::<3, 2>(&plain);
+    let start = Instant::now();
+    (0..plain.cycles).for_each(|_| {
+        array.cycle(plain.courant);
+    });
+    let updates = plain.cycles * middles.len() as u64;
+    println!(
+        "array: {}",
+        start.elapsed().as_secs_f64() * 1e9 / updates as f64
+    );
+    println!("mesh: {}", grind(u64::MAX));
+    println!("levels: {}", grind(deck.mesh.every));
 }
