@@ -16,7 +16,7 @@ const LEFT: u32 = 60;
 const BOTTOM: u32 = 40;
 const CAPTION: u32 = 30;
 /// The scale of colours beside a plane.
-const SCALE: u32 = 90;
+const SCALE: u32 = 110;
 
 /// Edges are drawn of cells that are as long as this.
 const SEEN: f64 = 4.0;
@@ -124,7 +124,8 @@ fn key(area: &Picture<'_>, densities: Range<f64>, color: impl Fn(f64) -> RGBColo
     chart
         .configure_mesh()
         .disable_mesh()
-        .disable_x_axis()
+        .x_labels(0)
+        .label_style(("sans-serif", 12))
         .draw()?;
     let step = (densities.end - densities.start) / f64::from(STEPS);
     chart.draw_series((0..STEPS).map(|n| {
