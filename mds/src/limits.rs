@@ -12,8 +12,8 @@ pub const MOST_SLICE_ROWS: u64 = 1 << 20;
 pub const DEFAULT_EVENTS: u64 = 1 << 16;
 
 /// Rows of each kind (slices, calls, messages) that all ranks of a job keep together if nobody says otherwise: the dump
-/// of a job is at most 130 MiB of rows, however many ranks it has.
-pub const DEFAULT_ROWS_OF_JOB: u64 = 1 << 20;
+/// of a job has at most 100 MB of rows, however many ranks it has (and 66 KB of figures of each rank that uses many).
+pub const DEFAULT_ROWS_OF_JOB: u64 = 3 << 18;
 
 /// Calls and messages that a rank keeps at most: 1.3 GiB if they are all used.
 pub const MOST_EVENTS: u64 = 1 << 23;

@@ -411,7 +411,7 @@ fn rows_of_large_jobs_are_fewer() {
         (layout.near_rows, layout.call_rows, layout.message_rows)
     };
     assert_eq!(rows("mmds", 4), (10_000, 1 << 16, 1 << 16));
-    assert_eq!(rows("mmds", 1_000), (1_048, 1_048, 1_048));
+    assert_eq!(rows("mmds", 1_000), (786, 786, 786));
     assert_eq!(rows("mmds", 3 << 20), (1, 1, 1));
     assert_eq!(
         rows("mmds:calls=70000:messages=0,emds:rows=20000", 1_000),
