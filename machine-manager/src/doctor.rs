@@ -1,5 +1,6 @@
 //! What this machine allows, and what the runtime will do therefore.
 
+use crate::bandwidth;
 use crate::cores::ranges;
 use bcs_core::fabric::shm::{ProcessMemory, probe_process_memory};
 use bcs_core::job::{Cores, Driver, Placement};
@@ -70,6 +71,7 @@ pub fn examine(time_slice: Duration, driver: Option<Driver>, cores: &Cores) -> V
         look_at_open_files(),
         look_at_locked_memory(),
         look_at_shared_memory(),
+        look_at_bandwidth(),
     ]
 }
 
@@ -367,6 +369,30 @@ fn look_at_shared_memory() -> Finding {
         what: "/dev/shm",
         health: Health::Ok,
         found: format!("{found}: not used, NIC memory is memfds"),
+    }
+}
+
+fn look_at_bandwidth() -> Finding {
+    let measured = bandwidth::of_this_machine();
+    let rate = bytesize::ByteSize(measured.bytes_per_second);
+    let rate = format!("{}/s, measured {}", rate.display().si(), measured.date());
+    let (health, found) = match measured.file {
+        Ok(file) => (
+            Health::Ok,
+            format!(
+                "{rate}: times the slice it is the budget of a node; to measure anew, remove {}",
+                file.display()
+            ),
+        ),
+        Err(why) => (
+            Health::Slow,
+            format!("{rate} and anew at each start, so budgets differ from run to run: {why}"),
+        ),
+    };
+    Finding {
+        what: "link bandwidth",
+        health,
+        found,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The processes of a job: its node managers.
 
+use crate::bandwidth::{self, Measurement};
 use anyhow::Context as _;
 use bcs_core::fabric::shm::Segment;
 use bcs_core::job::{Cores, Driver, NodeId, Placement, Settings};
@@ -23,7 +24,7 @@ pub struct Job {
     pub placement: Placement,
     /// How the runtime is set; `link_bandwidth` counts only with `measure` unset.
     pub settings: Settings,
-    /// Whether the link bandwidth is to be measured.
+    /// Whether the link bandwidth is that of this machine, as measured.
     pub measure: bool,
     /// The cores of the job.
     pub cores: Cores,
@@ -87,6 +88,8 @@ pub struct Launched {
     pub managers: Vec<Manager>,
     /// How the runtime is set, with the link bandwidth as measured.
     pub settings: Settings,
+    /// The measurement of the link bandwidth; none if the user has said it.
+    pub bandwidth: Option<Measurement>,
     /// As in [`Job`].
     pub kill_delay: Duration,
     /// Whether node managers write dumps at the end.
@@ -113,8 +116,9 @@ pub fn launch(mut job: Job, input: BorrowedFd<'_>) -> anyhow::Result<Launched> {
     };
     let mut managers = start_managers(&job, parts, input, &page_fd, &segment_fd)?;
     // While they load.
-    if job.measure {
-        job.settings.link_bandwidth = crate::bandwidth::measure();
+    let bandwidth = job.measure.then(bandwidth::of_this_machine);
+    if let Some(measured) = &bandwidth {
+        job.settings.link_bandwidth = measured.bytes_per_second;
     }
     let name = job_name();
     for manager in &mut managers {
@@ -141,6 +145,7 @@ pub fn launch(mut job: Job, input: BorrowedFd<'_>) -> anyhow::Result<Launched> {
         job: name,
         managers,
         settings: job.settings,
+        bandwidth,
         kill_delay: job.kill_delay,
         records: job.mds.is_some(),
     })

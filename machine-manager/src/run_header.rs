@@ -1,8 +1,7 @@
 //! `run.json`: what a recorded run was.
 
-use crate::launch::Job;
+use crate::launch::{Job, Launched};
 use bcs_core::clock::now_ns;
-use bcs_core::job::Settings;
 use mds::dump::{RunDump, write_run};
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -37,15 +36,19 @@ impl RunHeader {
     }
 
     /// What is known when the job has been started: its name, and how the runtime is set.
-    pub fn started(&mut self, job: &str, settings: &Settings) {
+    pub fn started(&mut self, launched: &Launched) {
         let named = |name: &dyn std::fmt::Debug| format!("{name:?}").to_lowercase();
-        job.clone_into(&mut self.dump.job);
+        let settings = &launched.settings;
+        launched.job.clone_into(&mut self.dump.job);
         self.dump.time_slice_ns = settings.time_slice_ns;
         self.dump.strobe = named(&settings.strobe);
         self.dump.nic_threads = named(&settings.driver);
         self.dump.intranode = named(&settings.intranode);
         self.dump.eager_limit = settings.eager_limit as u64;
         self.dump.bandwidth = settings.link_bandwidth;
+        let measured = launched.bandwidth.as_ref();
+        let since_1970 = measured.map(|one| one.measured.duration_since(UNIX_EPOCH));
+        self.dump.bandwidth_measured_unix_s = since_1970.and_then(Result::ok).map(|s| s.as_secs());
     }
 
     /// Writes it, at the end.

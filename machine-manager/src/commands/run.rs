@@ -240,7 +240,7 @@ fn start_and_watch(
     };
     let door = open_door(&launched, facts, hints_are_heard(options));
     if let Some(header) = &mut header {
-        header.started(&launched.job, &launched.settings);
+        header.started(&launched);
     }
     drop(far_end);
     if options.verbose {
@@ -320,9 +320,12 @@ fn describe(launched: &Launched, ranks: usize) {
     } = launched.settings;
     let slice = humantime::format_duration(std::time::Duration::from_nanos(time_slice_ns));
     let bandwidth = bytesize::ByteSize(link_bandwidth).display().si();
+    let measured = launched.bandwidth.as_ref();
+    let measured = measured.map(|one| format!(" (measured {})", one.date()));
+    let measured = measured.unwrap_or_default();
     eprintln!(
         "bcs: {ranks} ranks, {strobe:?} strobes, slices of {slice}, eager limit {eager_limit} \
-         bytes, links of {bandwidth}/s, NIC threads {driver:?}"
+         bytes, links of {bandwidth}/s{measured}, NIC threads {driver:?}"
     );
     eprintln!("bcs: messages within a node by {intranode:?}, roads up to {road:?}");
     eprintln!("bcs: bcs run is process {}", std::process::id());

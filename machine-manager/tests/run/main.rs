@@ -1,6 +1,7 @@
 //! `bcs run` from outside, with real processes.
 
 mod bad_input;
+mod bandwidth;
 mod bench;
 mod configuration;
 mod conversation;

@@ -39,6 +39,9 @@ pub struct RunDump {
     pub eager_limit: u64,
     /// The bandwidth of a link, in bytes a second, from which budgets follow.
     pub bandwidth: u64,
+    /// When that was measured, in seconds since 1970; absent if the user has said it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bandwidth_measured_unix_s: Option<u64>,
     /// What was recorded, as `--mds-record` says it.
     pub recorded: String,
 }

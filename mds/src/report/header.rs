@@ -52,11 +52,16 @@ fn of_run(run: &RunDump) -> Vec<String> {
         run.strobe,
         run.nic_threads
     );
+    let measured = run.bandwidth_measured_unix_s.map(|seconds| {
+        let date = began(seconds.saturating_mul(1_000_000_000));
+        format!(" (measured {date})")
+    });
     let roads = format!(
-        "{} within a node, eager up to {}, links of {}/s",
+        "{} within a node, eager up to {}, links of {}/s{}",
         run.intranode,
         size(run.eager_limit as f64),
-        size(run.bandwidth as f64)
+        size(run.bandwidth as f64),
+        measured.unwrap_or_default()
     );
     vec![
         line("command", &run.command.join(" ")),

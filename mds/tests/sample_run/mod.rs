@@ -95,6 +95,7 @@ fn run(size: Size) -> RunDump {
         intranode: "smartmap".to_owned(),
         eager_limit: 4096,
         bandwidth: 4_000_000_000,
+        bandwidth_measured_unix_s: Some(1_099_000_000),
         recorded: "mmds,emds".to_owned(),
     }
 }

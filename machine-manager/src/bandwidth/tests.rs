@@ -1,0 +1,138 @@
+//! Remembering, with a measuring that says what it is told to.
+
+use super::*;
+use std::ffi::OsString;
+use std::fs;
+use std::sync::Barrier;
+
+fn machine(kernel: &str) -> Machine {
+    Machine {
+        machine: "node/7".into(),
+        kernel: kernel.into(),
+        processor: "one".into(),
+    }
+}
+
+fn never() -> u64 {
+    panic!("what is remembered is not measured")
+}
+
+#[test]
+fn a_machine_is_measured_once_and_another_kernel_anew() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("a/b/c.json");
+    let first = remembered(&path, &machine("6.1"), || 42);
+    assert_eq!(
+        (first.bytes_per_second, first.file.unwrap()),
+        (42, path.clone())
+    );
+    let again = remembered(&path, &machine("6.1"), never);
+    assert_eq!(again.bytes_per_second, 42);
+    assert!(again.measured <= first.measured, "with the date of then");
+    assert!(again.date().ends_with('Z'));
+    let other = remembered(&path, &machine("6.2"), || 43);
+    assert_eq!(other.bytes_per_second, 43);
+    assert_eq!(
+        remembered(&path, &machine("6.2"), never).bytes_per_second,
+        43
+    );
+    let names: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().collect();
+    assert_eq!(names.len(), 1, "nothing else is left: {names:?}");
+}
+
+#[test]
+fn what_cannot_be_used_is_replaced() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("c.json");
+    remembered(&path, &machine("6.1"), || 42);
+    let good = fs::read_to_string(&path).unwrap();
+    let broken = |from: &str, to: &str| {
+        let text = good.replace(from, to);
+        assert_ne!(text, good, "{from}");
+        text
+    };
+    for text in [
+        String::new(),
+        "rubbish".into(),
+        good[..good.len() / 2].into(),
+        broken("bcs-link-bandwidth", "bcs-other"),
+        broken("\"version\": 1", "\"version\": 2"),
+        broken(": 42", ": 0"),
+        broken(": 42", ": -1"),
+        broken(": 42", ": 18446744073709551615"),
+        broken(
+            "\"measured_unix_s\": 1",
+            "\"measured_unix_s\": 999999999999",
+        ),
+        " ".repeat(1 << 20) + &good,
+    ] {
+        fs::write(&path, &text).unwrap();
+        let anew = remembered(&path, &machine("6.1"), || 7);
+        assert_eq!(anew.bytes_per_second, 7, "{text:.200}");
+        let kept = remembered(&path, &machine("6.1"), never);
+        assert_eq!(kept.bytes_per_second, 7, "{text:.200}");
+    }
+}
+
+#[test]
+fn where_nothing_can_be_written_it_is_measured_each_time_and_said_why() {
+    let home = tempfile::tempdir().unwrap();
+    // A file in the place of a directory, a directory in the place of the file.
+    let file = home.path().join("file");
+    fs::write(&file, "").unwrap();
+    for path in [file.join("c.json"), home.path().to_owned()] {
+        let unkept = remembered(&path, &machine("6.1"), || 5);
+        assert_eq!(unkept.bytes_per_second, 5);
+        let why = unkept.file.unwrap_err().to_string();
+        assert!(why.starts_with(&format!("failed to write {}: ", path.display())));
+    }
+    let left = fs::read_dir(home.path()).unwrap().count();
+    assert_eq!(left, 1, "the file");
+}
+
+#[test]
+fn several_starts_at_once_agree() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("c.json");
+    let (starts, barrier) = (8, Barrier::new(8));
+    let rates: Vec<u64> = std::thread::scope(|scope| {
+        let start = |rate| {
+            let (path, barrier) = (&path, &barrier);
+            // Threads are one process, and each needs a name of its own for what it writes.
+            scope.spawn(move || {
+                let own = Record::new(machine("6.1"), rate, SystemTime::now());
+                barrier.wait();
+                own.keep_as(path, &rate.to_string()).unwrap()
+            })
+        };
+        let started: Vec<_> = (1..=starts).map(start).collect();
+        let kept = started.into_iter().map(|start| start.join().unwrap());
+        kept.map(|kept| kept.measurement(Err(Forgotten::NoPlace)).bytes_per_second)
+            .collect()
+    });
+    assert!(rates.iter().all(|rate| *rate == rates[0]), "{rates:?}");
+    let remembered = remembered(&path, &machine("6.1"), never).bytes_per_second;
+    assert_eq!(remembered, rates[0]);
+}
+
+#[test]
+fn the_place_follows_the_variables_and_the_name_of_the_machine() {
+    let place = |variables: &[(&str, &str)]| {
+        let lookup = |name: &str| {
+            let found = variables.iter().find(|(of, _)| *of == name);
+            found.map(|(_, value)| OsString::from(value))
+        };
+        let path = record::path(&machine("6.1"), lookup)?;
+        Some(path.display().to_string())
+    };
+    let file = "bcs/link-bandwidth-node_7.json";
+    assert_eq!(
+        place(&[("XDG_CACHE_HOME", "/c"), ("HOME", "/h")]),
+        Some(format!("/c/{file}"))
+    );
+    for relative in ["", "c"] {
+        let found = place(&[("XDG_CACHE_HOME", relative), ("HOME", "/h")]);
+        assert_eq!(found, Some(format!("/h/.cache/{file}")));
+    }
+    assert_eq!(place(&[]), None);
+}
