@@ -39,6 +39,7 @@ pub mod run_header;
 pub mod shared_input;
 pub mod signals;
 pub mod terminal_input;
+pub mod tune;
 pub mod verdict;
 
 use std::ffi::{OsStr, OsString};

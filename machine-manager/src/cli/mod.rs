@@ -4,6 +4,7 @@ mod bench;
 mod live;
 mod mds;
 mod run;
+mod tune;
 
 pub use bench::BenchArgs;
 pub use live::{KillArgs, PsArgs, StateArgs, TopArgs};
@@ -12,6 +13,7 @@ pub use run::{
     ApplicationOptions, BindName, DeadlockName, DriverName, FurtherApplication, InputName,
     NicOptions, ProgramArgs, RunArgs, RunOptions, StrobeName,
 };
+pub use tune::{Against, Trials, TuneArgs};
 
 use crate::quantities::parse_duration;
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
@@ -35,6 +37,8 @@ pub enum Command {
     Run(Box<RunArgs>),
     /// Time messages and collectives: a table, and files for programs and papers
     Bench(Box<BenchArgs>),
+    /// Find the time slice with which a program runs fastest
+    Tune(Box<TuneArgs>),
     /// Simulate a cluster in virtual time, with faults, under checkers
     Sim(SimArgs),
     /// Print the options of `bcs run` as they are in effect, and where each came from

@@ -13,6 +13,7 @@ mod sim;
 mod sim_mpi;
 mod state;
 mod top;
+mod tune;
 
 use crate::cli::{self, Cli, Command, FurtherApplication, MdsTopic};
 use crate::configuration::{self, Configuration};
@@ -26,7 +27,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 /// The subcommands whose options `bcs.toml` and variables can give defaults to.
-const CONFIGURED: [&str; 3] = ["run", "bench", "config"];
+const CONFIGURED: [&str; 4] = ["run", "bench", "tune", "config"];
 
 /// Parses the command line and does what it says.
 #[must_use]
@@ -46,7 +47,9 @@ pub fn dispatch(mut arguments: Vec<OsString>) -> ExitCode {
         Err(code) => return code,
     };
     match command {
-        Command::Run(_) | Command::Bench(_) | Command::Config(_) => configured(&arguments),
+        Command::Run(_) | Command::Bench(_) | Command::Tune(_) | Command::Config(_) => {
+            configured(&arguments)
+        }
         Command::Sim(arguments) => sim::run(&arguments),
         Command::Mds(arguments) => match arguments.command {
             MdsTopic::Recorded(command) => mds::run(command),
@@ -84,6 +87,10 @@ fn configured(arguments: &[OsString]) -> ExitCode {
             (Command::Bench(arguments), Some((_, matches))) => {
                 let further = configuration.apply(FurtherApplication::command());
                 bench::run(*arguments, matches, further)
+            }
+            (Command::Tune(arguments), Some((_, matches))) => {
+                let further = configuration.apply(FurtherApplication::command());
+                tune::run(&arguments, matches, further)
             }
             (_, Some((_, matches))) => config::run(matches, &configuration),
             (_, None) => unreachable!("parsed before as one of CONFIGURED"),

@@ -88,6 +88,16 @@ pub(super) fn run_with(arguments: &RunArgs, further: clap::Command, output: Outp
     }
 }
 
+/// What is wrong with a request, in words, for those who start jobs in processes of their own.
+pub(super) fn check(
+    options: &RunOptions,
+    program: &ProgramArgs,
+    further: clap::Command,
+) -> Result<(), String> {
+    let planned = plan(options, program, further);
+    planned.map(drop).map_err(|error| error.to_string())
+}
+
 /// Checks everything that can be checked before anything is started.
 fn plan(
     options: &RunOptions,

@@ -102,6 +102,7 @@ fn every_command_has_a_manual_page() {
         "bcs",
         "bcs-run",
         "bcs-bench",
+        "bcs-tune",
         "bcs-config",
         "bcs-doctor",
         "bcs-mds-report",

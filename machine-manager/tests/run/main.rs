@@ -26,3 +26,4 @@ mod program;
 mod sample_run;
 mod signals;
 mod streams;
+mod tune;

@@ -37,6 +37,7 @@ mod sweep3d_oversubscribed;
 mod sweep3d_peer;
 mod sweep3d_published;
 mod threads_beside;
+mod tune;
 mod writers;
 
 use anyhow::Result;
@@ -106,6 +107,7 @@ pub const ALL: &[Check] = &[
     pieces::CHECK,
     threads_beside::CHECK,
     threads_beside::OPERATION,
+    tune::CHECK,
     sweep3d_peer::CHECK,
     page::CHECK,
     documents::CHECK,

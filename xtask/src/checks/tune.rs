@@ -1,0 +1,109 @@
+//! `bcs tune` names a good slice in a quarter of the runs of a full sweep, and no slice where there is no difference.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use crate::bootstrap::median;
+use crate::process;
+use crate::rounds::turns;
+use crate::verdict::Outcome;
+use crate::workspace::Workspace;
+
+use super::Check;
+
+pub(super) const CHECK: Check = Check {
+    name: "tune",
+    about: "bcs tune: within 2 % of a full sweep of 12 slices x 20 runs in a quarter of them; no difference where none is",
+    about_time: true,
+    quick: false,
+    run,
+};
+
+/// Computation between two exchanges in microseconds, and exchanges: some tenths of a second with short slices.
+const GRAINS: [(&str, &str); 3] = [("300", "400"), ("3000", "100"), ("30000", "20")];
+
+/// As the second, with nothing exchanged.
+const ALONE: [&str; 3] = ["30000", "20", "alone"];
+
+const LAYOUT: &str = "-n 2 --nodes 2 --strobe fixed";
+
+const LENGTHS: usize = 12;
+const SWEEP_ROUNDS: usize = 20;
+
+/// A run takes seconds, and `bcs tune` some dozens of runs.
+const LIMIT: Duration = Duration::from_secs(1200);
+
+fn run(workspace: &Workspace) -> Result<Outcome> {
+    let mut outcomes = Vec::new();
+    for (grain, count) in GRAINS {
+        outcomes.push(named(workspace, grain, count)?);
+    }
+    outcomes.push(alone(workspace)?);
+    Ok(Outcome::of_all(&outcomes))
+}
+
+/// What `bcs tune` finds of the program.
+fn tuned(workspace: &Workspace, words: &[&str]) -> Result<Value> {
+    let program = workspace.fixture_program("grains")?;
+    let dir = tempfile::tempdir().context("failed to make a directory for results")?;
+    let json = dir.path().join("tune.json");
+    let mut command = workspace.bcs(["tune"])?;
+    command.args(LAYOUT.split_whitespace());
+    command.arg("--json").arg(&json).arg(program).args(words);
+    process::run(&mut command, LIMIT)?.succeeded()?;
+    let text = std::fs::read_to_string(&json).context("bcs tune wrote no results")?;
+    Ok(serde_json::from_str(&text)?)
+}
+
+fn named(workspace: &Workspace, grain: &str, count: &str) -> Result<Outcome> {
+    let found = tuned(workspace, &[grain, count])?;
+    let rows = found["rows"].as_array().context("results without rows")?;
+    let slice = |row: &Value| {
+        let ns = row["setting"]["time_slice_ns"].as_u64();
+        ns.context("a row without a slice")
+    };
+    let slices = rows.iter().map(slice).collect::<Result<Vec<u64>>>()?;
+    ensure!(slices.len() == LENGTHS, "{} slices", slices.len());
+    let best = found["best"].as_u64().context("no slice is named")?;
+    let best = usize::try_from(best)?;
+    let runs = found["runs"].as_u64().unwrap_or(u64::MAX);
+    let medians = sweep(workspace, &slices, grain, count)?;
+    let least = medians.iter().copied().fold(f64::INFINITY, f64::min);
+    let ratio = medians[best] / least;
+    let quarter = LENGTHS * SWEEP_ROUNDS / 4;
+    let differ = found["differ"].as_bool() == Some(true);
+    Ok(Outcome::exact(
+        differ && ratio <= 1.02 && runs <= quarter as u64,
+        format!(
+            "grains of {grain} us: {} us is named in {runs} runs, {ratio:.4} x the best of the sweep",
+            slices[best] / 1000
+        ),
+        format!("a slice is named, at most 1.02 x, at most {quarter} runs"),
+    ))
+}
+
+/// The median run time with each slice.
+fn sweep(workspace: &Workspace, slices: &[u64], grain: &str, count: &str) -> Result<Vec<f64>> {
+    let mut seconds = vec![Vec::new(); slices.len()];
+    for round in 0..SWEEP_ROUNDS {
+        for at in turns(slices.len(), round) {
+            let slice = format!("{LAYOUT} --time-slice {}ns", slices[at]);
+            let mut command = workspace.fixture(&slice, "grains", [grain, count])?;
+            let finished = process::run(&mut command, LIMIT)?.succeeded()?;
+            seconds[at].push(finished.wall.as_secs_f64());
+        }
+    }
+    Ok(seconds.iter().map(|seconds| median(seconds)).collect())
+}
+
+fn alone(workspace: &Workspace) -> Result<Outcome> {
+    let found = tuned(workspace, &ALONE)?;
+    let differ = found["differ"].as_bool();
+    Ok(Outcome::exact(
+        differ == Some(false),
+        format!("a program that only computes: differ is {differ:?}"),
+        "no difference",
+    ))
+}
