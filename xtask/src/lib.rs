@@ -1,6 +1,7 @@
 //! Chores of the developers: `cargo xtask check`, the acceptance checks; `cargo xtask soft-float`, which says
 //! what the NIC's floating point in software costs; `cargo xtask peers` and `cargo xtask bench-peers`, which
-//! install other MPI implementations and measure ours against them.
+//! install other MPI implementations and measure ours against them; `cargo xtask papers`, which measures the tables and
+//! figures of the papers.
 //!
 //! A check runs the finished programs from outside, prints a figure and the bar that it is held to, and
 //! says whether the bar was held, missed, or cannot be judged on this machine (exit codes 0, 1 and 77).
@@ -18,7 +19,9 @@ pub mod confined;
 pub mod contest;
 pub mod job;
 pub mod other_load;
+pub mod papers;
 pub mod peers;
+pub mod primitives;
 pub mod process;
 pub mod rounds;
 pub mod said;

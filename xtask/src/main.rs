@@ -9,6 +9,7 @@ use xtask::bare_pingpong::Partner;
 use xtask::checks::{self, Check};
 use xtask::contest::ContestArgs;
 use xtask::other_load::OtherLoad;
+use xtask::papers::PapersArgs;
 use xtask::peers;
 use xtask::verdict::{Outcome, Verdict};
 use xtask::workspace::Workspace;
@@ -35,6 +36,9 @@ enum Chore {
     Peers,
     /// Measure us and the peers in turns, and print ratios, the worst first.
     BenchPeers(ContestArgs),
+    /// Measure the tables and figures of the papers, and write docs/papers.md and docs/papers/*.svg with ours beside
+    /// theirs. Exits 0 when all are there, 1 when a part failed, 77 when this machine cannot show one.
+    Papers(PapersArgs),
     /// One of the two processes of the bare ping-pong, started by a check.
     #[command(hide = true)]
     PingpongPartner(Partner),
@@ -66,6 +70,7 @@ fn main() -> ExitCode {
         Chore::BenchPeers(args) => Workspace::find()
             .and_then(|workspace| args.run(&workspace))
             .map(|()| Verdict::Held),
+        Chore::Papers(args) => Workspace::find().and_then(|workspace| args.run(&workspace)),
         Chore::PingpongPartner(partner) => partner.play().map(|()| Verdict::Held),
     };
     match outcome {

@@ -1,0 +1,169 @@
+//! What a section of the document says: paragraphs, tables and pictures, in the order in which they were made.
+
+use std::fmt::Display;
+
+use anyhow::Result;
+
+use super::picture::{Panel, picture};
+use super::published::Published;
+use crate::verdict::{Outcome, Verdict};
+
+/// A part of a section.
+#[derive(Debug, PartialEq)]
+pub(super) enum Part {
+    /// A paragraph, in Markdown.
+    Text(String),
+    /// A list.
+    List(Vec<String>),
+    /// A table.
+    Table(Table),
+    /// A picture, and the file that it goes to.
+    Picture {
+        /// Its name, with `.svg`.
+        file: String,
+        /// What it shows.
+        caption: String,
+        /// The picture.
+        svg: String,
+    },
+}
+
+/// A table: its heads, and lines that are as long.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Table {
+    /// The heads of the columns.
+    pub(super) heads: Vec<String>,
+    /// The lines.
+    pub(super) lines: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// An empty one.
+    pub(super) fn new<const COLUMNS: usize>(heads: [&str; COLUMNS]) -> Self {
+        Self {
+            heads: heads.map(str::to_owned).to_vec(),
+            lines: Vec::new(),
+        }
+    }
+
+    /// Adds a line.
+    pub(super) fn line(&mut self, cells: impl IntoIterator<Item = impl Display>) {
+        let cells: Vec<String> = cells.into_iter().map(|cell| cell.to_string()).collect();
+        assert_eq!(cells.len(), self.heads.len(), "a cell for each column");
+        self.lines.push(cells);
+    }
+}
+
+/// A section as far as it has come.
+#[derive(Debug)]
+pub(super) struct Content {
+    /// What there is to read.
+    pub(super) parts: Vec<Part>,
+    /// Whether all of it is there.
+    pub(super) verdict: Verdict,
+}
+
+impl Content {
+    /// Nothing yet.
+    pub(super) fn new() -> Self {
+        Self {
+            parts: Vec::new(),
+            verdict: Verdict::Held,
+        }
+    }
+
+    /// Adds a paragraph.
+    pub(super) fn text(&mut self, text: impl Into<String>) {
+        self.parts.push(Part::Text(text.into()));
+    }
+
+    /// Adds a table.
+    pub(super) fn table(&mut self, table: Table) {
+        self.parts.push(Part::Table(table));
+    }
+
+    /// Adds a picture of some panels, to be written as `name.svg`.
+    ///
+    /// # Errors
+    ///
+    /// There is nothing to draw.
+    pub(super) fn picture(&mut self, name: &str, caption: &str, panels: &[Panel]) -> Result<()> {
+        self.svg(name, caption, picture(panels)?);
+        Ok(())
+    }
+
+    /// Adds a picture that has been drawn.
+    pub(super) fn svg(&mut self, name: &str, caption: &str, svg: String) {
+        self.parts.push(Part::Picture {
+            file: format!("{name}.svg"),
+            caption: caption.to_owned(),
+            svg,
+        });
+    }
+
+    /// Adds what the paper has: source and caption, its table, and what its text says.
+    pub(super) fn published(&mut self, published: &Published) {
+        let Published { paper, place, .. } = published;
+        self.text(format!("**{place}** of *{paper}*: {}", published.caption));
+        if let Some(table) = &published.table {
+            self.table(Table {
+                heads: table.heads.clone(),
+                lines: table.lines.clone(),
+            });
+        }
+        if !published.says.is_empty() {
+            self.text("The paper says:");
+            self.parts.push(Part::List(published.says.clone()));
+        }
+    }
+
+    /// Has `fill` add a part. If it fails, a sentence with the reason stands in its place, after what it had added.
+    pub(super) fn attempt(&mut self, what: &str, fill: impl FnOnce(&mut Self) -> Result<()>) {
+        let Err(error) = fill(self) else {
+            return;
+        };
+        let Outcome {
+            verdict, figure, ..
+        } = Outcome::from_result(Err(error));
+        self.verdict = Verdict::of_all([self.verdict, verdict].into_iter())
+            .expect("two verdicts are some verdicts");
+        let how = match verdict {
+            Verdict::CannotTell => "cannot be shown on this machine",
+            _ => "failed",
+        };
+        let reason = figure.replace('\n', " ");
+        self.text(format!("**{what} {how}:** {reason}."));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::bail;
+
+    use super::*;
+    use crate::verdict::CannotTell;
+
+    #[test]
+    fn what_fails_leaves_a_sentence_behind_what_it_had_said() {
+        let mut content = Content::new();
+        content.attempt("A", |content| {
+            content.text("half");
+            bail!("the other half\nis gone")
+        });
+        content.attempt("B", |_| Err(CannotTell("one core".into()).into()));
+        let text = |text: &str| Part::Text(text.to_owned());
+        let expected = [
+            text("half"),
+            text("**A failed:** the other half is gone."),
+            text("**B cannot be shown on this machine:** one core."),
+        ];
+        assert_eq!(content.parts, expected);
+        assert_eq!(content.verdict, Verdict::Missed, "the worse one counts");
+    }
+
+    #[test]
+    #[should_panic(expected = "a cell for each column")]
+    fn lines_are_as_long_as_the_heads() {
+        Table::new(["a", "b"]).line(["1"]);
+    }
+}

@@ -1,0 +1,183 @@
+//! The document: what sections say, as Markdown, and their pictures beside it.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use super::content::{Content, Part, Table};
+
+/// The folder of the pictures, beside the document and named like it.
+const PICTURES: &str = "papers";
+
+/// The document's file.
+const FILE: &str = "papers.md";
+
+/// When, where and how it was measured.
+#[derive(Debug)]
+pub(super) struct Occasion {
+    /// The day and the time.
+    pub(super) when: String,
+    /// The machine.
+    pub(super) machine: String,
+    /// The commit that was measured.
+    pub(super) commit: String,
+    /// The command that makes the document so.
+    pub(super) command: String,
+    /// How long it took, in words.
+    pub(super) took: String,
+}
+
+/// A section with its heading.
+#[derive(Debug)]
+pub(super) struct Chapter {
+    /// Above it.
+    pub(super) heading: &'static str,
+    /// In it.
+    pub(super) content: Content,
+}
+
+/// Writes document and pictures into a folder, and removes pictures of an earlier document.
+///
+/// # Errors
+///
+/// It cannot be written there.
+pub(super) fn write(folder: &Path, occasion: &Occasion, chapters: &[Chapter]) -> Result<()> {
+    let pictures = folder.join(PICTURES);
+    let context = || format!("failed to write the pictures into {}", pictures.display());
+    fs::create_dir_all(&pictures).with_context(context)?;
+    for entry in fs::read_dir(&pictures).with_context(context)? {
+        let path = entry.with_context(context)?.path();
+        if path.extension().is_some_and(|extension| extension == "svg") {
+            fs::remove_file(&path).with_context(context)?;
+        }
+    }
+    for part in chapters.iter().flat_map(|chapter| &chapter.content.parts) {
+        if let Part::Picture { file, svg, .. } = part {
+            fs::write(pictures.join(file), svg).with_context(context)?;
+        }
+    }
+    let path = folder.join(FILE);
+    fs::write(&path, text(occasion, chapters))
+        .with_context(|| format!("failed to write {}", path.display()))
+}
+
+fn text(occasion: &Occasion, chapters: &[Chapter]) -> String {
+    let Occasion {
+        when,
+        machine,
+        commit,
+        command,
+        took,
+    } = occasion;
+    let mut text = format!(
+        "# The papers, measured here\n\n\
+        `{command}` wrote this file on {when}, in {took}, of commit {commit}, on {machine}. Do not edit it.\n\n\
+        Every number is from that run, but for those that are said to be a paper's; these are in \
+        `xtask/src/papers/published`, each with its source. The papers are at hand as text, so of a figure only \
+        what the text says is compared. Absolute times are those of this machine in that hour.\n\n"
+    );
+    for Chapter { heading, content } in chapters {
+        let _ = write!(text, "## {heading}\n\n");
+        content.parts.iter().for_each(|part| add(&mut text, part));
+    }
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    text
+}
+
+fn add(text: &mut String, part: &Part) {
+    // Writing to a string does not fail.
+    let _ = match part {
+        Part::Text(paragraph) => write!(text, "{paragraph}\n\n"),
+        Part::List(items) => {
+            items.iter().for_each(|item| {
+                let _ = writeln!(text, "- {item}");
+            });
+            writeln!(text)
+        }
+        Part::Table(table) => {
+            add_table(text, table);
+            writeln!(text)
+        }
+        Part::Picture { file, caption, .. } => {
+            write!(text, "![{caption}]({PICTURES}/{file})\n\n*{caption}*\n\n")
+        }
+    };
+}
+
+fn add_table(text: &mut String, table: &Table) {
+    let mut add = |cells: &[String]| {
+        let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
+        let _ = writeln!(text, "| {} |", cells.join(" | "));
+    };
+    add(&table.heads);
+    let rules = table.heads.iter().enumerate();
+    let rules: Vec<String> = rules
+        .map(|(column, _)| if column == 0 { "---" } else { "---:" }.to_owned())
+        .collect();
+    add(&rules);
+    table.lines.iter().for_each(|line| add(line));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn occasion() -> Occasion {
+        let word = str::to_owned;
+        Occasion {
+            when: word("a day"),
+            machine: word("a machine"),
+            commit: word("abc"),
+            command: word("cargo xtask papers --quick"),
+            took: word("4 s"),
+        }
+    }
+
+    fn chapter() -> Chapter {
+        let mut content = Content::new();
+        content.text("Said.");
+        content
+            .parts
+            .push(Part::List(vec!["one".into(), "two".into()]));
+        let mut table = Table::new(["n", "us | ms"]);
+        table.line([2.0, 3.5]);
+        content.table(table);
+        content.svg("figure", "A curve", "<svg/>".into());
+        Chapter {
+            heading: "Table 1",
+            content,
+        }
+    }
+
+    #[test]
+    fn the_document_has_what_its_sections_say_in_order() {
+        let text = text(&occasion(), &[chapter()]);
+        let (head, rest) = text.split_once("## Table 1\n\n").unwrap();
+        for word in ["a day", "a machine", "abc", "papers --quick", "4 s"] {
+            assert!(head.contains(word), "{word}");
+        }
+        let expected = "Said.\n\n- one\n- two\n\n| n | us \\| ms |\n| --- | ---: |\n| 2 | 3.5 |\n\n\
+            ![A curve](papers/figure.svg)\n\n*A curve*\n";
+        assert_eq!(rest, expected);
+    }
+
+    #[test]
+    fn pictures_lie_beside_it_and_those_of_before_are_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let pictures = folder.path().join(PICTURES);
+        fs::create_dir(&pictures).unwrap();
+        for name in ["old.svg", "kept.txt"] {
+            fs::write(pictures.join(name), "").unwrap();
+        }
+        write(folder.path(), &occasion(), &[chapter()]).unwrap();
+        assert_eq!(
+            fs::read_to_string(pictures.join("figure.svg")).unwrap(),
+            "<svg/>"
+        );
+        assert!(!pictures.join("old.svg").exists() && pictures.join("kept.txt").exists());
+        assert!(folder.path().join(FILE).is_file());
+    }
+}

@@ -1,0 +1,211 @@
+//! `cargo xtask papers`: the tables and figures of the papers, measured here, beside what was published.
+//!
+//! | module | is |
+//! |---|---|
+//! | `published` | what the papers have, from data files |
+//! | `run` | how thoroughly is measured, and in which turns |
+//! | `content` | what a section says |
+//! | `picture` | curves as SVG |
+//! | `document` | all of it as a file |
+//! | the others | a section each |
+//!
+//! A section measures, and adds what it finds to its [`Content`]. What fails, or cannot be had here, is a sentence in
+//! its place, and the exit code says so.
+
+mod content;
+mod document;
+mod picture;
+mod published;
+mod run;
+mod table_2_1;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+use self::content::Content;
+use self::document::{Chapter, Occasion};
+use self::run::Run;
+use crate::process;
+use crate::verdict::Verdict;
+use crate::workspace::Workspace;
+
+/// A section of the document.
+#[derive(Debug, Clone, Copy)]
+struct Section {
+    /// What it is called on the command line.
+    name: &'static str,
+    /// Above it.
+    heading: &'static str,
+    /// Measures. What it had said before an error stays.
+    fill: fn(&Run<'_>, &mut Content) -> Result<()>,
+}
+
+/// The sections, in their order.
+const SECTIONS: &[Section] = &[table_2_1::SECTION];
+
+/// What `cargo xtask papers` can be asked.
+#[derive(Debug, Args)]
+pub struct PapersArgs {
+    /// Measure less of everything: about five minutes instead of forty
+    #[arg(long)]
+    quick: bool,
+    /// Only this section; may be repeated. A part is no document, so say where to write it
+    #[arg(long, value_name = "NAME", requires = "output")]
+    section: Vec<String>,
+    /// The folder to write papers.md and papers/*.svg into [default: docs]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
+impl PapersArgs {
+    /// Measures, and writes the document. The verdict is [`Verdict::Held`] if all of it is there, [`Verdict::Missed`] if a
+    /// part failed, and else [`Verdict::CannotTell`] if this machine cannot show a part.
+    ///
+    /// # Errors
+    ///
+    /// There is no such section, or the document cannot be written.
+    pub fn run(&self, workspace: &Workspace) -> Result<Verdict> {
+        let sections = self.chosen()?;
+        let run = Run {
+            workspace,
+            quick: self.quick,
+        };
+        workspace.release()?;
+        let (began, when) = (
+            Instant::now(),
+            said("date", &["-u", "+%Y-%m-%d %H:%M UTC"])?,
+        );
+        let chapters: Vec<Chapter> = sections
+            .iter()
+            .map(|section| chapter(&run, section))
+            .collect();
+        let occasion = Occasion {
+            when,
+            machine: machine()?,
+            commit: commit(workspace)?,
+            command: self.command(),
+            took: format!("{:.0} s", began.elapsed().as_secs_f64()),
+        };
+        let folder = match &self.output {
+            Some(folder) => folder.clone(),
+            None => workspace.root().join("docs"),
+        };
+        document::write(&folder, &occasion, &chapters)?;
+        println!("wrote {}", folder.join("papers.md").display());
+        let verdicts = chapters.iter().map(|chapter| chapter.content.verdict);
+        Verdict::of_all(verdicts).context("no section was chosen")
+    }
+
+    fn chosen(&self) -> Result<Vec<Section>> {
+        if self.section.is_empty() {
+            return Ok(SECTIONS.to_vec());
+        }
+        let named = |name: &String| match SECTIONS.iter().find(|section| section.name == *name) {
+            Some(section) => Ok(*section),
+            None => {
+                let names: Vec<&str> = SECTIONS.iter().map(|section| section.name).collect();
+                bail!("there is no section {name}; there are {}", names.join(", "))
+            }
+        };
+        self.section.iter().map(named).collect()
+    }
+
+    fn command(&self) -> String {
+        let sections = self.section.iter().map(|name| format!(" --section {name}"));
+        let quick = if self.quick { " --quick" } else { "" };
+        format!("cargo xtask papers{quick}{}", sections.collect::<String>())
+    }
+}
+
+fn chapter(run: &Run<'_>, section: &Section) -> Chapter {
+    let began = Instant::now();
+    let mut content = Content::new();
+    content.attempt(section.heading, |content| (section.fill)(run, content));
+    let seconds = began.elapsed().as_secs_f64();
+    let how = match content.verdict {
+        Verdict::Held => "whole",
+        Verdict::Missed => "a part failed",
+        Verdict::CannotTell => "a part cannot be shown on this machine",
+    };
+    println!("{}: {how}, {seconds:.0} s", section.name);
+    Chapter {
+        heading: section.heading,
+        content,
+    }
+}
+
+/// Processor, cores, kernel.
+fn machine() -> Result<String> {
+    let processors = fs::read_to_string("/proc/cpuinfo").context("failed to read /proc/cpuinfo")?;
+    let model = processors
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(": "))
+        .map_or("an unknown processor", |(_, model)| model.trim());
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let kernel = said("uname", &["-sr"])?;
+    Ok(format!("{cores} cores of {model}, {kernel}"))
+}
+
+fn commit(workspace: &Workspace) -> Result<String> {
+    let root = workspace.root().to_string_lossy();
+    let commit = said("git", &["-C", &root, "rev-parse", "--short", "HEAD"])?;
+    let changed = said(
+        "git",
+        &["-C", &root, "status", "--porcelain", "--", "*.rs", "*.toml"],
+    )?;
+    Ok(match changed.as_str() {
+        "" => commit,
+        _ => format!("{commit} with changes that are not committed"),
+    })
+}
+
+/// What a small program says.
+fn said(program: &str, words: &[&str]) -> Result<String> {
+    const LIMIT: Duration = Duration::from_secs(30);
+    let finished = process::run(Command::new(program).args(words), LIMIT)?.succeeded()?;
+    Ok(finished.stdout.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(section: &[&str]) -> PapersArgs {
+        PapersArgs {
+            quick: true,
+            section: section.iter().map(|name| (*name).to_owned()).collect(),
+            output: None,
+        }
+    }
+
+    #[test]
+    fn sections_are_known_by_name() {
+        assert_eq!(args(&[]).chosen().unwrap().len(), SECTIONS.len());
+        let chosen = args(&["table-2.1"]);
+        assert_eq!(chosen.chosen().unwrap()[0].name, "table-2.1");
+        assert_eq!(
+            chosen.command(),
+            "cargo xtask papers --quick --section table-2.1"
+        );
+        let error = args(&["table-9"]).chosen().unwrap_err().to_string();
+        assert!(
+            error.starts_with("there is no section table-9; there are table-2.1"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn the_machine_is_named() {
+        let machine = machine().unwrap();
+        assert!(
+            machine.contains("cores of") && machine.contains("Linux"),
+            "{machine}"
+        );
+    }
+}

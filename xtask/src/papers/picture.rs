@@ -1,0 +1,358 @@
+//! Curves as SVG: a panel for each pair of axes.
+//!
+//! What stands on a logarithmic axis is drawn at its logarithm, and the marks say what it was.
+
+use std::fmt::Display;
+use std::ops::Range;
+
+use anyhow::{Result, anyhow, ensure};
+use apps::bench::Size;
+use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
+use plotters::prelude::*;
+
+/// Of a panel, in pixels.
+const PANEL: (u32, u32) = (560, 400);
+
+/// What is 0 stands on a logarithmic axis of bytes where half a byte would.
+const NO_BYTES: f64 = 0.5;
+
+/// Of curves, in their order. They differ in lightness, too.
+const COLORS: [RGBColor; 8] = [
+    RGBColor(31, 90, 160),
+    RGBColor(214, 94, 0),
+    RGBColor(0, 140, 100),
+    RGBColor(150, 60, 140),
+    RGBColor(90, 180, 230),
+    RGBColor(200, 160, 0),
+    RGBColor(90, 90, 90),
+    RGBColor(200, 40, 60),
+];
+
+/// How an axis goes up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scale {
+    /// Evenly, from nothing.
+    Linear,
+    /// By powers of ten.
+    Decades,
+    /// By powers of two, as numbers of nodes or ranks do.
+    Doublings,
+    /// By powers of two, as sizes of messages do.
+    Bytes,
+}
+
+/// An axis.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Axis {
+    /// What it shows, and its unit.
+    pub(super) label: &'static str,
+    /// How it goes up.
+    pub(super) scale: Scale,
+}
+
+/// How a curve is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stroke {
+    /// What was measured here: a line with its points.
+    Measured,
+    /// What a paper has: a thin line, or a cross for a single point.
+    Published,
+}
+
+/// A curve.
+#[derive(Debug, Clone)]
+pub(super) struct Curve {
+    /// What the legend calls it.
+    pub(super) name: String,
+    /// Its points, from left to right.
+    pub(super) points: Vec<(f64, f64)>,
+    /// How it is drawn.
+    pub(super) stroke: Stroke,
+}
+
+impl Curve {
+    /// Of what was measured here.
+    pub(super) fn measured(
+        name: impl Into<String>,
+        points: impl IntoIterator<Item = (f64, f64)>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            points: points.into_iter().collect(),
+            stroke: Stroke::Measured,
+        }
+    }
+
+    /// Of what a paper has.
+    pub(super) fn published(
+        name: impl Into<String>,
+        points: impl IntoIterator<Item = (f64, f64)>,
+    ) -> Self {
+        Self {
+            stroke: Stroke::Published,
+            ..Self::measured(name, points)
+        }
+    }
+}
+
+/// Curves on one pair of axes.
+#[derive(Debug)]
+pub(super) struct Panel {
+    /// Above it.
+    pub(super) title: String,
+    /// From left to right.
+    pub(super) x: Axis,
+    /// From below.
+    pub(super) y: Axis,
+    /// The curves, in the order of the legend.
+    pub(super) curves: Vec<Curve>,
+}
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
+
+/// Draws panels in two columns.
+///
+/// # Errors
+///
+/// When a panel has no point.
+pub(super) fn picture(panels: &[Panel]) -> Result<String> {
+    ensure!(!panels.is_empty(), "there is nothing to draw");
+    let columns = panels.len().min(2);
+    let lines = panels.len().div_ceil(columns);
+    let size = (
+        PANEL.0 * u32::try_from(columns)?,
+        PANEL.1 * u32::try_from(lines)?,
+    );
+    let mut svg = String::new();
+    {
+        let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
+        area.fill(&WHITE).map_err(undrawn)?;
+        let places = area.split_evenly((lines, columns));
+        for (place, panel) in places.iter().zip(panels) {
+            draw(place, panel)?;
+        }
+        area.present().map_err(undrawn)?;
+    }
+    Ok(svg)
+}
+
+fn undrawn(error: impl Display) -> anyhow::Error {
+    anyhow!("failed to draw: {error}")
+}
+
+fn draw(area: &Area<'_>, panel: &Panel) -> Result<()> {
+    let points = || panel.curves.iter().flat_map(|curve| &curve.points);
+    ensure!(
+        points().next().is_some(),
+        "there is no point to draw of {}",
+        panel.title
+    );
+    let x = panel.x.ruled(points().map(|point| point.0));
+    let y = panel.y.ruled(points().map(|point| point.1));
+    let mut chart = ChartBuilder::on(area)
+        .caption(&panel.title, ("sans-serif", 16))
+        .margin(10)
+        .x_label_area_size(40)
+        .y_label_area_size(62)
+        .build_cartesian_2d(x, y)
+        .map_err(undrawn)?;
+    chart
+        .configure_mesh()
+        .x_desc(panel.x.label)
+        .y_desc(panel.y.label)
+        .x_label_formatter(&|at| panel.x.scale.words(*at))
+        .y_label_formatter(&|at| panel.y.scale.words(*at))
+        .light_line_style(TRANSPARENT)
+        .draw()
+        .map_err(undrawn)?;
+    for (curve, color) in panel.curves.iter().zip(COLORS.iter().cycle().copied()) {
+        let place = |&(x, y): &(f64, f64)| (panel.x.scale.place(x), panel.y.scale.place(y));
+        let places: Vec<(f64, f64)> = curve.points.iter().map(place).collect();
+        let width = match curve.stroke {
+            Stroke::Measured => 2,
+            Stroke::Published => 1,
+        };
+        let style = color.stroke_width(width);
+        let line = LineSeries::new(places.iter().copied(), style);
+        let drawn = chart.draw_series(line).map_err(undrawn)?;
+        let key = move |(x, y)| PathElement::new([(x, y), (x + 16, y)], style);
+        drawn.label(curve.name.as_str()).legend(key);
+        match curve.stroke {
+            Stroke::Measured => {
+                let dots = places.iter().map(|at| Circle::new(*at, 3, color.filled()));
+                chart.draw_series(dots).map_err(undrawn)?;
+            }
+            Stroke::Published => {
+                let crosses = places.iter().map(|at| Cross::new(*at, 4, style));
+                chart.draw_series(crosses).map_err(undrawn)?;
+            }
+        }
+    }
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::UpperLeft)
+        .background_style(WHITE.mix(0.85))
+        .border_style(BLACK.mix(0.3))
+        .draw()
+        .map_err(undrawn)
+}
+
+/// Where an axis begins and ends, and where it has marks, as they are drawn.
+#[derive(Debug)]
+struct Ruled {
+    range: Range<f64>,
+    marks: Vec<f64>,
+}
+
+impl Ranged for Ruled {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "pixels of a picture of some hundreds"
+    )]
+    fn map(&self, place: &f64, (first, last): (i32, i32)) -> i32 {
+        let Range { start, end } = self.range;
+        let share = (place - start) / (end - start);
+        first + (share * f64::from(last - first)).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, _all: Hint) -> Vec<f64> {
+        self.marks.clone()
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.range.clone()
+    }
+}
+
+impl Axis {
+    fn ruled(&self, figures: impl Iterator<Item = f64>) -> Ruled {
+        let places = figures.map(|figure| self.scale.place(figure));
+        let (low, high) = places.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), place| {
+            (low.min(place), high.max(place))
+        });
+        match self.scale {
+            Scale::Linear => linear(high),
+            Scale::Decades => whole_steps(low, high, 1),
+            Scale::Doublings => whole_steps(low, high, 1),
+            Scale::Bytes => whole_steps(low, high, 2),
+        }
+    }
+}
+
+/// From nothing to somewhat above `high`, with five to ten marks at round numbers.
+fn linear(high: f64) -> Ruled {
+    let high = if high > 0.0 { high * 1.08 } else { 1.0 };
+    let decade = 10_f64.powf((high / 5.0).log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0]
+        .map(|factor| factor * decade)
+        .into_iter()
+        .find(|step| high / step <= 10.0)
+        .unwrap_or(high);
+    let marks = (0..=10).map(|mark| f64::from(mark) * step);
+    Ruled {
+        range: 0.0..high,
+        marks: marks.filter(|mark| *mark <= high).collect(),
+    }
+}
+
+/// Marks at every `step`th whole number, of which two at least are on the axis.
+fn whole_steps(low: f64, high: f64, step: u16) -> Ruled {
+    let step = f64::from(step);
+    let first = (low / step).floor() * step;
+    let last = ((high / step).ceil() * step).max(first + step);
+    let marks = std::iter::successors(Some(first), |mark| Some(mark + step));
+    Ruled {
+        range: first - 0.1..last + 0.1,
+        marks: marks.take_while(|mark| *mark <= last).collect(),
+    }
+}
+
+impl Scale {
+    /// Where a figure is drawn.
+    fn place(self, figure: f64) -> f64 {
+        match self {
+            Scale::Linear => figure,
+            Scale::Decades => figure.max(f64::MIN_POSITIVE).log10(),
+            Scale::Doublings => figure.max(1.0).log2(),
+            Scale::Bytes => figure.max(NO_BYTES).log2(),
+        }
+    }
+
+    /// What is written at a mark.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a power of two, of a message's size"
+    )]
+    fn words(self, place: f64) -> String {
+        match self {
+            Scale::Linear => format!("{}", (place * 1e6).round() / 1e6),
+            Scale::Decades if place < 0.0 => {
+                format!("{:.1$}", 10_f64.powf(place), (-place).ceil() as usize)
+            }
+            Scale::Decades => format!("{:.0}", 10_f64.powf(place)),
+            Scale::Doublings => format!("{:.0}", place.exp2()),
+            Scale::Bytes if place < 0.0 => "0".to_owned(),
+            Scale::Bytes => Size(place.exp2().round() as usize).to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn panel(scale: Scale, curves: Vec<Curve>) -> Panel {
+        let axis = |label| Axis { label, scale };
+        Panel {
+            title: "It".into(),
+            x: axis("bytes"),
+            y: axis("us"),
+            curves,
+        }
+    }
+
+    #[test]
+    fn panels_have_axes_legends_and_all_points() {
+        let curves = vec![
+            Curve::measured("ours", [(1.0, 2.0), (4.0, 3.0)]),
+            Curve::published("theirs", [(2.0, 5.0)]),
+        ];
+        let svg = picture(&[panel(Scale::Bytes, curves)]).unwrap();
+        assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"));
+        for word in ["It", "bytes", "us", "ours", "theirs"] {
+            assert!(svg.contains(word), "{word}");
+        }
+        assert_eq!(svg.matches("<circle").count(), 2);
+        assert!(picture(&[]).is_err());
+        let error = picture(&[panel(Scale::Linear, Vec::new())]).unwrap_err();
+        assert_eq!(error.to_string(), "there is no point to draw of It");
+    }
+
+    #[test]
+    fn marks_are_round_and_hold_all_figures() {
+        let words = |scale: Scale, figures: &[f64]| {
+            let label = "";
+            let ruled = Axis { label, scale }.ruled(figures.iter().copied());
+            let places = figures.iter().map(|figure| scale.place(*figure));
+            places.for_each(|place| assert!(ruled.range.contains(&place), "{place} {ruled:?}"));
+            let words = ruled.marks.iter().map(|mark| scale.words(*mark));
+            words.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(
+            words(Scale::Linear, &[3.0, 41.0]),
+            "0 5 10 15 20 25 30 35 40"
+        );
+        assert_eq!(
+            words(Scale::Linear, &[0.0]),
+            "0 0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9 1"
+        );
+        assert_eq!(words(Scale::Decades, &[0.3, 45.0]), "0.1 1 10 100");
+        assert_eq!(words(Scale::Decades, &[7.0]), "1 10");
+        assert_eq!(words(Scale::Doublings, &[1.0, 16.0]), "1 2 4 8 16");
+        assert_eq!(words(Scale::Bytes, &[0.0, 1024.0]), "0 1 4 16 64 256 1K");
+    }
+}

@@ -1,0 +1,135 @@
+//! Table 2.1 of the BCS-MPI paper: what the primitives take on each fabric.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::Section;
+use super::content::{Content, Table};
+use super::picture::{Axis, Curve, Panel, Scale};
+use super::published::{self, Published};
+use super::run::Run;
+use crate::primitives::{Costs, shm_one_thread, shm_two_threads, sim};
+
+pub(super) const SECTION: Section = Section {
+    name: "table-2.1",
+    heading: "BCS-MPI, Table 2.1: the core mechanisms",
+    fill,
+};
+
+const NODES: [usize; 6] = [2, 4, 8, 16, 32, 64];
+
+/// A fabric, and what its primitives take with each number of nodes.
+struct Fabric {
+    name: &'static str,
+    costs: Vec<Costs>,
+}
+
+fn fill(run: &Run<'_>, content: &mut Content) -> Result<()> {
+    let published = Published::of(&published::TABLE_2_1)?;
+    content.published(&published);
+    let time = Duration::from_millis(run.choose(20, 200));
+    let mut fabrics = vec![of("shm, one OS thread", |nodes| {
+        shm_one_thread(nodes, time)
+    })?];
+    content.attempt("shm from two OS threads", |_| {
+        fabrics.push(of("shm, two OS threads", |nodes| {
+            shm_two_threads(nodes, time)
+        })?);
+        Ok(())
+    });
+    fabrics.push(of("sim", |nodes| Ok(sim(nodes)))?);
+    content.text("Ours:");
+    content.table(table(&fabrics));
+    let panels = panels(&fabrics, &published);
+    content.picture(
+        "table-2.1",
+        "Table 2.1: ours, and the laws of the paper",
+        &panels,
+    )?;
+    content.text(
+        "*Why they differ.* The networks of the paper join machines; `shm` is the memory of one, so that a \
+        Compare-And-Write looks at a word of each node's and a PUT is a copy for each node. Both grow with the number \
+        of nodes, since there is no multicast in hardware, but a step costs nanoseconds. With one OS thread nobody is \
+        asked; with two a Compare-And-Write goes to the sequencer on another core and back, which is nearly all of its \
+        time. Bytes are copied one node after the other, so the sum over nodes stays that of a core's copies (and falls \
+        when the blocks of all nodes leave the caches), where a network's grows. `sim` has the QsNet figures by \
+        definition; its time is virtual, and a Test-Event takes none of it. The logarithms are drawn to base two, \
+        which the paper does not say.",
+    );
+    content.text(
+        "*What is missing.* The fabric between machines (UDP) is not built, so nothing stands beside Gigabit Ethernet; \
+        it would need a second machine, too.",
+    );
+    Ok(())
+}
+
+fn of(name: &'static str, costs: impl Fn(usize) -> Result<Costs>) -> Result<Fabric> {
+    let costs = NODES.iter().map(|nodes| costs(*nodes));
+    Ok(Fabric {
+        name,
+        costs: costs.collect::<Result<_>>()?,
+    })
+}
+
+fn table(fabrics: &[Fabric]) -> Table {
+    let mut table = Table::new([
+        "Fabric",
+        "n",
+        "Compare-And-Write (us)",
+        "Xfer-And-Signal, 8 B (us)",
+        "Xfer-And-Signal, 64 KiB (MB/s, sum over n)",
+        "Test-Event (us)",
+    ]);
+    for Fabric { name, costs } in fabrics {
+        for (nodes, costs) in NODES.iter().zip(costs) {
+            table.line([
+                (*name).to_owned(),
+                nodes.to_string(),
+                format!("{:.3}", costs.compare_and_write_us),
+                format!("{:.3}", costs.transfer_us),
+                format!("{:.0}", costs.transfer_mb_per_s),
+                format!("{:.4}", costs.test_event_us),
+            ]);
+        }
+    }
+    table
+}
+
+fn panels(fabrics: &[Fabric], published: &Published) -> [Panel; 2] {
+    let panel = |of: &str, label, figure: fn(&Costs) -> f64| {
+        let ours = fabrics.iter().map(|fabric| {
+            let figures = fabric.costs.iter().map(figure);
+            Curve::measured(fabric.name, nodes().zip(figures))
+        });
+        let laws = published.laws.iter().filter(|law| law.of == of);
+        let theirs = laws.map(|law| {
+            let points = nodes().map(|nodes| (nodes, law.at(nodes)));
+            Curve::published(format!("the paper: {}", law.network), points)
+        });
+        Panel {
+            title: of.to_owned(),
+            x: Axis {
+                label: "nodes",
+                scale: Scale::Doublings,
+            },
+            y: Axis {
+                label,
+                scale: Scale::Decades,
+            },
+            curves: ours.chain(theirs).collect(),
+        }
+    };
+    [
+        panel("Compare-And-Write", "us", |costs| {
+            costs.compare_and_write_us
+        }),
+        panel("Xfer-And-Signal", "MB/s, sum over nodes", |costs| {
+            costs.transfer_mb_per_s
+        }),
+    ]
+}
+
+fn nodes() -> impl Iterator<Item = f64> {
+    NODES.iter().map(|nodes| *nodes as f64)
+}

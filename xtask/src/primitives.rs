@@ -1,0 +1,261 @@
+//! What the three primitives take on each fabric there is: Table 2.1 of the BCS-MPI paper.
+//!
+//! On `shm` the primitives are called as NIC threads call them, either all from one OS thread (the `shared` driver,
+//! where a Compare-And-Write is decided by who asks), or from two that spin on a core each (the other drivers,
+//! where the sequencer is on another OS thread). Of an OS thread that sleeps the kernel's waking would have to
+//! be added. On `sim` time is virtual.
+
+use std::cell::RefCell;
+use std::hint::{black_box, spin_loop};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use bcs_core::fabric::shm::{Bells, Colocated, NodeMemory, Segment, Sequencer, ShmPort};
+use bcs_core::fabric::sim::{Faults, Latencies, Network, Ranks, SimPort};
+use bcs_core::fabric::{
+    Block, CompareAndWrite, Comparison, Event, GlobalAddress, Port, Ticket, Variable,
+};
+use bcs_core::job::{NicThreadId, NodeId, NodeSet};
+
+use crate::bare_pingpong::allowed;
+use crate::bootstrap::median;
+use crate::verdict::CannotTell;
+
+/// What they take with a number of nodes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Costs {
+    /// A Compare-And-Write on all nodes that holds and writes, until its verdict is known.
+    pub compare_and_write_us: f64,
+    /// An Xfer-And-Signal of 8 bytes to all nodes, until one of them has seen the signal.
+    pub transfer_us: f64,
+    /// Bytes that arrive by long Xfer-And-Signals to all nodes, counted at each, in MB (10^6) a second.
+    pub transfer_mb_per_s: f64,
+    /// A Test-Event that finds the event signalled.
+    pub test_event_us: f64,
+}
+
+/// Bytes of a long transfer: a part of the collective block, which is the largest.
+const LONG: usize = 64 << 10;
+
+/// Samples, of which the median counts.
+const SAMPLES: u32 = 15;
+
+/// Of one kind of port.
+const ASKER: NicThreadId = NicThreadId::BufferReceiver;
+const ANSWERER: NicThreadId = NicThreadId::DmaHelper;
+
+/// On shared memory, if one OS thread works with all ports.
+///
+/// # Errors
+///
+/// There is no memory.
+pub fn shm_one_thread(nodes: usize, time: Duration) -> Result<Costs> {
+    let segment = segment(nodes)?;
+    let colocated = Colocated::new(nodes);
+    let port =
+        |node: usize, thread| port(&segment, node, thread).colocated(Some(colocated.clone()));
+    let (mut asker, last) = (port(0, ASKER), port(nodes - 1, ANSWERER));
+    let all = NodeSet::first(nodes);
+    let transfer_us = each_us(time, || {
+        let before = last.signals();
+        let ticket = put(&mut asker, &all, &[7; 8], Some(ANSWERER));
+        assert_eq!(asker.test_event(ticket), Event::Signalled);
+        assert_eq!(last.signals(), before + 1);
+        // Who is signalled is noted for the driver, which would look.
+        while colocated.take_signalled().is_some() {}
+    });
+    Ok(Costs {
+        compare_and_write_us: each_us(time, || {
+            let ticket = asker.compare_and_write(&compare_and_write(all));
+            assert_eq!(asker.test_event(ticket), Event::Verdict(true));
+        }),
+        transfer_us,
+        transfer_mb_per_s: bandwidth(nodes, time, &mut asker),
+        test_event_us: test_event_us(time, &mut asker),
+    })
+}
+
+/// On shared memory, if the sequencer and the node that is signalled are on another OS thread.
+///
+/// # Errors
+///
+/// [`CannotTell`] where there is one core: the two would wait for the kernel to switch between them.
+pub fn shm_two_threads(nodes: usize, time: Duration) -> Result<Costs> {
+    if allowed()?.len() < 2 {
+        let why = "two OS threads of NICs need two cores, and there is one".to_owned();
+        return Err(CannotTell(why).into());
+    }
+    let segment = segment(nodes)?;
+    let mut asker = port(&segment, 0, ASKER);
+    let all = NodeSet::first(nodes);
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let other = scope.spawn(|| answer(&segment, &over));
+        let compare_and_write_us = each_us(time, || {
+            let ticket = asker.compare_and_write(&compare_and_write(all));
+            while asker.test_event(ticket) == Event::Pending {
+                spin_loop();
+            }
+        });
+        let round_trip_us = each_us(time, || {
+            let before = asker.signals();
+            put(&mut asker, &all, &[7; 8], Some(ANSWERER));
+            while asker.signals() == before {
+                spin_loop();
+            }
+        });
+        let costs = Costs {
+            compare_and_write_us,
+            transfer_us: round_trip_us / 2.0,
+            transfer_mb_per_s: bandwidth(nodes, time, &mut asker),
+            test_event_us: test_event_us(time, &mut asker),
+        };
+        over.store(true, Ordering::Relaxed);
+        other.join().ok().context("an OS thread panicked")?;
+        Ok(costs)
+    })
+}
+
+/// The other OS thread: it decides Compare-And-Writes, and answers each signal of the last node by one to all nodes.
+fn answer(segment: &Segment, over: &AtomicBool) {
+    let nodes = segment.nodes();
+    let mut sequencer = Sequencer::new(segment.clone(), Bells::default());
+    let mut answerer = port(segment, nodes - 1, ANSWERER);
+    let all = NodeSet::first(nodes);
+    let mut answered = 0;
+    while !over.load(Ordering::Relaxed) {
+        if !sequencer.poll() && answerer.signals() == answered {
+            spin_loop();
+        } else if answerer.signals() > answered {
+            answered += 1;
+            put(&mut answerer, &all, &[7; 8], Some(ASKER));
+        }
+    }
+}
+
+/// On the simulated fabric.
+#[must_use]
+pub fn sim(nodes: usize) -> Costs {
+    let ranks = Ranks::Scripted(Vec::new());
+    let network = Network::new(nodes, ranks, Latencies::default(), Faults::default(), 1);
+    let network = Rc::new(RefCell::new(network));
+    let mut port = SimPort::new(Rc::clone(&network), NodeId(0), ASKER);
+    let all = NodeSet::first(nodes);
+    let mut until_done_us = |start: &dyn Fn(&mut SimPort) -> Ticket| {
+        let began = network.borrow().now_ns();
+        let ticket = start(&mut port);
+        while port.test_event(ticket) == Event::Pending {
+            let next = network.borrow().next_event_ns();
+            let next = next.expect("an operation that is not done has an event to come");
+            network.borrow_mut().advance(next);
+        }
+        (network.borrow().now_ns() - began) as f64 / 1e3
+    };
+    let long_us = until_done_us(&|port| put(port, &all, &[7; LONG], None));
+    Costs {
+        compare_and_write_us: until_done_us(&|port| {
+            port.compare_and_write(&compare_and_write(all))
+        }),
+        transfer_us: until_done_us(&|port| put(port, &all, &[7; 8], Some(ANSWERER))),
+        transfer_mb_per_s: (LONG * nodes) as f64 / long_us,
+        test_event_us: 0.0,
+    }
+}
+
+fn segment(nodes: usize) -> Result<Segment> {
+    Segment::private(nodes, nodes).context("failed to make the memory of a fabric")
+}
+
+fn port(segment: &Segment, node: usize, thread: NicThreadId) -> ShmPort {
+    let nobody = Arc::new((0..segment.nodes()).map(|_| None).collect());
+    let memory = NodeMemory::new(segment.clone(), nobody);
+    let node = NodeId::from_index(node);
+    ShmPort::new(segment.clone(), Bells::default(), memory, node, thread)
+}
+
+fn compare_and_write(set: NodeSet) -> CompareAndWrite {
+    CompareAndWrite {
+        set,
+        variable: Variable::Scratch(0),
+        comparison: Comparison::Equal,
+        operand: 0,
+        write: Some((Variable::Scratch(1), 1)),
+        wait: false,
+    }
+}
+
+fn put<P: Port>(port: &mut P, set: &NodeSet, bytes: &[u8], signal: Option<NicThreadId>) -> Ticket {
+    let at = GlobalAddress::new(Block::Collective, NodeId(0));
+    port.xfer_and_signal(set, at, bytes, signal)
+}
+
+fn bandwidth(nodes: usize, time: Duration, port: &mut ShmPort) -> f64 {
+    let (all, bytes) = (NodeSet::first(nodes), vec![7; LONG]);
+    let us = each_us(time, || {
+        let ticket = put(port, &all, black_box(&bytes), None);
+        assert_eq!(port.test_event(ticket), Event::Signalled);
+    });
+    (LONG * nodes) as f64 / us
+}
+
+fn test_event_us(time: Duration, port: &mut ShmPort) -> f64 {
+    let ticket = put(port, &NodeSet::only(NodeId(0)), &[7; 8], None);
+    each_us(time, || {
+        let event = port.test_event(black_box(ticket));
+        assert_eq!(black_box(event), Event::Signalled);
+    })
+}
+
+/// Microseconds of a call: the median of samples that take `time` together.
+fn each_us(time: Duration, mut call: impl FnMut()) -> f64 {
+    let mut of = |calls: u32| {
+        let start = Instant::now();
+        (0..calls).for_each(|_| call());
+        start.elapsed().as_secs_f64() * 1e6
+    };
+    let sample_us = time.as_secs_f64() * 1e6 / f64::from(SAMPLES);
+    let mut calls = 1;
+    while calls < 1 << 30 && of(calls) < sample_us {
+        calls *= 2;
+    }
+    let samples: Vec<f64> = (0..SAMPLES).map(|_| of(calls) / f64::from(calls)).collect();
+    median(&samples)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fabric_has_its_costs() {
+        let time = Duration::from_micros(100);
+        let simulated = sim(4);
+        let latencies = Latencies::default();
+        let expected_us = latencies.compare_and_write_ns as f64 / 1e3;
+        assert_eq!(simulated.compare_and_write_us, expected_us);
+        assert!(simulated.transfer_mb_per_s > 2.0 * latencies.bytes_per_us as f64);
+        let mut all = vec![shm_one_thread(3, time).unwrap()];
+        if allowed().unwrap().len() > 1 {
+            all.push(shm_two_threads(3, time).unwrap());
+        }
+        for costs in all {
+            let Costs {
+                compare_and_write_us,
+                transfer_us,
+                transfer_mb_per_s,
+                test_event_us,
+            } = costs;
+            let figures = [
+                compare_and_write_us,
+                transfer_us,
+                transfer_mb_per_s,
+                test_event_us,
+            ];
+            assert!(figures.iter().all(|figure| *figure > 0.0), "{costs:?}");
+        }
+    }
+}
