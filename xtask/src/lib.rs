@@ -13,6 +13,7 @@
 
 pub mod bare_pingpong;
 pub mod bare_timer;
+pub mod barriers;
 pub mod bootstrap;
 pub mod checks;
 pub mod confined;
@@ -25,6 +26,7 @@ pub mod primitives;
 pub mod process;
 pub mod rounds;
 pub mod said;
+pub mod sage;
 pub mod soft_float;
 pub mod sweep3d;
 pub mod verdict;

@@ -1,5 +1,9 @@
 //! What SWEEP3D prints, read back.
 
+mod layouts;
+
+pub use layouts::{Layouts, Messages};
+
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;

@@ -4,7 +4,7 @@ use super::buffers::Buffers;
 use super::loops::{self, Taken, window};
 use super::options::{Case, Options};
 use super::statistics::{Quartiles, Row};
-use crate::BytePassing;
+use crate::{BytePassing, MessagePassing};
 
 /// No row needs more operations in a sample.
 const MOST_ITERATIONS: u64 = 100_000_000;
@@ -16,18 +16,22 @@ pub(super) fn row<M: BytePassing>(
     options: &Options,
 ) -> Result<Option<Row>, M::Error> {
     let mut buffers = Buffers::new(window(case, mpi.size()).extent());
-    let sample_us = f64::from(options.row_ms) * 1e3 / f64::from(options.samples);
-    let iterations = warm_up(mpi, case, &mut buffers, sample_us)?;
-    let (mut us, mut cpu_percent) = (Vec::new(), Vec::new());
-    for _ in 0..options.samples {
-        let taken = sample(mpi, case, &mut buffers, iterations)?;
-        us.push(taken.us);
-        cpu_percent.push(taken.cpu_percent);
-    }
+    let effort = Effort {
+        row_ms: options.row_ms,
+        samples: options.samples,
+    };
+    let operations = loops::operations(case.op);
+    let measured = measure(mpi, effort, operations, |iterations| {
+        loops::run(mpi, case, &mut buffers, iterations)
+    })?;
     if mpi.rank() > 0 {
         return Ok(None);
     }
-    let Quartiles { q1, median, q3 } = Quartiles::of(&us);
+    let quartiles = |of: fn(&Taken) -> f64| {
+        let samples: Vec<f64> = measured.samples.iter().map(of).collect();
+        Quartiles::of(&samples)
+    };
+    let Quartiles { q1, median, q3 } = quartiles(|taken| taken.us);
     let lag = case.op == super::Op::Lag;
     Ok(Some(Row {
         op: case.op,
@@ -37,25 +41,76 @@ pub(super) fn row<M: BytePassing>(
         us: median,
         q1,
         q3,
-        iterations,
-        cpu_percent: lag.then(|| Quartiles::of(&cpu_percent).median),
+        iterations: measured.iterations,
+        cpu_percent: lag.then(|| quartiles(|taken| taken.cpu_percent).median),
     }))
+}
+
+/// Measures a loop of a program's own as rows of `bench` are measured. `run` goes through it so many times, on all
+/// ranks, and gives the microseconds of one iteration as its rank saw them; the slowest rank counts. All ranks get the
+/// same samples.
+///
+/// # Errors
+///
+/// What `run` fails with, and what this sends besides.
+pub fn time_loop<M: MessagePassing>(
+    mpi: &M,
+    effort: Effort,
+    mut run: impl FnMut(u64) -> Result<f64, M::Error>,
+) -> Result<Quartiles, M::Error> {
+    let measured = measure(mpi, effort, 1.0, |iterations| {
+        let cpu_percent = 0.0;
+        run(iterations).map(|us| Taken { us, cpu_percent })
+    })?;
+    let us: Vec<f64> = measured.samples.iter().map(|taken| taken.us).collect();
+    Ok(Quartiles::of(&us))
+}
+
+/// How long a loop is measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Effort {
+    /// All samples together, in milliseconds; warming up comes on top.
+    pub row_ms: u32,
+    /// Into how many samples.
+    pub samples: u32,
+}
+
+struct Measured {
+    /// Of a sample.
+    iterations: u64,
+    samples: Vec<Taken>,
+}
+
+/// An iteration of the loop takes `operations` times what `run` gives.
+fn measure<M: MessagePassing>(
+    mpi: &M,
+    effort: Effort,
+    operations: f64,
+    mut run: impl FnMut(u64) -> Result<Taken, M::Error>,
+) -> Result<Measured, M::Error> {
+    let sample_us = f64::from(effort.row_ms) * 1e3 / f64::from(effort.samples);
+    let iterations = warm_up(mpi, operations, sample_us, &mut run)?;
+    let samples = (0..effort.samples).map(|_| sample(mpi, iterations, &mut run));
+    Ok(Measured {
+        iterations,
+        samples: samples.collect::<Result<_, _>>()?,
+    })
 }
 
 /// Goes through the loop twice as often each time until that lasts as long as a sample should, twice
 /// in a row: once may be chance. Gives how often that is.
-fn warm_up<M: BytePassing>(
+fn warm_up<M: MessagePassing>(
     mpi: &M,
-    case: Case,
-    buffers: &mut Buffers,
+    operations: f64,
     sample_us: f64,
+    run: &mut impl FnMut(u64) -> Result<Taken, M::Error>,
 ) -> Result<u64, M::Error> {
     let (mut best_us, mut was_enough) = (f64::INFINITY, false);
     let mut iterations = 1;
     loop {
-        let Taken { us, .. } = sample(mpi, case, buffers, iterations)?;
+        let Taken { us, .. } = sample(mpi, iterations, run)?;
         best_us = best_us.min(us);
-        let wanted = iterations_for(sample_us, best_us, case);
+        let wanted = iterations_for(sample_us, best_us, operations);
         let enough = wanted <= iterations;
         let ends = (enough && was_enough) || iterations >= MOST_ITERATIONS;
         was_enough = enough;
@@ -71,8 +126,7 @@ fn warm_up<M: BytePassing>(
 }
 
 /// How many iterations of a loop, whose operation takes `us`, fill `sample_us`.
-fn iterations_for(sample_us: f64, us: f64, case: Case) -> u64 {
-    let operations = loops::operations(case.op);
+fn iterations_for(sample_us: f64, us: f64, operations: f64) -> u64 {
     as_count(sample_us / (us * operations))
 }
 
@@ -87,14 +141,13 @@ fn as_count(number: f64) -> u64 {
 }
 
 /// All begin together, and the slowest counts.
-fn sample<M: BytePassing>(
+fn sample<M: MessagePassing>(
     mpi: &M,
-    case: Case,
-    buffers: &mut Buffers,
     iterations: u64,
+    run: &mut impl FnMut(u64) -> Result<Taken, M::Error>,
 ) -> Result<Taken, M::Error> {
     mpi.barrier()?;
-    let taken = loops::run(mpi, case, buffers, iterations)?;
+    let taken = run(iterations)?;
     let mut slowest = [taken.us, taken.cpu_percent];
     mpi.allreduce_max(&mut slowest)?;
     let [us, cpu_percent] = slowest;
@@ -104,22 +157,16 @@ fn sample<M: BytePassing>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::{Mode, Op};
+    use crate::bench::Op;
 
     #[test]
     fn iterations_fill_a_sample_and_are_never_none() {
-        let case = |op| Case {
-            op,
-            bytes: 8,
-            mode: Mode::Untouched,
-        };
-        assert_eq!(iterations_for(1000.0, 0.5, case(Op::Barrier)), 2000);
-        assert_eq!(iterations_for(1000.0, 0.5, case(Op::Latency)), 1000);
-        assert_eq!(iterations_for(6400.0, 1.0, case(Op::Rate)), 100);
-        assert_eq!(iterations_for(1000.0, 1e9, case(Op::Barrier)), 1);
-        assert_eq!(
-            iterations_for(1000.0, 0.0, case(Op::Barrier)),
-            MOST_ITERATIONS
-        );
+        let of = loops::operations;
+        assert_eq!(iterations_for(1000.0, 0.5, of(Op::Barrier)), 2000);
+        assert_eq!(iterations_for(1000.0, 0.5, of(Op::Latency)), 1000);
+        assert_eq!(iterations_for(6400.0, 1.0, of(Op::Rate)), 100);
+        assert_eq!(iterations_for(1000.0, 1e9, of(Op::Barrier)), 1);
+        let at_once = iterations_for(1000.0, 0.0, of(Op::Barrier));
+        assert_eq!(at_once, MOST_ITERATIONS);
     }
 }

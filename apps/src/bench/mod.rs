@@ -26,6 +26,7 @@ use clap::Parser;
 use crate::BytePassing;
 use crate::usage::{FAILURE, USAGE, complain, exit_code, parse, too_few_ranks};
 
+pub use measuring::{Effort, time_loop};
 pub use options::{Case, Mode, Op, Options, Size};
 pub use statistics::{Quartiles, Row};
 

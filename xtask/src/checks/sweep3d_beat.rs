@@ -1,7 +1,6 @@
 //! The beat costs SWEEP3D nothing: on two nodes it takes no longer than on one, where no slice is struck. And two jobs
 //! on the same cores share them.
 
-use std::process::Command;
 use std::thread;
 
 use anyhow::{Result, anyhow};
@@ -9,7 +8,7 @@ use anyhow::{Result, anyhow};
 use crate::bootstrap::median;
 use crate::confined::Confined;
 use crate::rounds::{Bar, Rounds, all_sides};
-use crate::sweep3d::Problem;
+use crate::sweep3d::{Layouts, Messages};
 use crate::verdict::Outcome;
 use crate::workspace::Workspace;
 
@@ -49,63 +48,9 @@ const ONE_NODE: &str = "--nodes 1 --intranode smartmap";
 const ELASTIC: &str = "--nodes 2 --strobe elastic";
 const FIXED: &str = "--nodes 2 --strobe fixed --time-slice 500us";
 
-/// Whether ranks wait in their calls, or post and compute.
-#[derive(Debug, Clone, Copy)]
-enum Messages {
-    Blocking,
-    NonBlocking,
-}
-
-/// The deck, on one layout or another.
-struct Layouts<'a> {
-    workspace: &'a Workspace,
-    problem: Problem,
-}
-
-impl<'a> Layouts<'a> {
-    fn new(workspace: &'a Workspace) -> Result<Self> {
-        workspace.release()?;
-        let problem = Problem::new(DECK)?;
-        Ok(Self { workspace, problem })
-    }
-
-    fn command(&self, layout: &str, messages: Messages) -> Result<Command> {
-        let mut command = self.workspace.bcs(["run", "-n", "2"])?;
-        command.args(layout.split_whitespace());
-        let comm = match messages {
-            Messages::Blocking => "blocking",
-            Messages::NonBlocking => "nonblocking",
-        };
-        command.args(["sweep3d", "--comm", comm]);
-        Ok(command)
-    }
-
-    /// The solver's time, in seconds.
-    fn solve(&self, layout: &str, messages: Messages) -> Result<f64> {
-        self.problem.solve(&mut self.command(layout, messages)?)
-    }
-
-    /// The same of the slower one of two jobs at once.
-    fn solve_two(&self, layout: &str, messages: Messages) -> Result<f64> {
-        let mut commands = [
-            self.command(layout, messages)?,
-            self.command(layout, messages)?,
-        ];
-        let problem = &self.problem;
-        let times = thread::scope(|scope| {
-            let jobs = commands
-                .each_mut()
-                .map(|command| scope.spawn(move || problem.solve(command)));
-            jobs.map(|job| job.join().map_err(|_| anyhow!("watching a job panicked"))?)
-        });
-        let [one, other] = times;
-        Ok(one?.max(other?))
-    }
-}
-
 fn run(workspace: &Workspace) -> Result<Outcome> {
     use Messages::{Blocking, NonBlocking};
-    let problem = Layouts::new(workspace)?;
+    let problem = Layouts::new(workspace, DECK)?;
     let sides = [
         (ONE_NODE, Blocking),
         (ONE_NODE, NonBlocking),
@@ -156,13 +101,13 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
 
 fn two_jobs(workspace: &Workspace) -> Result<Outcome> {
     let _confined = Confined::to(CORES)?;
-    let problem = Layouts::new(workspace)?;
+    let problem = Layouts::new(workspace, DECK)?;
     let measured = Rounds::default().figures([Bar::AtMost(2.2); 2], |round| {
         let seconds = all_sides(round, |side| match side {
             0 => problem.solve(ELASTIC, Messages::Blocking),
-            1 => problem.solve_two(ELASTIC, Messages::Blocking),
+            1 => solve_two(&problem, ELASTIC, Messages::Blocking),
             2 => problem.solve(ELASTIC, Messages::NonBlocking),
-            _ => problem.solve_two(ELASTIC, Messages::NonBlocking),
+            _ => solve_two(&problem, ELASTIC, Messages::NonBlocking),
         })?;
         let [blocking, two_blocking, posted, two_posted] = seconds;
         Ok([two_blocking / blocking, two_posted / posted])
@@ -173,4 +118,21 @@ fn two_jobs(workspace: &Workspace) -> Result<Outcome> {
     let all = measured.iter().zip(&what);
     let outcomes: Vec<Outcome> = all.map(|(one, what)| one.outcome(what, " x")).collect();
     Ok(Outcome::of_all(&outcomes))
+}
+
+/// The solver's time of the slower one of two jobs at once.
+fn solve_two(layouts: &Layouts<'_>, layout: &str, messages: Messages) -> Result<f64> {
+    let mut commands = [
+        layouts.command(layout, messages)?,
+        layouts.command(layout, messages)?,
+    ];
+    let problem = &layouts.problem;
+    let times = thread::scope(|scope| {
+        let jobs = commands
+            .each_mut()
+            .map(|command| scope.spawn(move || problem.solve(command)));
+        jobs.map(|job| job.join().map_err(|_| anyhow!("watching a job panicked"))?)
+    });
+    let [one, other] = times;
+    Ok(one?.max(other?))
 }

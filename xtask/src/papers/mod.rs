@@ -6,6 +6,7 @@
 //! | `run` | how thoroughly is measured, and in which turns |
 //! | `content` | what a section says |
 //! | `picture` | curves as SVG |
+//! | `sizes` | figures over the size of a message |
 //! | `document` | all of it as a file |
 //! | the others | a section each |
 //!
@@ -14,10 +15,18 @@
 
 mod content;
 mod document;
+mod figure_6_1;
+mod figures_5;
+mod figures_6_2_and_6_3;
 mod picture;
 mod published;
 mod run;
+mod sizes;
+mod smartmap_collectives;
+mod smartmap_messages;
 mod table_2_1;
+mod table_5_3;
+mod table_6_1;
 
 use std::fs;
 use std::path::PathBuf;
@@ -47,7 +56,18 @@ struct Section {
 }
 
 /// The sections, in their order.
-const SECTIONS: &[Section] = &[table_2_1::SECTION];
+const SECTIONS: &[Section] = &[
+    table_2_1::SECTION,
+    table_5_3::SECTION,
+    figures_5::SECTION,
+    figure_6_1::SECTION,
+    figures_6_2_and_6_3::SECTION,
+    table_6_1::SECTION,
+    smartmap_messages::FIGURE_1,
+    smartmap_messages::FIGURE_2,
+    smartmap_collectives::ON_A_NODE,
+    smartmap_collectives::HIERARCHICAL,
+];
 
 /// What `cargo xtask papers` can be asked.
 #[derive(Debug, Args)]
@@ -77,26 +97,25 @@ impl PapersArgs {
             quick: self.quick,
         };
         workspace.release()?;
-        let (began, when) = (
-            Instant::now(),
-            said("date", &["-u", "+%Y-%m-%d %H:%M UTC"])?,
-        );
-        let chapters: Vec<Chapter> = sections
-            .iter()
-            .map(|section| chapter(&run, section))
-            .collect();
-        let occasion = Occasion {
-            when,
+        let began = Instant::now();
+        let mut occasion = Occasion {
+            when: said("date", &["-u", "+%Y-%m-%d %H:%M UTC"])?,
             machine: machine()?,
             commit: commit(workspace)?,
             command: self.command(),
-            took: format!("{:.0} s", began.elapsed().as_secs_f64()),
+            took: String::new(),
         };
         let folder = match &self.output {
             Some(folder) => folder.clone(),
             None => workspace.root().join("docs"),
         };
-        document::write(&folder, &occasion, &chapters)?;
+        let mut chapters = Vec::new();
+        for section in &sections {
+            chapters.push(chapter(&run, section));
+            occasion.took = format!("{:.0} s", began.elapsed().as_secs_f64());
+            // What has been measured is there if the next section is interrupted.
+            document::write(&folder, &occasion, &chapters)?;
+        }
         println!("wrote {}", folder.join("papers.md").display());
         let verdicts = chapters.iter().map(|chapter| chapter.content.verdict);
         Verdict::of_all(verdicts).context("no section was chosen")

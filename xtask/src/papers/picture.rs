@@ -10,8 +10,14 @@ use apps::bench::Size;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::prelude::*;
 
-/// Of a panel, in pixels.
-const PANEL: (u32, u32) = (560, 400);
+/// Of a panel, in pixels, its legend included.
+const PANEL: (u32, u32) = (760, 400);
+
+/// The width of the legend, to the right of the axes, so that it hides no curve.
+const LEGEND: u32 = 230;
+
+/// The height of a line of it.
+const LEGEND_LINE: i32 = 20;
 
 /// What is 0 stands on a logarithmic axis of bytes where half a byte would.
 const NO_BYTES: f64 = 0.5;
@@ -149,7 +155,9 @@ fn draw(area: &Area<'_>, panel: &Panel) -> Result<()> {
     );
     let x = panel.x.ruled(points().map(|point| point.0));
     let y = panel.y.ruled(points().map(|point| point.1));
-    let mut chart = ChartBuilder::on(area)
+    let (axes, legend) = area.split_horizontally(PANEL.0 - LEGEND);
+    draw_legend(&legend, &panel.curves)?;
+    let mut chart = ChartBuilder::on(&axes)
         .caption(&panel.title, ("sans-serif", 16))
         .margin(10)
         .x_label_area_size(40)
@@ -165,18 +173,12 @@ fn draw(area: &Area<'_>, panel: &Panel) -> Result<()> {
         .light_line_style(TRANSPARENT)
         .draw()
         .map_err(undrawn)?;
-    for (curve, color) in panel.curves.iter().zip(COLORS.iter().cycle().copied()) {
+    for (curve, color) in colored(&panel.curves) {
         let place = |&(x, y): &(f64, f64)| (panel.x.scale.place(x), panel.y.scale.place(y));
         let places: Vec<(f64, f64)> = curve.points.iter().map(place).collect();
-        let width = match curve.stroke {
-            Stroke::Measured => 2,
-            Stroke::Published => 1,
-        };
-        let style = color.stroke_width(width);
+        let style = curve.style(color);
         let line = LineSeries::new(places.iter().copied(), style);
-        let drawn = chart.draw_series(line).map_err(undrawn)?;
-        let key = move |(x, y)| PathElement::new([(x, y), (x + 16, y)], style);
-        drawn.label(curve.name.as_str()).legend(key);
+        chart.draw_series(line).map_err(undrawn)?;
         match curve.stroke {
             Stroke::Measured => {
                 let dots = places.iter().map(|at| Circle::new(*at, 3, color.filled()));
@@ -188,13 +190,36 @@ fn draw(area: &Area<'_>, panel: &Panel) -> Result<()> {
             }
         }
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
-        .background_style(WHITE.mix(0.85))
-        .border_style(BLACK.mix(0.3))
-        .draw()
-        .map_err(undrawn)
+    Ok(())
+}
+
+fn draw_legend(area: &Area<'_>, curves: &[Curve]) -> Result<()> {
+    for (line, (curve, color)) in (0..).zip(colored(curves)) {
+        let y = 50 + line * LEGEND_LINE;
+        let key = PathElement::new([(4, y), (26, y)], curve.style(color));
+        area.draw(&key).map_err(undrawn)?;
+        match curve.stroke {
+            Stroke::Measured => area.draw(&Circle::new((15, y), 3, color.filled())),
+            Stroke::Published => area.draw(&Cross::new((15, y), 4, curve.style(color))),
+        }
+        .map_err(undrawn)?;
+        let name = Text::new(curve.name.as_str(), (32, y - 7), ("sans-serif", 13));
+        area.draw(&name).map_err(undrawn)?;
+    }
+    Ok(())
+}
+
+fn colored(curves: &[Curve]) -> impl Iterator<Item = (&Curve, RGBColor)> {
+    curves.iter().zip(COLORS.iter().cycle().copied())
+}
+
+impl Curve {
+    fn style(&self, color: RGBColor) -> ShapeStyle {
+        color.stroke_width(match self.stroke {
+            Stroke::Measured => 2,
+            Stroke::Published => 1,
+        })
+    }
 }
 
 /// Where an axis begins and ends, and where it has marks, as they are drawn.
@@ -326,7 +351,7 @@ mod tests {
         for word in ["It", "bytes", "us", "ours", "theirs"] {
             assert!(svg.contains(word), "{word}");
         }
-        assert_eq!(svg.matches("<circle").count(), 2);
+        assert_eq!(svg.matches("<circle").count(), 3, "one in the legend");
         assert!(picture(&[]).is_err());
         let error = picture(&[panel(Scale::Linear, Vec::new())]).unwrap_err();
         assert_eq!(error.to_string(), "there is no point to draw of It");

@@ -1,10 +1,14 @@
 //! A run of the whole document: how thorough it is, and how what takes turns is measured.
 
-use anyhow::{Result, ensure};
-use apps::bench::{Mode, Op, Options, Row, Size};
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use apps::bench::{Mode, Op, Options, Size};
+use serde::Deserialize;
 
 use crate::bootstrap::median;
-use crate::contest::Side;
+use crate::process;
 use crate::rounds::turns;
 use crate::workspace::Workspace;
 
@@ -31,29 +35,21 @@ impl Run<'_> {
         self.choose(1, 5)
     }
 
-    /// The rows of `bench` with so many ranks, for each layout (options of `bcs run`), in microseconds.
+    /// Has all sides measured in turns with so many ranks, and gives what each has of every operation and size.
     ///
     /// # Errors
     ///
     /// A job failed.
-    pub(super) fn bench(
+    pub(super) fn time(
         &self,
-        layouts: &[&str],
+        sides: &[Side<'_>],
         ranks: usize,
-        bench: &Bench<'_>,
-    ) -> Result<Vec<Vec<Row>>> {
-        let options = Options {
-            ops: bench.ops.to_vec(),
-            sizes: bench.sizes.iter().copied().map(Size).collect(),
-            mode: vec![Mode::Untouched],
-            row_ms: self.choose(20, 100),
-            samples: 5,
-        };
-        let words = |layout: &&str| layout.split_whitespace().map(str::to_owned).collect();
-        let sides: Vec<Side> = layouts.iter().map(words).map(Side::Ours).collect();
-        let mut rows: Vec<Vec<Row>> = vec![Vec::new(); sides.len()];
+        sizes: &[usize],
+    ) -> Result<Vec<Vec<Timed>>> {
+        let loops = self.workspace.fixture_program("paper_loops")?;
+        let mut rows = vec![Vec::new(); sides.len()];
         let times = medians(sides.len(), self.rounds(), |side| {
-            let measured = sides[side].measure(self.workspace, ranks, &options)?;
+            let measured = self.measure(&sides[side], ranks, sizes, &loops)?;
             let times = measured.iter().map(|row| row.us).collect();
             rows[side] = measured;
             Ok(times)
@@ -63,15 +59,77 @@ impl Run<'_> {
         }
         Ok(rows)
     }
+
+    fn measure(
+        &self,
+        side: &Side<'_>,
+        ranks: usize,
+        sizes: &[usize],
+        loops: &Path,
+    ) -> Result<Vec<Timed>> {
+        let (row_ms, samples) = (self.choose(20, 100), 5);
+        let mut command = self.workspace.bcs(["run", "-n", &ranks.to_string()])?;
+        command.args(side.layout.split_whitespace());
+        match side.what {
+            What::Bench(ops) => {
+                let options = Options {
+                    ops: ops.to_vec(),
+                    sizes: sizes.iter().copied().map(Size).collect(),
+                    mode: vec![Mode::Untouched],
+                    row_ms,
+                    samples,
+                };
+                command.arg("bench").args(options.words());
+            }
+            What::Loops(ops) => {
+                let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
+                command.arg(loops).args([ops.join(","), sizes.join(",")]);
+                command.args([row_ms, samples].map(|number| number.to_string()));
+            }
+        }
+        let said = process::run(&mut command, LIMIT)?.succeeded()?.stdout;
+        let lines = said.lines().filter(|line| line.starts_with('{'));
+        let rows: Vec<Timed> = lines
+            .map(serde_json::from_str)
+            .collect::<Result<_, _>>()
+            .context("a program wrote a broken row")?;
+        ensure!(!rows.is_empty(), "{} measured nothing", side.name);
+        Ok(rows)
+    }
 }
 
-/// What `bench` is asked for.
-#[derive(Debug)]
-pub(super) struct Bench<'a> {
-    /// Operations.
-    pub(super) ops: &'a [Op],
-    /// Sizes, in bytes.
-    pub(super) sizes: &'a [usize],
+/// So that a job that hangs is seen to.
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// One of those who are measured in turns.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Side<'a> {
+    /// What its curves are called.
+    pub(super) name: &'a str,
+    /// Options of `bcs run`.
+    pub(super) layout: &'a str,
+    /// What it does.
+    pub(super) what: What<'a>,
+}
+
+/// A program and its operations.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum What<'a> {
+    /// `bench`.
+    Bench(&'a [Op]),
+    /// The fixture `paper_loops`.
+    Loops(&'a [&'a str]),
+}
+
+/// The time of an operation at a size.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(super) struct Timed {
+    /// As the program calls it.
+    pub(super) op: String,
+    /// The size of a message.
+    pub(super) bytes: usize,
+    /// In microseconds.
+    pub(super) us: f64,
 }
 
 /// Has `sides` sides measured in turns, `rounds` times, and gives the median of each of a side's figures.

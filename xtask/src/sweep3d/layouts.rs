@@ -1,0 +1,61 @@
+//! SWEEP3D of one deck by two ranks, on one layout or another.
+
+use std::process::Command;
+
+use anyhow::Result;
+
+use super::Problem;
+use crate::workspace::Workspace;
+
+/// Whether ranks wait in their calls, or post and compute.
+#[derive(Debug, Clone, Copy)]
+pub enum Messages {
+    /// As the paper's Figure 6.2 has them.
+    Blocking,
+    /// As its Figure 6.3.
+    NonBlocking,
+}
+
+/// A deck, to be solved on layouts, which are options of `bcs run`.
+#[derive(Debug)]
+pub struct Layouts<'a> {
+    workspace: &'a Workspace,
+    /// The deck.
+    pub problem: Problem,
+}
+
+impl<'a> Layouts<'a> {
+    /// # Errors
+    ///
+    /// The programs do not build, or the deck cannot be written.
+    pub fn new(workspace: &'a Workspace, deck: &str) -> Result<Self> {
+        workspace.release()?;
+        let problem = Problem::new(deck)?;
+        Ok(Self { workspace, problem })
+    }
+
+    /// The job, but for its deck.
+    ///
+    /// # Errors
+    ///
+    /// The programs do not build.
+    pub fn command(&self, layout: &str, messages: Messages) -> Result<Command> {
+        let mut command = self.workspace.bcs(["run", "-n", "2"])?;
+        command.args(layout.split_whitespace());
+        let comm = match messages {
+            Messages::Blocking => "blocking",
+            Messages::NonBlocking => "nonblocking",
+        };
+        command.args(["sweep3d", "--comm", comm]);
+        Ok(command)
+    }
+
+    /// The solver's time, in seconds.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Problem::solve`].
+    pub fn solve(&self, layout: &str, messages: Messages) -> Result<f64> {
+        self.problem.solve(&mut self.command(layout, messages)?)
+    }
+}
