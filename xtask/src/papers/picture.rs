@@ -177,8 +177,10 @@ fn draw(area: &Area<'_>, panel: &Panel) -> Result<()> {
         let place = |&(x, y): &(f64, f64)| (panel.x.scale.place(x), panel.y.scale.place(y));
         let places: Vec<(f64, f64)> = curve.points.iter().map(place).collect();
         let style = curve.style(color);
-        let line = LineSeries::new(places.iter().copied(), style);
-        chart.draw_series(line).map_err(undrawn)?;
+        if places.len() > 1 {
+            let line = LineSeries::new(places.iter().copied(), style);
+            chart.draw_series(line).map_err(undrawn)?;
+        }
         match curve.stroke {
             Stroke::Measured => {
                 let dots = places.iter().map(|at| Circle::new(*at, 3, color.filled()));

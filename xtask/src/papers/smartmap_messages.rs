@@ -7,7 +7,7 @@ use apps::bench::Op;
 
 use super::Section;
 use super::content::Content;
-use super::picture::Curve;
+use super::picture::{Curve, Scale};
 use super::published::{self, Published};
 use super::run::{Run, Side, Timed, What};
 use super::sizes::BySize;
@@ -178,6 +178,7 @@ fn figure_2(run: &Run<'_>, content: &mut Content) -> Result<()> {
             |row| messages / row.us,
         );
         let mut panel = figure.panel(&[]);
+        panel.y.scale = Scale::Linear;
         let peak = published.number(theirs)?;
         let whole = [SMALL[0], SMALL[SMALL.len() - 1]].map(|bytes| (bytes as f64, peak));
         panel
