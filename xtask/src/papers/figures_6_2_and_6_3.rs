@@ -25,6 +25,7 @@ const SLICE_US: u32 = 500;
 
 /// Planes of a block: the fewer, the less is computed between messages.
 const PLANES: [u32; 5] = [10, 5, 3, 2, 1];
+const QUICK_PLANES: [u32; 3] = [10, 3, 1];
 
 /// No slice is struck.
 const BASELINE: &str = "--nodes 1 --intranode smartmap";
@@ -178,7 +179,7 @@ fn granularity(run: &Run<'_>, published: &Published, content: &mut Content) -> R
     let layouts = [BASELINE.to_owned(), fixed(SLICE_US)];
     let mut points: [Vec<(f64, f64)>; 2] = [Vec::new(), Vec::new()];
     let mut table = Table::new(["mk", "compute step (ms)", "blocking", "non-blocking"]);
-    for planes in PLANES {
+    for &planes in run.choose(&QUICK_PLANES[..], &PLANES) {
         let sweep = Layouts::new(run.workspace, &deck(planes))?;
         let seconds = medians(4, run.rounds(), |side| {
             let messages = [Messages::Blocking, Messages::NonBlocking][side / 2];
