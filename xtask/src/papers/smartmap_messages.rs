@@ -130,7 +130,7 @@ fn figure_1(run: &Run<'_>, content: &mut Content) -> Result<()> {
         content.table(figure.table(SHARED_MEMORY, more_is_better));
     }
     content.text(format!(
-        "*Why they differ.* The paper's processor is twenty years older, and its messages are synchronous: a message moves \
+        "*Why they differ.* The paper's processor is an Opteron of 2.2 GHz, and its messages are synchronous: a message moves \
         when its receive is posted. Ours carry what is short in the entry of the queue, which a sender does not wait for. \
         Shared memory is our own road with two copies (`--road queues`), which shares queues and matching with SMARTMAP; \
         so what is short is the same on both, and the improvement is that of one copy over two, not of one library over \
