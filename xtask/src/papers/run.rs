@@ -153,7 +153,7 @@ pub(super) fn medians(
     Ok(figures.collect())
 }
 
-/// What each side measured in each round.
+/// What each side measured in each round. One more measurement, the first of all, warms up and does not count.
 ///
 /// # Errors
 ///
@@ -164,6 +164,7 @@ pub(super) fn in_turns(
     mut measure: impl FnMut(usize) -> Result<Vec<f64>>,
 ) -> Result<Vec<Vec<Vec<f64>>>> {
     let mut samples = vec![Vec::with_capacity(rounds); sides];
+    measure(0)?;
     for round in 0..rounds {
         for side in turns(sides, round) {
             let figures = measure(side)?;
@@ -186,10 +187,10 @@ mod tests {
             order.push(side);
             Ok(vec![side as f64, order.len() as f64])
         });
-        assert_eq!(order, [0, 1, 1, 0, 1, 0]);
-        assert_eq!(samples.unwrap()[1], [[1.0, 2.0], [1.0, 3.0], [1.0, 5.0]]);
+        assert_eq!(order, [0, 0, 1, 1, 0, 1, 0]);
+        assert_eq!(samples.unwrap()[1], [[1.0, 3.0], [1.0, 4.0], [1.0, 6.0]]);
         assert!(in_turns(1, 1, |_| Ok(vec![f64::NAN])).is_err());
-        let mut figures = [4.0, 1.0, 3.0].into_iter();
+        let mut figures = [9.0, 4.0, 1.0, 3.0].into_iter();
         let medians = medians(1, 3, |_| Ok(figures.next().into_iter().collect()));
         assert_eq!(medians.unwrap(), [[3.0]]);
     }
