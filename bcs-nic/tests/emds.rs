@@ -170,6 +170,7 @@ fn every_column_of_the_strobe_sender_is_as_computed_by_hand() {
                 usrdem,
                 usrmsm,
                 demanded,
+                length_ns: 500_000,
             }
         })
         .collect();
@@ -372,4 +373,34 @@ fn with_fixed_strobes_slices_are_struck_by_the_clock() {
         "the second slice releases what the first has moved"
     );
     assert!(dumps.iter().all(|dump| dump.demanded == 0));
+}
+
+/// Slices are short at first. While nobody waits for them, and the NICs are at work for most of the time, they get as
+/// long as they may; and short again when somebody waits. Their numbers go on.
+#[test]
+fn with_auto_strobes_slices_are_as_long_as_the_program_needs() {
+    let mut bench = bench(Strobe::Auto);
+    let messages = |bench: &mut Workbench| {
+        for _ in 0..100 {
+            bench.send(0, 2, 7, false);
+            bench.receive(2, Some(0), Some(7));
+            bench.settle();
+        }
+    };
+    messages(&mut bench);
+    // There is one core: nobody has lost anything while another rank uses it.
+    (0..4).for_each(|_| bench.block());
+    messages(&mut bench);
+    let dumps = bench.take_recorded();
+    let strobes = &dumps[0].global.as_ref().unwrap().strobes;
+    let lengths: Vec<u64> = strobes.iter().map(|row| row.length_ns).collect();
+    assert_eq!(lengths[0], 50_000);
+    assert_eq!(lengths.iter().max(), Some(&500_000));
+    assert!(lengths.last() <= Some(&100_000), "{lengths:?}");
+    let pairs = strobes.iter().zip(&strobes[1..]);
+    for (before, row) in pairs {
+        assert!(row.slice > before.slice, "{before:?}, {row:?}");
+        let passed = (row.slice - before.slice) * row.length_ns;
+        assert_eq!(row.getts_ns, passed, "{before:?}, {row:?}");
+    }
 }

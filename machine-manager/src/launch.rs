@@ -88,6 +88,8 @@ pub struct Launched {
     pub managers: Vec<Manager>,
     /// How the runtime is set, with the link bandwidth as measured.
     pub settings: Settings,
+    /// What ranks and NICs ring each other by.
+    pub page: MachinePage,
     /// The measurement of the link bandwidth; none if the user has said it.
     pub bandwidth: Option<Measurement>,
     /// As in [`Job`].
@@ -105,7 +107,7 @@ pub struct Launched {
 pub fn launch(mut job: Job, input: BorrowedFd<'_>) -> anyhow::Result<Launched> {
     let (nodes, ranks) = (job.placement.nodes(), job.placement.ranks());
     let cores = u32::try_from(job.cores.usable).unwrap_or(u32::MAX);
-    let (page_fd, _) = MachinePage::create(nodes, cores)?;
+    let (page_fd, page) = MachinePage::create(nodes, cores)?;
     let (segment_fd, _) = Segment::create(nodes, ranks)?;
     let shared = job.settings.driver == Driver::Shared;
     let all = (0..nodes).map(NodeId::from_index);
@@ -143,6 +145,7 @@ pub fn launch(mut job: Job, input: BorrowedFd<'_>) -> anyhow::Result<Launched> {
     }
     Ok(Launched {
         job: name,
+        page,
         managers,
         settings: job.settings,
         bandwidth,

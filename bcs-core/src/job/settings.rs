@@ -15,6 +15,18 @@ pub enum Strobe {
     Fixed,
     /// When somebody waits for it, and at the latest a time slice after work was posted.
     Elastic,
+    /// As fixed, with time slices of a length that the Strobe Sender chooses again and again: from the shortest there is
+    /// to the one that is set.
+    Auto,
+}
+
+impl Strobe {
+    /// Whether a demand has a slice struck at once (law 2), and a completion is released at once (law 1). Else both wait
+    /// for the clock.
+    #[must_use]
+    pub fn is_elastic(self) -> bool {
+        self == Self::Elastic
+    }
 }
 
 /// How NIC threads are mapped to OS threads (docs/nic.md).
@@ -107,7 +119,7 @@ impl Driver {
 pub struct Settings {
     /// When slices are struck.
     pub strobe: Strobe,
-    /// The time slice in nanoseconds; elastic: the longest gap.
+    /// The time slice in nanoseconds; elastic: the longest gap; auto: the longest slice.
     pub time_slice_ns: u64,
     /// Standard sends of at most so many bytes complete when they are posted (law 3).
     pub eager_limit: usize,

@@ -23,6 +23,7 @@ const POLLING: usize = AWAKE_THREADS + 4;
 const CORES: usize = 4 * LINE;
 const IN_SLICE: usize = 5 * LINE;
 const SLICE: usize = 6 * LINE;
+const CHOSEN: usize = 7 * LINE;
 const BELLS: usize = 8 * LINE;
 
 /// The word ARMED: nothing is wanted, and who wants something rings the Strobe Sender.
@@ -70,6 +71,19 @@ impl Census {
     pub fn suffices_for_running(&self) -> bool {
         self.awake.saturating_sub(self.polling) <= self.cores
     }
+}
+
+/// The lengths of time slices that the Strobe Sender has chosen, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Chosen {
+    /// The one in force; 0 before the first slice.
+    pub now_ns: u64,
+    /// The shortest so far.
+    pub shortest_ns: u64,
+    /// The longest so far.
+    pub longest_ns: u64,
+    /// How often another one was chosen.
+    pub changes: u64,
 }
 
 /// The machine page, mapped by this process.
@@ -254,6 +268,36 @@ impl MachinePage {
         self.mapping.word64(SLICE).load(Ordering::Relaxed)
     }
 
+    /// The Strobe Sender says how long slices are, and were.
+    pub fn choose(&self, chosen: &Chosen) {
+        let Chosen {
+            now_ns,
+            shortest_ns,
+            longest_ns,
+            changes,
+        } = *chosen;
+        for (at, word) in [now_ns, shortest_ns, longest_ns, changes]
+            .into_iter()
+            .enumerate()
+        {
+            self.mapping
+                .word64(CHOSEN + at * 8)
+                .store(word, Ordering::Relaxed);
+        }
+    }
+
+    /// How long slices are, and were: for whoever tells it to a user. It may be from two moments.
+    #[must_use]
+    pub fn chosen(&self) -> Chosen {
+        let word = |at: usize| self.mapping.word64(CHOSEN + at * 8).load(Ordering::Relaxed);
+        Chosen {
+            now_ns: word(0),
+            shortest_ns: word(1),
+            longest_ns: word(2),
+            changes: word(3),
+        }
+    }
+
     /// The Strobe Sender has found that the slice is over.
     pub fn end_slice(&self) {
         self.mapping.word32(IN_SLICE).store(0, Ordering::Relaxed);
@@ -268,6 +312,12 @@ impl MachinePage {
     /// A rank blocks in a call (`true`) or goes on (`false`): the job's hunger (law 2).
     pub fn block(&self, blocks: bool) {
         adjust(self.mapping.word32(BLOCKED), blocks);
+    }
+
+    /// Ranks that say that they are blocked: their allegation.
+    #[must_use]
+    pub fn blocked(&self) -> u32 {
+        self.mapping.word32(BLOCKED).load(Ordering::Relaxed)
     }
 
     /// Law 2's `hungry`: some rank of the job is blocked.

@@ -114,7 +114,7 @@ impl Endpoint {
         let mut soon = what.is_near();
         let patience = match self.settings.strobe {
             _ if soon => Patience::NEIGHBOUR,
-            Strobe::Fixed => Patience::STRUCK_RANK,
+            Strobe::Fixed | Strobe::Auto => Patience::STRUCK_RANK,
             Strobe::Elastic => Patience::RANK,
         };
         loop {

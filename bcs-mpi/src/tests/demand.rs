@@ -169,6 +169,7 @@ fn a_withdrawn_receive_asks_for_a_slice_at_the_end() {
     for (strobe, asked) in [
         (Strobe::Elastic, Wanted::Demanded),
         (Strobe::Fixed, Wanted::Armed),
+        (Strobe::Auto, Wanted::Armed),
     ] {
         let settings = Settings {
             strobe,

@@ -28,7 +28,7 @@ fn everything(universe: &Universe) {
 #[test]
 fn every_driver_does_the_same() {
     for driver in [Driver::Shared, Driver::Coprocessor, Driver::Dedicated] {
-        for strobe in [Strobe::Elastic, Strobe::Fixed] {
+        for strobe in [Strobe::Elastic, Strobe::Fixed, Strobe::Auto] {
             for intranode in [Intranode::Smartmap, Intranode::Nic] {
                 let settings = Settings {
                     driver,

@@ -203,8 +203,8 @@ impl NicHost {
 fn plan(config: &NicHostConfig) -> Vec<Crew> {
     let patience = |strobes| match config.settings.strobe {
         Strobe::Elastic => Patience::TALKING_NIC,
-        Strobe::Fixed if strobes => Patience::NIC,
-        Strobe::Fixed => Patience::BETWEEN_STROBES,
+        Strobe::Fixed | Strobe::Auto if strobes => Patience::NIC,
+        Strobe::Fixed | Strobe::Auto => Patience::BETWEEN_STROBES,
     };
     let strobe_sender = |name: &str, hosted: Vec<(NodeId, NicThreadId)>| Crew {
         name: name.to_owned(),
@@ -367,7 +367,7 @@ fn strobing(
         sender: StrobeSender::new(
             Arc::new(config.settings.clone()),
             config.page.clone(),
-            config.placement.nodes(),
+            &config.placement,
             now_ns(),
         )
         .recorded(config.emds.is_some()),

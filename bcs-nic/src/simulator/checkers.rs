@@ -21,7 +21,7 @@ pub enum Checker {
     Collective,
     /// Nothing is left in rings and tables at the end.
     Leak,
-    /// Fixed: nothing completes before the strobe that releases it.
+    /// By the clock: nothing completes before the strobe that releases it.
     Release,
     /// Once faults stop, every request completes.
     Liveness,
@@ -125,7 +125,7 @@ pub(super) fn check_receives(
     Ok(checked)
 }
 
-/// Fixed: what was posted after cut `posted` of its node is exchanged with the next one and
+/// By the clock: what was posted after cut `posted` of its node is exchanged with the next one and
 /// released after the one that follows, at the earliest.
 pub(super) fn check_release(
     strobe: Strobe,
@@ -133,7 +133,7 @@ pub(super) fn check_release(
     posted: u64,
     released: u64,
 ) -> Result<(), (Checker, String)> {
-    if strobe == Strobe::Fixed && released < posted + 2 {
+    if !strobe.is_elastic() && released < posted + 2 {
         let what =
             format!("rank {rank} posted after cut {posted} and was released after cut {released}");
         return Err((Checker::Release, what));

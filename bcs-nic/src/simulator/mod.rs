@@ -121,11 +121,7 @@ const FAULTS_END_NS: u64 = 20_000_000;
 pub fn run(options: &Options) -> Report {
     let mut random = ChaCha8Rng::seed_from_u64(options.seed);
     let nodes = options.nodes.unwrap_or_else(|| random.random_range(2..=16));
-    let strobe = if random.random_bool(0.5) {
-        Strobe::Elastic
-    } else {
-        Strobe::Fixed
-    };
+    let strobe = [Strobe::Elastic, Strobe::Fixed, Strobe::Auto][random.random_range(0..3)];
     let strobe = options.strobe.unwrap_or(strobe);
     let faults = choose_faults(options.faults, nodes, &mut random);
     let mut options = options.clone();

@@ -137,7 +137,7 @@ impl Nics {
             }));
         }
         Self {
-            strobe_sender: StrobeSender::new(settings.clone(), page.clone(), nodes, 0)
+            strobe_sender: StrobeSender::new(settings.clone(), page.clone(), &placement, 0)
                 .recorded(emds.is_some()),
             recorder: emds.map(|window| StrobeRecorder::new(1, window)),
             strobe_port: SimPort::strobe_sender(network.clone()),

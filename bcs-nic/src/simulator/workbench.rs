@@ -415,6 +415,11 @@ impl Workbench {
         self.nics.cuts(NodeId::from_index(node))
     }
 
+    /// A rank says that it is blocked.
+    pub fn block(&self) {
+        self.page.block(true);
+    }
+
     /// Lets everything go on until no slice is wanted.
     ///
     /// # Panics

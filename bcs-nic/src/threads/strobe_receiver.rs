@@ -7,7 +7,7 @@
 //! - **Emits** `Phase` to the threads that a microphase needs; the report that the node has
 //!   finished it, and in which later ones it is quiet; completions to ranks.
 //! - **Invariants.** A cut is taken at the DEM strobe and before any completion is released by
-//!   it (law 1). Under the fixed strobe nothing is released between two strobes. One microphase
+//!   it (law 1). Under strobes by the clock nothing is released between two strobes. One microphase
 //!   at a time: SS does not strobe the next before all nodes have reported this one.
 
 use super::slice_log::SliceLog;
@@ -15,7 +15,7 @@ use super::{Context, LeftOver, NicThread, NodeConfig, Outbox};
 use crate::blocks::{CompletionBlock, Microstrobe};
 use crate::mail::{Cut, Mail, Release};
 use bcs_core::fabric::{Port, Variable};
-use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet, Strobe};
+use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet};
 use bcs_core::request::{Completion, Failure};
 use mds::dump::NodeDump;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub struct StrobeReceiver {
     unfinished: usize,
     /// Which microphases of this slice the node has work in.
     work: [bool; 5],
-    /// Completions that wait for the next strobe (fixed).
+    /// Completions that wait for the next strobe (by the clock).
     held: Vec<Release>,
     /// Sends of which other nodes have still to tell that they are complete: without any, nothing is in a lane of
     /// completions. Those to a node that died are never taken off, and then the lanes are read for nothing.
@@ -171,7 +171,7 @@ impl StrobeReceiver {
     }
 
     fn completed(&mut self, batch: Vec<Release>, out: &mut Outbox) {
-        if self.config.settings.strobe == Strobe::Fixed {
+        if !self.config.settings.strobe.is_elastic() {
             // Law 1: released at the next strobe, which there must be.
             self.held.extend(batch);
             self.config.page.arm();

@@ -431,11 +431,7 @@ fn draw_bounds(nodes: usize, random: &mut ChaCha8Rng) -> Bounds {
 fn draw_settings(faults: Faults, random: &mut ChaCha8Rng) -> Settings {
     let either = |random: &mut ChaCha8Rng| random.random_bool(0.5);
     Settings {
-        strobe: if either(random) {
-            Strobe::Elastic
-        } else {
-            Strobe::Fixed
-        },
+        strobe: [Strobe::Elastic, Strobe::Fixed, Strobe::Auto][random.random_range(0..3)],
         time_slice_ns: [100_000, 500_000][random.random_range(0..2)],
         eager_limit: [0, 64, 4096, 4096, 65_536][random.random_range(0..5)],
         // Small enough that messages are chunked.

@@ -102,10 +102,12 @@ pub struct RunOptions {
     /// Say on standard error which cores each rank may use, and where each OS thread of a NIC is pinned
     #[arg(long)]
     pub report_bindings: bool,
-    /// Length of a time slice, 50us to 100ms; with elastic strobes the longest gap between two
+    /// Length of a time slice, 50us to 100ms; with elastic strobes the longest gap between two, with auto ones
+    /// the longest slice
     #[arg(long, value_name = "D", default_value = "500us", value_parser = parse_duration)]
     pub time_slice: Duration,
-    /// When slices are struck: on demand, or at every multiple of the time slice with work
+    /// When slices are struck: on demand, or at every multiple of the time slice with work, of a length that is
+    /// set or that follows the program
     #[arg(long, value_name = "S", value_enum, default_value_t = StrobeName::Elastic)]
     pub strobe: StrobeName,
     /// Which way messages take that stay on a node: at once, or in slices like all others
@@ -210,6 +212,8 @@ pub enum StrobeName {
     Fixed,
     /// When somebody waits for it.
     Elastic,
+    /// As fixed, with slices from 50us to --time-slice, as the program needs them.
+    Auto,
 }
 
 impl From<StrobeName> for Strobe {
@@ -217,6 +221,7 @@ impl From<StrobeName> for Strobe {
         match name {
             StrobeName::Fixed => Self::Fixed,
             StrobeName::Elastic => Self::Elastic,
+            StrobeName::Auto => Self::Auto,
         }
     }
 }

@@ -18,7 +18,8 @@ use crate::signals::Signals;
 use crate::terminal_input::TerminalInput;
 use crate::verdict::manager_name;
 use anyhow::Context as _;
-use bcs_core::job::{BadJob, Driver, Settings};
+use bcs_core::job::{BadJob, Driver, Settings, Strobe};
+use bcs_core::wake::machine_page::Chosen;
 use bcs_nic::driver::place;
 use node_manager::control::Input;
 use node_manager::limits::{IMMORTAL_PATIENCE, MAX_KILL_DELAY};
@@ -27,6 +28,7 @@ use std::io::IsTerminal as _;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// A request that cannot be fulfilled: the user's to mend.
 #[derive(Debug, thiserror::Error)]
@@ -256,6 +258,8 @@ fn start_and_watch(
     if options.verbose {
         describe(&launched, ranks);
     }
+    let chosen = (options.verbose && launched.settings.strobe == Strobe::Auto)
+        .then(|| launched.page.clone());
     let shared_input =
         (input_from == Input::All).then(|| SharedInput::new(launched.managers.len()));
     let surroundings = Surroundings {
@@ -270,6 +274,9 @@ fn start_and_watch(
         spared,
     };
     let code = Dispatcher::new(launched, surroundings, ranks, options.timeout).run()?;
+    if let Some(page) = chosen {
+        say_chosen(&page.chosen());
+    }
     if let Some(Err(error)) = header.map(|header| header.write(code)) {
         eprintln!("bcs: {error}");
     }
@@ -316,6 +323,21 @@ fn hints_are_heard(options: &RunOptions) -> bool {
     options.verbose || options.report_bindings || std::io::stderr().is_terminal()
 }
 
+/// `-v`, of a job whose slices were as long as it needed.
+fn say_chosen(chosen: &Chosen) {
+    let Chosen {
+        now_ns,
+        shortest_ns,
+        longest_ns,
+        changes,
+    } = *chosen;
+    let [last, shortest, longest] = [now_ns, shortest_ns, longest_ns]
+        .map(|ns| humantime::format_duration(Duration::from_nanos(ns)));
+    eprintln!(
+        "bcs: slices of {shortest} to {longest} were chosen, in {changes} changes; the last were of {last}"
+    );
+}
+
 /// `-v`.
 fn describe(launched: &Launched, ranks: usize) {
     let Settings {
@@ -328,7 +350,7 @@ fn describe(launched: &Launched, ranks: usize) {
         road,
         ..
     } = launched.settings;
-    let slice = humantime::format_duration(std::time::Duration::from_nanos(time_slice_ns));
+    let slice = humantime::format_duration(Duration::from_nanos(time_slice_ns));
     let bandwidth = bytesize::ByteSize(link_bandwidth).display().si();
     let measured = launched.bandwidth.as_ref();
     let measured = measured.map(|one| format!(" (measured {})", one.date()));

@@ -27,6 +27,7 @@ pub fn name(strobe: Strobe) -> &'static str {
     match strobe {
         Strobe::Fixed => "fixed",
         Strobe::Elastic => "elastic",
+        Strobe::Auto => "auto",
     }
 }
 

@@ -153,6 +153,8 @@ rows! {
         usrmsm "count",
         /// 1 if the slice was demanded, 0 if it was struck by the clock.
         demanded "count",
+        /// The length of a time slice in force: with `--strobe auto` what was chosen, else what is set.
+        length_ns "ns",
     }
 }
 

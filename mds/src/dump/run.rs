@@ -27,9 +27,9 @@ pub struct RunDump {
     pub nodes: u32,
     /// Ranks.
     pub ranks: u32,
-    /// The length of a time slice.
+    /// The length of a time slice; with auto strobes of the longest.
     pub time_slice_ns: u64,
-    /// `elastic` or `fixed`.
+    /// `elastic`, `fixed` or `auto`.
     pub strobe: String,
     /// `shared`, `coprocessor` or `dedicated`.
     pub nic_threads: String,
@@ -44,4 +44,12 @@ pub struct RunDump {
     pub bandwidth_measured_unix_s: Option<u64>,
     /// What was recorded, as `--mds-record` says it.
     pub recorded: String,
+}
+
+impl RunDump {
+    /// Whether strobes came by the clock alone: completions were released by them.
+    #[must_use]
+    pub fn strobes_by_clock(&self) -> bool {
+        matches!(self.strobe.as_str(), "fixed" | "auto")
+    }
 }

@@ -7,7 +7,7 @@ use crate::selection::Window;
 use super::rows::Rows;
 use super::{Notes, SliceLog, enter};
 
-/// Records the slices as the Strobe Sender sees them, in memory that does not grow: 300 KiB, and 80 bytes for each row
+/// Records the slices as the Strobe Sender sees them, in memory that does not grow: 300 KiB, and 88 bytes for each row
 /// of the window.
 #[derive(Debug)]
 pub struct StrobeRecorder {
@@ -137,7 +137,7 @@ mod tests {
 
     /// As the documentation of the recorder says.
     #[test]
-    fn a_row_takes_80_bytes() {
-        assert_eq!(size_of::<StrobeRow>(), 80);
+    fn a_row_takes_88_bytes() {
+        assert_eq!(size_of::<StrobeRow>(), 88);
     }
 }

@@ -207,8 +207,8 @@ const FIXED: [(&str, Unit, &str, Source); 23] = [
     ),
 ];
 
-/// The counts of Tables 5.1 and 5.2 that have no distribution, but a column by slice.
-const COUNTS: [(&str, &str); 9] = [
+/// The figures beside Tables 5.1 and 5.2, and counts of theirs, that have no distribution, but a column by slice.
+const COUNTS: [(&str, &str); 10] = [
     (
         "NP2PDEM",
         "descriptors of sends and receives that were processed in the DEM",
@@ -240,6 +240,10 @@ const COUNTS: [(&str, &str); 9] = [
     (
         "demanded",
         "slices that were struck because a rank asked, not by the clock",
+    ),
+    (
+        "length",
+        "the length of a time slice: with --strobe auto what was chosen, else what is set",
     ),
     (
         "near",

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::dump::{DistributionDump, Dumps, NONE, StrobeRow};
+use crate::dump::{DistributionDump, Dumps, NONE, RunDump, StrobeRow};
 use crate::figures::collective;
 use crate::mmds::Primitive;
 
@@ -39,8 +39,8 @@ fn gaps(dumps: &Dumps) -> DistributionDump {
     DistributionDump::of(gaps)
 }
 
-fn is_fixed(dumps: &Dumps) -> bool {
-    dumps.run.as_ref().is_some_and(|run| run.strobe == "fixed")
+fn strobes_are(dumps: &Dumps, strobe: &str) -> bool {
+    dumps.run.as_ref().is_some_and(|run| run.strobe == strobe)
 }
 
 fn slice_ns(dumps: &Dumps) -> Option<u64> {
@@ -64,7 +64,8 @@ fn regularity(dumps: &Dumps) -> Option<String> {
         duration(low as f64),
         duration(high as f64)
     );
-    let judged = match slice_ns(dumps).filter(|_| is_fixed(dumps)) {
+    let judged = match slice_ns(dumps).filter(|_| strobes_are(dumps, "fixed")) {
+        None if strobes_are(dumps, "auto") => format!("slices were of {}", lengths(dumps)),
         None => "elastic strobes come when they are needed, so gaps need not be alike".to_owned(),
         Some(slice_ns) => {
             let off = 100.0 * (middle as f64 / slice_ns as f64 - 1.0);
@@ -84,6 +85,20 @@ fn regularity(dumps: &Dumps) -> Option<String> {
         }
     };
     Some(format!("{figures};\n   {judged}"))
+}
+
+/// The lengths of slices that were chosen while the job ran, with their shares of the struck ones.
+fn lengths(dumps: &Dumps) -> String {
+    let mut struck: BTreeMap<u64, u64> = BTreeMap::new();
+    for row in strobes(dumps) {
+        *struck.entry(row.length_ns).or_default() += 1;
+    }
+    let all = strobes(dumps).count() as f64;
+    let share = |(length_ns, count): (&u64, &u64)| {
+        let share = percent(*count as f64, all);
+        format!("{} ({share} %)", duration(*length_ns as f64))
+    };
+    struck.iter().map(share).collect::<Vec<_>>().join(", ")
 }
 
 #[expect(
@@ -202,7 +217,9 @@ pub fn choice_of_slice(dumps: &Dumps) -> String {
     let computation = DistributionDump::merged(computation);
     if let Some(middle) = computation.quantile(0.5) {
         let slices = middle as f64 / slice_ns as f64;
-        let advice = match (is_fixed(dumps), slices) {
+        let by_clock = dumps.run.as_ref().is_some_and(RunDump::strobes_by_clock);
+        let advice = match (by_clock, slices) {
+            _ if strobes_are(dumps, "auto") => "slices were as long as made work and waiting equal",
             (false, _) => {
                 "elastic strobes answer at once, so the slice only bounds the wait for strobes"
             }

@@ -392,6 +392,7 @@ fn strobes(slices: &[SliceRow]) -> StrobeDump {
         usrdem: 1,
         usrmsm: u64::from(row.ltmsm_ns != NONE),
         demanded: 0,
+        length_ns: SLICE_NS,
     };
     let strobes: Vec<StrobeRow> = slices.iter().map(row).collect();
     let column = |pick: fn(&StrobeRow) -> u64| {

@@ -7,7 +7,7 @@ use super::requests::{Purpose, Requests};
 use super::unpacking::Unpacking;
 use crate::data::{Piece, Room, Rooms, SMALL_PIECE_BYTES};
 use bcs_core::descriptor::{CollectiveDescriptor, ReceiveDescriptor, SendDescriptor};
-use bcs_core::job::{Settings, Strobe};
+use bcs_core::job::Settings;
 use bcs_core::limits::PAYLOAD_SLOTS;
 use bcs_core::memory::NicMemory;
 use bcs_core::request::{Completion, Failure, RequestId};
@@ -66,7 +66,7 @@ impl Nic {
             memory,
             page,
             attended,
-            elastic: settings.strobe == Strobe::Elastic,
+            elastic: settings.strobe.is_elastic(),
             eager_limit: settings.eager_limit,
             requests: Requests::default(),
             payload_slots: PayloadSlots::new(),

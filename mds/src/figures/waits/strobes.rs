@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::dump::Dumps;
+use crate::dump::{Dumps, RunDump};
 
 /// A slice that was struck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,7 +16,7 @@ pub(super) struct Strobes {
     /// In rising order.
     struck: Vec<Strobe>,
     /// Whether completions are released by a strobe.
-    fixed: bool,
+    by_clock: bool,
     /// Nodes that keep rows.
     nodes: HashSet<u32>,
     /// Nodes and slices in which messages into them were left for later ones.
@@ -45,7 +45,7 @@ impl Strobes {
         let carried = slices().filter(|(_, row)| row.carried_bytes > 0);
         Self {
             struck,
-            fixed: dumps.run.as_ref().is_some_and(|run| run.strobe == "fixed"),
+            by_clock: dumps.run.as_ref().is_some_and(RunDump::strobes_by_clock),
             nodes: slices().map(|(node, _)| node).collect(),
             carried: carried.map(|(node, row)| (node, row.slice)).collect(),
         }
@@ -62,8 +62,8 @@ impl Strobes {
     }
 
     /// The strobe that what was posted at one time and complete at another had waited for. Of a message `into` a node that
-    /// is the first one with which none was left for later: others may be struck before its rank is awake. With fixed
-    /// strobes, and of what else goes by slices, it is the last one. Where there is none it is the beginning: what was
+    /// is the first one with which none was left for later: others may be struck before its rank is awake. With strobes
+    /// by the clock, and of what else goes by slices, it is the last one. Where there is none it is the beginning: what was
     /// posted just after a strobe, and before its cut, goes at once. Nothing if that time is not in what is kept, since
     /// then nobody knows.
     pub(super) fn waited_for(&self, into: Option<u32>, from_ns: u64, to_ns: u64) -> Option<u64> {
@@ -75,7 +75,7 @@ impl Strobes {
         let Some(last) = struck.last() else {
             return Some(from_ns);
         };
-        let into = into.filter(|node| !self.fixed && self.nodes.contains(node));
+        let into = into.filter(|node| !self.by_clock && self.nodes.contains(node));
         let moved = into.and_then(|node| {
             let mut struck = struck.iter();
             struck.find(|one| !self.carried.contains(&(node, one.slice)))

@@ -6,15 +6,21 @@
 //! - **Emits** microstrobes to all SRs.
 //! - **Invariants.** A microphase begins when all nodes have finished the one before. One that no
 //!   node has work for is skipped, after a Compare-And-Write on that. A slice in which nobody has
-//!   work is not struck. Fixed: slices are struck at multiples of the time slice, and their
+//!   work is not struck. Fixed and auto: slices are struck at multiples of the time slice, and their
 //!   numbers follow time. Elastic: each struck slice takes the next number. After a regular strobe
 //!   it looks at the next regular time whether or not it is rung: while one follows the other,
 //!   nobody has to wake it twice for one.
 
+mod beat;
+mod choice;
+
 use crate::blocks::Microstrobe;
 use bcs_core::fabric::{CompareAndWrite, Comparison, Event, Port, Ticket, Variable};
-use bcs_core::job::{Microphase, NodeSet, Settings, Strobe};
+use bcs_core::job::{Microphase, NodeSet, Placement, Settings, Strobe};
 use bcs_core::wake::MachinePage;
+use bcs_core::wake::machine_page::Chosen;
+use beat::Beat;
+use choice::Choice;
 use mds::dump::{NONE, StrobeRow};
 use std::sync::Arc;
 use zerocopy::IntoBytes;
@@ -24,9 +30,11 @@ use zerocopy::IntoBytes;
 pub struct SliceTimes {
     /// The slice.
     pub slice: u64,
-    /// When it was to be struck: fixed, the multiple of the time slice; elastic, when it was
+    /// When it was to be struck: by the clock, the multiple of the time slice; elastic, when it was
     /// wanted.
     pub due_ns: u64,
+    /// How long slices were when it was struck.
+    pub length_ns: u64,
     /// When it was struck.
     pub struck_ns: u64,
     /// Whether somebody demanded it; else it was struck by the clock.
@@ -56,6 +64,7 @@ impl SliceTimes {
             usrdem: retries(Microphase::Dem),
             usrmsm: retries(Microphase::Msm),
             demanded: u64::from(self.demanded),
+            length_ns: self.length_ns,
         }
     }
 }
@@ -78,8 +87,11 @@ pub struct StrobeSender {
     settings: Arc<Settings>,
     page: MachinePage,
     nodes: NodeSet,
-    /// Multiples of the time slice are counted from here.
-    epoch_ns: u64,
+    beat: Beat,
+    /// With auto strobes.
+    choice: Option<Choice>,
+    /// Ranks that said that they were blocked when the slice was struck.
+    blocked: u32,
     sequence: u64,
     /// When the next regular strobe falls, once it is wanted.
     due_ns: Option<u64>,
@@ -98,12 +110,31 @@ pub struct StrobeSender {
 impl StrobeSender {
     /// The SS of a job; `now_ns` is the beginning of time.
     #[must_use]
-    pub fn new(settings: Arc<Settings>, page: MachinePage, nodes: usize, now_ns: u64) -> Self {
+    pub fn new(
+        settings: Arc<Settings>,
+        page: MachinePage,
+        placement: &Placement,
+        now_ns: u64,
+    ) -> Self {
+        let nodes = placement.nodes();
+        let (set_ns, cores) = (settings.time_slice_ns, page.census().cores);
+        let choice = (settings.strobe == Strobe::Auto)
+            .then(|| Choice::new(set_ns, placement.ranks(), cores, now_ns));
+        let all_alike = Chosen {
+            now_ns: set_ns,
+            shortest_ns: set_ns,
+            longest_ns: set_ns,
+            changes: 0,
+        };
+        let chosen = choice.as_ref().map_or(&all_alike, Choice::chosen);
+        page.choose(chosen);
         Self {
+            beat: Beat::new(now_ns, chosen.now_ns),
             settings,
             page,
             nodes: NodeSet::first(nodes),
-            epoch_ns: now_ns,
+            choice,
+            blocked: 0,
             sequence: 0,
             due_ns: None,
             watches: false,
@@ -138,7 +169,7 @@ impl StrobeSender {
             return true;
         }
         let (armed, demanded) = self.wanted();
-        (demanded && self.settings.strobe == Strobe::Elastic)
+        (demanded && self.settings.strobe.is_elastic())
             || ((armed || demanded || self.watches)
                 && self.due_ns.is_none_or(|due| now_ns() >= due))
     }
@@ -172,14 +203,13 @@ impl StrobeSender {
     /// posted before it is not made to wait for the next. When it was armed is what a rank says:
     /// nobody is believed who says that it was longer ago than a slice.
     fn next_regular_ns(&self, now_ns: u64) -> u64 {
-        let slice = self.settings.time_slice_ns;
+        let slice = self.beat.length_ns();
         let armed_ns = match self.page.armed_at() {
             said if (now_ns.saturating_sub(slice)..now_ns).contains(&said) => said,
             _ => now_ns,
         };
         let after_ns = armed_ns.max(self.times.over_ns).max(self.times.due_ns);
-        let passed = after_ns.max(self.epoch_ns) - self.epoch_ns;
-        self.epoch_ns + (passed / slice + 1) * slice
+        self.beat.after(after_ns)
     }
 
     /// Moves on as far as it goes. `clock` tells nanoseconds; `retries` is what the fabric has
@@ -255,7 +285,7 @@ impl StrobeSender {
         // a rest or after an overrun, the strobe falls on the next multiple.
         let regular = self.due_ns.unwrap_or_else(|| self.next_regular_ns(now_ns));
         self.due_ns = Some(regular);
-        let at_once = self.settings.strobe == Strobe::Elastic && demanded;
+        let at_once = self.settings.strobe.is_elastic() && demanded;
         if now_ns < regular && !at_once {
             return false;
         }
@@ -275,11 +305,13 @@ impl StrobeSender {
         };
         let slice = match self.settings.strobe {
             Strobe::Elastic => self.times.slice + 1,
-            Strobe::Fixed => (due_ns - self.epoch_ns) / self.settings.time_slice_ns,
+            Strobe::Fixed | Strobe::Auto => self.beat.slice(due_ns),
         };
+        self.blocked = self.page.blocked();
         self.times = SliceTimes {
             slice,
             due_ns,
+            length_ns: self.beat.length_ns(),
             struck_ns: now_ns,
             demanded: at_once,
             phase_ns: [None; 5],
@@ -328,12 +360,30 @@ impl StrobeSender {
         self.state = State::Working(phase, ticket);
     }
 
+    /// A slice is over: the next ones may be of another length.
+    fn choose_length(&mut self) {
+        let Some(choice) = &mut self.choice else {
+            return;
+        };
+        let SliceTimes {
+            due_ns,
+            struck_ns,
+            over_ns,
+            ..
+        } = self.times;
+        if choice.slice(self.blocked, struck_ns, over_ns) {
+            self.page.choose(choice.chosen());
+            self.beat.change(due_ns, choice.chosen().now_ns);
+        }
+    }
+
     /// After a microphase, done or skipped: ask for the next. Returns true at the slice's end.
     fn next(&mut self, phase: Microphase, clock: &dyn Fn() -> u64, port: &mut dyn Port) -> bool {
         let Some(next) = phase.next() else {
             self.state = State::Resting;
             self.times.over_ns = clock();
             self.page.end_slice();
+            self.choose_length();
             return true;
         };
         if self.settings.all_phases {
