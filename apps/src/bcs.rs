@@ -43,6 +43,16 @@ impl MessagePassing for Communicator {
         request.wait().map(|(data, _)| data)
     }
 
+    fn wait_all(
+        &self,
+        requests: &mut Vec<Self::Request>,
+        buffers: &mut Vec<Vec<f64>>,
+    ) -> Result<(), Error> {
+        let done = OwnedRequest::wait_all(std::mem::take(requests))?;
+        buffers.extend(done.into_iter().map(|(data, _)| data));
+        Ok(())
+    }
+
     fn barrier(&self) -> Result<(), Error> {
         self.barrier()
     }

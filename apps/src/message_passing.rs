@@ -43,6 +43,19 @@ pub trait MessagePassing {
     #[track_caller]
     fn wait(&self, request: Self::Request) -> Result<Vec<f64>, Self::Error>;
 
+    /// Waits for non-blocking operations, all of them, and appends their buffers in the same order.
+    #[track_caller]
+    fn wait_all(
+        &self,
+        requests: &mut Vec<Self::Request>,
+        buffers: &mut Vec<Vec<f64>>,
+    ) -> Result<(), Self::Error> {
+        for request in requests.drain(..) {
+            buffers.push(self.wait(request)?);
+        }
+        Ok(())
+    }
+
     /// Returns when every process has called it.
     #[track_caller]
     fn barrier(&self) -> Result<(), Self::Error>;

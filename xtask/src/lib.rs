@@ -30,4 +30,5 @@ pub mod said;
 pub mod soft_float;
 pub mod sweep3d;
 pub mod verdict;
+pub mod wheel;
 pub mod workspace;

@@ -52,7 +52,7 @@ fn errors_return() -> Handle {
 /// An `MPI_Status`: eight `int`s, of which the library knows what they mean.
 pub(super) type Status = [c_int; 8];
 
-/// `MPI_STATUS_IGNORE`.
+/// `MPI_STATUS_IGNORE`, and `MPI_STATUSES_IGNORE`.
 pub(super) fn no_status() -> *mut c_void {
     null_mut()
 }
@@ -121,6 +121,7 @@ functions! {
     isend = "MPI_Isend": fn(*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
     irecv = "MPI_Irecv": fn(*mut c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
     wait = "MPI_Wait": fn(*mut Handle, *mut c_void);
+    waitall = "MPI_Waitall": fn(c_int, *mut Handle, *mut c_void);
     probe = "MPI_Probe": fn(c_int, c_int, Handle, *mut c_void);
     get_count = "MPI_Get_count": fn(*const c_void, Handle, *mut c_int);
     barrier = "MPI_Barrier": fn(Handle);

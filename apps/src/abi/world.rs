@@ -173,6 +173,25 @@ impl MessagePassing for World {
         Ok(std::mem::take(&mut request.data))
     }
 
+    fn wait_all(
+        &self,
+        requests: &mut Vec<Request>,
+        buffers: &mut Vec<Vec<f64>>,
+    ) -> Result<(), Error> {
+        let call = "MPI_Waitall";
+        let count = int(call, requests.len())?;
+        let mut handles: Vec<Handle> = requests.iter().map(|request| request.handle).collect();
+        // SAFETY: requests of this library, or none, in a list that it changes.
+        let code = unsafe { (self.library.waitall)(count, handles.as_mut_ptr(), no_status()) };
+        for (request, handle) in requests.iter_mut().zip(handles) {
+            request.handle = handle;
+        }
+        self.library.check(call, code)?;
+        let done = requests.drain(..);
+        buffers.extend(done.map(|mut request| std::mem::take(&mut request.data)));
+        Ok(())
+    }
+
     fn barrier(&self) -> Result<(), Error> {
         // SAFETY: the communicator is predefined.
         let code = unsafe { (self.library.barrier)(world()) };

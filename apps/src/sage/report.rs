@@ -1,29 +1,57 @@
 //! What rank 0 prints.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use std::time::Instant;
+
+use indicatif::{ProgressBar, ProgressStyle};
 
 use super::deck::Deck;
 use super::outcome::Outcome;
 
-/// The report of a run; other ranks than 0 print nothing.
+/// Parts of a run that its progress bar tells apart.
+const PARTS: u64 = 1000;
+
+/// The report of a run; other ranks than 0 print nothing. If standard error is a terminal there is a progress bar on it.
 pub(crate) struct Report<'a> {
     out: Option<&'a mut dyn Write>,
     title: String,
     ranks: usize,
     last: (Instant, u64, f64),
     cells: usize,
+    bar: ProgressBar,
+    /// Where time and cycles end.
+    end: (f64, u64),
+}
+
+fn style() -> ProgressStyle {
+    let style = ProgressStyle::with_template("{bar:40} {percent} %, {elapsed}, {eta} left");
+    style.unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share of the parts"
+)]
+fn part(done: f64) -> u64 {
+    (done.clamp(0.0, 1.0) * PARTS as f64) as u64
 }
 
 impl<'a> Report<'a> {
     pub(crate) fn new(out: Option<&'a mut dyn Write>, deck: &Deck, ranks: usize) -> Self {
         let last = (Instant::now(), 0, 0.0);
+        let has_bar = out.is_some() && io::stderr().is_terminal();
         Self {
             out,
             title: deck.title.clone(),
             ranks,
             last,
             cells: 0,
+            bar: match has_bar {
+                true => ProgressBar::new(PARTS).with_style(style()),
+                false => ProgressBar::hidden(),
+            },
+            end: (deck.end_time, deck.cycles),
         }
     }
 
@@ -52,10 +80,16 @@ impl<'a> Report<'a> {
         let cycles = (cycle - cycles) as f64;
         let grind = then.elapsed().as_secs_f64() * 1e9 / (cycles * cells as f64);
         let step = (time - before) / cycles;
-        writeln!(
-            out,
-            "{cycle:>8} {time:>14.6e} {step:>14.6e} {cells:>10} {grind:>12.1}"
-        )?;
+        let bar = &self.bar;
+        bar.suspend(|| {
+            writeln!(
+                out,
+                "{cycle:>8} {time:>14.6e} {step:>14.6e} {cells:>10} {grind:>12.1}"
+            )
+        })?;
+        let (end_time, cycles) = self.end;
+        let done = (time / end_time).max(cycle as f64 / cycles as f64);
+        bar.set_position(part(done));
         self.last = (Instant::now(), cycle, time);
         Ok(())
     }
@@ -64,6 +98,7 @@ impl<'a> Report<'a> {
         let Some(out) = &mut self.out else {
             return Ok(());
         };
+        self.bar.finish_and_clear();
         let Outcome {
             cycles,
             time,

@@ -99,6 +99,26 @@ impl<T: Equivalence> OwnedRequest<T> {
         self.request.cancel();
     }
 
+    /// Waits until all of them are done, and gives the buffer and the status of each, in their order. (`MPI_Waitall`)
+    ///
+    /// # Errors
+    /// What the first one that failed says. All are done then, too, and the buffers are dropped.
+    #[track_caller]
+    pub fn wait_all(mut requests: Vec<Self>) -> Result<Vec<(Vec<T>, Status)>> {
+        let take =
+            |owned: &mut Self| std::mem::replace(&mut owned.request, mpi::Request::inactive());
+        let mut untyped: Vec<mpi::Request> = requests.iter_mut().map(take).collect();
+        let ends = mpi::request::waitall(&mut untyped);
+        let done = requests.into_iter().zip(ends).map(|(mut owned, end)| {
+            let status = match owned.done {
+                Some(status) => status,
+                None => end?.into(),
+            };
+            Ok((std::mem::take(&mut owned.buffer), status))
+        });
+        done.collect()
+    }
+
     /// Waits until one of them is done, takes it out of the list, and gives its former index, its
     /// buffer and its status; `None` if the list is empty. (`MPI_Waitany`)
     ///

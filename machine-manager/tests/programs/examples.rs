@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Layouts that differ in what they use: one rank, one node, several nodes, ranks that do not
-/// divide, each driver, both strobes, no eager sends, both roads within a node.
-const LAYOUTS: [&str; 9] = [
+/// divide, each driver, all strobes, no eager sends, both roads within a node.
+const LAYOUTS: [&str; 10] = [
     "-n 1",
     "-n 3",
     "-n 4 --nodes 2",
@@ -16,6 +16,7 @@ const LAYOUTS: [&str; 9] = [
     "-n 3 --intranode smartmap",
     "-n 5 --nodes 2 --intranode smartmap --strobe fixed",
     "-n 4 --nodes 2 --intranode smartmap --eager-limit 0",
+    "-n 5 --nodes 2 --intranode nic --strobe auto",
 ];
 
 /// An example of the workspace.
@@ -74,6 +75,7 @@ fn the_library_finds_no_fault_with_itself() {
         "-n 4 --nodes 2",
         "-n 4 --intranode smartmap",
         "-n 5 --nodes 2 --intranode smartmap --strobe fixed",
+        "-n 5 --nodes 2 --intranode nic --strobe auto",
         "-n 3 --nodes 3 --nic-threads dedicated",
     ] {
         let said = run_with(layout, &fixture("selftest"), &[]);

@@ -2,8 +2,8 @@
 
 use std::process::{Command, Stdio};
 
-/// One node and several, both roads, all drivers, both strobes, ranks that do not divide.
-const LAYOUTS: [&str; 7] = [
+/// One node and several, both roads, all drivers and strobes, ranks that do not divide.
+const LAYOUTS: [&str; 8] = [
     "-n 1",
     "-n 3",
     "-n 4 --nodes 2",
@@ -11,6 +11,7 @@ const LAYOUTS: [&str; 7] = [
     "-n 3 --nodes 3 --nic-threads dedicated --eager-limit 0",
     "-n 8 --nodes 4",
     "-n 2 --nodes 2 --strobe fixed",
+    "-n 4 --nodes 2 --strobe auto",
 ];
 
 /// What a run has at its end: cycles, cells, totals and the digest of all cells.

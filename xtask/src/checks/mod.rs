@@ -1,5 +1,6 @@
 //! The registry of acceptance checks.
 
+mod abi_race;
 mod beat_cost;
 mod beat_peers;
 mod blocked_cpu;
@@ -21,6 +22,8 @@ mod page;
 mod pieces;
 mod reduce_bits;
 mod sage_grind;
+mod sage_peer;
+mod sage_vtu;
 mod sandbox;
 mod simulator;
 mod simulator_mpi;
@@ -103,6 +106,8 @@ pub const ALL: &[Check] = &[
     smartmap_roads::CHECK,
     node_scale::CHECK,
     sage_grind::CHECK,
+    sage_peer::CHECK,
+    sage_vtu::CHECK,
     sandbox::CHECK,
     pieces::CHECK,
     threads_beside::CHECK,

@@ -5,10 +5,12 @@
 //! built with its own compiler wrapper.
 
 mod bench;
-mod install;
+
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
+use crate::wheel::Wheel;
 use crate::workspace::Workspace;
 pub use bench::BENCH;
 
@@ -219,6 +221,25 @@ pub const INTEL_MPI: Peer = Peer {
 pub const ALL: [&Peer; 3] = [&MPICH, &OPEN_MPI, &INTEL_MPI];
 
 impl Peer {
+    /// The path of its launcher; it is installed the first time.
+    ///
+    /// # Errors
+    ///
+    /// [`CannotTell`](crate::verdict::CannotTell) when it cannot be installed here; others when `target/peers` cannot
+    /// be written.
+    pub fn mpiexec(&self, workspace: &Workspace) -> Result<PathBuf> {
+        let wheel = Wheel {
+            name: self.name,
+            requirement: self.requirement,
+            program: self.launcher,
+        };
+        wheel.program_under(&workspace.target().join("peers"))
+    }
+
+    /// The folder that it is installed in.
+    fn folder(&self, workspace: &Workspace) -> PathBuf {
+        workspace.target().join("peers").join(self.name)
+    }
     /// How it is fastest that way with so many ranks on so many cores.
     #[must_use]
     pub fn settings(&self, way: Way, ranks: usize, cores: usize) -> &'static [Settings] {

@@ -45,15 +45,17 @@ pub(crate) struct Halo {
 #[must_use]
 #[derive(Debug)]
 pub(crate) struct Exchange<R> {
-    sends: Vec<R>,
-    receives: Vec<R>,
+    /// Receives, and then sends.
+    requests: Vec<R>,
+    /// Theirs, once they are done.
+    buffers: Vec<Vec<f64>>,
 }
 
 impl<R> Default for Exchange<R> {
     fn default() -> Self {
         Self {
-            sends: Vec::new(),
-            receives: Vec::new(),
+            requests: Vec::new(),
+            buffers: Vec::new(),
         }
     }
 }
@@ -71,7 +73,7 @@ impl Halo {
         let counts: Vec<f64> = lookers.iter().map(|cells| cells.len() as f64).collect();
         let mut awaited = vec![0.0; counts.len()];
         mpi.alltoall(&counts, &mut awaited)?;
-        let sends = send_keys(mpi, own, &lookers)?;
+        let mut sends = send_keys(mpi, own, &lookers)?;
         let mut peers = Vec::new();
         let (mut below, mut above) = (Vec::new(), Vec::new());
         for (rank, out) in lookers.into_iter().enumerate() {
@@ -98,9 +100,7 @@ impl Halo {
                 received: Vec::new(),
             });
         }
-        for send in sends {
-            mpi.wait(send)?;
-        }
+        mpi.wait_all(&mut sends, &mut Vec::new())?;
         let mine = below.len()..below.len() + own.len();
         for peer in &mut peers {
             peer.out
@@ -128,7 +128,7 @@ impl Halo {
             if !peer.ghosts.is_empty() {
                 let mut room = std::mem::take(&mut peer.received);
                 room.resize(peer.ghosts.len() * T::WORDS, 0.0);
-                exchange.receives.push(mpi.irecv(room, peer.rank, tag)?);
+                exchange.requests.push(mpi.irecv(room, peer.rank, tag)?);
             }
         }
         for peer in &mut self.peers {
@@ -138,7 +138,7 @@ impl Halo {
                 peer.out
                     .iter()
                     .for_each(|cell| values[*cell as usize].put(&mut words));
-                exchange.sends.push(mpi.isend(words, peer.rank, tag)?);
+                exchange.requests.push(mpi.isend(words, peer.rank, tag)?);
             }
         }
         Ok(())
@@ -151,17 +151,19 @@ impl Halo {
         values: &mut [T],
         exchange: &mut Exchange<M::Request>,
     ) -> Result<(), M::Error> {
+        mpi.wait_all(&mut exchange.requests, &mut exchange.buffers)?;
+        let mut buffers = exchange.buffers.drain(..);
         let receiving = self.peers.iter_mut().filter(|peer| !peer.ghosts.is_empty());
-        for (peer, request) in receiving.zip(exchange.receives.drain(..)) {
-            peer.received = mpi.wait(request)?;
+        for (peer, received) in receiving.zip(&mut buffers) {
+            peer.received = received;
             let ghosts = &mut values[peer.ghosts.clone()];
             for (ghost, words) in ghosts.iter_mut().zip(peer.received.chunks_exact(T::WORDS)) {
                 *ghost = T::take(words);
             }
         }
         let sending = self.peers.iter_mut().filter(|peer| !peer.out.is_empty());
-        for (peer, request) in sending.zip(exchange.sends.drain(..)) {
-            peer.sent = mpi.wait(request)?;
+        for (peer, sent) in sending.zip(buffers) {
+            peer.sent = sent;
         }
         Ok(())
     }

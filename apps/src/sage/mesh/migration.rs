@@ -72,8 +72,6 @@ pub(crate) fn balance<P: MessagePassing, T: Words, const D: usize>(
             values.push(T::take(&cell[1..]));
         }
     }
-    for send in sends {
-        mpi.wait(send)?;
-    }
+    mpi.wait_all(&mut sends, &mut Vec::new())?;
     Ok((own, values))
 }

@@ -1,4 +1,5 @@
-//! Installing a peer from its wheel.
+//! What is installed from PyPI: each package into a virtual environment of its own, so that nothing of the machine is
+//! changed and the version is the same on every machine.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -7,42 +8,43 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::Peer;
 use crate::process;
 use crate::verdict::CannotTell;
-use crate::workspace::Workspace;
+
+/// A package that is needed to check something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wheel {
+    /// The folder that it is installed in.
+    pub name: &'static str,
+    /// What pip is asked for, with its exact version.
+    pub requirement: &'static str,
+    /// The program that it is needed for, relative to its folder.
+    pub program: &'static str,
+}
 
 /// Wheels of MPI implementations are up to some hundred megabytes.
 const INSTALL_LIMIT: Duration = Duration::from_secs(900);
 
-impl Peer {
-    /// The path of its launcher; it is installed the first time.
+impl Wheel {
+    /// The path of its program; it is installed under this folder the first time.
     ///
     /// # Errors
     ///
-    /// [`CannotTell`] when it cannot be installed here; others when `target/peers` cannot be written.
-    pub fn mpiexec(&self, workspace: &Workspace) -> Result<PathBuf> {
-        self.launcher_under(&workspace.target().join("peers"))
-    }
-
-    /// The folder that it is installed in.
-    pub(super) fn folder(&self, workspace: &Workspace) -> PathBuf {
-        workspace.target().join("peers").join(self.name)
-    }
-
-    fn launcher_under(&self, peers: &Path) -> Result<PathBuf> {
-        let context = || format!("failed to prepare {}", peers.join(self.name).display());
-        fs::create_dir_all(peers).with_context(context)?;
+    /// [`CannotTell`] when it cannot be installed here; others when the folder cannot be written.
+    pub fn program_under(&self, wheels: &Path) -> Result<PathBuf> {
+        let context = || format!("failed to prepare {}", wheels.join(self.name).display());
+        fs::create_dir_all(wheels).with_context(context)?;
         // Two checks may be started at once; the lock goes with the file when this function returns.
-        let lock = File::create(peers.join(format!("{}.lock", self.name))).with_context(context)?;
+        let lock =
+            File::create(wheels.join(format!("{}.lock", self.name))).with_context(context)?;
         lock.lock().with_context(context)?;
-        let folder = peers.join(self.name);
-        let launcher = folder.join(self.launcher);
+        let folder = wheels.join(self.name);
+        let program = folder.join(self.program);
         // Written last, so that an installation that was interrupted is made anew.
         let stamp = folder.join("installed");
         let installed = fs::read_to_string(&stamp).is_ok_and(|text| text == self.requirement);
-        if installed && launcher.is_file() {
-            return Ok(launcher);
+        if installed && program.is_file() {
+            return Ok(program);
         }
         if folder.exists() {
             fs::remove_dir_all(&folder).with_context(context)?;
@@ -53,12 +55,12 @@ impl Peer {
             folder.display()
         );
         self.install(&folder)?;
-        if !launcher.is_file() {
-            let why = format!("the wheel of {} has no {}", self.requirement, self.launcher);
+        if !program.is_file() {
+            let why = format!("the wheel of {} has no {}", self.requirement, self.program);
             return Err(CannotTell(why).into());
         }
         fs::write(&stamp, self.requirement).with_context(context)?;
-        Ok(launcher)
+        Ok(program)
     }
 
     fn install(&self, folder: &Path) -> Result<()> {
@@ -88,20 +90,15 @@ impl Peer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::Ways;
 
-    const FAKE: Peer = Peer {
+    const FAKE: Wheel = Wheel {
         name: "fake",
         requirement: "fake==1",
-        launcher: "bin/mpiexec",
-        compiler: "bin/mpicc",
-        program_of: None,
-        node: Ways::NONE,
-        tcp: Ways::NONE,
+        program: "bin/mpiexec",
     };
 
-    fn install_by_hand(peers: &Path, stamp: &str) -> PathBuf {
-        let folder = peers.join("fake");
+    fn install_by_hand(wheels: &Path, stamp: &str) -> PathBuf {
+        let folder = wheels.join("fake");
         fs::create_dir_all(folder.join("bin")).unwrap();
         fs::write(folder.join("bin/mpiexec"), "").unwrap();
         fs::write(folder.join("installed"), stamp).unwrap();
@@ -110,21 +107,21 @@ mod tests {
 
     #[test]
     fn what_is_installed_is_not_installed_again() {
-        let peers = tempfile::tempdir().unwrap();
-        let launcher = install_by_hand(peers.path(), "fake==1");
-        assert_eq!(FAKE.launcher_under(peers.path()).unwrap(), launcher);
+        let wheels = tempfile::tempdir().unwrap();
+        let program = install_by_hand(wheels.path(), "fake==1");
+        assert_eq!(FAKE.program_under(wheels.path()).unwrap(), program);
     }
 
     #[test]
     fn what_cannot_be_installed_is_nothing_this_machine_can_tell() {
-        let peers = tempfile::tempdir().unwrap();
+        let wheels = tempfile::tempdir().unwrap();
         // An older version is in place; pip refuses the new requirement before it looks for any index.
-        let old = install_by_hand(peers.path(), "fake==0");
-        let peer = Peer {
+        let old = install_by_hand(wheels.path(), "fake==0");
+        let wheel = Wheel {
             requirement: "not a requirement",
             ..FAKE
         };
-        let error = peer.launcher_under(peers.path()).unwrap_err();
+        let error = wheel.program_under(wheels.path()).unwrap_err();
         assert!(error.is::<CannotTell>(), "{error:#}");
         assert!(
             error

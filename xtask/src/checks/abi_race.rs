@@ -1,0 +1,98 @@
+//! A program on one node against itself over MPICH: the very same binary, over our MPI under `bcs run` and over theirs,
+//! by the standard ABI, under their `mpiexec`.
+
+use std::cell::RefCell;
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::bootstrap::median;
+use crate::contest::Side;
+use crate::peers::{MPICH, Settings, Way};
+use crate::rounds::{Bar, Rounds};
+use crate::verdict::{CannotTell, Outcome, Verdict};
+use crate::workspace::Workspace;
+
+/// The cores that all ranks share.
+pub(super) const CORES: usize = 2;
+
+/// What is common to the runs.
+pub(super) struct Race<'a> {
+    pub(super) workspace: &'a Workspace,
+    pub(super) ranks: usize,
+    /// A program of `bcs app`,
+    pub(super) program: &'a str,
+    /// what it is given,
+    pub(super) arguments: Vec<OsString>,
+    /// and how it says its time in seconds. All runs must come to the same answers.
+    pub(super) solve: &'a dyn Fn(&mut Command) -> Result<f64>,
+}
+
+impl Race<'_> {
+    fn ours(&self) -> Result<f64> {
+        let Side::Ours(binding) = Side::ours(self.ranks, CORES) else {
+            unreachable!("it is ours");
+        };
+        let ranks = self.ranks.to_string();
+        let words = ["run", "-n", &ranks, "--intranode", "smartmap"];
+        let mut command = self.workspace.bcs(words)?;
+        command
+            .args(binding)
+            .arg(self.program)
+            .args(&self.arguments);
+        (self.solve)(&mut command)
+    }
+
+    fn theirs(&self, settings: &Settings, library: &Path) -> Result<f64> {
+        let mut command = Command::new(MPICH.mpiexec(self.workspace)?);
+        command
+            .args(["-n", &self.ranks.to_string()])
+            .args(settings.options)
+            .envs(settings.variables.iter().copied())
+            .arg(self.workspace.release()?.join("bcs"))
+            .args(["app", self.program, "--mpi"])
+            .arg(format!("abi:{}", library.display()))
+            .args(&self.arguments);
+        (self.solve)(&mut command)
+    }
+
+    /// Our time over theirs, at most `bar`.
+    pub(super) fn run(&self, bar: f64) -> Result<Outcome> {
+        MPICH.mpiexec(self.workspace)?;
+        let peers = self.workspace.target().join("peers");
+        let library = peers.join(MPICH.name).join("lib/libmpi_abi.so.1");
+        if !library.is_file() {
+            let why = format!("{} has no {}", MPICH.requirement, library.display());
+            return Err(CannotTell(why).into());
+        }
+        let mut outcomes = Vec::new();
+        for settings in MPICH.settings(Way::Node, self.ranks, CORES) {
+            let (ours_s, theirs_s) = (RefCell::new(vec![]), RefCell::new(vec![]));
+            let keep = |kept: &RefCell<Vec<f64>>, seconds: f64| {
+                kept.borrow_mut().push(seconds);
+                seconds
+            };
+            let ours = || self.ours().map(|seconds| keep(&ours_s, seconds));
+            let theirs = || {
+                let solved = self.theirs(settings, &library);
+                solved.map(|seconds| keep(&theirs_s, seconds))
+            };
+            let measured = Rounds::default().ratio(Bar::AtMost(bar), ours, theirs)?;
+            let what = format!("{} of {} ranks", self.program, self.ranks);
+            let mut outcome = measured.outcome(&what, " x");
+            outcome.figure.push_str(&format!(
+                "; of the rounds' medians: {:.3} s against {:.3} s; the same answers",
+                median(&ours_s.borrow()),
+                median(&theirs_s.borrow())
+            ));
+            outcomes.push(outcome);
+        }
+        // Against each way of theirs: the fastest is what counts, and it is the one that misses first.
+        let worst = outcomes
+            .iter()
+            .position(|outcome| outcome.verdict != Verdict::Held);
+        Ok(outcomes.swap_remove(worst.unwrap_or(0)))
+    }
+}
