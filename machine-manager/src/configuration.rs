@@ -302,7 +302,7 @@ mod tests {
         assert_eq!(
             error("\nstrobe = \"never\"\n"),
             "0, line 2: invalid value 'never' for '--strobe <S>' \
-             [possible values: fixed, elastic]"
+             [possible values: fixed, elastic, auto]"
         );
         assert_eq!(
             error("label = \"yes\""),

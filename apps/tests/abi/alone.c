@@ -76,6 +76,13 @@ int MPI_Wait(handle *request, void *status) {
     return 0;
 }
 
+int MPI_Waitall(int count, handle *requests, void *statuses) {
+    (void)statuses;
+    for (int at = 0; at < count; at++)
+        requests[at] = (handle)0x180;
+    return 0;
+}
+
 int MPI_Barrier(handle comm) {
     (void)comm;
     return 0;

@@ -10,6 +10,7 @@
 //! |---|---|
 //! | [`shm`] | nodes on one machine |
 //! | [`sim`] | nodes of a test, in virtual time |
+//! | [`udp`] | nodes on several machines: its links, so far |
 //!
 //! The laws that every fabric keeps are the tests in `conformance.rs`.
 //!
@@ -22,6 +23,7 @@ mod address;
 mod conformance;
 pub mod shm;
 pub mod sim;
+pub mod udp;
 
 pub use address::{Block, GlobalAddress, Variable};
 

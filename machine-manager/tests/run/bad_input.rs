@@ -162,7 +162,7 @@ fn bad_input_is_one_line_that_says_what_to_do() {
         ),
         (
             "run --strobe never hello",
-            "invalid value 'never' for '--strobe <S>' [possible values: fixed, elastic]; \
+            "invalid value 'never' for '--strobe <S>' [possible values: fixed, elastic, auto]; \
              see `bcs run --help`",
         ),
         (

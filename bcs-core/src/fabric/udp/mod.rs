@@ -1,0 +1,27 @@
+//! Nodes on several machines, over datagrams (UDP).
+//!
+//! Each pair of nodes has a [`Link`](link::Link), a state machine without clock and socket: a stream of control messages,
+//! each once and in order, and bulk transfers, whose bytes may come in any order. A PUT, a Compare-And-Write and what
+//! answers them are control messages; data of messages are transfers. So nothing is kept twice: of what is lost of a
+//! transfer the sender reads the bytes again, from the rank's memory where they stay until the receiver has them all.
+//!
+//! | file | has |
+//! |---|---|
+//! | `datagram.rs` | header and frames |
+//! | `seen.rs` | which datagrams have come: for acknowledgements, and against repetition |
+//! | `round_trip.rs` | how long is too long |
+//! | `control.rs` | control messages as a stream |
+//! | `link.rs` | who sends what when, and what was lost |
+//!
+//! **Why not QUIC.** Its streams copy what they send and keep it, which for bulk data is a copy more than a receiver's
+//! network card needs; its handshake and its keys are for strangers, where a job has one key; and how much may be sent
+//! is not for the network to find out, since the budget of a slice says it. What QUIC has learnt about losses
+//! (numbers that are never used twice, ranges that are acknowledged, when somebody asks again) is here as well.
+//!
+//! Not here yet: tags, the sockets, the port over it. No job uses this.
+
+pub mod control;
+pub mod datagram;
+pub mod link;
+pub mod round_trip;
+pub mod seen;

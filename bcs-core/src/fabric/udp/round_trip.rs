@@ -1,0 +1,105 @@
+//! How long a datagram and its acknowledgement take, and how long is too long (as RFC 6298 and RFC 9002 estimate it).
+
+/// Before anything was measured: some times what a local network takes.
+const FIRST_NS: u64 = 1_000_000;
+
+/// The least by which an answer may be late: a thread that has to be woken takes that long.
+const GRAIN_NS: u64 = 200_000;
+
+/// The longest wait for an answer before somebody asks again: a link that was down for a second is noticed soon after.
+const MOST_NS: u64 = 200_000_000;
+
+/// What was measured so far.
+#[derive(Clone, Copy, Debug)]
+pub struct RoundTrip {
+    /// The latest.
+    latest_ns: u64,
+    /// The mean, followed in eighths.
+    mean_ns: u64,
+    /// The mean deviation from it, followed in quarters.
+    deviation_ns: u64,
+    is_measured: bool,
+}
+
+impl Default for RoundTrip {
+    fn default() -> Self {
+        Self {
+            latest_ns: FIRST_NS,
+            mean_ns: FIRST_NS,
+            deviation_ns: FIRST_NS / 2,
+            is_measured: false,
+        }
+    }
+}
+
+impl RoundTrip {
+    /// A round trip took so long, of which the peer kept its answer back for `delay_ns`, as it says.
+    pub fn measured(&mut self, took_ns: u64, delay_ns: u64) {
+        let took_ns = took_ns.saturating_sub(delay_ns.min(took_ns / 2));
+        self.latest_ns = took_ns;
+        if !self.is_measured {
+            *self = Self {
+                latest_ns: took_ns,
+                mean_ns: took_ns,
+                deviation_ns: took_ns / 2,
+                is_measured: true,
+            };
+            return;
+        }
+        let off_ns = self.mean_ns.abs_diff(took_ns);
+        self.deviation_ns = (3 * self.deviation_ns + off_ns) / 4;
+        self.mean_ns = (7 * self.mean_ns + took_ns) / 8;
+    }
+
+    /// The mean in nanoseconds.
+    #[must_use]
+    pub fn mean_ns(&self) -> u64 {
+        self.mean_ns
+    }
+
+    /// After that long a datagram is lost of which later ones were acknowledged.
+    #[must_use]
+    pub fn overtaken_ns(&self) -> u64 {
+        let longest_ns = self.mean_ns.max(self.latest_ns);
+        (longest_ns + longest_ns / 8).max(GRAIN_NS)
+    }
+
+    /// After that long without an answer somebody asks again; twice as long each time.
+    #[must_use]
+    pub fn silence_ns(&self, asked: u32) -> u64 {
+        let first_ns = self.mean_ns + (4 * self.deviation_ns).max(GRAIN_NS);
+        first_ns.saturating_mul(1_u64 << asked.min(20)).min(MOST_NS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_comes_to_rest_at_what_is_measured() {
+        let mut trip = RoundTrip::default();
+        for _ in 0..100 {
+            trip.measured(60_000, 10_000);
+        }
+        assert!((49_900..=50_000).contains(&trip.mean_ns()), "{trip:?}");
+        assert_eq!(trip.overtaken_ns(), GRAIN_NS);
+        assert!(trip.silence_ns(0) < 300_000);
+    }
+
+    #[test]
+    fn who_asks_again_waits_twice_as_long_and_not_for_ever() {
+        let mut trip = RoundTrip::default();
+        trip.measured(1_000_000, 0);
+        assert_eq!(trip.silence_ns(0), 3_000_000);
+        assert_eq!(trip.silence_ns(3), 24_000_000);
+        assert_eq!(trip.silence_ns(200), MOST_NS);
+    }
+
+    #[test]
+    fn a_peer_that_lies_about_its_delay_makes_no_trip_of_no_time() {
+        let mut trip = RoundTrip::default();
+        trip.measured(100_000, u64::MAX);
+        assert_eq!(trip.mean_ns(), 50_000);
+    }
+}

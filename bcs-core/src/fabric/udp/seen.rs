@@ -1,0 +1,69 @@
+//! Which datagrams of a peer have come: none is taken twice, whoever sends it again.
+
+use rangemap::RangeInclusiveSet;
+
+/// Ranges that are kept. What lies below the lowest counts as seen: if it does come, it is late by more than a window,
+/// and its content is on its way again.
+const MOST_RANGES: usize = 64;
+
+/// Numbers of datagrams that have come.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    numbers: RangeInclusiveSet<u64>,
+    ranges: usize,
+    /// All below it count as seen.
+    floor: u64,
+}
+
+impl Seen {
+    /// Whether it has come, or may have.
+    #[must_use]
+    pub fn has(&self, number: u64) -> bool {
+        number < self.floor || self.numbers.contains(&number)
+    }
+
+    /// It has come.
+    pub fn add(&mut self, number: u64) {
+        self.numbers.insert(number..=number);
+        // To count them takes as long as there are ranges, which are one but for losses.
+        self.ranges = self.numbers.iter().count();
+        while self.ranges > MOST_RANGES {
+            let Some(lowest) = self.numbers.first().cloned() else {
+                return;
+            };
+            self.floor = lowest.end() + 1;
+            self.numbers.remove(lowest);
+            self.ranges -= 1;
+        }
+    }
+
+    /// What has come, the newest first.
+    pub fn ranges(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let numbers = self.numbers.iter().rev();
+        numbers.map(|range| (*range.start(), *range.end()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_told_newest_first() {
+        let mut seen = Seen::default();
+        for number in [5, 1, 2, 9, 8, 4] {
+            assert!(!seen.has(number));
+            seen.add(number);
+            assert!(seen.has(number));
+        }
+        assert_eq!(seen.ranges().collect::<Vec<_>>(), [(8, 9), (4, 5), (1, 2)]);
+    }
+
+    #[test]
+    fn what_is_far_below_counts_as_seen() {
+        let mut seen = Seen::default();
+        (1..200).for_each(|n| seen.add(2 * n));
+        assert_eq!(seen.ranges().count(), MOST_RANGES);
+        assert!(seen.has(3) && !seen.has(397));
+    }
+}
