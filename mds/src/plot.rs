@@ -1,5 +1,6 @@
 //! A column of slices as a picture: Figures 5.3 to 5.5 of the paper.
 
+use std::collections::HashSet;
 use std::fmt::Display;
 use std::ops::Range;
 
@@ -21,7 +22,8 @@ pub struct Undrawn {
 /// In pixels.
 const SIZE: (u32, u32) = (960, 420);
 
-/// Draws a column over the slice number, as SVG: a point for each slice that has a figure.
+/// Draws a column over the slice number, as SVG: a point for each slice that has a figure, but one for those at
+/// the same pixel.
 ///
 /// # Errors
 ///
@@ -81,9 +83,14 @@ fn draw(
         .light_line_style(TRANSPARENT)
         .draw()?;
     let color = RGBColor(31, 90, 160);
-    let dots = points
+    // Thousands of slices lie on as few pixels as there are.
+    let mut drawn = HashSet::new();
+    let seen = points
         .iter()
-        .map(|point| Circle::new(*point, 1, color.filled()));
+        .filter(|point| drawn.insert(chart.backend_coord(point)));
+    let dots: Vec<_> = seen
+        .map(|point| Circle::new(*point, 1, color.filled()))
+        .collect();
     chart.draw_series(dots)?;
     area.present()
 }

@@ -314,7 +314,7 @@ impl<'a, P: MessagePassing, const D: usize, const M: usize> Run<'a, P, D, M> {
         let (keys, contents) = self.gas.resized(&self.mesh, &wishes);
         let (own, contents) = balance(mpi, &keys, &contents).map_err(Error::message_passing)?;
         self.mesh = Mesh::new(mpi, self.mesh.extent, own).map_err(Error::message_passing)?;
-        self.gas = Gas::new(&self.mesh, self.gas.materials, self.gas.ends, &contents);
+        self.gas.renew(&self.mesh, &contents);
         Ok(())
     }
 

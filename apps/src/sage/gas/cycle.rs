@@ -114,6 +114,17 @@ pub(crate) struct Gas<const D: usize, const M: usize> {
     fluxes: Vec<Flux<D, M>>,
 }
 
+/// A list of so many of these. Its memory stays, and has room for a mesh that grows: the kernel takes longer to find a new
+/// page than a cycle takes to fill it.
+fn renew<T: Clone>(list: &mut Vec<T>, len: usize, each: T) {
+    list.clear();
+    if list.capacity() < len {
+        *list = Vec::new();
+        list.reserve_exact(len + len / 4);
+    }
+    list.resize(len, each);
+}
+
 impl<const D: usize, const M: usize> Gas<D, M> {
     /// From what is in the own cells of a mesh.
     pub(crate) fn new(
@@ -122,21 +133,30 @@ impl<const D: usize, const M: usize> Gas<D, M> {
         ends: Ends<D>,
         own: &[Conserved<D, M>],
     ) -> Self {
+        let mut gas = Self {
+            materials,
+            ends,
+            conserved: Vec::new(),
+            present: Vec::new(),
+            predicted: Vec::new(),
+            fluxes: Vec::new(),
+        };
+        gas.renew(mesh, own);
+        gas
+    }
+
+    /// The same gases, of what is in the own cells of another mesh.
+    pub(crate) fn renew(&mut self, mesh: &Mesh<D>, own: &[Conserved<D, M>]) {
         let cells = mesh.keys.len();
         let nothing = Predicted {
             middle: Quantities::ZERO,
             rises: [Quantities::ZERO; D],
         };
-        let mut conserved = vec![Quantities::ZERO; cells];
-        conserved[mesh.own.clone()].copy_from_slice(own);
-        Self {
-            materials,
-            ends,
-            conserved,
-            present: vec![Quantities::ZERO; cells],
-            predicted: vec![nothing; cells],
-            fluxes: vec![Quantities::ZERO; mesh.faces()],
-        }
+        renew(&mut self.conserved, cells, Quantities::ZERO);
+        self.conserved[mesh.own.clone()].copy_from_slice(own);
+        renew(&mut self.present, cells, Quantities::ZERO);
+        renew(&mut self.predicted, cells, nothing);
+        renew(&mut self.fluxes, mesh.faces(), Quantities::ZERO);
     }
 
     /// Finds the primitive quantities of own cells and how fast waves cross the fastest, in cells a unit of time.
