@@ -24,8 +24,8 @@ const SLICES_US: [u32; 3] = [300, 400, 500];
 const SLICE_US: u32 = 500;
 
 /// Planes of a block: the fewer, the less is computed between messages.
-const PLANES: [u32; 5] = [10, 5, 3, 2, 1];
-const QUICK_PLANES: [u32; 3] = [10, 3, 1];
+const PLANES: [u32; 6] = [50, 25, 10, 5, 3, 1];
+const QUICK_PLANES: [u32; 3] = [25, 10, 3];
 
 /// No slice is struck.
 const BASELINE: &str = "--nodes 1 --intranode smartmap";
@@ -65,7 +65,7 @@ fn fill(run: &Run<'_>, content: &mut Content) -> Result<()> {
         against Quadrics MPI; with two cores the length of the slice is varied instead, and the baseline is our own MPI \
         without slices. Two ranks are a pipeline of two, so in a step a rank waits for one neighbour rather than for four \
         messages, and its wait is hidden in part by the other's computation: that is why a coarse step costs less than the \
-        paper's 30 %, and a finer one as much. With elastic strobes nobody waits for the next multiple of the slice. \
+        paper's 30 %, and a finer one as much or more. With elastic strobes nobody waits for the next multiple of the slice. \
         SAGE posts its messages and computes meanwhile, as the paper says of it.",
     );
     content.text(

@@ -57,8 +57,7 @@ fn fill(run: &Run<'_>, content: &mut Content) -> Result<()> {
         a code with the same pattern of messages, so counts and sums are another program's. A latency is that of a call \
         until its completion, so a non-blocking call is as long as its neighbours compute before they answer; minima are \
         lower than the paper's because our slices are elastic: what somebody waits for does not wait for the next strobe, \
-        and two of the four ranks share a node and reach each other's memory. Ours waits for \
-        each request by MPI_Wait, where the paper's waits for all of them by MPI_Waitall.",
+        and two of the four ranks share a node and reach each other's memory.",
     );
     Ok(())
 }
