@@ -18,6 +18,10 @@ trait Bench {
     fn port(&mut self, node: NodeId, thread: NicThreadId) -> Self::Port;
     /// Lets the fabric make progress: virtual time passes, the sequencer runs.
     fn step(&mut self);
+    /// Lets it make progress until nothing is under way: what nodes have stored is known where it is compared.
+    fn rest(&mut self) {
+        self.step();
+    }
     /// The address of [`REMEMBERED`] in the memory of rank 0, which is on node 0.
     fn remembered(&self) -> u64;
 }
@@ -131,6 +135,7 @@ fn a_comparison_must_hold_on_all_nodes<B: Bench>(bench: &mut B) {
     for node in 0..5u16 {
         bs(bench, node).store(Variable::Scratch(0), 10 + u64::from(node));
     }
+    bench.rest();
     let all = NodeSet::first(NODES);
     let cases = [
         (all, Comparison::AtLeast, 10, true),
@@ -156,9 +161,11 @@ fn a_false_comparison_writes_nothing<B: Bench>(bench: &mut B) {
     let mut port = bs(bench, 0);
     let all = NodeSet::first(NODES);
     bs(bench, 4).store(Variable::Scratch(0), 1);
+    bench.rest();
     let ticket = port.compare_and_write(&compare(all, Comparison::Equal, 0, 77));
     assert_eq!(settle(bench, &mut port, ticket), Event::Verdict(false));
     let written = |bench: &mut B| -> Vec<u64> {
+        bench.rest();
         (0..5)
             .map(|node| bs(bench, node).load(Variable::Scratch(1)))
             .collect()
@@ -189,6 +196,7 @@ fn one_that_waits_is_true_in_the_end<B: Bench>(bench: &mut B) {
         bs(bench, node).report(Variable::Scratch(0), 1);
     }
     assert_eq!(settle(bench, &mut port, ticket), Event::Verdict(true));
+    bench.rest();
     assert_eq!(bs(bench, 3).load(Variable::Scratch(1)), 5);
 }
 
@@ -206,6 +214,7 @@ fn concurrent_writes_leave_one_value<B: Bench>(bench: &mut B) {
         for (port, ticket) in &mut asked {
             assert_eq!(settle(bench, port, *ticket), Event::Verdict(true));
         }
+        bench.rest();
         let values: Vec<u64> = (0..5)
             .map(|node| bs(bench, node).load(Variable::Scratch(1)))
             .collect();
@@ -264,6 +273,10 @@ mod tests {
     use super::*;
     use crate::fabric::shm::{Bells, Colocated, NodeMemory, Segment, Sequencer, ShmPort};
     use crate::fabric::sim::{Faults, Latencies, Network, RankStore, Ranks, SimPort};
+    use crate::fabric::udp::UdpPort;
+    use crate::fabric::udp::cluster::{Cluster, Machine};
+    use crate::fabric::udp::wire::WireFaults;
+    use crate::job::Placement;
     use crate::memory::NicMemory;
     use std::cell::RefCell;
     use std::rc::Rc;
@@ -321,6 +334,72 @@ mod tests {
     #[test]
     fn shm_keeps_the_laws_where_one_thread_has_all_ports() {
         shm_keeps_the_laws_with(|nodes| Some(Colocated::new(nodes)));
+    }
+
+    /// Machines with some nodes each.
+    struct UdpBench(Cluster, Vec<Vec<NodeId>>);
+
+    impl Bench for UdpBench {
+        type Port = UdpPort;
+        fn port(&mut self, node: NodeId, thread: NicThreadId) -> UdpPort {
+            let at = self.1.iter().position(|of| of.contains(&node)).unwrap();
+            let Machine { hub, segment, .. } = &self.0.machines()[at];
+            let memory = NodeMemory::new(segment.clone(), Arc::new(Vec::new()));
+            let near = ShmPort::new(segment.clone(), hub.bells(), memory, node, thread);
+            UdpPort::new(near, hub.clone(), Some((node, thread)))
+        }
+        fn step(&mut self) {
+            self.0.advance(self.0.now_ns() + 300_000);
+        }
+        fn rest(&mut self) {
+            assert!(self.0.rest(10_000_000_000), "it does not come to rest");
+        }
+        fn remembered(&self) -> u64 {
+            REMEMBERED.as_ptr().expose_provenance() as u64
+        }
+    }
+
+    #[test]
+    fn udp_keeps_the_laws() {
+        let ms = 1_000_000;
+        let faults = [
+            WireFaults::default(),
+            WireFaults {
+                loss: 50,
+                repetition: 50,
+                jitter_ns: 5 * ms,
+                until_ns: u64::MAX,
+                ..WireFaults::default()
+            },
+            WireFaults {
+                loss: 300,
+                until_ns: u64::MAX,
+                ..WireFaults::default()
+            },
+        ];
+        let machines = [
+            vec![vec![0], vec![1], vec![2], vec![3], vec![4]],
+            vec![vec![0, 3], vec![1, 2], vec![4]],
+            vec![vec![4], vec![0, 1, 2, 3]],
+        ];
+        for (seed, faults) in (0..).zip(faults.into_iter().cycle().take(12)) {
+            for machines in &machines {
+                let machines = machines.iter();
+                let machines: Vec<Vec<NodeId>> = machines
+                    .map(|of| of.iter().copied().map(NodeId).collect())
+                    .collect();
+                check_all(|nodes| {
+                    let placement = Placement::block(nodes, nodes).unwrap();
+                    let none = Arc::new(Vec::new());
+                    let cluster = Cluster::new(&placement, &machines, &none, faults, seed).unwrap();
+                    for machine in cluster.machines() {
+                        let pid = machine.segment.pid(0).unwrap();
+                        pid.store(std::process::id(), std::sync::atomic::Ordering::Release);
+                    }
+                    UdpBench(cluster, machines.clone())
+                });
+            }
+        }
     }
 
     struct SimBench(Rc<RefCell<Network>>);

@@ -18,6 +18,8 @@ const DEMAND: usize = 0;
 const ARMED: usize = DEMAND + 4;
 const ARMED_AT: usize = DEMAND + 8;
 const BLOCKED: usize = 2 * LINE;
+const HUNGER_ELSEWHERE: usize = BLOCKED + 4;
+const HAS_FAR_NODES: usize = BLOCKED + 8;
 const AWAKE_THREADS: usize = 3 * LINE;
 const POLLING: usize = AWAKE_THREADS + 4;
 const CORES: usize = 4 * LINE;
@@ -311,7 +313,20 @@ impl MachinePage {
 
     /// A rank blocks in a call (`true`) or goes on (`false`): the job's hunger (law 2).
     pub fn block(&self, blocks: bool) {
-        adjust(self.mapping.word32(BLOCKED), blocks);
+        let word = self.mapping.word32(BLOCKED);
+        if !blocks {
+            word.fetch_sub(1, Ordering::AcqRel);
+        } else if word.fetch_add(1, Ordering::AcqRel) == 0
+            && self.mapping.word32(HAS_FAR_NODES).load(Ordering::Relaxed) != 0
+        {
+            self.ring(BellId::STROBE_SENDER); // other machines are to know
+        }
+    }
+
+    /// The job has nodes on other machines: who sleeps on the Strobe Sender's bell tells those what ranks want here.
+    pub fn has_far_nodes(&self) {
+        let word = self.mapping.word32(HAS_FAR_NODES);
+        word.store(1, Ordering::Relaxed);
     }
 
     /// Ranks that say that they are blocked: their allegation.
@@ -320,10 +335,17 @@ impl MachinePage {
         self.mapping.word32(BLOCKED).load(Ordering::Relaxed)
     }
 
-    /// Law 2's `hungry`: some rank of the job is blocked.
+    /// Law 2's `hungry`: some rank of the job is blocked, here or elsewhere.
     #[must_use]
     pub fn hungry(&self) -> bool {
-        self.mapping.word32(BLOCKED).load(Ordering::Relaxed) != 0
+        let is_set = |at| self.mapping.word32(at).load(Ordering::Relaxed) != 0;
+        is_set(BLOCKED) || is_set(HUNGER_ELSEWHERE)
+    }
+
+    /// Whether a rank of another machine is blocked, as that has last said.
+    pub fn hunger_elsewhere(&self, is_there: bool) {
+        let word = self.mapping.word32(HUNGER_ELSEWHERE);
+        word.store(is_there.into(), Ordering::Relaxed);
     }
 
     /// A rank or NIC OS thread starts to run (`true`) or sleeps (`false`): law 7.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Bells(Arc<Mutex<Vec<BellId>>>);
 
 impl Bells {
-    pub(super) fn add(&self, bell: BellId) {
+    pub(crate) fn add(&self, bell: BellId) {
         let mut bells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !bells.contains(&bell) {
             bells.push(bell);

@@ -14,6 +14,7 @@
 mod bells;
 mod colocated;
 mod deposit;
+mod ledger;
 mod other_process;
 mod port;
 mod process_memory;
@@ -24,8 +25,10 @@ mod windows;
 pub use bells::Bells;
 pub use colocated::Colocated;
 pub use deposit::Deposit;
+pub use ledger::{Entry, Ledger};
 pub use other_process::{ProcessMemory, memory_file, probe_process_memory};
 pub use port::ShmPort;
 pub use process_memory::NodeMemory;
+pub(crate) use segment::RawRequest;
 pub use segment::Segment;
 pub use sequencer::Sequencer;

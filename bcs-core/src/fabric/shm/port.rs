@@ -3,7 +3,7 @@
 use super::bells::Bells;
 use super::colocated::Colocated;
 use super::process_memory::NodeMemory;
-use super::segment::{ASKED, FREE, RawRequest, Segment, TRUE};
+use super::segment::{RawRequest, Segment};
 use crate::fabric::{
     CompareAndWrite, DestinationSpan, Event, FabricError, GlobalAddress, Port, RankMemory,
     SourceSpan, Ticket, Variable,
@@ -142,10 +142,7 @@ impl Port for ShmPort {
         }
         if let Some(thread) = signal {
             for node in set.iter() {
-                // PUT: publishes the bytes to `signals`.
-                self.segment
-                    .signal(node, thread)
-                    .fetch_add(1, Ordering::Release);
+                self.segment.signal_thread(node, thread);
                 match &self.colocated {
                     Some(colocated) => colocated.signal(node, thread),
                     None => self.bells.add(BellId::of(node, thread)),
@@ -196,15 +193,8 @@ impl Port for ShmPort {
                 }
             };
         }
-        let state = self.segment.request_state(self.index());
-        assert_eq!(
-            state.load(Ordering::Relaxed),
-            FREE,
-            "a port has one Compare-And-Write outstanding"
-        );
-        self.segment.write_request(self.index(), what);
-        state.store(ASKED, Ordering::Release); // ASK
-        self.segment.asked().fetch_add(1, Ordering::AcqRel);
+        let is_asked = self.segment.ask(self.index(), &RawRequest::from(what));
+        assert!(is_asked, "a port has one Compare-And-Write outstanding");
         self.bells.add(BellId::STROBE_SENDER);
         COMPARING
     }
@@ -224,15 +214,8 @@ impl Port for ShmPort {
             }
             _ if self.waiting.is_some() => self.look_again(),
             _ => {
-                let state = self.segment.request_state(self.index());
-                match state.load(Ordering::Acquire) {
-                    // VERDICT
-                    ASKED => Event::Pending,
-                    verdict => {
-                        state.store(FREE, Ordering::Relaxed);
-                        Event::Verdict(verdict == TRUE)
-                    }
-                }
+                let verdict = self.segment.take_verdict(self.index());
+                verdict.map_or(Event::Pending, Event::Verdict)
             }
         }
     }
@@ -261,8 +244,7 @@ impl Port for ShmPort {
         match &self.colocated {
             Some(colocated) => colocated.report(),
             None => {
-                // REPORT: publishes the variable.
-                self.segment.reports().fetch_add(1, Ordering::Release);
+                self.segment.report();
                 self.bells.add(BellId::STROBE_SENDER);
             }
         }

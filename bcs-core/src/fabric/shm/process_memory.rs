@@ -174,6 +174,49 @@ impl NodeMemory {
         }
     }
 
+    /// Bytes of a message where its sender has them, from `offset` of the span on.
+    pub(crate) fn read_span(
+        &mut self,
+        from: &SourceSpan,
+        offset: u64,
+        bytes: &mut [u8],
+    ) -> Result<(), FabricError> {
+        let len = bytes.len();
+        let some = SourceSpan {
+            offset: from.offset + offset,
+            len: len as u64,
+            ..*from
+        };
+        // SAFETY: borrowed for this.
+        let ours = unsafe { Ours::new(&raw mut *bytes) };
+        let Source { part, here } = self.source(&some, len)?;
+        if let Some(here) = here {
+            // SAFETY: as many bytes are mapped there as long as `self` lives, and ours are elsewhere.
+            unsafe { std::ptr::copy(here.as_ptr(), ours.start(), len) };
+            return Ok(());
+        }
+        self.exchange(Way::In, &part, ours)
+            .map_err(|_| FabricError::SourceMemory)
+    }
+
+    /// Bytes of a message to where its receive wants them, from `offset` of the span on.
+    pub(crate) fn write_span(
+        &mut self,
+        to: &DestinationSpan,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<(), FabricError> {
+        let into = Part {
+            rank: to.rank,
+            location: to.into,
+            offset: to.offset + offset,
+        };
+        // SAFETY: on their way out they are only read.
+        let ours = unsafe { Ours::new((&raw const *bytes).cast_mut()) };
+        self.exchange(Way::Out, &into, ours)
+            .map_err(|_| FabricError::DestinationMemory)
+    }
+
     fn source(&self, from: &SourceSpan, len: usize) -> Result<Source, FabricError> {
         let part = |location| Part {
             rank: from.rank,

@@ -230,13 +230,44 @@ impl Segment {
         self.mapping.word64(self.requests() + port * REQUEST_BYTES)
     }
 
-    pub(super) fn write_request(&self, port: usize, what: &CompareAndWrite) {
+    /// Asks the sequencer on behalf of a port elsewhere. False if it has a Compare-And-Write outstanding.
+    pub(crate) fn ask(&self, port: usize, request: &RawRequest) -> bool {
+        let state = self.request_state(port);
+        if state.load(Ordering::Relaxed) != FREE {
+            return false;
+        }
+        self.write_request(port, request);
+        state.store(ASKED, Ordering::Release); // ASK
+        self.asked().fetch_add(1, Ordering::AcqRel);
+        true
+    }
+
+    /// The verdict for a port, if it is there: then the port may ask again.
+    pub(crate) fn take_verdict(&self, port: usize) -> Option<bool> {
+        let state = self.request_state(port);
+        match state.load(Ordering::Acquire) {
+            // VERDICT
+            ASKED => None,
+            verdict => {
+                state.store(FREE, Ordering::Relaxed);
+                Some(verdict == TRUE)
+            }
+        }
+    }
+
+    /// A node has reported progress.
+    pub(crate) fn report(&self) {
+        // REPORT: publishes the variable.
+        self.reports().fetch_add(1, Ordering::Release);
+    }
+
+    pub(super) fn write_request(&self, port: usize, what: &RawRequest) {
         let mut words = [0; 7 + SET_WORDS];
-        words[0] = what.variable.index() as u64;
+        words[0] = what.variable as u64;
         words[1] = what.comparison as u64;
         words[2] = what.operand;
         if let Some((variable, value)) = what.write {
-            words[3] = 1 + variable.index() as u64;
+            words[3] = 1 + variable as u64;
             words[4] = value;
         }
         words[5] = u64::from(what.wait);
@@ -270,12 +301,18 @@ impl Segment {
         }
     }
 
+    /// Signals a NIC thread, after a PUT.
+    pub(crate) fn signal_thread(&self, node: NodeId, thread: NicThreadId) {
+        // PUT: publishes the bytes to `signals`.
+        self.signal(node, thread).fetch_add(1, Ordering::Release);
+    }
+
     pub(super) fn signal(&self, node: NodeId, thread: NicThreadId) -> &AtomicU64 {
         let port = node.index() * NicThreadId::COUNT + thread.index();
         self.mapping.word64(self.signals() + port * 64)
     }
 
-    pub(super) fn variable(&self, node: NodeId, index: usize) -> &AtomicU64 {
+    pub(crate) fn variable(&self, node: NodeId, index: usize) -> &AtomicU64 {
         assert!(index < Variable::COUNT, "variable {index} does not exist");
         self.mapping
             .word64(self.variables() + node.index() * self.node_bytes() + index * 8)
@@ -285,7 +322,22 @@ impl Segment {
     /// and knows it to be new sees all of the PUT (edge **BLOCK**). Blocks begin with a stamp for
     /// this.
     pub(super) fn put(&self, node: NodeId, at: GlobalAddress, bytes: &[u8]) {
-        let start = self.block(node, at, bytes.len());
+        let byte = at.byte(self.nodes, bytes.len());
+        assert!(self.put_at(node, byte, bytes), "a lane is within the whole");
+    }
+
+    /// The same by the byte of global memory. False if that is not a multiple of 8, or the bytes go beyond the end.
+    pub(crate) fn put_at(&self, node: NodeId, byte: usize, bytes: &[u8]) -> bool {
+        let end = byte.checked_add(bytes.len());
+        let is_within = end.is_some_and(|end| end <= GlobalAddress::total_bytes(self.nodes));
+        if !is_within || !byte.is_multiple_of(8) {
+            return false;
+        }
+        self.write_block(self.blocks(node) + byte, bytes);
+        true
+    }
+
+    fn write_block(&self, start: usize, bytes: &[u8]) {
         let Some((first, rest)) = bytes.split_first_chunk::<8>() else {
             return self.mapping.write(start, bytes);
         };
@@ -309,10 +361,14 @@ impl Segment {
     }
 
     fn block(&self, node: NodeId, at: GlobalAddress, len: usize) -> usize {
+        self.blocks(node) + at.byte(self.nodes, len)
+    }
+
+    /// Where the blocks of a node begin.
+    fn blocks(&self, node: NodeId) -> usize {
         self.variables()
             + node.index() * self.node_bytes()
             + (Variable::COUNT * 8).next_multiple_of(4096)
-            + at.byte(self.nodes, len)
     }
 }
 
@@ -337,11 +393,11 @@ fn index(word: u64) -> usize {
 
 /// A Compare-And-Write as the sequencer reads it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RawRequest {
-    pub(super) variable: usize,
-    pub(super) comparison: Comparison,
-    pub(super) operand: u64,
-    pub(super) write: Option<(usize, u64)>,
-    pub(super) wait: bool,
-    pub(super) set: NodeSet,
+pub(crate) struct RawRequest {
+    pub(crate) variable: usize,
+    pub(crate) comparison: Comparison,
+    pub(crate) operand: u64,
+    pub(crate) write: Option<(usize, u64)>,
+    pub(crate) wait: bool,
+    pub(crate) set: NodeSet,
 }

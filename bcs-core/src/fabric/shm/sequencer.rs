@@ -13,6 +13,7 @@
 //!   reported later leads to another one.
 
 use super::bells::Bells;
+use super::ledger::Ledger;
 use super::segment::{ASKED, FALSE, RawRequest, Segment, TRUE, ports};
 use crate::job::{NicThreadId, NodeId};
 use crate::wake::machine_page::BellId;
@@ -29,6 +30,8 @@ pub struct Sequencer {
     /// Requests that wait until their condition holds, by port.
     waiting: Vec<(usize, RawRequest)>,
     retries: u64,
+    /// If there are nodes on other machines.
+    ledger: Option<Ledger>,
 }
 
 impl Sequencer {
@@ -42,7 +45,14 @@ impl Sequencer {
             reports_seen: 0,
             waiting: Vec::new(),
             retries: 0,
+            ledger: None,
         }
+    }
+
+    /// The same, in a job with nodes on other machines, whose variables this segment mirrors.
+    #[must_use]
+    pub fn with_ledger(self, ledger: Option<Ledger>) -> Self {
+        Self { ledger, ..self }
     }
 
     /// Whether [`poll`](Self::poll) would find a new request.
@@ -101,7 +111,11 @@ impl Sequencer {
 
     /// Evaluates a request of a port; false when it goes on waiting.
     fn decide(&self, port: usize, request: &RawRequest) -> bool {
-        let Some(holds) = judge(&self.segment, request) else {
+        let judged = match &self.ledger {
+            None => judge(&self.segment, request),
+            Some(ledger) => ledger.keep(|| judge(&self.segment, request), request),
+        };
+        let Some(holds) = judged else {
             return false;
         };
         // VERDICT: publishes the writes above.

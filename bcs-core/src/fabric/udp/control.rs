@@ -35,15 +35,22 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
-    /// Appends a message.
+    /// Appends a message. Returns where the stream ends by then.
     ///
     /// # Panics
     /// When it is longer than [`MOST_BYTES`].
-    pub fn push(&mut self, message: &[u8]) {
+    pub fn push(&mut self, message: &[u8]) -> u64 {
         assert!(message.len() <= MOST_BYTES, "a message is bounded");
         let len = u32::try_from(message.len()).expect("it is bounded");
         self.bytes.extend(len.to_le_bytes());
         self.bytes.extend(message);
+        self.end()
+    }
+
+    /// All of the stream before it was acknowledged.
+    #[must_use]
+    pub fn acknowledged_to(&self) -> u64 {
+        self.base
     }
 
     /// Whether everything was acknowledged.

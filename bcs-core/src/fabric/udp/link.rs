@@ -45,6 +45,8 @@ pub struct LinkSettings {
     pub window_bytes: u64,
     /// How long an acknowledgement is kept back, for others to come with it.
     pub acknowledge_ns: u64,
+    /// How long it says nothing, before it says that it lives.
+    pub quiet_ns: u64,
 }
 
 /// A datagram of the peer was not taken.
@@ -63,8 +65,8 @@ pub enum Refused {
 
 /// The memory that transfers are read from and written to.
 pub trait Ends {
-    /// Fills `bytes` with those at this place of a transfer.
-    fn read(&mut self, transfer: u64, offset: u64, bytes: &mut [u8]);
+    /// Fills `bytes` with those at this place of a transfer. False when nobody wants them any more.
+    fn read(&mut self, transfer: u64, offset: u64, bytes: &mut [u8]) -> bool;
 
     /// Bytes of a transfer have come: maybe once more.
     fn write(&mut self, transfer: u64, offset: u64, bytes: &[u8]);
@@ -153,6 +155,8 @@ pub struct Link {
     owed: Owed,
     incoming: Incoming,
     heard_ns: u64,
+    /// When something was last sent.
+    said_ns: u64,
 }
 
 impl Link {
@@ -179,15 +183,22 @@ impl Link {
             owed: Owed::default(),
             incoming: Incoming::default(),
             heard_ns: now_ns,
+            said_ns: now_ns,
         }
     }
 
-    /// Sends a control message.
+    /// Sends a control message. Returns where the stream ends by then: what [`has_come`](Self::has_come) is asked for.
     ///
     /// # Panics
     /// When it is longer than [`MOST_BYTES`](super::control::MOST_BYTES).
-    pub fn send(&mut self, message: &[u8]) {
-        self.control.push(message);
+    pub fn send(&mut self, message: &[u8]) -> u64 {
+        self.control.push(message)
+    }
+
+    /// Whether the peer has said that it has all of the stream up to there.
+    #[must_use]
+    pub fn has_come(&self, end: u64) -> bool {
+        self.control.acknowledged_to() >= end
     }
 
     /// Sends bytes of a transfer, which [`Ends::read`] gives when it is asked, as often as it is.
@@ -367,7 +378,11 @@ impl Link {
         });
         let silent = (!self.sent.is_empty()).then(|| self.silent_ns());
         let paced = (self.has_more() && self.has_room()).then_some(self.pace_ns);
-        [owed, lost, silent, paced].into_iter().flatten().min()
+        let quiet = self.sent.is_empty().then_some(self.quiet_ns());
+        [owed, lost, silent, paced, quiet]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn owed_ns(&self) -> u64 {
@@ -379,6 +394,11 @@ impl Link {
 
     fn silent_ns(&self) -> u64 {
         self.asked_ns + self.settings.acknowledge_ns + self.round_trip.silence_ns(self.asked)
+    }
+
+    /// When the peer is to hear from this side though there is nothing to say.
+    fn quiet_ns(&self) -> u64 {
+        self.said_ns.saturating_add(self.settings.quiet_ns)
     }
 
     fn has_more(&self) -> bool {
@@ -405,7 +425,8 @@ impl Link {
         }
         let owes = self.owed.count > 0 && now_ns >= self.owed_ns();
         let may_send = self.probes > 0 || (self.has_room() && now_ns >= self.pace_ns);
-        let sends = (self.has_more() && may_send) || (self.probes > 0 && self.sent.is_empty());
+        let pings = self.sent.is_empty() && (self.probes > 0 || now_ns >= self.quiet_ns());
+        let sends = (self.has_more() && may_send) || pings;
         if !(owes || sends) {
             return false;
         }
@@ -431,6 +452,7 @@ impl Link {
             self.sent(datagram.len() as u64, contents, now_ns);
         }
         self.next_number += 1;
+        self.said_ns = now_ns;
         true
     }
 
@@ -454,6 +476,13 @@ impl Link {
         let behind_ns = one_ns(BURST * self.settings.datagram_bytes as u64);
         let earliest_ns = now_ns.saturating_sub(behind_ns);
         self.pace_ns = self.pace_ns.max(earliest_ns).saturating_add(one_ns(bytes));
+    }
+
+    /// Nobody wants it any more.
+    fn drop_transfer(&mut self, transfer: u64) {
+        for queue in [&mut self.bulk, &mut self.lost] {
+            queue.retain(|stretch| stretch.transfer != transfer);
+        }
     }
 
     fn fill(&mut self, datagram: &mut Vec<u8>, contents: &mut Vec<Content>, ends: &mut dyn Ends) {
@@ -489,7 +518,11 @@ impl Link {
             datagram::put_data(datagram, transfer, taken.start, len);
             let start = datagram.len();
             datagram.resize(start + usize::from(len), 0);
-            ends.read(transfer, taken.start, &mut datagram[start..]);
+            if !ends.read(transfer, taken.start, &mut datagram[start..]) {
+                datagram.truncate(start - DATA_HEAD);
+                self.drop_transfer(transfer);
+                continue;
+            }
             let range = taken;
             contents.push(Content::Data(Stretch { transfer, range }));
         }

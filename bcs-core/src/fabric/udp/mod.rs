@@ -12,16 +12,29 @@
 //! | `round_trip.rs` | how long is too long |
 //! | `control.rs` | control messages as a stream |
 //! | `link.rs` | who sends what when, and what was lost |
+//! | `message.rs` | what processes say to each other |
+//! | `hub/` | all links of a process, and the operations on them |
+//! | `port.rs` | a NIC thread's port |
+//! | `wire.rs` | a network in virtual time |
+//! | `cluster.rs` | hubs joined by it |
 //!
 //! **Why not QUIC.** Its streams copy what they send and keep it, which for bulk data is a copy more than a receiver's
 //! network card needs; its handshake and its keys are for strangers, where a job has one key; and how much may be sent
 //! is not for the network to find out, since the budget of a slice says it. What QUIC has learnt about losses
 //! (numbers that are never used twice, ranges that are acknowledged, when somebody asks again) is here as well.
 //!
-//! Not here yet: tags, the sockets, the port over it. No job uses this.
+//! Not here yet: tags and sockets. No job uses this.
 
+pub mod cluster;
 pub mod control;
 pub mod datagram;
+pub mod hub;
 pub mod link;
+pub mod message;
+mod port;
 pub mod round_trip;
 pub mod seen;
+pub mod wire;
+
+pub use hub::{Hub, HubConfig};
+pub use port::UdpPort;

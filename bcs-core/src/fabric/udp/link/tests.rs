@@ -1,11 +1,12 @@
 //! Two links over a network that loses, repeats, delays and reorders, in virtual time, by seed.
 
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rangemap::RangeSet;
 
+use super::super::wire::{LATENCY_NS, Wire, WireFaults};
 use super::*;
 
 const MS: u64 = 1_000_000;
@@ -29,10 +30,11 @@ struct Got {
 }
 
 impl Ends for Got {
-    fn read(&mut self, transfer: u64, offset: u64, bytes: &mut [u8]) {
+    fn read(&mut self, transfer: u64, offset: u64, bytes: &mut [u8]) -> bool {
         (offset..)
             .zip(bytes)
             .for_each(|(at, to)| *to = byte(transfer, at));
+        true
     }
 
     fn write(&mut self, transfer: u64, offset: u64, bytes: &[u8]) {
@@ -51,42 +53,18 @@ impl Ends for Got {
     }
 }
 
-/// What the network does, each in a thousand.
-#[derive(Clone, Copy, Debug)]
-struct Faults {
-    loss: u32,
-    repetition: u32,
-    jitter_ns: u64,
-    /// Nothing passes in this time.
-    cut: (u64, u64),
-}
-
-const NO_FAULTS: Faults = Faults {
-    loss: 0,
-    repetition: 0,
-    jitter_ns: 0,
-    cut: (0, 0),
-};
-
-/// A datagram under way: when it comes, in which order it was sent, to whom, and what it is. The earliest is the greatest.
-type Flying = std::cmp::Reverse<(u64, u64, usize, Vec<u8>)>;
-
 struct Net {
     links: [Link; 2],
     got: [Got; 2],
     now_ns: u64,
-    flying: BinaryHeap<Flying>,
-    datagrams: u64,
+    wire: Wire,
     random: ChaCha8Rng,
-    faults: Faults,
     /// All that was ever sent, to whom.
     record: Vec<(usize, Vec<u8>)>,
 }
 
-const LATENCY_NS: u64 = 30_000;
-
 impl Net {
-    fn new(seed: u64, faults: Faults) -> Self {
+    fn new(seed: u64, faults: WireFaults) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let datagram_bytes = [600, 1_400, 8_900][random.random_range(0..3)];
         let link = |from, to| LinkSettings {
@@ -97,15 +75,14 @@ impl Net {
             bytes_per_second: 1_000_000_000,
             window_bytes: 400_000,
             acknowledge_ns: 50_000,
+            quiet_ns: u64::MAX,
         };
         Self {
             links: [link(0, 1), link(1, 0)].map(|settings| Link::new(settings, 0)),
             got: [Got::default(), Got::default()],
             now_ns: 0,
-            flying: BinaryHeap::new(),
-            datagrams: 0,
+            wire: Wire::new(faults, seed),
             random,
-            faults,
             record: Vec::new(),
         }
     }
@@ -113,25 +90,9 @@ impl Net {
     fn send(&mut self, from: usize) {
         let mut datagram = Vec::new();
         while self.links[from].transmit(self.now_ns, &mut self.got[from], &mut datagram) {
-            self.datagrams += 1;
-            assert!(self.datagrams < 3_000_000, "they talk without end");
+            assert!(self.wire.sent() < 3_000_000, "they talk without end");
             self.record.push((1 - from, datagram.clone()));
-            let faults = match self.now_ns < FAULTS_END_NS {
-                true => self.faults,
-                false => NO_FAULTS,
-            };
-            let is_cut = (faults.cut.0..faults.cut.1).contains(&self.now_ns);
-            let mut copies = 1 + u64::from(self.random.random_range(0..1000) < faults.repetition);
-            if is_cut || self.random.random_range(0..1000) < faults.loss {
-                copies = 0;
-            }
-            for copy in 0..copies {
-                let jitter_ns = self.random.random_range(0..=faults.jitter_ns);
-                let at_ns = self.now_ns + LATENCY_NS + jitter_ns + copy;
-                let order = self.datagrams * 2 + copy;
-                let flying = (at_ns, order, 1 - from, datagram.clone());
-                self.flying.push(std::cmp::Reverse(flying));
-            }
+            self.wire.send(self.now_ns, from, 1 - from, &datagram);
         }
     }
 
@@ -140,10 +101,10 @@ impl Net {
         loop {
             (0..2).for_each(|from| self.send(from));
             let idle = self.links.iter().all(Link::is_idle);
-            if idle && self.flying.is_empty() {
+            if idle && self.wire.is_empty() {
                 return;
             }
-            let arrives = self.flying.peek().map(|flying| flying.0.0);
+            let arrives = self.wire.next_ns();
             let deadlines = self.links.iter().filter_map(Link::deadline_ns);
             let next_ns = deadlines.chain(arrives).min();
             let next_ns = next_ns.expect("somebody goes on");
@@ -153,11 +114,7 @@ impl Net {
                 self.links
             );
             self.now_ns = next_ns.max(self.now_ns);
-            while let Some(flying) = self.flying.peek()
-                && flying.0.0 <= self.now_ns
-            {
-                let std::cmp::Reverse((_, _, to, datagram)) =
-                    self.flying.pop().expect("there is one");
+            while let Some((_, to, datagram)) = self.wire.take(self.now_ns) {
                 let taken = self.links[to].receive(&datagram, self.now_ns, &mut self.got[to]);
                 assert!(
                     matches!(taken, Ok(()) | Err(Refused::Repeated)),
@@ -169,7 +126,7 @@ impl Net {
 }
 
 /// Messages of all lengths and some transfers both ways, some from the beginning and some in the middle of the faults.
-fn everything_comes(seed: u64, faults: Faults) -> Net {
+fn everything_comes(seed: u64, faults: WireFaults) -> Net {
     let mut net = Net::new(seed, faults);
     let mut sent: [Vec<Vec<u8>>; 2] = [Vec::new(), Vec::new()];
     let mut lens: [BTreeMap<u64, u64>; 2] = [BTreeMap::new(), BTreeMap::new()];
@@ -214,7 +171,7 @@ fn everything_comes(seed: u64, faults: Faults) -> Net {
 #[test]
 fn without_faults_each_byte_goes_once() {
     for seed in 0..10 {
-        let net = everything_comes(seed, NO_FAULTS);
+        let net = everything_comes(seed, WireFaults::default());
         let wire: usize = net.record.iter().map(|(_, datagram)| datagram.len()).sum();
         let got: usize = net
             .got
@@ -238,11 +195,12 @@ fn messages_come_once_in_order_and_transfers_whole_whatever_the_network_does() {
     for seed in 0..500 {
         let mut random = ChaCha8Rng::seed_from_u64(seed ^ 0xFA);
         let start_ns = random.random_range(0..100) * MS;
-        let faults = Faults {
+        let faults = WireFaults {
             loss: [0, 50, 200, 500][random.random_range(0..4)],
             repetition: [0, 50, 300][random.random_range(0..3)],
             jitter_ns: [0, 20_000, 5 * MS][random.random_range(0..3)],
             cut: [(0, 0), (start_ns, start_ns + 150 * MS)][random.random_range(0..2)],
+            until_ns: FAULTS_END_NS,
         };
         everything_comes(seed, faults);
     }
@@ -250,7 +208,7 @@ fn messages_come_once_in_order_and_transfers_whole_whatever_the_network_does() {
 
 #[test]
 fn after_a_second_without_a_network_it_goes_on_soon() {
-    let mut net = Net::new(1, NO_FAULTS);
+    let mut net = Net::new(1, WireFaults::default());
     net.links[0].send(b"before");
     net.run();
     net.links[0].send(b"meanwhile");
@@ -271,7 +229,7 @@ fn after_a_second_without_a_network_it_goes_on_soon() {
 
 #[test]
 fn what_was_recorded_has_no_effect_when_it_comes_again() {
-    let mut net = everything_comes(3, NO_FAULTS);
+    let mut net = everything_comes(3, WireFaults::default());
     let messages = net.got.each_ref().map(|got| got.messages.len());
     for (to, datagram) in std::mem::take(&mut net.record) {
         let taken = net.links[to].receive(&datagram, net.now_ns, &mut net.got[to]);
@@ -288,7 +246,7 @@ fn what_was_recorded_has_no_effect_when_it_comes_again() {
 #[test]
 fn a_peer_that_writes_nonsense_crashes_nobody() {
     let mut random = ChaCha8Rng::seed_from_u64(5);
-    let mut net = everything_comes(4, NO_FAULTS);
+    let mut net = everything_comes(4, WireFaults::default());
     let mut refused = 0;
     let record = std::mem::take(&mut net.record);
     let all = record.len();
@@ -301,7 +259,9 @@ fn a_peer_that_writes_nonsense_crashes_nobody() {
         datagram.truncate(random.random_range(0..=datagram.len()));
         struct Nowhere;
         impl Ends for Nowhere {
-            fn read(&mut self, _: u64, _: u64, _: &mut [u8]) {}
+            fn read(&mut self, _: u64, _: u64, _: &mut [u8]) -> bool {
+                true
+            }
             fn write(&mut self, _: u64, _: u64, _: &[u8]) {}
             fn message(&mut self, _: &[u8]) {}
         }
@@ -317,19 +277,16 @@ fn a_peer_that_writes_nonsense_crashes_nobody() {
 /// Short messages do not wait behind long transfers.
 #[test]
 fn control_goes_before_bulk() {
-    let mut net = Net::new(2, NO_FAULTS);
+    let mut net = Net::new(2, WireFaults::default());
     net.links[0].transfer(1, 0..10_000_000);
     net.send(0);
     net.links[0].send(b"short");
     let sent_ns = net.now_ns;
     while net.got[1].messages.is_empty() {
-        let arrives = net.flying.peek().map(|flying| flying.0.0);
+        let arrives = net.wire.next_ns();
         let deadlines = net.links.iter().filter_map(Link::deadline_ns);
         net.now_ns = deadlines.chain(arrives).min().unwrap().max(net.now_ns);
-        while let Some(flying) = net.flying.peek()
-            && flying.0.0 <= net.now_ns
-        {
-            let std::cmp::Reverse((_, _, to, datagram)) = net.flying.pop().unwrap();
+        while let Some((_, to, datagram)) = net.wire.take(net.now_ns) {
             net.links[to]
                 .receive(&datagram, net.now_ns, &mut net.got[to])
                 .unwrap();

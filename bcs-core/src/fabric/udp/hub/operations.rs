@@ -1,0 +1,194 @@
+//! Operations that are under way, by ticket.
+
+use super::super::port::FIRST_TICKET;
+use crate::fabric::{DestinationSpan, Event, FabricError};
+use crate::job::{NicThreadId, NodeId};
+use rangemap::RangeSet;
+use std::collections::HashMap;
+
+type Who = (NodeId, NicThreadId);
+
+#[derive(Debug)]
+enum Operation {
+    /// A PUT: what is to have come, by party.
+    Put(Vec<(usize, u64)>),
+    Get(Get),
+    Fetch(Fetch),
+    /// The port's Compare-And-Write.
+    Compare(usize),
+    Done(Event),
+}
+
+/// Bytes that come as a transfer.
+#[derive(Debug)]
+pub(super) struct Get {
+    pub(super) to: DestinationSpan,
+    pub(super) who: Who,
+    len: u64,
+    come: RangeSet<u64>,
+    bytes: u64,
+}
+
+impl Get {
+    /// Whether any of these bytes has not come; `None` if there are none such.
+    pub(super) fn wants(&self, offset: u64, len: u64) -> Option<bool> {
+        let end = offset.checked_add(len).filter(|&end| end <= self.len)?;
+        Some(len > 0 && self.come.gaps(&(offset..end)).next().is_some())
+    }
+
+    /// These have come. Returns whether all have.
+    pub(super) fn add(&mut self, offset: u64, len: u64) -> bool {
+        let range = offset..offset + len;
+        let new = self.come.gaps(&range).map(|gap| gap.end - gap.start);
+        self.bytes += new.sum::<u64>();
+        self.come.insert(range);
+        self.bytes == self.len
+    }
+}
+
+/// Bytes that come in messages.
+#[derive(Debug)]
+struct Fetch {
+    into: Vec<u8>,
+    filled: usize,
+    who: Who,
+    event: Event,
+}
+
+#[derive(Debug)]
+pub(super) struct Operations {
+    next: u64,
+    all: HashMap<u64, Operation>,
+}
+
+impl Default for Operations {
+    fn default() -> Self {
+        Self {
+            next: FIRST_TICKET,
+            all: HashMap::new(),
+        }
+    }
+}
+
+impl Operations {
+    fn add(&mut self, operation: Operation) -> u64 {
+        let ticket = self.next;
+        self.next += 1;
+        self.all.insert(ticket, operation);
+        ticket
+    }
+
+    pub(super) fn put(&mut self, ends: Vec<(usize, u64)>) -> u64 {
+        self.add(Operation::Put(ends))
+    }
+
+    pub(super) fn get(&mut self, len: u64, to: DestinationSpan, who: Who) -> u64 {
+        if len == 0 {
+            return self.add(Operation::Done(Event::Signalled));
+        }
+        self.add(Operation::Get(Get {
+            to,
+            who,
+            len,
+            come: RangeSet::new(),
+            bytes: 0,
+        }))
+    }
+
+    pub(super) fn fetch(&mut self, into: Vec<u8>, who: Who) -> u64 {
+        let event = if into.is_empty() {
+            Event::Signalled
+        } else {
+            Event::Pending
+        };
+        self.add(Operation::Fetch(Fetch {
+            into,
+            filled: 0,
+            who,
+            event,
+        }))
+    }
+
+    pub(super) fn compare(&mut self, port: usize) -> u64 {
+        self.add(Operation::Compare(port))
+    }
+
+    /// The transfer of this number, if it is under way.
+    pub(super) fn transfer(&mut self, ticket: u64) -> Option<&mut Get> {
+        match self.all.get_mut(&ticket) {
+            Some(Operation::Get(get)) => Some(get),
+            _ => None,
+        }
+    }
+
+    /// A GET is over. Returns whose it was.
+    pub(super) fn end(&mut self, ticket: u64, event: Event) -> Option<Who> {
+        let who = self.transfer(ticket)?.who;
+        self.all.insert(ticket, Operation::Done(event));
+        Some(who)
+    }
+
+    /// The next bytes of a fetch have come. Returns whose it is, if that was all; `None` if they are not those of any.
+    pub(super) fn fill(&mut self, ticket: u64, bytes: &[u8]) -> Option<Option<Who>> {
+        let Some(Operation::Fetch(fetch)) = self.all.get_mut(&ticket) else {
+            return None;
+        };
+        let end = fetch.filled.checked_add(bytes.len())?;
+        fetch
+            .into
+            .get_mut(fetch.filled..end)?
+            .copy_from_slice(bytes);
+        fetch.filled = end;
+        let is_all = end == fetch.into.len();
+        if is_all {
+            fetch.event = Event::Signalled;
+        }
+        Some(is_all.then_some(fetch.who))
+    }
+
+    /// A fetch has failed. Returns whose it is.
+    pub(super) fn cannot_fill(&mut self, ticket: u64) -> Option<Who> {
+        let Some(Operation::Fetch(fetch)) = self.all.get_mut(&ticket) else {
+            return None;
+        };
+        fetch.event = Event::Failed(FabricError::SourceMemory);
+        Some(fetch.who)
+    }
+
+    /// A port's Compare-And-Write is decided. False if it has none.
+    pub(super) fn decide(&mut self, port: usize, holds: bool) -> bool {
+        let mut all = self.all.values_mut();
+        let asked = all.find(|it| matches!(it, Operation::Compare(of) if *of == port));
+        let is_asked = asked.is_some();
+        if let Some(asked) = asked {
+            *asked = Operation::Done(Event::Verdict(holds));
+        }
+        is_asked
+    }
+
+    /// What has become of a ticket; `has_come` says of parties whether they have something.
+    pub(super) fn test(&mut self, ticket: u64, has_come: impl Fn(usize, u64) -> bool) -> Event {
+        let event = match self.all.get_mut(&ticket) {
+            Some(Operation::Put(ends)) => {
+                ends.retain(|&(party, end)| !has_come(party, end));
+                if !ends.is_empty() {
+                    return Event::Pending;
+                }
+                Event::Signalled
+            }
+            Some(Operation::Done(event)) => *event,
+            // Its buffer is asked for after this.
+            Some(Operation::Fetch(fetch)) => return fetch.event,
+            Some(Operation::Get(_) | Operation::Compare(_)) | None => return Event::Pending,
+        };
+        self.all.remove(&ticket);
+        event
+    }
+
+    pub(super) fn fetched(&mut self, ticket: u64) -> Vec<u8> {
+        match self.all.remove(&ticket) {
+            Some(Operation::Fetch(fetch)) => fetch.into,
+            _ => panic!("a fetch is asked for once"),
+        }
+    }
+}
