@@ -15,6 +15,7 @@
 //! | `message.rs` | what processes say to each other |
 //! | `hub/` | all links of a process, and the operations on them |
 //! | `port.rs` | a NIC thread's port |
+//! | `seal.rs` | the tag of a datagram, against strangers |
 //! | `wire.rs` | a network in virtual time |
 //! | `cluster.rs` | hubs joined by it |
 //!
@@ -23,7 +24,7 @@
 //! is not for the network to find out, since the budget of a slice says it. What QUIC has learnt about losses
 //! (numbers that are never used twice, ranges that are acknowledged, when somebody asks again) is here as well.
 //!
-//! Not here yet: tags and sockets. No job uses this.
+//! Not here yet: sockets. No job uses this.
 
 pub mod cluster;
 pub mod control;
@@ -33,6 +34,7 @@ pub mod link;
 pub mod message;
 mod port;
 pub mod round_trip;
+pub mod seal;
 pub mod seen;
 pub mod wire;
 
