@@ -16,6 +16,8 @@
 //! | `hub/` | all links of a process, and the operations on them |
 //! | `port.rs` | a NIC thread's port |
 //! | `seal.rs` | the tag of a datagram, against strangers |
+//! | `path.rs` | how long a datagram may be on its way to a peer |
+//! | `socket.rs` | the one socket of a process |
 //! | `wire.rs` | a network in virtual time |
 //! | `cluster.rs` | hubs joined by it |
 //!
@@ -24,7 +26,7 @@
 //! is not for the network to find out, since the budget of a slice says it. What QUIC has learnt about losses
 //! (numbers that are never used twice, ranges that are acknowledged, when somebody asks again) is here as well.
 //!
-//! Not here yet: sockets. No job uses this.
+//! Not here yet: what joins hubs and the socket. No job uses this.
 
 pub mod cluster;
 pub mod control;
@@ -32,10 +34,12 @@ pub mod datagram;
 pub mod hub;
 pub mod link;
 pub mod message;
+pub mod path;
 mod port;
 pub mod round_trip;
 pub mod seal;
 pub mod seen;
+pub mod socket;
 pub mod wire;
 
 pub use hub::{Hub, HubConfig};

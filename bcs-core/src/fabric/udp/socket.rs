@@ -1,0 +1,348 @@
+//! The socket of a process: all its datagrams, to and from all peers, go through one.
+//!
+//! It is a thin driver: nothing blocks, nothing is kept for later, and what is lost is a link's to find out. Datagrams of one
+//! length to one peer go in one call, and are cut apart as late as the kernel and the network card can (GSO); what
+//! comes is taken in one call, several datagrams of a peer in one piece (GRO).
+//!
+//! | the kernel says | that is |
+//! |---|---|
+//! | `EAGAIN` | [`Why::Full`]: the caller waits until the socket is writable |
+//! | `ENOBUFS`, `ENOMEM` | [`Why::Busy`]: the caller tries again later; the socket may be writable all the while |
+//! | `EMSGSIZE` | [`Why::TooLong`]: the path takes less; the caller asks [`mtu_of`](super::path::mtu_of) again |
+//! | `ECONNREFUSED` | counted, and the call's datagrams lost: one of before came to where nobody listens (yet, or any more) |
+//! | `EPERM`, `EACCES` | counted as lost: a firewall's rule, which may change |
+//! | `ENETUNREACH`, `EHOSTUNREACH`, `ENETDOWN`, `EHOSTDOWN` | counted as lost: a cable may be plugged in again |
+//! | `EINTR` | nothing: the call is made again |
+//! | `EIO`, `EINVAL` with several datagrams | no GSO from now on: these and all others go one by one |
+//! | anything else | [`Why::Failed`]: a mistake of ours |
+//!
+//! Nothing is cut into fragments on its way (the don't-fragment bit is set), since the loss of any would be the loss of
+//! all.
+
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, IoSliceMut};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::ops::RangeInclusive;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
+use rustix::io::Errno;
+use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
+
+use super::path::MOST_BYTES;
+
+/// What is asked for as each of the socket's buffers: what comes in 10 ms by a network of 25 Gbit/s. The kernel takes
+/// memory for what is in them only, and gives less than that unless it is told otherwise (`net.core.rmem_max`).
+const BUFFER_BYTES: usize = 32 << 20;
+
+/// Pieces that one call takes, each of a peer: they are bound to find a second cache.
+const PIECES: usize = 16;
+
+/// The longest piece: that of any packet, or of those that the kernel has joined.
+const PIECE_BYTES: usize = 1 << 16;
+
+/// What has gone through a socket in one way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Datagrams.
+    pub datagrams: u64,
+    /// Their bytes, with tags and without the headers of UDP and IP.
+    pub bytes: u64,
+    /// Calls of the kernel that moved some.
+    pub calls: u64,
+}
+
+impl Traffic {
+    fn add(&mut self, datagrams: usize, bytes: usize) {
+        self.datagrams += datagrams as u64;
+        self.bytes += bytes as u64;
+        self.calls += 1;
+    }
+}
+
+/// What a socket has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Sent, as far as the kernel says.
+    pub sent: Traffic,
+    /// Received.
+    pub received: Traffic,
+    /// Calls that found the send buffer full.
+    pub full: u64,
+    /// Calls that found the kernel or the network card without memory.
+    pub busy: u64,
+    /// Calls that found the datagram too long for its path.
+    pub too_long: u64,
+    /// Calls that were told of a peer that does not listen.
+    pub refused: u64,
+    /// Datagrams that a firewall did not let out.
+    pub forbidden: u64,
+    /// Datagrams to where there is no way.
+    pub unreachable: u64,
+}
+
+/// There is no such socket.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// All ports are taken.
+    #[error(
+        "failed to bind a UDP port of {address}: none from {first} to {last} is free; \
+         give another range, or end what holds them (ss -ulpn lists it)"
+    )]
+    Taken {
+        /// Of this machine.
+        address: IpAddr,
+        /// The first port.
+        first: u16,
+        /// The last.
+        last: u16,
+    },
+    /// The kernel says no.
+    #[error(
+        "failed to bind UDP port {port} of {address}: {error}; \
+         give an address of this machine (ip address lists them) and a port that this user may have"
+    )]
+    Denied {
+        /// Of this machine, as was said.
+        address: IpAddr,
+        /// The port.
+        port: u16,
+        /// What was said of it.
+        error: io::Error,
+    },
+}
+
+/// Why a batch did not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum Why {
+    /// The send buffer is full. It goes on when the socket is writable.
+    #[error("the socket's send buffer is full")]
+    Full,
+    /// There is no memory for it now. It may go on at any time, and nothing tells when.
+    #[error("the kernel or the network card has no room")]
+    Busy,
+    /// The next datagram is longer than the path takes.
+    #[error("the path takes no datagram of this length")]
+    TooLong,
+    /// It is not to be expected.
+    #[error(transparent)]
+    Failed(io::Error),
+}
+
+/// A batch that did not go whole.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to send a datagram: {why}")]
+pub struct Unsent {
+    /// Bytes of the batch that have gone: datagrams from there on have not.
+    pub sent: usize,
+    /// Why.
+    pub why: Why,
+}
+
+/// A UDP socket.
+#[derive(Debug)]
+pub struct Socket {
+    socket: UdpSocket,
+    offload: UdpSocketState,
+    address: SocketAddr,
+    receive_bytes: usize,
+    /// Room for what one call takes.
+    room: Vec<u8>,
+    counters: Counters,
+}
+
+impl Socket {
+    /// A socket with the first of these ports that is free.
+    ///
+    /// # Errors
+    /// [`BindError`].
+    pub fn bind(address: IpAddr, ports: RangeInclusive<u16>) -> Result<Self, BindError> {
+        for port in ports.clone() {
+            let bound = UdpSocket::bind((address, port)).and_then(Self::new);
+            match bound {
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => (),
+                Err(error) => {
+                    return Err(BindError::Denied {
+                        address,
+                        port,
+                        error,
+                    });
+                }
+                Ok(socket) => return Ok(socket),
+            }
+        }
+        let (first, last) = ports.into_inner();
+        Err(BindError::Taken {
+            address,
+            first,
+            last,
+        })
+    }
+
+    fn new(socket: UdpSocket) -> io::Result<Self> {
+        // Makes it non-blocking, and has the kernel join what comes.
+        let offload = UdpSocketState::new(UdpSockRef::from(&socket))?;
+        let address = socket.local_addr()?;
+        // What a router has said of a path is to be heard, too, not only what the interface takes.
+        match address {
+            SocketAddr::V4(_) => sockopt::set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::DO)?,
+            SocketAddr::V6(_) => sockopt::set_ipv6_mtu_discover(&socket, Ipv6PathMtuDiscovery::DO)?,
+        }
+        // Who may have more than others asks for it by force.
+        sockopt::set_socket_recv_buffer_size_force(&socket, BUFFER_BYTES)
+            .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket, BUFFER_BYTES))?;
+        sockopt::set_socket_send_buffer_size_force(&socket, BUFFER_BYTES)
+            .or_else(|_| sockopt::set_socket_send_buffer_size(&socket, BUFFER_BYTES))?;
+        // Linux counts what it needs beside the bytes, and says twice of what it has given for that.
+        let receive_bytes = sockopt::socket_recv_buffer_size(&socket)? / 2;
+        Ok(Self {
+            socket,
+            offload,
+            address,
+            receive_bytes,
+            room: vec![0; PIECES * PIECE_BYTES],
+            counters: Counters::default(),
+        })
+    }
+
+    /// Where it is reached.
+    #[must_use]
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Bytes of datagrams that may come before somebody takes them: for all peers together. Of datagrams much shorter than
+    /// 1,400 bytes it is fewer, since each takes some hundred beside its own.
+    #[must_use]
+    pub fn receive_bytes(&self) -> usize {
+        self.receive_bytes
+    }
+
+    /// What it has done so far.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Sends datagrams to a peer: each of `datagram_bytes`, but for the last, which may be shorter.
+    ///
+    /// # Errors
+    /// [`Unsent`], when not all have gone or are counted as lost.
+    ///
+    /// # Panics
+    /// When datagrams have no bytes, or more than there may be.
+    pub fn send(
+        &mut self,
+        to: SocketAddr,
+        batch: &[u8],
+        datagram_bytes: usize,
+    ) -> Result<(), Unsent> {
+        assert!(
+            (1..=MOST_BYTES).contains(&datagram_bytes),
+            "{datagram_bytes} bytes"
+        );
+        let mut sent = 0;
+        while sent < batch.len() {
+            let at_once = self
+                .offload
+                .max_gso_segments()
+                .min(MOST_BYTES / datagram_bytes);
+            let rest = &batch[sent..];
+            let piece = &rest[..rest.len().min(at_once * datagram_bytes)];
+            let datagrams = piece.len().div_ceil(datagram_bytes);
+            let transmit = Transmit {
+                destination: to,
+                ecn: None,
+                contents: piece,
+                segment_size: (datagrams > 1).then_some(datagram_bytes),
+                src_ip: None,
+            };
+            match self
+                .offload
+                .try_send(UdpSockRef::from(&self.socket), &transmit)
+            {
+                Ok(()) => self.counters.sent.add(datagrams, piece.len()),
+                // They are offered again, one by one.
+                Err(_) if datagrams > self.offload.max_gso_segments() => continue,
+                Err(error) => {
+                    let lost = self.counters.unsent(error, datagrams);
+                    lost.map_err(|why| Unsent { sent, why })?;
+                }
+            }
+            sent += piece.len();
+        }
+        Ok(())
+    }
+
+    /// Takes what has come, as much as one call gives, and says how many datagrams that were: none when there is nothing,
+    /// or when all that had come was that a peer does not listen.
+    ///
+    /// # Errors
+    /// What the kernel says, if it is not to be expected.
+    pub fn receive(&mut self, each: &mut dyn FnMut(SocketAddr, &mut [u8])) -> io::Result<usize> {
+        let mut heads = [RecvMeta::default(); PIECES];
+        let mut pieces = self.room.chunks_exact_mut(PIECE_BYTES).map(IoSliceMut::new);
+        let mut pieces: [_; PIECES] = std::array::from_fn(|_| pieces.next().expect("as many"));
+        let socket = UdpSockRef::from(&self.socket);
+        let count = match self.offload.recv(socket, &mut pieces, &mut heads) {
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(0),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                self.counters.refused += 1;
+                return Ok(0);
+            }
+            Err(error) => return Err(error),
+        };
+        let (mut datagrams, mut bytes) = (0, 0);
+        for (piece, head) in pieces.iter_mut().zip(&heads[..count]) {
+            for datagram in piece[..head.len].chunks_mut(head.stride.max(1)) {
+                datagrams += 1;
+                bytes += datagram.len();
+                each(head.addr, datagram);
+            }
+        }
+        self.counters.received.add(datagrams, bytes);
+        Ok(datagrams)
+    }
+}
+
+impl Counters {
+    /// So many datagrams were not sent: it is `Ok` to go on, as if they were lost on their way.
+    fn unsent(&mut self, error: io::Error, datagrams: usize) -> Result<(), Why> {
+        match Errno::from_io_error(&error) {
+            Some(Errno::AGAIN) => {
+                self.full += 1;
+                Err(Why::Full)
+            }
+            Some(Errno::NOBUFS | Errno::NOMEM) => {
+                self.busy += 1;
+                Err(Why::Busy)
+            }
+            Some(Errno::MSGSIZE) => {
+                self.too_long += 1;
+                Err(Why::TooLong)
+            }
+            Some(Errno::CONNREFUSED) => {
+                self.refused += 1;
+                Ok(())
+            }
+            Some(Errno::PERM | Errno::ACCESS) => {
+                self.forbidden += datagrams as u64;
+                Ok(())
+            }
+            Some(Errno::NETUNREACH | Errno::HOSTUNREACH | Errno::NETDOWN | Errno::HOSTDOWN) => {
+                self.unreachable += datagrams as u64;
+                Ok(())
+            }
+            _ => Err(Why::Failed(error)),
+        }
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
