@@ -56,6 +56,17 @@ pub enum Cause {
         /// The table.
         full: TableFull,
     },
+    /// Nothing has come from a node for too long.
+    #[error(
+        "nothing was heard of it for {seconds} s: it is dead, or cut off; --node-timeout says how long is too long"
+    )]
+    Silent {
+        /// How long.
+        seconds: u64,
+    },
+    /// A node has said what makes no sense, with the job's key.
+    #[error("{0}: is it of another version?")]
+    Nonsense(bcs_core::fabric::udp::message::Nonsense),
     /// A message for a rank of another node.
     #[error("a message for rank {rank} came to the wrong node")]
     WrongNode {

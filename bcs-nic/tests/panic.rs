@@ -35,6 +35,7 @@ fn first_failure(driver: Driver, bug: Option<PlantedBug>) -> Option<NicFailure> 
         nic_memory: Arc::new(nic_memory.unwrap()),
         cores: Cores::default(),
         emds: None,
+        far: None,
     };
     let (reported, failures) = mpsc::channel();
     let host = NicHost::start(config, move |failure| {

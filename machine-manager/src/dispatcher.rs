@@ -5,6 +5,7 @@
 
 use crate::at_finalize::AtFinalize;
 use crate::exit_code;
+use crate::hosts::Hosts;
 use crate::job_control::{Action, Event, JobControl};
 use crate::launch::{Launched, Manager};
 use crate::live::door::{Door, Guest};
@@ -13,7 +14,7 @@ use crate::output::{Gone, Output};
 use crate::shared_input::SharedInput;
 use crate::signals::Signals;
 use crate::terminal_input::TerminalInput;
-use crate::verdict::{Verdict, manager_name};
+use crate::verdict::Verdict;
 use anyhow::Context as _;
 use bcs_core::job::Driver;
 use node_manager::control::{
@@ -35,6 +36,7 @@ use std::time::{Duration, Instant};
 pub struct Dispatcher {
     control: JobControl,
     managers: Vec<Manager>,
+    hosts: Option<Hosts>,
     nic_host: bool,
     output: Output,
     signals: Signals,
@@ -141,6 +143,7 @@ impl Dispatcher {
             // With one OS thread for all NICs one process manages all nodes.
             nic_host: launched.settings.driver == Driver::Shared,
             managers: launched.managers,
+            hosts: launched.hosts,
             output,
             signals,
             ranks,
@@ -378,6 +381,8 @@ impl Dispatcher {
             } => {
                 return self.output.add(Some(rank), stream, bytes);
             }
+            // They are said before there is a job.
+            Frame::Message(FromManager::Met(_) | FromManager::Reached(_)) => return,
             Frame::Message(FromManager::AllDone) => return self.handle(Event::AllDone(index)),
             Frame::Message(FromManager::InputTaken) => {
                 return self.shared_input.iter_mut().for_each(SharedInput::taken);
@@ -402,7 +407,7 @@ impl Dispatcher {
             }
             Frame::Message(FromManager::AtEnd(end)) => return self.at_finalize.heard(*end),
             Frame::Message(FromManager::Slots(report)) => {
-                let who = manager_name(&self.managers[index].nodes, self.nic_host);
+                let who = self.managers[index].name(self.nic_host);
                 return self.say(&[describe(&who, &report)]);
             }
             Frame::Message(FromManager::SlowRoad { rank, why }) => {
@@ -433,7 +438,10 @@ impl Dispatcher {
             }) => Verdict::Nic {
                 node,
                 rank,
-                message,
+                message: match self.hosts.as_ref().and_then(|hosts| hosts.of(node)) {
+                    Some(host) => format!("{message} (node {node} is on host {host})"),
+                    None => message,
+                },
             },
             Frame::Message(FromManager::ManagerFailed { message }) => {
                 self.manager_verdict(index, format!("failed: {message}"))
@@ -493,7 +501,7 @@ impl Dispatcher {
 
     fn manager_verdict(&self, index: usize, how: String) -> Verdict {
         let manager = &self.managers[index];
-        let who = manager_name(&manager.nodes, self.nic_host);
+        let who = manager.name(self.nic_host);
         Verdict::Manager {
             who,
             pid: manager.pid.as_raw_nonzero().get(),

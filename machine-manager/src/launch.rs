@@ -1,6 +1,8 @@
 //! The processes of a job: its node managers.
 
 use crate::bandwidth::{self, Measurement};
+use crate::hosts::{self, Hosts};
+use crate::verdict::manager_name;
 use anyhow::Context as _;
 use bcs_core::fabric::shm::Segment;
 use bcs_core::job::{Cores, Driver, NodeId, Placement, Settings};
@@ -42,6 +44,8 @@ pub struct Job {
     pub mds: Option<PathBuf>,
     /// What is recorded, if there is one.
     pub record: Selection,
+    /// Where nodes are, unless all are emulated here, in shared memory.
+    pub hosts: Option<Hosts>,
 }
 
 /// A node manager as the launcher knows it.
@@ -49,6 +53,8 @@ pub struct Job {
 pub struct Manager {
     /// Its nodes.
     pub nodes: Vec<NodeId>,
+    /// Their host, if it was named.
+    pub host: Option<String>,
     /// Its process, and its pidfd until it is reaped.
     pub pid: rustix::process::Pid,
     /// See `pid`.
@@ -62,6 +68,16 @@ pub struct Manager {
 }
 
 impl Manager {
+    /// It as a user knows it.
+    #[must_use]
+    pub fn name(&self, is_nic_host: bool) -> String {
+        let who = manager_name(&self.nodes, is_nic_host);
+        match &self.host {
+            Some(host) => format!("{who} on host {host}"),
+            None => who,
+        }
+    }
+
     /// Tells it something, as soon as its socket takes it. A node manager that is gone needs no
     /// telling: its pidfd says so.
     pub fn tell(&mut self, message: &ToManager) {
@@ -88,8 +104,12 @@ pub struct Launched {
     pub managers: Vec<Manager>,
     /// How the runtime is set, with the link bandwidth as measured.
     pub settings: Settings,
-    /// What ranks and NICs ring each other by.
-    pub page: MachinePage,
+    /// What ranks and NICs of this machine ring each other by, if that is made here.
+    pub page: Option<MachinePage>,
+    /// How machines are joined, in words.
+    pub joined: Vec<String>,
+    /// Where nodes are.
+    pub hosts: Option<Hosts>,
     /// The measurement of the link bandwidth; none if the user has said it.
     pub bandwidth: Option<Measurement>,
     /// As in [`Job`].
@@ -105,25 +125,24 @@ pub struct Launched {
 /// When the kernel refuses something. Whatever was started before finds its control socket
 /// closed, and ends.
 pub fn launch(mut job: Job, input: BorrowedFd<'_>) -> anyhow::Result<Launched> {
-    let (nodes, ranks) = (job.placement.nodes(), job.placement.ranks());
-    let cores = u32::try_from(job.cores.usable).unwrap_or(u32::MAX);
-    let (page_fd, page) = MachinePage::create(nodes, cores)?;
-    let (segment_fd, _) = Segment::create(nodes, ranks)?;
-    let shared = job.settings.driver == Driver::Shared;
-    let all = (0..nodes).map(NodeId::from_index);
-    let parts: Vec<Vec<NodeId>> = if shared {
-        vec![all.collect()]
-    } else {
-        all.map(|node| vec![node]).collect()
+    let (mut managers, page) = match &job.hosts {
+        None => {
+            let (managers, page) = start_here(&job, input)?;
+            (managers, Some(page))
+        }
+        Some(hosts) => (start_there(&job, hosts)?, None),
     };
-    let mut managers = start_managers(&job, parts, input, &page_fd, &segment_fd)?;
     // While they load.
     let bandwidth = job.measure.then(bandwidth::of_this_machine);
     if let Some(measured) = &bandwidth {
         job.settings.link_bandwidth = measured.bytes_per_second;
     }
+    let machines = match &job.hosts {
+        None => None,
+        Some(hosts) => Some(hosts::join(hosts, &mut managers, &job.placement)?),
+    };
     let name = job_name();
-    for manager in &mut managers {
+    for (party, manager) in managers.iter_mut().enumerate() {
         let start = Start {
             job: name.clone(),
             placement: job.placement.clone(),
@@ -131,7 +150,10 @@ pub fn launch(mut job: Job, input: BorrowedFd<'_>) -> anyhow::Result<Launched> {
             nodes: manager.nodes.clone(),
             // Beside the NIC of the first node, which it then need not wake.
             strobe_sender: manager.nodes.contains(&NodeId(0)),
-            cores: job.cores.clone(),
+            cores: match &machines {
+                None => job.cores.clone(),
+                Some(machines) => machines.cores_of(party),
+            },
             applications: job.applications.clone(),
             input: job.input,
             output_dir: job.output_dir.clone(),
@@ -140,18 +162,99 @@ pub fn launch(mut job: Job, input: BorrowedFd<'_>) -> anyhow::Result<Launched> {
             report_slots: job.report_slots,
             mds: job.mds.clone(),
             record: job.record.clone(),
+            far: machines.as_ref().map(|machines| machines.start_of(party)),
         };
         manager.tell(&ToManager::Start(Box::new(start)));
     }
+    let joined = match (&machines, &job.hosts) {
+        (Some(machines), Some(hosts)) => machines.lines(hosts),
+        _ => Vec::new(),
+    };
     Ok(Launched {
         job: name,
         page,
+        joined,
         managers,
         settings: job.settings,
         bandwidth,
         kill_delay: job.kill_delay,
         records: job.mds.is_some(),
+        hosts: job.hosts,
     })
+}
+
+/// The nodes of each process that hosts NICs: with the shared driver one has all of a host.
+fn parts(job: &Job) -> Vec<Vec<NodeId>> {
+    let all = (0..job.placement.nodes()).map(NodeId::from_index);
+    let mut parts: Vec<Vec<NodeId>> = Vec::new();
+    let names = job.hosts.as_ref();
+    // Nodes without a host are on this machine, and those that are to be joined by a network are apart.
+    let is_apart = names.is_some_and(|hosts| hosts.names.is_none());
+    let host = |node: NodeId| names.and_then(|hosts| hosts.of(node));
+    for node in all {
+        match parts.last_mut() {
+            Some(last)
+                if job.settings.driver == Driver::Shared
+                    && !is_apart
+                    && host(last[0]) == host(node) =>
+            {
+                last.push(node);
+            }
+            _ => parts.push(vec![node]),
+        }
+    }
+    parts
+}
+
+/// Node managers on other hosts, or on this one as if it were several.
+fn start_there(job: &Job, hosts: &Hosts) -> anyhow::Result<Vec<Manager>> {
+    let mut spawner = Spawner::default();
+    let parts = parts(job).into_iter();
+    let managers = parts.map(|nodes| {
+        let host = hosts.of(nodes[0]).map(str::to_owned);
+        let (near, far) = control_socket()?;
+        let setup = Setup {
+            standard: [far.as_fd(), far.as_fd(), rustix::stdio::stderr()],
+            inherited: &[],
+            dies_with_parent: false,
+            open_files: None,
+            cores: &[],
+            variable: Some(c"BCS_SLOT="),
+        };
+        let started = hosts
+            .image(host.as_deref())
+            .and_then(|image| spawner.spawn(&image, &setup));
+        let Child { pid, pidfd } = started.with_context(|| match &host {
+            Some(host) => format!("failed to start {} for host {host}", hosts.launcher[0]),
+            None => "failed to start a node manager".to_owned(),
+        })?;
+        Ok(Manager {
+            nodes,
+            host,
+            pid,
+            pidfd: Some(pidfd),
+            control: Some(near),
+            reader: FrameReader::default(),
+            writer: FrameWriter::default(),
+        })
+    });
+    managers.collect()
+}
+
+fn control_socket() -> anyhow::Result<(OwnedFd, OwnedFd)> {
+    let flags = SocketFlags::CLOEXEC;
+    socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)
+        .context("failed to make a control socket")
+}
+
+/// Node managers of this machine, with memory that is made here.
+fn start_here(job: &Job, input: BorrowedFd<'_>) -> anyhow::Result<(Vec<Manager>, MachinePage)> {
+    let (nodes, ranks) = (job.placement.nodes(), job.placement.ranks());
+    let cores = u32::try_from(job.cores.usable).unwrap_or(u32::MAX);
+    let (page_fd, page) = MachinePage::create(nodes, cores)?;
+    let (segment_fd, _) = Segment::create(nodes, ranks)?;
+    let managers = start_managers(job, parts(job), input, &page_fd, &segment_fd)?;
+    Ok((managers, page))
 }
 
 fn start_managers(
@@ -172,13 +275,11 @@ fn start_managers(
     let mut spawner = Spawner::default();
     let reading = match job.input {
         Input::Rank(rank) => job.placement.node_of(rank),
-        Input::All | Input::None => None,
+        Input::All | Input::Through(_) | Input::None => None,
     };
     let mut managers = Vec::with_capacity(parts.len());
     for nodes in parts {
-        let flags = SocketFlags::CLOEXEC;
-        let (near, far) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)
-            .context("failed to make a control socket")?;
+        let (near, far) = control_socket()?;
         let reads = reading.is_some_and(|node| nodes.contains(&node));
         let setup = Setup {
             // Its own words are those of a panic; what ranks write comes over the socket.
@@ -198,11 +299,12 @@ fn start_managers(
         let Child { pid, pidfd } = spawner.spawn(&image, &setup).with_context(|| {
             format!(
                 "failed to start {}",
-                crate::verdict::manager_name(&nodes, job.settings.driver == Driver::Shared)
+                manager_name(&nodes, job.settings.driver == Driver::Shared)
             )
         })?;
         managers.push(Manager {
             nodes,
+            host: None,
             pid,
             pidfd: Some(pidfd),
             control: Some(near),

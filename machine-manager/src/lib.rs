@@ -27,6 +27,7 @@ pub mod cores;
 pub mod dispatcher;
 pub mod doctor;
 pub mod exit_code;
+pub mod hosts;
 pub mod job_control;
 pub mod launch;
 pub mod live;
@@ -67,6 +68,7 @@ pub fn main() -> ExitCode {
     }
     match arguments.get(1).and_then(|role| role.to_str()) {
         Some("node-manager") => node_manager::run(),
+        Some(hosts::ROLE) => node_manager::run_far(),
         Some("app") => builtin::main(arguments.split_off(2)),
         _ => commands::dispatch(arguments),
     }

@@ -12,6 +12,18 @@ pub fn parse_count(text: &str) -> Result<usize, String> {
         .map_err(|_| "this is no number of ranks or nodes: give one from 1".into())
 }
 
+/// Ports such as `4000-4999`, or one.
+///
+/// # Errors
+/// What is wrong with the text, and how ports look.
+pub fn parse_ports(text: &str) -> Result<(u16, u16), String> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    match (first.trim().parse(), last.trim().parse()) {
+        (Ok(first), Ok(last)) if first <= last => Ok((first, last)),
+        _ => Err("these are no ports: give the first and the last, as in 4000-4999".into()),
+    }
+}
+
 /// A duration such as `500us`, `1ms`, `2s` or `1m 30s`.
 ///
 /// # Errors

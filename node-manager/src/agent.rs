@@ -13,10 +13,11 @@ use crate::control::{
 };
 use crate::conversation::Heard;
 use crate::crew::{self, Crew};
-use crate::inherited::Inherited;
+use crate::inherited::{self, Inherited};
 use crate::leftovers::Leftovers;
 use crate::limits::{OUTPUT_QUEUE_BYTES, READ_BYTES};
 use crate::looks;
+use crate::meeting::{Joined, Meeting, MeetingError};
 use crate::nic::{Nic, NicError};
 use crate::rank_process::{Caller, SlotState, Stage};
 use crate::recorder::RankRecorder;
@@ -44,6 +45,8 @@ pub(crate) enum AgentError {
     Frame(#[from] FrameError),
     #[error(transparent)]
     Nic(#[from] NicError),
+    #[error(transparent)]
+    Meeting(#[from] MeetingError),
 }
 
 /// Puts a name to a failing call.
@@ -54,12 +57,20 @@ pub(crate) fn kernel(what: &'static str) -> impl FnOnce(Errno) -> AgentError {
 /// The whole life of a node manager process.
 #[must_use]
 pub fn run() -> ExitCode {
-    let (control, inherited) = match Inherited::take() {
-        Ok(inherited) => inherited,
-        Err(_) => {
-            eprintln!("bcs: a node manager is started by `bcs run`, not by hand");
-            return ExitCode::from(2);
-        }
+    let taken = Inherited::take();
+    live(taken.map(|(control, inherited)| (control, Some(inherited))))
+}
+
+/// The whole life of one of several machines: it is told all it needs by its standard input.
+#[must_use]
+pub fn run_far() -> ExitCode {
+    live(inherited::take_standard().map(|control| (control, None)))
+}
+
+fn live(taken: Result<(OwnedFd, Option<Inherited>), Errno>) -> ExitCode {
+    let Ok((control, inherited)) = taken else {
+        eprintln!("bcs: a node manager is started by `bcs run`, not by hand");
+        return ExitCode::from(2);
     };
     let mut agent = Agent {
         link: Link {
@@ -103,11 +114,11 @@ impl Link {
         }
     }
 
-    /// The first message; `None` when the launcher is gone.
-    fn start(&mut self, buffer: &mut [u8]) -> Result<Option<Start>, AgentError> {
+    /// The next message; `None` when the launcher is gone.
+    fn next(&mut self, buffer: &mut [u8]) -> Result<Option<ToManager>, AgentError> {
         loop {
-            if let Some(Frame::Message(ToManager::Start(start))) = self.reader.frame()? {
-                return Ok(Some(*start));
+            if let Some(Frame::Message(message)) = self.reader.frame()? {
+                return Ok(Some(message));
             }
             self.wait(PollFlags::IN);
             let arrived = self.reader.receive(&self.control, buffer);
@@ -136,9 +147,45 @@ enum Phase {
 }
 
 impl Agent {
-    fn live(&mut self, inherited: Inherited) -> Result<(), AgentError> {
+    /// What there is to start, and with what; `None` when the launcher is gone.
+    fn begin(
+        &mut self,
+        inherited: Option<Inherited>,
+    ) -> Result<Option<(Start, Inherited, Option<Joined>)>, AgentError> {
+        let mut meeting = None;
+        loop {
+            match self.link.next(&mut self.buffer)? {
+                None => return Ok(None),
+                Some(ToManager::Meet(meet)) => {
+                    let (begun, met) = Meeting::begin(*meet)?;
+                    meeting = Some(begun);
+                    self.link.writer.message(&FromManager::Met(Box::new(met)));
+                }
+                Some(ToManager::Reach(others)) => {
+                    let reached = FromManager::Reached(Meeting::reach(&others));
+                    self.link.writer.message(&reached);
+                }
+                Some(ToManager::Start(start)) => {
+                    return match (&start.far, meeting, inherited) {
+                        (Some(far), Some(meeting), _) => {
+                            let (inherited, joined) = meeting.join(far)?;
+                            Ok(Some((*start, inherited, Some(joined))))
+                        }
+                        (None, None, Some(inherited)) => Ok(Some((*start, inherited, None))),
+                        _ => Err(MeetingError::Order.into()),
+                    };
+                }
+                // There is nobody yet who could do anything else.
+                Some(ToManager::Terminate) => return Ok(None),
+                Some(_) => (),
+            }
+            self.link.send_all();
+        }
+    }
+
+    fn live(&mut self, inherited: Option<Inherited>) -> Result<(), AgentError> {
         crate::reaper::adopt_orphans().map_err(kernel("failed to become a subreaper"))?;
-        let Some(start) = self.link.start(&mut self.buffer)? else {
+        let Some((start, inherited, joined)) = self.begin(inherited)? else {
             return Ok(());
         };
         let watch = Watch::new().map_err(kernel("failed to make an epoll"))?;
@@ -147,7 +194,7 @@ impl Agent {
             .map_err(kernel("failed to watch the control socket"))?;
         // Ranks first: they load while the NIC starts, and are spawned from the only thread.
         let (crew, not_started) = crew::start(&start, &watch)?;
-        let nic = Nic::start(&start, inherited)?;
+        let nic = Nic::start(&start, inherited, joined)?;
         watch
             .add(nic.failures.fd(), Source::Nic)
             .map_err(kernel("failed to watch the NIC"))?;
@@ -281,7 +328,8 @@ impl Shift<'_> {
                         self.link.writer.message(&part);
                     }
                 }
-                Frame::Message(ToManager::Start(_)) | Frame::Output { .. } => {}
+                Frame::Message(ToManager::Start(_) | ToManager::Meet(_) | ToManager::Reach(_))
+                | Frame::Output { .. } => {}
             }
         }
         Ok(())

@@ -7,6 +7,7 @@
 use crate::limits::MAX_FRAME_BYTES;
 use crate::rank_cores::RankCores;
 use crate::survey::Survey;
+use bcs_core::fabric::udp::{Crypto, JobKey};
 use bcs_core::job::{Cores, NodeId, Placement, Settings};
 use mds::Selection;
 use rustix::io::Errno;
@@ -14,6 +15,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -28,7 +30,11 @@ pub const SEGMENT_FD: i32 = 5;
 /// What the launcher says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToManager {
-    /// The first message: start the ranks of your nodes.
+    /// To a node manager of several machines, before all else: say how others reach you.
+    Meet(Box<Meet>),
+    /// Then: say of which of these, by party, you can map the shared memory.
+    Reach(Vec<Option<Keeps>>),
+    /// Start the ranks of your nodes: the first message to a node manager of this machine.
     Start(Box<Start>),
     /// All ranks of the job have ended well: stop the NIC, write the dumps, exit.
     Finish,
@@ -36,13 +42,80 @@ pub enum ToManager {
     Terminate,
     /// Pass a signal on to the ranks, which go on otherwise.
     Signal(UserSignal),
-    /// With [`Input::All`]: what every rank is to read next; nothing at the end. The next comes
+    /// With [`Input::All`] and [`Input::Through`]: what every rank, or that one, is to read next; nothing at the end. The next comes
     /// after [`FromManager::InputTaken`], so no more than one waits anywhere.
     Input(Vec<u8>),
     /// Say where your ranks are.
     Look(Look),
     /// Say all that is known of them: the survey of this number.
     Survey(u32),
+}
+
+/// What a node manager needs to know before the machines of a job can be joined.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meet {
+    /// The launcher's version: who is of another one cannot go on.
+    pub version: String,
+    /// The job's key. It is said here and nowhere else.
+    pub key: JobKey,
+    /// How datagrams are guarded.
+    pub crypto: Crypto,
+    /// The job, as far as 32 bits tell.
+    pub epoch: u32,
+    /// Nodes of the job.
+    pub nodes: usize,
+    /// Ranks of the job.
+    pub ranks: usize,
+    /// The address to be reached by, or the interface or network that it is of, if the user says it.
+    pub interface: Option<String>,
+    /// The ports from which to take one.
+    pub ports: (u16, u16),
+    /// Where the job runs.
+    pub directory: PathBuf,
+}
+
+/// Where a node manager keeps shared memory open: words of
+/// [`Deposit`](bcs_core::fabric::shm::Deposit).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Keeps {
+    /// The machine page.
+    pub page: [u64; 2],
+    /// The segment of the fabric.
+    pub segment: [u64; 2],
+}
+
+/// How a node manager is reached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Met {
+    /// Its socket.
+    pub address: SocketAddr,
+    /// What its socket holds, in bytes.
+    pub receive_bytes: usize,
+    /// Its shared memory.
+    pub keeps: Keeps,
+    /// Which machine it is on, as the kernel names a start of it.
+    pub boot: String,
+    /// The cores that it may use.
+    pub cores: Cores,
+}
+
+/// How the machines of a job are joined.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FarStart {
+    /// The nodes of each node manager.
+    pub parties: Vec<Vec<NodeId>>,
+    /// Which of them this one is.
+    pub me: usize,
+    /// All nodes with which memory is shared.
+    pub machine: Vec<NodeId>,
+    /// Whose page and segment that is, if it is another node manager's.
+    pub leader: Option<Keeps>,
+    /// Where each is reached.
+    pub addresses: Vec<SocketAddr>,
+    /// What each socket holds, in bytes.
+    pub receive_bytes: Vec<usize>,
+    /// A node that is silent for so long is lost.
+    pub node_timeout: Duration,
 }
 
 /// A look at the ranks of all node managers. Only one is under way.
@@ -84,6 +157,8 @@ pub struct Application {
 pub enum Input {
     /// One rank.
     Rank(u32),
+    /// One rank, through us.
+    Through(u32),
     /// Every rank, through us.
     All,
     /// Nobody.
@@ -121,6 +196,8 @@ pub struct Start {
     pub mds: Option<PathBuf>,
     /// What is recorded, if there is one.
     pub record: Selection,
+    /// How machines are joined, if there are several.
+    pub far: Option<FarStart>,
 }
 
 impl Start {
@@ -140,6 +217,10 @@ impl Start {
 /// What a node manager says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FromManager {
+    /// How it is reached: the answer to [`ToManager::Meet`].
+    Met(Box<Met>),
+    /// Whose shared memory it can map, by party: the answer to [`ToManager::Reach`].
+    Reached(Vec<bool>),
     /// All its ranks have ended well.
     AllDone,
     /// A rank failed (ScELA's PROCESS_FAIL).

@@ -32,6 +32,7 @@ mod inherited;
 mod leftovers;
 pub mod limits;
 mod looks;
+mod meeting;
 pub mod nic;
 mod nursery;
 mod output;
@@ -48,4 +49,4 @@ mod surveyor;
 mod threads;
 mod watch;
 
-pub use agent::run;
+pub use agent::{run, run_far};

@@ -3,8 +3,10 @@
 use crate::control::Start;
 use crate::inherited::Inherited;
 use crate::limits::{NIC_STOP_LIMIT, PENDING_LISTED};
+use crate::meeting::{Joined, MeetingError};
 use crate::shortage::advice;
-use bcs_core::fabric::shm::{Deposit, Segment, memory_file};
+use bcs_core::fabric::shm::{Deposit, Ledger, NodeMemory as RankMemories, Segment, memory_file};
+use bcs_core::fabric::udp::{HubConfig, LinkSettings};
 use bcs_core::job::{Intranode, NodeId};
 use bcs_core::lockstep::lock;
 use bcs_core::matching::Pattern;
@@ -13,7 +15,7 @@ use bcs_core::smartmap::{Desk, NodeMemory, READ_ONLY};
 use bcs_core::wake::{MachinePage, bell};
 use bcs_core::whereabouts::{Peer, Sent, Wait, Whereabouts};
 use bcs_nic::bounds::Bounds;
-use bcs_nic::driver::{NicHost, NicHostConfig, Recordings};
+use bcs_nic::driver::{Far, NicHost, NicHostConfig, Recordings};
 use bcs_nic::failure::NicFailure;
 use rustix::event::EventfdFlags;
 use rustix::io::Errno;
@@ -89,6 +91,8 @@ pub(crate) enum NicError {
     Memory(#[from] MapError),
     #[error("failed to start the OS threads of the NIC: {0}{advice}", advice = advice_to(.0))]
     Threads(std::io::Error),
+    #[error(transparent)]
+    Meeting(#[from] MeetingError),
     #[error("failed to make an eventfd: {0}{advice}", advice = advice(*.0))]
     Event(#[from] Errno),
 }
@@ -106,10 +110,17 @@ fn advice_to(error: &std::io::Error) -> String {
 }
 
 impl Nic {
-    pub(crate) fn start(start: &Start, inherited: Inherited) -> Result<Self, NicError> {
+    pub(crate) fn start(
+        start: &Start,
+        inherited: Inherited,
+        joined: Option<Joined>,
+    ) -> Result<Self, NicError> {
         let (nodes, ranks) = (start.placement.nodes(), start.placement.ranks());
         let segment = Segment::map(&inherited.segment, nodes, ranks)?;
         let page = MachinePage::map(&inherited.page, nodes)?;
+        if joined.is_some() {
+            page.has_cores(u32::try_from(start.cores.usable).unwrap_or(u32::MAX));
+        }
         let mut memory_fds: Vec<_> = (0..ranks).map(|_| None).collect();
         let mut nic_memory: Vec<_> = (0..ranks).map(|_| None).collect();
         let mut desks: Vec<_> = (0..ranks).map(|_| None).collect();
@@ -150,6 +161,7 @@ impl Nic {
             nic_memory: mapped.clone(),
             cores: start.cores.clone(),
             emds: start.record.emds.clone().filter(|_| start.mds.is_some()),
+            far: far(start, joined, (&segment, &page), &mapped)?,
         };
         let report = failures.clone();
         let host = NicHost::start(config, move |failure| report.report(failure))
@@ -315,6 +327,43 @@ impl Nic {
         stopping.ok()?;
         is_stopped.recv_timeout(NIC_STOP_LIMIT).ok()
     }
+}
+
+/// The way to other machines, if there are any.
+fn far(
+    start: &Start,
+    joined: Option<Joined>,
+    (segment, page): (&Segment, &MachinePage),
+    mapped: &Arc<Vec<Option<NicMemory>>>,
+) -> Result<Option<Far>, NicError> {
+    let (Some(far), Some(joined)) = (&start.far, joined) else {
+        return Ok(None);
+    };
+    if far.machine.len() == start.placement.nodes() {
+        return Ok(None);
+    }
+    let ledger = start.strobe_sender.then(Ledger::default);
+    let memory = RankMemories::new(segment.clone(), mapped.clone()).set(&start.settings);
+    let hub = HubConfig {
+        placement: start.placement.clone(),
+        parties: far.parties.clone(),
+        me: far.me,
+        machine: far.machine.iter().copied().collect(),
+        segment: segment.clone(),
+        page: page.clone(),
+        memory,
+        ledger: ledger.clone(),
+        link: LinkSettings {
+            bytes_per_second: start.settings.link_bandwidth,
+            ..LinkSettings::default()
+        },
+        paths: Vec::new(),
+    };
+    Ok(Some(Far {
+        wires: joined.wires(far, hub)?,
+        ledger,
+        node_timeout_ns: u64::try_from(far.node_timeout.as_nanos()).unwrap_or(u64::MAX),
+    }))
 }
 
 /// Keeps NIC memory, by world rank, for NICs of other processes, which bring eager messages from there.

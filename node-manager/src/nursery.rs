@@ -126,7 +126,8 @@ impl<'a> Nursery<'a> {
         let stdin = std::io::stdin();
         let shared = match self.start.input {
             Input::All => Some(input_pipe().map_err(failed("pipe"))?),
-            Input::Rank(_) | Input::None => None,
+            Input::Through(reader) if reader == rank => Some(input_pipe().map_err(failed("pipe"))?),
+            Input::Rank(_) | Input::Through(_) | Input::None => None,
         };
         let place = self
             .start

@@ -127,6 +127,11 @@ impl MachinePage {
         })
     }
 
+    /// There are so many cores to run on.
+    pub fn has_cores(&self, cores: u32) {
+        self.mapping.word32(CORES).store(cores, Ordering::Relaxed);
+    }
+
     /// A page that only this process sees (simulator, tests).
     ///
     /// # Errors
@@ -260,6 +265,23 @@ impl MachinePage {
     /// The slice that was last struck has this number: the Strobe Sender says so.
     pub fn number_slice(&self, slice: u64) {
         self.mapping.word64(SLICE).store(slice, Ordering::Relaxed);
+    }
+
+    /// A machine has heard of a slice, whose cut is about to be taken. Where the Strobe Sender is elsewhere: what is posted
+    /// from here on asks anew.
+    pub fn heard_strobe(&self, slice: u64) {
+        if self
+            .mapping
+            .word64(SLICE)
+            .fetch_max(slice, Ordering::AcqRel)
+            < slice
+        {
+            let [armed, demand] = [ARMED, DEMAND].map(|at| self.mapping.word32(at));
+            armed.store(UNARMED, Ordering::Relaxed);
+            demand.store(0, Ordering::Relaxed);
+            // DEMAND: as in begin_slice.
+            fence(Ordering::SeqCst);
+        }
     }
 
     /// The number of the slice that was last struck; 0 before the first. What records by slices goes by it, and

@@ -8,7 +8,8 @@ use crate::failure::{Cause, NicFailure};
 use crate::mail::Mail;
 use crate::threads::{Context, Kept, NicThread, Outbox, StrobeSender};
 use bcs_core::clock::now_ns;
-use bcs_core::fabric::shm::{Bells, Colocated, NodeMemory, Sequencer, ShmPort};
+use bcs_core::fabric::Port;
+use bcs_core::fabric::shm::{Bells, Colocated, NodeMemory, Sequencer};
 use bcs_core::job::{NicThreadId, NodeId};
 use bcs_core::matching::{Pattern, Signature};
 use bcs_core::memory::NicMemory;
@@ -39,7 +40,7 @@ pub(super) struct Seat {
     pub(super) node: NodeId,
     pub(super) thread: NicThreadId,
     pub(super) machine: Box<dyn NicThread>,
-    pub(super) port: ShmPort,
+    pub(super) port: Box<dyn Port + Send>,
     pub(super) memory: NodeMemory,
     /// Whether it is among those that look at the fabric in every turn.
     pub(super) looks: bool,
@@ -70,7 +71,7 @@ pub(super) struct Strobing {
     pub(super) sender: StrobeSender,
     /// Where others than this OS thread have ports.
     pub(super) sequencer: Option<Sequencer>,
-    pub(super) port: ShmPort,
+    pub(super) port: Box<dyn Port + Send>,
     /// If slices are recorded.
     pub(super) recorder: Option<StrobeRecorder>,
 }
@@ -308,7 +309,7 @@ impl Machines {
         let seat = &mut self.hosted.seats[at];
         let mut context = Context {
             clock,
-            port: &mut seat.port,
+            port: &mut *seat.port,
             memory: &mut seat.memory,
             out: &mut self.out,
             worked_ns: seat.worked_ns,
@@ -341,7 +342,7 @@ impl Machines {
             let beginning = || self.beginning.ns();
             let (moved, over) = strobing
                 .sender
-                .poll(&beginning, retries, &mut strobing.port);
+                .poll(&beginning, retries, &mut *strobing.port);
             if let (Some(times), Some(recorder)) = (over, &mut strobing.recorder) {
                 recorder.slice(times.row());
             }
@@ -412,7 +413,7 @@ impl Machines {
 
     fn left_over(&self) -> Vec<NicFailure> {
         let of = |seat: &Seat| {
-            let mut left = seat.machine.left_over(&seat.port);
+            let mut left = seat.machine.left_over(&*seat.port);
             left.retain(|left| left.count > 0 && !left.programs);
             let (node, thread) = (seat.node, seat.thread);
             (!left.is_empty()).then_some(NicFailure {

@@ -12,11 +12,13 @@
 
 mod alarm;
 mod by_hand;
+mod far;
 mod machines;
 mod os_thread;
 mod placement;
 
 pub use by_hand::ByHand;
+pub use far::Far;
 pub use placement::{NotPinned, Placed, place};
 
 use crate::bounds::Bounds;
@@ -36,6 +38,7 @@ use bcs_core::wake::waiting::Patience;
 use bcs_core::wake::{MachinePage, bell, home_core, scheduling};
 use bcs_core::whereabouts::Left;
 use crossbeam_channel::Receiver;
+use far::FarThread;
 use machines::{Hosted, Letter, Machines, Routes, Seat, Strobing};
 use mds::dump::NodeDump;
 use mds::emds::StrobeRecorder;
@@ -71,6 +74,8 @@ pub struct NicHostConfig {
     pub cores: bcs_core::job::Cores,
     /// What is recorded (EMDS), if anything is.
     pub emds: Option<NodeSelection>,
+    /// The way to nodes on other machines, if there are any.
+    pub far: Option<Far>,
 }
 
 impl NicHostConfig {
@@ -107,6 +112,7 @@ pub struct NicHost {
     stop: Arc<AtomicBool>,
     stations: Arc<Stations>,
     threads: Vec<(BellId, JoinHandle<Recordings>)>,
+    far: Option<FarThread>,
 }
 
 impl NicHost {
@@ -135,12 +141,19 @@ impl NicHost {
             stop: Arc::new(AtomicBool::new(false)),
             stations: stations.clone(),
             threads: Vec::new(),
+            far: None,
         };
+        if let Some(far) = config.far.as_ref().filter(|_| !config.strobe_sender)
+            && far.wires.hub().speaks()
+        {
+            // Who wants a strobe rings the one who passes that on.
+            config.page.redirect(BellId::STROBE_SENDER, plan[0].bell);
+        }
         for (place, crew) in plan.into_iter().enumerate() {
             let core = placement::core_of(&crew.name, &placed);
             let home = crew.node().filter(|_| core.is_none());
-            let page = config.page.clone();
-            let thread = OsThread::new(stations.clone(), place, page, crew.patience);
+            let (page, far) = (config.page.clone(), config.far.clone());
+            let thread = OsThread::new(stations.clone(), place, page, crew.patience, far);
             let (report, stop) = (report.clone(), host.stop.clone());
             let handle = std::thread::Builder::new().name(crew.name).spawn(move || {
                 placement::pin(core);
@@ -150,6 +163,15 @@ impl NicHost {
                 thread.run(&stop, &*report)
             })?;
             host.threads.push((crew.bell, handle));
+        }
+        if let Some(far) = config.far {
+            host.far = Some(FarThread::start(
+                far,
+                stations,
+                config.page,
+                host.stop.clone(),
+                report,
+            )?);
         }
         Ok(host)
     }
@@ -182,6 +204,9 @@ impl NicHost {
         self.stop.store(true, Ordering::Release);
         for (bell, _) in &self.threads {
             self.page.ring(*bell);
+        }
+        if let Some(far) = self.far {
+            far.stop();
         }
         let mut all = Recordings::default();
         for (_, handle) in self.threads {
@@ -319,14 +344,17 @@ fn seats(
                 node,
                 thread,
                 machine: machine(thread, node_config, config.bug),
-                port: ShmPort::new(
-                    config.segment.clone(),
-                    bells.clone(),
-                    memory(config),
-                    node,
-                    thread,
-                )
-                .colocated(colocated.cloned()),
+                port: {
+                    let near = ShmPort::new(
+                        config.segment.clone(),
+                        bells.clone(),
+                        memory(config),
+                        node,
+                        thread,
+                    );
+                    let who = Some((node, thread));
+                    far::port(config.far.as_ref(), near.colocated(colocated.cloned()), who)
+                },
                 memory: memory(config),
                 looks: false,
                 worked_ns: 0,
@@ -361,7 +389,11 @@ fn strobing(
     bells: &Bells,
     colocated: Option<&Colocated>,
 ) -> Option<Strobing> {
-    let sequencer = || Sequencer::new(config.segment.clone(), bells.clone());
+    let far = config.far.as_ref();
+    let sequencer = || {
+        let sequencer = Sequencer::new(config.segment.clone(), bells.clone());
+        sequencer.with_ledger(far.and_then(|far| far.ledger.clone()))
+    };
     let port = ShmPort::strobe_sender(config.segment.clone(), bells.clone(), memory(config));
     crew.strobes.then(|| Strobing {
         sender: StrobeSender::new(
@@ -372,7 +404,7 @@ fn strobing(
         )
         .recorded(config.emds.is_some()),
         sequencer: colocated.is_none().then(sequencer),
-        port: port.colocated(colocated.cloned()),
+        port: far::port(far, port.colocated(colocated.cloned()), None),
         recorder: config
             .emds
             .as_ref()

@@ -10,6 +10,7 @@
 //! come, and everybody waits for it.
 
 use super::alarm::Alarm;
+use super::far::Far;
 use super::machines::{Letter, Machines, Route, Routes};
 use super::{Recordings, Report};
 use crate::threads::Kept;
@@ -155,73 +156,36 @@ impl Stations {
     }
 }
 
-/// An OS thread.
-pub(super) struct OsThread {
+/// Whoever lets state machines work: those of its own and of others of the process.
+pub(super) struct Worker {
     stations: Arc<Stations>,
-    /// Its own.
-    place: usize,
+    /// Its own, if it has any.
+    place: Option<usize>,
     page: MachinePage,
-    patience: Patience,
-    /// Whether it keeps its core while a slice is under way.
-    stays: bool,
-    alarm: Alarm,
     /// Bells for which there is something to do.
-    to_wake: Vec<BellId>,
+    pub(super) to_wake: Vec<BellId>,
     /// Stations that it is to help.
     to_help: Vec<usize>,
     /// Where it worked last.
     working: usize,
 }
 
-impl OsThread {
-    pub(super) fn new(
-        stations: Arc<Stations>,
-        place: usize,
-        page: MachinePage,
-        patience: Patience,
-    ) -> Self {
-        // Where one OS thread has all NICs of the job, it waits for nobody in a slice.
-        let nodes = page.nodes();
+impl Worker {
+    pub(super) fn new(stations: Arc<Stations>, place: Option<usize>, page: MachinePage) -> Self {
         Self {
-            stays: u32::try_from(nodes).is_ok_and(|nodes| nodes <= page.census().cores),
             stations,
             place,
             page,
-            patience,
-            alarm: Alarm::default(),
             to_wake: Vec::new(),
             to_help: Vec::new(),
-            working: place,
+            working: place.unwrap_or(0),
         }
     }
 
-    /// Runs until it is told to stop. A panic ends the job: all other nodes would wait for this one.
-    pub(super) fn run(mut self, stop: &AtomicBool, report: &Report) -> Recordings {
-        let ended = catch_unwind(AssertUnwindSafe(|| self.run_on(stop, report)));
-        match ended {
-            Ok(()) => self.stations.all[self.place].lock().take_recordings(),
-            Err(panic) => {
-                let worked = self.stations.all[self.working].lock();
-                report(worked.panicked(&*panic));
-                Recordings::default()
-            }
-        }
-    }
-
-    fn run_on(&mut self, stop: &AtomicBool, report: &Report) {
-        self.page.awake(true);
-        while !stop.load(Ordering::Acquire) {
-            self.work_off(report);
-            self.wait(stop);
-        }
-        // What came before the end: others may have said it after this thread had looked.
-        self.work_off(report);
-        self.page.awake(false);
-    }
-
-    /// Lets its state machines work until none moves on, and those of others that have got something from them.
-    fn work_off(&mut self, report: &Report) {
-        let mut next = Some(self.place);
+    /// Lets the state machines of its own work until none moves on, and those of others that have got something from
+    /// them.
+    pub(super) fn work_off(&mut self, report: &Report) {
+        let mut next = self.place.or_else(|| self.pass_on());
         while let Some(place) = next {
             self.let_work(place, report);
             next = self.pass_on();
@@ -230,7 +194,8 @@ impl OsThread {
 
     fn let_work(&mut self, place: usize, report: &Report) {
         let station = &self.stations.all[place];
-        let mut machines = if place == self.place {
+        let is_own = self.place == Some(place);
+        let mut machines = if is_own {
             station.lock()
         } else if let Some(machines) = station.try_lock() {
             machines
@@ -241,7 +206,7 @@ impl OsThread {
         self.working = place;
         let failures = machines.run_until_rest();
         machines.take_to_wake(&mut self.to_wake);
-        let timer_is_wrong = place != self.place && !machines.deadline_is_told();
+        let timer_is_wrong = !is_own && !machines.deadline_is_told();
         drop(machines);
         let by_bell = &self.stations.by_bell;
         self.to_wake
@@ -256,7 +221,7 @@ impl OsThread {
     fn pass_on(&mut self) -> Option<usize> {
         while let Some(bell) = self.to_wake.pop() {
             match self.stations.by_bell.get(&bell) {
-                Some(&place) if place == self.place || self.is_to_help(place) => {
+                Some(&place) if self.place == Some(place) || self.is_to_help(place) => {
                     self.to_help.push(place);
                 }
                 _ => self.page.ring(bell),
@@ -265,15 +230,89 @@ impl OsThread {
         self.to_help.pop()
     }
 
-    /// Whether it would have to be woken, and would have no core to itself.
+    /// Whether it would have to be woken, and would have no core to itself. Who has none of its own is awake for
+    /// this, and helps whoever sleeps.
     fn is_to_help(&self, place: usize) -> bool {
         let bell = self.page.bell(self.stations.all[place].bell);
-        bell::state(bell.load(Ordering::Relaxed)) != AWAKE && !self.page.has_a_core_to_spare()
+        let sleeps = bell::state(bell.load(Ordering::Relaxed)) != AWAKE;
+        sleeps && (self.place.is_none() || !self.page.has_a_core_to_spare())
+    }
+
+    /// A state machine panicked while this worked.
+    pub(super) fn panicked(&self, panic: &(dyn std::any::Any + Send), report: &Report) {
+        let worked = self.stations.all[self.working].lock();
+        report(worked.panicked(panic));
+    }
+}
+
+/// An OS thread.
+pub(super) struct OsThread {
+    worker: Worker,
+    /// Its own station.
+    place: usize,
+    patience: Patience,
+    /// Whether it keeps its core while a slice is under way.
+    stays: bool,
+    alarm: Alarm,
+    far: Option<Far>,
+}
+
+impl OsThread {
+    pub(super) fn new(
+        stations: Arc<Stations>,
+        place: usize,
+        page: MachinePage,
+        patience: Patience,
+        far: Option<Far>,
+    ) -> Self {
+        // Where one OS thread has all NICs of the job, it waits for nobody in a slice.
+        let nodes = page.nodes();
+        Self {
+            stays: u32::try_from(nodes).is_ok_and(|nodes| nodes <= page.census().cores),
+            worker: Worker::new(stations, Some(place), page),
+            place,
+            patience,
+            alarm: Alarm::default(),
+            far,
+        }
+    }
+
+    /// Runs until it is told to stop. A panic ends the job: all other nodes would wait for this one.
+    pub(super) fn run(mut self, stop: &AtomicBool, report: &Report) -> Recordings {
+        let ended = catch_unwind(AssertUnwindSafe(|| self.run_on(stop, report)));
+        match ended {
+            Ok(()) => self.worker.stations.all[self.place]
+                .lock()
+                .take_recordings(),
+            Err(panic) => {
+                self.worker.panicked(&*panic, report);
+                Recordings::default()
+            }
+        }
+    }
+
+    fn run_on(&mut self, stop: &AtomicBool, report: &Report) {
+        self.worker.page.awake(true);
+        while !stop.load(Ordering::Acquire) {
+            self.work_off(report);
+            self.wait(stop);
+        }
+        // What came before the end: others may have said it after this thread had looked.
+        self.work_off(report);
+        self.worker.page.awake(false);
+    }
+
+    fn work_off(&mut self, report: &Report) {
+        self.worker.work_off(report);
+        if let Some(far) = &self.far {
+            far.wires.flush(now_ns());
+        }
     }
 
     fn wait(&mut self, stop: &AtomicBool) {
-        self.working = self.place;
-        let (page, station) = (&self.page, &self.stations.all[self.place]);
+        self.worker.working = self.place;
+        let page = &self.worker.page;
+        let station = &self.worker.stations.all[self.place];
         let due = station.lock().take_deadline_ns();
         let cores_suffice = page.cores_suffice();
         let timer = due.map(|due| self.alarm.set(due, now_ns(), cores_suffice));
@@ -286,6 +325,14 @@ impl OsThread {
         };
         waiting::wait(page.bell(station.bell), page, timer, patience, || {
             if stop.load(Ordering::Acquire) || (in_slice && !page.in_slice()) {
+                return true;
+            }
+            // Law 6 for what ranks want of a Strobe Sender elsewhere.
+            if self
+                .far
+                .as_ref()
+                .is_some_and(|far| far.wires.has_news(now_ns()))
+            {
                 return true;
             }
             let Some(mut machines) = station.try_lock() else {
@@ -328,6 +375,7 @@ mod tests {
             nic_memory: Arc::new(vec![Some(memory)]),
             cores: Cores::default(),
             emds: None,
+            far: None,
         };
         let crews = plan(&config);
         let Mailboxes { routes, inboxes } = Mailboxes::new(&crews, &page);
@@ -340,13 +388,19 @@ mod tests {
         });
         let stations = Arc::new(Stations::new(machines.collect()));
         page.awake(true);
-        let thread = OsThread::new(stations, 0, page.clone(), Patience::NIC);
+        let thread = OsThread::new(stations, 0, page.clone(), Patience::NIC, None);
         (thread, page)
     }
 
     fn asleep(thread: &OsThread) -> usize {
-        let bells = thread.stations.all[1..].iter();
-        let asleep = |station: &&Station| thread.page.bell(station.bell).load(Ordering::Relaxed);
+        let bells = thread.worker.stations.all[1..].iter();
+        let asleep = |station: &&Station| {
+            thread
+                .worker
+                .page
+                .bell(station.bell)
+                .load(Ordering::Relaxed)
+        };
         bells.filter(|station| asleep(station) != AWAKE).count()
     }
 
@@ -380,12 +434,14 @@ mod tests {
     fn who_is_helped_hears_of_another_deadline() {
         let (mut thread, page) = beside_a_sleeper(Driver::Coprocessor, 1);
         let (strobes, nic) = (thread.place, 1);
-        thread.place = nic;
-        page.bell(thread.stations.all[strobes].bell)
+        thread.worker.place = Some(nic);
+        page.bell(thread.worker.stations.all[strobes].bell)
             .store(ASLEEP, Ordering::Relaxed);
         page.arm();
-        thread.let_work(strobes, &|failure| panic!("{failure}"));
-        let bell = page.bell(thread.stations.all[strobes].bell);
+        thread
+            .worker
+            .let_work(strobes, &|failure| panic!("{failure}"));
+        let bell = page.bell(thread.worker.stations.all[strobes].bell);
         assert_eq!(bell.load(Ordering::Relaxed), AWAKE);
     }
 }

@@ -203,6 +203,7 @@ mod tests {
                 nic_memory: Arc::default(),
                 cores: Cores::default(),
                 emds: None,
+                far: None,
             };
             let crews = plan(&config);
             let names: Vec<&str> = crews.iter().map(|crew| crew.name.as_str()).collect();

@@ -77,7 +77,10 @@ impl StrobeReceiver {
         if strobe.alive != self.alive {
             self.mourn(strobe.alive, context);
         }
-        let cut = (strobe.phase == Microphase::Dem).then(|| self.take_cut());
+        let cut = (strobe.phase == Microphase::Dem).then(|| {
+            self.config.page.heard_strobe(strobe.slice);
+            self.take_cut()
+        });
         let threads: &[NicThreadId] = match strobe.phase {
             Microphase::Dem => &[NicThreadId::BufferSender, NicThreadId::BufferReceiver],
             Microphase::Msm => &[NicThreadId::BufferReceiver],

@@ -3,10 +3,12 @@
 
 use crate::at_finalize::Says;
 use crate::cores::CoreList;
+use crate::hosts::Fabric;
 use crate::quantities::{
-    parse_assignment, parse_bandwidth, parse_cores, parse_count, parse_duration, parse_reduce,
-    parse_size,
+    parse_assignment, parse_bandwidth, parse_cores, parse_count, parse_duration, parse_ports,
+    parse_reduce, parse_size,
 };
+use bcs_core::fabric::udp::Crypto;
 use bcs_core::job::{Collectives, Driver, Folding, Intranode, Road, Strobe};
 use bcs_core::limits::DEFAULT_SOFT_REDUCE_ELEMENTS;
 use clap::builder::ArgPredicate;
@@ -95,6 +97,9 @@ pub struct RunOptions {
     #[arg(long, value_name = "P", value_parser = parse_count, allow_negative_numbers = true,
           default_value_if("nodes", ArgPredicate::IsPresent, None))]
     pub ppn: Option<usize>,
+    /// Where nodes are, and how they are joined.
+    #[command(flatten)]
+    pub far: FarOptions,
     /// Which cores a rank may use: all but those that OS threads of NICs are pinned to, or one of these
     /// each, in turn
     #[arg(long, value_name = "B", value_enum, default_value_t = BindName::None)]
@@ -180,6 +185,78 @@ pub struct RunOptions {
     /// Strike every slice, and all five microphases of it, needed or not: to measure what one costs
     #[arg(long, hide = true)]
     pub all_phases: bool,
+}
+
+/// Jobs on several machines.
+#[derive(Clone, Debug, Args)]
+pub struct FarOptions {
+    /// The hosts on which nodes are, as a,b: consecutive nodes on one; without --nodes and --ppn a node on each
+    #[arg(long, value_name = "LIST")]
+    pub hosts: Option<String>,
+    /// The command that starts a program on a host, which it names where it says {host}, or last; the program
+    /// `bcs` has the same path there
+    #[arg(long, value_name = "CMD", default_value = "ssh -oBatchMode=yes")]
+    pub launcher: String,
+    /// How nodes are joined: by shared memory where they can, by that alone, or by the network (without --hosts:
+    /// over the loopback of this machine)
+    #[arg(long, value_name = "F", value_enum, default_value_t = FabricName::Auto)]
+    pub fabric: FabricName,
+    /// By which address each host is reached: an address, an interface or a network, as eth0 or 10.0.0.0/8
+    /// [default: the first that is not of the loopback]
+    #[arg(long, value_name = "I")]
+    pub host_interface: Option<String>,
+    /// The UDP ports from which each node manager takes one, as 4000-4999 [default: any]
+    #[arg(long, value_name = "A-B", value_parser = parse_ports, default_value = "0-0", hide_default_value = true)]
+    pub host_ports: (u16, u16),
+    /// How datagrams are guarded: not at all, by a tag against strangers who send them, or against those who
+    /// read them, too
+    #[arg(long, value_name = "C", value_enum, default_value_t = CryptoName::Tag)]
+    pub fabric_crypto: CryptoName,
+    /// A node that is silent for so long is lost, and the job ends
+    #[arg(long, value_name = "D", value_parser = parse_duration, default_value = "3s")]
+    pub node_timeout: Duration,
+}
+
+/// `--fabric`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FabricName {
+    /// By shared memory where node managers can map it, else by the network.
+    Auto,
+    /// By shared memory.
+    Shm,
+    /// By the network.
+    Udp,
+}
+
+impl From<FabricName> for Fabric {
+    fn from(name: FabricName) -> Self {
+        match name {
+            FabricName::Auto => Self::Auto,
+            FabricName::Shm => Self::Shm,
+            FabricName::Udp => Self::Udp,
+        }
+    }
+}
+
+/// `--fabric-crypto`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CryptoName {
+    /// Not at all: to measure.
+    None,
+    /// By a tag.
+    Tag,
+    /// Encrypted, with a tag.
+    Aead,
+}
+
+impl From<CryptoName> for Crypto {
+    fn from(name: CryptoName) -> Self {
+        match name {
+            CryptoName::None => Self::None,
+            CryptoName::Tag => Self::Tag,
+            CryptoName::Aead => Self::Aead,
+        }
+    }
 }
 
 /// The OS threads of NICs. They are options of `bcs doctor`, too.

@@ -2,10 +2,13 @@
 
 use crate::applications::{self, BadApplication};
 use crate::at_finalize::AtFinalize;
-use crate::cli::{BindName, DeadlockName, InputName, ProgramArgs, RunArgs, RunOptions};
+use crate::cli::{
+    BindName, DeadlockName, FabricName, FarOptions, InputName, ProgramArgs, RunArgs, RunOptions,
+};
 use crate::cores::{self, BadCores};
 use crate::dispatcher::{Dispatcher, OnDeadlock, Surroundings};
 use crate::exit_code;
+use crate::hosts::{BadHosts, Hosts, parse_launcher, parse_names};
 use crate::launch::{Job, Launched, launch};
 use crate::live::door::Door;
 use crate::live::name::JobName;
@@ -16,7 +19,6 @@ use crate::run_header::{self, RunHeader};
 use crate::shared_input::SharedInput;
 use crate::signals::Signals;
 use crate::terminal_input::TerminalInput;
-use crate::verdict::manager_name;
 use anyhow::Context as _;
 use bcs_core::job::{BadJob, Driver, Settings, Strobe};
 use bcs_core::wake::machine_page::Chosen;
@@ -51,6 +53,8 @@ enum BadInput {
         "--stdin {rank} names none of the {ranks} ranks: give a number below that, all, or none"
     )]
     NoSuchReader { rank: u32, ranks: usize },
+    #[error(transparent)]
+    Hosts(#[from] BadHosts),
     #[error("--bind core: the kernel does not say which cores may be used; use --bind none")]
     NoCores,
     #[error(transparent)]
@@ -112,9 +116,20 @@ fn plan(
     let ranks = applications.iter().fold(0, |ranks: usize, application| {
         ranks.saturating_add(application.ranks)
     });
-    let placement = placing::place(ranks, options.nodes, options.ppn)?;
+    let named = options.far.hosts.as_deref().map(parse_names).transpose()?;
+    // A host is a node, if nothing else is said.
+    let by_hosts = named.as_ref().filter(|_| options.ppn.is_none());
+    let nodes = options
+        .nodes
+        .or(by_hosts.map(|names| names.len().min(ranks)));
+    let placement = placing::place(ranks, nodes, options.ppn)?;
+    let hosts = hosts(&options.far, named, placement.nodes())?;
     let cores = cores::of_job(options.nics.nic_cores.as_ref())?;
-    let default_driver = || Driver::for_cores(cores.usable, ranks, placement.nodes());
+    let default_driver = || match &hosts {
+        // Each host has cores of its own.
+        Some(_) => Driver::Coprocessor,
+        None => Driver::for_cores(cores.usable, ranks, placement.nodes()),
+    };
     let driver = options.nics.nic_threads.map(Driver::from);
     let settings = settings(options, driver.unwrap_or_else(default_driver))?;
     if options.timeout.is_some_and(|time| time.is_zero()) {
@@ -127,6 +142,7 @@ fn plan(
         InputName::Rank(rank) if placement.node_of(rank).is_none() => {
             return Err(BadInput::NoSuchReader { rank, ranks });
         }
+        InputName::Rank(rank) if hosts.is_some() => Input::Through(rank),
         InputName::Rank(rank) => Input::Rank(rank),
         InputName::All => Input::All,
         InputName::None => Input::None,
@@ -154,7 +170,31 @@ fn plan(
         mds: made("--mds", &options.mds)?,
         record: options.mds_record.clone(),
         output_dir: made("--output-dir", &options.output_dir)?,
+        hosts,
     })
+}
+
+/// Where nodes are, unless all are here and are to share memory.
+fn hosts(
+    options: &FarOptions,
+    named: Option<Vec<String>>,
+    nodes: usize,
+) -> Result<Option<Hosts>, BadInput> {
+    let is_here = named.is_none() && (options.fabric != FabricName::Udp || nodes == 1);
+    if is_here {
+        return Ok(None);
+    }
+    let hosts = Hosts {
+        names: named.map(|names| Hosts::spread(&names, nodes)),
+        launcher: parse_launcher(&options.launcher)?,
+        fabric: options.fabric.into(),
+        interface: options.host_interface.clone(),
+        ports: options.host_ports,
+        crypto: options.fabric_crypto.into(),
+        node_timeout: options.node_timeout,
+    };
+    hosts.check()?;
+    Ok(Some(hosts))
 }
 
 fn settings(options: &RunOptions, driver: Driver) -> Result<Settings, BadJob> {
@@ -220,7 +260,7 @@ fn start_and_watch(
     let signals = Signals::take_over().context("failed to take signals over")?;
     let terminal = match job.input {
         Input::Rank(_) => TerminalInput::open().context("failed to make a pipe for the input")?,
-        Input::All | Input::None => None,
+        Input::All | Input::Through(_) | Input::None => None,
     };
     let (input, far_end) = terminal.unzip();
     let stdin = match &far_end {
@@ -259,9 +299,10 @@ fn start_and_watch(
         describe(&launched, ranks);
     }
     let chosen = (options.verbose && launched.settings.strobe == Strobe::Auto)
-        .then(|| launched.page.clone());
-    let shared_input =
-        (input_from == Input::All).then(|| SharedInput::new(launched.managers.len()));
+        .then(|| launched.page.clone())
+        .flatten();
+    let shared_input = matches!(input_from, Input::All | Input::Through(_))
+        .then(|| SharedInput::new(launched.managers.len()));
     let surroundings = Surroundings {
         output,
         input,
@@ -360,9 +401,12 @@ fn describe(launched: &Launched, ranks: usize) {
          bytes, links of {bandwidth}/s{measured}, NIC threads {driver:?}"
     );
     eprintln!("bcs: messages within a node by {intranode:?}, roads up to {road:?}");
+    for line in &launched.joined {
+        eprintln!("bcs: {line}");
+    }
     eprintln!("bcs: bcs run is process {}", std::process::id());
     for manager in &launched.managers {
-        let who = manager_name(&manager.nodes, driver == Driver::Shared);
+        let who = manager.name(driver == Driver::Shared);
         eprintln!("bcs: {who} is process {}", manager.pid.as_raw_nonzero());
     }
 }

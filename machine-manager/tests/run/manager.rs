@@ -72,6 +72,7 @@ impl Manager {
             report_slots: false,
             mds: None,
             record: mds::Selection::default(),
+            far: None,
         };
         let manager = Self {
             child,

@@ -42,7 +42,7 @@ impl Deposit {
     ///
     /// # Errors
     /// The kernel's answer; ESTALE if it is another file by now.
-    pub(super) fn open(self) -> Result<OwnedFd, Errno> {
+    pub fn open(self) -> Result<OwnedFd, Errno> {
         let path = format!("/proc/{}/fd/{}", self.process, self.descriptor);
         // Whatever a stranger may have there, to look at it has no consequence.
         let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
@@ -52,13 +52,15 @@ impl Deposit {
     }
 
     /// As words of the segment.
-    pub(super) fn words(self) -> [u64; 2] {
+    #[must_use]
+    pub fn words(self) -> [u64; 2] {
         let place = u64::from(self.process) << 32 | u64::from(self.descriptor);
         [place, self.file]
     }
 
     /// From words of the segment; `None` where nobody has written any.
-    pub(super) fn from_words([place, file]: [u64; 2]) -> Option<Self> {
+    #[must_use]
+    pub fn from_words([place, file]: [u64; 2]) -> Option<Self> {
         let process = u32::try_from(place >> 32)
             .ok()
             .filter(|&process| process > 0)?;

@@ -29,18 +29,6 @@ pub struct Cluster {
     now_ns: u64,
 }
 
-/// How the links of a cluster in virtual time are set.
-const LINK: LinkSettings = LinkSettings {
-    epoch: 7,
-    from: NodeId(0),
-    to: NodeId(0),
-    datagram_bytes: 1_400,
-    bytes_per_second: 1_000_000_000,
-    window_bytes: 400_000,
-    acknowledge_ns: 20_000,
-    quiet_ns: 500_000_000,
-};
-
 impl Cluster {
     /// Machines with these nodes, each with one process. `nic_memory` is that of all ranks.
     ///
@@ -69,7 +57,8 @@ impl Cluster {
                     page: page.clone(),
                     memory: NodeMemory::new(segment.clone(), nic_memory.clone()),
                     ledger: here.contains(NodeId(0)).then(|| ledger.clone()),
-                    link: LINK,
+                    link: LinkSettings::default(),
+                    paths: Vec::new(),
                 },
                 0,
             );

@@ -49,6 +49,21 @@ pub struct LinkSettings {
     pub quiet_ns: u64,
 }
 
+impl Default for LinkSettings {
+    fn default() -> Self {
+        Self {
+            epoch: 0,
+            from: NodeId(0),
+            to: NodeId(0),
+            datagram_bytes: 1_400,
+            bytes_per_second: 1_000_000_000,
+            window_bytes: 400_000,
+            acknowledge_ns: 20_000,
+            quiet_ns: 500_000_000,
+        }
+    }
+}
+
 /// A datagram of the peer was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
@@ -187,7 +202,7 @@ impl Link {
         }
     }
 
-    /// Sends a control message. Returns where the stream ends by then: what [`has_come`](Self::has_come) is asked for.
+    /// Sends a control message. Returns where the stream ends by then: what [`come`](Self::come) reaches in the end.
     ///
     /// # Panics
     /// When it is longer than [`MOST_BYTES`](super::control::MOST_BYTES).
@@ -195,10 +210,10 @@ impl Link {
         self.control.push(message)
     }
 
-    /// Whether the peer has said that it has all of the stream up to there.
+    /// The peer has said that it has all of the stream up to there.
     #[must_use]
-    pub fn has_come(&self, end: u64) -> bool {
-        self.control.acknowledged_to() >= end
+    pub fn come(&self) -> u64 {
+        self.control.acknowledged_to()
     }
 
     /// Sends bytes of a transfer, which [`Ends::read`] gives when it is asked, as often as it is.

@@ -18,6 +18,8 @@
 //! | `seal.rs` | the tag of a datagram, against strangers |
 //! | `path.rs` | how long a datagram may be on its way to a peer |
 //! | `socket.rs` | the one socket of a process |
+//! | `interface.rs` | by which address a machine is reached |
+//! | `wires.rs` | hub, tags and socket together |
 //! | `wire.rs` | a network in virtual time |
 //! | `cluster.rs` | hubs joined by it |
 //!
@@ -25,13 +27,12 @@
 //! network card needs; its handshake and its keys are for strangers, where a job has one key; and how much may be sent
 //! is not for the network to find out, since the budget of a slice says it. What QUIC has learnt about losses
 //! (numbers that are never used twice, ranges that are acknowledged, when somebody asks again) is here as well.
-//!
-//! Not here yet: what joins hubs and the socket. No job uses this.
 
 pub mod cluster;
 pub mod control;
 pub mod datagram;
 pub mod hub;
+mod interface;
 pub mod link;
 pub mod message;
 pub mod path;
@@ -41,6 +42,11 @@ pub mod seal;
 pub mod seen;
 pub mod socket;
 pub mod wire;
+mod wires;
 
-pub use hub::{Hub, HubConfig};
+pub use hub::{Hub, HubConfig, Path};
+pub use interface::{UnknownInterface, choose_address};
+pub use link::LinkSettings;
 pub use port::UdpPort;
+pub use seal::{Crypto, JobKey};
+pub use wires::{Address, Sealing, Strays, Wires};

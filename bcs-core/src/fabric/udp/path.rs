@@ -8,8 +8,8 @@ use rustix::net::sockopt;
 /// The longest datagram of all: what is left of the 65,535 bytes of an IPv4 packet.
 pub const MOST_BYTES: usize = 65_507;
 
-/// Bytes of the longest packet that goes from here to a peer in one piece, as far as the kernel knows: its answer is the
-/// interface's until a router on the way has refused a longer one.
+/// Bytes of the longest packet that goes from here to a peer in one piece, as far as the kernel knows: its answer is
+/// the interface's until a router on the way has refused a longer one.
 ///
 /// # Errors
 /// When there is no such address here, or no way to the peer.

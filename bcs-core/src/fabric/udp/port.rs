@@ -1,14 +1,12 @@
 //! A NIC thread's port in a job on several machines: to nodes of this one by shared memory, to others by links.
 
-use super::hub::Hub;
+use super::hub::{FIRST_TICKET, Hub};
 use crate::fabric::shm::ShmPort;
 use crate::fabric::{
     CompareAndWrite, DestinationSpan, Event, GlobalAddress, Port, SourceSpan, Ticket, Variable,
 };
 use crate::job::{NicThreadId, NodeId, NodeSet};
-
-/// Tickets from here on are the hub's.
-pub(super) const FIRST_TICKET: u64 = 1 << 32;
+use crate::wake::machine_page::BellId;
 
 /// The port of a NIC thread, or of the Strobe Sender.
 #[derive(Debug)]
@@ -32,6 +30,13 @@ impl UdpPort {
             far: hub.far(),
             sequencer_is_here: hub.sequencer_is_here(),
             hub,
+        }
+    }
+
+    fn bell(&self) -> BellId {
+        match self.who {
+            Some((node, thread)) => BellId::of(node, thread),
+            None => BellId::STROBE_SENDER,
         }
     }
 
@@ -65,20 +70,20 @@ impl Port for UdpPort {
         let mut near = *set;
         far.iter().for_each(|node| near.remove(node));
         let _done = self.near.xfer_and_signal(&near, at, bytes, signal);
-        self.hub.put(&far, at, bytes, signal)
+        self.hub.put(&far, at, bytes, signal, self.bell())
     }
 
     fn get(&mut self, from: SourceSpan, to: DestinationSpan) -> Ticket {
         match self.hub.party_of(from.rank) {
             None => self.near.get(from, to),
-            Some(party) => self.hub.get(party, &from, to, self.who()),
+            Some(party) => self.hub.get(party, &from, to, self.bell()),
         }
     }
 
     fn fetch(&mut self, rank: u32, address: u64, into: Vec<u8>) -> Ticket {
         match self.hub.party_of(rank) {
             None => self.near.fetch(rank, address, into),
-            Some(party) => self.hub.fetch(party, (rank, address), into, self.who()),
+            Some(party) => self.hub.fetch(party, (rank, address), into, self.bell()),
         }
     }
 

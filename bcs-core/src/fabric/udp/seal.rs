@@ -1,5 +1,5 @@
-//! What every datagram carries against strangers: a tag, by which its receiver knows that it was sent in this direction of
-//! this pair of nodes by somebody who has the job's key, and that nothing of it was changed.
+//! What every datagram carries against strangers: a tag, by which its receiver knows that it was sent in this
+//! direction of this pair of nodes by somebody who has the job's key, and that nothing of it was changed.
 //!
 //! | crypto | authentic | secret | bytes |
 //! |---|---|---|---|
@@ -7,17 +7,17 @@
 //! | tag | header and frames | nothing | 16 |
 //! | aead | header and frames | frames | 16 |
 //!
-//! **Keys.** A job has one random key. Each direction of each pair has one of its own, which is derived from it (HKDF with
-//! SHA-256) and from the kind of tag, the epoch, the sender and the receiver: so a datagram that somebody sends on to
-//! another node, or back to where it came from, has a wrong tag there.
+//! **Keys.** A job has one random key. Each direction of each pair has one of its own, which is derived from it (HKDF
+//! with SHA-256) and from the kind of tag, the epoch, the sender and the receiver: so a datagram that somebody sends on
+//! to another node, or back to where it came from, has a wrong tag there.
 //!
 //! **Numbers.** The nonce is the datagram's number. Two datagrams under one nonce would give the key away, and so a
 //! [`Seal`] asserts that numbers grow. A datagram that somebody sends a second time has a right tag: it is
 //! [`Seen`](super::seen::Seen) that refuses it.
 //!
-//! **Which tag.** The fastest sound one on an x86-64 with vector AES, by far: AES-128 in Galois/counter mode of aws-lc-rs,
-//! whose Galois part alone is the tag where frames are not secret (GMAC). Bytes of datagrams that are sealed in a
-//! second, beside keyed BLAKE3, which does 0.8 GB/s of 1,400 bytes and 3.3 GB/s of 8,900 bytes:
+//! **Which tag.** The fastest sound one on an x86-64 with vector AES, by far: AES-128 in Galois/counter mode of
+//! aws-lc-rs, whose Galois part alone is the tag where frames are not secret (GMAC). Bytes of datagrams that are sealed
+//! in a second, beside keyed BLAKE3, which does 0.8 GB/s of 1,400 bytes and 3.3 GB/s of 8,900 bytes:
 //!
 //! | | 1,400 bytes: tag | aead | 8,900 bytes: tag | aead |
 //! |---|---|---|---|---|
@@ -30,9 +30,9 @@
 //! | AES-256-GCM (aws-lc-rs) | 13.5 | 10.8 | 7.4 | 5.6 |
 //! | **AES-128-GCM (aws-lc-rs)** | **13.5** | **11.8** | **7.4** | **6.5** |
 //!
-//! To open takes 1.1 to 1.2 times as long as to seal. A datagram is too short for what BLAKE3 does in parallel. Of what is
-//! written in Rust, aes-gcm is six times slower and more; graviola is 1.2 to 1.6 times slower, young, and panics on a
-//! processor without AVX2. aws-lc-rs finds out at run time what the processor has. It needs a C compiler and nothing
+//! To open takes 1.1 to 1.2 times as long as to seal. A datagram is too short for what BLAKE3 does in parallel. Of what
+//! is written in Rust, aes-gcm is six times slower and more; graviola is 1.2 to 1.6 times slower, young, and panics on
+//! a processor without AVX2. aws-lc-rs finds out at run time what the processor has. It needs a C compiler and nothing
 //! else, and this workspace needs one anyway. The test `how_fast` measures what was chosen.
 
 #[cfg(test)]
@@ -59,7 +59,7 @@ const PURPOSE: &[u8] = b"BCS-MPI datagrams, version 1";
 /// The secret of a job: who has it is one of its nodes.
 ///
 /// It travels over pipes and connections that nobody else reads, never as an argument or in the environment.
-#[derive(Clone, Serialize, Deserialize, ZeroizeOnDrop)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ZeroizeOnDrop)]
 pub struct JobKey([u8; 32]);
 
 impl JobKey {

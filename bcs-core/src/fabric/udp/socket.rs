@@ -1,15 +1,15 @@
 //! The socket of a process: all its datagrams, to and from all peers, go through one.
 //!
-//! It is a thin driver: nothing blocks, nothing is kept for later, and what is lost is a link's to find out. Datagrams of one
-//! length to one peer go in one call, and are cut apart as late as the kernel and the network card can (GSO); what
-//! comes is taken in one call, several datagrams of a peer in one piece (GRO).
+//! It is a thin driver: nothing blocks, nothing is kept for later, and what is lost is a link's to find out. Datagrams
+//! of one length to one peer go in one call, and are cut apart as late as the kernel and the network card can (GSO);
+//! what comes is taken in one call, several datagrams of a peer in one piece (GRO).
 //!
 //! | the kernel says | that is |
 //! |---|---|
 //! | `EAGAIN` | [`Why::Full`]: the caller waits until the socket is writable |
 //! | `ENOBUFS`, `ENOMEM` | [`Why::Busy`]: the caller tries again later; the socket may be writable all the while |
 //! | `EMSGSIZE` | [`Why::TooLong`]: the path takes less; the caller asks [`mtu_of`](super::path::mtu_of) again |
-//! | `ECONNREFUSED` | counted, and the call's datagrams lost: one of before came to where nobody listens (yet, or any more) |
+//! | `ECONNREFUSED` | counted, and the call's datagrams lost: one of before came to where nobody listens |
 //! | `EPERM`, `EACCES` | counted as lost: a firewall's rule, which may change |
 //! | `ENETUNREACH`, `EHOSTUNREACH`, `ENETDOWN`, `EHOSTDOWN` | counted as lost: a cable may be plugged in again |
 //! | `EINTR` | nothing: the call is made again |
@@ -25,7 +25,7 @@ mod tests;
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::ops::RangeInclusive;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use rustix::io::Errno;
@@ -37,7 +37,7 @@ use super::path::MOST_BYTES;
 /// memory for what is in them only, and gives less than that unless it is told otherwise (`net.core.rmem_max`).
 const BUFFER_BYTES: usize = 32 << 20;
 
-/// Pieces that one call takes, each of a peer: they are bound to find a second cache.
+/// Pieces that one call takes, each of one peer: 1 MiB at most, which a second cache holds.
 const PIECES: usize = 16;
 
 /// The longest piece: that of any packet, or of those that the kernel has joined.
@@ -207,14 +207,30 @@ impl Socket {
         })
     }
 
+    /// The same socket once more, for another OS thread. Each counts what it does.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub fn twin(&self) -> io::Result<Self> {
+        Self::new(self.socket.try_clone()?)
+    }
+
+    /// Its descriptor, to wait for it.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub fn clone_fd(&self) -> io::Result<OwnedFd> {
+        self.socket.as_fd().try_clone_to_owned()
+    }
+
     /// Where it is reached.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// Bytes of datagrams that may come before somebody takes them: for all peers together. Of datagrams much shorter than
-    /// 1,400 bytes it is fewer, since each takes some hundred beside its own.
+    /// Bytes of datagrams that may come before somebody takes them: for all peers together. Of datagrams much shorter
+    /// than 1,400 bytes it is fewer, since each takes some hundred beside its own.
     #[must_use]
     pub fn receive_bytes(&self) -> usize {
         self.receive_bytes
@@ -276,8 +292,8 @@ impl Socket {
         Ok(())
     }
 
-    /// Takes what has come, as much as one call gives, and says how many datagrams that were: none when there is nothing,
-    /// or when all that had come was that a peer does not listen.
+    /// Takes what has come, as much as one call gives, and says how many datagrams that were: none when there is
+    /// nothing, or when all that had come was that a peer does not listen.
     ///
     /// # Errors
     /// What the kernel says, if it is not to be expected.

@@ -1,17 +1,17 @@
 //! Operations that are under way, by ticket.
 
-use super::super::port::FIRST_TICKET;
 use crate::fabric::{DestinationSpan, Event, FabricError};
-use crate::job::{NicThreadId, NodeId};
+use crate::wake::machine_page::BellId;
 use rangemap::RangeSet;
 use std::collections::HashMap;
 
-type Who = (NodeId, NicThreadId);
+/// Tickets from here on are a hub's.
+pub(in super::super) const FIRST_TICKET: u64 = 1 << 32;
 
 #[derive(Debug)]
 enum Operation {
     /// A PUT: what is to have come, by party.
-    Put(Vec<(usize, u64)>),
+    Put(Put),
     Get(Get),
     Fetch(Fetch),
     /// The port's Compare-And-Write.
@@ -19,11 +19,19 @@ enum Operation {
     Done(Event),
 }
 
+/// A PUT that is under way.
+#[derive(Debug)]
+struct Put {
+    /// Where the streams ended with it that have not come so far, by party.
+    ends: Vec<(usize, u64)>,
+    bell: BellId,
+}
+
 /// Bytes that come as a transfer.
 #[derive(Debug)]
 pub(super) struct Get {
     pub(super) to: DestinationSpan,
-    pub(super) who: Who,
+    bell: BellId,
     len: u64,
     come: RangeSet<u64>,
     bytes: u64,
@@ -51,7 +59,7 @@ impl Get {
 struct Fetch {
     into: Vec<u8>,
     filled: usize,
-    who: Who,
+    bell: BellId,
     event: Event,
 }
 
@@ -78,24 +86,39 @@ impl Operations {
         ticket
     }
 
-    pub(super) fn put(&mut self, ends: Vec<(usize, u64)>) -> u64 {
-        self.add(Operation::Put(ends))
+    pub(super) fn put(&mut self, ends: Vec<(usize, u64)>, bell: BellId) -> u64 {
+        self.add(Operation::Put(Put { ends, bell }))
     }
 
-    pub(super) fn get(&mut self, len: u64, to: DestinationSpan, who: Who) -> u64 {
+    /// A party has said what has come to it. Gives the bells of those whose PUTs are complete by that.
+    pub(super) fn has_come(&mut self, party: usize, end: u64, bells: &mut dyn FnMut(BellId)) {
+        for operation in self.all.values_mut() {
+            let Operation::Put(put) = operation else {
+                continue;
+            };
+            let before = put.ends.len();
+            put.ends.retain(|&(of, wanted)| of != party || wanted > end);
+            if put.ends.is_empty() && before > 0 {
+                bells(put.bell);
+                *operation = Operation::Done(Event::Signalled);
+            }
+        }
+    }
+
+    pub(super) fn get(&mut self, len: u64, to: DestinationSpan, bell: BellId) -> u64 {
         if len == 0 {
             return self.add(Operation::Done(Event::Signalled));
         }
         self.add(Operation::Get(Get {
             to,
-            who,
+            bell,
             len,
             come: RangeSet::new(),
             bytes: 0,
         }))
     }
 
-    pub(super) fn fetch(&mut self, into: Vec<u8>, who: Who) -> u64 {
+    pub(super) fn fetch(&mut self, into: Vec<u8>, bell: BellId) -> u64 {
         let event = if into.is_empty() {
             Event::Signalled
         } else {
@@ -104,7 +127,7 @@ impl Operations {
         self.add(Operation::Fetch(Fetch {
             into,
             filled: 0,
-            who,
+            bell,
             event,
         }))
     }
@@ -121,15 +144,15 @@ impl Operations {
         }
     }
 
-    /// A GET is over. Returns whose it was.
-    pub(super) fn end(&mut self, ticket: u64, event: Event) -> Option<Who> {
-        let who = self.transfer(ticket)?.who;
+    /// A GET is over. Returns the bell of whose it was.
+    pub(super) fn end(&mut self, ticket: u64, event: Event) -> Option<BellId> {
+        let bell = self.transfer(ticket)?.bell;
         self.all.insert(ticket, Operation::Done(event));
-        Some(who)
+        Some(bell)
     }
 
     /// The next bytes of a fetch have come. Returns whose it is, if that was all; `None` if they are not those of any.
-    pub(super) fn fill(&mut self, ticket: u64, bytes: &[u8]) -> Option<Option<Who>> {
+    pub(super) fn fill(&mut self, ticket: u64, bytes: &[u8]) -> Option<Option<BellId>> {
         let Some(Operation::Fetch(fetch)) = self.all.get_mut(&ticket) else {
             return None;
         };
@@ -143,16 +166,16 @@ impl Operations {
         if is_all {
             fetch.event = Event::Signalled;
         }
-        Some(is_all.then_some(fetch.who))
+        Some(is_all.then_some(fetch.bell))
     }
 
     /// A fetch has failed. Returns whose it is.
-    pub(super) fn cannot_fill(&mut self, ticket: u64) -> Option<Who> {
+    pub(super) fn cannot_fill(&mut self, ticket: u64) -> Option<BellId> {
         let Some(Operation::Fetch(fetch)) = self.all.get_mut(&ticket) else {
             return None;
         };
         fetch.event = Event::Failed(FabricError::SourceMemory);
-        Some(fetch.who)
+        Some(fetch.bell)
     }
 
     /// A port's Compare-And-Write is decided. False if it has none.
@@ -166,20 +189,13 @@ impl Operations {
         is_asked
     }
 
-    /// What has become of a ticket; `has_come` says of parties whether they have something.
-    pub(super) fn test(&mut self, ticket: u64, has_come: impl Fn(usize, u64) -> bool) -> Event {
-        let event = match self.all.get_mut(&ticket) {
-            Some(Operation::Put(ends)) => {
-                ends.retain(|&(party, end)| !has_come(party, end));
-                if !ends.is_empty() {
-                    return Event::Pending;
-                }
-                Event::Signalled
-            }
+    /// What has become of a ticket.
+    pub(super) fn test(&mut self, ticket: u64) -> Event {
+        let event = match self.all.get(&ticket) {
             Some(Operation::Done(event)) => *event,
             // Its buffer is asked for after this.
             Some(Operation::Fetch(fetch)) => return fetch.event,
-            Some(Operation::Get(_) | Operation::Compare(_)) | None => return Event::Pending,
+            Some(_) | None => return Event::Pending,
         };
         self.all.remove(&ticket);
         event

@@ -1,13 +1,11 @@
-//! A process elsewhere, its link, and what it says.
+//! A process elsewhere, and its link.
 
 use super::super::link::{Ends, Link, Refused};
-use super::super::message::{Message, Nonsense, UNREADABLE};
+use super::super::message::Message;
 use super::operations::Operations;
-use super::{Broken, State, node_set, who_of};
-use crate::fabric::shm::{Bells, NodeMemory, RawRequest};
-use crate::fabric::{Comparison, Event, SourceSpan};
-use crate::job::{NicThreadId, NodeId};
-use crate::wake::machine_page::BellId;
+use crate::fabric::shm::{Bells, NodeMemory};
+use crate::fabric::{Event, SourceSpan};
+use crate::job::NodeId;
 use std::collections::{HashMap, VecDeque};
 
 /// A process elsewhere.
@@ -19,6 +17,8 @@ pub(super) struct Peer {
     serving: HashMap<u64, SourceSpan>,
     /// What it has said, from the first PUT on that waits for writes of the sequencer.
     held: VecDeque<Vec<u8>>,
+    /// All that was said up to there has come to it.
+    come: u64,
 }
 
 /// The memory behind what is sent.
@@ -46,14 +46,14 @@ impl Ends for Sources<'_> {
 }
 
 /// What comes in a datagram.
-struct Arrivals<'a> {
-    operations: &'a mut Operations,
-    memory: &'a mut NodeMemory,
-    bells: &'a Bells,
+pub(super) struct Arrivals<'a> {
+    pub(super) operations: &'a mut Operations,
+    pub(super) memory: &'a mut NodeMemory,
+    pub(super) bells: &'a Bells,
     /// Messages, each after its length.
-    messages: &'a mut Vec<Vec<u8>>,
+    pub(super) messages: &'a mut Vec<Vec<u8>>,
     /// Transfers that are over.
-    over: &'a mut Vec<u64>,
+    pub(super) over: &'a mut Vec<u64>,
 }
 
 impl Ends for Arrivals<'_> {
@@ -76,9 +76,8 @@ impl Ends for Arrivals<'_> {
             Err(error) => Event::Failed(error),
         };
         self.over.push(transfer);
-        let who = self.operations.end(transfer, event);
-        who.into_iter()
-            .for_each(|(node, thread)| self.bells.add(BellId::of(node, thread)));
+        let bell = self.operations.end(transfer, event);
+        bell.into_iter().for_each(|bell| self.bells.add(bell));
     }
 
     fn message(&mut self, bytes: &[u8]) {
@@ -93,6 +92,7 @@ impl Peer {
             nodes,
             serving: HashMap::new(),
             held: VecDeque::new(),
+            come: 0,
         }
     }
 
@@ -112,12 +112,53 @@ impl Peer {
         self.link.deadline_ns()
     }
 
-    pub(super) fn has_come(&self, end: u64) -> bool {
-        self.link.has_come(end)
-    }
-
     pub(super) fn say(&mut self, encoded: &[u8]) -> u64 {
         self.link.send(encoded)
+    }
+
+    /// A datagram has come. Its messages are among the arrivals.
+    pub(super) fn receive(
+        &mut self,
+        datagram: &[u8],
+        now_ns: u64,
+        arrivals: &mut Arrivals<'_>,
+    ) -> Result<(), Refused> {
+        self.link.receive(datagram, now_ns, arrivals)
+    }
+
+    /// Up to where what was said to it has come, if that is further than before.
+    pub(super) fn news(&mut self) -> Option<u64> {
+        let come = self.link.come();
+        let before = std::mem::replace(&mut self.come, come);
+        (come > before).then_some(come)
+    }
+
+    /// Whether something that it has said waits.
+    pub(super) fn holds(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    pub(super) fn hold(&mut self, message: Vec<u8>) {
+        self.held.push_back(message);
+    }
+
+    pub(super) fn hold_again(&mut self, message: Vec<u8>) {
+        self.held.push_front(message);
+    }
+
+    pub(super) fn take_held(&mut self) -> Option<Vec<u8>> {
+        self.held.pop_front()
+    }
+
+    /// It asks for these bytes.
+    pub(super) fn serve(&mut self, transfer: u64, span: SourceSpan) {
+        self.serving.insert(transfer, span);
+        self.link.transfer(transfer, 0..span.len);
+    }
+
+    /// It wants no more of them.
+    pub(super) fn served(&mut self, transfer: u64) {
+        self.serving.remove(&transfer);
     }
 
     pub(super) fn transmit(
@@ -142,304 +183,3 @@ impl Peer {
         is_sent
     }
 }
-
-impl State {
-    pub(super) fn receive(
-        &mut self,
-        party: usize,
-        datagram: &[u8],
-        now_ns: u64,
-    ) -> Result<(), Refused> {
-        let Some(Some(peer)) = self.peers.get_mut(party) else {
-            return Err(Refused::Foreign);
-        };
-        let (mut messages, mut over) = (Vec::new(), Vec::new());
-        let mut arrivals = Arrivals {
-            operations: &mut self.operations,
-            memory: &mut self.config.memory,
-            bells: &self.bells,
-            messages: &mut messages,
-            over: &mut over,
-        };
-        let taken = peer.link.receive(datagram, now_ns, &mut arrivals);
-        for transfer in over {
-            self.say(party, &Message::Got { transfer }, &[]);
-        }
-        for message in messages {
-            self.hear_in_order(party, message);
-        }
-        taken
-    }
-
-    /// Hears a message, or keeps it until those before it were heard.
-    fn hear_in_order(&mut self, party: usize, message: Vec<u8>) {
-        let peer = self.peers[party].as_mut().expect("it has said something");
-        if !peer.held.is_empty() {
-            return peer.held.push_back(message);
-        }
-        match self.hear(party, &message) {
-            Ok(true) => (),
-            Ok(false) => {
-                let peer = self.peers[party].as_mut().expect("it has said something");
-                peer.held.push_back(message);
-            }
-            Err(what) => self.is_broken(party, what),
-        }
-    }
-
-    fn is_broken(&mut self, party: usize, what: Nonsense) {
-        let node = self.config.parties[party][0];
-        self.broken.push(Broken { node, what });
-    }
-
-    /// Hears what waited for a write.
-    fn hear_held(&mut self) {
-        for party in 0..self.peers.len() {
-            loop {
-                let Some(peer) = &mut self.peers[party] else {
-                    break;
-                };
-                let Some(message) = peer.held.pop_front() else {
-                    break;
-                };
-                match self.hear(party, &message) {
-                    Ok(true) => (),
-                    Ok(false) => {
-                        let peer = self.peers[party].as_mut().expect("it was there");
-                        peer.held.push_front(message);
-                        break;
-                    }
-                    Err(what) => self.is_broken(party, what),
-                }
-            }
-        }
-    }
-
-    /// Does what a message says. False if it must wait for a write of the sequencer.
-    fn hear(&mut self, party: usize, message: &[u8]) -> Result<bool, Nonsense> {
-        let (message, bytes) = Message::decode(message)?;
-        match message {
-            Message::Put { told, .. } if told > self.told() => return Ok(false),
-            Message::Put {
-                nodes,
-                byte,
-                signal,
-                ..
-            } => self.hear_put(nodes, byte, signal, bytes)?,
-            Message::Stored {
-                node,
-                variable,
-                value,
-                told,
-                reports,
-            } => self.hear_stored(party, NodeId(node), variable, (value, told), reports)?,
-            Message::Compare { port, request } => {
-                let port = usize::try_from(port).map_err(|_| NO_PORT)?;
-                self.check_port(party, port)?;
-                let request = RawRequest {
-                    variable: self.variable(request.variable)?,
-                    comparison: Comparison::from_code(request.comparison.into()),
-                    operand: request.operand,
-                    write: match request.write {
-                        None => None,
-                        Some((variable, value)) => Some((self.variable(variable)?, value)),
-                    },
-                    wait: request.wait,
-                    set: node_set(request.nodes, self.config.placement.nodes())?,
-                };
-                if !self.config.segment.ask(port, &request) {
-                    return Err(Nonsense("a port asks for two Compare-And-Writes at once"));
-                }
-                self.deciding.push((party, port));
-                self.bells.add(BellId::STROBE_SENDER);
-            }
-            Message::Written {
-                nodes,
-                variable,
-                value,
-            } => self.hear_written(party, nodes, variable, value)?,
-            Message::Verdict { port, holds } => {
-                let port = usize::try_from(port).map_err(|_| NO_PORT)?;
-                if party != self.sequencer || !self.operations.decide(port, holds) {
-                    return Err(Nonsense("a verdict that nobody has asked for"));
-                }
-                let (node, thread) = who_of(port);
-                self.bells.add(BellId::of(node, thread));
-            }
-            Message::Get { transfer, span } => self.hear_get(party, transfer, (&span).into())?,
-            Message::Got { transfer } => {
-                let peer = self.peers[party].as_mut().expect("it has said something");
-                peer.serving.remove(&transfer);
-            }
-            Message::CannotRead { transfer } => {
-                let who = self.operations.end(transfer, Event::Failed(UNREADABLE));
-                who.into_iter()
-                    .for_each(|(node, thread)| self.bells.add(BellId::of(node, thread)));
-            }
-            Message::Fetch {
-                ticket,
-                rank,
-                address,
-                len,
-            } => self.hear_fetch(party, ticket, (rank, address, len))?,
-            Message::Fetched { ticket } => {
-                let whose = self.operations.fill(ticket, bytes);
-                let whose = whose.ok_or(Nonsense("it sends what nobody has fetched"))?;
-                whose
-                    .into_iter()
-                    .for_each(|(node, thread)| self.bells.add(BellId::of(node, thread)));
-            }
-            Message::CannotFetch { ticket } => {
-                let whose = self.operations.cannot_fill(ticket);
-                let (node, thread) = whose.ok_or(Nonsense("it fails what nobody has fetched"))?;
-                self.bells.add(BellId::of(node, thread));
-            }
-            Message::Wanted {
-                demanded,
-                slice,
-                since_ns,
-            } => self.hear_wanted(demanded, slice, since_ns),
-            Message::Hunger { is_hungry } => self.hear_hunger(party, is_hungry),
-        }
-        Ok(true)
-    }
-
-    fn variable(&self, index: u32) -> Result<usize, Nonsense> {
-        let index = usize::try_from(index).ok();
-        index
-            .filter(|&index| index < crate::fabric::Variable::COUNT)
-            .ok_or(Nonsense("it names a variable that there is not"))
-    }
-
-    /// A port of the party's.
-    fn check_port(&self, party: usize, port: usize) -> Result<(), Nonsense> {
-        let node = port / NicThreadId::COUNT;
-        match self.party_of_node.get(node) {
-            Some(&of) if of == party && self.config.ledger.is_some() => Ok(()),
-            _ => Err(NO_PORT),
-        }
-    }
-
-    fn hear_put(
-        &mut self,
-        nodes: &[u8],
-        byte: u64,
-        signal: Option<u8>,
-        bytes: &[u8],
-    ) -> Result<(), Nonsense> {
-        let byte = usize::try_from(byte).map_err(|_| BEYOND)?;
-        let signal = match signal {
-            None => None,
-            Some(number) => {
-                let thread = NicThreadId::ALL.get(usize::from(number));
-                Some(*thread.ok_or(Nonsense("it signals a NIC thread that there is not"))?)
-            }
-        };
-        let ours = &self.config.parties[self.config.me];
-        for place in super::members(nodes) {
-            let node = *ours
-                .get(place)
-                .ok_or(Nonsense("it puts to a node that is not here"))?;
-            if !self.config.segment.put_at(node, byte, bytes) {
-                return Err(BEYOND);
-            }
-            if let Some(thread) = signal {
-                self.config.segment.signal_thread(node, thread);
-                self.bells.add(BellId::of(node, thread));
-            }
-        }
-        Ok(())
-    }
-
-    fn hear_stored(
-        &mut self,
-        party: usize,
-        node: NodeId,
-        variable: u32,
-        (value, told): (u64, u64),
-        reports: bool,
-    ) -> Result<(), Nonsense> {
-        let variable = self.variable(variable)?;
-        let is_its_own = self.party_of_node.get(node.index()) == Some(&party);
-        let Some(ledger) = self.config.ledger.as_ref().filter(|_| is_its_own) else {
-            return Err(Nonsense("it stores what is not its own"));
-        };
-        ledger.mirror(&self.config.segment, node, variable, value, told);
-        if reports {
-            self.config.segment.report();
-            self.bells.add(BellId::STROBE_SENDER);
-        }
-        Ok(())
-    }
-
-    fn hear_written(
-        &mut self,
-        party: usize,
-        nodes: &[u8],
-        variable: u32,
-        value: u64,
-    ) -> Result<(), Nonsense> {
-        if party != self.sequencer || self.config.ledger.is_some() {
-            return Err(Nonsense("it writes as if it had the sequencer"));
-        }
-        let set = node_set(nodes, self.config.placement.nodes())?;
-        let variable = self.variable(variable)?;
-        let ours = self.config.parties[self.config.me].iter();
-        for &node in ours.filter(|node| set.contains(**node)) {
-            let word = self.config.segment.variable(node, variable);
-            word.store(value, std::sync::atomic::Ordering::Release);
-        }
-        self.told += 1;
-        self.hear_held();
-        Ok(())
-    }
-
-    fn hear_get(&mut self, party: usize, transfer: u64, span: SourceSpan) -> Result<(), Nonsense> {
-        self.check_rank(span.rank)?;
-        if span.offset.checked_add(span.len).is_none() {
-            return Err(BEYOND);
-        }
-        let peer = self.peers[party].as_mut().expect("it has said something");
-        peer.serving.insert(transfer, span);
-        peer.link.transfer(transfer, 0..span.len);
-        Ok(())
-    }
-
-    /// A rank of this process.
-    fn check_rank(&self, rank: u32) -> Result<(), Nonsense> {
-        let node = self.config.placement.node_of(rank);
-        let party = node.map(|node| self.party_of_node[node.index()]);
-        match party {
-            Some(party) if party == self.config.me => Ok(()),
-            _ => Err(Nonsense("it asks for bytes of a rank that is not here")),
-        }
-    }
-
-    fn hear_fetch(
-        &mut self,
-        party: usize,
-        ticket: u64,
-        (rank, address, len): (u32, u64, u64),
-    ) -> Result<(), Nonsense> {
-        use crate::fabric::RankMemory as _;
-        self.check_rank(rank)?;
-        let most = super::super::message::MOST_BYTES as u64;
-        let mut bytes = Vec::new();
-        let mut done = 0;
-        while done < len {
-            let some = usize::try_from(most.min(len - done)).expect("it is bounded");
-            bytes.resize(some, 0);
-            let at = address.wrapping_add(done);
-            if self.config.memory.read(rank, at, &mut bytes).is_err() {
-                self.say(party, &Message::CannotFetch { ticket }, &[]);
-                break;
-            }
-            self.say(party, &Message::Fetched { ticket }, &bytes);
-            done += some as u64;
-        }
-        Ok(())
-    }
-}
-
-const NO_PORT: Nonsense = Nonsense("it asks for a port that is not its own");
-const BEYOND: Nonsense = Nonsense("it names bytes beyond the end");

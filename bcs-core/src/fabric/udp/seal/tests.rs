@@ -108,8 +108,8 @@ fn a_tag_is_of_its_direction_job_and_kind_alone() {
     }
 }
 
-/// The ends of tags, as HMAC-SHA-256 and AES-GCM written out in Python make them. Who changes how keys are derived or what
-/// a tag is of raises the version.
+/// The ends of tags, as HMAC-SHA-256 and AES-GCM written out in Python make them. Who changes how keys are derived or
+/// what a tag is of raises the version.
 #[test]
 fn a_datagram_is_sealed_as_others_would_seal_it() {
     let end = |crypto| {

@@ -1,0 +1,307 @@
+//! What peers say, and what becomes of it.
+
+use super::super::link::Refused;
+use super::super::message::{MOST_BYTES, Message, Nonsense, UNREADABLE};
+use super::peer::{Arrivals, Peer};
+use super::state::{Broken, State, members, node_set, who_of};
+use crate::fabric::shm::RawRequest;
+use crate::fabric::{Comparison, Event, RankMemory as _, SourceSpan, Variable};
+use crate::job::{NicThreadId, NodeId};
+use crate::wake::machine_page::BellId;
+use std::sync::atomic::Ordering;
+
+impl State {
+    pub(super) fn receive(
+        &mut self,
+        party: usize,
+        datagram: &[u8],
+        now_ns: u64,
+    ) -> Result<(), Refused> {
+        let Some(Some(peer)) = self.peers.get_mut(party) else {
+            return Err(Refused::Foreign);
+        };
+        let (mut messages, mut over) = (Vec::new(), Vec::new());
+        let mut arrivals = Arrivals {
+            operations: &mut self.operations,
+            memory: &mut self.config.memory,
+            bells: &self.bells,
+            messages: &mut messages,
+            over: &mut over,
+        };
+        let taken = peer.receive(datagram, now_ns, &mut arrivals);
+        if let Some(come) = peer.news() {
+            let bells = &self.bells;
+            let ring = &mut |bell| bells.add(bell);
+            self.operations.has_come(party, come, ring);
+        }
+        for transfer in over {
+            self.say(party, &Message::Got { transfer }, &[]);
+        }
+        for message in messages {
+            self.hear_in_order(party, message);
+        }
+        taken
+    }
+
+    /// Hears a message, or keeps it until those before it were heard.
+    fn hear_in_order(&mut self, party: usize, message: Vec<u8>) {
+        let peer = self.peers[party].as_mut().expect("it has said something");
+        if peer.holds() {
+            return peer.hold(message);
+        }
+        match self.hear(party, &message) {
+            Ok(true) => (),
+            Ok(false) => {
+                let peer = self.peers[party].as_mut().expect("it has said something");
+                peer.hold(message);
+            }
+            Err(what) => self.is_broken(party, what),
+        }
+    }
+
+    fn is_broken(&mut self, party: usize, what: Nonsense) {
+        let node = self.config.parties[party][0];
+        self.broken.push(Broken { node, what });
+    }
+
+    /// Hears what waited for a write.
+    fn hear_held(&mut self) {
+        for party in 0..self.peers.len() {
+            let held = |peers: &mut [Option<Peer>]| peers[party].as_mut()?.take_held();
+            while let Some(message) = held(&mut self.peers) {
+                match self.hear(party, &message) {
+                    Ok(true) => (),
+                    Ok(false) => {
+                        let peer = self.peers[party].as_mut().expect("it was there");
+                        peer.hold_again(message);
+                        break;
+                    }
+                    Err(what) => self.is_broken(party, what),
+                }
+            }
+        }
+    }
+
+    /// Does what a message says. False if it must wait for a write of the sequencer.
+    fn hear(&mut self, party: usize, message: &[u8]) -> Result<bool, Nonsense> {
+        let (message, bytes) = Message::decode(message)?;
+        match message {
+            Message::Put { told, .. } if told > self.told() => return Ok(false),
+            Message::Put {
+                nodes,
+                byte,
+                signal,
+                ..
+            } => self.hear_put(nodes, byte, signal, bytes)?,
+            Message::Stored {
+                node,
+                variable,
+                value,
+                told,
+                reports,
+            } => self.hear_stored(party, NodeId(node), variable, (value, told), reports)?,
+            Message::Compare { port, request } => {
+                let port = usize::try_from(port).map_err(|_| NO_PORT)?;
+                self.check_port(party, port)?;
+                let request = RawRequest {
+                    variable: self.variable(request.variable)?,
+                    comparison: Comparison::from_code(request.comparison.into()),
+                    operand: request.operand,
+                    write: match request.write {
+                        None => None,
+                        Some((variable, value)) => Some((self.variable(variable)?, value)),
+                    },
+                    wait: request.wait,
+                    set: node_set(request.nodes, self.config.placement.nodes())?,
+                };
+                if !self.config.segment.ask(port, &request) {
+                    return Err(Nonsense("a port asks for two Compare-And-Writes at once"));
+                }
+                self.deciding.push((party, port));
+                self.bells.add(BellId::STROBE_SENDER);
+            }
+            Message::Written {
+                nodes,
+                variable,
+                value,
+            } => self.hear_written(party, nodes, variable, value)?,
+            Message::Verdict { port, holds } => {
+                let port = usize::try_from(port).map_err(|_| NO_PORT)?;
+                if party != self.sequencer || !self.operations.decide(port, holds) {
+                    return Err(Nonsense("a verdict that nobody has asked for"));
+                }
+                let (node, thread) = who_of(port);
+                self.bells.add(BellId::of(node, thread));
+            }
+            Message::Get { transfer, span } => self.hear_get(party, transfer, (&span).into())?,
+            Message::Got { transfer } => {
+                let peer = self.peers[party].as_mut().expect("it has said something");
+                peer.served(transfer);
+            }
+            Message::CannotRead { transfer } => {
+                let bell = self.operations.end(transfer, Event::Failed(UNREADABLE));
+                bell.into_iter().for_each(|bell| self.bells.add(bell));
+            }
+            Message::Fetch {
+                ticket,
+                rank,
+                address,
+                len,
+            } => self.hear_fetch(party, ticket, (rank, address, len))?,
+            Message::Fetched { ticket } => {
+                let whose = self.operations.fill(ticket, bytes);
+                let whose = whose.ok_or(Nonsense("it sends what nobody has fetched"))?;
+                whose.into_iter().for_each(|bell| self.bells.add(bell));
+            }
+            Message::CannotFetch { ticket } => {
+                let whose = self.operations.cannot_fill(ticket);
+                let bell = whose.ok_or(Nonsense("it fails what nobody has fetched"))?;
+                self.bells.add(bell);
+            }
+            Message::Wanted {
+                demanded,
+                slice,
+                since_ns,
+            } => self.hear_wanted(demanded, slice, since_ns),
+            Message::Hunger { is_hungry } => self.hear_hunger(party, is_hungry),
+        }
+        Ok(true)
+    }
+
+    fn variable(&self, index: u32) -> Result<usize, Nonsense> {
+        let index = usize::try_from(index).ok();
+        index
+            .filter(|&index| index < Variable::COUNT)
+            .ok_or(Nonsense("it names a variable that there is not"))
+    }
+
+    /// A port of the party's.
+    fn check_port(&self, party: usize, port: usize) -> Result<(), Nonsense> {
+        let node = port / NicThreadId::COUNT;
+        match self.party_of_node.get(node) {
+            Some(&of) if of == party && self.config.ledger.is_some() => Ok(()),
+            _ => Err(NO_PORT),
+        }
+    }
+
+    fn hear_put(
+        &mut self,
+        nodes: &[u8],
+        byte: u64,
+        signal: Option<u8>,
+        bytes: &[u8],
+    ) -> Result<(), Nonsense> {
+        let byte = usize::try_from(byte).map_err(|_| BEYOND)?;
+        let signal = match signal {
+            None => None,
+            Some(number) => {
+                let thread = NicThreadId::ALL.get(usize::from(number));
+                Some(*thread.ok_or(Nonsense("it signals a NIC thread that there is not"))?)
+            }
+        };
+        let ours = &self.config.parties[self.config.me];
+        for place in members(nodes) {
+            let node = *ours
+                .get(place)
+                .ok_or(Nonsense("it puts to a node that is not here"))?;
+            if !self.config.segment.put_at(node, byte, bytes) {
+                return Err(BEYOND);
+            }
+            if let Some(thread) = signal {
+                self.config.segment.signal_thread(node, thread);
+                self.bells.add(BellId::of(node, thread));
+            }
+        }
+        Ok(())
+    }
+
+    fn hear_stored(
+        &mut self,
+        party: usize,
+        node: NodeId,
+        variable: u32,
+        (value, told): (u64, u64),
+        reports: bool,
+    ) -> Result<(), Nonsense> {
+        let variable = self.variable(variable)?;
+        let is_its_own = self.party_of_node.get(node.index()) == Some(&party);
+        let Some(ledger) = self.config.ledger.as_ref().filter(|_| is_its_own) else {
+            return Err(Nonsense("it stores what is not its own"));
+        };
+        ledger.mirror(&self.config.segment, node, variable, value, told);
+        if reports {
+            self.config.segment.report();
+            self.bells.add(BellId::STROBE_SENDER);
+        }
+        Ok(())
+    }
+
+    fn hear_written(
+        &mut self,
+        party: usize,
+        nodes: &[u8],
+        variable: u32,
+        value: u64,
+    ) -> Result<(), Nonsense> {
+        if party != self.sequencer || self.config.ledger.is_some() {
+            return Err(Nonsense("it writes as if it had the sequencer"));
+        }
+        let set = node_set(nodes, self.config.placement.nodes())?;
+        let variable = self.variable(variable)?;
+        let ours = self.config.parties[self.config.me].iter();
+        for &node in ours.filter(|node| set.contains(**node)) {
+            let word = self.config.segment.variable(node, variable);
+            word.store(value, Ordering::Release);
+        }
+        self.told += 1;
+        self.hear_held();
+        Ok(())
+    }
+
+    fn hear_get(&mut self, party: usize, transfer: u64, span: SourceSpan) -> Result<(), Nonsense> {
+        self.check_rank(span.rank)?;
+        if span.offset.checked_add(span.len).is_none() {
+            return Err(BEYOND);
+        }
+        let peer = self.peers[party].as_mut().expect("it has said something");
+        peer.serve(transfer, span);
+        Ok(())
+    }
+
+    /// A rank of this process.
+    fn check_rank(&self, rank: u32) -> Result<(), Nonsense> {
+        let node = self.config.placement.node_of(rank);
+        let party = node.map(|node| self.party_of_node[node.index()]);
+        match party {
+            Some(party) if party == self.config.me => Ok(()),
+            _ => Err(Nonsense("it asks for bytes of a rank that is not here")),
+        }
+    }
+
+    fn hear_fetch(
+        &mut self,
+        party: usize,
+        ticket: u64,
+        (rank, address, len): (u32, u64, u64),
+    ) -> Result<(), Nonsense> {
+        self.check_rank(rank)?;
+        let most = MOST_BYTES as u64;
+        let mut bytes = Vec::new();
+        let mut done = 0;
+        while done < len {
+            let some = usize::try_from(most.min(len - done)).expect("it is bounded");
+            bytes.resize(some, 0);
+            let at = address.wrapping_add(done);
+            if self.config.memory.read(rank, at, &mut bytes).is_err() {
+                self.say(party, &Message::CannotFetch { ticket }, &[]);
+                break;
+            }
+            self.say(party, &Message::Fetched { ticket }, &bytes);
+            done += some as u64;
+        }
+        Ok(())
+    }
+}
+
+const NO_PORT: Nonsense = Nonsense("it asks for a port that is not its own");
+const BEYOND: Nonsense = Nonsense("it names bytes beyond the end");

@@ -1,0 +1,405 @@
+//! The wires of a process: its hub, the one socket, and what keeps strangers out.
+//!
+//! Any OS thread may [`flush`](Wires::flush) what is to be sent; one waits for what comes. While somebody sends, others
+//! leave what they have to that one.
+//!
+//! A datagram that is not taken costs a look at its tag. It is counted by kind, and nothing else happens.
+
+use super::hub::Hub;
+use super::link::Refused;
+use super::seal::{Crypto, Direction, JobKey, Opener, Seal};
+use super::socket::{Socket, Unsent, Why};
+use crate::job::NodeId;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Another process that hosts NICs.
+#[derive(Clone, Copy, Debug)]
+pub struct Address {
+    /// Its party.
+    pub party: usize,
+    /// The first of its nodes.
+    pub node: NodeId,
+    /// Its socket.
+    pub socket: SocketAddr,
+}
+
+/// How a process seals what it sends.
+#[derive(Debug)]
+pub struct Sealing {
+    /// The job's key.
+    pub key: JobKey,
+    /// How.
+    pub crypto: Crypto,
+    /// The job, as far as 32 bits tell.
+    pub epoch: u32,
+    /// The first node of this process.
+    pub me: NodeId,
+}
+
+/// Datagrams that were not taken, by kind.
+#[derive(Debug, Default)]
+pub struct Strays {
+    /// Too short, or from no node of the job.
+    pub foreign: AtomicU64,
+    /// Their tag is wrong.
+    pub bad_tag: AtomicU64,
+    /// They have come before.
+    pub repeated: AtomicU64,
+    /// The tag is right, and the rest is not.
+    pub malformed: AtomicU64,
+}
+
+impl Strays {
+    /// All of them but those that have come before, which the network may bring twice.
+    #[must_use]
+    pub fn suspicious(&self) -> u64 {
+        [&self.foreign, &self.bad_tag, &self.malformed]
+            .map(|count| count.load(Ordering::Relaxed))
+            .iter()
+            .sum()
+    }
+}
+
+/// The way to a process.
+#[derive(Debug)]
+struct Way {
+    address: Address,
+    seal: Seal,
+    opener: Opener,
+}
+
+#[derive(Debug)]
+struct Sending {
+    socket: Socket,
+    /// By party.
+    seals: Vec<Option<(SocketAddr, Seal)>>,
+    datagram: Vec<u8>,
+    /// Datagrams of one length to a party.
+    batch: Batch,
+}
+
+/// Datagrams that were not sent yet.
+#[derive(Debug, Default)]
+struct Batch {
+    bytes: Vec<u8>,
+    /// The length of each but the last.
+    each: usize,
+    to: Option<SocketAddr>,
+}
+
+/// Bytes of a batch: what the kernel takes in a call.
+const BATCH_BYTES: usize = 60_000;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Wires {
+    hub: Hub,
+    sending: Mutex<Sending>,
+    receiving: Mutex<Receiving>,
+    /// Something is to be sent.
+    is_due: AtomicBool,
+    /// The socket has not taken all.
+    is_full: AtomicBool,
+    /// The socket, to wait for it.
+    socket: OwnedFd,
+    timer: OwnedFd,
+    /// When the timer rings.
+    rings_ns: AtomicU64,
+    strays: Strays,
+}
+
+#[derive(Debug)]
+struct Receiving {
+    socket: Socket,
+    /// By party.
+    openers: Vec<Option<Opener>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The timer is not set.
+const NEVER: u64 = u64::MAX;
+
+impl Wires {
+    /// The wires of a hub whose parties are at these addresses.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub fn new(
+        hub: Hub,
+        socket: Socket,
+        sealing: &Sealing,
+        addresses: &[Address],
+    ) -> io::Result<Self> {
+        let parties = addresses.iter().map(|address| address.party + 1).max();
+        let mut seals: Vec<_> = (0..parties.unwrap_or(0)).map(|_| None).collect();
+        let mut openers: Vec<_> = (0..parties.unwrap_or(0)).map(|_| None).collect();
+        for way in addresses.iter().map(|&address| Way::new(address, sealing)) {
+            let Address { party, socket, .. } = way.address;
+            seals[party] = Some((socket, way.seal));
+            openers[party] = Some(way.opener);
+        }
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        Ok(Self {
+            hub,
+            socket: socket.clone_fd()?,
+            receiving: Mutex::new(Receiving {
+                socket: socket.twin()?,
+                openers,
+            }),
+            sending: Mutex::new(Sending {
+                socket,
+                seals,
+                datagram: Vec::new(),
+                batch: Batch::default(),
+            }),
+            is_due: AtomicBool::new(false),
+            is_full: AtomicBool::new(false),
+            timer: timerfd_create(TimerfdClockId::Monotonic, flags)?,
+            rings_ns: AtomicU64::new(NEVER),
+            strays: Strays::default(),
+        })
+    }
+
+    /// The hub.
+    #[must_use]
+    pub fn hub(&self) -> &Hub {
+        &self.hub
+    }
+
+    /// Datagrams that were not taken.
+    #[must_use]
+    pub fn strays(&self) -> &Strays {
+        &self.strays
+    }
+
+    /// Whether ranks want something that other machines have not been told.
+    #[must_use]
+    pub fn has_news(&self, now_ns: u64) -> bool {
+        self.hub.has_news(now_ns)
+    }
+
+    /// Sends what is to be sent, or leaves it to who is sending.
+    pub fn flush(&self, now_ns: u64) {
+        self.is_due.store(true, Ordering::SeqCst);
+        while self.is_due.load(Ordering::SeqCst)
+            && let Ok(mut sending) = self.sending.try_lock()
+        {
+            self.is_due.store(false, Ordering::SeqCst);
+            let is_full = !sending.send_all(&self.hub, now_ns);
+            self.is_full.store(is_full, Ordering::Relaxed);
+        }
+        self.set_timer();
+    }
+
+    /// Has whoever waits look again at the next deadline.
+    fn set_timer(&self) {
+        let Some(deadline_ns) = self.hub.deadline_ns() else {
+            return;
+        };
+        if deadline_ns < self.rings_ns.load(Ordering::SeqCst) {
+            self.ring_at(deadline_ns);
+        }
+    }
+
+    fn ring_at(&self, ns: u64) {
+        self.rings_ns.store(ns, Ordering::SeqCst);
+        const SECOND: u64 = 1_000_000_000;
+        let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
+        // Of no time at all it would be switched off.
+        let at = ns.max(1);
+        let spec = Itimerspec {
+            it_interval: Timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            },
+            it_value: Timespec {
+                tv_sec: signed(at / SECOND),
+                tv_nsec: signed(at % SECOND),
+            },
+        };
+        // An open timer takes any time that there is.
+        let _set = timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &spec);
+    }
+
+    /// Waits until something has come, a deadline is over, or somebody [wakes](Self::wake) it: for so long at most.
+    pub fn wait(&self, most_ns: u64) {
+        let flags = if self.is_full.load(Ordering::Relaxed) {
+            PollFlags::IN | PollFlags::OUT
+        } else {
+            PollFlags::IN
+        };
+        let mut fds = [
+            PollFd::from_borrowed_fd(self.socket.as_fd(), flags),
+            PollFd::from_borrowed_fd(self.timer.as_fd(), PollFlags::IN),
+        ];
+        let most = Timespec {
+            tv_sec: i64::try_from(most_ns / 1_000_000_000).unwrap_or(i64::MAX),
+            tv_nsec: i64::try_from(most_ns % 1_000_000_000).unwrap_or(0),
+        };
+        // Interrupted or not, it is looked at what there is.
+        let _ready = poll(&mut fds, Some(&most));
+        if fds[1].revents().contains(PollFlags::IN) {
+            let _rung = rustix::io::read(&self.timer, &mut [0; 8]);
+            self.rings_ns.store(NEVER, Ordering::SeqCst);
+        }
+    }
+
+    /// Ends a [`wait`](Self::wait), now or the next one.
+    pub fn wake(&self) {
+        self.ring_at(1);
+    }
+
+    /// Takes what has come. Returns how many datagrams that were.
+    pub fn take(&self, now_ns: u64) -> usize {
+        let mut receiving = lock(&self.receiving);
+        let Receiving { socket, openers } = &mut *receiving;
+        let mut all = 0;
+        // Not for ever: what has come is to be answered.
+        for _ in 0..8 {
+            let count = socket.receive(&mut |_, datagram| {
+                self.take_one(openers, datagram, now_ns);
+            });
+            match count {
+                Ok(0) | Err(_) => break,
+                Ok(count) => all += count,
+            }
+        }
+        all
+    }
+
+    fn take_one(&self, openers: &[Option<Opener>], datagram: &mut [u8], now_ns: u64) {
+        let strays = &self.strays;
+        let count = |kind: &AtomicU64| {
+            kind.fetch_add(1, Ordering::Relaxed);
+        };
+        // Which node it is from is an allegation, until the tag of that node is right.
+        let node = datagram.get(4..6).map(|node| {
+            let node: [u8; 2] = node.try_into().expect("two bytes");
+            NodeId(u16::from_le_bytes(node))
+        });
+        let party = node.and_then(|node| self.hub.party_of_node(node));
+        let opener = party.and_then(|party| openers.get(party)?.as_ref());
+        let (Some(party), Some(opener)) = (party, opener) else {
+            return count(&strays.foreign);
+        };
+        let Ok(opened) = opener.open(datagram) else {
+            return count(&strays.bad_tag);
+        };
+        match self.hub.receive(party, opened, now_ns) {
+            Ok(()) => (),
+            Err(Refused::Repeated) => count(&strays.repeated),
+            Err(Refused::Foreign) => count(&strays.foreign),
+            Err(Refused::Malformed(_)) => count(&strays.malformed),
+        }
+    }
+}
+
+impl Way {
+    fn new(address: Address, sealing: &Sealing) -> Self {
+        let Sealing {
+            key,
+            crypto,
+            epoch,
+            me,
+        } = sealing;
+        let direction = |from, to| Direction {
+            epoch: *epoch,
+            from,
+            to,
+        };
+        Self {
+            address,
+            seal: Seal::new(key, *crypto, direction(*me, address.node)),
+            opener: Opener::new(key, *crypto, direction(address.node, *me)),
+        }
+    }
+}
+
+impl Sending {
+    /// Sends all that is to be sent now. False if the socket does not take it.
+    fn send_all(&mut self, hub: &Hub, now_ns: u64) -> bool {
+        if !self.send_batch() {
+            return false;
+        }
+        hub.settle(now_ns);
+        for party in 0..self.seals.len() {
+            let Some((address, seal)) = &mut self.seals[party] else {
+                continue;
+            };
+            let address = *address;
+            self.batch.to = Some(address);
+            while hub.transmit(party, now_ns, &mut self.datagram) {
+                seal.seal(&mut self.datagram);
+                if self.batch.takes(&self.datagram) {
+                    self.batch.bytes.extend(&self.datagram);
+                    continue;
+                }
+                let is_sent = self.batch.send(&mut self.socket);
+                self.batch.begin(&self.datagram);
+                if !is_sent {
+                    // It goes on its way again when its link misses it.
+                    return false;
+                }
+            }
+            if !self.send_batch() {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn send_batch(&mut self) -> bool {
+        self.batch.send(&mut self.socket)
+    }
+}
+
+impl Batch {
+    /// Whether a datagram can go with those that are there: all but the last are of one length.
+    fn takes(&mut self, datagram: &[u8]) -> bool {
+        if self.bytes.is_empty() {
+            self.each = datagram.len();
+            return true;
+        }
+        self.bytes.len().is_multiple_of(self.each)
+            && datagram.len() <= self.each
+            && self.bytes.len() + datagram.len() <= BATCH_BYTES
+    }
+
+    fn begin(&mut self, datagram: &[u8]) {
+        self.bytes.clear();
+        self.bytes.extend(datagram);
+        self.each = datagram.len();
+    }
+
+    /// Sends what is there. False if the socket does not take all: the rest stays.
+    fn send(&mut self, socket: &mut Socket) -> bool {
+        let (Some(to), false) = (self.to, self.bytes.is_empty()) else {
+            return true;
+        };
+        match socket.send(to, &self.bytes, self.each) {
+            Ok(()) => self.bytes.clear(),
+            Err(Unsent {
+                sent,
+                why: Why::Full | Why::Busy,
+            }) => {
+                self.bytes.drain(..sent);
+                return false;
+            }
+            // It is lost, and its link finds out.
+            Err(_) => self.bytes.clear(),
+        }
+        true
+    }
+}

@@ -1,0 +1,119 @@
+//! The way to nodes on other machines: an OS thread that waits for datagrams.
+//!
+//! It is woken by the network, where the OS threads of NICs are woken by bells: nobody can wait for both. So when something
+//! has come for a NIC thread whose OS thread sleeps, it does the work itself, instead of waking another one for
+//! it. What NIC threads have to send is sent by the OS thread that has let them work.
+
+use super::Report;
+use super::os_thread::{Stations, Worker};
+use crate::failure::{Cause, NicFailure};
+use bcs_core::clock::now_ns;
+use bcs_core::fabric::Port;
+use bcs_core::fabric::shm::{Ledger, ShmPort};
+use bcs_core::fabric::udp::{UdpPort, Wires};
+use bcs_core::job::{NicThreadId, NodeId};
+use bcs_core::wake::{MachinePage, scheduling};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+/// The way to nodes on other machines.
+#[derive(Clone, Debug)]
+pub struct Far {
+    /// The hub of this process, and its socket.
+    pub wires: Arc<Wires>,
+    /// What the sequencer writes, if it is in this process.
+    pub ledger: Option<Ledger>,
+    /// A node that is not heard for so long is lost, and the job with it.
+    pub node_timeout_ns: u64,
+}
+
+/// The port of a NIC thread, or of the Strobe Sender: to nodes of this machine as `near` is.
+pub(super) fn port(
+    far: Option<&Far>,
+    near: ShmPort,
+    who: Option<(NodeId, NicThreadId)>,
+) -> Box<dyn Port + Send> {
+    match far {
+        None => Box::new(near),
+        Some(far) => Box::new(UdpPort::new(near, far.wires.hub().clone(), who)),
+    }
+}
+
+/// The running OS thread.
+#[derive(Debug)]
+pub(super) struct FarThread {
+    wires: Arc<Wires>,
+    handle: JoinHandle<()>,
+}
+
+impl FarThread {
+    pub(super) fn start(
+        far: Far,
+        stations: Arc<Stations>,
+        page: MachinePage,
+        stop: Arc<AtomicBool>,
+        report: Arc<Report>,
+    ) -> std::io::Result<Self> {
+        let wires = far.wires.clone();
+        let thread = std::thread::Builder::new().name("bcs-wires".to_owned());
+        let handle = thread.spawn(move || {
+            scheduling::prefer_short_slices();
+            scheduling::prefer_exact_timers();
+            let mut worker = Worker::new(stations, None, page.clone());
+            let ended = catch_unwind(AssertUnwindSafe(|| {
+                run(&far, &mut worker, &page, &stop, &*report);
+            }));
+            if let Err(panic) = ended {
+                worker.panicked(&*panic, &*report);
+            }
+        })?;
+        Ok(Self { wires, handle })
+    }
+
+    /// Stops it, after the flag that it was started with was set.
+    pub(super) fn stop(self) {
+        self.wires.wake();
+        if let Err(panic) = self.handle.join() {
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+fn run(far: &Far, worker: &mut Worker, page: &MachinePage, stop: &AtomicBool, report: &Report) {
+    let bells = far.wires.hub().bells();
+    let mut is_lost = false;
+    while !stop.load(Ordering::Acquire) {
+        far.wires.flush(now_ns());
+        far.wires.wait(far.node_timeout_ns / 8);
+        page.awake(true);
+        far.wires.take(now_ns());
+        bells.take(&mut worker.to_wake);
+        worker.work_off(report);
+        if !is_lost && let Some(failure) = lost(far) {
+            is_lost = true;
+            report(failure);
+        }
+        page.awake(false);
+    }
+}
+
+/// A node that must end the job: it is silent, or says nonsense.
+fn lost(far: &Far) -> Option<NicFailure> {
+    let hub = far.wires.hub();
+    if let Some(broken) = hub.take_broken().first() {
+        return Some(NicFailure {
+            node: broken.node,
+            cause: Cause::Nonsense(broken.what),
+        });
+    }
+    let (node, heard_ns) = hub.heard_last()?;
+    let silent_ns = now_ns().saturating_sub(heard_ns);
+    (silent_ns > far.node_timeout_ns).then_some(NicFailure {
+        node,
+        cause: Cause::Silent {
+            seconds: silent_ns / 1_000_000_000,
+        },
+    })
+}
