@@ -69,6 +69,8 @@ impl FailureBox {
 pub(crate) struct Nic {
     host: NicHost,
     segment: Segment,
+    /// Kept open for other node managers of this machine, who may come later.
+    _segment_file: OwnedFd,
     page: OwnedFd,
     mapped_page: MachinePage,
     pub(crate) failures: Arc<FailureBox>,
@@ -169,6 +171,7 @@ impl Nic {
         Ok(Self {
             host,
             segment,
+            _segment_file: inherited.segment,
             page: inherited.page,
             mapped_page: page,
             failures,

@@ -56,6 +56,7 @@ fn check_all<B: Bench>(mut make: impl FnMut(usize) -> B) {
     one_that_waits_is_true_in_the_end(&mut make(NODES));
     concurrent_writes_leave_one_value(&mut make(NODES));
     a_verdict_shows_what_came_before_it(&mut make(NODES));
+    a_put_shows_what_was_decided_before_it(&mut make(NODES));
     a_fetch_fills_its_buffer(&mut make(NODES));
     a_fetch_of_what_is_not_there_gives_its_buffer_back(&mut make(NODES));
 }
@@ -246,6 +247,30 @@ fn a_verdict_shows_what_came_before_it<B: Bench>(bench: &mut B) {
     assert_eq!(&bytes, b"before");
 }
 
+fn a_put_shows_what_was_decided_before_it<B: Bench>(bench: &mut B) {
+    let all = NodeSet::first(NODES);
+    let pairs = (0..5u16).flat_map(|from| (0..5u16).map(move |to| (from, to)));
+    for (value, (from, to)) in (1..).zip(pairs) {
+        let mut port = bs(bench, from);
+        let ticket = port.compare_and_write(&compare(all, Comparison::AtLeast, 0, value));
+        assert_eq!(settle(bench, &mut port, ticket), Event::Verdict(true));
+        let at = GlobalAddress::new(Block::Credits, NodeId(from));
+        let reader = bench.port(NodeId(to), NicThreadId::CollectiveHelper);
+        let before = reader.signals();
+        let set = NodeSet::only(NodeId(to));
+        let put = port.xfer_and_signal(&set, at, b"after", Some(NicThreadId::CollectiveHelper));
+        for _ in 0..STEPS {
+            if reader.signals() != before {
+                break;
+            }
+            bench.step();
+        }
+        let found = reader.load(Variable::Scratch(1));
+        assert_eq!(found, value, "node {to} after a PUT of node {from}");
+        assert_eq!(settle(bench, &mut port, put), Event::Signalled);
+    }
+}
+
 fn a_fetch_fills_its_buffer<B: Bench>(bench: &mut B) {
     let address = bench.remembered();
     for node in [0, 3] {
@@ -274,7 +299,7 @@ mod tests {
     use crate::fabric::shm::{Bells, Colocated, NodeMemory, Segment, Sequencer, ShmPort};
     use crate::fabric::sim::{Faults, Latencies, Network, RankStore, Ranks, SimPort};
     use crate::fabric::udp::UdpPort;
-    use crate::fabric::udp::cluster::{Cluster, Machine};
+    use crate::fabric::udp::cluster::{Cluster, Party};
     use crate::fabric::udp::wire::WireFaults;
     use crate::job::Placement;
     use crate::memory::NicMemory;
@@ -336,20 +361,19 @@ mod tests {
         shm_keeps_the_laws_with(|nodes| Some(Colocated::new(nodes)));
     }
 
-    /// Machines with some nodes each.
-    struct UdpBench(Cluster, Vec<Vec<NodeId>>);
+    struct UdpBench(Cluster);
 
     impl Bench for UdpBench {
         type Port = UdpPort;
         fn port(&mut self, node: NodeId, thread: NicThreadId) -> UdpPort {
-            let at = self.1.iter().position(|of| of.contains(&node)).unwrap();
-            let Machine { hub, segment, .. } = &self.0.machines()[at];
+            let Party { hub, segment, .. } = self.0.party_of(node);
             let memory = NodeMemory::new(segment.clone(), Arc::new(Vec::new()));
             let near = ShmPort::new(segment.clone(), hub.bells(), memory, node, thread);
             UdpPort::new(near, hub.clone(), Some((node, thread)))
         }
         fn step(&mut self) {
-            self.0.advance(self.0.now_ns() + 300_000);
+            // Of what is lost again and again some gets through within a thousand of these.
+            self.0.advance(self.0.now_ns() + 3_000_000);
         }
         fn rest(&mut self) {
             assert!(self.0.rest(10_000_000_000), "it does not come to rest");
@@ -377,26 +401,36 @@ mod tests {
                 ..WireFaults::default()
             },
         ];
+        // Machines, their processes, and the nodes of these.
         let machines = [
-            vec![vec![0], vec![1], vec![2], vec![3], vec![4]],
-            vec![vec![0, 3], vec![1, 2], vec![4]],
-            vec![vec![4], vec![0, 1, 2, 3]],
+            vec![
+                vec![vec![0]],
+                vec![vec![1]],
+                vec![vec![2]],
+                vec![vec![3]],
+                vec![vec![4]],
+            ],
+            vec![vec![vec![0, 3]], vec![vec![1, 2]], vec![vec![4]]],
+            vec![vec![vec![4]], vec![vec![0, 1, 2, 3]]],
+            vec![vec![vec![0], vec![1], vec![2]], vec![vec![3], vec![4]]],
+            vec![vec![vec![3], vec![1]], vec![vec![4, 0], vec![2]]],
         ];
         for (seed, faults) in (0..).zip(faults.into_iter().cycle().take(12)) {
             for machines in &machines {
+                let named = |of: &Vec<u16>| of.iter().copied().map(NodeId).collect();
                 let machines = machines.iter();
-                let machines: Vec<Vec<NodeId>> = machines
-                    .map(|of| of.iter().copied().map(NodeId).collect())
+                let machines: Vec<Vec<Vec<NodeId>>> = machines
+                    .map(|machine| machine.iter().map(named).collect())
                     .collect();
                 check_all(|nodes| {
                     let placement = Placement::block(nodes, nodes).unwrap();
                     let none = Arc::new(Vec::new());
                     let cluster = Cluster::new(&placement, &machines, &none, faults, seed).unwrap();
-                    for machine in cluster.machines() {
-                        let pid = machine.segment.pid(0).unwrap();
+                    for party in cluster.parties() {
+                        let pid = party.segment.pid(0).unwrap();
                         pid.store(std::process::id(), std::sync::atomic::Ordering::Release);
                     }
-                    UdpBench(cluster, machines.clone())
+                    UdpBench(cluster)
                 });
             }
         }

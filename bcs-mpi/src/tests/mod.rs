@@ -150,6 +150,7 @@ impl Machine {
             ),
             cores: Cores::default(),
             emds: Some(NodeSelection::default()),
+            far: None,
         }
     }
 

@@ -55,7 +55,9 @@ struct Mapped {
 
 impl Segment {
     fn pids(_: usize) -> usize {
-        64 // word 0: requests asked so far, counted so that the sequencer need not scan; word 1: reports
+        // Word 0: requests asked so far, counted so that the sequencer need not scan; word 1: reports;
+        // word 2: writes of the sequencer, if there are nodes on other machines.
+        64
     }
 
     fn lodgings(&self) -> usize {
@@ -224,6 +226,17 @@ impl Segment {
     /// How often nodes have reported progress.
     pub(super) fn reports(&self) -> &AtomicU64 {
         self.mapping.word64(8)
+    }
+
+    /// How many writes of the sequencer of this machine there were.
+    pub(crate) fn writes(&self) -> &AtomicU64 {
+        self.mapping.word64(16)
+    }
+
+    /// How many writes of a sequencer elsewhere the process of a node has made known to it.
+    pub(crate) fn applied(&self, node: NodeId) -> &AtomicU64 {
+        let port = node.index() * NicThreadId::COUNT;
+        self.mapping.word64(self.signals() + port * 64 + 8)
     }
 
     pub(super) fn request_state(&self, port: usize) -> &AtomicU64 {

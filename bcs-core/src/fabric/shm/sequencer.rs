@@ -113,7 +113,7 @@ impl Sequencer {
     fn decide(&self, port: usize, request: &RawRequest) -> bool {
         let judged = match &self.ledger {
             None => judge(&self.segment, request),
-            Some(ledger) => ledger.keep(|| judge(&self.segment, request), request),
+            Some(ledger) => ledger.keep(&self.segment, || judge(&self.segment, request), request),
         };
         let Some(holds) = judged else {
             return false;

@@ -3,83 +3,100 @@
 use super::hub::{Hub, HubConfig};
 use super::link::{LinkSettings, Refused};
 use super::wire::{Wire, WireFaults};
-use crate::fabric::shm::{Bells, Ledger, NodeMemory, Segment, Sequencer};
-use crate::job::{NodeId, NodeSet, Placement};
+use crate::fabric::shm::{Ledger, NodeMemory, Segment, Sequencer};
+use crate::job::{NodeId, Placement};
 use crate::memory::{MapError, NicMemory};
 use crate::wake::MachinePage;
 use std::sync::Arc;
 
-/// A machine of the cluster.
+/// A process of the cluster that hosts NICs.
 #[derive(Clone, Debug)]
-pub struct Machine {
-    /// The hub of its one process.
+pub struct Party {
+    /// Its nodes.
+    pub nodes: Vec<NodeId>,
+    /// Its hub.
     pub hub: Hub,
-    /// Its segment.
+    /// The segment of its machine.
     pub segment: Segment,
-    /// Its page.
+    /// The page of its machine.
     pub page: MachinePage,
 }
 
 /// The cluster.
 #[derive(Debug)]
 pub struct Cluster {
-    machines: Vec<Machine>,
+    parties: Vec<Party>,
     sequencer: Sequencer,
     wire: Wire,
     now_ns: u64,
 }
 
 impl Cluster {
-    /// Machines with these nodes, each with one process. `nic_memory` is that of all ranks.
+    /// Machines with processes that have these nodes. `nic_memory` is that of all ranks.
     ///
     /// # Errors
     /// As [`MapError`] says.
     pub fn new(
         placement: &Placement,
-        machines: &[Vec<NodeId>],
+        machines: &[Vec<Vec<NodeId>>],
         nic_memory: &Arc<Vec<Option<NicMemory>>>,
         faults: WireFaults,
         seed: u64,
     ) -> Result<Self, MapError> {
         let (nodes, ranks) = (placement.nodes(), placement.ranks());
         let ledger = Ledger::default();
-        let make = |me: usize| -> Result<Machine, MapError> {
+        let all = machines.concat();
+        let mut parties: Vec<Party> = Vec::new();
+        for machine in machines {
             let segment = Segment::private(nodes, ranks)?;
             let page = MachinePage::private(nodes, 2)?;
-            let here: NodeSet = machines[me].iter().copied().collect();
-            let hub = Hub::new(
-                HubConfig {
+            for of in machine {
+                let config = HubConfig {
                     placement: placement.clone(),
-                    parties: machines.to_vec(),
-                    me,
-                    machine: here,
+                    parties: all.clone(),
+                    me: parties.len(),
+                    machine: machine.concat().into_iter().collect(),
                     segment: segment.clone(),
                     page: page.clone(),
                     memory: NodeMemory::new(segment.clone(), nic_memory.clone()),
-                    ledger: here.contains(NodeId(0)).then(|| ledger.clone()),
+                    ledger: of.contains(&NodeId(0)).then(|| ledger.clone()),
                     link: LinkSettings::default(),
                     paths: Vec::new(),
-                },
-                0,
-            );
-            Ok(Machine { hub, segment, page })
-        };
-        let all: Vec<Machine> = (0..machines.len()).map(make).collect::<Result<_, _>>()?;
-        let first = machines.iter().position(|of| of.contains(&NodeId(0)));
-        let first = &all[first.expect("some machine has node 0")];
+                };
+                parties.push(Party {
+                    nodes: of.clone(),
+                    hub: Hub::new(config, 0),
+                    segment: segment.clone(),
+                    page: page.clone(),
+                });
+            }
+        }
+        let first = parties.iter().find(|one| one.nodes.contains(&NodeId(0)));
+        let first = first.expect("some process has node 0");
         let sequencer = Sequencer::new(first.segment.clone(), first.hub.bells());
         Ok(Self {
             sequencer: sequencer.with_ledger(Some(ledger)),
-            machines: all,
+            parties,
             wire: Wire::new(faults, seed),
             now_ns: 0,
         })
     }
 
-    /// The machines.
+    /// The processes.
     #[must_use]
-    pub fn machines(&self) -> &[Machine] {
-        &self.machines
+    pub fn parties(&self) -> &[Party] {
+        &self.parties
+    }
+
+    /// The process of a node.
+    ///
+    /// # Panics
+    /// When there is no such node.
+    #[must_use]
+    pub fn party_of(&self, node: NodeId) -> &Party {
+        let mut parties = self.parties.iter();
+        let party = parties.find(|party| party.nodes.contains(&node));
+        party.expect("a node of the cluster")
     }
 
     /// The virtual time in nanoseconds.
@@ -88,21 +105,14 @@ impl Cluster {
         self.now_ns
     }
 
-    /// The bells of the machine with the sequencer, and of the others.
-    #[must_use]
-    pub fn bells(&self) -> Vec<Bells> {
-        let hubs = self.machines.iter();
-        hubs.map(|machine| machine.hub.bells()).collect()
-    }
-
     /// Decides what is asked, and sends what is to be sent.
     fn settle(&mut self) {
         while self.sequencer.poll() {}
         let mut datagram = Vec::new();
-        for (from, machine) in self.machines.iter().enumerate() {
-            machine.hub.settle(self.now_ns);
-            for to in machine.hub.linked() {
-                while machine.hub.transmit(to, self.now_ns, &mut datagram) {
+        for (from, party) in self.parties.iter().enumerate() {
+            party.hub.settle(self.now_ns);
+            for to in party.hub.linked() {
+                while party.hub.transmit(to, self.now_ns, &mut datagram) {
                     self.wire.send(self.now_ns, from, to, &datagram);
                 }
             }
@@ -112,8 +122,8 @@ impl Cluster {
     /// When something happens next, if nobody does anything.
     #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
-        let hubs = self.machines.iter();
-        let deadlines = hubs.filter_map(|machine| machine.hub.deadline_ns());
+        let hubs = self.parties.iter();
+        let deadlines = hubs.filter_map(|party| party.hub.deadline_ns());
         deadlines.chain(self.wire.next_ns()).min()
     }
 
@@ -126,7 +136,7 @@ impl Cluster {
         while let Some(next_ns) = self.next_ns().filter(|&next_ns| next_ns <= to_ns) {
             self.now_ns = self.now_ns.max(next_ns);
             while let Some((from, to, datagram)) = self.wire.take(self.now_ns) {
-                let hub = &self.machines[to].hub;
+                let hub = &self.parties[to].hub;
                 let taken = hub.receive(from, &datagram, self.now_ns);
                 let is_well = matches!(taken, Ok(()) | Err(Refused::Repeated));
                 assert!(is_well, "{taken:?}");
@@ -143,7 +153,7 @@ impl Cluster {
         let end_ns = self.now_ns + within_ns;
         loop {
             self.advance(self.now_ns);
-            let is_idle = self.machines.iter().all(|machine| machine.hub.is_idle());
+            let is_idle = self.parties.iter().all(|party| party.hub.is_idle());
             if is_idle && self.wire.is_empty() {
                 return true;
             }

@@ -58,6 +58,8 @@ pub enum Message<'a> {
         port: u32,
         /// Whether the condition held.
         holds: bool,
+        /// How many writes there had been by then.
+        told: u64,
     },
     /// Bytes of a message are asked for: they come as a transfer.
     Get {

@@ -218,7 +218,9 @@ impl Hub {
     }
 
     pub(in super::super) fn test(&self, ticket: Ticket) -> Event {
-        self.lock().operations.test(ticket.0)
+        let mut state = self.lock();
+        let told = state.told_all();
+        state.operations.test(ticket.0, told)
     }
 
     /// A node of this process stores a variable, and maybe reports progress by that.

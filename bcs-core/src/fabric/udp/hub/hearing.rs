@@ -125,9 +125,9 @@ impl State {
                 variable,
                 value,
             } => self.hear_written(party, nodes, variable, value)?,
-            Message::Verdict { port, holds } => {
+            Message::Verdict { port, holds, told } => {
                 let port = usize::try_from(port).map_err(|_| NO_PORT)?;
-                if party != self.sequencer || !self.operations.decide(port, holds) {
+                if party != self.sequencer || !self.operations.decide(port, holds, told) {
                     return Err(Nonsense("a verdict that nobody has asked for"));
                 }
                 let (node, thread) = who_of(port);
@@ -248,12 +248,26 @@ impl State {
         }
         let set = node_set(nodes, self.config.placement.nodes())?;
         let variable = self.variable(variable)?;
-        let ours = self.config.parties[self.config.me].iter();
-        for &node in ours.filter(|node| set.contains(**node)) {
-            let word = self.config.segment.variable(node, variable);
-            word.store(value, Ordering::Release);
-        }
+        let ours = self.config.parties[self.config.me].clone();
         self.told += 1;
+        for &node in &ours {
+            if set.contains(node) {
+                let word = self.config.segment.variable(node, variable);
+                word.store(value, Ordering::Release);
+            }
+            let applied = self.config.segment.applied(node);
+            applied.store(self.told, Ordering::Release);
+        }
+        // Processes of the same machine may have a verdict that waits for this.
+        for node in self
+            .config
+            .machine
+            .iter()
+            .filter(|node| !ours.contains(node))
+        {
+            let bells = NicThreadId::ALL.map(|thread| BellId::of(node, thread));
+            bells.into_iter().for_each(|bell| self.bells.add(bell));
+        }
         self.hear_held();
         Ok(())
     }

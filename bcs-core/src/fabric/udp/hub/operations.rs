@@ -16,6 +16,8 @@ enum Operation {
     Fetch(Fetch),
     /// The port's Compare-And-Write.
     Compare(usize),
+    /// It is decided, and is to be told when all nodes of the machine know of so many writes.
+    Decided(bool, u64),
     Done(Event),
 }
 
@@ -179,20 +181,21 @@ impl Operations {
     }
 
     /// A port's Compare-And-Write is decided. False if it has none.
-    pub(super) fn decide(&mut self, port: usize, holds: bool) -> bool {
+    pub(super) fn decide(&mut self, port: usize, holds: bool, told: u64) -> bool {
         let mut all = self.all.values_mut();
         let asked = all.find(|it| matches!(it, Operation::Compare(of) if *of == port));
         let is_asked = asked.is_some();
         if let Some(asked) = asked {
-            *asked = Operation::Done(Event::Verdict(holds));
+            *asked = Operation::Decided(holds, told);
         }
         is_asked
     }
 
-    /// What has become of a ticket.
-    pub(super) fn test(&mut self, ticket: u64) -> Event {
+    /// What has become of a ticket; `told` says of how many writes of the sequencer all nodes of the machine know.
+    pub(super) fn test(&mut self, ticket: u64, told: u64) -> Event {
         let event = match self.all.get(&ticket) {
             Some(Operation::Done(event)) => *event,
+            Some(Operation::Decided(holds, writes)) if told >= *writes => Event::Verdict(*holds),
             // Its buffer is asked for after this.
             Some(Operation::Fetch(fetch)) => return fetch.event,
             Some(_) | None => return Event::Pending,

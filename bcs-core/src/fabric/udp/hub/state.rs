@@ -10,6 +10,7 @@ use crate::fabric::{CompareAndWrite, GlobalAddress, Ticket};
 use crate::job::{NicThreadId, NodeId, NodeSet, Placement};
 use crate::wake::MachinePage;
 use crate::wake::machine_page::BellId;
+use std::sync::atomic::Ordering;
 
 /// What a hub is made of.
 #[derive(Debug)]
@@ -166,10 +167,17 @@ impl State {
 
     /// How many writes of the sequencer this process knows of.
     pub(super) fn told(&self) -> u64 {
-        match &self.config.ledger {
-            Some(ledger) => ledger.count(),
-            None => self.told,
+        if self.config.machine.contains(NodeId(0)) {
+            // Of its own machine, whichever process has the sequencer.
+            return self.config.segment.writes().load(Ordering::Acquire);
         }
+        self.told
+    }
+
+    /// How many writes of the sequencer all nodes of this machine know of.
+    pub(super) fn told_all(&self) -> u64 {
+        let applied = |node| self.config.segment.applied(node).load(Ordering::Acquire);
+        self.config.machine.iter().map(applied).min().unwrap_or(0)
     }
 
     pub(super) fn put(
@@ -253,7 +261,8 @@ impl State {
         self.entries = entries;
         for (party, port, holds) in decided {
             let port = u32::try_from(port).expect("ports are few");
-            self.say(party, &Message::Verdict { port, holds }, &[]);
+            let told = self.told();
+            self.say(party, &Message::Verdict { port, holds, told }, &[]);
         }
     }
 
