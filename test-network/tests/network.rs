@@ -65,22 +65,12 @@ fn counts_when(network: &TestNetwork, right: impl Fn(&Counts) -> bool) -> Counts
     }
 }
 
-/// Sends this to the other host until it arrives. (The first may be lost with a cable that was just mended: nobody
-/// knows the address behind it.)
+/// What is sent arrives, and the first at that.
 fn arrives(network: &TestNetwork, from: usize, to: usize) {
     let (sender, _) = socket(network, from, false);
     let (receiver, address) = socket(network, to, false);
-    let wait = Duration::from_millis(100);
-    receiver.set_read_timeout(Some(wait)).unwrap();
-    let deadline = Instant::now() + LIMIT;
-    loop {
-        sender.send_to(b"hello", address).unwrap();
-        match receiver.recv(&mut [0; 8]) {
-            Ok(_) => return,
-            Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
-        }
-        assert!(Instant::now() < deadline, "nothing from {from} to {to}");
-    }
+    sender.send_to(b"hello", address).unwrap();
+    assert_eq!(receiver.recv(&mut [0; 8]).unwrap(), 5);
 }
 
 /// Some of these are sent, and none comes.
@@ -197,13 +187,14 @@ fn arrived(seed: u64, v6: bool) -> Option<BTreeMap<Vec<u8>, u32>> {
     let (sender, _) = socket(&network, 0, v6);
     let (receiver, address) = socket(&network, 1, v6);
     for nth in 0..COUNT {
-        sender
-            .send_to(&[nth.to_le_bytes(); 8].concat(), address)
-            .unwrap();
+        let datagram = [nth.to_le_bytes(); 8].concat();
+        sender.send_to(&datagram, address).unwrap();
+        // A thread that goes from core to core may overtake what it has sent.
+        counts_when(&network, |counts| {
+            counts.all.datagrams == u64::from(nth) + 1
+        });
     }
-    let counts = counts_when(&network, |counts| {
-        counts.all.datagrams == u64::from(COUNT) && counts.all.held == 0
-    });
+    let counts = counts_when(&network, |counts| counts.all.held == 0);
     assert_eq!((counts.refused, counts.overrun), (0, 0));
     let all = counts.all;
     let mut arrived = BTreeMap::new();
@@ -292,7 +283,6 @@ fn a_share_of_packets_is_dropped() {
     nothing_arrives(&network, 0, 1);
     arrives(&network, 1, 0);
     network.drop_share(1, 50).unwrap();
-    arrives(&network, 0, 1);
     let (sender, _) = socket(&network, 0, false);
     let (receiver, address) = socket(&network, 1, false);
     for nth in 0..300_u32 {
@@ -495,5 +485,4 @@ fn who_may_not_make_networks_is_told_so() {
     });
     let reason = refused.join().unwrap().to_string();
     assert!(reason.contains("CAP_NET_ADMIN"), "{reason}");
-    assert!(reason.contains("ip netns add bcs-"), "{reason}");
 }

@@ -89,10 +89,14 @@ impl TestNetwork {
         assert!(hosts <= HOSTS, "{hosts} hosts are more than {HOSTS}");
         sweep()?;
         let namespaces = Namespaces::make(hosts)?;
-        let ports: Vec<String> = (0..hosts).map(port).collect();
         join(&namespaces, options)?;
         for (host, namespace) in namespaces.hosts().iter().enumerate() {
-            ip_lines(namespace, &set_up(namespaces.name, host, options.joined))?;
+            let set_up = set_up(namespaces.name, host, options.joined);
+            let others = (0..hosts).filter(|other| *other != host);
+            let others: String = others
+                .map(|other| neighbour(namespaces.name, other))
+                .collect();
+            ip_lines(namespace, &(set_up + &others))?;
         }
         for namespace in namespaces.all() {
             wait_for_carriers(namespace)?;
@@ -100,7 +104,9 @@ impl TestNetwork {
         let switch = match options.joined {
             Joined::Bridge => None,
             Joined::Lossy(faults) => {
-                let mut switch = SwitchProcess::start(namespaces.switch(), &ports)?;
+                let ethernet = |host| ethernet_address(namespaces.name, host);
+                let ports = (0..hosts).map(|host| format!("{}={}", port(host), ethernet(host)));
+                let mut switch = SwitchProcess::start(namespaces.switch(), ports)?;
                 switch.set_faults(faults)?;
                 Some(Mutex::new(switch))
             }
@@ -206,7 +212,8 @@ impl TestNetwork {
     /// It is not done.
     pub fn mend(&self, host: usize) -> Result<(), Failed> {
         self.set_port(host, "up")?;
-        wait_for_carriers(self.host(host))
+        wait_for_carriers(self.host(host))?;
+        wait_for_carriers(self.namespaces.switch())
     }
 
     fn set_port(&self, host: usize, state: &str) -> Result<(), Failed> {
@@ -289,8 +296,10 @@ fn join(namespaces: &Namespaces, Options { joined, mtu }: Options) -> Result<(),
     for (host, namespace) in namespaces.hosts().iter().enumerate() {
         let port = port(host);
         let index = FIRST_INDEX + host;
+        let address = ethernet_address(namespaces.name, host);
         let ends = format!(
-            "{port} index {index} mtu {mtu} type veth peer name eth0 mtu {mtu} netns {namespace}"
+            "{port} index {index} mtu {mtu} type veth \
+             peer name eth0 address {address} mtu {mtu} netns {namespace}"
         );
         // The ports have no addresses, not even those that IPv6 gives by itself: the switch says nothing of its own.
         let state = format!("{port} addrgenmode none{bridge} up");
@@ -315,11 +324,22 @@ fn set_up(name: Name, host: usize, joined: Joined) -> String {
     )
 }
 
+/// What `ip` is to do on all other hosts. A host that had to ask for an address would keep its first datagrams until the
+/// answer, and send them among later ones: no run could be told again.
+fn neighbour(name: Name, host: usize) -> String {
+    let (v4, v6) = (address(name, host), address_v6(name, host));
+    let behind = format!(
+        "lladdr {} dev eth0 nud permanent",
+        ethernet_address(name, host)
+    );
+    format!("neighbour add {v4} {behind}\nneighbour add {v6} {behind}\n")
+}
+
 /// Waits until all ends of cables in a namespace that are up have found that the other end is: the kernel looks at it
 /// when it has time, and drops until then what they send.
 fn wait_for_carriers(namespace: &str) -> Result<(), Failed> {
     let deadline = Instant::now() + CARRIERS;
-    let words = ["-n", namespace, "-br", "link", "show", "type", "veth"];
+    let words = ["-n", namespace, "-br", "link", "show", "up", "type", "veth"];
     loop {
         let ends = ip(&words)?;
         let mut states = ends.lines().map(|end| end.split_whitespace().nth(1));
@@ -346,6 +366,12 @@ fn address_v6(name: Name, host: usize) -> Ipv6Addr {
     let subnet = u16::from_be_bytes([high, low]);
     let last = u16::from(last_byte(host));
     Ipv6Addr::new(0xfdbc, 0x5000, 0, subnet, 0, 0, 0, last)
+}
+
+fn ethernet_address(name: Name, host: usize) -> String {
+    let [a, b, c, d] = address(name, host).octets();
+    // 2 says that nobody has assigned it.
+    format!("02:bc:{a:02x}:{b:02x}:{c:02x}:{d:02x}")
 }
 
 fn last_byte(host: usize) -> u8 {

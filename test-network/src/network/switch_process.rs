@@ -21,8 +21,11 @@ pub(super) struct SwitchProcess {
 }
 
 impl SwitchProcess {
-    /// Starts it, and waits until it has all ports.
-    pub(super) fn start(namespace: &str, ports: &[String]) -> Result<Self, Failed> {
+    /// Starts it with these ports as its arguments, and waits until it has all.
+    pub(super) fn start(
+        namespace: &str,
+        ports: impl Iterator<Item = String>,
+    ) -> Result<Self, Failed> {
         let mut child = Command::new("ip")
             .args(["netns", "exec", namespace])
             .arg(program()?)

@@ -6,7 +6,7 @@
 //!
 //! *Order.* The datagrams from one port to another are a *pair's*. The fate of a pair's n-th is a function of the seed,
 //! the two ports and n (`fate.rs`), never of the time, of addresses or of what others send: so a run can be told again
-//! as far as its processes send the same.
+//! as far as its processes send the same in the same order.
 //!
 //! *Ways.* A datagram waits for its port's bandwidth first, is delayed then, and leaves. One that is held back
 //! leaves after so many later ones of its pair have left, or when its time is over.
@@ -92,6 +92,20 @@ impl Switch {
         }
     }
 
+    /// An address is behind a port, of which no frame has come yet. A datagram for an address that the switch does not
+    /// know goes to all ports, and counts for each of these pairs.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such port.
+    pub fn learn(&mut self, address: [u8; 6], port: usize) {
+        assert!(port < self.ports.len(), "there is no port {port}");
+        let known = self.learned.contains_key(&address);
+        if !frame::is_group(address) && (known || self.learned.len() < LEARNED) {
+            self.learned.insert(address, port);
+        }
+    }
+
     /// Datagrams that come from now on meet these faults.
     pub fn set_faults(&mut self, faults: Faults) {
         self.faults = faults;
@@ -139,10 +153,7 @@ impl Switch {
         let Some((destination, source)) = frame::addresses(frame) else {
             return;
         };
-        let known = self.learned.contains_key(&source);
-        if !frame::is_group(source) && (known || self.learned.len() < LEARNED) {
-            self.learned.insert(source, from);
-        }
+        self.learn(source, from);
         let datagram = Datagram::find(frame);
         let behind = self.learned.get(&destination).copied();
         let ports = match behind {

@@ -147,6 +147,11 @@ fn frames_go_where_their_address_was_seen() {
     // Both are behind one port: the frame is there already.
     assert_eq!(take(&mut switch, 0, 2, &other(2, MAC[1])), []);
     assert_eq!(take(&mut switch, 0, 0, &[0; 13]), [], "half an address");
+    // What it was told it need not see.
+    let mut switch = Switch::new(3);
+    switch.learn(MAC[1], 1);
+    let frame = udp_v4(0, 1, b"abc");
+    assert_eq!(take(&mut switch, 0, 0, &frame), [(1, frame)]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The state machine between its sockets, its clock and its standard input.
 
 use std::io::{self, Write};
+use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -12,9 +13,36 @@ use super::packet_socket::{FRAME, PacketSocket};
 /// So many frames of one port are taken before those of the next have their turn.
 const IN_A_ROW: usize = 64;
 
+/// An interface, and who is behind it.
+#[derive(Debug, Clone)]
+pub(super) struct Port {
+    name: String,
+    address: Option<[u8; 6]>,
+}
+
+impl FromStr for Port {
+    type Err = anyhow::Error;
+
+    fn from_str(word: &str) -> Result<Self> {
+        let (name, address) = match word.split_once('=') {
+            Some((name, address)) => (name, Some(ethernet(address)?)),
+            None => (word, None),
+        };
+        let name = name.to_owned();
+        Ok(Self { name, address })
+    }
+}
+
+fn ethernet(address: &str) -> Result<[u8; 6]> {
+    let bytes = address.split(':').map(|byte| u8::from_str_radix(byte, 16));
+    let bytes: Option<Vec<u8>> = bytes.map(Result::ok).collect();
+    let address = bytes.and_then(|bytes| bytes.try_into().ok());
+    address.context("an Ethernet address is six bytes in hexadecimal, with a colon between any two")
+}
+
 /// Forwards frames between interfaces until standard input ends.
-pub(super) fn join(names: &[String]) -> Result<()> {
-    let mut joined = Joined::open(names)?;
+pub(super) fn join(ports: &[Port]) -> Result<()> {
+    let mut joined = Joined::open(ports)?;
     let mut orders = Vec::new();
     let mut buffer = vec![0; FRAME];
     joined.say_counts()?;
@@ -37,13 +65,19 @@ struct Joined {
 }
 
 impl Joined {
-    fn open(names: &[String]) -> Result<Self> {
-        let open = |name: &String| {
+    fn open(ports: &[Port]) -> Result<Self> {
+        let mut switch = Switch::new(ports.len());
+        for (nth, port) in ports.iter().enumerate() {
+            if let Some(address) = port.address {
+                switch.learn(address, nth);
+            }
+        }
+        let open = |Port { name, .. }: &Port| {
             PacketSocket::open(name).with_context(|| format!("failed to open a socket on {name}"))
         };
         Ok(Self {
-            switch: Switch::new(names.len()),
-            ports: names.iter().map(open).collect::<Result<_>>()?,
+            switch,
+            ports: ports.iter().map(open).collect::<Result<_>>()?,
             start: Instant::now(),
             refused: 0,
             overrun: 0,

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand};
+use join::Port;
 use test_network::{Faults, Joined, Options, Order, TestNetwork, sweep};
 
 #[derive(Debug, Parser)]
@@ -28,9 +29,9 @@ enum What {
     /// Be the switch between interfaces of this network namespace, until standard input ends. A line there is `counts`
     /// or faults, as JSON; the answer to each, and the first line, are the counts. Hosts are made with one.
     Join {
-        /// The interfaces.
-        #[arg(required = true)]
-        ports: Vec<String>,
+        /// An interface, and the Ethernet address behind it if no frame has to tell it.
+        #[arg(required = true, value_name = "NAME[=ADDRESS]")]
+        ports: Vec<Port>,
     },
 }
 
