@@ -5,19 +5,19 @@ use std::env;
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, geteuid, pidfd_open};
 use rustix::thread::{Uid, set_thread_uid};
 use test_network::{Counts, Failed, Faults, Joined, Options, REQUIRED, TestNetwork};
 
 /// Nobody waits so long unless something is broken.
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(20);
 
 const LOSSY: Options = Options {
     joined: Joined::Lossy(Faults::NONE),
@@ -51,6 +51,13 @@ fn socket(network: &TestNetwork, host: usize, v6: bool) -> (UdpSocket, SocketAdd
     socket.set_read_timeout(Some(LIMIT)).unwrap();
     let address = socket.local_addr().unwrap();
     (socket, address)
+}
+
+/// Waits until something can be read.
+fn happens(what: impl AsFd, event: &str) {
+    let limit = Timespec::try_from(LIMIT).unwrap();
+    let ready = poll(&mut [PollFd::new(&what, PollFlags::IN)], Some(&limit));
+    assert_eq!(ready, Ok(1), "{event}");
 }
 
 /// Counts of the switch when they are as they should be.
@@ -123,6 +130,7 @@ fn by_tcp(network: &TestNetwork, length: usize) {
             let connected = network.on_host(1, || TcpStream::connect_timeout(&address, LIMIT));
             connected.unwrap().unwrap().write_all(&sent).unwrap();
         });
+        happens(&listener, "a connection comes");
         let (mut stream, _) = listener.accept().unwrap();
         stream.set_read_timeout(Some(LIMIT)).unwrap();
         let mut arrived = Vec::new();
@@ -312,8 +320,9 @@ fn programs_run_on_hosts() {
     assert!(network.processes(0).unwrap().is_empty());
     assert_eq!(network.processes(1).unwrap(), [sleeping.id()]);
     drop(network);
-    let ended = sleeping.wait().unwrap();
-    assert!(!ended.success(), "it ends with its host");
+    let program = pidfd_open(Pid::from_child(&sleeping), PidfdFlags::empty()).unwrap();
+    happens(&program, "it ends with its host");
+    sleeping.wait().unwrap();
 }
 
 /// A program that sleeps, when it does.
@@ -424,12 +433,13 @@ fn what_a_killed_process_leaves_the_next_network_removes() {
     command.args(["netns", "exec", &names[1], "sleep"]);
     let mut sleeping = asleep(command);
     let switch = pidfd_open(parts.switch[0], PidfdFlags::empty()).unwrap();
+    let program = pidfd_open(Pid::from_child(&sleeping), PidfdFlags::empty()).unwrap();
     keeper.kill().unwrap();
     keeper.wait().unwrap();
     // The end of its standard input ends the switch, without anybody's help.
-    let ended = poll(&mut [PollFd::new(&switch, PollFlags::IN)], None);
-    assert_eq!(ended.unwrap(), 1);
+    happens(&switch, "the switch ends");
     let _next = network(1, BRIDGE).unwrap();
+    happens(&program, "what ran on a host ends");
     sleeping.wait().unwrap();
     for name in &parts.namespaces {
         assert!(
