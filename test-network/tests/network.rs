@@ -325,9 +325,13 @@ fn programs_run_on_hosts() {
     sleeping.wait().unwrap();
 }
 
-/// A program that sleeps, when it does.
+/// A program that sleeps, when it does. If a test fails it ends by itself.
 fn asleep(mut command: Command) -> Child {
-    let child = command.arg("1000").spawn().unwrap();
+    let child = command
+        .arg("60")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let child = child.spawn().unwrap();
     let deadline = Instant::now() + LIMIT;
     let line = format!("/proc/{}/comm", child.id());
     while std::fs::read_to_string(&line).unwrap() != "sleep\n" {

@@ -35,8 +35,8 @@ const HOSTS: usize = 200;
 /// The kernel finds within milliseconds that both ends of a cable are up.
 const CARRIERS: Duration = Duration::from_secs(30);
 
-/// Ports have other indices than the interfaces of hosts: of an end that has the index of its other end the kernel thinks
-/// that it has none, and takes a second to find that it is up.
+/// Ports have other indices than the interfaces of hosts: of an end that has the index of its other end the kernel
+/// thinks that it has none, and takes a second to find that it is up.
 const FIRST_INDEX: usize = 1_000;
 
 /// How hosts are joined.
@@ -324,8 +324,8 @@ fn set_up(name: Name, host: usize, joined: Joined) -> String {
     )
 }
 
-/// What `ip` is to do on all other hosts. A host that had to ask for an address would keep its first datagrams until the
-/// answer, and send them among later ones: no run could be told again.
+/// What `ip` is to do on all other hosts. A host that had to ask for an address would keep its first datagrams until
+/// the answer, and send them among later ones: no run could be told again.
 fn neighbour(name: Name, host: usize) -> String {
     let (v4, v6) = (address(name, host), address_v6(name, host));
     let behind = format!(

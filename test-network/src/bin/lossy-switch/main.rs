@@ -43,8 +43,8 @@ struct Hosts {
     /// What a frame carries, at most.
     #[arg(long, default_value_t = Options::default().mtu)]
     mtu: u16,
-    /// Join them by a lossy switch with these faults, as JSON, and not by a bridge. A line of standard input is `counts`
-    /// or other faults.
+    /// Join them by a lossy switch with these faults, as JSON, and not by a bridge. A line of standard input is
+    /// `counts` or other faults.
     #[arg(long)]
     faults: Option<Faults>,
 }
