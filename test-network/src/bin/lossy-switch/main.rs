@@ -1,0 +1,95 @@
+//! Hosts for tests by hand, and the switch between them. `lossy-switch hosts 2` makes two; see `docs/test-network.md`.
+//!
+//! Exit codes: 0 when standard input has ended, 1 on a failure, 2 on a fault of the command line.
+
+mod join;
+mod packet_socket;
+
+use std::io::{self, BufRead};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Args, Parser, Subcommand};
+use join::Port;
+use test_network::{Faults, Joined, Options, Order, TestNetwork, sweep};
+
+#[derive(Debug, Parser)]
+#[command(about, version)]
+struct Cli {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Make hosts, print their names and addresses, and remove them when standard input ends.
+    Hosts(Hosts),
+    /// Remove the hosts of processes that were killed, and print their names.
+    Sweep,
+    /// Be the switch between interfaces of this network namespace, until standard input ends. A line there is `counts`
+    /// or faults, as JSON; the answer to each, and the first line, are the counts. Hosts are made with one.
+    Join {
+        /// An interface, and the Ethernet address behind it if no frame has to tell it.
+        #[arg(required = true, value_name = "NAME[=ADDRESS]")]
+        ports: Vec<Port>,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Hosts {
+    /// How many.
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=200))]
+    hosts: u8,
+    /// What a frame carries, at most.
+    #[arg(long, default_value_t = Options::default().mtu)]
+    mtu: u16,
+    /// Join them by a lossy switch with these faults, as JSON, and not by a bridge. A line of standard input is
+    /// `counts` or other faults.
+    #[arg(long)]
+    faults: Option<Faults>,
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().what {
+        What::Hosts(hosts) => hosts.keep(),
+        What::Sweep => sweep().map_err(Into::into).map(|left| {
+            for name in left {
+                println!("{name}");
+            }
+        }),
+        What::Join { ports } => join::join(&ports),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("lossy-switch: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+impl Hosts {
+    fn keep(&self) -> Result<()> {
+        let joined = self.faults.map_or(Joined::Bridge, Joined::Lossy);
+        let mtu = self.mtu;
+        let network = TestNetwork::make(self.hosts.into(), Options { joined, mtu })?;
+        for (host, name) in network.hosts().iter().enumerate() {
+            println!(
+                "{name} {} {}",
+                network.address(host),
+                network.address_v6(host)
+            );
+        }
+        for line in io::stdin().lock().lines() {
+            let line = line.context("failed to read standard input")?;
+            match line.parse() {
+                Ok(Order::Counts) => println!("{}", serde_json::to_string(&network.counts()?)?),
+                Ok(Order::Faults(faults)) => network.set_faults(faults)?,
+                Err(error) => {
+                    eprintln!("lossy-switch: {line:?} is neither `counts` nor faults: {error}")
+                }
+            }
+        }
+        Ok(())
+    }
+}

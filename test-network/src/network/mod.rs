@@ -1,0 +1,379 @@
+//! Hosts that are network namespaces, and how they are joined.
+
+pub(crate) mod failed;
+pub(crate) mod namespaces;
+mod program;
+mod switch_process;
+
+use std::env;
+use std::fmt::Write;
+use std::fs::File;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::os::fd::AsFd;
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+use crate::switch::counts::Counts;
+use crate::switch::faults::Faults;
+
+use failed::{Failed, NotHere};
+use namespaces::{Name, Namespaces, sweep};
+use program::{ip, ip_lines, nft};
+use switch_process::SwitchProcess;
+
+/// A variable of the environment. Where it is set, a test that needs a network fails instead of being skipped.
+pub const REQUIRED: &str = "BCS_REQUIRE_TEST_NETWORK";
+
+/// Hosts have one byte of an address.
+const HOSTS: usize = 200;
+
+/// The kernel finds within milliseconds that both ends of a cable are up.
+const CARRIERS: Duration = Duration::from_secs(30);
+
+/// Ports have other indices than the interfaces of hosts: of an end that has the index of its other end the kernel
+/// thinks that it has none, and takes a second to find that it is up.
+const FIRST_INDEX: usize = 1_000;
+
+/// How hosts are joined.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Joined {
+    /// By a bridge of the kernel, which is fast.
+    #[default]
+    Bridge,
+    /// By the lossy switch.
+    Lossy(Faults),
+}
+
+/// What a network is like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// How its hosts are joined.
+    pub joined: Joined,
+    /// What a frame carries, at most.
+    pub mtu: u16,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            joined: Joined::Bridge,
+            mtu: 1500,
+        }
+    }
+}
+
+/// Some hosts, each a network namespace with `lo` and `eth0`. They, and what runs on them, end with this value.
+#[derive(Debug)]
+pub struct TestNetwork {
+    // It is dropped before the namespace that it is in.
+    switch: Option<Mutex<SwitchProcess>>,
+    namespaces: Namespaces,
+}
+
+impl TestNetwork {
+    /// Makes so many hosts. First removes the networks that processes have left which were killed.
+    ///
+    /// # Errors
+    ///
+    /// This process may not, or this machine cannot.
+    ///
+    /// # Panics
+    ///
+    /// When these are more than 200 hosts.
+    pub fn make(hosts: usize, options: Options) -> Result<Self, NotHere> {
+        assert!(hosts <= HOSTS, "{hosts} hosts are more than {HOSTS}");
+        sweep()?;
+        let namespaces = Namespaces::make(hosts)?;
+        join(&namespaces, options)?;
+        for (host, namespace) in namespaces.hosts().iter().enumerate() {
+            let set_up = set_up(namespaces.name, host, options.joined);
+            let others = (0..hosts).filter(|other| *other != host);
+            let others: String = others
+                .map(|other| neighbour(namespaces.name, other))
+                .collect();
+            ip_lines(namespace, &(set_up + &others))?;
+        }
+        for namespace in namespaces.all() {
+            wait_for_carriers(namespace)?;
+        }
+        let switch = match options.joined {
+            Joined::Bridge => None,
+            Joined::Lossy(faults) => {
+                let ethernet = |host| ethernet_address(namespaces.name, host);
+                let ports = (0..hosts).map(|host| format!("{}={}", port(host), ethernet(host)));
+                let mut switch = SwitchProcess::start(namespaces.switch(), ports)?;
+                switch.set_faults(faults)?;
+                Some(Mutex::new(switch))
+            }
+        };
+        Ok(Self { switch, namespaces })
+    }
+
+    /// The same for a test, which is skipped where there is none: then this says why on standard error.
+    ///
+    /// # Panics
+    ///
+    /// When it cannot be made and the environment has `BCS_REQUIRE_TEST_NETWORK`, as in CI.
+    #[must_use]
+    pub fn make_or_skip(hosts: usize, options: Options) -> Option<Self> {
+        match Self::make(hosts, options) {
+            Ok(network) => Some(network),
+            Err(reason) if env::var_os(REQUIRED).is_some() => panic!("{REQUIRED} is set: {reason}"),
+            Err(reason) => {
+                eprintln!("skipped: {reason}");
+                None
+            }
+        }
+    }
+
+    /// The name of the `host`-th, counted from 0: `ip netns exec` knows it by that.
+    ///
+    /// # Panics
+    ///
+    /// When there is none, as in all that is asked about a host.
+    #[must_use]
+    pub fn host(&self, host: usize) -> &str {
+        &self.namespaces.hosts()[host]
+    }
+
+    /// All names.
+    #[must_use]
+    pub fn hosts(&self) -> &[String] {
+        self.namespaces.hosts()
+    }
+
+    /// The address of its `eth0`.
+    #[must_use]
+    pub fn address(&self, host: usize) -> Ipv4Addr {
+        address(self.namespaces.name, host)
+    }
+
+    /// And the one of the other kind.
+    #[must_use]
+    pub fn address_v6(&self, host: usize) -> Ipv6Addr {
+        address_v6(self.namespaces.name, host)
+    }
+
+    /// A command that runs a program there.
+    #[must_use]
+    pub fn command(&self, host: usize, program: &str) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", self.host(host), program]);
+        command
+    }
+
+    /// Does something on a thread that is on a host: sockets that it makes stay there.
+    ///
+    /// # Errors
+    ///
+    /// The thread does not get there.
+    ///
+    /// # Panics
+    ///
+    /// As `act` does.
+    pub fn on_host<T: Send>(&self, host: usize, act: impl FnOnce() -> T + Send) -> io::Result<T> {
+        let namespace = File::open(namespaces::path(self.host(host)))?;
+        let there = || {
+            let network = Some(LinkNameSpaceType::Network);
+            move_into_link_name_space(namespace.as_fd(), network)?;
+            Ok(act())
+        };
+        let done = thread::scope(|threads| threads.spawn(there).join());
+        done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+
+    /// The processes that run there.
+    ///
+    /// # Errors
+    ///
+    /// `ip` cannot say it.
+    pub fn processes(&self, host: usize) -> Result<Vec<u32>, Failed> {
+        namespaces::processes(self.host(host))
+    }
+
+    /// Cuts the cable of a host, at the switch. Nobody is told but the kernels of both ends.
+    ///
+    /// # Errors
+    ///
+    /// It is not done.
+    pub fn cut(&self, host: usize) -> Result<(), Failed> {
+        self.set_port(host, "down")
+    }
+
+    /// Mends it. When this returns, frames pass.
+    ///
+    /// # Errors
+    ///
+    /// It is not done.
+    pub fn mend(&self, host: usize) -> Result<(), Failed> {
+        self.set_port(host, "up")?;
+        wait_for_carriers(self.host(host))?;
+        wait_for_carriers(self.namespaces.switch())
+    }
+
+    fn set_port(&self, host: usize, state: &str) -> Result<(), Failed> {
+        let port = port(host);
+        ip_lines(
+            self.namespaces.switch(),
+            &format!("link set {port} {state}"),
+        )
+    }
+
+    /// From now on, this share of all packets that come to a host from others are dropped, of all protocols: by
+    /// nftables, with numbers of the kernel that no seed repeats.
+    ///
+    /// # Errors
+    ///
+    /// `nft` is not here, or does not do it.
+    ///
+    /// # Panics
+    ///
+    /// When it is more than all.
+    pub fn drop_share(&self, host: usize, percent: u8) -> Result<(), Failed> {
+        assert!(percent <= 100, "{percent} % are more than all");
+        let dropped = match percent {
+            0 => String::new(),
+            100 => "iifname \"eth0\" drop".to_owned(),
+            _ => format!("iifname \"eth0\" numgen random mod 100 < {percent} drop"),
+        };
+        let rules = format!(
+            "table inet bcs\n\
+             delete table inet bcs\n\
+             table inet bcs {{\n\
+             chain arriving {{\n\
+             type filter hook input priority 0\n\
+             {dropped}\n\
+             }}\n\
+             }}\n"
+        );
+        nft(self.host(host), &rules)
+    }
+
+    /// Datagrams that come to the switch after this meet other faults.
+    ///
+    /// # Errors
+    ///
+    /// There is a bridge, or the switch has ended.
+    pub fn set_faults(&self, faults: Faults) -> Result<(), Failed> {
+        self.switch()?.set_faults(faults)
+    }
+
+    /// What the switch has done so far.
+    ///
+    /// # Errors
+    ///
+    /// There is a bridge, or the switch has ended.
+    pub fn counts(&self) -> Result<Counts, Failed> {
+        self.switch()?.counts()
+    }
+
+    fn switch(&self) -> Result<MutexGuard<'_, SwitchProcess>, Failed> {
+        let switch = self.switch.as_ref().ok_or(Failed::Bridge)?;
+        Ok(switch.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The switch's end of a host's cable.
+fn port(host: usize) -> String {
+    format!("port{host}")
+}
+
+/// Joins all hosts by cables to ports, and the ports of a bridge with each other.
+fn join(namespaces: &Namespaces, Options { joined, mtu }: Options) -> Result<(), Failed> {
+    let mut lines = String::new();
+    let bridge = match joined {
+        Joined::Bridge => {
+            lines += "link add bridge0 type bridge\nlink set bridge0 up\n";
+            " master bridge0"
+        }
+        Joined::Lossy(_) => " promisc on",
+    };
+    for (host, namespace) in namespaces.hosts().iter().enumerate() {
+        let port = port(host);
+        let index = FIRST_INDEX + host;
+        let address = ethernet_address(namespaces.name, host);
+        let ends = format!(
+            "{port} index {index} mtu {mtu} type veth \
+             peer name eth0 address {address} mtu {mtu} netns {namespace}"
+        );
+        // The ports have no addresses, not even those that IPv6 gives by itself: the switch says nothing of its own.
+        let state = format!("{port} addrgenmode none{bridge} up");
+        writeln!(lines, "link add {ends}\nlink set {state}").expect("text takes all");
+    }
+    ip_lines(namespaces.switch(), &lines)
+}
+
+/// What `ip` is to do on a host.
+fn set_up(name: Name, host: usize, joined: Joined) -> String {
+    let (v4, v6) = (address(name, host), address_v6(name, host));
+    let segments = match joined {
+        Joined::Bridge => "",
+        // A frame that is to be cut into many later would be one to the switch.
+        Joined::Lossy(_) => " gso_max_segs 1",
+    };
+    format!(
+        "link set lo up\n\
+         address add {v4}/24 dev eth0\n\
+         address add {v6}/64 dev eth0 nodad\n\
+         link set eth0{segments} up\n"
+    )
+}
+
+/// What `ip` is to do on all other hosts. A host that had to ask for an address would keep its first datagrams until
+/// the answer, and send them among later ones: no run could be told again.
+fn neighbour(name: Name, host: usize) -> String {
+    let (v4, v6) = (address(name, host), address_v6(name, host));
+    let behind = format!(
+        "lladdr {} dev eth0 nud permanent",
+        ethernet_address(name, host)
+    );
+    format!("neighbour add {v4} {behind}\nneighbour add {v6} {behind}\n")
+}
+
+/// Waits until all ends of cables in a namespace that are up have found that the other end is: the kernel looks at it
+/// when it has time, and drops until then what they send.
+fn wait_for_carriers(namespace: &str) -> Result<(), Failed> {
+    let deadline = Instant::now() + CARRIERS;
+    let words = ["-n", namespace, "-br", "link", "show", "up", "type", "veth"];
+    loop {
+        let ends = ip(&words)?;
+        let mut states = ends.lines().map(|end| end.split_whitespace().nth(1));
+        if states.all(|state| state == Some("UP")) {
+            return Ok(());
+        }
+        if Instant::now() > deadline {
+            return Err(Failed::Refused {
+                command: format!("ip {}", words.join(" ")),
+                said: format!("not all are UP after {CARRIERS:?}: {ends}"),
+            });
+        }
+    }
+}
+
+/// The networks of a process have different addresses, and those of most processes, so that one knows them in a log.
+fn address(name: Name, host: usize) -> Ipv4Addr {
+    let [.., high, low] = name.pid.wrapping_add(name.number).to_be_bytes();
+    Ipv4Addr::new(10, high, low, last_byte(host))
+}
+
+fn address_v6(name: Name, host: usize) -> Ipv6Addr {
+    let [.., high, low] = name.pid.wrapping_add(name.number).to_be_bytes();
+    let subnet = u16::from_be_bytes([high, low]);
+    let last = u16::from(last_byte(host));
+    Ipv6Addr::new(0xfdbc, 0x5000, 0, subnet, 0, 0, 0, last)
+}
+
+fn ethernet_address(name: Name, host: usize) -> String {
+    let [a, b, c, d] = address(name, host).octets();
+    // 2 says that nobody has assigned it.
+    format!("02:bc:{a:02x}:{b:02x}:{c:02x}:{d:02x}")
+}
+
+fn last_byte(host: usize) -> u8 {
+    u8::try_from(host + 1).expect("there are at most 200 hosts")
+}

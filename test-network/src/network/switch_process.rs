@@ -1,0 +1,94 @@
+//! The program `lossy-switch` in the switch's namespace.
+
+use std::env;
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use crate::switch::counts::Counts;
+use crate::switch::faults::Faults;
+
+use super::failed::Failed;
+
+const PROGRAM: &str = "lossy-switch";
+
+/// It ends with this value, or when the end of its standard input says that this process has ended.
+#[derive(Debug)]
+pub(super) struct SwitchProcess {
+    child: Child,
+    orders: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl SwitchProcess {
+    /// Starts it with these ports as its arguments, and waits until it has all.
+    pub(super) fn start(
+        namespace: &str,
+        ports: impl Iterator<Item = String>,
+    ) -> Result<Self, Failed> {
+        let mut child = Command::new("ip")
+            .args(["netns", "exec", namespace])
+            .arg(program()?)
+            .arg("join")
+            .args(ports)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|source| Failed::System {
+                what: format!("start {PROGRAM}"),
+                source,
+            })?;
+        let orders = child.stdin.take().expect("it is a pipe");
+        let answers = BufReader::new(child.stdout.take().expect("it is a pipe"));
+        let mut switch = Self {
+            child,
+            orders,
+            answers,
+        };
+        switch.answer().map(|_ready| switch)
+    }
+
+    pub(super) fn counts(&mut self) -> Result<Counts, Failed> {
+        self.ask("counts")
+    }
+
+    /// They hold when this returns.
+    pub(super) fn set_faults(&mut self, faults: Faults) -> Result<(), Failed> {
+        let line = serde_json::to_string(&faults).expect("faults are JSON");
+        self.ask(&line).map(|_counts| ())
+    }
+
+    fn ask(&mut self, line: &str) -> Result<Counts, Failed> {
+        writeln!(self.orders, "{line}").map_err(|error| Failed::Switch(error.to_string()))?;
+        self.answer()
+    }
+
+    fn answer(&mut self) -> Result<Counts, Failed> {
+        let mut line = String::new();
+        let read = self.answers.read_line(&mut line);
+        read.map_err(|error| Failed::Switch(error.to_string()))?;
+        serde_json::from_str(&line).map_err(|error| Failed::Switch(format!("{error}: {line:?}")))
+    }
+}
+
+impl Drop for SwitchProcess {
+    fn drop(&mut self) {
+        let ended = self.child.kill().and_then(|()| self.child.wait());
+        if let Err(error) = ended {
+            eprintln!("test-network: {PROGRAM} does not end: {error}");
+        }
+    }
+}
+
+/// Where Cargo puts it: beside this program, or beside the folder of this test.
+fn program() -> Result<PathBuf, Failed> {
+    let own = env::current_exe().map_err(|source| Failed::System {
+        what: "find this program".to_owned(),
+        source,
+    })?;
+    let beside = own.ancestors().skip(1).take(2);
+    beside
+        .map(|folder| folder.join(PROGRAM))
+        .find(|path| path.is_file())
+        .ok_or_else(|| Failed::NotBuilt(own.with_file_name(PROGRAM).display().to_string()))
+}
