@@ -72,6 +72,11 @@ impl FarThread {
         Ok(Self { wires, handle })
     }
 
+    /// Whether something is on its way, or is to be.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.wires.hub().is_idle()
+    }
+
     /// Stops it, after the flag that it was started with was set.
     pub(super) fn stop(self) {
         self.wires.wake();

@@ -177,9 +177,13 @@ impl NicHost {
     }
 
     /// The number of sleeps of these OS threads so far, if all sleep until somebody rings
-    /// ([`bell`]): nothing moves in these NICs, and none of them looks at a clock.
+    /// ([`bell`]): nothing moves in these NICs, and none of them looks at a clock. What is on its way to another
+    /// machine moves, however long that takes.
     #[must_use]
     pub fn naps(&self) -> Option<u64> {
+        if self.far.as_ref().is_some_and(FarThread::is_busy) {
+            return None;
+        }
         let bells = self.threads.iter().map(|(bell, _)| self.page.bell(*bell));
         bell::naps(bells)
     }

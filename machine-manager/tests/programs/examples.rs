@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 /// Layouts that differ in what they use: one rank, one node, several nodes, ranks that do not
 /// divide, each driver, all strobes, no eager sends, both roads within a node.
-const LAYOUTS: [&str; 10] = [
+const LAYOUTS: [&str; 12] = [
     "-n 1",
     "-n 3",
     "-n 4 --nodes 2",
@@ -17,6 +17,8 @@ const LAYOUTS: [&str; 10] = [
     "-n 5 --nodes 2 --intranode smartmap --strobe fixed",
     "-n 4 --nodes 2 --intranode smartmap --eager-limit 0",
     "-n 5 --nodes 2 --intranode nic --strobe auto",
+    "-n 5 --nodes 3 --fabric udp",
+    "-n 4 --nodes 2 --fabric udp --strobe fixed --nic-threads dedicated --eager-limit 0",
 ];
 
 /// An example of the workspace.
@@ -114,6 +116,11 @@ fn roads_keep_the_rules_in_every_layout() {
         ("-n 4 --intranode nic", &[]),
         ("-n 5 --nodes 3 --intranode nic --strobe fixed", &[]),
         ("-n 64 --nodes 4", &["unwritable"]),
+        ("-n 64 --nodes 4 --fabric udp", &["unwritable"]),
+        (
+            "-n 4 --nodes 4 --fabric udp --fabric-crypto aead --intranode nic",
+            &[],
+        ),
     ];
     for (layout, without) in near.chain(others) {
         let kept = 16 - without.len();

@@ -10,6 +10,7 @@ mod deadlocks;
 mod departed;
 mod examples;
 mod hostile;
+mod hosts;
 mod innocents;
 mod left;
 mod near;

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 /// One node and several, both roads, all drivers and strobes, ranks that do not divide.
-const LAYOUTS: [&str; 8] = [
+const LAYOUTS: [&str; 9] = [
     "-n 1",
     "-n 3",
     "-n 4 --nodes 2",
@@ -12,6 +12,7 @@ const LAYOUTS: [&str; 8] = [
     "-n 8 --nodes 4",
     "-n 2 --nodes 2 --strobe fixed",
     "-n 4 --nodes 2 --strobe auto",
+    "-n 4 --nodes 2 --fabric udp",
 ];
 
 /// What a run has at its end: cycles, cells, totals and the digest of all cells.

@@ -206,7 +206,10 @@ pub(crate) fn signal(pid: i32, signal: rustix::process::Signal) {
 /// A node manager. A child of one looks the same until its execve, but for its parent.
 pub(crate) fn managers_of(job: &Job) -> impl Fn(&Process) -> bool + use<> {
     let launcher = job.pid();
-    move |process| process.line.starts_with("bcs node-manager") && process.parent == launcher
+    let is_manager = |line: &str| {
+        line.starts_with("bcs node-manager") || line.starts_with("bcs far-node-manager")
+    };
+    move |process| is_manager(&process.line) && process.parent == launcher
 }
 
 /// A rank that runs a script: the shell that leads its process group.

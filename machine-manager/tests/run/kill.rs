@@ -16,17 +16,19 @@ use std::time::{Duration, Instant};
 const SCRIPT: &str = "sleep 1000 & setsid sleep 1000 & (setsid sleep 1000 &) ; wait";
 
 /// Ranks of one node, of two, of two in two processes, and NIC threads of their own.
-const NEIGHBOURS: [&str; 4] = [
+const NEIGHBOURS: [&str; 5] = [
     "run -n 2 --intranode smartmap",
     "run -n 6 --nodes 2 --intranode smartmap",
     "run -n 2 --nodes 2 --nic-threads coprocessor",
     "run -n 4 --intranode smartmap --nic-threads dedicated",
+    "run -n 4 --nodes 2 --fabric udp",
 ];
 
-/// Two nodes in one process, and in two.
-const CLUSTERS: [&str; 2] = [
+/// Two nodes in one process, in two, and joined by a network.
+const CLUSTERS: [&str; 3] = [
     "run -n 4 --nodes 2 --nic-threads shared",
     "run -n 4 --nodes 2 --nic-threads coprocessor",
+    "run -n 4 --nodes 2 --fabric udp",
 ];
 
 fn rounds(name: &str, round: impl FnMut(&mut ChaCha8Rng, &str)) {

@@ -10,6 +10,7 @@ mod exit_codes;
 mod guidance;
 mod hello;
 mod hints;
+mod hosts;
 mod job;
 mod kill;
 mod lines;
