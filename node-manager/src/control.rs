@@ -108,6 +108,8 @@ pub struct FarStart {
     pub me: usize,
     /// All nodes with which memory is shared.
     pub machine: Vec<NodeId>,
+    /// The others that share memory with the node manager of node 0.
+    pub beside_first: Vec<usize>,
     /// Whose page and segment that is, if it is another node manager's.
     pub leader: Option<Keeps>,
     /// Where each is reached.

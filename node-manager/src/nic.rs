@@ -352,6 +352,7 @@ fn far(
         parties: far.parties.clone(),
         me: far.me,
         machine: far.machine.iter().copied().collect(),
+        beside_sequencer: far.beside_first.clone(),
         segment: segment.clone(),
         page: page.clone(),
         memory,

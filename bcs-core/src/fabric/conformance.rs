@@ -57,6 +57,7 @@ fn check_all<B: Bench>(mut make: impl FnMut(usize) -> B) {
     concurrent_writes_leave_one_value(&mut make(NODES));
     a_verdict_shows_what_came_before_it(&mut make(NODES));
     a_put_shows_what_was_decided_before_it(&mut make(NODES));
+    a_strobe_shows_what_was_put_before_the_reports_that_it_follows(&mut make(NODES));
     a_fetch_fills_its_buffer(&mut make(NODES));
     a_fetch_of_what_is_not_there_gives_its_buffer_back(&mut make(NODES));
 }
@@ -67,6 +68,7 @@ fn a_put_reaches_the_whole_set_and_nobody_else<B: Bench>(bench: &mut B) {
     let set: NodeSet = [0, 2, 4].into_iter().map(NodeId).collect();
     let ticket = port.xfer_and_signal(&set, at, b"descriptor", None);
     assert_eq!(settle(bench, &mut port, ticket), Event::Signalled);
+    bench.rest();
     for node in 0..5u16 {
         let mut bytes = [0; 10];
         bs(bench, node).read(at, &mut bytes);
@@ -89,6 +91,7 @@ fn puts_of_one_port_arrive_in_order<B: Bench>(bench: &mut B) {
     for ticket in tickets {
         assert_eq!(settle(bench, &mut port, ticket), Event::Signalled);
     }
+    bench.rest();
     let mut bytes = [0; 3];
     bs(bench, 3).read(at, &mut bytes);
     assert_eq!(bytes, [20; 3]);
@@ -102,6 +105,7 @@ fn a_put_signals_the_thread_it_names<B: Bench>(bench: &mut B) {
         let ticket = port.xfer_and_signal(&set, at, b"x", Some(NicThreadId::ReduceHelper));
         assert_eq!(settle(bench, &mut port, ticket), Event::Signalled);
     }
+    bench.rest();
     assert_eq!(
         bench.port(NodeId(1), NicThreadId::ReduceHelper).signals(),
         2
@@ -268,6 +272,50 @@ fn a_put_shows_what_was_decided_before_it<B: Bench>(bench: &mut B) {
         let found = reader.load(Variable::Scratch(1));
         assert_eq!(found, value, "node {to} after a PUT of node {from}");
         assert_eq!(settle(bench, &mut port, put), Event::Signalled);
+    }
+}
+
+/// What the microphases of a slice live by: what nodes put to each other in one is there in the next.
+fn a_strobe_shows_what_was_put_before_the_reports_that_it_follows<B: Bench>(bench: &mut B) {
+    let all = NodeSet::first(NODES);
+    let lane = |from: u16| GlobalAddress::new(Block::Credits, NodeId(from));
+    let strobe = GlobalAddress::new(Block::Strobe, NodeId(0));
+    for step in 1..=20u64 {
+        for from in 0..5u16 {
+            let mut port = bs(bench, from);
+            let put = port.xfer_and_signal(&all, lane(from), &step.to_le_bytes(), None);
+            assert_eq!(settle(bench, &mut port, put), Event::Signalled);
+            port.report(Variable::Scratch(0), step);
+        }
+        let mut sender = bs(bench, 0);
+        let finished = sender.compare_and_write(&CompareAndWrite {
+            wait: true,
+            write: None,
+            ..compare(all, Comparison::AtLeast, step, 0)
+        });
+        assert_eq!(settle(bench, &mut sender, finished), Event::Verdict(true));
+        let _put = sender.xfer_and_signal(
+            &all,
+            strobe,
+            &step.to_le_bytes(),
+            Some(NicThreadId::StrobeReceiver),
+        );
+        for node in 0..5u16 {
+            let receiver = bench.port(NodeId(node), NicThreadId::StrobeReceiver);
+            for _ in 0..STEPS {
+                if receiver.signals() == step {
+                    break;
+                }
+                bench.step();
+            }
+            assert_eq!(receiver.signals(), step);
+            for from in 0..5u16 {
+                let mut bytes = [0; 8];
+                receiver.read(lane(from), &mut bytes);
+                let found = u64::from_le_bytes(bytes);
+                assert_eq!(found, step, "node {node} has the PUT of node {from}");
+            }
+        }
     }
 }
 

@@ -149,7 +149,8 @@ pub trait Port {
 
     /// Xfer-And-Signal: PUTs `bytes` at the same global address of all nodes in the set, and
     /// signals the event of a NIC thread there once they have arrived. All nodes get them, or
-    /// none does. PUTs of one port to one node arrive in order. The address is a multiple of 8: the
+    /// none does. When it is complete they have arrived, or will have before whatever follows from a report or a
+    /// Compare-And-Write of this node by way of the sequencer: the next microstrobe, a verdict. PUTs of one port to one node arrive in order. The address is a multiple of 8: the
     /// first word of a PUT becomes visible last.
     fn xfer_and_signal(
         &mut self,

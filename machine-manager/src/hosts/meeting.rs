@@ -195,6 +195,9 @@ impl Machines {
             parties: self.parties.clone(),
             me,
             machine: machine.collect(),
+            beside_first: (1..self.parties.len())
+                .filter(|&party| self.leaders[party] == 0)
+                .collect(),
             leader: (leader != me).then(|| self.met[leader].keeps),
             addresses: self.met.iter().map(|met| met.address).collect(),
             receive_bytes: self.met.iter().map(|met| met.receive_bytes).collect(),

@@ -46,6 +46,15 @@ impl Cluster {
         let (nodes, ranks) = (placement.nodes(), placement.ranks());
         let ledger = Ledger::default();
         let all = machines.concat();
+        let has_first = |of: &Vec<NodeId>| of.contains(&NodeId(0));
+        let with_first = machines
+            .iter()
+            .find(|machine| machine.iter().any(has_first));
+        let with_first = with_first.expect("some machine has node 0");
+        let is_beside = |of: &Vec<NodeId>| with_first.contains(of) && !has_first(of);
+        let beside_sequencer: Vec<usize> = (0..all.len())
+            .filter(|&party| is_beside(&all[party]))
+            .collect();
         let mut parties: Vec<Party> = Vec::new();
         for machine in machines {
             let segment = Segment::private(nodes, ranks)?;
@@ -56,6 +65,7 @@ impl Cluster {
                     parties: all.clone(),
                     me: parties.len(),
                     machine: machine.concat().into_iter().collect(),
+                    beside_sequencer: beside_sequencer.clone(),
                     segment: segment.clone(),
                     page: page.clone(),
                     memory: NodeMemory::new(segment.clone(), nic_memory.clone()),

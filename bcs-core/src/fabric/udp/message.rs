@@ -36,6 +36,20 @@ pub enum Message<'a> {
         /// Whether it reports progress by that.
         reports: bool,
     },
+    /// So many PUTs have been sent to a party so far. For the sequencer.
+    Sent {
+        /// The party.
+        to: u32,
+        /// How many.
+        puts: u64,
+    },
+    /// What follows is to be heard when so many PUTs have come from a party.
+    Await {
+        /// The party.
+        from: u32,
+        /// How many.
+        puts: u64,
+    },
     /// A port asks for a Compare-And-Write. For the sequencer.
     Compare {
         /// The number of the port.

@@ -241,6 +241,7 @@ impl Hub {
             told: state.told,
             reports,
         };
+        state.say_sent();
         let sequencer = state.sequencer;
         state.say(sequencer, &stored, &[]);
     }

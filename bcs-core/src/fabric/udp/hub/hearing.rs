@@ -40,6 +40,8 @@ impl State {
         for message in messages {
             self.hear_in_order(party, message);
         }
+        // What was awaited may have come.
+        self.hear_held();
         taken
     }
 
@@ -92,7 +94,18 @@ impl State {
                 byte,
                 signal,
                 ..
-            } => self.hear_put(nodes, byte, signal, bytes)?,
+            } => {
+                self.hear_put(nodes, byte, signal, bytes)?;
+                self.puts.add(party);
+            }
+            Message::Sent { to, puts } => {
+                let to = self.party(to)?;
+                self.puts.know(party, to, puts);
+            }
+            Message::Await { from, puts } => {
+                let from = self.party(from)?;
+                return Ok(self.puts.has(from, puts));
+            }
             Message::Stored {
                 node,
                 variable,
@@ -166,6 +179,13 @@ impl State {
             Message::Hunger { is_hungry } => self.hear_hunger(party, is_hungry),
         }
         Ok(true)
+    }
+
+    fn party(&self, number: u32) -> Result<usize, Nonsense> {
+        let number = usize::try_from(number).ok();
+        number
+            .filter(|&party| party < self.peers.len())
+            .ok_or(Nonsense("it names a process that there is not"))
     }
 
     fn variable(&self, index: u32) -> Result<usize, Nonsense> {

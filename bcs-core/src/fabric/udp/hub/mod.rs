@@ -7,8 +7,8 @@
 //! - **Emits** datagrams; PUTs and writes in the global memory of the process's nodes; bytes in the memory of its
 //!   ranks; bells of those who have got something to look at.
 //! - **Invariants.** What one process says to another takes effect in the order in which it was said. A PUT takes effect
-//!   when all writes of the sequencer have that its sender knew of. An operation is complete when the peer has said that
-//!   it has come, or has answered.
+//!   when all writes of the sequencer have that its sender knew of. A PUT is complete when it is said, or when
+//!   the peer has acknowledged it ([`puts`]); every other operation when the peer has answered.
 //!
 //! **All or none.** A link loses nothing, and a node that is cut off for good ends the job. So of the nodes of a
 //! set either all get a PUT, or there is no job any more.
@@ -27,6 +27,7 @@ mod handle;
 mod hearing;
 mod operations;
 mod peer;
+mod puts;
 mod state;
 mod strobes;
 

@@ -89,6 +89,9 @@ impl Operations {
     }
 
     pub(super) fn put(&mut self, ends: Vec<(usize, u64)>, bell: BellId) -> u64 {
+        if ends.is_empty() {
+            return self.add(Operation::Done(Event::Signalled));
+        }
         self.add(Operation::Put(Put { ends, bell }))
     }
 

@@ -5,6 +5,7 @@ use super::super::message::{Comparing, Message, Nonsense};
 use super::beat::Beat;
 use super::operations::Operations;
 use super::peer::Peer;
+use super::puts::Puts;
 use crate::fabric::shm::{Bells, Entry, Ledger, NodeMemory, Segment};
 use crate::fabric::{CompareAndWrite, GlobalAddress, Ticket};
 use crate::job::{NicThreadId, NodeId, NodeSet, Placement};
@@ -23,6 +24,8 @@ pub struct HubConfig {
     pub me: usize,
     /// The nodes of this machine: whose global memory is in the segment.
     pub machine: NodeSet,
+    /// The parties of the machine of the sequencer, but for its own: they have no link to it.
+    pub beside_sequencer: Vec<usize>,
     /// The segment of this machine.
     pub segment: Segment,
     /// The page of this machine.
@@ -72,6 +75,7 @@ pub(super) struct State {
     /// The party of the sequencer and of the Strobe Sender.
     pub(super) sequencer: usize,
     pub(super) operations: Operations,
+    pub(super) puts: Puts,
     /// How many writes of the sequencer have been applied here.
     pub(super) told: u64,
     pub(super) beat: Beat,
@@ -136,6 +140,7 @@ impl State {
             party_of_node,
             beat: Beat::default(),
             operations: Operations::default(),
+            puts: Puts::default(),
             told: 0,
             bells: Bells::default(),
             deciding: Vec::new(),
@@ -163,6 +168,31 @@ impl State {
         encoded.clear();
         self.scratch = encoded;
         end
+    }
+
+    /// Whether a party hears by the sequencer of PUTs of this process.
+    fn hears_of_puts(&self, party: usize) -> bool {
+        let beside = &self.config.beside_sequencer;
+        !beside.contains(&party) && !beside.contains(&self.config.me)
+    }
+
+    /// Tells the sequencer of PUTs.
+    pub(super) fn say_sent(&mut self) {
+        for (to, puts) in self.puts.take_untold() {
+            // It has its own before whatever follows them, and knows what it has sent.
+            if to != self.sequencer && self.config.me != self.sequencer {
+                let to = u32::try_from(to).expect("parties are few");
+                self.say(self.sequencer, &Message::Sent { to, puts }, &[]);
+            }
+        }
+    }
+
+    /// The sequencer tells a party for which PUTs it is to wait.
+    fn say_awaited(&mut self, party: usize) {
+        for (from, puts) in self.puts.take_awaited(party) {
+            let from = u32::try_from(from).expect("parties are few");
+            self.say(party, &Message::Await { from, puts }, &[]);
+        }
     }
 
     /// How many writes of the sequencer this process knows of.
@@ -211,7 +241,13 @@ impl State {
                 signal,
                 told,
             };
-            ends.push((party, self.say(party, &put, bytes)));
+            self.say_awaited(party);
+            let end = self.say(party, &put, bytes);
+            if self.hears_of_puts(party) {
+                self.puts.send(party);
+            } else {
+                ends.push((party, end));
+            }
         }
         Ticket(self.operations.put(ends, bell))
     }
@@ -232,6 +268,7 @@ impl State {
                 wait: what.wait,
             },
         };
+        self.say_sent();
         self.say(self.sequencer, &compare, &[]);
         Ticket(self.operations.compare(port))
     }
@@ -254,6 +291,7 @@ impl State {
             };
             for party in 0..self.peers.len() {
                 if self.peers[party].is_some() {
+                    self.say_awaited(party);
                     self.say(party, &written, &[]);
                 }
             }
@@ -262,6 +300,7 @@ impl State {
         for (party, port, holds) in decided {
             let port = u32::try_from(port).expect("ports are few");
             let told = self.told();
+            self.say_awaited(party);
             self.say(party, &Message::Verdict { port, holds, told }, &[]);
         }
     }
