@@ -157,8 +157,8 @@ impl Meeting {
     }
 }
 
-/// How long an acknowledgement waits for something to go with it.
-const ACKNOWLEDGE_NS: u64 = 30_000;
+/// How long an acknowledgement waits for something to go with it. Only who would send much waits for one.
+const ACKNOWLEDGE_NS: u64 = 300_000;
 
 impl Joined {
     /// The wires to other machines, of a hub for which all else is said.

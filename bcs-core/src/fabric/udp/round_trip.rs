@@ -6,6 +6,10 @@ const FIRST_NS: u64 = 1_000_000;
 /// The least by which an answer may be late: a thread that has to be woken takes that long.
 const GRAIN_NS: u64 = 200_000;
 
+/// The least wait for an answer before somebody asks again: nothing is often lost, and to look at the clock in vain costs
+/// a wake.
+const LEAST_SILENCE_NS: u64 = 1_000_000;
+
 /// The longest wait for an answer before somebody asks again: a link that was down for a second is noticed soon after.
 const MOST_NS: u64 = 200_000_000;
 
@@ -67,7 +71,7 @@ impl RoundTrip {
     /// After that long without an answer somebody asks again; twice as long each time.
     #[must_use]
     pub fn silence_ns(&self, asked: u32) -> u64 {
-        let first_ns = self.mean_ns + (4 * self.deviation_ns).max(GRAIN_NS);
+        let first_ns = self.mean_ns + (4 * self.deviation_ns).max(LEAST_SILENCE_NS);
         first_ns.saturating_mul(1_u64 << asked.min(20)).min(MOST_NS)
     }
 }
@@ -84,7 +88,7 @@ mod tests {
         }
         assert!((49_900..=50_000).contains(&trip.mean_ns()), "{trip:?}");
         assert_eq!(trip.overtaken_ns(), GRAIN_NS);
-        assert!(trip.silence_ns(0) < 300_000);
+        assert!(trip.silence_ns(0) < 1_300_000);
     }
 
     #[test]
