@@ -14,7 +14,7 @@
 //! set either all get a PUT, or there is no job any more.
 //!
 //! **One order.** One sequencer decides all Compare-And-Writes of a job, on variables of nodes elsewhere as
-//! these have last said them ([`Ledger`]). So a comparison sees all that its asker's node has stored before, since both
+//! these have last said them (`shm/ledger.rs`). So a comparison sees all that its asker's node has stored before, since both
 //! come by the same link; of another node it sees what that had stored some time before, and whatever that node has
 //! said to anybody who has since said something to the sequencer is not necessarily in it. The machines of the NIC
 //! need no more: a condition that became true is reported, and looked at again. What the sequencer writes goes to all processes as
