@@ -136,8 +136,10 @@ const LEAST_WINDOW: u64 = 4;
 /// The first window.
 const FIRST_WINDOW: u64 = 32;
 
-/// Datagrams that go at once where the pace would have them go one by one: timers are not as fine as that.
+/// Datagrams that go at once where the pace would have them go one by one; and for so long, if that is more: timers
+/// are not as fine as that, and each is a wake.
 const BURST: u64 = 16;
+const BURST_NS: u64 = 100_000;
 
 /// See the module.
 #[derive(Debug)]
@@ -488,7 +490,7 @@ impl Link {
             u64::try_from(u128::from(bytes) * 1_000_000_000 / rate).unwrap_or(u64::MAX)
         };
         // Who was idle may send some at once.
-        let behind_ns = one_ns(BURST * self.settings.datagram_bytes as u64);
+        let behind_ns = one_ns(BURST * self.settings.datagram_bytes as u64).max(BURST_NS);
         let earliest_ns = now_ns.saturating_sub(behind_ns);
         self.pace_ns = self.pace_ns.max(earliest_ns).saturating_add(one_ns(bytes));
     }
