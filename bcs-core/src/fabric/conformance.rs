@@ -347,7 +347,7 @@ mod tests {
     use crate::fabric::shm::{Bells, Colocated, NodeMemory, Segment, Sequencer, ShmPort};
     use crate::fabric::sim::{Faults, Latencies, Network, RankStore, Ranks, SimPort};
     use crate::fabric::udp::UdpPort;
-    use crate::fabric::udp::cluster::{Cluster, Party};
+    use crate::fabric::udp::cluster::Cluster;
     use crate::fabric::udp::wire::WireFaults;
     use crate::job::Placement;
     use crate::memory::NicMemory;
@@ -414,10 +414,9 @@ mod tests {
     impl Bench for UdpBench {
         type Port = UdpPort;
         fn port(&mut self, node: NodeId, thread: NicThreadId) -> UdpPort {
-            let Party { hub, segment, .. } = self.0.party_of(node);
-            let memory = NodeMemory::new(segment.clone(), Arc::new(Vec::new()));
-            let near = ShmPort::new(segment.clone(), hub.bells(), memory, node, thread);
-            UdpPort::new(near, hub.clone(), Some((node, thread)))
+            let party = self.0.party_of(node);
+            let memory = NodeMemory::new(party.segment.clone(), Arc::new(Vec::new()));
+            party.port(node, thread, memory)
         }
         fn step(&mut self) {
             // Of what is lost again and again some gets through within a thousand of these.

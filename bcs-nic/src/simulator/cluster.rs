@@ -1,6 +1,7 @@
 //! A simulated cluster of scripted ranks, and the loop that advances the time.
 
 use super::checkers::{Checker, Objection};
+use super::fabric::Transfers;
 use super::nics::{Nics, NicsConfig};
 use super::program::{CONTEXTS, May, Program};
 use super::rank::{MEMORY_BYTES, ScriptedRank, World};
@@ -13,6 +14,8 @@ use bcs_core::memory::NicMemory;
 use bcs_core::wake::MachinePage;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
+use std::cell::RefCell;
+use std::rc::Rc;
 
 /// Virtual time by which every program must have ended: faults end at 20 ms, and what is left
 /// takes some hundred slices at most.
@@ -26,7 +29,7 @@ pub(super) struct Cluster {
     program: Program,
     placement: Placement,
     settings: Settings,
-    page: MachinePage,
+    network: Rc<RefCell<Network>>,
     crashes: bool,
 }
 
@@ -69,15 +72,15 @@ impl Cluster {
             .collect();
         let (seed, latencies) = (random.random(), Latencies::default());
         let network = Network::new(nodes, Ranks::Scripted(stores), latencies, faults, seed);
+        let network = Rc::new(RefCell::new(network));
         let (oversleeps, oversleeping) = (random.random_bool(0.5), random.random());
         let page = MachinePage::private(nodes, 1).expect("memory");
         let nics = Nics::new(NicsConfig {
             placement: placement.clone(),
             settings: settings.clone(),
             bounds,
-            page: page.clone(),
             memories: memories.clone(),
-            network,
+            fabric: Box::new(Transfers::new(network.clone(), page)),
             oversleeping: oversleeps.then_some(oversleeping),
             bug: options.bug,
             emds: None,
@@ -91,14 +94,14 @@ impl Cluster {
             program,
             placement,
             settings,
-            page,
+            network,
             crashes,
         }
     }
 
     pub(super) fn run(mut self) -> Report {
         let objection = self.live().err();
-        let network = self.nics.network().borrow();
+        let fabric = self.nics.fabric();
         Report {
             nodes: self.placement.nodes(),
             ranks: self.placement.ranks(),
@@ -106,9 +109,9 @@ impl Cluster {
             slices: self.nics.strobes(),
             memory_faults: self.ranks.iter().map(|rank| rank.memory_faults).sum(),
             operations: self.ranks.iter().map(|rank| rank.checked).sum(),
-            virtual_ns: network.now_ns(),
-            faults: network.fault_counts(),
-            trace_hash: network.trace_hash(),
+            virtual_ns: fabric.now_ns(),
+            faults: fabric.fault_counts(),
+            trace_hash: fabric.trace_hash(),
             objection,
         }
     }
@@ -132,7 +135,7 @@ impl Cluster {
     }
 
     fn all_finished(&self) -> bool {
-        let alive = self.nics.network().borrow().alive();
+        let alive = self.nics.fabric().alive();
         self.ranks.iter().all(|rank| {
             let node = self.placement.node_of(rank.rank).expect("placed");
             rank.is_finished() || !alive.contains(node)
@@ -141,7 +144,7 @@ impl Cluster {
 
     /// Advances the time to the next thing that happens.
     fn pass_time(&mut self) -> Result<(), Objection> {
-        let now = self.nics.network().borrow().now_ns();
+        let now = self.nics.fabric().now_ns();
         let ranks = self
             .ranks
             .iter()
@@ -150,7 +153,7 @@ impl Cluster {
         let next = ranks.chain(self.nics.next_ns()).min();
         match next {
             Some(at) if at <= DEADLINE_NS => {
-                self.nics.network().borrow_mut().advance(at.max(now));
+                self.nics.fabric_mut().advance(at.max(now));
                 Ok(())
             }
             Some(_) => Err(self
@@ -175,10 +178,8 @@ impl Cluster {
     /// Gives everything one chance at the present time; returns whether anything moved on.
     fn turn(&mut self) -> Result<bool, Objection> {
         let mut progress = self.nics.turn()?;
-        let (now_ns, alive) = {
-            let network = self.nics.network().borrow();
-            (network.now_ns(), network.alive())
-        };
+        let fabric = self.nics.fabric();
+        let (now_ns, alive) = (fabric.now_ns(), fabric.alive());
         for at in 0..self.ranks.len() {
             let node = self.placement.node_of(self.ranks[at].rank).expect("placed");
             if alive.contains(node) {
@@ -195,15 +196,16 @@ impl Cluster {
             program: &self.program,
             placement: &self.placement,
             settings: &self.settings,
-            page: &self.page,
+            page: self.nics.fabric().page(node),
             now_ns,
             cuts: self.nics.cuts(node),
             nobody_died: !self.crashes,
         };
-        let mut network = self.nics.network().borrow_mut();
+        let mut network = self.network.borrow_mut();
         let acted = self.ranks[at].act(&world, &mut network.ranks().scripted()[at])?;
+        drop(network);
         if let Some(words) = acted {
-            network.trace(&[now_ns, words]);
+            self.nics.fabric_mut().trace(&[now_ns, words]);
         }
         Ok(acted.is_some())
     }

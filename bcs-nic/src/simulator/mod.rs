@@ -6,6 +6,7 @@
 
 mod checkers;
 mod cluster;
+pub mod fabric;
 mod nics;
 mod place;
 mod program;
