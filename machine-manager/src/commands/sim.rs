@@ -1,8 +1,9 @@
 //! `bcs sim`: the NIC's state machines in virtual time.
 
-use crate::cli::{FaultName, SimArgs};
+use crate::cli::{SimulatedFabric, FaultName, SimArgs};
 use crate::exit_code;
 use bcs_core::limits::MAX_NODES;
+use bcs_nic::simulator::fabric::FabricKind;
 use bcs_nic::simulator::{self, FaultKinds, Options, Report};
 use clap::ValueEnum as _;
 use std::process::ExitCode;
@@ -56,6 +57,15 @@ pub(super) fn run(arguments: &SimArgs) -> ExitCode {
     }
     eprintln!("bcs: checkers objected {objections} times; a seed can be run again by --seed");
     ExitCode::FAILURE
+}
+
+impl From<SimulatedFabric> for FabricKind {
+    fn from(name: SimulatedFabric) -> Self {
+        match name {
+            SimulatedFabric::Sim => Self::Sim,
+            SimulatedFabric::Udp => Self::Udp,
+        }
+    }
 }
 
 fn kinds(names: &[FaultName]) -> FaultKinds {
