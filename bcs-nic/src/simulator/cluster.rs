@@ -1,24 +1,21 @@
 //! A simulated cluster of scripted ranks, and the loop that advances the time.
 
 use super::checkers::{Checker, Objection};
-use super::fabric::Transfers;
+use super::host::{Drawn, stores};
 use super::nics::{Nics, NicsConfig};
 use super::program::{CONTEXTS, May, Program};
-use super::rank::{MEMORY_BYTES, ScriptedRank, World};
+use super::rank::{ScriptedRank, World};
 use super::{Options, Report};
 use crate::bounds::Bounds;
-use bcs_core::fabric::sim::{Faults, Latencies, Network, RankStore, Ranks};
+use bcs_core::fabric::sim::Stores;
 use bcs_core::job::{Placement, Settings, Strobe};
 use bcs_core::limits::LONGEST_PUT_BYTES;
 use bcs_core::memory::NicMemory;
-use bcs_core::wake::MachinePage;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use std::cell::RefCell;
-use std::rc::Rc;
 
-/// Virtual time by which every program must have ended: faults end at 20 ms, and what is left
-/// takes some hundred slices at most.
+/// Virtual time by which every program must have ended: faults end at 20 ms, those of datagrams at 400 ms, and what
+/// is left takes some hundred slices at most.
 const DEADLINE_NS: u64 = 2_000_000_000;
 /// Turns without time passing after which the cluster is in a livelock.
 const MAX_TURNS: u32 = 100_000;
@@ -29,7 +26,7 @@ pub(super) struct Cluster {
     program: Program,
     placement: Placement,
     settings: Settings,
-    network: Rc<RefCell<Network>>,
+    stores: Stores,
     crashes: bool,
 }
 
@@ -38,7 +35,7 @@ impl Cluster {
         options: &Options,
         nodes: usize,
         strobe: Strobe,
-        faults: Faults,
+        drawn: Drawn,
         random: &mut ChaCha8Rng,
     ) -> Self {
         let ranks = nodes + random.random_range(0..=nodes);
@@ -52,7 +49,7 @@ impl Cluster {
             ..Settings::default()
         };
         let ranks = u32::try_from(ranks).expect("a small job");
-        let crashes = !faults.crash.is_empty();
+        let crashes = drawn.crashes();
         let may = May {
             wildcards: !crashes,
             missing: options.faults.memory,
@@ -63,24 +60,15 @@ impl Cluster {
         let memories: Vec<NicMemory> = (0..ranks)
             .map(|_| NicMemory::private(settings.eager_limit).expect("memory"))
             .collect();
-        let stores = (0..ranks)
-            .map(|rank| RankStore {
-                nic: memories[rank as usize].clone(),
-                bytes: vec![0; MEMORY_BYTES],
-                node: placement.node_of(rank).expect("placed"),
-            })
-            .collect();
-        let (seed, latencies) = (random.random(), Latencies::default());
-        let network = Network::new(nodes, Ranks::Scripted(stores), latencies, faults, seed);
-        let network = Rc::new(RefCell::new(network));
+        let stores = stores(&drawn, &placement, &memories);
+        let seed = random.random();
         let (oversleeps, oversleeping) = (random.random_bool(0.5), random.random());
-        let page = MachinePage::private(nodes, 1).expect("memory");
         let nics = Nics::new(NicsConfig {
-            placement: placement.clone(),
             settings: settings.clone(),
             bounds,
             memories: memories.clone(),
-            fabric: Box::new(Transfers::new(network.clone(), page)),
+            fabric: drawn.make(&placement, &memories, &stores, seed),
+            placement: placement.clone(),
             oversleeping: oversleeps.then_some(oversleeping),
             bug: options.bug,
             emds: None,
@@ -94,7 +82,7 @@ impl Cluster {
             program,
             placement,
             settings,
-            network,
+            stores,
             crashes,
         }
     }
@@ -128,6 +116,7 @@ impl Cluster {
                 }
             }
             if self.all_finished() && self.nics.is_idle() {
+                self.check_rest()?;
                 return self.check_leaks();
             }
             self.pass_time()?;
@@ -201,13 +190,19 @@ impl Cluster {
             cuts: self.nics.cuts(node),
             nobody_died: !self.crashes,
         };
-        let mut network = self.network.borrow_mut();
-        let acted = self.ranks[at].act(&world, &mut network.ranks().scripted()[at])?;
-        drop(network);
+        let acted = self.ranks[at].act(&world, &mut self.stores.borrow_mut()[at])?;
         if let Some(words) = acted {
             self.nics.fabric_mut().trace(&[now_ns, words]);
         }
         Ok(acted.is_some())
+    }
+
+    fn check_rest(&mut self) -> Result<(), Objection> {
+        if self.nics.fabric_mut().comes_to_rest() {
+            return Ok(());
+        }
+        let what = "what was said to the end of the job never comes".to_owned();
+        Err(self.nics.objection((Checker::Liveness, what)))
     }
 
     fn check_leaks(&mut self) -> Result<(), Objection> {

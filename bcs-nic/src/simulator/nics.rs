@@ -79,7 +79,10 @@ pub struct Nics {
 impl std::fmt::Debug for Nics {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let finished: Vec<u64> = (0..self.cuts.len())
-            .map(|node| self.fabric.load(NodeId::from_index(node), Variable::Finished))
+            .map(|node| {
+                self.fabric
+                    .load(NodeId::from_index(node), Variable::Finished)
+            })
             .collect();
         write!(out, "{:?}, nodes finished {finished:?}", self.strobe_sender)
     }
@@ -266,9 +269,9 @@ impl Nics {
         let (now_ns, alive) = (self.fabric.now_ns(), self.fabric.alive());
         let settled = self.fabric.settle();
         let retries = self.fabric.retries();
-        let (moved, over) =
-            self.strobe_sender
-                .poll(&|| now_ns, retries, &mut *self.strobe_port);
+        let (moved, over) = self
+            .strobe_sender
+            .poll(&|| now_ns, retries, &mut *self.strobe_port);
         let mut progress = settled || moved;
         if self.strobe_sender.slice() != self.last_slice {
             self.last_slice = self.strobe_sender.slice();

@@ -18,7 +18,7 @@ use bcs_core::job::{NodeId, Placement, Settings};
 use bcs_core::layout::Location;
 use bcs_core::limits::INLINE_BYTES;
 use bcs_core::memory::ring::Producer;
-use bcs_core::memory::{MappedWords, NicMemory};
+use bcs_core::memory::{GuardedBytes, MappedWords, NicMemory};
 use bcs_core::request::{Completion, RequestId};
 use bcs_core::wake::MachinePage;
 use mds::dump::NodeDump;
@@ -80,11 +80,12 @@ impl Workbench {
         let memories: Vec<NicMemory> = (0..ranks).map(|_| memory()).collect();
         let store = |(rank, nic): (u32, &NicMemory)| RankStore {
             nic: nic.clone(),
-            bytes: vec![0; Self::MEMORY_BYTES],
+            bytes: GuardedBytes::new(Self::MEMORY_BYTES).expect("memory"),
+            start: 0,
             node: placement.node_of(rank).expect("placed"),
         };
         let stores = (0..).zip(&memories).map(store).collect();
-        let stores = Ranks::Scripted(stores);
+        let stores = Ranks::Scripted(Rc::new(RefCell::new(stores)));
         let network = Network::new(nodes, stores, Latencies::default(), Faults::default(), 0);
         let network = Rc::new(RefCell::new(network));
         let page = MachinePage::private(nodes, 1).expect("memory");

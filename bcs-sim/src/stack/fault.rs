@@ -3,7 +3,7 @@
 use bcs_core::fabric::sim;
 use bcs_core::fabric::udp::wire::WireFaults;
 use bcs_core::job::NodeId;
-use bcs_nic::simulator::fabric::FabricKind;
+use bcs_nic::simulator::fabric::{FabricKind, WireFaultKinds};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
@@ -153,9 +153,6 @@ impl Faults {
 /// Virtual time after which the simulated fabric is whole.
 const UNTIL_NS: u64 = 20_000_000;
 
-/// Virtual time after which no datagram is lost or late.
-const WIRE_UNTIL_NS: u64 = 400_000_000;
-
 /// Those faults that are the simulated fabric's.
 pub(super) fn of_network(faults: Faults, nodes: usize, random: &mut ChaCha8Rng) -> sim::Faults {
     let slow = NodeId::from_index(random.random_range(0..nodes));
@@ -185,20 +182,13 @@ pub(super) fn of_network(faults: Faults, nodes: usize, random: &mut ChaCha8Rng) 
 
 /// Those faults that are the network's of datagrams.
 pub(super) fn of_wire(faults: Faults, random: &mut ChaCha8Rng) -> WireFaults {
-    let mut up_to = |most: u64, kind: &[FaultKind]| {
-        let drawn = random.random_range(1..=most);
-        let has = kind.iter().any(|&kind| faults.contains(kind));
-        if has { drawn } else { 0 }
+    let kinds = WireFaultKinds {
+        lose: faults.contains(FaultKind::Lost),
+        repeat: faults.contains(FaultKind::Repeated),
+        delay: faults.contains(FaultKind::Delayed) || faults.contains(FaultKind::Reordered),
+        cut: faults.contains(FaultKind::Cut),
     };
-    let per_mille = |drawn: u64| u32::try_from(drawn).expect("at most 1000");
-    let from_ns = up_to(20_000_000, &[FaultKind::Cut]);
-    WireFaults {
-        loss: per_mille(up_to(300, &[FaultKind::Lost])),
-        repetition: per_mille(up_to(300, &[FaultKind::Repeated])),
-        jitter_ns: up_to(5_000_000, &[FaultKind::Delayed, FaultKind::Reordered]),
-        cut: (from_ns, from_ns + up_to(150_000_000, &[FaultKind::Cut])),
-        until_ns: WIRE_UNTIL_NS,
-    }
+    kinds.draw(random)
 }
 
 /// What the fabric says has struck.

@@ -1,6 +1,6 @@
 //! `bcs sim`: the NIC's state machines in virtual time.
 
-use crate::cli::{SimulatedFabric, FaultName, SimArgs};
+use crate::cli::{FaultName, SimArgs, SimulatedFabric};
 use crate::exit_code;
 use bcs_core::limits::MAX_NODES;
 use bcs_nic::simulator::fabric::FabricKind;
@@ -32,12 +32,13 @@ pub(super) fn run(arguments: &SimArgs) -> ExitCode {
     let mut objections = 0u64;
     for seed in arguments.seed..arguments.seed.saturating_add(arguments.seeds) {
         let options = Options {
+            fabric: arguments.fabric.into(),
             nodes: arguments.nodes,
             faults,
             ..Options::seed(seed)
         };
         let report = simulator::run(&options);
-        println!("{}", line(seed, &report));
+        println!("{}", line(seed, options.fabric, &report));
         let again = arguments.twice.then(|| simulator::run(&options).trace_hash);
         if again.is_some_and(|hash| hash != report.trace_hash) {
             println!("seed {seed}: the second run left another trace");
@@ -77,14 +78,20 @@ fn kinds(names: &[FaultName]) -> FaultKinds {
         slow: has(FaultName::Slow),
         crash: has(FaultName::Crash),
         memory: has(FaultName::Unreadable) || has(FaultName::Unwritable),
+        repeat: has(FaultName::Repeat),
+        cut: has(FaultName::Cut),
     }
 }
 
-fn line(seed: u64, report: &Report) -> String {
+fn line(seed: u64, fabric: FabricKind, report: &Report) -> String {
     let faults = report.faults;
+    let of_datagrams = match fabric {
+        FabricKind::Sim => String::new(),
+        FabricKind::Udp => format!(" repeated {} cut {}", faults.repeated, faults.cut),
+    };
     format!(
         "seed {seed}: {} nodes, {} ranks, {:?}, {} slices in {} us, {} operations checked; \
-         lost {} delayed {} reordered {} slowed {} crashed {} memory {}; trace {:016x}",
+         lost {} delayed {} reordered {} slowed {} crashed {} memory {}{}; trace {:016x}",
         report.nodes,
         report.ranks,
         report.strobe,
@@ -97,6 +104,7 @@ fn line(seed: u64, report: &Report) -> String {
         faults.slowed,
         faults.crashed,
         report.memory_faults,
+        of_datagrams,
         report.trace_hash,
     )
 }

@@ -2,8 +2,8 @@
 
 use super::hub::{Hub, HubConfig};
 use super::link::{LinkSettings, Refused};
-use super::wire::{Wire, WireFaults};
 use super::port::UdpPort;
+use super::wire::{Wire, WireFaults};
 use crate::fabric::Variable;
 use crate::fabric::shm::{Ledger, NodeMemory, Segment, Sequencer, ShmPort};
 use crate::job::{NicThreadId, NodeId, Placement};

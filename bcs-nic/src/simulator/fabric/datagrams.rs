@@ -23,6 +23,42 @@ use std::sync::atomic::Ordering;
 /// How long it may take until all is acknowledged that was said at the end of a job.
 const REST_NS: u64 = 1_000_000_000;
 
+/// Virtual time after which no datagram is lost or late.
+const FAULTS_END_NS: u64 = 400_000_000;
+
+/// What the network may do to datagrams.
+#[derive(Clone, Copy, Debug)]
+pub struct WireFaultKinds {
+    /// They are lost, up to three of ten.
+    pub lose: bool,
+    /// They come twice, up to three of ten.
+    pub repeat: bool,
+    /// They are late by up to 5 ms, and so overtake each other.
+    pub delay: bool,
+    /// None comes for up to 150 ms.
+    pub cut: bool,
+}
+
+impl WireFaultKinds {
+    /// How often and how long, as the seed says.
+    pub fn draw(self, random: &mut ChaCha8Rng) -> WireFaults {
+        // Every choice is made, whether or not it is used.
+        let mut up_to = |most: u64, has: bool| {
+            let drawn = random.random_range(1..=most);
+            if has { drawn } else { 0 }
+        };
+        let per_mille = |drawn: u64| u32::try_from(drawn).expect("at most 1000");
+        let from_ns = up_to(20_000_000, self.cut);
+        WireFaults {
+            loss: per_mille(up_to(300, self.lose)),
+            repetition: per_mille(up_to(300, self.repeat)),
+            jitter_ns: up_to(5_000_000, self.delay),
+            cut: (from_ns, from_ns + up_to(150_000_000, self.cut)),
+            until_ns: FAULTS_END_NS,
+        }
+    }
+}
+
 /// Which nodes are on which machines, and in which of their processes.
 #[derive(Clone, Debug)]
 pub struct Machines(Vec<Vec<Vec<NodeId>>>);
@@ -81,7 +117,11 @@ impl Datagrams {
         let cluster = cluster.expect("memory");
         for party in cluster.parties() {
             party.page.has_cores(cores);
-            for rank in party.nodes.iter().flat_map(|&node| placement.ranks_of(node)) {
+            for rank in party
+                .nodes
+                .iter()
+                .flat_map(|&node| placement.ranks_of(node))
+            {
                 let pid = party.segment.pid(rank).expect("a rank");
                 pid.store(std::process::id(), Ordering::Release);
             }

@@ -10,7 +10,7 @@ mod datagrams;
 mod metered;
 mod transfers;
 
-pub use datagrams::{Datagrams, Machines};
+pub use datagrams::{Datagrams, Machines, WireFaultKinds};
 pub use transfers::Transfers;
 
 use bcs_core::fabric::sim::FaultCounts;
