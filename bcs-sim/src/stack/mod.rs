@@ -106,6 +106,30 @@ mod tests {
         }
     }
 
+    #[test]
+    fn jobs_on_datagrams_end_whole() {
+        for seed in 0..4 {
+            ends_whole(seed, FabricKind::Udp, Program::Drawn);
+            ends_whole(seed, FabricKind::Udp, Program::Rules);
+        }
+    }
+
+    /// More seeds: `bcs sim --mpi --fabric udp`. Of each a job that loses datagrams, and all else that can befall one.
+    #[test]
+    fn jobs_that_lose_datagrams_end_and_leave_the_same_trace() {
+        for seed in 0..6 {
+            let options = Options {
+                seed,
+                fabric: FabricKind::Udp,
+                faults: Faults::ALL,
+                program: Program::Drawn,
+            };
+            let (report, again) = (run(&options), run(&options));
+            assert_eq!(report.objection, None, "seed {seed}: {report:?}");
+            assert_eq!(report.trace_hash, again.trace_hash, "seed {seed}");
+        }
+    }
+
     fn ends_whole(seed: u64, fabric: FabricKind, program: Program) {
         let faults = Faults::NONE;
         let report = run(&Options {

@@ -9,6 +9,18 @@ use clap::ValueEnum as _;
 use std::process::ExitCode;
 
 pub(super) fn run(arguments: &SimArgs) -> ExitCode {
+    let is_strange = |kind: &&FaultName| match arguments.fabric {
+        SimulatedFabric::Sim => matches!(kind, FaultName::Repeat | FaultName::Cut),
+        SimulatedFabric::Udp => matches!(kind, FaultName::Slow | FaultName::Crash),
+    };
+    if let Some(kind) = arguments.faults.iter().find(is_strange) {
+        let kind = kind.to_possible_value().expect("a kind has a name");
+        let fabric = arguments.fabric.to_possible_value();
+        let fabric = fabric.expect("a fabric has a name");
+        let (kind, fabric) = (kind.get_name(), fabric.get_name());
+        eprintln!("bcs: --faults {kind} is none of --fabric {fabric}: give the other fabric");
+        return ExitCode::from(exit_code::BAD_INPUT);
+    }
     if arguments.mpi {
         return super::sim_mpi::run(arguments);
     }
