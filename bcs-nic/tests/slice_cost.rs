@@ -63,6 +63,7 @@ impl Job {
             nic_memory: Arc::new(memories.iter().cloned().map(Some).collect()),
             cores: Cores::default(),
             emds: std::env::var_os("BCS_EMDS").map(|_| NodeSelection::default()),
+            far: None,
         });
         Self {
             nics,

@@ -527,7 +527,7 @@ mod tests {
 
     fn rank() -> RankStore {
         let mut bytes = GuardedBytes::new(64 + REMEMBERED.len()).unwrap();
-        bytes[64..].copy_from_slice(REMEMBERED);
+        bytes[64..].copy_from_slice(&REMEMBERED);
         RankStore {
             nic: NicMemory::private(0).unwrap(),
             bytes,
