@@ -1,5 +1,8 @@
 //! Memory that nothing follows: who goes beyond its end is told by the kernel.
-#![expect(unsafe_code, reason = "maps memory, and closes its last page")]
+//!
+//! A message of which the end is not there may come in any order, and the last bytes first. So a page behind the memory is
+//! not enough: a write may begin beyond that.
+#![expect(unsafe_code, reason = "maps memory, and closes half of it")]
 
 use super::MapError;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
@@ -8,7 +11,7 @@ use std::ptr::NonNull;
 
 const PAGE: usize = 4096;
 
-/// Bytes of this process, at an address that others may be told: after the page of the last one there is nothing.
+/// Bytes of this process, at an address that others may be told: for as many bytes again there is nothing behind them.
 #[derive(Debug)]
 pub struct GuardedBytes {
     start: NonNull<u8>,
@@ -25,14 +28,13 @@ impl GuardedBytes {
         let (inner, protection) = (Self::inner(len), ProtFlags::READ | ProtFlags::WRITE);
         let anywhere = std::ptr::null_mut();
         // SAFETY: a new mapping, wherever there is room.
-        let mapped =
-            unsafe { mmap_anonymous(anywhere, inner + PAGE, protection, MapFlags::PRIVATE) };
+        let mapped = unsafe { mmap_anonymous(anywhere, 2 * inner, protection, MapFlags::PRIVATE) };
         let mapped = mapped.map_err(told)?.cast::<u8>();
         let start = NonNull::new(mapped).expect("nothing is mapped at 0");
         let bytes = Self { start, len };
         let guard = mapped.wrapping_add(inner).cast();
-        // SAFETY: the last page of the mapping, of which nobody knows.
-        unsafe { mprotect(guard, PAGE, MprotectFlags::empty()) }.map_err(told)?;
+        // SAFETY: the second half of the mapping, of which nobody knows.
+        unsafe { mprotect(guard, inner, MprotectFlags::empty()) }.map_err(told)?;
         Ok(bytes)
     }
 
@@ -66,7 +68,7 @@ impl DerefMut for GuardedBytes {
 impl Drop for GuardedBytes {
     fn drop(&mut self) {
         // SAFETY: the mapping is this one's, and nobody uses it any more.
-        let unmapped = unsafe { munmap(self.start.as_ptr().cast(), Self::inner(self.len) + PAGE) };
+        let unmapped = unsafe { munmap(self.start.as_ptr().cast(), 2 * Self::inner(self.len)) };
         unmapped.expect("it was mapped");
     }
 }
