@@ -3,6 +3,7 @@
 use bcs_core::fabric::sim::FaultCounts;
 use bcs_core::job::Strobe;
 use bcs_nic::bug::PlantedBug;
+use bcs_nic::simulator::fabric::FabricKind;
 use bcs_nic::simulator::{Checker, FaultKinds, Options, run};
 
 /// Seeds in the normal test run; `BCS_SIM_SEEDS` asks for more.
@@ -78,6 +79,32 @@ fn the_same_seed_twice_gives_the_same_trace() {
             run(&Options::seed(seed)).trace_hash
         );
     }
+}
+
+/// The links of several machines: what is said comes once and in order, and all of it once datagrams are no longer lost.
+#[test]
+fn no_seed_that_loses_datagrams_trips_a_checker() {
+    let mut total = FaultCounts::default();
+    for seed in 0..seeds() / 10 {
+        let options = Options {
+            fabric: FabricKind::Udp,
+            ..Options::seed(seed)
+        };
+        let report = run(&options);
+        assert_eq!(report.objection, None, "seed {seed}: {report:#?}");
+        if seed % 10 == 0 {
+            assert_eq!(report.trace_hash, run(&options).trace_hash, "seed {seed}");
+        }
+        total.add(&report.faults);
+    }
+    let struck = [
+        total.lost,
+        total.delayed,
+        total.reordered,
+        total.repeated,
+        total.cut,
+    ];
+    assert!(struck.iter().all(|&count| count > 0), "{total:?}");
 }
 
 /// Each planted bug is noticed by the checkers meant for it, and by no other.

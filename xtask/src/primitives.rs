@@ -140,7 +140,7 @@ fn answer(segment: &Segment, over: &AtomicBool) {
 /// On the simulated fabric.
 #[must_use]
 pub fn sim(nodes: usize) -> Costs {
-    let ranks = Ranks::Scripted(Vec::new());
+    let ranks = Ranks::Scripted(Rc::default());
     let network = Network::new(nodes, ranks, Latencies::default(), Faults::default(), 1);
     let network = Rc::new(RefCell::new(network));
     let mut port = SimPort::new(Rc::clone(&network), NodeId(0), ASKER);

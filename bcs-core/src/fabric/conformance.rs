@@ -6,9 +6,12 @@
 //! leave every node with the same value.
 
 use super::{
-    Block, CompareAndWrite, Comparison, Event, FabricError, GlobalAddress, Port, Ticket, Variable,
+    Block, CompareAndWrite, Comparison, DestinationSpan, Event, FabricError, GlobalAddress, Port,
+    SourceSpan, Ticket, Variable,
 };
+use crate::descriptor::Payload;
 use crate::job::{NicThreadId, NodeId, NodeSet};
+use crate::layout::Location;
 
 /// A fabric under test.
 trait Bench {
@@ -58,6 +61,7 @@ fn check_all<B: Bench>(mut make: impl FnMut(usize) -> B) {
     a_verdict_shows_what_came_before_it(&mut make(NODES));
     a_put_shows_what_was_decided_before_it(&mut make(NODES));
     a_strobe_shows_what_was_put_before_the_reports_that_it_follows(&mut make(NODES));
+    a_get_of_what_is_not_there_says_so(&mut make(NODES));
     a_fetch_fills_its_buffer(&mut make(NODES));
     a_fetch_of_what_is_not_there_gives_its_buffer_back(&mut make(NODES));
 }
@@ -333,6 +337,27 @@ fn a_fetch_fills_its_buffer<B: Bench>(bench: &mut B) {
     }
 }
 
+/// Several at once: of bytes that are few, many are in a datagram.
+fn a_get_of_what_is_not_there_says_so<B: Bench>(bench: &mut B) {
+    let from = SourceSpan {
+        rank: 0,
+        payload: Payload::Memory(Location::at(u64::MAX - 4096)),
+        offset: 0,
+        len: 50,
+    };
+    let to = DestinationSpan {
+        rank: 0,
+        into: Location::at(bench.remembered()),
+        offset: 0,
+    };
+    let mut port = bs(bench, 2);
+    let tickets: Vec<Ticket> = (0..5).map(|_| port.get(from, to)).collect();
+    for ticket in tickets {
+        let told = settle(bench, &mut port, ticket);
+        assert_eq!(told, Event::Failed(FabricError::SourceMemory));
+    }
+}
+
 fn a_fetch_of_what_is_not_there_gives_its_buffer_back<B: Bench>(bench: &mut B) {
     let mut port = bs(bench, 2);
     let ticket = port.fetch(0, u64::MAX - 4096, vec![1; 50]);
@@ -347,10 +372,10 @@ mod tests {
     use crate::fabric::shm::{Bells, Colocated, NodeMemory, Segment, Sequencer, ShmPort};
     use crate::fabric::sim::{Faults, Latencies, Network, RankStore, Ranks, SimPort};
     use crate::fabric::udp::UdpPort;
-    use crate::fabric::udp::cluster::{Cluster, Party};
+    use crate::fabric::udp::cluster::Cluster;
     use crate::fabric::udp::wire::WireFaults;
     use crate::job::Placement;
-    use crate::memory::NicMemory;
+    use crate::memory::{GuardedBytes, NicMemory};
     use std::cell::RefCell;
     use std::rc::Rc;
     use std::sync::Arc;
@@ -414,10 +439,9 @@ mod tests {
     impl Bench for UdpBench {
         type Port = UdpPort;
         fn port(&mut self, node: NodeId, thread: NicThreadId) -> UdpPort {
-            let Party { hub, segment, .. } = self.0.party_of(node);
-            let memory = NodeMemory::new(segment.clone(), Arc::new(Vec::new()));
-            let near = ShmPort::new(segment.clone(), hub.bells(), memory, node, thread);
-            UdpPort::new(near, hub.clone(), Some((node, thread)))
+            let party = self.0.party_of(node);
+            let memory = NodeMemory::new(party.segment.clone(), Arc::new(Vec::new()));
+            party.port(node, thread, memory)
         }
         fn step(&mut self) {
             // Of what is lost again and again some gets through within a thousand of these.
@@ -502,11 +526,12 @@ mod tests {
     }
 
     fn rank() -> RankStore {
-        let mut bytes = vec![0; 64];
-        bytes.extend(REMEMBERED);
+        let mut bytes = GuardedBytes::new(64 + REMEMBERED.len()).unwrap();
+        bytes[64..].copy_from_slice(&REMEMBERED);
         RankStore {
             nic: NicMemory::private(0).unwrap(),
             bytes,
+            start: 0,
             node: NodeId(0),
         }
     }
@@ -537,7 +562,7 @@ mod tests {
                     let latencies = Latencies::default();
                     let network = Network::new(
                         nodes,
-                        Ranks::Scripted(vec![rank()]),
+                        Ranks::Scripted(Rc::new(RefCell::new(vec![rank()]))),
                         latencies,
                         faults.clone(),
                         seed,
@@ -557,7 +582,7 @@ mod tests {
         };
         let network = Network::new(
             3,
-            Ranks::Scripted(Vec::new()),
+            Ranks::Scripted(Rc::default()),
             Latencies::default(),
             faults,
             1,

@@ -13,6 +13,7 @@
 //! system, so nothing is left when processes die.
 
 #[cfg(not(loom))]
+mod guarded;
 mod mapping;
 #[cfg(not(loom))]
 pub mod nic_memory;
@@ -24,8 +25,9 @@ pub mod slot;
 pub mod streaming;
 
 #[cfg(not(loom))]
-pub(crate) use mapping::sealed_memfd;
+pub use guarded::GuardedBytes;
 #[cfg(not(loom))]
+pub(crate) use mapping::sealed_memfd;
 pub use mapping::{MapError, MappedArray, MappedWord, MappedWords, Mapping};
 #[cfg(not(loom))]
 pub use nic_memory::{Claimant, NicMemory};

@@ -1,21 +1,21 @@
 //! A simulated cluster of scripted ranks, and the loop that advances the time.
 
 use super::checkers::{Checker, Objection};
+use super::host::{Drawn, stores};
 use super::nics::{Nics, NicsConfig};
 use super::program::{CONTEXTS, May, Program};
-use super::rank::{MEMORY_BYTES, ScriptedRank, World};
+use super::rank::{ScriptedRank, World};
 use super::{Options, Report};
 use crate::bounds::Bounds;
-use bcs_core::fabric::sim::{Faults, Latencies, Network, RankStore, Ranks};
+use bcs_core::fabric::sim::Stores;
 use bcs_core::job::{Placement, Settings, Strobe};
 use bcs_core::limits::LONGEST_PUT_BYTES;
 use bcs_core::memory::NicMemory;
-use bcs_core::wake::MachinePage;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-/// Virtual time by which every program must have ended: faults end at 20 ms, and what is left
-/// takes some hundred slices at most.
+/// Virtual time by which every program must have ended: faults end at 20 ms, those of datagrams at 400 ms, and what
+/// is left takes some hundred slices at most.
 const DEADLINE_NS: u64 = 2_000_000_000;
 /// Turns without time passing after which the cluster is in a livelock.
 const MAX_TURNS: u32 = 100_000;
@@ -26,7 +26,7 @@ pub(super) struct Cluster {
     program: Program,
     placement: Placement,
     settings: Settings,
-    page: MachinePage,
+    stores: Stores,
     crashes: bool,
 }
 
@@ -35,7 +35,7 @@ impl Cluster {
         options: &Options,
         nodes: usize,
         strobe: Strobe,
-        faults: Faults,
+        drawn: Drawn,
         random: &mut ChaCha8Rng,
     ) -> Self {
         let ranks = nodes + random.random_range(0..=nodes);
@@ -49,7 +49,7 @@ impl Cluster {
             ..Settings::default()
         };
         let ranks = u32::try_from(ranks).expect("a small job");
-        let crashes = !faults.crash.is_empty();
+        let crashes = drawn.crashes();
         let may = May {
             wildcards: !crashes,
             missing: options.faults.memory,
@@ -60,24 +60,15 @@ impl Cluster {
         let memories: Vec<NicMemory> = (0..ranks)
             .map(|_| NicMemory::private(settings.eager_limit).expect("memory"))
             .collect();
-        let stores = (0..ranks)
-            .map(|rank| RankStore {
-                nic: memories[rank as usize].clone(),
-                bytes: vec![0; MEMORY_BYTES],
-                node: placement.node_of(rank).expect("placed"),
-            })
-            .collect();
-        let (seed, latencies) = (random.random(), Latencies::default());
-        let network = Network::new(nodes, Ranks::Scripted(stores), latencies, faults, seed);
+        let stores = stores(&drawn, &placement, &memories);
+        let seed = random.random();
         let (oversleeps, oversleeping) = (random.random_bool(0.5), random.random());
-        let page = MachinePage::private(nodes, 1).expect("memory");
         let nics = Nics::new(NicsConfig {
-            placement: placement.clone(),
             settings: settings.clone(),
             bounds,
-            page: page.clone(),
             memories: memories.clone(),
-            network,
+            fabric: drawn.make(&placement, &memories, &stores, seed),
+            placement: placement.clone(),
             oversleeping: oversleeps.then_some(oversleeping),
             bug: options.bug,
             emds: None,
@@ -91,14 +82,14 @@ impl Cluster {
             program,
             placement,
             settings,
-            page,
+            stores,
             crashes,
         }
     }
 
     pub(super) fn run(mut self) -> Report {
         let objection = self.live().err();
-        let network = self.nics.network().borrow();
+        let fabric = self.nics.fabric();
         Report {
             nodes: self.placement.nodes(),
             ranks: self.placement.ranks(),
@@ -106,9 +97,9 @@ impl Cluster {
             slices: self.nics.strobes(),
             memory_faults: self.ranks.iter().map(|rank| rank.memory_faults).sum(),
             operations: self.ranks.iter().map(|rank| rank.checked).sum(),
-            virtual_ns: network.now_ns(),
-            faults: network.fault_counts(),
-            trace_hash: network.trace_hash(),
+            virtual_ns: fabric.now_ns(),
+            faults: fabric.fault_counts(),
+            trace_hash: fabric.trace_hash(),
             objection,
         }
     }
@@ -125,6 +116,7 @@ impl Cluster {
                 }
             }
             if self.all_finished() && self.nics.is_idle() {
+                self.check_rest()?;
                 return self.check_leaks();
             }
             self.pass_time()?;
@@ -132,7 +124,7 @@ impl Cluster {
     }
 
     fn all_finished(&self) -> bool {
-        let alive = self.nics.network().borrow().alive();
+        let alive = self.nics.fabric().alive();
         self.ranks.iter().all(|rank| {
             let node = self.placement.node_of(rank.rank).expect("placed");
             rank.is_finished() || !alive.contains(node)
@@ -141,7 +133,7 @@ impl Cluster {
 
     /// Advances the time to the next thing that happens.
     fn pass_time(&mut self) -> Result<(), Objection> {
-        let now = self.nics.network().borrow().now_ns();
+        let now = self.nics.fabric().now_ns();
         let ranks = self
             .ranks
             .iter()
@@ -150,7 +142,7 @@ impl Cluster {
         let next = ranks.chain(self.nics.next_ns()).min();
         match next {
             Some(at) if at <= DEADLINE_NS => {
-                self.nics.network().borrow_mut().advance(at.max(now));
+                self.nics.fabric_mut().advance(at.max(now));
                 Ok(())
             }
             Some(_) => Err(self
@@ -175,10 +167,8 @@ impl Cluster {
     /// Gives everything one chance at the present time; returns whether anything moved on.
     fn turn(&mut self) -> Result<bool, Objection> {
         let mut progress = self.nics.turn()?;
-        let (now_ns, alive) = {
-            let network = self.nics.network().borrow();
-            (network.now_ns(), network.alive())
-        };
+        let fabric = self.nics.fabric();
+        let (now_ns, alive) = (fabric.now_ns(), fabric.alive());
         for at in 0..self.ranks.len() {
             let node = self.placement.node_of(self.ranks[at].rank).expect("placed");
             if alive.contains(node) {
@@ -195,17 +185,24 @@ impl Cluster {
             program: &self.program,
             placement: &self.placement,
             settings: &self.settings,
-            page: &self.page,
+            page: self.nics.fabric().page(node),
             now_ns,
             cuts: self.nics.cuts(node),
             nobody_died: !self.crashes,
         };
-        let mut network = self.nics.network().borrow_mut();
-        let acted = self.ranks[at].act(&world, &mut network.ranks().scripted()[at])?;
+        let acted = self.ranks[at].act(&world, &mut self.stores.borrow_mut()[at])?;
         if let Some(words) = acted {
-            network.trace(&[now_ns, words]);
+            self.nics.fabric_mut().trace(&[now_ns, words]);
         }
         Ok(acted.is_some())
+    }
+
+    fn check_rest(&mut self) -> Result<(), Objection> {
+        if self.nics.fabric_mut().comes_to_rest() {
+            return Ok(());
+        }
+        let what = "what was said to the end of the job never comes".to_owned();
+        Err(self.nics.objection((Checker::Liveness, what)))
     }
 
     fn check_leaks(&mut self) -> Result<(), Objection> {

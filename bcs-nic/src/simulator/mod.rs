@@ -1,11 +1,13 @@
 //! The whole-cluster simulator: the very NIC state machines of [`crate::threads`], on the
-//! simulated fabric, with scripted ranks, in virtual time (docs/simulator.md).
+//! simulated fabric or the links of several machines, with scripted ranks, in virtual time (docs/simulator.md).
 //!
 //! One seed fixes everything: the [`program`] of the ranks, the faults and when they strike, and
 //! so the trace. [`checkers`] look on; what they object to ends the run.
 
 mod checkers;
 mod cluster;
+pub mod fabric;
+mod host;
 mod nics;
 mod place;
 mod program;
@@ -17,7 +19,10 @@ pub use nics::{Nics, NicsConfig};
 
 use crate::bug::PlantedBug;
 use bcs_core::fabric::sim::{FaultCounts, Faults};
+use bcs_core::fabric::udp::wire::WireFaults;
 use bcs_core::job::{NodeId, Strobe};
+use fabric::{FabricKind, Machines, WireFaultKinds};
+use host::Drawn;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -36,6 +41,10 @@ pub struct FaultKinds {
     pub crash: bool,
     /// Memory that ranks name is not there.
     pub memory: bool,
+    /// Datagrams come twice.
+    pub repeat: bool,
+    /// No datagram comes for a while.
+    pub cut: bool,
 }
 
 impl FaultKinds {
@@ -47,6 +56,8 @@ impl FaultKinds {
         slow: true,
         crash: true,
         memory: true,
+        repeat: true,
+        cut: true,
     };
     /// None of them.
     pub const NONE: Self = Self {
@@ -56,6 +67,8 @@ impl FaultKinds {
         slow: false,
         crash: false,
         memory: false,
+        repeat: false,
+        cut: false,
     };
 }
 
@@ -64,6 +77,8 @@ impl FaultKinds {
 pub struct Options {
     /// Fixes everything.
     pub seed: u64,
+    /// What joins its nodes.
+    pub fabric: FabricKind,
     /// Nodes; `None` lets the seed choose 2 to 16.
     pub nodes: Option<usize>,
     /// Kinds of faults.
@@ -80,6 +95,7 @@ impl Options {
     pub fn seed(seed: u64) -> Self {
         Self {
             seed,
+            fabric: FabricKind::Sim,
             nodes: None,
             faults: FaultKinds::ALL,
             bug: None,
@@ -123,11 +139,17 @@ pub fn run(options: &Options) -> Report {
     let nodes = options.nodes.unwrap_or_else(|| random.random_range(2..=16));
     let strobe = [Strobe::Elastic, Strobe::Fixed, Strobe::Auto][random.random_range(0..3)];
     let strobe = options.strobe.unwrap_or(strobe);
-    let faults = choose_faults(options.faults, nodes, &mut random);
+    let drawn = match options.fabric {
+        FabricKind::Sim => Drawn::Sim(choose_faults(options.faults, nodes, &mut random)),
+        FabricKind::Udp => {
+            let faults = choose_wire_faults(options.faults, &mut random);
+            Drawn::Udp(Machines::draw(nodes, &mut random), faults)
+        }
+    };
     let mut options = options.clone();
     options.faults.memory &= random.random_bool(0.5);
     let options = &options;
-    cluster::Cluster::new(options, nodes, strobe, faults, &mut random).run()
+    cluster::Cluster::new(options, nodes, strobe, drawn, &mut random).run()
 }
 
 fn choose_faults(kinds: FaultKinds, nodes: usize, random: &mut ChaCha8Rng) -> Faults {
@@ -161,6 +183,17 @@ fn choose_faults(kinds: FaultKinds, nodes: usize, random: &mut ChaCha8Rng) -> Fa
         },
         until_ns: FAULTS_END_NS,
     }
+}
+
+fn choose_wire_faults(kinds: FaultKinds, random: &mut ChaCha8Rng) -> WireFaults {
+    let mut yes = |kind: bool| random.random_bool(0.5) && kind;
+    let kinds = WireFaultKinds {
+        lose: yes(kinds.lose),
+        repeat: yes(kinds.repeat),
+        delay: yes(kinds.delay || kinds.reorder),
+        cut: yes(kinds.cut),
+    };
+    kinds.draw(random)
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
-//! The NICs and the Strobe Sender of a simulated cluster, on the simulated fabric. Whoever runs the ranks,
+//! The NICs and the Strobe Sender of a simulated cluster, on a fabric in virtual time. Whoever runs the ranks,
 //! scripts or threads, gives them turns and advances the time.
 
 use super::checkers::{Checker, Objection};
+use super::fabric::Fabric;
 use crate::bounds::Bounds;
 use crate::budget::Quota;
 use crate::bug::PlantedBug;
@@ -9,19 +10,15 @@ use crate::driver::machine;
 use crate::failure::NicFailure;
 use crate::mail::Mail;
 use crate::threads::{Context, LeftOver, NicThread, NodeConfig, Outbox, StrobeSender};
-use bcs_core::fabric::Variable;
-use bcs_core::fabric::sim::{Network, SimMemory, SimPort};
+use bcs_core::fabric::{Port, RankMemory, Variable};
 use bcs_core::job::{Microphase, NicThreadId, NodeId, Placement, Settings};
 use bcs_core::memory::NicMemory;
-use bcs_core::wake::MachinePage;
 use mds::dump::NodeDump;
 use mds::emds::StrobeRecorder;
 use mds::selection::Window;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::rc::Rc;
 use std::sync::Arc;
 
 /// How long a NIC thread may oversleep: some Compare-And-Writes and transfers of the others.
@@ -32,8 +29,8 @@ struct Seat {
     node: NodeId,
     thread: NicThreadId,
     machine: Box<dyn NicThread>,
-    port: SimPort,
-    memory: SimMemory,
+    port: Box<dyn Port>,
+    memory: Box<dyn RankMemory>,
     mail: VecDeque<Mail>,
     /// Its OS thread does not run before.
     wakes_ns: u64,
@@ -48,12 +45,10 @@ pub struct NicsConfig {
     pub settings: Settings,
     /// How much their tables hold.
     pub bounds: Bounds,
-    /// The machine page.
-    pub page: MachinePage,
     /// NIC memory of the ranks, by number.
     pub memories: Vec<NicMemory>,
     /// The fabric.
-    pub network: Network,
+    pub fabric: Box<dyn Fabric>,
     /// A seed that decides which NIC threads oversleep, and when: an OS thread may get no core for a
     /// while. `None`: all run whenever they can.
     pub oversleeping: Option<u64>,
@@ -65,12 +60,12 @@ pub struct NicsConfig {
 
 /// The NICs and the Strobe Sender of a simulated cluster.
 pub struct Nics {
-    network: Rc<RefCell<Network>>,
+    fabric: Box<dyn Fabric>,
     seats: Vec<Seat>,
     strobe_sender: StrobeSender,
     recorder: Option<StrobeRecorder>,
-    strobe_port: SimPort,
-    page: MachinePage,
+    strobe_port: Box<dyn Port>,
+    placement: Arc<Placement>,
     quota: Quota,
     strobes: u64,
     /// Cuts each node has taken.
@@ -83,9 +78,11 @@ pub struct Nics {
 
 impl std::fmt::Debug for Nics {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let network = self.network.borrow();
         let finished: Vec<u64> = (0..self.cuts.len())
-            .map(|node| network.load(NodeId::from_index(node), Variable::Finished))
+            .map(|node| {
+                self.fabric
+                    .load(NodeId::from_index(node), Variable::Finished)
+            })
             .collect();
         write!(out, "{:?}, nodes finished {finished:?}", self.strobe_sender)
     }
@@ -102,14 +99,12 @@ impl Nics {
             placement,
             settings,
             bounds,
-            page,
             memories,
-            network,
+            fabric,
             oversleeping,
             bug,
             emds,
         } = config;
-        let network = Rc::new(RefCell::new(network));
         let (placement, settings) = (Arc::new(placement), Arc::new(settings));
         let nodes = placement.nodes();
         let mut seats = Vec::new();
@@ -121,7 +116,7 @@ impl Nics {
                 node,
                 placement: placement.clone(),
                 settings: settings.clone(),
-                page: page.clone(),
+                page: fabric.page(node).clone(),
                 ranks: Arc::new(ranks.collect()),
                 bounds,
                 emds,
@@ -130,21 +125,26 @@ impl Nics {
                 node,
                 thread,
                 machine: machine(thread, config.clone(), bug),
-                port: SimPort::new(network.clone(), node, thread),
-                memory: SimMemory(network.clone()),
+                port: fabric.port(node, thread),
+                memory: fabric.memory(node),
                 mail: VecDeque::new(),
                 wakes_ns: 0,
             }));
         }
         Self {
-            strobe_sender: StrobeSender::new(settings.clone(), page.clone(), &placement, 0)
-                .recorded(emds.is_some()),
+            strobe_sender: StrobeSender::new(
+                settings.clone(),
+                fabric.page(NodeId(0)).clone(),
+                &placement,
+                0,
+            )
+            .recorded(emds.is_some()),
             recorder: emds.map(|window| StrobeRecorder::new(1, window)),
-            strobe_port: SimPort::strobe_sender(network.clone()),
+            strobe_port: fabric.strobe_sender(),
             quota: Quota::of(&settings, &bounds),
             seats,
-            page,
-            network,
+            placement,
+            fabric,
             strobes: 0,
             cuts: vec![0; nodes],
             last_slice: 0,
@@ -156,8 +156,13 @@ impl Nics {
 
     /// The fabric.
     #[must_use]
-    pub fn network(&self) -> &RefCell<Network> {
-        &self.network
+    pub fn fabric(&self) -> &dyn Fabric {
+        &*self.fabric
+    }
+
+    /// The same, to let time pass.
+    pub fn fabric_mut(&mut self) -> &mut dyn Fabric {
+        &mut *self.fabric
     }
 
     /// Slices struck so far.
@@ -175,13 +180,13 @@ impl Nics {
     /// Whether no slice is under way and none is wanted.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.is_at_rest() && self.page.wanted() == (false, false)
+        let mut nodes = (0..self.cuts.len()).map(NodeId::from_index);
+        self.is_at_rest() && nodes.all(|node| self.fabric.page(node).wanted() == (false, false))
     }
 
     /// Whether no slice is under way, and no NIC thread of a node that lives has mail or oversleeps.
     pub(super) fn is_at_rest(&self) -> bool {
-        let network = self.network.borrow();
-        let (now_ns, alive) = (network.now_ns(), network.alive());
+        let (now_ns, alive) = (self.fabric.now_ns(), self.fabric.alive());
         let is_at_rest = |seat: &Seat| seat.mail.is_empty() && seat.wakes_ns <= now_ns;
         let mut alive = self.seats.iter().filter(|seat| alive.contains(seat.node));
         !self.strobe_sender.in_slice() && alive.all(is_at_rest)
@@ -196,10 +201,10 @@ impl Nics {
     /// there because a program has left it there ([`LeftOver::programs`]) is told, too.
     #[must_use]
     pub fn left_over(&self) -> Vec<(NodeId, NicThreadId, LeftOver)> {
-        let alive = self.network.borrow().alive();
+        let alive = self.fabric.alive();
         let living = self.seats.iter().filter(|seat| alive.contains(seat.node));
         let of = |seat: &Seat| {
-            let left = seat.machine.left_over(&seat.port).into_iter();
+            let left = seat.machine.left_over(&*seat.port).into_iter();
             let (node, thread) = (seat.node, seat.thread);
             left.filter(|left| left.count > 0)
                 .map(move |left| (node, thread, left))
@@ -221,12 +226,11 @@ impl Nics {
     /// When something happens next without a rank's doing: on the fabric, or a strobe.
     #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
-        let network = self.network.borrow();
-        let now_ns = network.now_ns();
+        let now_ns = self.fabric.now_ns();
         let sleepers = self.seats.iter().map(|seat| seat.wakes_ns);
         sleepers
             .filter(|&at| at > now_ns)
-            .chain(network.next_event_ns())
+            .chain(self.fabric.next_ns())
             .chain(self.strobe_sender.deadline_ns())
             .min()
     }
@@ -262,16 +266,17 @@ impl Nics {
 
     /// A turn, which leaves failures to whoever takes them.
     pub(super) fn move_on(&mut self) -> Result<bool, Objection> {
-        let now_ns = self.network.borrow().now_ns();
-        let alive = self.network.borrow().alive();
-        let retries = self.network.borrow().retries();
-        let (mut progress, over) =
-            self.strobe_sender
-                .poll(&|| now_ns, retries, &mut self.strobe_port);
+        let (now_ns, alive) = (self.fabric.now_ns(), self.fabric.alive());
+        let settled = self.fabric.settle();
+        let retries = self.fabric.retries();
+        let (moved, over) = self
+            .strobe_sender
+            .poll(&|| now_ns, retries, &mut *self.strobe_port);
+        let mut progress = settled || moved;
         if self.strobe_sender.slice() != self.last_slice {
             self.last_slice = self.strobe_sender.slice();
             self.strobes += 1;
-            self.network.borrow_mut().take_entered();
+            self.fabric.take_entered();
         }
         if let Some(times) = over {
             if let Some(recorder) = &mut self.recorder {
@@ -302,8 +307,8 @@ impl Nics {
         let clock = || now_ns;
         let mut context = Context {
             clock: &clock,
-            port: &mut seat.port,
-            memory: &mut seat.memory,
+            port: &mut *seat.port,
+            memory: &mut *seat.memory,
             out: &mut self.out,
             worked_ns: 0, // no time passes in a routine
         };
@@ -313,7 +318,9 @@ impl Nics {
             seat.machine.handle(mail, &mut context);
         }
         for rank in self.out.to_ring.drain(..) {
-            self.page.wake(self.memories[rank as usize].bell());
+            let node = self.placement.node_of(rank).expect("a rank of the job");
+            let bell = self.memories[rank as usize].bell();
+            self.fabric.page(node).wake(bell);
         }
         let first = at - at % NicThreadId::COUNT;
         for (thread, mail) in self.out.mail.drain(..) {
@@ -335,22 +342,22 @@ impl Nics {
         progress
     }
 
-    fn check_slice_end(&self) -> Result<(), (Checker, String)> {
-        let mut network = self.network.borrow_mut();
-        let alive = network.alive();
+    fn check_slice_end(&mut self) -> Result<(), (Checker, String)> {
+        let fabric = &mut self.fabric;
+        let alive = fabric.alive();
         let crashed = alive.iter().count() < self.cuts.len();
-        if network.in_flight() > 0 && !crashed {
-            let what = format!("{} transfers are in flight", network.in_flight());
+        if fabric.in_flight() > 0 && !crashed {
+            let what = format!("{} transfers are in flight", fabric.in_flight());
             return Err((Checker::NetworkEmpty, what));
         }
         let finished: Vec<u64> = alive
             .iter()
-            .map(|node| network.load(node, Variable::Finished))
+            .map(|node| fabric.load(node, Variable::Finished))
             .collect();
         if finished.windows(2).any(|pair| pair[0] != pair[1]) {
             return Err((Checker::Agreement, format!("nodes finished {finished:?}")));
         }
-        for (node, bytes) in network.take_entered().into_iter().enumerate() {
+        for (node, bytes) in fabric.take_entered().into_iter().enumerate() {
             if bytes > self.quota.budget {
                 let what = format!(
                     "{bytes} bytes entered node {node}, {} may",

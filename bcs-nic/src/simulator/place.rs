@@ -11,6 +11,8 @@ const CANARY: u8 = 0xee;
 /// Room for a message.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
+    /// Where the rank's memory begins.
+    start: u64,
     pub(super) location: Location,
     layout: Option<Layout>,
     /// All memory from the first piece to the last.
@@ -18,17 +20,17 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Room for `len` bytes from an address on, in pieces if there is a seed for them; and the
-    /// first address behind it.
+    /// Room for `len` bytes from a byte of a rank's memory on, in pieces if there is a seed for them.
     pub(super) fn new(
         len: usize,
         pieces: Option<u64>,
-        address: u64,
+        start: usize,
         store: &mut RankStore,
     ) -> Self {
-        let start = index(address);
+        let address = store.start + start as u64;
         let Some(seed) = pieces.filter(|_| len > 0) else {
             return Self {
+                start: store.start,
                 location: Location::at(address),
                 layout: None,
                 span: start..start + len,
@@ -40,11 +42,12 @@ impl Place {
         let base = address + words.len() as u64;
         let elements = (len as u64).div_ceil(layout.size());
         let span = elements * layout.extent().unsigned_abs();
-        let first = index(base);
+        let first = start + words.len();
         // Layout words are not in address 0 of a rank: that means that there are none.
         let at = NonZeroU64::new(address).expect("a rank keeps its first word free");
         store.bytes[start..first].copy_from_slice(&words);
         Self {
+            start: store.start,
             location: Location {
                 address: base,
                 layout: Some(at),
@@ -55,18 +58,19 @@ impl Place {
         }
     }
 
-    /// Room from an address to the end of a rank's memory, and on beyond it.
-    pub(super) fn beyond(address: u64, end: usize) -> Self {
+    /// Room from a byte of a rank's memory to the end of that, and on beyond it.
+    pub(super) fn beyond(start: usize, store: &RankStore) -> Self {
         Self {
-            location: Location::at(address),
+            start: store.start,
+            location: Location::at(store.start + start as u64),
             layout: None,
-            span: index(address)..end,
+            span: start..store.bytes.len(),
         }
     }
 
-    /// The first address behind it.
-    pub(super) fn end(&self) -> u64 {
-        self.span.end as u64
+    /// The first byte behind it.
+    pub(super) fn end(&self) -> usize {
+        self.span.end
     }
 
     fn pieces(&self, len: usize) -> Vec<Range<usize>> {
@@ -77,7 +81,8 @@ impl Place {
         let mut pieces = Vec::new();
         for strip in layout.pieces(0, len as u64) {
             for offset in strip.offsets() {
-                let start = index(self.location.address.wrapping_add_signed(offset));
+                let address = self.location.address.wrapping_add_signed(offset);
+                let start = index(address - self.start);
                 pieces.push(start..start + index(strip.block));
             }
         }

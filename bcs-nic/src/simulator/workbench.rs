@@ -5,6 +5,7 @@
 //! Nobody but the test acts as a rank, and nothing fails that it does not make fail. What the test
 //! waits for has a deadline in virtual time, so a NIC that hangs ends a test with a message.
 
+use super::fabric::Transfers;
 use super::nics::{Nics, NicsConfig};
 use crate::bounds::Bounds;
 use crate::failure::NicFailure;
@@ -17,11 +18,13 @@ use bcs_core::job::{NodeId, Placement, Settings};
 use bcs_core::layout::Location;
 use bcs_core::limits::INLINE_BYTES;
 use bcs_core::memory::ring::Producer;
-use bcs_core::memory::{MappedWords, NicMemory};
+use bcs_core::memory::{GuardedBytes, MappedWords, NicMemory};
 use bcs_core::request::{Completion, RequestId};
 use bcs_core::wake::MachinePage;
 use mds::dump::NodeDump;
 use mds::selection::Window;
+use std::cell::RefCell;
+use std::rc::Rc;
 
 /// Virtual time by which everything must be over that a test waits for.
 const PATIENCE_NS: u64 = 5_000_000_000;
@@ -39,6 +42,7 @@ struct Rank {
 /// A cluster for tests.
 pub struct Workbench {
     nics: Nics,
+    network: Rc<RefCell<Network>>,
     page: MachinePage,
     ranks: Vec<Rank>,
     failures: Vec<NicFailure>,
@@ -76,20 +80,21 @@ impl Workbench {
         let memories: Vec<NicMemory> = (0..ranks).map(|_| memory()).collect();
         let store = |(rank, nic): (u32, &NicMemory)| RankStore {
             nic: nic.clone(),
-            bytes: vec![0; Self::MEMORY_BYTES],
+            bytes: GuardedBytes::new(Self::MEMORY_BYTES).expect("memory"),
+            start: 0,
             node: placement.node_of(rank).expect("placed"),
         };
         let stores = (0..).zip(&memories).map(store).collect();
-        let stores = Ranks::Scripted(stores);
+        let stores = Ranks::Scripted(Rc::new(RefCell::new(stores)));
         let network = Network::new(nodes, stores, Latencies::default(), Faults::default(), 0);
+        let network = Rc::new(RefCell::new(network));
         let page = MachinePage::private(nodes, 1).expect("memory");
         let nics = Nics::new(NicsConfig {
             placement,
             settings,
             bounds,
-            page: page.clone(),
             memories: memories.clone(),
-            network,
+            fabric: Box::new(Transfers::new(network.clone(), page.clone())),
             oversleeping: None,
             bug: None,
             emds: Some(Window::default()),
@@ -105,6 +110,7 @@ impl Workbench {
             nics,
             ranks: memories.into_iter().map(rank).collect(),
             failures: Vec::new(),
+            network,
             page,
         }
     }
@@ -360,7 +366,7 @@ impl Workbench {
     #[must_use]
     pub fn read(&self, rank: u32, address: u64, len: usize) -> Vec<u8> {
         let mut bytes = vec![0; len];
-        let mut network = self.nics.network().borrow_mut();
+        let mut network = self.network.borrow_mut();
         let read = network.ranks().read(rank, address, &mut bytes);
         read.expect("the rank has this memory");
         bytes
@@ -371,7 +377,7 @@ impl Workbench {
     /// # Panics
     /// When it has none there.
     pub fn write(&mut self, rank: u32, address: u64, bytes: &[u8]) {
-        let mut network = self.nics.network().borrow_mut();
+        let mut network = self.network.borrow_mut();
         let written = network.ranks().write(rank, address, bytes);
         written.expect("the rank has this memory");
     }
@@ -445,7 +451,7 @@ impl Workbench {
     /// # Panics
     /// When that never comes.
     pub fn run(&mut self, until: impl Fn(&Self) -> bool) {
-        let now_ns = |bench: &Self| bench.nics.network().borrow().now_ns();
+        let now_ns = |bench: &Self| bench.nics.fabric().now_ns();
         let deadline_ns = now_ns(self) + PATIENCE_NS;
         loop {
             let mut turns = 0;
@@ -464,7 +470,7 @@ impl Workbench {
             match self.nics.next_ns() {
                 Some(at) if at <= deadline_ns => {
                     let to_ns = at.max(now_ns(self));
-                    self.nics.network().borrow_mut().advance(to_ns);
+                    self.nics.fabric_mut().advance(to_ns);
                 }
                 next => panic!(
                     "what was waited for never came (next: {next:?}): {:?}, failures: {:?}",

@@ -1,7 +1,9 @@
 //! What goes wrong in a simulated job.
 
 use bcs_core::fabric::sim;
+use bcs_core::fabric::udp::wire::WireFaults;
 use bcs_core::job::NodeId;
+use bcs_nic::simulator::fabric::{FabricKind, WireFaultKinds};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
@@ -9,11 +11,11 @@ use rand_chacha::ChaCha8Rng;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum FaultKind {
-    /// Transfers fail whole.
+    /// Transfers fail whole, or datagrams are lost.
     Lost,
-    /// Transfers are late.
+    /// Transfers or datagrams are late.
     Delayed,
-    /// Transfers of different pairs overtake each other.
+    /// Transfers of different pairs overtake each other, or datagrams of one.
     Reordered,
     /// A node is slow.
     Slowed,
@@ -35,11 +37,15 @@ pub enum FaultKind {
     Threads,
     /// Tables, blocks and credits of the NICs are small.
     SmallTables,
+    /// Datagrams come twice.
+    Repeated,
+    /// No datagram comes for a while.
+    Cut,
 }
 
 impl FaultKind {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::Lost,
         Self::Delayed,
         Self::Reordered,
@@ -53,7 +59,20 @@ impl FaultKind {
         Self::FullRing,
         Self::Threads,
         Self::SmallTables,
+        Self::Repeated,
+        Self::Cut,
     ];
+
+    /// Those that a job on such a fabric may have. Datagrams make no node slow; and a node that dies ends a job on
+    /// several machines, as a rank does.
+    pub fn of(fabric: FabricKind) -> impl Iterator<Item = Self> {
+        let of_transfers = [Self::Slowed, Self::Crashed];
+        let of_datagrams = [Self::Repeated, Self::Cut];
+        Self::ALL.into_iter().filter(move |kind| match fabric {
+            FabricKind::Sim => !of_datagrams.contains(kind),
+            FabricKind::Udp => !of_transfers.contains(kind),
+        })
+    }
 
     /// Its name, for people.
     #[must_use]
@@ -72,6 +91,8 @@ impl FaultKind {
             Self::FullRing => "full-ring",
             Self::Threads => "threads",
             Self::SmallTables => "small-tables",
+            Self::Repeated => "repeated",
+            Self::Cut => "cut",
         }
     }
 
@@ -111,11 +132,16 @@ impl Faults {
             .filter(move |&kind| self.contains(kind))
     }
 
-    /// Each with this chance.
-    pub(super) fn some(self, chance: f64, random: &mut ChaCha8Rng) -> Self {
+    /// Each of these kinds with this chance, if it is among them.
+    pub(super) fn some(
+        self,
+        kinds: impl Iterator<Item = FaultKind>,
+        chance: f64,
+        random: &mut ChaCha8Rng,
+    ) -> Self {
         // Every choice is made, whether or not it is allowed: the rest of a seed's run does not depend on that.
         let mut some = Self::NONE;
-        for kind in FaultKind::ALL {
+        for kind in kinds {
             if random.random_bool(chance) && self.contains(kind) {
                 some.insert(kind);
             }
@@ -124,11 +150,11 @@ impl Faults {
     }
 }
 
-/// Virtual time after which the fabric is whole.
+/// Virtual time after which the simulated fabric is whole.
 const UNTIL_NS: u64 = 20_000_000;
 
-/// Those faults that are the fabric's.
-pub(super) fn of_fabric(faults: Faults, nodes: usize, random: &mut ChaCha8Rng) -> sim::Faults {
+/// Those faults that are the simulated fabric's.
+pub(super) fn of_network(faults: Faults, nodes: usize, random: &mut ChaCha8Rng) -> sim::Faults {
     let slow = NodeId::from_index(random.random_range(0..nodes));
     let factor = random.random_range(2..20);
     let victim = NodeId::from_index(random.random_range(0..nodes));
@@ -154,6 +180,17 @@ pub(super) fn of_fabric(faults: Faults, nodes: usize, random: &mut ChaCha8Rng) -
     }
 }
 
+/// Those faults that are the network's of datagrams.
+pub(super) fn of_wire(faults: Faults, random: &mut ChaCha8Rng) -> WireFaults {
+    let kinds = WireFaultKinds {
+        lose: faults.contains(FaultKind::Lost),
+        repeat: faults.contains(FaultKind::Repeated),
+        delay: faults.contains(FaultKind::Delayed) || faults.contains(FaultKind::Reordered),
+        cut: faults.contains(FaultKind::Cut),
+    };
+    kinds.draw(random)
+}
+
 /// What the fabric says has struck.
 pub(super) fn struck_by(counts: &sim::FaultCounts) -> Struck {
     let mut struck = Struck::NONE;
@@ -163,6 +200,8 @@ pub(super) fn struck_by(counts: &sim::FaultCounts) -> Struck {
         (counts.reordered, FaultKind::Reordered),
         (counts.slowed, FaultKind::Slowed),
         (counts.crashed, FaultKind::Crashed),
+        (counts.repeated, FaultKind::Repeated),
+        (counts.cut, FaultKind::Cut),
     ] {
         if count > 0 {
             struck.insert(kind);

@@ -1,19 +1,19 @@
 //! A simulated job: ranks, NICs and fabric, and the loop that advances the time.
 
-use super::fault::{FaultKind, Faults, Struck, of_fabric, struck_by};
+use super::fault::{FaultKind, Faults, Struck, struck_by};
+use super::host::{Drawn, Host, Memories};
 use super::memory::Vanishing;
 use super::plan::{Plan, Shared};
 use super::{End, Options, Program, Report};
-use bcs_core::fabric::shm::{NodeMemory as RankMemories, Segment};
-use bcs_core::fabric::sim::{Latencies, Network, Ranks};
+use bcs_core::fabric::shm::Segment;
 use bcs_core::job::{Collectives, Folding, Intranode, NodeId, Placement, Road, Settings, Strobe};
 use bcs_core::lockstep::{self, Lockstep, Standing, ThreadNumber};
 use bcs_core::memory::NicMemory;
-use bcs_core::smartmap::{Desk, NodeMemory};
-use bcs_core::wake::MachinePage;
+use bcs_core::smartmap::NodeMemory;
 use bcs_mpi::mpi::Process;
 use bcs_mpi::shared_memory::SharedMemory;
 use bcs_nic::bounds::Bounds;
+use bcs_nic::simulator::fabric::FabricKind;
 use bcs_nic::simulator::{Nics, NicsConfig};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -47,7 +47,8 @@ pub(super) struct Job {
     ranks: Vec<Rank>,
     placement: Placement,
     settings: Settings,
-    segment: Segment,
+    /// That of the machine of each node.
+    segments: Vec<Segment>,
     nodes: Vec<NodeMemory>,
     plan: Arc<Plan>,
     shared: Shared,
@@ -63,11 +64,16 @@ impl Job {
         die_of_bad_memory();
         let mut random = ChaCha8Rng::seed_from_u64(options.seed);
         let lockstep = Lockstep::drive(random.random());
-        let nodes = random.random_range(1..=4);
+        let least = match options.fabric {
+            FabricKind::Sim => 1,
+            FabricKind::Udp => 2,
+        };
+        let nodes = random.random_range(least..=4);
         let ranks = nodes * random.random_range(1..=4) - random.random_range(0..nodes);
         let ranks = ranks.max(nodes);
         let placement = Placement::block(ranks, nodes).expect("a small job");
-        let faults = options.faults.some(0.35, &mut random);
+        let kinds = FaultKind::of(options.fabric);
+        let faults = options.faults.some(kinds, 0.35, &mut random);
         let settings = draw_settings(faults, &mut random);
         let dies = (random.random_range(0..ranks), random.random_range(0..4_000));
         let plan = match options.program {
@@ -75,40 +81,22 @@ impl Job {
             Program::Rules => Plan::rules(),
         };
         let plan = Arc::new(plan);
-        let fabric = of_fabric(faults, nodes, &mut random);
+        let fabric = Drawn::draw(options.fabric, faults, nodes, &mut random);
         let small = draw_bounds(nodes, &mut random);
         let bounds = if faults.contains(FaultKind::SmallTables) {
             small
         } else {
             Bounds::default()
         };
-        let page = MachinePage::private(nodes, random.random_range(1..9)).expect("memory");
-        let (node_memories, memories) = memories(&placement, &settings, &page);
-        let segment = Segment::private(nodes, ranks).expect("memory");
-        for rank in 0..ranks {
-            let pid = segment.pid(number(rank)).expect("a rank");
-            pid.store(std::process::id(), Ordering::Release);
-        }
-        let of_nics = || memories.iter().map(|memory| memory.nic().clone());
-        let held: Vec<Option<NicMemory>> = of_nics().map(Some).collect();
-        let threads = Ranks::Threads {
-            memory: RankMemories::new(segment.clone(), Arc::new(held)),
-            nodes: (0..ranks).map(|rank| node_of(&placement, rank)).collect(),
-        };
-        let network = Network::new(
-            nodes,
-            threads,
-            Latencies::default(),
-            fabric,
-            random.random(),
-        );
+        let mut memories = Memories::new(&placement, &settings);
+        let host = Host::new(fabric, &placement, &memories.nics, &mut random);
+        let of_ranks = memories.of_ranks(&placement, &*host.fabric);
         let nics = Nics::new(NicsConfig {
             placement: placement.clone(),
             settings: settings.clone(),
             bounds,
-            page,
-            memories: of_nics().collect(),
-            network,
+            memories: memories.nics,
+            fabric: host.fabric,
             oversleeping: None,
             bug: None,
             emds: None,
@@ -129,15 +117,15 @@ impl Job {
             ranks: Vec::new(),
             placement,
             settings,
-            segment,
-            nodes: node_memories,
+            segments: host.segments,
+            nodes: memories.nodes,
             plan,
             shared,
             random,
             dies: faults.contains(FaultKind::Died).then_some(dies),
             ending: None,
         };
-        for (rank, memory) in memories.into_iter().enumerate() {
+        for (rank, memory) in of_ranks.into_iter().enumerate() {
             let rank = job.start(rank, memory);
             job.ranks.push(rank);
         }
@@ -168,9 +156,9 @@ impl Job {
 
     pub(super) fn run(mut self) -> Report {
         let outcome = self.live();
-        let network = self.nics.network().borrow();
+        let fabric = self.nics.fabric();
         let mut struck = *lockstep::lock(&self.shared.struck);
-        struck_by(&network.fault_counts())
+        struck_by(&fabric.fault_counts())
             .iter()
             .for_each(|kind| struck.insert(kind));
         Report {
@@ -183,7 +171,7 @@ impl Job {
             virtual_ns: self.lockstep.now_ns(),
             plan: self.plan.describe(),
             struck,
-            trace_hash: self.lockstep.trace_hash() ^ network.trace_hash().rotate_left(1),
+            trace_hash: self.lockstep.trace_hash() ^ fabric.trace_hash().rotate_left(1),
             end: outcome.clone().unwrap_or(End::Whole),
             objection: outcome.err(),
         }
@@ -214,7 +202,7 @@ impl Job {
                 continue;
             }
             if self.ranks.iter().all(|rank| rank.over) && self.nics.is_idle() {
-                return self.check_leaks().map(|()| End::Whole);
+                return self.check_end().map(|()| End::Whole);
             }
             turns = 0;
             self.pass_time()?;
@@ -249,7 +237,7 @@ impl Job {
                 self.lockstep.kill(self.ranks[rank].thread);
             }
         }
-        let alive = self.nics.network().borrow().alive();
+        let alive = self.nics.fabric().alive();
         for rank in 0..self.ranks.len() {
             let Rank {
                 thread, node, over, ..
@@ -298,9 +286,9 @@ impl Job {
 
     /// What a node manager does when it sees that a rank has died.
     fn bury(&self, rank: usize) {
-        let pid = self.segment.pid(number(rank)).expect("a rank");
-        pid.store(0, Ordering::Release);
         let node = self.ranks[rank].node;
+        let pid = self.segments[node.index()].pid(number(rank));
+        pid.expect("a rank").store(0, Ordering::Release);
         let place = self
             .placement
             .ranks_of(node)
@@ -338,7 +326,7 @@ impl Job {
         match next.into_iter().flatten().min() {
             Some(at) if at <= DEADLINE_NS => {
                 self.lockstep.advance(at.max(now));
-                self.nics.network().borrow_mut().advance(at.max(now));
+                self.nics.fabric_mut().advance(at.max(now));
                 Ok(())
             }
             Some(_) => Err(self.stuck("runs for ever")),
@@ -366,8 +354,12 @@ impl Job {
         )
     }
 
-    /// What a program has left behind is its own affair; all else is to be out of the NICs' tables.
-    fn check_leaks(&self) -> Result<(), String> {
+    /// What a program has left behind is its own affair; all else is to be out of the NICs' tables, and nothing
+    /// under way.
+    fn check_end(&mut self) -> Result<(), String> {
+        if !self.nics.fabric_mut().comes_to_rest() {
+            return Err("the job has ended, and what was said to its end never comes".to_owned());
+        }
         let left = self.nics.left_over().into_iter();
         let mut forgotten = left.filter(|(_, _, left)| !left.programs);
         match forgotten.next() {
@@ -385,33 +377,6 @@ fn number(rank: usize) -> u32 {
 
 fn node_of(placement: &Placement, rank: usize) -> NodeId {
     placement.node_of(number(rank)).expect("placed")
-}
-
-/// The memory of all nodes and ranks.
-fn memories(
-    placement: &Placement,
-    settings: &Settings,
-    page: &MachinePage,
-) -> (Vec<NodeMemory>, Vec<SharedMemory>) {
-    let (mut nodes, mut ranks) = (Vec::new(), Vec::new());
-    for node in (0..placement.nodes()).map(NodeId::from_index) {
-        let places = placement.ranks_of(node).count();
-        let shared = NodeMemory::private(places).expect("memory");
-        for place in 0..places {
-            shared
-                .process(place)
-                .store(std::process::id(), Ordering::Release);
-            let nic = NicMemory::private(settings.eager_limit).expect("memory");
-            let node = shared.clone();
-            let desk = match settings.intranode {
-                Intranode::Smartmap => Some(Desk { node, place }),
-                Intranode::Nic => None,
-            };
-            ranks.push(SharedMemory::new(nic, desk, page.clone()));
-        }
-        nodes.push(shared);
-    }
-    (nodes, ranks)
 }
 
 /// Tables so small that programs fill them.

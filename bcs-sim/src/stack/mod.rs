@@ -2,7 +2,8 @@
 //!
 //! | file | is |
 //! |---|---|
-//! | `job` | ranks, NICs, fabric, and the loop that advances the time |
+//! | `job` | ranks, NICs, and the loop that advances the time |
+//! | `host` | the fabric, and the memory of machines and ranks |
 //! | `plan` | what the ranks do: the same on all of them, drawn from the seed |
 //! | `fault` | what goes wrong, and how often it did |
 //! | `memory` | memory that cannot be read or written, and memory that vanishes |
@@ -15,6 +16,7 @@
 mod bridges;
 mod deed;
 mod fault;
+mod host;
 mod job;
 mod memory;
 mod neighbors;
@@ -25,12 +27,15 @@ mod teams;
 pub use fault::{FaultKind, Faults, Struck};
 
 use bcs_core::job::{Intranode, Strobe};
+use bcs_nic::simulator::fabric::FabricKind;
 
 /// One run.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Fixes everything.
     pub seed: u64,
+    /// What joins its nodes.
+    pub fabric: FabricKind,
     /// Kinds of faults that may strike.
     pub faults: Faults,
     /// What its ranks do.
@@ -97,14 +102,39 @@ mod tests {
     #[test]
     fn without_faults_every_job_ends_whole() {
         for seed in 0..6 {
-            ends_whole(seed, Program::Drawn);
+            ends_whole(seed, FabricKind::Sim, Program::Drawn);
         }
     }
 
-    fn ends_whole(seed: u64, program: Program) {
+    #[test]
+    fn jobs_on_datagrams_end_whole() {
+        for seed in 0..4 {
+            ends_whole(seed, FabricKind::Udp, Program::Drawn);
+            ends_whole(seed, FabricKind::Udp, Program::Rules);
+        }
+    }
+
+    /// More seeds: `bcs sim --mpi --fabric udp`. Of each a job that loses datagrams, and all else that can befall one.
+    #[test]
+    fn jobs_that_lose_datagrams_end_and_leave_the_same_trace() {
+        for seed in 0..6 {
+            let options = Options {
+                seed,
+                fabric: FabricKind::Udp,
+                faults: Faults::ALL,
+                program: Program::Drawn,
+            };
+            let (report, again) = (run(&options), run(&options));
+            assert_eq!(report.objection, None, "seed {seed}: {report:?}");
+            assert_eq!(report.trace_hash, again.trace_hash, "seed {seed}");
+        }
+    }
+
+    fn ends_whole(seed: u64, fabric: FabricKind, program: Program) {
         let faults = Faults::NONE;
         let report = run(&Options {
             seed,
+            fabric,
             faults,
             program,
         });
@@ -116,7 +146,7 @@ mod tests {
     #[test]
     fn roads_of_all_kinds_keep_the_rules() {
         for seed in 0..12 {
-            ends_whole(seed, Program::Rules);
+            ends_whole(seed, FabricKind::Sim, Program::Rules);
         }
     }
 
@@ -127,6 +157,7 @@ mod tests {
         let hash = |seed| {
             run(&Options {
                 seed,
+                fabric: FabricKind::Sim,
                 faults,
                 program,
             })

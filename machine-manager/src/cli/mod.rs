@@ -78,6 +78,9 @@ pub struct SimArgs {
     /// Run bcs-mpi itself: ranks are threads that run random programs of MPI, on 1 to 4 nodes
     #[arg(long)]
     pub mpi: bool,
+    /// What joins the nodes
+    #[arg(long, value_enum, value_name = "FABRIC", default_value_t = SimulatedFabric::Sim)]
+    pub fabric: SimulatedFabric,
     /// Number of nodes [default: 2 to 16, by the seed]
     #[arg(long, value_name = "N", conflicts_with = "mpi")]
     pub nodes: Option<usize>,
@@ -104,6 +107,15 @@ pub struct SimArgs {
     pub worker: bool,
 }
 
+/// `--fabric`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SimulatedFabric {
+    /// Transfers that take time, and fail whole.
+    Sim,
+    /// The links of jobs on several machines, on a network that loses datagrams.
+    Udp,
+}
+
 /// `--faults`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum FaultName {
@@ -111,16 +123,20 @@ pub enum FaultName {
     All,
     /// No fault.
     None,
-    /// Transfers fail whole.
+    /// Transfers fail whole, or datagrams are lost.
     Lose,
-    /// Transfers are late.
+    /// Transfers or datagrams are late.
     Delay,
-    /// Transfers of different pairs overtake each other.
+    /// Transfers of different pairs overtake each other, or datagrams of one.
     Reorder,
     /// Nodes are slow.
     Slow,
-    /// Nodes die.
+    /// Nodes die (with --fabric sim, as the one before).
     Crash,
+    /// Datagrams come twice (with --fabric udp, as the next).
+    Repeat,
+    /// No datagram comes for a while.
+    Cut,
     /// A rank gives memory that cannot be read.
     Unreadable,
     /// A rank gives memory that cannot be written.

@@ -1,13 +1,26 @@
 //! `bcs sim`: the NIC's state machines in virtual time.
 
-use crate::cli::{FaultName, SimArgs};
+use crate::cli::{FaultName, SimArgs, SimulatedFabric};
 use crate::exit_code;
 use bcs_core::limits::MAX_NODES;
+use bcs_nic::simulator::fabric::FabricKind;
 use bcs_nic::simulator::{self, FaultKinds, Options, Report};
 use clap::ValueEnum as _;
 use std::process::ExitCode;
 
 pub(super) fn run(arguments: &SimArgs) -> ExitCode {
+    let is_strange = |kind: &&FaultName| match arguments.fabric {
+        SimulatedFabric::Sim => matches!(kind, FaultName::Repeat | FaultName::Cut),
+        SimulatedFabric::Udp => matches!(kind, FaultName::Slow | FaultName::Crash),
+    };
+    if let Some(kind) = arguments.faults.iter().find(is_strange) {
+        let kind = kind.to_possible_value().expect("a kind has a name");
+        let fabric = arguments.fabric.to_possible_value();
+        let fabric = fabric.expect("a fabric has a name");
+        let (kind, fabric) = (kind.get_name(), fabric.get_name());
+        eprintln!("bcs: --faults {kind} is none of --fabric {fabric}: give the other fabric");
+        return ExitCode::from(exit_code::BAD_INPUT);
+    }
     if arguments.mpi {
         return super::sim_mpi::run(arguments);
     }
@@ -31,12 +44,13 @@ pub(super) fn run(arguments: &SimArgs) -> ExitCode {
     let mut objections = 0u64;
     for seed in arguments.seed..arguments.seed.saturating_add(arguments.seeds) {
         let options = Options {
+            fabric: arguments.fabric.into(),
             nodes: arguments.nodes,
             faults,
             ..Options::seed(seed)
         };
         let report = simulator::run(&options);
-        println!("{}", line(seed, &report));
+        println!("{}", line(seed, options.fabric, &report));
         let again = arguments.twice.then(|| simulator::run(&options).trace_hash);
         if again.is_some_and(|hash| hash != report.trace_hash) {
             println!("seed {seed}: the second run left another trace");
@@ -58,6 +72,15 @@ pub(super) fn run(arguments: &SimArgs) -> ExitCode {
     ExitCode::FAILURE
 }
 
+impl From<SimulatedFabric> for FabricKind {
+    fn from(name: SimulatedFabric) -> Self {
+        match name {
+            SimulatedFabric::Sim => Self::Sim,
+            SimulatedFabric::Udp => Self::Udp,
+        }
+    }
+}
+
 fn kinds(names: &[FaultName]) -> FaultKinds {
     let has = |name| names.contains(&name) || names.contains(&FaultName::All);
     FaultKinds {
@@ -67,14 +90,20 @@ fn kinds(names: &[FaultName]) -> FaultKinds {
         slow: has(FaultName::Slow),
         crash: has(FaultName::Crash),
         memory: has(FaultName::Unreadable) || has(FaultName::Unwritable),
+        repeat: has(FaultName::Repeat),
+        cut: has(FaultName::Cut),
     }
 }
 
-fn line(seed: u64, report: &Report) -> String {
+fn line(seed: u64, fabric: FabricKind, report: &Report) -> String {
     let faults = report.faults;
+    let of_datagrams = match fabric {
+        FabricKind::Sim => String::new(),
+        FabricKind::Udp => format!(" repeated {} cut {}", faults.repeated, faults.cut),
+    };
     format!(
         "seed {seed}: {} nodes, {} ranks, {:?}, {} slices in {} us, {} operations checked; \
-         lost {} delayed {} reordered {} slowed {} crashed {} memory {}; trace {:016x}",
+         lost {} delayed {} reordered {} slowed {} crashed {} memory {}{}; trace {:016x}",
         report.nodes,
         report.ranks,
         report.strobe,
@@ -87,6 +116,7 @@ fn line(seed: u64, report: &Report) -> String {
         faults.slowed,
         faults.crashed,
         report.memory_faults,
+        of_datagrams,
         report.trace_hash,
     )
 }

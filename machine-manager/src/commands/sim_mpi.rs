@@ -6,6 +6,7 @@
 
 use crate::cli::{FaultName, SimArgs};
 use crate::exit_code;
+use bcs_nic::simulator::fabric::FabricKind;
 use bcs_sim::stack::{self, End, FaultKind, Faults, Options, Program, Report};
 use clap::ValueEnum as _;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -50,7 +51,7 @@ pub(super) fn run(arguments: &SimArgs) -> ExitCode {
         }
     });
     let sum = sum.into_inner().expect("no thread panics");
-    sum.say();
+    sum.say(arguments.fabric.into());
     if sum.objections == 0 {
         return ExitCode::SUCCESS;
     }
@@ -86,9 +87,8 @@ impl Sum {
         true
     }
 
-    fn say(&self) {
-        let struck: Vec<String> = FaultKind::ALL
-            .iter()
+    fn say(&self, fabric: FabricKind) {
+        let struck: Vec<String> = FaultKind::of(fabric)
             .map(|kind| {
                 let seeds = self.struck.get(kind.name()).copied().unwrap_or(0);
                 format!("{} {seeds}", kind.name())
@@ -164,6 +164,9 @@ fn start(
     if arguments.twice {
         command.arg("--twice");
     }
+    let fabric = arguments.fabric.to_possible_value();
+    let fabric = fabric.expect("a fabric has a name");
+    command.args(["--fabric", fabric.get_name()]);
     let kind = |kind: &FaultName| {
         let kind = kind.to_possible_value().expect("a kind has a name");
         kind.get_name().to_owned()
@@ -180,10 +183,12 @@ fn start(
 fn work(arguments: &SimArgs) -> ExitCode {
     // A rank that panics is an objection with its words.
     std::panic::set_hook(Box::new(|_| ()));
+    let fabric = arguments.fabric.into();
     let faults = kinds(&arguments.faults);
     for seed in arguments.seed..arguments.seed.saturating_add(arguments.seeds) {
         let options = Options {
             seed,
+            fabric,
             faults,
             program: Program::Drawn,
         };
@@ -226,6 +231,8 @@ fn kinds(names: &[FaultName]) -> Faults {
             FaultName::FullRing => FaultKind::FullRing,
             FaultName::Threads => FaultKind::Threads,
             FaultName::SmallTables => FaultKind::SmallTables,
+            FaultName::Repeat => FaultKind::Repeated,
+            FaultName::Cut => FaultKind::Cut,
         });
     }
     faults

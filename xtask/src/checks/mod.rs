@@ -27,6 +27,7 @@ mod sage_vtu;
 mod sandbox;
 mod simulator;
 mod simulator_mpi;
+mod simulator_udp;
 mod slice_cpu;
 mod smartmap;
 mod smartmap_fresh;
@@ -69,6 +70,7 @@ pub const ALL: &[Check] = &[
     sweep3d_identity::CHECK,
     simulator::CHECK,
     simulator_mpi::CHECK,
+    simulator_udp::CHECK,
     fixed_time::SEND,
     fixed_time::PINGPONG,
     fixed_gaps::IDLE,

@@ -27,14 +27,23 @@ const SEEDS_PER_STRIKE: u64 = 5_000 / 300 + 1;
 const LIMIT: Duration = Duration::from_secs(3600);
 
 fn run(workspace: &Workspace) -> Result<Outcome> {
-    let seeds = match std::env::var("BCS_SIM_MPI_SEEDS") {
-        Ok(seeds) => seeds
+    jobs(workspace, &[], seeds("BCS_SIM_MPI_SEEDS", SEEDS)?)
+}
+
+/// How many seeds to run: as the variable says, if it is set.
+pub(super) fn seeds(variable: &str, otherwise: u64) -> Result<u64> {
+    std::env::var(variable).map_or(Ok(otherwise), |seeds| {
+        seeds
             .parse()
-            .with_context(|| format!("BCS_SIM_MPI_SEEDS is `{seeds}`, which is no number"))?,
-        Err(_) => SEEDS,
-    };
+            .with_context(|| format!("{variable} is `{seeds}`, which is no number"))
+    })
+}
+
+/// Runs jobs of so many seeds, each twice, with these options.
+pub(super) fn jobs(workspace: &Workspace, options: &[&str], seeds: u64) -> Result<Outcome> {
     let seeds_given = seeds.to_string();
-    let mut command = workspace.bcs(["sim", "--mpi", "--twice", "--seeds", &seeds_given])?;
+    let always = ["sim", "--mpi", "--twice", "--seeds", &seeds_given];
+    let mut command = workspace.bcs(always.iter().chain(options).copied())?;
     let finished = process::run(&mut command, LIMIT)?;
     let sum = finished
         .stdout

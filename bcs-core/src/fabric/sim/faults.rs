@@ -22,16 +22,20 @@ pub struct Faults {
 /// How often each fault was injected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultCounts {
-    /// Transfers lost.
+    /// Transfers lost; of a network of datagrams, these.
     pub lost: u64,
-    /// Transfers delayed.
+    /// Transfers or datagrams delayed.
     pub delayed: u64,
-    /// Transfers given a random extra time so that pairs overtake each other.
+    /// Transfers given a random extra time so that pairs overtake each other; datagrams that were overtaken.
     pub reordered: u64,
     /// Operations of slow nodes.
     pub slowed: u64,
     /// Nodes that died.
     pub crashed: u64,
+    /// Datagrams that came twice.
+    pub repeated: u64,
+    /// Datagrams lost because nothing passed for a while.
+    pub cut: u64,
 }
 
 impl FaultCounts {
@@ -42,5 +46,7 @@ impl FaultCounts {
         self.reordered += other.reordered;
         self.slowed += other.slowed;
         self.crashed += other.crashed;
+        self.repeated += other.repeated;
+        self.cut += other.cut;
     }
 }

@@ -16,4 +16,4 @@ mod ranks;
 pub use faults::{FaultCounts, Faults};
 pub use network::{Latencies, Network};
 pub use port::{SimMemory, SimPort};
-pub use ranks::{RankStore, Ranks};
+pub use ranks::{RankStore, Ranks, Stores};

@@ -2,12 +2,15 @@
 
 use super::hub::{Hub, HubConfig};
 use super::link::{LinkSettings, Refused};
+use super::port::UdpPort;
 use super::wire::{Wire, WireFaults};
-use crate::fabric::shm::{Ledger, NodeMemory, Segment, Sequencer};
-use crate::job::{NodeId, Placement};
+use crate::fabric::Variable;
+use crate::fabric::shm::{Ledger, NodeMemory, Segment, Sequencer, ShmPort};
+use crate::job::{NicThreadId, NodeId, Placement};
 use crate::memory::{MapError, NicMemory};
 use crate::wake::MachinePage;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// A process of the cluster that hosts NICs.
 #[derive(Clone, Debug)]
@@ -20,6 +23,24 @@ pub struct Party {
     pub segment: Segment,
     /// The page of its machine.
     pub page: MachinePage,
+}
+
+impl Party {
+    /// The port of a NIC thread of the process; `memory` reaches the ranks of its machine.
+    #[must_use]
+    pub fn port(&self, node: NodeId, thread: NicThreadId, memory: NodeMemory) -> UdpPort {
+        let (segment, bells) = (self.segment.clone(), self.hub.bells());
+        let near = ShmPort::new(segment, bells, memory, node, thread);
+        UdpPort::new(near, self.hub.clone(), Some((node, thread)))
+    }
+
+    /// The port of the Strobe Sender, if it is in this process.
+    #[must_use]
+    pub fn strobe_sender(&self, memory: NodeMemory) -> UdpPort {
+        let (segment, bells) = (self.segment.clone(), self.hub.bells());
+        let near = ShmPort::strobe_sender(segment, bells, memory);
+        UdpPort::new(near, self.hub.clone(), None)
+    }
 }
 
 /// The cluster.
@@ -115,9 +136,40 @@ impl Cluster {
         self.now_ns
     }
 
-    /// Decides what is asked, and sends what is to be sent.
-    fn settle(&mut self) {
-        while self.sequencer.poll() {}
+    /// The network.
+    #[must_use]
+    pub fn wire(&self) -> &Wire {
+        &self.wire
+    }
+
+    /// Looks at Compare-And-Writes that came out false, of those that wait.
+    #[must_use]
+    pub fn retries(&self) -> u64 {
+        self.sequencer.retries()
+    }
+
+    /// A global variable of a node, as that has it.
+    #[must_use]
+    pub fn load(&self, node: NodeId, variable: Variable) -> u64 {
+        let segment = &self.party_of(node).segment;
+        let word = segment.variable(node, variable.index());
+        word.load(Ordering::Acquire)
+    }
+
+    /// Transfers between machines of which those who have begun them do not know that they have ended.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        let hubs = self.parties.iter().map(|party| party.hub.in_flight());
+        hubs.sum()
+    }
+
+    /// Decides what is asked, and sends what is to be sent. Returns whether that was anything.
+    pub fn settle(&mut self) -> bool {
+        let sent = self.wire.sent();
+        let mut decided = false;
+        while self.sequencer.poll() {
+            decided = true;
+        }
         let mut datagram = Vec::new();
         for (from, party) in self.parties.iter().enumerate() {
             party.hub.settle(self.now_ns);
@@ -127,6 +179,7 @@ impl Cluster {
                 }
             }
         }
+        decided || self.wire.sent() > sent
     }
 
     /// When something happens next, if nobody does anything.

@@ -1,9 +1,11 @@
 //! A network of datagrams in virtual time, which loses, repeats, delays, reorders and is cut, by seed.
 
+use crate::fabric::sim::FaultCounts;
+use crate::fingerprint::fingerprint;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// What a network does to datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +35,10 @@ pub struct Wire {
     random: ChaCha8Rng,
     flying: BinaryHeap<Flying>,
     sent: u64,
+    counts: FaultCounts,
+    /// The last one that came from the one to the other, by when it was sent.
+    last: BTreeMap<(usize, usize), u64>,
+    trace: u64,
 }
 
 impl Wire {
@@ -44,7 +50,22 @@ impl Wire {
             random: ChaCha8Rng::seed_from_u64(seed),
             flying: BinaryHeap::new(),
             sent: 0,
+            counts: FaultCounts::default(),
+            last: BTreeMap::new(),
+            trace: 0,
         }
+    }
+
+    /// What has become of datagrams so far.
+    #[must_use]
+    pub fn counts(&self) -> FaultCounts {
+        self.counts
+    }
+
+    /// A hash of all datagrams, in order: equal for equal seeds.
+    #[must_use]
+    pub fn trace_hash(&self) -> u64 {
+        self.trace
     }
 
     /// How many datagrams were sent.
@@ -62,11 +83,16 @@ impl Wire {
         };
         let is_cut = (faults.cut.0..faults.cut.1).contains(&now_ns);
         let mut copies = 1 + u64::from(self.random.random_range(0..1000) < faults.repetition);
-        if is_cut || self.random.random_range(0..1000) < faults.loss {
+        let is_lost = self.random.random_range(0..1000) < faults.loss;
+        if is_cut || is_lost {
             copies = 0;
         }
+        self.counts.cut += u64::from(is_cut);
+        self.counts.lost += u64::from(is_lost && !is_cut);
+        self.counts.repeated += u64::from(copies > 1);
         for copy in 0..copies {
             let jitter_ns = self.random.random_range(0..=faults.jitter_ns);
+            self.counts.delayed += u64::from(jitter_ns > 0);
             let at_ns = now_ns + LATENCY_NS + jitter_ns + copy;
             let order = self.sent * 2 + copy;
             self.flying
@@ -89,7 +115,13 @@ impl Wire {
     /// The next one that has come by now: from whom, to whom, and what it is.
     pub fn take(&mut self, now_ns: u64) -> Option<(usize, usize, Vec<u8>)> {
         let has_come = self.next_ns().is_some_and(|at_ns| at_ns <= now_ns);
-        let Reverse((_, _, from, to, datagram)) = has_come.then(|| self.flying.pop())??;
+        let flying = has_come.then(|| self.flying.pop())??;
+        let Reverse((at_ns, order, from, to, datagram)) = flying;
+        let last = self.last.entry((from, to)).or_default();
+        self.counts.reordered += u64::from(order < *last);
+        *last = order.max(*last);
+        let size = datagram.len() as u64;
+        self.trace = fingerprint([self.trace, at_ns, order, size]);
         Some((from, to, datagram))
     }
 }

@@ -93,7 +93,7 @@ impl ScriptedRank {
         let lacks = program.lacks(&members, world.placement);
         let (its_input, its_output) = ((self.rank, Side::Input), (self.rank, Side::Output));
         let input = match lacks == Some(its_input) {
-            true => missing(bytes).location.address,
+            true => missing(bytes, store).location.address,
             false => self.write(&contribution, store),
         };
         // Of one for whom this rank arrives.
@@ -107,7 +107,7 @@ impl ScriptedRank {
         let output = if is_root {
             input
         } else if lacks == Some(its_output) {
-            missing(bytes).location.address
+            missing(bytes, store).location.address
         } else {
             self.place(bytes, None, store).location.address
         };

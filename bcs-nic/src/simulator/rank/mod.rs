@@ -24,7 +24,7 @@ use std::sync::atomic::Ordering;
 /// Bytes of a rank's own memory.
 pub(super) const MEMORY_BYTES: usize = 1 << 23;
 /// The first byte of it that is used: address 0 is that of no layout.
-const MEMORY_START: u64 = 8;
+const MEMORY_START: usize = 8;
 
 /// What a request was for.
 #[derive(Clone, Debug)]
@@ -96,7 +96,7 @@ pub(super) struct ScriptedRank {
     /// Receives of this round that nobody sends for, and after which cut they were posted.
     decoys: Vec<(RequestId, u64)>,
     /// The first byte of its memory that is free in this round.
-    free: u64,
+    free: usize,
     requests: u32,
     payloads: usize,
     sequences: [u64; CONTEXTS],
@@ -289,7 +289,7 @@ impl ScriptedRank {
         let place = Place::new(len, pieces, self.free, store);
         self.free = place.end();
         assert!(
-            self.free <= MEMORY_BYTES as u64,
+            self.free <= MEMORY_BYTES,
             "a round fits a scripted rank's memory"
         );
         place
@@ -348,7 +348,6 @@ fn round_of(context: u32, round: usize) -> usize {
 }
 
 /// Room for so many bytes of which the second half is beyond a rank's memory.
-fn missing(len: usize) -> Place {
-    let there = (MEMORY_BYTES - len / 2) as u64;
-    Place::beyond(there, MEMORY_BYTES)
+fn missing(len: usize, store: &RankStore) -> Place {
+    Place::beyond(MEMORY_BYTES - len / 2, store)
 }

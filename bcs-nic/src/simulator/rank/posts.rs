@@ -39,7 +39,7 @@ impl ScriptedRank {
                     let nth = Some(self.receives_posted);
                     self.receives_posted += 1;
                     let into = match is_missing {
-                        true => missing(capacity),
+                        true => missing(capacity, store),
                         false => self.place(capacity, pieces, store),
                     };
                     into.guard(store);
@@ -85,7 +85,7 @@ impl ScriptedRank {
             let slot = u32::try_from(slot).expect("few");
             (Payload::Slot { slot, address: 0 }, true)
         } else if message.missing {
-            (Payload::Memory(missing(bytes.len()).location), true)
+            (Payload::Memory(missing(bytes.len(), store).location), true)
         } else {
             let place = self.place(bytes.len(), message.pieces, store);
             place.fill(&bytes, store);

@@ -280,6 +280,6 @@ fn bytes_of(completion: &Completion, address: u64, len: u64, store: &RankStore) 
     if completion.inline_len > 0 {
         return completion.inline_bytes().to_vec();
     }
-    let start = usize::try_from(address).expect("small");
+    let start = usize::try_from(address - store.start).expect("small");
     store.bytes[start..start + usize::try_from(len).expect("small")].to_vec()
 }

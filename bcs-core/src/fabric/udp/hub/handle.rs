@@ -160,6 +160,12 @@ impl Hub {
         self.lock().peers.iter().flatten().all(Peer::is_idle)
     }
 
+    /// Operations of ports here that nothing is known of yet but that they were begun.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.lock().operations.in_flight()
+    }
+
     pub(in super::super) fn put(
         &self,
         far: &NodeSet,

@@ -20,6 +20,7 @@ impl State {
         let Some(Some(peer)) = self.peers.get_mut(party) else {
             return Err(Refused::Foreign);
         };
+        self.heard_ns = now_ns;
         let (mut messages, mut over) = (Vec::new(), Vec::new());
         let mut arrivals = Arrivals {
             operations: &mut self.operations,

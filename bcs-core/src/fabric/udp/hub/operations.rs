@@ -88,6 +88,16 @@ impl Operations {
         ticket
     }
 
+    /// Those that move bytes and have not ended.
+    pub(super) fn in_flight(&self) -> usize {
+        let moves = |operation: &&Operation| match operation {
+            Operation::Put(_) | Operation::Get(_) => true,
+            Operation::Fetch(fetch) => fetch.event == Event::Pending,
+            Operation::Compare(_) | Operation::Decided(..) | Operation::Done(_) => false,
+        };
+        self.all.values().filter(moves).count()
+    }
+
     pub(super) fn put(&mut self, ends: Vec<(usize, u64)>, bell: BellId) -> u64 {
         if ends.is_empty() {
             return self.add(Operation::Done(Event::Signalled));

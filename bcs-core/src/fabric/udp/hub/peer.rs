@@ -25,7 +25,7 @@ pub(super) struct Peer {
 struct Sources<'a> {
     serving: &'a HashMap<u64, SourceSpan>,
     memory: &'a mut NodeMemory,
-    unreadable: Option<u64>,
+    unreadable: Vec<u64>,
 }
 
 impl Ends for Sources<'_> {
@@ -35,7 +35,7 @@ impl Ends for Sources<'_> {
         };
         let is_read = self.memory.read_span(span, offset, bytes).is_ok();
         if !is_read {
-            self.unreadable = Some(transfer);
+            self.unreadable.push(transfer);
         }
         is_read
     }
@@ -171,10 +171,10 @@ impl Peer {
         let mut sources = Sources {
             serving: &self.serving,
             memory,
-            unreadable: None,
+            unreadable: Vec::new(),
         };
         let is_sent = self.link.transmit(now_ns, &mut sources, datagram);
-        if let Some(transfer) = sources.unreadable {
+        for transfer in sources.unreadable {
             self.serving.remove(&transfer);
             Message::CannotRead { transfer }.encode(&[], scratch);
             self.link.send(scratch);

@@ -76,6 +76,8 @@ pub(super) struct State {
     pub(super) sequencer: usize,
     pub(super) operations: Operations,
     pub(super) puts: Puts,
+    /// When the datagram came that was heard last.
+    pub(super) heard_ns: u64,
     /// How many writes of the sequencer have been applied here.
     pub(super) told: u64,
     pub(super) beat: Beat,
@@ -141,6 +143,7 @@ impl State {
             beat: Beat::default(),
             operations: Operations::default(),
             puts: Puts::default(),
+            heard_ns: now_ns,
             told: 0,
             bells: Bells::default(),
             deciding: Vec::new(),

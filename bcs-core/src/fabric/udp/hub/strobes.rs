@@ -6,7 +6,6 @@
 
 use super::super::message::Message;
 use super::state::State;
-use crate::clock::now_ns;
 use crate::job::NodeId;
 
 /// For so long nobody has been blocked, before that is told.
@@ -89,7 +88,7 @@ impl State {
         if demanded {
             page.demand();
         } else {
-            page.arm_at(|| now_ns().saturating_sub(since_ns));
+            page.arm_at(|| self.heard_ns.saturating_sub(since_ns));
         }
     }
 

@@ -1,0 +1,74 @@
+//! Memory that nothing follows: who goes beyond its end is told by the kernel.
+//!
+//! A message of which the end is not there may come in any order, and the last bytes first. So a page behind the memory is
+//! not enough: a write may begin beyond that.
+#![expect(unsafe_code, reason = "maps memory, and closes half of it")]
+
+use super::MapError;
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+
+const PAGE: usize = 4096;
+
+/// Bytes of this process, at an address that others may be told: for as many bytes again there is nothing behind them.
+#[derive(Debug)]
+pub struct GuardedBytes {
+    start: NonNull<u8>,
+    len: usize,
+}
+
+impl GuardedBytes {
+    /// So many bytes, all 0.
+    ///
+    /// # Errors
+    /// [`MapError::Map`] with the kernel's answer.
+    pub fn new(len: usize) -> Result<Self, MapError> {
+        let told = |source| MapError::Map { bytes: len, source };
+        let (inner, protection) = (Self::inner(len), ProtFlags::READ | ProtFlags::WRITE);
+        let anywhere = std::ptr::null_mut();
+        // SAFETY: a new mapping, wherever there is room.
+        let mapped = unsafe { mmap_anonymous(anywhere, 2 * inner, protection, MapFlags::PRIVATE) };
+        let mapped = mapped.map_err(told)?.cast::<u8>();
+        let start = NonNull::new(mapped).expect("nothing is mapped at 0");
+        let bytes = Self { start, len };
+        let guard = mapped.wrapping_add(inner).cast();
+        // SAFETY: the second half of the mapping, of which nobody knows.
+        unsafe { mprotect(guard, inner, MprotectFlags::empty()) }.map_err(told)?;
+        Ok(bytes)
+    }
+
+    fn inner(len: usize) -> usize {
+        len.max(1).next_multiple_of(PAGE)
+    }
+
+    /// The address of the first byte.
+    #[must_use]
+    pub fn address(&self) -> u64 {
+        self.start.as_ptr().expose_provenance() as u64
+    }
+}
+
+impl Deref for GuardedBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: so many bytes are mapped as long as this lives.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl DerefMut for GuardedBytes {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and they are borrowed by nobody else.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl Drop for GuardedBytes {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this one's, and nobody uses it any more.
+        let unmapped = unsafe { munmap(self.start.as_ptr().cast(), 2 * Self::inner(self.len)) };
+        unmapped.expect("it was mapped");
+    }
+}
