@@ -81,7 +81,7 @@ fn the_same_seed_twice_gives_the_same_trace() {
     }
 }
 
-/// The links of several machines: what is said comes once and in order, and all of it once datagrams are no longer lost.
+/// The links of several machines: what is said comes once and in order, and all of it once no datagram is lost.
 #[test]
 fn no_seed_that_loses_datagrams_trips_a_checker() {
     let mut total = FaultCounts::default();

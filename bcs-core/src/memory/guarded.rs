@@ -1,7 +1,7 @@
 //! Memory that nothing follows: who goes beyond its end is told by the kernel.
 //!
-//! A message of which the end is not there may come in any order, and the last bytes first. So a page behind the memory is
-//! not enough: a write may begin beyond that.
+//! A message of which the end is not there may come in any order, and the last bytes first. So a page behind the memory
+//! is not enough: a write may begin beyond that.
 #![expect(unsafe_code, reason = "maps memory, and closes half of it")]
 
 use super::MapError;
