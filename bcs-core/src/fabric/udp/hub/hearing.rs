@@ -67,22 +67,32 @@ impl State {
         self.broken.push(Broken { node, what });
     }
 
-    /// Hears what waited for a write.
+    /// Hears what waited for a write or a PUT, and what waited for that.
     fn hear_held(&mut self) {
-        for party in 0..self.peers.len() {
-            let held = |peers: &mut [Option<Peer>]| peers[party].as_mut()?.take_held();
-            while let Some(message) = held(&mut self.peers) {
-                match self.hear(party, &message) {
-                    Ok(true) => (),
-                    Ok(false) => {
-                        let peer = self.peers[party].as_mut().expect("it was there");
-                        peer.hold_again(message);
-                        break;
-                    }
-                    Err(what) => self.is_broken(party, what),
-                }
+        let mut goes_on = true;
+        while std::mem::take(&mut goes_on) {
+            for party in 0..self.peers.len() {
+                goes_on |= self.hear_held_of(party);
             }
         }
+    }
+
+    /// The same of one party. Returns whether any was heard.
+    fn hear_held_of(&mut self, party: usize) -> bool {
+        let held = |peers: &mut [Option<Peer>]| peers[party].as_mut()?.take_held();
+        let mut is_heard = false;
+        while let Some(message) = held(&mut self.peers) {
+            match self.hear(party, &message) {
+                Ok(true) => is_heard = true,
+                Ok(false) => {
+                    let peer = self.peers[party].as_mut().expect("it was there");
+                    peer.hold_again(message);
+                    break;
+                }
+                Err(what) => self.is_broken(party, what),
+            }
+        }
+        is_heard
     }
 
     /// Does what a message says. False if it must wait for a write of the sequencer.
