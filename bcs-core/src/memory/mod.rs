@@ -14,6 +14,7 @@
 
 #[cfg(not(loom))]
 mod guarded;
+#[cfg(not(loom))]
 mod mapping;
 #[cfg(not(loom))]
 pub mod nic_memory;
@@ -28,6 +29,7 @@ pub mod streaming;
 pub use guarded::GuardedBytes;
 #[cfg(not(loom))]
 pub(crate) use mapping::sealed_memfd;
+#[cfg(not(loom))]
 pub use mapping::{MapError, MappedArray, MappedWord, MappedWords, Mapping};
 #[cfg(not(loom))]
 pub use nic_memory::{Claimant, NicMemory};
