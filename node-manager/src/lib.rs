@@ -26,6 +26,7 @@
 mod agent;
 pub mod control;
 mod conversation;
+pub mod cores;
 mod crew;
 mod dumps;
 mod inherited;

@@ -5,6 +5,7 @@
 //! and the namespaces of the kernel say; then it takes those, and its own are gone.
 
 use crate::control::{FarStart, Keeps, Meet, Met};
+use crate::cores;
 use crate::inherited::Inherited;
 use bcs_core::clock::now_ns;
 use bcs_core::fabric::shm::{Deposit, Segment};
@@ -80,23 +81,6 @@ fn boot() -> String {
     boot.map_or_else(|_| String::new(), |boot| boot.trim().to_owned())
 }
 
-fn cores() -> Cores {
-    let set = rustix::thread::sched_getaffinity(None);
-    let allowed = set.map_or_else(
-        |_| Vec::new(),
-        |set| {
-            (0..rustix::thread::CpuSet::MAX_CPU)
-                .filter(|&core| set.is_set(core))
-                .collect()
-        },
-    );
-    Cores {
-        allowed,
-        usable: std::thread::available_parallelism().map_or(1, usize::from),
-        of_nics: Vec::new(),
-    }
-}
-
 impl Meeting {
     pub(crate) fn begin(meet: Meet) -> Result<(Self, Met), MeetingError> {
         let ours = env!("CARGO_PKG_VERSION");
@@ -110,7 +94,11 @@ impl Meeting {
         })?;
         let address = choose_address(meet.interface.as_deref())?;
         let socket = Socket::bind(address, meet.ports.0..=meet.ports.1)?;
-        let cores = cores();
+        let cores = Cores {
+            allowed: cores::allowed(),
+            usable: cores::usable(),
+            of_nics: Vec::new(),
+        };
         let usable = u32::try_from(cores.usable).unwrap_or(u32::MAX);
         let (page, _) = MachinePage::create(meet.nodes, usable)?;
         let (segment, _) = Segment::create(meet.nodes, meet.ranks)?;
