@@ -6,7 +6,7 @@ use bcs_core::memory::NicMemory;
 use bcs_core::wake::MachinePage;
 use bcs_nic::bounds::Bounds;
 use bcs_nic::bug::PlantedBug;
-use bcs_nic::driver::{NicHost, NicHostConfig};
+use bcs_nic::driver::{News, NicHost, NicHostConfig};
 use bcs_nic::failure::NicFailure;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -38,7 +38,10 @@ fn first_failure(driver: Driver, bug: Option<PlantedBug>) -> Option<NicFailure> 
         far: None,
     };
     let (reported, failures) = mpsc::channel();
-    let host = NicHost::start(config, move |failure| {
+    let host = NicHost::start(config, move |news| {
+        let News::Failed(failure) = news else {
+            panic!("nobody told them to rest");
+        };
         // After the first one nobody listens.
         let _ignored = reported.send(failure);
     });

@@ -384,6 +384,7 @@ impl Dispatcher {
             // They are said before there is a job.
             Frame::Message(FromManager::Met(_) | FromManager::Reached(_)) => return,
             Frame::Message(FromManager::AllDone) => return self.handle(Event::AllDone(index)),
+            Frame::Message(FromManager::Rests) => return self.handle(Event::Rests),
             Frame::Message(FromManager::InputTaken) => {
                 return self.shared_input.iter_mut().for_each(SharedInput::taken);
             }
@@ -512,9 +513,12 @@ impl Dispatcher {
     fn handle(&mut self, event: Event) {
         match self.control.handle(event) {
             Action::Nothing => {}
+            Action::Rest => {
+                self.lookout = None;
+                self.tell_all(&ToManager::Rest);
+            }
             Action::Finish => {
                 self.timeout = None;
-                self.lookout = None;
                 self.tell_all(&ToManager::Finish);
             }
             Action::Terminate => {

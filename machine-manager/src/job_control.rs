@@ -1,12 +1,15 @@
 //! What is to be done about what happens to a job: a state machine without processes or clock.
 //!
 //! ```text
-//!            all node managers say AllDone                all gone
-//!   Running ────────────────────────────────► Finishing ──────────► (exit 0)
-//!      │ failure, signal, timeout                 │ failure, signal
-//!      ▼                                          ▼
-//!   Ending ── signal, or deadline ──► Killed    Ending
+//!            all node managers say AllDone          one says Rests              all gone
+//!   Running ──────────────────────────────► Resting ──────────────► Finishing ──────────► (exit 0)
+//!      │ failure, signal, timeout              │ the same              │ failure, signal
+//!      ▼                                       ▼                       ▼
+//!   Ending ── signal, or deadline ──► Killed   Ending                  Ending
 //! ```
+//!
+//! While it is resting the NICs take what ranks have posted at their end. Would they be stopped before, then one after
+//! the other, a message could be on its way from one that goes on to one that does not, and nobody would know of it.
 //!
 //! Invariants: the first verdict stands, but for a rank's own error, which gives way to the death of a rank
 //! that came before it, or at least before anybody was told to end: memory is gone before the news of a
@@ -21,6 +24,8 @@ use node_manager::control::UserSignal;
 pub enum Event {
     /// A node manager says that all its ranks have ended well.
     AllDone(usize),
+    /// The Strobe Sender says that it rests.
+    Rests,
     /// Something ends the job.
     Failure(Verdict),
     /// A node manager's process has ended, and all that it said was heard. `Err` has the verdict
@@ -39,7 +44,9 @@ pub enum Event {
 pub enum Action {
     /// Nothing.
     Nothing,
-    /// Tell node managers that the job has ended well.
+    /// Tell node managers that all ranks have ended well.
+    Rest,
+    /// Tell node managers that nothing moves any more.
     Finish,
     /// Tell node managers to end their ranks, and set the deadline.
     Terminate,
@@ -52,6 +59,7 @@ pub enum Action {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Running,
+    Resting,
     Finishing,
     Ending,
     Killed,
@@ -85,16 +93,21 @@ impl JobControl {
             Event::AllDone(manager) => {
                 self.done[manager] = true;
                 if self.phase == Phase::Running && self.done.iter().all(|&done| done) {
-                    self.phase = Phase::Finishing;
-                    return Action::Finish;
+                    self.phase = Phase::Resting;
+                    return Action::Rest;
                 }
                 Action::Nothing
             }
+            Event::Rests if self.phase == Phase::Resting => {
+                self.phase = Phase::Finishing;
+                Action::Finish
+            }
+            Event::Rests => Action::Nothing,
             Event::Failure(verdict) => self.end(verdict),
             Event::ManagerEnded(manager, how) => {
                 self.ended[manager] = true;
                 match how {
-                    Ok(()) if self.phase != Phase::Running => Action::Nothing,
+                    Ok(()) if self.may_end() => Action::Nothing,
                     Ok(()) => unreachable!("a node manager that ends early has failed"),
                     Err(verdict) => self.end(verdict),
                 }
@@ -113,7 +126,7 @@ impl JobControl {
 
     fn end(&mut self, verdict: Verdict) -> Action {
         match self.phase {
-            Phase::Running | Phase::Finishing => {
+            Phase::Running | Phase::Resting | Phase::Finishing => {
                 self.phase = Phase::Ending;
                 self.verdict = Some(verdict);
                 Action::Terminate
@@ -131,7 +144,7 @@ impl JobControl {
     /// Whether a node manager that ends now does so as told.
     #[must_use]
     pub fn may_end(&self) -> bool {
-        self.phase != Phase::Running
+        !matches!(self.phase, Phase::Running | Phase::Resting)
     }
 
     /// Whether the job is ending before its time.
@@ -171,7 +184,12 @@ mod tests {
     fn a_job_finishes_when_all_nodes_are_done() {
         let mut job = JobControl::new(2);
         assert_eq!(job.handle(Event::AllDone(1)), Action::Nothing);
-        assert_eq!(job.handle(Event::AllDone(0)), Action::Finish);
+        assert!(!job.may_end());
+        assert_eq!(job.handle(Event::AllDone(0)), Action::Rest);
+        assert!(!job.may_end(), "before nothing moves any more");
+        assert_eq!(job.handle(Event::Rests), Action::Finish);
+        assert!(job.may_end());
+        assert_eq!(job.handle(Event::Rests), Action::Nothing);
         assert_eq!(job.handle(Event::ManagerEnded(0, Ok(()))), Action::Nothing);
         assert!(!job.over());
         assert_eq!(job.handle(Event::ManagerEnded(1, Ok(()))), Action::Nothing);
@@ -253,6 +271,7 @@ mod tests {
         let mut job = JobControl::new(2);
         let _ = job.handle(Event::AllDone(0));
         let _ = job.handle(Event::AllDone(1));
+        let _ = job.handle(Event::Rests);
         assert_eq!(
             job.handle(Event::ManagerEnded(1, Err(failure(1)))),
             Action::Terminate

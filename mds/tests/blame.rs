@@ -86,6 +86,10 @@ fn nodes() -> Vec<NodeDump> {
 
 /// Rank 1 calls MPI_Recv at 1 ms, rank 0 sends at `sent_ns`, and the message is there at `done_ns`.
 fn one_message(sent_ns: u64, done_ns: u64, road: Road) -> Blame {
+    one_message_by(nodes(), sent_ns, done_ns, road)
+}
+
+fn one_message_by(nodes: Vec<NodeDump>, sent_ns: u64, done_ns: u64, road: Road) -> Blame {
     let send = call(Primitive::Send, sent_ns, sent_ns + 500);
     let receive = call(Primitive::Recv, MS, done_ns + 1_000);
     blame(&Dumps {
@@ -97,7 +101,7 @@ fn one_message(sent_ns: u64, done_ns: u64, road: Road) -> Blame {
             ),
             rank(1, vec![receive], vec![message(1, MS, done_ns, road)]),
         ],
-        nodes: nodes(),
+        nodes,
         ..Dumps::default()
     })
 }
@@ -146,6 +150,27 @@ fn a_pair_that_posts_just_after_the_strobe_is_scheduled_late() {
     // Rank 0 posts 2 us after the strobe at 1 ms; the next one is at 1.25 ms, and it moves in 5 us.
     let blame = one_message(MS + 2_000, MS + 255_000, Road::Nic);
     assert_blamed(&blame, (Cause::ScheduledLate, 0, "rank0.rs:1"), 248_000);
+}
+
+/// Rank 0 posts 2 us after the strobe at 1 ms, which its node hears 1 us later still: what it has posted goes at once, and
+/// takes two slices.
+#[test]
+fn what_is_posted_before_its_node_hears_the_strobe_waits_for_no_other() {
+    let sent_ns = MS + 2_000;
+    let heard = |node| NodeDump {
+        node,
+        slices: vec![SliceRow {
+            slice: 4,
+            strobe_ns: sent_ns + 1_000,
+            ..SliceRow::default()
+        }],
+        ..NodeDump::default()
+    };
+    let mut nodes = nodes();
+    nodes[0].slices = heard(0).slices;
+    nodes.push(heard(1));
+    let blame = one_message_by(nodes, sent_ns, MS + 502_000, Road::Nic);
+    assert_blamed(&blame, (Cause::MovedLate, 0, "rank0.rs:1"), 500_000);
 }
 
 #[test]

@@ -28,6 +28,7 @@ use crate::watch::{Source, Watch};
 use bcs_core::clock::now_ns;
 use bcs_core::job::welcome::{Answer, FromRank, MAX_MESSAGE_BYTES, PROTOCOL_VERSION, Welcome};
 use bcs_core::whereabouts::Left;
+use bcs_nic::driver::News;
 use bcs_nic::failure::NicFailure;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -196,7 +197,7 @@ impl Agent {
         let (crew, not_started) = crew::start(&start, &watch)?;
         let nic = Nic::start(&start, inherited, joined)?;
         watch
-            .add(nic.failures.fd(), Source::Nic)
+            .add(nic.news.fd(), Source::Nic)
             .map_err(kernel("failed to watch the NIC"))?;
         if let Some(message) = not_started {
             self.link.writer.message(&message);
@@ -269,8 +270,11 @@ impl Shift<'_> {
         match source {
             Source::Control => self.listen_to_launcher()?,
             Source::Nic => {
-                for failure in self.nic.failures.take() {
-                    self.link.writer.message(&nic_failed(failure));
+                for news in self.nic.news.take() {
+                    self.link.writer.message(&match news {
+                        News::Failed(failure) => nic_failed(failure),
+                        News::Rests => FromManager::Rests,
+                    });
                 }
             }
             Source::Process(index) => self.rank_ended(index),
@@ -298,6 +302,7 @@ impl Shift<'_> {
     fn obey(&mut self) -> Result<(), AgentError> {
         while let Some(frame) = self.link.reader.frame()? {
             match frame {
+                Frame::Message(ToManager::Rest) => self.nic.rest(),
                 Frame::Message(ToManager::Finish) => self.phase = Phase::Finishing,
                 Frame::Message(ToManager::Terminate) => {
                     if self.phase == Phase::Running {

@@ -36,7 +36,9 @@ pub enum ToManager {
     Reach(Vec<Option<Keeps>>),
     /// Start the ranks of your nodes: the first message to a node manager of this machine.
     Start(Box<Start>),
-    /// All ranks of the job have ended well: stop the NIC, write the dumps, exit.
+    /// All ranks of the job have ended well: whoever strobes strikes what is still wanted, and then no more.
+    Rest,
+    /// Nothing moves any more: stop the NIC, write the dumps, exit.
     Finish,
     /// End the ranks: SIGTERM, and SIGKILL after [`Start::kill_delay`].
     Terminate,
@@ -225,6 +227,8 @@ pub enum FromManager {
     Reached(Vec<bool>),
     /// All its ranks have ended well.
     AllDone,
+    /// Its Strobe Sender rests: the answer to [`ToManager::Rest`] of the one that has it.
+    Rests,
     /// A rank failed (ScELA's PROCESS_FAIL).
     ProcessFail(RankFailure),
     /// A rank could not be started.

@@ -15,8 +15,7 @@ use bcs_core::smartmap::{Desk, NodeMemory, READ_ONLY};
 use bcs_core::wake::{MachinePage, bell};
 use bcs_core::whereabouts::{Peer, Sent, Wait, Whereabouts};
 use bcs_nic::bounds::Bounds;
-use bcs_nic::driver::{Far, NicHost, NicHostConfig, Recordings};
-use bcs_nic::failure::NicFailure;
+use bcs_nic::driver::{Far, News, NicHost, NicHostConfig, Recordings};
 use rustix::event::EventfdFlags;
 use rustix::io::Errno;
 use rustix::process::Pid;
@@ -25,14 +24,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, mpsc};
 
-/// Where NIC OS threads leave failures, and how they wake the one who reads them.
+/// Where NIC OS threads leave news, and how they wake the one who reads them.
 #[derive(Debug)]
-pub struct FailureBox {
+pub struct NewsBox {
     event: OwnedFd,
-    failures: Mutex<Vec<NicFailure>>,
+    news: Mutex<Vec<News>>,
 }
 
-impl FailureBox {
+impl NewsBox {
     /// An empty box.
     ///
     /// # Errors
@@ -41,26 +40,26 @@ impl FailureBox {
         let event = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Arc::new(Self {
             event,
-            failures: Mutex::new(Vec::new()),
+            news: Mutex::new(Vec::new()),
         }))
     }
 
-    /// Puts a failure in: for `NicHost::start`.
-    pub fn report(&self, failure: NicFailure) {
-        lock(&self.failures).push(failure);
-        // The counter cannot overflow: 2^64 failures do not happen.
+    /// Puts something in: for `NicHost::start`.
+    pub fn report(&self, news: News) {
+        lock(&self.news).push(news);
+        // The counter cannot overflow: there are no 2^64 of them.
         let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
     }
 
-    /// Readable while there are failures.
+    /// Readable while there is something in it.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.event.as_fd()
     }
 
-    /// Takes the failures out.
-    pub fn take(&self) -> Vec<NicFailure> {
+    /// Takes all out.
+    pub fn take(&self) -> Vec<News> {
         let _ = rustix::io::read(&self.event, &mut [0; 8]);
-        std::mem::take(&mut *lock(&self.failures))
+        std::mem::take(&mut *lock(&self.news))
     }
 }
 
@@ -73,7 +72,7 @@ pub(crate) struct Nic {
     _segment_file: OwnedFd,
     page: OwnedFd,
     mapped_page: MachinePage,
-    pub(crate) failures: Arc<FailureBox>,
+    pub(crate) news: Arc<NewsBox>,
     /// NIC memory by world rank, until its rank has it.
     memory: Vec<Option<OwnedFd>>,
     /// The same, kept open for NICs of other processes.
@@ -149,7 +148,7 @@ impl Nic {
         } else {
             Vec::new()
         };
-        let failures = FailureBox::new()?;
+        let news = NewsBox::new()?;
         let mapped = Arc::new(nic_memory);
         let config = NicHostConfig {
             placement: start.placement.clone(),
@@ -165,16 +164,16 @@ impl Nic {
             emds: start.record.emds.clone().filter(|_| start.mds.is_some()),
             far: far(start, joined, (&segment, &page), &mapped)?,
         };
-        let report = failures.clone();
-        let host = NicHost::start(config, move |failure| report.report(failure))
-            .map_err(NicError::Threads)?;
+        let report = news.clone();
+        let host =
+            NicHost::start(config, move |news| report.report(news)).map_err(NicError::Threads)?;
         Ok(Self {
             host,
             segment,
             _segment_file: inherited.segment,
             page: inherited.page,
             mapped_page: page,
-            failures,
+            news,
             memory: memory_fds,
             _deposited: deposited,
             mapped,
@@ -312,6 +311,11 @@ impl Nic {
     /// id is given to another one.
     pub(crate) fn withdraw_pid(&self, rank: u32) {
         self.publish(rank, 0, 0);
+    }
+
+    /// All ranks of the job have ended: what they have posted is taken, then no slice is struck any more.
+    pub(crate) fn rest(&self) {
+        self.host.rest();
     }
 
     /// Stops the OS threads and gives what they recorded (EMDS).

@@ -178,7 +178,7 @@ impl Machine {
 
     fn run_with(&self, recorders: &[RecorderFile], body: impl Fn(&Universe) + Sync) -> u64 {
         let test = name_of_test();
-        let report = move |failure| end_of_all(&test, &format!("a NIC gave up: {failure:?}"));
+        let report = move |news| end_of_all(&test, &format!("a NIC gave up: {news:?}"));
         let nics = NicHost::start(self.nics(), report).unwrap();
         let test = name_of_test();
         std::thread::scope(|threads| {

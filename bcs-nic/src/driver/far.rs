@@ -4,8 +4,8 @@
 //! has come for a NIC thread whose OS thread sleeps, it does the work itself, instead of waking another one for
 //! it. What NIC threads have to send is sent by the OS thread that has let them work.
 
-use super::Report;
 use super::os_thread::{Stations, Worker};
+use super::{News, Report};
 use crate::failure::{Cause, NicFailure};
 use bcs_core::clock::now_ns;
 use bcs_core::fabric::Port;
@@ -98,7 +98,7 @@ fn run(far: &Far, worker: &mut Worker, page: &MachinePage, stop: &AtomicBool, re
         worker.work_off(report);
         if !is_lost && let Some(failure) = lost(far) {
             is_lost = true;
-            report(failure);
+            report(News::Failed(failure));
         }
         page.awake(false);
     }

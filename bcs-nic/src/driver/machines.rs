@@ -74,6 +74,8 @@ pub(super) struct Strobing {
     pub(super) port: Box<dyn Port + Send>,
     /// If slices are recorded.
     pub(super) recorder: Option<StrobeRecorder>,
+    /// Whether its host has been told that it rests.
+    pub(super) rest_is_said: bool,
 }
 
 /// The state machines of an OS thread.
@@ -197,6 +199,27 @@ impl Machines {
         while self.turn() {}
         self.ring();
         std::mem::take(&mut self.out.failures)
+    }
+
+    /// Tells the Strobe Sender to rest, if it is here.
+    pub(super) fn rest(&mut self) {
+        if let Some(strobing) = &mut self.hosted.strobing {
+            strobing.sender.rest();
+        }
+    }
+
+    /// Whether it has come to rest since this was asked.
+    pub(super) fn has_come_to_rest(&mut self) -> bool {
+        let rests = self.has_rest_to_say();
+        if let Some(strobing) = &mut self.hosted.strobing {
+            strobing.rest_is_said |= rests;
+        }
+        rests
+    }
+
+    fn has_rest_to_say(&self) -> bool {
+        let strobing = self.hosted.strobing.as_ref();
+        strobing.is_some_and(|it| it.sender.rests() && !it.rest_is_said)
     }
 
     /// The OS threads that have got something to do.
@@ -388,7 +411,7 @@ impl Machines {
             let sequencer = strobing.sequencer.as_ref();
             if sequencer.is_some_and(Sequencer::has_requests) || strobing.sender.has_work(now_ns) {
                 // In a slice, only a poll can tell whether the nodes have moved on.
-                return self.turn();
+                return self.turn() || self.has_rest_to_say();
             }
             if self.hosted.colocated.is_some() {
                 return false; // between slices nobody else can signal the NICs of this thread

@@ -101,8 +101,17 @@ pub struct Recordings {
     pub left_by_ranks: Vec<(u32, Left)>,
 }
 
-/// Who is told what must end the job.
-type Report = dyn Fn(NicFailure) + Send + Sync;
+/// What whoever hosts NICs is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum News {
+    /// This must end the job.
+    Failed(NicFailure),
+    /// The Strobe Sender, which was told to [rest](NicHost::rest), does: no slice is struck any more.
+    Rests,
+}
+
+/// Who is told that.
+type Report = dyn Fn(News) + Send + Sync;
 
 /// The running NICs of this process.
 #[derive(Debug)]
@@ -118,13 +127,13 @@ pub struct NicHost {
 impl NicHost {
     /// Starts the OS threads.
     ///
-    /// `report` is called, from an OS thread of the NIC, with whatever must end the job.
+    /// `report` is called from an OS thread of the NIC.
     ///
     /// # Errors
     /// When an OS thread cannot be started.
     pub fn start(
         config: NicHostConfig,
-        report: impl Fn(NicFailure) + Send + Sync + 'static,
+        report: impl Fn(News) + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
         let plan = plan(&config);
         let placed = place(config.settings.driver, &config.placement, &config.cores);
@@ -200,6 +209,13 @@ impl NicHost {
     #[must_use]
     pub fn kept(&self, rank: u32, most: usize) -> Option<Kept> {
         self.stations.kept(rank, most)
+    }
+
+    /// The job is over: the Strobe Sender, if it is here, strikes what is still wanted and then no more, and says so
+    /// ([`News::Rests`]). Only then all NICs of the job have what ranks have posted.
+    pub fn rest(&self) {
+        self.stations.rest();
+        self.page.ring(BellId::STROBE_SENDER);
     }
 
     /// Stops the OS threads, waits for them, and gives what was recorded.
@@ -413,5 +429,6 @@ fn strobing(
             .emds
             .as_ref()
             .map(|emds| StrobeRecorder::new(1, emds.window)),
+        rest_is_said: false,
     })
 }

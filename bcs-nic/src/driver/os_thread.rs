@@ -12,7 +12,7 @@
 use super::alarm::Alarm;
 use super::far::Far;
 use super::machines::{Letter, Machines, Route, Routes};
-use super::{Recordings, Report};
+use super::{News, Recordings, Report};
 use crate::threads::Kept;
 use bcs_core::clock::now_ns;
 use bcs_core::job::{NicThreadId, NodeId};
@@ -149,6 +149,11 @@ impl Stations {
         stations.find_map(|station| station.try_lock()?.unmatched(rank, pattern))
     }
 
+    /// Tells the Strobe Sender to rest, if it is here.
+    pub(super) fn rest(&self) {
+        self.all.iter().for_each(|station| station.lock().rest());
+    }
+
     /// What is kept for a rank, if whoever keeps it is at rest within some looks.
     pub(super) fn kept(&self, rank: u32, most: usize) -> Option<Kept> {
         let mut stations = self.all.iter();
@@ -205,6 +210,7 @@ impl Worker {
         };
         self.working = place;
         let failures = machines.run_until_rest();
+        let rests = machines.has_come_to_rest().then_some(News::Rests);
         machines.take_to_wake(&mut self.to_wake);
         let timer_is_wrong = !is_own && !machines.deadline_is_told();
         drop(machines);
@@ -214,7 +220,8 @@ impl Worker {
         if timer_is_wrong {
             self.page.ring(station.bell);
         }
-        failures.into_iter().for_each(report);
+        let failures = failures.into_iter().map(News::Failed);
+        failures.chain(rests).for_each(report);
     }
 
     /// Wakes those who have got something to do, but for whom it is better to help. Returns whom to help next.
@@ -241,7 +248,7 @@ impl Worker {
     /// A state machine panicked while this worked.
     pub(super) fn panicked(&self, panic: &(dyn std::any::Any + Send), report: &Report) {
         let worked = self.stations.all[self.working].lock();
-        report(worked.panicked(panic));
+        report(News::Failed(worked.panicked(panic)));
     }
 }
 
@@ -409,7 +416,7 @@ mod tests {
         for (driver, sleepers) in [(Driver::Coprocessor, 1), (Driver::Dedicated, 6)] {
             let (mut thread, page) = beside_a_sleeper(driver, 1);
             page.demand();
-            thread.work_off(&|failure| panic!("{failure}"));
+            thread.work_off(&|news| panic!("{news:?}"));
             assert_eq!(asleep(&thread), sleepers, "{driver:?}");
             assert!(!page.in_slice() && page.wanted() == (false, false));
         }
@@ -420,13 +427,29 @@ mod tests {
         for (driver, left) in [(Driver::Coprocessor, 0), (Driver::Dedicated, 5)] {
             let (mut thread, page) = beside_a_sleeper(driver, 2);
             page.demand();
-            thread.work_off(&|failure| panic!("{failure}"));
+            thread.work_off(&|news| panic!("{news:?}"));
             assert_eq!(asleep(&thread), left, "{driver:?}");
             assert!(
                 page.in_slice(),
                 "its node has not finished the first microphase"
             );
         }
+    }
+
+    #[test]
+    fn at_the_end_what_is_wanted_is_struck_and_then_nothing() {
+        let (mut thread, page) = beside_a_sleeper(Driver::Shared, 1);
+        let (said, news) = std::sync::mpsc::channel();
+        let report = move |news| said.send(news).unwrap();
+        page.demand();
+        thread.worker.stations.rest();
+        thread.work_off(&report);
+        assert_eq!(page.slice(), 1, "somebody wanted it");
+        page.demand();
+        thread.work_off(&report);
+        assert_eq!(page.slice(), 1, "nobody is there any more");
+        assert_eq!(news.try_iter().collect::<Vec<_>>(), [News::Rests]);
+        assert!(thread.worker.stations.all[0].lock().deadline_ns().is_none());
     }
 
     /// It would sleep until a time that has been put off or brought forward.
@@ -438,9 +461,7 @@ mod tests {
         page.bell(thread.worker.stations.all[strobes].bell)
             .store(ASLEEP, Ordering::Relaxed);
         page.arm();
-        thread
-            .worker
-            .let_work(strobes, &|failure| panic!("{failure}"));
+        thread.worker.let_work(strobes, &|news| panic!("{news:?}"));
         let bell = page.bell(thread.worker.stations.all[strobes].bell);
         assert_eq!(bell.load(Ordering::Relaxed), AWAKE);
     }

@@ -197,7 +197,7 @@ fn split(wait: &Wait<'_>, strobes: &Strobes) -> Split {
     let complete = wait.complete_ns.clamp(called, returned);
     let posted = wait.other.at_ns.clamp(called, complete);
     let struck = match wait.by_nic {
-        true => strobes.waited_for(wait.into, posted, complete),
+        true => strobes.waited_for(wait.into, (wait.last.dump.node, posted), complete),
         false => Some(posted),
     };
     let Some(struck) = struck else {

@@ -9,7 +9,8 @@
 //!   work is not struck. Fixed and auto: slices are struck at multiples of the time slice, and their
 //!   numbers follow time. Elastic: each struck slice takes the next number. After a regular strobe
 //!   it looks at the next regular time whether or not it is rung: while one follows the other,
-//!   nobody has to wake it twice for one.
+//!   nobody has to wake it twice for one. Told to rest, it strikes what is wanted, and then no more: between two
+//!   slices all that has been posted is where it belongs.
 
 mod beat;
 mod choice;
@@ -69,6 +70,21 @@ impl SliceTimes {
     }
 }
 
+/// So many slices are struck for what is still wanted when the job is over; two are what ranks can leave: one for what
+/// they have posted, one for what that releases. What descends from a rank may write the wish for more for ever.
+const LAST_SLICES: u32 = 64;
+
+/// Whether the job is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// It is not.
+    None,
+    /// It is, and so many slices may still be struck.
+    Near(u32),
+    /// No slice is struck any more.
+    Here,
+}
+
 #[derive(Debug)]
 enum State {
     /// Between slices; `since` the last one was over.
@@ -105,6 +121,7 @@ pub struct StrobeSender {
     /// The sequencer's retries when the microphase before was over.
     retries_seen: u64,
     alive: NodeSet,
+    end: End,
 }
 
 impl StrobeSender {
@@ -144,6 +161,7 @@ impl StrobeSender {
             phase_began_ns: now_ns,
             retries_seen: 0,
             alive: NodeSet::first(nodes),
+            end: End::None,
         }
     }
 
@@ -154,6 +172,19 @@ impl StrobeSender {
             is_recorded,
             ..self
         }
+    }
+
+    /// The job is over: what is still wanted is struck, and then nothing.
+    pub fn rest(&mut self) {
+        if self.end == End::None {
+            self.end = End::Near(LAST_SLICES);
+        }
+    }
+
+    /// Whether it was told to rest, and does.
+    #[must_use]
+    pub fn rests(&self) -> bool {
+        self.end == End::Here
     }
 
     /// Whether a slice is under way.
@@ -167,6 +198,11 @@ impl StrobeSender {
     pub fn has_work(&self, now_ns: impl FnOnce() -> u64) -> bool {
         if self.in_slice() {
             return true;
+        }
+        match self.end {
+            End::None => {}
+            End::Near(_) => return true,
+            End::Here => return false,
         }
         let (armed, demanded) = self.wanted();
         (demanded && self.settings.strobe.is_elastic())
@@ -183,7 +219,7 @@ impl StrobeSender {
     /// When to look again at the latest, if nothing rings before.
     #[must_use]
     pub fn deadline_ns(&self) -> Option<u64> {
-        if self.in_slice() {
+        if self.in_slice() || self.rests() {
             return None;
         }
         let (armed, demanded) = self.wanted();
@@ -194,7 +230,18 @@ impl StrobeSender {
     /// (armed, demanded): what the machine page says. To measure a slice, all of them are wanted.
     fn wanted(&self) -> (bool, bool) {
         let (armed, demanded) = self.page.wanted();
-        (armed || self.settings.all_phases, demanded)
+        let all = self.settings.all_phases && self.end == End::None;
+        (armed || all, demanded)
+    }
+
+    /// Whether the job is over and nothing is wanted any more.
+    fn comes_to_rest(&mut self) -> bool {
+        if let End::Near(slices) = self.end
+            && (slices == 0 || self.wanted() == (false, false))
+        {
+            self.end = End::Here;
+        }
+        self.rests()
     }
 
     /// The first multiple of the time slice after the strobe was armed, and after the last slice.
@@ -275,6 +322,9 @@ impl StrobeSender {
         if alive != self.alive {
             self.page.arm(); // a node died: the survivors must hear of it
         }
+        if self.comes_to_rest() {
+            return false;
+        }
         let (mut armed, demanded) = self.wanted();
         if !(armed || demanded || self.watches) {
             self.due_ns = None;
@@ -290,6 +340,9 @@ impl StrobeSender {
             return false;
         }
         self.due_ns = None;
+        if let End::Near(slices) = &mut self.end {
+            *slices -= 1;
+        }
         if std::mem::take(&mut self.watches) && !(armed || demanded) {
             armed = !self.page.stop_watching();
             if !armed {

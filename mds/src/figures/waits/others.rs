@@ -243,7 +243,8 @@ impl<'a> Others<'a> {
     fn later(&self, one: Meeting<'a>, other: Meeting<'a>) -> Meeting<'a> {
         let earliest_ns = |meeting: &Meeting<'_>| {
             let posted_ns = meeting.last.at_ns;
-            let strobe = meeting.by_nic.then(|| self.strobes.next(posted_ns));
+            let node = meeting.last.dump.node;
+            let strobe = meeting.by_nic.then(|| self.strobes.next(node, posted_ns));
             strobe.flatten().unwrap_or(posted_ns)
         };
         let complete_ns = one.complete_ns.max(other.complete_ns);

@@ -1,6 +1,6 @@
 //! When slices were struck, and in which of them a message moved.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::dump::{Dumps, RunDump};
 
@@ -19,6 +19,8 @@ pub(super) struct Strobes {
     by_clock: bool,
     /// Nodes that keep rows.
     nodes: HashSet<u32>,
+    /// When nodes heard the strobes of slices, by which they take what their ranks have posted.
+    heard: HashMap<(u32, u64), u64>,
     /// Nodes and slices in which messages into them were left for later ones.
     carried: HashSet<(u32, u64)>,
 }
@@ -47,31 +49,49 @@ impl Strobes {
             struck,
             by_clock: dumps.run.as_ref().is_some_and(RunDump::strobes_by_clock),
             nodes: slices().map(|(node, _)| node).collect(),
+            heard: slices()
+                .map(|(node, row)| ((node, row.slice), row.strobe_ns))
+                .collect(),
             carried: carried.map(|(node, row)| (node, row.slice)).collect(),
         }
     }
 
-    /// The first one at that time or after it.
-    pub(super) fn next(&self, from_ns: u64) -> Option<u64> {
-        self.from(from_ns).first().map(|strobe| strobe.at_ns)
+    /// The strobe of the first slice for which a node takes what was posted there then.
+    pub(super) fn next(&self, node: u32, from_ns: u64) -> Option<u64> {
+        let strobe = self.from(node, from_ns).first();
+        strobe.map(|strobe| strobe.at_ns.max(from_ns))
     }
 
-    fn from(&self, from_ns: u64) -> &[Strobe] {
-        let before = self.struck.partition_point(|one| one.at_ns < from_ns);
-        &self.struck[before..]
+    /// The slices for which a node takes what was posted there then. That may have been after a strobe, if the node had
+    /// not heard it.
+    fn from(&self, node: u32, from_ns: u64) -> &[Strobe] {
+        let mut first = self.struck.partition_point(|one| one.at_ns < from_ns);
+        let taken = |one: &Strobe| {
+            let heard_ns = self.heard.get(&(node, one.slice));
+            heard_ns.is_some_and(|heard_ns| *heard_ns >= from_ns)
+        };
+        while first > 0 && taken(&self.struck[first - 1]) {
+            first -= 1;
+        }
+        &self.struck[first..]
     }
 
-    /// The strobe that what was posted at one time and complete at another had waited for. Of a message `into` a node that
-    /// is the first one with which none was left for later: others may be struck before its rank is awake. With strobes
-    /// by the clock, and of what else goes by slices, it is the last one. Where there is none it is the beginning: what was
-    /// posted just after a strobe, and before its cut, goes at once. Nothing if that time is not in what is kept, since
-    /// then nobody knows.
-    pub(super) fn waited_for(&self, into: Option<u32>, from_ns: u64, to_ns: u64) -> Option<u64> {
-        if self.struck.first()?.at_ns > to_ns || self.struck.last()?.at_ns < from_ns {
+    /// The strobe that what was posted at one time, at the latest at this node, and complete at another had waited for.
+    /// Of a message `into` a node that is the first one with which none was left for later: others may be struck before
+    /// its rank is awake. With strobes by the clock, and of what else goes by slices, it is the last one. Where there is
+    /// none it is the beginning: what was posted just after a strobe, and before its cut, goes at once. Nothing if that
+    /// time is not in what is kept, since then nobody knows.
+    pub(super) fn waited_for(
+        &self,
+        into: Option<u32>,
+        (from, from_ns): (u32, u64),
+        to_ns: u64,
+    ) -> Option<u64> {
+        let taken = self.from(from, from_ns);
+        if self.struck.first()?.at_ns > to_ns || taken.is_empty() {
             return None;
         }
-        let from = self.from(from_ns);
-        let struck = &from[..from.partition_point(|one| one.at_ns <= to_ns)];
+        let struck = &taken[..taken.partition_point(|one| one.at_ns <= to_ns)];
         let Some(last) = struck.last() else {
             return Some(from_ns);
         };
@@ -80,6 +100,6 @@ impl Strobes {
             let mut struck = struck.iter();
             struck.find(|one| !self.carried.contains(&(node, one.slice)))
         });
-        Some(moved.unwrap_or(last).at_ns)
+        Some(moved.unwrap_or(last).at_ns.max(from_ns))
     }
 }
