@@ -28,7 +28,7 @@ pub mod udp;
 pub use address::{Block, GlobalAddress, Variable};
 
 use crate::descriptor::Payload;
-use crate::job::{NicThreadId, NodeSet};
+use crate::job::{NicThreadId, NodeId, NodeSet};
 use crate::layout::Location;
 
 /// Names one outstanding operation of a port.
@@ -196,6 +196,17 @@ pub trait Port {
 
     /// Copies bytes out of this node's global memory. Panics when they lie outside the block.
     fn read(&self, at: GlobalAddress, bytes: &mut [u8]);
+
+    /// The nodes that [`send_ahead`](Self::send_ahead) reaches: those that a strobe takes long to come to.
+    fn far(&self) -> NodeSet;
+
+    /// Xfer-And-Signal into a queue of a far node's BR, whose event is signalled: what comes there is not written over
+    /// what came before. What one port sends to one node comes in order, each once, and before what that port PUTs to it
+    /// later. Who sends keeps within the credit that it has there.
+    fn send_ahead(&mut self, node: NodeId, words: &[u64]);
+
+    /// For BR: the next that came so, and from which node. `into` is empty before.
+    fn take_ahead(&mut self, into: &mut Vec<u64>) -> Option<NodeId>;
 }
 
 /// Memory of the ranks of one node, as its NIC reaches it.

@@ -195,6 +195,12 @@ impl<E, R> Matcher<E, R> {
         Some(receive)
     }
 
+    /// The receive that this would take out, and what it asks for.
+    pub fn first_for(&mut self, signature: &Signature) -> Option<&(Pattern, R)> {
+        let handle = self.earliest_receive(signature)?;
+        self.posted.get(handle)
+    }
+
     /// The second half: keeps a message that has met no receive.
     ///
     /// # Errors

@@ -180,6 +180,25 @@ impl MachinePage {
         self.wake(self.bell(bell));
     }
 
+    /// A rank has posted to a NIC thread of its node what that may take before the next cut. Where a job has one machine
+    /// nobody looks.
+    pub fn nudge(&self, node: NodeId, thread: NicThreadId) {
+        let bell = BellId::of(node, thread);
+        self.nudge_word(bell).fetch_add(1, Ordering::SeqCst);
+        self.ring(bell);
+    }
+
+    /// How often ranks have done so. What was posted before is seen after.
+    #[must_use]
+    pub fn nudges(&self, node: NodeId, thread: NicThreadId) -> u32 {
+        self.nudge_word(BellId::of(node, thread))
+            .load(Ordering::Acquire)
+    }
+
+    fn nudge_word(&self, bell: BellId) -> &AtomicU32 {
+        self.mapping.word32(BELLS + bell.0 * LINE + 8)
+    }
+
     /// Rings a bell that lies elsewhere: a rank's.
     ///
     /// Whoever is woken counts as awake from here on, not from when it has found a core: a waiter
@@ -338,9 +357,7 @@ impl MachinePage {
         let word = self.mapping.word32(BLOCKED);
         if !blocks {
             word.fetch_sub(1, Ordering::AcqRel);
-        } else if word.fetch_add(1, Ordering::AcqRel) == 0
-            && self.mapping.word32(HAS_FAR_NODES).load(Ordering::Relaxed) != 0
-        {
+        } else if word.fetch_add(1, Ordering::AcqRel) == 0 && self.spans_machines() {
             self.ring(BellId::STROBE_SENDER); // other machines are to know
         }
     }
@@ -349,6 +366,12 @@ impl MachinePage {
     pub fn has_far_nodes(&self) {
         let word = self.mapping.word32(HAS_FAR_NODES);
         word.store(1, Ordering::Relaxed);
+    }
+
+    /// Whether it has.
+    #[must_use]
+    pub fn spans_machines(&self) -> bool {
+        self.mapping.word32(HAS_FAR_NODES).load(Ordering::Relaxed) != 0
     }
 
     /// Ranks that say that they are blocked: their allegation.

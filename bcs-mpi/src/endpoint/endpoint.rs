@@ -99,7 +99,7 @@ impl Endpoint {
         } = memory;
         let state = State {
             roads: Roads {
-                nic: Nic::new(memory.clone(), page.clone(), &settings, has_nic),
+                nic: Nic::new(place.node, memory.clone(), page.clone(), &settings, has_nic),
                 near,
             },
             contexts: Contexts::default(),

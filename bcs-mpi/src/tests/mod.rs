@@ -67,7 +67,7 @@ const HANGS: Duration = Duration::from_secs(120);
 pub(crate) struct Machine {
     pub(crate) memories: Vec<SharedMemory>,
     page: MachinePage,
-    placement: Placement,
+    pub(crate) placement: Placement,
     pub(crate) settings: Settings,
     /// Whether the program may leave requests and messages behind.
     may_leave: bool,

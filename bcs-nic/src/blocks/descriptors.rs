@@ -1,7 +1,7 @@
-//! DEM: send descriptors, from the BS of the sender's node to the BR of the receiver's.
+//! Send descriptors, from the BS of the sender's node to the BR of the receiver's: in DEM, or ahead of it.
 
 use super::{stamp, stamped};
-use bcs_core::descriptor::{BadDescriptor, SendDescriptor};
+use bcs_core::descriptor::{BadDescriptor, Payload, SendDescriptor};
 use bcs_core::fabric::{Block, GlobalAddress, Port};
 use bcs_core::job::NodeId;
 use bcs_core::request::RequestId;
@@ -62,6 +62,7 @@ impl Record {
         let heading = Heading {
             destination: send.destination,
             owed: send.owed.then_some(send.request),
+            is_whole: matches!(send.payload, Payload::Inline(_)) && !send.owed,
         };
         Ok((Self(words), heading))
     }
@@ -74,6 +75,27 @@ pub struct Heading {
     pub destination: u32,
     /// The sender's request, if it is owed a completion.
     pub owed: Option<RequestId>,
+    /// Whether there is nothing to do but to receive it: its bytes are in it, and nobody waits to be told.
+    pub is_whole: bool,
+}
+
+/// What a block of this slice says besides its records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockHeader {
+    count: usize,
+    /// Whether BS has more for this node that lack credit.
+    pub held_back: bool,
+    /// How many envelopes it has sent ahead to this node so far: they are in this slice's cut, or in one before.
+    pub ahead: u64,
+}
+
+/// What says how envelopes that were sent ahead stand to those in blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AheadHeader {
+    /// The slice of the last block to the same node: its envelopes come before these.
+    pub after: u64,
+    /// How many were sent ahead to this node before these.
+    pub first: u64,
 }
 
 /// The block one BS puts into one BR's lane in one DEM, as it is being made. One is used again and again.
@@ -123,33 +145,74 @@ impl DescriptorBlock {
         self.words.extend_from_slice(words);
     }
 
-    /// Its words. `held_back` says that BS has more for this node that lack credit.
-    pub fn seal(&mut self, slice: u64, held_back: bool) -> &[u64] {
+    /// Its words. `held_back` says that BS has more for this node that lack credit; `ahead`, how many it has sent ahead to
+    /// it so far.
+    pub fn seal(&mut self, slice: u64, held_back: bool, ahead: u64) -> &[u64] {
         self.words[0] = stamp(slice, self.len());
         self.words[1] = u64::from(held_back);
+        self.words[2] = ahead;
         &self.words
     }
 
-    /// Adds the envelopes that a lane brought in this slice to `all`; returns whether more are held back.
+    /// Its words, to be sent ahead.
+    pub fn seal_ahead(&mut self, header: AheadHeader) -> &[u64] {
+        self.words[0] = header.after;
+        self.words[1] = header.first;
+        &self.words
+    }
+
+    /// Adds envelopes that were sent ahead to `all`.
+    ///
+    /// # Errors
+    /// [`BadDescriptor`]: the fabric brought rubbish.
+    pub fn read_ahead(
+        words: &[u64],
+        all: &mut Vec<Envelope>,
+    ) -> Result<AheadHeader, BadDescriptor> {
+        let (header, records) = words.split_at_checked(HEADER_WORDS).unwrap_or_default();
+        let &[after, first, ..] = header else {
+            let (field, value) = ("words of a block", words.len() as u64);
+            return Err(BadDescriptor { field, value });
+        };
+        for record in records.chunks(RECORD_WORDS) {
+            let record = record.try_into().map_err(|_| BadDescriptor {
+                field: "words of a descriptor",
+                value: record.len() as u64,
+            })?;
+            all.push(Envelope::parse(record)?);
+        }
+        Ok(AheadHeader { after, first })
+    }
+
+    /// What the block says that a lane brought in this slice, if it brought one.
+    #[must_use]
+    pub fn header(port: &dyn Port, lane: NodeId, slice: u64) -> Option<BlockHeader> {
+        let mut header = [0_u64; 3];
+        let at = GlobalAddress::new(Block::Descriptors, lane);
+        port.read(at, header.as_mut_bytes());
+        let [stamp, held_back, ahead] = header;
+        Some(BlockHeader {
+            count: stamped(stamp, slice)?.min(Self::capacity()),
+            held_back: held_back != 0,
+            ahead,
+        })
+    }
+
+    /// Adds the envelopes of that block to `all`.
     ///
     /// # Errors
     /// [`BadDescriptor`]: the fabric brought rubbish.
     pub fn read(
         port: &dyn Port,
         lane: NodeId,
-        slice: u64,
+        header: &BlockHeader,
         all: &mut Vec<Envelope>,
-    ) -> Result<bool, BadDescriptor> {
+    ) -> Result<(), BadDescriptor> {
         let at = GlobalAddress::new(Block::Descriptors, lane);
-        let mut header = [0_u64; 2];
-        port.read(at, header.as_mut_bytes());
-        let Some(count) = stamped(header[0], slice) else {
-            return Ok(false);
-        };
-        let (before, count) = (all.len(), count.min(Self::capacity()));
+        let before = all.len();
         let mut records = [[0_u64; RECORD_WORDS]; READ_AT_ONCE];
-        for first in (0..count).step_by(READ_AT_ONCE) {
-            let records = &mut records[..(count - first).min(READ_AT_ONCE)];
+        for first in (0..header.count).step_by(READ_AT_ONCE) {
+            let records = &mut records[..(header.count - first).min(READ_AT_ONCE)];
             let at = at.plus(Self::HEADER_BYTES + first * Self::RECORD_BYTES);
             port.read(at, records.as_mut_bytes());
             for words in records {
@@ -162,6 +225,6 @@ impl DescriptorBlock {
                 }
             }
         }
-        Ok(header[1] != 0)
+        Ok(())
     }
 }

@@ -15,7 +15,7 @@ mod token;
 
 pub use completions::CompletionBlock;
 pub use credits::CreditBlock;
-pub use descriptors::{DescriptorBlock, Envelope, Heading, Record};
+pub use descriptors::{AheadHeader, BlockHeader, DescriptorBlock, Envelope, Heading, Record};
 pub use offers::{Board, Offer};
 pub use strobe::Microstrobe;
 pub use token::{Content, Part, part_address};

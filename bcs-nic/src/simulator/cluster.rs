@@ -161,7 +161,18 @@ impl Cluster {
             .filter(|rank| !rank.is_finished())
             .map(ScriptedRank::describe)
             .collect();
-        format!("the job {how}: {:?}; {}", self.nics, unfinished.join("; "))
+        let left = self.nics.left_over().into_iter();
+        let left = left.map(|(node, thread, left)| {
+            let thread = thread.name();
+            format!("{thread} of node {node} has {left}")
+        });
+        let left: Vec<String> = left.collect();
+        format!(
+            "the job {how}: {:?}; {}; {}",
+            self.nics,
+            left.join(", "),
+            unfinished.join("; ")
+        )
     }
 
     /// Gives everything one chance at the present time; returns whether anything moved on.

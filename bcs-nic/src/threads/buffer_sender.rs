@@ -5,6 +5,9 @@
 //!   envelopes that wait for room or credit, and the credits.
 //! - **Takes** `Phase` (DEM) with the cut, `Settled`, `Lost`; credit blocks from the fabric.
 //! - **Emits** descriptor blocks; `Arrived` to BR; `Awaited` and `Finished` to SR.
+//! - **Ahead of the beat.** Under elastic strobes what is whole, and is for a far node, leaves when its rank nudges, if
+//!   nothing for that node waits here: [`super::buffer_receiver::ahead`] says why that is the same. The next block to that
+//!   node says how many have, and so which of them are in the cut.
 //! - **Invariants.** Envelopes of one sender to one receiver leave in the order of their posts:
 //!   all go through one queue per destination node; those that find their receiver out of credit at
 //!   its head wait in one per receiver, and come back to the head. At most
@@ -12,7 +15,7 @@
 //!   freed its ring entry (law 4).
 
 use super::{Context, LeftOver, NicThread, NodeConfig, Put, PutWords, Retries};
-use crate::blocks::{CreditBlock, DescriptorBlock, Heading, Record};
+use crate::blocks::{AheadHeader, CreditBlock, DescriptorBlock, Heading, Record};
 use crate::failure::{Cause, Rubbish};
 use crate::mail::{Cut, Mail, Tally};
 use bcs_core::descriptor::{CollectiveDescriptor, SendDescriptor};
@@ -82,6 +85,19 @@ pub struct BufferSender {
     owed: HashMap<(u32, RequestId), NodeId>,
     /// How many of them SR has not been told of.
     newly_owed: usize,
+    /// What was sent ahead, by node.
+    ahead: Vec<Ahead>,
+    nudges_seen: u32,
+}
+
+/// What was sent ahead to a node.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ahead {
+    sent: u64,
+    /// How many of them the node knows to be in a cut.
+    told: u64,
+    /// The slice of the last block.
+    after: u64,
 }
 
 impl BufferSender {
@@ -118,13 +134,14 @@ impl BufferSender {
             lost: NodeSet::EMPTY,
             owed: HashMap::new(),
             newly_owed: 0,
+            ahead: vec![Ahead::default(); nodes],
+            nudges_seen: 0,
             config,
         }
     }
 
     fn exchange(&mut self, slice: u64, cut: &Cut, context: &mut Context<'_>) {
         self.read_credits(context);
-        self.sends = 0;
         let mut arrived = Vec::new();
         for local in 0..self.rings.len() {
             if let Err(cause) = self.take(local, cut.0[local], &mut arrived, context) {
@@ -135,7 +152,11 @@ impl BufferSender {
         context
             .out
             .send(NicThreadId::BufferReceiver, Mail::Arrived(arrived));
-        if self.queued > 0 || self.waiting.iter().any(|&waiting| waiting > 0) {
+        let has_untold = |ahead: &Ahead| ahead.told < ahead.sent;
+        if self.queued > 0
+            || self.waiting.iter().any(|&waiting| waiting > 0)
+            || self.ahead.iter().any(has_untold)
+        {
             for node in 0..self.outgoing.len() {
                 self.deliver(NodeId::from_index(node), slice, context);
             }
@@ -160,14 +181,28 @@ impl BufferSender {
     ) -> Result<(), Cause> {
         let rank = self.config.ranks[local].0;
         let rings = &mut self.rings[local];
-        let checked = rings.sends.check(sends);
-        checked
-            .and_then(|()| rings.collectives.check(collectives))
-            .map_err(|corrupt| Cause::rubbish(rank, corrupt))?;
+        let checked = rings.collectives.check(collectives);
+        checked.map_err(|corrupt| Cause::rubbish(rank, corrupt))?;
         while let Some(words) = rings.collectives.pop(collectives) {
             let collective = CollectiveDescriptor::parse(&words);
             arrived.push((rank, collective.map_err(|bad| Cause::rubbish(rank, bad))?));
         }
+        // What went ahead was posted later.
+        let sends = sends.max(rings.sends.position());
+        self.take_sends(local, sends, context)
+    }
+
+    /// Takes the sends that a rank posted before a time.
+    fn take_sends(
+        &mut self,
+        local: usize,
+        sends: u64,
+        context: &mut Context<'_>,
+    ) -> Result<(), Cause> {
+        let rank = self.config.ranks[local].0;
+        let rings = &mut self.rings[local];
+        let checked = rings.sends.check(sends);
+        checked.map_err(|corrupt| Cause::rubbish(rank, corrupt))?;
         rings.left = false;
         let bounds = self.config.bounds;
         loop {
@@ -236,7 +271,8 @@ impl BufferSender {
     fn deliver(&mut self, node: NodeId, slice: u64, context: &mut Context<'_>) {
         let waiting = self.waiting[node.index()] > 0;
         let queue = &mut self.outgoing[node.index()];
-        if queue.is_empty() && !waiting {
+        let Ahead { sent, told, .. } = self.ahead[node.index()];
+        if queue.is_empty() && !waiting && told == sent {
             return;
         }
         let block = &mut self.block;
@@ -246,7 +282,9 @@ impl BufferSender {
                 break;
             };
             self.queued -= 1;
-            let Heading { destination, owed } = send.heading;
+            let Heading {
+                destination, owed, ..
+            } = send.heading;
             let receiver = self.receivers.entry(destination).or_default();
             if receiver.delivered - receiver.matched >= self.share {
                 receiver.waiting.push_back(send);
@@ -263,17 +301,85 @@ impl BufferSender {
             block.push(&send.record);
         }
         let waiting = self.waiting[node.index()] > 0;
-        if block.is_empty() && !waiting {
+        if block.is_empty() && !waiting && told == sent {
             return;
         }
         self.exchanged = true;
+        self.ahead[node.index()] = Ahead {
+            sent,
+            told: sent,
+            after: slice,
+        };
         PutWords {
             set: NodeSet::only(node),
             at: GlobalAddress::new(Block::Descriptors, self.config.node),
-            words: self.block.seal(slice, waiting),
+            words: self.block.seal(slice, waiting, sent),
             signal: Some(NicThreadId::BufferReceiver),
         }
         .start(context.port, &mut self.puts);
+    }
+
+    /// Sends ahead what may go. Returns whether anybody has posted.
+    fn go_ahead(&mut self, context: &mut Context<'_>) -> bool {
+        let config = &self.config;
+        if !config.settings.strobe.is_elastic() || context.port.far().is_empty() {
+            return false;
+        }
+        let nudges = config.page.nudges(config.node, NicThreadId::BufferSender);
+        if std::mem::replace(&mut self.nudges_seen, nudges) == nudges {
+            return false;
+        }
+        for local in 0..self.rings.len() {
+            let [sends, ..] = self.config.ranks[local].1.tails();
+            if let Err(cause) = self.take_sends(local, sends, context) {
+                context.out.failures.push(self.config.failure(cause));
+            }
+        }
+        for node in context.port.far().iter() {
+            self.send_ahead(node, context);
+        }
+        self.look_for_room();
+        self.publish_held_back();
+        self.ask_for_more();
+        true
+    }
+
+    /// The same to one node: what is at the head of its queue, as far as that is whole and has credit.
+    fn send_ahead(&mut self, node: NodeId, context: &mut Context<'_>) {
+        let (queue, ahead) = (
+            &mut self.outgoing[node.index()],
+            &mut self.ahead[node.index()],
+        );
+        if self.waiting[node.index()] > 0 {
+            return;
+        }
+        let share = self.share;
+        loop {
+            let header = AheadHeader {
+                after: ahead.after,
+                first: ahead.sent,
+            };
+            self.block.clear();
+            while self.block.len() < self.config.bounds.descriptors {
+                let Some(send) = queue.front().filter(|send| send.heading.is_whole) else {
+                    break;
+                };
+                let receiver = self.receivers.entry(send.heading.destination).or_default();
+                if receiver.delivered - receiver.matched >= share {
+                    break;
+                }
+                receiver.delivered += 1;
+                self.rings[send.local].held_back -= 1;
+                self.block.push(&send.record);
+                queue.pop_front();
+                self.queued -= 1;
+                ahead.sent += 1;
+            }
+            if self.block.is_empty() {
+                return;
+            }
+            context.port.send_ahead(node, self.block.seal_ahead(header));
+        }
     }
 
     fn look_for_room(&mut self) {
@@ -379,13 +485,14 @@ impl NicThread for BufferSender {
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> bool {
-        let progress = Put::poll(context.port, &mut self.puts);
+        let mut progress = Put::poll(context.port, &mut self.puts);
+        progress |= self.go_ahead(context);
         if self.exchanging && self.puts.is_empty() {
             self.exchanging = false;
             let mut work = [false; 5];
             work[Microphase::Msm.index()] = self.exchanged;
             let tally = Tally {
-                point_to_point: self.sends,
+                point_to_point: std::mem::take(&mut self.sends),
                 ..Tally::default()
             };
             context.out.finished(Microphase::Dem, work, tally);

@@ -253,4 +253,16 @@ impl Port for ShmPort {
     fn read(&self, at: GlobalAddress, bytes: &mut [u8]) {
         self.segment.read(self.node(), at, bytes);
     }
+
+    fn far(&self) -> NodeSet {
+        NodeSet::EMPTY
+    }
+
+    fn send_ahead(&mut self, node: NodeId, _: &[u64]) {
+        unreachable!("{node} is not far");
+    }
+
+    fn take_ahead(&mut self, _: &mut Vec<u64>) -> Option<NodeId> {
+        None
+    }
 }

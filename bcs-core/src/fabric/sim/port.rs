@@ -109,6 +109,18 @@ impl Port for SimPort {
     fn read(&self, at: GlobalAddress, bytes: &mut [u8]) {
         self.network.borrow().read(self.node(), at, bytes);
     }
+
+    fn far(&self) -> NodeSet {
+        NodeSet::EMPTY
+    }
+
+    fn send_ahead(&mut self, node: NodeId, _: &[u64]) {
+        unreachable!("{node} is not far");
+    }
+
+    fn take_ahead(&mut self, _: &mut Vec<u64>) -> Option<NodeId> {
+        None
+    }
 }
 
 /// The memory of the ranks.

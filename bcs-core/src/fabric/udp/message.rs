@@ -23,6 +23,13 @@ pub enum Message<'a> {
         /// How many writes of the sequencer the sender knew of: the receiver must know of them before.
         told: u64,
     },
+    /// For the queue of a BR ([`Port::send_ahead`](crate::fabric::Port::send_ahead)): the words that follow.
+    Ahead {
+        /// The node of the BS that says it.
+        from: u16,
+        /// The node of the BR.
+        to: u16,
+    },
     /// A node has stored a variable of its own. For the sequencer.
     Stored {
         /// The node.

@@ -135,4 +135,16 @@ impl Port for UdpPort {
     fn read(&self, at: GlobalAddress, bytes: &mut [u8]) {
         self.near.read(at, bytes);
     }
+
+    fn far(&self) -> NodeSet {
+        self.far
+    }
+
+    fn send_ahead(&mut self, node: NodeId, words: &[u64]) {
+        self.hub.send_ahead(self.who().0, node, words);
+    }
+
+    fn take_ahead(&mut self, into: &mut Vec<u64>) -> Option<NodeId> {
+        self.hub.take_ahead(self.who().0, into)
+    }
 }

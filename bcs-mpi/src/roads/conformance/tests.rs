@@ -165,11 +165,11 @@ fn nic() -> World<Nic> {
             ..Settings::default()
         },
     );
-    let ends = machine
-        .memories
-        .iter()
-        .map(|SharedMemory { nic, page, .. }| {
-            Nic::new(nic.clone(), page.clone(), &machine.settings, true)
+    let ends = (0..3)
+        .zip(&machine.memories)
+        .map(|(rank, SharedMemory { nic, page, .. })| {
+            let node = machine.placement.node_of(rank).unwrap();
+            Nic::new(node, nic.clone(), page.clone(), &machine.settings, true)
         });
     World {
         roads: ends.collect(),
@@ -184,6 +184,7 @@ fn both() -> World<Roads> {
         .zip(&machine.memories)
         .map(|(rank, memory): (u32, _)| Roads {
             nic: Nic::new(
+                machine.placement.node_of(rank).unwrap(),
                 memory.nic.clone(),
                 memory.page.clone(),
                 &machine.settings,

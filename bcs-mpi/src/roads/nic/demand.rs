@@ -17,12 +17,17 @@
 //! A demand makes arming superfluous. With fixed strobes there are no demands: what would be one
 //! arms.
 //!
+//! Where nodes are on several machines a strobe takes long to come to all, and much can do without one
+//! (`bcs-nic/src/threads/buffer_receiver/ahead.rs`). There a rank asks for no slice for its messages: it nudges its NIC, which takes at once
+//! what was posted, and asks for the slice that the rest needs.
+//!
 //! The rest (what the NIC holds back, matches that turn up during a slice) is looked at by the NIC
 //! at the end of each slice.
 
 use super::Nic;
 use super::state::Asked;
 use bcs_core::clock::now_ns;
+use bcs_core::job::NicThreadId;
 use std::sync::atomic::{Ordering, fence};
 
 impl Nic {
@@ -30,7 +35,15 @@ impl Nic {
         self.memory.unexpected().load(Ordering::Acquire)
     }
 
+    /// Whether the NIC takes what is posted before a strobe makes it.
+    fn goes_ahead(&self) -> bool {
+        self.elastic && self.page.spans_machines()
+    }
+
     pub(crate) fn posted_send(&self) {
+        if self.goes_ahead() {
+            return self.page.nudge(self.node, NicThreadId::BufferSender);
+        }
         if self.elastic && self.page.hungry() {
             self.page.demand(); // A slice at once: there is nothing left to arm for.
             return;
@@ -49,7 +62,12 @@ impl Nic {
         // looks at the ring, sees the receive.
         fence(Ordering::SeqCst);
         // A receive alone is no work.
-        if self.unexpected() != 0 {
+        if self.unexpected() == 0 {
+            return;
+        }
+        if self.goes_ahead() {
+            self.page.nudge(self.node, NicThreadId::BufferReceiver);
+        } else {
             self.page.arm_at(now_ns);
         }
     }
@@ -95,6 +113,10 @@ impl Nic {
     }
 
     fn has_work(&mut self) -> bool {
+        if self.goes_ahead() {
+            // The NIC has looked at it, or is about to; somebody waits for what it has found.
+            return self.page.wanted().0;
+        }
         self.sends.untaken() || (self.unexpected() != 0 && self.receives.untaken())
     }
 

@@ -7,7 +7,7 @@ use super::requests::{Purpose, Requests};
 use super::unpacking::Unpacking;
 use crate::data::{Piece, Room, Rooms, SMALL_PIECE_BYTES};
 use bcs_core::descriptor::{CollectiveDescriptor, ReceiveDescriptor, SendDescriptor};
-use bcs_core::job::Settings;
+use bcs_core::job::{NodeId, Settings};
 use bcs_core::limits::PAYLOAD_SLOTS;
 use bcs_core::memory::NicMemory;
 use bcs_core::request::{Completion, Failure, RequestId};
@@ -31,6 +31,8 @@ pub(super) struct Asked {
 pub(crate) struct Nic {
     pub(super) memory: NicMemory,
     pub(super) page: MachinePage,
+    /// Whose NIC it is.
+    pub(super) node: NodeId,
     /// Whether anybody attends to the rings. A world of one has no NIC: whatever it does is within
     /// its node.
     attended: bool,
@@ -54,6 +56,7 @@ pub(crate) struct Nic {
 impl Nic {
     /// The NIC of this memory, if anybody attends to it.
     pub(crate) fn new(
+        node: NodeId,
         memory: NicMemory,
         page: MachinePage,
         settings: &Settings,
@@ -65,6 +68,7 @@ impl Nic {
             collectives: Outbox::new(memory.words(), NicMemory::collective_ring()),
             memory,
             page,
+            node,
             attended,
             elastic: settings.strobe.is_elastic(),
             eager_limit: settings.eager_limit,

@@ -99,4 +99,16 @@ impl<P: Port> Port for Metered<P> {
     fn read(&self, at: GlobalAddress, bytes: &mut [u8]) {
         self.port.read(at, bytes);
     }
+
+    fn far(&self) -> NodeSet {
+        self.port.far()
+    }
+
+    fn send_ahead(&mut self, node: NodeId, words: &[u64]) {
+        self.port.send_ahead(node, words);
+    }
+
+    fn take_ahead(&mut self, into: &mut Vec<u64>) -> Option<NodeId> {
+        self.port.take_ahead(into)
+    }
 }

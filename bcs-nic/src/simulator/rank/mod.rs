@@ -14,7 +14,7 @@ use super::checkers::{Checker, check_release};
 use super::place::Place;
 use super::program::{CONTEXTS, Program};
 use bcs_core::fabric::sim::RankStore;
-use bcs_core::job::{Placement, Settings};
+use bcs_core::job::{NicThreadId, Placement, Settings};
 use bcs_core::memory::ring::Producer;
 use bcs_core::memory::{MappedWords, NicMemory};
 use bcs_core::request::{Completion, Failure, RequestId};
@@ -253,9 +253,20 @@ impl ScriptedRank {
     fn ask(&mut self, world: &World<'_>) {
         let page = world.page;
         let unexpected = self.memory.unexpected().load(Ordering::Relaxed) != 0;
-        let posted = self.sends.consumed() < self.sends.pushed()
-            || self.collectives.consumed() < self.collectives.pushed()
-            || (unexpected && self.receives.consumed() < self.receives.pushed());
+        let sends = self.sends.consumed() < self.sends.pushed();
+        let receives = unexpected && self.receives.consumed() < self.receives.pushed();
+        let goes_ahead = world.settings.strobe.is_elastic() && page.spans_machines();
+        if goes_ahead {
+            let node = world.placement.node_of(self.rank).expect("it has one");
+            if sends {
+                page.nudge(node, NicThreadId::BufferSender);
+            }
+            if receives {
+                page.nudge(node, NicThreadId::BufferReceiver);
+            }
+        }
+        let posted = self.collectives.consumed() < self.collectives.pushed()
+            || (!goes_ahead && (sends || receives));
         if posted {
             page.arm_at(|| world.now_ns);
             if page.hungry() {

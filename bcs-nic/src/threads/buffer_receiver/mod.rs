@@ -8,8 +8,9 @@
 //!   `Arrived` and `Called` and, by Compare-And-Write, `Owner`, `Tokens` and `Go`; `Finished` to SR.
 //! - **Invariants.** In MSM, receives posted before the cut come first, in the order of their
 //!   posts, then envelopes by (source rank, post sequence): matching is a function of the cut,
-//!   never of arrival time. What is scheduled stays within the [`Quota`].
+//!   never of arrival time. What that cannot change is matched [`ahead`]. What is scheduled stays within the [`Quota`].
 
+pub(super) mod ahead;
 mod contexts;
 mod ranks;
 mod schedule;
@@ -19,6 +20,7 @@ use crate::blocks::{CreditBlock, DescriptorBlock, Envelope};
 use crate::budget::Quota;
 use crate::failure::Cause;
 use crate::mail::{Chunk, Cut, Mail, Queues, Tally};
+use ahead::{Ahead, News};
 use bcs_core::fabric::{Block, GlobalAddress, Port};
 use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet};
 use bcs_core::matching::{Pattern, Signature};
@@ -51,6 +53,7 @@ pub struct BufferReceiver {
     queues: Option<Queues>,
     /// The envelopes of this slice.
     envelopes: Vec<Envelope>,
+    ahead: Ahead,
     /// Descriptor blocks that have been read: there is one for each signal.
     signals_seen: u64,
     puts: Retries<Put>,
@@ -71,6 +74,7 @@ impl BufferReceiver {
             scheduled: 0,
             queues: config.emds.map(|_| Queues::default()),
             envelopes: Vec::new(),
+            ahead: Ahead::new(config.placement.nodes()),
             signals_seen: 0,
             puts: Retries::default(),
             quota,
@@ -84,6 +88,11 @@ impl BufferReceiver {
                 .ranks
                 .take(local, receives, &mut self.schedule, context);
             self.heed(taken, context);
+        }
+        self.meet_again(context);
+        if self.ahead.len() > 0 {
+            // Who asked for a slice may have meant this one, and what waits need not be in its cut.
+            self.ask();
         }
         // Before anybody is told that a receive is complete: what it took is kept no more.
         self.ranks.publish_unexpected();
@@ -106,6 +115,7 @@ impl BufferReceiver {
         let mut work = [false; 5];
         work[Microphase::Msm.index()] = self.ranks.has_probes()
             || self.ranks.completed() > 0
+            || self.ranks.owes_credits()
             || self.schedule.has_transfers()
             || self.contexts.has_candidates();
         self.record_dem();
@@ -153,6 +163,7 @@ impl BufferReceiver {
         }
         envelopes.clear();
         self.envelopes = envelopes;
+        self.meet_again(context);
         self.ranks.answer_probes(context);
         // Now there is nothing left in the tables that what was posted would take out.
         held_back
@@ -177,13 +188,90 @@ impl BufferReceiver {
         self.scheduling = Some(slice);
     }
 
+    /// Where nodes are far: takes what came from them ahead of the beat, and the receives for it. Returns whether there
+    /// was anything.
+    fn go_ahead(&mut self, context: &mut Context<'_>) -> bool {
+        if !self.config.settings.strobe.is_elastic() || context.port.far().is_empty() {
+            return false;
+        }
+        let transfers = self.schedule.len();
+        let (mut goes_on, mut is_undecided) = (false, false);
+        loop {
+            let mut failures = Vec::new();
+            let News {
+                has_come,
+                is_nudged,
+            } = self.ahead.hear(&self.config, context.port, &mut failures);
+            for cause in failures {
+                self.heed(Err(cause), context);
+            }
+            if !(has_come || is_nudged || (goes_on && self.ranks.has_meetings())) {
+                break;
+            }
+            goes_on = true;
+            is_undecided |= self.look_ahead(context);
+        }
+        if !goes_on {
+            return false;
+        }
+        if is_undecided
+            || self.schedule.len() > transfers
+            || self.ranks.has_probes()
+            || self.ranks.owes_credits()
+        {
+            self.ask();
+        } else if self.ahead.len() > 0 {
+            // A slice tells the rank's probes of them.
+            self.config.page.arm();
+        }
+        true
+    }
+
+    /// Takes all receives that are posted, and lets messages meet them. Returns whether a slice is to decide about some.
+    fn look_ahead(&mut self, context: &mut Context<'_>) -> bool {
+        let before = self.ranks.receives();
+        for local in 0..self.config.ranks.len() {
+            let [_, receives, _] = self.config.ranks[local].1.tails();
+            let taken = self
+                .ranks
+                .take(local, receives, &mut self.schedule, context);
+            self.heed(taken, context);
+        }
+        let is_new = self.ranks.receives() > before;
+        let met = self
+            .ahead
+            .meet(is_new, &mut self.ranks, &mut self.schedule, context);
+        self.ranks.keeps_ahead(self.ahead.destinations());
+        self.ranks.publish_unexpected();
+        let is_undecided = met.as_ref().is_ok_and(|undecided| *undecided);
+        self.heed(met.map(drop), context);
+        is_undecided
+    }
+
+    /// Receives were taken, or a block was read, beside what came ahead.
+    fn meet_again(&mut self, context: &mut Context<'_>) {
+        if self.ahead.len() > 0 {
+            let met = self
+                .ahead
+                .meet(true, &mut self.ranks, &mut self.schedule, context);
+            self.ranks.keeps_ahead(self.ahead.destinations());
+            self.heed(met.map(drop), context);
+        }
+    }
+
+    /// A slice is wanted; at once, if anybody waits.
+    fn ask(&self) {
+        self.config.page.arm();
+        if self.config.page.hungry() {
+            self.config.page.demand();
+        }
+    }
+
     fn publish_unexpected(&mut self) {
+        self.ranks.keeps_ahead(self.ahead.destinations());
         self.ranks.publish_unexpected();
         if self.ranks.has_meetings() {
-            self.config.page.arm();
-            if self.config.page.hungry() {
-                self.config.page.demand();
-            }
+            self.ask();
         }
     }
 
@@ -195,8 +283,12 @@ impl BufferReceiver {
             return lanes;
         }
         for lane in (0..context.port.nodes()).map(NodeId::from_index) {
-            match DescriptorBlock::read(context.port, lane, slice, &mut self.envelopes) {
-                Ok(held_back) => lanes.extend(held_back.then_some(lane)),
+            let Some(header) = DescriptorBlock::header(context.port, lane, slice) else {
+                continue;
+            };
+            self.ahead.cut(lane, slice, &header, &mut self.envelopes);
+            match DescriptorBlock::read(context.port, lane, &header, &mut self.envelopes) {
+                Ok(()) => lanes.extend(header.held_back.then_some(lane)),
                 Err(what) => self.heed(Err(Cause::BadBlock { lane, what }), context),
             }
         }
@@ -256,6 +348,7 @@ impl NicThread for BufferReceiver {
             }
             Mail::Dropped(transfer) => self.schedule.drop_transfer(transfer),
             Mail::Lost(nodes) => {
+                // The death of a far node ends the job.
                 self.ranks.mourn(nodes, context);
                 self.publish_unexpected();
                 self.schedule.mourn(nodes, context);
@@ -268,6 +361,7 @@ impl NicThread for BufferReceiver {
     fn left_over(&self, port: &dyn Port) -> Vec<LeftOver> {
         let mut left = self.ranks.left_over();
         left.extend([
+            LeftOver::of_program("messages ahead of the beat", self.ahead.len()),
             LeftOver::of_runtime("transfers under way", self.schedule.len()),
             LeftOver::of_program("collectives", self.contexts.unfinished(port)),
             LeftOver::of_runtime("blocks on their way", self.puts.len()),
@@ -292,10 +386,11 @@ impl NicThread for BufferReceiver {
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> bool {
+        let mut progress = self.go_ahead(context);
         if self.scheduling.is_none() {
-            return false;
+            return progress;
         }
-        let mut progress = Put::poll(context.port, &mut self.puts);
+        progress |= Put::poll(context.port, &mut self.puts);
         progress |= self.contexts.poll(context);
         if self.puts.is_empty() && self.contexts.is_scheduled() {
             self.scheduling = None;

@@ -53,6 +53,19 @@ struct Rank {
     /// Messages that matched probes have taken out, by the request of the probe.
     extracted: HashMap<RequestId, (Signature, Envelope)>,
     unexpected: u64,
+    /// Messages that came ahead of the beat, and wait.
+    ahead: u64,
+}
+
+/// What a message that came ahead of the beat has met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Met {
+    /// A receive, which it meets under any cut.
+    Receive,
+    /// None that is posted matches.
+    Nobody,
+    /// One that another message may meet.
+    Undecided,
 }
 
 impl Rank {
@@ -124,6 +137,15 @@ impl Rank {
     }
 }
 
+/// What a receive must ask for to meet this.
+fn signature_of(envelope: &Envelope) -> Signature {
+    Signature {
+        context: envelope.send.context,
+        source: envelope.source,
+        tag: envelope.send.tag,
+    }
+}
+
 /// The tables of all ranks of the node.
 #[derive(Debug)]
 pub(super) struct Ranks {
@@ -155,6 +177,7 @@ impl Ranks {
                 probes: Vec::new(),
                 extracted: HashMap::new(),
                 unexpected: 0,
+                ahead: 0,
             })
             .collect();
         // Returned in quarters of the share: seldom, and long before a sender runs out.
@@ -182,6 +205,8 @@ impl Ranks {
         context: &mut Context<'_>,
     ) -> Result<(), Cause> {
         let rank = self.ranks[local].rank;
+        // What was taken ahead was posted later.
+        let cut = cut.max(self.ranks[local].ring.position());
         let checked = self.ranks[local].ring.check(cut);
         checked.map_err(|corrupt| Cause::rubbish(rank, corrupt))?;
         while let Some(words) = self.ranks[local].ring.pop(cut) {
@@ -315,6 +340,55 @@ impl Ranks {
         }
     }
 
+    /// The tables of the receiver of a message.
+    fn receiver_of(&mut self, envelope: &Envelope) -> Result<&mut Rank, Cause> {
+        let rank = envelope.send.destination;
+        let local = self.ranks.binary_search_by_key(&rank, |table| table.rank);
+        let local = local.map_err(|_| Cause::WrongNode { rank })?;
+        Ok(&mut self.ranks[local])
+    }
+
+    /// An envelope has come ahead of the beat, and those of its source before it.
+    pub(super) fn meet_ahead(
+        &mut self,
+        envelope: &Envelope,
+        schedule: &mut Schedule,
+        context: &mut Context<'_>,
+    ) -> Result<Met, Cause> {
+        let table = self.receiver_of(envelope)?;
+        match table.matcher.first_for(&signature_of(envelope)) {
+            None => Ok(Met::Nobody),
+            Some((pattern, receive)) if pattern.source.is_some() && !receive.shared => {
+                let arrived = self.arrive(envelope, schedule, context);
+                arrived.map(|()| Met::Receive)
+            }
+            Some(_) => Ok(Met::Undecided),
+        }
+    }
+
+    /// Messages to these ranks wait, that came ahead of the beat.
+    pub(super) fn keeps_ahead(&mut self, destinations: impl Iterator<Item = u32>) {
+        for table in &mut self.ranks {
+            table.ahead = 0;
+        }
+        for rank in destinations {
+            let local = self.ranks.binary_search_by_key(&rank, |table| table.rank);
+            if let Ok(local) = local {
+                self.ranks[local].ahead += 1;
+            }
+        }
+    }
+
+    /// Receives that were taken from rings since they were counted last.
+    pub(super) fn receives(&self) -> u64 {
+        self.receives
+    }
+
+    /// Whether a BS is to be told of room that it has here.
+    pub(super) fn owes_credits(&self) -> bool {
+        !self.due.is_empty()
+    }
+
     /// An envelope has come for a rank of this node.
     pub(super) fn arrive(
         &mut self,
@@ -323,18 +397,8 @@ impl Ranks {
         context: &mut Context<'_>,
     ) -> Result<(), Cause> {
         let destination = envelope.send.destination;
-        let local = self
-            .ranks
-            .binary_search_by_key(&destination, |table| table.rank);
-        let Ok(local) = local else {
-            return Err(Cause::WrongNode { rank: destination });
-        };
-        let table = &mut self.ranks[local];
-        let signature = Signature {
-            context: envelope.send.context,
-            source: envelope.source,
-            tag: envelope.send.tag,
-        };
+        let signature = signature_of(envelope);
+        let table = self.receiver_of(envelope)?;
         while let Some(receive) = table.matcher.meet_copy(&signature) {
             if table.claims(&receive) {
                 self.matched(
@@ -459,8 +523,9 @@ impl Ranks {
     pub(super) fn publish_unexpected(&mut self) {
         for table in &mut self.ranks {
             // Once a node has died any receive may have to fail: none is alone any more.
-            let unexpected =
-                table.matcher.unexpected_len() as u64 + u64::from(!self.lost.is_empty());
+            let unexpected = table.matcher.unexpected_len() as u64
+                + table.ahead
+                + u64::from(!self.lost.is_empty());
             if unexpected != table.unexpected {
                 table.unexpected = unexpected;
                 table

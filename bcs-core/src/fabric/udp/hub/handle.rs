@@ -177,6 +177,14 @@ impl Hub {
         self.lock().put(far, at, bytes, signal, bell)
     }
 
+    pub(in super::super) fn send_ahead(&self, from: NodeId, to: NodeId, words: &[u64]) {
+        self.lock().send_ahead(from, to, words);
+    }
+
+    pub(in super::super) fn take_ahead(&self, node: NodeId, into: &mut Vec<u64>) -> Option<NodeId> {
+        self.lock().take_ahead(node, into)
+    }
+
     pub(in super::super) fn get(
         &self,
         party: usize,

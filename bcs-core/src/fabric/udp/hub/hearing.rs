@@ -109,6 +109,9 @@ impl State {
                 self.hear_put(nodes, byte, signal, bytes)?;
                 self.puts.add(party);
             }
+            Message::Ahead { from, to } => {
+                self.hear_ahead(party, (NodeId(from), NodeId(to)), bytes)?;
+            }
             Message::Sent { to, puts } => {
                 let to = self.party(to)?;
                 self.puts.know(party, to, puts);

@@ -22,6 +22,7 @@
 //!
 //! There is no clock and no socket inside.
 
+mod ahead;
 mod beat;
 mod handle;
 mod hearing;

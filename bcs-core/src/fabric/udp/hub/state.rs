@@ -2,6 +2,7 @@
 
 use super::super::link::{Link, LinkSettings};
 use super::super::message::{Comparing, Message, Nonsense};
+use super::ahead::Ahead;
 use super::beat::Beat;
 use super::operations::Operations;
 use super::peer::Peer;
@@ -76,6 +77,7 @@ pub(super) struct State {
     pub(super) sequencer: usize,
     pub(super) operations: Operations,
     pub(super) puts: Puts,
+    pub(super) ahead: Ahead,
     /// When the datagram came that was heard last.
     pub(super) heard_ns: u64,
     /// How many writes of the sequencer have been applied here.
@@ -115,7 +117,9 @@ pub(super) fn node_set(bits: &[u8], nodes: usize) -> Result<NodeSet, Nonsense> {
 
 impl State {
     pub(super) fn new(config: HubConfig, now_ns: u64) -> Self {
-        config.page.has_far_nodes();
+        if !config.far().is_empty() {
+            config.page.has_far_nodes();
+        }
         let mut party_of_node = vec![usize::MAX; config.placement.nodes()];
         for (party, of) in config.parties.iter().enumerate() {
             of.iter()
@@ -143,6 +147,7 @@ impl State {
             beat: Beat::default(),
             operations: Operations::default(),
             puts: Puts::default(),
+            ahead: Ahead::default(),
             heard_ns: now_ns,
             told: 0,
             bells: Bells::default(),

@@ -1,0 +1,197 @@
+//! Messages ahead of the beat, from far nodes: which of them meet a receive before a slice decides.
+//!
+//! A slice decides who meets whom where that depends on time: where messages of several senders could meet one
+//! receive. It goes by the cut, so that no time of arrival matters. What a cut cannot change needs no slice.
+//!
+//! *What a message from a named source needs of the beat.* Messages of one sender meet receives in the order of its sends, receives
+//! of one rank meet messages in the order of their posts (MPI 5.0, 3.5). Take a message of sender *s* to rank *r*,
+//! all of whose predecessors from *s* to *r* have met their receives or match none that *r* has posted; and let *N*
+//! be the first of the receives of *r*, in the order of their posts, that match it and have met nothing. If *N* names *s*, then
+//! the two meet under any cut: of the messages that could take *N* away, which are those of *s*, none is left that
+//! comes before; and no receive that comes before *N* matches. When the slice with both in its cut came it would find the same. So they may meet
+//! now. If *N* leaves the source open, some other message could meet it in a slice that has both: this message waits for its
+//! slice, and all that *s* sends later wait behind it, for it may yet take what they would.
+//!
+//! *What is in the cut.* The block that a BS puts in DEM says how many of its envelopes had gone ahead. Those are in the cut, and come in
+//! MSM before those of the block, whose posts are later. Envelopes that left after a block wait until that was read.
+//!
+//! *Receives* are taken from the rings when something comes. A receive that is taken early meets what it would have met
+//! at its cut: what was kept, the oldest first, or else the first that a later MSM brings. Probes see what slices have brought.
+//!
+//! So order is a function of the cut, as without all this, and time alone is saved: two of three ways from node to node,
+//! and the slice. Only where strobes are elastic: else nothing happens between two strobes (law 1).
+
+use super::ranks::{Met, Ranks};
+use super::schedule::Schedule;
+use crate::blocks::{BlockHeader, DescriptorBlock, Envelope};
+use crate::failure::Cause;
+use crate::threads::{Context, NodeConfig};
+use bcs_core::fabric::Port;
+use bcs_core::job::{NicThreadId, NodeId};
+use std::collections::{BTreeSet, VecDeque};
+
+/// An envelope that waits for its slice, or for its receive.
+#[derive(Debug)]
+struct Waiting {
+    /// How many were sent ahead on this lane before it.
+    index: u64,
+    /// The slice of the block before it.
+    after: u64,
+    envelope: Envelope,
+}
+
+/// What came ahead from one node.
+#[derive(Debug, Default)]
+struct Lane {
+    waiting: VecDeque<Waiting>,
+    /// The first of them have been looked at since a receive was taken or a block read.
+    looked_at: usize,
+    /// The sources of those that wait for a slice to decide.
+    undecided: BTreeSet<u32>,
+    /// The slice of the last block that was read.
+    read: u64,
+}
+
+/// What has come ahead of the beat.
+#[derive(Debug)]
+pub(super) struct Ahead {
+    lanes: Vec<Lane>,
+    signals_seen: u64,
+    nudges_seen: u32,
+    words: Vec<u64>,
+    envelopes: Vec<Envelope>,
+}
+
+/// What has happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct News {
+    /// Something has come.
+    pub(super) has_come: bool,
+    /// A rank has posted receives, and knows of messages.
+    pub(super) is_nudged: bool,
+}
+
+impl Ahead {
+    pub(super) fn new(nodes: usize) -> Self {
+        Self {
+            lanes: std::iter::repeat_with(Lane::default).take(nodes).collect(),
+            signals_seen: 0,
+            nudges_seen: 0,
+            words: Vec::new(),
+            envelopes: Vec::new(),
+        }
+    }
+
+    /// How many wait.
+    pub(super) fn len(&self) -> usize {
+        self.lanes.iter().map(|lane| lane.waiting.len()).sum()
+    }
+
+    /// The receivers of those that wait.
+    pub(super) fn destinations(&self) -> impl Iterator<Item = u32> + '_ {
+        let waiting = self.lanes.iter().flat_map(|lane| &lane.waiting);
+        waiting.map(|waiting| waiting.envelope.send.destination)
+    }
+
+    /// Takes what has come. The failures are of nodes that send rubbish.
+    pub(super) fn hear(
+        &mut self,
+        config: &NodeConfig,
+        port: &mut dyn Port,
+        failures: &mut Vec<Cause>,
+    ) -> News {
+        let nudges = config.page.nudges(config.node, NicThreadId::BufferReceiver);
+        let mut news = News {
+            has_come: false,
+            is_nudged: std::mem::replace(&mut self.nudges_seen, nudges) != nudges,
+        };
+        let signals = port.signals();
+        if std::mem::replace(&mut self.signals_seen, signals) == signals {
+            return news;
+        }
+        while let Some(from) = port.take_ahead(&mut self.words) {
+            self.envelopes.clear();
+            match DescriptorBlock::read_ahead(&self.words, &mut self.envelopes) {
+                Ok(header) => {
+                    news.has_come = true;
+                    let all = (header.first..).zip(self.envelopes.drain(..));
+                    let lane = &mut self.lanes[from.index()];
+                    lane.waiting.extend(all.map(|(index, envelope)| Waiting {
+                        index,
+                        after: header.after,
+                        envelope,
+                    }));
+                }
+                Err(what) => failures.push(Cause::BadBlock { lane: from, what }),
+            }
+        }
+        news
+    }
+
+    /// Lets those meet their receives that need no slice: of those that have come since this was called last, or of
+    /// all. Returns whether any of them waits for a slice to decide.
+    pub(super) fn meet(
+        &mut self,
+        all: bool,
+        ranks: &mut Ranks,
+        schedule: &mut Schedule,
+        context: &mut Context<'_>,
+    ) -> Result<bool, Cause> {
+        let mut is_undecided = false;
+        for lane in &mut self.lanes {
+            is_undecided |= lane.meet(all, ranks, schedule, context)?;
+        }
+        Ok(is_undecided)
+    }
+
+    /// A block is about to be read: those that are in its cut come before it.
+    pub(super) fn cut(
+        &mut self,
+        lane: NodeId,
+        slice: u64,
+        block: &BlockHeader,
+        into: &mut Vec<Envelope>,
+    ) {
+        let lane = &mut self.lanes[lane.index()];
+        lane.read = slice;
+        lane.looked_at = 0;
+        let in_cut = lane.waiting.partition_point(|it| it.index < block.ahead);
+        into.extend(lane.waiting.drain(..in_cut).map(|it| it.envelope));
+    }
+}
+
+impl Lane {
+    fn meet(
+        &mut self,
+        all: bool,
+        ranks: &mut Ranks,
+        schedule: &mut Schedule,
+        context: &mut Context<'_>,
+    ) -> Result<bool, Cause> {
+        if all || self.looked_at == 0 {
+            self.looked_at = 0;
+            self.undecided.clear();
+        }
+        let mut is_undecided = false;
+        let rest = self.waiting.split_off(self.looked_at);
+        let mut is_behind = false;
+        for waiting in rest {
+            // It comes after a block that was not read.
+            is_behind |= waiting.after > self.read;
+            let source = waiting.envelope.source;
+            if !is_behind && !self.undecided.contains(&source) {
+                match ranks.meet_ahead(&waiting.envelope, schedule, context)? {
+                    Met::Receive => continue,
+                    Met::Nobody => {}
+                    Met::Undecided => {
+                        self.undecided.insert(source);
+                        is_undecided = true;
+                    }
+                }
+            }
+            self.looked_at += usize::from(!is_behind);
+            self.waiting.push_back(waiting);
+        }
+        Ok(is_undecided)
+    }
+}
