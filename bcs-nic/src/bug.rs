@@ -33,6 +33,8 @@ pub enum PlantedBug {
     SkipChunk,
     /// Every 4th block that RH fetches of a contribution is zeros.
     EmptyFetch,
+    /// Of what BS sends ahead in one go, the second overtakes the first. Only links carry such things.
+    ReorderAhead,
     /// This NIC thread panics as soon as it has something to do. No checker is meant for it: the OS
     /// thread must notice.
     Panic(NicThreadId),
@@ -40,7 +42,7 @@ pub enum PlantedBug {
 
 impl PlantedBug {
     /// All that a checker is meant for.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::DropDescriptor,
         Self::ReorderMatch,
         Self::LoseCompareAndWrite,
@@ -48,13 +50,22 @@ impl PlantedBug {
         Self::ReleaseEarly,
         Self::SkipChunk,
         Self::EmptyFetch,
+        Self::ReorderAhead,
     ];
+
+    /// Whether nothing shows it but messages ahead of the beat.
+    #[must_use]
+    pub fn is_ahead(self) -> bool {
+        self == Self::ReorderAhead
+    }
 
     /// Whether this is a bug of a NIC thread.
     pub(crate) fn is_of(self, node: NodeId, thread: NicThreadId) -> bool {
         thread
             == match self {
-                Self::DropDescriptor | Self::ReorderMatch => NicThreadId::BufferSender,
+                Self::DropDescriptor | Self::ReorderMatch | Self::ReorderAhead => {
+                    NicThreadId::BufferSender
+                }
                 Self::LoseCompareAndWrite if node != NodeId(0) => return false,
                 Self::LoseCompareAndWrite => NicThreadId::BufferReceiver,
                 Self::ExceedBudget | Self::SkipChunk => NicThreadId::DmaHelper,
@@ -170,6 +181,17 @@ impl Breakage {
     fn strikes(&mut self, nth: u64) -> bool {
         self.chances += 1;
         self.chances.is_multiple_of(nth)
+    }
+
+    /// What is sent ahead, as it leaves it.
+    fn ahead(&self, words: &[u64]) -> Vec<u64> {
+        let (header, envelopes) = words.split_at(DescriptorBlock::HEADER_BYTES / 8);
+        let envelopes = envelopes.chunks_exact(DescriptorBlock::RECORD_BYTES / 8);
+        let mut envelopes: Vec<&[u64]> = envelopes.collect();
+        if self.bug == PlantedBug::ReorderAhead && envelopes.len() > 1 {
+            envelopes.swap(0, 1);
+        }
+        [header, &envelopes.concat()].concat()
     }
 
     /// A block of descriptors as it leaves it.
@@ -294,7 +316,8 @@ impl Port for BrokenPort<'_> {
     }
 
     fn send_ahead(&mut self, node: NodeId, words: &[u64]) {
-        self.port.send_ahead(node, words);
+        let words = self.breakage.ahead(words);
+        self.port.send_ahead(node, &words);
     }
 
     fn take_ahead(&mut self, into: &mut Vec<u64>) -> Option<NodeId> {

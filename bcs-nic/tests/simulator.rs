@@ -119,9 +119,14 @@ fn every_planted_bug_trips_its_checker() {
             PlantedBug::ReleaseEarly => &[Checker::Release],
             PlantedBug::SkipChunk => &[Checker::ExactlyOnce],
             PlantedBug::EmptyFetch => &[Checker::Collective],
+            PlantedBug::ReorderAhead => &[Checker::Order, Checker::ExactlyOnce],
             PlantedBug::Panic(_) => unreachable!("no checker is meant for it"),
         };
-        let strobe = (bug == PlantedBug::ReleaseEarly).then_some(Strobe::Fixed);
+        let (fabric, strobe) = match bug {
+            PlantedBug::ReleaseEarly => (FabricKind::Sim, Some(Strobe::Fixed)),
+            bug if bug.is_ahead() => (FabricKind::Udp, Some(Strobe::Elastic)),
+            _ => (FabricKind::Sim, None),
+        };
         let mut tripped = 0;
         for seed in 0..30 {
             let faults = FaultKinds::NONE;
@@ -129,6 +134,7 @@ fn every_planted_bug_trips_its_checker() {
                 bug: Some(bug),
                 faults,
                 strobe,
+                fabric,
                 ..Options::seed(seed)
             });
             if let Some(objection) = report.objection {

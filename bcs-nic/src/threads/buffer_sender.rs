@@ -340,6 +340,7 @@ impl BufferSender {
         }
         self.look_for_room();
         self.publish_held_back();
+        self.config.tell_of_room(context.out);
         self.ask_for_more();
         true
     }

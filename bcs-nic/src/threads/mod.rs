@@ -63,6 +63,16 @@ pub struct NodeConfig {
 }
 
 impl NodeConfig {
+    /// Law 5: rings the ranks that wait for room in a ring or for the end of what BS holds back. To be called after
+    /// anything was taken.
+    pub(crate) fn tell_of_room(&self, out: &mut Outbox) {
+        for (rank, memory) in self.ranks.iter() {
+            if memory.take_wish_for_room() {
+                out.ring(*rank);
+            }
+        }
+    }
+
     /// The place of a local rank in [`ranks`](Self::ranks).
     #[must_use]
     pub fn local(&self, rank: u32) -> Option<usize> {

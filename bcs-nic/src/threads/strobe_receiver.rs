@@ -160,16 +160,7 @@ impl StrobeReceiver {
         }
         context.port.report(Variable::Finished, strobe.sequence);
         if self.takes {
-            self.tell_of_room(context.out);
-        }
-    }
-
-    /// Law 5: rings the ranks that wait for room in a ring or for the end of what BS holds back.
-    fn tell_of_room(&self, out: &mut Outbox) {
-        for (rank, memory) in self.config.ranks.iter() {
-            if memory.take_wish_for_room() {
-                out.ring(*rank);
-            }
+            self.config.tell_of_room(context.out);
         }
     }
 

@@ -237,6 +237,7 @@ impl BufferReceiver {
                 .take(local, receives, &mut self.schedule, context);
             self.heed(taken, context);
         }
+        self.config.tell_of_room(context.out);
         let is_new = self.ranks.receives() > before;
         let met = self
             .ahead
