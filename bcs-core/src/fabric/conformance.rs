@@ -54,6 +54,7 @@ fn check_all<B: Bench>(mut make: impl FnMut(usize) -> B) {
     a_put_reaches_the_whole_set_and_nobody_else(&mut make(NODES));
     puts_of_one_port_arrive_in_order(&mut make(NODES));
     a_put_signals_the_thread_it_names(&mut make(NODES));
+    what_is_sent_ahead_comes_once_in_order_and_before_later_puts(&mut make(NODES));
     a_comparison_must_hold_on_all_nodes(&mut make(NODES));
     a_false_comparison_writes_nothing(&mut make(NODES));
     one_that_waits_is_true_in_the_end(&mut make(NODES));
@@ -99,6 +100,40 @@ fn puts_of_one_port_arrive_in_order<B: Bench>(bench: &mut B) {
     let mut bytes = [0; 3];
     bs(bench, 3).read(at, &mut bytes);
     assert_eq!(bytes, [20; 3]);
+}
+
+/// As far as there are far nodes.
+fn what_is_sent_ahead_comes_once_in_order_and_before_later_puts<B: Bench>(bench: &mut B) {
+    const ROUNDS: u64 = 20;
+    for from in 0..5u16 {
+        for to in bs(bench, from).far().iter().collect::<Vec<_>>() {
+            let at = GlobalAddress::new(Block::Descriptors, NodeId(from));
+            let mut come: Vec<u64> = Vec::new();
+            let mut take = |bench: &mut B| {
+                let mut receiver = bench.port(to, NicThreadId::BufferReceiver);
+                let mut words = Vec::new();
+                while let Some(node) = receiver.take_ahead(&mut words) {
+                    assert_eq!(node, NodeId(from));
+                    come.append(&mut words);
+                }
+                let mut put = [0; 8];
+                receiver.read(at, &mut put);
+                let put = u64::from_le_bytes(put);
+                assert!(come.len() as u64 >= put, "a PUT overtakes what went ahead");
+            };
+            for round in 1..=ROUNDS {
+                let mut port = bs(bench, from);
+                port.send_ahead(to, &[round]);
+                let set = NodeSet::only(to);
+                let ticket = port.xfer_and_signal(&set, at, &round.to_le_bytes(), None);
+                take(bench);
+                assert_eq!(settle(bench, &mut port, ticket), Event::Signalled);
+            }
+            bench.rest();
+            take(bench);
+            assert_eq!(come, (1..=ROUNDS).collect::<Vec<_>>());
+        }
+    }
 }
 
 fn a_put_signals_the_thread_it_names<B: Bench>(bench: &mut B) {
