@@ -182,7 +182,9 @@ impl Hub {
     }
 
     pub(in super::super) fn take_ahead(&self, node: NodeId, into: &mut Vec<u64>) -> Option<NodeId> {
-        self.lock().take_ahead(node, into)
+        let (from, words) = self.lock().ahead.pop(node)?;
+        *into = words;
+        Some(from)
     }
 
     pub(in super::super) fn get(

@@ -7,8 +7,10 @@ use super::state::{Broken, State, members, node_set, who_of};
 use crate::fabric::shm::RawRequest;
 use crate::fabric::{Comparison, Event, RankMemory as _, SourceSpan, Variable};
 use crate::job::{NicThreadId, NodeId};
+use crate::limits::MAX_ENVELOPES_PER_RANK;
 use crate::wake::machine_page::BellId;
 use std::sync::atomic::Ordering;
+use zerocopy::IntoBytes as _;
 
 impl State {
     pub(super) fn receive(
@@ -246,6 +248,35 @@ impl State {
                 self.bells.add(BellId::of(node, thread));
             }
         }
+        Ok(())
+    }
+
+    fn hear_ahead(
+        &mut self,
+        party: usize,
+        (from, to): (NodeId, NodeId),
+        bytes: &[u8],
+    ) -> Result<(), Nonsense> {
+        if self.party_of_node.get(from.index()) != Some(&party) {
+            return Err(Nonsense("it sends ahead for a node that is not its own"));
+        }
+        if self.party_of_node.get(to.index()) != Some(&self.config.me) {
+            return Err(Nonsense("it sends ahead to a node that is not here"));
+        }
+        let mut words = vec![0_u64; bytes.len() / 8];
+        if words.as_bytes().len() != bytes.len() {
+            return Err(Nonsense("it sends ahead what is no words"));
+        }
+        words.as_mut_bytes().copy_from_slice(bytes);
+        // Whoever keeps to its credit never comes to that: a descriptor has eight words.
+        let ranks = self.config.placement.ranks_of(to).count();
+        let most = MAX_ENVELOPES_PER_RANK.saturating_mul(ranks);
+        if self.ahead.push(from, to, words) / 16 > most {
+            return Err(Nonsense("it sends ahead more than it has credit for"));
+        }
+        let thread = NicThreadId::BufferReceiver;
+        self.config.segment.signal_thread(to, thread);
+        self.bells.add(BellId::of(to, thread));
         Ok(())
     }
 

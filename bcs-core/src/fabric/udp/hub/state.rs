@@ -13,6 +13,7 @@ use crate::job::{NicThreadId, NodeId, NodeSet, Placement};
 use crate::wake::MachinePage;
 use crate::wake::machine_page::BellId;
 use std::sync::atomic::Ordering;
+use zerocopy::IntoBytes as _;
 
 /// What a hub is made of.
 #[derive(Debug)]
@@ -258,6 +259,14 @@ impl State {
             }
         }
         Ticket(self.operations.put(ends, bell))
+    }
+
+    pub(super) fn send_ahead(&mut self, from: NodeId, to: NodeId, words: &[u64]) {
+        // What has been decided here is told before, as before a PUT.
+        self.tell_decisions();
+        let party = self.party_of_node[to.index()];
+        let (from, to) = (from.0, to.0);
+        self.say(party, &Message::Ahead { from, to }, words.as_bytes());
     }
 
     pub(super) fn compare(&mut self, what: &CompareAndWrite, who: (NodeId, NicThreadId)) -> Ticket {
