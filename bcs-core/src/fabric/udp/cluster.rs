@@ -119,7 +119,9 @@ impl Cluster {
     /// The same among strangers, who send so many datagrams with each of the job, by seed.
     #[must_use]
     pub fn besieged(mut self, seed: u64, each: usize) -> Self {
-        self.siege = Some(Siege::new(&self.parties, seed, each));
+        let parties = self.parties.iter();
+        let parties: Vec<_> = parties.map(|one| (one.nodes[0], one.hub.clone())).collect();
+        self.siege = Some(Siege::new(&parties, seed, each));
         self
     }
 

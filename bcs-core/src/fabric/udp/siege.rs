@@ -1,9 +1,10 @@
 //! A cluster in virtual time among strangers: all datagrams have tags, and for each that comes some others come.
 
-use super::cluster::Party;
 use super::entrance::{Entrance, Strays};
+use super::hub::Hub;
 use super::seal::{Crypto, Direction, JobKey, Opener, Seal};
 use super::stranger::{Forgery, Stranger};
+use crate::job::NodeId;
 use std::net::{Ipv4Addr, SocketAddr};
 
 /// See the module.
@@ -25,34 +26,30 @@ pub struct Siege {
 const NOWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
 impl Siege {
-    /// Strangers around these processes.
+    /// Strangers around these processes: the first node of each, and its hub.
     #[must_use]
-    pub(super) fn new(parties: &[Party], seed: u64, each: usize) -> Self {
+    pub(super) fn new(parties: &[(NodeId, Hub)], seed: u64, each: usize) -> Self {
         let key = JobKey::new(
             [seed.to_le_bytes(); 4]
                 .concat()
                 .try_into()
                 .expect("32 bytes"),
         );
-        let direction = |from: &Party, to: &Party| Direction {
-            epoch: 0,
-            from: from.nodes[0],
-            to: to.nodes[0],
-        };
-        let seal = |from: &Party, to: &Party| Seal::new(&key, Crypto::Tag, direction(from, to));
-        let opener = |from: &Party, to: &Party| Opener::new(&key, Crypto::Tag, direction(from, to));
-        let entrance = |to: &Party| {
-            let linked = to.hub.linked();
-            let openers = parties.iter().enumerate();
-            let openers = openers.map(|(at, from)| linked.contains(&at).then(|| opener(from, to)));
-            Entrance::new(to.hub.clone(), openers.collect())
+        let direction = |from, to| Direction { epoch: 0, from, to };
+        let seal = |from, to| Seal::new(&key, Crypto::Tag, direction(from, to));
+        let opener = |from, to| Opener::new(&key, Crypto::Tag, direction(from, to));
+        let nodes = || parties.iter().map(|(node, _)| *node);
+        let entrance = |(to, hub): &(NodeId, Hub)| {
+            let linked = hub.linked();
+            let openers = nodes().enumerate();
+            let openers = openers.map(|(at, from)| linked.contains(&at).then(|| opener(from, *to)));
+            Entrance::new(hub.clone(), openers.collect())
         };
         Self {
             stranger: Stranger::new(seed),
             each,
-            seals: parties
-                .iter()
-                .map(|from| parties.iter().map(|to| seal(from, to)).collect())
+            seals: nodes()
+                .map(|from| nodes().map(|to| seal(from, to)).collect())
                 .collect(),
             entrances: parties.iter().map(entrance).collect(),
             forged: 0,
