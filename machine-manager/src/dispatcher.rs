@@ -13,6 +13,7 @@ use crate::lookout::{Finding, Graph, Lookout};
 use crate::output::{Gone, Output};
 use crate::shared_input::SharedInput;
 use crate::signals::Signals;
+use crate::strays;
 use crate::terminal_input::TerminalInput;
 use crate::verdict::Verdict;
 use anyhow::Context as _;
@@ -410,6 +411,14 @@ impl Dispatcher {
             Frame::Message(FromManager::Slots(report)) => {
                 let who = self.managers[index].name(self.nic_host);
                 return self.say(&[describe(&who, &report)]);
+            }
+            Frame::Message(FromManager::Strays(strays)) => {
+                let who = self.managers[index].name(self.nic_host);
+                return self.say(&[strays::begun(&who, &strays)]);
+            }
+            Frame::Message(FromManager::StraysInAll(strays)) => {
+                let who = self.managers[index].name(self.nic_host);
+                return self.say(&[strays::in_all(&who, &strays)]);
             }
             Frame::Message(FromManager::SlowRoad { rank, why }) => {
                 // Of the first rank: it is seldom the only one.

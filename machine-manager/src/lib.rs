@@ -39,6 +39,7 @@ pub mod quantities;
 pub mod run_header;
 pub mod shared_input;
 pub mod signals;
+mod strays;
 pub mod terminal_input;
 pub mod tune;
 pub mod verdict;

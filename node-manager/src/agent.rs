@@ -274,6 +274,7 @@ impl Shift<'_> {
                     self.link.writer.message(&match news {
                         News::Failed(failure) => nic_failed(failure),
                         News::Rests => FromManager::Rests,
+                        News::Strays(strays) => FromManager::Strays(strays),
                     });
                 }
             }
@@ -609,6 +610,10 @@ impl Shift<'_> {
         // Whatever has become of them.
         if let Err(message) = crate::dumps::write_ranks(&start, &crew.ranks) {
             link.writer.message(&FromManager::NoDump(message));
+        }
+        let strays = nic.strays();
+        if strays.suspicious() > 0 {
+            link.writer.message(&FromManager::StraysInAll(strays));
         }
         // After a failure tables hold what they held, and nobody waits for ever for a NIC that may have failed.
         let is_recorded = start.mds.is_some() && start.record.emds.is_some();

@@ -7,7 +7,7 @@
 use crate::limits::MAX_FRAME_BYTES;
 use crate::rank_cores::RankCores;
 use crate::survey::Survey;
-use bcs_core::fabric::udp::{Crypto, JobKey};
+use bcs_core::fabric::udp::{Crypto, JobKey, Strays};
 use bcs_core::job::{Cores, NodeId, Placement, Settings};
 use mds::Selection;
 use rustix::io::Errno;
@@ -266,6 +266,10 @@ pub enum FromManager {
         /// Why it has none, where it was to have one.
         why: Option<String>,
     },
+    /// Datagrams come to it that are not of the job: once, when it has begun.
+    Strays(Strays),
+    /// How many that were: at the end, if there were any.
+    StraysInAll(Strays),
     /// What was recorded of its ranks or nodes is lost, or some of it: why. The job has not failed by that.
     NoDump(String),
     /// The node manager itself failed.

@@ -6,7 +6,7 @@ use crate::limits::{NIC_STOP_LIMIT, PENDING_LISTED};
 use crate::meeting::{Joined, MeetingError};
 use crate::shortage::advice;
 use bcs_core::fabric::shm::{Deposit, Ledger, NodeMemory as RankMemories, Segment, memory_file};
-use bcs_core::fabric::udp::{HubConfig, LinkSettings};
+use bcs_core::fabric::udp::{HubConfig, LinkSettings, Strays};
 use bcs_core::job::{Intranode, NodeId};
 use bcs_core::lockstep::lock;
 use bcs_core::matching::Pattern;
@@ -311,6 +311,11 @@ impl Nic {
     /// id is given to another one.
     pub(crate) fn withdraw_pid(&self, rank: u32) {
         self.publish(rank, 0, 0);
+    }
+
+    /// Datagrams from other machines that were not taken so far.
+    pub(crate) fn strays(&self) -> Strays {
+        self.host.strays()
     }
 
     /// All ranks of the job have ended: what they have posted is taken, then no slice is struck any more.

@@ -19,6 +19,8 @@ pub mod checks;
 pub mod confined;
 pub mod contest;
 pub mod job;
+pub mod live_stranger;
+pub mod network;
 pub mod other_load;
 pub mod papers;
 pub mod peers;

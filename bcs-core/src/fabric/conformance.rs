@@ -490,56 +490,109 @@ mod tests {
         }
     }
 
+    /// Machines, their processes, and the nodes of these.
+    fn machines() -> Vec<Vec<Vec<Vec<NodeId>>>> {
+        let layouts: [&[&[&[u16]]]; 5] = [
+            &[&[&[0]], &[&[1]], &[&[2]], &[&[3]], &[&[4]]],
+            &[&[&[0, 3]], &[&[1, 2]], &[&[4]]],
+            &[&[&[4]], &[&[0, 1, 2, 3]]],
+            &[&[&[0], &[1], &[2]], &[&[3], &[4]]],
+            &[&[&[3], &[1]], &[&[4, 0], &[2]]],
+        ];
+        let process = |of: &&[u16]| of.iter().copied().map(NodeId).collect();
+        let machine = |of: &&[&[u16]]| of.iter().map(process).collect();
+        let layout = |of: &&[&[&[u16]]]| of.iter().map(machine).collect();
+        layouts.iter().map(layout).collect()
+    }
+
+    fn cluster(
+        nodes: usize,
+        machines: &[Vec<Vec<NodeId>>],
+        faults: WireFaults,
+        seed: u64,
+    ) -> Cluster {
+        let placement = Placement::block(nodes, nodes).unwrap();
+        let none = Arc::new(Vec::new());
+        let cluster = Cluster::new(&placement, machines, &none, faults, seed).unwrap();
+        for party in cluster.parties() {
+            let pid = party.segment.pid(0).unwrap();
+            pid.store(std::process::id(), std::sync::atomic::Ordering::Release);
+        }
+        cluster
+    }
+
+    /// A network that loses and repeats some datagrams and lets others overtake.
+    const BAD: WireFaults = WireFaults {
+        loss: 50,
+        repetition: 50,
+        jitter_ns: 5_000_000,
+        cut: (0, 0),
+        until_ns: u64::MAX,
+    };
+
     #[test]
     fn udp_keeps_the_laws() {
-        let ms = 1_000_000;
         let faults = [
             WireFaults::default(),
-            WireFaults {
-                loss: 50,
-                repetition: 50,
-                jitter_ns: 5 * ms,
-                until_ns: u64::MAX,
-                ..WireFaults::default()
-            },
+            BAD,
             WireFaults {
                 loss: 300,
                 until_ns: u64::MAX,
                 ..WireFaults::default()
             },
         ];
-        // Machines, their processes, and the nodes of these.
-        let machines = [
-            vec![
-                vec![vec![0]],
-                vec![vec![1]],
-                vec![vec![2]],
-                vec![vec![3]],
-                vec![vec![4]],
-            ],
-            vec![vec![vec![0, 3]], vec![vec![1, 2]], vec![vec![4]]],
-            vec![vec![vec![4]], vec![vec![0, 1, 2, 3]]],
-            vec![vec![vec![0], vec![1], vec![2]], vec![vec![3], vec![4]]],
-            vec![vec![vec![3], vec![1]], vec![vec![4, 0], vec![2]]],
-        ];
         for (seed, faults) in (0..).zip(faults.into_iter().cycle().take(12)) {
-            for machines in &machines {
-                let named = |of: &Vec<u16>| of.iter().copied().map(NodeId).collect();
-                let machines = machines.iter();
-                let machines: Vec<Vec<Vec<NodeId>>> = machines
-                    .map(|machine| machine.iter().map(named).collect())
-                    .collect();
-                check_all(|nodes| {
-                    let placement = Placement::block(nodes, nodes).unwrap();
-                    let none = Arc::new(Vec::new());
-                    let cluster = Cluster::new(&placement, &machines, &none, faults, seed).unwrap();
-                    for party in cluster.parties() {
-                        let pid = party.segment.pid(0).unwrap();
-                        pid.store(std::process::id(), std::sync::atomic::Ordering::Release);
-                    }
-                    UdpBench(cluster)
-                });
+            for machines in machines() {
+                check_all(|nodes| UdpBench(cluster(nodes, &machines, faults, seed)));
             }
+        }
+    }
+
+    /// What strangers send that see all datagrams, and do not have the key, changes nothing. `BCS_STRANGERS` says how
+    /// many datagrams they send at least.
+    #[test]
+    fn udp_keeps_the_laws_among_strangers() {
+        let most = std::env::var("BCS_STRANGERS").map_or(100_000, |most| most.parse().unwrap());
+        let mut seeds = 0..;
+        let mut forged = 0;
+        while forged < most {
+            let seed = seeds.next().unwrap();
+            let faults = [WireFaults::default(), BAD][usize::from(seed % 2 == 1)];
+            for machines in machines() {
+                let benches = RefCell::new(0);
+                check_all(|nodes| {
+                    let cluster = cluster(nodes, &machines, faults, seed).besieged(seed, 40);
+                    Besieged(UdpBench(cluster), &benches)
+                });
+                forged += benches.into_inner();
+            }
+        }
+        println!("{forged} datagrams of strangers, of {} seeds", seeds.start);
+    }
+
+    /// Counts what strangers have sent.
+    struct Besieged<'a>(UdpBench, &'a RefCell<u64>);
+
+    impl Bench for Besieged<'_> {
+        type Port = UdpPort;
+        fn port(&mut self, node: NodeId, thread: NicThreadId) -> UdpPort {
+            self.0.port(node, thread)
+        }
+        fn step(&mut self) {
+            self.0.step();
+        }
+        fn rest(&mut self) {
+            self.0.rest();
+        }
+        fn remembered(&self) -> u64 {
+            self.0.remembered()
+        }
+    }
+
+    impl Drop for Besieged<'_> {
+        fn drop(&mut self) {
+            let siege = self.0.0.siege().expect("there are strangers");
+            *self.1.borrow_mut() += siege.forged();
         }
     }
 

@@ -10,7 +10,7 @@ use crate::failure::{Cause, NicFailure};
 use bcs_core::clock::now_ns;
 use bcs_core::fabric::Port;
 use bcs_core::fabric::shm::{Ledger, ShmPort};
-use bcs_core::fabric::udp::{UdpPort, Wires};
+use bcs_core::fabric::udp::{Strays, UdpPort, Wires};
 use bcs_core::job::{NicThreadId, NodeId};
 use bcs_core::wake::{MachinePage, scheduling};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -77,6 +77,11 @@ impl FarThread {
         !self.wires.hub().is_idle()
     }
 
+    /// Datagrams that were not taken so far.
+    pub(super) fn strays(&self) -> Strays {
+        self.wires.strays()
+    }
+
     /// Stops it, after the flag that it was started with was set.
     pub(super) fn stop(self) {
         self.wires.wake();
@@ -88,7 +93,7 @@ impl FarThread {
 
 fn run(far: &Far, worker: &mut Worker, page: &MachinePage, stop: &AtomicBool, report: &Report) {
     let bells = far.wires.hub().bells();
-    let mut is_lost = false;
+    let (mut is_lost, mut is_told) = (false, false);
     while !stop.load(Ordering::Acquire) {
         far.wires.flush(now_ns());
         far.wires.wait(far.node_timeout_ns / 8);
@@ -96,12 +101,22 @@ fn run(far: &Far, worker: &mut Worker, page: &MachinePage, stop: &AtomicBool, re
         far.wires.take(now_ns());
         bells.take(&mut worker.to_wake);
         worker.work_off(report);
+        // Once: how many there were is for the end, so that nobody can fill a log from outside.
+        if !is_told && let Some(strays) = strangers(far) {
+            is_told = true;
+            report(News::Strays(strays));
+        }
         if !is_lost && let Some(failure) = lost(far) {
             is_lost = true;
             report(News::Failed(failure));
         }
         page.awake(false);
     }
+}
+
+/// What comes from others than the job, if anything does.
+fn strangers(far: &Far) -> Option<Strays> {
+    Some(far.wires.strays()).filter(|strays| strays.suspicious() > 0)
 }
 
 /// A node that must end the job: it is silent, or says nonsense.

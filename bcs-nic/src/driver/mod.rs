@@ -30,6 +30,7 @@ use crate::threads::{
 };
 use bcs_core::clock::now_ns;
 use bcs_core::fabric::shm::{Bells, Colocated, NodeMemory, Segment, Sequencer, ShmPort};
+use bcs_core::fabric::udp::Strays;
 use bcs_core::job::{Driver, NicThreadId, NodeId, Placement, Settings, Strobe};
 use bcs_core::matching::{Pattern, Signature};
 use bcs_core::memory::NicMemory;
@@ -108,6 +109,8 @@ pub enum News {
     Failed(NicFailure),
     /// The Strobe Sender, which was told to [rest](NicHost::rest), does: no slice is struck any more.
     Rests,
+    /// The first datagrams have come that are not of the job.
+    Strays(Strays),
 }
 
 /// Who is told that.
@@ -216,6 +219,13 @@ impl NicHost {
     pub fn rest(&self) {
         self.stations.rest();
         self.page.ring(BellId::STROBE_SENDER);
+    }
+
+    /// Datagrams from other machines that were not taken so far.
+    #[must_use]
+    pub fn strays(&self) -> Strays {
+        let far = self.far.as_ref();
+        far.map(FarThread::strays).unwrap_or_default()
     }
 
     /// Stops the OS threads, waits for them, and gives what was recorded.

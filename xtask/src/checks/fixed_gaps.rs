@@ -93,7 +93,7 @@ fn gaps(workspace: &Workspace, ranks: usize, options: &[&str], tolerance: f64) -
 
 /// The figure that a share of `quantile` does not exceed. Buckets are 0.4 % wide at 500 us; their middles stand
 /// for them.
-fn quantile_us(gaps: &DistributionDump, quantile: f64) -> Result<f64> {
+pub(super) fn quantile_us(gaps: &DistributionDump, quantile: f64) -> Result<f64> {
     ensure!(gaps.count > 0, "no two slices were struck");
     let mut left = (gaps.count as f64 * quantile).ceil();
     let mut buckets = gaps.histogram.iter();

@@ -42,6 +42,9 @@ mod sweep3d_peer;
 mod sweep3d_published;
 mod threads_beside;
 mod tune;
+mod udp_faults;
+mod udp_strangers;
+mod udp_strobes;
 mod writers;
 
 use anyhow::Result;
@@ -115,6 +118,9 @@ pub const ALL: &[Check] = &[
     threads_beside::CHECK,
     threads_beside::OPERATION,
     tune::CHECK,
+    udp_strangers::CHECK,
+    udp_faults::CHECK,
+    udp_strobes::CHECK,
     sweep3d_peer::CHECK,
     page::CHECK,
     documents::CHECK,

@@ -3,6 +3,7 @@
 use super::hub::{Hub, HubConfig};
 use super::link::{LinkSettings, Refused};
 use super::port::UdpPort;
+use super::siege::Siege;
 use super::wire::{Wire, WireFaults};
 use crate::fabric::Variable;
 use crate::fabric::shm::{Ledger, NodeMemory, Segment, Sequencer, ShmPort};
@@ -49,6 +50,7 @@ pub struct Cluster {
     parties: Vec<Party>,
     sequencer: Sequencer,
     wire: Wire,
+    siege: Option<Siege>,
     now_ns: u64,
 }
 
@@ -109,8 +111,24 @@ impl Cluster {
             sequencer: sequencer.with_ledger(Some(ledger)),
             parties,
             wire: Wire::new(faults, seed),
+            siege: None,
             now_ns: 0,
         })
+    }
+
+    /// The same among strangers, who send so many datagrams with each of the job, by seed.
+    #[must_use]
+    pub fn besieged(mut self, seed: u64, each: usize) -> Self {
+        let parties = self.parties.iter();
+        let parties: Vec<_> = parties.map(|one| (one.nodes[0], one.hub.clone())).collect();
+        self.siege = Some(Siege::new(&parties, seed, each));
+        self
+    }
+
+    /// The strangers, if there are any.
+    #[must_use]
+    pub fn siege(&self) -> Option<&Siege> {
+        self.siege.as_ref()
     }
 
     /// The processes.
@@ -175,6 +193,9 @@ impl Cluster {
             party.hub.settle(self.now_ns);
             for to in party.hub.linked() {
                 while party.hub.transmit(to, self.now_ns, &mut datagram) {
+                    if let Some(siege) = &mut self.siege {
+                        siege.send(from, to, &mut datagram);
+                    }
                     self.wire.send(self.now_ns, from, to, &datagram);
                 }
             }
@@ -198,11 +219,15 @@ impl Cluster {
         self.settle();
         while let Some(next_ns) = self.next_ns().filter(|&next_ns| next_ns <= to_ns) {
             self.now_ns = self.now_ns.max(next_ns);
-            while let Some((from, to, datagram)) = self.wire.take(self.now_ns) {
+            while let Some((from, to, mut datagram)) = self.wire.take(self.now_ns) {
                 let hub = &self.parties[to].hub;
-                let taken = hub.receive(from, &datagram, self.now_ns);
-                let is_well = matches!(taken, Ok(()) | Err(Refused::Repeated));
-                assert!(is_well, "{taken:?}");
+                if let Some(siege) = &mut self.siege {
+                    siege.receive(to, &mut datagram, self.now_ns);
+                } else {
+                    let taken = hub.receive(from, &datagram, self.now_ns);
+                    let is_well = matches!(taken, Ok(()) | Err(Refused::Repeated));
+                    assert!(is_well, "{taken:?}");
+                }
                 let broken = hub.take_broken();
                 assert!(broken.is_empty(), "{broken:?}");
             }

@@ -19,9 +19,11 @@
 //! | `path.rs` | how long a datagram may be on its way to a peer |
 //! | `socket.rs` | the one socket of a process |
 //! | `interface.rs` | by which address a machine is reached |
+//! | `entrance.rs` | what is taken of all that comes, and how much is not |
 //! | `wires.rs` | hub, tags and socket together |
 //! | `wire.rs` | a network in virtual time |
 //! | `cluster.rs` | hubs joined by it |
+//! | `stranger.rs`, `siege.rs` | somebody without the key; what becomes of a cluster among such |
 //!
 //! **Why not QUIC.** Its streams copy what they send and keep it, which for bulk data is a copy more than a receiver's
 //! network card needs; its handshake and its keys are for strangers, where a job has one key; and how much may be sent
@@ -31,6 +33,7 @@
 pub mod cluster;
 pub mod control;
 pub mod datagram;
+pub mod entrance;
 pub mod hub;
 mod interface;
 pub mod link;
@@ -40,13 +43,16 @@ mod port;
 pub mod round_trip;
 pub mod seal;
 pub mod seen;
+pub mod siege;
 pub mod socket;
+pub mod stranger;
 pub mod wire;
 mod wires;
 
+pub use entrance::Strays;
 pub use hub::{Hub, HubConfig, Path};
 pub use interface::{UnknownInterface, choose_address};
 pub use link::LinkSettings;
 pub use port::UdpPort;
 pub use seal::{Crypto, JobKey};
-pub use wires::{Address, Sealing, Strays, Wires};
+pub use wires::{Address, Sealing, Wires};

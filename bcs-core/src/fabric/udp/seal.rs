@@ -63,6 +63,12 @@ const PURPOSE: &[u8] = b"BCS-MPI datagrams, version 1";
 pub struct JobKey([u8; 32]);
 
 impl JobKey {
+    /// A key of which these bytes are known: for tests.
+    #[must_use]
+    pub const fn new(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
     /// A key that nobody has had.
     ///
     /// # Errors

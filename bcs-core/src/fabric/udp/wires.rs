@@ -3,10 +3,10 @@
 //! Any OS thread may [`flush`](Wires::flush) what is to be sent; one waits for what comes. While somebody sends, others
 //! leave what they have to that one.
 //!
-//! A datagram that is not taken costs a look at its tag. It is counted by kind, and nothing else happens.
+//! What comes passes the [`Entrance`].
 
+use super::entrance::{Entrance, Strays};
 use super::hub::Hub;
-use super::link::Refused;
 use super::seal::{Crypto, Direction, JobKey, Opener, Seal};
 use super::socket::{Socket, Unsent, Why};
 use crate::job::NodeId;
@@ -43,30 +43,6 @@ pub struct Sealing {
     pub epoch: u32,
     /// The first node of this process.
     pub me: NodeId,
-}
-
-/// Datagrams that were not taken, by kind.
-#[derive(Debug, Default)]
-pub struct Strays {
-    /// Too short, or from no node of the job.
-    pub foreign: AtomicU64,
-    /// Their tag is wrong.
-    pub bad_tag: AtomicU64,
-    /// They have come before.
-    pub repeated: AtomicU64,
-    /// The tag is right, and the rest is not.
-    pub malformed: AtomicU64,
-}
-
-impl Strays {
-    /// All of them but those that have come before, which the network may bring twice.
-    #[must_use]
-    pub fn suspicious(&self) -> u64 {
-        [&self.foreign, &self.bad_tag, &self.malformed]
-            .map(|count| count.load(Ordering::Relaxed))
-            .iter()
-            .sum()
-    }
 }
 
 /// The way to a process.
@@ -114,14 +90,12 @@ pub struct Wires {
     timer: OwnedFd,
     /// When the timer rings.
     rings_ns: AtomicU64,
-    strays: Strays,
 }
 
 #[derive(Debug)]
 struct Receiving {
     socket: Socket,
-    /// By party.
-    openers: Vec<Option<Opener>>,
+    entrance: Entrance,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -155,12 +129,12 @@ impl Wires {
         }
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         Ok(Self {
-            hub,
             socket: socket.clone_fd()?,
             receiving: Mutex::new(Receiving {
                 socket: socket.twin()?,
-                openers,
+                entrance: Entrance::new(hub.clone(), openers),
             }),
+            hub,
             sending: Mutex::new(Sending {
                 socket,
                 seals,
@@ -171,7 +145,6 @@ impl Wires {
             is_full: AtomicBool::new(false),
             timer: timerfd_create(TimerfdClockId::Monotonic, flags)?,
             rings_ns: AtomicU64::new(NEVER),
-            strays: Strays::default(),
         })
     }
 
@@ -181,10 +154,10 @@ impl Wires {
         &self.hub
     }
 
-    /// Datagrams that were not taken.
+    /// Datagrams that were not taken so far.
     #[must_use]
-    pub fn strays(&self) -> &Strays {
-        &self.strays
+    pub fn strays(&self) -> Strays {
+        lock(&self.receiving).entrance.strays()
     }
 
     /// Whether ranks want something that other machines have not been told.
@@ -267,13 +240,11 @@ impl Wires {
     /// Takes what has come. Returns how many datagrams that were.
     pub fn take(&self, now_ns: u64) -> usize {
         let mut receiving = lock(&self.receiving);
-        let Receiving { socket, openers } = &mut *receiving;
+        let Receiving { socket, entrance } = &mut *receiving;
         let mut all = 0;
         // Not for ever: what has come is to be answered.
         for _ in 0..8 {
-            let count = socket.receive(&mut |_, datagram| {
-                self.take_one(openers, datagram, now_ns);
-            });
+            let count = socket.receive(&mut |from, datagram| entrance.take(from, datagram, now_ns));
             match count {
                 Ok(count) if count >= MANY => all += count,
                 // There is no more, or it is told soon.
@@ -282,32 +253,6 @@ impl Wires {
             }
         }
         all
-    }
-
-    fn take_one(&self, openers: &[Option<Opener>], datagram: &mut [u8], now_ns: u64) {
-        let strays = &self.strays;
-        let count = |kind: &AtomicU64| {
-            kind.fetch_add(1, Ordering::Relaxed);
-        };
-        // Which node it is from is an allegation, until the tag of that node is right.
-        let node = datagram.get(4..6).map(|node| {
-            let node: [u8; 2] = node.try_into().expect("two bytes");
-            NodeId(u16::from_le_bytes(node))
-        });
-        let party = node.and_then(|node| self.hub.party_of_node(node));
-        let opener = party.and_then(|party| openers.get(party)?.as_ref());
-        let (Some(party), Some(opener)) = (party, opener) else {
-            return count(&strays.foreign);
-        };
-        let Ok(opened) = opener.open(datagram) else {
-            return count(&strays.bad_tag);
-        };
-        match self.hub.receive(party, opened, now_ns) {
-            Ok(()) => (),
-            Err(Refused::Repeated) => count(&strays.repeated),
-            Err(Refused::Foreign) => count(&strays.foreign),
-            Err(Refused::Malformed(_)) => count(&strays.malformed),
-        }
     }
 }
 

@@ -1,0 +1,138 @@
+//! Datagrams of strangers have no effect: in virtual time by the million, and from a host of their own while jobs run.
+
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use test_network::TestNetwork;
+
+use crate::live_stranger::{Sent, besieged};
+use crate::network::{bcs_run, make, nobody_is_left};
+use crate::process;
+use crate::rounds::{Bar, Rounds};
+use crate::sage::Gas;
+use crate::verdict::Outcome;
+use crate::workspace::Workspace;
+
+use super::Check;
+use super::simulator_mpi::seeds;
+
+pub(super) const CHECK: Check = Check {
+    name: "udp-strangers",
+    about: "10 million datagrams of strangers who see all and have no key (BCS_STRANGERS: fewer) change nothing in virtual time; 10,000 a second from another host change no answer, and a job takes at most 1.2 x its time",
+    about_time: true,
+    quick: false,
+    run,
+};
+
+/// In virtual time.
+const DATAGRAMS: u64 = 10_000_000;
+
+/// From another host.
+const A_SECOND: u32 = 10_000;
+
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// One gas problem that takes a second or two.
+const GAS: [&str; 7] = [
+    "sage", "--deck", "timing_c", "--levels", "1", "--cycles", "60",
+];
+
+fn run(workspace: &Workspace) -> Result<Outcome> {
+    let network = make(3)?;
+    let outcomes = [
+        in_virtual_time(workspace)?,
+        answers(workspace, &network)?,
+        time(workspace, &network)?,
+    ];
+    nobody_is_left(&network)?;
+    Ok(Outcome::of_all(&outcomes))
+}
+
+/// The laws of the primitives among strangers, as a test has it.
+fn in_virtual_time(workspace: &Workspace) -> Result<Outcome> {
+    let datagrams = seeds("BCS_STRANGERS", DATAGRAMS)?;
+    let test = "fabric::conformance::tests::udp_keeps_the_laws_among_strangers";
+    let mut command = workspace.cargo(["test", "--package", "bcs-core", "--lib", "--"]);
+    command.args(["--exact", test, "--nocapture"]);
+    command.env("BCS_STRANGERS", datagrams.to_string());
+    let said = process::run(&mut command, 3 * LIMIT)?.succeeded()?.stdout;
+    let is_count = |line: &&str| line.contains(" datagrams of strangers");
+    let line = said.lines().find(is_count);
+    let line = line.context("the test did not say how many there were")?;
+    let figure = format!("in virtual time {line}: each but the replayed refused, all laws kept");
+    Ok(Outcome::exact(true, figure, "all laws kept"))
+}
+
+/// Programs that know what their answers are.
+fn answers(workspace: &Workspace, network: &TestNetwork) -> Result<Outcome> {
+    let programs = [
+        ("conformance", "-n 4", "unwritable", "15 rules"),
+        (
+            "oracle",
+            "-n 4 --fabric-crypto aead",
+            "1 2000",
+            "2000 cases",
+        ),
+        ("traffic", "-n 5 --nodes 4", "1 100", "100 programs"),
+    ];
+    let mut figures = Vec::new();
+    for (seed, (name, options, words, answer)) in (1..).zip(programs) {
+        let program = workspace.fixture_program(name)?;
+        let mut command = bcs_run(workspace, network, 2, options)?;
+        command.arg(program).args(words.split_whitespace());
+        let act = || process::run(&mut command, LIMIT)?.succeeded();
+        let (finished, sent) = besieged(network, A_SECOND, seed, act)?;
+        ensure!(
+            finished.stdout.starts_with(answer),
+            "{name} was to say `{answer}`, and said `{}`",
+            finished.stdout
+        );
+        let counts: Vec<&str> = finished
+            .stderr
+            .lines()
+            .filter(|line| line.contains(" has dropped "))
+            .collect();
+        ensure!(
+            !counts.is_empty(),
+            "nobody has said that {sent:?} came:\n{}",
+            finished.stderr
+        );
+        figures.push(format!("{name}: {} sent", sum(&sent)));
+    }
+    let figure = format!("right answers, and strangers named; {}", figures.join(", "));
+    Ok(Outcome::exact(true, figure, "right answers"))
+}
+
+fn sum(sent: &Sent) -> u64 {
+    sent.values().sum()
+}
+
+fn time(workspace: &Workspace, network: &TestNetwork) -> Result<Outcome> {
+    let command = || -> Result<Command> {
+        let mut command = bcs_run(workspace, network, 2, "-n 2")?;
+        command.args(GAS);
+        Ok(command)
+    };
+    let gas = Gas::default();
+    let mut seed = 100;
+    let mut pace = Vec::new();
+    let measured = Rounds::default().ratio(
+        Bar::AtMost(1.2),
+        || {
+            seed += 1;
+            let act = || gas.solve(&mut command()?);
+            let (seconds, sent) = besieged(network, A_SECOND, seed, act)?;
+            pace.push(sum(&sent) as f64 / seconds);
+            Ok(seconds)
+        },
+        || gas.solve(&mut command()?),
+    )?;
+    let mut outcome =
+        measured.outcome("time among strangers over time without them, one state", "");
+    let pace = crate::bootstrap::median(&pace);
+    outcome.figure.push_str(&format!(
+        "; {pace:.0} datagrams sent in a second of the run"
+    ));
+    Ok(outcome)
+}

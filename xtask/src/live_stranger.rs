@@ -1,0 +1,167 @@
+//! A stranger on a host of its own: it sees the datagrams of a job, and sends that job what it makes of them.
+//!
+//! It sees them through a packet socket (AF_PACKET) on another host. What the kernel hands on there as several datagrams in
+//! one is not remembered, but for short ones; so a part of what is sent again was never sent like that.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
+use std::num::NonZeroU32;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use bcs_core::fabric::udp::stranger::{Forgery, Stranger};
+use rustix::net::{AddressFamily, Protocol, SocketFlags, SocketType, socket_with};
+use test_network::TestNetwork;
+
+/// What it has sent, by kind.
+pub type Sent = BTreeMap<Forgery, u64>;
+
+/// How often it sends some.
+const TICK: Duration = Duration::from_millis(1);
+
+/// It looks at so many packets at a time: the job is to be measured, and not how fast they can be read.
+const LOOKS: usize = 16;
+
+/// The longest datagram of Ethernet.
+const LONGEST: usize = 1_472;
+
+/// Does something while the stranger, who is on the last host, sends so many datagrams a second to the jobs that run on
+/// the others. It begins as soon as it sees datagrams.
+///
+/// # Errors
+///
+/// What `act` fails with, and what the kernel denies the stranger.
+pub fn besieged<T>(
+    network: &TestNetwork,
+    a_second: u32,
+    seed: u64,
+    act: impl FnOnce() -> Result<T>,
+) -> Result<(T, Sent)> {
+    let host = network.hosts().len() - 1;
+    let ears = network.on_host(0, ears)?.context("failed to listen")?;
+    let address = (network.address(host), 0);
+    let mouth = network.on_host(host, || UdpSocket::bind(address))?;
+    let mut live = Live {
+        job: (0..host).map(|host| network.address(host)).collect(),
+        ears,
+        mouth: mouth.context("failed to bind a socket")?,
+        stranger: Stranger::new(seed),
+        receivers: Vec::new(),
+        sent: Sent::new(),
+    };
+    let over = AtomicBool::new(false);
+    let (done, sent) = thread::scope(|scope| {
+        let talk = scope.spawn(|| {
+            live.talk(a_second, &over);
+            live.sent
+        });
+        let done = act();
+        over.store(true, Ordering::Relaxed);
+        (done, talk.join())
+    });
+    let sent = sent.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    Ok((done?, sent))
+}
+
+/// A socket of all packets of a host, those that it sends among them.
+fn ears() -> std::io::Result<OwnedFd> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let all = NonZeroU32::new(u32::from(3_u16.to_be())).map(Protocol::from_raw);
+    // Without the heads of Ethernet.
+    Ok(socket_with(
+        AddressFamily::PACKET,
+        SocketType::DGRAM,
+        flags,
+        all,
+    )?)
+}
+
+struct Live {
+    /// The hosts of the job.
+    job: Vec<Ipv4Addr>,
+    ears: OwnedFd,
+    mouth: UdpSocket,
+    stranger: Stranger,
+    /// The node managers that it has seen; the newest of each host.
+    receivers: Vec<SocketAddr>,
+    sent: Sent,
+}
+
+impl Live {
+    #[expect(clippy::disallowed_methods, reason = "it sends at a pace")]
+    fn talk(&mut self, a_second: u32, over: &AtomicBool) {
+        let (mut packet, mut datagram) = (vec![0; 1 << 16], Vec::new());
+        let mut ticked = Instant::now();
+        let mut owed = 0.0;
+        while !over.load(Ordering::Relaxed) {
+            thread::sleep(TICK);
+            self.listen(&mut packet);
+            let now = Instant::now();
+            // Of a second that it was not let run it makes up nothing.
+            owed += f64::from(a_second) * (now - ticked).min(10 * TICK).as_secs_f64();
+            ticked = now;
+            while owed >= 1.0 {
+                owed -= 1.0;
+                self.say(&mut datagram);
+            }
+        }
+    }
+
+    fn listen(&mut self, packet: &mut [u8]) {
+        for _ in 0..LOOKS {
+            let Ok(length) = rustix::io::read(&self.ears, &mut *packet) else {
+                return;
+            };
+            if let Some((to, payload)) = self.of_the_job(&packet[..length]) {
+                let to = self.receiver(to);
+                self.stranger.see(to, payload);
+            }
+        }
+    }
+
+    /// A datagram between node managers: to whom, and what it holds.
+    fn of_the_job<'a>(&self, packet: &'a [u8]) -> Option<(SocketAddr, &'a [u8])> {
+        const UDP: u8 = 17;
+        let head = usize::from(packet.first()? & 0xf) * 4;
+        let address = |at: usize| -> Option<Ipv4Addr> {
+            let bytes: [u8; 4] = packet.get(at..at + 4)?.try_into().ok()?;
+            Some(bytes.into())
+        };
+        let (from, to) = (address(12)?, address(16)?);
+        let is_ours = packet[0] >> 4 == 4 && packet[9] == UDP;
+        if !is_ours || !self.job.contains(&from) || !self.job.contains(&to) {
+            return None;
+        }
+        let port = packet.get(head + 2..head + 4)?;
+        let port = u16::from_be_bytes(port.try_into().ok()?);
+        let payload = packet.get(head + 8..)?;
+        let is_one = (1..=LONGEST).contains(&payload.len());
+        is_one.then_some((SocketAddrV4::new(to, port).into(), payload))
+    }
+
+    /// The place of a receiver. A new one of the same host is that of the next job.
+    fn receiver(&mut self, address: SocketAddr) -> usize {
+        let known = &mut self.receivers;
+        let same = known.iter().position(|one| one.ip() == address.ip());
+        let place = same.unwrap_or(known.len());
+        match known.get_mut(place) {
+            Some(one) => *one = address,
+            None => known.push(address),
+        }
+        place
+    }
+
+    fn say(&mut self, datagram: &mut Vec<u8>) {
+        if self.receivers.is_empty() {
+            return;
+        }
+        let (to, kind) = self.stranger.forge(self.receivers.len(), datagram);
+        // A job that has ended does not listen any more.
+        if self.mouth.send_to(datagram, self.receivers[to]).is_ok() {
+            *self.sent.entry(kind).or_default() += 1;
+        }
+    }
+}
