@@ -18,6 +18,7 @@ pub mod bootstrap;
 pub mod checks;
 pub mod confined;
 pub mod contest;
+pub mod hosts;
 pub mod job;
 pub mod other_load;
 pub mod papers;

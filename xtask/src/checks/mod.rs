@@ -42,6 +42,7 @@ mod sweep3d_peer;
 mod sweep3d_published;
 mod threads_beside;
 mod tune;
+mod udp_peers;
 mod writers;
 
 use anyhow::Result;
@@ -115,6 +116,8 @@ pub const ALL: &[Check] = &[
     threads_beside::CHECK,
     threads_beside::OPERATION,
     tune::CHECK,
+    udp_peers::LATENCY,
+    udp_peers::RATE,
     sweep3d_peer::CHECK,
     page::CHECK,
     documents::CHECK,
