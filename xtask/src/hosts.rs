@@ -21,6 +21,9 @@ use crate::verdict::CannotTell;
 /// How `bcs run` starts node managers there.
 const LAUNCHER: &str = "ip netns exec {host}";
 
+/// What packets of Ethernet hold.
+pub const ETHERNET: u16 = 1500;
+
 /// Two hosts that a bridge joins. They end with this value, and all that runs there.
 #[derive(Debug)]
 pub struct Hosts {
@@ -70,6 +73,12 @@ impl Hosts {
     #[must_use]
     pub fn network(&self) -> &TestNetwork {
         &self.network
+    }
+
+    /// The core of a host.
+    #[must_use]
+    pub fn core(&self, host: usize) -> usize {
+        self.cores[host]
     }
 
     /// The options of `bcs run` for a node on each. Its node managers share a kernel and could share memory.
@@ -132,7 +141,7 @@ mod tests {
 
     #[test]
     fn the_agent_starts_a_command_on_the_host_that_it_is_told() {
-        let Ok(hosts) = Hosts::make(1500) else {
+        let Ok(hosts) = Hosts::make(ETHERNET) else {
             // `test-network` has the test that fails where there must be namespaces.
             return;
         };

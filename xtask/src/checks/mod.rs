@@ -42,6 +42,7 @@ mod sweep3d_peer;
 mod sweep3d_published;
 mod threads_beside;
 mod tune;
+mod udp_apps;
 mod udp_peers;
 mod writers;
 
@@ -118,6 +119,10 @@ pub const ALL: &[Check] = &[
     tune::CHECK,
     udp_peers::LATENCY,
     udp_peers::RATE,
+    udp_peers::BANDWIDTH,
+    udp_peers::BANDWIDTH_OF_JUMBO_FRAMES,
+    udp_apps::SWEEP3D,
+    udp_apps::SAGE,
     sweep3d_peer::CHECK,
     page::CHECK,
     documents::CHECK,

@@ -8,9 +8,12 @@ use std::rc::Rc;
 use anyhow::Result;
 use apps::bench::{Mode, Op, Options};
 
-use crate::contest::{Contest, Demand, rows};
-use crate::hosts::Hosts;
+use crate::bare_datagrams::bytes_a_second;
+use crate::bootstrap::median;
+use crate::contest::{Contest, Demand, Side, rows};
+use crate::hosts::{ETHERNET, Hosts};
 use crate::peers::OPEN_MPI;
+use crate::rounds::{Bar, Rounds, all_sides};
 use crate::verdict::Outcome;
 use crate::workspace::Workspace;
 
@@ -32,8 +35,29 @@ pub(super) const RATE: Check = Check {
     run: rate,
 };
 
-/// What Ethernet packets hold.
-pub(super) const ETHERNET: u16 = 1500;
+pub(super) const BANDWIDTH: Check = Check {
+    name: "udp-bandwidth",
+    about: "1 and 4 MiB between 2 hosts: 0.8 times the best peer's bandwidth, with tags 0.7 times what two cores reach",
+    about_time: true,
+    quick: false,
+    run: |workspace| bandwidth(workspace, ETHERNET),
+};
+
+pub(super) const BANDWIDTH_OF_JUMBO_FRAMES: Check = Check {
+    name: "udp-bandwidth-9000",
+    about: "the same with packets of 9,000 bytes",
+    about_time: true,
+    quick: false,
+    run: |workspace| bandwidth(workspace, JUMBO),
+};
+
+/// Where Ethernet is told to take longer packets.
+const JUMBO: u16 = 9000;
+
+/// What two cores move in a round for each size.
+const BARE_BYTES: usize = 256 << 20;
+
+const LARGE: [usize; 2] = [1 << 20, 4 << 20];
 
 /// Judges it all, prints the table, and says in the outcome what hosts these are.
 fn judge(workspace: &Workspace, contest: &Contest, demands: &[Demand]) -> Result<Outcome> {
@@ -66,4 +90,56 @@ fn rate(workspace: &Workspace) -> Result<Outcome> {
     let contest = Contest::between_hosts(&hosts, &[], of_8_bytes(&[Op::Rate]))?;
     let twice = Demand::each("rate of 8 B", |_| true, 1.0 / 2.0);
     judge(workspace, &contest, &[twice])
+}
+
+fn bandwidth(workspace: &Workspace, mtu: u16) -> Result<Outcome> {
+    let hosts = Rc::new(Hosts::make(mtu)?);
+    let [mib, four_mib] = against_two_cores(workspace, &hosts)?;
+    let peers = against_peers(workspace, &hosts)?;
+    Ok(Outcome::of_all(&[peers, mib, four_mib]))
+}
+
+fn of_large(sizes: &[usize]) -> Options {
+    Options {
+        samples: 3,
+        ..rows(&[Op::Bandwidth], sizes, Mode::Untouched)
+    }
+}
+
+/// Nobody tags anything. The bar is for bytes in a second, times are their inverse.
+fn against_peers(workspace: &Workspace, hosts: &Rc<Hosts>) -> Result<Outcome> {
+    let options = of_large(&LARGE);
+    let contest = Contest::between_hosts(hosts, &["--fabric-crypto", "none"], options)?;
+    let demand = Demand::each("bandwidth", |_| true, 1.0 / 0.8);
+    judge(workspace, &contest, &[demand])
+}
+
+/// With tags, which is how jobs come.
+fn against_two_cores(workspace: &Workspace, hosts: &Hosts) -> Result<[Outcome; 2]> {
+    let ours = Side::Ours(Vec::new());
+    let by_us = |bytes: usize| -> Result<f64> {
+        let measured = ours.measure(workspace, 2, Some(hosts), &of_large(&[bytes]))?;
+        Ok(bytes as f64 * 1e6 / measured[0].us)
+    };
+    let mut rates = Vec::new();
+    let measured = Rounds::default().figures([Bar::AtLeast(0.7); 2], |round| {
+        let [us, us_4, bare, bare_4] = all_sides(round, |side| match side {
+            0 | 1 => by_us(LARGE[side]),
+            _ => bytes_a_second(hosts, LARGE[side - 2], BARE_BYTES / LARGE[side - 2]),
+        })?;
+        rates.push([[us, bare], [us_4, bare_4]]);
+        Ok([us / bare, us_4 / bare_4])
+    })?;
+    Ok([0, 1].map(|row| {
+        let (mtu, mib) = (hosts.mtu(), LARGE[row] >> 20);
+        let what = format!("MTU {mtu}: {mib} MiB with tags by what two cores reach");
+        let mut outcome = measured[row].outcome(&what, " x");
+        let [us, bare] = [0, 1].map(|side| {
+            let rates: Vec<f64> = rates.iter().map(|rates| rates[row][side] * 1e-9).collect();
+            median(&rates)
+        });
+        let rates = format!("; {us:.2} and {bare:.2} GB/s");
+        outcome.figure.push_str(&rates);
+        outcome
+    }))
 }
