@@ -27,6 +27,10 @@ const WINDOW_BYTES: usize = 1 << 20;
 /// Bytes of datagrams that one call sends.
 const BATCH_BYTES: usize = 60_000;
 
+/// A burst is over before a turn of another program is, and there are some of them.
+const BURST_BYTES: usize = 16 << 20;
+const BURSTS: usize = 10;
+
 /// A hundred times as long as it takes.
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -51,12 +55,21 @@ struct Partner {
     give_up: Instant,
 }
 
-/// Bytes of messages in a second, when one of so many bytes is sent `count` times from the first host to the second.
+/// Bytes in a second that come from the first host to the second in messages of so many bytes: in the fastest of some
+/// bursts. Whoever has one of the cores for a while stops both threads, and then two cores is not what they have.
 ///
 /// # Errors
 ///
 /// The kernel refuses something, or datagrams were lost.
-pub fn bytes_a_second(hosts: &Hosts, message_bytes: usize, count: usize) -> Result<f64> {
+pub fn bytes_a_second(hosts: &Hosts, message_bytes: usize) -> Result<f64> {
+    let count = BURST_BYTES.div_ceil(message_bytes);
+    (0..BURSTS).try_fold(0.0, |fastest, _| {
+        Ok(burst(hosts, message_bytes, count)?.max(fastest))
+    })
+}
+
+/// The same in one burst of `count` messages.
+fn burst(hosts: &Hosts, message_bytes: usize, count: usize) -> Result<f64> {
     let addresses: [IpAddr; 2] = [0, 1].map(|host| hosts.network().address(host).into());
     let bind = |host: usize| -> Result<Socket> {
         let bound = hosts
@@ -229,7 +242,7 @@ mod tests {
             return;
         };
         // Not a whole number of datagrams, and more than the window.
-        let rate = bytes_a_second(&hosts, (1 << 20) + 5, 3).unwrap();
+        let rate = burst(&hosts, (1 << 20) + 5, 3).unwrap();
         assert!(rate > 0.0);
     }
 }

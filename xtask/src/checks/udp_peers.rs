@@ -54,9 +54,6 @@ pub(super) const BANDWIDTH_OF_JUMBO_FRAMES: Check = Check {
 /// Where Ethernet is told to take longer packets.
 const JUMBO: u16 = 9000;
 
-/// What two cores move in a round for each size.
-const BARE_BYTES: usize = 256 << 20;
-
 const LARGE: [usize; 2] = [1 << 20, 4 << 20];
 
 /// Judges it all, prints the table, and says in the outcome what hosts these are.
@@ -125,7 +122,7 @@ fn against_two_cores(workspace: &Workspace, hosts: &Hosts) -> Result<[Outcome; 2
     let measured = Rounds::default().figures([Bar::AtLeast(0.7); 2], |round| {
         let [us, us_4, bare, bare_4] = all_sides(round, |side| match side {
             0 | 1 => by_us(LARGE[side]),
-            _ => bytes_a_second(hosts, LARGE[side - 2], BARE_BYTES / LARGE[side - 2]),
+            _ => bytes_a_second(hosts, LARGE[side - 2]),
         })?;
         rates.push([[us, bare], [us_4, bare_4]]);
         Ok([us / bare, us_4 / bare_4])

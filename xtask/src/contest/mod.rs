@@ -237,6 +237,10 @@ pub struct ContestArgs {
     /// Keep the peers to TCP over the loopback device; those that cannot be are left out
     #[arg(long)]
     tcp: bool,
+    /// Two ranks on two hosts of a test network, with packets of at most so many bytes; the peers talk TCP
+    #[arg(long, value_name = "MTU", conflicts_with_all = ["tcp", "ranks"],
+        value_parser = clap::value_parser!(u16).range(1280..=9000))]
+    hosts: Option<u16>,
     /// Also write the comparison to this file, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -248,21 +252,29 @@ impl ContestArgs {
     fn contest(&self) -> Result<Contest> {
         let (ranks, cores) = (self.ranks as usize, allowed()?.len());
         let words = |line: &String| line.split_whitespace().map(str::to_owned).collect();
+        let hosts = self.hosts.map(Hosts::make).transpose()?.map(Rc::new);
         let mut sides: Vec<Side> = self
             .bcs
             .iter()
             .map(|line| Side::Ours(words(line)))
             .collect();
         if sides.is_empty() {
-            sides.push(Side::ours(ranks, cores));
+            sides.push(match hosts {
+                None => Side::ours(ranks, cores),
+                Some(_) => Side::Ours(Vec::new()),
+            });
         }
-        let way = if self.tcp { Way::Tcp } else { Way::Node };
+        let way = match (&hosts, self.tcp) {
+            (Some(_), _) => Way::Hosts,
+            (None, true) => Way::Tcp,
+            (None, false) => Way::Node,
+        };
         sides.extend(Side::of_peers(&self.peers, way, ranks, cores));
         Ok(Contest {
             sides,
             ranks,
             options: self.options.clone(),
-            hosts: None,
+            hosts,
         })
     }
 
