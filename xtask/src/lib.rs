@@ -11,6 +11,7 @@
 //! program in the same run, in rounds that take turns ([`rounds`]), and judges its median by a
 //! bootstrap interval ([`bootstrap`]) rather than by one number.
 
+pub mod bare_datagrams;
 pub mod bare_pingpong;
 pub mod bare_timer;
 pub mod barriers;
@@ -18,6 +19,7 @@ pub mod bootstrap;
 pub mod checks;
 pub mod confined;
 pub mod contest;
+pub mod hosts;
 pub mod job;
 pub mod live_stranger;
 pub mod network;

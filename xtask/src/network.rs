@@ -10,7 +10,7 @@ use crate::verdict::CannotTell;
 use crate::workspace::Workspace;
 
 /// How `bcs run` starts node managers on a host.
-const LAUNCHER: &str = "ip netns exec {host}";
+pub const LAUNCHER: &str = "ip netns exec {host}";
 
 /// So many hosts that a bridge joins.
 ///

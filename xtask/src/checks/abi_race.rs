@@ -1,5 +1,5 @@
-//! A program on one node against itself over MPICH: the very same binary, over our MPI under `bcs run` and over theirs,
-//! by the standard ABI, under their `mpiexec`.
+//! A program on one node or between two hosts against itself over MPICH: the very same binary, over our MPI under
+//! `bcs run` and over theirs, by the standard ABI, under their `mpiexec`.
 
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -10,6 +10,7 @@ use anyhow::Result;
 
 use crate::bootstrap::median;
 use crate::contest::Side;
+use crate::hosts::Hosts;
 use crate::peers::{MPICH, Settings, Way};
 use crate::rounds::{Bar, Rounds};
 use crate::verdict::{CannotTell, Outcome, Verdict};
@@ -22,6 +23,8 @@ pub(super) const CORES: usize = 2;
 pub(super) struct Race<'a> {
     pub(super) workspace: &'a Workspace,
     pub(super) ranks: usize,
+    /// The hosts between which they are; none for one node.
+    pub(super) hosts: Option<&'a Hosts>,
     /// A program of `bcs app`,
     pub(super) program: &'a str,
     /// what it is given,
@@ -32,25 +35,20 @@ pub(super) struct Race<'a> {
 
 impl Race<'_> {
     fn ours(&self) -> Result<f64> {
-        let Side::Ours(binding) = Side::ours(self.ranks, CORES) else {
-            unreachable!("it is ours");
-        };
         let ranks = self.ranks.to_string();
-        let words = ["run", "-n", &ranks, "--intranode", "smartmap"];
-        let mut command = self.workspace.bcs(words)?;
-        command
-            .args(binding)
-            .arg(self.program)
-            .args(&self.arguments);
+        let mut command = self.workspace.bcs(["run", "-n", &ranks])?;
+        match (self.hosts, Side::ours(self.ranks, CORES)) {
+            (Some(hosts), _) => command.args(hosts.options()),
+            (None, Side::Ours(binding)) => command.args(["--intranode", "smartmap"]).args(binding),
+            (None, _) => unreachable!("it is ours"),
+        };
+        command.arg(self.program).args(&self.arguments);
         (self.solve)(&mut command)
     }
 
     fn theirs(&self, settings: &Settings, library: &Path) -> Result<f64> {
-        let mut command = Command::new(MPICH.mpiexec(self.workspace)?);
+        let mut command = MPICH.launch(self.workspace, settings, self.ranks, self.hosts)?;
         command
-            .args(["-n", &self.ranks.to_string()])
-            .args(settings.options)
-            .envs(settings.variables.iter().copied())
             .arg(self.workspace.release()?.join("bcs"))
             .args(["app", self.program, "--mpi"])
             .arg(format!("abi:{}", library.display()))
@@ -68,7 +66,11 @@ impl Race<'_> {
             return Err(CannotTell(why).into());
         }
         let mut outcomes = Vec::new();
-        for settings in MPICH.settings(Way::Node, self.ranks, CORES) {
+        let (way, place) = match self.hosts {
+            None => (Way::Node, String::new()),
+            Some(hosts) => (Way::Hosts, format!(" on 2 hosts (MTU {})", hosts.mtu())),
+        };
+        for settings in MPICH.settings(way, self.ranks, CORES) {
             let (ours_s, theirs_s) = (RefCell::new(vec![]), RefCell::new(vec![]));
             let keep = |kept: &RefCell<Vec<f64>>, seconds: f64| {
                 kept.borrow_mut().push(seconds);
@@ -80,7 +82,7 @@ impl Race<'_> {
                 solved.map(|seconds| keep(&theirs_s, seconds))
             };
             let measured = Rounds::default().ratio(Bar::AtMost(bar), ours, theirs)?;
-            let what = format!("{} of {} ranks", self.program, self.ranks);
+            let what = format!("{} of {} ranks{place}", self.program, self.ranks);
             let mut outcome = measured.outcome(&what, " x");
             outcome.figure.push_str(&format!(
                 "; of the rounds' medians: {:.3} s against {:.3} s; the same answers",

@@ -42,7 +42,9 @@ mod sweep3d_peer;
 mod sweep3d_published;
 mod threads_beside;
 mod tune;
+mod udp_apps;
 mod udp_faults;
+mod udp_peers;
 mod udp_strangers;
 mod udp_strobes;
 mod writers;
@@ -121,6 +123,12 @@ pub const ALL: &[Check] = &[
     udp_strangers::CHECK,
     udp_faults::CHECK,
     udp_strobes::CHECK,
+    udp_peers::LATENCY,
+    udp_peers::RATE,
+    udp_peers::BANDWIDTH,
+    udp_peers::BANDWIDTH_OF_JUMBO_FRAMES,
+    udp_apps::SWEEP3D,
+    udp_apps::SAGE,
     sweep3d_peer::CHECK,
     page::CHECK,
     documents::CHECK,

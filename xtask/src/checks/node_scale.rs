@@ -56,7 +56,7 @@ fn for_each_rank(
     options: &Options,
 ) -> Result<Vec<f64>> {
     let side = Side::Ours(vec!["--nodes".into(), nodes.to_string()]);
-    let rows = side.measure(workspace, ranks, options)?;
+    let rows = side.measure(workspace, ranks, None, options)?;
     Ok(rows.iter().map(|row| row.us / ranks as f64).collect())
 }
 
@@ -148,7 +148,7 @@ fn ping_pong(workspace: &Workspace) -> Result<Outcome> {
     };
     let measure = |ranks| {
         let side = Side::Ours(Vec::new());
-        Ok(side.measure(workspace, ranks, &options)?[0].us)
+        Ok(side.measure(workspace, ranks, None, &options)?[0].us)
     };
     let among = || measure(MOST);
     let measured = Rounds::default().ratio(Bar::AtMost(1.1), among, || measure(PRESENT))?;

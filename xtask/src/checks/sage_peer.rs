@@ -30,6 +30,7 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
         let race = Race {
             workspace,
             ranks,
+            hosts: None,
             program: "sage",
             arguments: ARGUMENTS.map(Into::into).to_vec(),
             solve: &|command| gas.solve(command),

@@ -70,6 +70,7 @@ fn faster(
         ],
         ranks,
         options,
+        hosts: None,
     };
     let demand = Demand {
         what,

@@ -92,7 +92,7 @@ fn laggard(workspace: &Workspace) -> Result<Outcome> {
 fn waiting(workspace: &Workspace) -> Result<Outcome> {
     let ours = Side::ours(LAGGING_RANKS, CORES);
     let measured = Rounds::default().figure(Bar::AtMost(5.0), || {
-        let rows = ours.measure(workspace, LAGGING_RANKS, &lag())?;
+        let rows = ours.measure(workspace, LAGGING_RANKS, None, &lag())?;
         rows[0]
             .cpu_percent
             .context("a row of lag says what waiting costs")

@@ -78,6 +78,7 @@ fn against(
         sides: vec![Side::Ours(Vec::new()), Side::Baseline(words)],
         ranks: RANKS,
         options: options.clone(),
+        hosts: None,
     };
     let (outcome, table) = contest.judge_in_full(workspace, demands)?;
     println!("{table}\n");

@@ -33,7 +33,7 @@ pub(super) const TWO_JOBS: Check = Check {
 const CORES: usize = 2;
 
 /// Two ranks in a row, blocks of 10 planes and 2 angles, 3 iterations.
-const DECK: &str = "2 1 10 2 1\n150 150 150 6 1\n.05 .05 .05 -3.0\n0 0 0\n0 1 0\n";
+pub(super) const DECK: &str = "2 1 10 2 1\n150 150 150 6 1\n.05 .05 .05 -3.0\n0 0 0\n0 1 0\n";
 
 /// Some percents are looked for in what varies by as much.
 const ROUNDS: Rounds = Rounds {

@@ -46,6 +46,7 @@ fn contest(workspace: &Workspace, ranks: usize, bar: f64) -> Result<Outcome> {
     let race = Race {
         workspace,
         ranks,
+        hosts: None,
         program: "sweep3d",
         arguments: words.into_iter().chain([deck_path.into()]).collect(),
         solve: &|command| solver.solve(command),

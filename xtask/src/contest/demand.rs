@@ -37,6 +37,18 @@ struct Judged {
 }
 
 impl Demand {
+    /// Each of these rows takes at most so many times what the best peer takes.
+    #[must_use]
+    pub const fn each(what: &'static str, rows: fn(&Case) -> bool, at_most: f64) -> Self {
+        let of = Figure::EachRow;
+        Self {
+            what,
+            rows,
+            of,
+            at_most,
+        }
+    }
+
     fn judge(&self, samples: &Samples, resampled: &Resampled) -> Judged {
         let rows: Vec<usize> = (0..samples.cases.len())
             .filter(|row| (self.rows)(&samples.cases[*row]))

@@ -11,6 +11,7 @@ mod side;
 
 use std::fs;
 use std::path::PathBuf;
+use std::rc::Rc;
 
 use anyhow::{Context, Result, ensure};
 use apps::bench::{Mode, Op, Options, Size};
@@ -21,6 +22,7 @@ pub use demand::{Demand, Figure};
 pub use side::Side;
 
 use crate::bare_pingpong::allowed;
+use crate::hosts::Hosts;
 use crate::peers::{self, Peer, Way};
 use crate::rounds::{Rounds, turns};
 use crate::verdict::Outcome;
@@ -35,6 +37,8 @@ pub struct Contest {
     pub ranks: usize,
     /// The rows.
     pub options: Options,
+    /// Two hosts that all jobs run over; none for this machine.
+    pub hosts: Option<Rc<Hosts>>,
 }
 
 /// The rounds of a contest: at least 20, as the promises say.
@@ -60,6 +64,7 @@ impl Contest {
             sides,
             ranks,
             options,
+            hosts: None,
         })
     }
 
@@ -76,7 +81,41 @@ impl Contest {
             sides,
             ranks,
             options,
+            hosts: None,
         })
+    }
+
+    /// A rank of ours on each of two hosts, with these options beside those that say so, and of each peer that knows
+    /// how.
+    ///
+    /// # Errors
+    ///
+    /// The kernel does not say how many cores there are.
+    pub fn between_hosts(hosts: &Rc<Hosts>, ours: &[&str], options: Options) -> Result<Self> {
+        const RANKS: usize = 2;
+        let words = ours.iter().copied().map(str::to_owned).collect();
+        let mut sides = vec![Side::Ours(words)];
+        let cores = allowed()?.len();
+        sides.extend(Side::of_peers(&peers::ALL, Way::Hosts, RANKS, cores));
+        Ok(Self {
+            sides,
+            ranks: RANKS,
+            options,
+            hosts: Some(Rc::clone(hosts)),
+        })
+    }
+
+    /// The same, where we are compared with one peer; the others only look on.
+    #[must_use]
+    pub fn against(mut self, peer: &Peer) -> Self {
+        for side in &mut self.sides {
+            if let Side::Peer(other, settings) = *side
+                && other != peer
+            {
+                *side = Side::Onlooker(other, settings);
+            }
+        }
+        self
     }
 
     /// Measures round after round until it is clear whether the demands are met.
@@ -156,7 +195,8 @@ impl Contest {
         let count = self.sides.len();
         let mut times = vec![Vec::new(); count];
         for side in turns(count, number) {
-            let rows = self.sides[side].measure(workspace, self.ranks, &self.options)?;
+            let hosts = self.hosts.as_deref();
+            let rows = self.sides[side].measure(workspace, self.ranks, hosts, &self.options)?;
             times[side] = rows.iter().map(|row| row.us).collect();
         }
         Ok(times)
@@ -197,6 +237,10 @@ pub struct ContestArgs {
     /// Keep the peers to TCP over the loopback device; those that cannot be are left out
     #[arg(long)]
     tcp: bool,
+    /// Two ranks on two hosts of a test network, with packets of at most so many bytes; the peers talk TCP
+    #[arg(long, value_name = "MTU", conflicts_with_all = ["tcp", "ranks"],
+        value_parser = clap::value_parser!(u16).range(1280..=9000))]
+    hosts: Option<u16>,
     /// Also write the comparison to this file, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -208,20 +252,29 @@ impl ContestArgs {
     fn contest(&self) -> Result<Contest> {
         let (ranks, cores) = (self.ranks as usize, allowed()?.len());
         let words = |line: &String| line.split_whitespace().map(str::to_owned).collect();
+        let hosts = self.hosts.map(Hosts::make).transpose()?.map(Rc::new);
         let mut sides: Vec<Side> = self
             .bcs
             .iter()
             .map(|line| Side::Ours(words(line)))
             .collect();
         if sides.is_empty() {
-            sides.push(Side::ours(ranks, cores));
+            sides.push(match hosts {
+                None => Side::ours(ranks, cores),
+                Some(_) => Side::Ours(Vec::new()),
+            });
         }
-        let way = if self.tcp { Way::Tcp } else { Way::Node };
+        let way = match (&hosts, self.tcp) {
+            (Some(_), _) => Way::Hosts,
+            (None, true) => Way::Tcp,
+            (None, false) => Way::Node,
+        };
         sides.extend(Side::of_peers(&self.peers, way, ranks, cores));
         Ok(Contest {
             sides,
             ranks,
             options: self.options.clone(),
+            hosts,
         })
     }
 
@@ -277,6 +330,7 @@ mod tests {
             ],
             ranks: 2,
             options: rows(&[Op::Barrier], &[0], Mode::Untouched),
+            hosts: None,
         };
         assert_eq!(contest.samples().rivals, [2]);
         assert_eq!(contest.samples().cases.len(), 1);

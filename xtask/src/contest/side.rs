@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use apps::bench::{Case, Options, Row};
 
+use crate::hosts::Hosts;
 use crate::peers::{Peer, Settings, Way};
 use crate::process;
 use crate::verdict::CannotTell;
@@ -23,6 +24,8 @@ pub enum Side {
     Baseline(Vec<String>),
     /// A peer.
     Peer(&'static Peer, &'static Settings),
+    /// A peer that we are not compared with.
+    Onlooker(&'static Peer, &'static Settings),
 }
 
 impl Side {
@@ -32,8 +35,10 @@ impl Side {
         match self {
             Side::Ours(words) if words.is_empty() => "bcs".into(),
             Side::Ours(words) | Side::Baseline(words) => format!("bcs {}", words.join(" ")),
-            Side::Peer(peer, settings) if settings.name.is_empty() => peer.name.into(),
-            Side::Peer(peer, settings) => format!("{}-{}", peer.name, settings.name),
+            Side::Peer(peer, settings) | Side::Onlooker(peer, settings) => match settings.name {
+                "" => peer.name.into(),
+                name => format!("{}-{name}", peer.name),
+            },
         }
     }
 
@@ -57,14 +62,22 @@ impl Side {
         }
     }
 
-    fn command(&self, workspace: &Workspace, ranks: usize) -> Result<Command> {
+    fn command(
+        &self,
+        workspace: &Workspace,
+        ranks: usize,
+        hosts: Option<&Hosts>,
+    ) -> Result<Command> {
         match self {
             Side::Ours(words) | Side::Baseline(words) => {
                 let mut command = workspace.bcs(["run", "-n", &ranks.to_string()])?;
+                command.args(hosts.iter().flat_map(|hosts| hosts.options()));
                 command.args(words).arg("bench");
                 Ok(command)
             }
-            Side::Peer(peer, settings) => peer.bench(workspace, settings, ranks),
+            Side::Peer(peer, settings) | Side::Onlooker(peer, settings) => {
+                peer.bench(workspace, settings, ranks, hosts)
+            }
         }
     }
 
@@ -74,10 +87,10 @@ impl Side {
     ///
     /// It cannot be had; [`CannotTell`] for a peer.
     pub fn prepare(&self, workspace: &Workspace) -> Result<()> {
-        self.command(workspace, 2).map(|_| ())
+        self.command(workspace, 2, None).map(|_| ())
     }
 
-    /// Runs the benchmark once and gives its rows, which are those of `options`, in order.
+    /// Runs the benchmark once, on this machine or over these hosts, and gives its rows, which are those of `options`, in order.
     ///
     /// # Errors
     ///
@@ -86,18 +99,25 @@ impl Side {
         &self,
         workspace: &Workspace,
         ranks: usize,
+        hosts: Option<&Hosts>,
         options: &Options,
     ) -> Result<Vec<Row>> {
-        let measured = self.rows(workspace, ranks, options);
+        let measured = self.rows(workspace, ranks, hosts, options);
         match self {
             Side::Ours(_) | Side::Baseline(_) => measured,
-            Side::Peer(..) => measured
+            Side::Peer(..) | Side::Onlooker(..) => measured
                 .map_err(|error| CannotTell(format!("{} failed: {error:#}", self.name())).into()),
         }
     }
 
-    fn rows(&self, workspace: &Workspace, ranks: usize, options: &Options) -> Result<Vec<Row>> {
-        let mut command = self.command(workspace, ranks)?;
+    fn rows(
+        &self,
+        workspace: &Workspace,
+        ranks: usize,
+        hosts: Option<&Hosts>,
+        options: &Options,
+    ) -> Result<Vec<Row>> {
+        let mut command = self.command(workspace, ranks, hosts)?;
         command.args(options.words());
         let output = process::run(&mut command, LIMIT)?.succeeded()?.stdout;
         let rows = Row::of_output(&output).context("it wrote a broken row")?;
@@ -131,5 +151,6 @@ mod tests {
         assert_eq!(names[4..], ["bcs --bind core", "bcs"]);
         assert_eq!(Side::of_peers(&[&INTEL_MPI], Way::Node, 2, 2).len(), 1);
         assert!(Side::of_peers(&[&INTEL_MPI], Way::Tcp, 2, 2).is_empty());
+        assert_eq!(Side::of_peers(&peers::ALL, Way::Hosts, 2, 2).len(), 2);
     }
 }

@@ -9,6 +9,7 @@ use anyhow::{Context, Result, ensure};
 use apps::bench::Row;
 
 use super::{Peer, Settings};
+use crate::hosts::Hosts;
 use crate::process;
 use crate::verdict::CannotTell;
 use crate::workspace::Workspace;
@@ -58,6 +59,32 @@ impl Peer {
         Ok(program)
     }
 
+    /// Its launcher with so many ranks to start, on this machine or over these hosts: what they are is to follow.
+    ///
+    /// # Errors
+    ///
+    /// As [`mpiexec`](Self::mpiexec).
+    pub fn launch(
+        &self,
+        workspace: &Workspace,
+        settings: &Settings,
+        ranks: usize,
+        hosts: Option<&Hosts>,
+    ) -> Result<Command> {
+        let launcher = self.mpiexec(workspace)?;
+        let mut command = match hosts {
+            None => Command::new(launcher),
+            Some(hosts) => hosts.command(0, &launcher),
+        };
+        command.args(["-n", &ranks.to_string()]);
+        match hosts {
+            None => command.args(settings.options),
+            Some(hosts) => command.args(settings.options.iter().map(|option| hosts.fill(option))),
+        };
+        command.envs(settings.variables.iter().copied());
+        Ok(command)
+    }
+
     /// The command that runs its benchmark, without the benchmark's own arguments.
     ///
     /// # Errors
@@ -68,13 +95,10 @@ impl Peer {
         workspace: &Workspace,
         settings: &Settings,
         ranks: usize,
+        hosts: Option<&Hosts>,
     ) -> Result<Command> {
-        let mut command = Command::new(self.mpiexec(workspace)?);
-        command
-            .args(["-n", &ranks.to_string()])
-            .args(settings.options)
-            .arg(self.program(workspace)?)
-            .envs(settings.variables.iter().copied());
+        let mut command = self.launch(workspace, settings, ranks, hosts)?;
+        command.arg(self.program(workspace)?);
         if self.program_of.is_some() {
             command.env("LD_LIBRARY_PATH", self.folder(workspace).join("lib"));
         }
@@ -84,7 +108,7 @@ impl Peer {
     /// Runs the benchmark once, so that what is missing is found before anything is measured.
     pub(super) fn try_out(&self, workspace: &Workspace) -> Result<()> {
         for settings in self.all_settings() {
-            let mut command = self.bench(workspace, settings, 2)?;
+            let mut command = self.bench(workspace, settings, 2, None)?;
             command.args(["--ops", "barrier", "--row-ms", "1", "--samples", "1"]);
             let output = process::run(&mut command, TRY_LIMIT)?.succeeded()?.stdout;
             let rows = Row::of_output(&output).context("it wrote a broken row")?;

@@ -32,6 +32,8 @@ pub struct Peer {
     /// As between two machines: all messages by TCP over the loopback device. None for a peer that cannot be kept
     /// to that.
     pub tcp: Ways,
+    /// By TCP between two hosts. In options, `{agent}` is what takes the place of ssh, and `{hosts}` the hosts.
+    pub hosts: Ways,
 }
 
 /// How a peer is fastest, by what its ranks have. Where one way is faster for some rows and another for others, both
@@ -59,6 +61,8 @@ pub enum Way {
     Node,
     /// [`Peer::tcp`].
     Tcp,
+    /// [`Peer::hosts`].
+    Hosts,
 }
 
 /// Options of a launcher and variables of its job.
@@ -112,6 +116,25 @@ pub const MPICH: Peer = Peer {
                 ("MPIR_CVAR_DEVICE_COLLECTIVES", "none"),
             ],
         }],
+    },
+    hosts: Ways {
+        own_cores: &[Settings {
+            name: "",
+            options: &[
+                "-launcher",
+                "ssh",
+                "-launcher-exec",
+                "{agent}",
+                "-hosts",
+                "{hosts}",
+            ],
+            variables: &[
+                ("MPIR_CVAR_NOLOCAL", "1"),
+                ("MPIR_CVAR_CH4_NETMOD", "ofi"),
+                ("FI_PROVIDER", "tcp"),
+            ],
+        }],
+        shared_cores: &[],
     },
 };
 
@@ -178,6 +201,30 @@ pub const OPEN_MPI: Peer = Peer {
             variables: &[],
         }],
     },
+    hosts: Ways {
+        own_cores: &[Settings {
+            name: "",
+            options: &[
+                "--allow-run-as-root",
+                // Its rank stays on the host's core. Open MPI would take the first of all for both.
+                "--bind-to",
+                "none",
+                "--prtemca",
+                "plm_ssh_agent",
+                "{agent}",
+                "--host",
+                "{hosts}",
+                "--mca",
+                "pml",
+                "ob1",
+                "--mca",
+                "btl",
+                "tcp,self",
+            ],
+            variables: &[],
+        }],
+        shared_cores: &[],
+    },
 };
 
 /// Intel MPI. Its wheel has libraries and a launcher, but neither a compiler wrapper nor `mpi.h`; its `libmpi.so.12`
@@ -215,6 +262,7 @@ pub const INTEL_MPI: Peer = Peer {
         ],
     },
     tcp: Ways::NONE,
+    hosts: Ways::NONE,
 };
 
 /// All of them.
@@ -246,6 +294,7 @@ impl Peer {
         let ways = match way {
             Way::Node => self.node,
             Way::Tcp => self.tcp,
+            Way::Hosts => self.hosts,
         };
         if ranks <= cores {
             ways.own_cores
