@@ -3,12 +3,13 @@
 use crate::program::fixture;
 use std::process::{Command, Stdio};
 
-/// Both roads, one and two nodes, one OS thread for all NICs and one each.
-const LAYOUTS: [&str; 4] = [
+/// Both roads, one and two nodes, one OS thread for all NICs and one each, as on two machines.
+const LAYOUTS: [&str; 5] = [
     "--nodes 1",
     "--nodes 1 --intranode nic",
     "--nodes 2",
     "--nodes 2 --nic-threads coprocessor --strobe fixed",
+    "--nodes 2 --fabric udp",
 ];
 
 /// What is said of a program, without the words before the first rank.

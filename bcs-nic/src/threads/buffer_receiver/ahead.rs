@@ -21,13 +21,15 @@
 //! So order is a function of the cut, as without all this, and time alone is saved: two of three ways from node to node,
 //! and the slice. Only where strobes are elastic: else nothing happens between two strobes (law 1).
 
-use super::ranks::{Met, Ranks};
+use super::ranks::{Met, Ranks, signature_of};
 use super::schedule::Schedule;
 use crate::blocks::{BlockHeader, DescriptorBlock, Envelope};
 use crate::failure::Cause;
 use crate::threads::{Context, NodeConfig};
 use bcs_core::fabric::Port;
 use bcs_core::job::{NicThreadId, NodeId};
+use bcs_core::matching::Pattern;
+use bcs_core::whereabouts::{Left, Peer, Thing};
 use std::collections::{BTreeSet, VecDeque};
 
 /// An envelope that waits for its slice, or for its receive.
@@ -91,6 +93,17 @@ impl Ahead {
     pub(super) fn destinations(&self) -> impl Iterator<Item = u32> + '_ {
         let waiting = self.lanes.iter().flat_map(|lane| &lane.waiting);
         waiting.map(|waiting| waiting.envelope.send.destination)
+    }
+
+    /// The same, as what their receivers have not received.
+    pub(super) fn left_by_ranks(&self) -> impl Iterator<Item = (u32, Left)> + '_ {
+        let waiting = self.lanes.iter().flat_map(|lane| &lane.waiting);
+        waiting.map(|Waiting { envelope, .. }| {
+            let mut left = Left::default();
+            let message = Peer::from(Pattern::from(signature_of(envelope)));
+            left.add(Thing::Message(message), 1);
+            (envelope.send.destination, left)
+        })
     }
 
     /// Takes what has come. The failures are of nodes that send rubbish.

@@ -379,7 +379,9 @@ impl NicThread for BufferReceiver {
     }
 
     fn left_by_ranks(&self) -> Vec<(u32, Left)> {
-        self.ranks.left_by_ranks()
+        let mut left = self.ranks.left_by_ranks();
+        left.extend(self.ahead.left_by_ranks());
+        left
     }
 
     fn looks(&self) -> bool {

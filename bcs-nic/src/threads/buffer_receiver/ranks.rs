@@ -138,7 +138,7 @@ impl Rank {
 }
 
 /// What a receive must ask for to meet this.
-fn signature_of(envelope: &Envelope) -> Signature {
+pub(super) fn signature_of(envelope: &Envelope) -> Signature {
     Signature {
         context: envelope.send.context,
         source: envelope.source,
