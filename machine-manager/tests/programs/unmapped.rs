@@ -99,7 +99,13 @@ fn told_or_ended(sandbox: bool, options: &str, case: &str, bytes: usize, bad: us
 #[test]
 fn memory_that_a_nic_cannot_read_or_write_is_an_error_for_all_who_need_it() {
     let before = names();
-    for layout in ["-n 2 --nodes 2", "-n 4 --nodes 2", "-n 3 --nodes 3", "-n 3"] {
+    for layout in [
+        "-n 2 --nodes 2",
+        "-n 4 --nodes 2",
+        "-n 3 --nodes 3",
+        "-n 3",
+        "-n 3 --nodes 2 --fabric udp",
+    ] {
         for rest in ["", "--strobe fixed", "--nic-threads dedicated"] {
             let options = format!("{layout} --intranode nic {rest}");
             all_are_told(false, &options, "32768");
