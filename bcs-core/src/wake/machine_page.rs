@@ -20,6 +20,7 @@ const ARMED_AT: usize = DEMAND + 8;
 const BLOCKED: usize = 2 * LINE;
 const HUNGER_ELSEWHERE: usize = BLOCKED + 4;
 const HAS_FAR_NODES: usize = BLOCKED + 8;
+const HUNGER_TOLD: usize = BLOCKED + 12;
 const AWAKE_THREADS: usize = 3 * LINE;
 const POLLING: usize = AWAKE_THREADS + 4;
 const CORES: usize = 4 * LINE;
@@ -357,9 +358,32 @@ impl MachinePage {
         let word = self.mapping.word32(BLOCKED);
         if !blocks {
             word.fetch_sub(1, Ordering::AcqRel);
-        } else if word.fetch_add(1, Ordering::AcqRel) == 0 && self.spans_machines() {
+            return;
+        }
+        // TOLD: either this look sees that other machines have been told that nobody is blocked, or who says so sees
+        // this rank.
+        let is_first = word.fetch_add(1, Ordering::SeqCst) == 0;
+        if is_first && self.spans_machines() && !self.hunger_is_told() {
             self.ring(BellId::STROBE_SENDER); // other machines are to know
         }
+    }
+
+    /// Whether other machines believe that a rank of this one is blocked.
+    fn hunger_is_told(&self) -> bool {
+        self.mapping.word32(HUNGER_TOLD).load(Ordering::SeqCst) != 0
+    }
+
+    /// Other machines are about to be told whether a rank of this one is blocked. Returns whether any is that has not rung: then
+    /// nothing else is to be told.
+    pub fn tell_hunger(&self, is_hungry: bool) -> bool {
+        let told = self.mapping.word32(HUNGER_TOLD);
+        told.store(is_hungry.into(), Ordering::SeqCst);
+        // TOLD
+        let is_late = !is_hungry && self.mapping.word32(BLOCKED).load(Ordering::SeqCst) > 0;
+        if is_late {
+            told.store(1, Ordering::SeqCst);
+        }
+        is_late
     }
 
     /// The job has nodes on other machines: who sleeps on the Strobe Sender's bell tells those what ranks want here.

@@ -241,10 +241,20 @@ pub fn wait(
     patience: Patience,
     mut check: impl FnMut() -> bool,
 ) -> bool {
+    check()
+        || spin(page, deadline_ns, patience, &mut check)
+        || sleep(word, page, deadline_ns, check)
+}
+
+/// The second part of [`wait`]: sleeps until `check` finds something or the deadline passes. Returns whether it found
+/// something.
+pub fn sleep(
+    word: &AtomicU32,
+    page: &MachinePage,
+    deadline_ns: Option<u64>,
+    mut check: impl FnMut() -> bool,
+) -> bool {
     let passed = || deadline_ns.is_some_and(|deadline| now_ns() >= deadline);
-    if check() || spin(page, deadline_ns, patience, &mut check) {
-        return true;
-    }
     loop {
         if passed() {
             return false;

@@ -2,7 +2,8 @@
 //!
 //! It is woken by the network, where the OS threads of NICs are woken by bells: nobody can wait for both. So when something
 //! has come for a NIC thread whose OS thread sleeps, it does the work itself, instead of waking another one for
-//! it. What NIC threads have to send is sent by the OS thread that has let them work.
+//! it. What NIC threads have to send is sent by the OS thread that has let them work. One that is awake looks for datagrams, too,
+//! and then this one rests.
 
 use super::os_thread::{Stations, Worker};
 use super::{News, Report};

@@ -261,6 +261,8 @@ pub(super) struct OsThread {
     /// Whether it keeps its core while a slice is under way.
     stays: bool,
     alarm: Alarm,
+    /// When it is to look again at the latest.
+    timer: Option<u64>,
     far: Option<Far>,
 }
 
@@ -280,6 +282,7 @@ impl OsThread {
             place,
             patience,
             alarm: Alarm::default(),
+            timer: None,
             far,
         }
     }
@@ -300,29 +303,42 @@ impl OsThread {
 
     fn run_on(&mut self, stop: &AtomicBool, report: &Report) {
         self.worker.page.awake(true);
+        let wires = self.far.as_ref().map(|far| far.wires.clone());
+        let look_out = || wires.as_ref().map(|wires| wires.look_out());
+        // As long as it is awake nobody else is woken for what comes.
+        let mut lookout = look_out();
         while !stop.load(Ordering::Acquire) {
             self.work_off(report);
-            self.wait(stop);
+            if !self.wait(stop) {
+                drop(lookout);
+                self.sleep(stop);
+                lookout = look_out();
+            }
         }
+        drop(lookout);
         // What came before the end: others may have said it after this thread had looked.
         self.work_off(report);
         self.worker.page.awake(false);
     }
 
     fn work_off(&mut self, report: &Report) {
+        if let Some(far) = &self.far {
+            // Those for whom something was found in the last look.
+            far.wires.hub().bells().take(&mut self.worker.to_wake);
+        }
         self.worker.work_off(report);
         if let Some(far) = &self.far {
             far.wires.flush(now_ns());
         }
     }
 
-    fn wait(&mut self, stop: &AtomicBool) {
+    /// Looks for work while it has patience. Returns whether there is any.
+    fn wait(&mut self, stop: &AtomicBool) -> bool {
         self.worker.working = self.place;
         let page = &self.worker.page;
-        let station = &self.worker.stations.all[self.place];
-        let due = station.lock().take_deadline_ns();
         let cores_suffice = page.cores_suffice();
-        let timer = due.map(|due| self.alarm.set(due, now_ns(), cores_suffice));
+        let due = self.station().lock().take_deadline_ns();
+        self.timer = due.map(|due| self.alarm.set(due, now_ns(), cores_suffice));
         let in_slice = self.stays && page.in_slice();
         let patience = if in_slice {
             home_core::look(now_ns());
@@ -330,25 +346,46 @@ impl OsThread {
         } else {
             self.patience
         };
-        waiting::wait(page.bell(station.bell), page, timer, patience, || {
-            if stop.load(Ordering::Acquire) || (in_slice && !page.in_slice()) {
-                return true;
-            }
-            // Law 6 for what ranks want of a Strobe Sender elsewhere.
-            if self
-                .far
-                .as_ref()
-                .is_some_and(|far| far.wires.has_news(now_ns()))
-            {
-                return true;
-            }
-            let Some(mut machines) = station.try_lock() else {
-                return true; // who helps may have looked already
-            };
-            // Whoever arms the next strobe rings to have the deadline changed.
-            !machines.deadline_is_told() || self.alarm.has_rung(now_ns) || machines.has_work()
-        });
+        let is_over = || in_slice && !page.in_slice();
+        let has_come = || {
+            let far = self.far.as_ref();
+            far.is_some_and(|far| far.wires.look(now_ns()))
+        };
+        let look = || is_over() || self.has_work(stop) || has_come();
+        let is_found = self.has_work(stop) || waiting::spin(page, self.timer, patience, look);
+        if is_found {
+            self.alarm.over(now_ns());
+        }
+        is_found
+    }
+
+    /// Sleeps until there is work.
+    fn sleep(&mut self, stop: &AtomicBool) {
+        let page = &self.worker.page;
+        let bell = page.bell(self.station().bell);
+        waiting::sleep(bell, page, self.timer, || self.has_work(stop));
         self.alarm.over(now_ns());
+    }
+
+    fn station(&self) -> &Station {
+        &self.worker.stations.all[self.place]
+    }
+
+    /// A cheap look.
+    fn has_work(&self, stop: &AtomicBool) -> bool {
+        if stop.load(Ordering::Acquire) {
+            return true;
+        }
+        // Law 6 for what ranks want of a Strobe Sender elsewhere.
+        let far = self.far.as_ref();
+        if far.is_some_and(|far| far.wires.has_news(now_ns())) {
+            return true;
+        }
+        let Some(mut machines) = self.station().try_lock() else {
+            return true; // who helps may have looked already
+        };
+        // Whoever arms the next strobe rings to have the deadline changed.
+        !machines.deadline_is_told() || self.alarm.has_rung(now_ns) || machines.has_work()
     }
 }
 

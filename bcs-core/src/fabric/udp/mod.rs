@@ -21,6 +21,7 @@
 //! | `interface.rs` | by which address a machine is reached |
 //! | `entrance.rs` | what is taken of all that comes, and how much is not |
 //! | `wires.rs` | hub, tags and socket together |
+//! | `lookout.rs` | which OS thread looks for what comes |
 //! | `wire.rs` | a network in virtual time |
 //! | `cluster.rs` | hubs joined by it |
 //! | `stranger.rs`, `siege.rs` | somebody without the key; what becomes of a cluster among such |
@@ -37,6 +38,7 @@ pub mod entrance;
 pub mod hub;
 mod interface;
 pub mod link;
+mod lookout;
 pub mod message;
 pub mod path;
 mod port;

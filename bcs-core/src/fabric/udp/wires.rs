@@ -1,12 +1,14 @@
 //! The wires of a process: its hub, the one socket, and what keeps strangers out.
 //!
-//! Any OS thread may [`flush`](Wires::flush) what is to be sent; one waits for what comes. While somebody sends, others
-//! leave what they have to that one.
+//! Any OS thread may [`flush`](Wires::flush) what is to be sent. While somebody sends, others leave what they have to that
+//! one. One OS thread [waits](Wires::wait) for what comes. As long as another is awake and has nothing else to do, that one [looks](Lookout) at
+//! the socket itself: then nobody has to be woken for what comes.
 //!
 //! What comes passes the [`Entrance`].
 
 use super::entrance::{Entrance, Strays};
 use super::hub::Hub;
+use super::lookout::{Desk, Lookout};
 use super::seal::{Crypto, Direction, JobKey, Opener, Seal};
 use super::socket::{Socket, Unsent, Why};
 use crate::job::NodeId;
@@ -90,6 +92,7 @@ pub struct Wires {
     timer: OwnedFd,
     /// When the timer rings.
     rings_ns: AtomicU64,
+    desk: Desk,
 }
 
 #[derive(Debug)]
@@ -145,6 +148,7 @@ impl Wires {
             is_full: AtomicBool::new(false),
             timer: timerfd_create(TimerfdClockId::Monotonic, flags)?,
             rings_ns: AtomicU64::new(NEVER),
+            desk: Desk::default(),
         })
     }
 
@@ -209,8 +213,29 @@ impl Wires {
         let _set = timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &spec);
     }
 
-    /// Waits until something has come, a deadline is over, or somebody [wakes](Self::wake) it: for so long at most.
+    /// Looks at the socket instead of who waits for it, until that is dropped.
+    #[must_use]
+    pub fn look_out(&self) -> Lookout<'_> {
+        self.desk.look_out()
+    }
+
+    /// One look: takes what has come, and sends what is due. Returns whether there was anything.
+    pub fn look(&self, now_ns: u64) -> bool {
+        if now_ns >= self.rings_ns.load(Ordering::Relaxed) {
+            self.rings_ns.store(NEVER, Ordering::SeqCst);
+            self.flush(now_ns);
+        }
+        // Who has it looks already.
+        let receiving = self.receiving.try_lock();
+        receiving.is_ok_and(|mut receiving| receiving.take(now_ns) > 0)
+    }
+
+    /// Waits until something has come, a deadline is over, or somebody [wakes](Self::wake) it: for so long at most. Where
+    /// another looks out, until that one does no more.
     pub fn wait(&self, most_ns: u64) {
+        if !self.desk.rest(most_ns) {
+            return;
+        }
         let flags = if self.is_full.load(Ordering::Relaxed) {
             PollFlags::IN | PollFlags::OUT
         } else {
@@ -235,12 +260,18 @@ impl Wires {
     /// Ends a [`wait`](Self::wait), now or the next one.
     pub fn wake(&self) {
         self.ring_at(1);
+        self.desk.wake();
     }
 
     /// Takes what has come. Returns how many datagrams that were.
     pub fn take(&self, now_ns: u64) -> usize {
-        let mut receiving = lock(&self.receiving);
-        let Receiving { socket, entrance } = &mut *receiving;
+        lock(&self.receiving).take(now_ns)
+    }
+}
+
+impl Receiving {
+    fn take(&mut self, now_ns: u64) -> usize {
+        let Self { socket, entrance } = self;
         let mut all = 0;
         // Not for ever: what has come is to be answered.
         for _ in 0..8 {

@@ -72,6 +72,9 @@ impl State {
         let Some(is_hungry) = self.hunger(now_ns) else {
             return;
         };
+        if self.config.page.tell_hunger(is_hungry) {
+            return;
+        }
         self.beat.told_hungry = is_hungry;
         for party in 0..self.peers.len() {
             if self.peers[party].is_some() {
