@@ -3,7 +3,7 @@
 //! A bug is a decorator of a NIC thread ([`Planted`]): it takes mail that the thread should get, or
 //! stands between the thread and its port. The threads know nothing of it. Only tests plant one.
 
-use crate::blocks::DescriptorBlock;
+use crate::blocks::{AheadPart, DescriptorBlock};
 use crate::mail::Mail;
 use crate::threads::{Context, Kept, LeftOver, NicThread, NodeConfig, StrobeReceiver};
 use bcs_core::fabric::{
@@ -35,6 +35,8 @@ pub enum PlantedBug {
     EmptyFetch,
     /// Of what BS sends ahead in one go, the second overtakes the first. Only links carry such things.
     ReorderAhead,
+    /// Every 4th contribution or result that BR sends ahead is zeros. Only links carry such things.
+    EmptyPart,
     /// This NIC thread panics as soon as it has something to do. No checker is meant for it: the OS
     /// thread must notice.
     Panic(NicThreadId),
@@ -42,7 +44,7 @@ pub enum PlantedBug {
 
 impl PlantedBug {
     /// All that a checker is meant for.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::DropDescriptor,
         Self::ReorderMatch,
         Self::LoseCompareAndWrite,
@@ -51,12 +53,13 @@ impl PlantedBug {
         Self::SkipChunk,
         Self::EmptyFetch,
         Self::ReorderAhead,
+        Self::EmptyPart,
     ];
 
-    /// Whether nothing shows it but messages ahead of the beat.
+    /// Whether nothing shows it but what goes ahead of the beat.
     #[must_use]
     pub fn is_ahead(self) -> bool {
-        self == Self::ReorderAhead
+        matches!(self, Self::ReorderAhead | Self::EmptyPart)
     }
 
     /// Whether this is a bug of a NIC thread.
@@ -67,7 +70,7 @@ impl PlantedBug {
                     NicThreadId::BufferSender
                 }
                 Self::LoseCompareAndWrite if node != NodeId(0) => return false,
-                Self::LoseCompareAndWrite => NicThreadId::BufferReceiver,
+                Self::LoseCompareAndWrite | Self::EmptyPart => NicThreadId::BufferReceiver,
                 Self::ExceedBudget | Self::SkipChunk => NicThreadId::DmaHelper,
                 Self::EmptyFetch => NicThreadId::ReduceHelper,
                 Self::ReleaseEarly => NicThreadId::StrobeReceiver,
@@ -184,7 +187,15 @@ impl Breakage {
     }
 
     /// What is sent ahead, as it leaves it.
-    fn ahead(&self, words: &[u64]) -> Vec<u64> {
+    fn ahead(&mut self, words: &[u64]) -> Vec<u64> {
+        if let Some(Ok(mut part)) = AheadPart::parse(words) {
+            if let (PlantedBug::EmptyPart, Ok(bytes)) = (self.bug, &mut part.content)
+                && self.strikes(4)
+            {
+                bytes.fill(0);
+            }
+            return part.encode();
+        }
         let (header, envelopes) = words.split_at(DescriptorBlock::HEADER_BYTES / 8);
         let envelopes = envelopes.chunks_exact(DescriptorBlock::RECORD_BYTES / 8);
         let mut envelopes: Vec<&[u64]> = envelopes.collect();
@@ -313,6 +324,10 @@ impl Port for BrokenPort<'_> {
 
     fn far(&self) -> NodeSet {
         self.port.far()
+    }
+
+    fn are_apart(&self, one: NodeId, other: NodeId) -> bool {
+        self.port.are_apart(one, other)
     }
 
     fn send_ahead(&mut self, node: NodeId, words: &[u64]) {

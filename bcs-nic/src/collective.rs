@@ -1,8 +1,10 @@
 //! Communicators and collectives as NICs know them.
 
+use crate::mail::Mail;
+use crate::threads::Outbox;
 use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
 use bcs_core::fingerprint::fingerprint;
-use bcs_core::job::{NodeId, NodeSet, Placement};
+use bcs_core::job::{NicThreadId, NodeId, NodeSet, Placement};
 use std::sync::Arc;
 
 /// The members of a context, and where they are.
@@ -107,6 +109,8 @@ pub struct Collective {
     pub sequence: u64,
     /// The members.
     pub group: Arc<Group>,
+    /// Its context's first member and id, if BR is to be told when it is over: what follows may go ahead of the beat.
+    pub over_to: Option<(u32, u32)>,
     /// What the local members posted, in communicator order, or what one of them posted for all.
     pub local: Vec<(u32, CollectiveDescriptor)>,
 }
@@ -116,6 +120,13 @@ impl Collective {
     #[must_use]
     pub fn kind(&self) -> CollectiveKind {
         self.local[0].1.kind
+    }
+
+    /// CH or RH has ended it.
+    pub(crate) fn tell_over(&self, out: &mut Outbox) {
+        if let Some(context) = self.over_to {
+            out.send(NicThreadId::BufferReceiver, Mail::Over(context));
+        }
     }
 
     /// Length of the data in bytes.

@@ -5,7 +5,8 @@
 //!   SR ───────────────► BS BR DH CH RH   BR ──────► DH ── Dropped ──► BR
 //!      ◄─────────────── Finished, Completed         
 //!   BS ── Arrived ──► BR ── Ready ──► CH, RH        SR ── Settled ──► BS
-//!                         GivenUp
+//!         Early           GivenUp
+//!                        ◄── Over ───
 //!   SR ── Lost ─────► all others
 //! ```
 
@@ -163,12 +164,16 @@ pub enum Mail {
     /// BS → BR: collective descriptors of this slice, by rank. Sent in every DEM, so that BR
     /// knows when it has them all.
     Arrived(Vec<(u32, CollectiveDescriptor)>),
+    /// BS → BR: collective descriptors that were taken before their slice, by rank.
+    Early(Vec<(u32, CollectiveDescriptor)>),
     /// BR → DH: the schedule of this slice.
     Chunks(Vec<Chunk>),
     /// DH → BR: a transfer failed, do not schedule more of it.
     Dropped(u64),
     /// BR → CH or RH: all local ranks have arrived.
     Ready(Box<Collective>),
+    /// CH or RH → BR: of this context, which has this first member and id, a collective is over.
+    Over((u32, u32)),
     /// BR → CH and RH: collectives that will never go.
     GivenUp(Box<GivenUp>),
     /// BS → SR, before it has finished DEM: so many sends have gone of which other nodes will tell that they are

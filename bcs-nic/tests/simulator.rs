@@ -118,7 +118,7 @@ fn every_planted_bug_trips_its_checker() {
             PlantedBug::ExceedBudget => &[Checker::Budget],
             PlantedBug::ReleaseEarly => &[Checker::Release],
             PlantedBug::SkipChunk => &[Checker::ExactlyOnce],
-            PlantedBug::EmptyFetch => &[Checker::Collective],
+            PlantedBug::EmptyFetch | PlantedBug::EmptyPart => &[Checker::Collective],
             PlantedBug::ReorderAhead => &[Checker::Order, Checker::ExactlyOnce],
             PlantedBug::Panic(_) => unreachable!("no checker is meant for it"),
         };

@@ -108,8 +108,8 @@ pub struct FarStart {
     pub parties: Vec<Vec<NodeId>>,
     /// Which of them this one is.
     pub me: usize,
-    /// All nodes with which memory is shared.
-    pub machine: Vec<NodeId>,
+    /// The nodes of each machine, among which memory is shared.
+    pub machines: Vec<Vec<NodeId>>,
     /// The others that share memory with the node manager of node 0.
     pub beside_first: Vec<usize>,
     /// Whose page and segment that is, if it is another node manager's.
@@ -120,6 +120,18 @@ pub struct FarStart {
     pub receive_bytes: Vec<usize>,
     /// A node that is silent for so long is lost.
     pub node_timeout: Duration,
+}
+
+impl FarStart {
+    /// All nodes with which this node manager's share memory.
+    #[must_use]
+    pub fn machine(&self) -> &[NodeId] {
+        let is_this = |machine: &&Vec<NodeId>| machine.contains(&self.parties[self.me][0]);
+        self.machines
+            .iter()
+            .find(is_this)
+            .map_or(&[], Vec::as_slice)
+    }
 }
 
 /// A look at the ranks of all node managers. Only one is under way.

@@ -156,7 +156,7 @@ impl Joined {
         mut hub: HubConfig,
     ) -> Result<Arc<Wires>, MeetingError> {
         let here = self.socket.local_addr().ip();
-        let is_far = |node: &NodeId| !far.machine.contains(node);
+        let is_far = |node: &NodeId| !far.machine().contains(node);
         let mut addresses = Vec::new();
         hub.paths = vec![None; far.parties.len()];
         let links = far.parties.iter().filter(|nodes| is_far(&nodes[0])).count();

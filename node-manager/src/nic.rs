@@ -351,16 +351,19 @@ fn far(
     let (Some(far), Some(joined)) = (&start.far, joined) else {
         return Ok(None);
     };
-    if far.machine.len() == start.placement.nodes() {
+    if far.machine().len() == start.placement.nodes() {
         return Ok(None);
     }
     let ledger = start.strobe_sender.then(Ledger::default);
     let memory = RankMemories::new(segment.clone(), mapped.clone()).set(&start.settings);
+    let machines = far.machines.iter();
+    let machines = machines.map(|machine| machine.iter().copied().collect());
     let hub = HubConfig {
         placement: start.placement.clone(),
         parties: far.parties.clone(),
         me: far.me,
-        machine: far.machine.iter().copied().collect(),
+        machine: far.machine().iter().copied().collect(),
+        machines: machines.collect(),
         beside_sequencer: far.beside_first.clone(),
         segment: segment.clone(),
         page: page.clone(),

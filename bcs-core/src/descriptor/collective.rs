@@ -63,6 +63,18 @@ pub struct CollectiveDescriptor {
     pub spoilt_by: Option<u32>,
 }
 
+/// Whether what members do, with so many bytes, ends with the completion: nothing is written to memory.
+#[must_use]
+pub fn is_short(kind: CollectiveKind, bytes: u64) -> bool {
+    match kind {
+        CollectiveKind::Barrier => true,
+        CollectiveKind::Broadcast { .. } | CollectiveKind::Reduce { .. } => {
+            bytes <= INLINE_BYTES as u64
+        }
+        CollectiveKind::OpenContext | CollectiveKind::CloseContext => false,
+    }
+}
+
 const NO_ROOT: u32 = u32::MAX;
 const INLINE: u64 = 1 << 31;
 const FOR_NODE: u64 = 1 << 30;
@@ -70,6 +82,12 @@ const FOR_NODE: u64 = 1 << 30;
 impl CollectiveDescriptor {
     /// Words of a ring entry.
     pub const WORDS: usize = 16;
+
+    /// Whether members do so much together that the result comes with the completion, and not memory.
+    #[must_use]
+    pub fn is_short(&self) -> bool {
+        is_short(self.kind, self.bytes)
+    }
 
     /// The words of a ring entry.
     #[must_use]

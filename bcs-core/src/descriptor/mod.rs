@@ -11,7 +11,7 @@ mod receive;
 mod send;
 
 pub use call::Call;
-pub use collective::{CollectiveDescriptor, CollectiveKind};
+pub use collective::{CollectiveDescriptor, CollectiveKind, is_short};
 pub use receive::{ReceiveDescriptor, ReceiveKind};
 pub use send::{Payload, SendDescriptor};
 

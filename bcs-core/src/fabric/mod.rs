@@ -200,6 +200,9 @@ pub trait Port {
     /// The nodes that [`send_ahead`](Self::send_ahead) reaches: those that a strobe takes long to come to.
     fn far(&self) -> NodeSet;
 
+    /// Whether two nodes are on different machines, so that each of them is far from the other: all nodes find the same.
+    fn are_apart(&self, one: NodeId, other: NodeId) -> bool;
+
     /// Xfer-And-Signal into a queue of a far node's BR, whose event is signalled: what comes there is not written over
     /// what came before. What one port sends to one node comes in order, each once, and before what that port PUTs to it
     /// later. Who sends keeps within the credit that it has there.

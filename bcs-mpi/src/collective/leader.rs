@@ -73,7 +73,7 @@ impl State {
         };
         let request = self.roads.nic.arrive(number.context, arrival, part)?;
         // All of this node are there, or will notice that they do not call the same.
-        self.roads.nic.posted_collective(true);
+        self.roads.nic.arrived_last(&part);
         Ok(request)
     }
 }

@@ -204,7 +204,9 @@ impl Endpoint {
                 nic.entered(posted, known.enter(context, called));
                 // The arrival is posted, now it may be counted: a slice that the count asks for sees it.
                 let last = self.page.arrive(self.place.node, context, sequence, due);
-                nic.posted_collective(last);
+                if last {
+                    nic.arrived_last(&part);
+                }
                 Ok(Handle::Nic(posted))
             }
             way => unreachable!("all members have one result: {way:?}"),
@@ -222,7 +224,7 @@ impl Endpoint {
         self.progress(state);
         let arrival = Arrival::own(sequence);
         let request = state.roads.nic.arrive(context, arrival, part)?;
-        state.roads.nic.posted_collective(true);
+        state.roads.nic.ask();
         self.progress(state);
         Ok(Request::on(Handle::Nic(request)))
     }

@@ -1,5 +1,6 @@
 //! Send descriptors, from the BS of the sender's node to the BR of the receiver's: in DEM, or ahead of it.
 
+use super::ahead_part::KIND;
 use super::{stamp, stamped};
 use bcs_core::descriptor::{BadDescriptor, Payload, SendDescriptor};
 use bcs_core::fabric::{Block, GlobalAddress, Port};
@@ -158,6 +159,7 @@ impl DescriptorBlock {
     pub fn seal_ahead(&mut self, header: AheadHeader) -> &[u64] {
         self.words[0] = header.after;
         self.words[1] = header.first;
+        self.words[KIND] = 0;
         &self.words
     }
 

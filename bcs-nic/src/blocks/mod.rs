@@ -6,6 +6,7 @@
 //! Whoever reads lanes is signalled for each block in one of them. So who was not reads none: to look at all
 //! lanes of all nodes in every slice would be n² cache lines.
 
+mod ahead_part;
 mod completions;
 mod credits;
 mod descriptors;
@@ -13,6 +14,7 @@ mod offers;
 mod strobe;
 mod token;
 
+pub use ahead_part::{AheadPart, Way};
 pub use completions::CompletionBlock;
 pub use credits::CreditBlock;
 pub use descriptors::{AheadHeader, BlockHeader, DescriptorBlock, Envelope, Heading, Record};

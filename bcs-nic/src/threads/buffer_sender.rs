@@ -4,10 +4,11 @@
 //! - **Owns** the consuming side of the send and collective rings of the node's ranks, the
 //!   envelopes that wait for room or credit, and the credits.
 //! - **Takes** `Phase` (DEM) with the cut, `Settled`, `Lost`; credit blocks from the fabric.
-//! - **Emits** descriptor blocks; `Arrived` to BR; `Awaited` and `Finished` to SR.
+//! - **Emits** descriptor blocks; `Arrived` and `Early` to BR; `Awaited` and `Finished` to SR.
 //! - **Ahead of the beat.** Under elastic strobes what is whole, and is for a far node, leaves when its rank nudges, if
 //!   nothing for that node waits here: [`super::buffer_receiver::ahead`] says why that is the same. The next block to that
-//!   node says how many have, and so which of them are in the cut.
+//!   node says how many have, and so which of them are in the cut. Arrivals at collectives are taken then, too: BR knows
+//!   which of them need a slice.
 //! - **Invariants.** Envelopes of one sender to one receiver leave in the order of their posts:
 //!   all go through one queue per destination node; those that find their receiver out of credit at
 //!   its head wait in one per receiver, and come back to the head. At most
@@ -179,17 +180,30 @@ impl BufferSender {
         arrived: &mut Vec<(u32, CollectiveDescriptor)>,
         context: &mut Context<'_>,
     ) -> Result<(), Cause> {
+        // What went ahead was posted later.
+        let rings = &self.rings[local];
+        let collectives = collectives.max(rings.collectives.position());
+        let sends = sends.max(rings.sends.position());
+        self.take_collectives(local, collectives, arrived)?;
+        self.take_sends(local, sends, context)
+    }
+
+    /// Takes the arrivals at collectives that a rank posted before a time.
+    fn take_collectives(
+        &mut self,
+        local: usize,
+        collectives: u64,
+        arrived: &mut Vec<(u32, CollectiveDescriptor)>,
+    ) -> Result<(), Cause> {
         let rank = self.config.ranks[local].0;
-        let rings = &mut self.rings[local];
-        let checked = rings.collectives.check(collectives);
+        let ring = &mut self.rings[local].collectives;
+        let checked = ring.check(collectives);
         checked.map_err(|corrupt| Cause::rubbish(rank, corrupt))?;
-        while let Some(words) = rings.collectives.pop(collectives) {
+        while let Some(words) = ring.pop(collectives) {
             let collective = CollectiveDescriptor::parse(&words);
             arrived.push((rank, collective.map_err(|bad| Cause::rubbish(rank, bad))?));
         }
-        // What went ahead was posted later.
-        let sends = sends.max(rings.sends.position());
-        self.take_sends(local, sends, context)
+        Ok(())
     }
 
     /// Takes the sends that a rank posted before a time.
@@ -329,11 +343,18 @@ impl BufferSender {
         if std::mem::replace(&mut self.nudges_seen, nudges) == nudges {
             return false;
         }
+        let mut arrived = Vec::new();
         for local in 0..self.rings.len() {
-            let [sends, ..] = self.config.ranks[local].1.tails();
-            if let Err(cause) = self.take_sends(local, sends, context) {
+            let [sends, _, collectives] = self.config.ranks[local].1.tails();
+            let taken = self.take_sends(local, sends, context);
+            let taken = taken.and(self.take_collectives(local, collectives, &mut arrived));
+            if let Err(cause) = taken {
                 context.out.failures.push(self.config.failure(cause));
             }
+        }
+        if !arrived.is_empty() {
+            let early = Mail::Early(arrived);
+            context.out.send(NicThreadId::BufferReceiver, early);
         }
         for node in context.port.far().iter() {
             self.send_ahead(node, context);

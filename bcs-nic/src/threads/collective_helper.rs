@@ -205,6 +205,7 @@ impl CollectiveHelper {
                     .out
                     .complete(*rank, request, active.spoilt.or(active.result));
             }
+            collective.tell_over(context.out);
             false
         });
     }

@@ -9,6 +9,7 @@
 //! Each file has the same order: what the thread owns, what it takes, what it emits, its
 //! invariants.
 
+mod arithmetic;
 mod buffer_receiver;
 mod buffer_sender;
 mod collective_helper;

@@ -13,6 +13,7 @@
 //!
 //! [`Settings::soft_reduce_elements`]: bcs_core::job::Settings::soft_reduce_elements
 
+use super::arithmetic::Arithmetic;
 use super::collective_helper::{abandon, contribution, give_up};
 use super::pull::Pulls;
 use super::spoilt::Spoilt;
@@ -25,8 +26,6 @@ use bcs_core::descriptor::CollectiveKind;
 use bcs_core::fabric::{GlobalAddress, Port, Variable};
 use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet};
 use bcs_core::limits::INLINE_BYTES;
-use bcs_core::reduction::arithmetic::{Path, combine};
-use bcs_core::reduction::{Datatype, Op};
 use bcs_core::request::{Completion, Failure};
 
 /// A step of a reduction in this slice.
@@ -48,8 +47,7 @@ struct StepUnderWay {
 struct Active {
     collective: Collective,
     root: Option<u32>,
-    op: Op,
-    datatype: Datatype,
+    arithmetic: Arithmetic,
     place: usize,
     quota: Quota,
     steps: Steps,
@@ -96,8 +94,7 @@ impl ReduceHelper {
             .expect("local ranks are members");
         self.active.push(Active {
             root,
-            op,
-            datatype,
+            arithmetic: Arithmetic::new(op, datatype, collective.bytes(), &self.config.settings),
             place,
             quota: self.quota,
             steps: Steps::default(),
@@ -138,7 +135,7 @@ impl ReduceHelper {
         for active in &mut self.active {
             let mut under_way = std::mem::take(&mut active.under_way);
             under_way.retain_mut(|step| {
-                progress |= active.take_children(step, slice, &self.config, context);
+                progress |= active.take_children(step, slice, context);
                 if step.children.is_empty() && !step.passed {
                     step.passed = true;
                     progress = true;
@@ -177,6 +174,7 @@ impl ReduceHelper {
                     .out
                     .complete(*rank, descriptor.request, active.spoilt.or(completion));
             }
+            collective.tell_over(context.out);
             false
         });
     }
@@ -236,7 +234,7 @@ impl Active {
         config: &NodeConfig,
         context: &mut Context<'_>,
     ) -> StepUnderWay {
-        let partial = self.local_partial(step, config, context);
+        let partial = self.local_partial(step, context);
         let children = self
             .collective
             .group
@@ -254,12 +252,7 @@ impl Active {
         }
     }
 
-    fn local_partial(
-        &mut self,
-        step: u64,
-        config: &NodeConfig,
-        context: &mut Context<'_>,
-    ) -> Content {
+    fn local_partial(&mut self, step: u64, context: &mut Context<'_>) -> Content {
         self.spoilt.check()?; // what is left is of no use any more
         let (offset, len) = self.range(step);
         let mut partial = None;
@@ -268,27 +261,16 @@ impl Active {
             let bytes = contribution(*rank, descriptor, offset, len, context.memory)?;
             match &mut partial {
                 None => partial = Some(bytes),
-                Some(partial) => self.combine(config, partial, &bytes),
+                Some(partial) => self.combine(partial, &bytes),
             }
         }
         Ok(partial.expect("a node of a group has a member"))
     }
 
     /// `partial = partial OP bytes`.
-    fn combine(&mut self, config: &NodeConfig, partial: &mut [u8], bytes: &[u8]) {
-        let path = self.path(config);
-        if combine(self.op, self.datatype, path, partial, bytes).is_err() {
+    fn combine(&mut self, partial: &mut [u8], bytes: &[u8]) {
+        if self.arithmetic.combine(partial, bytes).is_err() {
             self.result.failure = Failure::BadDescriptor;
-        }
-    }
-
-    /// Who computes: a question of time only, the bits are the same.
-    fn path(&self, config: &NodeConfig) -> Path {
-        let elements = self.collective.bytes() / self.datatype.size() as u64;
-        if elements <= u64::from(config.settings.soft_reduce_elements) {
-            Path::Soft
-        } else {
-            Path::Host
         }
     }
 
@@ -316,7 +298,6 @@ impl Active {
         &mut self,
         step: &mut StepUnderWay,
         slice: u64,
-        config: &NodeConfig,
         context: &mut Context<'_>,
     ) -> bool {
         let mut progress = false;
@@ -327,7 +308,7 @@ impl Active {
             step.children.remove(0);
             progress = true;
             match (&mut step.partial, part) {
-                (Ok(partial), Ok(bytes)) => self.combine(config, partial, &bytes),
+                (Ok(partial), Ok(bytes)) => self.combine(partial, &bytes),
                 (partial @ Ok(_), Err(rank)) => *partial = Err(rank),
                 (Err(_), _) => {} // the first one is named
             }

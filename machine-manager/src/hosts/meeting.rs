@@ -185,16 +185,24 @@ impl Machines {
         }
     }
 
+    /// The first party of each machine.
+    fn first_of_machines(&self) -> impl Iterator<Item = usize> {
+        (0..self.parties.len()).filter(|&party| self.leaders[party] == party)
+    }
+
     /// What a party is told of the others.
     #[must_use]
     pub fn start_of(&self, me: usize) -> FarStart {
         let leader = self.leaders[me];
-        let machine = (0..self.parties.len()).filter(|&party| self.leaders[party] == leader);
-        let machine = machine.flat_map(|party| self.parties[party].iter().copied());
+        let machines = self.first_of_machines().map(|leader| {
+            let parties = (0..self.parties.len()).filter(|&party| self.leaders[party] == leader);
+            let nodes = parties.flat_map(|party| self.parties[party].iter().copied());
+            nodes.collect()
+        });
         FarStart {
             parties: self.parties.clone(),
             me,
-            machine: machine.collect(),
+            machines: machines.collect(),
             beside_first: (1..self.parties.len())
                 .filter(|&party| self.leaders[party] == 0)
                 .collect(),
@@ -222,14 +230,13 @@ impl Machines {
     #[must_use]
     pub fn lines(&self, hosts: &Hosts) -> Vec<String> {
         let mut lines = Vec::new();
-        let leaders = (0..self.parties.len()).filter(|&party| self.leaders[party] == party);
-        for leader in leaders {
+        for leader in self.first_of_machines() {
             let start = self.start_of(leader);
-            let nodes: Vec<String> = start.machine.iter().map(ToString::to_string).collect();
+            let nodes: Vec<String> = start.machine().iter().map(ToString::to_string).collect();
             let host = hosts.of(self.parties[leader][0]);
             let host = host.map_or(String::new(), |host| format!(" on host {host}"));
             let (nodes, address) = (nodes.join(", "), self.met[leader].address);
-            let among = match start.machine.len() {
+            let among = match start.machine().len() {
                 1 => "",
                 _ => ", joined by shared memory, which their node managers can map",
             };

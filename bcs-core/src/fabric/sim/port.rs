@@ -114,6 +114,10 @@ impl Port for SimPort {
         NodeSet::EMPTY
     }
 
+    fn are_apart(&self, _: NodeId, _: NodeId) -> bool {
+        false
+    }
+
     fn send_ahead(&mut self, node: NodeId, _: &[u64]) {
         unreachable!("{node} is not far");
     }

@@ -78,6 +78,7 @@ impl Cluster {
         let beside_sequencer: Vec<usize> = (0..all.len())
             .filter(|&party| is_beside(&all[party]))
             .collect();
+        let of_machine = |machine: &Vec<Vec<NodeId>>| machine.concat().into_iter().collect();
         let mut parties: Vec<Party> = Vec::new();
         for machine in machines {
             let segment = Segment::private(nodes, ranks)?;
@@ -87,7 +88,8 @@ impl Cluster {
                     placement: placement.clone(),
                     parties: all.clone(),
                     me: parties.len(),
-                    machine: machine.concat().into_iter().collect(),
+                    machine: of_machine(machine),
+                    machines: machines.iter().map(of_machine).collect(),
                     beside_sequencer: beside_sequencer.clone(),
                     segment: segment.clone(),
                     page: page.clone(),

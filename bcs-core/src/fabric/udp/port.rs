@@ -140,6 +140,10 @@ impl Port for UdpPort {
         self.far
     }
 
+    fn are_apart(&self, one: NodeId, other: NodeId) -> bool {
+        self.hub.are_apart(one, other)
+    }
+
     fn send_ahead(&mut self, node: NodeId, words: &[u64]) {
         self.hub.send_ahead(self.who().0, node, words);
     }

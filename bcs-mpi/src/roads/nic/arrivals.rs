@@ -37,7 +37,7 @@ impl Arrival {
 
 impl Nic {
     /// Posts an arrival, perhaps for all members of the node. Whether it asks for a slice is for the caller to say
-    /// ([`posted_collective`](Self::posted_collective)).
+    /// ([`arrived_last`](Self::arrived_last)).
     pub(crate) fn arrive(
         &mut self,
         context: u32,

@@ -8,7 +8,7 @@
 //! | posts a send | | arm |
 //! | posts a send | somebody of the job is blocked | demand |
 //! | posts a receive or probe | BR holds messages for it | arm |
-//! | arrives last of its node at a collective | | demand |
+//! | arrives last of its node at a collective | | demand; where nodes are far and it is short, nudge |
 //! | opens or closes a context, cancels a receive | | demand: somebody waits for it |
 //! | moves what was held back into a ring | | as if it were posted now |
 //! | is about to block, or finds nothing in a test or iprobe | it has work | demand |
@@ -19,14 +19,16 @@
 //!
 //! Where nodes are on several machines a strobe takes long to come to all, and much can do without one
 //! (`bcs-nic/src/threads/buffer_receiver/ahead.rs`). There a rank asks for no slice for its messages: it nudges its NIC, which takes at once
-//! what was posted, and asks for the slice that the rest needs.
+//! what was posted, and asks for the slice that the rest needs. So it does for short collectives.
 //!
 //! The rest (what the NIC holds back, matches that turn up during a slice) is looked at by the NIC
 //! at the end of each slice.
 
 use super::Nic;
 use super::state::Asked;
+use crate::steps::Part;
 use bcs_core::clock::now_ns;
+use bcs_core::descriptor::is_short;
 use bcs_core::job::NicThreadId;
 use std::sync::atomic::{Ordering, fence};
 
@@ -72,11 +74,13 @@ impl Nic {
         }
     }
 
-    pub(crate) fn posted_collective(&self, last_of_node: bool) {
-        // The others have nothing yet that a slice could do, and arming for each of them would make
-        // each that then blocks demand a slice. The last one is never missed: see
-        // [`arrive`](bcs_core::wake::MachinePage::arrive).
-        if last_of_node {
+    /// Who has not arrived last of the node has nothing yet that a slice could do, and arming for each of them would make
+    /// each that then blocks demand a slice. The last one is never missed: see
+    /// [`arrive`](bcs_core::wake::MachinePage::arrive).
+    pub(crate) fn arrived_last(&self, part: &Part) {
+        if self.goes_ahead() && is_short(part.kind, part.bytes as u64) {
+            self.page.nudge(self.node, NicThreadId::BufferSender);
+        } else {
             self.ask();
         }
     }

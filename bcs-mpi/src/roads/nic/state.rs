@@ -112,7 +112,7 @@ impl Nic {
             self.posted_receive();
         }
         if self.collectives.drain() {
-            self.posted_collective(true);
+            self.ask();
         }
     }
 

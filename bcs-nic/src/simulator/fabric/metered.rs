@@ -104,6 +104,10 @@ impl<P: Port> Port for Metered<P> {
         self.port.far()
     }
 
+    fn are_apart(&self, one: NodeId, other: NodeId) -> bool {
+        self.port.are_apart(one, other)
+    }
+
     fn send_ahead(&mut self, node: NodeId, words: &[u64]) {
         self.port.send_ahead(node, words);
     }

@@ -131,5 +131,8 @@ impl ScriptedRank {
         self.collectives
             .push(&collective.encode())
             .expect("few collectives a round");
+        if !collective.is_short() {
+            self.needs_slice = self.collectives.pushed();
+        }
     }
 }

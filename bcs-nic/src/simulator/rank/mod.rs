@@ -86,6 +86,8 @@ pub(super) struct ScriptedRank {
     sends: Producer<MappedWords>,
     receives: Producer<MappedWords>,
     collectives: Producer<MappedWords>,
+    /// So many of them were posted when one that needs a slice was.
+    needs_slice: u64,
     next: Next,
     /// When its computation ends.
     pub(super) busy_until_ns: u64,
@@ -129,6 +131,7 @@ impl ScriptedRank {
             sends: Producer::new(memory.words(), NicMemory::send_ring()),
             receives: Producer::new(memory.words(), NicMemory::receive_ring()),
             collectives: Producer::new(memory.words(), NicMemory::collective_ring()),
+            needs_slice: 0,
             memory,
             next: Next::Open,
             busy_until_ns: 0,
@@ -255,18 +258,20 @@ impl ScriptedRank {
         let unexpected = self.memory.unexpected().load(Ordering::Relaxed) != 0;
         let sends = self.sends.consumed() < self.sends.pushed();
         let receives = unexpected && self.receives.consumed() < self.receives.pushed();
+        let arrived = self.collectives.consumed() < self.collectives.pushed();
         let goes_ahead = world.settings.strobe.is_elastic() && page.spans_machines();
         if goes_ahead {
             let node = world.placement.node_of(self.rank).expect("it has one");
-            if sends {
+            if sends || arrived {
                 page.nudge(node, NicThreadId::BufferSender);
             }
             if receives {
                 page.nudge(node, NicThreadId::BufferReceiver);
             }
         }
-        let posted = self.collectives.consumed() < self.collectives.pushed()
-            || (!goes_ahead && (sends || receives));
+        // A short one needs no slice.
+        let posted = self.collectives.consumed() < self.needs_slice
+            || (!goes_ahead && (sends || receives || arrived));
         if posted {
             page.arm_at(|| world.now_ns);
             if page.hungry() {

@@ -23,7 +23,7 @@
 
 use super::ranks::{Met, Ranks, signature_of};
 use super::schedule::Schedule;
-use crate::blocks::{BlockHeader, DescriptorBlock, Envelope};
+use crate::blocks::{AheadPart, BlockHeader, DescriptorBlock, Envelope};
 use crate::failure::Cause;
 use crate::threads::{Context, NodeConfig};
 use bcs_core::fabric::Port;
@@ -62,6 +62,8 @@ pub(super) struct Ahead {
     nudges_seen: u32,
     words: Vec<u64>,
     envelopes: Vec<Envelope>,
+    /// What was said of collectives, and is not for this.
+    parts: Vec<(NodeId, AheadPart)>,
 }
 
 /// What has happened.
@@ -81,6 +83,7 @@ impl Ahead {
             nudges_seen: 0,
             words: Vec::new(),
             envelopes: Vec::new(),
+            parts: Vec::new(),
         }
     }
 
@@ -123,6 +126,13 @@ impl Ahead {
             return news;
         }
         while let Some(from) = port.take_ahead(&mut self.words) {
+            if let Some(part) = AheadPart::parse(&self.words) {
+                match part {
+                    Ok(part) => self.parts.push((from, part)),
+                    Err(what) => failures.push(Cause::BadBlock { lane: from, what }),
+                }
+                continue;
+            }
             self.envelopes.clear();
             match DescriptorBlock::read_ahead(&self.words, &mut self.envelopes) {
                 Ok(header) => {
@@ -139,6 +149,11 @@ impl Ahead {
             }
         }
         news
+    }
+
+    /// What was heard of collectives since this was called last.
+    pub(super) fn take_parts(&mut self) -> Vec<(NodeId, AheadPart)> {
+        std::mem::take(&mut self.parts)
     }
 
     /// Lets those meet their receives that need no slice: of those that have come since this was called last, or of

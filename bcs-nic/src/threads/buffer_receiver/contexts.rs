@@ -16,7 +16,10 @@
 //! collective and called the same: one Compare-And-Write. The master's BR does it, and grants what
 //! holds by writing `Go`, or refuses it ([`refusal`]). Data moves in steps of one token each; the tokens are taken on all nodes of the group at
 //! once, so a token is one place in the collective block that nobody else uses in this slice.
+//!
+//! Where nodes are far from each other short collectives do without ([`ahead`]).
 
+mod ahead;
 mod communicator;
 mod grant;
 mod refusal;
@@ -27,6 +30,7 @@ mod tests;
 use crate::budget::Quota;
 use crate::collective::{Go, Group};
 use crate::threads::{Context, NodeConfig};
+use ahead::Heard;
 use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
 use bcs_core::fabric::{Port, Variable};
 use bcs_core::job::NodeSet;
@@ -55,6 +59,10 @@ pub(super) struct Contexts {
     /// The most tokens that collectives of this node can get in this slice, each by itself. Counted in DEM:
     /// in MSM a master may already have granted some of them.
     tokens_wanted: u64,
+    /// What other nodes say of collectives ahead of the beat.
+    heard: Heard,
+    /// What was taken before its slice and does not go ahead of it.
+    later: Vec<(u32, CollectiveDescriptor)>,
     /// Collectives of which the last arrival of this node has come since they were counted last.
     complete: u64,
     lost: NodeSet,
@@ -74,6 +82,8 @@ impl Contexts {
             refused: Refused::default(),
             grants: Grants::new(quota),
             tokens_wanted: 0,
+            heard: Heard::default(),
+            later: Vec::new(),
             complete: 0,
             lost: NodeSet::EMPTY,
             config: config.clone(),
@@ -81,13 +91,20 @@ impl Contexts {
         }
     }
 
-    /// A local rank posted a collective descriptor.
-    pub(super) fn arrive(
+    /// In DEM: what local ranks posted before the cut.
+    pub(super) fn arrive_all(
         &mut self,
-        rank: u32,
-        descriptor: CollectiveDescriptor,
+        posted: Vec<(u32, CollectiveDescriptor)>,
         context: &mut Context<'_>,
     ) {
+        let later = std::mem::take(&mut self.later);
+        for (rank, descriptor) in later.into_iter().chain(posted) {
+            self.arrive(rank, descriptor, context);
+        }
+    }
+
+    /// A local rank posted a collective descriptor.
+    fn arrive(&mut self, rank: u32, descriptor: CollectiveDescriptor, context: &mut Context<'_>) {
         let done = match descriptor.kind {
             CollectiveKind::OpenContext => self.open(rank, descriptor, context),
             CollectiveKind::CloseContext => self.close(rank, &descriptor, context),
@@ -195,6 +212,7 @@ impl Contexts {
         context.out.complete(rank, descriptor.request, done);
         if is_last && let Some(closed) = self.communicators.remove(&key) {
             closed.give_slot_back(context);
+            self.forget(key);
         }
         Ok(())
     }
@@ -206,8 +224,8 @@ impl Contexts {
         context: &mut Context<'_>,
     ) -> Result<(), Failure> {
         let key = self.of_rank.get(&(rank, descriptor.context));
-        let key = key.ok_or(Failure::BadDescriptor)?;
-        let communicator = self.communicators.get_mut(key);
+        let key = *key.ok_or(Failure::BadDescriptor)?;
+        let communicator = self.communicators.get_mut(&key);
         let communicator = communicator.expect("a rank's context is known");
         if communicator.gone {
             return Err(Failure::PeerGone);
@@ -216,8 +234,9 @@ impl Contexts {
             return Err(Failure::BadDescriptor);
         }
         let before = communicator.pending.len();
-        communicator.arrive(rank, descriptor, self.quota, context);
+        communicator.arrive(rank, descriptor, (&self.config, self.quota), context);
         self.complete += (communicator.pending.len() - before) as u64;
+        self.advance(key, context);
         Ok(())
     }
 
@@ -238,6 +257,7 @@ impl Contexts {
                 self.tokens_wanted += next.map_or(0, |next| next.tokens_wanted(go));
             }
         }
+        self.advance_all(context);
     }
 
     /// Whether this node's BR has anything to test in MSM.
@@ -282,8 +302,12 @@ impl Contexts {
     }
 
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> bool {
-        self.grants
-            .poll(&mut self.communicators, &self.config, context)
+        let communicators = &mut self.communicators;
+        let progress = self.grants.poll(communicators, &self.config, context);
+        if progress {
+            self.advance_all(context);
+        }
+        progress
     }
 
     /// Counts the collectives of which the last arrival of this node has come since the last time.
@@ -309,7 +333,7 @@ impl Contexts {
             let left = pending.filter(|pending| !pending.is_over(go)).count();
             communicator.arrivals.len() + left
         };
-        self.communicators.values().map(of).sum()
+        self.later.len() + self.communicators.values().map(of).sum::<usize>()
     }
 
     pub(super) fn mourn(&mut self, lost: NodeSet, context: &mut Context<'_>) {

@@ -3,7 +3,7 @@
 //!
 //! - **Owns** the consuming side of the node's receive rings, the matching tables
 //!   ([`ranks`]), the transfers under way ([`schedule`]) and the contexts ([`contexts`]).
-//! - **Takes** `Phase` (DEM, MSM), `Arrived`, `Dropped`, `Lost`; descriptor blocks.
+//! - **Takes** `Phase` (DEM, MSM), `Arrived`, `Early`, `Over`, `Dropped`, `Lost`; descriptor blocks, and what comes ahead.
 //! - **Emits** `Chunks` to DH; `Ready` and `GivenUp` to CH and RH; credit blocks; the variables
 //!   `Arrived` and `Called` and, by Compare-And-Write, `Owner`, `Tokens` and `Go`; `Finished` to SR.
 //! - **Invariants.** In MSM, receives posted before the cut come first, in the order of their
@@ -195,7 +195,7 @@ impl BufferReceiver {
             return false;
         }
         let transfers = self.schedule.len();
-        let (mut goes_on, mut is_undecided) = (false, false);
+        let (mut goes_on, mut is_undecided, mut has_parts) = (false, false, false);
         loop {
             let mut failures = Vec::new();
             let News {
@@ -205,6 +205,10 @@ impl BufferReceiver {
             for cause in failures {
                 self.heed(Err(cause), context);
             }
+            for (from, part) in self.ahead.take_parts() {
+                has_parts = true;
+                self.contexts.hear(from, part, context);
+            }
             if !(has_come || is_nudged || (goes_on && self.ranks.has_meetings())) {
                 break;
             }
@@ -212,7 +216,7 @@ impl BufferReceiver {
             is_undecided |= self.look_ahead(context);
         }
         if !goes_on {
-            return false;
+            return has_parts;
         }
         if is_undecided
             || self.schedule.len() > transfers
@@ -333,9 +337,7 @@ impl NicThread for BufferReceiver {
                 ..
             } => self.take_receives(&cut, context),
             Mail::Arrived(collectives) => {
-                for (rank, collective) in collectives {
-                    self.contexts.arrive(rank, collective, context);
-                }
+                self.contexts.arrive_all(collectives, context);
                 self.dem.collectives_taken = true;
                 self.finish_dem(context);
             }
@@ -347,6 +349,16 @@ impl NicThread for BufferReceiver {
                 self.match_and_schedule(slice, context);
                 self.poll(context);
             }
+            Mail::Early(collectives) => {
+                let mut needs_slice = false;
+                for (rank, collective) in collectives {
+                    needs_slice |= self.contexts.arrive_ahead(rank, collective, context);
+                }
+                if needs_slice {
+                    self.ask();
+                }
+            }
+            Mail::Over(context_key) => self.contexts.over(context_key, context),
             Mail::Dropped(transfer) => self.schedule.drop_transfer(transfer),
             Mail::Lost(nodes) => {
                 // The death of a far node ends the job.

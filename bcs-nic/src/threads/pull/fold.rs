@@ -1,13 +1,12 @@
 //! Folding contributions where they are, a block at a time: each byte is read once, combined while it is in
 //! the first-level cache, and written once to each rank that wants the result here.
 
-use super::Arithmetic;
 use super::score::Note;
 use crate::blocks::Offer;
+use crate::threads::arithmetic::Arithmetic;
 use crate::threads::{Context, NodeConfig};
 use bcs_core::fabric::{Event, FabricError, Ticket};
 use bcs_core::limits::FOLD_BLOCK_BYTES;
-use bcs_core::reduction::arithmetic::combine;
 use std::ops::Range;
 
 /// How far it is.
@@ -153,10 +152,9 @@ impl Fold {
 
     /// The latest partial result is combined with these bytes.
     fn combine(&mut self, bytes: Vec<u8>) {
-        let Arithmetic { op, datatype, path } = self.arithmetic;
         let partial = self.stack.last_mut().expect("one has begun");
-        combine(op, datatype, path, partial, &bytes)
-            .expect("BR has looked at the operation, and blocks have whole elements");
+        let combined = self.arithmetic.combine(partial, &bytes);
+        combined.expect("BR has looked at the operation, and blocks have whole elements");
         self.spare.push(bytes);
     }
 

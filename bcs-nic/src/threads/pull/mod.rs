@@ -23,7 +23,7 @@ use bcs_core::fabric::{Port, Variable};
 use bcs_core::job::{NicThreadId, NodeSet};
 use bcs_core::request::{Completion, Failure};
 use stretch::{Scene, Stretch};
-use task::{Arithmetic, Task};
+use task::Task;
 
 #[derive(Debug)]
 struct Pulled {
@@ -221,5 +221,6 @@ impl Pulled {
         for (rank, descriptor) in &self.collective.local {
             context.out.complete(*rank, descriptor.request, completion);
         }
+        self.collective.tell_over(context.out);
     }
 }

@@ -14,33 +14,9 @@
 use crate::budget::part_bytes;
 use crate::collective::Collective;
 use crate::threads::NodeConfig;
+use crate::threads::arithmetic::Arithmetic;
 use bcs_core::descriptor::CollectiveKind;
-use bcs_core::job::Settings;
-use bcs_core::reduction::arithmetic::Path;
-use bcs_core::reduction::{Datatype, Op};
 use std::ops::Range;
-
-/// What a reduction computes, and how.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Arithmetic {
-    pub(super) op: Op,
-    pub(super) datatype: Datatype,
-    /// A question of time only, the bits are the same.
-    pub(super) path: Path,
-}
-
-impl Arithmetic {
-    /// That of a reduction of so many bytes.
-    pub(super) fn new(op: Op, datatype: Datatype, bytes: u64, settings: &Settings) -> Self {
-        let elements = bytes / datatype.size() as u64;
-        let path = if elements <= u64::from(settings.soft_reduce_elements) {
-            Path::Soft
-        } else {
-            Path::Host
-        };
-        Self { op, datatype, path }
-    }
-}
 
 /// A member, and the place of its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,14 +113,12 @@ fn all_but(place: usize, nodes: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bcs_core::job::Settings;
+    use bcs_core::reduction::{Datatype, Op};
 
     fn tasks() -> [Task; 3] {
         let root = Root { rank: 7, place: 2 };
-        let sum = Arithmetic {
-            op: Op::Sum,
-            datatype: Datatype::Double,
-            path: Path::Host,
-        };
+        let sum = Arithmetic::new(Op::Sum, Datatype::Double, 8, &Settings::default());
         [
             Task::Broadcast(root),
             Task::ReduceToOne(root, sum),

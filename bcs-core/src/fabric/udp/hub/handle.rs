@@ -18,6 +18,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct Hub {
     state: Arc<Mutex<State>>,
     far: NodeSet,
+    /// The nodes of each machine.
+    machines: Arc<[NodeSet]>,
     sequencer_is_here: bool,
     /// The party of each rank elsewhere.
     party_of_rank: Arc<[Option<usize>]>,
@@ -32,10 +34,12 @@ impl Hub {
     pub fn new(config: HubConfig, now_ns: u64) -> Self {
         let far = config.far();
         let sequencer_is_here = config.machine.contains(NodeId(0));
+        let machines = config.machines.as_slice().into();
         let ranks = 0..u32::try_from(config.placement.ranks()).expect("ranks have 32 bits");
         let state = State::new(config, now_ns);
         Self {
             far,
+            machines,
             sequencer_is_here,
             party_of_rank: ranks.map(|rank| state.far_party(rank)).collect(),
             state: Arc::new(Mutex::new(state)),
@@ -50,6 +54,13 @@ impl Hub {
     #[must_use]
     pub fn far(&self) -> NodeSet {
         self.far
+    }
+
+    /// Whether two nodes are on different machines.
+    #[must_use]
+    pub fn are_apart(&self, one: NodeId, other: NodeId) -> bool {
+        let together = |machine: &NodeSet| machine.contains(one) && machine.contains(other);
+        !self.machines.iter().any(together)
     }
 
     /// Whether the sequencer is on this machine, in this process or another.

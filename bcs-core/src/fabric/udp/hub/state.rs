@@ -26,6 +26,8 @@ pub struct HubConfig {
     pub me: usize,
     /// The nodes of this machine: whose global memory is in the segment.
     pub machine: NodeSet,
+    /// The nodes of each machine.
+    pub machines: Vec<NodeSet>,
     /// The parties of the machine of the sequencer, but for its own: they have no link to it.
     pub beside_sequencer: Vec<usize>,
     /// The segment of this machine.

@@ -5,8 +5,8 @@ use super::Key;
 use crate::budget::{Plan, Quota};
 use crate::collective::{Collective, Go, Group};
 use crate::mail::{GivenUp, Mail};
-use crate::threads::Context;
-use bcs_core::descriptor::{Call, CollectiveDescriptor, CollectiveKind};
+use crate::threads::{Context, NodeConfig};
+use bcs_core::descriptor::{Call, CollectiveDescriptor, CollectiveKind, is_short};
 use bcs_core::fabric::Variable;
 use bcs_core::job::NicThreadId;
 use bcs_core::limits::REQUEST_SLOTS;
@@ -15,14 +15,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// Collective descriptors by the rank that posted them.
-type Arrivals = Vec<(u32, CollectiveDescriptor)>;
+pub(super) type Arrivals = Vec<(u32, CollectiveDescriptor)>;
 
 /// A collective at which all local members have arrived, and how far it was granted.
 #[derive(Debug)]
 pub(super) struct Pending {
     pub(super) sequence: u64,
     /// Zero: the local members do not agree, or what they called is impossible. They have been told.
-    signature: u64,
+    pub(super) signature: u64,
     /// What a local member called, packed; if they do not agree, one that the others object to.
     pub(super) called: u64,
     pub(super) reduces: bool,
@@ -36,12 +36,26 @@ pub(super) struct Pending {
     pub(super) tokens: u64,
     /// Whether all nodes are known to have arrived.
     pub(super) arrived: bool,
+    /// What the local members posted, if it goes ahead of the beat: then neither CH nor RH knows of it.
+    pub(super) ahead: Option<Arrivals>,
+    /// Whether this node has told its parent in the tree that all members below have arrived; the root, whether it has heard so
+    /// from all.
+    pub(super) is_told: bool,
+    /// Whether the root has heard that not all called the same.
+    pub(super) differs: bool,
 }
 
 impl Pending {
     /// The value of `Arrived`.
     pub(super) fn arrival(&self) -> u64 {
         arrival(self.sequence, self.signature)
+    }
+
+    /// The local members are told that it fails, if it goes ahead of the beat; else CH or RH tells them.
+    fn fail(&self, completion: Completion, context: &mut Context<'_>) {
+        for (rank, descriptor) in self.ahead.iter().flatten() {
+            context.out.complete(*rank, descriptor.request, completion);
+        }
     }
 
     /// Whether the master has granted all of it, or refused it.
@@ -63,6 +77,11 @@ impl Pending {
 
     pub(super) fn agreed(&self) -> bool {
         self.signature != 0
+    }
+
+    /// Whether slices have nothing to do with it: it goes ahead of the beat, as far as this node knows.
+    pub(super) fn needs_no_slice(&self) -> bool {
+        self.ahead.is_some() && !self.differs
     }
 
     /// Who does it.
@@ -96,6 +115,8 @@ pub(super) struct Communicator {
     pub(super) pending: VecDeque<Pending>,
     /// The value of `Arrived` that the other nodes see.
     published: u64,
+    /// Whether short collectives go ahead of the beat, once somebody wanted to know.
+    pub(super) goes_ahead: Option<bool>,
     pub(super) gone: bool,
 }
 
@@ -113,6 +134,7 @@ impl Communicator {
             complete: 0,
             pending: VecDeque::new(),
             published: 0,
+            goes_ahead: None,
             gone: false,
         }
     }
@@ -160,9 +182,10 @@ impl Communicator {
         &mut self,
         rank: u32,
         descriptor: CollectiveDescriptor,
-        quota: Quota,
+        (config, quota): (&NodeConfig, Quota),
         context: &mut Context<'_>,
     ) {
+        self.goes_ahead(config, context.port);
         let is_alone = self.local.len() == 1 || descriptor.for_node;
         if is_alone && descriptor.sequence == self.complete {
             self.ready(vec![(rank, descriptor)], quota, context);
@@ -203,12 +226,23 @@ impl Communicator {
             granted: 0,
             tokens: plan.crowded,
             arrived: false,
+            ahead: None,
+            is_told: false,
+            differs: false,
         };
+        let goes_ahead = self.goes_ahead == Some(true);
         if odd.is_none() && self.is_possible(&arrivals[0].1, plan) {
+            if goes_ahead && is_short(kind, bytes) {
+                pending.has_data = false;
+                pending.ahead = Some(arrivals);
+                self.pending.push_back(pending);
+                return;
+            }
             let collective = Collective {
                 slot: self.slot.expect("who has no slot may not arrive"),
                 sequence,
                 group: self.group.clone(),
+                over_to: goes_ahead.then_some(self.key),
                 local: arrivals,
             };
             let ready = Mail::Ready(Box::new(collective));
@@ -237,6 +271,12 @@ impl Communicator {
         possible && plan.steps(called.bytes) <= Go::MAX_STEPS
     }
 
+    /// The first collective that is not over, as far as this node knows.
+    pub(super) fn next(&self) -> u64 {
+        let next = self.pending.front();
+        next.map_or(self.complete, |next| next.sequence)
+    }
+
     /// The collective that is next to be granted.
     pub(super) fn front(&self) -> &Pending {
         self.pending.front().expect("a collective is being granted")
@@ -249,6 +289,7 @@ impl Communicator {
             && refused.agreed()
         {
             let against = context.port.load(Variable::Called(slot));
+            refused.fail(Completion::mismatch(against), context);
             let given_up = GivenUp {
                 slot,
                 sequence: Some(refused.sequence),
@@ -281,7 +322,8 @@ impl Communicator {
     }
 
     pub(super) fn wants_schedule(&self) -> bool {
-        !self.gone && (self.slot.is_none() || !self.pending.is_empty())
+        let wants = |next: &Pending| !next.needs_no_slice();
+        !self.gone && (self.slot.is_none() || self.pending.front().is_some_and(wants))
     }
 
     pub(super) fn answer(&mut self, completion: Completion, context: &mut Context<'_>) {
@@ -293,8 +335,10 @@ impl Communicator {
     /// A member's node has died: whatever is not done fails, here and at CH and RH.
     pub(super) fn mourn(&mut self, context: &mut Context<'_>) {
         self.gone = true;
-        self.pending.clear();
         let completion = Completion::failed(Failure::PeerGone);
+        for pending in self.pending.drain(..) {
+            pending.fail(completion, context);
+        }
         for (rank, descriptor) in std::mem::take(&mut self.arrivals).into_values().flatten() {
             context.out.complete(rank, descriptor.request, completion);
         }

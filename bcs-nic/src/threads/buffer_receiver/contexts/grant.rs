@@ -123,7 +123,10 @@ impl Grants {
             return Some(claim(communicator.key, 0, config, context));
         }
         let pending = communicator.pending.front()?;
-        Some(if !pending.agreed() {
+        if pending.needs_no_slice() {
+            return None;
+        }
+        Some(if pending.differs || !pending.agreed() {
             Stage::Late
         } else if !pending.has_data {
             Stage::Go(Go::of(pending.sequence, 1, 0))
@@ -297,9 +300,10 @@ impl Grants {
         if pending.granted == pending.steps {
             communicator.pending.pop_front();
         }
-        if !communicator.pending.is_empty() {
+        let next = communicator.pending.front();
+        if let Some(next) = next.filter(|next| !next.needs_no_slice()) {
             // The next one of this context is ready as far as this node can tell: law 2.
-            if communicator.front().granted == 0 {
+            if next.granted == 0 {
                 ask_for_another(config);
             } else {
                 config.page.arm();
