@@ -5,16 +5,16 @@
 //! Nobody but the test acts as a rank, and nothing fails that it does not make fail. What the test
 //! waits for has a deadline in virtual time, so a NIC that hangs ends a test with a message.
 
-use super::fabric::Transfers;
+use super::fabric::{Datagrams, Fabric, Machines, Transfers};
 use super::nics::{Nics, NicsConfig};
 use crate::bounds::Bounds;
 use crate::failure::NicFailure;
 use bcs_core::descriptor::{
     CollectiveDescriptor, CollectiveKind, Payload, ReceiveDescriptor, ReceiveKind, SendDescriptor,
 };
-use bcs_core::fabric::RankMemory;
 use bcs_core::fabric::sim::{Faults, Latencies, Network, RankStore, Ranks};
-use bcs_core::job::{NodeId, Placement, Settings};
+use bcs_core::fabric::udp::wire::WireFaults;
+use bcs_core::job::{NicThreadId, NodeId, Placement, Settings};
 use bcs_core::layout::Location;
 use bcs_core::limits::INLINE_BYTES;
 use bcs_core::memory::ring::Producer;
@@ -42,8 +42,7 @@ struct Rank {
 /// A cluster for tests.
 pub struct Workbench {
     nics: Nics,
-    network: Rc<RefCell<Network>>,
-    page: MachinePage,
+    placement: Placement,
     ranks: Vec<Rank>,
     failures: Vec<NicFailure>,
 }
@@ -89,12 +88,40 @@ impl Workbench {
         let network = Network::new(nodes, stores, Latencies::default(), Faults::default(), 0);
         let network = Rc::new(RefCell::new(network));
         let page = MachinePage::private(nodes, 1).expect("memory");
+        let fabric = Transfers::new(network, page);
+        Self::on(placement, settings, bounds, memories, Box::new(fabric))
+    }
+
+    /// So many ranks, each on a node and a machine of its own, and links between them that lose nothing. What they call their
+    /// memory is that of this process.
+    ///
+    /// # Panics
+    /// When there can be no such job.
+    #[must_use]
+    pub fn apart(ranks: usize) -> Self {
+        let placement = Placement::block(ranks, ranks).expect("a small job");
+        let settings = Settings::default();
+        let memory = || NicMemory::private(settings.eager_limit).expect("memory");
+        let memories: Vec<NicMemory> = (0..ranks).map(|_| memory()).collect();
+        let wire = (WireFaults::default(), 0);
+        let fabric = Datagrams::new(&placement, &Machines::apart(ranks), &memories, 1, wire);
+        let bounds = Bounds::default();
+        Self::on(placement, settings, bounds, memories, Box::new(fabric))
+    }
+
+    fn on(
+        placement: Placement,
+        settings: Settings,
+        bounds: Bounds,
+        memories: Vec<NicMemory>,
+        fabric: Box<dyn Fabric>,
+    ) -> Self {
         let nics = Nics::new(NicsConfig {
-            placement,
+            placement: placement.clone(),
             settings,
             bounds,
             memories: memories.clone(),
-            fabric: Box::new(Transfers::new(network.clone(), page.clone())),
+            fabric,
             oversleeping: None,
             bug: None,
             emds: Some(Window::default()),
@@ -110,9 +137,16 @@ impl Workbench {
             nics,
             ranks: memories.into_iter().map(rank).collect(),
             failures: Vec::new(),
-            network,
-            page,
+            placement,
         }
+    }
+
+    fn node(&self, rank: u32) -> NodeId {
+        self.placement.node_of(rank).expect("a rank of the job")
+    }
+
+    fn page(&self, rank: u32) -> &MachinePage {
+        self.nics.fabric().page(self.node(rank))
     }
 
     /// A request of a rank that no descriptor has borne.
@@ -131,7 +165,7 @@ impl Workbench {
     /// When the ring is full.
     pub fn post_send(&mut self, rank: u32, send: &SendDescriptor) {
         self.push_send(rank, &send.encode());
-        self.page.demand();
+        self.page(rank).demand();
     }
 
     /// Posts a receive, probe or cancel, and asks for nothing: that is for the test to decide, as for
@@ -143,13 +177,18 @@ impl Workbench {
         self.push_receive(rank, &receive.encode());
     }
 
-    /// Posts a collective, and asks for a slice.
+    /// Posts a collective, and asks for a slice; or nudges, if it is short and nodes are far from each other.
     ///
     /// # Panics
     /// When the ring is full.
     pub fn post_collective(&mut self, rank: u32, collective: &CollectiveDescriptor) {
         self.push_collective(rank, &collective.encode());
-        self.page.demand();
+        let page = self.page(rank);
+        if page.spans_machines() && collective.is_short() {
+            page.nudge(self.node(rank), NicThreadId::BufferSender);
+        } else {
+            page.demand();
+        }
     }
 
     /// Puts words into a rank's send ring.
@@ -181,12 +220,12 @@ impl Workbench {
 
     /// Asks for a slice.
     pub fn demand(&self) {
-        self.page.demand();
+        self.page(0).demand();
     }
 
     /// Asks for the next regular strobe.
     pub fn arm(&self) {
-        self.page.arm();
+        self.page(0).arm();
     }
 
     /// An inline message of one byte; with `owed` it is told when it was received.
@@ -214,7 +253,7 @@ impl Workbench {
             capacity: 64,
             shared: false,
         };
-        self.page.demand();
+        self.page(rank).demand();
         self.ask(rank, source, tag, kind)
     }
 
@@ -366,8 +405,8 @@ impl Workbench {
     #[must_use]
     pub fn read(&self, rank: u32, address: u64, len: usize) -> Vec<u8> {
         let mut bytes = vec![0; len];
-        let mut network = self.network.borrow_mut();
-        let read = network.ranks().read(rank, address, &mut bytes);
+        let mut memory = self.nics.fabric().memory(self.node(rank));
+        let read = memory.read(rank, address, &mut bytes);
         read.expect("the rank has this memory");
         bytes
     }
@@ -377,8 +416,8 @@ impl Workbench {
     /// # Panics
     /// When it has none there.
     pub fn write(&mut self, rank: u32, address: u64, bytes: &[u8]) {
-        let mut network = self.network.borrow_mut();
-        let written = network.ranks().write(rank, address, bytes);
+        let mut memory = self.nics.fabric().memory(self.node(rank));
+        let written = memory.write(rank, address, bytes);
         written.expect("the rank has this memory");
     }
 
@@ -409,6 +448,18 @@ impl Workbench {
         self.nics.take_recorded()
     }
 
+    /// The virtual time in nanoseconds.
+    #[must_use]
+    pub fn now_ns(&self) -> u64 {
+        self.nics.fabric().now_ns()
+    }
+
+    /// Whether nothing will happen any more by itself.
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        self.nics.is_idle() && self.nics.next_ns().is_none()
+    }
+
     /// Slices struck so far.
     #[must_use]
     pub fn slices(&self) -> u64 {
@@ -423,7 +474,7 @@ impl Workbench {
 
     /// A rank says that it is blocked.
     pub fn block(&self) {
-        self.page.block(true);
+        self.page(0).block(true);
     }
 
     /// Lets everything go on until no slice is wanted.
@@ -441,7 +492,7 @@ impl Workbench {
     pub fn pass(&mut self, slices: u64) {
         for _ in 0..slices {
             let next = self.slices() + 1;
-            self.page.demand();
+            self.demand();
             self.run(|bench| bench.slices() >= next && bench.nics.is_at_rest());
         }
     }

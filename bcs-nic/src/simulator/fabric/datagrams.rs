@@ -64,6 +64,13 @@ impl WireFaultKinds {
 pub struct Machines(Vec<Vec<Vec<NodeId>>>);
 
 impl Machines {
+    /// A machine for each node.
+    #[must_use]
+    pub fn apart(nodes: usize) -> Self {
+        let nodes = (0..nodes).map(NodeId::from_index);
+        Self(nodes.map(|node| vec![vec![node]]).collect())
+    }
+
     /// As the seed says: a machine for each node, processes of several nodes, or machines of several processes.
     pub fn draw(nodes: usize, random: &mut ChaCha8Rng) -> Self {
         // The chances that a node is on the machine, and in the process, of one before it.

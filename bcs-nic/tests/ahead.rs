@@ -1,0 +1,165 @@
+//! Collectives ahead of the beat, on nodes that are far from each other: those that random programs hit too seldom.
+
+use bcs_core::descriptor::{CollectiveDescriptor, CollectiveKind};
+use bcs_core::limits::INLINE_BYTES;
+use bcs_core::reduction::{Datatype, Op};
+use bcs_core::request::{Failure, RequestId};
+use bcs_nic::simulator::workbench::Workbench;
+
+const RANKS: u32 = 5;
+const BARRIER: CollectiveKind = CollectiveKind::Barrier;
+const SUM: CollectiveKind = CollectiveKind::Reduce {
+    root: None,
+    op: Op::Sum,
+    datatype: Datatype::Int32,
+};
+/// More than goes ahead.
+const LONG: usize = 4096;
+
+/// A rank arrives at collective `sequence` of the world, with so many bytes of `memory`.
+fn arrive(
+    bench: &mut Workbench,
+    rank: u32,
+    sequence: u64,
+    kind: CollectiveKind,
+    (bytes, memory): (usize, &[u8]),
+) -> RequestId {
+    let request = bench.request(rank);
+    let mut inline = [0; INLINE_BYTES];
+    let is_inline = bytes <= INLINE_BYTES;
+    if is_inline {
+        inline[0] = u8::try_from(rank + 1).unwrap();
+    }
+    let address = memory.as_ptr() as u64;
+    let collective = CollectiveDescriptor {
+        request,
+        context: 0,
+        sequence,
+        kind,
+        bytes: bytes as u64,
+        input: address,
+        output: address,
+        inline: is_inline.then_some(inline),
+        for_node: false,
+        spoilt_by: None,
+    };
+    bench.post_collective(rank, &collective);
+    request
+}
+
+fn is_over(bench: &Workbench, requests: &[(u32, RequestId)]) -> bool {
+    let mut requests = requests.iter();
+    requests.all(|&(rank, request)| bench.completion(rank, request).is_some())
+}
+
+/// What requests come to, in the end.
+fn come_to(bench: &mut Workbench, requests: &[(u32, RequestId)]) -> Vec<Failure> {
+    bench.run(|bench| is_over(bench, requests));
+    let requests = requests.iter();
+    let failure = |&(rank, request): &_| bench.ended(rank, request).failure;
+    requests.map(failure).collect()
+}
+
+#[test]
+fn short_collectives_need_no_slice_and_come_out_right() {
+    let mut bench = Workbench::apart(RANKS as usize);
+    let kinds = [BARRIER, SUM, CollectiveKind::Broadcast { root: 3 }];
+    for (sequence, kind) in (0..).zip(kinds.repeat(3)) {
+        let bytes = if kind == BARRIER { 0 } else { 4 };
+        let arrive = |rank| (rank, arrive(&mut bench, rank, sequence, kind, (bytes, &[])));
+        let requests: Vec<_> = (0..RANKS).map(arrive).collect();
+        let ended = come_to(&mut bench, &requests);
+        assert_eq!(ended, [Failure::None; RANKS as usize]);
+        let result = match kind {
+            SUM => vec![15, 0, 0, 0],
+            CollectiveKind::Broadcast { root } => vec![u8::try_from(root + 1).unwrap(), 0, 0, 0],
+            _ => Vec::new(),
+        };
+        for (rank, request) in requests {
+            assert_eq!(
+                bench.ended(rank, request).inline_bytes(),
+                result,
+                "{kind:?}"
+            );
+        }
+    }
+    assert_eq!(bench.slices(), 0);
+    assert!(bench.left_over().is_empty() && bench.failures().is_empty());
+}
+
+/// One rank calls something else, as the first or as the last one: all are told, and can go on.
+#[test]
+fn who_calls_something_else_is_told_wherever_it_is_in_the_tree() {
+    let memory = vec![0; LONG];
+    let long = CollectiveKind::Broadcast { root: 0 };
+    let cases = [
+        [(BARRIER, 0), (SUM, 4)],
+        [(BARRIER, 0), (long, LONG)],
+        [(long, LONG), (BARRIER, 0)],
+    ];
+    for [(kind, bytes), (other, other_bytes)] in cases {
+        for odd in 0..RANKS {
+            for first in 0..RANKS {
+                let mut bench = Workbench::apart(RANKS as usize);
+                let mut requests = Vec::new();
+                for rank in (first..RANKS).chain(0..first) {
+                    let (kind, bytes) = match rank == odd {
+                        true => (other, other_bytes),
+                        false => (kind, bytes),
+                    };
+                    let memory = (bytes, &memory[..]);
+                    requests.push((rank, arrive(&mut bench, rank, 0, kind, memory)));
+                    // Slices that were asked for go by, and what is said is heard.
+                    pause(&mut bench);
+                }
+                let told = come_to(&mut bench, &requests);
+                assert_eq!(
+                    told,
+                    [Failure::Mismatch; RANKS as usize],
+                    "{kind:?} {odd} {first}"
+                );
+                let next = |rank| (rank, arrive(&mut bench, rank, 1, BARRIER, (0, &[])));
+                let next: Vec<_> = (0..RANKS).map(next).collect();
+                assert_eq!(come_to(&mut bench, &next), [Failure::None; RANKS as usize]);
+            }
+        }
+    }
+}
+
+/// Some milliseconds go by.
+fn pause(bench: &mut Workbench) {
+    let until_ns = bench.now_ns() + 5_000_000;
+    bench.run(|bench| bench.now_ns() >= until_ns || bench.is_silent());
+}
+
+/// What follows a long one waits for it, and needs nobody to ask for a slice.
+#[test]
+fn a_short_collective_behind_a_long_one_goes_when_that_is_over() {
+    let kind = CollectiveKind::Broadcast { root: 1 };
+    for last in 0..RANKS {
+        let mut bench = Workbench::apart(RANKS as usize);
+        let memory: Vec<Vec<u8>> = (0..RANKS)
+            .map(|rank| vec![u8::try_from(rank).unwrap(); LONG])
+            .collect();
+        let mut requests = Vec::new();
+        for rank in (0..RANKS).filter(|&rank| rank != last) {
+            let memory = (LONG, &memory[rank as usize][..]);
+            requests.push((rank, arrive(&mut bench, rank, 0, kind, memory)));
+            requests.push((rank, arrive(&mut bench, rank, 1, BARRIER, (0, &[]))));
+        }
+        pause(&mut bench);
+        let last_memory = (LONG, &memory[last as usize][..]);
+        let broadcast = (last, arrive(&mut bench, last, 0, kind, last_memory));
+        assert_eq!(come_to(&mut bench, &[broadcast]), [Failure::None]);
+        pause(&mut bench);
+        let slices = bench.slices();
+        requests.push((last, arrive(&mut bench, last, 1, BARRIER, (0, &[]))));
+        let ended = come_to(&mut bench, &requests);
+        assert!(ended.iter().all(|failure| *failure == Failure::None));
+        assert_eq!(bench.slices(), slices, "the barrier needs none");
+        for rank in 0..RANKS {
+            let bytes = bench.read(rank, memory[rank as usize].as_ptr() as u64, 8);
+            assert_eq!(bytes, [1; 8], "rank {rank}");
+        }
+    }
+}
