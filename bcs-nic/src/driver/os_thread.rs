@@ -15,6 +15,7 @@ use super::machines::{Letter, Machines, Route, Routes};
 use super::{News, Recordings, Report};
 use crate::threads::Kept;
 use bcs_core::clock::now_ns;
+use bcs_core::fabric::shm::Bells;
 use bcs_core::job::{NicThreadId, NodeId};
 use bcs_core::matching::{Pattern, Signature};
 use bcs_core::wake::MachinePage;
@@ -264,6 +265,8 @@ pub(super) struct OsThread {
     /// When it is to look again at the latest.
     timer: Option<u64>,
     far: Option<Far>,
+    /// Those for whom something has come from far.
+    far_bells: Option<Bells>,
 }
 
 impl OsThread {
@@ -283,6 +286,7 @@ impl OsThread {
             patience,
             alarm: Alarm::default(),
             timer: None,
+            far_bells: far.as_ref().map(|far| far.wires.hub().bells()),
             far,
         }
     }
@@ -322,9 +326,9 @@ impl OsThread {
     }
 
     fn work_off(&mut self, report: &Report) {
-        if let Some(far) = &self.far {
+        if let Some(bells) = &self.far_bells {
             // Those for whom something was found in the last look.
-            far.wires.hub().bells().take(&mut self.worker.to_wake);
+            bells.take(&mut self.worker.to_wake);
         }
         self.worker.work_off(report);
         if let Some(far) = &self.far {
