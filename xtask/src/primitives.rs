@@ -3,7 +3,11 @@
 //! On `shm` the primitives are called as NIC threads call them, either all from one OS thread (the `shared` driver,
 //! where a Compare-And-Write is decided by who asks), or from two that spin on a core each (the other drivers,
 //! where the sequencer is on another OS thread). Of an OS thread that sleeps the kernel's waking would have to
-//! be added. On `sim` time is virtual.
+//! be added. On `sim` time is virtual. On [`udp`] there are hosts.
+
+mod udp;
+
+pub use udp::udp;
 
 use std::cell::RefCell;
 use std::hint::{black_box, spin_loop};
