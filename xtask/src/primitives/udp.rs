@@ -196,12 +196,18 @@ fn answer(host: &Host, nodes: usize, ledger: Ledger, over: &AtomicBool) {
         let is_called = answerer.signals() > answered;
         if is_called {
             answered += 1;
-            put(&mut answerer, &all, &[7; 8], Some(ASKER));
+            put_all(&mut answerer, &all, &[7; 8], Some(ASKER));
         }
         if has_come || is_decided || is_called {
             host.wires.flush(now_ns());
         }
     }
+}
+
+/// As [`put`], and spends its ticket: it is complete when it is said.
+fn put_all(port: &mut UdpPort, all: &NodeSet, bytes: &[u8], signal: Option<NicThreadId>) {
+    let ticket = put(port, all, bytes, signal);
+    assert_eq!(port.test_event(ticket), Event::Signalled);
 }
 
 /// All other hosts, of which the last one's last node asks.
@@ -235,7 +241,7 @@ impl<'a> Asker<'a> {
         });
         let round_trip_us = each_us(time, || {
             let before = self.port.signals();
-            put(&mut self.port, &all, &[7; 8], Some(ANSWERER));
+            put_all(&mut self.port, &all, &[7; 8], Some(ANSWERER));
             self.until(|port| port.signals() > before);
         });
         let costs = Costs {
@@ -273,7 +279,7 @@ impl<'a> Asker<'a> {
         let us = each_us(time, || {
             sent += 1;
             let is_answered = sent % ANSWERED == 0;
-            put(
+            put_all(
                 &mut self.port,
                 &all,
                 &bytes,
