@@ -25,7 +25,7 @@ use bcs_core::fabric::{
 };
 use bcs_core::job::{NicThreadId, NodeId, NodeSet};
 
-use crate::bare_pingpong::allowed;
+use crate::bare_pingpong::{allowed, stay_on};
 use crate::bootstrap::median;
 use crate::verdict::CannotTell;
 
@@ -89,38 +89,57 @@ pub fn shm_one_thread(nodes: usize, time: Duration) -> Result<Costs> {
 ///
 /// [`CannotTell`] where there is one core: the two would wait for the kernel to switch between them.
 pub fn shm_two_threads(nodes: usize, time: Duration) -> Result<Costs> {
-    if allowed()?.len() < 2 {
-        let why = "two OS threads of NICs need two cores, and there is one".to_owned();
-        return Err(CannotTell(why).into());
-    }
     let segment = segment(nodes)?;
-    let mut asker = port(&segment, 0, ASKER);
+    on_two_cores(|| Ok(asks(&segment, time)), |over| answer(&segment, over))
+}
+
+fn asks(segment: &Segment, time: Duration) -> Costs {
+    let mut asker = port(segment, 0, ASKER);
+    let nodes = segment.nodes();
     let all = NodeSet::first(nodes);
-    let over = AtomicBool::new(false);
+    let compare_and_write_us = each_us(time, || {
+        let ticket = asker.compare_and_write(&compare_and_write(all));
+        while asker.test_event(ticket) == Event::Pending {
+            spin_loop();
+        }
+    });
+    let round_trip_us = each_us(time, || {
+        let before = asker.signals();
+        put(&mut asker, &all, &[7; 8], Some(ANSWERER));
+        while asker.signals() == before {
+            spin_loop();
+        }
+    });
+    Costs {
+        compare_and_write_us,
+        transfer_us: round_trip_us / 2.0,
+        transfer_mb_per_s: bandwidth(nodes, time, &mut asker),
+        test_event_us: test_event_us(time, &mut asker),
+    }
+}
+
+/// Has an OS thread measure while another one answers, until it is told that it is over. Both spin, each on a core.
+///
+/// # Errors
+///
+/// [`CannotTell`] where there is one core; what measuring fails with.
+fn on_two_cores(
+    measure: impl FnOnce() -> Result<Costs> + Send,
+    answer: impl FnOnce(&AtomicBool) + Send,
+) -> Result<Costs> {
+    let [one, other, ..] = allowed()?[..] else {
+        let why = "two OS threads that spin need two cores, and there is one".to_owned();
+        return Err(CannotTell(why).into());
+    };
+    let over = &AtomicBool::new(false);
     thread::scope(|scope| {
-        let other = scope.spawn(|| answer(&segment, &over));
-        let compare_and_write_us = each_us(time, || {
-            let ticket = asker.compare_and_write(&compare_and_write(all));
-            while asker.test_event(ticket) == Event::Pending {
-                spin_loop();
-            }
-        });
-        let round_trip_us = each_us(time, || {
-            let before = asker.signals();
-            put(&mut asker, &all, &[7; 8], Some(ANSWERER));
-            while asker.signals() == before {
-                spin_loop();
-            }
-        });
-        let costs = Costs {
-            compare_and_write_us,
-            transfer_us: round_trip_us / 2.0,
-            transfer_mb_per_s: bandwidth(nodes, time, &mut asker),
-            test_event_us: test_event_us(time, &mut asker),
-        };
+        let answering = scope.spawn(move || stay_on(other).map(|()| answer(over)));
+        let measuring = scope.spawn(move || stay_on(one).and_then(|()| measure()));
+        let costs = measuring.join();
         over.store(true, Ordering::Relaxed);
-        other.join().ok().context("an OS thread panicked")?;
-        Ok(costs)
+        let answered = answering.join();
+        answered.ok().context("an OS thread panicked")??;
+        costs.ok().context("an OS thread panicked")?
     })
 }
 

@@ -8,7 +8,6 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -23,10 +22,10 @@ use bcs_core::job::{NicThreadId, NodeId, NodeSet, Placement};
 use bcs_core::wake::MachinePage;
 use test_network::TestNetwork;
 
-use super::{ANSWERER, ASKER, Costs, LONG, SAMPLES, compare_and_write, each_us, put, segment};
-use crate::bare_pingpong::allowed;
+use super::{
+    ANSWERER, ASKER, Costs, LONG, SAMPLES, compare_and_write, each_us, on_two_cores, put, segment,
+};
 use crate::bootstrap::median;
-use crate::verdict::CannotTell;
 
 /// As in a job (`node-manager/src/meeting.rs`).
 const ACKNOWLEDGE_NS: u64 = 300_000;
@@ -57,23 +56,15 @@ struct Host {
 ///
 /// # Errors
 ///
-/// [`CannotTell`] where there is one core; the kernel refuses something, or a datagram is never answered.
+/// [`CannotTell`](crate::verdict::CannotTell) where there is one core; the kernel refuses something, or a datagram is never answered.
 pub fn udp(network: &TestNetwork, hosts: usize, nodes: usize, time: Duration) -> Result<Costs> {
-    if allowed()?.len() < 2 {
-        let why = "hosts that spin need two cores, and there is one".to_owned();
-        return Err(CannotTell(why).into());
-    }
     let ledger = Ledger::default();
     let all = make(network, hosts, nodes, &ledger)?;
-    let over = AtomicBool::new(false);
     let (first, others) = all.split_first().context("there is a first host")?;
-    thread::scope(|scope| {
-        let other = scope.spawn(|| answer(first, nodes, ledger, &over));
-        let costs = Asker::new(others, nodes).costs(time);
-        over.store(true, Ordering::Relaxed);
-        other.join().ok().context("an OS thread panicked")?;
-        costs
-    })
+    on_two_cores(
+        || Asker::new(others, nodes).costs(time),
+        |over| answer(first, nodes, ledger, over),
+    )
 }
 
 /// Makes the hosts' parts, each with its socket in its namespace.
@@ -316,6 +307,7 @@ impl<'a> Asker<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bare_pingpong::allowed;
     use crate::network::make as make_network;
 
     #[test]
