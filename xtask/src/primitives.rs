@@ -26,7 +26,6 @@ use bcs_core::fabric::{
 use bcs_core::job::{NicThreadId, NodeId, NodeSet};
 
 use crate::bare_pingpong::{allowed, stay_on};
-use crate::bootstrap::median;
 use crate::verdict::CannotTell;
 
 /// What they take with a number of nodes.
@@ -45,8 +44,9 @@ pub struct Costs {
 /// Bytes of a long transfer: a part of the collective block, which is the largest.
 const LONG: usize = 64 << 10;
 
-/// Samples, of which the median counts.
-const SAMPLES: u32 = 15;
+/// Samples, of which the fastest counts: each is shorter than a turn of another program, which stops whoever needs its
+/// core, and who waits for them.
+const SAMPLES: u32 = 100;
 
 /// Of one kind of port.
 const ASKER: NicThreadId = NicThreadId::BufferReceiver;
@@ -233,7 +233,7 @@ fn test_event_us(time: Duration, port: &mut ShmPort) -> f64 {
     })
 }
 
-/// Microseconds of a call: the median of samples that take `time` together.
+/// Microseconds of a call: in the fastest of samples that take `time` together.
 fn each_us(time: Duration, mut call: impl FnMut()) -> f64 {
     let mut of = |calls: u32| {
         let start = Instant::now();
@@ -245,8 +245,13 @@ fn each_us(time: Duration, mut call: impl FnMut()) -> f64 {
     while calls < 1 << 30 && of(calls) < sample_us {
         calls *= 2;
     }
-    let samples: Vec<f64> = (0..SAMPLES).map(|_| of(calls) / f64::from(calls)).collect();
-    median(&samples)
+    fastest(|| of(calls) / f64::from(calls))
+}
+
+/// The least of some samples.
+fn fastest(sample_us: impl FnMut() -> f64) -> f64 {
+    let samples = std::iter::repeat_with(sample_us).take(SAMPLES as usize);
+    samples.fold(f64::INFINITY, f64::min)
 }
 
 #[cfg(test)]
