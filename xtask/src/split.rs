@@ -135,7 +135,7 @@ impl fmt::Display for Split {
 /// Operations take far longer together than what the benchmark says to itself between samples.
 fn options(op: Op) -> Options {
     Options {
-        row_ms: 50,
+        row_ms: 100,
         ..rows(&[op], &[8], Mode::Untouched)
     }
 }

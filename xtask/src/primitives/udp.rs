@@ -39,8 +39,8 @@ const ON_THE_WAY: u64 = 8;
 const ANSWERED: u64 = 4;
 
 /// Long transfers of a burst to one host, and bursts, of which the fastest counts.
-const BURST: u64 = 64;
-const BURSTS: usize = 20;
+const BURST: u64 = 32;
+const BURSTS: usize = 60;
 
 /// Test-Events that are timed together.
 const TESTS: usize = 256;
