@@ -1,8 +1,8 @@
 //! What a datagram of 8 bytes takes between two hosts, and nothing else: one thread on each sends it back and forth by
 //! the plainest calls of the kernel. So it is the floor of whatever goes over this network.
 //!
-//! Who polls asks the socket again and again; who sleeps is woken by the kernel in the call that receives. The difference
-//! is what a wake costs where a host has a core to itself.
+//! Who polls asks the socket again and again; who sleeps is woken by the kernel in the call that receives. The
+//! difference is what a wake costs where a host has a core to itself.
 
 use std::io::ErrorKind;
 use std::net::UdpSocket;

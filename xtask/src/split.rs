@@ -1,9 +1,9 @@
 //! Where the time of a small operation between two hosts goes.
 //!
-//! Nothing is recorded in the runs whose time is split. The shares are from others beside them, in the same rounds: a run
-//! that records (MDS), a bare datagram that goes back and forth, and the fabric without NIC threads and ranks. What
-//! none of them explains is the rest. A share that an operation has no part of is zero: what goes ahead of the beat has no
-//! strobe and no verdict.
+//! Nothing is recorded in the runs whose time is split. The shares are from others beside them, in the same rounds: a
+//! run that records (MDS), a bare datagram that goes back and forth, and the fabric without NIC threads and ranks. What
+//! none of them explains is the rest. A share that an operation has no part of is zero: what goes ahead of the beat has
+//! no strobe and no verdict.
 
 use std::fmt;
 use std::time::Duration;
@@ -22,8 +22,8 @@ use crate::process;
 use crate::rounds::{Bar, Measured, Rounds};
 use crate::workspace::Workspace;
 
-/// The operations, on two ranks. Half a round trip passes both nodes, one after the other; in a collective both work at the
-/// same time.
+/// The operations, on two ranks. Half a round trip passes both nodes, one after the other; in a collective both work at
+/// the same time.
 pub const OPS: [Op; 3] = [Op::Latency, Op::Barrier, Op::Allreduce];
 
 /// What is measured in every round.
@@ -182,8 +182,9 @@ fn recorded(dumps: &Dumps, op: Op, sleeps: u64) -> Result<Recorded> {
     })
 }
 
-/// Of a slice, the medians: from its strobe until the last node has it; and what is neither that nor the work of a node in
-/// its microphases, which are the ways of reports, verdicts and further microstrobes. Nodes of one kernel have one clock.
+/// Of a slice, the medians: from its strobe until the last node has it; and what is neither that nor the work of a node
+/// in its microphases, which are the ways of reports, verdicts and further microstrobes. Nodes of one kernel have one
+/// clock.
 fn of_a_slice(strobes: &[StrobeRow], nodes: &[NodeDump]) -> [f64; 2] {
     let (mut ways, mut verdicts) = (Vec::new(), Vec::new());
     for strobe in strobes {

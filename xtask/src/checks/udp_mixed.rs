@@ -1,8 +1,8 @@
 //! Jobs whose nodes are partly on one machine and partly not: four nodes on two hosts.
 //!
-//! With `--fabric udp` hosts are network namespaces. Their node managers could map each other's memory, and do it within a host
-//! only, as that option says. With `--fabric auto` a host has a namespace for processes, too: then node managers of two hosts
-//! cannot reach each other's memory, and find that out by trying.
+//! With `--fabric udp` hosts are network namespaces. Their node managers could map each other's memory, and do it
+//! within a host only, as that option says. With `--fabric auto` a host has a namespace for processes, too: then node
+//! managers of two hosts cannot reach each other's memory, and find that out by trying.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -33,7 +33,8 @@ const NODES: usize = 4;
 
 const DRIVERS: [&str; 3] = ["shared", "coprocessor", "dedicated"];
 
-/// Programs that know what their answers are: options of `bcs run`, a fixture with its arguments, how its output begins.
+/// Programs that know what their answers are: options of `bcs run`, a fixture with its arguments, how its output
+/// begins.
 const FIXTURES: [(&str, &str, &str, &str); 4] = [
     ("-n 4", "conformance", "unwritable", "15 rules\n"),
     ("-n 8", "conformance", "unwritable", "15 rules\n"),
@@ -78,7 +79,8 @@ fn run(workspace: &Workspace) -> Result<Outcome> {
     hidden.into_iter().try_for_each(Hidden::end)?;
     nobody_is_left(&network)?;
     let figure = format!(
-        "{jobs} jobs of {NODES} nodes on 2 hosts have the right answers, and in each all 6 pairs are joined as they should be"
+        "{jobs} jobs of {NODES} nodes on 2 hosts have the right answers, and in each all 6 pairs are joined as they \
+        should be"
     );
     Ok(Outcome::exact(true, figure, "all of them"))
 }

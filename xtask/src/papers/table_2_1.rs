@@ -74,7 +74,8 @@ fn fill(run: &Run<'_>, content: &mut Content) -> Result<()> {
         would do side by side. So these lines grow with n, and the paper's with its logarithm. The host without the \
         sequencer asks, which is a way there and one back; an asker beside the sequencer asks nobody, and has its \
         verdict as on `shm`. Both OS threads spin: a wake would come to it where one sleeps. A PUT is complete as soon \
-        as it is said (`fabric.md`), so a Test-Event looks into a table behind a lock and asks nobody.",
+        as it is said (`fabric.md`), so a Test-Event looks into a table behind a lock and asks nobody. Of \
+        all fabrics the fastest of many short samples counts, since other programs share the cores.",
     );
     content.text(
         "*What is missing.* A network with cables: between namespaces a packet is handed over in the kernel, where \

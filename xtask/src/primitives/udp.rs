@@ -1,9 +1,10 @@
 //! The primitives between hosts, which are network namespaces.
 //!
 //! A host has what a process with NICs has in a job: a hub, a socket, the memory of its nodes. Hosts share nothing; all
-//! goes through their sockets, with tags. There are as many OS threads as the least machine has cores, two: one is the first
-//! host, where the sequencer is, and the other one is all other hosts, of which the last asks. Both spin, as the OS thread of
-//! a NIC does that is awake. So nobody is woken; with many hosts one OS thread does what those would do side by side.
+//! goes through their sockets, with tags. There are as many OS threads as the least machine has cores, two: one is the
+//! first host, where the sequencer is, and the other one is all other hosts, of which the last asks. Both spin, as the
+//! OS thread of a NIC does that is awake. So nobody is woken; with many hosts one OS thread does what those would do
+//! side by side.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -59,7 +60,8 @@ struct Host {
 ///
 /// # Errors
 ///
-/// [`CannotTell`](crate::verdict::CannotTell) where there is one core; the kernel refuses something, or a datagram is never answered.
+/// [`CannotTell`](crate::verdict::CannotTell) where there is one core; the kernel refuses something, or a datagram is
+/// never answered.
 pub fn udp(network: &TestNetwork, hosts: usize, nodes: usize, time: Duration) -> Result<Costs> {
     let ledger = Ledger::default();
     let all = make(network, hosts, nodes, &ledger)?;
