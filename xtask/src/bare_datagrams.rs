@@ -14,8 +14,8 @@ use bcs_core::fabric::udp::path::longest_datagram;
 use bcs_core::fabric::udp::seal::{Crypto, Direction, JobKey, Opener, Seal};
 use bcs_core::fabric::udp::socket::{Socket, Unsent, Why};
 use bcs_core::job::NodeId;
-use rustix::thread::{CpuSet, sched_setaffinity};
 
+use crate::bare_pingpong::stay_on;
 use crate::hosts::Hosts;
 
 /// The receiver says how much has come whenever it is so much more.
@@ -114,7 +114,7 @@ fn burst(hosts: &Hosts, message_bytes: usize, count: usize) -> Result<f64> {
 impl Partner {
     /// Sends all of it, and gives the time until all of it is said to have come.
     fn send(mut self, longest: usize) -> Result<Duration> {
-        self.stay_on_core()?;
+        stay_on(self.core)?;
         let mut seal = Seal::new(&self.key, Crypto::Tag, DIRECTION);
         let each = longest - HEADER_BYTES - DATA_HEAD - Crypto::Tag.tag_bytes();
         let (mut sent, mut come, mut number) = (0, 0, 0);
@@ -153,7 +153,7 @@ impl Partner {
 
     /// Receives all of it, and gives the message as it came the last time.
     fn receive(mut self) -> Result<Vec<u8>> {
-        self.stay_on_core()?;
+        stay_on(self.core)?;
         let opener = Opener::new(&self.key, Crypto::Tag, DIRECTION);
         let (mut come, mut told, mut strange) = (0, 0, 0_usize);
         while come < self.all_bytes {
@@ -207,12 +207,6 @@ impl Partner {
             bail!("bare datagrams were lost: not all have come after {LIMIT:?}");
         }
         Ok(())
-    }
-
-    fn stay_on_core(&self) -> Result<()> {
-        let mut cores = CpuSet::new();
-        cores.set(self.core);
-        sched_setaffinity(None, &cores).context("failed to pin to a core")
     }
 }
 

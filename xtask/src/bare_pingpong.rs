@@ -63,6 +63,18 @@ pub fn allowed() -> Result<Vec<usize>> {
         .collect())
 }
 
+/// Keeps the calling OS thread on a core: two that spin would be on one of two cores now and then, and each would wait
+/// for the end of the other's turn.
+///
+/// # Errors
+///
+/// The kernel refuses it.
+pub fn stay_on(core: usize) -> Result<()> {
+    let mut cores = CpuSet::new();
+    cores.set(core);
+    sched_setaffinity(None, &cores).context("failed to pin to a core")
+}
+
 fn play(wait: Wait, [one, other]: [usize; 2], rounds: u32) -> Result<f64> {
     // No CLOEXEC: the partners inherit it.
     let memory = memfd_create("bare-pingpong", MemfdFlags::empty())
@@ -128,9 +140,7 @@ impl Partner {
     /// The core or the memory is not to be had.
     pub fn play(&self) -> Result<()> {
         ensure!(self.rounds > 0, "no rounds");
-        let mut cores = CpuSet::new();
-        cores.set(self.core);
-        sched_setaffinity(None, &cores).context("failed to pin to a core")?;
+        stay_on(self.core)?;
         let word = shared_word::map(self.fd)?;
         // The one that begins has the even numbers: before round r the word is 2 r.
         if self.first {

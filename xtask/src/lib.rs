@@ -13,6 +13,7 @@
 
 pub mod bare_datagrams;
 pub mod bare_pingpong;
+pub mod bare_round_trips;
 pub mod bare_timer;
 pub mod barriers;
 pub mod bootstrap;
@@ -32,6 +33,7 @@ pub mod rounds;
 pub mod sage;
 pub mod said;
 pub mod soft_float;
+pub mod split;
 pub mod sweep3d;
 pub mod verdict;
 pub mod wheel;

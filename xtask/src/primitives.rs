@@ -3,7 +3,11 @@
 //! On `shm` the primitives are called as NIC threads call them, either all from one OS thread (the `shared` driver,
 //! where a Compare-And-Write is decided by who asks), or from two that spin on a core each (the other drivers,
 //! where the sequencer is on another OS thread). Of an OS thread that sleeps the kernel's waking would have to
-//! be added. On `sim` time is virtual.
+//! be added. On `sim` time is virtual. On [`udp`] there are hosts.
+
+mod udp;
+
+pub use udp::udp;
 
 use std::cell::RefCell;
 use std::hint::{black_box, spin_loop};
@@ -21,8 +25,7 @@ use bcs_core::fabric::{
 };
 use bcs_core::job::{NicThreadId, NodeId, NodeSet};
 
-use crate::bare_pingpong::allowed;
-use crate::bootstrap::median;
+use crate::bare_pingpong::{allowed, stay_on};
 use crate::verdict::CannotTell;
 
 /// What they take with a number of nodes.
@@ -41,8 +44,9 @@ pub struct Costs {
 /// Bytes of a long transfer: a part of the collective block, which is the largest.
 const LONG: usize = 64 << 10;
 
-/// Samples, of which the median counts.
-const SAMPLES: u32 = 15;
+/// Samples, of which the fastest counts: each is shorter than a turn of another program, which stops whoever needs its
+/// core, and who waits for them.
+const SAMPLES: u32 = 100;
 
 /// Of one kind of port.
 const ASKER: NicThreadId = NicThreadId::BufferReceiver;
@@ -85,38 +89,57 @@ pub fn shm_one_thread(nodes: usize, time: Duration) -> Result<Costs> {
 ///
 /// [`CannotTell`] where there is one core: the two would wait for the kernel to switch between them.
 pub fn shm_two_threads(nodes: usize, time: Duration) -> Result<Costs> {
-    if allowed()?.len() < 2 {
-        let why = "two OS threads of NICs need two cores, and there is one".to_owned();
-        return Err(CannotTell(why).into());
-    }
     let segment = segment(nodes)?;
-    let mut asker = port(&segment, 0, ASKER);
+    on_two_cores(|| Ok(asks(&segment, time)), |over| answer(&segment, over))
+}
+
+fn asks(segment: &Segment, time: Duration) -> Costs {
+    let mut asker = port(segment, 0, ASKER);
+    let nodes = segment.nodes();
     let all = NodeSet::first(nodes);
-    let over = AtomicBool::new(false);
+    let compare_and_write_us = each_us(time, || {
+        let ticket = asker.compare_and_write(&compare_and_write(all));
+        while asker.test_event(ticket) == Event::Pending {
+            spin_loop();
+        }
+    });
+    let round_trip_us = each_us(time, || {
+        let before = asker.signals();
+        put(&mut asker, &all, &[7; 8], Some(ANSWERER));
+        while asker.signals() == before {
+            spin_loop();
+        }
+    });
+    Costs {
+        compare_and_write_us,
+        transfer_us: round_trip_us / 2.0,
+        transfer_mb_per_s: bandwidth(nodes, time, &mut asker),
+        test_event_us: test_event_us(time, &mut asker),
+    }
+}
+
+/// Has an OS thread measure while another one answers, until it is told that it is over. Both spin, each on a core.
+///
+/// # Errors
+///
+/// [`CannotTell`] where there is one core; what measuring fails with.
+fn on_two_cores(
+    measure: impl FnOnce() -> Result<Costs> + Send,
+    answer: impl FnOnce(&AtomicBool) + Send,
+) -> Result<Costs> {
+    let [one, other, ..] = allowed()?[..] else {
+        let why = "two OS threads that spin need two cores, and there is one".to_owned();
+        return Err(CannotTell(why).into());
+    };
+    let over = &AtomicBool::new(false);
     thread::scope(|scope| {
-        let other = scope.spawn(|| answer(&segment, &over));
-        let compare_and_write_us = each_us(time, || {
-            let ticket = asker.compare_and_write(&compare_and_write(all));
-            while asker.test_event(ticket) == Event::Pending {
-                spin_loop();
-            }
-        });
-        let round_trip_us = each_us(time, || {
-            let before = asker.signals();
-            put(&mut asker, &all, &[7; 8], Some(ANSWERER));
-            while asker.signals() == before {
-                spin_loop();
-            }
-        });
-        let costs = Costs {
-            compare_and_write_us,
-            transfer_us: round_trip_us / 2.0,
-            transfer_mb_per_s: bandwidth(nodes, time, &mut asker),
-            test_event_us: test_event_us(time, &mut asker),
-        };
+        let answering = scope.spawn(move || stay_on(other).map(|()| answer(over)));
+        let measuring = scope.spawn(move || stay_on(one).and_then(|()| measure()));
+        let costs = measuring.join();
         over.store(true, Ordering::Relaxed);
-        other.join().ok().context("an OS thread panicked")?;
-        Ok(costs)
+        let answered = answering.join();
+        answered.ok().context("an OS thread panicked")??;
+        costs.ok().context("an OS thread panicked")?
     })
 }
 
@@ -210,7 +233,7 @@ fn test_event_us(time: Duration, port: &mut ShmPort) -> f64 {
     })
 }
 
-/// Microseconds of a call: the median of samples that take `time` together.
+/// Microseconds of a call: in the fastest of samples that take `time` together.
 fn each_us(time: Duration, mut call: impl FnMut()) -> f64 {
     let mut of = |calls: u32| {
         let start = Instant::now();
@@ -222,8 +245,13 @@ fn each_us(time: Duration, mut call: impl FnMut()) -> f64 {
     while calls < 1 << 30 && of(calls) < sample_us {
         calls *= 2;
     }
-    let samples: Vec<f64> = (0..SAMPLES).map(|_| of(calls) / f64::from(calls)).collect();
-    median(&samples)
+    fastest(|| of(calls) / f64::from(calls))
+}
+
+/// The least of some samples.
+fn fastest(sample_us: impl FnMut() -> f64) -> f64 {
+    let samples = std::iter::repeat_with(sample_us).take(SAMPLES as usize);
+    samples.fold(f64::INFINITY, f64::min)
 }
 
 #[cfg(test)]

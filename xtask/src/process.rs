@@ -45,6 +45,8 @@ pub struct Finished {
     pub cpu: Duration,
     /// The most memory, in bytes, that it or one of those descendants had at a time.
     pub peak_memory: u64,
+    /// How often an OS thread of it or of those descendants went to sleep.
+    pub sleeps: u64,
 }
 
 impl Finished {
@@ -144,6 +146,7 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Finished> {
         wall,
         cpu: reaped.cpu,
         peak_memory: reaped.peak_memory,
+        sleeps: reaped.sleeps,
     })
 }
 

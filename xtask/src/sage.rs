@@ -25,8 +25,16 @@ impl Gas {
     ///
     /// It failed, or found something else than the first run.
     pub fn solve(&self, command: &mut Command) -> Result<f64> {
-        let said = process::run(command, LIMIT)?.succeeded()?.stdout;
-        let (digest, seconds) = answer(&said)?;
+        self.judge(&process::run(command, LIMIT)?.succeeded()?.stdout)
+    }
+
+    /// The same of a run that has ended, by what it said.
+    ///
+    /// # Errors
+    ///
+    /// It said no state, or another one than the first run.
+    pub fn judge(&self, said: &str) -> Result<f64> {
+        let (digest, seconds) = answer(said)?;
         let mut first = self.digest.lock().unwrap_or_else(PoisonError::into_inner);
         let first = first.get_or_insert_with(|| digest.to_owned());
         ensure!(

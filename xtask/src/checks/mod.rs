@@ -44,6 +44,7 @@ mod threads_beside;
 mod tune;
 mod udp_apps;
 mod udp_faults;
+mod udp_mixed;
 mod udp_peers;
 mod udp_strangers;
 mod udp_strobes;
@@ -122,6 +123,7 @@ pub const ALL: &[Check] = &[
     tune::CHECK,
     udp_strangers::CHECK,
     udp_faults::CHECK,
+    udp_mixed::CHECK,
     udp_strobes::CHECK,
     udp_peers::LATENCY,
     udp_peers::RATE,

@@ -45,7 +45,7 @@ pub(super) struct Chapter {
 /// It cannot be written there.
 pub(super) fn write(folder: &Path, occasion: &Occasion, chapters: &[Chapter]) -> Result<()> {
     let pictures = folder.join(PICTURES);
-    let context = || format!("failed to write the pictures into {}", pictures.display());
+    let context = || format!("failed to remove pictures from {}", pictures.display());
     fs::create_dir_all(&pictures).with_context(context)?;
     for entry in fs::read_dir(&pictures).with_context(context)? {
         let path = entry.with_context(context)?.path();
@@ -53,14 +53,67 @@ pub(super) fn write(folder: &Path, occasion: &Occasion, chapters: &[Chapter]) ->
             fs::remove_file(&path).with_context(context)?;
         }
     }
-    for part in chapters.iter().flat_map(|chapter| &chapter.content.parts) {
-        if let Part::Picture { file, svg, .. } = part {
-            fs::write(pictures.join(file), svg).with_context(context)?;
-        }
-    }
+    write_pictures(&pictures, chapters)?;
     let path = folder.join(FILE);
     fs::write(&path, text(occasion, chapters))
         .with_context(|| format!("failed to write {}", path.display()))
+}
+
+/// Puts sections in the place that they have in the document of a folder, and says in each when it was measured.
+///
+/// # Errors
+///
+/// There is no document, it has no such section, or it cannot be written.
+pub(super) fn replace(folder: &Path, occasion: &Occasion, chapters: &[Chapter]) -> Result<()> {
+    let path = folder.join(FILE);
+    let document = fs::read_to_string(&path)
+        .with_context(|| format!("failed to read {}, which has the others", path.display()))?;
+    let document = replaced(document, occasion, chapters)?;
+    write_pictures(&folder.join(PICTURES), chapters)?;
+    fs::write(&path, document).with_context(|| format!("failed to write {}", path.display()))
+}
+
+fn replaced(mut document: String, occasion: &Occasion, chapters: &[Chapter]) -> Result<String> {
+    let Occasion {
+        when,
+        machine,
+        commit,
+        command,
+        took,
+    } = occasion;
+    for chapter in chapters {
+        let head = head(chapter);
+        let start = document
+            .find(&head)
+            .with_context(|| format!("the document has no section `{}`", chapter.heading))?;
+        let rest = start + head.len();
+        let end = document[rest..]
+            .find("\n## ")
+            .map_or(document.len(), |next| rest + next + 1);
+        let mut section = format!(
+            "{head}*`{command}` measured this section again on {when}, in {took}, of commit {commit}, on {machine}.*\n\n"
+        );
+        add_all(&mut section, chapter);
+        document.replace_range(start..end, &section);
+    }
+    end_with_a_line(&mut document);
+    Ok(document)
+}
+
+/// The line of a section's heading, and the empty one below.
+fn head(chapter: &Chapter) -> String {
+    format!("## {}\n\n", chapter.heading)
+}
+
+fn write_pictures(folder: &Path, chapters: &[Chapter]) -> Result<()> {
+    let context = || format!("failed to write the pictures into {}", folder.display());
+    fs::create_dir_all(folder).with_context(context)?;
+    for part in chapters.iter().flat_map(|chapter| &chapter.content.parts) {
+        if let Part::Picture { file, svg, .. } = part {
+            fs::write(folder.join(file), svg).with_context(context)?;
+        }
+    }
+    Ok(())
 }
 
 fn text(occasion: &Occasion, chapters: &[Chapter]) -> String {
@@ -74,17 +127,26 @@ fn text(occasion: &Occasion, chapters: &[Chapter]) -> String {
     let mut text = format!(
         "# The papers, measured here\n\n\
         `{command}` wrote this file on {when}, in {took}, of commit {commit}, on {machine}. Do not edit it.\n\n\
-        Every number is from that run, but for those that are said to be a paper's; these are in \
-        `xtask/src/papers/published`, each with its source. The papers are at hand as text, so of a figure only \
+        Every number is from that run, or from the later one that its section names, but for those that are said to \
+        be a paper's; these are in `xtask/src/papers/published`, each with its source. The papers are at hand as text, so of a figure only \
         what the text says is compared. Absolute times are those of this machine in that hour.\n\n"
     );
-    for Chapter { heading, content } in chapters {
-        let _ = write!(text, "## {heading}\n\n");
-        content.parts.iter().for_each(|part| add(&mut text, part));
+    for chapter in chapters {
+        text.push_str(&head(chapter));
+        add_all(&mut text, chapter);
     }
+    end_with_a_line(&mut text);
+    text
+}
+
+fn add_all(text: &mut String, chapter: &Chapter) {
+    let parts = &chapter.content.parts;
+    parts.iter().for_each(|part| add(text, part));
+}
+
+fn end_with_a_line(text: &mut String) {
     text.truncate(text.trim_end().len());
     text.push('\n');
-    text
 }
 
 fn add(text: &mut String, part: &Part) {
@@ -162,6 +224,35 @@ mod tests {
         let expected = "Said.\n\n- one\n- two\n\n| n | us \\| ms |\n| --- | ---: |\n| 2 | 3.5 |\n\n\
             ![A curve](papers/figure.svg)\n\n*A curve*\n";
         assert_eq!(rest, expected);
+    }
+
+    #[test]
+    fn a_section_that_is_measured_again_takes_its_place() {
+        let chapter_of = |heading, said: &str| {
+            let mut content = Content::new();
+            content.text(said);
+            Chapter { heading, content }
+        };
+        let before = ["A", "B", "C"].map(|heading| chapter_of(heading, "Before."));
+        let document = text(&occasion(), &before);
+        let again = "*`cargo xtask papers --quick` measured this section again on a day, in 4 s, of commit abc, \
+            on a machine.*\n\nAfter.\n";
+        for (heading, expected) in [
+            (
+                "B",
+                format!("## A\n\nBefore.\n\n## B\n\n{again}\n## C\n\nBefore.\n"),
+            ),
+            (
+                "C",
+                format!("## A\n\nBefore.\n\n## B\n\nBefore.\n\n## C\n\n{again}"),
+            ),
+        ] {
+            let after = [chapter_of(heading, "After.")];
+            let document = replaced(document.clone(), &occasion(), &after).unwrap();
+            assert_eq!(&document[document.find("## A").unwrap()..], expected);
+        }
+        let unknown = [chapter_of("D", "")];
+        assert!(replaced(document, &occasion(), &unknown).is_err());
     }
 
     #[test]

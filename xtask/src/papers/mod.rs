@@ -75,8 +75,9 @@ pub struct PapersArgs {
     /// Measure less of everything: about five minutes instead of forty
     #[arg(long)]
     quick: bool,
-    /// Only this section; may be repeated. A part is no document, so say where to write it
-    #[arg(long, value_name = "NAME", requires = "output")]
+    /// Only this section; may be repeated. It takes its place in the document of docs, unless --output says where to
+    /// write it alone
+    #[arg(long, value_name = "NAME")]
     section: Vec<String>,
     /// The folder to write papers.md and papers/*.svg into [default: docs]
     #[arg(short, long, value_name = "DIR")]
@@ -109,12 +110,18 @@ impl PapersArgs {
             Some(folder) => folder.clone(),
             None => workspace.root().join("docs"),
         };
+        let takes_its_place = !self.section.is_empty() && self.output.is_none();
         let mut chapters = Vec::new();
         for section in &sections {
             chapters.push(chapter(&run, section));
             occasion.took = format!("{:.0} s", began.elapsed().as_secs_f64());
             // What has been measured is there if the next section is interrupted.
-            document::write(&folder, &occasion, &chapters)?;
+            if !takes_its_place {
+                document::write(&folder, &occasion, &chapters)?;
+            }
+        }
+        if takes_its_place {
+            document::replace(&folder, &occasion, &chapters)?;
         }
         println!("wrote {}", folder.join("papers.md").display());
         let verdicts = chapters.iter().map(|chapter| chapter.content.verdict);

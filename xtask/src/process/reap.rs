@@ -20,6 +20,8 @@ pub(crate) struct Reaped {
     pub(crate) cpu: Duration,
     /// The most memory of any one of them, in bytes.
     pub(crate) peak_memory: u64,
+    /// How often any of their OS threads went to sleep.
+    pub(crate) sleeps: u64,
 }
 
 /// Waits for the child `pid` to end.
@@ -43,6 +45,7 @@ pub(crate) fn reap(pid: Pid) -> io::Result<Reaped> {
         status: ExitStatus::from_raw(status),
         cpu: duration(usage.ru_utime) + duration(usage.ru_stime),
         peak_memory: u64::try_from(usage.ru_maxrss).unwrap_or_default() * 1024, // in KiB
+        sleeps: u64::try_from(usage.ru_nvcsw).unwrap_or_default(),
     })
 }
 

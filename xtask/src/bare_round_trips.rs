@@ -1,0 +1,122 @@
+//! What a datagram of 8 bytes takes between two hosts, and nothing else: one thread on each sends it back and forth by
+//! the plainest calls of the kernel. So it is the floor of whatever goes over this network.
+//!
+//! Who polls asks the socket again and again; who sleeps is woken by the kernel in the call that receives. The
+//! difference is what a wake costs where a host has a core to itself.
+
+use std::io::ErrorKind;
+use std::net::UdpSocket;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use crate::bare_pingpong::stay_on;
+use crate::bootstrap::median;
+use crate::hosts::Hosts;
+
+/// How a thread waits for a datagram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wait {
+    /// Asleep in the call that receives.
+    Asleep,
+    /// By asking whether one has come.
+    Polling,
+}
+
+/// The least that is timed with some sense: a turn of another program is over within it.
+const ROUND_TRIPS: usize = 2_000;
+
+/// So long no datagram takes; one that was lost does.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// Half a round trip of 8 bytes, in microseconds: the median.
+///
+/// # Errors
+///
+/// The kernel refuses something, or a datagram was lost.
+pub fn half_round_trip_us(hosts: &Hosts, wait: Wait) -> Result<f64> {
+    let [one, other] = sockets(hosts, wait)?;
+    let cores = [hosts.core(0), hosts.core(1)];
+    thread::scope(|threads| {
+        let echo = threads.spawn(move || -> Result<()> {
+            stay_on(cores[1])?;
+            (0..ROUND_TRIPS).try_for_each(|_| {
+                receive(&other)?;
+                send(&other)
+            })
+        });
+        let player = threads.spawn(move || -> Result<f64> {
+            stay_on(cores[0])?;
+            let mut times = Vec::with_capacity(ROUND_TRIPS);
+            for _ in 0..ROUND_TRIPS {
+                let start = Instant::now();
+                send(&one)?;
+                receive(&one)?;
+                times.push(start.elapsed().as_secs_f64() * 1e6 / 2.0);
+            }
+            Ok(median(&times))
+        });
+        let panicked = |_| anyhow::anyhow!("a bare thread panicked");
+        let played = player.join().map_err(panicked)?;
+        echo.join().map_err(panicked)??;
+        played
+    })
+}
+
+/// A socket on each host, joined to the other.
+fn sockets(hosts: &Hosts, wait: Wait) -> Result<[UdpSocket; 2]> {
+    let network = hosts.network();
+    let bind = |host: usize| -> Result<UdpSocket> {
+        let bound = network.on_host(host, || UdpSocket::bind((network.address(host), 0)));
+        Ok(bound.context("failed to get to a host")??)
+    };
+    let sockets = [bind(0)?, bind(1)?];
+    let [one, other] = &sockets;
+    one.connect(other.local_addr()?)?;
+    other.connect(one.local_addr()?)?;
+    for socket in &sockets {
+        match wait {
+            Wait::Asleep => socket.set_read_timeout(Some(LIMIT))?,
+            Wait::Polling => socket.set_nonblocking(true)?,
+        }
+    }
+    Ok(sockets)
+}
+
+fn send(socket: &UdpSocket) -> Result<()> {
+    socket.send(&[7; 8]).context("failed to send a datagram")?;
+    Ok(())
+}
+
+fn receive(socket: &UdpSocket) -> Result<()> {
+    let start = Instant::now();
+    loop {
+        match socket.recv(&mut [0; 64]) {
+            Ok(8) => return Ok(()),
+            Ok(bytes) => bail!("a datagram of {bytes} bytes came, and 8 were sent"),
+            Err(error) if error.kind() == ErrorKind::WouldBlock && start.elapsed() < LIMIT => (),
+            Err(error) if error.kind() == ErrorKind::Interrupted => (),
+            Err(error) => return Err(error).context("no datagram came"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hosts::ETHERNET;
+
+    #[test]
+    fn datagrams_go_back_and_forth_in_both_ways() {
+        let Ok(hosts) = Hosts::make(ETHERNET) else {
+            // `test-network` has the test that fails where there must be namespaces.
+            return;
+        };
+        for wait in [Wait::Asleep, Wait::Polling] {
+            let us = half_round_trip_us(&hosts, wait).unwrap();
+            // No call of the kernel is as short, and nobody waits for a limit.
+            assert!((0.5..1e6).contains(&us), "{wait:?}: {us}");
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! Jobs whose nodes are partly on one machine and partly not: four nodes on two hosts.
+//!
+//! With `--fabric udp` hosts are network namespaces. Their node managers could map each other's memory, and do it
+//! within a host only, as that option says. With `--fabric auto` a host has a namespace for processes, too: then node
+//! managers of two hosts cannot reach each other's memory, and find that out by trying.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use test_network::TestNetwork;
+
+use crate::network::{LAUNCHER, make, nobody_is_left};
+use crate::process::{self, Finished};
+use crate::sage::Gas;
+use crate::sweep3d::Answers;
+use crate::verdict::{CannotTell, Outcome};
+use crate::workspace::Workspace;
+
+use super::Check;
+
+pub(super) const CHECK: Check = Check {
+    name: "udp-mixed",
+    about: "4 nodes on 2 hosts, all drivers, --fabric udp and auto: rules, known answers and bits as on one machine, and -v says how each pair is joined and why",
+    about_time: false,
+    quick: true,
+    run,
+};
+
+const NODES: usize = 4;
+
+const DRIVERS: [&str; 3] = ["shared", "coprocessor", "dedicated"];
+
+/// Programs that know what their answers are: options of `bcs run`, a fixture with its arguments, how its output
+/// begins.
+const FIXTURES: [(&str, &str, &str, &str); 4] = [
+    ("-n 4", "conformance", "unwritable", "15 rules\n"),
+    ("-n 8", "conformance", "unwritable", "15 rules\n"),
+    ("-n 4", "oracle", "1 500", "500 cases"),
+    ("-n 6", "traffic", "1 30", "30 programs"),
+];
+
+const SWEEP3D: [&str; 2] = ["sweep3d --comm blocking", "sweep3d --comm nonblocking"];
+
+const SAGE: &str = "sage --deck sedov --levels 2 --cycles 6";
+
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// How hosts are told from each other.
+struct Way {
+    fabric: &'static str,
+    hosts: String,
+    launcher: &'static str,
+    /// Why the hosts are joined by the network.
+    why: &'static str,
+}
+
+fn run(workspace: &Workspace) -> Result<Outcome> {
+    let network = make(2)?;
+    let answers = OfOneMachine::find(workspace)?;
+    let told = Way {
+        fabric: "udp",
+        hosts: network.hosts().join(","),
+        launcher: LAUNCHER,
+        why: "as --fabric udp says",
+    };
+    let mut jobs = try_all(workspace, &told, &answers)?;
+    nobody_is_left(&network)?;
+    let hidden = [Hidden::make(&network, 0)?, Hidden::make(&network, 1)?];
+    let found = Way {
+        fabric: "auto",
+        hosts: hidden.each_ref().map(Hidden::host).join(","),
+        launcher: Hidden::LAUNCHER,
+        why: "since none can map another's memory",
+    };
+    jobs += try_all(workspace, &found, &answers)?;
+    hidden.into_iter().try_for_each(Hidden::end)?;
+    nobody_is_left(&network)?;
+    let figure = format!(
+        "{jobs} jobs of {NODES} nodes on 2 hosts have the right answers, and in each all 6 pairs are joined as they \
+        should be"
+    );
+    Ok(Outcome::exact(true, figure, "all of them"))
+}
+
+/// What applications find on one machine.
+struct OfOneMachine {
+    sweep3d: Vec<Answers>,
+    gas: Gas,
+}
+
+impl OfOneMachine {
+    fn find(workspace: &Workspace) -> Result<Self> {
+        let command = |program: &str| -> Result<Command> {
+            let mut command = workspace.bcs(["run", "-n", "4"])?;
+            command.args(program.split(' '));
+            Ok(command)
+        };
+        let sweep3d = SWEEP3D.iter().map(|program| {
+            let finished = process::run(&mut command(program)?, LIMIT)?.succeeded()?;
+            finished.stdout.parse()
+        });
+        let gas = Gas::default();
+        gas.solve(&mut command(SAGE)?)?;
+        Ok(Self {
+            sweep3d: sweep3d.collect::<Result<_>>()?,
+            gas,
+        })
+    }
+}
+
+/// Runs all programs with all drivers, and gives how many jobs that were.
+fn try_all(workspace: &Workspace, way: &Way, expected: &OfOneMachine) -> Result<usize> {
+    let mut jobs = 0;
+    for driver in DRIVERS {
+        for (options, name, words, answer) in FIXTURES {
+            let program = workspace.fixture_program(name)?;
+            let mut command = bcs_run(workspace, way, driver, options)?;
+            command.arg(program).args(words.split(' '));
+            let said = well_joined(way, &mut command)?.stdout;
+            ensure!(
+                said.starts_with(answer),
+                "`{}` was to say `{answer}`, and said `{said}`",
+                process::typed(&command)
+            );
+            jobs += 1;
+        }
+        for (program, expected) in SWEEP3D.iter().zip(&expected.sweep3d) {
+            let mut command = bcs_run(workspace, way, driver, "-n 4")?;
+            command.args(program.split(' '));
+            let found: Answers = well_joined(way, &mut command)?.stdout.parse()?;
+            ensure!(
+                found == *expected,
+                "`{}` found {found:?}, and one machine {expected:?}",
+                process::typed(&command)
+            );
+            jobs += 1;
+        }
+        let mut command = bcs_run(workspace, way, driver, "-n 4")?;
+        let finished = well_joined(way, command.args(SAGE.split(' ')))?;
+        expected.gas.judge(&finished.stdout)?;
+        jobs += 1;
+    }
+    Ok(jobs)
+}
+
+fn bcs_run(workspace: &Workspace, way: &Way, driver: &str, options: &str) -> Result<Command> {
+    let mut command = workspace.bcs(["run", "-v", "--fabric", way.fabric])?;
+    command.args(["--hosts", &way.hosts, "--launcher", way.launcher]);
+    command.args(["--nic-threads", driver, "--nodes", &NODES.to_string()]);
+    command.args(options.split(' '));
+    Ok(command)
+}
+
+/// Runs a job, and sees that it has said of each pair of nodes what it should.
+fn well_joined(way: &Way, command: &mut Command) -> Result<Finished> {
+    let finished = process::run(command, LIMIT)?.succeeded()?;
+    let found = pairs(&finished.stderr)?;
+    let each = NODES / 2;
+    for one in 0..NODES {
+        for other in one + 1..NODES {
+            let expected = match one / each == other / each {
+                true => ("shared memory", "which their node managers can map"),
+                false => ("udp", way.why),
+            };
+            let found = found.get(&(one, other));
+            ensure!(
+                found.map(|(by, why)| (by.as_str(), why.as_str())) == Some(expected),
+                "`{}`: nodes {one} and {other} were to be joined by {expected:?}, and are by {found:?}",
+                finished.command
+            );
+        }
+    }
+    Ok(finished)
+}
+
+/// By what each pair of nodes is joined, and why, as `-v` says it.
+fn pairs(said: &str) -> Result<BTreeMap<(usize, usize), (String, String)>> {
+    let mut machines: Vec<(Vec<usize>, Option<&str>)> = Vec::new();
+    let mut between = None;
+    for line in said.lines().filter_map(|line| line.strip_prefix("bcs: ")) {
+        if let Some(rest) = line.strip_prefix("machine of nodes ") {
+            let (nodes, rest) = rest.split_once(" on host ").context("a host is named")?;
+            let nodes = nodes
+                .split(", ")
+                .map(str::parse)
+                .collect::<Result<_, _>>()?;
+            let why = rest.split_once(", joined by shared memory, ");
+            machines.push((nodes, why.map(|(_, why)| why)));
+        } else if let Some(rest) = line.strip_prefix("machines are joined by udp, ") {
+            between = rest.split_once("; ").map(|(why, _)| why);
+        }
+    }
+    let mut pairs = BTreeMap::new();
+    for (number, (nodes, within)) in machines.iter().enumerate() {
+        for (other_number, (others, _)) in machines.iter().enumerate() {
+            let (by, why) = match number == other_number {
+                true => ("shared memory", *within),
+                false => ("udp", between),
+            };
+            for (node, other) in nodes
+                .iter()
+                .flat_map(|node| others.iter().map(move |other| (node, other)))
+            {
+                if node < other {
+                    let why = why.with_context(|| {
+                        format!("nobody says why nodes {node} and {other} are joined by {by}")
+                    })?;
+                    pairs.insert((*node, *other), (by.to_owned(), why.to_owned()));
+                }
+            }
+        }
+    }
+    Ok(pairs)
+}
+
+/// A host whose processes see no others: it has a namespace for them, with a `/proc` of its own. They end with it.
+struct Hidden {
+    /// It has made the namespaces, so it is what the host is called.
+    maker: Child,
+    /// At its end the namespace ends.
+    input: ChildStdin,
+}
+
+impl Hidden {
+    const LAUNCHER: &str = "nsenter --net=/proc/{host}/ns/net --mount=/proc/{host}/ns/mnt \
+                            --pid=/proc/{host}/ns/pid_for_children";
+
+    fn make(network: &TestNetwork, host: usize) -> Result<Self> {
+        let mut command = network.command(host, "unshare");
+        command.args(["--pid", "--fork", "--mount-proc"]);
+        command.args(["sh", "-c", "echo there; exec cat"]);
+        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut maker = piped.spawn().context("failed to start unshare")?;
+        let input = maker.stdin.take().context("it is a pipe")?;
+        let output = maker.stdout.take().context("it is a pipe")?;
+        let mut line = String::new();
+        BufReader::new(output).read_line(&mut line)?;
+        let hidden = Self { maker, input };
+        if line == "there\n" {
+            return Ok(hidden);
+        }
+        hidden.end()?;
+        let why = "processes of two hosts cannot be hidden from each other: unshare --pid --mount-proc is refused";
+        Err(CannotTell(why.to_owned()).into())
+    }
+
+    fn host(&self) -> String {
+        self.maker.id().to_string()
+    }
+
+    fn end(self) -> Result<()> {
+        let Self { mut maker, input } = self;
+        drop(input);
+        maker.wait().context("failed to wait for unshare")?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_are_read_with_their_reasons() {
+        let said = "bcs: machine of nodes 0, 2 on host a: 10.0.0.1:7, joined by shared memory, because\n\
+            bcs: machine of nodes 1 on host b: 10.0.0.2:7\n\
+            bcs: machines are joined by udp, as it is; datagrams are guarded by Tag\n\
+            bcs: bcs run is process 7\n";
+        let pairs = pairs(said).unwrap();
+        let pairs: Vec<_> = pairs
+            .iter()
+            .map(|(pair, (by, why))| (*pair, by.as_str(), why.as_str()))
+            .collect();
+        let expected = [
+            ((0, 1), "udp", "as it is"),
+            ((0, 2), "shared memory", "because"),
+            ((1, 2), "udp", "as it is"),
+        ];
+        assert_eq!(pairs, expected);
+    }
+
+    #[test]
+    fn a_pair_without_a_reason_is_an_error() {
+        let said = "bcs: machine of nodes 0 on host a: 10.0.0.1:7\nbcs: machine of nodes 1 on host b: 10.0.0.2:7\n";
+        assert!(pairs(said).is_err());
+        assert!(pairs("").unwrap().is_empty());
+    }
+}

@@ -1,0 +1,337 @@
+//! The primitives between hosts, which are network namespaces.
+//!
+//! A host has what a process with NICs has in a job: a hub, a socket, the memory of its nodes. Hosts share nothing; all
+//! goes through their sockets, with tags. There are as many OS threads as the least machine has cores, two: one is the
+//! first host, where the sequencer is, and the other one is all other hosts, of which the last asks. Both spin, as the
+//! OS thread of a NIC does that is awake. So nobody is woken; with many hosts one OS thread does what those would do
+//! side by side.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use bcs_core::clock::now_ns;
+use bcs_core::fabric::shm::{Bells, Ledger, NodeMemory, Segment, Sequencer, ShmPort};
+use bcs_core::fabric::udp::path::{longest_datagram, mtu_of};
+use bcs_core::fabric::udp::seal::{Crypto, JobKey};
+use bcs_core::fabric::udp::socket::Socket;
+use bcs_core::fabric::udp::{Address, Hub, HubConfig, LinkSettings, Path, Sealing, UdpPort, Wires};
+use bcs_core::fabric::{Event, Port, Ticket};
+use bcs_core::job::{NicThreadId, NodeId, NodeSet, Placement};
+use bcs_core::wake::MachinePage;
+use test_network::TestNetwork;
+
+use super::{
+    ANSWERER, ASKER, Costs, LONG, compare_and_write, each_us, fastest, on_two_cores, put, segment,
+};
+
+/// As in a job (`node-manager/src/meeting.rs`).
+const ACKNOWLEDGE_NS: u64 = 300_000;
+
+/// More than a core copies: nobody waits for the budget.
+const BYTES_PER_SECOND: u64 = 20_000_000_000;
+
+/// Long transfers that may be on their way: half of what a link keeps.
+const ON_THE_WAY: u64 = 8;
+
+/// One of so many long transfers is answered.
+const ANSWERED: u64 = 4;
+
+/// Long transfers of a burst to one host, and bursts, of which the fastest counts.
+const BURST: u64 = 32;
+const BURSTS: usize = 60;
+
+/// Test-Events that are timed together.
+const TESTS: usize = 256;
+
+/// A thousand times as long as anything takes.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// A host, as far as the primitives need it.
+struct Host {
+    segment: Segment,
+    wires: Wires,
+    last_node: NodeId,
+}
+
+/// Between the first `hosts` hosts of a network, with as many nodes on each.
+///
+/// # Errors
+///
+/// [`CannotTell`](crate::verdict::CannotTell) where there is one core; the kernel refuses something, or a datagram is
+/// never answered.
+pub fn udp(network: &TestNetwork, hosts: usize, nodes: usize, time: Duration) -> Result<Costs> {
+    let ledger = Ledger::default();
+    let all = make(network, hosts, nodes, &ledger)?;
+    let (first, others) = all.split_first().context("there is a first host")?;
+    on_two_cores(
+        || Asker::new(others, nodes).costs(time),
+        |over| answer(first, nodes, ledger, over),
+    )
+}
+
+/// Makes the hosts' parts, each with its socket in its namespace.
+fn make(network: &TestNetwork, hosts: usize, nodes: usize, ledger: &Ledger) -> Result<Vec<Host>> {
+    let each = nodes / hosts;
+    let of = |host: usize| -> Vec<NodeId> {
+        (host * each..(host + 1) * each)
+            .map(NodeId::from_index)
+            .collect()
+    };
+    let parties: Vec<Vec<NodeId>> = (0..hosts).map(of).collect();
+    let sockets = (0..hosts).map(|host| bind(network, host));
+    let sockets: Vec<(Socket, usize)> = sockets.collect::<Result<_>>()?;
+    let addresses: Vec<_> = sockets
+        .iter()
+        .map(|(socket, _)| socket.local_addr())
+        .collect();
+    let buffers: Vec<usize> = sockets
+        .iter()
+        .map(|(socket, _)| socket.receive_bytes())
+        .collect();
+    let key = JobKey::random()?;
+    let host = |(me, (socket, mtu)): (usize, (Socket, usize))| -> Result<Host> {
+        let segment = segment(nodes)?;
+        let longest = longest_datagram(mtu, addresses[me].ip()) - Crypto::Tag.tag_bytes();
+        let others = || (0..hosts).filter(move |party| *party != me);
+        let mut paths = vec![None; hosts];
+        for party in others() {
+            paths[party] = Some(Path {
+                datagram_bytes: longest,
+                window_bytes: (buffers[party] / (hosts - 1)) as u64,
+            });
+        }
+        let hub = HubConfig {
+            placement: Placement::block(nodes, nodes)?,
+            parties: parties.clone(),
+            me,
+            machine: parties[me].iter().copied().collect(),
+            beside_sequencer: Vec::new(),
+            page: MachinePage::private(nodes, 1).context("failed to make a page")?,
+            memory: memory(&segment),
+            ledger: (me == 0).then(|| ledger.clone()),
+            segment: segment.clone(),
+            link: LinkSettings {
+                bytes_per_second: BYTES_PER_SECOND,
+                acknowledge_ns: ACKNOWLEDGE_NS,
+                ..LinkSettings::default()
+            },
+            paths,
+        };
+        let sealing = Sealing {
+            key: key.clone(),
+            crypto: Crypto::Tag,
+            epoch: 0,
+            me: parties[me][0],
+        };
+        let addresses: Vec<Address> = others()
+            .map(|party| Address {
+                party,
+                node: parties[party][0],
+                socket: addresses[party],
+            })
+            .collect();
+        let wires = Wires::new(Hub::new(hub, now_ns()), socket, &sealing, &addresses);
+        Ok(Host {
+            segment,
+            wires: wires.context("failed to make a timer")?,
+            last_node: parties[me][each - 1],
+        })
+    };
+    sockets.into_iter().enumerate().map(host).collect()
+}
+
+/// A socket on a host, and how long a packet to others may be.
+fn bind(network: &TestNetwork, host: usize) -> Result<(Socket, usize)> {
+    let address = IpAddr::from(network.address(host));
+    let other = IpAddr::from(network.address(usize::from(host == 0)));
+    let bound = network.on_host(host, || -> Result<_> {
+        let socket = Socket::bind(address, 0..=0)?;
+        let mtu = mtu_of(address, (other, socket.local_addr().port()).into())?;
+        Ok((socket, mtu))
+    });
+    bound.context("failed to get to a host")?
+}
+
+/// No rank is there whose memory could be reached.
+fn memory(segment: &Segment) -> NodeMemory {
+    let nobody = Arc::new((0..segment.nodes()).map(|_| None).collect());
+    NodeMemory::new(segment.clone(), nobody)
+}
+
+impl Host {
+    fn port(&self, node: NodeId, thread: NicThreadId) -> UdpPort {
+        let (segment, bells) = (self.segment.clone(), self.wires.hub().bells());
+        let near = ShmPort::new(segment, bells, memory(&self.segment), node, thread);
+        UdpPort::new(near, self.wires.hub().clone(), Some((node, thread)))
+    }
+
+    /// Takes what has come. Returns whether that was anything.
+    fn look(&self) -> bool {
+        let has_come = self.wires.look(now_ns());
+        if has_come {
+            // Whose bells they are would look.
+            self.wires.hub().bells().take(&mut Vec::new());
+        }
+        has_come
+    }
+}
+
+/// The first host: it decides Compare-And-Writes, and answers each signal of its first node by one to all nodes.
+fn answer(host: &Host, nodes: usize, ledger: Ledger, over: &AtomicBool) {
+    let sequencer = Sequencer::new(host.segment.clone(), Bells::default());
+    let mut sequencer = sequencer.with_ledger(Some(ledger));
+    let mut answerer = host.port(NodeId(0), ANSWERER);
+    let all = NodeSet::first(nodes);
+    let mut answered = 0;
+    while !over.load(Ordering::Relaxed) {
+        let has_come = host.look();
+        let is_decided = sequencer.poll();
+        let is_called = answerer.signals() > answered;
+        if is_called {
+            answered += 1;
+            put_all(&mut answerer, &all, &[7; 8], Some(ASKER));
+        }
+        if has_come || is_decided || is_called {
+            host.wires.flush(now_ns());
+        }
+    }
+}
+
+/// As [`put`], and spends its ticket: it is complete when it is said.
+fn put_all(port: &mut UdpPort, all: &NodeSet, bytes: &[u8], signal: Option<NicThreadId>) {
+    let ticket = put(port, all, bytes, signal);
+    assert_eq!(port.test_event(ticket), Event::Signalled);
+}
+
+/// All other hosts, of which the last one's last node asks.
+struct Asker<'a> {
+    hosts: &'a [Host],
+    port: UdpPort,
+    nodes: usize,
+    /// By then all that was asked has been answered.
+    give_up: Instant,
+    has_given_up: bool,
+}
+
+impl<'a> Asker<'a> {
+    fn new(hosts: &'a [Host], nodes: usize) -> Self {
+        let asking = hosts.last().expect("there are two hosts at least");
+        Self {
+            hosts,
+            port: asking.port(asking.last_node, ASKER),
+            nodes,
+            give_up: Instant::now() + LIMIT,
+            has_given_up: false,
+        }
+    }
+
+    fn costs(mut self, time: Duration) -> Result<Costs> {
+        let all = NodeSet::first(self.nodes);
+        let what = compare_and_write(all);
+        let compare_and_write_us = each_us(time, || {
+            let ticket = self.port.compare_and_write(&what);
+            self.until(|port| port.test_event(ticket) != Event::Pending);
+        });
+        let round_trip_us = each_us(time, || {
+            let before = self.port.signals();
+            put_all(&mut self.port, &all, &[7; 8], Some(ANSWERER));
+            self.until(|port| port.signals() > before);
+        });
+        let costs = Costs {
+            compare_and_write_us,
+            transfer_us: round_trip_us / 2.0,
+            transfer_mb_per_s: self.bandwidth(),
+            test_event_us: self.test_event_us(),
+        };
+        ensure!(
+            !self.has_given_up,
+            "hosts do not answer each other: not all has come after {LIMIT:?}"
+        );
+        Ok(costs)
+    }
+
+    /// Sends what is to be sent, and looks at all sockets until it is so.
+    fn until(&mut self, mut is_so: impl FnMut(&mut UdpPort) -> bool) {
+        self.hosts
+            .iter()
+            .for_each(|host| host.wires.flush(now_ns()));
+        while !is_so(&mut self.port) && !self.has_given_up {
+            for host in self.hosts {
+                if host.look() {
+                    host.wires.flush(now_ns());
+                }
+            }
+            self.has_given_up = Instant::now() > self.give_up;
+        }
+    }
+
+    /// A burst ends when its last transfer is answered, so nothing of it is only on its way.
+    fn bandwidth(&mut self) -> f64 {
+        let (all, bytes) = (NodeSet::first(self.nodes), vec![7; LONG]);
+        let hosts = self.hosts.len() as u64;
+        let puts = (BURST / hosts).max(ON_THE_WAY).next_multiple_of(ANSWERED);
+        let burst_us = |_| {
+            let start = Instant::now();
+            let before = self.port.signals();
+            for sent in 1..=puts {
+                let is_answered = sent % ANSWERED == 0;
+                let signal = is_answered.then_some(ANSWERER);
+                put_all(&mut self.port, &all, &bytes, signal);
+                self.until(|port| (port.signals() - before) * ANSWERED + ON_THE_WAY > sent);
+            }
+            self.until(|port| port.signals() - before == puts / ANSWERED);
+            start.elapsed().as_secs_f64() * 1e6
+        };
+        let us = (0..BURSTS).map(burst_us).fold(f64::INFINITY, f64::min);
+        (LONG * self.nodes) as f64 * puts as f64 / us
+    }
+
+    /// A ticket is spent by its Test-Event, so there is one for each.
+    fn test_event_us(&mut self) -> f64 {
+        let first = NodeSet::only(NodeId(0));
+        fastest(|| {
+            let tickets: Vec<Ticket> = (0..TESTS)
+                .map(|_| put(&mut self.port, &first, &[7; 8], None))
+                .collect();
+            let start = Instant::now();
+            let signalled = tickets
+                .into_iter()
+                .filter(|ticket| self.port.test_event(*ticket) == Event::Signalled)
+                .count();
+            let us = start.elapsed().as_secs_f64() * 1e6;
+            assert_eq!(signalled, TESTS, "a PUT is complete when it is said");
+            let hosts = self.hosts;
+            self.until(|_| hosts.iter().all(|host| host.wires.hub().is_idle()));
+            us / TESTS as f64
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bare_pingpong::allowed;
+    use crate::network::make as make_network;
+
+    #[test]
+    fn hosts_have_their_costs_with_one_node_each_and_with_several() {
+        let Ok(network) = make_network(3) else {
+            // `test-network` has the test that fails where there must be namespaces.
+            return;
+        };
+        if allowed().unwrap().len() < 2 {
+            return;
+        }
+        for (hosts, nodes) in [(2, 2), (2, 6), (3, 3)] {
+            let costs = udp(&network, hosts, nodes, Duration::from_micros(100)).unwrap();
+            // No call of the kernel is as short.
+            let least_us = costs.compare_and_write_us.min(costs.transfer_us);
+            assert!(least_us > 0.5, "{hosts} hosts: {costs:?}");
+            let others = [costs.transfer_mb_per_s, costs.test_event_us];
+            assert!(others.iter().all(|figure| *figure > 0.0), "{costs:?}");
+        }
+    }
+}
