@@ -43,6 +43,7 @@ mod sweep3d_published;
 mod threads_beside;
 mod tune;
 mod udp_apps;
+mod udp_copies;
 mod udp_faults;
 mod udp_peers;
 mod udp_strangers;
@@ -123,6 +124,7 @@ pub const ALL: &[Check] = &[
     udp_strangers::CHECK,
     udp_faults::CHECK,
     udp_strobes::CHECK,
+    udp_copies::CHECK,
     udp_peers::LATENCY,
     udp_peers::RATE,
     udp_peers::BANDWIDTH,

@@ -17,13 +17,14 @@
 mod tests;
 
 use std::collections::VecDeque;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use crate::job::NodeId;
 
 use super::control::{Incoming, Outgoing};
 use super::datagram::{
-    self, Acknowledgement, CONTROL_HEAD, DATA_HEAD, Frame, Frames, HEADER_BYTES, Header, Malformed,
+    self, Acknowledgement, BULK_FRONT_BYTES, CONTROL_HEAD, DATA_HEAD, Frame, Frames, HEADER_BYTES,
+    Header, Malformed,
 };
 use super::round_trip::RoundTrip;
 use super::seen::Seen;
@@ -86,8 +87,24 @@ pub trait Ends {
     /// Bytes of a transfer have come: maybe once more.
     fn write(&mut self, transfer: u64, offset: u64, bytes: &[u8]);
 
+    /// Bytes of a transfer have come, and lie where they belong.
+    fn placed(&mut self, transfer: u64, range: Range<u64>);
+
     /// A control message has come.
     fn message(&mut self, bytes: &[u8]);
+}
+
+/// Datagrams of consecutive numbers that brought consecutive bytes of a transfer, which lie where they belong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// The header of the first.
+    pub first: Header,
+    /// The number of the last.
+    pub last: u64,
+    /// The transfer.
+    pub transfer: u64,
+    /// Its bytes.
+    pub range: Range<u64>,
 }
 
 /// Bytes of a transfer.
@@ -257,20 +274,8 @@ impl Link {
         ends: &mut dyn Ends,
     ) -> Result<(), Refused> {
         let (header, frames) = Header::take(datagram)?;
-        let Header {
-            epoch,
-            from,
-            number,
-        } = header;
-        if (epoch, from) != (self.settings.epoch, self.settings.to) {
-            return Err(Refused::Foreign);
-        }
-        if number == 0 {
-            return Err(Malformed.into());
-        }
-        if self.seen.has(number) {
-            return Err(Refused::Repeated);
-        }
+        let number = header.number;
+        self.check(&header, number)?;
         for frame in Frames(frames) {
             match frame? {
                 Frame::Acknowledgement(ack) if ack.largest >= self.next_number => {
@@ -283,9 +288,7 @@ impl Link {
                 Frame::Acknowledgement(_) | Frame::Ping => (),
             }
         }
-        self.seen.add(number);
-        self.heard_ns = now_ns;
-        self.owed.newest_ns = now_ns;
+        self.has_come(number..=number, now_ns);
         let mut wants_answer = false;
         for frame in Frames(frames) {
             match frame? {
@@ -307,12 +310,55 @@ impl Link {
             }
         }
         if wants_answer {
-            if self.owed.count == 0 {
-                self.owed.since_ns = now_ns;
-            }
-            self.owed.count += 1;
+            self.owe(1, now_ns);
         }
         Ok(())
+    }
+
+    /// Datagrams of the peer have come whose bytes lie where they belong. Their tags are right.
+    ///
+    /// # Errors
+    /// [`Refused`]: none of them was taken.
+    pub fn receive_placed(
+        &mut self,
+        placed: &Placed,
+        now_ns: u64,
+        ends: &mut dyn Ends,
+    ) -> Result<(), Refused> {
+        self.check(&placed.first, placed.last)?;
+        self.has_come(placed.first.number..=placed.last, now_ns);
+        ends.placed(placed.transfer, placed.range.clone());
+        let count = placed.last - placed.first.number + 1;
+        self.owe(u32::try_from(count).unwrap_or(u32::MAX), now_ns);
+        Ok(())
+    }
+
+    /// Whether datagrams are of this link, from this header to that number, and none of them was there before.
+    fn check(&self, first: &Header, last: u64) -> Result<(), Refused> {
+        if (first.epoch, first.from) != (self.settings.epoch, self.settings.to) {
+            return Err(Refused::Foreign);
+        }
+        if first.number == 0 || first.number > last {
+            return Err(Malformed.into());
+        }
+        if self.seen.has_any(first.number..=last) {
+            return Err(Refused::Repeated);
+        }
+        Ok(())
+    }
+
+    fn has_come(&mut self, numbers: RangeInclusive<u64>, now_ns: u64) {
+        self.seen.add(numbers);
+        self.heard_ns = now_ns;
+        self.owed.newest_ns = now_ns;
+    }
+
+    /// So many datagrams want to be acknowledged.
+    fn owe(&mut self, count: u32, now_ns: u64) {
+        if self.owed.count == 0 {
+            self.owed.since_ns = now_ns;
+        }
+        self.owed.count = self.owed.count.saturating_add(count);
     }
 
     fn acknowledge(&mut self, ack: &Acknowledgement<'_>, now_ns: u64) {
@@ -503,18 +549,26 @@ impl Link {
     }
 
     fn fill(&mut self, datagram: &mut Vec<u8>, contents: &mut Vec<Content>, ends: &mut dyn Ends) {
-        let most = self
-            .settings
-            .datagram_bytes
-            .max(HEADER_BYTES + DATA_HEAD + 1);
-        let room = |datagram: &Vec<u8>, head: usize| most.saturating_sub(datagram.len() + head);
-        while let Some(range) = self.control.take(room(datagram, CONTROL_HEAD) as u64) {
+        // What is as long as can be brings bytes of one transfer and nothing else: so its receiver knows where they are
+        // in all datagrams that the kernel has joined, but for the last, which alone may be shorter.
+        let full = self.settings.datagram_bytes.max(BULK_FRONT_BYTES + 2);
+        let room = |datagram: &Vec<u8>, head: usize, is_alone: bool| {
+            (full - usize::from(!is_alone)).saturating_sub(datagram.len() + head)
+        };
+        while let Some(range) = self
+            .control
+            .take(room(datagram, CONTROL_HEAD, false) as u64)
+        {
             let len = u16::try_from(range.end - range.start).expect("a datagram is short");
             datagram::put_control(datagram, range.start, len);
             self.control.copy(&range, datagram);
             contents.push(Content::Control(range));
         }
-        while room(datagram, DATA_HEAD) > 0 {
+        loop {
+            let room = room(datagram, DATA_HEAD, datagram.len() == HEADER_BYTES);
+            if room == 0 {
+                return;
+            }
             let queue = match self.lost.is_empty() {
                 true => &mut self.bulk,
                 false => &mut self.lost,
@@ -523,9 +577,7 @@ impl Link {
                 return;
             };
             let transfer = *transfer;
-            let end = range
-                .end
-                .min(range.start + room(datagram, DATA_HEAD) as u64);
+            let end = range.end.min(range.start + room as u64);
             let taken = range.start..end;
             range.start = end;
             if range.is_empty() {

@@ -7,7 +7,7 @@
 //! What comes passes the [`Entrance`].
 
 use super::entrance::{Entrance, Strays};
-use super::hub::Hub;
+use super::hub::{Brought, Hub};
 use super::lookout::{Desk, Lookout};
 use super::seal::{Crypto, Direction, JobKey, Opener, Seal};
 use super::socket::{Socket, Unsent, Why};
@@ -105,8 +105,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Who takes fewer datagrams at once has taken all.
-const MANY: usize = 16;
+/// So often something is taken at once.
+const MOST: usize = 16;
 
 /// The timer is not set.
 const NEVER: u64 = u64::MAX;
@@ -162,6 +162,12 @@ impl Wires {
     #[must_use]
     pub fn strays(&self) -> Strays {
         lock(&self.receiving).entrance.strays()
+    }
+
+    /// How bytes of transfers have come so far.
+    #[must_use]
+    pub fn brought(&self) -> Brought {
+        self.hub.brought()
     }
 
     /// Whether ranks want something that other machines have not been told.
@@ -274,12 +280,14 @@ impl Receiving {
         let Self { socket, entrance } = self;
         let mut all = 0;
         // Not for ever: what has come is to be answered.
-        for _ in 0..8 {
-            let count = socket.receive(&mut |from, datagram| entrance.take(from, datagram, now_ns));
-            match count {
-                Ok(count) if count >= MANY => all += count,
-                // There is no more, or it is told soon.
-                Ok(count) => return all + count,
+        for _ in 0..MOST {
+            match entrance.bring(socket, now_ns) {
+                Ok(taken) => {
+                    all += taken.datagrams;
+                    if taken.is_all {
+                        break;
+                    }
+                }
                 Err(_) => break,
             }
         }

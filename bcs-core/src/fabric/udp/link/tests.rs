@@ -48,6 +48,10 @@ impl Ends for Got {
         }
     }
 
+    fn placed(&mut self, _: u64, _: Range<u64>) {
+        unreachable!("nothing is lent to anybody here");
+    }
+
     fn message(&mut self, bytes: &[u8]) {
         self.messages.push(bytes.to_vec());
     }
@@ -263,6 +267,7 @@ fn a_peer_that_writes_nonsense_crashes_nobody() {
                 true
             }
             fn write(&mut self, _: u64, _: u64, _: &[u8]) {}
+            fn placed(&mut self, _: u64, _: Range<u64>) {}
             fn message(&mut self, _: &[u8]) {}
         }
         let taken = net.links[to].receive(&datagram, net.now_ns, &mut Nowhere);
