@@ -13,13 +13,16 @@
 //! There is no clock and no socket inside. Whoever drives it calls [`Link::transmit`] until it gives nothing, again at
 //! [`Link::deadline_ns`], and whenever something has come or is to be sent.
 
+mod ends;
+mod settings;
 #[cfg(test)]
 mod tests;
 
+pub use ends::{Ends, Placed, Refused};
+pub use settings::LinkSettings;
+
 use std::collections::VecDeque;
 use std::ops::{Range, RangeInclusive};
-
-use crate::job::NodeId;
 
 use super::control::{Incoming, Outgoing};
 use super::datagram::{
@@ -28,84 +31,6 @@ use super::datagram::{
 };
 use super::round_trip::RoundTrip;
 use super::seen::Seen;
-
-/// How a link is set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LinkSettings {
-    /// The job, as far as 32 bits tell.
-    pub epoch: u32,
-    /// This node.
-    pub from: NodeId,
-    /// The peer.
-    pub to: NodeId,
-    /// The longest datagram, its tag not counted.
-    pub datagram_bytes: usize,
-    /// How fast it sends at most, in bytes a second: the budget.
-    pub bytes_per_second: u64,
-    /// The most bytes on their way: what the peer's socket holds.
-    pub window_bytes: u64,
-    /// How long an acknowledgement is kept back, for others to come with it.
-    pub acknowledge_ns: u64,
-    /// How long it says nothing, before it says that it lives.
-    pub quiet_ns: u64,
-}
-
-impl Default for LinkSettings {
-    fn default() -> Self {
-        Self {
-            epoch: 0,
-            from: NodeId(0),
-            to: NodeId(0),
-            datagram_bytes: 1_400,
-            bytes_per_second: 1_000_000_000,
-            window_bytes: 400_000,
-            acknowledge_ns: 20_000,
-            quiet_ns: 500_000_000,
-        }
-    }
-}
-
-/// A datagram of the peer was not taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    /// It is not of this link.
-    #[error("it is of another job or node")]
-    Foreign,
-    /// Its number was there before.
-    #[error("it has come before")]
-    Repeated,
-    /// The peer says what cannot be.
-    #[error(transparent)]
-    Malformed(#[from] Malformed),
-}
-
-/// The memory that transfers are read from and written to.
-pub trait Ends {
-    /// Fills `bytes` with those at this place of a transfer. False when nobody wants them any more.
-    fn read(&mut self, transfer: u64, offset: u64, bytes: &mut [u8]) -> bool;
-
-    /// Bytes of a transfer have come: maybe once more.
-    fn write(&mut self, transfer: u64, offset: u64, bytes: &[u8]);
-
-    /// Bytes of a transfer have come, and lie where they belong.
-    fn placed(&mut self, transfer: u64, range: Range<u64>);
-
-    /// A control message has come.
-    fn message(&mut self, bytes: &[u8]);
-}
-
-/// Datagrams of consecutive numbers that brought consecutive bytes of a transfer, which lie where they belong.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placed {
-    /// The header of the first.
-    pub first: Header,
-    /// The number of the last.
-    pub last: u64,
-    /// The transfer.
-    pub transfer: u64,
-    /// Its bytes.
-    pub range: Range<u64>,
-}
 
 /// Bytes of a transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -157,6 +82,24 @@ const FIRST_WINDOW: u64 = 32;
 /// are not as fine as that, and each is a wake.
 const BURST: u64 = 16;
 const BURST_NS: u64 = 100_000;
+
+/// A datagram that is written behind others.
+struct Datagram<'a> {
+    bytes: &'a mut Vec<u8>,
+    /// Where it begins.
+    start: usize,
+}
+
+impl<'a> Datagram<'a> {
+    fn after(bytes: &'a mut Vec<u8>) -> Self {
+        let start = bytes.len();
+        Self { bytes, start }
+    }
+
+    fn len(&self) -> usize {
+        self.bytes.len() - self.start
+    }
+}
 
 /// See the module.
 #[derive(Debug)]
@@ -472,9 +415,8 @@ impl Link {
         self.on_its_way + self.settings.datagram_bytes as u64 <= self.window || self.sent.is_empty()
     }
 
-    /// Writes the next datagram, without its tag, if one is to be sent now.
-    pub fn transmit(&mut self, now_ns: u64, ends: &mut dyn Ends, datagram: &mut Vec<u8>) -> bool {
-        datagram.clear();
+    /// Appends the next datagram, without its tag, if one is to be sent now.
+    pub fn transmit(&mut self, now_ns: u64, ends: &mut dyn Ends, datagrams: &mut Vec<u8>) -> bool {
         self.find_lost(now_ns);
         if !self.sent.is_empty() && now_ns >= self.silent_ns() {
             // Nobody answers: the oldest go again, one of them for sure.
@@ -498,18 +440,19 @@ impl Link {
             from: self.settings.from,
             number: self.next_number,
         };
-        header.put(datagram);
+        let mut datagram = Datagram::after(datagrams);
+        header.put(datagram.bytes);
         if self.owed.count > 0 {
             let delay_ns = now_ns.saturating_sub(self.owed.newest_ns);
             let delay_ns = u32::try_from(delay_ns).unwrap_or(u32::MAX);
-            datagram::put_acknowledgement(datagram, delay_ns, self.seen.ranges());
+            datagram::put_acknowledgement(datagram.bytes, delay_ns, self.seen.ranges());
             self.owed.count = 0;
         }
         let mut contents = Vec::new();
         if sends {
-            self.fill(datagram, &mut contents, ends);
+            self.fill(&mut datagram, &mut contents, ends);
             if contents.is_empty() {
-                datagram::put_ping(datagram);
+                datagram::put_ping(datagram.bytes);
             }
             self.probes = self.probes.saturating_sub(1);
             self.sent(datagram.len() as u64, contents, now_ns);
@@ -548,11 +491,16 @@ impl Link {
         }
     }
 
-    fn fill(&mut self, datagram: &mut Vec<u8>, contents: &mut Vec<Content>, ends: &mut dyn Ends) {
+    fn fill(
+        &mut self,
+        datagram: &mut Datagram<'_>,
+        contents: &mut Vec<Content>,
+        ends: &mut dyn Ends,
+    ) {
         // What is as long as can be brings bytes of one transfer and nothing else: so its receiver knows where they are
         // in all datagrams that the kernel has joined, but for the last, which alone may be shorter.
         let full = self.settings.datagram_bytes.max(BULK_FRONT_BYTES + 2);
-        let room = |datagram: &Vec<u8>, head: usize, is_alone: bool| {
+        let room = |datagram: &Datagram<'_>, head: usize, is_alone: bool| {
             (full - usize::from(!is_alone)).saturating_sub(datagram.len() + head)
         };
         while let Some(range) = self
@@ -560,8 +508,8 @@ impl Link {
             .take(room(datagram, CONTROL_HEAD, false) as u64)
         {
             let len = u16::try_from(range.end - range.start).expect("a datagram is short");
-            datagram::put_control(datagram, range.start, len);
-            self.control.copy(&range, datagram);
+            datagram::put_control(datagram.bytes, range.start, len);
+            self.control.copy(&range, datagram.bytes);
             contents.push(Content::Control(range));
         }
         loop {
@@ -584,11 +532,12 @@ impl Link {
                 queue.pop_front();
             }
             let len = u16::try_from(taken.end - taken.start).expect("a datagram is short");
-            datagram::put_data(datagram, transfer, taken.start, len);
-            let start = datagram.len();
-            datagram.resize(start + usize::from(len), 0);
-            if !ends.read(transfer, taken.start, &mut datagram[start..]) {
-                datagram.truncate(start - DATA_HEAD);
+            let bytes = &mut *datagram.bytes;
+            datagram::put_data(bytes, transfer, taken.start, len);
+            let start = bytes.len();
+            bytes.resize(start + usize::from(len), 0);
+            if !ends.read(transfer, taken.start, &mut bytes[start..]) {
+                bytes.truncate(start - DATA_HEAD);
                 self.drop_transfer(transfer);
                 continue;
             }

@@ -214,6 +214,15 @@ impl Seal {
     /// # Panics
     /// When it is no datagram, or its number is not above that of the one before.
     pub fn seal(&mut self, datagram: &mut Vec<u8>) {
+        self.seal_last(datagram, 0);
+    }
+
+    /// The same of the last of several datagrams, which begins there.
+    ///
+    /// # Panics
+    /// As [`seal`](Self::seal).
+    pub fn seal_last(&mut self, datagrams: &mut Vec<u8>, start: usize) {
+        let datagram = &mut datagrams[start..];
         let (Header { number, .. }, _) = Header::take(datagram).expect("a link has written it");
         assert!(number > self.last, "{number} comes after {}", self.last);
         self.last = number;
@@ -226,7 +235,7 @@ impl Seal {
         let nonce = Nonce::assume_unique_for_key(nonce(number));
         let tag = cipher.key.seal_in_place_separate_tag(nonce, aad, secret);
         let tag = tag.expect("a datagram is short");
-        datagram.extend_from_slice(tag.as_ref());
+        datagrams.extend_from_slice(tag.as_ref());
     }
 }
 

@@ -149,8 +149,8 @@ impl Hub {
         self.lock().brought
     }
 
-    /// Writes the next datagram to a party, without its tag, if one is to be sent now.
-    pub fn transmit(&self, party: usize, now_ns: u64, datagram: &mut Vec<u8>) -> bool {
+    /// Appends the next datagram to a party, without its tag, if one is to be sent now.
+    pub fn transmit(&self, party: usize, now_ns: u64, datagrams: &mut Vec<u8>) -> bool {
         let mut state = self.lock();
         let State {
             peers,
@@ -159,7 +159,7 @@ impl Hub {
             ..
         } = &mut *state;
         match &mut peers[party] {
-            Some(peer) => peer.transmit(now_ns, &mut config.memory, scratch, datagram),
+            Some(peer) => peer.transmit(now_ns, &mut config.memory, scratch, datagrams),
             None => false,
         }
     }

@@ -193,14 +193,14 @@ impl Peer {
         now_ns: u64,
         memory: &mut NodeMemory,
         scratch: &mut Vec<u8>,
-        datagram: &mut Vec<u8>,
+        datagrams: &mut Vec<u8>,
     ) -> bool {
         let mut sources = Sources {
             serving: &self.serving,
             memory,
             unreadable: Vec::new(),
         };
-        let is_sent = self.link.transmit(now_ns, &mut sources, datagram);
+        let is_sent = self.link.transmit(now_ns, &mut sources, datagrams);
         for transfer in sources.unreadable {
             self.serving.remove(&transfer);
             Message::CannotRead { transfer }.encode(&[], scratch);

@@ -356,6 +356,7 @@ impl Rig {
             while self.hubs[from].transmit(1 - from, self.now_ns, &mut datagram) {
                 self.seals[from].seal(&mut datagram);
                 self.wire.send(self.now_ns, from, 1 - from, &datagram);
+                datagram.clear();
             }
         }
     }
