@@ -211,6 +211,10 @@ impl Entrance {
         places.add(&mut room.rest);
         let joined = inlet.scatter(&places);
         drop(places);
+        if joined.is_err() {
+            // It is lost. Where the kernel cannot write, the copy will say why.
+            self.hub.keep(party, plan.first().transfer);
+        }
         if let Ok(Some(joined)) = joined {
             // It is what was seen, but where a checksum was wrong.
             let good = match joined == seen {

@@ -5,8 +5,8 @@
 //! the interface of C beneath it, which reads from an address.
 #![expect(unsafe_code, reason = "the interface of a library in C")]
 
-use super::{BadTag, KEY_BYTES, RawKey, TAG_BYTES, nonce};
 use crate::fabric::shm::Lent;
+use aws_lc_rs::aead::NONCE_LEN;
 use aws_lc_sys::{
     EVP_CIPHER_CTX, EVP_CIPHER_CTX_ctrl, EVP_CIPHER_CTX_free, EVP_CIPHER_CTX_new,
     EVP_CTRL_AEAD_SET_TAG, EVP_DecryptFinal_ex, EVP_DecryptInit_ex, EVP_DecryptUpdate,
@@ -14,6 +14,9 @@ use aws_lc_sys::{
 };
 use std::ffi::c_int;
 use std::ptr::{NonNull, null, null_mut};
+
+/// Bytes of a key, and of a tag.
+const BYTES: usize = 16;
 
 /// The key of a direction, to look at tags with.
 #[derive(Debug)]
@@ -25,8 +28,7 @@ unsafe impl Send for Pieces {}
 impl Pieces {
     /// # Panics
     /// When there is no memory.
-    pub(super) fn new(key: &RawKey) -> Self {
-        const { assert!(KEY_BYTES == 16, "that of AES-128") };
+    pub(super) fn new(key: &[u8; BYTES]) -> Self {
         // SAFETY: a context of its own, which drop gives back.
         let context = unsafe { EVP_CIPHER_CTX_new() };
         let pieces = Self(NonNull::new(context).expect("there is memory"));
@@ -39,16 +41,15 @@ impl Pieces {
         pieces
     }
 
-    /// Whether the tag is right of what lies there. It reads each byte once.
+    /// Whether the tag is right of what lies there, under this nonce. It reads each byte once.
     pub(super) fn check(
         &mut self,
-        number: u64,
+        nonce: &[u8; NONCE_LEN],
         front: &[u8],
         bytes: &Lent,
-        tag: &[u8; TAG_BYTES],
-    ) -> Result<(), BadTag> {
+        mut tag: [u8; BYTES],
+    ) -> bool {
         let context = self.0.as_ptr();
-        let (nonce, mut tag) = (nonce(number), *tag);
         // SAFETY: the context has its key and cipher, and its nonces are as long as ours.
         let mut taken =
             unsafe { EVP_DecryptInit_ex(context, null(), null_mut(), null(), nonce.as_ptr()) };
@@ -62,16 +63,16 @@ impl Pieces {
             taken &=
                 unsafe { EVP_DecryptUpdate(context, null_mut(), &raw mut written, start, len) };
         }
-        let length = c_int::try_from(TAG_BYTES).expect("a tag is short");
+        let length = c_int::try_from(BYTES).expect("a tag is short");
         // SAFETY: the tag is copied from there.
         taken &= unsafe {
             let tag = (&raw mut tag).cast();
             EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, length, tag)
         };
-        let (mut nothing, mut written) = ([0_u8; TAG_BYTES], 0);
+        let (mut nothing, mut written) = ([0_u8; BYTES], 0);
         // SAFETY: a block fits, and none is written.
         taken &= unsafe { EVP_DecryptFinal_ex(context, nothing.as_mut_ptr(), &raw mut written) };
-        if taken == 1 { Ok(()) } else { Err(BadTag) }
+        taken == 1
     }
 }
 
