@@ -420,6 +420,10 @@ impl Dispatcher {
                 let who = self.managers[index].name(self.nic_host);
                 return self.say(&[strays::in_all(&who, &strays)]);
             }
+            Frame::Message(FromManager::Brought(brought)) => {
+                let who = self.managers[index].name(self.nic_host);
+                return self.say(&[format!("{who} has received {brought}")]);
+            }
             Frame::Message(FromManager::SlowRoad { rank, why }) => {
                 // Of the first rank: it is seldom the only one.
                 if std::mem::take(&mut self.hints) {

@@ -38,8 +38,8 @@ pub struct Job {
     pub output_dir: Option<PathBuf>,
     /// What ranks that are told to end have until they are killed.
     pub kill_delay: Duration,
-    /// Whether node managers are to say how many ranks have a slot.
-    pub report_slots: bool,
+    /// Whether node managers are to say how many ranks have a slot, and how messages from other machines came.
+    pub verbose: bool,
     /// The directory for dumps.
     pub mds: Option<PathBuf>,
     /// What is recorded, if there is one.
@@ -159,7 +159,7 @@ pub fn launch(mut job: Job, input: BorrowedFd<'_>) -> anyhow::Result<Launched> {
             output_dir: job.output_dir.clone(),
             rank_cores: job.rank_cores.clone(),
             kill_delay: job.kill_delay,
-            report_slots: job.report_slots,
+            verbose: job.verbose,
             mds: job.mds.clone(),
             record: job.record.clone(),
             far: machines.as_ref().map(|machines| machines.start_of(party)),

@@ -213,6 +213,7 @@ impl Agent {
             all_done: false,
             sending: false,
             slow_road_said: false,
+            slots_said: false,
         };
         shift.work()?;
         shift.report_slots(true);
@@ -236,6 +237,8 @@ struct Shift<'a> {
     sending: bool,
     /// Whether SlowRoad was said.
     slow_road_said: bool,
+    /// Whether it was said whose heaps lie in slots.
+    slots_said: bool,
 }
 
 impl Shift<'_> {
@@ -545,12 +548,12 @@ impl Shift<'_> {
 
     /// Says whose heaps lie in slots, once: when all ranks are there, or at the end.
     fn report_slots(&mut self, at_end: bool) {
-        if !self.start.report_slots {
+        if !self.start.verbose || self.slots_said {
             return;
         }
         let report = slots::report(&self.crew.ranks);
         if at_end || report.received == self.crew.ranks.len() {
-            self.start.report_slots = false;
+            self.slots_said = true;
             self.link.writer.message(&FromManager::Slots(report));
         }
     }
@@ -615,6 +618,10 @@ impl Shift<'_> {
         if strays.suspicious() > 0 {
             link.writer.message(&FromManager::StraysInAll(strays));
         }
+        let brought = nic.brought();
+        if start.verbose && brought.all() > 0 {
+            link.writer.message(&FromManager::Brought(brought));
+        }
         // After a failure tables hold what they held, and nobody waits for ever for a NIC that may have failed.
         let is_recorded = start.mds.is_some() && start.record.emds.is_some();
         let leftovers = (phase == Phase::Finishing).then(|| Leftovers::of(&crew.ranks, &nic));
@@ -632,7 +639,7 @@ impl Shift<'_> {
             for end in ends.into_iter().flatten() {
                 link.writer.message(&FromManager::AtEnd(Box::new(end)));
             }
-            if let Err(message) = crate::dumps::write(&start, recordings) {
+            if let Err(message) = crate::dumps::write(&start, recordings, brought) {
                 link.writer.message(&FromManager::NoDump(message));
             }
         }

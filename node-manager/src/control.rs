@@ -7,7 +7,7 @@
 use crate::limits::MAX_FRAME_BYTES;
 use crate::rank_cores::RankCores;
 use crate::survey::Survey;
-use bcs_core::fabric::udp::{Crypto, JobKey, Strays};
+use bcs_core::fabric::udp::{Brought, Crypto, JobKey, Strays};
 use bcs_core::job::{Cores, NodeId, Placement, Settings};
 use mds::Selection;
 use rustix::io::Errno;
@@ -206,8 +206,9 @@ pub struct Start {
     pub rank_cores: RankCores,
     /// From SIGTERM to SIGKILL, when ranks are told to end.
     pub kill_delay: Duration,
-    /// Whether to say how many ranks have a slot ([`FromManager::Slots`]).
-    pub report_slots: bool,
+    /// Whether to say how many ranks have a slot ([`FromManager::Slots`]), and how messages from other machines came
+    /// ([`FromManager::Brought`]).
+    pub verbose: bool,
     /// The directory for dumps of the MDS.
     pub mds: Option<PathBuf>,
     /// What is recorded, if there is one.
@@ -282,6 +283,8 @@ pub enum FromManager {
     Strays(Strays),
     /// How many that were: at the end, if there were any.
     StraysInAll(Strays),
+    /// How bytes of messages from other machines came to its ranks: at the end, if there were any.
+    Brought(Brought),
     /// What was recorded of its ranks or nodes is lost, or some of it: why. The job has not failed by that.
     NoDump(String),
     /// The node manager itself failed.

@@ -3,15 +3,18 @@
 use crate::control::Start;
 use crate::rank_process::RankProcess;
 use bcs_core::clock::now_ns;
+use bcs_core::fabric::udp::Brought;
 use bcs_nic::driver::Recordings;
 
 /// Writes the dump of every node, if the user wants them.
-pub(crate) fn write(start: &Start, recordings: Recordings) -> Result<(), String> {
+pub(crate) fn write(start: &Start, recordings: Recordings, brought: Brought) -> Result<(), String> {
     let Some(directory) = &start.mds else {
         return Ok(());
     };
-    let mut strobe = recordings.global;
+    let (mut strobe, mut brought) = (recordings.global, Some(brought));
     for mut dump in recordings.nodes {
+        let Brought { placed, copied } = brought.take().unwrap_or_default();
+        (dump.placed_bytes, dump.copied_bytes) = (placed, copied);
         dump.job.clone_from(&start.job);
         // The Strobe Sender runs beside node 0.
         if dump.node == 0 {

@@ -6,7 +6,7 @@ use crate::limits::{NIC_STOP_LIMIT, PENDING_LISTED};
 use crate::meeting::{Joined, MeetingError};
 use crate::shortage::advice;
 use bcs_core::fabric::shm::{Deposit, Ledger, NodeMemory as RankMemories, Segment, memory_file};
-use bcs_core::fabric::udp::{HubConfig, LinkSettings, Strays};
+use bcs_core::fabric::udp::{Brought, HubConfig, LinkSettings, Strays};
 use bcs_core::job::{Intranode, NodeId};
 use bcs_core::lockstep::lock;
 use bcs_core::matching::Pattern;
@@ -316,6 +316,11 @@ impl Nic {
     /// Datagrams from other machines that were not taken so far.
     pub(crate) fn strays(&self) -> Strays {
         self.host.strays()
+    }
+
+    /// How bytes of messages from other machines have come to ranks so far.
+    pub(crate) fn brought(&self) -> Brought {
+        self.host.brought()
     }
 
     /// All ranks of the job have ended: what they have posted is taken, then no slice is struck any more.

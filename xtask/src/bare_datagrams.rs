@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use bcs_core::fabric::udp::datagram::{DATA_HEAD, Frame, Frames, HEADER_BYTES, Header, put_data};
+use bcs_core::fabric::udp::inlet::Inlet as _;
 use bcs_core::fabric::udp::path::longest_datagram;
 use bcs_core::fabric::udp::seal::{Crypto, Direction, JobKey, Opener, Seal};
 use bcs_core::fabric::udp::socket::{Socket, Unsent, Why};
@@ -158,7 +159,7 @@ impl Partner {
         let (mut come, mut told, mut strange) = (0, 0, 0_usize);
         while come < self.all_bytes {
             let message = &mut self.message;
-            self.socket.receive(&mut |_, datagram| {
+            self.socket.receive(usize::MAX, &mut |_, datagram| {
                 let place = opener.open(datagram).ok().and_then(data);
                 let place = place.and_then(|(at, bytes)| {
                     Some((message.get_mut(at..at.checked_add(bytes.len())?)?, bytes))
@@ -183,7 +184,7 @@ impl Partner {
 
     /// What the receiver has said meanwhile.
     fn hear(&mut self, come: &mut usize) -> Result<()> {
-        self.socket.receive(&mut |_, said| {
+        self.socket.receive(usize::MAX, &mut |_, said| {
             let said = <[u8; 8]>::try_from(&*said).map_or(0, u64::from_le_bytes);
             *come = (*come).max(usize::try_from(said).unwrap_or(0));
         })?;

@@ -11,7 +11,7 @@ use crate::failure::{Cause, NicFailure};
 use bcs_core::clock::now_ns;
 use bcs_core::fabric::Port;
 use bcs_core::fabric::shm::{Ledger, ShmPort};
-use bcs_core::fabric::udp::{Strays, UdpPort, Wires};
+use bcs_core::fabric::udp::{Brought, Strays, UdpPort, Wires};
 use bcs_core::job::{NicThreadId, NodeId};
 use bcs_core::wake::{MachinePage, scheduling};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -81,6 +81,11 @@ impl FarThread {
     /// Datagrams that were not taken so far.
     pub(super) fn strays(&self) -> Strays {
         self.wires.strays()
+    }
+
+    /// How bytes of transfers have come so far.
+    pub(super) fn brought(&self) -> Brought {
+        self.wires.brought()
     }
 
     /// Stops it, after the flag that it was started with was set.

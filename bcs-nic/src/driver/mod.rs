@@ -30,7 +30,7 @@ use crate::threads::{
 };
 use bcs_core::clock::now_ns;
 use bcs_core::fabric::shm::{Bells, Colocated, NodeMemory, Segment, Sequencer, ShmPort};
-use bcs_core::fabric::udp::Strays;
+use bcs_core::fabric::udp::{Brought, Strays};
 use bcs_core::job::{Driver, NicThreadId, NodeId, Placement, Settings, Strobe};
 use bcs_core::matching::{Pattern, Signature};
 use bcs_core::memory::NicMemory;
@@ -226,6 +226,13 @@ impl NicHost {
     pub fn strays(&self) -> Strays {
         let far = self.far.as_ref();
         far.map(FarThread::strays).unwrap_or_default()
+    }
+
+    /// How bytes of messages from other machines have come to ranks so far.
+    #[must_use]
+    pub fn brought(&self) -> Brought {
+        let far = self.far.as_ref();
+        far.map(FarThread::brought).unwrap_or_default()
     }
 
     /// Stops the OS threads, waits for them, and gives what was recorded.

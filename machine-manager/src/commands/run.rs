@@ -166,7 +166,7 @@ fn plan(
         rank_cores,
         input,
         kill_delay: options.kill_delay,
-        report_slots: options.verbose,
+        verbose: options.verbose,
         mds: made("--mds", &options.mds)?,
         record: options.mds_record.clone(),
         output_dir: made("--output-dir", &options.output_dir)?,

@@ -69,7 +69,7 @@ impl Manager {
             output_dir: None,
             rank_cores: RankCores::All,
             kill_delay: Duration::from_secs(20),
-            report_slots: false,
+            verbose: false,
             mds: None,
             record: mds::Selection::default(),
             far: None,

@@ -59,6 +59,13 @@ pub struct NodeDump {
     /// Slices that were demanded.
     #[serde(default)]
     pub demanded: u64,
+    /// Bytes of messages from other machines that the kernel put into the memory of their ranks. It is that of all nodes
+    /// of a process, in the dump of the first.
+    #[serde(default)]
+    pub placed_bytes: u64,
+    /// Those that were copied there once more. As for `placed_bytes`.
+    #[serde(default)]
+    pub copied_bytes: u64,
     /// Struck slices of the window before those in `slices`, for which there was no more room.
     #[serde(default)]
     pub slices_dropped: u64,

@@ -92,6 +92,15 @@ fn moved(dumps: &[NodeDump]) -> String {
         percent(scheduled, budget),
         size(sum(|dump| dump.carried_bytes))
     );
+    let (placed, copied) = (sum(|dump| dump.placed_bytes), sum(|dump| dump.copied_bytes));
+    if placed + copied > 0.0 {
+        text.push_str(&format!(
+            "\nFrom other machines: {}, of which {} ({} %) were copied once",
+            size(placed + copied),
+            size(placed),
+            percent(placed, placed + copied)
+        ));
+    }
     let longest = dumps
         .iter()
         .map(|dump| &dump.empty_runs)

@@ -334,6 +334,8 @@ fn node(size: Size, node: u32) -> NodeDump {
         scheduled_bytes: sum(|row| row.scheduled_bytes),
         carried_bytes: sum(|row| row.carried_bytes),
         demanded: 0,
+        placed_bytes: 0,
+        copied_bytes: 0,
         slices_dropped: 0,
         global: (node == 0).then(|| strobes(&slices)),
         slices,

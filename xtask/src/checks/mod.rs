@@ -43,6 +43,7 @@ mod sweep3d_published;
 mod threads_beside;
 mod tune;
 mod udp_apps;
+mod udp_copies;
 mod udp_faults;
 mod udp_mixed;
 mod udp_peers;
@@ -125,6 +126,7 @@ pub const ALL: &[Check] = &[
     udp_faults::CHECK,
     udp_mixed::CHECK,
     udp_strobes::CHECK,
+    udp_copies::CHECK,
     udp_peers::LATENCY,
     udp_peers::RATE,
     udp_peers::BANDWIDTH,

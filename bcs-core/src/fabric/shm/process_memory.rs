@@ -21,6 +21,7 @@
 //! [`windows`]: super::windows
 #![expect(unsafe_code, reason = "bytes of ranks are named by address")]
 
+use super::lent::Lent;
 use super::other_process::{self, Ours, Way, remote};
 use super::segment::Segment;
 use crate::descriptor::Payload;
@@ -215,6 +216,21 @@ impl NodeMemory {
         let ours = unsafe { Ours::new((&raw const *bytes).cast_mut()) };
         self.exchange(Way::Out, &into, ours)
             .map_err(|_| FabricError::DestinationMemory)
+    }
+
+    /// Where so many bytes of a message belong, from `offset` of the span on, if they lie side by side in a slot that is
+    /// mapped here. For the kernel, which may write there.
+    pub(crate) fn lend(&self, to: &DestinationSpan, offset: u64, len: usize) -> Option<Lent> {
+        let part = Part {
+            rank: to.rank,
+            location: to.into,
+            offset: to.offset.checked_add(offset)?,
+        };
+        let start = self.side_by_side(&part, len).filter(|_| len > 0)?;
+        // SAFETY: as many bytes are mapped there.
+        unsafe { look_through(start, len) };
+        // SAFETY: as many bytes are mapped there as long as `self` lives.
+        Some(unsafe { Lent::new(start, len) })
     }
 
     fn source(&self, from: &SourceSpan, len: usize) -> Result<Source, FabricError> {

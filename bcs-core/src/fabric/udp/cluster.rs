@@ -199,6 +199,7 @@ impl Cluster {
                         siege.send(from, to, &mut datagram);
                     }
                     self.wire.send(self.now_ns, from, to, &datagram);
+                    datagram.clear();
                 }
             }
         }

@@ -129,6 +129,40 @@ impl Header {
     }
 }
 
+/// The front of a datagram that brings bytes of a transfer and nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BulkFront {
+    /// Its header.
+    pub header: Header,
+    /// Which transfer.
+    pub transfer: u64,
+    /// The place of the bytes in it.
+    pub offset: u64,
+    /// How many they are.
+    pub len: u16,
+}
+
+/// Bytes of such a front.
+pub const BULK_FRONT_BYTES: usize = HEADER_BYTES + DATA_HEAD;
+
+impl BulkFront {
+    /// The front of a datagram, if that begins with bytes of a transfer.
+    #[must_use]
+    pub fn take(datagram: &[u8]) -> Option<Self> {
+        let (header, frames) = Header::take(datagram).ok()?;
+        let mut rest = Rest(frames);
+        if rest.u8().ok()? != DATA {
+            return None;
+        }
+        Some(Self {
+            header,
+            transfer: rest.u64().ok()?,
+            offset: rest.u64().ok()?,
+            len: rest.u16().ok()?,
+        })
+    }
+}
+
 /// Appends an acknowledgement of ranges, the newest first, of which at most [`MOST_RANGES`] are told.
 pub fn put_acknowledgement(
     datagram: &mut Vec<u8>,

@@ -13,82 +13,24 @@
 //! There is no clock and no socket inside. Whoever drives it calls [`Link::transmit`] until it gives nothing, again at
 //! [`Link::deadline_ns`], and whenever something has come or is to be sent.
 
+mod ends;
+mod settings;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
-use std::ops::Range;
+pub use ends::{Ends, Placed, Refused};
+pub use settings::LinkSettings;
 
-use crate::job::NodeId;
+use std::collections::VecDeque;
+use std::ops::{Range, RangeInclusive};
 
 use super::control::{Incoming, Outgoing};
 use super::datagram::{
-    self, Acknowledgement, CONTROL_HEAD, DATA_HEAD, Frame, Frames, HEADER_BYTES, Header, Malformed,
+    self, Acknowledgement, BULK_FRONT_BYTES, CONTROL_HEAD, DATA_HEAD, Frame, Frames, HEADER_BYTES,
+    Header, Malformed,
 };
 use super::round_trip::RoundTrip;
 use super::seen::Seen;
-
-/// How a link is set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LinkSettings {
-    /// The job, as far as 32 bits tell.
-    pub epoch: u32,
-    /// This node.
-    pub from: NodeId,
-    /// The peer.
-    pub to: NodeId,
-    /// The longest datagram, its tag not counted.
-    pub datagram_bytes: usize,
-    /// How fast it sends at most, in bytes a second: the budget.
-    pub bytes_per_second: u64,
-    /// The most bytes on their way: what the peer's socket holds.
-    pub window_bytes: u64,
-    /// How long an acknowledgement is kept back, for others to come with it.
-    pub acknowledge_ns: u64,
-    /// How long it says nothing, before it says that it lives.
-    pub quiet_ns: u64,
-}
-
-impl Default for LinkSettings {
-    fn default() -> Self {
-        Self {
-            epoch: 0,
-            from: NodeId(0),
-            to: NodeId(0),
-            datagram_bytes: 1_400,
-            bytes_per_second: 1_000_000_000,
-            window_bytes: 400_000,
-            acknowledge_ns: 20_000,
-            quiet_ns: 500_000_000,
-        }
-    }
-}
-
-/// A datagram of the peer was not taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    /// It is not of this link.
-    #[error("it is of another job or node")]
-    Foreign,
-    /// Its number was there before.
-    #[error("it has come before")]
-    Repeated,
-    /// The peer says what cannot be.
-    #[error(transparent)]
-    Malformed(#[from] Malformed),
-}
-
-/// The memory that transfers are read from and written to.
-pub trait Ends {
-    /// Fills `bytes` with those at this place of a transfer. False when nobody wants them any more.
-    fn read(&mut self, transfer: u64, offset: u64, bytes: &mut [u8]) -> bool;
-
-    /// Bytes of a transfer have come: maybe once more.
-    fn write(&mut self, transfer: u64, offset: u64, bytes: &[u8]);
-
-    /// A control message has come.
-    fn message(&mut self, bytes: &[u8]);
-}
 
 /// Bytes of a transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,6 +82,24 @@ const FIRST_WINDOW: u64 = 32;
 /// are not as fine as that, and each is a wake.
 const BURST: u64 = 16;
 const BURST_NS: u64 = 100_000;
+
+/// A datagram that is written behind others.
+struct Datagram<'a> {
+    bytes: &'a mut Vec<u8>,
+    /// Where it begins.
+    start: usize,
+}
+
+impl<'a> Datagram<'a> {
+    fn after(bytes: &'a mut Vec<u8>) -> Self {
+        let start = bytes.len();
+        Self { bytes, start }
+    }
+
+    fn len(&self) -> usize {
+        self.bytes.len() - self.start
+    }
+}
 
 /// See the module.
 #[derive(Debug)]
@@ -257,20 +217,8 @@ impl Link {
         ends: &mut dyn Ends,
     ) -> Result<(), Refused> {
         let (header, frames) = Header::take(datagram)?;
-        let Header {
-            epoch,
-            from,
-            number,
-        } = header;
-        if (epoch, from) != (self.settings.epoch, self.settings.to) {
-            return Err(Refused::Foreign);
-        }
-        if number == 0 {
-            return Err(Malformed.into());
-        }
-        if self.seen.has(number) {
-            return Err(Refused::Repeated);
-        }
+        let number = header.number;
+        self.check(&header, number)?;
         for frame in Frames(frames) {
             match frame? {
                 Frame::Acknowledgement(ack) if ack.largest >= self.next_number => {
@@ -283,9 +231,7 @@ impl Link {
                 Frame::Acknowledgement(_) | Frame::Ping => (),
             }
         }
-        self.seen.add(number);
-        self.heard_ns = now_ns;
-        self.owed.newest_ns = now_ns;
+        self.has_come(number..=number, now_ns);
         let mut wants_answer = false;
         for frame in Frames(frames) {
             match frame? {
@@ -307,12 +253,55 @@ impl Link {
             }
         }
         if wants_answer {
-            if self.owed.count == 0 {
-                self.owed.since_ns = now_ns;
-            }
-            self.owed.count += 1;
+            self.owe(1, now_ns);
         }
         Ok(())
+    }
+
+    /// Datagrams of the peer have come whose bytes lie where they belong. Their tags are right.
+    ///
+    /// # Errors
+    /// [`Refused`]: none of them was taken.
+    pub fn receive_placed(
+        &mut self,
+        placed: &Placed,
+        now_ns: u64,
+        ends: &mut dyn Ends,
+    ) -> Result<(), Refused> {
+        self.check(&placed.first, placed.last)?;
+        self.has_come(placed.first.number..=placed.last, now_ns);
+        ends.placed(placed.transfer, placed.range.clone());
+        let count = placed.last - placed.first.number + 1;
+        self.owe(u32::try_from(count).unwrap_or(u32::MAX), now_ns);
+        Ok(())
+    }
+
+    /// Whether datagrams are of this link, from this header to that number, and none of them was there before.
+    fn check(&self, first: &Header, last: u64) -> Result<(), Refused> {
+        if (first.epoch, first.from) != (self.settings.epoch, self.settings.to) {
+            return Err(Refused::Foreign);
+        }
+        if first.number == 0 || first.number > last {
+            return Err(Malformed.into());
+        }
+        if self.seen.has_any(first.number..=last) {
+            return Err(Refused::Repeated);
+        }
+        Ok(())
+    }
+
+    fn has_come(&mut self, numbers: RangeInclusive<u64>, now_ns: u64) {
+        self.seen.add(numbers);
+        self.heard_ns = now_ns;
+        self.owed.newest_ns = now_ns;
+    }
+
+    /// So many datagrams want to be acknowledged.
+    fn owe(&mut self, count: u32, now_ns: u64) {
+        if self.owed.count == 0 {
+            self.owed.since_ns = now_ns;
+        }
+        self.owed.count = self.owed.count.saturating_add(count);
     }
 
     fn acknowledge(&mut self, ack: &Acknowledgement<'_>, now_ns: u64) {
@@ -426,9 +415,8 @@ impl Link {
         self.on_its_way + self.settings.datagram_bytes as u64 <= self.window || self.sent.is_empty()
     }
 
-    /// Writes the next datagram, without its tag, if one is to be sent now.
-    pub fn transmit(&mut self, now_ns: u64, ends: &mut dyn Ends, datagram: &mut Vec<u8>) -> bool {
-        datagram.clear();
+    /// Appends the next datagram, without its tag, if one is to be sent now.
+    pub fn transmit(&mut self, now_ns: u64, ends: &mut dyn Ends, datagrams: &mut Vec<u8>) -> bool {
         self.find_lost(now_ns);
         if !self.sent.is_empty() && now_ns >= self.silent_ns() {
             // Nobody answers: the oldest go again, one of them for sure.
@@ -452,18 +440,19 @@ impl Link {
             from: self.settings.from,
             number: self.next_number,
         };
-        header.put(datagram);
+        let mut datagram = Datagram::after(datagrams);
+        header.put(datagram.bytes);
         if self.owed.count > 0 {
             let delay_ns = now_ns.saturating_sub(self.owed.newest_ns);
             let delay_ns = u32::try_from(delay_ns).unwrap_or(u32::MAX);
-            datagram::put_acknowledgement(datagram, delay_ns, self.seen.ranges());
+            datagram::put_acknowledgement(datagram.bytes, delay_ns, self.seen.ranges());
             self.owed.count = 0;
         }
         let mut contents = Vec::new();
         if sends {
-            self.fill(datagram, &mut contents, ends);
+            self.fill(&mut datagram, &mut contents, ends);
             if contents.is_empty() {
-                datagram::put_ping(datagram);
+                datagram::put_ping(datagram.bytes);
             }
             self.probes = self.probes.saturating_sub(1);
             self.sent(datagram.len() as u64, contents, now_ns);
@@ -502,19 +491,32 @@ impl Link {
         }
     }
 
-    fn fill(&mut self, datagram: &mut Vec<u8>, contents: &mut Vec<Content>, ends: &mut dyn Ends) {
-        let most = self
-            .settings
-            .datagram_bytes
-            .max(HEADER_BYTES + DATA_HEAD + 1);
-        let room = |datagram: &Vec<u8>, head: usize| most.saturating_sub(datagram.len() + head);
-        while let Some(range) = self.control.take(room(datagram, CONTROL_HEAD) as u64) {
+    fn fill(
+        &mut self,
+        datagram: &mut Datagram<'_>,
+        contents: &mut Vec<Content>,
+        ends: &mut dyn Ends,
+    ) {
+        // What is as long as can be brings bytes of one transfer and nothing else: so its receiver knows where they are
+        // in all datagrams that the kernel has joined, but for the last, which alone may be shorter.
+        let full = self.settings.datagram_bytes.max(BULK_FRONT_BYTES + 2);
+        let room = |datagram: &Datagram<'_>, head: usize, is_alone: bool| {
+            (full - usize::from(!is_alone)).saturating_sub(datagram.len() + head)
+        };
+        while let Some(range) = self
+            .control
+            .take(room(datagram, CONTROL_HEAD, false) as u64)
+        {
             let len = u16::try_from(range.end - range.start).expect("a datagram is short");
-            datagram::put_control(datagram, range.start, len);
-            self.control.copy(&range, datagram);
+            datagram::put_control(datagram.bytes, range.start, len);
+            self.control.copy(&range, datagram.bytes);
             contents.push(Content::Control(range));
         }
-        while room(datagram, DATA_HEAD) > 0 {
+        loop {
+            let room = room(datagram, DATA_HEAD, datagram.len() == HEADER_BYTES);
+            if room == 0 {
+                return;
+            }
             let queue = match self.lost.is_empty() {
                 true => &mut self.bulk,
                 false => &mut self.lost,
@@ -523,20 +525,19 @@ impl Link {
                 return;
             };
             let transfer = *transfer;
-            let end = range
-                .end
-                .min(range.start + room(datagram, DATA_HEAD) as u64);
+            let end = range.end.min(range.start + room as u64);
             let taken = range.start..end;
             range.start = end;
             if range.is_empty() {
                 queue.pop_front();
             }
             let len = u16::try_from(taken.end - taken.start).expect("a datagram is short");
-            datagram::put_data(datagram, transfer, taken.start, len);
-            let start = datagram.len();
-            datagram.resize(start + usize::from(len), 0);
-            if !ends.read(transfer, taken.start, &mut datagram[start..]) {
-                datagram.truncate(start - DATA_HEAD);
+            let bytes = &mut *datagram.bytes;
+            datagram::put_data(bytes, transfer, taken.start, len);
+            let start = bytes.len();
+            bytes.resize(start + usize::from(len), 0);
+            if !ends.read(transfer, taken.start, &mut bytes[start..]) {
+                bytes.truncate(start - DATA_HEAD);
                 self.drop_transfer(transfer);
                 continue;
             }

@@ -19,6 +19,8 @@
 //! | `path.rs` | how long a datagram may be on its way to a peer |
 //! | `socket.rs` | the one socket of a process |
 //! | `interface.rs` | by which address a machine is reached |
+//! | `inlet.rs` | where datagrams come from: the socket, or a test |
+//! | `placing.rs` | what the kernel may put where it belongs |
 //! | `entrance.rs` | what is taken of all that comes, and how much is not |
 //! | `wires.rs` | hub, tags and socket together |
 //! | `lookout.rs` | which OS thread looks for what comes |
@@ -36,11 +38,13 @@ pub mod control;
 pub mod datagram;
 pub mod entrance;
 pub mod hub;
+pub mod inlet;
 mod interface;
 pub mod link;
 mod lookout;
 pub mod message;
 pub mod path;
+pub mod placing;
 mod port;
 pub mod round_trip;
 pub mod seal;
@@ -52,7 +56,7 @@ pub mod wire;
 mod wires;
 
 pub use entrance::Strays;
-pub use hub::{Hub, HubConfig, Path};
+pub use hub::{Brought, Hub, HubConfig, Path};
 pub use interface::{UnknownInterface, choose_address};
 pub use link::LinkSettings;
 pub use port::UdpPort;

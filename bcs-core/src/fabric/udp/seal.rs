@@ -35,6 +35,7 @@
 //! a processor without AVX2. aws-lc-rs finds out at run time what the processor has. It needs a C compiler and nothing
 //! else, and this workspace needs one anyway. The test `how_fast` measures what was chosen.
 
+mod pieces;
 #[cfg(test)]
 mod tests;
 
@@ -42,16 +43,21 @@ use std::fmt;
 use std::io;
 
 use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
-use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
+use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Salt};
 use serde::{Deserialize, Serialize};
-use zeroize::ZeroizeOnDrop;
+use zeroize::{ZeroizeOnDrop, Zeroizing};
 
+use crate::fabric::shm::Lent;
 use crate::job::NodeId;
 
 use super::datagram::{HEADER_BYTES, Header};
+use pieces::Pieces;
 
 /// Bytes of a tag, where there is one.
 const TAG_BYTES: usize = 16;
+
+/// Bytes of a key of AES-128.
+const KEY_BYTES: usize = 16;
 
 /// What keys are derived for.
 const PURPOSE: &[u8] = b"BCS-MPI datagrams, version 1";
@@ -127,25 +133,49 @@ struct Cipher {
     is_secret: bool,
 }
 
+/// A key as it is derived.
+type RawKey = Zeroizing<[u8; KEY_BYTES]>;
+
+/// The key of a direction and what it is for: whether frames are secret. There is none where there is nothing to guard
+/// against.
+fn derive(key: &JobKey, crypto: Crypto, direction: Direction) -> Option<(RawKey, bool)> {
+    let (kind, is_secret) = match crypto {
+        Crypto::None => return None,
+        Crypto::Tag => (b"tag ", false),
+        Crypto::Aead => (b"aead", true),
+    };
+    let Direction { epoch, from, to } = direction;
+    let (epoch, from, to) = (
+        epoch.to_le_bytes(),
+        from.0.to_le_bytes(),
+        to.0.to_le_bytes(),
+    );
+    let job = Salt::new(HKDF_SHA256, PURPOSE).extract(&key.0);
+    let info: [&[u8]; 4] = [kind, &epoch, &from, &to];
+    let mut raw = RawKey::default();
+    let derived = job.expand(&info, KeyLength);
+    let filled = derived.and_then(|derived| derived.fill(&mut *raw));
+    filled.expect("a key is short");
+    Some((raw, is_secret))
+}
+
+/// How long a derived key is.
+#[derive(Clone, Copy, Debug)]
+struct KeyLength;
+
+impl KeyType for KeyLength {
+    fn len(&self) -> usize {
+        KEY_BYTES
+    }
+}
+
 impl Cipher {
-    /// There is none where there is nothing to guard against.
-    fn new(key: &JobKey, crypto: Crypto, direction: Direction) -> Option<Self> {
-        let (kind, is_secret) = match crypto {
-            Crypto::None => return None,
-            Crypto::Tag => (b"tag ", false),
-            Crypto::Aead => (b"aead", true),
-        };
-        let Direction { epoch, from, to } = direction;
-        let (epoch, from, to) = (
-            epoch.to_le_bytes(),
-            from.0.to_le_bytes(),
-            to.0.to_le_bytes(),
-        );
-        let job = Salt::new(HKDF_SHA256, PURPOSE).extract(&key.0);
-        let info: [&[u8]; 4] = [kind, &epoch, &from, &to];
-        let key = job.expand(&info, &AES_128_GCM);
-        let key = LessSafeKey::new(UnboundKey::from(key.expect("a key is short")));
-        Some(Self { key, is_secret })
+    fn new((raw, is_secret): &(RawKey, bool)) -> Self {
+        let key = UnboundKey::new(&AES_128_GCM, &**raw).expect("it is as long");
+        Self {
+            key: LessSafeKey::new(key),
+            is_secret: *is_secret,
+        }
     }
 
     /// What of so many bytes, their tag not counted, everybody may read.
@@ -157,10 +187,10 @@ impl Cipher {
     }
 }
 
-fn nonce(number: u64) -> Nonce {
+fn nonce(number: u64) -> [u8; NONCE_LEN] {
     let mut bytes = [0; NONCE_LEN];
     bytes[NONCE_LEN - 8..].copy_from_slice(&number.to_be_bytes());
-    Nonce::assume_unique_for_key(bytes)
+    bytes
 }
 
 /// Seals what is sent in a direction.
@@ -175,7 +205,7 @@ impl Seal {
     /// Of a direction, in which nothing has been sent under this key.
     #[must_use]
     pub fn new(key: &JobKey, crypto: Crypto, direction: Direction) -> Self {
-        let cipher = Cipher::new(key, crypto, direction);
+        let cipher = derive(key, crypto, direction).as_ref().map(Cipher::new);
         Self { cipher, last: 0 }
     }
 
@@ -184,6 +214,15 @@ impl Seal {
     /// # Panics
     /// When it is no datagram, or its number is not above that of the one before.
     pub fn seal(&mut self, datagram: &mut Vec<u8>) {
+        self.seal_last(datagram, 0);
+    }
+
+    /// The same of the last of several datagrams, which begins there.
+    ///
+    /// # Panics
+    /// As [`seal`](Self::seal).
+    pub fn seal_last(&mut self, datagrams: &mut Vec<u8>, start: usize) {
+        let datagram = &mut datagrams[start..];
         let (Header { number, .. }, _) = Header::take(datagram).expect("a link has written it");
         assert!(number > self.last, "{number} comes after {}", self.last);
         self.last = number;
@@ -193,11 +232,10 @@ impl Seal {
         let clear_bytes = cipher.clear_bytes(datagram.len());
         let (clear, secret) = datagram.split_at_mut(clear_bytes);
         let aad = Aad::from(&*clear);
-        let tag = cipher
-            .key
-            .seal_in_place_separate_tag(nonce(number), aad, secret);
+        let nonce = Nonce::assume_unique_for_key(nonce(number));
+        let tag = cipher.key.seal_in_place_separate_tag(nonce, aad, secret);
         let tag = tag.expect("a datagram is short");
-        datagram.extend_from_slice(tag.as_ref());
+        datagrams.extend_from_slice(tag.as_ref());
     }
 }
 
@@ -210,14 +248,53 @@ pub struct BadTag;
 #[derive(Debug)]
 pub struct Opener {
     cipher: Option<Cipher>,
+    pieces: Option<Pieces>,
 }
 
 impl Opener {
     /// Of a direction.
     #[must_use]
     pub fn new(key: &JobKey, crypto: Crypto, direction: Direction) -> Self {
-        let cipher = Cipher::new(key, crypto, direction);
-        Self { cipher }
+        let raw = derive(key, crypto, direction);
+        let cipher = raw.as_ref().map(Cipher::new);
+        let clear = raw.as_ref().filter(|(_, is_secret)| !is_secret);
+        let pieces = clear.map(|(raw, _)| Pieces::new(raw));
+        Self { cipher, pieces }
+    }
+
+    /// Bytes of a tag, if it can be looked at where the kernel has put the pieces of a datagram. Frames that are secret lie
+    /// in one piece: who opens them in the memory of a rank would show it what anybody sends who has seen them, and be
+    /// told the difference between right and wrong by it.
+    #[must_use]
+    pub fn piecewise_tag_bytes(&self) -> Option<usize> {
+        match (&self.cipher, &self.pieces) {
+            (None, _) => Some(0),
+            (Some(_), pieces) => pieces.as_ref().map(|_| TAG_BYTES),
+        }
+    }
+
+    /// Whether a datagram whose bytes lie in two pieces has the right tag. Neither is changed.
+    ///
+    /// # Errors
+    /// [`BadTag`].
+    ///
+    /// # Panics
+    /// When it can not be [looked at piecewise](Self::piecewise_tag_bytes), or the tag is of another length.
+    pub fn check_pieces(
+        &mut self,
+        number: u64,
+        front: &[u8],
+        bytes: &Lent,
+        tag: &[u8],
+    ) -> Result<(), BadTag> {
+        if self.cipher.is_none() {
+            return Ok(());
+        }
+        let pieces = self.pieces.as_mut();
+        let pieces = pieces.expect("frames that are secret lie in one piece");
+        let tag = tag.try_into().expect("a tag has its length");
+        let is_right = pieces.check(&nonce(number), front, bytes, tag);
+        is_right.then_some(()).ok_or(BadTag)
     }
 
     /// The datagram as it was before it was sealed. How long this takes says nothing about the right tag.
@@ -233,7 +310,8 @@ impl Opener {
         let len = HEADER_BYTES + frames;
         let (clear, secret) = datagram.split_at_mut(cipher.clear_bytes(len));
         let aad = Aad::from(&*clear);
-        let opened = cipher.key.open_in_place(nonce(number), aad, secret);
+        let nonce = Nonce::assume_unique_for_key(nonce(number));
+        let opened = cipher.key.open_in_place(nonce, aad, secret);
         opened.map_err(|_| BadTag)?;
         Ok(&datagram[..len])
     }

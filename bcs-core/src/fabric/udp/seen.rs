@@ -1,5 +1,7 @@
 //! Which datagrams of a peer have come: none is taken twice, whoever sends it again.
 
+use std::ops::RangeInclusive;
+
 use rangemap::RangeInclusiveSet;
 
 /// Ranges that are kept. What lies below the lowest counts as seen: if it does come, it is late by more than a window,
@@ -16,15 +18,15 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Whether it has come, or may have.
+    /// Whether any of these has come, or may have.
     #[must_use]
-    pub fn has(&self, number: u64) -> bool {
-        number < self.floor || self.numbers.contains(&number)
+    pub fn has_any(&self, numbers: RangeInclusive<u64>) -> bool {
+        *numbers.start() < self.floor || self.numbers.overlaps(&numbers)
     }
 
-    /// It has come.
-    pub fn add(&mut self, number: u64) {
-        self.numbers.insert(number..=number);
+    /// These have come.
+    pub fn add(&mut self, numbers: RangeInclusive<u64>) {
+        self.numbers.insert(numbers);
         // To count them takes as long as there are ranges, which are one but for losses.
         self.ranges = self.numbers.iter().count();
         while self.ranges > MOST_RANGES {
@@ -52,18 +54,19 @@ mod tests {
     fn numbers_are_told_newest_first() {
         let mut seen = Seen::default();
         for number in [5, 1, 2, 9, 8, 4] {
-            assert!(!seen.has(number));
-            seen.add(number);
-            assert!(seen.has(number));
+            assert!(!seen.has_any(number..=number));
+            seen.add(number..=number);
+            assert!(seen.has_any(number..=number));
         }
+        assert!(seen.has_any(6..=8) && !seen.has_any(6..=7) && !seen.has_any(10..=99));
         assert_eq!(seen.ranges().collect::<Vec<_>>(), [(8, 9), (4, 5), (1, 2)]);
     }
 
     #[test]
     fn what_is_far_below_counts_as_seen() {
         let mut seen = Seen::default();
-        (1..200).for_each(|n| seen.add(2 * n));
+        (1..200).for_each(|n| seen.add(2 * n..=2 * n));
         assert_eq!(seen.ranges().count(), MOST_RANGES);
-        assert!(seen.has(3) && !seen.has(397));
+        assert!(seen.has_any(3..=3) && !seen.has_any(397..=397));
     }
 }

@@ -19,6 +19,7 @@
 //! Nothing is cut into fragments on its way (the don't-fragment bit is set), since the loss of any would be the loss of
 //! all.
 
+mod scattered;
 #[cfg(test)]
 mod tests;
 
@@ -31,6 +32,7 @@ use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use rustix::io::Errno;
 use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
 
+use super::inlet::{Inlet, Joined, PIECE_BYTES, Places};
 use super::path::MOST_BYTES;
 
 /// What is asked for as each of the socket's buffers: what comes in 10 ms by a network of 25 Gbit/s. The kernel takes
@@ -39,9 +41,6 @@ const BUFFER_BYTES: usize = 32 << 20;
 
 /// Pieces that one call takes, each of one peer: 1 MiB at most, which a second cache holds.
 const PIECES: usize = 16;
-
-/// The longest piece: that of any packet, or of those that the kernel has joined.
-const PIECE_BYTES: usize = 1 << 16;
 
 /// What has gone through a socket in one way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -292,35 +291,65 @@ impl Socket {
         Ok(())
     }
 
-    /// Takes what has come, as much as one call gives, and says how many datagrams that were: none when there is
-    /// nothing, or when all that had come was that a peer does not listen.
-    ///
-    /// # Errors
-    /// What the kernel says, if it is not to be expected.
-    pub fn receive(&mut self, each: &mut dyn FnMut(SocketAddr, &mut [u8])) -> io::Result<usize> {
-        let mut heads = [RecvMeta::default(); PIECES];
-        let mut pieces = self.room.chunks_exact_mut(PIECE_BYTES).map(IoSliceMut::new);
-        let mut pieces: [_; PIECES] = std::array::from_fn(|_| pieces.next().expect("as many"));
-        let socket = UdpSockRef::from(&self.socket);
-        let count = match self.offload.recv(socket, &mut pieces, &mut heads) {
-            Ok(count) => count,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(0),
+    /// What the kernel says to a call that receives: nothing, when there is nothing, or all that had come was that a peer
+    /// does not listen.
+    fn received<T>(&mut self, answer: io::Result<T>) -> io::Result<Option<T>> {
+        match answer {
+            Ok(received) => Ok(Some(received)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 self.counters.refused += 1;
-                return Ok(0);
+                Ok(None)
             }
-            Err(error) => return Err(error),
-        };
-        let (mut datagrams, mut bytes) = (0, 0);
-        for (piece, head) in pieces.iter_mut().zip(&heads[..count]) {
-            for datagram in piece[..head.len].chunks_mut(head.stride.max(1)) {
-                datagrams += 1;
-                bytes += datagram.len();
-                each(head.addr, datagram);
-            }
+            Err(error) => Err(error),
         }
-        self.counters.received.add(datagrams, bytes);
-        Ok(datagrams)
+    }
+}
+
+impl Inlet for Socket {
+    fn receive(
+        &mut self,
+        pieces: usize,
+        each: &mut dyn FnMut(SocketAddr, &mut [u8]),
+    ) -> io::Result<usize> {
+        let most = pieces.min(PIECES);
+        let mut heads = [RecvMeta::default(); PIECES];
+        let mut room = std::mem::take(&mut self.room);
+        let mut pieces = room.chunks_exact_mut(PIECE_BYTES).map(IoSliceMut::new);
+        let mut pieces: [_; PIECES] = std::array::from_fn(|_| pieces.next().expect("as many"));
+        let socket = UdpSockRef::from(&self.socket);
+        let count = self.offload.recv(socket, &mut pieces[..most], &mut heads);
+        let count = self.received(count);
+        let (mut datagrams, mut bytes) = (0, 0);
+        if let Ok(Some(count)) = count {
+            for (piece, head) in pieces.iter_mut().zip(&heads[..count]) {
+                for datagram in piece[..head.len].chunks_mut(head.stride.max(1)) {
+                    datagrams += 1;
+                    bytes += datagram.len();
+                    each(head.addr, datagram);
+                }
+            }
+            self.counters.received.add(datagrams, bytes);
+        }
+        self.room = room;
+        count.map(|_| datagrams)
+    }
+
+    fn peek(&mut self, front: &mut [u8]) -> io::Result<Option<Joined>> {
+        let mut place = Places::with_capacity(1);
+        place.add(front);
+        let seen = scattered::receive(self.socket.as_fd(), &place, false);
+        self.received(seen)
+    }
+
+    fn scatter(&mut self, places: &Places<'_>) -> io::Result<Option<Joined>> {
+        let taken = scattered::receive(self.socket.as_fd(), places, true);
+        let taken = self.received(taken)?;
+        if let Some(joined) = taken {
+            let datagrams = joined.bytes.div_ceil(joined.each.max(1));
+            self.counters.received.add(datagrams, joined.bytes);
+        }
+        Ok(taken)
     }
 }
 

@@ -7,7 +7,7 @@
 //! What comes passes the [`Entrance`].
 
 use super::entrance::{Entrance, Strays};
-use super::hub::Hub;
+use super::hub::{Brought, Hub};
 use super::lookout::{Desk, Lookout};
 use super::seal::{Crypto, Direction, JobKey, Opener, Seal};
 use super::socket::{Socket, Unsent, Why};
@@ -60,7 +60,6 @@ struct Sending {
     socket: Socket,
     /// By party.
     seals: Vec<Option<(SocketAddr, Seal)>>,
-    datagram: Vec<u8>,
     /// Datagrams of one length to a party.
     batch: Batch,
 }
@@ -105,8 +104,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Who takes fewer datagrams at once has taken all.
-const MANY: usize = 16;
+/// So often something is taken at once.
+const MOST: usize = 16;
 
 /// The timer is not set.
 const NEVER: u64 = u64::MAX;
@@ -141,7 +140,6 @@ impl Wires {
             sending: Mutex::new(Sending {
                 socket,
                 seals,
-                datagram: Vec::new(),
                 batch: Batch::default(),
             }),
             is_due: AtomicBool::new(false),
@@ -162,6 +160,12 @@ impl Wires {
     #[must_use]
     pub fn strays(&self) -> Strays {
         lock(&self.receiving).entrance.strays()
+    }
+
+    /// How bytes of transfers have come so far.
+    #[must_use]
+    pub fn brought(&self) -> Brought {
+        self.hub.brought()
     }
 
     /// Whether ranks want something that other machines have not been told.
@@ -274,12 +278,14 @@ impl Receiving {
         let Self { socket, entrance } = self;
         let mut all = 0;
         // Not for ever: what has come is to be answered.
-        for _ in 0..8 {
-            let count = socket.receive(&mut |from, datagram| entrance.take(from, datagram, now_ns));
-            match count {
-                Ok(count) if count >= MANY => all += count,
-                // There is no more, or it is told soon.
-                Ok(count) => return all + count,
+        for _ in 0..MOST {
+            match entrance.bring(socket, now_ns) {
+                Ok(taken) => {
+                    all += taken.datagrams;
+                    if taken.is_all {
+                        break;
+                    }
+                }
                 Err(_) => break,
             }
         }
@@ -321,16 +327,20 @@ impl Sending {
             };
             let address = *address;
             self.batch.to = Some(address);
-            while hub.transmit(party, now_ns, &mut self.datagram) {
-                seal.seal(&mut self.datagram);
-                if self.batch.takes(&self.datagram) {
-                    self.batch.bytes.extend(&self.datagram);
+            loop {
+                let start = self.batch.bytes.len();
+                if !hub.transmit(party, now_ns, &mut self.batch.bytes) {
+                    break;
+                }
+                seal.seal_last(&mut self.batch.bytes, start);
+                if self.batch.has_taken(start) {
                     continue;
                 }
-                let is_sent = self.batch.send(&mut self.socket);
-                self.batch.begin(&self.datagram);
+                let len = self.batch.bytes.len() - start;
+                let is_sent = self.batch.send(start, &mut self.socket);
+                // What was not sent goes on its way again when its link misses it.
+                self.batch.keep_last(len);
                 if !is_sent {
-                    // It goes on its way again when its link misses it.
                     return false;
                 }
             }
@@ -342,45 +352,42 @@ impl Sending {
     }
 
     fn send_batch(&mut self) -> bool {
-        self.batch.send(&mut self.socket)
+        self.batch.send(self.batch.bytes.len(), &mut self.socket)
     }
 }
 
 impl Batch {
-    /// Whether a datagram can go with those that are there: all but the last are of one length.
-    fn takes(&mut self, datagram: &[u8]) -> bool {
-        if self.bytes.is_empty() {
-            self.each = datagram.len();
+    /// Whether the datagram that begins there, the last one, can go with those before it: all but the last are of one
+    /// length.
+    fn has_taken(&mut self, start: usize) -> bool {
+        let len = self.bytes.len() - start;
+        if start == 0 {
+            self.each = len;
             return true;
         }
-        self.bytes.len().is_multiple_of(self.each)
-            && datagram.len() <= self.each
-            && self.bytes.len() + datagram.len() <= BATCH_BYTES
+        start.is_multiple_of(self.each) && len <= self.each && self.bytes.len() <= BATCH_BYTES
     }
 
-    fn begin(&mut self, datagram: &[u8]) {
-        self.bytes.clear();
-        self.bytes.extend(datagram);
-        self.each = datagram.len();
+    /// Keeps the last datagram, which has so many bytes.
+    fn keep_last(&mut self, len: usize) {
+        self.bytes.drain(..self.bytes.len() - len);
+        self.each = len;
     }
 
-    /// Sends what is there. False if the socket does not take all: the rest stays.
-    fn send(&mut self, socket: &mut Socket) -> bool {
-        let (Some(to), false) = (self.to, self.bytes.is_empty()) else {
+    /// Sends what is there, up to the place where a datagram begins. False if the socket does not take all.
+    fn send(&mut self, end: usize, socket: &mut Socket) -> bool {
+        let (Some(to), true) = (self.to, end > 0) else {
             return true;
         };
-        match socket.send(to, &self.bytes, self.each) {
-            Ok(()) => self.bytes.clear(),
+        // What is lost its link finds out.
+        let (gone, is_sent) = match socket.send(to, &self.bytes[..end], self.each) {
             Err(Unsent {
                 sent,
                 why: Why::Full | Why::Busy,
-            }) => {
-                self.bytes.drain(..sent);
-                return false;
-            }
-            // It is lost, and its link finds out.
-            Err(_) => self.bytes.clear(),
-        }
-        true
+            }) => (sent, false),
+            Ok(()) | Err(_) => (end, true),
+        };
+        self.bytes.drain(..gone);
+        is_sent
     }
 }

@@ -1,15 +1,18 @@
 //! The hub as its clones share it: a lock around the state.
 
-use super::super::link::Refused;
+use super::super::link::{Link, Placed, Refused};
 use super::super::message::Message;
-use super::peer::Peer;
+use super::brought::Brought;
+use super::operations::Get;
+use super::peer::{Arrivals, Peer};
 use super::state::{Broken, HubConfig, State, index32};
-use crate::fabric::shm::Bells;
+use crate::fabric::shm::{Bells, Lent};
 use crate::fabric::{
     CompareAndWrite, DestinationSpan, Event, GlobalAddress, SourceSpan, Ticket, Variable,
 };
 use crate::job::{NicThreadId, NodeId, NodeSet};
 use crate::wake::machine_page::BellId;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -102,11 +105,63 @@ impl Hub {
     /// # Errors
     /// [`Refused`]: it was not taken.
     pub fn receive(&self, party: usize, datagram: &[u8], now_ns: u64) -> Result<(), Refused> {
-        self.lock().receive(party, datagram, now_ns)
+        let take =
+            |link: &mut Link, arrivals: &mut Arrivals<'_>| link.receive(datagram, now_ns, arrivals);
+        self.lock().receive(party, now_ns, take)
     }
 
-    /// Writes the next datagram to a party, without its tag, if one is to be sent now.
-    pub fn transmit(&self, party: usize, now_ns: u64, datagram: &mut Vec<u8>) -> bool {
+    /// The same of datagrams whose bytes lie where they belong: in what was [lent](Self::lend).
+    ///
+    /// # Errors
+    /// [`Refused`]: none of them was taken.
+    pub fn receive_placed(
+        &self,
+        party: usize,
+        placed: &Placed,
+        now_ns: u64,
+    ) -> Result<(), Refused> {
+        let take = |link: &mut Link, arrivals: &mut Arrivals<'_>| {
+            link.receive_placed(placed, now_ns, arrivals)
+        };
+        self.lock().receive(party, now_ns, take)
+    }
+
+    /// Whether bytes are awaited of which it is worth the while to look what comes next.
+    #[must_use]
+    pub fn awaits_bulk(&self) -> bool {
+        self.lock().operations.has_long()
+    }
+
+    /// Where bytes of a transfer belong, if that is in this process: at most so many, from the first on, as far as the
+    /// party was asked for them and none has come. Nothing is lent where a rank's memory is not mapped here, or is in
+    /// pieces. What is lent may be written until the hub next receives anything.
+    #[must_use]
+    pub fn lend(&self, party: usize, transfer: u64, range: Range<u64>) -> Option<Lent> {
+        let mut state = self.lock();
+        let State {
+            operations, config, ..
+        } = &mut *state;
+        let get = operations.transfer(party, transfer)?;
+        let len = usize::try_from(get.may_lend(range.clone())).ok()?;
+        config.memory.lend(&get.to, range.start, len)
+    }
+
+    /// Nothing more of a transfer is lent: what lay in its rank's memory was not what had been sent, and it may be that
+    /// the rank writes there.
+    pub fn keep(&self, party: usize, transfer: u64) {
+        let mut state = self.lock();
+        let get = state.operations.transfer(party, transfer);
+        get.into_iter().for_each(Get::keep);
+    }
+
+    /// How bytes of transfers have come so far.
+    #[must_use]
+    pub fn brought(&self) -> Brought {
+        self.lock().brought
+    }
+
+    /// Appends the next datagram to a party, without its tag, if one is to be sent now.
+    pub fn transmit(&self, party: usize, now_ns: u64, datagrams: &mut Vec<u8>) -> bool {
         let mut state = self.lock();
         let State {
             peers,
@@ -115,7 +170,7 @@ impl Hub {
             ..
         } = &mut *state;
         match &mut peers[party] {
-            Some(peer) => peer.transmit(now_ns, &mut config.memory, scratch, datagram),
+            Some(peer) => peer.transmit(now_ns, &mut config.memory, scratch, datagrams),
             None => false,
         }
     }
@@ -206,7 +261,7 @@ impl Hub {
         bell: BellId,
     ) -> Ticket {
         let mut state = self.lock();
-        let transfer = state.operations.get(from.len, to, bell);
+        let transfer = state.operations.get(party, from.len, to, bell);
         let span = from.into();
         state.say(party, &Message::Get { transfer, span }, &[]);
         Ticket(transfer)

@@ -1,6 +1,6 @@
 //! What peers say, and what becomes of it.
 
-use super::super::link::Refused;
+use super::super::link::{Link, Refused};
 use super::super::message::{MOST_BYTES, Message, Nonsense, UNREADABLE};
 use super::peer::{Arrivals, Peer};
 use super::state::{Broken, State, members, node_set, who_of};
@@ -13,11 +13,12 @@ use std::sync::atomic::Ordering;
 use zerocopy::IntoBytes as _;
 
 impl State {
+    /// What has come over the link of a party is taken by `take`.
     pub(super) fn receive(
         &mut self,
         party: usize,
-        datagram: &[u8],
         now_ns: u64,
+        take: impl FnOnce(&mut Link, &mut Arrivals<'_>) -> Result<(), Refused>,
     ) -> Result<(), Refused> {
         let Some(Some(peer)) = self.peers.get_mut(party) else {
             return Err(Refused::Foreign);
@@ -25,13 +26,15 @@ impl State {
         self.heard_ns = now_ns;
         let (mut messages, mut over) = (Vec::new(), Vec::new());
         let mut arrivals = Arrivals {
+            party,
+            brought: &mut self.brought,
             operations: &mut self.operations,
             memory: &mut self.config.memory,
             bells: &self.bells,
             messages: &mut messages,
             over: &mut over,
         };
-        let taken = peer.receive(datagram, now_ns, &mut arrivals);
+        let taken = take(peer.link(), &mut arrivals);
         if let Some(come) = peer.news() {
             let bells = &self.bells;
             let ring = &mut |bell| bells.add(bell);
@@ -168,7 +171,9 @@ impl State {
                 peer.served(transfer);
             }
             Message::CannotRead { transfer } => {
-                let bell = self.operations.end(transfer, Event::Failed(UNREADABLE));
+                let bell = self
+                    .operations
+                    .end(party, transfer, Event::Failed(UNREADABLE));
                 bell.into_iter().for_each(|bell| self.bells.add(bell));
             }
             Message::Fetch {

@@ -24,6 +24,7 @@
 
 mod ahead;
 mod beat;
+mod brought;
 mod handle;
 mod hearing;
 mod operations;
@@ -32,6 +33,7 @@ mod puts;
 mod state;
 mod strobes;
 
+pub use brought::Brought;
 pub use handle::Hub;
 pub(super) use operations::FIRST_TICKET;
 pub use state::{Broken, HubConfig, Path};

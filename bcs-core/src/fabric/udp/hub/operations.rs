@@ -4,9 +4,13 @@ use crate::fabric::{DestinationSpan, Event, FabricError};
 use crate::wake::machine_page::BellId;
 use rangemap::RangeSet;
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// Tickets from here on are a hub's.
 pub(in super::super) const FIRST_TICKET: u64 = 1 << 32;
+
+/// Transfers of so many bytes are long: to copy fewer takes no longer than to look what comes next.
+const LONG: u64 = 8 * 1024;
 
 #[derive(Debug)]
 enum Operation {
@@ -34,9 +38,13 @@ struct Put {
 pub(super) struct Get {
     pub(super) to: DestinationSpan,
     bell: BellId,
+    /// Who sends it.
+    party: usize,
     len: u64,
     come: RangeSet<u64>,
     bytes: u64,
+    /// None of its memory is lent to the kernel any more.
+    is_kept: bool,
 }
 
 impl Get {
@@ -46,12 +54,33 @@ impl Get {
         Some(len > 0 && self.come.gaps(&(offset..end)).next().is_some())
     }
 
-    /// These have come. Returns whether all have.
-    pub(super) fn add(&mut self, offset: u64, len: u64) -> bool {
-        let range = offset..offset + len;
-        let new = self.come.gaps(&range).map(|gap| gap.end - gap.start);
-        self.bytes += new.sum::<u64>();
+    /// How many bytes from there on may be lent to the kernel: none of them has come, and no more than so many.
+    pub(super) fn may_lend(&self, range: Range<u64>) -> u64 {
+        let range = range.start..range.end.min(self.len);
+        if self.is_kept || range.is_empty() {
+            return 0;
+        }
+        let gap = self.come.gaps(&range).next();
+        gap.filter(|gap| gap.start == range.start)
+            .map_or(0, |gap| gap.end - gap.start)
+    }
+
+    /// From now on none of its memory is lent.
+    pub(super) fn keep(&mut self) {
+        self.is_kept = true;
+    }
+
+    /// These have come. Returns how many of them had not before.
+    pub(super) fn add(&mut self, range: Range<u64>) -> u64 {
+        let gaps = self.come.gaps(&range);
+        let new = gaps.map(|gap| gap.end - gap.start).sum();
+        self.bytes += new;
         self.come.insert(range);
+        new
+    }
+
+    /// Whether all have come.
+    pub(super) fn is_whole(&self) -> bool {
         self.bytes == self.len
     }
 }
@@ -69,6 +98,8 @@ struct Fetch {
 pub(super) struct Operations {
     next: u64,
     all: HashMap<u64, Operation>,
+    /// How many transfers are under way that are [long](LONG).
+    long: usize,
 }
 
 impl Default for Operations {
@@ -76,6 +107,7 @@ impl Default for Operations {
         Self {
             next: FIRST_TICKET,
             all: HashMap::new(),
+            long: 0,
         }
     }
 }
@@ -120,17 +152,25 @@ impl Operations {
         }
     }
 
-    pub(super) fn get(&mut self, len: u64, to: DestinationSpan, bell: BellId) -> u64 {
+    pub(super) fn get(&mut self, party: usize, len: u64, to: DestinationSpan, bell: BellId) -> u64 {
         if len == 0 {
             return self.add(Operation::Done(Event::Signalled));
         }
+        self.long += usize::from(len >= LONG);
         self.add(Operation::Get(Get {
             to,
             bell,
+            party,
             len,
             come: RangeSet::new(),
             bytes: 0,
+            is_kept: false,
         }))
+    }
+
+    /// Whether transfers are under way of which it is worth the while to look what comes next.
+    pub(super) fn has_long(&self) -> bool {
+        self.long > 0
     }
 
     pub(super) fn fetch(&mut self, into: Vec<u8>, bell: BellId) -> u64 {
@@ -151,17 +191,18 @@ impl Operations {
         self.add(Operation::Compare(port))
     }
 
-    /// The transfer of this number, if it is under way.
-    pub(super) fn transfer(&mut self, ticket: u64) -> Option<&mut Get> {
+    /// The transfer of this number, if it is under way and this party sends it.
+    pub(super) fn transfer(&mut self, party: usize, ticket: u64) -> Option<&mut Get> {
         match self.all.get_mut(&ticket) {
-            Some(Operation::Get(get)) => Some(get),
+            Some(Operation::Get(get)) if get.party == party => Some(get),
             _ => None,
         }
     }
 
     /// A GET is over. Returns the bell of whose it was.
-    pub(super) fn end(&mut self, ticket: u64, event: Event) -> Option<BellId> {
-        let bell = self.transfer(ticket)?.bell;
+    pub(super) fn end(&mut self, party: usize, ticket: u64, event: Event) -> Option<BellId> {
+        let Get { bell, len, .. } = *self.transfer(party, ticket)?;
+        self.long -= usize::from(len >= LONG);
         self.all.insert(ticket, Operation::Done(event));
         Some(bell)
     }

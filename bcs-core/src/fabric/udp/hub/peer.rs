@@ -1,12 +1,14 @@
 //! A process elsewhere, and its link.
 
-use super::super::link::{Ends, Link, Refused};
+use super::super::link::{Ends, Link};
 use super::super::message::Message;
+use super::brought::Brought;
 use super::operations::Operations;
 use crate::fabric::shm::{Bells, NodeMemory};
 use crate::fabric::{Event, SourceSpan};
 use crate::job::NodeId;
 use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
 
 /// A process elsewhere.
 #[derive(Debug)]
@@ -42,11 +44,16 @@ impl Ends for Sources<'_> {
 
     fn write(&mut self, _: u64, _: u64, _: &[u8]) {}
 
+    fn placed(&mut self, _: u64, _: Range<u64>) {}
+
     fn message(&mut self, _: &[u8]) {}
 }
 
 /// What comes in a datagram.
 pub(super) struct Arrivals<'a> {
+    /// From whom.
+    pub(super) party: usize,
+    pub(super) brought: &'a mut Brought,
     pub(super) operations: &'a mut Operations,
     pub(super) memory: &'a mut NodeMemory,
     pub(super) bells: &'a Bells,
@@ -63,7 +70,7 @@ impl Ends for Arrivals<'_> {
 
     fn write(&mut self, transfer: u64, offset: u64, bytes: &[u8]) {
         // Of a transfer that is over, or beyond what was asked for, nothing is taken.
-        let Some(get) = self.operations.transfer(transfer) else {
+        let Some(get) = self.operations.transfer(self.party, transfer) else {
             return;
         };
         let len = bytes.len() as u64;
@@ -71,17 +78,42 @@ impl Ends for Arrivals<'_> {
             return;
         }
         let event = match self.memory.write_span(&get.to, offset, bytes) {
-            Ok(()) if get.add(offset, len) => Event::Signalled,
-            Ok(()) => return,
+            Ok(()) => {
+                self.brought.copied += get.add(offset..offset + len);
+                if !get.is_whole() {
+                    return;
+                }
+                Event::Signalled
+            }
             Err(error) => Event::Failed(error),
         };
-        self.over.push(transfer);
-        let bell = self.operations.end(transfer, event);
-        bell.into_iter().for_each(|bell| self.bells.add(bell));
+        self.end(transfer, event);
+    }
+
+    fn placed(&mut self, transfer: u64, range: Range<u64>) {
+        let Some(get) = self.operations.transfer(self.party, transfer) else {
+            return;
+        };
+        let len = range.end - range.start;
+        if get.wants(range.start, len) != Some(true) {
+            return;
+        }
+        self.brought.placed += get.add(range);
+        if get.is_whole() {
+            self.end(transfer, Event::Signalled);
+        }
     }
 
     fn message(&mut self, bytes: &[u8]) {
         self.messages.push(bytes.to_vec());
+    }
+}
+
+impl Arrivals<'_> {
+    fn end(&mut self, transfer: u64, event: Event) {
+        self.over.push(transfer);
+        let bell = self.operations.end(self.party, transfer, event);
+        bell.into_iter().for_each(|bell| self.bells.add(bell));
     }
 }
 
@@ -116,14 +148,9 @@ impl Peer {
         self.link.send(encoded)
     }
 
-    /// A datagram has come. Its messages are among the arrivals.
-    pub(super) fn receive(
-        &mut self,
-        datagram: &[u8],
-        now_ns: u64,
-        arrivals: &mut Arrivals<'_>,
-    ) -> Result<(), Refused> {
-        self.link.receive(datagram, now_ns, arrivals)
+    /// What comes goes over its link. Messages are among the arrivals.
+    pub(super) fn link(&mut self) -> &mut Link {
+        &mut self.link
     }
 
     /// Up to where what was said to it has come, if that is further than before.
@@ -166,14 +193,14 @@ impl Peer {
         now_ns: u64,
         memory: &mut NodeMemory,
         scratch: &mut Vec<u8>,
-        datagram: &mut Vec<u8>,
+        datagrams: &mut Vec<u8>,
     ) -> bool {
         let mut sources = Sources {
             serving: &self.serving,
             memory,
             unreadable: Vec::new(),
         };
-        let is_sent = self.link.transmit(now_ns, &mut sources, datagram);
+        let is_sent = self.link.transmit(now_ns, &mut sources, datagrams);
         for transfer in sources.unreadable {
             self.serving.remove(&transfer);
             Message::CannotRead { transfer }.encode(&[], scratch);

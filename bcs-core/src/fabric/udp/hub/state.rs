@@ -4,6 +4,7 @@ use super::super::link::{Link, LinkSettings};
 use super::super::message::{Comparing, Message, Nonsense};
 use super::ahead::Ahead;
 use super::beat::Beat;
+use super::brought::Brought;
 use super::operations::Operations;
 use super::peer::Peer;
 use super::puts::Puts;
@@ -81,6 +82,7 @@ pub(super) struct State {
     pub(super) operations: Operations,
     pub(super) puts: Puts,
     pub(super) ahead: Ahead,
+    pub(super) brought: Brought,
     /// When the datagram came that was heard last.
     pub(super) heard_ns: u64,
     /// How many writes of the sequencer have been applied here.
@@ -151,6 +153,7 @@ impl State {
             operations: Operations::default(),
             puts: Puts::default(),
             ahead: Ahead::default(),
+            brought: Brought::default(),
             heard_ns: now_ns,
             told: 0,
             bells: Bells::default(),

@@ -6,6 +6,8 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rangemap::RangeSet;
 
+use crate::job::NodeId;
+
 use super::super::wire::{LATENCY_NS, Wire, WireFaults};
 use super::*;
 
@@ -46,6 +48,10 @@ impl Ends for Got {
         if !bytes.is_empty() {
             come.insert(offset..offset + bytes.len() as u64);
         }
+    }
+
+    fn placed(&mut self, _: u64, _: Range<u64>) {
+        unreachable!("nothing is lent to anybody here");
     }
 
     fn message(&mut self, bytes: &[u8]) {
@@ -93,6 +99,7 @@ impl Net {
             assert!(self.wire.sent() < 3_000_000, "they talk without end");
             self.record.push((1 - from, datagram.clone()));
             self.wire.send(self.now_ns, from, 1 - from, &datagram);
+            datagram.clear();
         }
     }
 
@@ -217,7 +224,9 @@ fn after_a_second_without_a_network_it_goes_on_soon() {
     let mut datagram = Vec::new();
     let end_ns = net.now_ns + 1_000 * MS;
     while net.now_ns < end_ns {
-        while net.links[0].transmit(net.now_ns, &mut net.got[0], &mut datagram) {}
+        while net.links[0].transmit(net.now_ns, &mut net.got[0], &mut datagram) {
+            datagram.clear();
+        }
         net.now_ns = net.links[0].deadline_ns().unwrap().max(net.now_ns);
     }
     let down_ns = net.now_ns;
@@ -263,12 +272,15 @@ fn a_peer_that_writes_nonsense_crashes_nobody() {
                 true
             }
             fn write(&mut self, _: u64, _: u64, _: &[u8]) {}
+            fn placed(&mut self, _: u64, _: Range<u64>) {}
             fn message(&mut self, _: &[u8]) {}
         }
         let taken = net.links[to].receive(&datagram, net.now_ns, &mut Nowhere);
         refused += usize::from(taken.is_err());
         let mut answer = Vec::new();
-        while net.links[to].transmit(net.now_ns, &mut Nowhere, &mut answer) {}
+        while net.links[to].transmit(net.now_ns, &mut Nowhere, &mut answer) {
+            answer.clear();
+        }
         net.now_ns += 1_000;
     }
     assert!(refused > all / 2, "{refused} of {all}");

@@ -1,4 +1,7 @@
+#![expect(unsafe_code, reason = "bytes that are lent are named by address")]
+
 use std::hint::black_box;
+use std::ptr::NonNull;
 use std::time::Instant;
 
 use proptest::prelude::*;
@@ -63,6 +66,43 @@ fn every_bit_that_is_changed_is_found() {
             assert_eq!(opener.open(&mut changed), Err(BadTag), "{crypto:?} {bit}");
         }
     }
+}
+
+/// As bytes of a rank are looked at where the kernel has put them.
+#[test]
+fn a_tag_is_the_same_of_two_pieces() {
+    let lent = |bytes: &mut [u8]| {
+        let start = NonNull::new(bytes.as_mut_ptr()).unwrap();
+        // SAFETY: nobody else has them meanwhile.
+        unsafe { Lent::new(start, bytes.len()) }
+    };
+    let mut whole = opener(Crypto::Tag);
+    for (front, len) in [
+        (HEADER_BYTES, 0),
+        (35, 1),
+        (35, 1_349),
+        (40, 16),
+        (48, 9_000),
+    ] {
+        let frames: Vec<u8> = (0..=255).cycle().take(front + len - HEADER_BYTES).collect();
+        let sealed = sealed(Crypto::Tag, 9, &frames);
+        let mut check = |number, bit: Option<usize>| {
+            let mut sealed = sealed.clone();
+            bit.into_iter()
+                .for_each(|bit| sealed[bit / 8] ^= 1 << (bit % 8));
+            let (front, bytes) = sealed.split_at_mut(front);
+            let (bytes, tag) = bytes.split_at_mut(len);
+            whole.check_pieces(number, front, &lent(bytes), tag)
+        };
+        assert_eq!(check(9, None), Ok(()), "{front} {len}");
+        assert_eq!(check(10, None), Err(BadTag));
+        for bit in (0..sealed.len() * 8).step_by(7) {
+            assert_eq!(check(9, Some(bit)), Err(BadTag), "{front} {len} {bit}");
+        }
+        assert_eq!(check(9, None), Ok(()), "a wrong one is forgotten");
+    }
+    let tags = KINDS.map(|crypto| opener(crypto).piecewise_tag_bytes());
+    assert_eq!(tags, [Some(0), Some(TAG_BYTES), None]);
 }
 
 #[test]

@@ -1,0 +1,88 @@
+//! Bytes of long messages between hosts are copied once on their way from the kernel to their rank: by the kernel.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use test_network::{Joined, Options, TestNetwork};
+
+use crate::network::{bcs_run, nobody_is_left};
+use crate::process;
+use crate::verdict::{CannotTell, Outcome};
+use crate::workspace::Workspace;
+
+use super::Check;
+
+pub(super) const CHECK: Check = Check {
+    name: "udp-copies",
+    about: "of long messages between 2 hosts nine of ten bytes are copied once, from the kernel to the rank",
+    about_time: false,
+    quick: true,
+    run,
+};
+
+/// The share of all bytes that the kernel is to put where they belong.
+const LEAST: f64 = 0.9;
+
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// What a node manager says at the end.
+const RECEIVED: &str = " has received ";
+const PUT: &str = " bytes of messages from other machines; the kernel put ";
+
+fn run(workspace: &Workspace) -> Result<Outcome> {
+    let mut outcomes = Vec::new();
+    for mtu in [1500, 9000] {
+        let joined = Joined::Bridge;
+        let network = TestNetwork::make(2, Options { joined, mtu });
+        let network = network.map_err(|reason| CannotTell(reason.to_string()))?;
+        for crypto in ["none", "tag"] {
+            outcomes.push(share(workspace, &network, mtu, crypto)?);
+        }
+        nobody_is_left(&network)?;
+    }
+    Ok(Outcome::of_all(&outcomes))
+}
+
+/// What share it is of what all node managers say that they have received.
+fn share(workspace: &Workspace, network: &TestNetwork, mtu: u16, crypto: &str) -> Result<Outcome> {
+    let options = format!("-v -n 2 --fabric-crypto {crypto}");
+    let mut command = bcs_run(workspace, network, 2, &options)?;
+    command.args(["bench", "--ops", "bandwidth", "--sizes", "64KiB,1MiB,4MiB"]);
+    let said = process::run(&mut command, LIMIT)?.succeeded()?.stderr;
+    let (mut all, mut put) = (0, 0);
+    for (received, of_them) in said.lines().filter_map(counts) {
+        all += received;
+        put += of_them;
+    }
+    let share = put as f64 / all as f64;
+    let figure = format!(
+        "MTU {mtu}, {crypto}: {:.1} % of {:.1} GB",
+        100.0 * share,
+        all as f64 * 1e-9
+    );
+    (all > 0)
+        .then(|| Outcome::exact(share >= LEAST, figure, "at least 90 %"))
+        .with_context(|| format!("nobody has said how messages came:\n{said}"))
+}
+
+/// How many bytes a line says that were received, and how many of them the kernel put where they belong.
+fn counts(line: &str) -> Option<(u64, u64)> {
+    let (_, line) = line.split_once(RECEIVED)?;
+    let (all, line) = line.split_once(PUT)?;
+    let (put, _) = line.split_once(' ')?;
+    Some((all.parse().ok()?, put.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bcs_core::fabric::udp::Brought;
+
+    #[test]
+    fn what_a_node_manager_says_is_understood() {
+        let (placed, copied) = (95, 5);
+        let line = format!("bcs: node 1{RECEIVED}{}", Brought { placed, copied });
+        assert_eq!(counts(&line), Some((100, 95)));
+        assert_eq!(counts("bcs: node 1 has received nothing"), None);
+    }
+}
