@@ -108,6 +108,10 @@ fn make(network: &TestNetwork, hosts: usize, nodes: usize, ledger: &Ledger) -> R
             parties: parties.clone(),
             me,
             machine: parties[me].iter().copied().collect(),
+            machines: parties
+                .iter()
+                .map(|of| of.iter().copied().collect())
+                .collect(),
             beside_sequencer: Vec::new(),
             page: MachinePage::private(nodes, 1).context("failed to make a page")?,
             memory: memory(&segment),
