@@ -3,13 +3,16 @@
 
 use super::{Fabric, Hosts};
 use crate::launch::Manager;
+use crate::signals;
 use anyhow::{Context as _, bail};
 use bcs_core::fabric::udp::JobKey;
 use bcs_core::job::{Cores, NodeId, Placement};
 use node_manager::control::{Arrived, FarStart, Frame, FromManager, Keeps, Meet, Met, ToManager};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
+use rustix::process::{WaitId, WaitIdOptions, waitid};
 use rustix::time::Timespec;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// A node manager that does not answer for so long was not started.
@@ -52,7 +55,7 @@ pub fn join(
     };
     let end = Instant::now() + PATIENCE;
     tell_all(managers, &ToManager::Meet(Box::new(meet)));
-    let met = hear_all(hosts, managers, end, |message| match message {
+    let met = hear_all((hosts, placement), managers, end, |message| match message {
         FromManager::Met(met) => Ok(*met),
         other => Err(other),
     })?;
@@ -70,7 +73,7 @@ pub fn join(
         let others: Vec<Option<Keeps>> = others.collect();
         manager.tell(&ToManager::Reach(others));
     }
-    let reached = hear_all(hosts, managers, end, |message| match message {
+    let reached = hear_all((hosts, placement), managers, end, |message| match message {
         FromManager::Reached(reached) => Ok(reached),
         other => Err(other),
     })?;
@@ -106,7 +109,7 @@ fn tell_all(managers: &mut [Manager], message: &ToManager) {
 
 /// The answers of all node managers, as `take` finds them.
 fn hear_all<T>(
-    hosts: &Hosts,
+    (hosts, placement): (&Hosts, &Placement),
     managers: &mut [Manager],
     end: Instant,
     take: impl Fn(FromManager) -> Result<T, FromManager>,
@@ -116,7 +119,7 @@ fn hear_all<T>(
     while let Some(at) = answers.iter().position(Option::is_none) {
         let name = managers[at].name(false);
         let Some(control) = &managers[at].control else {
-            bail!("{name} ended before it was joined to the others");
+            return Err(ended(&managers[at], hosts, placement));
         };
         let left = end.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -152,14 +155,38 @@ fn hear_all<T>(
                 Err(other) => bail!("{name} says {other:?} before it is started"),
             },
             Some(Frame::Output { .. }) => (),
-            None if is_over => bail!(
-                "{name} ended before it was joined to the others: does `{}` start a program there?",
-                hosts.launcher.join(" ")
-            ),
+            None if is_over => return Err(ended(&managers[at], hosts, placement)),
             None => (),
         }
     }
     Ok(answers.into_iter().flatten().collect())
+}
+
+/// A node manager has ended: who killed it is said as if it had been at work.
+fn ended(manager: &Manager, hosts: &Hosts, placement: &Placement) -> anyhow::Error {
+    let name = manager.name(false);
+    let Some(how) = manager.pidfd.as_ref().and_then(killed_by) else {
+        return anyhow::anyhow!(
+            "{name} ended before it was joined to the others: does `{}` start a program there?",
+            hosts.launcher.join(" ")
+        );
+    };
+    let (pid, ranks) = (manager.pid.as_raw_nonzero(), placement.ranks());
+    let plural = if ranks == 1 { "" } else { "s" };
+    anyhow::anyhow!("{name} (pid {pid}) {how}; the job of {ranks} rank{plural} was ended")
+}
+
+/// Which signal has killed a process whose socket is closed, if one has. It is not reaped.
+fn killed_by(pidfd: &OwnedFd) -> Option<String> {
+    let soon = Timespec {
+        tv_sec: 1,
+        tv_nsec: 0,
+    };
+    poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&soon)).ok()?;
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    let status = waitid(WaitId::PidFd(pidfd.as_fd()), look).ok()??;
+    let signal = status.terminating_signal()?;
+    Some(format!("was killed by {}", signals::describe(signal)))
 }
 
 impl Machines {
