@@ -142,7 +142,6 @@ impl Verdict {
             }
             Self::OutputGone => return None,
         };
-        let plural = if ranks == 1 { "" } else { "s" };
         // The verdict comes last: it is what a user sees first, and what scripts look for.
         let mut message = String::new();
         if let Self::TimedOut(_, waiting) = self {
@@ -150,11 +149,16 @@ impl Verdict {
                 message.push_str(&format!("bcs: {line}\n"));
             }
         }
-        message.push_str(&format!(
-            "bcs: {what}; the job of {ranks} rank{plural} was ended"
-        ));
+        message.push_str(&format!("bcs: {}", job_ended(&what, ranks)));
         Some(message)
     }
+}
+
+/// The words for why a job is no more.
+#[must_use]
+pub fn job_ended(what: &str, ranks: usize) -> String {
+    let plural = if ranks == 1 { "" } else { "s" };
+    format!("{what}; the job of {ranks} rank{plural} was ended")
 }
 
 fn rank_message(failure: &RankFailure) -> String {

@@ -4,6 +4,7 @@
 use super::{Fabric, Hosts};
 use crate::launch::Manager;
 use crate::signals;
+use crate::verdict::job_ended;
 use anyhow::{Context as _, bail};
 use bcs_core::fabric::udp::JobKey;
 use bcs_core::job::{Cores, NodeId, Placement};
@@ -171,9 +172,8 @@ fn ended(manager: &Manager, hosts: &Hosts, placement: &Placement) -> anyhow::Err
             hosts.launcher.join(" ")
         );
     };
-    let (pid, ranks) = (manager.pid.as_raw_nonzero(), placement.ranks());
-    let plural = if ranks == 1 { "" } else { "s" };
-    anyhow::anyhow!("{name} (pid {pid}) {how}; the job of {ranks} rank{plural} was ended")
+    let what = format!("{name} (pid {}) {how}", manager.pid.as_raw_nonzero());
+    anyhow::anyhow!(job_ended(&what, placement.ranks()))
 }
 
 /// Which signal has killed a process whose socket is closed, if one has. It is not reaped.

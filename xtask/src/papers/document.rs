@@ -29,6 +29,19 @@ pub(super) struct Occasion {
     pub(super) took: String,
 }
 
+impl Occasion {
+    fn circumstances(&self) -> String {
+        let Self {
+            when,
+            machine,
+            commit,
+            took,
+            ..
+        } = self;
+        format!("on {when}, in {took}, of commit {commit}, on {machine}")
+    }
+}
+
 /// A section with its heading.
 #[derive(Debug)]
 pub(super) struct Chapter {
@@ -74,13 +87,6 @@ pub(super) fn replace(folder: &Path, occasion: &Occasion, chapters: &[Chapter]) 
 }
 
 fn replaced(mut document: String, occasion: &Occasion, chapters: &[Chapter]) -> Result<String> {
-    let Occasion {
-        when,
-        machine,
-        commit,
-        command,
-        took,
-    } = occasion;
     for chapter in chapters {
         let head = head(chapter);
         let start = document
@@ -91,7 +97,9 @@ fn replaced(mut document: String, occasion: &Occasion, chapters: &[Chapter]) -> 
             .find("\n## ")
             .map_or(document.len(), |next| rest + next + 1);
         let mut section = format!(
-            "{head}*`{command}` measured this section again on {when}, in {took}, of commit {commit}, on {machine}.*\n\n"
+            "{head}*`{}` measured this section again {}.*\n\n",
+            occasion.command,
+            occasion.circumstances()
         );
         add_all(&mut section, chapter);
         document.replace_range(start..end, &section);
@@ -117,19 +125,14 @@ fn write_pictures(folder: &Path, chapters: &[Chapter]) -> Result<()> {
 }
 
 fn text(occasion: &Occasion, chapters: &[Chapter]) -> String {
-    let Occasion {
-        when,
-        machine,
-        commit,
-        command,
-        took,
-    } = occasion;
     let mut text = format!(
         "# The papers, measured here\n\n\
-        `{command}` wrote this file on {when}, in {took}, of commit {commit}, on {machine}. Do not edit it.\n\n\
+        `{}` wrote this file {}. Do not edit it.\n\n\
         Every number is from that run, or from the later one that its section names, but for those that are said to \
         be a paper's; these are in `xtask/src/papers/published`, each with its source. The papers are at hand as text, so of a figure only \
-        what the text says is compared. Absolute times are those of this machine in that hour.\n\n"
+        what the text says is compared. Absolute times are those of this machine in that hour.\n\n",
+        occasion.command,
+        occasion.circumstances()
     );
     for chapter in chapters {
         text.push_str(&head(chapter));

@@ -273,7 +273,8 @@ impl State {
             return Err(Nonsense("it sends ahead what is no words"));
         }
         words.as_mut_bytes().copy_from_slice(bytes);
-        // Whoever keeps to its credit never comes to that: a descriptor has eight words.
+        // Whoever keeps to its credit never comes to that: a descriptor has eight words. What is said of collectives is less:
+        // two parts of some words for each context and node.
         let ranks = self.config.placement.ranks_of(to).count();
         let most = MAX_ENVELOPES_PER_RANK.saturating_mul(ranks);
         if self.ahead.push(from, to, words) / 16 > most {

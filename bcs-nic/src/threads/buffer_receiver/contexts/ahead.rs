@@ -117,19 +117,19 @@ impl Contexts {
 
     /// Lets the collectives of a context go as far as they can ahead of the beat.
     pub(super) fn advance(&mut self, key: Key, context: &mut Context<'_>) {
-        let Some(communicator) = self.communicators.get_mut(&key) else {
-            return;
+        let communicator = self.communicators.get_mut(&key);
+        let Some(communicator) = communicator.filter(|it| it.goes_ahead == Some(true)) else {
+            return; // nobody has arrived here so far
         };
-        if !communicator.goes_ahead(&self.config, context.port) {
-            return;
-        }
         while communicator.go_on(&mut self.heard, &self.config, context) {}
         self.heard.forget_before(key, communicator.next());
     }
 
-    /// The same for all contexts.
+    /// The same for all contexts in which anything does.
     pub(super) fn advance_all(&mut self, context: &mut Context<'_>) {
-        let waits = |communicator: &&Communicator| !communicator.pending.is_empty();
+        let waits = |communicator: &&Communicator| {
+            communicator.goes_ahead == Some(true) && !communicator.pending.is_empty()
+        };
         let waiting = self.communicators.values().filter(waits);
         let waiting: Vec<Key> = waiting.map(|communicator| communicator.key).collect();
         for key in waiting {
