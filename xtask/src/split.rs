@@ -22,8 +22,8 @@ use crate::process;
 use crate::rounds::{Bar, Measured, Rounds};
 use crate::workspace::Workspace;
 
-/// The operations, on two ranks. Half a round trip passes both nodes, one after the other; in a collective both work at
-/// the same time.
+/// The operations, on two ranks. Half a round trip passes both nodes, one after the other; so does a collective ahead of the
+/// beat, there and back. In a slice both work at the same time.
 pub const OPS: [Op; 3] = [Op::Latency, Op::Barrier, Op::Allreduce];
 
 /// What is measured in every round.
@@ -97,9 +97,14 @@ impl Split {
             sleeps,
             slices,
         ] = figures;
+        // Half a round trip is one way; a collective of two nodes goes up the tree and down again.
+        let ways = match op {
+            Op::Latency => 1.0,
+            _ => 2.0,
+        };
         let known = [
-            ("network", polling),
-            ("fabric", fabric - polling),
+            ("network", ways * polling),
+            ("fabric", ways * (fabric - polling)),
             // In a slice those who sleep are woken on the ways of strobe and verdicts.
             (
                 "wake",
@@ -229,6 +234,8 @@ mod tests {
         let split = Split::of(Op::Latency, figures);
         let shares: BTreeMap<_, _> = split.shares.iter().copied().collect();
         assert_eq!((shares["fabric"], shares["wake"]), (2.0, 1.8));
+        let barrier = Split::of(Op::Barrier, figures).shares;
+        assert_eq!(barrier[..2], [("network", 6.0), ("fabric", 4.0)]);
         let said = "Latency of 8 B: 20.0 us = network 3.0 + fabric 2.0 + wake 1.8 + strobe 1.0 + exchange 2.0 + \
             verdicts 4.0 + rest 6.2 (0.50 sleeps, 0.100 slices)";
         assert_eq!(split.to_string(), said);
