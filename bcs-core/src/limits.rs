@@ -212,6 +212,16 @@ pub const MAX_SPIN_NS: u64 = 1_000_000;
 /// The longest time a NIC OS thread spins: about two sleeps' worth.
 pub const NIC_SPIN_NS: u64 = 20_000;
 
+/// Processes to which one passes on what goes along the tree of processes (`fabric/udp/hub/tree.rs`), where there are
+/// machines enough. To say a word to one more costs a process about 2 µs, a datagram with its tag, and a further level costs all
+/// below it some 8 µs, half a round trip: so a level pays from some 4 to 8 children on. With 8, up to 9 processes are
+/// a star, as without a tree, and 256 are three levels.
+pub const FAN_OUT: usize = 8;
+
+/// How long a process keeps back what goes up that tree, for reports of others below it to go along: several round trips to
+/// these, so that it ends when all have reported. Only who waits for a part of them ever waits for so long.
+pub const MAX_GATHERING_NS: u64 = 200_000;
+
 /// The largest link bandwidth, bytes per second: keeps bandwidth × slice within 64 bits.
 pub const MAX_LINK_BANDWIDTH: u64 = 1 << 50;
 
@@ -228,6 +238,7 @@ const _: () = {
     assert!(SHARED_CHUNK_BYTES <= LEAST_SHARED_BYTES);
     assert!(MAX_QUEUED_BYTES as u64 * 4 <= SEND_QUEUE_PAYLOAD_BYTES);
     assert!(MAX_QUEUED_BYTES < LEAST_SHARED_BYTES);
+    assert!(FAN_OUT > 0);
     assert!(SEND_RING_ENTRIES.is_power_of_two());
     assert!(RECEIVE_RING_ENTRIES.is_power_of_two());
     assert!(COLLECTIVE_RING_ENTRIES.is_power_of_two());

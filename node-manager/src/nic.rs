@@ -8,6 +8,7 @@ use crate::shortage::advice;
 use bcs_core::fabric::shm::{Deposit, Ledger, NodeMemory as RankMemories, Segment, memory_file};
 use bcs_core::fabric::udp::{Brought, HubConfig, LinkSettings, Strays};
 use bcs_core::job::{Intranode, NodeId};
+use bcs_core::limits::FAN_OUT;
 use bcs_core::lockstep::lock;
 use bcs_core::matching::Pattern;
 use bcs_core::memory::{MapError, NicMemory, Slot};
@@ -369,6 +370,7 @@ fn far(
         me: far.me,
         machine: far.machine().iter().copied().collect(),
         machines: machines.collect(),
+        fan_out: FAN_OUT,
         beside_sequencer: far.beside_first.clone(),
         segment: segment.clone(),
         page: page.clone(),

@@ -19,6 +19,8 @@ trait Bench {
     type Port: Port;
     /// A port of this node's NIC thread.
     fn port(&mut self, node: NodeId, thread: NicThreadId) -> Self::Port;
+    /// The port of the Strobe Sender.
+    fn strobe_sender(&mut self) -> Self::Port;
     /// Lets the fabric make progress: virtual time passes, the sequencer runs.
     fn step(&mut self);
     /// Lets it make progress until nothing is under way: what nodes have stored is known where it is compared.
@@ -62,6 +64,8 @@ fn check_all<B: Bench>(mut make: impl FnMut(usize) -> B) {
     a_verdict_shows_what_came_before_it(&mut make(NODES));
     a_put_shows_what_was_decided_before_it(&mut make(NODES));
     a_strobe_shows_what_was_put_before_the_reports_that_it_follows(&mut make(NODES));
+    a_strobe_shows_what_was_written_before_it(&mut make(NODES));
+    a_comparison_sees_what_its_asker_has_stored(&mut make(NODES));
     a_get_of_what_is_not_there_says_so(&mut make(NODES));
     a_fetch_fills_its_buffer(&mut make(NODES));
     a_fetch_of_what_is_not_there_gives_its_buffer_back(&mut make(NODES));
@@ -326,7 +330,7 @@ fn a_strobe_shows_what_was_put_before_the_reports_that_it_follows<B: Bench>(benc
             assert_eq!(settle(bench, &mut port, put), Event::Signalled);
             port.report(Variable::Scratch(0), step);
         }
-        let mut sender = bs(bench, 0);
+        let mut sender = bench.strobe_sender();
         let finished = sender.compare_and_write(&CompareAndWrite {
             wait: true,
             write: None,
@@ -354,6 +358,54 @@ fn a_strobe_shows_what_was_put_before_the_reports_that_it_follows<B: Bench>(benc
                 let found = u64::from_le_bytes(bytes);
                 assert_eq!(found, step, "node {node} has the PUT of node {from}");
             }
+        }
+    }
+}
+
+/// What the nodes of a microphase live by: what the Strobe Sender tells them is later than what was decided before.
+fn a_strobe_shows_what_was_written_before_it<B: Bench>(bench: &mut B) {
+    let all = NodeSet::first(NODES);
+    let strobe = GlobalAddress::new(Block::Strobe, NodeId(0));
+    for step in 1..=20u64 {
+        let asker = u16::try_from(step % 5).expect("a node");
+        let mut port = bs(bench, asker);
+        let ticket = port.compare_and_write(&compare(all, Comparison::AtLeast, 0, step));
+        assert_eq!(settle(bench, &mut port, ticket), Event::Verdict(true));
+        let mut sender = bench.strobe_sender();
+        let bytes = step.to_le_bytes();
+        let thread = Some(NicThreadId::StrobeReceiver);
+        let _put = sender.xfer_and_signal(&all, strobe, &bytes, thread);
+        // Whoever is struck first has it as well.
+        let mut struck = [false; NODES];
+        for _ in 0..STEPS {
+            for node in 0..5u16 {
+                let receiver = bench.port(NodeId(node), NicThreadId::StrobeReceiver);
+                if receiver.signals() == step {
+                    struck[usize::from(node)] = true;
+                    let found = receiver.load(Variable::Scratch(1));
+                    assert_eq!(found, step, "node {node} is struck");
+                }
+            }
+            if struck == [true; NODES] {
+                break;
+            }
+            bench.step();
+        }
+        assert_eq!(struck, [true; NODES]);
+    }
+}
+
+/// Whichever node asks, and whatever others below it or above it in a tree have or have not said.
+fn a_comparison_sees_what_its_asker_has_stored<B: Bench>(bench: &mut B) {
+    for step in 1..=10u64 {
+        for node in 0..5u16 {
+            let mut port = bs(bench, node);
+            let ours = NodeSet::only(NodeId(node));
+            port.store(Variable::Scratch(0), step * 10);
+            port.report(Variable::Scratch(0), step);
+            let ticket = port.compare_and_write(&compare(ours, Comparison::Equal, step, step));
+            let verdict = settle(bench, &mut port, ticket);
+            assert_eq!(verdict, Event::Verdict(true), "node {node}");
         }
     }
 }
@@ -410,6 +462,7 @@ mod tests {
     use crate::fabric::udp::cluster::Cluster;
     use crate::fabric::udp::wire::WireFaults;
     use crate::job::Placement;
+    use crate::limits::FAN_OUT;
     use crate::memory::{GuardedBytes, NicMemory};
     use std::cell::RefCell;
     use std::rc::Rc;
@@ -434,6 +487,11 @@ mod tests {
                 thread,
             )
             .colocated(self.colocated.clone())
+        }
+        fn strobe_sender(&mut self) -> ShmPort {
+            let memory = NodeMemory::new(self.segment.clone(), Arc::new(Vec::new()));
+            ShmPort::strobe_sender(self.segment.clone(), self.bells.clone(), memory)
+                .colocated(self.colocated.clone())
         }
         fn step(&mut self) {
             self.sequencer.poll();
@@ -478,6 +536,11 @@ mod tests {
             let memory = NodeMemory::new(party.segment.clone(), Arc::new(Vec::new()));
             party.port(node, thread, memory)
         }
+        fn strobe_sender(&mut self) -> UdpPort {
+            let party = self.0.party_of(NodeId(0));
+            let memory = NodeMemory::new(party.segment.clone(), Arc::new(Vec::new()));
+            party.strobe_sender(memory)
+        }
         fn step(&mut self) {
             // Of what is lost again and again some gets through within a thousand of these.
             self.0.advance(self.0.now_ns() + 3_000_000);
@@ -492,12 +555,14 @@ mod tests {
 
     /// Machines, their processes, and the nodes of these.
     fn machines() -> Vec<Vec<Vec<Vec<NodeId>>>> {
-        let layouts: [&[&[&[u16]]]; 5] = [
+        let layouts: [&[&[&[u16]]]; 7] = [
             &[&[&[0]], &[&[1]], &[&[2]], &[&[3]], &[&[4]]],
             &[&[&[0, 3]], &[&[1, 2]], &[&[4]]],
             &[&[&[4]], &[&[0, 1, 2, 3]]],
             &[&[&[0], &[1], &[2]], &[&[3], &[4]]],
             &[&[&[3], &[1]], &[&[4, 0], &[2]]],
+            &[&[&[1], &[0]], &[&[2], &[3]], &[&[4]]],
+            &[&[&[4], &[2]], &[&[0]], &[&[1], &[3]]],
         ];
         let process = |of: &&[u16]| of.iter().copied().map(NodeId).collect();
         let machine = |of: &&[&[u16]]| of.iter().map(process).collect();
@@ -507,13 +572,13 @@ mod tests {
 
     fn cluster(
         nodes: usize,
-        machines: &[Vec<Vec<NodeId>>],
+        (machines, fan_out): (&[Vec<Vec<NodeId>>], usize),
         faults: WireFaults,
         seed: u64,
     ) -> Cluster {
         let placement = Placement::block(nodes, nodes).unwrap();
         let none = Arc::new(Vec::new());
-        let cluster = Cluster::new(&placement, machines, &none, faults, seed).unwrap();
+        let cluster = Cluster::new(&placement, machines, fan_out, &none, faults, seed).unwrap();
         for party in cluster.parties() {
             let pid = party.segment.pid(0).unwrap();
             pid.store(std::process::id(), std::sync::atomic::Ordering::Release);
@@ -543,7 +608,11 @@ mod tests {
         ];
         for (seed, faults) in (0..).zip(faults.into_iter().cycle().take(12)) {
             for machines in machines() {
-                check_all(|nodes| UdpBench(cluster(nodes, &machines, faults, seed)));
+                // A chain where there are machines enough, a tree, and a star.
+                for fan_out in [1, 2, FAN_OUT] {
+                    let tree = (&machines[..], fan_out);
+                    check_all(|nodes| UdpBench(cluster(nodes, tree, faults, seed)));
+                }
             }
         }
     }
@@ -558,10 +627,12 @@ mod tests {
         while forged < most {
             let seed = seeds.next().unwrap();
             let faults = [WireFaults::default(), BAD][usize::from(seed % 2 == 1)];
+            let fan_out = [1, 2, FAN_OUT][usize::try_from(seed % 3).unwrap()];
             for machines in machines() {
                 let benches = RefCell::new(0);
                 check_all(|nodes| {
-                    let cluster = cluster(nodes, &machines, faults, seed).besieged(seed, 40);
+                    let cluster = cluster(nodes, (&machines, fan_out), faults, seed);
+                    let cluster = cluster.besieged(seed, 40);
                     Besieged(UdpBench(cluster), &benches)
                 });
                 forged += benches.into_inner();
@@ -577,6 +648,9 @@ mod tests {
         type Port = UdpPort;
         fn port(&mut self, node: NodeId, thread: NicThreadId) -> UdpPort {
             self.0.port(node, thread)
+        }
+        fn strobe_sender(&mut self) -> UdpPort {
+            self.0.strobe_sender()
         }
         fn step(&mut self) {
             self.0.step();
@@ -602,6 +676,9 @@ mod tests {
         type Port = SimPort;
         fn port(&mut self, node: NodeId, thread: NicThreadId) -> SimPort {
             SimPort::new(self.0.clone(), node, thread)
+        }
+        fn strobe_sender(&mut self) -> SimPort {
+            SimPort::strobe_sender(self.0.clone())
         }
         fn step(&mut self) {
             let mut network = self.0.borrow_mut();

@@ -94,6 +94,13 @@ impl NodeSet {
         }
     }
 
+    /// The nodes that are in either.
+    #[must_use]
+    pub fn or(&self, other: &Self) -> Self {
+        let (ours, theirs) = (self.words(), other.words());
+        Self::from_words(std::array::from_fn(|word| ours[word] | theirs[word]))
+    }
+
     /// The nodes in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.bits.iter().enumerate().flat_map(|(word, &bits)| {

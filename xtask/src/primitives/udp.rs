@@ -20,6 +20,7 @@ use bcs_core::fabric::udp::socket::Socket;
 use bcs_core::fabric::udp::{Address, Hub, HubConfig, LinkSettings, Path, Sealing, UdpPort, Wires};
 use bcs_core::fabric::{Event, Port, Ticket};
 use bcs_core::job::{NicThreadId, NodeId, NodeSet, Placement};
+use bcs_core::limits::FAN_OUT;
 use bcs_core::wake::MachinePage;
 use test_network::TestNetwork;
 
@@ -112,6 +113,7 @@ fn make(network: &TestNetwork, hosts: usize, nodes: usize, ledger: &Ledger) -> R
                 .iter()
                 .map(|of| of.iter().copied().collect())
                 .collect(),
+            fan_out: FAN_OUT,
             beside_sequencer: Vec::new(),
             page: MachinePage::private(nodes, 1).context("failed to make a page")?,
             memory: memory(&segment),

@@ -50,18 +50,21 @@ pub struct Cluster {
     parties: Vec<Party>,
     sequencer: Sequencer,
     wire: Wire,
+    /// Datagrams that have come to each process.
+    heard: Vec<u64>,
     siege: Option<Siege>,
     now_ns: u64,
 }
 
 impl Cluster {
-    /// Machines with processes that have these nodes. `nic_memory` is that of all ranks.
+    /// Machines with processes that have these nodes; each process passes on to so many. `nic_memory` is that of all ranks.
     ///
     /// # Errors
     /// As [`MapError`] says.
     pub fn new(
         placement: &Placement,
         machines: &[Vec<Vec<NodeId>>],
+        fan_out: usize,
         nic_memory: &Arc<Vec<Option<NicMemory>>>,
         faults: WireFaults,
         seed: u64,
@@ -90,6 +93,7 @@ impl Cluster {
                     me: parties.len(),
                     machine: of_machine(machine),
                     machines: machines.iter().map(of_machine).collect(),
+                    fan_out,
                     beside_sequencer: beside_sequencer.clone(),
                     segment: segment.clone(),
                     page: page.clone(),
@@ -111,6 +115,7 @@ impl Cluster {
         let sequencer = Sequencer::new(first.segment.clone(), first.hub.bells());
         Ok(Self {
             sequencer: sequencer.with_ledger(Some(ledger)),
+            heard: vec![0; parties.len()],
             parties,
             wire: Wire::new(faults, seed),
             siege: None,
@@ -160,6 +165,12 @@ impl Cluster {
     #[must_use]
     pub fn wire(&self) -> &Wire {
         &self.wire
+    }
+
+    /// Datagrams that have come to a process.
+    #[must_use]
+    pub fn heard(&self, party: usize) -> u64 {
+        self.heard[party]
     }
 
     /// Looks at Compare-And-Writes that came out false, of those that wait.
@@ -223,6 +234,7 @@ impl Cluster {
         while let Some(next_ns) = self.next_ns().filter(|&next_ns| next_ns <= to_ns) {
             self.now_ns = self.now_ns.max(next_ns);
             while let Some((from, to, mut datagram)) = self.wire.take(self.now_ns) {
+                self.heard[to] += 1;
                 let hub = &self.parties[to].hub;
                 if let Some(siege) = &mut self.siege {
                     siege.receive(to, &mut datagram, self.now_ns);

@@ -30,41 +30,54 @@ pub enum Message<'a> {
         /// The node of the BR.
         to: u16,
     },
-    /// A node has stored a variable of its own. For the sequencer.
+    /// Nodes have stored a variable of their own. Up the tree, to the sequencer.
     Stored {
-        /// The node.
-        node: u16,
+        /// A bit for each node of the job.
+        nodes: &'a [u8],
         /// The variable's index.
         variable: u32,
         /// The value.
         value: u64,
-        /// How many writes of the sequencer it knew of.
+        /// How many writes of the sequencer each of them knew of.
         told: u64,
-        /// Whether it reports progress by that.
+        /// Whether they report progress by that.
         reports: bool,
     },
-    /// So many PUTs have been sent to a party so far. For the sequencer.
+    /// So many PUTs have been sent from a party to another so far. Up the tree, to the sequencer.
     Sent {
-        /// The party.
+        /// The party that has sent them.
+        from: u32,
+        /// The other.
         to: u32,
         /// How many.
         puts: u64,
     },
-    /// What follows is to be heard when so many PUTs have come from a party.
+    /// What follows is to be heard when so many PUTs have come from a party to another. Down the tree, to the latter.
     Await {
-        /// The party.
+        /// The party that is to wait.
+        to: u32,
+        /// The party that has sent them.
         from: u32,
         /// How many.
         puts: u64,
     },
-    /// A port asks for a Compare-And-Write. For the sequencer.
+    /// The Strobe Sender PUTs the bytes that follow. Down the tree, to all.
+    Strobe {
+        /// A bit for each node of the job.
+        nodes: &'a [u8],
+        /// The byte of their global memory.
+        byte: u64,
+        /// The number of the NIC thread that is signalled.
+        signal: Option<u8>,
+    },
+    /// A port asks for a Compare-And-Write. Up the tree, to the sequencer.
     Compare {
         /// The number of the port.
         port: u32,
         /// The request.
         request: Comparing<'a>,
     },
-    /// The sequencer has written a variable, the next of its writes.
+    /// The sequencer has written a variable, the next of its writes. Down the tree, to all.
     Written {
         /// A bit for each node of the job.
         nodes: &'a [u8],
@@ -73,7 +86,7 @@ pub enum Message<'a> {
         /// The value.
         value: u64,
     },
-    /// What was decided for a port.
+    /// What was decided for a port. Down the tree, to its party.
     Verdict {
         /// The number of the port.
         port: u32,
@@ -274,6 +287,23 @@ mod tests {
             Message::Get {
                 transfer: 4,
                 span: Span::from(&span),
+            },
+            Message::Stored {
+                nodes: &[6],
+                variable: 300,
+                value: u64::MAX,
+                told: 7,
+                reports: true,
+            },
+            Message::Await {
+                to: 1,
+                from: 2,
+                puts: 3,
+            },
+            Message::Strobe {
+                nodes: &[255, 255, 3],
+                byte: 64,
+                signal: Some(0),
             },
             Message::Hunger { is_hungry: true },
         ];

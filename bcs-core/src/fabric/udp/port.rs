@@ -70,7 +70,10 @@ impl Port for UdpPort {
         let mut near = *set;
         far.iter().for_each(|node| near.remove(node));
         let _done = self.near.xfer_and_signal(&near, at, bytes, signal);
-        self.hub.put(&far, at, bytes, signal, self.bell())
+        match self.who {
+            Some(_) => self.hub.put(&far, at, bytes, signal, self.bell()),
+            None => self.hub.strobe(&far, at, bytes, signal),
+        }
     }
 
     fn get(&mut self, from: SourceSpan, to: DestinationSpan) -> Ticket {

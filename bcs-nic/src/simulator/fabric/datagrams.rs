@@ -11,6 +11,7 @@ use bcs_core::fabric::udp::wire::WireFaults;
 use bcs_core::fabric::{Port, RankMemory, Variable};
 use bcs_core::fingerprint::fingerprint;
 use bcs_core::job::{NicThreadId, NodeId, NodeSet, Placement};
+use bcs_core::limits::FAN_OUT;
 use bcs_core::memory::NicMemory;
 use bcs_core::wake::MachinePage;
 use rand::Rng;
@@ -59,19 +60,20 @@ impl WireFaultKinds {
     }
 }
 
-/// Which nodes are on which machines, and in which of their processes.
+/// Which nodes are on which machines, and in which of their processes; and to how many others a process passes on.
 #[derive(Clone, Debug)]
-pub struct Machines(Vec<Vec<Vec<NodeId>>>);
+pub struct Machines(Vec<Vec<Vec<NodeId>>>, usize);
 
 impl Machines {
     /// A machine for each node.
     #[must_use]
     pub fn apart(nodes: usize) -> Self {
         let nodes = (0..nodes).map(NodeId::from_index);
-        Self(nodes.map(|node| vec![vec![node]]).collect())
+        Self(nodes.map(|node| vec![vec![node]]).collect(), FAN_OUT)
     }
 
-    /// As the seed says: a machine for each node, processes of several nodes, or machines of several processes.
+    /// As the seed says: a machine for each node, processes of several nodes, or machines of several processes; and a chain
+    /// or a tree of them.
     pub fn draw(nodes: usize, random: &mut ChaCha8Rng) -> Self {
         // The chances that a node is on the machine, and in the process, of one before it.
         let kinds = [(0.0, 0.0), (0.5, 1.0), (0.5, 0.0), (0.5, 0.5)];
@@ -92,7 +94,10 @@ impl Machines {
                 machine.push(vec![node]);
             }
         }
-        Self(machines)
+        // Of a stream of its own: what is drawn after this is what the seed has said before there were trees.
+        let mut other = random.clone();
+        other.set_stream(1);
+        Self(machines, other.random_range(1..=3))
     }
 }
 
@@ -114,13 +119,13 @@ impl Datagrams {
     #[must_use]
     pub fn new(
         placement: &Placement,
-        Machines(machines): &Machines,
+        &Machines(ref machines, fan_out): &Machines,
         memories: &[NicMemory],
         cores: u32,
         (faults, seed): (WireFaults, u64),
     ) -> Self {
         let memories: Arc<Vec<_>> = Arc::new(memories.iter().cloned().map(Some).collect());
-        let cluster = Cluster::new(placement, machines, &memories, faults, seed);
+        let cluster = Cluster::new(placement, machines, fan_out, &memories, faults, seed);
         let cluster = cluster.expect("memory");
         for party in cluster.parties() {
             party.page.has_cores(cores);

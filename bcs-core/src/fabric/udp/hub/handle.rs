@@ -3,6 +3,7 @@
 use super::super::link::{Link, Placed, Refused};
 use super::super::message::Message;
 use super::brought::Brought;
+use super::gathering::Claim;
 use super::operations::Get;
 use super::peer::{Arrivals, Peer};
 use super::state::{Broken, HubConfig, State, index32};
@@ -180,6 +181,7 @@ impl Hub {
     pub fn settle(&self, now_ns: u64) {
         let mut state = self.lock();
         state.tell_decisions();
+        state.tell_gathered(now_ns);
         state.tell_beat(now_ns);
     }
 
@@ -201,7 +203,8 @@ impl Hub {
     pub fn deadline_ns(&self) -> Option<u64> {
         let state = self.lock();
         let peers = state.peers.iter().flatten();
-        peers.filter_map(Peer::deadline_ns).min()
+        let links = peers.filter_map(Peer::deadline_ns);
+        links.chain(state.gathering.deadline_ns()).min()
     }
 
     /// The party that was not heard for the longest time, and when it was.
@@ -223,7 +226,8 @@ impl Hub {
     /// Whether everything that was to be sent has come.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.lock().peers.iter().flatten().all(Peer::is_idle)
+        let state = self.lock();
+        state.gathering.is_empty() && state.peers.iter().flatten().all(Peer::is_idle)
     }
 
     /// Operations of ports here that nothing is known of yet but that they were begun.
@@ -241,6 +245,17 @@ impl Hub {
         bell: BellId,
     ) -> Ticket {
         self.lock().put(far, at, bytes, signal, bell)
+    }
+
+    /// A PUT of the Strobe Sender.
+    pub(in super::super) fn strobe(
+        &self,
+        far: &NodeSet,
+        at: GlobalAddress,
+        bytes: &[u8],
+        signal: Option<NicThreadId>,
+    ) -> Ticket {
+        self.lock().strobe(far, at, bytes, signal)
     }
 
     pub(in super::super) fn send_ahead(&self, from: NodeId, to: NodeId, words: &[u64]) {
@@ -316,15 +331,13 @@ impl Hub {
         let mut state = self.lock();
         let word = state.config.segment.variable(node, variable.index());
         word.store(value, Ordering::Release); // PROGRESS
-        let stored = Message::Stored {
-            node: node.0,
+        let claim = Claim {
+            nodes: NodeSet::only(node),
             variable: index32(variable.index()),
             value,
             told: state.told,
             reports,
         };
-        state.say_sent();
-        let sequencer = state.sequencer;
-        state.say(sequencer, &stored, &[]);
+        state.tell_stored(claim);
     }
 }

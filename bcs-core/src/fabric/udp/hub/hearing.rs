@@ -6,7 +6,7 @@ use super::peer::{Arrivals, Peer};
 use super::state::{Broken, State, members, node_set, who_of};
 use crate::fabric::shm::RawRequest;
 use crate::fabric::{Comparison, Event, RankMemory as _, SourceSpan, Variable};
-use crate::job::{NicThreadId, NodeId};
+use crate::job::{NicThreadId, NodeId, NodeSet};
 use crate::limits::MAX_ENVELOPES_PER_RANK;
 use crate::wake::machine_page::BellId;
 use std::sync::atomic::Ordering;
@@ -44,27 +44,28 @@ impl State {
             self.say(party, &Message::Got { transfer }, &[]);
         }
         for message in messages {
-            self.hear_in_order(party, message);
+            if let Err(what) = self.take_message(party, message) {
+                self.is_broken(party, what);
+            }
         }
         // What was awaited may have come.
         self.hear_held();
         taken
     }
 
-    /// Hears a message, or keeps it until those before it were heard.
-    fn hear_in_order(&mut self, party: usize, message: Vec<u8>) {
-        let peer = self.peers[party].as_mut().expect("it has said something");
-        if peer.holds() {
-            return peer.hold(message);
+    /// Passes a message on, if others are to have it; hears it, if this process is, or keeps it until those before it
+    /// were heard.
+    fn take_message(&mut self, party: usize, encoded: Vec<u8>) -> Result<(), Nonsense> {
+        let (message, bytes) = Message::decode(&encoded)?;
+        if !self.pass_on(party, &message, &encoded)? {
+            return Ok(());
         }
-        match self.hear(party, &message) {
-            Ok(true) => (),
-            Ok(false) => {
-                let peer = self.peers[party].as_mut().expect("it has said something");
-                peer.hold(message);
-            }
-            Err(what) => self.is_broken(party, what),
+        let holds = |peers: &[Option<Peer>]| peers[party].as_ref().is_some_and(Peer::holds);
+        if holds(&self.peers) || !self.hear(party, &message, bytes)? {
+            let peer = self.peers[party].as_mut().expect("it has said something");
+            peer.hold(encoded);
         }
+        Ok(())
     }
 
     fn is_broken(&mut self, party: usize, what: Nonsense) {
@@ -87,7 +88,8 @@ impl State {
         let held = |peers: &mut [Option<Peer>]| peers[party].as_mut()?.take_held();
         let mut is_heard = false;
         while let Some(message) = held(&mut self.peers) {
-            match self.hear(party, &message) {
+            let heard = Message::decode(&message);
+            match heard.and_then(|(message, bytes)| self.hear(party, &message, bytes)) {
                 Ok(true) => is_heard = true,
                 Ok(false) => {
                     let peer = self.peers[party].as_mut().expect("it was there");
@@ -100,10 +102,14 @@ impl State {
         is_heard
     }
 
-    /// Does what a message says. False if it must wait for a write of the sequencer.
-    fn hear(&mut self, party: usize, message: &[u8]) -> Result<bool, Nonsense> {
-        let (message, bytes) = Message::decode(message)?;
-        match message {
+    /// Does what a message says, which a party may say. False if it must wait for a write of the sequencer, or a PUT.
+    fn hear(
+        &mut self,
+        party: usize,
+        message: &Message<'_>,
+        bytes: &[u8],
+    ) -> Result<bool, Nonsense> {
+        match *message {
             Message::Put { told, .. } if told > self.told() => return Ok(false),
             Message::Put {
                 nodes,
@@ -111,30 +117,51 @@ impl State {
                 signal,
                 ..
             } => {
-                self.hear_put(nodes, byte, signal, bytes)?;
+                let places = members(nodes);
+                let nodes = places.map(|place| self.our_node(place));
+                let nodes: NodeSet = nodes.collect::<Option<_>>().ok_or(NOT_HERE)?;
+                self.hear_put(&nodes, byte, signal, bytes)?;
                 self.puts.add(party);
+            }
+            Message::Strobe {
+                nodes,
+                byte,
+                signal,
+            } => {
+                let ours: NodeSet = self.config.parties[self.config.me]
+                    .iter()
+                    .copied()
+                    .collect();
+                let nodes = node_set(nodes, self.config.placement.nodes())?.and(&ours);
+                self.hear_put(&nodes, byte, signal, bytes)?;
             }
             Message::Ahead { from, to } => {
                 self.hear_ahead(party, (NodeId(from), NodeId(to)), bytes)?;
             }
-            Message::Sent { to, puts } => {
-                let to = self.party(to)?;
-                self.puts.know(party, to, puts);
+            Message::Sent { from, to, puts } => {
+                let (from, to) = (self.party(from)?, self.party(to)?);
+                if to == self.config.me {
+                    return Ok(self.puts.has(from, puts));
+                }
+                self.puts.know(from, to, puts);
             }
-            Message::Await { from, puts } => {
+            Message::Await { from, puts, .. } => {
                 let from = self.party(from)?;
                 return Ok(self.puts.has(from, puts));
             }
             Message::Stored {
-                node,
+                nodes,
                 variable,
                 value,
                 told,
                 reports,
-            } => self.hear_stored(party, NodeId(node), variable, (value, told), reports)?,
+            } => {
+                let nodes = node_set(nodes, self.config.placement.nodes())?;
+                self.hear_stored(&nodes, variable, (value, told), reports)?;
+            }
             Message::Compare { port, request } => {
+                let asker = self.party_of_port(port)?;
                 let port = usize::try_from(port).map_err(|_| NO_PORT)?;
-                self.check_port(party, port)?;
                 let request = RawRequest {
                     variable: self.variable(request.variable)?,
                     comparison: Comparison::from_code(request.comparison.into()),
@@ -149,17 +176,17 @@ impl State {
                 if !self.config.segment.ask(port, &request) {
                     return Err(Nonsense("a port asks for two Compare-And-Writes at once"));
                 }
-                self.deciding.push((party, port));
+                self.deciding.push((asker, port));
                 self.bells.add(BellId::STROBE_SENDER);
             }
             Message::Written {
                 nodes,
                 variable,
                 value,
-            } => self.hear_written(party, nodes, variable, value)?,
+            } => self.hear_written(nodes, variable, value)?,
             Message::Verdict { port, holds, told } => {
                 let port = usize::try_from(port).map_err(|_| NO_PORT)?;
-                if party != self.sequencer || !self.operations.decide(port, holds, told) {
+                if !self.operations.decide(port, holds, told) {
                     return Err(Nonsense("a verdict that nobody has asked for"));
                 }
                 let (node, thread) = who_of(port);
@@ -202,7 +229,7 @@ impl State {
         Ok(true)
     }
 
-    fn party(&self, number: u32) -> Result<usize, Nonsense> {
+    pub(super) fn party(&self, number: u32) -> Result<usize, Nonsense> {
         let number = usize::try_from(number).ok();
         number
             .filter(|&party| party < self.peers.len())
@@ -216,18 +243,22 @@ impl State {
             .ok_or(Nonsense("it names a variable that there is not"))
     }
 
-    /// A port of the party's.
-    fn check_port(&self, party: usize, port: usize) -> Result<(), Nonsense> {
-        let node = port / NicThreadId::COUNT;
-        match self.party_of_node.get(node) {
-            Some(&of) if of == party && self.config.ledger.is_some() => Ok(()),
-            _ => Err(NO_PORT),
-        }
+    /// The party of a port.
+    pub(super) fn party_of_port(&self, port: u32) -> Result<usize, Nonsense> {
+        let port = usize::try_from(port).ok();
+        let node = port.map(|port| port / NicThreadId::COUNT);
+        let party = node.and_then(|node| self.party_of_node.get(node));
+        party.copied().ok_or(NO_PORT)
+    }
+
+    /// A node of this process, by its place among them.
+    fn our_node(&self, place: usize) -> Option<NodeId> {
+        self.config.parties[self.config.me].get(place).copied()
     }
 
     fn hear_put(
         &mut self,
-        nodes: &[u8],
+        nodes: &NodeSet,
         byte: u64,
         signal: Option<u8>,
         bytes: &[u8],
@@ -240,11 +271,7 @@ impl State {
                 Some(*thread.ok_or(Nonsense("it signals a NIC thread that there is not"))?)
             }
         };
-        let ours = &self.config.parties[self.config.me];
-        for place in members(nodes) {
-            let node = *ours
-                .get(place)
-                .ok_or(Nonsense("it puts to a node that is not here"))?;
+        for node in nodes.iter() {
             if !self.config.segment.put_at(node, byte, bytes) {
                 return Err(BEYOND);
             }
@@ -288,18 +315,17 @@ impl State {
 
     fn hear_stored(
         &mut self,
-        party: usize,
-        node: NodeId,
+        nodes: &NodeSet,
         variable: u32,
         (value, told): (u64, u64),
         reports: bool,
     ) -> Result<(), Nonsense> {
         let variable = self.variable(variable)?;
-        let is_its_own = self.party_of_node.get(node.index()) == Some(&party);
-        let Some(ledger) = self.config.ledger.as_ref().filter(|_| is_its_own) else {
-            return Err(Nonsense("it stores what is not its own"));
-        };
-        ledger.mirror(&self.config.segment, node, variable, value, told);
+        let ledger = self.config.ledger.as_ref();
+        let ledger = ledger.ok_or(Nonsense("it takes this process for the sequencer's"))?;
+        for node in nodes.iter() {
+            ledger.mirror(&self.config.segment, node, variable, value, told);
+        }
         if reports {
             self.config.segment.report();
             self.bells.add(BellId::STROBE_SENDER);
@@ -307,16 +333,7 @@ impl State {
         Ok(())
     }
 
-    fn hear_written(
-        &mut self,
-        party: usize,
-        nodes: &[u8],
-        variable: u32,
-        value: u64,
-    ) -> Result<(), Nonsense> {
-        if party != self.sequencer || self.config.ledger.is_some() {
-            return Err(Nonsense("it writes as if it had the sequencer"));
-        }
+    fn hear_written(&mut self, nodes: &[u8], variable: u32, value: u64) -> Result<(), Nonsense> {
         let set = node_set(nodes, self.config.placement.nodes())?;
         let variable = self.variable(variable)?;
         let ours = self.config.parties[self.config.me].clone();
@@ -388,5 +405,6 @@ impl State {
     }
 }
 
+const NOT_HERE: Nonsense = Nonsense("it puts to a node that is not here");
 const NO_PORT: Nonsense = Nonsense("it asks for a port that is not its own");
 const BEYOND: Nonsense = Nonsense("it names bytes beyond the end");

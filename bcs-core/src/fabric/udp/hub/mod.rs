@@ -15,16 +15,19 @@
 //!
 //! **One order.** One sequencer decides all Compare-And-Writes of a job, on variables of nodes elsewhere as
 //! these have last said them (`shm/ledger.rs`). So a comparison sees all that its asker's node has stored before, since both
-//! come by the same link; of another node it sees what that had stored some time before, and whatever that node has
+//! go the same way; of another node it sees what that had stored some time before, and whatever that node has
 //! said to anybody who has since said something to the sequencer is not necessarily in it. The machines of the NIC
 //! need no more: a condition that became true is reported, and looked at again. What the sequencer writes goes to all processes as
-//! one numbered sequence.
+//! one numbered sequence. What the sequencer and the Strobe Sender say and hear goes along a [tree] of processes, whose
+//! head argues why it keeps these laws.
 //!
 //! There is no clock and no socket inside.
 
 mod ahead;
 mod beat;
+mod branches;
 mod brought;
+mod gathering;
 mod handle;
 mod hearing;
 mod operations;
@@ -32,6 +35,7 @@ mod peer;
 mod puts;
 mod state;
 mod strobes;
+mod tree;
 
 pub use brought::Brought;
 pub use handle::Hub;

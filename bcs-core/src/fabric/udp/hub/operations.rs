@@ -130,9 +130,14 @@ impl Operations {
         self.all.values().filter(moves).count()
     }
 
+    /// A PUT that is complete.
+    pub(super) fn done(&mut self) -> u64 {
+        self.add(Operation::Done(Event::Signalled))
+    }
+
     pub(super) fn put(&mut self, ends: Vec<(usize, u64)>, bell: BellId) -> u64 {
         if ends.is_empty() {
-            return self.add(Operation::Done(Event::Signalled));
+            return self.done();
         }
         self.add(Operation::Put(Put { ends, bell }))
     }

@@ -7,7 +7,11 @@
 //! beat carries what otherwise an acknowledgement would: who is struck for the next microphase has all that was put to
 //! it in the one before.
 //!
-//! That needs a link from each of the two to the sequencer: processes that share its memory hear of it by that. So
+//! What is said so goes along the tree of processes ([`super::tree`]), where a path takes the place of the link: so the
+//! sequencer counts what its own process has sent to those that are no children of it, and awaits itself what they have sent to
+//! it. With a child each is in order by the link of the two.
+//!
+//! That needs a path from each of the two to the sequencer: processes that share its memory hear of it by that. So
 //! PUTs from and to those are complete when they are acknowledged. What one process tells another without the
 //! sequencer says nothing of PUTs of a third.
 
@@ -20,8 +24,10 @@ pub(super) struct Puts {
     sent: BTreeMap<usize, (u64, bool)>,
     /// That came from a party, and have taken effect.
     come: BTreeMap<usize, u64>,
-    /// At the sequencer: sent from one party to another, by the latter; and whether that is to be told.
-    known: BTreeMap<usize, BTreeMap<usize, (u64, bool)>>,
+    /// At the sequencer: sent from one party to another, by the latter.
+    known: BTreeMap<usize, BTreeMap<usize, u64>>,
+    /// Of these, what the latter was not told.
+    awaited: BTreeMap<usize, BTreeMap<usize, u64>>,
 }
 
 impl Puts {
@@ -34,7 +40,12 @@ impl Puts {
 
     /// What the sequencer is to be told: to whom, and how many.
     pub(super) fn take_untold(&mut self) -> Vec<(usize, u64)> {
-        take(&mut self.sent)
+        let untold = self.sent.iter_mut().filter(|(_, (_, untold))| *untold);
+        let told = untold.map(|(&party, (count, is_untold))| {
+            *is_untold = false;
+            (party, *count)
+        });
+        told.collect()
     }
 
     /// One has come.
@@ -50,25 +61,22 @@ impl Puts {
     /// The sequencer is told that so many were sent.
     pub(super) fn know(&mut self, from: usize, to: usize, count: u64) {
         let known = self.known.entry(to).or_default().entry(from).or_default();
-        if count > known.0 {
-            *known = (count, true);
+        if count > *known {
+            *known = count;
+            self.awaited.entry(to).or_default().insert(from, count);
         }
     }
 
     /// What a party is to wait for before it hears more: from whom, and how many.
     pub(super) fn take_awaited(&mut self, to: usize) -> Vec<(usize, u64)> {
-        self.known.get_mut(&to).map_or_else(Vec::new, take)
+        let awaited = self.awaited.remove(&to);
+        awaited.unwrap_or_default().into_iter().collect()
     }
-}
 
-/// The counts that were not told, which are then.
-fn take(counts: &mut BTreeMap<usize, (u64, bool)>) -> Vec<(usize, u64)> {
-    let untold = counts.iter_mut().filter(|(_, (_, is_untold))| *is_untold);
-    let told = untold.map(|(&party, (count, is_untold))| {
-        *is_untold = false;
-        (party, *count)
-    });
-    told.collect()
+    /// Some party that is to wait for more.
+    pub(super) fn next_awaiting(&self) -> Option<usize> {
+        self.awaited.keys().next().copied()
+    }
 }
 
 #[cfg(test)]
@@ -85,7 +93,9 @@ mod tests {
         assert_eq!(puts.take_untold(), []);
         puts.know(1, 2, 7);
         puts.know(1, 2, 6);
+        assert_eq!(puts.next_awaiting(), Some(2));
         assert_eq!(puts.take_awaited(2), [(1, 7)]);
+        assert_eq!(puts.next_awaiting(), None);
         assert_eq!(puts.take_awaited(2), []);
         assert!(!puts.has(1, 1) && puts.has(1, 0));
         puts.add(1);

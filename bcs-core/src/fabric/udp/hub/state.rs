@@ -5,9 +5,11 @@ use super::super::message::{Comparing, Message, Nonsense};
 use super::ahead::Ahead;
 use super::beat::Beat;
 use super::brought::Brought;
+use super::gathering::Gathering;
 use super::operations::Operations;
 use super::peer::Peer;
 use super::puts::Puts;
+use super::tree::Tree;
 use crate::fabric::shm::{Bells, Entry, Ledger, NodeMemory, Segment};
 use crate::fabric::{CompareAndWrite, GlobalAddress, Ticket};
 use crate::job::{NicThreadId, NodeId, NodeSet, Placement};
@@ -29,6 +31,8 @@ pub struct HubConfig {
     pub machine: NodeSet,
     /// The nodes of each machine.
     pub machines: Vec<NodeSet>,
+    /// To how many others a process passes on what goes along the tree of processes.
+    pub fan_out: usize,
     /// The parties of the machine of the sequencer, but for its own: they have no link to it.
     pub beside_sequencer: Vec<usize>,
     /// The segment of this machine.
@@ -79,6 +83,8 @@ pub(super) struct State {
     pub(super) peers: Vec<Option<Peer>>,
     /// The party of the sequencer and of the Strobe Sender.
     pub(super) sequencer: usize,
+    pub(super) tree: Tree,
+    pub(super) gathering: Gathering,
     pub(super) operations: Operations,
     pub(super) puts: Puts,
     pub(super) ahead: Ahead,
@@ -130,6 +136,9 @@ impl State {
             of.iter()
                 .for_each(|node| party_of_node[node.index()] = party);
         }
+        let sequencer = party_of_node[0];
+        let (machines, me) = (&config.machines, config.me);
+        let tree = Tree::new(&config.parties, machines, sequencer, me, config.fan_out);
         let from = config.parties[config.me][0];
         let peers = config.parties.iter().enumerate().map(|(party, of)| {
             let is_far = |node: &NodeId| !config.machine.contains(*node);
@@ -147,7 +156,9 @@ impl State {
         });
         Self {
             peers: peers.collect(),
-            sequencer: party_of_node[0],
+            sequencer,
+            tree,
+            gathering: Gathering::default(),
             party_of_node,
             beat: Beat::default(),
             operations: Operations::default(),
@@ -176,37 +187,23 @@ impl State {
     pub(super) fn say(&mut self, party: usize, message: &Message<'_>, bytes: &[u8]) -> u64 {
         let mut encoded = std::mem::take(&mut self.scratch);
         message.encode(bytes, &mut encoded);
-        let peer = self.peers[party].as_mut();
-        let end = peer.expect("nobody says anything to a process of the same machine");
-        let end = end.say(&encoded);
+        let end = self.say_encoded(party, &encoded);
         encoded.clear();
         self.scratch = encoded;
         end
+    }
+
+    /// The same of what is encoded already.
+    pub(super) fn say_encoded(&mut self, party: usize, encoded: &[u8]) -> u64 {
+        let peer = self.peers[party].as_mut();
+        let peer = peer.expect("nobody says anything to a process of the same machine");
+        peer.say(encoded)
     }
 
     /// Whether a party hears by the sequencer of PUTs of this process.
     fn hears_of_puts(&self, party: usize) -> bool {
         let beside = &self.config.beside_sequencer;
         !beside.contains(&party) && !beside.contains(&self.config.me)
-    }
-
-    /// Tells the sequencer of PUTs.
-    pub(super) fn say_sent(&mut self) {
-        for (to, puts) in self.puts.take_untold() {
-            // It has its own before whatever follows them, and knows what it has sent.
-            if to != self.sequencer && self.config.me != self.sequencer {
-                let to = u32::try_from(to).expect("parties are few");
-                self.say(self.sequencer, &Message::Sent { to, puts }, &[]);
-            }
-        }
-    }
-
-    /// The sequencer tells a party for which PUTs it is to wait.
-    fn say_awaited(&mut self, party: usize) {
-        for (from, puts) in self.puts.take_awaited(party) {
-            let from = u32::try_from(from).expect("parties are few");
-            self.say(party, &Message::Await { from, puts }, &[]);
-        }
     }
 
     /// How many writes of the sequencer this process knows of.
@@ -255,7 +252,6 @@ impl State {
                 signal,
                 told,
             };
-            self.say_awaited(party);
             let end = self.say(party, &put, bytes);
             if self.hears_of_puts(party) {
                 self.puts.send(party);
@@ -290,8 +286,7 @@ impl State {
                 wait: what.wait,
             },
         };
-        self.say_sent();
-        self.say(self.sequencer, &compare, &[]);
+        self.tell_compare(&compare);
         Ticket(self.operations.compare(port))
     }
 
@@ -311,19 +306,16 @@ impl State {
                 variable: index32(entry.variable),
                 value: entry.value,
             };
-            for party in 0..self.peers.len() {
-                if self.peers[party].is_some() {
-                    self.say_awaited(party);
-                    self.say(party, &written, &[]);
-                }
-            }
+            self.say_awaited();
+            self.say_down(&written, &[]);
         }
         self.entries = entries;
         for (party, port, holds) in decided {
             let port = u32::try_from(port).expect("ports are few");
             let told = self.told();
-            self.say_awaited(party);
-            self.say(party, &Message::Verdict { port, holds, told }, &[]);
+            self.say_awaited();
+            let way = self.tree.way(party).expect("it has asked along the tree");
+            self.say(way, &Message::Verdict { port, holds, told }, &[]);
         }
     }
 

@@ -11,6 +11,7 @@ use crate::fabric::shm::{Deposit, Segment};
 use crate::fabric::{DestinationSpan, Event, SourceSpan, Ticket};
 use crate::job::{NicThreadId, NodeId, Placement};
 use crate::layout::Location;
+use crate::limits::FAN_OUT;
 use crate::memory::OwnSlot;
 use crate::wake::machine_page::BellId;
 use std::collections::VecDeque;
@@ -173,7 +174,7 @@ impl Rig {
         let machines = [vec![vec![NodeId(0)]], vec![vec![NodeId(1)]]];
         let none = Arc::new(vec![None, None]);
         let quiet = WireFaults::default();
-        let cluster = Cluster::new(&placement, &machines, &none, quiet, 0).unwrap();
+        let cluster = Cluster::new(&placement, &machines, FAN_OUT, &none, quiet, 0).unwrap();
         let parties = [0, 1].map(|party| cluster.parties()[party].clone());
         let segments = parties.each_ref().map(|party| party.segment.clone());
         // A test that has failed has left nothing that matters.
