@@ -69,8 +69,8 @@ fn fill(run: &Run<'_>, content: &mut Content) -> Result<()> {
     content.text(
         "Hosts of `udp` are network namespaces that a bridge joins (MTU 1500), each with a hub, a socket and memory of \
         its own, as a process with NICs has in a job; datagrams have tags. Nodes of a host share memory, so with 2 \
-        hosts what is for all nodes crosses the network once. With n hosts it goes to each: there is no fan-out along a \
-        tree, and all hosts but the first are one OS thread, which does one after the other what cores of their own \
+        hosts what is for all nodes crosses the network once. With n hosts it goes to each: a PUT of a NIC thread goes \
+        along no tree, and all hosts but the first are one OS thread, which does one after the other what cores of their own \
         would do side by side. So these lines grow with n, and the paper's with its logarithm. The host without the \
         sequencer asks, which is a way there and one back; an asker beside the sequencer asks nobody, and has its \
         verdict as on `shm`. Both OS threads spin: a wake would come to it where one sleeps. A PUT is complete as soon \

@@ -31,9 +31,12 @@
 //! - *PUTs of one port come in order.* Those of the Strobe Sender go along the tree, all others by the link of the
 //!   two. What one of these says of the other is said by writes and counts, as above.
 //!
-//! **Nobody waits for ever.** What is heard late waits for something that was said before it: for what came first by the same
-//! link, for writes or for PUTs of which its sender knew. All that was said comes, since whoever passes on does not wait. So of
-//! all that has not been heard the one that was said first waits for nothing.
+//! **Nobody waits for ever.** What has come and is not heard waits for what was said earlier: for what came before it by the same
+//! link, for writes that the sender of a PUT knew of, for PUTs that had been sent before the root heard of them. (What is
+//! passed on was said when its first speaker said it.) Only one thing may come by a link before what was said earlier: what a
+//! process says itself, before it passes on something older. That waits for nothing of its own: to a child, since each write is passed on
+//! before it is heard, and to the root, since that knows all writes. And all that was said comes, since whoever
+//! passes on does not wait. So of all that is not heard, what was said first waits for nothing.
 //!
 //! **Trust.** Down the tree a process hears its parent only, and what comes up is of nodes of the branch that says it. All else is
 //! nonsense, which ends the job. So a child can say what its branch has stored, as each of that branch could by itself.
