@@ -335,6 +335,10 @@ impl Port for BrokenPort<'_> {
         self.port.send_ahead(node, &words);
     }
 
+    fn carry(&mut self, node: NodeId, from: SourceSpan) {
+        self.port.carry(node, from);
+    }
+
     fn take_ahead(&mut self, into: &mut Vec<u64>) -> Option<NodeId> {
         self.port.take_ahead(into)
     }

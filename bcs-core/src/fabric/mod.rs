@@ -208,6 +208,10 @@ pub trait Port {
     /// later. Who sends keeps within the credit that it has there.
     fn send_ahead(&mut self, node: NodeId, words: &[u64]);
 
+    /// Sends a whole eager message, which lies in a payload slot of a rank of this node, to a far node: what is sent ahead
+    /// after it makes that node ask for it, and then it is there.
+    fn carry(&mut self, node: NodeId, from: SourceSpan);
+
     /// For BR: the next that came so, and from which node. `into` is empty before.
     fn take_ahead(&mut self, into: &mut Vec<u64>) -> Option<NodeId>;
 }

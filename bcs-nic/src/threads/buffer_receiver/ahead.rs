@@ -23,7 +23,7 @@
 
 use super::ranks::{Met, Ranks, signature_of};
 use super::schedule::Schedule;
-use crate::blocks::{AheadPart, BlockHeader, DescriptorBlock, Envelope};
+use crate::blocks::{AheadPart, BlockHeader, DescriptorBlock, Envelope, Told};
 use crate::failure::Cause;
 use crate::threads::{Context, NodeConfig};
 use bcs_core::fabric::Port;
@@ -64,6 +64,8 @@ pub(super) struct Ahead {
     envelopes: Vec<Envelope>,
     /// What was said of collectives, and is not for this.
     parts: Vec<(NodeId, AheadPart)>,
+    /// Sends of ranks here that are complete, as their receivers' nodes say.
+    told: Vec<Told>,
 }
 
 /// What has happened.
@@ -84,6 +86,7 @@ impl Ahead {
             words: Vec::new(),
             envelopes: Vec::new(),
             parts: Vec::new(),
+            told: Vec::new(),
         }
     }
 
@@ -126,6 +129,13 @@ impl Ahead {
             return news;
         }
         while let Some(from) = port.take_ahead(&mut self.words) {
+            if let Some(told) = Told::parse(&self.words) {
+                match told {
+                    Ok(told) => self.told.extend(told),
+                    Err(what) => failures.push(Cause::BadBlock { lane: from, what }),
+                }
+                continue;
+            }
             if let Some(part) = AheadPart::parse(&self.words) {
                 match part {
                     Ok(part) => self.parts.push((from, part)),
@@ -154,6 +164,11 @@ impl Ahead {
     /// What was heard of collectives since this was called last.
     pub(super) fn take_parts(&mut self) -> Vec<(NodeId, AheadPart)> {
         std::mem::take(&mut self.parts)
+    }
+
+    /// The sends that were said to be complete since this was called last.
+    pub(super) fn take_told(&mut self) -> Vec<Told> {
+        std::mem::take(&mut self.told)
     }
 
     /// Lets those meet their receives that need no slice: of those that have come since this was called last, or of

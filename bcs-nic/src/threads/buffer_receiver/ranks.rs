@@ -160,6 +160,7 @@ pub(super) struct Ranks {
     /// Receives that were taken from rings since they were counted last.
     receives: u64,
     credit_records: usize,
+    is_elastic: bool,
     lost: NodeSet,
 }
 
@@ -192,6 +193,7 @@ impl Ranks {
             completed: 0,
             receives: 0,
             credit_records: config.bounds.credits,
+            is_elastic: config.settings.strobe.is_elastic(),
             lost: NodeSet::EMPTY,
         }
     }
@@ -438,7 +440,11 @@ impl Ranks {
                 self.completed += 1;
                 context.out.complete(rank, receive.request, completion);
             }
-            None => schedule.add(Transfer::new(rank, source_node, envelope, receive)),
+            None => {
+                let transfer = Transfer::new(rank, source_node, envelope, receive);
+                let is_far = context.port.far().contains(source_node);
+                schedule.add(transfer, self.is_elastic && is_far);
+            }
         }
     }
 

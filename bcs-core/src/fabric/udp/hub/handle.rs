@@ -226,10 +226,10 @@ impl Hub {
         self.lock().peers.iter().flatten().all(Peer::is_idle)
     }
 
-    /// Operations of ports here that nothing is known of yet but that they were begun.
+    /// Operations of ports here that nothing is known of yet but that they were begun, with GETs or without.
     #[must_use]
-    pub fn in_flight(&self) -> usize {
-        self.lock().operations.in_flight()
+    pub fn in_flight(&self, gets: bool) -> usize {
+        self.lock().operations.in_flight(gets)
     }
 
     pub(in super::super) fn put(
@@ -247,6 +247,10 @@ impl Hub {
         self.lock().send_ahead(from, to, words);
     }
 
+    pub(in super::super) fn carry(&self, to: NodeId, from: &SourceSpan) {
+        self.lock().carry(to, from);
+    }
+
     pub(in super::super) fn take_ahead(&self, node: NodeId, into: &mut Vec<u64>) -> Option<NodeId> {
         let (from, words) = self.lock().ahead.pop(node)?;
         *into = words;
@@ -261,6 +265,9 @@ impl Hub {
         bell: BellId,
     ) -> Ticket {
         let mut state = self.lock();
+        if let Some(ended) = state.take_carried(from, &to) {
+            return ended;
+        }
         let transfer = state.operations.get(party, from.len, to, bell);
         let span = from.into();
         state.say(party, &Message::Get { transfer, span }, &[]);

@@ -117,6 +117,7 @@ impl State {
             Message::Ahead { from, to } => {
                 self.hear_ahead(party, (NodeId(from), NodeId(to)), bytes)?;
             }
+            Message::Carried { rank, slot } => self.hear_carried(party, (rank, slot), bytes)?,
             Message::Sent { to, puts } => {
                 let to = self.party(to)?;
                 self.puts.know(party, to, puts);

@@ -25,6 +25,7 @@
 mod ahead;
 mod beat;
 mod brought;
+mod carried;
 mod handle;
 mod hearing;
 mod operations;

@@ -5,6 +5,7 @@ use super::super::message::{Comparing, Message, Nonsense};
 use super::ahead::Ahead;
 use super::beat::Beat;
 use super::brought::Brought;
+use super::carried::Carried;
 use super::operations::Operations;
 use super::peer::Peer;
 use super::puts::Puts;
@@ -83,6 +84,7 @@ pub(super) struct State {
     pub(super) puts: Puts,
     pub(super) ahead: Ahead,
     pub(super) brought: Brought,
+    pub(super) carried: Carried,
     /// When the datagram came that was heard last.
     pub(super) heard_ns: u64,
     /// How many writes of the sequencer have been applied here.
@@ -154,6 +156,7 @@ impl State {
             puts: Puts::default(),
             ahead: Ahead::default(),
             brought: Brought::default(),
+            carried: Carried::default(),
             heard_ns: now_ns,
             told: 0,
             bells: Bells::default(),
