@@ -115,8 +115,8 @@ pub const MAX_EAGER_LIMIT: usize = 64 * 1024;
 pub const DEFAULT_EAGER_LIMIT: usize = 4 * 1024;
 
 /// Bytes of eager messages that a node has sent to a far one with their descriptors, and that were not received. What is
-/// beyond is asked for. It is what a link brings in some hundred microseconds: who receives that fast is not held up, and
-/// who does not has to keep no more for each of the other nodes.
+/// beyond is asked for. It is what a link brings in some hundred microseconds, so it holds up nobody who receives what
+/// comes; and a node keeps no more than that for each of the others.
 pub const CARRIED_BYTES: u64 = 1 << 20;
 
 /// Kinds of things that a rank says it has left when it finalizes: enough to find the mistakes of a program,

@@ -18,8 +18,12 @@
 //! *Receives* are taken from the rings when something comes. A receive that is taken early meets what it would have met
 //! at its cut: what was kept, the oldest first, or else the first that a later MSM brings. Probes see what slices have brought.
 //!
-//! So order is a function of the cut, as without all this, and time alone is saved: two of three ways from node to node,
-//! and the slice. Only where strobes are elastic: else nothing happens between two strobes (law 1).
+//! *What has met goes on at once.* Where the bytes are not in the envelope, DH asks for them as soon as both have met, here or in an MSM, and
+//! the sender is told by a message ahead. When they move is nobody's order: that of matching is all that MPI has. The budget is
+//! kept by what is on its way ([`super::schedule`]).
+//!
+//! So order is a function of the cut, as without all this, and time alone is saved: of seven ways from node to node for a long
+//! message four are left, of three for a short one, one; and the slice. Only where strobes are elastic: else nothing happens between two strobes (law 1).
 
 use super::ranks::{Met, Ranks, signature_of};
 use super::schedule::Schedule;

@@ -6,66 +6,72 @@
 //! or was not carried, does no harm: bytes of the same slot that come later take its place, and a GET of what is not here goes to the
 //! sender's memory, where they still are. A rank has [`PAYLOAD_SLOTS`] of them, which bounds what is kept.
 
-use super::super::message::{Message, Nonsense};
-use super::state::State;
 use crate::descriptor::Payload;
-use crate::fabric::{DestinationSpan, Event, SourceSpan, Ticket};
-use crate::job::NodeId;
+use crate::fabric::SourceSpan;
 use crate::limits::{MAX_EAGER_LIMIT, PAYLOAD_SLOTS};
 use std::collections::HashMap;
 
 /// What has come and was not asked for, by rank and payload slot.
-pub(super) type Carried = HashMap<(u32, u32), Vec<u8>>;
+#[derive(Debug, Default)]
+pub(super) struct Carried(HashMap<(u32, u32), Vec<u8>>);
 
-impl State {
-    /// Sends a whole eager message to a node that will ask for it.
-    pub(super) fn carry(&mut self, to: NodeId, from: &SourceSpan) {
-        let Payload::Slot { slot, .. } = from.payload else {
-            return;
-        };
-        let mut bytes = vec![0; usize::try_from(from.len).expect("an eager message is short")];
-        if self.config.memory.read_span(from, 0, &mut bytes).is_ok() {
-            let party = self.party_of_node[to.index()];
-            let rank = from.rank;
-            self.say(party, &Message::Carried { rank, slot }, &bytes);
+impl Carried {
+    /// Bytes of a payload slot have come. False if they are in none.
+    pub(super) fn add(&mut self, (rank, slot): (u32, u32), bytes: &[u8]) -> bool {
+        let is_one = (slot as usize) < PAYLOAD_SLOTS && bytes.len() <= MAX_EAGER_LIMIT;
+        if is_one {
+            self.0.insert((rank, slot), bytes.to_vec());
         }
+        is_one
     }
 
-    pub(super) fn hear_carried(
-        &mut self,
-        party: usize,
-        (rank, slot): (u32, u32),
-        bytes: &[u8],
-    ) -> Result<(), Nonsense> {
-        let node = self.config.placement.node_of(rank);
-        let party_of = |node: NodeId| self.party_of_node[node.index()];
-        if node.map(party_of) != Some(party) {
-            return Err(Nonsense("it sends bytes of a rank that is not its own"));
-        }
-        if slot as usize >= PAYLOAD_SLOTS || bytes.len() > MAX_EAGER_LIMIT {
-            return Err(Nonsense("it sends what is in no payload slot"));
-        }
-        self.carried.insert((rank, slot), bytes.to_vec());
-        Ok(())
-    }
-
-    /// What a GET has come to whose bytes are here.
-    pub(super) fn take_carried(
-        &mut self,
-        from: &SourceSpan,
-        to: &DestinationSpan,
-    ) -> Option<Ticket> {
+    /// The bytes of a message from its first one on, if they are here: they are asked for once.
+    pub(super) fn take(&mut self, from: &SourceSpan) -> Option<Vec<u8>> {
         let Payload::Slot { slot, .. } = from.payload else {
             return None;
         };
-        let bytes = self.carried.remove(&(from.rank, slot))?;
+        let mut bytes = self.0.remove(&(from.rank, slot))?;
         let len = usize::try_from(from.len).ok()?;
-        let wanted = bytes.get(..len).filter(|_| from.offset == 0)?;
-        let event = match self.config.memory.write_span(to, 0, wanted) {
-            Ok(()) => Event::Signalled,
-            Err(error) => Event::Failed(error),
-        };
-        self.brought.copied += from.len;
-        Some(Ticket(self.operations.ended(event)))
+        if from.offset > 0 || len > bytes.len() {
+            return None;
+        }
+        bytes.truncate(len);
+        Some(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(rank: u32, slot: u32, offset: u64, len: u64) -> SourceSpan {
+        let payload = Payload::Slot { slot, address: 0 };
+        SourceSpan {
+            rank,
+            payload,
+            offset,
+            len,
+        }
+    }
+
+    #[test]
+    fn a_slot_gives_what_came_last_and_once() {
+        let mut carried = Carried::default();
+        assert!(carried.add((1, 2), b"first") && carried.add((1, 2), b"second"));
+        assert_eq!(carried.take(&span(2, 2, 0, 3)), None);
+        assert_eq!(carried.take(&span(1, 2, 0, 3)), Some(b"sec".to_vec()));
+        assert_eq!(carried.take(&span(1, 2, 0, 3)), None);
+    }
+
+    #[test]
+    fn what_is_not_there_from_the_first_byte_on_is_asked_for() {
+        let mut carried = Carried::default();
+        for wrong in [span(0, 0, 1, 1), span(0, 0, 0, 4)] {
+            assert!(carried.add((0, 0), b"abc"));
+            assert_eq!(carried.take(&wrong), None);
+        }
+        let no_slot = u32::try_from(PAYLOAD_SLOTS).unwrap();
+        assert!(!carried.add((0, no_slot), b"abc"));
+        assert!(!carried.add((0, 0), &vec![0; MAX_EAGER_LIMIT + 1]));
     }
 }

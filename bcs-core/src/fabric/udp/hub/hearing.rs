@@ -287,6 +287,22 @@ impl State {
         Ok(())
     }
 
+    fn hear_carried(
+        &mut self,
+        party: usize,
+        (rank, slot): (u32, u32),
+        bytes: &[u8],
+    ) -> Result<(), Nonsense> {
+        let node = self.config.placement.node_of(rank);
+        if node.map(|node| self.party_of_node[node.index()]) != Some(party) {
+            return Err(Nonsense("it sends bytes of a rank that is not its own"));
+        }
+        match self.carried.add((rank, slot), bytes) {
+            true => Ok(()),
+            false => Err(Nonsense("it sends what is in no payload slot")),
+        }
+    }
+
     fn hear_stored(
         &mut self,
         party: usize,
