@@ -3,7 +3,7 @@
 //! A bug is a decorator of a NIC thread ([`Planted`]): it takes mail that the thread should get, or
 //! stands between the thread and its port. The threads know nothing of it. Only tests plant one.
 
-use crate::blocks::{AheadPart, DescriptorBlock};
+use crate::blocks::{AheadPart, DescriptorBlock, Told};
 use crate::mail::Mail;
 use crate::threads::{Context, Kept, LeftOver, NicThread, NodeConfig, StrobeReceiver};
 use bcs_core::fabric::{
@@ -195,6 +195,9 @@ impl Breakage {
                 bytes.fill(0);
             }
             return part.encode();
+        }
+        if Told::parse(words).is_some() {
+            return words.to_vec();
         }
         let (header, envelopes) = words.split_at(DescriptorBlock::HEADER_BYTES / 8);
         let envelopes = envelopes.chunks_exact(DescriptorBlock::RECORD_BYTES / 8);
