@@ -216,3 +216,24 @@ fn what_is_more_than_a_budget_comes_in_pieces_and_starves_nobody() {
     assert_eq!(of_long, long);
     is_clean(&mut bench);
 }
+
+/// It has come, as its receiver knows from one that was sent after it.
+#[test]
+fn who_cancels_a_receive_whose_message_is_there_gets_it() {
+    let mut bench = Workbench::apart(2);
+    let (first, last) = (pattern(10, 40), pattern(11, 40));
+    let (mut of_first, mut of_last) = (vec![0; 40], vec![0; 40]);
+    let requests = [
+        (1, receive(&mut bench, 1, Some(0), Some(2), &mut of_last)),
+        (0, bench.send_from(0, 1, 1, lying(&first))),
+        (0, bench.send_from(0, 1, 2, lying(&last))),
+    ];
+    assert_eq!(all_over(&mut bench, &requests[..1]), [Failure::None]);
+    let receives = receive(&mut bench, 1, Some(0), Some(1), &mut of_first);
+    let cancel = bench.ask(1, None, None, ReceiveKind::Cancel(receives));
+    bench.demand();
+    let requests = [(1, receives), (1, cancel), requests[1], requests[2]];
+    assert_eq!(all_over(&mut bench, &requests), [Failure::None; 4]);
+    assert_eq!((of_first, of_last), (first, last));
+    is_clean(&mut bench);
+}

@@ -94,6 +94,7 @@ impl BufferReceiver {
             self.heed(taken, context);
         }
         self.meet_again(context);
+        self.ranks.cancel(context);
         if self.ahead.len() > 0 {
             // Who asked for a slice may have meant this one, and what waits need not be in its cut.
             self.ask();
@@ -262,6 +263,7 @@ impl BufferReceiver {
         let met = self
             .ahead
             .meet(is_new, &mut self.ranks, &mut self.schedule, context);
+        self.ranks.cancel(context);
         self.ranks.keeps_ahead(self.ahead.destinations());
         self.ranks.publish_unexpected();
         let is_undecided = met.as_ref().is_ok_and(|undecided| *undecided);
