@@ -12,7 +12,7 @@
 //! | [`sim`] | nodes of a test, in virtual time |
 //! | [`udp`] | nodes on several machines: its links, so far |
 //!
-//! The laws that every fabric keeps are the tests in `conformance.rs`.
+//! The laws that every fabric keeps are in [`conformance`].
 //!
 //! Architecture Invariant: the state machines of `bcs-nic` see a fabric only through [`Port`];
 //! whatever faults a fabric can have reach them as [`Event::Failed`] or as a smaller

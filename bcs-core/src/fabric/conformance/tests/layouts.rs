@@ -1,0 +1,18 @@
+//! Layouts of five nodes.
+
+use crate::job::NodeId;
+
+/// Machines, their processes, and the nodes of these.
+pub(super) fn machines() -> Vec<Vec<Vec<Vec<NodeId>>>> {
+    let layouts: [&[&[&[u16]]]; 5] = [
+        &[&[&[0]], &[&[1]], &[&[2]], &[&[3]], &[&[4]]],
+        &[&[&[0, 3]], &[&[1, 2]], &[&[4]]],
+        &[&[&[4]], &[&[0, 1, 2, 3]]],
+        &[&[&[0], &[1], &[2]], &[&[3], &[4]]],
+        &[&[&[3], &[1]], &[&[4, 0], &[2]]],
+    ];
+    let process = |of: &&[u16]| of.iter().copied().map(NodeId).collect();
+    let machine = |of: &&[&[u16]]| of.iter().map(process).collect();
+    let layout = |of: &&[&[&[u16]]]| of.iter().map(machine).collect();
+    layouts.iter().map(layout).collect()
+}

@@ -1,0 +1,75 @@
+//! Hubs in virtual time.
+
+use super::layouts::machines;
+use crate::fabric::conformance::bench::{Bench, REMEMBERED};
+use crate::fabric::conformance::check_all;
+use crate::fabric::shm::NodeMemory;
+use crate::fabric::udp::UdpPort;
+use crate::fabric::udp::cluster::Cluster;
+use crate::fabric::udp::wire::WireFaults;
+use crate::job::{NicThreadId, NodeId, Placement};
+use std::sync::Arc;
+
+pub(super) struct UdpBench(pub(super) Cluster);
+
+impl Bench for UdpBench {
+    type Port = UdpPort;
+    fn port(&mut self, node: NodeId, thread: NicThreadId) -> UdpPort {
+        let party = self.0.party_of(node);
+        let memory = NodeMemory::new(party.segment.clone(), Arc::new(Vec::new()));
+        party.port(node, thread, memory)
+    }
+    fn step(&mut self) {
+        // Of what is lost again and again some gets through within a thousand of these.
+        self.0.advance(self.0.now_ns() + 3_000_000);
+    }
+    fn rest(&mut self) {
+        assert!(self.0.rest(10_000_000_000), "it does not come to rest");
+    }
+    fn remembered(&self) -> u64 {
+        REMEMBERED.as_ptr().expose_provenance() as u64
+    }
+}
+
+pub(super) fn cluster(
+    nodes: usize,
+    machines: &[Vec<Vec<NodeId>>],
+    faults: WireFaults,
+    seed: u64,
+) -> Cluster {
+    let placement = Placement::block(nodes, nodes).unwrap();
+    let none = Arc::new(Vec::new());
+    let cluster = Cluster::new(&placement, machines, &none, faults, seed).unwrap();
+    for party in cluster.parties() {
+        let pid = party.segment.pid(0).unwrap();
+        pid.store(std::process::id(), std::sync::atomic::Ordering::Release);
+    }
+    cluster
+}
+
+/// A network that loses and repeats some datagrams and lets others overtake.
+pub(super) const BAD: WireFaults = WireFaults {
+    loss: 50,
+    repetition: 50,
+    jitter_ns: 5_000_000,
+    cut: (0, 0),
+    until_ns: u64::MAX,
+};
+
+#[test]
+fn udp_keeps_the_laws() {
+    let faults = [
+        WireFaults::default(),
+        BAD,
+        WireFaults {
+            loss: 300,
+            until_ns: u64::MAX,
+            ..WireFaults::default()
+        },
+    ];
+    for (seed, faults) in (0..).zip(faults.into_iter().cycle().take(12)) {
+        for machines in machines() {
+            check_all(|nodes| UdpBench(cluster(nodes, &machines, faults, seed)));
+        }
+    }
+}
