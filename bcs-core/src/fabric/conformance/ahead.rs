@@ -15,14 +15,15 @@ pub(super) fn what_is_sent_ahead_comes_once_in_order_and_before_later_puts<B: Be
             let mut come: Vec<u64> = Vec::new();
             let mut take = |bench: &mut B| {
                 let mut receiver = bench.port(to, NicThreadId::BufferReceiver);
+                // First: what comes after this look is to be no PUT that it has seen.
+                let mut put = [0; 8];
+                receiver.read(at, &mut put);
+                let put = u64::from_le_bytes(put);
                 let mut words = Vec::new();
                 while let Some(node) = receiver.take_ahead(&mut words) {
                     assert_eq!(node, NodeId(from));
                     come.append(&mut words);
                 }
-                let mut put = [0; 8];
-                receiver.read(at, &mut put);
-                let put = u64::from_le_bytes(put);
                 assert!(come.len() as u64 >= put, "a PUT overtakes what went ahead");
             };
             for round in 1..=ROUNDS {

@@ -4,7 +4,7 @@ use crate::fabric::{CompareAndWrite, Comparison, Event, Port, Ticket, Variable};
 use crate::job::{NicThreadId, NodeId, NodeSet};
 
 /// A fabric under test.
-pub(super) trait Bench {
+pub trait Bench {
     /// Its ports.
     type Port: Port;
     /// A port of this node's NIC thread.
@@ -20,9 +20,12 @@ pub(super) trait Bench {
 }
 
 /// What rank 0 has in its memory.
-pub(super) static REMEMBERED: [u8; 100] = [42; 100];
+pub static REMEMBERED: [u8; 100] = [42; 100];
 
-pub(super) const NODES: usize = 5;
+/// How many nodes a fabric has.
+pub const NODES: usize = 5;
+
+/// What has not happened after so many steps does not happen.
 pub(super) const STEPS: usize = 1_000;
 
 pub(super) fn settle<B: Bench>(bench: &mut B, port: &mut B::Port, ticket: Ticket) -> Event {

@@ -1,6 +1,6 @@
 //! The laws of the three primitives, written once and kept by every fabric.
 //!
-//! A fabric's tests implement [`Bench`] and call [`check_all`]. The laws are those of the
+//! Whoever has a fabric implements [`Bench`] and checks all [`laws`]. The laws are those of the
 //! paper's section 2: Xfer-And-Signal puts to all nodes of a set or to none and signals, in
 //! order; Compare-And-Write compares on all nodes and writes on all or none; concurrent ones
 //! leave every node with the same value.
@@ -13,33 +13,65 @@
 //! | `comparisons.rs` | Compare-And-Write |
 //! | `order.rs` | what follows what |
 //! | `data.rs` | gets and fetches |
-//! | `tests/` | the fabrics, and the layouts of `udp` |
+//! | `layouts.rs` | which nodes are on which machines |
+//! | `tests/` | the fabrics, in this process and in virtual time |
+//!
+//! The fixture `laws` has them between processes of several machines, over sockets. Nothing here is in a program that does
+//! not ask for it: a law is compiled for a bench.
 
 mod ahead;
 mod bench;
 mod comparisons;
 mod data;
+mod layouts;
 mod order;
 mod puts;
 #[cfg(test)]
 mod tests;
 
-use bench::{Bench, NODES};
+pub use bench::{Bench, NODES, REMEMBERED};
+pub use layouts::{Layout, layouts};
 
-/// Checks every law on fresh fabrics of five nodes.
+/// A law.
+#[derive(Debug)]
+pub struct Law<B> {
+    /// What it says.
+    pub name: &'static str,
+    /// Panics where it is not kept, on a fresh fabric of [`NODES`] nodes.
+    pub check: fn(&mut B),
+}
+
+macro_rules! laws {
+    ($($name:ident in $file:ident),* $(,)?) => {
+        /// All laws.
+        #[must_use]
+        pub fn laws<B: Bench>() -> Vec<Law<B>> {
+            vec![$(Law { name: stringify!($name), check: $file::$name }),*]
+        }
+    };
+}
+
+laws! {
+    a_put_reaches_the_whole_set_and_nobody_else in puts,
+    puts_of_one_port_arrive_in_order in puts,
+    a_put_signals_the_thread_it_names in puts,
+    what_is_sent_ahead_comes_once_in_order_and_before_later_puts in ahead,
+    a_comparison_must_hold_on_all_nodes in comparisons,
+    a_false_comparison_writes_nothing in comparisons,
+    one_that_waits_is_true_in_the_end in comparisons,
+    concurrent_writes_leave_one_value in comparisons,
+    a_verdict_shows_what_came_before_it in order,
+    a_put_shows_what_was_decided_before_it in order,
+    a_strobe_shows_what_was_put_before_the_reports_that_it_follows in order,
+    a_get_of_what_is_not_there_says_so in data,
+    a_fetch_fills_its_buffer in data,
+    a_fetch_of_what_is_not_there_gives_its_buffer_back in data,
+}
+
+/// Checks every law on fresh fabrics.
+#[cfg(test)]
 fn check_all<B: Bench>(mut make: impl FnMut(usize) -> B) {
-    puts::a_put_reaches_the_whole_set_and_nobody_else(&mut make(NODES));
-    puts::puts_of_one_port_arrive_in_order(&mut make(NODES));
-    puts::a_put_signals_the_thread_it_names(&mut make(NODES));
-    ahead::what_is_sent_ahead_comes_once_in_order_and_before_later_puts(&mut make(NODES));
-    comparisons::a_comparison_must_hold_on_all_nodes(&mut make(NODES));
-    comparisons::a_false_comparison_writes_nothing(&mut make(NODES));
-    comparisons::one_that_waits_is_true_in_the_end(&mut make(NODES));
-    comparisons::concurrent_writes_leave_one_value(&mut make(NODES));
-    order::a_verdict_shows_what_came_before_it(&mut make(NODES));
-    order::a_put_shows_what_was_decided_before_it(&mut make(NODES));
-    order::a_strobe_shows_what_was_put_before_the_reports_that_it_follows(&mut make(NODES));
-    data::a_get_of_what_is_not_there_says_so(&mut make(NODES));
-    data::a_fetch_fills_its_buffer(&mut make(NODES));
-    data::a_fetch_of_what_is_not_there_gives_its_buffer_back(&mut make(NODES));
+    for law in laws() {
+        (law.check)(&mut make(NODES));
+    }
 }

@@ -1,6 +1,5 @@
 //! Each fabric keeps the laws.
 
-mod layouts;
 mod shm;
 mod siege;
 mod sim;

@@ -1,9 +1,9 @@
 //! Hubs in virtual time, among strangers.
 
-use super::layouts::machines;
 use super::udp::{BAD, UdpBench, cluster};
 use crate::fabric::conformance::bench::Bench;
 use crate::fabric::conformance::check_all;
+use crate::fabric::conformance::layouts::layouts;
 use crate::fabric::udp::UdpPort;
 use crate::fabric::udp::wire::WireFaults;
 use crate::job::{NicThreadId, NodeId};
@@ -19,7 +19,7 @@ fn udp_keeps_the_laws_among_strangers() {
     while forged < most {
         let seed = seeds.next().unwrap();
         let faults = [WireFaults::default(), BAD][usize::from(seed % 2 == 1)];
-        for machines in machines() {
+        for machines in layouts() {
             let benches = RefCell::new(0);
             check_all(|nodes| {
                 let cluster = cluster(nodes, &machines, faults, seed).besieged(seed, 40);

@@ -1,8 +1,8 @@
 //! Hubs in virtual time.
 
-use super::layouts::machines;
 use crate::fabric::conformance::bench::{Bench, REMEMBERED};
 use crate::fabric::conformance::check_all;
+use crate::fabric::conformance::layouts::layouts;
 use crate::fabric::shm::NodeMemory;
 use crate::fabric::udp::UdpPort;
 use crate::fabric::udp::cluster::Cluster;
@@ -68,7 +68,7 @@ fn udp_keeps_the_laws() {
         },
     ];
     for (seed, faults) in (0..).zip(faults.into_iter().cycle().take(12)) {
-        for machines in machines() {
+        for machines in layouts() {
             check_all(|nodes| UdpBench(cluster(nodes, &machines, faults, seed)));
         }
     }

@@ -1,9 +1,13 @@
-//! Layouts of five nodes.
+//! Layouts of the five nodes on several machines.
 
 use crate::job::NodeId;
 
 /// Machines, their processes, and the nodes of these.
-pub(super) fn machines() -> Vec<Vec<Vec<Vec<NodeId>>>> {
+pub type Layout = Vec<Vec<Vec<NodeId>>>;
+
+/// All layouts.
+#[must_use]
+pub fn layouts() -> Vec<Layout> {
     let layouts: [&[&[&[u16]]]; 5] = [
         &[&[&[0]], &[&[1]], &[&[2]], &[&[3]], &[&[4]]],
         &[&[&[0, 3]], &[&[1, 2]], &[&[4]]],
