@@ -2,6 +2,7 @@
 
 use crate::fabric::{CompareAndWrite, Comparison, Event, Port, Ticket, Variable};
 use crate::job::{NicThreadId, NodeId, NodeSet};
+use std::sync::atomic::AtomicU8;
 
 /// A fabric under test.
 pub trait Bench {
@@ -17,10 +18,40 @@ pub trait Bench {
     }
     /// The address of [`REMEMBERED`] in the memory of rank 0, which is on node 0.
     fn remembered(&self) -> u64;
+    /// The address of as many bytes, all 0 at first, in the memory of the one rank of a node, which has its number.
+    fn room(&self, node: NodeId) -> u64;
 }
 
 /// What rank 0 has in its memory.
-pub static REMEMBERED: [u8; 100] = [42; 100];
+pub static REMEMBERED: [u8; 20_000] = {
+    let mut bytes = [0; 20_000];
+    let mut at = 0;
+    while at < bytes.len() {
+        // Never 0, and never the same in pieces of any length that datagrams have.
+        bytes[at] = (1 + at % 251).to_le_bytes()[0];
+        at += 1;
+    }
+    bytes
+};
+
+/// Room in a process for what the ranks of all nodes receive, for benches whose ranks are processes.
+#[derive(Debug)]
+pub struct Rooms(Vec<Vec<AtomicU8>>);
+
+impl Default for Rooms {
+    fn default() -> Self {
+        let room = || REMEMBERED.iter().map(|_| AtomicU8::new(0)).collect();
+        Self((0..NODES).map(|_| room()).collect())
+    }
+}
+
+impl Rooms {
+    /// The address of a node's.
+    #[must_use]
+    pub fn address(&self, node: NodeId) -> u64 {
+        self.0[node.index()].as_ptr().expose_provenance() as u64
+    }
+}
 
 /// How many nodes a fabric has.
 pub const NODES: usize = 5;

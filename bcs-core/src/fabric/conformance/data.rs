@@ -3,6 +3,7 @@
 use super::bench::{Bench, REMEMBERED, bs, settle};
 use crate::descriptor::Payload;
 use crate::fabric::{DestinationSpan, Event, FabricError, Port as _, SourceSpan, Ticket};
+use crate::job::NodeId;
 use crate::layout::Location;
 
 pub(super) fn a_fetch_fills_its_buffer<B: Bench>(bench: &mut B) {
@@ -15,6 +16,51 @@ pub(super) fn a_fetch_fills_its_buffer<B: Bench>(bench: &mut B) {
         for (len, ticket) in (1..10).zip(tickets).rev() {
             assert_eq!(settle(bench, &mut port, ticket), Event::Signalled);
             assert_eq!(port.fetched(ticket), REMEMBERED[7..7 + len * 10]);
+        }
+    }
+}
+
+/// Several at once, short and long, the last one first. What nobody has named stays as it was.
+pub(super) fn gets_bring_what_they_name_and_nothing_else<B: Bench>(bench: &mut B) {
+    const PIECES: [(usize, usize); 5] =
+        [(0, 1), (3, 500), (503, 9_000), (9_600, 10_000), (19_999, 1)];
+    let mut expected = vec![0; REMEMBERED.len()];
+    for (offset, len) in PIECES {
+        let piece = offset..offset + len;
+        expected[piece.clone()].copy_from_slice(&REMEMBERED[piece]);
+    }
+    let message = Location::at(bench.remembered());
+    for node in 1..5u16 {
+        let mut port = bs(bench, node);
+        let rank = u32::from(node);
+        let room = bench.room(NodeId(node));
+        let get = |&(offset, len): &(usize, usize)| {
+            let (offset, len) = (offset as u64, len as u64);
+            let from = SourceSpan {
+                rank: 0,
+                payload: Payload::Memory(message),
+                offset,
+                len,
+            };
+            let to = DestinationSpan {
+                rank,
+                into: Location::at(room),
+                offset,
+            };
+            port.get(from, to)
+        };
+        let tickets: Vec<Ticket> = PIECES.iter().rev().map(get).collect();
+        for ticket in tickets {
+            assert_eq!(settle(bench, &mut port, ticket), Event::Signalled);
+        }
+        // As its own node sees it, and another one.
+        for reader in [node, (node + 1) % 5] {
+            let mut port = bs(bench, reader);
+            let ticket = port.fetch(rank, room, vec![0; REMEMBERED.len()]);
+            assert_eq!(settle(bench, &mut port, ticket), Event::Signalled);
+            let differs = |(found, expected): (&u8, &u8)| found != expected;
+            let wrong = port.fetched(ticket).iter().zip(&expected).position(differs);
+            assert_eq!(wrong, None, "of rank {rank}, as node {reader} sees it");
         }
     }
 }

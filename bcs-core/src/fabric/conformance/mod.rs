@@ -29,7 +29,7 @@ mod puts;
 #[cfg(test)]
 mod tests;
 
-pub use bench::{Bench, NODES, REMEMBERED};
+pub use bench::{Bench, NODES, REMEMBERED, Rooms};
 pub use layouts::{Layout, layouts};
 
 /// A law.
@@ -63,6 +63,7 @@ laws! {
     a_verdict_shows_what_came_before_it in order,
     a_put_shows_what_was_decided_before_it in order,
     a_strobe_shows_what_was_put_before_the_reports_that_it_follows in order,
+    gets_bring_what_they_name_and_nothing_else in data,
     a_get_of_what_is_not_there_says_so in data,
     a_fetch_fills_its_buffer in data,
     a_fetch_of_what_is_not_there_gives_its_buffer_back in data,

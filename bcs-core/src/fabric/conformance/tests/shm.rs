@@ -1,6 +1,6 @@
 //! The fabric of one machine, with the sequencer here and there.
 
-use crate::fabric::conformance::bench::{Bench, REMEMBERED};
+use crate::fabric::conformance::bench::{Bench, REMEMBERED, Rooms};
 use crate::fabric::conformance::check_all;
 use crate::fabric::shm::{Bells, Colocated, NodeMemory, Segment, Sequencer, ShmPort};
 use crate::fabric::{CompareAndWrite, Comparison, Event, Port as _, Variable};
@@ -12,6 +12,7 @@ struct ShmBench {
     bells: Bells,
     sequencer: Sequencer,
     colocated: Option<Colocated>,
+    rooms: Rooms,
 }
 
 impl Bench for ShmBench {
@@ -33,13 +34,23 @@ impl Bench for ShmBench {
     fn remembered(&self) -> u64 {
         REMEMBERED.as_ptr().expose_provenance() as u64
     }
+    fn room(&self, node: NodeId) -> u64 {
+        self.rooms.address(node)
+    }
+}
+
+/// The memory of all ranks is that of this process.
+pub(super) fn all_ranks_are_here(segment: &Segment, nodes: usize) {
+    for rank in 0..u32::try_from(nodes).unwrap() {
+        let pid = segment.pid(rank).unwrap();
+        pid.store(std::process::id(), std::sync::atomic::Ordering::Release);
+    }
 }
 
 fn shm_keeps_the_laws_with(colocated: impl Fn(usize) -> Option<Colocated>) {
     check_all(|nodes| {
-        let segment = Segment::private(nodes, 1).unwrap();
-        let pid = segment.pid(0).unwrap();
-        pid.store(std::process::id(), std::sync::atomic::Ordering::Release);
+        let segment = Segment::private(nodes, nodes).unwrap();
+        all_ranks_are_here(&segment, nodes);
         let bells = Bells::default();
         let sequencer = Sequencer::new(segment.clone(), bells.clone());
         ShmBench {
@@ -47,6 +58,7 @@ fn shm_keeps_the_laws_with(colocated: impl Fn(usize) -> Option<Colocated>) {
             bells,
             sequencer,
             colocated: colocated(nodes),
+            rooms: Rooms::default(),
         }
     });
 }

@@ -23,7 +23,7 @@ fn udp_keeps_the_laws_among_strangers() {
             let benches = RefCell::new(0);
             check_all(|nodes| {
                 let cluster = cluster(nodes, &machines, faults, seed).besieged(seed, 40);
-                Besieged(UdpBench(cluster), &benches)
+                Besieged(UdpBench::new(cluster), &benches)
             });
             forged += benches.into_inner();
         }
@@ -48,11 +48,14 @@ impl Bench for Besieged<'_> {
     fn remembered(&self) -> u64 {
         self.0.remembered()
     }
+    fn room(&self, node: NodeId) -> u64 {
+        self.0.room(node)
+    }
 }
 
 impl Drop for Besieged<'_> {
     fn drop(&mut self) {
-        let siege = self.0.0.siege().expect("there are strangers");
+        let siege = self.0.cluster.siege().expect("there are strangers");
         *self.1.borrow_mut() += siege.forged();
     }
 }

@@ -24,16 +24,22 @@ impl Bench for SimBench {
     fn remembered(&self) -> u64 {
         64
     }
+    fn room(&self, _node: NodeId) -> u64 {
+        64
+    }
 }
 
-fn rank() -> RankStore {
+/// The rank of a node.
+fn rank(node: NodeId) -> RankStore {
     let mut bytes = GuardedBytes::new(64 + REMEMBERED.len()).unwrap();
-    bytes[64..].copy_from_slice(&REMEMBERED);
+    if node == NodeId(0) {
+        bytes[64..].copy_from_slice(&REMEMBERED);
+    }
     RankStore {
         nic: NicMemory::private(0).unwrap(),
         bytes,
         start: 0,
-        node: NodeId(0),
+        node,
     }
 }
 
@@ -61,9 +67,10 @@ fn sim_keeps_the_laws() {
         for seed in 0..20 {
             check_all(|nodes| {
                 let latencies = Latencies::default();
+                let ranks = (0..nodes).map(NodeId::from_index).map(rank).collect();
                 let network = Network::new(
                     nodes,
-                    Ranks::Scripted(Rc::new(RefCell::new(vec![rank()]))),
+                    Ranks::Scripted(Rc::new(RefCell::new(ranks))),
                     latencies,
                     faults.clone(),
                     seed,

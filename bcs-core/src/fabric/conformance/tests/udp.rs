@@ -1,6 +1,7 @@
 //! Hubs in virtual time.
 
-use crate::fabric::conformance::bench::{Bench, REMEMBERED};
+use super::shm::all_ranks_are_here;
+use crate::fabric::conformance::bench::{Bench, REMEMBERED, Rooms};
 use crate::fabric::conformance::check_all;
 use crate::fabric::conformance::layouts::layouts;
 use crate::fabric::shm::NodeMemory;
@@ -10,24 +11,40 @@ use crate::fabric::udp::wire::WireFaults;
 use crate::job::{NicThreadId, NodeId, Placement};
 use std::sync::Arc;
 
-pub(super) struct UdpBench(pub(super) Cluster);
+pub(super) struct UdpBench {
+    pub(super) cluster: Cluster,
+    rooms: Rooms,
+}
+
+impl UdpBench {
+    pub(super) fn new(cluster: Cluster) -> Self {
+        let rooms = Rooms::default();
+        Self { cluster, rooms }
+    }
+}
 
 impl Bench for UdpBench {
     type Port = UdpPort;
     fn port(&mut self, node: NodeId, thread: NicThreadId) -> UdpPort {
-        let party = self.0.party_of(node);
+        let party = self.cluster.party_of(node);
         let memory = NodeMemory::new(party.segment.clone(), Arc::new(Vec::new()));
         party.port(node, thread, memory)
     }
     fn step(&mut self) {
         // Of what is lost again and again some gets through within a thousand of these.
-        self.0.advance(self.0.now_ns() + 3_000_000);
+        self.cluster.advance(self.cluster.now_ns() + 3_000_000);
     }
     fn rest(&mut self) {
-        assert!(self.0.rest(10_000_000_000), "it does not come to rest");
+        assert!(
+            self.cluster.rest(10_000_000_000),
+            "it does not come to rest"
+        );
     }
     fn remembered(&self) -> u64 {
         REMEMBERED.as_ptr().expose_provenance() as u64
+    }
+    fn room(&self, node: NodeId) -> u64 {
+        self.rooms.address(node)
     }
 }
 
@@ -41,8 +58,7 @@ pub(super) fn cluster(
     let none = Arc::new(Vec::new());
     let cluster = Cluster::new(&placement, machines, &none, faults, seed).unwrap();
     for party in cluster.parties() {
-        let pid = party.segment.pid(0).unwrap();
-        pid.store(std::process::id(), std::sync::atomic::Ordering::Release);
+        all_ranks_are_here(&party.segment, nodes);
     }
     cluster
 }
@@ -69,7 +85,7 @@ fn udp_keeps_the_laws() {
     ];
     for (seed, faults) in (0..).zip(faults.into_iter().cycle().take(12)) {
         for machines in layouts() {
-            check_all(|nodes| UdpBench(cluster(nodes, &machines, faults, seed)));
+            check_all(|nodes| UdpBench::new(cluster(nodes, &machines, faults, seed)));
         }
     }
 }
