@@ -23,6 +23,7 @@
 //! | `placing.rs` | what the kernel may put where it belongs |
 //! | `entrance.rs` | what is taken of all that comes, and how much is not |
 //! | `wires.rs` | hub, tags and socket together |
+//! | `joining.rs` | wires of what all processes have said of themselves |
 //! | `lookout.rs` | which OS thread looks for what comes |
 //! | `wire.rs` | a network in virtual time |
 //! | `cluster.rs` | hubs joined by it |
@@ -40,6 +41,7 @@ pub mod entrance;
 pub mod hub;
 pub mod inlet;
 mod interface;
+mod joining;
 pub mod link;
 mod lookout;
 pub mod message;
@@ -58,6 +60,7 @@ mod wires;
 pub use entrance::Strays;
 pub use hub::{Brought, Hub, HubConfig, Path};
 pub use interface::{UnknownInterface, choose_address};
+pub use joining::{JoinError, Reached};
 pub use link::LinkSettings;
 pub use port::UdpPort;
 pub use seal::{Crypto, JobKey};
