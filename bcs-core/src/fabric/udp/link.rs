@@ -8,7 +8,7 @@
 //!   come in any order and more than once.
 //! - **Invariants.** No datagram is sent twice: what is lost goes in a new one, under a new number. What was lost is sent
 //!   first, and control before bulk. An acknowledgement is sent at the latest `acknowledge_ns` after what wants
-//!   it. Bytes of a transfer are read when they are sent, and again if they were lost: nothing of them is kept.
+//!   it, behind some full datagrams if there are such. Bytes of a transfer are read when they are sent, and again if they were lost: nothing of them is kept.
 //!
 //! There is no clock and no socket inside. Whoever drives it calls [`Link::transmit`] until it gives nothing, again at
 //! [`Link::deadline_ns`], and whenever something has come or is to be sent.
@@ -64,6 +64,8 @@ struct Owed {
     since_ns: u64,
     /// When the newest datagram of all came.
     newest_ns: u64,
+    /// Full datagrams that went before it.
+    behind: u32,
 }
 
 /// So many datagrams are acknowledged at once.
@@ -77,6 +79,10 @@ const LEAST_WINDOW: u64 = 4;
 
 /// The first window.
 const FIRST_WINDOW: u64 = 32;
+
+/// So many full datagrams of a transfer go before an acknowledgement that is due: as many as go at once. The kernel joins
+/// those of one length, and the one that acknowledges is shorter; so it goes last.
+const FULL_FIRST: u32 = 40;
 
 /// Datagrams that go at once where the pace would have them go one by one; and for so long, if that is more: timers
 /// are not as fine as that, and each is a wake.
@@ -442,11 +448,14 @@ impl Link {
         };
         let mut datagram = Datagram::after(datagrams);
         header.put(datagram.bytes);
-        if self.owed.count > 0 {
+        let is_behind = sends && self.owed.behind < FULL_FIRST && self.is_full_next();
+        self.owed.behind += u32::from(is_behind);
+        if self.owed.count > 0 && !is_behind {
             let delay_ns = now_ns.saturating_sub(self.owed.newest_ns);
             let delay_ns = u32::try_from(delay_ns).unwrap_or(u32::MAX);
             datagram::put_acknowledgement(datagram.bytes, delay_ns, self.seen.ranges());
             self.owed.count = 0;
+            self.owed.behind = 0;
         }
         let mut contents = Vec::new();
         if sends {
@@ -482,6 +491,14 @@ impl Link {
         let behind_ns = one_ns(BURST * self.settings.datagram_bytes as u64).max(BURST_NS);
         let earliest_ns = now_ns.saturating_sub(behind_ns);
         self.pace_ns = self.pace_ns.max(earliest_ns).saturating_add(one_ns(bytes));
+    }
+
+    /// Whether the next datagram brings as many bytes of one transfer as it can, and nothing else.
+    fn is_full_next(&self) -> bool {
+        let next = self.lost.front().or(self.bulk.front());
+        let brings = next.map_or(0, |next| next.range.end - next.range.start);
+        let head = (HEADER_BYTES + DATA_HEAD) as u64;
+        !self.control.has_more() && brings + head >= self.settings.datagram_bytes as u64
     }
 
     /// Nobody wants it any more.

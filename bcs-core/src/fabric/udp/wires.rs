@@ -8,9 +8,10 @@
 
 use super::entrance::{Entrance, Strays};
 use super::hub::{Brought, Hub};
-use super::lookout::{Desk, Lookout};
+use super::lookout::Desk;
 use super::seal::{Crypto, Direction, JobKey, Opener, Seal};
 use super::socket::{Socket, Unsent, Why};
+use crate::clock;
 use crate::job::NodeId;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::{
@@ -89,7 +90,9 @@ pub struct Wires {
     /// The socket, to wait for it.
     socket: OwnedFd,
     timer: OwnedFd,
-    /// When the timer rings.
+    /// When something is to be sent next, as of the last flush.
+    due_ns: AtomicU64,
+    /// When the one that waits looks again at the latest: 0 as long as it does not wait for the socket.
     rings_ns: AtomicU64,
     desk: Desk,
 }
@@ -145,7 +148,8 @@ impl Wires {
             is_due: AtomicBool::new(false),
             is_full: AtomicBool::new(false),
             timer: timerfd_create(TimerfdClockId::Monotonic, flags)?,
-            rings_ns: AtomicU64::new(NEVER),
+            due_ns: AtomicU64::new(NEVER),
+            rings_ns: AtomicU64::new(0),
             desk: Desk::default(),
         })
     }
@@ -184,34 +188,28 @@ impl Wires {
             let is_full = !sending.send_all(&self.hub, now_ns);
             self.is_full.store(is_full, Ordering::Relaxed);
         }
-        self.set_timer();
+        let due_ns = self.hub.deadline_ns().unwrap_or(NEVER);
+        self.due_ns.store(due_ns, Ordering::SeqCst);
+        if self.desk.is_free() {
+            self.set_timer();
+        }
     }
 
-    /// Has whoever waits look again at the next deadline.
+    /// Has the one that waits look again when something is due. As long as others look out they see themselves that it is.
     fn set_timer(&self) {
-        let Some(deadline_ns) = self.hub.deadline_ns() else {
-            return;
-        };
-        if deadline_ns < self.rings_ns.load(Ordering::SeqCst) {
-            self.ring_at(deadline_ns);
+        // Either this sees when the other one looks again, or that one, which says so first, sees what is due.
+        let due_ns = self.due_ns.load(Ordering::SeqCst);
+        if due_ns < self.rings_ns.load(Ordering::SeqCst) {
+            self.ring_at(due_ns);
         }
     }
 
     fn ring_at(&self, ns: u64) {
-        self.rings_ns.store(ns, Ordering::SeqCst);
-        const SECOND: u64 = 1_000_000_000;
-        let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
-        // Of no time at all it would be switched off.
-        let at = ns.max(1);
+        self.rings_ns.fetch_min(ns, Ordering::SeqCst);
         let spec = Itimerspec {
-            it_interval: Timespec {
-                tv_sec: 0,
-                tv_nsec: 0,
-            },
-            it_value: Timespec {
-                tv_sec: signed(at / SECOND),
-                tv_nsec: signed(at % SECOND),
-            },
+            it_interval: timespec(0),
+            // Of no time at all it would be switched off.
+            it_value: timespec(ns.max(1)),
         };
         // An open timer takes any time that there is.
         let _set = timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &spec);
@@ -220,13 +218,13 @@ impl Wires {
     /// Looks at the socket instead of who waits for it, until that is dropped.
     #[must_use]
     pub fn look_out(&self) -> Lookout<'_> {
-        self.desk.look_out()
+        self.desk.enter();
+        Lookout(self)
     }
 
     /// One look: takes what has come, and sends what is due. Returns whether there was anything.
     pub fn look(&self, now_ns: u64) -> bool {
-        if now_ns >= self.rings_ns.load(Ordering::Relaxed) {
-            self.rings_ns.store(NEVER, Ordering::SeqCst);
+        if now_ns >= self.due_ns.load(Ordering::Relaxed) {
             self.flush(now_ns);
         }
         // Who has it looks already.
@@ -249,15 +247,17 @@ impl Wires {
             PollFd::from_borrowed_fd(self.socket.as_fd(), flags),
             PollFd::from_borrowed_fd(self.timer.as_fd(), PollFlags::IN),
         ];
-        let most = Timespec {
-            tv_sec: i64::try_from(most_ns / 1_000_000_000).unwrap_or(i64::MAX),
-            tv_nsec: i64::try_from(most_ns % 1_000_000_000).unwrap_or(0),
-        };
+        let now_ns = clock::now_ns();
+        let at_most_ns = now_ns.saturating_add(most_ns);
+        self.rings_ns.store(at_most_ns, Ordering::SeqCst);
+        let until_ns = self.due_ns.load(Ordering::SeqCst).min(at_most_ns);
+        let most = timespec(until_ns.saturating_sub(now_ns));
+        self.rings_ns.fetch_min(until_ns, Ordering::SeqCst);
         // Interrupted or not, it is looked at what there is.
         let _ready = poll(&mut fds, Some(&most));
+        self.rings_ns.store(0, Ordering::SeqCst);
         if fds[1].revents().contains(PollFlags::IN) {
             let _rung = rustix::io::read(&self.timer, &mut [0; 8]);
-            self.rings_ns.store(NEVER, Ordering::SeqCst);
         }
     }
 
@@ -270,6 +270,29 @@ impl Wires {
     /// Takes what has come. Returns how many datagrams that were.
     pub fn take(&self, now_ns: u64) -> usize {
         lock(&self.receiving).take(now_ns)
+    }
+}
+
+fn timespec(ns: u64) -> Timespec {
+    const SECOND: u64 = 1_000_000_000;
+    let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
+    Timespec {
+        tv_sec: signed(ns / SECOND),
+        tv_nsec: signed(ns % SECOND),
+    }
+}
+
+/// Somebody looks out, until this is dropped.
+#[derive(Debug)]
+pub struct Lookout<'a>(&'a Wires);
+
+impl Drop for Lookout<'_> {
+    fn drop(&mut self) {
+        if self.0.desk.leave() {
+            // The one that waits has not been told of what became due meanwhile.
+            self.0.set_timer();
+            self.0.desk.wake(); // WORK
+        }
     }
 }
 

@@ -32,7 +32,7 @@ use crate::failure::Cause;
 use crate::threads::{Context, NodeConfig};
 use bcs_core::fabric::Port;
 use bcs_core::job::{NicThreadId, NodeId};
-use bcs_core::matching::Pattern;
+use bcs_core::matching::{Pattern, Signature};
 use bcs_core::whereabouts::{Left, Peer, Thing};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -103,6 +103,20 @@ impl Ahead {
     pub(super) fn destinations(&self) -> impl Iterator<Item = u32> + '_ {
         let waiting = self.lanes.iter().flat_map(|lane| &lane.waiting);
         waiting.map(|waiting| waiting.envelope.send.destination)
+    }
+
+    /// Those that wait for a rank here, the oldest of each node first.
+    pub(super) fn messages_for(&self, rank: u32) -> impl Iterator<Item = Signature> + '_ {
+        let waiting = self.lanes.iter().flat_map(|lane| &lane.waiting);
+        let envelopes = waiting.map(|waiting| &waiting.envelope);
+        let to_it = envelopes.filter(move |envelope| envelope.send.destination == rank);
+        to_it.map(signature_of)
+    }
+
+    /// The oldest for this pattern that waits for a rank here.
+    pub(super) fn unmatched(&self, rank: u32, pattern: Pattern) -> Option<Signature> {
+        let mut messages = self.messages_for(rank);
+        messages.find(|signature| pattern.matches(signature))
     }
 
     /// The same, as what their receivers have not received.

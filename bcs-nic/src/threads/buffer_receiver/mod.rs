@@ -30,6 +30,10 @@ use contexts::Contexts;
 use ranks::Ranks;
 use schedule::{Schedule, bytes};
 
+/// So many messages that came ahead of the beat wait for their receives, and are looked through when any is posted, before a
+/// slice is asked for. A strobe costs all machines some wakes; a look at one of them some nanoseconds.
+const CROWD: usize = 32;
+
 #[derive(Debug, Default)]
 struct Dem {
     receives_taken: bool,
@@ -241,8 +245,8 @@ impl BufferReceiver {
             || self.ranks.owes_credits()
         {
             self.ask();
-        } else if self.ahead.len() > 0 {
-            // A slice tells the rank's probes of them.
+        } else if self.ahead.len() > CROWD {
+            // A slice puts them where they are found without being looked through.
             self.config.page.arm();
         }
         true
@@ -417,11 +421,16 @@ impl NicThread for BufferReceiver {
     }
 
     fn unmatched(&self, rank: u32, pattern: Pattern) -> Option<Signature> {
-        self.ranks.unmatched(rank, pattern)
+        let unmatched = self.ranks.unmatched(rank, pattern);
+        unmatched.or_else(|| self.ahead.unmatched(rank, pattern))
     }
 
     fn kept(&self, rank: u32, most: usize) -> Option<Kept> {
-        self.ranks.kept(rank, most)
+        let mut kept = self.ranks.kept(rank, most)?;
+        let room = most.saturating_sub(kept.messages.len());
+        kept.messages
+            .extend(self.ahead.messages_for(rank).take(room));
+        Some(kept)
     }
 
     fn left_by_ranks(&self) -> Vec<(u32, Left)> {
