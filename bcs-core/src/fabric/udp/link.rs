@@ -31,6 +31,8 @@ use super::datagram::{
 };
 use super::round_trip::RoundTrip;
 use super::seen::Seen;
+use crate::fabric::shm::Lent;
+use smallvec::SmallVec;
 
 /// Bytes of a transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,8 +54,11 @@ struct Sent {
     number: u64,
     at_ns: u64,
     bytes: u64,
-    contents: Vec<Content>,
+    contents: Contents,
 }
+
+/// Most datagrams hold one thing.
+type Contents = SmallVec<[Content; 1]>;
 
 /// What this side has to acknowledge.
 #[derive(Clone, Copy, Debug, Default)]
@@ -79,6 +84,9 @@ const LEAST_WINDOW: u64 = 4;
 
 /// The first window.
 const FIRST_WINDOW: u64 = 32;
+
+/// Fewer bytes are copied as fast as the kernel is told where they are.
+const LEAST_LENT: u16 = 1024;
 
 /// So many full datagrams of a transfer go before an acknowledgement that is due: as many as go at once. The kernel joins
 /// those of one length, and the one that acknowledges is shorter; so it goes last.
@@ -423,6 +431,27 @@ impl Link {
 
     /// Appends the next datagram, without its tag, if one is to be sent now.
     pub fn transmit(&mut self, now_ns: u64, ends: &mut dyn Ends, datagrams: &mut Vec<u8>) -> bool {
+        let written = self.write(now_ns, ends, datagrams, false);
+        written.is_some()
+    }
+
+    /// The same, but that bytes of a transfer need not be copied: those that it ends with may be lent.
+    pub fn transmit_lent(
+        &mut self,
+        now_ns: u64,
+        ends: &mut dyn Ends,
+        datagrams: &mut Vec<u8>,
+    ) -> Option<Option<Lent>> {
+        self.write(now_ns, ends, datagrams, true)
+    }
+
+    fn write(
+        &mut self,
+        now_ns: u64,
+        ends: &mut dyn Ends,
+        datagrams: &mut Vec<u8>,
+        may_lend: bool,
+    ) -> Option<Option<Lent>> {
         self.find_lost(now_ns);
         if !self.sent.is_empty() && now_ns >= self.silent_ns() {
             // Nobody answers: the oldest go again, one of them for sure.
@@ -439,7 +468,7 @@ impl Link {
         let pings = self.sent.is_empty() && (self.probes > 0 || now_ns >= self.quiet_ns());
         let sends = (self.has_more() && may_send) || pings;
         if !(owes || sends) {
-            return false;
+            return None;
         }
         let header = Header {
             epoch: self.settings.epoch,
@@ -457,22 +486,24 @@ impl Link {
             self.owed.count = 0;
             self.owed.behind = 0;
         }
-        let mut contents = Vec::new();
+        let mut lent = None;
         if sends {
-            self.fill(&mut datagram, &mut contents, ends);
+            let mut contents = Contents::new();
+            lent = self.fill(&mut datagram, &mut contents, ends, may_lend);
             if contents.is_empty() {
                 datagram::put_ping(datagram.bytes);
             }
             self.probes = self.probes.saturating_sub(1);
-            self.sent(datagram.len() as u64, contents, now_ns);
+            let bytes = datagram.len() + lent.as_ref().map_or(0, Lent::bytes);
+            self.sent(bytes as u64, contents, now_ns);
         }
         self.next_number += 1;
         self.said_ns = now_ns;
-        true
+        Some(lent)
     }
 
     /// A datagram that wants an answer goes.
-    fn sent(&mut self, bytes: u64, contents: Vec<Content>, now_ns: u64) {
+    fn sent(&mut self, bytes: u64, contents: Contents, now_ns: u64) {
         if self.sent.is_empty() {
             self.asked_ns = now_ns;
         }
@@ -508,12 +539,14 @@ impl Link {
         }
     }
 
+    /// Gives the bytes that it ends with, if they are lent.
     fn fill(
         &mut self,
         datagram: &mut Datagram<'_>,
-        contents: &mut Vec<Content>,
+        contents: &mut Contents,
         ends: &mut dyn Ends,
-    ) {
+        may_lend: bool,
+    ) -> Option<Lent> {
         // What is as long as can be brings bytes of one transfer and nothing else: so its receiver knows where they are
         // in all datagrams that the kernel has joined, but for the last, which alone may be shorter.
         let full = self.settings.datagram_bytes.max(BULK_FRONT_BYTES + 2);
@@ -530,17 +563,16 @@ impl Link {
             contents.push(Content::Control(range));
         }
         loop {
-            let room = room(datagram, DATA_HEAD, datagram.len() == HEADER_BYTES);
+            let is_alone = datagram.len() == HEADER_BYTES;
+            let room = room(datagram, DATA_HEAD, is_alone);
             if room == 0 {
-                return;
+                return None;
             }
             let queue = match self.lost.is_empty() {
                 true => &mut self.bulk,
                 false => &mut self.lost,
             };
-            let Some(Stretch { transfer, range }) = queue.front_mut() else {
-                return;
-            };
+            let Stretch { transfer, range } = queue.front_mut()?;
             let transfer = *transfer;
             let end = range.end.min(range.start + room as u64);
             let taken = range.start..end;
@@ -551,6 +583,15 @@ impl Link {
             let len = u16::try_from(taken.end - taken.start).expect("a datagram is short");
             let bytes = &mut *datagram.bytes;
             datagram::put_data(bytes, transfer, taken.start, len);
+            if may_lend
+                && is_alone
+                && len >= LEAST_LENT
+                && let Some(lent) = ends.lend(transfer, taken.start, len.into())
+            {
+                let range = taken;
+                contents.push(Content::Data(Stretch { transfer, range }));
+                return Some(lent);
+            }
             let start = bytes.len();
             bytes.resize(start + usize::from(len), 0);
             if !ends.read(transfer, taken.start, &mut bytes[start..]) {

@@ -6,11 +6,12 @@
 //!
 //! What comes passes the [`Entrance`].
 
+use super::batch::{Batch, Rest};
 use super::entrance::{Entrance, Strays};
 use super::hub::{Brought, Hub};
 use super::lookout::Desk;
 use super::seal::{Crypto, Direction, JobKey, Opener, Seal};
-use super::socket::{Socket, Unsent, Why};
+use super::socket::Socket;
 use crate::clock;
 use crate::job::NodeId;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -61,21 +62,9 @@ struct Sending {
     socket: Socket,
     /// By party.
     seals: Vec<Option<(SocketAddr, Seal)>>,
-    /// Datagrams of one length to a party.
-    batch: Batch,
+    /// Datagrams that the socket did not take.
+    rest: Rest,
 }
-
-/// Datagrams that were not sent yet.
-#[derive(Debug, Default)]
-struct Batch {
-    bytes: Vec<u8>,
-    /// The length of each but the last.
-    each: usize,
-    to: Option<SocketAddr>,
-}
-
-/// Bytes of a batch: what the kernel takes in a call.
-const BATCH_BYTES: usize = 60_000;
 
 /// See the module.
 #[derive(Debug)]
@@ -143,7 +132,7 @@ impl Wires {
             sending: Mutex::new(Sending {
                 socket,
                 seals,
-                batch: Batch::default(),
+                rest: Rest::default(),
             }),
             is_due: AtomicBool::new(false),
             is_full: AtomicBool::new(false),
@@ -340,77 +329,30 @@ impl Way {
 impl Sending {
     /// Sends all that is to be sent now. False if the socket does not take it.
     fn send_all(&mut self, hub: &Hub, now_ns: u64) -> bool {
-        if !self.send_batch() {
+        let Self {
+            socket,
+            seals,
+            rest,
+        } = self;
+        // What the socket did not take the last time.
+        if !rest.send(socket) {
             return false;
         }
         hub.settle(now_ns);
-        for party in 0..self.seals.len() {
-            let Some((address, seal)) = &mut self.seals[party] else {
+        for party in 0..seals.len() {
+            let Some((address, seal)) = &mut seals[party] else {
                 continue;
             };
-            let address = *address;
-            self.batch.to = Some(address);
-            loop {
-                let start = self.batch.bytes.len();
-                if !hub.transmit(party, now_ns, &mut self.batch.bytes) {
-                    break;
-                }
-                seal.seal_last(&mut self.batch.bytes, start);
-                if self.batch.has_taken(start) {
-                    continue;
-                }
-                let len = self.batch.bytes.len() - start;
-                let is_sent = self.batch.send(start, &mut self.socket);
-                // What was not sent goes on its way again when its link misses it.
-                self.batch.keep_last(len);
-                if !is_sent {
+            let mut batch = Batch::new(*address, rest);
+            while batch.write(hub, party, seal, now_ns) {
+                if !batch.send_those_before(socket) {
                     return false;
                 }
             }
-            if !self.send_batch() {
+            if !batch.send(socket) {
                 return false;
             }
         }
         true
-    }
-
-    fn send_batch(&mut self) -> bool {
-        self.batch.send(self.batch.bytes.len(), &mut self.socket)
-    }
-}
-
-impl Batch {
-    /// Whether the datagram that begins there, the last one, can go with those before it: all but the last are of one
-    /// length.
-    fn has_taken(&mut self, start: usize) -> bool {
-        let len = self.bytes.len() - start;
-        if start == 0 {
-            self.each = len;
-            return true;
-        }
-        start.is_multiple_of(self.each) && len <= self.each && self.bytes.len() <= BATCH_BYTES
-    }
-
-    /// Keeps the last datagram, which has so many bytes.
-    fn keep_last(&mut self, len: usize) {
-        self.bytes.drain(..self.bytes.len() - len);
-        self.each = len;
-    }
-
-    /// Sends what is there, up to the place where a datagram begins. False if the socket does not take all.
-    fn send(&mut self, end: usize, socket: &mut Socket) -> bool {
-        let (Some(to), true) = (self.to, end > 0) else {
-            return true;
-        };
-        // What is lost its link finds out.
-        let (gone, is_sent) = match socket.send(to, &self.bytes[..end], self.each) {
-            Err(Unsent {
-                sent,
-                why: Why::Full | Why::Busy,
-            }) => (sent, false),
-            Ok(()) | Err(_) => (end, true),
-        };
-        self.bytes.drain(..gone);
-        is_sent
     }
 }

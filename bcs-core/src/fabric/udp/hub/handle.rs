@@ -162,6 +162,28 @@ impl Hub {
 
     /// Appends the next datagram to a party, without its tag, if one is to be sent now.
     pub fn transmit(&self, party: usize, now_ns: u64, datagrams: &mut Vec<u8>) -> bool {
+        self.write(party, now_ns, datagrams, false).is_some()
+    }
+
+    /// The same, but that bytes of a rank that the datagram ends with need not be copied: they may be lent, until
+    /// the hub is called again. A rank that changes what it sends has sent what is taken for a stranger's, by its tag,
+    /// and sent once more.
+    pub fn transmit_lent(
+        &self,
+        party: usize,
+        now_ns: u64,
+        datagrams: &mut Vec<u8>,
+    ) -> Option<Option<Lent>> {
+        self.write(party, now_ns, datagrams, true)
+    }
+
+    fn write(
+        &self,
+        party: usize,
+        now_ns: u64,
+        datagrams: &mut Vec<u8>,
+        may_lend: bool,
+    ) -> Option<Option<Lent>> {
         let mut state = self.lock();
         let State {
             peers,
@@ -170,8 +192,8 @@ impl Hub {
             ..
         } = &mut *state;
         match &mut peers[party] {
-            Some(peer) => peer.transmit(now_ns, &mut config.memory, scratch, datagrams),
-            None => false,
+            Some(peer) => peer.transmit(now_ns, &mut config.memory, scratch, datagrams, may_lend),
+            None => None,
         }
     }
 
