@@ -114,6 +114,11 @@ pub const MAX_EAGER_LIMIT: usize = 64 * 1024;
 /// The default `--eager-limit` (law 3).
 pub const DEFAULT_EAGER_LIMIT: usize = 4 * 1024;
 
+/// Bytes of eager messages that a node has sent to a far one with their descriptors, and that were not received. What is
+/// beyond is asked for. It is what a link brings in some hundred microseconds, so it holds up nobody who receives what
+/// comes; and a node keeps no more than that for each of the others.
+pub const CARRIED_BYTES: u64 = 1 << 20;
+
 /// Kinds of things that a rank says it has left when it finalizes: enough to find the mistakes of a program,
 /// of which one mostly leaves many of a kind. The others are counted.
 pub const MAX_LEFT: usize = 64;

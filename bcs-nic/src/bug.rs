@@ -3,7 +3,7 @@
 //! A bug is a decorator of a NIC thread ([`Planted`]): it takes mail that the thread should get, or
 //! stands between the thread and its port. The threads know nothing of it. Only tests plant one.
 
-use crate::blocks::{AheadPart, DescriptorBlock};
+use crate::blocks::{AheadPart, DescriptorBlock, Told};
 use crate::mail::Mail;
 use crate::threads::{Context, Kept, LeftOver, NicThread, NodeConfig, StrobeReceiver};
 use bcs_core::fabric::{
@@ -196,6 +196,9 @@ impl Breakage {
             }
             return part.encode();
         }
+        if Told::parse(words).is_some() {
+            return words.to_vec();
+        }
         let (header, envelopes) = words.split_at(DescriptorBlock::HEADER_BYTES / 8);
         let envelopes = envelopes.chunks_exact(DescriptorBlock::RECORD_BYTES / 8);
         let mut envelopes: Vec<&[u64]> = envelopes.collect();
@@ -333,6 +336,10 @@ impl Port for BrokenPort<'_> {
     fn send_ahead(&mut self, node: NodeId, words: &[u64]) {
         let words = self.breakage.ahead(words);
         self.port.send_ahead(node, &words);
+    }
+
+    fn carry(&mut self, node: NodeId, from: SourceSpan) {
+        self.port.carry(node, from);
     }
 
     fn take_ahead(&mut self, into: &mut Vec<u64>) -> Option<NodeId> {

@@ -3,18 +3,19 @@
 //! ```text
 //!             Phase                         Chunks
 //!   SR ───────────────► BS BR DH CH RH   BR ──────► DH ── Dropped ──► BR
-//!      ◄─────────────── Finished, Completed         
+//!      ◄─────────────── Finished, Completed  Ahead        Moved
 //!   BS ── Arrived ──► BR ── Ready ──► CH, RH        SR ── Settled ──► BS
-//!         Early           GivenUp
+//!         Early           GivenUp                   BR ── Told ─────► SR
 //!                        ◄── Over ───
 //!   SR ── Lost ─────► all others
 //! ```
 
+use crate::blocks::Told;
 use crate::collective::Collective;
 use bcs_core::descriptor::CollectiveDescriptor;
-use bcs_core::fabric::{DestinationSpan, SourceSpan};
+use bcs_core::fabric::{DestinationSpan, FabricError, SourceSpan};
 use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet};
-use bcs_core::request::{Completion, RequestId};
+use bcs_core::request::{Completion, Failure, RequestId};
 use std::sync::Arc;
 
 /// The positions up to which the rings of a node's ranks belong to a slice: what was posted
@@ -41,12 +42,42 @@ pub struct Chunk {
     pub transfer: u64,
     /// What to move, and where to; `None` when all bytes came with the descriptor.
     pub copy: Option<(SourceSpan, DestinationSpan)>,
+    /// What it counts for in the budget, in bytes.
+    pub cost: u64,
     /// What is complete once this chunk has moved.
     pub last: Option<Ending>,
     /// The receive, in case the chunk fails.
     pub receiver: (u32, RequestId),
     /// The sender's node, rank and request, if it is owed a completion.
     pub sender: Option<(NodeId, u32, RequestId)>,
+}
+
+impl Chunk {
+    /// What its receive and its send come to if it cannot be moved.
+    #[must_use]
+    pub fn failed(&self, error: FabricError) -> (Completion, Failure) {
+        let (receive, send) = match error {
+            FabricError::SourceMemory => (Failure::SenderMemory, Failure::BadAddress),
+            FabricError::DestinationMemory => (Failure::BadAddress, Failure::None),
+            FabricError::PeerGone | FabricError::Lost => (Failure::PeerGone, Failure::PeerGone),
+        };
+        let receive = Completion {
+            source: self.copy.map_or(0, |(from, _)| from.rank),
+            ..Completion::failed(receive)
+        };
+        (receive, send)
+    }
+}
+
+/// A chunk that was asked for ahead of the beat, and has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// The transfer.
+    pub transfer: u64,
+    /// What the chunk counted for in the budget.
+    pub cost: u64,
+    /// Why it could not be moved, if so.
+    pub failed: Option<FabricError>,
 }
 
 /// The end of a transfer: the receive's completion.
@@ -170,6 +201,12 @@ pub enum Mail {
     Chunks(Vec<Chunk>),
     /// DH → BR: a transfer failed, do not schedule more of it.
     Dropped(u64),
+    /// BR → DH: what is moved now, whatever the slice.
+    Ahead(Vec<Chunk>),
+    /// DH → BR: of these how they ended.
+    Moved(Vec<Moved>),
+    /// BR → SR: sends to far nodes that are complete.
+    Told(Vec<Told>),
     /// BR → CH or RH: all local ranks have arrived.
     Ready(Box<Collective>),
     /// CH or RH → BR: of this context, which has this first member and id, a collective is over.

@@ -7,19 +7,16 @@
 use crate::control::{FarStart, Keeps, Meet, Met};
 use crate::cores;
 use crate::inherited::Inherited;
-use bcs_core::clock::now_ns;
 use bcs_core::fabric::shm::{Deposit, Segment};
-use bcs_core::fabric::udp::path::{longest_datagram, mtu_of};
 use bcs_core::fabric::udp::socket::{BindError, Socket};
 use bcs_core::fabric::udp::{
-    Address, Hub, HubConfig, LinkSettings, Path, Sealing, UnknownInterface, Wires, choose_address,
+    HubConfig, JoinError, Reached, Sealing, UnknownInterface, Wires, choose_address,
 };
-use bcs_core::job::{Cores, NodeId};
+use bcs_core::job::Cores;
 use bcs_core::memory::MapError;
 use bcs_core::wake::MachinePage;
 use rustix::io::Errno;
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -42,10 +39,8 @@ pub(crate) enum MeetingError {
     Deposit(Errno),
     #[error("the memory of another node manager of this machine is gone: {0}")]
     Leader(Errno),
-    #[error("no datagram gets to {to}: {error}; --host-interface says which way to take")]
-    Path { to: SocketAddr, error: io::Error },
-    #[error("the wires cannot be set up: {0}")]
-    Wires(io::Error),
+    #[error(transparent)]
+    Join(#[from] JoinError),
     #[error("bcs run began with something else")]
     Order,
 }
@@ -62,7 +57,6 @@ pub(crate) struct Meeting {
 /// What joins the machines.
 #[derive(Debug)]
 pub(crate) struct Joined {
-    sealing_epoch: u32,
     meet: Meet,
     socket: Socket,
 }
@@ -137,7 +131,6 @@ impl Meeting {
             ),
         };
         let joined = Joined {
-            sealing_epoch: self.meet.epoch,
             meet: self.meet,
             socket: self.socket,
         };
@@ -145,52 +138,22 @@ impl Meeting {
     }
 }
 
-/// How long an acknowledgement waits for something to go with it. Only who would send much waits for one.
-const ACKNOWLEDGE_NS: u64 = 300_000;
-
 impl Joined {
     /// The wires to other machines, of a hub for which all else is said.
-    pub(crate) fn wires(
-        self,
-        far: &FarStart,
-        mut hub: HubConfig,
-    ) -> Result<Arc<Wires>, MeetingError> {
-        let here = self.socket.local_addr().ip();
-        let is_far = |node: &NodeId| !far.machine().contains(node);
-        let mut addresses = Vec::new();
-        hub.paths = vec![None; far.parties.len()];
-        let links = far.parties.iter().filter(|nodes| is_far(&nodes[0])).count();
-        for (party, (nodes, &socket)) in far.parties.iter().zip(&far.addresses).enumerate() {
-            if !is_far(&nodes[0]) {
-                continue;
-            }
-            let path = |error| MeetingError::Path { to: socket, error };
-            let mtu = mtu_of(here, socket).map_err(path)?;
-            let bytes = longest_datagram(mtu, socket.ip()) - self.meet.crypto.tag_bytes();
-            hub.paths[party] = Some(Path {
-                datagram_bytes: bytes,
-                window_bytes: (far.receive_bytes[party] / links.max(1)) as u64,
-            });
-            addresses.push(Address {
-                party,
-                node: nodes[0],
-                socket,
-            });
-        }
-        hub.link = LinkSettings {
-            epoch: self.sealing_epoch,
-            acknowledge_ns: ACKNOWLEDGE_NS,
-            quiet_ns: u64::try_from(far.node_timeout.as_nanos() / 6).unwrap_or(u64::MAX),
-            ..hub.link
-        };
+    pub(crate) fn wires(self, far: &FarStart, hub: HubConfig) -> Result<Arc<Wires>, MeetingError> {
         let sealing = Sealing {
             key: self.meet.key,
             crypto: self.meet.crypto,
             epoch: self.meet.epoch,
             me: far.parties[far.me][0],
         };
-        let hub = Hub::new(hub, now_ns());
-        let wires = Wires::new(hub, self.socket, &sealing, &addresses);
-        Ok(Arc::new(wires.map_err(MeetingError::Wires)?))
+        let sockets = far.addresses.iter().zip(&far.receive_bytes);
+        let reached = sockets.map(|(&socket, &receive_bytes)| Reached {
+            socket,
+            receive_bytes,
+        });
+        let reached: Vec<Reached> = reached.collect();
+        let wires = Wires::join(self.socket, &sealing, hub, &reached, far.node_timeout);
+        Ok(Arc::new(wires?))
     }
 }

@@ -5,9 +5,10 @@ use crate::limits::{
     COLLECTIVE_TOKENS, COMPLETION_BLOCK_BYTES, CREDIT_BLOCK_BYTES, DESCRIPTOR_BLOCK_BYTES,
     MAX_CONTEXTS, MAX_TOKEN_BYTES, TOKEN_HEADER_BYTES, TOKEN_PARTS,
 };
+use serde::{Deserialize, Serialize};
 
 /// A global variable, one 64-bit word on every node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Variable {
     /// The last microstrobe the node has finished (SR writes, SS compares).
     Finished,
@@ -71,7 +72,7 @@ impl Variable {
 /// write over each other; a lane is used anew in every slice, for the microphases guarantee that
 /// what was put into it has been consumed. The strobe has one writer, and a place in the
 /// collective block belongs in each slice to the one collective that took its token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Block {
     /// The microstrobe (SS → SR).
     Strobe,
@@ -112,7 +113,7 @@ impl Block {
 }
 
 /// A place in global memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct GlobalAddress {
     /// The block.
     pub block: Block,

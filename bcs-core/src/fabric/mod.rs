@@ -12,15 +12,14 @@
 //! | [`sim`] | nodes of a test, in virtual time |
 //! | [`udp`] | nodes on several machines: its links, so far |
 //!
-//! The laws that every fabric keeps are the tests in `conformance.rs`.
+//! The laws that every fabric keeps are in [`conformance`].
 //!
 //! Architecture Invariant: the state machines of `bcs-nic` see a fabric only through [`Port`];
 //! whatever faults a fabric can have reach them as [`Event::Failed`] or as a smaller
 //! [`Port::alive`].
 
 mod address;
-#[cfg(test)]
-mod conformance;
+pub mod conformance;
 pub mod shm;
 pub mod sim;
 pub mod udp;
@@ -30,13 +29,14 @@ pub use address::{Block, GlobalAddress, Variable};
 use crate::descriptor::Payload;
 use crate::job::{NicThreadId, NodeId, NodeSet};
 use crate::layout::Location;
+use serde::{Deserialize, Serialize};
 
 /// Names one outstanding operation of a port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Ticket(pub u64);
 
 /// What [`Port::test_event`] finds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Event {
     /// Not yet.
     Pending,
@@ -49,7 +49,7 @@ pub enum Event {
 }
 
 /// Why an operation took no effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum FabricError {
     /// A network error; trying again may help.
     #[error("the transfer was lost")]
@@ -66,7 +66,7 @@ pub enum FabricError {
 }
 
 /// A comparison of Compare-And-Write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Comparison {
     /// The variable is at least the operand.
@@ -98,7 +98,7 @@ impl Comparison {
 }
 
 /// A Compare-And-Write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompareAndWrite {
     /// On which nodes. The dead ones among them are left out.
     pub set: NodeSet,
@@ -129,7 +129,7 @@ pub struct SourceSpan {
 }
 
 /// Where a [`Port::get`] puts them: memory of a rank of the port's own node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DestinationSpan {
     /// World rank.
     pub rank: u32,
@@ -207,6 +207,10 @@ pub trait Port {
     /// what came before. What one port sends to one node comes in order, each once, and before what that port PUTs to it
     /// later. Who sends keeps within the credit that it has there.
     fn send_ahead(&mut self, node: NodeId, words: &[u64]);
+
+    /// Sends a whole eager message, which lies in a payload slot of a rank of this node, to a far node: what is sent ahead
+    /// after it makes that node ask for it, and then it is there.
+    fn carry(&mut self, node: NodeId, from: SourceSpan);
 
     /// For BR: the next that came so, and from which node. `into` is empty before.
     fn take_ahead(&mut self, into: &mut Vec<u64>) -> Option<NodeId>;

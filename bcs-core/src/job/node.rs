@@ -32,7 +32,7 @@ impl std::fmt::Display for NodeId {
 }
 
 /// The destination set of a primitive.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct NodeSet {
     bits: [u64; MAX_NODES / 64],
 }

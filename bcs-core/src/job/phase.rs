@@ -48,7 +48,7 @@ impl Microphase {
 }
 
 /// A NIC thread. The order is that of the bells and event words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum NicThreadId {
     /// Strobe Receiver.

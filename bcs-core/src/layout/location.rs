@@ -1,9 +1,10 @@
 //! Where the data of a message are, as a descriptor says it.
 
+use serde::{Deserialize, Serialize};
 use std::num::NonZeroU64;
 
 /// Where the data of a message are in its rank's memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {
     /// Where they begin; with a layout, what its offsets are counted from.
     pub address: u64,

@@ -63,7 +63,10 @@ impl Record {
         let heading = Heading {
             destination: send.destination,
             owed: send.owed.then_some(send.request),
-            is_whole: matches!(send.payload, Payload::Inline(_)) && !send.owed,
+            eager: match send.payload {
+                Payload::Slot { slot, address } => Some((slot, address, send.len)),
+                Payload::Inline(_) | Payload::Memory(_) => None,
+            },
         };
         Ok((Self(words), heading))
     }
@@ -76,8 +79,8 @@ pub struct Heading {
     pub destination: u32,
     /// The sender's request, if it is owed a completion.
     pub owed: Option<RequestId>,
-    /// Whether there is nothing to do but to receive it: its bytes are in it, and nobody waits to be told.
-    pub is_whole: bool,
+    /// Its payload slot, if it is in one, where the sender sees that, and the bytes there.
+    pub eager: Option<(u32, u64, u64)>,
 }
 
 /// What a block of this slice says besides its records.

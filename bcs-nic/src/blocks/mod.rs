@@ -13,6 +13,7 @@ mod descriptors;
 mod offers;
 mod strobe;
 mod token;
+mod told;
 
 pub use ahead_part::{AheadPart, Way};
 pub use completions::CompletionBlock;
@@ -21,6 +22,7 @@ pub use descriptors::{AheadHeader, BlockHeader, DescriptorBlock, Envelope, Headi
 pub use offers::{Board, Offer};
 pub use strobe::Microstrobe;
 pub use token::{Content, Part, part_address};
+pub use told::Told;
 
 /// The stamp of a block: which slice it belongs to and how many records it has.
 #[must_use]

@@ -67,6 +67,8 @@ pub struct Nics {
     strobe_port: Box<dyn Port>,
     placement: Arc<Placement>,
     quota: Quota,
+    /// Whether what is asked of far nodes is on its way whatever the slice.
+    goes_ahead: bool,
     strobes: u64,
     /// Cuts each node has taken.
     cuts: Vec<u64>,
@@ -142,6 +144,7 @@ impl Nics {
             recorder: emds.map(|window| StrobeRecorder::new(1, window)),
             strobe_port: fabric.strobe_sender(),
             quota: Quota::of(&settings, &bounds),
+            goes_ahead: settings.strobe.is_elastic(),
             seats,
             placement,
             fabric,
@@ -346,8 +349,9 @@ impl Nics {
         let fabric = &mut self.fabric;
         let alive = fabric.alive();
         let crashed = alive.iter().count() < self.cuts.len();
-        if fabric.in_flight() > 0 && !crashed {
-            let what = format!("{} transfers are in flight", fabric.in_flight());
+        let in_flight = fabric.in_flight(!self.goes_ahead);
+        if in_flight > 0 && !crashed {
+            let what = format!("{in_flight} transfers are in flight");
             return Err((Checker::NetworkEmpty, what));
         }
         let finished: Vec<u64> = alive

@@ -99,8 +99,16 @@ impl Workbench {
     /// When there can be no such job.
     #[must_use]
     pub fn apart(ranks: usize) -> Self {
+        Self::apart_with(ranks, Settings::default())
+    }
+
+    /// The same with other settings.
+    ///
+    /// # Panics
+    /// When there can be no such job.
+    #[must_use]
+    pub fn apart_with(ranks: usize, settings: Settings) -> Self {
         let placement = Placement::block(ranks, ranks).expect("a small job");
-        let settings = Settings::default();
         let memory = || NicMemory::private(settings.eager_limit).expect("memory");
         let memories: Vec<NicMemory> = (0..ranks).map(|_| memory()).collect();
         let wire = (WireFaults::default(), 0);
@@ -244,6 +252,42 @@ impl Workbench {
         };
         self.post_send(from, &send);
         request
+    }
+
+    /// A send of what lies at a place, or in a payload slot; and a nudge, as where nodes are far from each other.
+    ///
+    /// # Panics
+    /// When the ring is full.
+    pub fn send_from(
+        &mut self,
+        from: u32,
+        to: u32,
+        tag: i32,
+        (payload, len): (Payload, u64),
+    ) -> RequestId {
+        let request = self.request(from);
+        let send = SendDescriptor {
+            request,
+            owed: true,
+            context: 0,
+            destination: to,
+            tag,
+            len,
+            payload,
+        };
+        self.push_send(from, &send.encode());
+        let node = self.node(from);
+        self.page(from).nudge(node, NicThreadId::BufferSender);
+        request
+    }
+
+    /// Bytes in a payload slot of a rank.
+    #[must_use]
+    pub fn payload(&self, rank: u32, slot: u32, bytes: &[u8]) -> Payload {
+        let memory = &self.ranks[rank as usize].memory;
+        memory.write_payload(slot as usize, 0, bytes);
+        let address = memory.payload_address(slot as usize);
+        Payload::Slot { slot, address }
     }
 
     /// A receive of up to 64 bytes in the world, and a demand for the slice in which it is taken.

@@ -5,8 +5,8 @@
 //!   envelopes that wait for room or credit, and the credits.
 //! - **Takes** `Phase` (DEM) with the cut, `Settled`, `Lost`; credit blocks from the fabric.
 //! - **Emits** descriptor blocks; `Arrived` and `Early` to BR; `Awaited` and `Finished` to SR.
-//! - **Ahead of the beat.** Under elastic strobes what is whole, and is for a far node, leaves when its rank nudges, if
-//!   nothing for that node waits here: [`super::buffer_receiver::ahead`] says why that is the same. The next block to that
+//! - **Ahead of the beat.** Under elastic strobes what is for a far node leaves when its rank nudges, if
+//!   nothing for that node waits for credit here: [`super::buffer_receiver::ahead`] says why that is the same. The next block to that
 //!   node says how many have, and so which of them are in the cut. Arrivals at collectives are taken then, too: BR knows
 //!   which of them need a slice.
 //! - **Invariants.** Envelopes of one sender to one receiver leave in the order of their posts:
@@ -19,9 +19,10 @@ use super::{Context, LeftOver, NicThread, NodeConfig, Put, PutWords, Retries};
 use crate::blocks::{AheadHeader, CreditBlock, DescriptorBlock, Heading, Record};
 use crate::failure::{Cause, Rubbish};
 use crate::mail::{Cut, Mail, Tally};
-use bcs_core::descriptor::{CollectiveDescriptor, SendDescriptor};
-use bcs_core::fabric::{Block, GlobalAddress, Port};
+use bcs_core::descriptor::{CollectiveDescriptor, Payload, SendDescriptor};
+use bcs_core::fabric::{Block, GlobalAddress, Port, SourceSpan};
 use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet};
+use bcs_core::limits::CARRIED_BYTES;
 use bcs_core::memory::ring::Consumer;
 use bcs_core::memory::{MappedWords, NicMemory};
 use bcs_core::request::{Completion, Failure, RequestId};
@@ -83,7 +84,7 @@ pub struct BufferSender {
     sends: u64,
     lost: NodeSet,
     /// Sends to other nodes that their senders wait for: they fail if the node dies.
-    owed: HashMap<(u32, RequestId), NodeId>,
+    owed: HashMap<(u32, RequestId), Owed>,
     /// How many of them SR has not been told of.
     newly_owed: usize,
     /// What was sent ahead, by node.
@@ -91,9 +92,20 @@ pub struct BufferSender {
     nudges_seen: u32,
 }
 
+/// A send that its sender waits for.
+#[derive(Clone, Copy, Debug)]
+struct Owed {
+    /// Where its receiver is.
+    node: NodeId,
+    /// Bytes of it that were sent with its descriptor.
+    carried: u64,
+}
+
 /// What was sent ahead to a node.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ahead {
+    /// Bytes that were sent with descriptors, of messages that are not complete.
+    carried: u64,
     sent: u64,
     /// How many of them the node knows to be in a cut.
     told: u64,
@@ -289,6 +301,8 @@ impl BufferSender {
         if queue.is_empty() && !waiting && told == sent {
             return;
         }
+        let is_elastic = self.config.settings.strobe.is_elastic();
+        let is_ahead = is_elastic && context.port.far().contains(node);
         let block = &mut self.block;
         block.clear();
         while block.len() < self.config.bounds.descriptors {
@@ -309,8 +323,9 @@ impl BufferSender {
             self.rings[send.local].held_back -= 1;
             if let Some(request) = owed.filter(|_| node != self.config.node) {
                 let rank = self.config.ranks[send.local].0;
-                self.owed.insert((rank, request), node);
-                self.newly_owed += 1;
+                let owed = Owed { node, carried: 0 };
+                self.owed.insert((rank, request), owed);
+                self.newly_owed += usize::from(!is_ahead);
             }
             block.push(&send.record);
         }
@@ -319,11 +334,8 @@ impl BufferSender {
             return;
         }
         self.exchanged = true;
-        self.ahead[node.index()] = Ahead {
-            sent,
-            told: sent,
-            after: slice,
-        };
+        let ahead = &mut self.ahead[node.index()];
+        (ahead.told, ahead.after) = (sent, slice);
         PutWords {
             set: NodeSet::only(node),
             at: GlobalAddress::new(Block::Descriptors, self.config.node),
@@ -383,7 +395,7 @@ impl BufferSender {
             };
             self.block.clear();
             while self.block.len() < self.config.bounds.descriptors {
-                let Some(send) = queue.front().filter(|send| send.heading.is_whole) else {
+                let Some(send) = queue.front() else {
                     break;
                 };
                 let receiver = self.receivers.entry(send.heading.destination).or_default();
@@ -392,6 +404,13 @@ impl BufferSender {
                 }
                 receiver.delivered += 1;
                 self.rings[send.local].held_back -= 1;
+                if let Some(request) = send.heading.owed {
+                    // Word of it comes ahead, too: SR need not look for it.
+                    let rank = self.config.ranks[send.local].0;
+                    let carried = carry(rank, send.heading.eager, (node, ahead.carried), context);
+                    ahead.carried += carried;
+                    self.owed.insert((rank, request), Owed { node, carried });
+                }
                 self.block.push(&send.record);
                 queue.pop_front();
                 self.queued -= 1;
@@ -449,7 +468,7 @@ impl BufferSender {
         let mut failed: Vec<_> = self
             .owed
             .iter()
-            .filter(|(_, node)| lost.contains(**node))
+            .filter(|(_, owed)| lost.contains(owed.node))
             .map(|(key, _)| *key)
             .collect();
         failed.sort_unstable_by_key(|(rank, request)| (*rank, request.word()));
@@ -461,6 +480,28 @@ impl BufferSender {
         self.look_for_room();
         self.publish_held_back();
     }
+}
+
+/// Sends an eager message to a node whose descriptor follows, if there is room for it beside what was carried there before.
+/// Returns how many bytes that were.
+fn carry(
+    rank: u32,
+    eager: Option<(u32, u64, u64)>,
+    (node, carried): (NodeId, u64),
+    context: &mut Context<'_>,
+) -> u64 {
+    let Some((slot, address, len)) = eager.filter(|(.., len)| carried + len <= CARRIED_BYTES)
+    else {
+        return 0;
+    };
+    let from = SourceSpan {
+        rank,
+        payload: Payload::Slot { slot, address },
+        offset: 0,
+        len,
+    };
+    context.port.carry(node, from);
+    len
 }
 
 fn give_up(rank: u32, send: Heading, context: &mut Context<'_>) {
@@ -483,7 +524,9 @@ impl NicThread for BufferSender {
             }
             Mail::Settled(sends) => {
                 for send in sends {
-                    self.owed.remove(&send);
+                    if let Some(Owed { node, carried }) = self.owed.remove(&send) {
+                        self.ahead[node.index()].carried -= carried;
+                    }
                 }
             }
             Mail::Lost(nodes) => self.mourn(nodes, context),

@@ -2,18 +2,19 @@
 //! to the memory of the receiver (paper figure 4.5, step 9).
 //!
 //! - **Owns** the schedule of the slice, from BR.
-//! - **Takes** `Chunks`, `Phase` (PM), `Lost`.
+//! - **Takes** `Chunks`, `Phase` (PM), `Ahead`, `Lost`.
 //! - **Emits** gets; completions of receives, and of sends of this node, to SR; completion blocks
-//!   to the SRs of the senders' other nodes; `Dropped` to BR for a transfer that failed.
+//!   to the SRs of the senders' other nodes; `Dropped` to BR for a transfer that failed; `Moved` to BR, who completes what
+//!   goes ahead of the beat.
 //! - **Invariants.** A request completes only after its data has moved. A transfer that failed
 //!   completes once, with the failure, however many chunks it still had.
 
 use super::{Context, LeftOver, NicThread, NodeConfig, Put, PutWords, Retries};
-use crate::blocks::CompletionBlock;
-use crate::mail::{Chunk, Mail, Tally};
+use crate::blocks::{CompletionBlock, Told};
+use crate::mail::{Chunk, Mail, Moved, Tally};
 use bcs_core::fabric::{Block, Event, FabricError, GlobalAddress, Port};
-use bcs_core::job::{Microphase, NicThreadId, NodeSet};
-use bcs_core::request::{Completion, Failure, RequestId};
+use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet};
+use bcs_core::request::{Completion, Failure};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The DMA Helper of a node.
@@ -22,10 +23,12 @@ pub struct DmaHelper {
     config: NodeConfig,
     schedule: Vec<Chunk>,
     gets: Retries<Chunk>,
+    /// What goes ahead of the beat.
+    ahead: Retries<Chunk>,
     puts: Retries<Put>,
     failed: BTreeSet<u64>,
     /// Sends of other nodes that are complete: by node.
-    done: BTreeMap<u16, Vec<(u32, RequestId, Failure)>>,
+    done: BTreeMap<NodeId, Vec<Told>>,
     moving: Option<u64>,
 }
 
@@ -37,6 +40,7 @@ impl DmaHelper {
             config,
             schedule: Vec::new(),
             gets: Retries::default(),
+            ahead: Retries::default(),
             puts: Retries::default(),
             failed: BTreeSet::new(),
             done: BTreeMap::new(),
@@ -64,6 +68,30 @@ impl DmaHelper {
         }
     }
 
+    /// Asks for what goes ahead of the beat.
+    fn start_ahead(&mut self, chunks: Vec<Chunk>, context: &mut Context<'_>) {
+        let mut ended = Vec::new();
+        for chunk in chunks {
+            let (from, to) = chunk.copy.expect("only what has to be moved is asked for");
+            let ticket = context.port.get(from, to);
+            match context.port.test_event(ticket) {
+                Event::Pending => self.ahead.push(ticket, chunk),
+                event => ended.push(how_it_ended(&chunk, event)),
+            }
+        }
+        tell_moved(ended, context);
+    }
+
+    /// Looks at what was asked for ahead of the beat. Returns whether any of it has ended.
+    fn poll_ahead(&mut self, context: &mut Context<'_>) -> bool {
+        let mut ended = Vec::new();
+        self.ahead.poll(context.port, |_, chunk, event| {
+            ended.push(how_it_ended(chunk, event));
+            None
+        });
+        tell_moved(ended, context)
+    }
+
     fn moved(&mut self, chunk: &Chunk, context: &mut Context<'_>) {
         if self.failed.contains(&chunk.transfer) {
             return;
@@ -77,15 +105,7 @@ impl DmaHelper {
         if !self.failed.insert(chunk.transfer) {
             return;
         }
-        let (receive, send) = match error {
-            FabricError::SourceMemory => (Failure::SenderMemory, Failure::BadAddress),
-            FabricError::DestinationMemory => (Failure::BadAddress, Failure::None),
-            FabricError::PeerGone | FabricError::Lost => (Failure::PeerGone, Failure::PeerGone),
-        };
-        let receive = Completion {
-            source: chunk.copy.map_or(0, |(from, _)| from.rank),
-            ..Completion::failed(receive)
-        };
+        let (receive, send) = chunk.failed(error);
         self.end(chunk, receive, send, context);
         context
             .out
@@ -111,10 +131,12 @@ impl DmaHelper {
             };
             context.out.complete(rank, request, completion);
         } else {
-            self.done
-                .entry(node.0)
-                .or_default()
-                .push((rank, request, send));
+            let told = Told {
+                rank,
+                request,
+                failure: send,
+            };
+            self.done.entry(node).or_default().push(told);
         }
     }
 
@@ -124,7 +146,7 @@ impl DmaHelper {
             let room = self.config.bounds.completions;
             assert!(sends.len() <= room, "BR schedules no more than are told");
             PutWords {
-                set: NodeSet::only(bcs_core::job::NodeId(node)),
+                set: NodeSet::only(node),
                 at: GlobalAddress::new(Block::Completions, self.config.node),
                 words: &CompletionBlock::encode(slice, &sends),
                 signal: Some(NicThreadId::StrobeReceiver),
@@ -132,6 +154,26 @@ impl DmaHelper {
             .start(context.port, &mut self.puts);
         }
     }
+}
+
+fn how_it_ended(chunk: &Chunk, event: Event) -> Moved {
+    Moved {
+        transfer: chunk.transfer,
+        cost: chunk.cost,
+        failed: match event {
+            Event::Failed(error) => Some(error),
+            _ => None,
+        },
+    }
+}
+
+fn tell_moved(ended: Vec<Moved>, context: &mut Context<'_>) -> bool {
+    let has_any = !ended.is_empty();
+    if has_any {
+        let moved = Mail::Moved(ended);
+        context.out.send(NicThreadId::BufferReceiver, moved);
+    }
+    has_any
 }
 
 impl NicThread for DmaHelper {
@@ -146,13 +188,14 @@ impl NicThread for DmaHelper {
                 self.start(slice, context);
                 self.poll(context);
             }
+            Mail::Ahead(chunks) => self.start_ahead(chunks, context),
             Mail::Lost(_) => {} // gets from the dead fail by themselves
             other => unreachable!("DH does not take {other:?}"),
         }
     }
 
     fn left_over(&self, _port: &dyn Port) -> Vec<LeftOver> {
-        let on_their_way = self.gets.len() + self.puts.len();
+        let on_their_way = self.gets.len() + self.ahead.len() + self.puts.len();
         vec![
             LeftOver::of_runtime("chunks", self.schedule.len()),
             LeftOver::of_runtime("chunks and blocks on their way", on_their_way),
@@ -162,15 +205,16 @@ impl NicThread for DmaHelper {
     }
 
     fn looks(&self) -> bool {
-        self.moving.is_some()
+        self.moving.is_some() || !self.ahead.is_empty()
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> bool {
+        let mut progress = self.poll_ahead(context);
         let Some(slice) = self.moving else {
-            return false;
+            return progress;
         };
         let mut ended = Vec::new();
-        let mut progress = self
+        progress |= self
             .gets
             .poll(context.port, |port, chunk, event| match event {
                 Event::Failed(FabricError::Lost) => {

@@ -2,8 +2,8 @@
 //!
 //! - **Owns** the completion side of the node's ranks: request slots, completion counters, and
 //!   the wish to ring the ranks' bells.
-//! - **Takes** microstrobes and completion blocks from the fabric; `Finished`, `Completed` and
-//!   `Awaited` from the other threads.
+//! - **Takes** microstrobes and completion blocks from the fabric; `Finished`, `Completed`, `Awaited` and
+//!   `Told` from the other threads.
 //! - **Emits** `Phase` to the threads that a microphase needs; the report that the node has
 //!   finished it, and in which later ones it is quiet; completions to ranks.
 //! - **Invariants.** A cut is taken at the DEM strobe and before any completion is released by
@@ -12,7 +12,7 @@
 
 use super::slice_log::SliceLog;
 use super::{Context, LeftOver, NicThread, NodeConfig, Outbox};
-use crate::blocks::{CompletionBlock, Microstrobe};
+use crate::blocks::{CompletionBlock, Microstrobe, Told};
 use crate::mail::{Cut, Mail, Release};
 use bcs_core::fabric::{Port, Variable};
 use bcs_core::job::{Microphase, NicThreadId, NodeId, NodeSet};
@@ -195,34 +195,39 @@ impl StrobeReceiver {
     /// Reads the completions that other nodes' DHs have put since the last look.
     fn read_completions(&mut self, context: &mut Context<'_>) {
         let Some(strobe) = self.current else { return };
-        let mut settled = Vec::new();
+        let mut sends = Vec::new();
         for lane in (0..self.lane_read.len()).map(NodeId::from_index) {
             if self.lane_read[lane.index()] >= strobe.slice {
                 continue;
             }
-            let sends = CompletionBlock::read(context.port, lane, strobe.slice);
-            if sends.is_empty() {
-                continue;
+            let before = sends.len();
+            CompletionBlock::read(context.port, lane, strobe.slice, &mut sends);
+            if sends.len() > before {
+                self.lane_read[lane.index()] = strobe.slice;
             }
-            self.lane_read[lane.index()] = strobe.slice;
-            settled.extend(sends.iter().map(|&(rank, request, _)| (rank, request)));
-            let completion = |failure| match failure {
-                Failure::None => Completion::done(),
-                failure => Completion::failed(failure),
-            };
-            let batch = sends.into_iter().map(|(rank, request, failure)| Release {
-                rank,
-                request,
-                completion: completion(failure),
-            });
-            self.completed(batch.collect(), context.out);
         }
-        self.awaited = self.awaited.saturating_sub(settled.len());
-        if !settled.is_empty() {
-            context
-                .out
-                .send(NicThreadId::BufferSender, Mail::Settled(settled));
+        self.awaited = self.awaited.saturating_sub(sends.len());
+        self.settle(&sends, context);
+    }
+
+    /// Completes sends that other nodes have told to be complete.
+    fn settle(&mut self, sends: &[Told], context: &mut Context<'_>) {
+        if sends.is_empty() {
+            return;
         }
+        let completion = |failure| match failure {
+            Failure::None => Completion::done(),
+            failure => Completion::failed(failure),
+        };
+        let batch = sends.iter().map(|send| Release {
+            rank: send.rank,
+            request: send.request,
+            completion: completion(send.failure),
+        });
+        self.completed(batch.collect(), context.out);
+        let settled = sends.iter().map(|send| (send.rank, send.request));
+        let settled = Mail::Settled(settled.collect());
+        context.out.send(NicThreadId::BufferSender, settled);
     }
 }
 
@@ -237,6 +242,7 @@ impl NicThread for StrobeReceiver {
             }
             Mail::Completed(batch) => self.completed(batch, context.out),
             Mail::Awaited(sends) => self.awaited += sends,
+            Mail::Told(sends) => self.settle(&sends, context),
             other => unreachable!("SR does not take {other:?}"),
         }
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use test_network::{Faults, Joined, Options, TestNetwork};
 
 /// A network that is as good as the kernel's.
-const BRIDGE: Options = Options {
+pub(crate) const BRIDGE: Options = Options {
     joined: Joined::Bridge,
     mtu: 1500,
 };
@@ -39,13 +39,13 @@ fn said(mut command: Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn lossy(hosts: usize, faults: Faults) -> Option<TestNetwork> {
+pub(crate) fn lossy(hosts: usize, faults: Faults) -> Option<TestNetwork> {
     let joined = Joined::Lossy(faults);
     TestNetwork::make_or_skip(hosts, Options { joined, mtu: 1500 })
 }
 
 /// Nothing of a job is left on any host.
-fn nothing_is_left(network: &TestNetwork) {
+pub(crate) fn nothing_is_left(network: &TestNetwork) {
     for host in 0..network.hosts().len() {
         let left = network.processes(host).unwrap();
         assert!(left.is_empty(), "on host {host}: {left:?}");

@@ -12,6 +12,7 @@ mod examples;
 mod hostile;
 mod hosts;
 mod innocents;
+mod laws;
 mod left;
 mod near;
 mod program;

@@ -200,6 +200,18 @@ impl NodeMemory {
             .map_err(|_| FabricError::SourceMemory)
     }
 
+    /// Where so many bytes of a message are, from `offset` of the span on, if they lie side by side in what is mapped here.
+    pub(crate) fn lend_source(&self, from: &SourceSpan, offset: u64, len: usize) -> Option<Lent> {
+        let some = SourceSpan {
+            offset: from.offset.checked_add(offset)?,
+            len: len as u64,
+            ..*from
+        };
+        let start = self.source(&some, len).ok()?.here?;
+        // SAFETY: as many bytes are mapped there as long as `self` lives. They are only read.
+        Some(unsafe { Lent::new(start, len) })
+    }
+
     /// Bytes of a message to where its receive wants them, from `offset` of the span on.
     pub(crate) fn write_span(
         &mut self,

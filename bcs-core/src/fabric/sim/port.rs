@@ -122,6 +122,10 @@ impl Port for SimPort {
         unreachable!("{node} is not far");
     }
 
+    fn carry(&mut self, node: NodeId, _: SourceSpan) {
+        unreachable!("{node} is not far");
+    }
+
     fn take_ahead(&mut self, _: &mut Vec<u64>) -> Option<NodeId> {
         None
     }

@@ -187,10 +187,11 @@ impl Cluster {
         word.load(Ordering::Acquire)
     }
 
-    /// Transfers between machines of which those who have begun them do not know that they have ended.
+    /// Transfers between machines of which those who have begun them do not know that they have ended; with GETs or without.
     #[must_use]
-    pub fn in_flight(&self) -> usize {
-        let hubs = self.parties.iter().map(|party| party.hub.in_flight());
+    pub fn in_flight(&self, gets: bool) -> usize {
+        let hubs = self.parties.iter();
+        let hubs = hubs.map(|party| party.hub.in_flight(gets));
         hubs.sum()
     }
 

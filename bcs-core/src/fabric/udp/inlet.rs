@@ -66,6 +66,11 @@ impl<'a> Places<'a> {
         self.push(ours.as_mut_ptr(), ours.len());
     }
 
+    /// Then come bytes of ours that are only read: these places are to send from.
+    pub fn add_read(&mut self, ours: &'a [u8]) {
+        self.push(ours.as_ptr().cast_mut(), ours.len());
+    }
+
     /// Then come bytes of a rank.
     pub fn add_lent(&mut self, lent: Lent) {
         self.push(lent.start().as_ptr(), lent.bytes());

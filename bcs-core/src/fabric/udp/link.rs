@@ -8,7 +8,7 @@
 //!   come in any order and more than once.
 //! - **Invariants.** No datagram is sent twice: what is lost goes in a new one, under a new number. What was lost is sent
 //!   first, and control before bulk. An acknowledgement is sent at the latest `acknowledge_ns` after what wants
-//!   it. Bytes of a transfer are read when they are sent, and again if they were lost: nothing of them is kept.
+//!   it, behind some full datagrams if there are such. Bytes of a transfer are read when they are sent, and again if they were lost: nothing of them is kept.
 //!
 //! There is no clock and no socket inside. Whoever drives it calls [`Link::transmit`] until it gives nothing, again at
 //! [`Link::deadline_ns`], and whenever something has come or is to be sent.
@@ -31,6 +31,8 @@ use super::datagram::{
 };
 use super::round_trip::RoundTrip;
 use super::seen::Seen;
+use crate::fabric::shm::Lent;
+use smallvec::SmallVec;
 
 /// Bytes of a transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,8 +54,11 @@ struct Sent {
     number: u64,
     at_ns: u64,
     bytes: u64,
-    contents: Vec<Content>,
+    contents: Contents,
 }
+
+/// Most datagrams hold one thing.
+type Contents = SmallVec<[Content; 1]>;
 
 /// What this side has to acknowledge.
 #[derive(Clone, Copy, Debug, Default)]
@@ -64,6 +69,8 @@ struct Owed {
     since_ns: u64,
     /// When the newest datagram of all came.
     newest_ns: u64,
+    /// Full datagrams that went before it.
+    behind: u32,
 }
 
 /// So many datagrams are acknowledged at once.
@@ -77,6 +84,13 @@ const LEAST_WINDOW: u64 = 4;
 
 /// The first window.
 const FIRST_WINDOW: u64 = 32;
+
+/// Fewer bytes are copied as fast as the kernel is told where they are.
+const LEAST_LENT: u16 = 1024;
+
+/// So many full datagrams of a transfer go before an acknowledgement that is due: as many as go at once. The kernel joins
+/// those of one length, and the one that acknowledges is shorter; so it goes last.
+const FULL_FIRST: u32 = 40;
 
 /// Datagrams that go at once where the pace would have them go one by one; and for so long, if that is more: timers
 /// are not as fine as that, and each is a wake.
@@ -417,6 +431,27 @@ impl Link {
 
     /// Appends the next datagram, without its tag, if one is to be sent now.
     pub fn transmit(&mut self, now_ns: u64, ends: &mut dyn Ends, datagrams: &mut Vec<u8>) -> bool {
+        let written = self.write(now_ns, ends, datagrams, false);
+        written.is_some()
+    }
+
+    /// The same, but that bytes of a transfer need not be copied: those that it ends with may be lent.
+    pub fn transmit_lent(
+        &mut self,
+        now_ns: u64,
+        ends: &mut dyn Ends,
+        datagrams: &mut Vec<u8>,
+    ) -> Option<Option<Lent>> {
+        self.write(now_ns, ends, datagrams, true)
+    }
+
+    fn write(
+        &mut self,
+        now_ns: u64,
+        ends: &mut dyn Ends,
+        datagrams: &mut Vec<u8>,
+        may_lend: bool,
+    ) -> Option<Option<Lent>> {
         self.find_lost(now_ns);
         if !self.sent.is_empty() && now_ns >= self.silent_ns() {
             // Nobody answers: the oldest go again, one of them for sure.
@@ -433,7 +468,7 @@ impl Link {
         let pings = self.sent.is_empty() && (self.probes > 0 || now_ns >= self.quiet_ns());
         let sends = (self.has_more() && may_send) || pings;
         if !(owes || sends) {
-            return false;
+            return None;
         }
         let header = Header {
             epoch: self.settings.epoch,
@@ -442,28 +477,33 @@ impl Link {
         };
         let mut datagram = Datagram::after(datagrams);
         header.put(datagram.bytes);
-        if self.owed.count > 0 {
+        let is_behind = sends && self.owed.behind < FULL_FIRST && self.is_full_next();
+        self.owed.behind += u32::from(is_behind);
+        if self.owed.count > 0 && !is_behind {
             let delay_ns = now_ns.saturating_sub(self.owed.newest_ns);
             let delay_ns = u32::try_from(delay_ns).unwrap_or(u32::MAX);
             datagram::put_acknowledgement(datagram.bytes, delay_ns, self.seen.ranges());
             self.owed.count = 0;
+            self.owed.behind = 0;
         }
-        let mut contents = Vec::new();
+        let mut lent = None;
         if sends {
-            self.fill(&mut datagram, &mut contents, ends);
+            let mut contents = Contents::new();
+            lent = self.fill(&mut datagram, &mut contents, ends, may_lend);
             if contents.is_empty() {
                 datagram::put_ping(datagram.bytes);
             }
             self.probes = self.probes.saturating_sub(1);
-            self.sent(datagram.len() as u64, contents, now_ns);
+            let bytes = datagram.len() + lent.as_ref().map_or(0, Lent::bytes);
+            self.sent(bytes as u64, contents, now_ns);
         }
         self.next_number += 1;
         self.said_ns = now_ns;
-        true
+        Some(lent)
     }
 
     /// A datagram that wants an answer goes.
-    fn sent(&mut self, bytes: u64, contents: Vec<Content>, now_ns: u64) {
+    fn sent(&mut self, bytes: u64, contents: Contents, now_ns: u64) {
         if self.sent.is_empty() {
             self.asked_ns = now_ns;
         }
@@ -484,6 +524,14 @@ impl Link {
         self.pace_ns = self.pace_ns.max(earliest_ns).saturating_add(one_ns(bytes));
     }
 
+    /// Whether the next datagram brings as many bytes of one transfer as it can, and nothing else.
+    fn is_full_next(&self) -> bool {
+        let next = self.lost.front().or(self.bulk.front());
+        let brings = next.map_or(0, |next| next.range.end - next.range.start);
+        let head = (HEADER_BYTES + DATA_HEAD) as u64;
+        !self.control.has_more() && brings + head >= self.settings.datagram_bytes as u64
+    }
+
     /// Nobody wants it any more.
     fn drop_transfer(&mut self, transfer: u64) {
         for queue in [&mut self.bulk, &mut self.lost] {
@@ -491,12 +539,14 @@ impl Link {
         }
     }
 
+    /// Gives the bytes that it ends with, if they are lent.
     fn fill(
         &mut self,
         datagram: &mut Datagram<'_>,
-        contents: &mut Vec<Content>,
+        contents: &mut Contents,
         ends: &mut dyn Ends,
-    ) {
+        may_lend: bool,
+    ) -> Option<Lent> {
         // What is as long as can be brings bytes of one transfer and nothing else: so its receiver knows where they are
         // in all datagrams that the kernel has joined, but for the last, which alone may be shorter.
         let full = self.settings.datagram_bytes.max(BULK_FRONT_BYTES + 2);
@@ -513,17 +563,16 @@ impl Link {
             contents.push(Content::Control(range));
         }
         loop {
-            let room = room(datagram, DATA_HEAD, datagram.len() == HEADER_BYTES);
+            let is_alone = datagram.len() == HEADER_BYTES;
+            let room = room(datagram, DATA_HEAD, is_alone);
             if room == 0 {
-                return;
+                return None;
             }
             let queue = match self.lost.is_empty() {
                 true => &mut self.bulk,
                 false => &mut self.lost,
             };
-            let Some(Stretch { transfer, range }) = queue.front_mut() else {
-                return;
-            };
+            let Stretch { transfer, range } = queue.front_mut()?;
             let transfer = *transfer;
             let end = range.end.min(range.start + room as u64);
             let taken = range.start..end;
@@ -534,6 +583,15 @@ impl Link {
             let len = u16::try_from(taken.end - taken.start).expect("a datagram is short");
             let bytes = &mut *datagram.bytes;
             datagram::put_data(bytes, transfer, taken.start, len);
+            if may_lend
+                && is_alone
+                && len >= LEAST_LENT
+                && let Some(lent) = ends.lend(transfer, taken.start, len.into())
+            {
+                let range = taken;
+                contents.push(Content::Data(Stretch { transfer, range }));
+                return Some(lent);
+            }
             let start = bytes.len();
             bytes.resize(start + usize::from(len), 0);
             if !ends.read(transfer, taken.start, &mut bytes[start..]) {

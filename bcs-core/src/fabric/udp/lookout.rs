@@ -17,18 +17,20 @@ pub(super) struct Desk {
     bell: AtomicU32,
 }
 
-/// Somebody looks out, until this is dropped.
-#[derive(Debug)]
-pub struct Lookout<'a>(&'a Desk);
-
 impl Desk {
-    pub(super) fn look_out(&self) -> Lookout<'_> {
-        self.lookouts.fetch_add(1, Ordering::Relaxed);
-        Lookout(self)
+    /// Somebody looks out.
+    pub(super) fn enter(&self) {
+        self.lookouts.fetch_add(1, Ordering::SeqCst);
     }
 
-    fn is_free(&self) -> bool {
-        self.lookouts.load(Ordering::Relaxed) == 0
+    /// Somebody looks out no more. Returns whether that was the last one.
+    pub(super) fn leave(&self) -> bool {
+        self.lookouts.fetch_sub(1, Ordering::SeqCst) == 1
+    }
+
+    /// Whether nobody looks out.
+    pub(super) fn is_free(&self) -> bool {
+        self.lookouts.load(Ordering::SeqCst) == 0
     }
 
     /// Waits while somebody looks out: so long at most. Returns whether nobody does.
@@ -47,14 +49,6 @@ impl Desk {
     }
 }
 
-impl Drop for Lookout<'_> {
-    fn drop(&mut self) {
-        if self.0.lookouts.fetch_sub(1, Ordering::Relaxed) == 1 {
-            self.0.wake(); // WORK
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,13 +57,15 @@ mod tests {
     fn who_waits_rests_while_somebody_looks_out() {
         let desk = Desk::default();
         assert!(desk.rest(0), "nobody looks out");
-        let (first, second) = (desk.look_out(), desk.look_out());
+        desk.enter();
+        desk.enter();
         assert!(!desk.rest(0));
-        drop(first);
+        assert!(!desk.leave());
         assert!(!desk.rest(0));
         std::thread::scope(|scope| {
             let resting = scope.spawn(|| desk.rest(u64::MAX));
-            drop(second);
+            assert!(desk.leave());
+            desk.wake();
             assert!(resting.join().unwrap(), "the last one has said so");
         });
     }

@@ -30,6 +30,14 @@ pub enum Message<'a> {
         /// The node of the BR.
         to: u16,
     },
+    /// The bytes that follow are those of an eager message ([`Port::carry`](crate::fabric::Port::carry)), of which a GET may be
+    /// made soon.
+    Carried {
+        /// World rank of its sender.
+        rank: u32,
+        /// The payload slot in which they are there.
+        slot: u32,
+    },
     /// Nodes have stored a variable of their own. Up the tree, to the sequencer.
     Stored {
         /// A bit for each node of the job.

@@ -22,7 +22,9 @@
 //! | `inlet.rs` | where datagrams come from: the socket, or a test |
 //! | `placing.rs` | what the kernel may put where it belongs |
 //! | `entrance.rs` | what is taken of all that comes, and how much is not |
+//! | `batch.rs` | datagrams that go in one call |
 //! | `wires.rs` | hub, tags and socket together |
+//! | `joining.rs` | wires of what all processes have said of themselves |
 //! | `lookout.rs` | which OS thread looks for what comes |
 //! | `wire.rs` | a network in virtual time |
 //! | `cluster.rs` | hubs joined by it |
@@ -33,6 +35,7 @@
 //! is not for the network to find out, since the budget of a slice says it. What QUIC has learnt about losses
 //! (numbers that are never used twice, ranges that are acknowledged, when somebody asks again) is here as well.
 
+mod batch;
 pub mod cluster;
 pub mod control;
 pub mod datagram;
@@ -40,6 +43,7 @@ pub mod entrance;
 pub mod hub;
 pub mod inlet;
 mod interface;
+mod joining;
 pub mod link;
 mod lookout;
 pub mod message;
@@ -58,6 +62,7 @@ mod wires;
 pub use entrance::Strays;
 pub use hub::{Brought, Hub, HubConfig, Path};
 pub use interface::{UnknownInterface, choose_address};
+pub use joining::{JoinError, Reached};
 pub use link::LinkSettings;
 pub use port::UdpPort;
 pub use seal::{Crypto, JobKey};

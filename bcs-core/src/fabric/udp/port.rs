@@ -151,6 +151,10 @@ impl Port for UdpPort {
         self.hub.send_ahead(self.who().0, node, words);
     }
 
+    fn carry(&mut self, node: NodeId, from: SourceSpan) {
+        self.hub.carry(node, &from);
+    }
+
     fn take_ahead(&mut self, into: &mut Vec<u64>) -> Option<NodeId> {
         self.hub.take_ahead(self.who().0, into)
     }

@@ -51,7 +51,7 @@ use crate::fabric::shm::Lent;
 use crate::job::NodeId;
 
 use super::datagram::{HEADER_BYTES, Header};
-use pieces::Pieces;
+use pieces::{Pieces, PiecesSeal};
 
 /// Bytes of a tag, where there is one.
 const TAG_BYTES: usize = 16;
@@ -197,6 +197,8 @@ fn nonce(number: u64) -> [u8; NONCE_LEN] {
 #[derive(Debug)]
 pub struct Seal {
     cipher: Option<Cipher>,
+    /// Where frames are not secret.
+    pieces: Option<PiecesSeal>,
     /// The number of the last datagram.
     last: u64,
 }
@@ -205,8 +207,43 @@ impl Seal {
     /// Of a direction, in which nothing has been sent under this key.
     #[must_use]
     pub fn new(key: &JobKey, crypto: Crypto, direction: Direction) -> Self {
-        let cipher = derive(key, crypto, direction).as_ref().map(Cipher::new);
-        Self { cipher, last: 0 }
+        let raw = derive(key, crypto, direction);
+        let clear = raw.as_ref().filter(|(_, is_secret)| !is_secret);
+        Self {
+            cipher: raw.as_ref().map(Cipher::new),
+            pieces: clear.map(|(raw, _)| PiecesSeal::new(raw)),
+            last: 0,
+        }
+    }
+
+    /// Whether it can seal what lies in two pieces: frames that are secret are changed where they lie.
+    #[must_use]
+    pub fn takes_pieces(&self) -> bool {
+        self.cipher.is_none() || self.pieces.is_some()
+    }
+
+    /// The same as [`seal_last`](Self::seal_last) of a datagram whose last bytes lie elsewhere.
+    ///
+    /// # Panics
+    /// As [`seal`](Self::seal), and when it [takes no pieces](Self::takes_pieces).
+    pub fn seal_pieces(&mut self, datagrams: &mut Vec<u8>, start: usize, bytes: &Lent) {
+        let front = &datagrams[start..];
+        let number = self.number(front);
+        if self.cipher.is_none() {
+            return;
+        }
+        let pieces = self.pieces.as_mut();
+        let pieces = pieces.expect("frames that are secret lie in one piece");
+        let tag = pieces.tag(&nonce(number), front, bytes);
+        datagrams.extend_from_slice(&tag);
+    }
+
+    /// The number of a datagram, which must not have been used.
+    fn number(&mut self, datagram: &[u8]) -> u64 {
+        let (Header { number, .. }, _) = Header::take(datagram).expect("a link has written it");
+        assert!(number > self.last, "{number} comes after {}", self.last);
+        self.last = number;
+        number
     }
 
     /// Makes what follows the header secret, if that is asked for, and appends the tag.
@@ -222,13 +259,11 @@ impl Seal {
     /// # Panics
     /// As [`seal`](Self::seal).
     pub fn seal_last(&mut self, datagrams: &mut Vec<u8>, start: usize) {
-        let datagram = &mut datagrams[start..];
-        let (Header { number, .. }, _) = Header::take(datagram).expect("a link has written it");
-        assert!(number > self.last, "{number} comes after {}", self.last);
-        self.last = number;
+        let number = self.number(&datagrams[start..]);
         let Some(cipher) = &self.cipher else {
             return;
         };
+        let datagram = &mut datagrams[start..];
         let clear_bytes = cipher.clear_bytes(datagram.len());
         let (clear, secret) = datagram.split_at_mut(clear_bytes);
         let aad = Aad::from(&*clear);

@@ -291,6 +291,28 @@ impl Socket {
         Ok(())
     }
 
+    /// The same of datagrams that lie in pieces, in one call. False if they did not go: they are to be sent in one piece.
+    pub fn send_pieces(
+        &mut self,
+        to: SocketAddr,
+        places: &Places<'_>,
+        (bytes, datagram_bytes): (usize, usize),
+    ) -> bool {
+        let datagrams = bytes.div_ceil(datagram_bytes);
+        let Ok(each) = u16::try_from(datagram_bytes) else {
+            return false;
+        };
+        if datagrams > self.offload.max_gso_segments() || bytes > MOST_BYTES {
+            return false;
+        }
+        let each = (datagrams > 1).then_some(each);
+        let is_sent = scattered::send(self.socket.as_fd(), to, places, each).is_ok();
+        if is_sent {
+            self.counters.sent.add(datagrams, bytes);
+        }
+        is_sent
+    }
+
     /// What the kernel says to a call that receives: nothing, when there is nothing, or all that had come was that a peer
     /// does not listen.
     fn received<T>(&mut self, answer: io::Result<T>) -> io::Result<Option<T>> {

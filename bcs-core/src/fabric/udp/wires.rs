@@ -6,11 +6,13 @@
 //!
 //! What comes passes the [`Entrance`].
 
+use super::batch::{Batch, Rest};
 use super::entrance::{Entrance, Strays};
 use super::hub::{Brought, Hub};
-use super::lookout::{Desk, Lookout};
+use super::lookout::Desk;
 use super::seal::{Crypto, Direction, JobKey, Opener, Seal};
-use super::socket::{Socket, Unsent, Why};
+use super::socket::Socket;
+use crate::clock;
 use crate::job::NodeId;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::{
@@ -60,21 +62,9 @@ struct Sending {
     socket: Socket,
     /// By party.
     seals: Vec<Option<(SocketAddr, Seal)>>,
-    /// Datagrams of one length to a party.
-    batch: Batch,
+    /// Datagrams that the socket did not take.
+    rest: Rest,
 }
-
-/// Datagrams that were not sent yet.
-#[derive(Debug, Default)]
-struct Batch {
-    bytes: Vec<u8>,
-    /// The length of each but the last.
-    each: usize,
-    to: Option<SocketAddr>,
-}
-
-/// Bytes of a batch: what the kernel takes in a call.
-const BATCH_BYTES: usize = 60_000;
 
 /// See the module.
 #[derive(Debug)]
@@ -89,7 +79,9 @@ pub struct Wires {
     /// The socket, to wait for it.
     socket: OwnedFd,
     timer: OwnedFd,
-    /// When the timer rings.
+    /// When something is to be sent next, as of the last flush.
+    due_ns: AtomicU64,
+    /// When the one that waits looks again at the latest: 0 as long as it does not wait for the socket.
     rings_ns: AtomicU64,
     desk: Desk,
 }
@@ -140,12 +132,13 @@ impl Wires {
             sending: Mutex::new(Sending {
                 socket,
                 seals,
-                batch: Batch::default(),
+                rest: Rest::default(),
             }),
             is_due: AtomicBool::new(false),
             is_full: AtomicBool::new(false),
             timer: timerfd_create(TimerfdClockId::Monotonic, flags)?,
-            rings_ns: AtomicU64::new(NEVER),
+            due_ns: AtomicU64::new(NEVER),
+            rings_ns: AtomicU64::new(0),
             desk: Desk::default(),
         })
     }
@@ -184,34 +177,28 @@ impl Wires {
             let is_full = !sending.send_all(&self.hub, now_ns);
             self.is_full.store(is_full, Ordering::Relaxed);
         }
-        self.set_timer();
+        let due_ns = self.hub.deadline_ns().unwrap_or(NEVER);
+        self.due_ns.store(due_ns, Ordering::SeqCst);
+        if self.desk.is_free() {
+            self.set_timer();
+        }
     }
 
-    /// Has whoever waits look again at the next deadline.
+    /// Has the one that waits look again when something is due. As long as others look out they see themselves that it is.
     fn set_timer(&self) {
-        let Some(deadline_ns) = self.hub.deadline_ns() else {
-            return;
-        };
-        if deadline_ns < self.rings_ns.load(Ordering::SeqCst) {
-            self.ring_at(deadline_ns);
+        // Either this sees when the other one looks again, or that one, which says so first, sees what is due.
+        let due_ns = self.due_ns.load(Ordering::SeqCst);
+        if due_ns < self.rings_ns.load(Ordering::SeqCst) {
+            self.ring_at(due_ns);
         }
     }
 
     fn ring_at(&self, ns: u64) {
-        self.rings_ns.store(ns, Ordering::SeqCst);
-        const SECOND: u64 = 1_000_000_000;
-        let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
-        // Of no time at all it would be switched off.
-        let at = ns.max(1);
+        self.rings_ns.fetch_min(ns, Ordering::SeqCst);
         let spec = Itimerspec {
-            it_interval: Timespec {
-                tv_sec: 0,
-                tv_nsec: 0,
-            },
-            it_value: Timespec {
-                tv_sec: signed(at / SECOND),
-                tv_nsec: signed(at % SECOND),
-            },
+            it_interval: timespec(0),
+            // Of no time at all it would be switched off.
+            it_value: timespec(ns.max(1)),
         };
         // An open timer takes any time that there is.
         let _set = timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &spec);
@@ -220,13 +207,13 @@ impl Wires {
     /// Looks at the socket instead of who waits for it, until that is dropped.
     #[must_use]
     pub fn look_out(&self) -> Lookout<'_> {
-        self.desk.look_out()
+        self.desk.enter();
+        Lookout(self)
     }
 
     /// One look: takes what has come, and sends what is due. Returns whether there was anything.
     pub fn look(&self, now_ns: u64) -> bool {
-        if now_ns >= self.rings_ns.load(Ordering::Relaxed) {
-            self.rings_ns.store(NEVER, Ordering::SeqCst);
+        if now_ns >= self.due_ns.load(Ordering::Relaxed) {
             self.flush(now_ns);
         }
         // Who has it looks already.
@@ -249,15 +236,17 @@ impl Wires {
             PollFd::from_borrowed_fd(self.socket.as_fd(), flags),
             PollFd::from_borrowed_fd(self.timer.as_fd(), PollFlags::IN),
         ];
-        let most = Timespec {
-            tv_sec: i64::try_from(most_ns / 1_000_000_000).unwrap_or(i64::MAX),
-            tv_nsec: i64::try_from(most_ns % 1_000_000_000).unwrap_or(0),
-        };
+        let now_ns = clock::now_ns();
+        let at_most_ns = now_ns.saturating_add(most_ns);
+        self.rings_ns.store(at_most_ns, Ordering::SeqCst);
+        let until_ns = self.due_ns.load(Ordering::SeqCst).min(at_most_ns);
+        let most = timespec(until_ns.saturating_sub(now_ns));
+        self.rings_ns.fetch_min(until_ns, Ordering::SeqCst);
         // Interrupted or not, it is looked at what there is.
         let _ready = poll(&mut fds, Some(&most));
+        self.rings_ns.store(0, Ordering::SeqCst);
         if fds[1].revents().contains(PollFlags::IN) {
             let _rung = rustix::io::read(&self.timer, &mut [0; 8]);
-            self.rings_ns.store(NEVER, Ordering::SeqCst);
         }
     }
 
@@ -270,6 +259,29 @@ impl Wires {
     /// Takes what has come. Returns how many datagrams that were.
     pub fn take(&self, now_ns: u64) -> usize {
         lock(&self.receiving).take(now_ns)
+    }
+}
+
+fn timespec(ns: u64) -> Timespec {
+    const SECOND: u64 = 1_000_000_000;
+    let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
+    Timespec {
+        tv_sec: signed(ns / SECOND),
+        tv_nsec: signed(ns % SECOND),
+    }
+}
+
+/// Somebody looks out, until this is dropped.
+#[derive(Debug)]
+pub struct Lookout<'a>(&'a Wires);
+
+impl Drop for Lookout<'_> {
+    fn drop(&mut self) {
+        if self.0.desk.leave() {
+            // The one that waits has not been told of what became due meanwhile.
+            self.0.set_timer();
+            self.0.desk.wake(); // WORK
+        }
     }
 }
 
@@ -317,77 +329,30 @@ impl Way {
 impl Sending {
     /// Sends all that is to be sent now. False if the socket does not take it.
     fn send_all(&mut self, hub: &Hub, now_ns: u64) -> bool {
-        if !self.send_batch() {
+        let Self {
+            socket,
+            seals,
+            rest,
+        } = self;
+        // What the socket did not take the last time.
+        if !rest.send(socket) {
             return false;
         }
         hub.settle(now_ns);
-        for party in 0..self.seals.len() {
-            let Some((address, seal)) = &mut self.seals[party] else {
+        for party in 0..seals.len() {
+            let Some((address, seal)) = &mut seals[party] else {
                 continue;
             };
-            let address = *address;
-            self.batch.to = Some(address);
-            loop {
-                let start = self.batch.bytes.len();
-                if !hub.transmit(party, now_ns, &mut self.batch.bytes) {
-                    break;
-                }
-                seal.seal_last(&mut self.batch.bytes, start);
-                if self.batch.has_taken(start) {
-                    continue;
-                }
-                let len = self.batch.bytes.len() - start;
-                let is_sent = self.batch.send(start, &mut self.socket);
-                // What was not sent goes on its way again when its link misses it.
-                self.batch.keep_last(len);
-                if !is_sent {
+            let mut batch = Batch::new(*address, rest);
+            while batch.write(hub, party, seal, now_ns) {
+                if !batch.send_those_before(socket) {
                     return false;
                 }
             }
-            if !self.send_batch() {
+            if !batch.send(socket) {
                 return false;
             }
         }
         true
-    }
-
-    fn send_batch(&mut self) -> bool {
-        self.batch.send(self.batch.bytes.len(), &mut self.socket)
-    }
-}
-
-impl Batch {
-    /// Whether the datagram that begins there, the last one, can go with those before it: all but the last are of one
-    /// length.
-    fn has_taken(&mut self, start: usize) -> bool {
-        let len = self.bytes.len() - start;
-        if start == 0 {
-            self.each = len;
-            return true;
-        }
-        start.is_multiple_of(self.each) && len <= self.each && self.bytes.len() <= BATCH_BYTES
-    }
-
-    /// Keeps the last datagram, which has so many bytes.
-    fn keep_last(&mut self, len: usize) {
-        self.bytes.drain(..self.bytes.len() - len);
-        self.each = len;
-    }
-
-    /// Sends what is there, up to the place where a datagram begins. False if the socket does not take all.
-    fn send(&mut self, end: usize, socket: &mut Socket) -> bool {
-        let (Some(to), true) = (self.to, end > 0) else {
-            return true;
-        };
-        // What is lost its link finds out.
-        let (gone, is_sent) = match socket.send(to, &self.bytes[..end], self.each) {
-            Err(Unsent {
-                sent,
-                why: Why::Full | Why::Busy,
-            }) => (sent, false),
-            Ok(()) | Err(_) => (end, true),
-        };
-        self.bytes.drain(..gone);
-        is_sent
     }
 }

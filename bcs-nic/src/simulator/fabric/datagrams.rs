@@ -3,7 +3,7 @@
 //! Ranks are threads or bytes of this process: the kernel copies between them as it does between processes.
 
 use super::Fabric;
-use super::metered::{Entered, Metered};
+use super::metered::{Entered, Meter, Metered};
 use bcs_core::fabric::shm::{NodeMemory, Segment};
 use bcs_core::fabric::sim::FaultCounts;
 use bcs_core::fabric::udp::cluster::Cluster;
@@ -106,7 +106,9 @@ impl Machines {
 pub struct Datagrams {
     cluster: Cluster,
     memories: Arc<Vec<Option<NicMemory>>>,
-    entered: Entered,
+    entered: Rc<RefCell<Vec<Entered>>>,
+    /// The node of each rank.
+    node_of: Rc<[NodeId]>,
     nodes: usize,
     trace: u64,
 }
@@ -138,10 +140,13 @@ impl Datagrams {
                 pid.store(std::process::id(), Ordering::Release);
             }
         }
+        let ranks = 0..u32::try_from(placement.ranks()).expect("ranks have 32 bits");
+        let node_of = |rank| placement.node_of(rank).expect("placed");
         Self {
             cluster,
             memories,
-            entered: Rc::new(RefCell::new(vec![0; placement.nodes()])),
+            entered: Rc::new(RefCell::new(vec![Entered::default(); placement.nodes()])),
+            node_of: ranks.map(node_of).collect(),
             nodes: placement.nodes(),
             trace: 0,
         }
@@ -162,7 +167,12 @@ impl Fabric for Datagrams {
     fn port(&self, node: NodeId, thread: NicThreadId) -> Box<dyn Port> {
         let party = self.cluster.party_of(node);
         let port = party.port(node, thread, self.reach(node));
-        Box::new(Metered::new(port, node, self.entered.clone()))
+        let meter = Meter {
+            node,
+            entered: self.entered.clone(),
+            node_of: self.node_of.clone(),
+        };
+        Box::new(Metered::new(port, meter))
     }
 
     fn strobe_sender(&self) -> Box<dyn Port> {
@@ -204,12 +214,16 @@ impl Fabric for Datagrams {
         self.cluster.retries()
     }
 
-    fn in_flight(&self) -> usize {
-        self.cluster.in_flight()
+    fn in_flight(&self, gets: bool) -> usize {
+        self.cluster.in_flight(gets)
     }
 
     fn take_entered(&mut self) -> Vec<u64> {
-        self.entered.replace(vec![0; self.nodes])
+        self.entered
+            .borrow_mut()
+            .iter_mut()
+            .map(Entered::take)
+            .collect()
     }
 
     fn load(&self, node: NodeId, variable: Variable) -> u64 {

@@ -7,30 +7,72 @@ use bcs_core::fabric::{
 use bcs_core::job::{NicThreadId, NodeId, NodeSet};
 use bcs_core::limits::TOKEN_HEADER_BYTES;
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Bytes of messages and collectives that were asked into each node.
-pub(super) type Entered = Rc<RefCell<Vec<u64>>>;
+/// Bytes that were asked into a node.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Entered {
+    /// Of collectives, and of messages of nodes of its machine, in this slice.
+    in_slice: u64,
+    /// Of messages of far nodes that are on their way; and the most that were at once.
+    under_way: u64,
+    most: u64,
+}
+
+impl Entered {
+    /// What is held to the budget. The next slice begins.
+    pub(super) fn take(&mut self) -> u64 {
+        let in_slice = std::mem::take(&mut self.in_slice);
+        let most = std::mem::replace(&mut self.most, self.under_way);
+        in_slice.max(most)
+    }
+}
+
+/// Where a port counts.
+#[derive(Debug)]
+pub(super) struct Meter {
+    /// Its node.
+    pub(super) node: NodeId,
+    /// By node.
+    pub(super) entered: Rc<RefCell<Vec<Entered>>>,
+    /// The node of each rank.
+    pub(super) node_of: Rc<[NodeId]>,
+}
+
+impl Meter {
+    fn enters(&self, node: NodeId, bytes: usize) {
+        self.entered.borrow_mut()[node.index()].in_slice += bytes as u64;
+    }
+
+    /// So many bytes are on their way to the node.
+    fn leaves(&self, bytes: u64) {
+        let entered = &mut self.entered.borrow_mut()[self.node.index()];
+        entered.under_way += bytes;
+        entered.most = entered.most.max(entered.under_way);
+    }
+
+    fn comes(&self, bytes: u64) {
+        self.entered.borrow_mut()[self.node.index()].under_way -= bytes;
+    }
+}
 
 /// The port of a node's NIC thread.
 #[derive(Debug)]
 pub(super) struct Metered<P> {
     port: P,
-    node: NodeId,
-    entered: Entered,
+    meter: Meter,
+    /// Bytes that were asked of far nodes.
+    under_way: HashMap<Ticket, u64>,
 }
 
 impl<P: Port> Metered<P> {
-    pub(super) fn new(port: P, node: NodeId, entered: Entered) -> Self {
+    pub(super) fn new(port: P, meter: Meter) -> Self {
         Self {
             port,
-            node,
-            entered,
+            meter,
+            under_way: HashMap::new(),
         }
-    }
-
-    fn enters(&self, node: NodeId, bytes: usize) {
-        self.entered.borrow_mut()[node.index()] += bytes as u64;
     }
 }
 
@@ -52,19 +94,27 @@ impl<P: Port> Port for Metered<P> {
     ) -> Ticket {
         if at.block == Block::Collective {
             let data = bytes.len().saturating_sub(TOKEN_HEADER_BYTES);
-            set.iter().for_each(|node| self.enters(node, data));
+            set.iter().for_each(|node| self.meter.enters(node, data));
         }
         self.port.xfer_and_signal(set, at, bytes, signal)
     }
 
     fn get(&mut self, from: SourceSpan, to: DestinationSpan) -> Ticket {
-        let bytes = usize::try_from(from.len).expect("simulated messages are small");
-        self.enters(self.node, bytes);
-        self.port.get(from, to)
+        let source = self.meter.node_of.get(from.rank as usize);
+        let is_far = source.is_some_and(|&node| self.port.far().contains(node));
+        let ticket = self.port.get(from, to);
+        if is_far {
+            self.meter.leaves(from.len);
+            self.under_way.insert(ticket, from.len);
+        } else {
+            let bytes = usize::try_from(from.len).expect("simulated messages are small");
+            self.meter.enters(self.meter.node, bytes);
+        }
+        ticket
     }
 
     fn fetch(&mut self, rank: u32, address: u64, into: Vec<u8>) -> Ticket {
-        self.enters(self.node, into.len());
+        self.meter.enters(self.meter.node, into.len());
         self.port.fetch(rank, address, into)
     }
 
@@ -77,7 +127,12 @@ impl<P: Port> Port for Metered<P> {
     }
 
     fn test_event(&mut self, ticket: Ticket) -> Event {
-        self.port.test_event(ticket)
+        let event = self.port.test_event(ticket);
+        if event != Event::Pending {
+            let bytes = self.under_way.remove(&ticket);
+            bytes.into_iter().for_each(|bytes| self.meter.comes(bytes));
+        }
+        event
     }
 
     fn signals(&self) -> u64 {
@@ -110,6 +165,10 @@ impl<P: Port> Port for Metered<P> {
 
     fn send_ahead(&mut self, node: NodeId, words: &[u64]) {
         self.port.send_ahead(node, words);
+    }
+
+    fn carry(&mut self, node: NodeId, from: SourceSpan) {
+        self.port.carry(node, from);
     }
 
     fn take_ahead(&mut self, into: &mut Vec<u64>) -> Option<NodeId> {

@@ -59,8 +59,8 @@ pub trait Fabric: std::fmt::Debug {
     /// Looks at Compare-And-Writes that wait that came out false.
     fn retries(&self) -> u64;
 
-    /// Transfers that have not arrived: zero at the end of a slice.
-    fn in_flight(&self) -> usize;
+    /// Transfers that have not arrived, GETs of far nodes among them or not: zero at the end of a slice.
+    fn in_flight(&self, gets: bool) -> usize;
 
     /// Bytes of messages and collectives that entered each node since the last call.
     fn take_entered(&mut self) -> Vec<u64>;

@@ -64,7 +64,7 @@ impl Fabric for Transfers {
         self.network.borrow().retries()
     }
 
-    fn in_flight(&self) -> usize {
+    fn in_flight(&self, _gets: bool) -> usize {
         self.network.borrow().in_flight()
     }
 

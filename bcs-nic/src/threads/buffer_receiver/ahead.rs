@@ -18,17 +18,21 @@
 //! *Receives* are taken from the rings when something comes. A receive that is taken early meets what it would have met
 //! at its cut: what was kept, the oldest first, or else the first that a later MSM brings. Probes see what slices have brought.
 //!
-//! So order is a function of the cut, as without all this, and time alone is saved: two of three ways from node to node,
-//! and the slice. Only where strobes are elastic: else nothing happens between two strobes (law 1).
+//! *What has met goes on at once.* Where the bytes are not in the envelope, DH asks for them as soon as both have met, here or in an MSM, and
+//! the sender is told by a message ahead. When they move is nobody's order: that of matching is all that MPI has. The budget is
+//! kept by what is on its way ([`super::schedule`]).
+//!
+//! So order is a function of the cut, as without all this, and time alone is saved: of seven ways from node to node for a long
+//! message four are left, of three for a short one, one; and the slice. Only where strobes are elastic: else nothing happens between two strobes (law 1).
 
 use super::ranks::{Met, Ranks, signature_of};
 use super::schedule::Schedule;
-use crate::blocks::{AheadPart, BlockHeader, DescriptorBlock, Envelope};
+use crate::blocks::{AheadPart, BlockHeader, DescriptorBlock, Envelope, Told};
 use crate::failure::Cause;
 use crate::threads::{Context, NodeConfig};
 use bcs_core::fabric::Port;
 use bcs_core::job::{NicThreadId, NodeId};
-use bcs_core::matching::Pattern;
+use bcs_core::matching::{Pattern, Signature};
 use bcs_core::whereabouts::{Left, Peer, Thing};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -64,6 +68,8 @@ pub(super) struct Ahead {
     envelopes: Vec<Envelope>,
     /// What was said of collectives, and is not for this.
     parts: Vec<(NodeId, AheadPart)>,
+    /// Sends of ranks here that are complete, as their receivers' nodes say.
+    told: Vec<Told>,
 }
 
 /// What has happened.
@@ -84,6 +90,7 @@ impl Ahead {
             words: Vec::new(),
             envelopes: Vec::new(),
             parts: Vec::new(),
+            told: Vec::new(),
         }
     }
 
@@ -96,6 +103,20 @@ impl Ahead {
     pub(super) fn destinations(&self) -> impl Iterator<Item = u32> + '_ {
         let waiting = self.lanes.iter().flat_map(|lane| &lane.waiting);
         waiting.map(|waiting| waiting.envelope.send.destination)
+    }
+
+    /// Those that wait for a rank here, the oldest of each node first.
+    pub(super) fn messages_for(&self, rank: u32) -> impl Iterator<Item = Signature> + '_ {
+        let waiting = self.lanes.iter().flat_map(|lane| &lane.waiting);
+        let envelopes = waiting.map(|waiting| &waiting.envelope);
+        let to_it = envelopes.filter(move |envelope| envelope.send.destination == rank);
+        to_it.map(signature_of)
+    }
+
+    /// The oldest for this pattern that waits for a rank here.
+    pub(super) fn unmatched(&self, rank: u32, pattern: Pattern) -> Option<Signature> {
+        let mut messages = self.messages_for(rank);
+        messages.find(|signature| pattern.matches(signature))
     }
 
     /// The same, as what their receivers have not received.
@@ -126,6 +147,13 @@ impl Ahead {
             return news;
         }
         while let Some(from) = port.take_ahead(&mut self.words) {
+            if let Some(told) = Told::parse(&self.words) {
+                match told {
+                    Ok(told) => self.told.extend(told),
+                    Err(what) => failures.push(Cause::BadBlock { lane: from, what }),
+                }
+                continue;
+            }
             if let Some(part) = AheadPart::parse(&self.words) {
                 match part {
                     Ok(part) => self.parts.push((from, part)),
@@ -154,6 +182,11 @@ impl Ahead {
     /// What was heard of collectives since this was called last.
     pub(super) fn take_parts(&mut self) -> Vec<(NodeId, AheadPart)> {
         std::mem::take(&mut self.parts)
+    }
+
+    /// The sends that were said to be complete since this was called last.
+    pub(super) fn take_told(&mut self) -> Vec<Told> {
+        std::mem::take(&mut self.told)
     }
 
     /// Lets those meet their receives that need no slice: of those that have come since this was called last, or of

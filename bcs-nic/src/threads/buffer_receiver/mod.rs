@@ -3,8 +3,9 @@
 //!
 //! - **Owns** the consuming side of the node's receive rings, the matching tables
 //!   ([`ranks`]), the transfers under way ([`schedule`]) and the contexts ([`contexts`]).
-//! - **Takes** `Phase` (DEM, MSM), `Arrived`, `Early`, `Over`, `Dropped`, `Lost`; descriptor blocks, and what comes ahead.
-//! - **Emits** `Chunks` to DH; `Ready` and `GivenUp` to CH and RH; credit blocks; the variables
+//! - **Takes** `Phase` (DEM, MSM), `Arrived`, `Early`, `Over`, `Dropped`, `Moved`, `Lost`; descriptor blocks, and what comes
+//!   ahead.
+//! - **Emits** `Chunks` and `Ahead` to DH; completions, and `Told`, to SR; `Ready` and `GivenUp` to CH and RH; credit blocks; the variables
 //!   `Arrived` and `Called` and, by Compare-And-Write, `Owner`, `Tokens` and `Go`; `Finished` to SR.
 //! - **Invariants.** In MSM, receives posted before the cut come first, in the order of their
 //!   posts, then envelopes by (source rank, post sequence): matching is a function of the cut,
@@ -29,6 +30,10 @@ use contexts::Contexts;
 use ranks::Ranks;
 use schedule::{Schedule, bytes};
 
+/// So many messages that came ahead of the beat wait for their receives, and are looked through when any is posted, before a
+/// slice is asked for. A strobe costs all machines some wakes; a look at one of them some nanoseconds.
+const CROWD: usize = 32;
+
 #[derive(Debug, Default)]
 struct Dem {
     receives_taken: bool,
@@ -49,6 +54,8 @@ pub struct BufferReceiver {
     work: [bool; 5],
     /// Messages that were completed, and chunks that were scheduled, in this slice.
     scheduled: u64,
+    /// Chunks that went ahead of the beat since the last slice.
+    went_ahead: u64,
     /// What is left, if it is recorded.
     queues: Option<Queues>,
     /// The envelopes of this slice.
@@ -72,6 +79,7 @@ impl BufferReceiver {
             scheduling: None,
             work: [false; 5],
             scheduled: 0,
+            went_ahead: 0,
             queues: config.emds.map(|_| Queues::default()),
             envelopes: Vec::new(),
             ahead: Ahead::new(config.placement.nodes()),
@@ -90,12 +98,15 @@ impl BufferReceiver {
             self.heed(taken, context);
         }
         self.meet_again(context);
+        self.ranks.cancel(context);
         if self.ahead.len() > 0 {
             // Who asked for a slice may have meant this one, and what waits need not be in its cut.
             self.ask();
         }
         // Before anybody is told that a receive is complete: what it took is kept no more.
         self.ranks.publish_unexpected();
+        // What was kept and has met a receive now need not have an MSM.
+        self.grant_ahead(context);
         self.dem.receives_taken = true;
         self.finish_dem(context);
     }
@@ -116,7 +127,7 @@ impl BufferReceiver {
         work[Microphase::Msm.index()] = self.ranks.has_probes()
             || self.ranks.completed() > 0
             || self.ranks.owes_credits()
-            || self.schedule.has_transfers()
+            || self.schedule.needs_slices()
             || self.contexts.has_candidates();
         self.record_dem();
         let tally = Tally {
@@ -173,16 +184,18 @@ impl BufferReceiver {
         let reserved = self.contexts.may_bring();
         let chunks = self.schedule.slice(self.quota.budget - reserved);
         self.record_msm(&chunks);
-        if self.schedule.has_transfers() {
+        if self.schedule.needs_slices() {
             self.config.page.arm(); // left over by the budget: law 2
         }
         self.work[Microphase::Pm.index()] = !chunks.is_empty();
         self.scheduled = chunks.len() as u64 + self.ranks.take_completed();
+        self.scheduled += std::mem::take(&mut self.went_ahead);
         if !chunks.is_empty() {
             context
                 .out
                 .send(NicThreadId::DmaHelper, Mail::Chunks(chunks));
         }
+        self.grant_ahead(context);
         self.return_credits(slice, context);
         self.contexts.schedule(slice, context);
         self.scheduling = Some(slice);
@@ -194,7 +207,7 @@ impl BufferReceiver {
         if !self.config.settings.strobe.is_elastic() || context.port.far().is_empty() {
             return false;
         }
-        let transfers = self.schedule.len();
+        let transfers = self.schedule.in_slices();
         let (mut goes_on, mut is_undecided, mut has_parts) = (false, false, false);
         loop {
             let mut failures = Vec::new();
@@ -209,6 +222,13 @@ impl BufferReceiver {
                 has_parts = true;
                 self.contexts.hear(from, part, context);
             }
+            let told = self.ahead.take_told();
+            if !told.is_empty() {
+                has_parts = true;
+                context
+                    .out
+                    .send(NicThreadId::StrobeReceiver, Mail::Told(told));
+            }
             if !(has_come || is_nudged || (goes_on && self.ranks.has_meetings())) {
                 break;
             }
@@ -218,14 +238,15 @@ impl BufferReceiver {
         if !goes_on {
             return has_parts;
         }
+        self.grant_ahead(context);
         if is_undecided
-            || self.schedule.len() > transfers
+            || self.schedule.in_slices() > transfers
             || self.ranks.has_probes()
             || self.ranks.owes_credits()
         {
             self.ask();
-        } else if self.ahead.len() > 0 {
-            // A slice tells the rank's probes of them.
+        } else if self.ahead.len() > CROWD {
+            // A slice puts them where they are found without being looked through.
             self.config.page.arm();
         }
         true
@@ -246,6 +267,7 @@ impl BufferReceiver {
         let met = self
             .ahead
             .meet(is_new, &mut self.ranks, &mut self.schedule, context);
+        self.ranks.cancel(context);
         self.ranks.keeps_ahead(self.ahead.destinations());
         self.ranks.publish_unexpected();
         let is_undecided = met.as_ref().is_ok_and(|undecided| *undecided);
@@ -262,6 +284,18 @@ impl BufferReceiver {
             self.ranks.keeps_ahead(self.ahead.destinations());
             self.heed(met.map(drop), context);
         }
+    }
+
+    /// Has DH ask for what needs no slice, as far as the budget goes, and tells senders what is complete.
+    fn grant_ahead(&mut self, context: &mut Context<'_>) {
+        let window = self.quota.budget - self.contexts.may_bring();
+        let chunks = self.schedule.go_ahead(window, context);
+        self.went_ahead += chunks.len() as u64;
+        if !chunks.is_empty() {
+            let ahead = Mail::Ahead(chunks);
+            context.out.send(NicThreadId::DmaHelper, ahead);
+        }
+        self.schedule.tell(context);
     }
 
     /// A slice is wanted; at once, if anybody waits.
@@ -360,6 +394,10 @@ impl NicThread for BufferReceiver {
             }
             Mail::Over(context_key) => self.contexts.over(context_key, context),
             Mail::Dropped(transfer) => self.schedule.drop_transfer(transfer),
+            Mail::Moved(moved) => {
+                self.schedule.moved(&moved, context);
+                self.grant_ahead(context);
+            }
             Mail::Lost(nodes) => {
                 // The death of a far node ends the job.
                 self.ranks.mourn(nodes, context);
@@ -383,11 +421,16 @@ impl NicThread for BufferReceiver {
     }
 
     fn unmatched(&self, rank: u32, pattern: Pattern) -> Option<Signature> {
-        self.ranks.unmatched(rank, pattern)
+        let unmatched = self.ranks.unmatched(rank, pattern);
+        unmatched.or_else(|| self.ahead.unmatched(rank, pattern))
     }
 
     fn kept(&self, rank: u32, most: usize) -> Option<Kept> {
-        self.ranks.kept(rank, most)
+        let mut kept = self.ranks.kept(rank, most)?;
+        let room = most.saturating_sub(kept.messages.len());
+        kept.messages
+            .extend(self.ahead.messages_for(rank).take(room));
+        Some(kept)
     }
 
     fn left_by_ranks(&self) -> Vec<(u32, Left)> {

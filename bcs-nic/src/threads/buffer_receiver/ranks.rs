@@ -160,6 +160,9 @@ pub(super) struct Ranks {
     /// Receives that were taken from rings since they were counted last.
     receives: u64,
     credit_records: usize,
+    /// Cancels that were taken: by place of the rank, what is cancelled and the request that is told.
+    cancels: Vec<(usize, RequestId, RequestId)>,
+    is_elastic: bool,
     lost: NodeSet,
 }
 
@@ -192,6 +195,8 @@ impl Ranks {
             completed: 0,
             receives: 0,
             credit_records: config.bounds.credits,
+            cancels: Vec::new(),
+            is_elastic: config.settings.strobe.is_elastic(),
             lost: NodeSet::EMPTY,
         }
     }
@@ -249,7 +254,7 @@ impl Ranks {
             ReceiveKind::ProbeOnce => probe(true, false),
             ReceiveKind::Extract => probe(false, true),
             ReceiveKind::ExtractOnce => probe(true, true),
-            ReceiveKind::Cancel(target) => self.ranks[local].cancel(target, request, context),
+            ReceiveKind::Cancel(target) => self.cancels.push((local, target, request)),
             ReceiveKind::Receive {
                 into,
                 capacity,
@@ -280,6 +285,14 @@ impl Ranks {
             }
         }
         Ok(())
+    }
+
+    /// Cancels what was to be cancelled, and has met nothing. To be called when what is here has met the receives that were
+    /// taken: who knows that a message is there gets it.
+    pub(super) fn cancel(&mut self, context: &mut Context<'_>) {
+        for (local, target, request) in std::mem::take(&mut self.cancels) {
+            self.ranks[local].cancel(target, request, context);
+        }
     }
 
     /// A receive meets a message that is here, or waits for one.
@@ -438,7 +451,11 @@ impl Ranks {
                 self.completed += 1;
                 context.out.complete(rank, receive.request, completion);
             }
-            None => schedule.add(Transfer::new(rank, source_node, envelope, receive)),
+            None => {
+                let transfer = Transfer::new(rank, source_node, envelope, receive);
+                let is_far = context.port.far().contains(source_node);
+                schedule.add(transfer, self.is_elastic && is_far);
+            }
         }
     }
 

@@ -163,6 +163,28 @@ impl Hub {
 
     /// Appends the next datagram to a party, without its tag, if one is to be sent now.
     pub fn transmit(&self, party: usize, now_ns: u64, datagrams: &mut Vec<u8>) -> bool {
+        self.write(party, now_ns, datagrams, false).is_some()
+    }
+
+    /// The same, but that bytes of a rank that the datagram ends with need not be copied: they may be lent, until
+    /// the hub is called again. A rank that changes what it sends has sent what is taken for a stranger's, by its tag,
+    /// and sent once more.
+    pub fn transmit_lent(
+        &self,
+        party: usize,
+        now_ns: u64,
+        datagrams: &mut Vec<u8>,
+    ) -> Option<Option<Lent>> {
+        self.write(party, now_ns, datagrams, true)
+    }
+
+    fn write(
+        &self,
+        party: usize,
+        now_ns: u64,
+        datagrams: &mut Vec<u8>,
+        may_lend: bool,
+    ) -> Option<Option<Lent>> {
         let mut state = self.lock();
         let State {
             peers,
@@ -171,8 +193,8 @@ impl Hub {
             ..
         } = &mut *state;
         match &mut peers[party] {
-            Some(peer) => peer.transmit(now_ns, &mut config.memory, scratch, datagrams),
-            None => false,
+            Some(peer) => peer.transmit(now_ns, &mut config.memory, scratch, datagrams, may_lend),
+            None => None,
         }
     }
 
@@ -230,10 +252,10 @@ impl Hub {
         state.gathering.is_empty() && state.peers.iter().flatten().all(Peer::is_idle)
     }
 
-    /// Operations of ports here that nothing is known of yet but that they were begun.
+    /// Operations of ports here that nothing is known of yet but that they were begun, with GETs or without.
     #[must_use]
-    pub fn in_flight(&self) -> usize {
-        self.lock().operations.in_flight()
+    pub fn in_flight(&self, gets: bool) -> usize {
+        self.lock().operations.in_flight(gets)
     }
 
     pub(in super::super) fn put(
@@ -262,6 +284,10 @@ impl Hub {
         self.lock().send_ahead(from, to, words);
     }
 
+    pub(in super::super) fn carry(&self, to: NodeId, from: &SourceSpan) {
+        self.lock().carry(to, from);
+    }
+
     pub(in super::super) fn take_ahead(&self, node: NodeId, into: &mut Vec<u64>) -> Option<NodeId> {
         let (from, words) = self.lock().ahead.pop(node)?;
         *into = words;
@@ -276,6 +302,9 @@ impl Hub {
         bell: BellId,
     ) -> Ticket {
         let mut state = self.lock();
+        if let Some(ended) = state.take_carried(from, &to) {
+            return ended;
+        }
         let transfer = state.operations.get(party, from.len, to, bell);
         let span = from.into();
         state.say(party, &Message::Get { transfer, span }, &[]);

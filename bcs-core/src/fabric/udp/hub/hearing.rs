@@ -138,6 +138,7 @@ impl State {
             Message::Ahead { from, to } => {
                 self.hear_ahead(party, (NodeId(from), NodeId(to)), bytes)?;
             }
+            Message::Carried { rank, slot } => self.hear_carried(party, (rank, slot), bytes)?,
             Message::Sent { from, to, puts } => {
                 let (from, to) = (self.party(from)?, self.party(to)?);
                 if to == self.config.me {
@@ -311,6 +312,22 @@ impl State {
         self.config.segment.signal_thread(to, thread);
         self.bells.add(BellId::of(to, thread));
         Ok(())
+    }
+
+    fn hear_carried(
+        &mut self,
+        party: usize,
+        (rank, slot): (u32, u32),
+        bytes: &[u8],
+    ) -> Result<(), Nonsense> {
+        let node = self.config.placement.node_of(rank);
+        if node.map(|node| self.party_of_node[node.index()]) != Some(party) {
+            return Err(Nonsense("it sends bytes of a rank that is not its own"));
+        }
+        match self.carried.add((rank, slot), bytes) {
+            true => Ok(()),
+            false => Err(Nonsense("it sends what is in no payload slot")),
+        }
     }
 
     fn hear_stored(

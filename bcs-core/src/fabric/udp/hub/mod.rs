@@ -27,6 +27,7 @@ mod ahead;
 mod beat;
 mod branches;
 mod brought;
+mod carried;
 mod gathering;
 mod handle;
 mod hearing;

@@ -120,10 +120,11 @@ impl Operations {
         ticket
     }
 
-    /// Those that move bytes and have not ended.
-    pub(super) fn in_flight(&self) -> usize {
+    /// Those that move bytes and have not ended, with GETs or without.
+    pub(super) fn in_flight(&self, gets: bool) -> usize {
         let moves = |operation: &&Operation| match operation {
-            Operation::Put(_) | Operation::Get(_) => true,
+            Operation::Put(_) => true,
+            Operation::Get(_) => gets,
             Operation::Fetch(fetch) => fetch.event == Event::Pending,
             Operation::Compare(_) | Operation::Decided(..) | Operation::Done(_) => false,
         };
@@ -155,6 +156,11 @@ impl Operations {
                 *operation = Operation::Done(Event::Signalled);
             }
         }
+    }
+
+    /// A GET that is over as soon as it is begun.
+    pub(super) fn ended(&mut self, event: Event) -> u64 {
+        self.add(Operation::Done(event))
     }
 
     pub(super) fn get(&mut self, party: usize, len: u64, to: DestinationSpan, bell: BellId) -> u64 {

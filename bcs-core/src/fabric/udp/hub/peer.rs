@@ -4,10 +4,10 @@ use super::super::link::{Ends, Link};
 use super::super::message::Message;
 use super::brought::Brought;
 use super::operations::Operations;
-use crate::fabric::shm::{Bells, NodeMemory};
+use crate::fabric::shm::{Bells, Lent, NodeMemory};
 use crate::fabric::{Event, SourceSpan};
 use crate::job::NodeId;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 /// A process elsewhere.
@@ -16,7 +16,7 @@ pub(super) struct Peer {
     link: Link,
     nodes: Vec<NodeId>,
     /// Transfers that it asks for.
-    serving: HashMap<u64, SourceSpan>,
+    serving: BTreeMap<u64, SourceSpan>,
     /// What it has said, from the first PUT on that waits for writes of the sequencer.
     held: VecDeque<Vec<u8>>,
     /// All that was said up to there has come to it.
@@ -25,7 +25,7 @@ pub(super) struct Peer {
 
 /// The memory behind what is sent.
 struct Sources<'a> {
-    serving: &'a HashMap<u64, SourceSpan>,
+    serving: &'a BTreeMap<u64, SourceSpan>,
     memory: &'a mut NodeMemory,
     unreadable: Vec<u64>,
 }
@@ -40,6 +40,11 @@ impl Ends for Sources<'_> {
             self.unreadable.push(transfer);
         }
         is_read
+    }
+
+    fn lend(&mut self, transfer: u64, offset: u64, len: usize) -> Option<Lent> {
+        let span = self.serving.get(&transfer)?;
+        self.memory.lend_source(span, offset, len)
     }
 
     fn write(&mut self, _: u64, _: u64, _: &[u8]) {}
@@ -122,7 +127,7 @@ impl Peer {
         Self {
             link,
             nodes,
-            serving: HashMap::new(),
+            serving: BTreeMap::new(),
             held: VecDeque::new(),
             come: 0,
         }
@@ -194,19 +199,26 @@ impl Peer {
         memory: &mut NodeMemory,
         scratch: &mut Vec<u8>,
         datagrams: &mut Vec<u8>,
-    ) -> bool {
+        may_lend: bool,
+    ) -> Option<Option<Lent>> {
         let mut sources = Sources {
             serving: &self.serving,
             memory,
             unreadable: Vec::new(),
         };
-        let is_sent = self.link.transmit(now_ns, &mut sources, datagrams);
+        let written = match may_lend {
+            true => self.link.transmit_lent(now_ns, &mut sources, datagrams),
+            false => {
+                let is_written = self.link.transmit(now_ns, &mut sources, datagrams);
+                is_written.then_some(None)
+            }
+        };
         for transfer in sources.unreadable {
             self.serving.remove(&transfer);
             Message::CannotRead { transfer }.encode(&[], scratch);
             self.link.send(scratch);
             scratch.clear();
         }
-        is_sent
+        written
     }
 }

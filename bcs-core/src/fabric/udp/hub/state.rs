@@ -5,13 +5,15 @@ use super::super::message::{Comparing, Message, Nonsense};
 use super::ahead::Ahead;
 use super::beat::Beat;
 use super::brought::Brought;
+use super::carried::Carried;
 use super::gathering::Gathering;
 use super::operations::Operations;
 use super::peer::Peer;
 use super::puts::Puts;
 use super::tree::Tree;
+use crate::descriptor::Payload;
 use crate::fabric::shm::{Bells, Entry, Ledger, NodeMemory, Segment};
-use crate::fabric::{CompareAndWrite, GlobalAddress, Ticket};
+use crate::fabric::{CompareAndWrite, DestinationSpan, Event, GlobalAddress, SourceSpan, Ticket};
 use crate::job::{NicThreadId, NodeId, NodeSet, Placement};
 use crate::wake::MachinePage;
 use crate::wake::machine_page::BellId;
@@ -89,6 +91,7 @@ pub(super) struct State {
     pub(super) puts: Puts,
     pub(super) ahead: Ahead,
     pub(super) brought: Brought,
+    pub(super) carried: Carried,
     /// When the datagram came that was heard last.
     pub(super) heard_ns: u64,
     /// How many writes of the sequencer have been applied here.
@@ -165,6 +168,7 @@ impl State {
             puts: Puts::default(),
             ahead: Ahead::default(),
             brought: Brought::default(),
+            carried: Carried::default(),
             heard_ns: now_ns,
             told: 0,
             bells: Bells::default(),
@@ -268,6 +272,34 @@ impl State {
         let party = self.party_of_node[to.index()];
         let (from, to) = (from.0, to.0);
         self.say(party, &Message::Ahead { from, to }, words.as_bytes());
+    }
+
+    /// Sends a whole eager message to a node that will ask for it.
+    pub(super) fn carry(&mut self, to: NodeId, from: &SourceSpan) {
+        let Payload::Slot { slot, .. } = from.payload else {
+            return;
+        };
+        let mut bytes = vec![0; usize::try_from(from.len).expect("an eager message is short")];
+        if self.config.memory.read_span(from, 0, &mut bytes).is_ok() {
+            let party = self.party_of_node[to.index()];
+            let rank = from.rank;
+            self.say(party, &Message::Carried { rank, slot }, &bytes);
+        }
+    }
+
+    /// What a GET has come to whose bytes were carried here.
+    pub(super) fn take_carried(
+        &mut self,
+        from: &SourceSpan,
+        to: &DestinationSpan,
+    ) -> Option<Ticket> {
+        let bytes = self.carried.take(from)?;
+        let event = match self.config.memory.write_span(to, 0, &bytes) {
+            Ok(()) => Event::Signalled,
+            Err(error) => Event::Failed(error),
+        };
+        self.brought.copied += from.len;
+        Some(Ticket(self.operations.ended(event)))
     }
 
     pub(super) fn compare(&mut self, what: &CompareAndWrite, who: (NodeId, NicThreadId)) -> Ticket {

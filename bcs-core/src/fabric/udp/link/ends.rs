@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::super::datagram::{Header, Malformed};
+use crate::fabric::shm::Lent;
 
 /// A datagram of the peer was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -22,6 +23,11 @@ pub enum Refused {
 pub trait Ends {
     /// Fills `bytes` with those at this place of a transfer. False when nobody wants them any more.
     fn read(&mut self, transfer: u64, offset: u64, bytes: &mut [u8]) -> bool;
+
+    /// Where as many bytes at this place of a transfer lie side by side, if they can be sent from there.
+    fn lend(&mut self, _transfer: u64, _offset: u64, _len: usize) -> Option<Lent> {
+        None
+    }
 
     /// Bytes of a transfer have come: maybe once more.
     fn write(&mut self, transfer: u64, offset: u64, bytes: &[u8]);

@@ -9,8 +9,8 @@ use crate::fabric::shm::Lent;
 use aws_lc_rs::aead::NONCE_LEN;
 use aws_lc_sys::{
     EVP_CIPHER_CTX, EVP_CIPHER_CTX_ctrl, EVP_CIPHER_CTX_free, EVP_CIPHER_CTX_new,
-    EVP_CTRL_AEAD_SET_TAG, EVP_DecryptFinal_ex, EVP_DecryptInit_ex, EVP_DecryptUpdate,
-    EVP_aes_128_gcm,
+    EVP_CTRL_AEAD_GET_TAG, EVP_CTRL_AEAD_SET_TAG, EVP_DecryptFinal_ex, EVP_DecryptInit_ex,
+    EVP_DecryptUpdate, EVP_EncryptFinal_ex, EVP_EncryptInit_ex, EVP_EncryptUpdate, EVP_aes_128_gcm,
 };
 use std::ffi::c_int;
 use std::ptr::{NonNull, null, null_mut};
@@ -73,6 +73,72 @@ impl Pieces {
         // SAFETY: a block fits, and none is written.
         taken &= unsafe { EVP_DecryptFinal_ex(context, nothing.as_mut_ptr(), &raw mut written) };
         taken == 1
+    }
+}
+
+/// The same key, to make tags with.
+#[derive(Debug)]
+pub(super) struct PiecesSeal(NonNull<EVP_CIPHER_CTX>);
+
+// SAFETY: as for `Pieces`.
+unsafe impl Send for PiecesSeal {}
+
+impl PiecesSeal {
+    /// # Panics
+    /// When there is no memory.
+    pub(super) fn new(key: &[u8; BYTES]) -> Self {
+        // SAFETY: a context of its own, which drop gives back.
+        let context = unsafe { EVP_CIPHER_CTX_new() };
+        let pieces = Self(NonNull::new(context).expect("there is memory"));
+        // SAFETY: it gives a constant.
+        let cipher = unsafe { EVP_aes_128_gcm() };
+        // SAFETY: a context, a cipher, and a key that is as long as it wants; the nonce comes later.
+        let is_set =
+            unsafe { EVP_EncryptInit_ex(context, cipher, null_mut(), key.as_ptr(), null()) };
+        assert_eq!(is_set, 1, "a cipher takes its key");
+        pieces
+    }
+
+    /// The tag of what lies there, under this nonce. It reads each byte once.
+    pub(super) fn tag(
+        &mut self,
+        nonce: &[u8; NONCE_LEN],
+        front: &[u8],
+        bytes: &Lent,
+    ) -> [u8; BYTES] {
+        let context = self.0.as_ptr();
+        // SAFETY: the context has its key and cipher, and its nonces are as long as ours.
+        let mut taken =
+            unsafe { EVP_EncryptInit_ex(context, null(), null_mut(), null(), nonce.as_ptr()) };
+        for (start, len) in [
+            (front.as_ptr(), front.len()),
+            (bytes.start().as_ptr().cast_const(), bytes.bytes()),
+        ] {
+            let (len, mut written) = (c_int::try_from(len).expect("a datagram is short"), 0);
+            // SAFETY: as many bytes may be read there; whatever is read is authenticated and nothing else, since there is no
+            // place to write to.
+            taken &=
+                unsafe { EVP_EncryptUpdate(context, null_mut(), &raw mut written, start, len) };
+        }
+        let (mut nothing, mut written) = ([0_u8; BYTES], 0);
+        // SAFETY: a block fits, and none is written.
+        taken &= unsafe { EVP_EncryptFinal_ex(context, nothing.as_mut_ptr(), &raw mut written) };
+        let mut tag = [0; BYTES];
+        let length = c_int::try_from(BYTES).expect("a tag is short");
+        // SAFETY: the tag is written there, which has so many bytes.
+        taken &= unsafe {
+            let tag = (&raw mut tag).cast();
+            EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, length, tag)
+        };
+        assert_eq!(taken, 1, "a datagram is short");
+        tag
+    }
+}
+
+impl Drop for PiecesSeal {
+    fn drop(&mut self) {
+        // SAFETY: nobody else has it. It is overwritten before it is given back.
+        unsafe { EVP_CIPHER_CTX_free(self.0.as_ptr()) };
     }
 }
 

@@ -1,12 +1,17 @@
-//! What a socket receives into many places by one call, and how it looks at what comes next. quinn-udp takes one place for
-//! a message.
-#![expect(unsafe_code, reason = "recvmsg with places that are named by address")]
+//! What a socket receives into many places by one call, how it looks at what comes next, and what it sends from many places.
+//! quinn-udp takes one place for a message.
+#![expect(
+    unsafe_code,
+    reason = "recvmsg and sendmsg with places that are named by address"
+)]
 
 use super::super::inlet::{Joined, Places};
 use std::io;
 use std::mem;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, BorrowedFd};
+
+use socket2::SockAddr;
 
 /// Room for what the kernel says beside the bytes, in words: of what quinn-udp has asked for, a kind of service, an
 /// address, and the length of each datagram.
@@ -55,6 +60,59 @@ pub(super) fn receive(
         bytes,
         each: each(&message).unwrap_or(bytes),
     })
+}
+
+/// Sends datagrams of one length, but for the last one, from these places.
+///
+/// # Errors
+/// The kernel's answer.
+pub(super) fn send(
+    socket: BorrowedFd<'_>,
+    to: SocketAddr,
+    places: &Places<'_>,
+    each: Option<u16>,
+) -> io::Result<()> {
+    let to = SockAddr::from(to);
+    let mut control = [0_u64; CONTROL_WORDS];
+    // SAFETY: zeros are a message of nothing.
+    let mut message: libc::msghdr = unsafe { mem::zeroed() };
+    message.msg_name = to.as_ptr().cast_mut().cast();
+    message.msg_namelen = to.len();
+    message.msg_iov = places.as_slice().as_ptr().cast_mut();
+    message.msg_iovlen = places.as_slice().len();
+    if let Some(each) = each {
+        let bytes = u32::try_from(mem::size_of::<u16>()).expect("it is short");
+        message.msg_control = control.as_mut_ptr().cast();
+        // SAFETY: it only computes.
+        message.msg_controllen = unsafe { libc::CMSG_SPACE(bytes) } as usize;
+        // SAFETY: there is room for it, which is aligned.
+        let head = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
+        // SAFETY: it only computes.
+        let cmsg_len = unsafe { libc::CMSG_LEN(bytes) } as usize;
+        let filled = libc::cmsghdr {
+            cmsg_len,
+            cmsg_level: libc::SOL_UDP,
+            cmsg_type: libc::UDP_SEGMENT,
+        };
+        // SAFETY: there is room for a head.
+        unsafe { head.write(filled) };
+        // SAFETY: a head with data.
+        let data = unsafe { libc::CMSG_DATA(head) };
+        // SAFETY: there is room for a number.
+        unsafe { data.cast::<u16>().write_unaligned(each) };
+    }
+    loop {
+        // SAFETY: the places are valid for reads: ours are borrowed, and those of ranks are lent. All else lives here.
+        let sent =
+            unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, libc::MSG_DONTWAIT) };
+        if sent >= 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
 }
 
 fn length(bytes: usize) -> libc::socklen_t {

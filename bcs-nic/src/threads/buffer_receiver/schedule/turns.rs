@@ -1,150 +1,23 @@
-//! The transfers under way, and what of them goes in a slice.
+//! Whose turn it is: what of transfers is scheduled next.
 //!
 //! Pairs (sender, receiver) take turns: each gets one quantum, then the next pair has its turn,
 //! until the budget is spent; so no long message starves another pair. Transfers of one pair go
 //! one after the other, in the order in which they matched. What a transfer gets in several turns of
 //! a slice is one chunk: of two, the one that ends it might be the first that has moved.
 
-use super::ranks::Receive;
-use crate::blocks::Envelope;
+use super::transfer::Transfer;
 use crate::budget::Quota;
-use crate::mail::{Chunk, Ending};
-use crate::threads::Context;
-use bcs_core::descriptor::Payload;
-use bcs_core::fabric::{DestinationSpan, SourceSpan};
-use bcs_core::job::{NodeId, NodeSet};
-use bcs_core::request::{Completion, Failure, RequestId};
+use crate::mail::Chunk;
+use bcs_core::job::NodeId;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Bytes a pair may move before it is another pair's turn.
-const QUANTUM: u64 = 256 * 1024;
-
-/// What a receive comes to that has met a message.
-fn completion(envelope: &Envelope, receive: &Receive) -> Completion {
-    let send = &envelope.send;
-    let mut completion = Completion {
-        source: envelope.source,
-        tag: send.tag,
-        len: send.len,
-        failure: if send.len > receive.capacity {
-            Failure::Truncated
-        } else {
-            Failure::None
-        },
-        ..Completion::default()
-    };
-    if let Payload::Inline(bytes) = &send.payload {
-        let len = send.len.min(receive.capacity);
-        completion.set_inline(&bytes[..usize::try_from(len).expect("inline is short")]);
-    }
-    completion
-}
-
-/// What a receive came to, if that is all there is to it: the bytes came with the descriptor, and nobody waits for
-/// word of it.
-pub(super) fn done_at_once(envelope: &Envelope, receive: &Receive) -> Option<Completion> {
-    let send = &envelope.send;
-    let is_here = matches!(send.payload, Payload::Inline(_)) && !send.owed;
-    is_here.then(|| completion(envelope, receive))
-}
-
-/// A message on its way.
-#[derive(Clone, Debug)]
-pub(super) struct Transfer {
-    id: u64,
-    receiver: u32,
-    receive: Receive,
-    source: u32,
-    source_node: NodeId,
-    /// The sender's request, if it is owed a completion.
-    send: Option<RequestId>,
-    payload: Payload,
-    /// Bytes to move: what fits the receive.
-    len: u64,
-    moved: u64,
-    ending: Ending,
-}
-
-impl Transfer {
-    pub(super) fn new(
-        receiver: u32,
-        source_node: NodeId,
-        envelope: &Envelope,
-        receive: &Receive,
-    ) -> Self {
-        let send = &envelope.send;
-        Self {
-            id: 0,
-            receiver,
-            receive: *receive,
-            source: envelope.source,
-            source_node,
-            send: send.owed.then_some(send.request),
-            payload: send.payload,
-            len: send.len.min(receive.capacity),
-            moved: 0,
-            ending: Ending {
-                receive: completion(envelope, receive),
-            },
-        }
-    }
-
-    /// Bytes that have still to be moved: none of those that came with the descriptor.
-    fn left(&self) -> u64 {
-        match self.payload {
-            Payload::Inline(_) => 0,
-            _ => self.len - self.moved,
-        }
-    }
-
-    fn pair(&self) -> (u32, u32) {
-        (self.source, self.receiver)
-    }
-
-    /// What a byte of it counts for in the budget.
-    fn weight(&self, quota: &Quota) -> u64 {
-        let receives = quota.weight_of_pieces(&self.receive.into);
-        match self.payload {
-            Payload::Inline(_) => 1,
-            Payload::Slot { .. } => 1 + receives,
-            Payload::Memory(from) => 1 + quota.weight_of_pieces(&from) + receives,
-        }
-    }
-
-    fn chunk(&mut self, bytes: u64) -> Chunk {
-        let inline = matches!(self.payload, Payload::Inline(_)) || bytes == 0;
-        let copy = (!inline).then(|| {
-            let from = SourceSpan {
-                rank: self.source,
-                payload: self.payload,
-                offset: self.moved,
-                len: bytes,
-            };
-            (
-                from,
-                DestinationSpan {
-                    rank: self.receiver,
-                    into: self.receive.into,
-                    offset: self.moved,
-                },
-            )
-        });
-        self.moved += bytes;
-        Chunk {
-            transfer: self.id,
-            copy,
-            last: (self.moved == self.len).then_some(self.ending),
-            receiver: (self.receiver, self.receive.request),
-            sender: self
-                .send
-                .map(|request| (self.source_node, self.source, request)),
-        }
-    }
-}
+pub(super) const QUANTUM: u64 = 256 * 1024;
 
 /// Adds to a chunk the one that follows it in its transfer.
 fn extend(chunk: &mut Chunk, next: Chunk) {
     chunk.last = next.last;
+    chunk.cost += next.cost;
     match (&mut chunk.copy, next.copy) {
         (Some((from, _)), Some((more, _))) => from.len += more.len,
         (copy @ None, more) => *copy = more,
@@ -153,40 +26,36 @@ fn extend(chunk: &mut Chunk, next: Chunk) {
 }
 
 /// The bytes that chunks move.
-pub(super) fn bytes(chunks: &[Chunk]) -> u64 {
+pub(in super::super) fn bytes(chunks: &[Chunk]) -> u64 {
     let copies = chunks.iter().filter_map(|chunk| chunk.copy);
     copies.map(|(from, _)| from.len).sum()
 }
 
-/// The transfers under way on one node.
+/// Transfers of which something is to be scheduled.
 #[derive(Debug)]
-pub(super) struct Schedule {
+pub(super) struct Turns {
     quota: Quota,
     /// Sends that a completion block has room for.
     completions: usize,
     pairs: BTreeMap<(u32, u32), VecDeque<Transfer>>,
     /// The pairs with transfers, whose turn is next first.
     turns: VecDeque<(u32, u32)>,
-    ids: u64,
     /// Bytes that have still to be moved, of all transfers.
     left: u64,
 }
 
-impl Schedule {
+impl Turns {
     pub(super) fn new(quota: Quota, completions: usize) -> Self {
         Self {
             quota,
             completions,
             pairs: BTreeMap::new(),
             turns: VecDeque::new(),
-            ids: 0,
             left: 0,
         }
     }
 
-    pub(super) fn add(&mut self, mut transfer: Transfer) {
-        self.ids += 1;
-        transfer.id = self.ids;
+    pub(super) fn add(&mut self, transfer: Transfer) {
         self.left += transfer.left();
         let pair = transfer.pair();
         let queue = self.pairs.entry(pair).or_default();
@@ -209,8 +78,8 @@ impl Schedule {
         self.pairs.values().map(VecDeque::len).sum()
     }
 
-    /// The chunks of one slice: at most `budget` bytes.
-    pub(super) fn slice(&mut self, budget: u64) -> Vec<Chunk> {
+    /// The next chunks: at most `budget` bytes, and of a transfer that goes on after that not less than `least`.
+    pub(super) fn next(&mut self, budget: u64, least: u64) -> Vec<Chunk> {
         let mut left = budget;
         let mut chunks = Vec::new();
         // Sends that a source node's completion block still has room for. Each transfer may end in
@@ -232,11 +101,11 @@ impl Schedule {
                 let most = (turn / weight).max(turn.min(1));
                 let bytes = (transfer.len - transfer.moved).min(most);
                 let ends = transfer.moved + bytes == transfer.len;
-                if bytes == 0 && !ends {
+                if !ends && (bytes == 0 || turn < least) {
                     break;
                 }
                 match known.get(&transfer.id) {
-                    Some(&at) => extend(&mut chunks[at], transfer.chunk(bytes)),
+                    Some(&at) => extend(&mut chunks[at], transfer.chunk(bytes, weight)),
                     None => {
                         if transfer.send.is_some() {
                             let room = room.entry(transfer.source_node).or_insert(self.completions);
@@ -246,7 +115,7 @@ impl Schedule {
                             }
                         }
                         known.insert(transfer.id, chunks.len());
-                        chunks.push(transfer.chunk(bytes));
+                        chunks.push(transfer.chunk(bytes, weight));
                     }
                 }
                 moved = true;
@@ -271,21 +140,8 @@ impl Schedule {
         chunks
     }
 
-    /// A transfer failed: whatever it still had to move is not scheduled.
-    pub(super) fn drop_transfer(&mut self, id: u64) {
-        self.remove(|transfer| transfer.id == id);
-    }
-
-    /// Transfers from dead nodes fail.
-    pub(super) fn mourn(&mut self, lost: NodeSet, context: &mut Context<'_>) {
-        for transfer in self.remove(|transfer| lost.contains(transfer.source_node)) {
-            let gone = Completion::failed(Failure::PeerGone);
-            let request = transfer.receive.request;
-            context.out.complete(transfer.receiver, request, gone);
-        }
-    }
-
-    fn remove(&mut self, mut which: impl FnMut(&Transfer) -> bool) -> Vec<Transfer> {
+    /// Takes transfers out, whatever they still had to move.
+    pub(super) fn remove(&mut self, mut which: impl FnMut(&Transfer) -> bool) -> Vec<Transfer> {
         let mut removed = Vec::new();
         for queue in self.pairs.values_mut() {
             queue.retain(|transfer| {
@@ -306,10 +162,14 @@ impl Schedule {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::ranks::Receive;
     use super::*;
+    use crate::blocks::Envelope;
+    use bcs_core::descriptor::Payload;
     use bcs_core::descriptor::SendDescriptor;
     use bcs_core::job::Settings;
     use bcs_core::layout::Location;
+    use bcs_core::request::RequestId;
 
     fn transfer(source: u32, len: u64) -> Transfer {
         let send = SendDescriptor {
@@ -333,26 +193,24 @@ mod tests {
             capacity: len,
             shared: false,
         };
-        Transfer::new(
-            9,
-            NodeId(0),
-            &Envelope {
-                source,
-                sequence: 1,
-                send,
-            },
-            &receive,
-        )
+        let envelope = Envelope {
+            source,
+            sequence: 1,
+            send,
+        };
+        let mut transfer = Transfer::new(9, NodeId(0), &envelope, &receive);
+        transfer.id = source.into();
+        transfer
     }
 
     #[test]
     fn a_long_message_is_chunked_by_the_budget_and_ends_once() {
-        let mut schedule = Schedule::new(Quota::new(&Settings::default()), 100);
-        schedule.add(transfer(1, 1_000_000));
+        let mut turns = Turns::new(Quota::new(&Settings::default()), 100);
+        turns.add(transfer(1, 1_000_000));
         let mut moved = 0;
         let mut endings = 0;
         for _ in 0..10 {
-            let chunks = schedule.slice(100_000);
+            let chunks = turns.next(100_000, 0);
             assert!(bytes(&chunks) <= 100_000);
             for (from, to) in chunks.iter().filter_map(|chunk| chunk.copy) {
                 assert_eq!((from.offset, to.offset), (moved, moved));
@@ -361,15 +219,15 @@ mod tests {
             endings += chunks.iter().filter(|chunk| chunk.last.is_some()).count();
         }
         assert_eq!((moved, endings), (1_000_000, 1));
-        assert!(!schedule.has_transfers());
+        assert!(!turns.has_transfers());
     }
 
     #[test]
     fn what_a_transfer_gets_in_a_slice_is_one_chunk() {
-        let mut schedule = Schedule::new(Quota::new(&Settings::default()), 100);
-        schedule.add(transfer(1, 3 * QUANTUM + 5));
-        schedule.add(transfer(2, QUANTUM));
-        let chunks = schedule.slice(10 * QUANTUM);
+        let mut turns = Turns::new(Quota::new(&Settings::default()), 100);
+        turns.add(transfer(1, 3 * QUANTUM + 5));
+        turns.add(transfer(2, QUANTUM));
+        let chunks = turns.next(10 * QUANTUM, 0);
         assert_eq!((chunks.len(), bytes(&chunks)), (2, 4 * QUANTUM + 5));
         assert!(chunks.iter().all(|chunk| chunk.last.is_some()));
     }
@@ -377,29 +235,29 @@ mod tests {
     #[test]
     fn small_pieces_count_for_more_than_their_bytes() {
         let quota = Quota::new(&Settings::default());
-        let mut schedule = Schedule::new(quota, 100);
+        let mut turns = Turns::new(quota, 100);
         let mut scattered = transfer(1, 1_000_000);
         scattered.receive.into.grain = 8;
         let weight = scattered.weight(&quota);
         assert_eq!(weight, 1 + quota.weight_of_pieces(&scattered.receive.into));
         assert!(weight > 1);
-        schedule.add(scattered);
-        let moved = bytes(&schedule.slice(100_000));
+        turns.add(scattered);
+        let moved = bytes(&turns.next(100_000, 0));
         assert!(
             (90_000 / weight..=100_000 / weight + 1).contains(&moved),
             "{moved}"
         );
         // What is left of a budget always moves something.
-        assert_eq!(bytes(&schedule.slice(1)), 1);
-        assert_eq!(bytes(&schedule.slice(0)), 0);
+        assert_eq!(bytes(&turns.next(1, 0)), 1);
+        assert_eq!(bytes(&turns.next(0, 0)), 0);
     }
 
     #[test]
     fn pairs_take_turns() {
-        let mut schedule = Schedule::new(Quota::new(&Settings::default()), 100);
-        schedule.add(transfer(1, 100 * QUANTUM));
-        schedule.add(transfer(2, 100));
-        let chunks = schedule.slice(2 * QUANTUM);
+        let mut turns = Turns::new(Quota::new(&Settings::default()), 100);
+        turns.add(transfer(1, 100 * QUANTUM));
+        turns.add(transfer(2, 100));
+        let chunks = turns.next(2 * QUANTUM, 0);
         assert!(
             chunks
                 .iter()
@@ -410,12 +268,12 @@ mod tests {
 
     #[test]
     fn a_slice_has_no_more_sends_of_a_node_than_its_completion_block_has_room_for() {
-        let mut schedule = Schedule::new(Quota::new(&Settings::default()), 3);
-        (0..8).for_each(|source| schedule.add(transfer(source, 100)));
+        let mut turns = Turns::new(Quota::new(&Settings::default()), 3);
+        (0..8).for_each(|source| turns.add(transfer(source, 100)));
         // Any chunk of a transfer may fail, and end it.
-        (8..10).for_each(|source| schedule.add(transfer(source, 100 * QUANTUM)));
+        (8..10).for_each(|source| turns.add(transfer(source, 100 * QUANTUM)));
         for slice in 0..20 {
-            let chunks = schedule.slice(4 * QUANTUM);
+            let chunks = turns.next(4 * QUANTUM, 0);
             let owed = chunks.iter().filter(|chunk| chunk.sender.is_some());
             assert!((1..=3).contains(&owed.count()), "slice {slice}");
         }
@@ -423,11 +281,11 @@ mod tests {
 
     #[test]
     fn an_empty_budget_still_ends_what_needs_none() {
-        let mut schedule = Schedule::new(Quota::new(&Settings::default()), 100);
-        schedule.add(transfer(1, 0));
-        schedule.add(transfer(2, 1));
-        let chunks = schedule.slice(0);
+        let mut turns = Turns::new(Quota::new(&Settings::default()), 100);
+        turns.add(transfer(1, 0));
+        turns.add(transfer(2, 1));
+        let chunks = turns.next(0, 0);
         assert_eq!(chunks.len(), 1);
-        assert!(schedule.has_transfers());
+        assert!(turns.has_transfers());
     }
 }

@@ -1,0 +1,135 @@
+//! A message on its way: what of it has moved, and what is complete when all has.
+
+use super::super::ranks::Receive;
+use crate::blocks::Envelope;
+use crate::budget::Quota;
+use crate::mail::{Chunk, Ending};
+use bcs_core::descriptor::Payload;
+use bcs_core::fabric::{DestinationSpan, SourceSpan};
+use bcs_core::job::NodeId;
+use bcs_core::request::{Completion, Failure, RequestId};
+
+/// What a receive comes to that has met a message.
+fn completion(envelope: &Envelope, receive: &Receive) -> Completion {
+    let send = &envelope.send;
+    let mut completion = Completion {
+        source: envelope.source,
+        tag: send.tag,
+        len: send.len,
+        failure: if send.len > receive.capacity {
+            Failure::Truncated
+        } else {
+            Failure::None
+        },
+        ..Completion::default()
+    };
+    if let Payload::Inline(bytes) = &send.payload {
+        let len = send.len.min(receive.capacity);
+        completion.set_inline(&bytes[..usize::try_from(len).expect("inline is short")]);
+    }
+    completion
+}
+
+/// What a receive came to, if that is all there is to it: the bytes came with the descriptor, and nobody waits for
+/// word of it.
+pub(in super::super) fn done_at_once(envelope: &Envelope, receive: &Receive) -> Option<Completion> {
+    let send = &envelope.send;
+    let is_here = matches!(send.payload, Payload::Inline(_)) && !send.owed;
+    is_here.then(|| completion(envelope, receive))
+}
+
+/// A message on its way.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Transfer {
+    pub(super) id: u64,
+    pub(super) receiver: u32,
+    pub(super) receive: Receive,
+    source: u32,
+    pub(super) source_node: NodeId,
+    /// The sender's request, if it is owed a completion.
+    pub(super) send: Option<RequestId>,
+    payload: Payload,
+    /// Bytes to move: what fits the receive.
+    pub(super) len: u64,
+    pub(super) moved: u64,
+    ending: Ending,
+}
+
+impl Transfer {
+    pub(in super::super) fn new(
+        receiver: u32,
+        source_node: NodeId,
+        envelope: &Envelope,
+        receive: &Receive,
+    ) -> Self {
+        let send = &envelope.send;
+        Self {
+            id: 0,
+            receiver,
+            receive: *receive,
+            source: envelope.source,
+            source_node,
+            send: send.owed.then_some(send.request),
+            payload: send.payload,
+            len: send.len.min(receive.capacity),
+            moved: 0,
+            ending: Ending {
+                receive: completion(envelope, receive),
+            },
+        }
+    }
+
+    /// Bytes that have still to be moved: none of those that came with the descriptor.
+    pub(super) fn left(&self) -> u64 {
+        match self.payload {
+            Payload::Inline(_) => 0,
+            _ => self.len - self.moved,
+        }
+    }
+
+    pub(super) fn pair(&self) -> (u32, u32) {
+        (self.source, self.receiver)
+    }
+
+    /// What a byte of it counts for in the budget.
+    pub(super) fn weight(&self, quota: &Quota) -> u64 {
+        let receives = quota.weight_of_pieces(&self.receive.into);
+        match self.payload {
+            Payload::Inline(_) => 1,
+            Payload::Slot { .. } => 1 + receives,
+            Payload::Memory(from) => 1 + quota.weight_of_pieces(&from) + receives,
+        }
+    }
+
+    /// The next so many bytes of it, of which each counts for `weight` in the budget.
+    pub(super) fn chunk(&mut self, bytes: u64, weight: u64) -> Chunk {
+        let inline = matches!(self.payload, Payload::Inline(_)) || bytes == 0;
+        let copy = (!inline).then(|| {
+            let from = SourceSpan {
+                rank: self.source,
+                payload: self.payload,
+                offset: self.moved,
+                len: bytes,
+            };
+            (
+                from,
+                DestinationSpan {
+                    rank: self.receiver,
+                    into: self.receive.into,
+                    offset: self.moved,
+                },
+            )
+        });
+        self.moved += bytes;
+        Chunk {
+            transfer: self.id,
+            copy,
+            cost: bytes * weight,
+            last: (self.moved == self.len).then_some(self.ending),
+            receiver: (self.receiver, self.receive.request),
+            sender: self
+                .send
+                .map(|request| (self.source_node, self.source, request)),
+        }
+    }
+}
