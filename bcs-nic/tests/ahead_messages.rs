@@ -170,7 +170,7 @@ fn eager_bytes_that_are_too_long_for_their_receive_are_cut() {
     for round in 0..3 {
         // The same payload slot each time: what was not asked for of the one before is not taken for the next.
         let payload = bench.payload(0, 1, &pattern(round, 500));
-        let mut came = vec![0; 200];
+        let mut came = [0; 200];
         let capacity = if round == 0 { 0 } else { 200 };
         let requests = [
             (

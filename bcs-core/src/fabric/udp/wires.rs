@@ -339,8 +339,8 @@ impl Sending {
             return false;
         }
         hub.settle(now_ns);
-        for party in 0..seals.len() {
-            let Some((address, seal)) = &mut seals[party] else {
+        for (party, way) in seals.iter_mut().enumerate() {
+            let Some((address, seal)) = way else {
                 continue;
             };
             let mut batch = Batch::new(*address, rest);
