@@ -34,8 +34,12 @@ fn datagram(number: u64, frames: &[u8]) -> Vec<u8> {
 
 fn sealed(crypto: Crypto, number: u64, frames: &[u8]) -> Vec<u8> {
     let mut datagram = datagram(number, frames);
-    Seal::new(&key(), crypto, THERE).seal(&mut datagram);
+    seal(crypto).seal(&mut datagram);
     datagram
+}
+
+fn seal(crypto: Crypto) -> Seal {
+    Seal::new(&key(), crypto, THERE)
 }
 
 fn opener(crypto: Crypto) -> Opener {
@@ -100,7 +104,15 @@ fn a_tag_is_the_same_of_two_pieces() {
             assert_eq!(check(9, Some(bit)), Err(BadTag), "{front} {len} {bit}");
         }
         assert_eq!(check(9, None), Ok(()), "a wrong one is forgotten");
+        // And as they are sent from where they lie.
+        let (ours, rest) = sealed.split_at(front);
+        let (mut bytes, tag) = (rest[..len].to_vec(), &rest[len..]);
+        let mut written = ours.to_vec();
+        seal(Crypto::Tag).seal_pieces(&mut written, 0, &lent(&mut bytes));
+        assert_eq!(written, [ours, tag].concat(), "{front} {len}");
     }
+    let takes = KINDS.map(|crypto| seal(crypto).takes_pieces());
+    assert_eq!(takes, [true, true, false]);
     let tags = KINDS.map(|crypto| opener(crypto).piecewise_tag_bytes());
     assert_eq!(tags, [Some(0), Some(TAG_BYTES), None]);
 }

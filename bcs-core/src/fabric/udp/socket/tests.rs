@@ -48,6 +48,36 @@ fn datagrams(lens: &[usize]) -> Vec<Vec<u8>> {
     lens.iter().enumerate().map(datagram).collect()
 }
 
+/// Fronts and bytes lie apart, as those of a batch.
+#[test]
+fn datagrams_that_lie_in_pieces_come_whole() {
+    for [mut here, mut there] in pairs() {
+        let to = there.local_addr();
+        for (count, each, last) in [(1, 1_472, 1_472), (40, 1_472, 1_472), (7, 1_400, 33)] {
+            let lens = [vec![each; count - 1], vec![last]].concat();
+            let sent = datagrams(&lens);
+            let mut places = Places::with_capacity(2 * count);
+            for datagram in &sent {
+                let (front, bytes) = datagram.split_at(20);
+                places.add_read(front);
+                places.add_read(bytes);
+            }
+            let all: usize = lens.iter().sum();
+            if !here.send_pieces(to, &places, (all, each)) {
+                // Where there is no GSO they go in one piece.
+                here.send(to, &sent.concat(), each).unwrap();
+            }
+            let got = receive(&mut there, count).into_iter();
+            let got: Vec<Vec<u8>> = got.map(|(_, datagram)| datagram).collect();
+            assert_eq!(got, sent);
+        }
+        let too_many = datagrams(&[1; 2_000]);
+        let mut places = Places::with_capacity(too_many.len());
+        too_many.iter().for_each(|one| places.add_read(one));
+        assert!(!here.send_pieces(to, &places, (too_many.len(), 1)));
+    }
+}
+
 #[test]
 fn datagrams_of_any_length_come_whole() {
     for [mut here, mut there] in pairs() {
