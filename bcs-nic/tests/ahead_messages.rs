@@ -237,3 +237,32 @@ fn who_cancels_a_receive_whose_message_is_there_gets_it() {
     assert_eq!((of_first, of_last), (first, last));
     is_clean(&mut bench);
 }
+
+/// What came along and was not wanted must not be taken for the next message of its slot, which does not come along.
+#[test]
+fn bytes_that_nobody_wanted_are_not_those_of_the_next_message() {
+    const MANY: u32 = 270;
+    let mut bench = Workbench::apart(2);
+    let unwanted = bench.payload(0, 1, &pattern(1, 4000));
+    let first = [
+        (1, receive(&mut bench, 1, Some(0), Some(0), &mut [])),
+        (0, bench.send_from(0, 1, 0, (unwanted, 4000))),
+    ];
+    let told = all_over(&mut bench, &first);
+    assert_eq!(told, [Failure::Truncated, Failure::None]);
+    // As many as may come along wait for their receives.
+    for slot in 2..MANY {
+        let payload = bench.payload(0, slot, &pattern(2, 4000));
+        let _waits = bench.send_from(0, 1, 1, (payload, 4000));
+    }
+    assert!(u64::from(MANY - 2) * 4000 > bcs_core::limits::CARRIED_BYTES);
+    let wanted = pattern(3, 4000);
+    let payload = bench.payload(0, 1, &wanted);
+    let mut came = vec![0; 4000];
+    let next = [
+        (1, receive(&mut bench, 1, Some(0), Some(2), &mut came)),
+        (0, bench.send_from(0, 1, 2, (payload, 4000))),
+    ];
+    assert_eq!(all_over(&mut bench, &next), [Failure::None; 2]);
+    assert!(came == wanted, "the bytes are of another message");
+}

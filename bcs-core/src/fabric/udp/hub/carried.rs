@@ -2,9 +2,9 @@
 //!
 //! A GET of them takes a way there and one back, and they are few. So the sender's node sends them ahead of their descriptor
 //! ([`Port::carry`](crate::fabric::Port::carry)), and a GET of them finds them here. They are found by their payload slot, which
-//! its rank uses anew only when it has been told that the message is complete, and so after its GET. What is not asked for,
-//! or was not carried, does no harm: bytes of the same slot that come later take its place, and a GET of what is not here goes to the
-//! sender's memory, where they still are. A rank has [`PAYLOAD_SLOTS`] of them, which bounds what is kept.
+//! its rank uses anew only when it has been told that the message is complete, and so after its GET. So each that has met its receive
+//! is asked for, also when that has no room for any of it: what stayed would be taken for the next message of the slot, if that
+//! is not carried. A GET of what is not here goes to the sender's memory, where the bytes still are. A rank has [`PAYLOAD_SLOTS`] of them, which bounds what is kept.
 
 use crate::descriptor::Payload;
 use crate::fabric::SourceSpan;

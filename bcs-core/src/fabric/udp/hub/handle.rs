@@ -305,6 +305,9 @@ impl Hub {
         if let Some(ended) = state.take_carried(from, &to) {
             return ended;
         }
+        if from.len == 0 {
+            return Ticket(state.operations.ended(Event::Signalled));
+        }
         let transfer = state.operations.get(party, from.len, to, bell);
         let span = from.into();
         state.say(party, &Message::Get { transfer, span }, &[]);

@@ -52,6 +52,7 @@ impl Schedule {
     pub(super) fn add(&mut self, mut transfer: Transfer, ahead: bool) {
         self.ids += 1;
         transfer.id = self.ids;
+        transfer.ahead = ahead;
         let turns = if ahead { &mut self.far } else { &mut self.near };
         turns.add(transfer);
     }

@@ -52,6 +52,8 @@ pub(in super::super) struct Transfer {
     /// Bytes to move: what fits the receive.
     pub(super) len: u64,
     pub(super) moved: u64,
+    /// It goes ahead of the beat.
+    pub(super) ahead: bool,
     ending: Ending,
 }
 
@@ -73,6 +75,7 @@ impl Transfer {
             payload: send.payload,
             len: send.len.min(receive.capacity),
             moved: 0,
+            ahead: false,
             ending: Ending {
                 receive: completion(envelope, receive),
             },
@@ -103,7 +106,10 @@ impl Transfer {
 
     /// The next so many bytes of it, of which each counts for `weight` in the budget.
     pub(super) fn chunk(&mut self, bytes: u64, weight: u64) -> Chunk {
-        let inline = matches!(self.payload, Payload::Inline(_)) || bytes == 0;
+        // Bytes that came along are asked for even if none is wanted: they would be taken for those of the next message in
+        // their slot.
+        let came_along = self.ahead && matches!(self.payload, Payload::Slot { .. });
+        let inline = matches!(self.payload, Payload::Inline(_)) || (bytes == 0 && !came_along);
         let copy = (!inline).then(|| {
             let from = SourceSpan {
                 rank: self.source,
