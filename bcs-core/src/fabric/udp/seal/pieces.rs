@@ -18,27 +18,54 @@ use std::ptr::{NonNull, null, null_mut};
 /// Bytes of a key, and of a tag.
 const BYTES: usize = 16;
 
+/// A context of the library's, with a key or without.
+#[derive(Debug)]
+struct Context(NonNull<EVP_CIPHER_CTX>);
+
+// SAFETY: it is memory of the library's that is bound to no OS thread.
+unsafe impl Send for Context {}
+
+impl Context {
+    fn new() -> Self {
+        // SAFETY: a context of its own, which drop gives back.
+        let context = unsafe { EVP_CIPHER_CTX_new() };
+        Self(NonNull::new(context).expect("there is memory"))
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: nobody else has it. It is overwritten before it is given back.
+        unsafe { EVP_CIPHER_CTX_free(self.0.as_ptr()) };
+    }
+}
+
+/// The two pieces of a datagram: where they begin, and how long they are.
+fn pieces(front: &[u8], bytes: &Lent) -> [(*const u8, c_int); 2] {
+    let len = |bytes| c_int::try_from(bytes).expect("a datagram is short");
+    let start = bytes.start().as_ptr().cast_const();
+    [
+        (front.as_ptr(), len(front.len())),
+        (start, len(bytes.bytes())),
+    ]
+}
+
 /// The key of a direction, to look at tags with.
 #[derive(Debug)]
-pub(super) struct Pieces(NonNull<EVP_CIPHER_CTX>);
-
-// SAFETY: the context is memory of the library's that is bound to no OS thread.
-unsafe impl Send for Pieces {}
+pub(super) struct Pieces(Context);
 
 impl Pieces {
     /// # Panics
     /// When there is no memory.
     pub(super) fn new(key: &[u8; BYTES]) -> Self {
-        // SAFETY: a context of its own, which drop gives back.
-        let context = unsafe { EVP_CIPHER_CTX_new() };
-        let pieces = Self(NonNull::new(context).expect("there is memory"));
+        let context = Context::new();
+        let raw = context.0.as_ptr();
         // SAFETY: it gives a constant.
         let cipher = unsafe { EVP_aes_128_gcm() };
         // SAFETY: a context, a cipher, and a key that is as long as it wants; the nonce comes later.
-        let is_set =
-            unsafe { EVP_DecryptInit_ex(context, cipher, null_mut(), key.as_ptr(), null()) };
+        let is_set = unsafe { EVP_DecryptInit_ex(raw, cipher, null_mut(), key.as_ptr(), null()) };
         assert_eq!(is_set, 1, "a cipher takes its key");
-        pieces
+        Self(context)
     }
 
     /// Whether the tag is right of what lies there, under this nonce. It reads each byte once.
@@ -49,15 +76,12 @@ impl Pieces {
         bytes: &Lent,
         mut tag: [u8; BYTES],
     ) -> bool {
-        let context = self.0.as_ptr();
+        let context = self.0.0.as_ptr();
         // SAFETY: the context has its key and cipher, and its nonces are as long as ours.
         let mut taken =
             unsafe { EVP_DecryptInit_ex(context, null(), null_mut(), null(), nonce.as_ptr()) };
-        for (start, len) in [
-            (front.as_ptr(), front.len()),
-            (bytes.start().as_ptr().cast_const(), bytes.bytes()),
-        ] {
-            let (len, mut written) = (c_int::try_from(len).expect("a datagram is short"), 0);
+        for (start, len) in pieces(front, bytes) {
+            let mut written = 0;
             // SAFETY: as many bytes may be read there; whatever is read is authenticated and nothing else, since there is no
             // place to write to.
             taken &=
@@ -78,25 +102,20 @@ impl Pieces {
 
 /// The same key, to make tags with.
 #[derive(Debug)]
-pub(super) struct PiecesSeal(NonNull<EVP_CIPHER_CTX>);
-
-// SAFETY: as for `Pieces`.
-unsafe impl Send for PiecesSeal {}
+pub(super) struct PiecesSeal(Context);
 
 impl PiecesSeal {
     /// # Panics
     /// When there is no memory.
     pub(super) fn new(key: &[u8; BYTES]) -> Self {
-        // SAFETY: a context of its own, which drop gives back.
-        let context = unsafe { EVP_CIPHER_CTX_new() };
-        let pieces = Self(NonNull::new(context).expect("there is memory"));
+        let context = Context::new();
+        let raw = context.0.as_ptr();
         // SAFETY: it gives a constant.
         let cipher = unsafe { EVP_aes_128_gcm() };
         // SAFETY: a context, a cipher, and a key that is as long as it wants; the nonce comes later.
-        let is_set =
-            unsafe { EVP_EncryptInit_ex(context, cipher, null_mut(), key.as_ptr(), null()) };
+        let is_set = unsafe { EVP_EncryptInit_ex(raw, cipher, null_mut(), key.as_ptr(), null()) };
         assert_eq!(is_set, 1, "a cipher takes its key");
-        pieces
+        Self(context)
     }
 
     /// The tag of what lies there, under this nonce. It reads each byte once.
@@ -106,15 +125,12 @@ impl PiecesSeal {
         front: &[u8],
         bytes: &Lent,
     ) -> [u8; BYTES] {
-        let context = self.0.as_ptr();
+        let context = self.0.0.as_ptr();
         // SAFETY: the context has its key and cipher, and its nonces are as long as ours.
         let mut taken =
             unsafe { EVP_EncryptInit_ex(context, null(), null_mut(), null(), nonce.as_ptr()) };
-        for (start, len) in [
-            (front.as_ptr(), front.len()),
-            (bytes.start().as_ptr().cast_const(), bytes.bytes()),
-        ] {
-            let (len, mut written) = (c_int::try_from(len).expect("a datagram is short"), 0);
+        for (start, len) in pieces(front, bytes) {
+            let mut written = 0;
             // SAFETY: as many bytes may be read there; whatever is read is authenticated and nothing else, since there is no
             // place to write to.
             taken &=
@@ -132,19 +148,5 @@ impl PiecesSeal {
         };
         assert_eq!(taken, 1, "a datagram is short");
         tag
-    }
-}
-
-impl Drop for PiecesSeal {
-    fn drop(&mut self) {
-        // SAFETY: nobody else has it. It is overwritten before it is given back.
-        unsafe { EVP_CIPHER_CTX_free(self.0.as_ptr()) };
-    }
-}
-
-impl Drop for Pieces {
-    fn drop(&mut self) {
-        // SAFETY: nobody else has it. It is overwritten before it is given back.
-        unsafe { EVP_CIPHER_CTX_free(self.0.as_ptr()) };
     }
 }
