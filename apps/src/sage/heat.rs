@@ -99,12 +99,12 @@ impl Heat {
     ) -> Result<bool, P::Error> {
         self.look(mesh, gas, time);
         mesh.halo
-            .exchange(mpi, &mut self.conductors, TEMPERATURES, exchange)?;
+            .exchange(mpi, &mut self.conductors[..], TEMPERATURES, exchange)?;
         self.assemble(mesh);
         self.begin(mesh);
         let converged = self.iterate(mpi, mesh, exchange)?;
         mesh.halo
-            .exchange(mpi, &mut self.temperature, TEMPERATURES, exchange)?;
+            .exchange(mpi, &mut self.temperature[..], TEMPERATURES, exchange)?;
         self.warm(mesh, gas, time);
         Ok(converged)
     }
@@ -201,7 +201,7 @@ impl Heat {
                 break;
             }
             mesh.halo
-                .exchange(mpi, &mut self.direction, DIRECTIONS, exchange)?;
+                .exchange(mpi, &mut self.direction[..], DIRECTIONS, exchange)?;
             let curvature = self.multiply(mpi, mesh)?;
             let length = norm / curvature;
             for (own, place) in mesh.own.clone().enumerate() {

@@ -5,92 +5,21 @@
 
 use std::ops::Range;
 
+use super::half_step::{HalfStep, Predicted, after, at_face};
 use super::material::Materials;
 use super::quantities::{Conserved, Flux, Primitive, Quantities};
 use super::riemann;
-use super::slopes::{Rises, rises};
+use super::slopes::rises;
 use crate::MessagePassing;
 use crate::sage::deck::Ends;
 use crate::sage::mesh::Mesh;
 use crate::sage::mesh::faces::{Even, Faces, Link, OUTSIDE, Step, Wall};
-use crate::sage::mesh::halo::{Exchange, Words};
+use crate::sage::mesh::halo::Exchange;
 use crate::sage::mesh::key::Side;
 
 /// Tags of the messages that bring what is in ghosts: as it is, and after half a step with its rises.
 const PRESENT: i32 = 3;
 const PREDICTED: i32 = 4;
-
-/// A cell after half a step in time.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Predicted<const D: usize, const M: usize> {
-    pub(super) middle: Primitive<D, M>,
-    pub(super) rises: Rises<D, M>,
-}
-
-impl<const D: usize, const M: usize> Predicted<D, M> {
-    /// From a state that rises by this from the cell's middle to its high sides; `scale` is the step in time over the cell's edge.
-    #[inline(always)]
-    pub(super) fn new(
-        materials: &Materials<M>,
-        state: &Primitive<D, M>,
-        mut rises: Rises<D, M>,
-        scale: f64,
-    ) -> Self {
-        let (lightness, bulk) = (1.0 / state.density(), materials.bulk(state));
-        let mut change = Quantities::ZERO;
-        for (direction, rise) in rises.iter().enumerate() {
-            let (velocity, widening) = (state.motion[direction], rise.motion[direction]);
-            change = change.minus(&rise.times(velocity));
-            for (change, mass) in change.masses.iter_mut().zip(state.masses) {
-                *change -= mass * widening;
-            }
-            change.motion[direction] -= lightness * rise.energy;
-            change.energy -= bulk * widening;
-        }
-        let mut middle = state.plus(&change.times(scale));
-        if !(middle.density() > 0.0 && middle.energy > 0.0) {
-            (middle, rises) = (*state, [Quantities::ZERO; D]);
-        }
-        Self { middle, rises }
-    }
-
-    /// What is in the cell after the whole step, in which `sum` flowed into a unit of it.
-    #[inline(always)]
-    pub(super) fn after(
-        &self,
-        before: &Conserved<D, M>,
-        mut sum: Flux<D, M>,
-        scale: f64,
-    ) -> Conserved<D, M> {
-        // Shares are carried by the velocity and not conserved: what a material gains of a volume that is squeezed, it
-        // does not gain by flow.
-        let volume: f64 = sum.shares.iter().sum();
-        for (sum, share) in sum.shares.iter_mut().zip(&self.middle.shares) {
-            *sum -= share * volume;
-        }
-        before.plus(&sum.times(scale))
-    }
-}
-
-impl<const D: usize, const M: usize> Words for Predicted<D, M> {
-    const WORDS: usize = (D + 1) * Quantities::<D, M>::WORDS;
-
-    fn put(&self, words: &mut Vec<f64>) {
-        self.middle.put(words);
-        self.rises.iter().for_each(|rise| rise.put(words));
-    }
-
-    fn take(words: &[f64]) -> Self {
-        let mut parts = words
-            .chunks_exact(Quantities::<D, M>::WORDS)
-            .map(Quantities::take);
-        let mut part = || parts.next().expect("as many words as it has");
-        Self {
-            middle: part(),
-            rises: std::array::from_fn(|_| part()),
-        }
-    }
-}
 
 /// A state that no gas can have.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -110,7 +39,7 @@ pub(crate) struct Gas<const D: usize, const M: usize> {
     /// Ghosts have values only after an exchange.
     pub(crate) conserved: Vec<Conserved<D, M>>,
     present: Vec<Primitive<D, M>>,
-    predicted: Vec<Predicted<D, M>>,
+    predicted: HalfStep<D, M>,
     fluxes: Vec<Flux<D, M>>,
 }
 
@@ -138,7 +67,7 @@ impl<const D: usize, const M: usize> Gas<D, M> {
             ends,
             conserved: Vec::new(),
             present: Vec::new(),
-            predicted: Vec::new(),
+            predicted: HalfStep::default(),
             fluxes: Vec::new(),
         };
         gas.renew(mesh, own);
@@ -148,14 +77,13 @@ impl<const D: usize, const M: usize> Gas<D, M> {
     /// The same gases, of what is in the own cells of another mesh.
     pub(crate) fn renew(&mut self, mesh: &Mesh<D>, own: &[Conserved<D, M>]) {
         let cells = mesh.keys.len();
-        let nothing = Predicted {
-            middle: Quantities::ZERO,
-            rises: [Quantities::ZERO; D],
-        };
         renew(&mut self.conserved, cells, Quantities::ZERO);
         self.conserved[mesh.own.clone()].copy_from_slice(own);
         renew(&mut self.present, cells, Quantities::ZERO);
-        renew(&mut self.predicted, cells, nothing);
+        renew(&mut self.predicted.middles, cells, Quantities::ZERO);
+        for rises in &mut self.predicted.rises {
+            renew(rises, cells, Quantities::ZERO);
+        }
         renew(&mut self.fluxes, mesh.faces(), Quantities::ZERO);
     }
 
@@ -189,11 +117,11 @@ impl<const D: usize, const M: usize> Gas<D, M> {
         time: f64,
         exchange: &mut Exchange<P::Request>,
     ) -> Result<(), P::Error> {
-        mesh.halo.start(mpi, &self.present, PRESENT, exchange)?;
+        mesh.halo.start(mpi, &self.present[..], PRESENT, exchange)?;
         for place in &mesh.inner {
             self.predict(mesh, *place as usize, time);
         }
-        mesh.halo.finish(mpi, &mut self.present, exchange)?;
+        mesh.halo.finish(mpi, &mut self.present[..], exchange)?;
         for place in &mesh.outer {
             self.predict(mesh, *place as usize, time);
         }
@@ -212,7 +140,8 @@ impl<const D: usize, const M: usize> Gas<D, M> {
         let rises = rises(mesh, &self.ends, &self.present, place);
         let scale = time / mesh.extent.edge(mesh.keys[place].level());
         let state = &self.present[place];
-        self.predicted[place] = Predicted::new(&self.materials, state, rises, scale);
+        let predicted = Predicted::new(&self.materials, state, rises, scale);
+        self.predicted.set(place, &predicted);
     }
 
     /// Fluxes through some faces of each direction.
@@ -252,7 +181,7 @@ impl<const D: usize, const M: usize> Gas<D, M> {
         };
         let scale = time / mesh.extent.edge(level);
         let cell = &self.conserved[place];
-        self.conserved[place] = self.predicted[place].after(cell, sum, scale);
+        self.conserved[place] = after(&self.predicted.middles[place], cell, sum, scale);
     }
 
     /// What flows into a unit of a cell beside which there may be others of another size, and walls.
@@ -310,61 +239,29 @@ impl Part {
     }
 }
 
-/// A state at a face; that in the cell's middle if the one at the face is impossible.
-#[inline(always)]
-fn at_face<const D: usize, const M: usize>(
-    cell: &Predicted<D, M>,
-    mut state: Primitive<D, M>,
-) -> Primitive<D, M> {
-    if !(state.density() > 0.0 && state.energy > 0.0) {
-        return cell.middle;
-    }
-    if M > 2 {
-        // Limited each by itself, three shares need not add up to one.
-        let whole: f64 = state.shares.iter().sum();
-        state.shares = state.shares.map(|share| share / whole);
-    }
-    state
-}
-
-#[inline(always)]
-pub(super) fn at_side<const D: usize, const M: usize>(
-    cell: &Predicted<D, M>,
-    direction: usize,
-    side: Side,
-) -> Primitive<D, M> {
-    let rise = &cell.rises[direction];
-    at_face(
-        cell,
-        match side {
-            Side::Low => cell.middle.minus(rise),
-            Side::High => cell.middle.plus(rise),
-        },
-    )
-}
-
 #[inline(always)]
 fn even_flux<const D: usize, const M: usize>(
     materials: &Materials<M>,
-    predicted: &[Predicted<D, M>],
+    predicted: &HalfStep<D, M>,
     face: Even,
     direction: usize,
 ) -> Flux<D, M> {
-    let low = at_side(&predicted[face.low as usize], direction, Side::High);
-    let high = at_side(&predicted[face.high as usize], direction, Side::Low);
+    let low = predicted.at_side(face.low as usize, direction, Side::High);
+    let high = predicted.at_side(face.high as usize, direction, Side::Low);
     riemann::flux(materials, &low, &high, direction)
 }
 
 fn step_flux<const D: usize, const M: usize>(
     materials: &Materials<M>,
-    predicted: &[Predicted<D, M>],
+    predicted: &HalfStep<D, M>,
     face: Step,
     direction: usize,
 ) -> Flux<D, M> {
-    let fine = at_side(&predicted[face.fine as usize], direction, face.side);
-    let cell = &predicted[face.coarse as usize];
-    let coarse = (0..D).fold(cell.middle, |state, d| {
-        let rise = &cell.rises[d];
+    let fine = predicted.at_side(face.fine as usize, direction, face.side);
+    let coarse = face.coarse as usize;
+    let middle = predicted.middles[coarse];
+    let coarse = (0..D).fold(middle, |state, d| {
+        let rise = &predicted.rises[d][coarse];
         // The face lies at the coarse cell's side, and halfway to the side in the other directions.
         let (part, high) = match d == direction {
             true => (1.0, face.side == Side::Low),
@@ -372,7 +269,7 @@ fn step_flux<const D: usize, const M: usize>(
         };
         state.plus(&rise.times(if high { part } else { -part }))
     });
-    let coarse = at_face(cell, coarse);
+    let coarse = at_face(&middle, coarse);
     match face.side {
         Side::Low => riemann::flux(materials, &coarse, &fine, direction),
         Side::High => riemann::flux(materials, &fine, &coarse, direction),
@@ -382,11 +279,11 @@ fn step_flux<const D: usize, const M: usize>(
 fn wall_flux<const D: usize, const M: usize>(
     materials: &Materials<M>,
     ends: &Ends<D>,
-    predicted: &[Predicted<D, M>],
+    predicted: &HalfStep<D, M>,
     wall: Wall,
     direction: usize,
 ) -> Flux<D, M> {
-    let here = at_side(&predicted[wall.cell as usize], direction, wall.side);
+    let here = predicted.at_side(wall.cell as usize, direction, wall.side);
     let there = ends.beyond(&here, direction, wall.side);
     match wall.side {
         Side::Low => riemann::flux(materials, &there, &here, direction),

@@ -11,6 +11,7 @@
 //! | `uniform` | for tests: the same scheme on an array of cells of one size |
 
 mod cycle;
+mod half_step;
 mod material;
 mod quantities;
 mod riemann;

@@ -25,8 +25,12 @@ impl<const D: usize, const M: usize> Gas<D, M> {
         mesh: &mut Mesh<D>,
         deck: &MeshDeck,
     ) -> Result<Option<Vec<Wish>>, P::Error> {
-        mesh.halo
-            .exchange(mpi, &mut self.conserved, CONTENTS, &mut Exchange::default())?;
+        mesh.halo.exchange(
+            mpi,
+            &mut self.conserved[..],
+            CONTENTS,
+            &mut Exchange::default(),
+        )?;
         let mut interest = vec![Interest::None; mesh.keys.len()];
         for place in mesh.own.clone() {
             let change = self.change(mesh, place);

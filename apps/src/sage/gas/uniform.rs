@@ -1,7 +1,7 @@
 //! The same scheme on an array of cells of one size, as it would be written if there were no other: an oracle of what is in the cells of a
 //! mesh, and what its refinement is measured against.
 
-use super::cycle::{Predicted, at_side};
+use super::half_step::{Predicted, after, at_side};
 use super::material::Materials;
 use super::quantities::{Conserved, Flux, Primitive, Quantities};
 use super::riemann;
@@ -94,7 +94,10 @@ impl<const D: usize, const M: usize> Uniform<D, M> {
             for (layer, fluxes) in fluxes.chunks_exact_mut(stride).enumerate() {
                 for (n, flux) in fluxes.iter_mut().enumerate() {
                     let high = first + layer * stride + n;
-                    let state = |cell: usize, side| at_side(&predicted[cell], direction, side);
+                    let state = |cell: usize, side| {
+                        let cell = &predicted[cell];
+                        at_side(&cell.middle, &cell.rises[direction], side)
+                    };
                     let [low, high] = match layer {
                         0 => {
                             let here = state(high, Side::Low);
@@ -122,7 +125,7 @@ impl<const D: usize, const M: usize> Uniform<D, M> {
                 sum = sum.plus(&fluxes[low]);
                 sum = sum.minus(&fluxes[low + self.strides[d]]);
             }
-            self.conserved[n] = self.predicted[n].after(&self.conserved[n], sum, scale);
+            self.conserved[n] = after(&self.predicted[n].middle, &self.conserved[n], sum, scale);
         }
     }
 

@@ -22,6 +22,28 @@ pub(crate) trait Words: Sized {
     fn take(words: &[f64]) -> Self;
 }
 
+/// Values of local cells that travel as doubles, always as many for a cell.
+pub(crate) trait Values {
+    /// How many.
+    const WORDS: usize;
+    /// Appends those of a cell.
+    fn put(&self, cell: usize, words: &mut Vec<f64>);
+    /// Gives a cell those that were put.
+    fn take(&mut self, cell: usize, words: &[f64]);
+}
+
+impl<T: Words> Values for [T] {
+    const WORDS: usize = T::WORDS;
+
+    fn put(&self, cell: usize, words: &mut Vec<f64>) {
+        self[cell].put(words);
+    }
+
+    fn take(&mut self, cell: usize, words: &[f64]) {
+        self[cell] = T::take(words);
+    }
+}
+
 /// A rank with which values are exchanged.
 #[derive(Debug)]
 struct Peer {
@@ -117,17 +139,17 @@ impl Halo {
     }
 
     /// Starts to send the values that others look at, and to receive those of ghosts.
-    pub(crate) fn start<M: MessagePassing, T: Words>(
+    pub(crate) fn start<M: MessagePassing, V: Values + ?Sized>(
         &mut self,
         mpi: &M,
-        values: &[T],
+        values: &V,
         tag: i32,
         exchange: &mut Exchange<M::Request>,
     ) -> Result<(), M::Error> {
         for peer in &mut self.peers {
             if !peer.ghosts.is_empty() {
                 let mut room = std::mem::take(&mut peer.received);
-                room.resize(peer.ghosts.len() * T::WORDS, 0.0);
+                room.resize(peer.ghosts.len() * V::WORDS, 0.0);
                 exchange.requests.push(mpi.irecv(room, peer.rank, tag)?);
             }
         }
@@ -137,7 +159,7 @@ impl Halo {
                 words.clear();
                 peer.out
                     .iter()
-                    .for_each(|cell| values[*cell as usize].put(&mut words));
+                    .for_each(|cell| values.put(*cell as usize, &mut words));
                 exchange.requests.push(mpi.isend(words, peer.rank, tag)?);
             }
         }
@@ -145,10 +167,10 @@ impl Halo {
     }
 
     /// Waits for all of an exchange, and puts the ghosts' values where they belong.
-    pub(crate) fn finish<M: MessagePassing, T: Words>(
+    pub(crate) fn finish<M: MessagePassing, V: Values + ?Sized>(
         &mut self,
         mpi: &M,
-        values: &mut [T],
+        values: &mut V,
         exchange: &mut Exchange<M::Request>,
     ) -> Result<(), M::Error> {
         mpi.wait_all(&mut exchange.requests, &mut exchange.buffers)?;
@@ -156,9 +178,9 @@ impl Halo {
         let receiving = self.peers.iter_mut().filter(|peer| !peer.ghosts.is_empty());
         for (peer, received) in receiving.zip(&mut buffers) {
             peer.received = received;
-            let ghosts = &mut values[peer.ghosts.clone()];
-            for (ghost, words) in ghosts.iter_mut().zip(peer.received.chunks_exact(T::WORDS)) {
-                *ghost = T::take(words);
+            let ghosts = peer.ghosts.clone();
+            for (ghost, words) in ghosts.zip(peer.received.chunks_exact(V::WORDS)) {
+                values.take(ghost, words);
             }
         }
         let sending = self.peers.iter_mut().filter(|peer| !peer.out.is_empty());
@@ -169,10 +191,10 @@ impl Halo {
     }
 
     /// An exchange with nothing to do meanwhile.
-    pub(crate) fn exchange<M: MessagePassing, T: Words>(
+    pub(crate) fn exchange<M: MessagePassing, V: Values + ?Sized>(
         &mut self,
         mpi: &M,
-        values: &mut [T],
+        values: &mut V,
         tag: i32,
         exchange: &mut Exchange<M::Request>,
     ) -> Result<(), M::Error> {

@@ -1,0 +1,141 @@
+//! Cells after half a step in time.
+//!
+//! What is in their middles and how it rises in each direction are lists of their own: fluxes of a direction look at
+//! the middles and one list of rises, and everything in the lines of the cache that they bring is used.
+
+use super::material::Materials;
+use super::quantities::{Conserved, Flux, Primitive, Quantities};
+use super::slopes::Rises;
+use crate::sage::mesh::halo::{Values, Words};
+use crate::sage::mesh::key::Side;
+
+/// A cell after half a step.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Predicted<const D: usize, const M: usize> {
+    pub(super) middle: Primitive<D, M>,
+    pub(super) rises: Rises<D, M>,
+}
+
+impl<const D: usize, const M: usize> Predicted<D, M> {
+    /// From a state that rises by this from the cell's middle to its high sides; `scale` is the step in time over the cell's edge.
+    #[inline(always)]
+    pub(super) fn new(
+        materials: &Materials<M>,
+        state: &Primitive<D, M>,
+        mut rises: Rises<D, M>,
+        scale: f64,
+    ) -> Self {
+        let (lightness, bulk) = (1.0 / state.density(), materials.bulk(state));
+        let mut change = Quantities::ZERO;
+        for (direction, rise) in rises.iter().enumerate() {
+            let (velocity, widening) = (state.motion[direction], rise.motion[direction]);
+            change = change.minus(&rise.times(velocity));
+            for (change, mass) in change.masses.iter_mut().zip(state.masses) {
+                *change -= mass * widening;
+            }
+            change.motion[direction] -= lightness * rise.energy;
+            change.energy -= bulk * widening;
+        }
+        let mut middle = state.plus(&change.times(scale));
+        if !(middle.density() > 0.0 && middle.energy > 0.0) {
+            (middle, rises) = (*state, [Quantities::ZERO; D]);
+        }
+        Self { middle, rises }
+    }
+}
+
+/// The same of all local cells.
+#[derive(Debug)]
+pub(super) struct HalfStep<const D: usize, const M: usize> {
+    pub(super) middles: Vec<Primitive<D, M>>,
+    pub(super) rises: [Vec<Quantities<D, M>>; D],
+}
+
+impl<const D: usize, const M: usize> Default for HalfStep<D, M> {
+    fn default() -> Self {
+        Self {
+            middles: Vec::new(),
+            rises: std::array::from_fn(|_| Vec::new()),
+        }
+    }
+}
+
+impl<const D: usize, const M: usize> HalfStep<D, M> {
+    #[inline(always)]
+    pub(super) fn set(&mut self, cell: usize, predicted: &Predicted<D, M>) {
+        self.middles[cell] = predicted.middle;
+        for (rises, rise) in self.rises.iter_mut().zip(&predicted.rises) {
+            rises[cell] = *rise;
+        }
+    }
+
+    /// The state at a side of a cell.
+    #[inline(always)]
+    pub(super) fn at_side(&self, cell: usize, direction: usize, side: Side) -> Primitive<D, M> {
+        at_side(&self.middles[cell], &self.rises[direction][cell], side)
+    }
+}
+
+impl<const D: usize, const M: usize> Values for HalfStep<D, M> {
+    const WORDS: usize = (D + 1) * Quantities::<D, M>::WORDS;
+
+    fn put(&self, cell: usize, words: &mut Vec<f64>) {
+        self.middles[cell].put(words);
+        self.rises.iter().for_each(|rises| rises[cell].put(words));
+    }
+
+    fn take(&mut self, cell: usize, words: &[f64]) {
+        let lists = std::iter::once(&mut self.middles).chain(&mut self.rises);
+        for (list, words) in lists.zip(words.chunks_exact(Quantities::<D, M>::WORDS)) {
+            list[cell] = Quantities::take(words);
+        }
+    }
+}
+
+/// What is in a cell after the whole step: half a step before, `middle` was in its middle, and `sum` flowed into a unit of it.
+#[inline(always)]
+pub(super) fn after<const D: usize, const M: usize>(
+    middle: &Primitive<D, M>,
+    before: &Conserved<D, M>,
+    mut sum: Flux<D, M>,
+    scale: f64,
+) -> Conserved<D, M> {
+    // Shares are carried by the velocity and not conserved: what a material gains of a volume that is squeezed, it
+    // does not gain by flow.
+    let volume: f64 = sum.shares.iter().sum();
+    for (sum, share) in sum.shares.iter_mut().zip(&middle.shares) {
+        *sum -= share * volume;
+    }
+    before.plus(&sum.times(scale))
+}
+
+/// A state at a face; that in the cell's middle if the one at the face is impossible.
+#[inline(always)]
+pub(super) fn at_face<const D: usize, const M: usize>(
+    middle: &Primitive<D, M>,
+    mut state: Primitive<D, M>,
+) -> Primitive<D, M> {
+    if !(state.density() > 0.0 && state.energy > 0.0) {
+        return *middle;
+    }
+    if M > 2 {
+        // Limited each by itself, three shares need not add up to one.
+        let whole: f64 = state.shares.iter().sum();
+        state.shares = state.shares.map(|share| share / whole);
+    }
+    state
+}
+
+/// The state at a side of a cell that rises by this from its middle to its high side.
+#[inline(always)]
+pub(super) fn at_side<const D: usize, const M: usize>(
+    middle: &Primitive<D, M>,
+    rise: &Quantities<D, M>,
+    side: Side,
+) -> Primitive<D, M> {
+    let state = match side {
+        Side::Low => middle.minus(rise),
+        Side::High => middle.plus(rise),
+    };
+    at_face(middle, state)
+}
