@@ -1,0 +1,201 @@
+//! Makes of the standard's list of functions what is the same for all of them.
+//!
+//! A function that some file in `src/calls` defines (`fn PMPI_...`) is checked against its prototype in the list; one
+//! that none defines answers that it is not supported. Each gets its weak `MPI_` name.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::{env, fs};
+
+/// A function of the list.
+struct Function<'a> {
+    name: &'a str,
+    returns: &'a str,
+    parameters: Vec<&'a str>,
+}
+
+fn main() {
+    println!("cargo::rerun-if-changed=standard");
+    println!("cargo::rerun-if-changed=src/calls");
+    let list =
+        fs::read_to_string("standard/functions.txt").expect("the list of functions is there");
+    let functions: Vec<Function> = list.lines().map(parse).collect();
+    let defined = defined(Path::new("src/calls"));
+    for name in &defined {
+        let known = functions.iter().any(|function| function.name == name);
+        assert!(
+            known,
+            "src/calls defines P{name}, which the standard has not"
+        );
+    }
+    let out = env::var("OUT_DIR").expect("cargo sets it");
+    let out = Path::new(&out);
+    let write =
+        |file: &str, text: String| fs::write(out.join(file), text).expect("OUT_DIR can be written");
+    write("weak.s", weak_names(&functions));
+    write("rest.rs", rest(&functions, &defined));
+    write("prototypes.rs", prototypes(&functions, &defined));
+    let constants =
+        fs::read_to_string("standard/constants.txt").expect("the list of constants is there");
+    write("constants.rs", constants_in_rust(&constants));
+}
+
+fn parse(line: &str) -> Function<'_> {
+    let (head, rest) = line.split_once('(').expect("a prototype has a parenthesis");
+    let (returns, name) = head.rsplit_once(' ').expect("a prototype has a type");
+    let parameters = rest.trim_end_matches(')').split(", ");
+    let parameters = parameters
+        .filter(|of| !["void", "..."].contains(of))
+        .collect();
+    Function {
+        name,
+        returns,
+        parameters,
+    }
+}
+
+/// Names without the P of all functions that files of a folder define: in lines that begin with `fn PMPI_`, or with
+/// `PMPI_` where a macro makes them of a list.
+fn defined(folder: &Path) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for entry in fs::read_dir(folder).expect("the folder is there") {
+        let path = entry.expect("it can be read").path();
+        let text = fs::read_to_string(path).expect("it can be read");
+        for line in text.lines().map(str::trim_start) {
+            let line = line
+                .strip_prefix("pub unsafe extern \"C\" ")
+                .unwrap_or(line);
+            if !line.starts_with("fn PMPI_") && !line.starts_with("PMPI_") {
+                continue;
+            }
+            let head = line.split_once('(').map_or(line, |(head, _)| head);
+            let words = head.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+            let theirs =
+                words.filter_map(|word| word.strip_prefix('P').filter(|of| of.starts_with("MPI_")));
+            names.extend(theirs.map(str::to_owned));
+        }
+    }
+    names
+}
+
+/// A weak `MPI_` name for each function, which a tool may take the place of. It jumps, since an alias has to be made
+/// where the function is.
+fn weak_names(functions: &[Function]) -> String {
+    let mut text = String::from(".text\n");
+    for Function { name, .. } in functions {
+        let _ = write!(
+            text,
+            ".weak {name}\n.type {name}, @function\n{name}:\n    jmp P{name}\n.size {name}, . - {name}\n"
+        );
+    }
+    text
+}
+
+/// What functions that are not there answer.
+fn rest(functions: &[Function], defined: &BTreeSet<String>) -> String {
+    let mut text = String::new();
+    let missing = functions
+        .iter()
+        .filter(|function| !defined.contains(function.name));
+    let mut names = Vec::new();
+    for Function { name, returns, .. } in missing {
+        assert_eq!(
+            *returns, "int",
+            "{name} cannot answer that it is not supported"
+        );
+        let tool = name.starts_with("MPI_T_");
+        let _ = writeln!(
+            text,
+            "/// `{name}` is not there yet.\n#[unsafe(no_mangle)]\npub extern \"C\" fn P{name}() -> c_int {{ \
+             unsupported(\"{name}\", {tool}) }}"
+        );
+        names.push(*name);
+    }
+    let _ = writeln!(
+        text,
+        "/// Functions that are not there yet.\npub const UNSUPPORTED: &[&str] = &{names:?};"
+    );
+    text
+}
+
+/// Each function that is there has the type that the list says.
+fn prototypes(functions: &[Function], defined: &BTreeSet<String>) -> String {
+    let mut text = String::new();
+    for function in functions
+        .iter()
+        .filter(|function| defined.contains(function.name))
+    {
+        let parameters: Vec<String> = function
+            .parameters
+            .iter()
+            .map(|of| in_rust(of, true))
+            .collect();
+        let _ = writeln!(
+            text,
+            "const _: unsafe extern \"C\" fn({}) -> {} = P{};",
+            parameters.join(", "),
+            in_rust(function.returns, false),
+            function.name
+        );
+    }
+    text
+}
+
+/// A type of C, with the name of a parameter perhaps, as Rust has it.
+fn in_rust(c: &str, named: bool) -> String {
+    let constant = c.starts_with("const ");
+    let c = c.trim_start_matches("const ");
+    let end = c
+        .find(|of: char| !(of.is_alphanumeric() || of == '_'))
+        .unwrap_or(c.len());
+    let (word, rest) = c.split_at(end);
+    let depth = rest.matches('*').count() + rest.matches('[').count();
+    let threes = rest.ends_with("[3]");
+    let word = match word {
+        "int" | "MPI_Fint" => "c_int".to_owned(),
+        "char" => "c_char".to_owned(),
+        "double" => "f64".to_owned(),
+        "void" => "c_void".to_owned(),
+        other => other.to_owned(),
+    };
+    let function = word.contains("_function");
+    assert!(named || rest.is_empty(), "{c} is no type of a result");
+    if function {
+        return word;
+    }
+    if threes {
+        return format!("*mut [{word}; 3]");
+    }
+    let mut text = word;
+    for level in 0..depth {
+        let qualifier = if constant && level == 0 {
+            "const"
+        } else {
+            "mut"
+        };
+        text = format!("*{qualifier} {text}");
+    }
+    text
+}
+
+/// The constants that are integers or handles.
+fn constants_in_rust(list: &str) -> String {
+    let mut text = String::new();
+    for line in list.lines() {
+        let words: Vec<&str> = line.split('\t').collect();
+        let [_, name, kind, value] = words[..] else {
+            panic!("{line} has no four words");
+        };
+        let (kind, value) = match kind {
+            "int" => ("c_int", value.to_owned()),
+            kind if kind.ends_with('*') || kind.starts_with("MPI_T_") => continue,
+            kind => (kind, format!("{kind}({value})")),
+        };
+        let _ = writeln!(
+            text,
+            "#[doc = \"`{name}`\"]\npub const {name}: {kind} = {value};"
+        );
+    }
+    text
+}

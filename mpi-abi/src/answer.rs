@@ -1,0 +1,177 @@
+//! How a call answers: a code, after the handler of the object that it was about was asked (MPI 5.0, 9.3).
+//!
+//! An error without an object is one of `MPI_COMM_SELF`. Before `MPI_Init` and after `MPI_Finalize` there is nobody to ask,
+//! and the program ends. A panic of the library ends the program, too: it never unwinds into C.
+
+use crate::c::*;
+use crate::state;
+use bcs_mpi::mpi::error::Operation;
+use bcs_mpi::mpi::{Comm, Error, ErrorClass};
+use std::cell::Cell;
+use std::ffi::c_int;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What a call comes to before its error is handled.
+pub type Outcome<T = ()> = Result<T, Fault>;
+
+/// An error, and whose it is.
+#[derive(Debug)]
+pub struct Fault {
+    on: Option<(MPI_Comm, Comm)>,
+    error: Box<Error>,
+}
+
+impl From<Box<Error>> for Fault {
+    fn from(error: Box<Error>) -> Self {
+        Self { on: None, error }
+    }
+}
+
+thread_local! {
+    /// The communicator that a call of this thread is about: functions of the program get its handle.
+    static HANDLE: Cell<MPI_Comm> = const { Cell::new(MPI_COMM_SELF) };
+    /// What a function of the program returned instead of `MPI_SUCCESS`, in this call.
+    static CODE: Cell<c_int> = const { Cell::new(0) };
+}
+
+/// The handle of the communicator that this call is about.
+pub fn current() -> MPI_Comm {
+    HANDLE.get()
+}
+
+/// A function of the program has failed with a code, which the call that called it returns.
+pub fn failed_with(code: c_int) -> Box<Error> {
+    CODE.set(code);
+    error(
+        ErrorClass::Other,
+        format!("a function of the program returned {code}"),
+    )
+}
+
+/// The code of an error: what a function of the program returned, or its class.
+pub fn code_of(error: &Error) -> c_int {
+    match CODE.get() {
+        0 => error.class.code(),
+        code => code,
+    }
+}
+
+/// An error of this call, whose name [`enter`] adds.
+#[cold]
+pub fn error(class: ErrorClass, reason: impl Into<String>) -> Box<Error> {
+    Box::new(Error {
+        class,
+        operation: Operation::plain(""),
+        reason: reason.into(),
+    })
+}
+
+/// A communicator that a call is about.
+#[derive(Debug)]
+pub struct At {
+    handle: MPI_Comm,
+    comm: Held,
+}
+
+#[derive(Debug)]
+enum Held {
+    Predefined(&'static Comm),
+    Made(Comm),
+}
+
+impl At {
+    #[inline]
+    pub fn comm(&self) -> &Comm {
+        match &self.comm {
+            Held::Predefined(comm) => comm,
+            Held::Made(comm) => comm,
+        }
+    }
+
+    /// A call, whose errors are the communicator's.
+    #[inline]
+    pub fn run<T>(&self, call: impl FnOnce(&Comm) -> Result<T, Box<Error>>) -> Outcome<T> {
+        HANDLE.set(self.handle);
+        call(self.comm()).map_err(|error| self.fault(error))
+    }
+
+    #[cold]
+    fn fault(&self, error: Box<Error>) -> Fault {
+        let on = Some((self.handle, self.comm().clone()));
+        Fault { on, error }
+    }
+}
+
+/// The communicator of a handle.
+#[inline]
+pub fn at(handle: MPI_Comm) -> Outcome<At> {
+    let comm = match handle {
+        MPI_COMM_WORLD => Held::Predefined(state::world()?),
+        MPI_COMM_SELF => Held::Predefined(state::itself()?),
+        _ => match crate::objects::COMMS.get(handle.0) {
+            Some(comm) => Held::Made(comm),
+            None => {
+                state::process()?;
+                let what = match handle {
+                    MPI_COMM_NULL => "the communicator is MPI_COMM_NULL".to_owned(),
+                    MPI_Comm(number) => format!("{number:#x} is no communicator"),
+                };
+                return Err(error(ErrorClass::Comm, what).into());
+            }
+        },
+    };
+    Ok(At { handle, comm })
+}
+
+/// Runs a function of the ABI; `name` is its name with the P.
+#[inline]
+pub fn enter(name: &'static str, body: impl FnOnce() -> Outcome) -> c_int {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => MPI_SUCCESS,
+        Ok(Err(fault)) => raise(&name[1..], fault),
+        Err(_) => {
+            eprintln!(
+                "libmpi_abi: {} failed by a mistake of the library's own",
+                &name[1..]
+            );
+            std::process::abort();
+        }
+    }
+}
+
+/// Asks the handler of an error, if there is one to ask.
+#[cold]
+fn raise(call: &'static str, mut fault: Fault) -> c_int {
+    if fault.error.operation.call.is_empty() {
+        fault.error.operation.call = call;
+    }
+    let code = code_of(&fault.error);
+    let error = fault.error;
+    let on = fault
+        .on
+        .or_else(|| Some((MPI_COMM_SELF, state::itself().ok()?.clone())));
+    match on {
+        Some((handle, comm)) if !state::is_finalized() => {
+            HANDLE.set(handle);
+            let handled: Result<(), _> = comm.handle(Err(error));
+            drop(handled);
+        }
+        _ => {
+            eprintln!("{error}");
+            std::process::exit(code);
+        }
+    }
+    CODE.set(0);
+    code
+}
+
+/// What a function answers that is not there.
+#[cold]
+pub fn unsupported(name: &'static str, tool: bool) -> c_int {
+    if tool {
+        // Errors of the tool information interface have no handler (15.3.10).
+        return MPI_T_ERR_NOT_SUPPORTED;
+    }
+    let reason = "this library does not have it yet";
+    raise(name, error(ErrorClass::UnsupportedOperation, reason).into())
+}

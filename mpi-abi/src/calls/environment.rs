@@ -1,0 +1,136 @@
+//! The process and its environment (MPI 5.0, chapters 9 and 11).
+
+use super::calls;
+use crate::answer::{at, error};
+use crate::c::*;
+use crate::objects::{list_mut, put};
+use crate::state;
+use bcs_mpi::mpi::{ErrorClass, Result, ThreadLevel};
+use std::ffi::{c_char, c_int};
+
+/// What `MPI_Get_library_version` says.
+fn library_version() -> String {
+    format!("BCS-MPI {}", env!("CARGO_PKG_VERSION"))
+}
+
+/// A string of C with its length, of which as much is written as fits `room` with its zero.
+pub(super) fn put_string(
+    place: *mut c_char,
+    length: *mut c_int,
+    text: &[u8],
+    room: usize,
+) -> Result<()> {
+    let text = &text[..text.len().min(room - 1)];
+    let bytes = i64::try_from(text.len() + 1).expect("a string fits");
+    let place = list_mut(place.cast::<u8>(), bytes)?;
+    place[..text.len()].copy_from_slice(text);
+    place[text.len()] = 0;
+    put(length, c_int::try_from(text.len()).expect("a string fits"))
+}
+
+/// The level of the standard at least that which is asked for, as far as there is one.
+fn level(required: c_int) -> ThreadLevel {
+    match required {
+        ..=MPI_THREAD_SINGLE => ThreadLevel::Single,
+        ..=MPI_THREAD_FUNNELED => ThreadLevel::Funneled,
+        ..=MPI_THREAD_SERIALIZED => ThreadLevel::Serialized,
+        _ => ThreadLevel::Multiple,
+    }
+}
+
+calls! {
+    fn PMPI_Init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) {
+        Ok(state::init(ThreadLevel::Single)?)
+    }
+
+    fn PMPI_Init_thread(_argc: *mut c_int, _argv: *mut *mut *mut c_char, required: c_int, provided: *mut c_int) {
+        let level = level(required);
+        state::init(level)?;
+        Ok(put(provided, level as c_int)?)
+    }
+
+    fn PMPI_Query_thread(provided: *mut c_int) {
+        Ok(put(provided, state::process()?.thread_level() as c_int)?)
+    }
+
+    fn PMPI_Is_thread_main(flag: *mut c_int) {
+        Ok(put(flag, c_int::from(state::process()?.is_main_thread()))?)
+    }
+
+    fn PMPI_Initialized(flag: *mut c_int) {
+        Ok(put(flag, c_int::from(state::is_initialized()))?)
+    }
+
+    fn PMPI_Finalized(flag: *mut c_int) {
+        Ok(put(flag, c_int::from(state::is_finalized()))?)
+    }
+
+    fn PMPI_Finalize() {
+        if state::is_finalized() {
+            return Err(error(ErrorClass::Other, "MPI_Finalize was called before").into());
+        }
+        at(MPI_COMM_SELF)?.run(|comm| comm.process().finalize())
+    }
+
+    fn PMPI_Abort(comm: MPI_Comm, errorcode: c_int) {
+        // A handle that is none is no reason to go on.
+        let comm = at(comm).or_else(|_| at(MPI_COMM_SELF))?;
+        comm.run(|comm| {
+            let reason = format!("rank {} called MPI_Abort", comm.process().world_rank());
+            comm.process().abort(errorcode, &reason)
+        })
+    }
+
+    fn PMPI_Get_version(version: *mut c_int, subversion: *mut c_int) {
+        put(version, MPI_VERSION)?;
+        Ok(put(subversion, MPI_SUBVERSION)?)
+    }
+
+    fn PMPI_Get_library_version(version: *mut c_char, resultlen: *mut c_int) {
+        let room = MPI_MAX_LIBRARY_VERSION_STRING.unsigned_abs() as usize;
+        Ok(put_string(version, resultlen, library_version().as_bytes(), room)?)
+    }
+
+    fn PMPI_Abi_get_version(abi_major: *mut c_int, abi_minor: *mut c_int) {
+        put(abi_major, MPI_ABI_VERSION)?;
+        Ok(put(abi_minor, MPI_ABI_SUBVERSION)?)
+    }
+
+    fn PMPI_Get_processor_name(name: *mut c_char, resultlen: *mut c_int) {
+        let mut text = [0_u8; 256];
+        // SAFETY: the buffer has that length.
+        unsafe { libc::gethostname(text.as_mut_ptr().cast(), text.len() - 1) };
+        let end = text.iter().position(|byte| *byte == 0).unwrap_or(0);
+        let room = MPI_MAX_PROCESSOR_NAME.unsigned_abs() as usize;
+        Ok(put_string(name, resultlen, &text[..end], room)?)
+    }
+
+    fn PMPI_Pcontrol(level: c_int) {
+        state::process()?.pcontrol(level);
+        Ok(())
+    }
+}
+
+/// `MPI_Wtime`: seconds since some time.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Wtime() -> f64 {
+    bcs_mpi::wtime()
+}
+
+/// `MPI_Wtick`: seconds of the finest difference that [`PMPI_Wtime`] tells.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Wtick() -> f64 {
+    1e-9
+}
+
+/// `MPI_Aint_add`: an address so many bytes further.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Aint_add(base: MPI_Aint, disp: MPI_Aint) -> MPI_Aint {
+    base.wrapping_add(disp)
+}
+
+/// `MPI_Aint_diff`: how many bytes are between two addresses.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Aint_diff(addr1: MPI_Aint, addr2: MPI_Aint) -> MPI_Aint {
+    addr1.wrapping_sub(addr2)
+}

@@ -1,0 +1,73 @@
+//! The functions, by chapter of the standard.
+//!
+//! A function is written once for both of its forms, with the types [`N`](crate::c::narrow::N) and the like where they
+//! differ:
+//!
+//! ```text
+//! calls! {
+//!     fn PMPI_Send | PMPI_Send_c(buf: *const c_void, count: N, ..., comm: MPI_Comm) {
+//!         at(comm)?.run(|comm| comm.send(buffer(buf, count, datatype)?, dest, tag))
+//!     }
+//! }
+//! ```
+
+mod environment;
+mod integers;
+mod point_to_point;
+mod requests;
+
+pub use environment::*;
+pub use integers::*;
+pub use point_to_point::*;
+pub use requests::*;
+
+/// Defines functions of the ABI by what they come to.
+macro_rules! calls {
+    ($(
+        fn $name:ident $(| $large:ident)? ($($argument:ident : $type:ty),* $(,)?) $body:block
+    )*) => {
+        /// With counts of C's `int`.
+        #[allow(unused_imports, reason = "not every function has a count")]
+        mod small {
+            use super::*;
+            use $crate::c::narrow::*;
+            $( $crate::calls::one!(small $name $(| $large)? ($($argument: $type),*) $body); )*
+        }
+        /// With counts of `MPI_Count`.
+        #[allow(unused_imports, reason = "not every function has a large form")]
+        mod large {
+            use super::*;
+            use $crate::c::wide::*;
+            $( $crate::calls::one!(large $name $(| $large)? ($($argument: $type),*) $body); )*
+        }
+        #[allow(unused_imports, reason = "some chapter has no large function")]
+        pub use large::*;
+        pub use small::*;
+    };
+}
+pub(crate) use calls;
+
+/// One form of a function.
+macro_rules! one {
+    (small $name:ident | $large:ident $arguments:tt $body:block) => {
+        $crate::calls::define!($name $arguments $body);
+    };
+    (small $name:ident $arguments:tt $body:block) => {
+        $crate::calls::define!($name $arguments $body);
+    };
+    (large $name:ident | $large:ident $arguments:tt $body:block) => {
+        $crate::calls::define!($large $arguments $body);
+    };
+    (large $name:ident $arguments:tt $body:block) => {};
+}
+pub(crate) use one;
+
+macro_rules! define {
+    ($name:ident ($($argument:ident : $type:ty),*) $body:block) => {
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $type),*) -> std::ffi::c_int {
+            $crate::answer::enter(stringify!($name), || -> $crate::answer::Outcome { $body })
+        }
+    };
+}
+pub(crate) use define;

@@ -1,0 +1,212 @@
+//! Messages (MPI 5.0, chapter 3).
+
+use super::calls;
+use super::requests::{begun, hand_out, kept, status_of, tell};
+use crate::answer::{Outcome, at, error};
+use crate::c::*;
+use crate::objects::{MESSAGES, Number as _, buffer, datatype, put};
+use crate::state;
+use bcs_mpi::mpi::{ErrorClass, Message, Status};
+use std::ffi::{c_int, c_void};
+
+/// The message of a handle, which is put back if the call fails.
+fn with_message<T>(
+    handle: *mut MPI_Message,
+    receive: impl FnOnce(&mut Message) -> Result<T, Box<bcs_mpi::mpi::Error>>,
+) -> Outcome<(MPI_Comm, T)> {
+    state::process()?;
+    if handle.is_null() {
+        return Err(error(ErrorClass::Arg, "the message is at address 0").into());
+    }
+    // SAFETY: the caller's promise.
+    let number = unsafe { *handle };
+    if number == MPI_MESSAGE_NO_PROC {
+        let mut message = at(MPI_COMM_SELF)?.run(|comm| comm.mprobe(MPI_PROC_NULL, 0))?;
+        let received = at(MPI_COMM_SELF)?.run(|_| receive(&mut message))?;
+        unsafe { *handle = MPI_MESSAGE_NULL };
+        return Ok((MPI_COMM_SELF, received));
+    }
+    let Some((on, mut message)) = MESSAGES.remove(number.0) else {
+        let reason = format!("{:#x} is no message", number.0);
+        return Err(error(ErrorClass::Request, reason).into());
+    };
+    let comm = at(on)?;
+    match comm.run(|_| receive(&mut message)) {
+        Ok(received) => {
+            unsafe { *handle = MPI_MESSAGE_NULL };
+            Ok((on, received))
+        }
+        Err(fault) => {
+            // Its handle is another one now, since the old one is stale.
+            unsafe { *handle = MPI_Message(MESSAGES.insert((on, message))) };
+            Err(fault)
+        }
+    }
+}
+
+fn handle_of(on: MPI_Comm, message: Message) -> MPI_Message {
+    match message.status().source {
+        MPI_PROC_NULL => MPI_MESSAGE_NO_PROC,
+        _ => MPI_Message(MESSAGES.insert((on, message))),
+    }
+}
+
+calls! {
+    fn PMPI_Send | PMPI_Send_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm) {
+        at(comm)?.run(|comm| comm.send(buffer(buf, count, datatype)?, dest, tag))
+    }
+
+    fn PMPI_Ssend | PMPI_Ssend_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm) {
+        at(comm)?.run(|comm| comm.ssend(buffer(buf, count, datatype)?, dest, tag))
+    }
+
+    fn PMPI_Rsend | PMPI_Rsend_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm) {
+        at(comm)?.run(|comm| comm.rsend(buffer(buf, count, datatype)?, dest, tag))
+    }
+
+    fn PMPI_Bsend | PMPI_Bsend_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm) {
+        at(comm)?.run(|comm| comm.bsend(buffer(buf, count, datatype)?, dest, tag))
+    }
+
+    fn PMPI_Recv | PMPI_Recv_c(buf: *mut c_void, count: N, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_Status) {
+        let came = at(comm)?.run(|comm| comm.recv(buffer(buf, count, datatype)?, source, tag))?;
+        tell(status, came);
+        Ok(())
+    }
+
+    fn PMPI_Isend | PMPI_Isend_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
+        begun(comm, request, |comm| comm.isend(buffer(buf, count, datatype)?, dest, tag))
+    }
+
+    fn PMPI_Issend | PMPI_Issend_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
+        begun(comm, request, |comm| comm.issend(buffer(buf, count, datatype)?, dest, tag))
+    }
+
+    fn PMPI_Irsend | PMPI_Irsend_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
+        begun(comm, request, |comm| comm.irsend(buffer(buf, count, datatype)?, dest, tag))
+    }
+
+    fn PMPI_Ibsend | PMPI_Ibsend_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
+        begun(comm, request, |comm| comm.ibsend(buffer(buf, count, datatype)?, dest, tag))
+    }
+
+    fn PMPI_Irecv | PMPI_Irecv_c(buf: *mut c_void, count: N, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
+        begun(comm, request, |comm| comm.irecv(buffer(buf, count, datatype)?, source, tag))
+    }
+
+    fn PMPI_Send_init | PMPI_Send_init_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
+        kept(comm, request, |comm| comm.send_init(buffer(buf, count, datatype)?, dest, tag))
+    }
+
+    fn PMPI_Ssend_init | PMPI_Ssend_init_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
+        kept(comm, request, |comm| comm.ssend_init(buffer(buf, count, datatype)?, dest, tag))
+    }
+
+    fn PMPI_Rsend_init | PMPI_Rsend_init_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
+        kept(comm, request, |comm| comm.rsend_init(buffer(buf, count, datatype)?, dest, tag))
+    }
+
+    fn PMPI_Bsend_init | PMPI_Bsend_init_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
+        kept(comm, request, |comm| comm.bsend_init(buffer(buf, count, datatype)?, dest, tag))
+    }
+
+    fn PMPI_Recv_init | PMPI_Recv_init_c(buf: *mut c_void, count: N, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
+        kept(comm, request, |comm| comm.recv_init(buffer(buf, count, datatype)?, source, tag))
+    }
+
+    fn PMPI_Sendrecv | PMPI_Sendrecv_c(sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, dest: c_int, sendtag: c_int, recvbuf: *mut c_void, recvcount: N, recvtype: MPI_Datatype, source: c_int, recvtag: c_int, comm: MPI_Comm, status: *mut MPI_Status) {
+        let came = at(comm)?.run(|comm| {
+            let out = buffer(sendbuf, sendcount, sendtype)?;
+            let into = buffer(recvbuf, recvcount, recvtype)?;
+            comm.sendrecv((out, dest, sendtag), (into, source, recvtag))
+        })?;
+        tell(status, came);
+        Ok(())
+    }
+
+    fn PMPI_Sendrecv_replace | PMPI_Sendrecv_replace_c(buf: *mut c_void, count: N, datatype: MPI_Datatype, dest: c_int, sendtag: c_int, source: c_int, recvtag: c_int, comm: MPI_Comm, status: *mut MPI_Status) {
+        let came = at(comm)?.run(|comm| {
+            comm.sendrecv_replace(buffer(buf, count, datatype)?, (dest, sendtag), (source, recvtag))
+        })?;
+        tell(status, came);
+        Ok(())
+    }
+
+    fn PMPI_Probe(source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_Status) {
+        let came = at(comm)?.run(|comm| comm.probe(source, tag))?;
+        tell(status, came);
+        Ok(())
+    }
+
+    fn PMPI_Iprobe(source: c_int, tag: c_int, comm: MPI_Comm, flag: *mut c_int, status: *mut MPI_Status) {
+        let came = at(comm)?.run(|comm| comm.iprobe(source, tag))?;
+        put(flag, c_int::from(came.is_some()))?;
+        came.into_iter().for_each(|came| tell(status, came));
+        Ok(())
+    }
+
+    fn PMPI_Mprobe(source: c_int, tag: c_int, comm: MPI_Comm, message: *mut MPI_Message, status: *mut MPI_Status) {
+        let found = at(comm)?.run(|comm| comm.mprobe(source, tag))?;
+        tell(status, found.status());
+        Ok(put(message, handle_of(comm, found))?)
+    }
+
+    fn PMPI_Improbe(source: c_int, tag: c_int, comm: MPI_Comm, flag: *mut c_int, message: *mut MPI_Message, status: *mut MPI_Status) {
+        let found = at(comm)?.run(|comm| comm.improbe(source, tag))?;
+        put(flag, c_int::from(found.is_some()))?;
+        if let Some(found) = found {
+            tell(status, found.status());
+            put(message, handle_of(comm, found))?;
+        }
+        Ok(())
+    }
+
+    fn PMPI_Mrecv | PMPI_Mrecv_c(buf: *mut c_void, count: N, datatype: MPI_Datatype, message: *mut MPI_Message, status: *mut MPI_Status) {
+        let (_, came) = with_message(message, |message| message.recv(buffer(buf, count, datatype)?))?;
+        tell(status, came);
+        Ok(())
+    }
+
+    fn PMPI_Imrecv | PMPI_Imrecv_c(buf: *mut c_void, count: N, datatype: MPI_Datatype, message: *mut MPI_Message, request: *mut MPI_Request) {
+        let (on, started) = with_message(message, |message| message.irecv(buffer(buf, count, datatype)?))?;
+        hand_out(on, request, started)
+    }
+
+    fn PMPI_Get_count | PMPI_Get_count_c(status: *const MPI_Status, datatype: MPI_Datatype, count: *mut N) {
+        let status = status_of(status)?;
+        let elements = status.count(&crate::objects::datatype(datatype)?);
+        let elements = elements.and_then(|elements| N::try_from(elements).ok());
+        Ok(put(count, elements.unwrap_or(N::from(MPI_UNDEFINED)))?)
+    }
+
+    fn PMPI_Get_elements | PMPI_Get_elements_c(status: *const MPI_Status, datatype: MPI_Datatype, count: *mut N) {
+        let status = status_of(status)?;
+        let elements = status.elements(&crate::objects::datatype(datatype)?);
+        let elements = elements.and_then(|elements| N::try_from(elements).ok());
+        Ok(put(count, elements.unwrap_or(N::from(MPI_UNDEFINED)))?)
+    }
+
+    fn PMPI_Get_elements_x(status: *const MPI_Status, datatype: MPI_Datatype, count: *mut MPI_Count) {
+        let status = status_of(status)?;
+        let elements = status.elements(&crate::objects::datatype(datatype)?);
+        let elements = elements.and_then(|elements| MPI_Count::try_from(elements).ok());
+        Ok(put(count, elements.unwrap_or(MPI_Count::from(MPI_UNDEFINED)))?)
+    }
+}
+
+/// The bytes of so many elements, for a status of the program's making.
+pub(super) fn bytes_of(of: MPI_Datatype, count: i64) -> Result<u64, Box<bcs_mpi::mpi::Error>> {
+    let size = datatype(of)?.size() as u64;
+    let bytes = u64::try_from(count.wide())
+        .ok()
+        .and_then(|count| count.checked_mul(size));
+    bytes.ok_or_else(|| {
+        error(
+            ErrorClass::Count,
+            format!("{count} elements cannot be counted in bytes"),
+        )
+    })
+}
+
+/// What nobody has received.
+pub(super) const NOTHING: Status = Status::EMPTY;

@@ -1,0 +1,482 @@
+//! Requests and statuses (MPI 5.0, 3.7 and 3.9).
+//!
+//! A call that waits takes what it waits for out of the table, so that no lock is held meanwhile. What can be started
+//! again is put back.
+
+use super::calls;
+use super::point_to_point::{NOTHING, bytes_of};
+use crate::answer::{Outcome, at, code_of, error};
+use crate::c::*;
+use crate::objects::{Entry, Number as _, REQUESTS, What, list, list_mut, put};
+use crate::state;
+use bcs_mpi::mpi::request::{testall, testany, testsome, waitall, waitany, waitsome};
+use bcs_mpi::mpi::{Comm, Error, ErrorClass, Persistent, Request, Result, Status};
+use std::ffi::c_int;
+
+/// The ABI's form of a status. `MPI_ERROR` is only written by calls that complete several requests.
+pub(super) fn tell(place: *mut MPI_Status, status: Status) {
+    if place.is_null() {
+        return; // MPI_STATUS_IGNORE
+    }
+    // SAFETY: the caller's promise.
+    let place = unsafe { &mut *place };
+    place.MPI_SOURCE = status.source;
+    place.MPI_TAG = status.tag;
+    set_bytes(place, status.bytes);
+    place.internal[2] = c_int::from(status.cancelled);
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the two halves of a length"
+)]
+fn set_bytes(status: &mut MPI_Status, bytes: u64) {
+    status.internal[0] = (bytes as u32).cast_signed();
+    status.internal[1] = ((bytes >> 32) as u32).cast_signed();
+}
+
+/// What a status of the ABI says.
+pub(super) fn status_of(place: *const MPI_Status) -> Result<Status> {
+    if place.is_null() {
+        return Err(error(ErrorClass::Arg, "the status is MPI_STATUS_IGNORE"));
+    }
+    // SAFETY: the caller's promise.
+    let status = unsafe { &*place };
+    let halves =
+        [status.internal[0], status.internal[1]].map(|half| u64::from(half.cast_unsigned()));
+    Ok(Status {
+        source: status.MPI_SOURCE,
+        tag: status.MPI_TAG,
+        bytes: halves[0] | halves[1] << 32,
+        cancelled: status.internal[2] & 1 == 1,
+    })
+}
+
+/// Where a request is to be put: known before anything is started.
+fn checked(place: *mut MPI_Request) -> Outcome {
+    if place.is_null() {
+        return Err(error(
+            ErrorClass::Arg,
+            "there is no place for the request: it is null",
+        )
+        .into());
+    }
+    Ok(())
+}
+
+/// Starts something on a communicator, and hands out its request.
+#[inline]
+pub(super) fn begun(
+    on: MPI_Comm,
+    place: *mut MPI_Request,
+    start: impl FnOnce(&Comm) -> Result<Request>,
+) -> Outcome {
+    let comm = at(on)?;
+    checked(place)?;
+    let request = comm.run(start)?;
+    hand_out(on, place, request)
+}
+
+/// Hands out a request.
+#[inline]
+pub(super) fn hand_out(on: MPI_Comm, place: *mut MPI_Request, request: Request) -> Outcome {
+    let what = What::Once(request);
+    Ok(put(
+        place,
+        MPI_Request(REQUESTS.insert(Entry { on, what })),
+    )?)
+}
+
+/// Makes what can be started again and again.
+pub(super) fn kept(
+    on: MPI_Comm,
+    place: *mut MPI_Request,
+    make: impl FnOnce(&Comm) -> Result<Persistent>,
+) -> Outcome {
+    let comm = at(on)?;
+    checked(place)?;
+    let what = What::Persistent(comm.run(make)?);
+    Ok(put(
+        place,
+        MPI_Request(REQUESTS.insert(Entry { on, what })),
+    )?)
+}
+
+fn no_request(handle: MPI_Request) -> Box<Error> {
+    let reason = format!("{:#x} is no request", handle.0);
+    error(ErrorClass::Request, reason)
+}
+
+/// A request that a call has taken to wait for it.
+struct Taken {
+    on: MPI_Comm,
+    /// It stays when it is done.
+    stays: bool,
+}
+
+/// Takes a request out of the table; nothing for `MPI_REQUEST_NULL`.
+fn take(handle: MPI_Request) -> Result<(Option<Taken>, Request)> {
+    if handle == MPI_REQUEST_NULL {
+        return Ok((None, Request::inactive()));
+    }
+    let taken = REQUESTS.with_mut(handle.0, |entry| {
+        let on = entry.on;
+        match &mut entry.what {
+            What::Persistent(persistent) => {
+                let started = std::mem::replace(persistent.started(), Request::inactive());
+                Some((Some(Taken { on, stays: true }), started))
+            }
+            What::Once(_) => {
+                let What::Once(request) = std::mem::replace(&mut entry.what, What::Taken) else {
+                    unreachable!("it is one")
+                };
+                Some((Some(Taken { on, stays: false }), request))
+            }
+            What::Taken => None,
+        }
+    });
+    match taken {
+        Some(Some(taken)) => Ok(taken),
+        Some(None) => Err(error(
+            ErrorClass::Request,
+            "another thread waits for this request",
+        )),
+        None => Err(no_request(handle)),
+    }
+}
+
+/// Puts one back that is not done.
+fn put_back(handle: MPI_Request, request: Request) {
+    REQUESTS.with_mut(handle.0, |entry| match &mut entry.what {
+        What::Persistent(persistent) => *persistent.started() = request,
+        What::Once(_) | What::Taken => entry.what = What::Once(request),
+    });
+}
+
+/// One is done: what cannot be started again is gone.
+fn done(handle: &mut MPI_Request, taken: Option<&Taken>) {
+    if taken.is_some_and(|taken| !taken.stays) {
+        REQUESTS.remove(handle.0);
+        *handle = MPI_REQUEST_NULL;
+    }
+}
+
+fn one<'a>(place: *mut MPI_Request) -> Result<&'a mut MPI_Request> {
+    Ok(&mut list_mut(place, 1)?[0])
+}
+
+/// The status of one that is done goes to its place, or its error to its communicator.
+fn answer(taken: Option<&Taken>, place: *mut MPI_Status, answer: Result<Status>) -> Outcome {
+    let status = match (answer, taken) {
+        (Ok(status), _) => status,
+        (Err(error), Some(taken)) => return at(taken.on)?.run(|_| Err(error)),
+        (Err(error), None) => return Err(error.into()),
+    };
+    tell(place, status);
+    Ok(())
+}
+
+/// Requests of an array, taken one by one.
+struct Group<'a> {
+    handles: &'a mut [MPI_Request],
+    taken: Vec<Option<Taken>>,
+    requests: Vec<Request>,
+}
+
+impl<'a> Group<'a> {
+    fn take(handles: &'a mut [MPI_Request]) -> Result<Self> {
+        let mut group = Group {
+            taken: Vec::with_capacity(handles.len()),
+            requests: Vec::with_capacity(handles.len()),
+            handles,
+        };
+        for index in 0..group.handles.len() {
+            match take(group.handles[index]) {
+                Ok((taken, request)) => {
+                    group.taken.push(taken);
+                    group.requests.push(request);
+                }
+                Err(mut wrong) => {
+                    wrong.reason = format!("request {index}: {}", wrong.reason);
+                    group.put_back_rest(&[]);
+                    return Err(wrong);
+                }
+            }
+        }
+        Ok(group)
+    }
+
+    /// Puts all back but those that are done.
+    fn put_back_rest(&mut self, done: &[usize]) {
+        for (index, request) in self.requests.drain(..).enumerate() {
+            if self.taken[index].is_some() && !done.contains(&index) {
+                put_back(self.handles[index], request);
+            }
+        }
+    }
+
+    fn done(&mut self, index: usize) {
+        done(&mut self.handles[index], self.taken[index].as_ref());
+    }
+
+    /// Statuses of some that are done, in a row, and `MPI_ERR_IN_STATUS` if any has failed.
+    fn tell(&self, answers: Vec<(usize, Result<Status>)>, statuses: *mut MPI_Status) -> Outcome {
+        let mut failed: Option<(usize, Box<Error>)> = None;
+        let any_failed = answers.iter().any(|(_, answer)| answer.is_err());
+        for (nth, (index, answer)) in answers.into_iter().enumerate() {
+            let (status, code) = match answer {
+                Ok(status) => (status, MPI_SUCCESS),
+                Err(error) => {
+                    let code = code_of(&error);
+                    failed.get_or_insert((index, error));
+                    (NOTHING, code)
+                }
+            };
+            if !statuses.is_null() {
+                // SAFETY: the caller's promise.
+                let place = unsafe { statuses.add(nth) };
+                tell(place, status);
+                if any_failed {
+                    // SAFETY: as above.
+                    unsafe { (*place).MPI_ERROR = code };
+                }
+            }
+        }
+        let Some((index, first)) = failed else {
+            return Ok(());
+        };
+        let mut error = error(ErrorClass::InStatus, format!("request {index}: {first}"));
+        error.operation.bytes = None;
+        match &self.taken[index] {
+            Some(taken) => at(taken.on)?.run(|_| Err(error)),
+            None => Err(error.into()),
+        }
+    }
+}
+
+calls! {
+    fn PMPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) {
+        state::process()?;
+        let handle = one(request)?;
+        let (taken, mut started) = take(*handle)?;
+        let came = started.wait();
+        done(handle, taken.as_ref());
+        answer(taken.as_ref(), status, came)
+    }
+
+    fn PMPI_Test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI_Status) {
+        state::process()?;
+        let handle = one(request)?;
+        put(flag, 0)?;
+        let (taken, mut started) = take(*handle)?;
+        let came = match started.test() {
+            Ok(None) => {
+                put_back(*handle, started);
+                return Ok(());
+            }
+            Ok(Some(status)) => Ok(status),
+            Err(error) => Err(error),
+        };
+        done(handle, taken.as_ref());
+        put(flag, 1)?;
+        answer(taken.as_ref(), status, came)
+    }
+
+    fn PMPI_Waitall(count: c_int, array_of_requests: *mut MPI_Request, array_of_statuses: *mut MPI_Status) {
+        state::process()?;
+        let mut group = Group::take(list_mut(array_of_requests, count)?)?;
+        let answers = waitall(&mut group.requests);
+        (0..answers.len()).for_each(|index| group.done(index));
+        group.tell(answers.into_iter().enumerate().collect(), array_of_statuses)
+    }
+
+    fn PMPI_Testall(count: c_int, array_of_requests: *mut MPI_Request, flag: *mut c_int, array_of_statuses: *mut MPI_Status) {
+        state::process()?;
+        put(flag, 0)?;
+        let mut group = Group::take(list_mut(array_of_requests, count)?)?;
+        let Some(answers) = testall(&mut group.requests) else {
+            group.put_back_rest(&[]);
+            return Ok(());
+        };
+        put(flag, 1)?;
+        (0..answers.len()).for_each(|index| group.done(index));
+        group.tell(answers.into_iter().enumerate().collect(), array_of_statuses)
+    }
+
+    fn PMPI_Waitany(count: c_int, array_of_requests: *mut MPI_Request, index: *mut c_int, status: *mut MPI_Status) {
+        state::process()?;
+        put(index, MPI_UNDEFINED)?;
+        let mut group = Group::take(list_mut(array_of_requests, count)?)?;
+        let found = waitany(&mut group.requests);
+        let Some((nth, came)) = found else {
+            group.put_back_rest(&[]);
+            tell(status, NOTHING);
+            return Ok(());
+        };
+        group.put_back_rest(&[nth]);
+        group.done(nth);
+        put(index, c_int::try_from(nth).unwrap_or(MPI_UNDEFINED))?;
+        answer(group.taken[nth].as_ref(), status, came)
+    }
+
+    fn PMPI_Testany(count: c_int, array_of_requests: *mut MPI_Request, index: *mut c_int, flag: *mut c_int, status: *mut MPI_Status) {
+        state::process()?;
+        put(index, MPI_UNDEFINED)?;
+        put(flag, 0)?;
+        let mut group = Group::take(list_mut(array_of_requests, count)?)?;
+        let active = group.requests.iter().any(Request::is_active);
+        let found = testany(&mut group.requests);
+        let Some((nth, came)) = found else {
+            group.put_back_rest(&[]);
+            if !active {
+                put(flag, 1)?;
+                tell(status, NOTHING);
+            }
+            return Ok(());
+        };
+        group.put_back_rest(&[nth]);
+        group.done(nth);
+        put(flag, 1)?;
+        put(index, c_int::try_from(nth).unwrap_or(MPI_UNDEFINED))?;
+        answer(group.taken[nth].as_ref(), status, came)
+    }
+
+    fn PMPI_Waitsome(incount: c_int, array_of_requests: *mut MPI_Request, outcount: *mut c_int, array_of_indices: *mut c_int, array_of_statuses: *mut MPI_Status) {
+        some(true, list_mut(array_of_requests, incount)?, outcount, array_of_indices, array_of_statuses)
+    }
+
+    fn PMPI_Testsome(incount: c_int, array_of_requests: *mut MPI_Request, outcount: *mut c_int, array_of_indices: *mut c_int, array_of_statuses: *mut MPI_Status) {
+        some(false, list_mut(array_of_requests, incount)?, outcount, array_of_indices, array_of_statuses)
+    }
+
+    fn PMPI_Start(request: *mut MPI_Request) {
+        start(*one(request)?)
+    }
+
+    fn PMPI_Startall(count: c_int, array_of_requests: *mut MPI_Request) {
+        list_mut(array_of_requests, count)?.iter().try_for_each(|request| start(*request))
+    }
+
+    fn PMPI_Cancel(request: *mut MPI_Request) {
+        let handle = *one(request)?;
+        let found = REQUESTS.with_mut(handle.0, |entry| match &mut entry.what {
+            What::Once(request) => request.cancel(),
+            What::Persistent(persistent) => persistent.started().cancel(),
+            What::Taken => {}
+        });
+        Ok(found.ok_or_else(|| no_request(handle))?)
+    }
+
+    fn PMPI_Request_free(request: *mut MPI_Request) {
+        let handle = one(request)?;
+        let gone = REQUESTS.remove(handle.0);
+        gone.ok_or_else(|| no_request(*handle))?;
+        *handle = MPI_REQUEST_NULL;
+        Ok(())
+    }
+
+    fn PMPI_Test_cancelled(status: *const MPI_Status, flag: *mut c_int) {
+        Ok(put(flag, c_int::from(status_of(status)?.cancelled))?)
+    }
+
+    fn PMPI_Status_get_source(status: *const MPI_Status, source: *mut c_int) {
+        Ok(put(source, status_of(status)?.source)?)
+    }
+
+    fn PMPI_Status_get_tag(status: *const MPI_Status, tag: *mut c_int) {
+        Ok(put(tag, status_of(status)?.tag)?)
+    }
+
+    fn PMPI_Status_get_error(status: *const MPI_Status, error: *mut c_int) {
+        status_of(status)?;
+        Ok(put(error, unsafe { (*status).MPI_ERROR })?)
+    }
+
+    fn PMPI_Status_set_source(status: *mut MPI_Status, source: c_int) {
+        status_of(status)?;
+        unsafe { (*status).MPI_SOURCE = source };
+        Ok(())
+    }
+
+    fn PMPI_Status_set_tag(status: *mut MPI_Status, tag: c_int) {
+        status_of(status)?;
+        unsafe { (*status).MPI_TAG = tag };
+        Ok(())
+    }
+
+    fn PMPI_Status_set_error(status: *mut MPI_Status, err: c_int) {
+        status_of(status)?;
+        unsafe { (*status).MPI_ERROR = err };
+        Ok(())
+    }
+
+    fn PMPI_Status_set_cancelled(status: *mut MPI_Status, flag: c_int) {
+        status_of(status)?;
+        unsafe { (*status).internal[2] = c_int::from(flag != 0) };
+        Ok(())
+    }
+
+    fn PMPI_Status_set_elements | PMPI_Status_set_elements_c(status: *mut MPI_Status, datatype: MPI_Datatype, count: N) {
+        status_of(status)?;
+        set_bytes(unsafe { &mut *status }, bytes_of(datatype, count.wide())?);
+        Ok(())
+    }
+
+    fn PMPI_Status_set_elements_x(status: *mut MPI_Status, datatype: MPI_Datatype, count: MPI_Count) {
+        status_of(status)?;
+        set_bytes(unsafe { &mut *status }, bytes_of(datatype, count)?);
+        Ok(())
+    }
+
+    fn PMPI_Status_c2f(c_status: *const MPI_Status, f_status: *mut c_int) {
+        Ok(put(f_status.cast(), *list(c_status, 1)?.first().expect("it is one"))?)
+    }
+
+    fn PMPI_Status_f2c(f_status: *const c_int, c_status: *mut MPI_Status) {
+        Ok(put(c_status, *list(f_status.cast(), 1)?.first().expect("it is one"))?)
+    }
+}
+
+fn some(
+    wait: bool,
+    handles: &mut [MPI_Request],
+    outcount: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut MPI_Status,
+) -> Outcome {
+    state::process()?;
+    put(outcount, MPI_UNDEFINED)?;
+    let mut group = Group::take(handles)?;
+    if !group.requests.iter().any(Request::is_active) {
+        group.put_back_rest(&[]);
+        return Ok(());
+    }
+    let answers = match wait {
+        true => waitsome(&mut group.requests),
+        false => testsome(&mut group.requests),
+    };
+    let over: Vec<usize> = answers.iter().map(|(index, _)| *index).collect();
+    group.put_back_rest(&over);
+    over.iter().for_each(|index| group.done(*index));
+    put(
+        outcount,
+        c_int::try_from(over.len()).unwrap_or(MPI_UNDEFINED),
+    )?;
+    let places = list_mut(indices, i64::try_from(over.len()).unwrap_or(i64::MAX))?;
+    for (place, index) in places.iter_mut().zip(&over) {
+        *place = c_int::try_from(*index).unwrap_or(MPI_UNDEFINED);
+    }
+    group.tell(answers, statuses)
+}
+
+fn start(handle: MPI_Request) -> Outcome {
+    let started = REQUESTS.with_mut(handle.0, |entry| match &mut entry.what {
+        What::Persistent(persistent) => (entry.on, persistent.start()),
+        What::Once(_) | What::Taken => {
+            let reason = "the request is none that can be started again";
+            (entry.on, Err(error(ErrorClass::Request, reason)))
+        }
+    });
+    let (on, started) = started.ok_or_else(|| no_request(handle))?;
+    at(on)?.run(|_| started)
+}

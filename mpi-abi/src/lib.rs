@@ -1,0 +1,51 @@
+//! `libmpi_abi.so.1`: the MPI 5.0 standard ABI in C (chapter 20) over [`bcs_mpi`].
+//!
+//! | module | is |
+//! |---|---|
+//! | [`c`] | the types of the ABI, and its constants, made of `standard/constants.txt` |
+//! | [`answer`] | how a call answers: error codes, error handlers, panics |
+//! | [`table`], [`objects`] | what handles stand for |
+//! | [`state`] | whether this process has called `MPI_Init` |
+//! | [`calls`] | the functions, by chapter |
+//! | [`rest`] | those that are not there yet; checks of the others against `standard/functions.txt` |
+//!
+//! **Handles** are a generation, a kind and an index, and never an address: whoever gives a stale handle, or one of
+//! another kind, or a random number, gets the error class of that kind.
+//!
+//! **Both names.** Each function is `PMPI_...`, and a weak `MPI_...` jumps there: a tool that wraps `MPI_Send` is what
+//! programs call, and calls `PMPI_Send` itself.
+//!
+//! **What is generated.** `standard/` has the standard's list of functions and constants. `build.rs` makes of it the
+//! weak names, the constants, a check that each function has the type that the standard says, and an answer,
+//! `MPI_ERR_UNSUPPORTED_OPERATION`, of each that nobody has written. What somebody has written is in `calls`.
+#![allow(
+    non_camel_case_types,
+    non_snake_case,
+    non_upper_case_globals,
+    reason = "names are the standard's"
+)]
+#![allow(
+    unsafe_code,
+    clippy::missing_safety_doc,
+    clippy::undocumented_unsafe_blocks,
+    clippy::multiple_unsafe_ops_per_block,
+    reason = "every function gets addresses from C; what the standard asks of their caller is the contract"
+)]
+#![allow(
+    missing_docs,
+    unreachable_pub,
+    reason = "functions are documented in the standard"
+)]
+
+pub mod answer;
+pub mod c;
+pub mod calls;
+pub mod objects;
+pub mod rest;
+pub mod state;
+pub mod table;
+
+#[global_allocator]
+static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;
+
+std::arch::global_asm!(include_str!(concat!(env!("OUT_DIR"), "/weak.s")));

@@ -1,0 +1,255 @@
+//! The objects that a program has made, and predefined ones by their handles.
+
+use crate::answer::error;
+use crate::c::*;
+use crate::table::Table;
+use bcs_core::reduction::Datatype as Elementary;
+use bcs_mpi::mpi::{
+    AnyOp, Buffer, Comm, Datatype, ErrorClass, ErrorHandler, Group, Info, Message, Op, Persistent,
+    Request, Result,
+};
+use std::ffi::c_void;
+
+pub static COMMS: Table<Comm> = Table::new(1);
+pub static DATATYPES: Table<Datatype> = Table::new(2);
+pub static ERROR_HANDLERS: Table<ErrorHandler> = Table::new(3);
+pub static GROUPS: Table<Group> = Table::new(4);
+pub static INFOS: Table<Info> = Table::new(5);
+pub static MESSAGES: Table<(MPI_Comm, Message)> = Table::new(6);
+pub static OPS: Table<AnyOp> = Table::new(7);
+pub static REQUESTS: Table<Entry> = Table::new(8);
+
+/// A request of the program's.
+#[derive(Debug)]
+pub struct Entry {
+    /// The communicator that it is of, whose handler is asked if it fails.
+    pub on: MPI_Comm,
+    pub what: What,
+}
+
+// SAFETY: what can be started again has the addresses of buffers in it, and any thread of the program may start it
+// (11.6). It is only touched with the table locked.
+unsafe impl Send for Entry {}
+// SAFETY: as above.
+unsafe impl Sync for Entry {}
+
+/// What a request is.
+#[derive(Debug)]
+pub enum What {
+    /// It ends with its completion.
+    Once(Request),
+    /// It can be started again.
+    Persistent(Persistent),
+    /// A call waits for it.
+    Taken,
+}
+
+/// The datatype of a handle.
+#[inline]
+pub fn datatype(handle: MPI_Datatype) -> Result<Datatype> {
+    if let Some(predefined) = elementary(handle) {
+        return Ok(Datatype::predefined(predefined));
+    }
+    DATATYPES.get(handle.0).ok_or_else(|| {
+        let reason = match handle {
+            MPI_DATATYPE_NULL => "the datatype is MPI_DATATYPE_NULL".to_owned(),
+            MPI_Datatype(number) => format!("{number:#x} is no datatype"),
+        };
+        error(ErrorClass::Type, reason)
+    })
+}
+
+/// What is moved for a predefined handle. Several handles stand for one: `MPI_INT` and `MPI_INT32_T`.
+#[inline]
+pub fn elementary(handle: MPI_Datatype) -> Option<Elementary> {
+    if handle.0 >= crate::table::FIRST {
+        return None;
+    }
+    Some(match handle {
+        MPI_INT | MPI_INT32_T | MPI_INTEGER | MPI_INTEGER4 | MPI_WCHAR => Elementary::Int32,
+        MPI_DOUBLE | MPI_DOUBLE_PRECISION | MPI_REAL8 => Elementary::Double,
+        MPI_BYTE | MPI_PACKED => Elementary::Byte,
+        MPI_CHAR | MPI_SIGNED_CHAR | MPI_INT8_T | MPI_INTEGER1 | MPI_CHARACTER => Elementary::Int8,
+        MPI_UNSIGNED_CHAR | MPI_UINT8_T => Elementary::Uint8,
+        MPI_SHORT | MPI_INT16_T | MPI_INTEGER2 => Elementary::Int16,
+        MPI_UNSIGNED_SHORT | MPI_UINT16_T => Elementary::Uint16,
+        MPI_UNSIGNED | MPI_UINT32_T => Elementary::Uint32,
+        MPI_LONG | MPI_LONG_LONG | MPI_INT64_T | MPI_INTEGER8 | MPI_AINT | MPI_COUNT
+        | MPI_OFFSET => Elementary::Int64,
+        MPI_UNSIGNED_LONG | MPI_UNSIGNED_LONG_LONG | MPI_UINT64_T => Elementary::Uint64,
+        MPI_FLOAT | MPI_REAL | MPI_REAL4 => Elementary::Float,
+        MPI_REAL2 => Elementary::Float16,
+        MPI_REAL16 => Elementary::Quad,
+        MPI_LONG_DOUBLE => Elementary::LongDouble,
+        MPI_C_FLOAT_COMPLEX | MPI_CXX_FLOAT_COMPLEX | MPI_COMPLEX | MPI_COMPLEX8 => {
+            Elementary::FloatComplex
+        }
+        MPI_C_DOUBLE_COMPLEX | MPI_CXX_DOUBLE_COMPLEX | MPI_DOUBLE_COMPLEX | MPI_COMPLEX16 => {
+            Elementary::DoubleComplex
+        }
+        MPI_C_LONG_DOUBLE_COMPLEX | MPI_CXX_LONG_DOUBLE_COMPLEX => Elementary::LongDoubleComplex,
+        MPI_COMPLEX4 => Elementary::Float16Complex,
+        MPI_COMPLEX32 => Elementary::QuadComplex,
+        MPI_C_BOOL | MPI_CXX_BOOL | MPI_LOGICAL1 => Elementary::Bool,
+        MPI_LOGICAL2 => Elementary::Logical16,
+        MPI_LOGICAL | MPI_LOGICAL4 => Elementary::Logical32,
+        MPI_LOGICAL8 => Elementary::Logical64,
+        MPI_FLOAT_INT => Elementary::FloatInt,
+        MPI_DOUBLE_INT => Elementary::DoubleInt,
+        MPI_LONG_INT => Elementary::Int64Int,
+        MPI_2INT | MPI_2INTEGER => Elementary::Int32Int,
+        MPI_SHORT_INT => Elementary::Int16Int,
+        MPI_LONG_DOUBLE_INT => Elementary::LongDoubleInt,
+        MPI_2REAL => Elementary::FloatFloat,
+        MPI_2DOUBLE_PRECISION => Elementary::DoubleDouble,
+        _ => return None,
+    })
+}
+
+/// The operation of a handle.
+#[inline]
+pub fn op(handle: MPI_Op) -> Result<AnyOp> {
+    if let Some(op) = predefined_op(handle) {
+        return Ok(op.into());
+    }
+    OPS.get(handle.0).ok_or_else(|| {
+        let reason = match handle {
+            MPI_OP_NULL => "the operation is MPI_OP_NULL".to_owned(),
+            MPI_REPLACE | MPI_NO_OP => "MPI_REPLACE and MPI_NO_OP are for windows".to_owned(),
+            MPI_Op(number) => format!("{number:#x} is no operation"),
+        };
+        error(ErrorClass::Op, reason)
+    })
+}
+
+/// A predefined operation, by the code that it has in the ABI, too.
+#[inline]
+pub fn predefined_op(handle: MPI_Op) -> Option<Op> {
+    u8::try_from(handle.0)
+        .ok()
+        .and_then(|code| Op::try_from(code).ok())
+}
+
+/// The group of a handle.
+pub fn group(handle: MPI_Group) -> Result<Group> {
+    if handle == MPI_GROUP_EMPTY {
+        let itself = crate::state::itself()
+            .map_err(|_| error(ErrorClass::Other, "groups are asked for before MPI_Init"))?;
+        return itself.group().include(&[]);
+    }
+    GROUPS.get(handle.0).ok_or_else(|| {
+        let reason = match handle {
+            MPI_GROUP_NULL => "the group is MPI_GROUP_NULL".to_owned(),
+            MPI_Group(number) => format!("{number:#x} is no group"),
+        };
+        error(ErrorClass::Group, reason)
+    })
+}
+
+/// A handle for a communicator, which is `MPI_COMM_NULL` for none.
+pub fn comm_handle(comm: Option<Comm>) -> MPI_Comm {
+    comm.map_or(MPI_COMM_NULL, |comm| MPI_Comm(COMMS.insert(comm)))
+}
+
+/// A handle for a group: an empty one is `MPI_GROUP_EMPTY`.
+pub fn group_handle(group: Group) -> MPI_Group {
+    match group.size() {
+        0 => MPI_GROUP_EMPTY,
+        _ => MPI_Group(GROUPS.insert(group)),
+    }
+}
+
+/// Counts and displacements of the small and of the large functions.
+pub trait Number: Copy {
+    fn wide(self) -> i64;
+}
+
+impl Number for i32 {
+    #[inline]
+    fn wide(self) -> i64 {
+        i64::from(self)
+    }
+}
+
+impl Number for i64 {
+    #[inline]
+    fn wide(self) -> i64 {
+        self
+    }
+}
+
+impl Number for isize {
+    #[inline]
+    fn wide(self) -> i64 {
+        self as i64
+    }
+}
+
+/// A buffer by address, count and type.
+#[inline]
+pub fn buffer(address: *const c_void, count: impl Number, of: MPI_Datatype) -> Result<Buffer> {
+    let count = count.wide();
+    let Ok(elements) = usize::try_from(count) else {
+        return Err(error(ErrorClass::Count, format!("the count is {count}")));
+    };
+    let datatype = datatype(of)?;
+    if address.addr() == IN_PLACE {
+        return Err(error(ErrorClass::Buffer, "MPI_IN_PLACE is no buffer here"));
+    }
+    // SAFETY: the caller's promise, which is the standard's: the memory stays while an operation has it.
+    Ok(unsafe { Buffer::new(address.cast_mut(), elements, datatype) })
+}
+
+/// Where a call puts a result.
+///
+/// # Errors
+/// When it is nowhere.
+pub fn put<T>(place: *mut T, value: T) -> Result<()> {
+    if place.is_null() {
+        return Err(error(
+            ErrorClass::Arg,
+            "there is no place for a result: a pointer is null",
+        ));
+    }
+    // SAFETY: the caller's promise.
+    unsafe { place.write(value) };
+    Ok(())
+}
+
+/// An array of C.
+///
+/// # Errors
+/// When its length is negative, or it is nowhere and not empty.
+pub fn list<'a, T>(start: *const T, len: impl Number) -> Result<&'a [T]> {
+    let len = len.wide();
+    let Ok(length) = usize::try_from(len) else {
+        return Err(error(
+            ErrorClass::Arg,
+            format!("an array has {len} elements"),
+        ));
+    };
+    if length == 0 {
+        return Ok(&[]);
+    }
+    if start.is_null() {
+        return Err(error(
+            ErrorClass::Arg,
+            format!("an array of {len} elements is at address 0"),
+        ));
+    }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { std::slice::from_raw_parts(start, length) })
+}
+
+/// The same, to be written.
+///
+/// # Errors
+/// As [`list`].
+pub fn list_mut<'a, T>(start: *mut T, len: impl Number) -> Result<&'a mut [T]> {
+    let read = list(start.cast_const(), len)?;
+    if read.is_empty() {
+        return Ok(&mut []);
+    }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { std::slice::from_raw_parts_mut(start, read.len()) })
+}

@@ -1,0 +1,9 @@
+//! Functions that are not there yet, and a check of those that are.
+
+use crate::answer::unsupported;
+use crate::c::*;
+use crate::calls::*;
+use std::ffi::{c_char, c_int, c_void};
+
+include!(concat!(env!("OUT_DIR"), "/rest.rs"));
+include!(concat!(env!("OUT_DIR"), "/prototypes.rs"));

@@ -1,0 +1,215 @@
+//! What handles stand for.
+//!
+//! A handle has a generation, a kind and an index. The Fortran form of it (`MPI_Comm_toint`) is the index alone, beyond
+//! the numbers of the predefined ones: 4096 and more.
+
+use std::sync::{PoisonError, RwLock};
+
+/// Predefined handles are below.
+pub const FIRST: usize = 4096;
+
+const KIND: u32 = 32;
+const GENERATION: u32 = 40;
+
+/// The objects of one kind that a program has made.
+#[derive(Debug)]
+pub struct Table<T> {
+    kind: u8,
+    state: RwLock<State<T>>,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    slots: Vec<Slot<T>>,
+    free: Vec<usize>,
+}
+
+#[derive(Debug)]
+struct Slot<T> {
+    generation: u32,
+    value: Option<T>,
+}
+
+impl<T> Table<T> {
+    /// An empty one of a kind, which no other table has.
+    pub const fn new(kind: u8) -> Self {
+        let state = State {
+            slots: Vec::new(),
+            free: Vec::new(),
+        };
+        Self {
+            kind,
+            state: RwLock::new(state),
+        }
+    }
+
+    fn read<R>(&self, look: impl FnOnce(&State<T>) -> R) -> R {
+        look(&self.state.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn write<R>(&self, change: impl FnOnce(&mut State<T>) -> R) -> R {
+        change(&mut self.state.write().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn handle(&self, index: usize, generation: u32) -> usize {
+        let generation = (generation & 0x00ff_ffff) as usize;
+        (generation << GENERATION) | (usize::from(self.kind) << KIND) | (index + FIRST)
+    }
+
+    /// The index that a handle of this kind alleges, and its generation.
+    fn parts(&self, handle: usize) -> Option<(usize, u32)> {
+        let index = (handle & 0xffff_ffff).checked_sub(FIRST)?;
+        let kind = handle >> KIND & 0xff;
+        let generation = u32::try_from(handle >> GENERATION).ok()?;
+        (kind == usize::from(self.kind)).then_some((index, generation))
+    }
+
+    /// A handle for an object.
+    pub fn insert(&self, value: T) -> usize {
+        self.write(|state| {
+            if let Some(index) = state.free.pop() {
+                let slot = &mut state.slots[index];
+                slot.value = Some(value);
+                return self.handle(index, slot.generation);
+            }
+            state.slots.push(Slot {
+                generation: 1,
+                value: Some(value),
+            });
+            self.handle(state.slots.len() - 1, 1)
+        })
+    }
+
+    /// Looks at what a handle stands for, if it stands for anything. Nothing else may be asked of this table meanwhile.
+    #[inline]
+    pub fn with<R>(&self, handle: usize, look: impl FnOnce(&T) -> R) -> Option<R> {
+        let (index, generation) = self.parts(handle)?;
+        self.read(|state| {
+            let slot = state.slots.get(index)?;
+            let value = slot
+                .value
+                .as_ref()
+                .filter(|_| slot.generation == generation)?;
+            Some(look(value))
+        })
+    }
+
+    /// The same, and changes it.
+    pub fn with_mut<R>(&self, handle: usize, change: impl FnOnce(&mut T) -> R) -> Option<R> {
+        let (index, generation) = self.parts(handle)?;
+        self.write(|state| {
+            let slot = state.slots.get_mut(index)?;
+            let value = slot
+                .value
+                .as_mut()
+                .filter(|_| slot.generation == generation)?;
+            Some(change(value))
+        })
+    }
+
+    /// The object, whose handle is stale from now on.
+    pub fn remove(&self, handle: usize) -> Option<T> {
+        let (index, generation) = self.parts(handle)?;
+        self.write(|state| {
+            let slot = state.slots.get_mut(index)?;
+            let matches = slot.generation == generation;
+            let value = slot.value.take_if(|_| matches)?;
+            // 0 is no generation: a handle that is only an index stands for nothing.
+            slot.generation = (slot.generation + 1) & 0x00ff_ffff;
+            slot.generation += u32::from(slot.generation == 0);
+            state.free.push(index);
+            Some(value)
+        })
+    }
+
+    /// The Fortran form of a handle, which is that of nothing if it stands for nothing.
+    pub fn to_integer(&self, handle: usize) -> Option<i32> {
+        if handle < FIRST {
+            return i32::try_from(handle).ok();
+        }
+        self.with(handle, |_| ())?;
+        i32::try_from(handle & 0xffff_ffff).ok()
+    }
+
+    /// The handle of a Fortran form.
+    pub fn of_integer(&self, integer: i32) -> Option<usize> {
+        let number = usize::try_from(integer).ok()?;
+        let Some(index) = number.checked_sub(FIRST) else {
+            return Some(number);
+        };
+        self.read(|state| {
+            let slot = state.slots.get(index)?;
+            slot.value.as_ref()?;
+            Some(self.handle(index, slot.generation))
+        })
+    }
+}
+
+impl<T: Clone> Table<T> {
+    /// What a handle stands for.
+    #[inline]
+    pub fn get(&self, handle: usize) -> Option<T> {
+        self.with(handle, T::clone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stale_foreign_and_random_handles_stand_for_nothing() {
+        let (table, other) = (Table::new(1), Table::new(2));
+        let first = table.insert("first");
+        assert_eq!(table.get(first), Some("first"));
+        let theirs = other.insert("theirs");
+        assert_eq!((table.get(theirs), other.get(first)), (None, None));
+        assert_eq!(table.remove(first), Some("first"));
+        let second = table.insert("second");
+        assert_eq!(
+            first & 0xffff_ffff,
+            second & 0xffff_ffff,
+            "the place is taken again"
+        );
+        assert_eq!(
+            (table.get(first), table.get(second)),
+            (None, Some("second"))
+        );
+        assert_eq!(
+            (table.remove(first), table.remove(second)),
+            (None, Some("second"))
+        );
+        for random in [
+            0,
+            1,
+            FIRST - 1,
+            FIRST,
+            FIRST + 1,
+            usize::MAX,
+            1 << KIND,
+            second ^ 1,
+        ] {
+            assert_eq!(table.get(random), None, "{random:#x}");
+        }
+    }
+
+    #[test]
+    fn a_handle_comes_back_from_its_integer() {
+        let table = Table::new(3);
+        let handle = table.insert(7);
+        let integer = table.to_integer(handle).unwrap();
+        assert_eq!(table.of_integer(integer), Some(handle));
+        assert_eq!(
+            table.to_integer(0x101),
+            Some(0x101),
+            "a predefined one is itself"
+        );
+        assert_eq!(table.of_integer(0x101), Some(0x101));
+        table.remove(handle);
+        assert_eq!(
+            (table.to_integer(handle), table.of_integer(integer)),
+            (None, None)
+        );
+        assert_eq!(table.of_integer(-1), None);
+    }
+}
