@@ -11,15 +11,21 @@
 //! }
 //! ```
 
+mod communicators;
 mod environment;
+mod groups;
 mod integers;
 mod point_to_point;
 mod requests;
+mod topologies;
 
+pub use communicators::*;
 pub use environment::*;
+pub use groups::*;
 pub use integers::*;
 pub use point_to_point::*;
 pub use requests::*;
+pub use topologies::*;
 
 /// Defines functions of the ABI by what they come to.
 macro_rules! calls {

@@ -5,7 +5,7 @@
 
 use super::calls;
 use super::point_to_point::{NOTHING, bytes_of};
-use crate::answer::{Outcome, at, code_of, error};
+use crate::answer::{At, Outcome, at, code_of, error};
 use crate::c::*;
 use crate::objects::{Entry, Number as _, REQUESTS, What, list, list_mut, put};
 use crate::state;
@@ -161,6 +161,11 @@ fn done(handle: &mut MPI_Request, taken: Option<&Taken>) {
     }
 }
 
+/// Whose handler is asked: that of the communicator, or, once it is freed, that of `MPI_COMM_SELF`.
+fn whose(taken: &Taken) -> Outcome<At> {
+    at(taken.on).or_else(|_| at(MPI_COMM_SELF))
+}
+
 fn one<'a>(place: *mut MPI_Request) -> Result<&'a mut MPI_Request> {
     Ok(&mut list_mut(place, 1)?[0])
 }
@@ -169,7 +174,7 @@ fn one<'a>(place: *mut MPI_Request) -> Result<&'a mut MPI_Request> {
 fn answer(taken: Option<&Taken>, place: *mut MPI_Status, answer: Result<Status>) -> Outcome {
     let status = match (answer, taken) {
         (Ok(status), _) => status,
-        (Err(error), Some(taken)) => return at(taken.on)?.run(|_| Err(error)),
+        (Err(error), Some(taken)) => return whose(taken)?.run(|_| Err(error)),
         (Err(error), None) => return Err(error.into()),
     };
     tell(place, status);
@@ -248,7 +253,7 @@ impl<'a> Group<'a> {
         let mut error = error(ErrorClass::InStatus, format!("request {index}: {first}"));
         error.operation.bytes = None;
         match &self.taken[index] {
-            Some(taken) => at(taken.on)?.run(|_| Err(error)),
+            Some(taken) => whose(taken)?.run(|_| Err(error)),
             None => Err(error.into()),
         }
     }

@@ -1,0 +1,188 @@
+//! Communicators (MPI 5.0, chapter 7).
+
+use super::calls;
+use super::environment::put_string;
+use crate::answer::{Outcome, at, error};
+use crate::c::*;
+use crate::objects::{COMMS, INFOS, comm_handle, group, group_handle, put};
+use bcs_mpi::mpi::{Comparison, ErrorClass, Info, Result};
+use std::ffi::{CStr, c_char, c_int};
+
+/// A string of C. Bytes that are no UTF-8 are replaced: the core keeps names as text.
+pub(super) fn text(place: *const c_char) -> Result<String> {
+    if place.is_null() {
+        return Err(error(ErrorClass::Arg, "a string is at address 0"));
+    }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { CStr::from_ptr(place) }
+        .to_string_lossy()
+        .into_owned())
+}
+
+/// What an info handle holds; nothing for `MPI_INFO_NULL`.
+pub(super) fn info(handle: MPI_Info) -> Result<Info> {
+    match handle {
+        MPI_INFO_NULL => Ok(Info::new()),
+        MPI_Info(number) => INFOS
+            .get(number)
+            .ok_or_else(|| error(ErrorClass::Info, format!("{number:#x} is no info object"))),
+    }
+}
+
+/// How the ABI says that things compare.
+pub(super) fn comparison(of: Comparison) -> c_int {
+    match of {
+        Comparison::Identical => MPI_IDENT,
+        Comparison::Congruent => MPI_CONGRUENT,
+        Comparison::Similar => MPI_SIMILAR,
+        Comparison::Unequal => MPI_UNEQUAL,
+    }
+}
+
+/// Frees a communicator of the program's.
+fn free(comm: *mut MPI_Comm) -> Outcome {
+    if comm.is_null() {
+        return Err(error(ErrorClass::Arg, "the communicator is at address 0").into());
+    }
+    // SAFETY: the caller's promise.
+    let handle = unsafe { *comm };
+    let held = at(handle)?;
+    held.run(|comm| match handle {
+        MPI_COMM_SELF => Err(error(ErrorClass::Comm, "MPI_COMM_SELF cannot be freed")),
+        _ => comm.free(),
+    })?;
+    COMMS.remove(handle.0);
+    Ok(put(comm, MPI_COMM_NULL)?)
+}
+
+calls! {
+    fn PMPI_Comm_rank(comm: MPI_Comm, rank: *mut c_int) {
+        at(comm)?.run(|comm| put(rank, comm.rank()))
+    }
+
+    fn PMPI_Comm_size(comm: MPI_Comm, size: *mut c_int) {
+        at(comm)?.run(|comm| put(size, comm.size()))
+    }
+
+    fn PMPI_Comm_group(comm: MPI_Comm, group: *mut MPI_Group) {
+        at(comm)?.run(|comm| put(group, group_handle(comm.group())))
+    }
+
+    fn PMPI_Comm_compare(comm1: MPI_Comm, comm2: MPI_Comm, result: *mut c_int) {
+        let other = at(comm2)?;
+        at(comm1)?.run(|comm| put(result, comparison(comm.compare(other.comm()))))
+    }
+
+    fn PMPI_Comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) {
+        at(comm)?.run(|comm| put(newcomm, comm_handle(Some(comm.dup()?))))
+    }
+
+    fn PMPI_Comm_dup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm) {
+        at(comm)?.run(|comm| put(newcomm, comm_handle(Some(comm.dup_with_info(&super::info(info)?)?))))
+    }
+
+    fn PMPI_Comm_split(comm: MPI_Comm, color: c_int, key: c_int, newcomm: *mut MPI_Comm) {
+        at(comm)?.run(|comm| {
+            let color = match color {
+                MPI_UNDEFINED => None,
+                color => Some(u32::try_from(color).map_err(|_| {
+                    error(ErrorClass::Arg, format!("the colour is {color}"))
+                })?),
+            };
+            put(newcomm, comm_handle(comm.split(color, key)?))
+        })
+    }
+
+    fn PMPI_Comm_split_type(comm: MPI_Comm, split_type: c_int, key: c_int, info: MPI_Info, newcomm: *mut MPI_Comm) {
+        at(comm)?.run(|comm| {
+            let info = super::info(info)?;
+            let resource = info.get("mpi_hw_resource_type")?;
+            let by_node = resource.as_deref() == Some("mpi_shared_memory");
+            let made = match split_type {
+                MPI_UNDEFINED => comm.split_by_node(false, key)?,
+                MPI_COMM_TYPE_SHARED => comm.split_by_node(true, key)?,
+                MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED if by_node => comm.split_by_node(true, key)?,
+                // Within a node nothing is known of what cores share.
+                MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED | MPI_COMM_TYPE_HW_UNGUIDED => {
+                    comm.split_by_node(false, key)?
+                }
+                other => return Err(error(ErrorClass::Arg, format!("{other} is no type of splitting"))),
+            };
+            put(newcomm, comm_handle(made))
+        })
+    }
+
+    fn PMPI_Comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Comm) {
+        at(comm)?.run(|comm| put(newcomm, comm_handle(comm.create(&super::group(group)?)?)))
+    }
+
+    fn PMPI_Comm_create_group(comm: MPI_Comm, group: MPI_Group, tag: c_int, newcomm: *mut MPI_Comm) {
+        at(comm)?.run(|comm| put(newcomm, comm_handle(comm.create_group(&super::group(group)?, tag)?)))
+    }
+
+    fn PMPI_Comm_free(comm: *mut MPI_Comm) {
+        free(comm)
+    }
+
+    fn PMPI_Comm_disconnect(comm: *mut MPI_Comm) {
+        // Everything on it is complete by then (11.10.4), so there is nothing to wait for.
+        free(comm)
+    }
+
+    fn PMPI_Comm_test_inter(comm: MPI_Comm, flag: *mut c_int) {
+        at(comm)?.run(|comm| put(flag, c_int::from(comm.is_inter())))
+    }
+
+    fn PMPI_Comm_remote_size(comm: MPI_Comm, size: *mut c_int) {
+        at(comm)?.run(|comm| put(size, comm.remote_size()?))
+    }
+
+    fn PMPI_Comm_remote_group(comm: MPI_Comm, group: *mut MPI_Group) {
+        at(comm)?.run(|comm| put(group, group_handle(comm.remote_group()?)))
+    }
+
+    fn PMPI_Intercomm_create(local_comm: MPI_Comm, local_leader: c_int, peer_comm: MPI_Comm, remote_leader: c_int, tag: c_int, newintercomm: *mut MPI_Comm) {
+        let local = at(local_comm)?;
+        // Only the leader's peer is looked at.
+        let peer = match local.comm().rank() == local_leader {
+            true => Some(at(peer_comm)?),
+            false => None,
+        };
+        local.run(|comm| {
+            let peer = peer.as_ref().map(|peer| peer.comm());
+            put(newintercomm, comm_handle(Some(comm.intercomm_create(local_leader, peer, remote_leader, tag)?)))
+        })
+    }
+
+    fn PMPI_Intercomm_merge(intercomm: MPI_Comm, high: c_int, newintracomm: *mut MPI_Comm) {
+        at(intercomm)?.run(|comm| put(newintracomm, comm_handle(Some(comm.intercomm_merge(high != 0)?))))
+    }
+
+    fn PMPI_Comm_set_name(comm: MPI_Comm, comm_name: *const c_char) {
+        at(comm)?.run(|comm| {
+            comm.set_name(&text(comm_name)?);
+            Ok(())
+        })
+    }
+
+    fn PMPI_Comm_get_name(comm: MPI_Comm, comm_name: *mut c_char, resultlen: *mut c_int) {
+        // The null handle has a name, too (7.8).
+        let name = match comm {
+            MPI_COMM_NULL => "MPI_COMM_NULL".to_owned(),
+            comm => at(comm)?.comm().name(),
+        };
+        let room = MPI_MAX_OBJECT_NAME.unsigned_abs() as usize;
+        Ok(put_string(comm_name, resultlen, name.as_bytes(), room)?)
+    }
+
+    fn PMPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) {
+        at(comm)?.run(|comm| {
+            comm.set_info(&super::info(info)?);
+            Ok(())
+        })
+    }
+
+    fn PMPI_Comm_get_info(comm: MPI_Comm, info_used: *mut MPI_Info) {
+        at(comm)?.run(|comm| put(info_used, MPI_Info(INFOS.insert(comm.info()))))
+    }
+}
