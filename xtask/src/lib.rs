@@ -21,6 +21,7 @@ pub mod checks;
 pub mod confined;
 pub mod contest;
 pub mod hosts;
+pub mod install;
 pub mod job;
 pub mod live_stranger;
 pub mod network;

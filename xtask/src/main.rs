@@ -39,6 +39,12 @@ enum Chore {
     /// Measure the tables and figures of the papers, and write docs/papers.md and docs/papers/*.svg with ours beside
     /// theirs. Exits 0 when all are there, 1 when a part failed, 77 when this machine cannot show one.
     Papers(PapersArgs),
+    /// Build the command and the library for C programs, and lay both out with header and compiler wrappers.
+    Install {
+        /// The folder, which is made if it is not there.
+        #[arg(long, value_name = "FOLDER")]
+        prefix: std::path::PathBuf,
+    },
     /// One of the two processes of the bare ping-pong, started by a check.
     #[command(hide = true)]
     PingpongPartner(Partner),
@@ -71,6 +77,9 @@ fn main() -> ExitCode {
             .and_then(|workspace| args.run(&workspace))
             .map(|()| Verdict::Held),
         Chore::Papers(args) => Workspace::find().and_then(|workspace| args.run(&workspace)),
+        Chore::Install { prefix } => Workspace::find()
+            .and_then(|workspace| xtask::install::install(&workspace, &prefix))
+            .map(|()| Verdict::Held),
         Chore::PingpongPartner(partner) => partner.play().map(|()| Verdict::Held),
     };
     match outcome {

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use crate::process;
 
 /// A first build of everything on a slow machine.
-const BUILD_LIMIT: Duration = Duration::from_secs(3600);
+pub(crate) const BUILD_LIMIT: Duration = Duration::from_secs(3600);
 
 /// The checkout that this program was built from.
 #[derive(Debug)]

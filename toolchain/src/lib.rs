@@ -1,0 +1,73 @@
+//! What a C programmer installs: `lib/libmpi_abi.so.1`, `include/mpi.h`, `bin/mpicc` and its brothers, launchers.
+//!
+//! | module | is |
+//! |---|---|
+//! | [`standard`] | the standard's lists of functions and constants, of the crate `mpi-abi` |
+//! | [`header`] | `mpi.h`, made of them |
+//! | [`library`] | the link of the shared library |
+//! | [`wrappers`] | compiler wrappers, and what finds them |
+//!
+//! Everything lies relative to everything else, so a folder that was installed may be moved.
+
+pub mod header;
+pub mod library;
+pub mod standard;
+pub mod wrappers;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+/// What is installed.
+#[derive(Debug, Clone, Copy)]
+pub struct Parts<'a> {
+    /// The `bcs` command.
+    pub command: &'a Path,
+    /// What cargo makes of the crate `mpi-abi`: `libmpi_abi.a`.
+    pub archive: &'a Path,
+}
+
+/// Lays all of it out in a folder, which is made if it is not there. What was installed there before is replaced.
+///
+/// # Errors
+///
+/// A file cannot be written, or the C compiler does not link the library.
+pub fn install(parts: Parts, prefix: &Path) -> Result<()> {
+    for folder in ["bin", "lib/pkgconfig", "include"] {
+        let folder = prefix.join(folder);
+        fs::create_dir_all(&folder)
+            .with_context(|| format!("failed to make {}", folder.display()))?;
+    }
+    let bin = prefix.join("bin");
+    let command = bin.join("bcs");
+    // Not written over: it may be running.
+    replace(&command, || {
+        fs::copy(parts.command, &command)
+            .map(drop)
+            .map_err(Into::into)
+    })?;
+    for name in ["bcsrun", "mpiexec", "mpirun"] {
+        link("bcs", &bin.join(name))?;
+    }
+    let include = prefix.join("include/mpi.h");
+    fs::write(&include, header::text())
+        .with_context(|| format!("failed to write {}", include.display()))?;
+    let lib = prefix.join("lib");
+    library::link(parts.archive, &lib.join(library::SONAME))?;
+    link(library::SONAME, &lib.join("libmpi_abi.so"))?;
+    wrappers::write_all(prefix)
+}
+
+fn link(to: &str, at: &Path) -> Result<()> {
+    replace(at, || symlink(to, at).map_err(Into::into))
+}
+
+fn replace(path: &Path, make: impl FnOnce() -> Result<()>) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
+        _ => make(),
+    }
+    .with_context(|| format!("failed to make {}", path.display()))
+}

@@ -1,0 +1,29 @@
+//! `cargo xtask install`: what C programmers get, of this checkout.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use toolchain::Parts;
+
+use crate::process;
+use crate::workspace::{BUILD_LIMIT, Workspace};
+
+/// Builds the command and the library, and lays them out in a folder.
+///
+/// # Errors
+///
+/// The build fails, or a file cannot be written.
+pub fn install(workspace: &Workspace, prefix: &Path) -> Result<()> {
+    let release = workspace.release()?;
+    eprintln!("building the library for C programs ...");
+    process::run(&mut workspace.cargo(["build", "--release", "--package", "mpi-abi"]), BUILD_LIMIT)?
+        .succeeded()
+        .context("failed to build the library")?;
+    let parts = Parts {
+        command: &release.join("bcs"),
+        archive: &release.join("libmpi_abi.a"),
+    };
+    toolchain::install(parts, prefix)?;
+    println!("installed into {}: add {}/bin to PATH", prefix.display(), prefix.display());
+    Ok(())
+}
