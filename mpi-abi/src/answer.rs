@@ -63,6 +63,7 @@ pub fn error(class: ErrorClass, reason: impl Into<String>) -> Box<Error> {
         class,
         operation: Operation::plain(""),
         reason: reason.into(),
+        came: None,
     })
 }
 

@@ -2,7 +2,7 @@
 
 pub use super::constants::MAX_OBJECT_NAME;
 use super::constants::{ANY_SOURCE, ANY_TAG, TAG_UB};
-use super::error::{Error, ErrorClass, Operation, Peer, Result};
+use super::error::{Came, Error, ErrorClass, Operation, Peer, Result};
 use super::group::as_rank;
 use super::info::Info;
 pub use super::objects::handles::Comm;
@@ -276,7 +276,13 @@ impl Comm {
                     rank: Some(outcome.source),
                     tag: Some(outcome.tag),
                 });
-                Err(operation.failure(Failure::Truncated, outcome.len))
+                let mut error = operation.failure(Failure::Truncated, outcome.len);
+                error.came = Some(Came {
+                    source: self.peers().place(outcome.source),
+                    tag: outcome.tag,
+                    bytes: operation.bytes.unwrap_or(0),
+                });
+                Err(error)
             }
             failure => Err(operation.failure(failure, outcome.len)),
         }

@@ -16,6 +16,19 @@ pub struct Error {
     pub operation: Operation,
     /// Why.
     pub reason: String,
+    /// The message, if it is one that had come: what its receive was not given in a [`Status`](super::Status).
+    pub came: Option<Came>,
+}
+
+/// A message that came and could not be received as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Came {
+    /// Its sender's rank in the communicator.
+    pub source: i32,
+    /// Its tag.
+    pub tag: i32,
+    /// The bytes of it that are in the buffer.
+    pub bytes: u64,
 }
 
 impl fmt::Debug for Error {
@@ -81,6 +94,7 @@ impl Operation {
             class,
             operation: self,
             reason: reason.into(),
+            came: None,
         })
     }
 

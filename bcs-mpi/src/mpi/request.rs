@@ -311,6 +311,25 @@ impl Request {
             .transpose()
     }
 
+    /// `MPI_Request_get_status`: as [`test`](Self::test), but the request stays, and a later wait or test tells the same.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    #[track_caller]
+    pub fn peek(&mut self) -> Result<Option<Status>> {
+        match &self.0 {
+            State::Inactive => return Ok(Some(Status::EMPTY)),
+            State::Failed(error) => return Err(error.clone()),
+            State::Over(answer, _) => return answer.clone().map(Some),
+            State::Active(_) => {}
+        }
+        let answer = self.test().transpose();
+        if let Some(answer) = &answer {
+            self.0 = State::Over(answer.clone(), None);
+        }
+        answer.transpose()
+    }
+
     /// `MPI_Cancel` of a receive; it has still to be waited for, and its status says whether it
     /// was cancelled. Sends and collectives cannot be cancelled: for them this does nothing.
     pub fn cancel(&self) {

@@ -1,18 +1,39 @@
 //! Messages (MPI 5.0, chapter 3).
 
 use super::calls;
-use super::requests::{begun, hand_out, kept, status_of, tell};
+use super::requests::{begun, hand_out, kept, of_error, status_of, tell};
 use crate::answer::{Outcome, at, error};
 use crate::c::*;
 use crate::objects::{MESSAGES, Number as _, buffer, datatype, put};
 use crate::state;
-use bcs_mpi::mpi::{ErrorClass, Message, Status};
+use bcs_mpi::mpi::{Comm, Error, ErrorClass, Message, Status};
 use std::ffi::{c_int, c_void};
+
+/// A receive whose status is told, also if it fails.
+#[inline]
+fn received(
+    on: MPI_Comm,
+    place: *mut MPI_Status,
+    receive: impl FnOnce(&Comm) -> Result<Status, Box<Error>>,
+) -> Outcome {
+    at(on)?.run(|comm| match receive(comm) {
+        Ok(status) => {
+            tell(place, status);
+            Ok(())
+        }
+        Err(error) => {
+            if error.came.is_some() {
+                tell(place, of_error(&error));
+            }
+            Err(error)
+        }
+    })
+}
 
 /// The message of a handle, which is put back if the call fails.
 fn with_message<T>(
     handle: *mut MPI_Message,
-    receive: impl FnOnce(&mut Message) -> Result<T, Box<bcs_mpi::mpi::Error>>,
+    receive: impl FnOnce(&mut Message) -> Result<T, Box<Error>>,
 ) -> Outcome<(MPI_Comm, T)> {
     state::process()?;
     if handle.is_null() {
@@ -69,9 +90,7 @@ calls! {
     }
 
     fn PMPI_Recv | PMPI_Recv_c(buf: *mut c_void, count: N, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_Status) {
-        let came = at(comm)?.run(|comm| comm.recv(buffer(buf, count, datatype)?, source, tag))?;
-        tell(status, came);
-        Ok(())
+        received(comm, status, |comm| comm.recv(buffer(buf, count, datatype)?, source, tag))
     }
 
     fn PMPI_Isend | PMPI_Isend_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
@@ -115,13 +134,11 @@ calls! {
     }
 
     fn PMPI_Sendrecv | PMPI_Sendrecv_c(sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, dest: c_int, sendtag: c_int, recvbuf: *mut c_void, recvcount: N, recvtype: MPI_Datatype, source: c_int, recvtag: c_int, comm: MPI_Comm, status: *mut MPI_Status) {
-        let came = at(comm)?.run(|comm| {
+        received(comm, status, |comm| {
             let out = buffer(sendbuf, sendcount, sendtype)?;
             let into = buffer(recvbuf, recvcount, recvtype)?;
             comm.sendrecv((out, dest, sendtag), (into, source, recvtag))
-        })?;
-        tell(status, came);
-        Ok(())
+        })
     }
 
     fn PMPI_Sendrecv_replace | PMPI_Sendrecv_replace_c(buf: *mut c_void, count: N, datatype: MPI_Datatype, dest: c_int, sendtag: c_int, source: c_int, recvtag: c_int, comm: MPI_Comm, status: *mut MPI_Status) {
@@ -195,7 +212,7 @@ calls! {
 }
 
 /// The bytes of so many elements, for a status of the program's making.
-pub(super) fn bytes_of(of: MPI_Datatype, count: i64) -> Result<u64, Box<bcs_mpi::mpi::Error>> {
+pub(super) fn bytes_of(of: MPI_Datatype, count: i64) -> Result<u64, Box<Error>> {
     let size = datatype(of)?.size() as u64;
     let bytes = u64::try_from(count.wide())
         .ok()

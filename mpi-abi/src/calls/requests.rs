@@ -172,13 +172,29 @@ fn one<'a>(place: *mut MPI_Request) -> Result<&'a mut MPI_Request> {
 
 /// The status of one that is done goes to its place, or its error to its communicator.
 fn answer(taken: Option<&Taken>, place: *mut MPI_Status, answer: Result<Status>) -> Outcome {
-    let status = match (answer, taken) {
-        (Ok(status), _) => status,
-        (Err(error), Some(taken)) => return whose(taken)?.run(|_| Err(error)),
-        (Err(error), None) => return Err(error.into()),
+    let error = match answer {
+        Ok(status) => {
+            tell(place, status);
+            return Ok(());
+        }
+        Err(error) => error,
     };
-    tell(place, status);
-    Ok(())
+    tell(place, of_error(&error));
+    match taken {
+        Some(taken) => whose(taken)?.run(|_| Err(error)),
+        None => Err(error.into()),
+    }
+}
+
+/// What is known of a message whose receive has failed.
+pub(super) fn of_error(error: &Error) -> Status {
+    let came = error.came.map(|came| Status {
+        source: came.source,
+        tag: came.tag,
+        bytes: came.bytes,
+        cancelled: false,
+    });
+    came.unwrap_or(NOTHING)
 }
 
 /// Requests of an array, taken one by one.
@@ -233,8 +249,9 @@ impl<'a> Group<'a> {
                 Ok(status) => (status, MPI_SUCCESS),
                 Err(error) => {
                     let code = code_of(&error);
+                    let status = of_error(&error);
                     failed.get_or_insert((index, error));
-                    (NOTHING, code)
+                    (status, code)
                 }
             };
             if !statuses.is_null() {
@@ -285,6 +302,88 @@ calls! {
         done(handle, taken.as_ref());
         put(flag, 1)?;
         answer(taken.as_ref(), status, came)
+    }
+
+    fn PMPI_Request_get_status(request: MPI_Request, flag: *mut c_int, status: *mut MPI_Status) {
+        state::process()?;
+        let came = peek(request).map(|(on, came)| (on, came.transpose()));
+        let (on, came) = came?;
+        put(flag, c_int::from(came.is_some()))?;
+        came.map_or(Ok(()), |came| answer(on.as_ref(), status, came))
+    }
+
+    fn PMPI_Request_get_status_all(count: c_int, array_of_requests: *const MPI_Request, flag: *mut c_int, array_of_statuses: *mut MPI_Status) {
+        state::process()?;
+        put(flag, 0)?;
+        let requests = list(array_of_requests, count)?;
+        let mut answers = Vec::with_capacity(requests.len());
+        for request in requests {
+            let (on, came) = peek(*request)?;
+            let Some(came) = came.transpose() else {
+                return Ok(());
+            };
+            answers.push((on, came));
+        }
+        put(flag, 1)?;
+        for (nth, (on, came)) in answers.into_iter().enumerate() {
+            let place = match array_of_statuses.is_null() {
+                true => array_of_statuses,
+                false => unsafe { array_of_statuses.add(nth) },
+            };
+            answer(on.as_ref(), place, came)?;
+        }
+        Ok(())
+    }
+
+    fn PMPI_Request_get_status_any(count: c_int, array_of_requests: *const MPI_Request, index: *mut c_int, flag: *mut c_int, status: *mut MPI_Status) {
+        state::process()?;
+        put(index, MPI_UNDEFINED)?;
+        let mut active = false;
+        for (nth, request) in list(array_of_requests, count)?.iter().enumerate() {
+            if !is_active(*request)? {
+                continue;
+            }
+            active = true;
+            let (on, came) = peek(*request)?;
+            if let Some(came) = came.transpose() {
+                put(flag, 1)?;
+                put(index, c_int::try_from(nth).unwrap_or(MPI_UNDEFINED))?;
+                return answer(on.as_ref(), status, came);
+            }
+        }
+        put(flag, c_int::from(!active))?;
+        if !active {
+            tell(status, NOTHING);
+        }
+        Ok(())
+    }
+
+    fn PMPI_Request_get_status_some(incount: c_int, array_of_requests: *const MPI_Request, outcount: *mut c_int, array_of_indices: *mut c_int, array_of_statuses: *mut MPI_Status) {
+        state::process()?;
+        put(outcount, MPI_UNDEFINED)?;
+        let (mut active, mut found) = (false, 0);
+        let requests = list(array_of_requests, incount)?;
+        for (nth, request) in requests.iter().enumerate() {
+            if !is_active(*request)? {
+                continue;
+            }
+            active = true;
+            let (on, came) = peek(*request)?;
+            let Some(came) = came.transpose() else {
+                continue;
+            };
+            put(array_of_indices.wrapping_add(found), c_int::try_from(nth).unwrap_or(MPI_UNDEFINED))?;
+            let place = match array_of_statuses.is_null() {
+                true => array_of_statuses,
+                false => unsafe { array_of_statuses.add(found) },
+            };
+            found += 1;
+            answer(on.as_ref(), place, came)?;
+        }
+        match active {
+            true => Ok(put(outcount, c_int::try_from(found).unwrap_or(MPI_UNDEFINED))?),
+            false => Ok(()),
+        }
     }
 
     fn PMPI_Waitall(count: c_int, array_of_requests: *mut MPI_Request, array_of_statuses: *mut MPI_Status) {
@@ -440,6 +539,26 @@ calls! {
     fn PMPI_Status_f2c(f_status: *const c_int, c_status: *mut MPI_Status) {
         Ok(put(c_status, *list(f_status.cast(), 1)?.first().expect("it is one"))?)
     }
+}
+
+/// What a request has come to, if it is over; it stays as it is.
+fn peek(handle: MPI_Request) -> Result<(Option<Taken>, Result<Option<Status>>)> {
+    let (taken, mut request) = take(handle)?;
+    let came = request.peek();
+    if taken.is_some() {
+        put_back(handle, request);
+    }
+    Ok((taken, came))
+}
+
+/// Whether somebody has yet to wait for a request.
+fn is_active(handle: MPI_Request) -> Result<bool> {
+    let (taken, request) = take(handle)?;
+    let active = request.is_active();
+    if taken.is_some() {
+        put_back(handle, request);
+    }
+    Ok(active)
 }
 
 fn some(
