@@ -4,10 +4,24 @@ use super::calls;
 use super::requests::{begun, hand_out, kept, of_error, status_of, tell};
 use crate::answer::{Outcome, at, error};
 use crate::c::*;
-use crate::objects::{MESSAGES, Number as _, buffer, datatype, put};
+use crate::objects::{MESSAGES, Number, buffer, datatype, put};
 use crate::state;
-use bcs_mpi::mpi::{Comm, Error, ErrorClass, Message, Status};
+use bcs_mpi::mpi::{Buffer, Comm, Error, ErrorClass, Message, Status};
 use std::ffi::{c_int, c_void};
+
+/// What is sent to somebody or received from somebody. To nobody and from nobody it may be of no type.
+#[inline]
+fn data(
+    address: *const c_void,
+    count: impl Number,
+    of: MPI_Datatype,
+    peer: c_int,
+) -> Result<Buffer, Box<Error>> {
+    if peer == MPI_PROC_NULL && of == MPI_DATATYPE_NULL {
+        return Ok(Buffer::EMPTY);
+    }
+    buffer(address, count, of)
+}
 
 /// A receive whose status is told, also if it fails.
 #[inline]
@@ -74,69 +88,69 @@ fn handle_of(on: MPI_Comm, message: Message) -> MPI_Message {
 
 calls! {
     fn PMPI_Send | PMPI_Send_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm) {
-        at(comm)?.run(|comm| comm.send(buffer(buf, count, datatype)?, dest, tag))
+        at(comm)?.run(|comm| comm.send(data(buf, count, datatype, dest)?, dest, tag))
     }
 
     fn PMPI_Ssend | PMPI_Ssend_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm) {
-        at(comm)?.run(|comm| comm.ssend(buffer(buf, count, datatype)?, dest, tag))
+        at(comm)?.run(|comm| comm.ssend(data(buf, count, datatype, dest)?, dest, tag))
     }
 
     fn PMPI_Rsend | PMPI_Rsend_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm) {
-        at(comm)?.run(|comm| comm.rsend(buffer(buf, count, datatype)?, dest, tag))
+        at(comm)?.run(|comm| comm.rsend(data(buf, count, datatype, dest)?, dest, tag))
     }
 
     fn PMPI_Bsend | PMPI_Bsend_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm) {
-        at(comm)?.run(|comm| comm.bsend(buffer(buf, count, datatype)?, dest, tag))
+        at(comm)?.run(|comm| comm.bsend(data(buf, count, datatype, dest)?, dest, tag))
     }
 
     fn PMPI_Recv | PMPI_Recv_c(buf: *mut c_void, count: N, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_Status) {
-        received(comm, status, |comm| comm.recv(buffer(buf, count, datatype)?, source, tag))
+        received(comm, status, |comm| comm.recv(data(buf, count, datatype, source)?, source, tag))
     }
 
     fn PMPI_Isend | PMPI_Isend_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
-        begun(comm, request, |comm| comm.isend(buffer(buf, count, datatype)?, dest, tag))
+        begun(comm, request, |comm| comm.isend(data(buf, count, datatype, dest)?, dest, tag))
     }
 
     fn PMPI_Issend | PMPI_Issend_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
-        begun(comm, request, |comm| comm.issend(buffer(buf, count, datatype)?, dest, tag))
+        begun(comm, request, |comm| comm.issend(data(buf, count, datatype, dest)?, dest, tag))
     }
 
     fn PMPI_Irsend | PMPI_Irsend_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
-        begun(comm, request, |comm| comm.irsend(buffer(buf, count, datatype)?, dest, tag))
+        begun(comm, request, |comm| comm.irsend(data(buf, count, datatype, dest)?, dest, tag))
     }
 
     fn PMPI_Ibsend | PMPI_Ibsend_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
-        begun(comm, request, |comm| comm.ibsend(buffer(buf, count, datatype)?, dest, tag))
+        begun(comm, request, |comm| comm.ibsend(data(buf, count, datatype, dest)?, dest, tag))
     }
 
     fn PMPI_Irecv | PMPI_Irecv_c(buf: *mut c_void, count: N, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
-        begun(comm, request, |comm| comm.irecv(buffer(buf, count, datatype)?, source, tag))
+        begun(comm, request, |comm| comm.irecv(data(buf, count, datatype, source)?, source, tag))
     }
 
     fn PMPI_Send_init | PMPI_Send_init_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
-        kept(comm, request, |comm| comm.send_init(buffer(buf, count, datatype)?, dest, tag))
+        kept(comm, request, |comm| comm.send_init(data(buf, count, datatype, dest)?, dest, tag))
     }
 
     fn PMPI_Ssend_init | PMPI_Ssend_init_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
-        kept(comm, request, |comm| comm.ssend_init(buffer(buf, count, datatype)?, dest, tag))
+        kept(comm, request, |comm| comm.ssend_init(data(buf, count, datatype, dest)?, dest, tag))
     }
 
     fn PMPI_Rsend_init | PMPI_Rsend_init_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
-        kept(comm, request, |comm| comm.rsend_init(buffer(buf, count, datatype)?, dest, tag))
+        kept(comm, request, |comm| comm.rsend_init(data(buf, count, datatype, dest)?, dest, tag))
     }
 
     fn PMPI_Bsend_init | PMPI_Bsend_init_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
-        kept(comm, request, |comm| comm.bsend_init(buffer(buf, count, datatype)?, dest, tag))
+        kept(comm, request, |comm| comm.bsend_init(data(buf, count, datatype, dest)?, dest, tag))
     }
 
     fn PMPI_Recv_init | PMPI_Recv_init_c(buf: *mut c_void, count: N, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
-        kept(comm, request, |comm| comm.recv_init(buffer(buf, count, datatype)?, source, tag))
+        kept(comm, request, |comm| comm.recv_init(data(buf, count, datatype, source)?, source, tag))
     }
 
     fn PMPI_Sendrecv | PMPI_Sendrecv_c(sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, dest: c_int, sendtag: c_int, recvbuf: *mut c_void, recvcount: N, recvtype: MPI_Datatype, source: c_int, recvtag: c_int, comm: MPI_Comm, status: *mut MPI_Status) {
         received(comm, status, |comm| {
-            let out = buffer(sendbuf, sendcount, sendtype)?;
-            let into = buffer(recvbuf, recvcount, recvtype)?;
+            let out = data(sendbuf, sendcount, sendtype, dest)?;
+            let into = data(recvbuf, recvcount, recvtype, source)?;
             comm.sendrecv((out, dest, sendtag), (into, source, recvtag))
         })
     }
