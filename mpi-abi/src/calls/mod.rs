@@ -11,14 +11,22 @@
 //! }
 //! ```
 
+mod collectives;
 mod environment;
 mod integers;
+mod neighborhoods;
+mod operations;
 mod point_to_point;
+mod reducing;
 mod requests;
 
+pub use collectives::*;
 pub use environment::*;
 pub use integers::*;
+pub use neighborhoods::*;
+pub use operations::*;
 pub use point_to_point::*;
+pub use reducing::*;
 pub use requests::*;
 
 /// Defines functions of the ABI by what they come to.
