@@ -57,18 +57,21 @@ fn but_at_first(
     }
 }
 
-/// All elements of blocks.
-fn all(counts: impl IntoIterator<Item = i64>) -> Result<i64> {
-    let sum = |sum: i64, count: i64| sum.checked_add(count);
-    counts.into_iter().try_fold(0, sum).ok_or_else(|| {
-        let reason = "all blocks have more elements than can be counted";
+/// All elements of blocks. Negative counts are none here: the core says which they are.
+fn all(counts: &[i64]) -> Result<i64> {
+    let sum = |sum: i64, count: &i64| sum.checked_add((*count).max(0));
+    counts.iter().try_fold(0, sum).ok_or_else(|| {
+        let reason = format!(
+            "{} blocks have more elements than can be counted",
+            counts.len()
+        );
         error(ErrorClass::Count, reason)
     })
 }
 
-/// All elements of blocks that have as many at each rank.
+/// All elements of blocks that have as many at each rank, and none if that is negative: the buffer of one says so.
 fn all_alike(comm: &Comm, count: impl Number) -> Result<i64> {
-    let (count, ranks) = (count.wide(), comm.size());
+    let (count, ranks) = (count.wide().max(0), comm.size());
     count.checked_mul(i64::from(ranks)).ok_or_else(|| {
         let reason = format!("{ranks} blocks of {count} elements are more than can be counted");
         error(ErrorClass::Count, reason)
@@ -133,7 +136,7 @@ collectives! {
     =>
     let counts = wide(recvcounts, comm.size())?;
     (
-        unless_in_place(sendbuf, || buffer(sendbuf, all(counts.iter().copied())?, datatype))?,
+        unless_in_place(sendbuf, || buffer(sendbuf, all(&counts)?, datatype))?,
         buffer(recvbuf, own(comm, &counts), datatype)?,
         counts.as_slice(),
         op_on(op, datatype)?,
