@@ -107,7 +107,7 @@ impl<T> Table<T> {
         })
     }
 
-    /// The handle of the first object that is wanted, if there is any. Nothing else may be asked of this table meanwhile.
+    /// The handle of the first object that is wanted. Nothing else may be asked of this table meanwhile.
     pub fn find(&self, wanted: impl Fn(&T) -> bool) -> Option<usize> {
         self.read(|state| {
             let is_it = |slot: &Slot<T>| slot.value.as_ref().is_some_and(&wanted);

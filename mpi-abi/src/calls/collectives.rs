@@ -242,7 +242,9 @@ macro_rules! collectives {
                 })
             }
 
-            fn $init $(| $init_large)? ($($argument: $type,)* $comm: MPI_Comm, _info: MPI_Info, request: *mut MPI_Request) {
+            fn $init $(| $init_large)? (
+                $($argument: $type,)* $comm: MPI_Comm, _info: MPI_Info, request: *mut MPI_Request
+            ) {
                 $crate::calls::requests::kept($comm, request, |$comm| {
                     $(let $local = $made;)*
                     $comm.$persistent($($value),*)
