@@ -5,6 +5,7 @@
 //! | [`c`] | the types of the ABI, and its constants, made of `standard/constants.txt` |
 //! | [`answer`] | how a call answers: error codes, error handlers, panics |
 //! | [`table`], [`objects`] | what handles stand for |
+//! | [`combining`] | functions of the program's that combine elements |
 //! | [`state`] | whether this process has called `MPI_Init` |
 //! | [`calls`] | the functions, by chapter |
 //! | [`rest`] | those that are not there yet; checks of the others against `standard/functions.txt` |
@@ -27,6 +28,7 @@
 #![allow(
     unsafe_code,
     clippy::missing_safety_doc,
+    clippy::not_unsafe_ptr_arg_deref,
     clippy::undocumented_unsafe_blocks,
     clippy::multiple_unsafe_ops_per_block,
     reason = "every function gets addresses from C; what the standard asks of their caller is the contract"
@@ -40,6 +42,7 @@
 pub mod answer;
 pub mod c;
 pub mod calls;
+pub mod combining;
 pub mod objects;
 pub mod rest;
 pub mod state;

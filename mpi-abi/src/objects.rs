@@ -2,6 +2,7 @@
 
 use crate::answer::error;
 use crate::c::*;
+use crate::combining::OwnOp;
 use crate::table::Table;
 use bcs_core::reduction::Datatype as Elementary;
 use bcs_mpi::mpi::{
@@ -16,7 +17,7 @@ pub static ERROR_HANDLERS: Table<ErrorHandler> = Table::new(3);
 pub static GROUPS: Table<Group> = Table::new(4);
 pub static INFOS: Table<Info> = Table::new(5);
 pub static MESSAGES: Table<(MPI_Comm, Message)> = Table::new(6);
-pub static OPS: Table<AnyOp> = Table::new(7);
+pub static OPS: Table<OwnOp> = Table::new(7);
 pub static REQUESTS: Table<Entry> = Table::new(8);
 
 /// A request of the program's.
@@ -106,13 +107,55 @@ pub fn elementary(handle: MPI_Datatype) -> Option<Elementary> {
     })
 }
 
+/// The usual handles, one for each predefined datatype that has any.
+const CANONICAL: [MPI_Datatype; 31] = [
+    MPI_INT,
+    MPI_DOUBLE,
+    MPI_BYTE,
+    MPI_CHAR,
+    MPI_UNSIGNED_CHAR,
+    MPI_SHORT,
+    MPI_UNSIGNED_SHORT,
+    MPI_UNSIGNED,
+    MPI_LONG,
+    MPI_UNSIGNED_LONG,
+    MPI_FLOAT,
+    MPI_REAL2,
+    MPI_REAL16,
+    MPI_LONG_DOUBLE,
+    MPI_C_FLOAT_COMPLEX,
+    MPI_C_DOUBLE_COMPLEX,
+    MPI_C_LONG_DOUBLE_COMPLEX,
+    MPI_COMPLEX4,
+    MPI_COMPLEX32,
+    MPI_C_BOOL,
+    MPI_LOGICAL2,
+    MPI_LOGICAL,
+    MPI_LOGICAL8,
+    MPI_FLOAT_INT,
+    MPI_DOUBLE_INT,
+    MPI_LONG_INT,
+    MPI_2INT,
+    MPI_SHORT_INT,
+    MPI_LONG_DOUBLE_INT,
+    MPI_2REAL,
+    MPI_2DOUBLE_PRECISION,
+];
+
+/// The handle that stands for a predefined datatype where nobody knows which one the program used.
+#[must_use]
+pub fn canonical(of: Elementary) -> Option<MPI_Datatype> {
+    let stands = |handle: &MPI_Datatype| elementary(*handle) == Some(of);
+    CANONICAL.into_iter().find(stands)
+}
+
 /// The operation of a handle.
 #[inline]
 pub fn op(handle: MPI_Op) -> Result<AnyOp> {
     if let Some(op) = predefined_op(handle) {
         return Ok(op.into());
     }
-    OPS.get(handle.0).ok_or_else(|| {
+    OPS.with(handle.0, OwnOp::op).ok_or_else(|| {
         let reason = match handle {
             MPI_OP_NULL => "the operation is MPI_OP_NULL".to_owned(),
             MPI_REPLACE | MPI_NO_OP => "MPI_REPLACE and MPI_NO_OP are for windows".to_owned(),

@@ -107,6 +107,15 @@ impl<T> Table<T> {
         })
     }
 
+    /// The handle of the first object that is wanted. Nothing else may be asked of this table meanwhile.
+    pub fn find(&self, wanted: impl Fn(&T) -> bool) -> Option<usize> {
+        self.read(|state| {
+            let is_it = |slot: &Slot<T>| slot.value.as_ref().is_some_and(&wanted);
+            let index = state.slots.iter().position(is_it)?;
+            Some(self.handle(index, state.slots[index].generation))
+        })
+    }
+
     /// The object, whose handle is stale from now on.
     pub fn remove(&self, handle: usize) -> Option<T> {
         let (index, generation) = self.parts(handle)?;
@@ -199,6 +208,8 @@ mod tests {
         let handle = table.insert(7);
         let integer = table.to_integer(handle).unwrap();
         assert_eq!(table.of_integer(integer), Some(handle));
+        assert_eq!(table.find(|value| *value == 7), Some(handle));
+        assert_eq!(table.find(|value| *value == 8), None);
         assert_eq!(
             table.to_integer(0x101),
             Some(0x101),

@@ -30,12 +30,13 @@ pub(super) fn put_string(
 
 /// The level of the standard at least that which is asked for, as far as there is one.
 fn level(required: c_int) -> ThreadLevel {
-    match required {
-        ..=MPI_THREAD_SINGLE => ThreadLevel::Single,
-        ..=MPI_THREAD_FUNNELED => ThreadLevel::Funneled,
-        ..=MPI_THREAD_SERIALIZED => ThreadLevel::Serialized,
-        _ => ThreadLevel::Multiple,
-    }
+    let levels = [
+        ThreadLevel::Single,
+        ThreadLevel::Funneled,
+        ThreadLevel::Serialized,
+    ];
+    let enough = levels.into_iter().find(|level| required <= *level as c_int);
+    enough.unwrap_or(ThreadLevel::Multiple)
 }
 
 calls! {

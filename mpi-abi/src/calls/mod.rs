@@ -11,19 +11,27 @@
 //! }
 //! ```
 
+mod collectives;
 mod communicators;
 mod environment;
 mod groups;
 mod integers;
+mod neighborhoods;
+mod operations;
 mod point_to_point;
+mod reducing;
 mod requests;
 mod topologies;
 
+pub use collectives::*;
 pub use communicators::*;
 pub use environment::*;
 pub use groups::*;
 pub use integers::*;
+pub use neighborhoods::*;
+pub use operations::*;
 pub use point_to_point::*;
+pub use reducing::*;
 pub use requests::*;
 pub use topologies::*;
 

@@ -593,14 +593,26 @@ fn some(
     group.tell(answers, statuses)
 }
 
+/// Starts what can be started again. It is out of the table meanwhile: a start may call a function of the program's.
 fn start(handle: MPI_Request) -> Outcome {
-    let started = REQUESTS.with_mut(handle.0, |entry| match &mut entry.what {
-        What::Persistent(persistent) => (entry.on, persistent.start()),
+    let taken = REQUESTS.with_mut(handle.0, |entry| {
+        let what = match entry.what {
+            What::Persistent(_) => std::mem::replace(&mut entry.what, What::Taken),
+            What::Once(_) | What::Taken => What::Taken,
+        };
+        Entry { on: entry.on, what }
+    });
+    let mut taken = taken.ok_or_else(|| no_request(handle))?;
+    let started = match &mut taken.what {
+        What::Persistent(persistent) => persistent.start(),
         What::Once(_) | What::Taken => {
             let reason = "the request is none that can be started again";
-            (entry.on, Err(error(ErrorClass::Request, reason)))
+            Err(error(ErrorClass::Request, reason))
         }
-    });
-    let (on, started) = started.ok_or_else(|| no_request(handle))?;
+    };
+    let on = taken.on;
+    if matches!(taken.what, What::Persistent(_)) {
+        REQUESTS.with_mut(handle.0, |entry| entry.what = taken.what);
+    }
     at(on)?.run(|_| started)
 }

@@ -1,0 +1,401 @@
+//! Collectives (MPI 5.0, chapter 6): barriers, and those that move data. Reductions are in `reducing`.
+//!
+//! An argument that is not significant at a rank is not looked at: there it may be anything, so the core is given
+//! nothing instead.
+
+use crate::answer::error;
+use crate::c::*;
+use crate::objects::{Number, buffer, datatype, list};
+use bcs_mpi::mpi::{Blocks, Buffer, Comm, Datatype, ErrorClass, Result};
+use std::ffi::{c_int, c_void};
+
+/// What a rank is in a collective that has a root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Root,
+    /// In the root's group, of two.
+    Beside,
+    Other,
+}
+
+impl Part {
+    /// What this rank is. A root that does not exist is another one: the core says what is wrong with it.
+    pub(super) fn of(comm: &Comm, root: c_int) -> Self {
+        match (comm.is_inter(), root) {
+            (true, MPI_ROOT) => Self::Root,
+            (true, MPI_PROC_NULL) => Self::Beside,
+            (false, root) if root == comm.rank() => Self::Root,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// How many blocks a rank has: one for each whom it gets something from.
+fn peers(comm: &Comm) -> Result<c_int> {
+    match comm.is_inter() {
+        true => comm.remote_size(),
+        false => Ok(comm.size()),
+    }
+}
+
+/// Nothing, where `MPI_IN_PLACE` says that it is elsewhere.
+pub(super) fn unless_in_place<T>(
+    address: *const c_void,
+    what: impl FnOnce() -> Result<T>,
+) -> Result<Option<T>> {
+    match address.addr() {
+        IN_PLACE => Ok(None),
+        _ => what().map(Some),
+    }
+}
+
+/// A buffer, or `MPI_IN_PLACE`.
+pub(super) fn optional(
+    address: *const c_void,
+    count: impl Number,
+    of: MPI_Datatype,
+) -> Result<Option<Buffer>> {
+    unless_in_place(address, || buffer(address, count, of))
+}
+
+/// A buffer that only the root has.
+pub(super) fn at_root(
+    comm: &Comm,
+    root: c_int,
+    address: *const c_void,
+    count: impl Number,
+    of: MPI_Datatype,
+) -> Result<Buffer> {
+    match Part::of(comm, root) {
+        Part::Root => buffer(address, count, of),
+        Part::Beside | Part::Other => Ok(Buffer::EMPTY),
+    }
+}
+
+/// Blocks that only the root has.
+fn blocks_at_root(
+    comm: &Comm,
+    root: c_int,
+    address: *const c_void,
+    lists: (*const impl Number, *const impl Number),
+    of: MPI_Datatype,
+) -> Result<Vector> {
+    match Part::of(comm, root) {
+        Part::Root => Vector::of(address, lists, of, peers(comm)?),
+        Part::Beside | Part::Other => Ok(Vector::NONE),
+    }
+}
+
+/// A buffer of one block that everybody has, and of two groups only that without the root.
+fn of_each(
+    comm: &Comm,
+    root: c_int,
+    address: *const c_void,
+    count: impl Number,
+    of: MPI_Datatype,
+) -> Result<Option<Buffer>> {
+    match Part::of(comm, root) {
+        Part::Root | Part::Beside if comm.is_inter() => Ok(None),
+        _ => optional(address, count, of),
+    }
+}
+
+/// A buffer that everybody has, but those beside the root.
+fn not_beside(
+    comm: &Comm,
+    root: c_int,
+    address: *const c_void,
+    count: impl Number,
+    of: MPI_Datatype,
+) -> Result<Buffer> {
+    match Part::of(comm, root) {
+        Part::Beside => Ok(Buffer::EMPTY),
+        Part::Root | Part::Other => buffer(address, count, of),
+    }
+}
+
+/// Numbers as wide as the core has them.
+pub(super) fn wide<T: Number>(start: *const T, len: c_int) -> Result<Vec<i64>> {
+    let list = list(start, len)?;
+    Ok(list.iter().map(|number| number.wide()).collect())
+}
+
+/// Blocks of a vector collective, with lists as wide as the core has them.
+#[derive(Debug)]
+pub(super) struct Vector {
+    address: *mut c_void,
+    counts: Vec<i64>,
+    displacements: Vec<i64>,
+    of: Types,
+}
+
+#[derive(Debug)]
+enum Types {
+    One(Datatype),
+    Each(Vec<Datatype>),
+}
+
+impl Vector {
+    const NONE: Self = Self {
+        address: std::ptr::null_mut(),
+        counts: Vec::new(),
+        displacements: Vec::new(),
+        of: Types::One(Datatype::BYTE),
+    };
+
+    /// Blocks of one datatype; the lists are those of counts and of displacements.
+    pub(super) fn of(
+        address: *const c_void,
+        lists: (*const impl Number, *const impl Number),
+        of: MPI_Datatype,
+        ranks: c_int,
+    ) -> Result<Self> {
+        let of = Types::One(datatype(of)?);
+        let (counts, displacements) = Self::lists(address, lists, ranks)?;
+        Ok(Self {
+            address: address.cast_mut(),
+            counts,
+            displacements,
+            of,
+        })
+    }
+
+    /// Blocks each of its own datatype.
+    pub(super) fn of_types(
+        address: *const c_void,
+        lists: (*const impl Number, *const impl Number),
+        types: *const MPI_Datatype,
+        ranks: c_int,
+    ) -> Result<Self> {
+        let (counts, displacements) = Self::lists(address, lists, ranks)?;
+        let types = list(types, ranks)?.iter().zip(&counts);
+        let types = types.map(|pair| match pair {
+            // Programs give none where nothing is.
+            (&MPI_DATATYPE_NULL, 0) => Ok(Datatype::BYTE),
+            (&of, _) => datatype(of),
+        });
+        let of = Types::Each(types.collect::<Result<_>>()?);
+        Ok(Self {
+            address: address.cast_mut(),
+            counts,
+            displacements,
+            of,
+        })
+    }
+
+    fn lists(
+        address: *const c_void,
+        (counts, displacements): (*const impl Number, *const impl Number),
+        ranks: c_int,
+    ) -> Result<(Vec<i64>, Vec<i64>)> {
+        if address.addr() == IN_PLACE {
+            let reason = "MPI_IN_PLACE is no buffer here";
+            return Err(error(ErrorClass::Buffer, reason));
+        }
+        let counts = wide(counts, ranks)?;
+        let displacements = list(displacements, ranks)?.iter().zip(&counts);
+        let displacements = displacements.map(|(displacement, count)| match count {
+            // Where a block of nothing is does not matter, but the core would look at it.
+            0 => 0,
+            _ => displacement.wide(),
+        });
+        let displacements = displacements.collect();
+        Ok((counts, displacements))
+    }
+
+    /// The core's form of them.
+    pub(super) fn blocks(&self) -> Blocks<'_> {
+        let (counts, displacements) = (&self.counts, &self.displacements);
+        // SAFETY: the caller's promise, which is the standard's: the memory stays while an operation has it.
+        unsafe {
+            match &self.of {
+                Types::One(of) => Blocks::new(self.address, counts, displacements, of),
+                Types::Each(of) => Blocks::of_types(self.address, counts, displacements, of),
+            }
+        }
+    }
+}
+
+/// Defines the three forms of each collective of one list of arguments: the blocking one, the one that starts, and the
+/// persistent one, each with its large form. After `=` is the method of the core, and after `=>` what it is given, as
+/// it follows of the arguments on the communicator.
+macro_rules! collectives {
+    ($(
+        $name:ident $(| $large:ident)? = $blocking:ident
+        $iname:ident $(| $ilarge:ident)? = $nonblocking:ident
+        $init:ident $(| $init_large:ident)? = $persistent:ident
+        ($($argument:ident : $type:ty),*; $comm:ident)
+        => $(let $local:ident = $made:expr;)* ($($value:expr),* $(,)?);
+    )*) => {
+        $crate::calls::calls! {$(
+            fn $name $(| $large)? ($($argument: $type,)* $comm: MPI_Comm) {
+                $crate::answer::at($comm)?.run(|$comm| {
+                    $(let $local = $made;)*
+                    $comm.$blocking($($value),*)
+                })
+            }
+
+            fn $iname $(| $ilarge)? ($($argument: $type,)* $comm: MPI_Comm, request: *mut MPI_Request) {
+                $crate::calls::requests::begun($comm, request, |$comm| {
+                    $(let $local = $made;)*
+                    $comm.$nonblocking($($value),*)
+                })
+            }
+
+            fn $init $(| $init_large)? (
+                $($argument: $type,)* $comm: MPI_Comm, _info: MPI_Info, request: *mut MPI_Request
+            ) {
+                $crate::calls::requests::kept($comm, request, |$comm| {
+                    $(let $local = $made;)*
+                    $comm.$persistent($($value),*)
+                })
+            }
+        )*}
+    };
+}
+pub(super) use collectives;
+
+collectives! {
+    PMPI_Barrier = barrier
+    PMPI_Ibarrier = ibarrier
+    PMPI_Barrier_init = barrier_init
+    (; comm)
+    => ();
+
+    PMPI_Bcast | PMPI_Bcast_c = bcast
+    PMPI_Ibcast | PMPI_Ibcast_c = ibcast
+    PMPI_Bcast_init | PMPI_Bcast_init_c = bcast_init
+    (buffer: *mut c_void, count: N, datatype: MPI_Datatype, root: c_int; comm)
+    => (not_beside(comm, root, buffer, count, datatype)?, root);
+
+    PMPI_Gather | PMPI_Gather_c = gather
+    PMPI_Igather | PMPI_Igather_c = igather
+    PMPI_Gather_init | PMPI_Gather_init_c = gather_init
+    (
+        sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype,
+        recvbuf: *mut c_void, recvcount: N, recvtype: MPI_Datatype,
+        root: c_int; comm
+    )
+    => (
+        of_each(comm, root, sendbuf, sendcount, sendtype)?,
+        at_root(comm, root, recvbuf, recvcount, recvtype)?,
+        root,
+    );
+
+    PMPI_Gatherv | PMPI_Gatherv_c = gatherv
+    PMPI_Igatherv | PMPI_Igatherv_c = igatherv
+    PMPI_Gatherv_init | PMPI_Gatherv_init_c = gatherv_init
+    (
+        sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype,
+        recvbuf: *mut c_void, recvcounts: *const N, displs: *const D, recvtype: MPI_Datatype,
+        root: c_int; comm
+    )
+    => (
+        of_each(comm, root, sendbuf, sendcount, sendtype)?,
+        blocks_at_root(comm, root, recvbuf, (recvcounts, displs), recvtype)?.blocks(),
+        root,
+    );
+
+    PMPI_Scatter | PMPI_Scatter_c = scatter
+    PMPI_Iscatter | PMPI_Iscatter_c = iscatter
+    PMPI_Scatter_init | PMPI_Scatter_init_c = scatter_init
+    (
+        sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype,
+        recvbuf: *mut c_void, recvcount: N, recvtype: MPI_Datatype,
+        root: c_int; comm
+    )
+    => (
+        at_root(comm, root, sendbuf, sendcount, sendtype)?,
+        of_each(comm, root, recvbuf, recvcount, recvtype)?,
+        root,
+    );
+
+    PMPI_Scatterv | PMPI_Scatterv_c = scatterv
+    PMPI_Iscatterv | PMPI_Iscatterv_c = iscatterv
+    PMPI_Scatterv_init | PMPI_Scatterv_init_c = scatterv_init
+    (
+        sendbuf: *const c_void, sendcounts: *const N, displs: *const D, sendtype: MPI_Datatype,
+        recvbuf: *mut c_void, recvcount: N, recvtype: MPI_Datatype,
+        root: c_int; comm
+    )
+    => (
+        blocks_at_root(comm, root, sendbuf, (sendcounts, displs), sendtype)?.blocks(),
+        of_each(comm, root, recvbuf, recvcount, recvtype)?,
+        root,
+    );
+
+    PMPI_Allgather | PMPI_Allgather_c = allgather
+    PMPI_Iallgather | PMPI_Iallgather_c = iallgather
+    PMPI_Allgather_init | PMPI_Allgather_init_c = allgather_init
+    (
+        sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype,
+        recvbuf: *mut c_void, recvcount: N, recvtype: MPI_Datatype;
+        comm
+    )
+    => (
+        optional(sendbuf, sendcount, sendtype)?,
+        buffer(recvbuf, recvcount, recvtype)?,
+    );
+
+    PMPI_Allgatherv | PMPI_Allgatherv_c = allgatherv
+    PMPI_Iallgatherv | PMPI_Iallgatherv_c = iallgatherv
+    PMPI_Allgatherv_init | PMPI_Allgatherv_init_c = allgatherv_init
+    (
+        sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype,
+        recvbuf: *mut c_void, recvcounts: *const N, displs: *const D, recvtype: MPI_Datatype;
+        comm
+    )
+    => (
+        optional(sendbuf, sendcount, sendtype)?,
+        Vector::of(recvbuf, (recvcounts, displs), recvtype, peers(comm)?)?.blocks(),
+    );
+
+    PMPI_Alltoall | PMPI_Alltoall_c = alltoall
+    PMPI_Ialltoall | PMPI_Ialltoall_c = ialltoall
+    PMPI_Alltoall_init | PMPI_Alltoall_init_c = alltoall_init
+    (
+        sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype,
+        recvbuf: *mut c_void, recvcount: N, recvtype: MPI_Datatype;
+        comm
+    )
+    => (
+        optional(sendbuf, sendcount, sendtype)?,
+        buffer(recvbuf, recvcount, recvtype)?,
+    );
+
+    PMPI_Alltoallv | PMPI_Alltoallv_c = alltoallv
+    PMPI_Ialltoallv | PMPI_Ialltoallv_c = ialltoallv
+    PMPI_Alltoallv_init | PMPI_Alltoallv_init_c = alltoallv_init
+    (
+        sendbuf: *const c_void, sendcounts: *const N, sdispls: *const D, sendtype: MPI_Datatype,
+        recvbuf: *mut c_void, recvcounts: *const N, rdispls: *const D, recvtype: MPI_Datatype;
+        comm
+    )
+    =>
+    let ranks = peers(comm)?;
+    let input = unless_in_place(sendbuf, || {
+        Vector::of(sendbuf, (sendcounts, sdispls), sendtype, ranks)
+    })?;
+    (
+        input.as_ref().map(Vector::blocks),
+        Vector::of(recvbuf, (recvcounts, rdispls), recvtype, ranks)?.blocks(),
+    );
+
+    PMPI_Alltoallw | PMPI_Alltoallw_c = alltoallw
+    PMPI_Ialltoallw | PMPI_Ialltoallw_c = ialltoallw
+    PMPI_Alltoallw_init | PMPI_Alltoallw_init_c = alltoallw_init
+    (
+        sendbuf: *const c_void, sendcounts: *const N, sdispls: *const D, sendtypes: *const MPI_Datatype,
+        recvbuf: *mut c_void, recvcounts: *const N, rdispls: *const D, recvtypes: *const MPI_Datatype;
+        comm
+    )
+    =>
+    let ranks = peers(comm)?;
+    let input = unless_in_place(sendbuf, || {
+        Vector::of_types(sendbuf, (sendcounts, sdispls), sendtypes, ranks)
+    })?;
+    (
+        input.as_ref().map(Vector::blocks),
+        Vector::of_types(recvbuf, (recvcounts, rdispls), recvtypes, ranks)?.blocks(),
+    );
+}

@@ -1,0 +1,48 @@
+//! Operations of reductions (MPI 5.0, 6.9.5 to 6.9.7).
+
+use super::calls;
+use crate::answer::{at, error};
+use crate::c::*;
+use crate::combining::{OwnOp, UserFunction, op_on};
+use crate::objects::{OPS, buffer, list_mut, predefined_op, put};
+use crate::state;
+use bcs_mpi::mpi::{ErrorClass, reduce_local};
+use std::ffi::{c_int, c_void};
+
+calls! {
+    fn PMPI_Op_create | PMPI_Op_create_c(user_fn: F, commute: c_int, op: *mut MPI_Op) {
+        state::process()?;
+        let Some(function) = user_fn else {
+            let reason = "the function of the operation is at address 0";
+            return Err(error(ErrorClass::Arg, reason).into());
+        };
+        put(op, MPI_OP_NULL)?;
+        let made = OwnOp::new(UserFunction::from(function), commute != 0);
+        Ok(put(op, MPI_Op(OPS.insert(made)))?)
+    }
+
+    fn PMPI_Op_free(op: *mut MPI_Op) {
+        state::process()?;
+        let place = &mut list_mut(op, 1)?[0];
+        // What is wrong with a handle that stands for nothing is said by the look at it.
+        crate::objects::op(*place)?;
+        if predefined_op(*place).is_some() || OPS.remove(place.0).is_none() {
+            let reason = format!("{:#x} is a predefined operation", place.0);
+            return Err(error(ErrorClass::Op, reason).into());
+        }
+        *place = MPI_OP_NULL;
+        Ok(())
+    }
+
+    fn PMPI_Op_commutative(op: MPI_Op, commute: *mut c_int) {
+        state::process()?;
+        Ok(put(commute, c_int::from(crate::objects::op(op)?.commutative()))?)
+    }
+
+    fn PMPI_Reduce_local | PMPI_Reduce_local_c(inbuf: *const c_void, inoutbuf: *mut c_void, count: N, datatype: MPI_Datatype, op: MPI_Op) {
+        at(MPI_COMM_SELF)?.run(|_| {
+            let input = buffer(inbuf, count, datatype)?;
+            reduce_local(input, buffer(inoutbuf, count, datatype)?, op_on(op, datatype)?)
+        })
+    }
+}
