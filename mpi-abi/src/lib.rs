@@ -5,6 +5,7 @@
 //! | [`c`] | the types of the ABI, and its constants, made of `standard/constants.txt` |
 //! | [`answer`] | how a call answers: error codes, error handlers, panics |
 //! | [`table`], [`objects`] | what handles stand for |
+//! | [`keyvals`] | attribute keys, whose functions are the program's |
 //! | [`state`] | whether this process has called `MPI_Init` |
 //! | [`calls`] | the functions, by chapter |
 //! | [`rest`] | those that are not there yet; checks of the others against `standard/functions.txt` |
@@ -40,6 +41,7 @@
 pub mod answer;
 pub mod c;
 pub mod calls;
+pub mod keyvals;
 pub mod objects;
 pub mod rest;
 pub mod state;

@@ -122,6 +122,15 @@ impl<T> Table<T> {
         })
     }
 
+    /// The handle of the first object that is what is looked for.
+    pub fn find(&self, matches: impl Fn(&T) -> bool) -> Option<usize> {
+        self.read(|state| {
+            let found = |slot: &Slot<T>| slot.value.as_ref().is_some_and(&matches);
+            let index = state.slots.iter().position(found)?;
+            Some(self.handle(index, state.slots[index].generation))
+        })
+    }
+
     /// The Fortran form of a handle, which is that of nothing if it stands for nothing.
     pub fn to_integer(&self, handle: usize) -> Option<i32> {
         if handle < FIRST {

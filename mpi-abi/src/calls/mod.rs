@@ -11,15 +11,31 @@
 //! }
 //! ```
 
+mod attributes;
+mod datatypes;
 mod environment;
+mod error_handling;
+mod infos;
 mod integers;
+mod memory;
+mod packing;
 mod point_to_point;
 mod requests;
+mod type_attributes;
+mod type_contents;
 
+pub use attributes::*;
+pub use datatypes::*;
 pub use environment::*;
+pub use error_handling::*;
+pub use infos::*;
 pub use integers::*;
+pub use memory::*;
+pub use packing::*;
 pub use point_to_point::*;
 pub use requests::*;
+pub use type_attributes::*;
+pub use type_contents::*;
 
 /// Defines functions of the ABI by what they come to.
 macro_rules! calls {
