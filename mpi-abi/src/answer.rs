@@ -39,6 +39,14 @@ pub fn current() -> MPI_Comm {
     HANDLE.get()
 }
 
+/// Calls a function of the program, which gets [`current`] and may call functions of ours about something else.
+pub fn calling<T>(function: impl FnOnce(MPI_Comm) -> T) -> T {
+    let handle = HANDLE.get();
+    let returned = function(handle);
+    HANDLE.set(handle);
+    returned
+}
+
 /// A function of the program has failed with a code, which the call that called it returns.
 pub fn failed_with(code: c_int) -> Box<Error> {
     CODE.set(code);
@@ -94,6 +102,18 @@ impl At {
     pub fn run<T>(&self, call: impl FnOnce(&Comm) -> Result<T, Box<Error>>) -> Outcome<T> {
         HANDLE.set(self.handle);
         call(self.comm()).map_err(|error| self.fault(error))
+    }
+
+    /// Asks the communicator's handler about a code that the program gives (`MPI_Comm_call_errhandler`).
+    pub fn ask(&self, code: c_int) {
+        HANDLE.set(self.handle);
+        CODE.set(code);
+        let class = ErrorClass::from_code(code).unwrap_or(ErrorClass::Other);
+        let mut error = error(class, format!("the program gives the error code {code}"));
+        error.operation.call = "MPI_Comm_call_errhandler";
+        let handled: Result<(), _> = self.comm().handle(Err(error));
+        drop(handled);
+        CODE.set(0);
     }
 
     #[cold]

@@ -5,7 +5,10 @@
 //! operation is made anew for a reduction on one that is not the usual.
 
 use crate::c::*;
-use crate::objects::{DATATYPES, OPS, canonical, elementary, op, predefined_op};
+use crate::objects::{
+    DATATYPES, Derived, OPS, canonical, datatype_handle, elementary, handle_of_datatype, op,
+    predefined_op,
+};
 use bcs_mpi::mpi::{AnyOp, Datatype, Result, UserOp};
 use std::ffi::{c_int, c_void};
 
@@ -142,17 +145,13 @@ pub fn op_on(handle: MPI_Op, datatype: MPI_Datatype) -> Result<AnyOp> {
 fn with_handle(of: &Datatype, known: Option<MPI_Datatype>, call: impl FnOnce(MPI_Datatype)) {
     let stands = |handle: &MPI_Datatype| match elementary(*handle) {
         Some(element) => of.elementary() == Some(element),
-        None => DATATYPES.with(handle.0, |other| other == of) == Some(true),
+        None => DATATYPES.with(handle.0, |made| made.derived.datatype == *of) == Some(true),
     };
-    let usual = || match of.elementary() {
-        Some(element) => canonical(element),
-        None => DATATYPES.find(|other| other == of).map(MPI_Datatype),
-    };
-    if let Some(handle) = known.filter(stands).or_else(usual) {
+    if let Some(handle) = known.filter(stands).or_else(|| handle_of_datatype(of)) {
         return call(handle);
     }
     // The program has freed its own while the reduction was under way.
-    let handle = DATATYPES.insert(of.clone());
-    call(MPI_Datatype(handle));
-    DATATYPES.remove(handle);
+    let handle = datatype_handle(Derived::unknown(of.clone()));
+    call(handle);
+    DATATYPES.remove(handle.0);
 }

@@ -6,6 +6,7 @@
 //! | [`answer`] | how a call answers: error codes, error handlers, panics |
 //! | [`table`], [`objects`] | what handles stand for |
 //! | [`combining`] | functions of the program's that combine elements |
+//! | [`keyvals`] | attribute keys, whose functions are the program's |
 //! | [`state`] | whether this process has called `MPI_Init` |
 //! | [`calls`] | the functions, by chapter |
 //! | [`rest`] | those that are not there yet; checks of the others against `standard/functions.txt` |
@@ -43,6 +44,7 @@ pub mod answer;
 pub mod c;
 pub mod calls;
 pub mod combining;
+pub mod keyvals;
 pub mod objects;
 pub mod rest;
 pub mod state;

@@ -3,17 +3,21 @@
 use crate::answer::error;
 use crate::c::*;
 use crate::combining::OwnOp;
+use crate::keyvals::Key;
 use crate::table::Table;
+use bcs_core::lockstep;
 use bcs_core::reduction::Datatype as Elementary;
 use bcs_mpi::mpi::{
     AnyOp, Buffer, Comm, Datatype, ErrorClass, ErrorHandler, Group, Info, Message, Op, Persistent,
     Request, Result,
 };
-use std::ffi::c_void;
+use std::collections::BTreeMap;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::{Arc, Mutex};
 
 pub static COMMS: Table<Comm> = Table::new(1);
-pub static DATATYPES: Table<Datatype> = Table::new(2);
-pub static ERROR_HANDLERS: Table<ErrorHandler> = Table::new(3);
+pub static DATATYPES: Table<Made> = Table::new(2);
+pub static ERROR_HANDLERS: Table<Handler> = Table::new(3);
 pub static GROUPS: Table<Group> = Table::new(4);
 pub static INFOS: Table<Info> = Table::new(5);
 pub static MESSAGES: Table<(MPI_Comm, Message)> = Table::new(6);
@@ -45,19 +49,149 @@ pub enum What {
     Taken,
 }
 
+/// An error handler of the program's, by the kind of object that it is for.
+#[derive(Clone, Debug)]
+pub enum Handler {
+    Comm(ErrorHandler),
+    Session(MPI_Session_errhandler_function),
+    Win(MPI_Win_errhandler_function),
+    File(MPI_File_errhandler_function),
+}
+
+/// A derived datatype.
+#[derive(Clone, Debug)]
+pub struct Made {
+    pub derived: Derived,
+    pub kept: Arc<Kept>,
+}
+
+/// A derived datatype without what the program keeps with it.
+#[derive(Clone, Debug)]
+pub struct Derived {
+    pub datatype: Datatype,
+    pub contents: Arc<Contents>,
+}
+
+impl Derived {
+    /// One of which nobody knows any more what it was made of.
+    pub fn unknown(datatype: Datatype) -> Self {
+        let contents = Contents {
+            combiner: MPI_COMBINER_NAMED,
+            integers: Vec::new(),
+            addresses: Vec::new(),
+            counts: Vec::new(),
+            datatypes: Vec::new(),
+        };
+        Self {
+            datatype,
+            contents: Arc::new(contents),
+        }
+    }
+}
+
+/// What a datatype was made of, as the program said it (5.1.13).
+#[derive(Debug)]
+pub struct Contents {
+    /// `MPI_COMBINER_...`
+    pub combiner: c_int,
+    pub integers: Vec<c_int>,
+    pub addresses: Vec<MPI_Aint>,
+    /// What the large functions were given.
+    pub counts: Vec<MPI_Count>,
+    pub datatypes: Vec<Ingredient>,
+}
+
+/// A datatype that another one was made of. Several predefined handles stand for one datatype, so it is the handle
+/// that is remembered.
+#[derive(Clone, Debug)]
+pub enum Ingredient {
+    Predefined(MPI_Datatype),
+    Derived(Derived),
+}
+
+impl Ingredient {
+    /// The datatype of a handle, and how it came to be.
+    ///
+    /// # Errors
+    /// When the handle stands for none.
+    pub fn of(handle: MPI_Datatype) -> Result<(Datatype, Self)> {
+        if let Some(predefined) = elementary(handle) {
+            return Ok((Datatype::predefined(predefined), Self::Predefined(handle)));
+        }
+        let made = made(handle)?;
+        Ok((made.derived.datatype.clone(), Self::Derived(made.derived)))
+    }
+}
+
+/// What a program keeps with a datatype.
+#[derive(Debug, Default)]
+pub struct Kept {
+    /// Its name, if it was given one.
+    pub name: Mutex<Option<Vec<u8>>>,
+    /// Its attributes, in the order in which they were set.
+    pub attributes: Mutex<Attributes>,
+}
+
+/// Attributes of a datatype.
+pub type Attributes = Vec<(Arc<Key<MPI_Datatype>>, usize)>;
+
+/// What the program keeps with predefined datatypes.
+static KEPT: Mutex<BTreeMap<usize, Arc<Kept>>> = Mutex::new(BTreeMap::new());
+
+/// What the program keeps with the datatype of a handle.
+///
+/// # Errors
+/// When the handle stands for none.
+pub fn kept(handle: MPI_Datatype) -> Result<Arc<Kept>> {
+    if elementary(handle).is_some() {
+        return Ok(lockstep::lock(&KEPT).entry(handle.0).or_default().clone());
+    }
+    made(handle).map(|made| made.kept)
+}
+
+/// A derived datatype of a handle.
+///
+/// # Errors
+/// When the handle stands for none.
+pub fn made(handle: MPI_Datatype) -> Result<Made> {
+    DATATYPES.get(handle.0).ok_or_else(|| no_datatype(handle))
+}
+
+/// A handle for a derived datatype, with which nothing is kept yet.
+pub fn datatype_handle(derived: Derived) -> MPI_Datatype {
+    let kept = Arc::default();
+    MPI_Datatype(DATATYPES.insert(Made { derived, kept }))
+}
+
+/// A handle that stands for a datatype: of several predefined ones the one of C, if there is one.
+pub fn handle_of_datatype(datatype: &Datatype) -> Option<MPI_Datatype> {
+    match datatype.elementary() {
+        Some(element) => canonical(element),
+        None => {
+            let found = DATATYPES.find(|made| made.derived.datatype == *datatype);
+            found.map(MPI_Datatype)
+        }
+    }
+}
+
+#[cold]
+fn no_datatype(handle: MPI_Datatype) -> Box<bcs_mpi::mpi::Error> {
+    let reason = match handle {
+        MPI_DATATYPE_NULL => "the datatype is MPI_DATATYPE_NULL".to_owned(),
+        MPI_Datatype(number) => format!("{number:#x} is no datatype"),
+    };
+    error(ErrorClass::Type, reason)
+}
+
 /// The datatype of a handle.
 #[inline]
 pub fn datatype(handle: MPI_Datatype) -> Result<Datatype> {
     if let Some(predefined) = elementary(handle) {
         return Ok(Datatype::predefined(predefined));
     }
-    DATATYPES.get(handle.0).ok_or_else(|| {
-        let reason = match handle {
-            MPI_DATATYPE_NULL => "the datatype is MPI_DATATYPE_NULL".to_owned(),
-            MPI_Datatype(number) => format!("{number:#x} is no datatype"),
-        };
-        error(ErrorClass::Type, reason)
-    })
+    DATATYPES
+        .with(handle.0, |made| made.derived.datatype.clone())
+        .ok_or_else(|| no_datatype(handle))
 }
 
 /// What is moved for a predefined handle. Several handles stand for one: `MPI_INT` and `MPI_INT32_T`.
@@ -295,4 +429,28 @@ pub fn list_mut<'a, T>(start: *mut T, len: impl Number) -> Result<&'a mut [T]> {
     }
     // SAFETY: the caller's promise.
     Ok(unsafe { std::slice::from_raw_parts_mut(start, read.len()) })
+}
+
+/// What is at an address that a call reads and writes, such as a handle that it frees.
+///
+/// # Errors
+/// When it is nowhere.
+pub fn place<'a, T>(place: *mut T) -> Result<&'a mut T> {
+    if place.is_null() {
+        return Err(error(ErrorClass::Arg, "a pointer is null"));
+    }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { &mut *place })
+}
+
+/// A string of C.
+///
+/// # Errors
+/// When it is nowhere.
+pub fn text<'a>(start: *const c_char) -> Result<&'a [u8]> {
+    if start.is_null() {
+        return Err(error(ErrorClass::Arg, "a string is at address 0"));
+    }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { CStr::from_ptr(start) }.to_bytes())
 }

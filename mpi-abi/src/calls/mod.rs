@@ -11,13 +11,19 @@
 //! }
 //! ```
 
+mod attributes;
 mod collectives;
 mod communicators;
+mod datatypes;
 mod environment;
+mod error_handling;
 mod groups;
+mod infos;
 mod integers;
+mod memory;
 mod neighborhoods;
 mod operations;
+mod packing;
 mod point_to_point;
 mod reducing;
 mod requests;
@@ -30,10 +36,21 @@ pub use groups::*;
 pub use integers::*;
 pub use neighborhoods::*;
 pub use operations::*;
+mod type_attributes;
+mod type_contents;
+
+pub use attributes::*;
+pub use datatypes::*;
+pub use error_handling::*;
+pub use infos::*;
+pub use memory::*;
+pub use packing::*;
 pub use point_to_point::*;
 pub use reducing::*;
 pub use requests::*;
 pub use topologies::*;
+pub use type_attributes::*;
+pub use type_contents::*;
 
 /// Defines functions of the ABI by what they come to.
 macro_rules! calls {

@@ -1,0 +1,205 @@
+//! Error handlers, and the error codes of a program (MPI 5.0, 9.3 to 9.5).
+
+use super::calls;
+use super::environment::put_string;
+use crate::answer::{Outcome, at, calling, code_of, error};
+use crate::c::*;
+use crate::objects::{ERROR_HANDLERS, Handler, place, put, text};
+use crate::state;
+use bcs_mpi::mpi::{ErrorClass, ErrorHandler, Result};
+use std::ffi::{c_char, c_int};
+
+/// The error handler of a handle, for communicators.
+fn handler(handle: MPI_Errhandler) -> Result<ErrorHandler> {
+    let reason = match handle {
+        MPI_ERRORS_ARE_FATAL => return Ok(ErrorHandler::Fatal),
+        MPI_ERRORS_ABORT => return Ok(ErrorHandler::Abort),
+        MPI_ERRORS_RETURN => return Ok(ErrorHandler::Return),
+        MPI_ERRHANDLER_NULL => "the error handler is MPI_ERRHANDLER_NULL".to_owned(),
+        MPI_Errhandler(number) => match ERROR_HANDLERS.get(number) {
+            Some(Handler::Comm(handler)) => return Ok(handler),
+            Some(_) => format!("the error handler {number:#x} is not for communicators"),
+            None => format!("{number:#x} is no error handler"),
+        },
+    };
+    Err(error(ErrorClass::Errhandler, reason))
+}
+
+/// A handle for an error handler of communicators.
+fn handle(handler: ErrorHandler) -> MPI_Errhandler {
+    match handler {
+        ErrorHandler::Fatal => MPI_ERRORS_ARE_FATAL,
+        ErrorHandler::Abort => MPI_ERRORS_ABORT,
+        ErrorHandler::Return => MPI_ERRORS_RETURN,
+        ErrorHandler::User(_) => MPI_Errhandler(ERROR_HANDLERS.insert(Handler::Comm(handler))),
+    }
+}
+
+/// Makes an error handler of a function, which has to be there.
+fn create<F>(
+    function: Option<F>,
+    errhandler: *mut MPI_Errhandler,
+    make: impl FnOnce(F) -> Handler,
+) -> Outcome {
+    let Some(function) = function else {
+        return Err(error(ErrorClass::Arg, "the function is at address 0").into());
+    };
+    *place(errhandler)? = MPI_Errhandler(ERROR_HANDLERS.insert(make(function)));
+    Ok(())
+}
+
+/// Error classes of the tool information interface (15.3.10).
+const TOOL_CLASSES: [(c_int, &str); 18] = [
+    (MPI_T_ERR_CANNOT_INIT, "MPI_T_ERR_CANNOT_INIT"),
+    (MPI_T_ERR_NOT_ACCESSIBLE, "MPI_T_ERR_NOT_ACCESSIBLE"),
+    (MPI_T_ERR_NOT_INITIALIZED, "MPI_T_ERR_NOT_INITIALIZED"),
+    (MPI_T_ERR_NOT_SUPPORTED, "MPI_T_ERR_NOT_SUPPORTED"),
+    (MPI_T_ERR_MEMORY, "MPI_T_ERR_MEMORY"),
+    (MPI_T_ERR_INVALID, "MPI_T_ERR_INVALID"),
+    (MPI_T_ERR_INVALID_INDEX, "MPI_T_ERR_INVALID_INDEX"),
+    (MPI_T_ERR_INVALID_ITEM, "MPI_T_ERR_INVALID_ITEM"),
+    (MPI_T_ERR_INVALID_SESSION, "MPI_T_ERR_INVALID_SESSION"),
+    (MPI_T_ERR_INVALID_HANDLE, "MPI_T_ERR_INVALID_HANDLE"),
+    (MPI_T_ERR_INVALID_NAME, "MPI_T_ERR_INVALID_NAME"),
+    (MPI_T_ERR_OUT_OF_HANDLES, "MPI_T_ERR_OUT_OF_HANDLES"),
+    (MPI_T_ERR_OUT_OF_SESSIONS, "MPI_T_ERR_OUT_OF_SESSIONS"),
+    (MPI_T_ERR_CVAR_SET_NOT_NOW, "MPI_T_ERR_CVAR_SET_NOT_NOW"),
+    (MPI_T_ERR_CVAR_SET_NEVER, "MPI_T_ERR_CVAR_SET_NEVER"),
+    (MPI_T_ERR_PVAR_NO_WRITE, "MPI_T_ERR_PVAR_NO_WRITE"),
+    (MPI_T_ERR_PVAR_NO_STARTSTOP, "MPI_T_ERR_PVAR_NO_STARTSTOP"),
+    (MPI_T_ERR_PVAR_NO_ATOMIC, "MPI_T_ERR_PVAR_NO_ATOMIC"),
+];
+
+fn tool_class(code: c_int) -> Option<&'static str> {
+    let found = TOOL_CLASSES.iter().find(|(class, _)| *class == code);
+    found.map(|(_, name)| *name)
+}
+
+/// What a code means. Predefined ones are known before `MPI_Init`.
+fn meaning(code: c_int) -> Outcome<String> {
+    if let Some(name) = tool_class(code) {
+        return Ok(format!(
+            "{name}: an error of the tool information interface"
+        ));
+    }
+    match ErrorClass::from_code(code) {
+        Some(class) => Ok(format!("{class}: {}", class.text())),
+        None => Ok(state::process()?.error_string(code)?),
+    }
+}
+
+/// Forgets a class or a code of the program's.
+fn remove(number: c_int, is_class: bool) -> Outcome {
+    let process = state::process()?;
+    let class = process.error_class(number)?;
+    if (class == number) != is_class {
+        let reason = match is_class {
+            true => format!("{number} is a code of the class {class}, and no class"),
+            false => format!("{number} is a class, and no code of one"),
+        };
+        return Err(error(ErrorClass::Arg, reason).into());
+    }
+    Ok(process.remove_error_code(number)?)
+}
+
+calls! {
+    fn PMPI_Comm_create_errhandler(comm_errhandler_fn: MPI_Comm_errhandler_function, errhandler: *mut MPI_Errhandler) {
+        create(comm_errhandler_fn, errhandler, |function| {
+            Handler::Comm(ErrorHandler::create(move |_, error| {
+                let mut code = code_of(error);
+                calling(|mut comm| {
+                    // SAFETY: the program's promise: it is a function of this type.
+                    unsafe { function(&raw mut comm, &raw mut code) }
+                });
+            }))
+        })
+    }
+
+    fn PMPI_Session_create_errhandler(session_errhandler_fn: MPI_Session_errhandler_function, errhandler: *mut MPI_Errhandler) {
+        create(session_errhandler_fn, errhandler, |function| Handler::Session(Some(function)))
+    }
+
+    fn PMPI_Win_create_errhandler(win_errhandler_fn: MPI_Win_errhandler_function, errhandler: *mut MPI_Errhandler) {
+        create(win_errhandler_fn, errhandler, |function| Handler::Win(Some(function)))
+    }
+
+    fn PMPI_File_create_errhandler(file_errhandler_fn: MPI_File_errhandler_function, errhandler: *mut MPI_Errhandler) {
+        create(file_errhandler_fn, errhandler, |function| Handler::File(Some(function)))
+    }
+
+    fn PMPI_Comm_set_errhandler(comm: MPI_Comm, errhandler: MPI_Errhandler) {
+        at(comm)?.run(|comm| comm.set_error_handler(handler(errhandler)?))
+    }
+
+    fn PMPI_Comm_get_errhandler(comm: MPI_Comm, errhandler: *mut MPI_Errhandler) {
+        at(comm)?.run(|comm| {
+            *place(errhandler)? = handle(comm.error_handler());
+            Ok(())
+        })
+    }
+
+    fn PMPI_Comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) {
+        at(comm)?.ask(errorcode);
+        Ok(())
+    }
+
+    fn PMPI_Errhandler_free(errhandler: *mut MPI_Errhandler) {
+        let handle = place(errhandler)?;
+        // What MPI_Comm_get_errhandler gives may be a predefined one, and is to be freed, too.
+        let predefined = [MPI_ERRORS_ARE_FATAL, MPI_ERRORS_ABORT, MPI_ERRORS_RETURN];
+        if !predefined.contains(handle) && ERROR_HANDLERS.remove(handle.0).is_none() {
+            let reason = format!("{:#x} is no error handler", handle.0);
+            return Err(error(ErrorClass::Errhandler, reason).into());
+        }
+        *handle = MPI_ERRHANDLER_NULL;
+        Ok(())
+    }
+
+    fn PMPI_Add_error_class(errorclass: *mut c_int) {
+        let process = state::process()?;
+        *place(errorclass)? = process.add_error_class();
+        Ok(())
+    }
+
+    fn PMPI_Add_error_code(errorclass: c_int, errorcode: *mut c_int) {
+        let process = state::process()?;
+        let code = place(errorcode)?;
+        *code = process.add_error_code(errorclass)?;
+        Ok(())
+    }
+
+    fn PMPI_Add_error_string(errorcode: c_int, string: *const c_char) {
+        let process = state::process()?;
+        Ok(process.add_error_string(errorcode, &String::from_utf8_lossy(text(string)?))?)
+    }
+
+    fn PMPI_Remove_error_class(errorclass: c_int) {
+        remove(errorclass, true)
+    }
+
+    fn PMPI_Remove_error_code(errorcode: c_int) {
+        remove(errorcode, false)
+    }
+
+    fn PMPI_Remove_error_string(errorcode: c_int) {
+        let process = state::process()?;
+        if process.error_string(errorcode)?.is_empty() {
+            return Err(error(ErrorClass::Arg, format!("the code {errorcode} has no string")).into());
+        }
+        Ok(process.add_error_string(errorcode, "")?)
+    }
+
+    fn PMPI_Error_class(errorcode: c_int, errorclass: *mut c_int) {
+        // Predefined ones are classes themselves, which are known before MPI_Init.
+        let class = match ErrorClass::from_code(errorcode).is_some() || tool_class(errorcode).is_some() {
+            true => errorcode,
+            false => state::process()?.error_class(errorcode)?,
+        };
+        Ok(put(errorclass, class)?)
+    }
+
+    fn PMPI_Error_string(errorcode: c_int, string: *mut c_char, resultlen: *mut c_int) {
+        let room = MPI_MAX_ERROR_STRING.unsigned_abs() as usize;
+        Ok(put_string(string, resultlen, meaning(errorcode)?.as_bytes(), room)?)
+    }
+}
