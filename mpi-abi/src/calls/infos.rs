@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 fn env() -> Info {
     static ENV: OnceLock<Info> = OnceLock::new();
     if let Ok(process) = state::process() {
-        let ranks = process.placement().ranks() as usize;
+        let ranks = process.placement().ranks();
         return ENV.get_or_init(|| Info::env(ranks)).clone();
     }
     let env = Info::env(1);
