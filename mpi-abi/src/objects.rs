@@ -414,6 +414,13 @@ pub fn list<'a, T>(start: *const T, len: impl Number) -> Result<&'a [T]> {
             format!("an array of {len} elements is at address 0"),
         ));
     }
+    let bytes = length.checked_mul(size_of::<T>());
+    if bytes.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
+        return Err(error(
+            ErrorClass::Arg,
+            format!("an array of {len} elements is larger than memory"),
+        ));
+    }
     // SAFETY: the caller's promise.
     Ok(unsafe { std::slice::from_raw_parts(start, length) })
 }

@@ -1,12 +1,12 @@
 //! What a program attaches to communicators (MPI 5.0, 7.7 and 17.1).
 
 use super::calls;
-use crate::answer::{Outcome, at, error};
+use crate::answer::{Outcome, at};
 use crate::c::*;
 use crate::keyvals::{COMM_KEYS, CommKey, CopyFunction, DeleteFunction, Key};
 use crate::objects::{place, put};
 use crate::state;
-use bcs_mpi::mpi::{Comm, ErrorClass};
+use bcs_mpi::mpi::Comm;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -80,13 +80,7 @@ fn get(comm: MPI_Comm, keyval: c_int, value: *mut c_void, flag: *mut c_int) -> O
 }
 
 fn delete(comm: MPI_Comm, keyval: c_int) -> Outcome {
-    at(comm)?.run(|comm| {
-        if predefined(comm, keyval).is_some() {
-            let reason = format!("the attribute of the key {keyval} is predefined and stays");
-            return Err(error(ErrorClass::Keyval, reason));
-        }
-        comm.delete_attr(&COMM_KEYS.get(keyval)?.core)
-    })
+    at(comm)?.run(|comm| comm.delete_attr(&COMM_KEYS.get(keyval)?.core))
 }
 
 calls! {

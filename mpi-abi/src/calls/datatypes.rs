@@ -42,7 +42,7 @@ fn numbers<A: Number>(
     Numbers {
         combiner,
         integers: integers.into_iter().map(narrow).collect(),
-        addresses: addresses.map(|address| address as MPI_Aint).collect(),
+        addresses: addresses.map(address).collect(),
         counts: Vec::new(),
     }
 }
@@ -50,6 +50,11 @@ fn numbers<A: Number>(
 /// A number of a small function, which was an `int` before.
 fn narrow(number: i64) -> c_int {
     c_int::try_from(number).unwrap_or(MPI_UNDEFINED)
+}
+
+/// The same of an address.
+fn address(number: i64) -> MPI_Aint {
+    MPI_Aint::try_from(number).unwrap_or(MPI_Aint::MAX)
 }
 
 /// No addresses.
@@ -128,6 +133,18 @@ fn array_numbers(combiner: c_int, integers: &[&[i64]], counts: &[&[i64]]) -> Num
     }
 }
 
+/// Hands out a lower bound and an extent.
+fn bounds<A: TryFrom<i64>>(of: (i64, i64), lb: *mut A, extent: *mut A) -> Outcome {
+    let fitting = |bytes: i64| {
+        A::try_from(bytes).map_err(|_| {
+            let reason = format!("{bytes} bytes do not fit where they are to be stored");
+            error(ErrorClass::ValueTooLarge, reason)
+        })
+    };
+    put(lb, fitting(of.0)?)?;
+    Ok(put(extent, fitting(of.1)?)?)
+}
+
 calls! {
     fn PMPI_Type_contiguous | PMPI_Type_contiguous_c(count: N, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) {
         let count = count.wide();
@@ -177,12 +194,12 @@ calls! {
 
     fn PMPI_Type_create_struct | PMPI_Type_create_struct_c(count: N, array_of_blocklengths: *const N, array_of_displacements: *const A, array_of_types: *const MPI_Datatype, newtype: *mut MPI_Datatype) {
         state::process()?;
-        let newtype = place(newtype)?;
         let count = counted(count)?;
         let (lengths, displacements) = (super::wide(array_of_blocklengths, count)?, super::wide(array_of_displacements, count)?);
         let olds = list(array_of_types, count)?.iter().map(|old| Ingredient::of(*old));
         let (olds, ingredients): (Vec<_>, Vec<_>) = olds.collect::<Result<Vec<_>>>()?.into_iter().unzip();
         let numbers = numbers(LARGE, MPI_COMBINER_STRUCT, &[&[count], &lengths], &displacements);
+        let newtype = place(newtype)?;
         let made = Datatype::structure(&lengths, &displacements, &olds)?;
         *newtype = datatype_handle(derived(made, numbers, ingredients));
         Ok(())
@@ -226,14 +243,13 @@ calls! {
 
     fn PMPI_Type_dup(oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) {
         state::process()?;
-        let newtype = place(newtype)?;
+        place(newtype)?;
         let (old, ingredient) = Ingredient::of(oldtype)?;
         let numbers = Numbers { combiner: MPI_COMBINER_DUP, ..Numbers::default() };
         let derived = derived(old.dup()?, numbers, vec![ingredient]);
         let attributes = Mutex::new(copied(oldtype)?);
         let kept = Arc::new(Kept { attributes, ..Kept::default() });
-        *newtype = MPI_Datatype(DATATYPES.insert(Made { derived, kept }));
-        Ok(())
+        Ok(put(newtype, MPI_Datatype(DATATYPES.insert(Made { derived, kept })))?)
     }
 
     fn PMPI_Type_commit(datatype: *mut MPI_Datatype) {
@@ -241,15 +257,15 @@ calls! {
     }
 
     fn PMPI_Type_free(datatype: *mut MPI_Datatype) {
-        let handle = place(datatype)?;
-        if elementary(*handle).is_some() {
+        // Functions of the program look at its handle meanwhile, perhaps.
+        let handle = *place(datatype)?;
+        if elementary(handle).is_some() {
             let reason = format!("the datatype {:#x} is predefined", handle.0);
             return Err(error(ErrorClass::Type, reason).into());
         }
-        delete_all(*handle, &made(*handle)?.kept)?;
+        delete_all(handle, &made(handle)?.kept)?;
         DATATYPES.remove(handle.0);
-        *handle = MPI_DATATYPE_NULL;
-        Ok(())
+        Ok(put(datatype, MPI_DATATYPE_NULL)?)
     }
 
     fn PMPI_Type_size | PMPI_Type_size_c(datatype: MPI_Datatype, size: *mut N) {
@@ -263,27 +279,19 @@ calls! {
     }
 
     fn PMPI_Type_get_extent | PMPI_Type_get_extent_c(datatype: MPI_Datatype, lb: *mut A, extent: *mut A) {
-        let (lower, bytes) = self::datatype(datatype)?.extent();
-        put(lb, lower as A)?;
-        Ok(put(extent, bytes as A)?)
+        bounds(self::datatype(datatype)?.extent(), lb, extent)
     }
 
     fn PMPI_Type_get_extent_x(datatype: MPI_Datatype, lb: *mut MPI_Count, extent: *mut MPI_Count) {
-        let (lower, bytes) = self::datatype(datatype)?.extent();
-        put(lb, lower)?;
-        Ok(put(extent, bytes)?)
+        bounds(self::datatype(datatype)?.extent(), lb, extent)
     }
 
     fn PMPI_Type_get_true_extent | PMPI_Type_get_true_extent_c(datatype: MPI_Datatype, true_lb: *mut A, true_extent: *mut A) {
-        let (lower, bytes) = self::datatype(datatype)?.true_extent();
-        put(true_lb, lower as A)?;
-        Ok(put(true_extent, bytes as A)?)
+        bounds(self::datatype(datatype)?.true_extent(), true_lb, true_extent)
     }
 
     fn PMPI_Type_get_true_extent_x(datatype: MPI_Datatype, true_lb: *mut MPI_Count, true_extent: *mut MPI_Count) {
-        let (lower, bytes) = self::datatype(datatype)?.true_extent();
-        put(true_lb, lower)?;
-        Ok(put(true_extent, bytes)?)
+        bounds(self::datatype(datatype)?.true_extent(), true_lb, true_extent)
     }
 
     fn PMPI_Get_address(location: *const c_void, address: *mut MPI_Aint) {

@@ -44,7 +44,8 @@ fn create<F>(
     let Some(function) = function else {
         return Err(error(ErrorClass::Arg, "the function is at address 0").into());
     };
-    *place(errhandler)? = MPI_Errhandler(ERROR_HANDLERS.insert(make(function)));
+    let errhandler = place(errhandler)?;
+    *errhandler = MPI_Errhandler(ERROR_HANDLERS.insert(make(function)));
     Ok(())
 }
 
@@ -133,7 +134,8 @@ calls! {
 
     fn PMPI_Comm_get_errhandler(comm: MPI_Comm, errhandler: *mut MPI_Errhandler) {
         at(comm)?.run(|comm| {
-            *place(errhandler)? = handle(comm.error_handler());
+            let errhandler = place(errhandler)?;
+            *errhandler = handle(comm.error_handler());
             Ok(())
         })
     }
@@ -157,7 +159,8 @@ calls! {
 
     fn PMPI_Add_error_class(errorclass: *mut c_int) {
         let process = state::process()?;
-        *place(errorclass)? = process.add_error_class();
+        let errorclass = place(errorclass)?;
+        *errorclass = process.add_error_class();
         Ok(())
     }
 

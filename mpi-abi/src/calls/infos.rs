@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 fn env() -> Info {
     static ENV: OnceLock<Info> = OnceLock::new();
     if let Ok(process) = state::process() {
-        let ranks = process.placement().ranks() as usize;
+        let ranks = process.placement().ranks();
         return ENV.get_or_init(|| Info::env(ranks)).clone();
     }
     let env = Info::env(1);
@@ -91,19 +91,22 @@ fn room(length: c_int) -> Result<usize> {
 
 calls! {
     fn PMPI_Info_create(info: *mut MPI_Info) {
-        *place(info)? = MPI_Info(INFOS.insert(Info::new()));
+        let info = place(info)?;
+        *info = MPI_Info(INFOS.insert(Info::new()));
         Ok(())
     }
 
     fn PMPI_Info_create_env(_argc: c_int, _argv: *mut *mut c_char, info: *mut MPI_Info) {
         // The words that this process was started with are known without the program's.
-        *place(info)? = MPI_Info(INFOS.insert(env().dup()));
+        let info = place(info)?;
+        *info = MPI_Info(INFOS.insert(env().dup()));
         Ok(())
     }
 
     fn PMPI_Info_dup(info: MPI_Info, newinfo: *mut MPI_Info) {
         let copy = self::info(info)?.dup();
-        *place(newinfo)? = MPI_Info(INFOS.insert(copy));
+        let newinfo = place(newinfo)?;
+        *newinfo = MPI_Info(INFOS.insert(copy));
         Ok(())
     }
 

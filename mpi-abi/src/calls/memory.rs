@@ -71,6 +71,9 @@ calls! {
         };
         // The core copies messages to memory of its own, so that a buffer may be as large as memory.
         let automatic = buffer.addr() == BUFFER_AUTOMATIC;
+        if buffer.is_null() && bytes > 0 {
+            return Err(error(ErrorClass::Arg, format!("a buffer of {bytes} bytes is at address 0")).into());
+        }
         let (room, bytes) = if automatic { (usize::MAX, 0) } else { (bytes, bytes) };
         let mut attached = lockstep::lock(&ATTACHED);
         process.attach_buffer(room)?;

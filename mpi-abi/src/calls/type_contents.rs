@@ -114,31 +114,27 @@ const SIZED: [(c_int, c_int, MPI_Datatype); 12] = [
     (MPI_TYPECLASS_COMPLEX, 32, MPI_COMPLEX32),
 ];
 
-fn small<T>(list: &[T]) -> c_int {
-    c_int::try_from(list.len()).unwrap_or(MPI_UNDEFINED)
-}
-
-fn large<T>(list: &[T]) -> MPI_Count {
-    MPI_Count::try_from(list.len()).unwrap_or(MPI_Count::MAX)
+fn how_many<T, N: TryFrom<usize> + From<c_int>>(list: &[T]) -> N {
+    N::try_from(list.len()).unwrap_or(N::from(MPI_UNDEFINED))
 }
 
 calls! {
     fn PMPI_Type_get_envelope(datatype: MPI_Datatype, num_integers: *mut c_int, num_addresses: *mut c_int, num_datatypes: *mut c_int, combiner: *mut c_int) {
         let contents = small_contents(datatype)?;
         let contents = contents.as_deref();
-        put(num_integers, contents.map_or(0, |of| super::small(&of.integers)))?;
-        put(num_addresses, contents.map_or(0, |of| super::small(&of.addresses)))?;
-        put(num_datatypes, contents.map_or(0, |of| super::small(&of.datatypes)))?;
+        put(num_integers, contents.map_or(0, |of| how_many(&of.integers)))?;
+        put(num_addresses, contents.map_or(0, |of| how_many(&of.addresses)))?;
+        put(num_datatypes, contents.map_or(0, |of| how_many(&of.datatypes)))?;
         Ok(put(combiner, contents.map_or(MPI_COMBINER_NAMED, |of| of.combiner))?)
     }
 
     fn PMPI_Type_get_envelope_c(datatype: MPI_Datatype, num_integers: *mut MPI_Count, num_addresses: *mut MPI_Count, num_large_counts: *mut MPI_Count, num_datatypes: *mut MPI_Count, combiner: *mut c_int) {
         let contents = contents(datatype)?;
         let contents = contents.as_deref();
-        put(num_integers, contents.map_or(0, |of| super::large(&of.integers)))?;
-        put(num_addresses, contents.map_or(0, |of| super::large(&of.addresses)))?;
-        put(num_large_counts, contents.map_or(0, |of| super::large(&of.counts)))?;
-        put(num_datatypes, contents.map_or(0, |of| super::large(&of.datatypes)))?;
+        put(num_integers, contents.map_or(0, |of| how_many(&of.integers)))?;
+        put(num_addresses, contents.map_or(0, |of| how_many(&of.addresses)))?;
+        put(num_large_counts, contents.map_or(0, |of| how_many(&of.counts)))?;
+        put(num_datatypes, contents.map_or(0, |of| how_many(&of.datatypes)))?;
         Ok(put(combiner, contents.map_or(MPI_COMBINER_NAMED, |of| of.combiner))?)
     }
 
