@@ -1,12 +1,12 @@
 //! How a call answers: a code, after the handler of the object that it was about was asked (MPI 5.0, 9.3).
 //!
-//! An error without an object is one of `MPI_COMM_SELF`. Before `MPI_Init` and after `MPI_Finalize` there is nobody to ask,
+//! An error without an object is one of `MPI_COMM_SELF` ([`nobody`]). Before `MPI_Init` and after `MPI_Finalize` there is nobody to ask,
 //! and the program ends. A panic of the library ends the program, too: it never unwinds into C.
 
 use crate::c::*;
 use crate::state;
 use bcs_mpi::mpi::error::Operation;
-use bcs_mpi::mpi::{Comm, Error, ErrorClass};
+use bcs_mpi::mpi::{Comm, Error, ErrorClass, ErrorHandler};
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -168,9 +168,7 @@ fn raise(call: &'static str, mut fault: Fault) -> c_int {
     }
     let code = code_of(&fault.error);
     let error = fault.error;
-    let on = fault
-        .on
-        .or_else(|| Some((MPI_COMM_SELF, state::itself().ok()?.clone())));
+    let on = fault.on.or_else(nobody);
     match on {
         Some((handle, comm)) if !state::is_finalized() => {
             HANDLE.set(handle);
@@ -184,6 +182,18 @@ fn raise(call: &'static str, mut fault: Fault) -> c_int {
     }
     CODE.set(0);
     code
+}
+
+/// Whose an error without an object is: `MPI_COMM_SELF`'s (MPI 5.0, 9.3). Programs for MPI 3 and before expect it to be
+/// `MPI_COMM_WORLD`'s: where a program has said what is to become of errors there, and has not for `MPI_COMM_SELF`, that
+/// is what it means.
+fn nobody() -> Option<(MPI_Comm, Comm)> {
+    let (world, itself) = (state::world().ok()?, state::itself().ok()?);
+    let unsaid = |comm: &Comm| matches!(comm.error_handler(), ErrorHandler::Fatal);
+    match unsaid(itself) && !unsaid(world) {
+        true => Some((MPI_COMM_WORLD, world.clone())),
+        false => Some((MPI_COMM_SELF, itself.clone())),
+    }
 }
 
 /// What a function answers that is not there.

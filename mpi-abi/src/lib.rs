@@ -32,7 +32,6 @@
     clippy::not_unsafe_ptr_arg_deref,
     clippy::undocumented_unsafe_blocks,
     clippy::multiple_unsafe_ops_per_block,
-    clippy::not_unsafe_ptr_arg_deref,
     reason = "every function gets addresses from C; what the standard asks of their caller is the contract"
 )]
 #![allow(

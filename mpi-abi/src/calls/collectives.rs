@@ -216,6 +216,34 @@ impl Vector {
     }
 }
 
+/// What a rank gives and what it gets must not be the same memory (6.2): the standard wants `MPI_IN_PLACE` then. Looked
+/// at is only where both begin.
+pub(super) fn apart(
+    sent: *const c_void,
+    received: *const c_void,
+    count: impl Number,
+) -> Result<()> {
+    if sent == received && sent.addr() > BUFFER_AUTOMATIC && count.wide() > 0 {
+        let reason =
+            format!("what is sent and what is received are both at {sent:p}: say MPI_IN_PLACE");
+        return Err(error(ErrorClass::Buffer, reason));
+    }
+    Ok(())
+}
+
+/// The same at the root; elsewhere one of both is not there.
+pub(super) fn apart_at_root(
+    comm: &Comm,
+    root: c_int,
+    (sent, received): (*const c_void, *const c_void),
+    count: impl Number,
+) -> Result<()> {
+    match Part::of(comm, root) {
+        Part::Root if !comm.is_inter() => apart(sent, received, count),
+        _ => Ok(()),
+    }
+}
+
 /// Defines the three forms of each collective of one list of arguments: the blocking one, the one that starts, and the
 /// persistent one, each with its large form. After `=` is the method of the core, and after `=>` what it is given, as
 /// it follows of the arguments on the communicator.
@@ -276,7 +304,9 @@ collectives! {
         recvbuf: *mut c_void, recvcount: N, recvtype: MPI_Datatype,
         root: c_int; comm
     )
-    => (
+    =>
+    let _apart = apart_at_root(comm, root, (sendbuf, recvbuf), sendcount)?;
+    (
         of_each(comm, root, sendbuf, sendcount, sendtype)?,
         at_root(comm, root, recvbuf, recvcount, recvtype)?,
         root,
@@ -290,7 +320,9 @@ collectives! {
         recvbuf: *mut c_void, recvcounts: *const N, displs: *const D, recvtype: MPI_Datatype,
         root: c_int; comm
     )
-    => (
+    =>
+    let _apart = apart_at_root(comm, root, (sendbuf, recvbuf), sendcount)?;
+    (
         of_each(comm, root, sendbuf, sendcount, sendtype)?,
         blocks_at_root(comm, root, recvbuf, (recvcounts, displs), recvtype)?.blocks(),
         root,
@@ -304,7 +336,9 @@ collectives! {
         recvbuf: *mut c_void, recvcount: N, recvtype: MPI_Datatype,
         root: c_int; comm
     )
-    => (
+    =>
+    let _apart = apart_at_root(comm, root, (sendbuf, recvbuf), recvcount)?;
+    (
         at_root(comm, root, sendbuf, sendcount, sendtype)?,
         of_each(comm, root, recvbuf, recvcount, recvtype)?,
         root,
@@ -318,7 +352,9 @@ collectives! {
         recvbuf: *mut c_void, recvcount: N, recvtype: MPI_Datatype,
         root: c_int; comm
     )
-    => (
+    =>
+    let _apart = apart_at_root(comm, root, (sendbuf, recvbuf), recvcount)?;
+    (
         blocks_at_root(comm, root, sendbuf, (sendcounts, displs), sendtype)?.blocks(),
         of_each(comm, root, recvbuf, recvcount, recvtype)?,
         root,
@@ -332,7 +368,9 @@ collectives! {
         recvbuf: *mut c_void, recvcount: N, recvtype: MPI_Datatype;
         comm
     )
-    => (
+    =>
+    let _apart = apart(sendbuf, recvbuf, sendcount)?;
+    (
         optional(sendbuf, sendcount, sendtype)?,
         buffer(recvbuf, recvcount, recvtype)?,
     );
@@ -345,7 +383,9 @@ collectives! {
         recvbuf: *mut c_void, recvcounts: *const N, displs: *const D, recvtype: MPI_Datatype;
         comm
     )
-    => (
+    =>
+    let _apart = apart(sendbuf, recvbuf, sendcount)?;
+    (
         optional(sendbuf, sendcount, sendtype)?,
         Vector::of(recvbuf, (recvcounts, displs), recvtype, peers(comm)?)?.blocks(),
     );
@@ -358,7 +398,9 @@ collectives! {
         recvbuf: *mut c_void, recvcount: N, recvtype: MPI_Datatype;
         comm
     )
-    => (
+    =>
+    let _apart = apart(sendbuf, recvbuf, sendcount)?;
+    (
         optional(sendbuf, sendcount, sendtype)?,
         buffer(recvbuf, recvcount, recvtype)?,
     );

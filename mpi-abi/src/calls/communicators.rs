@@ -2,10 +2,10 @@
 
 use super::calls;
 use super::environment::put_string;
-use crate::answer::{Outcome, at, error};
+use crate::answer::{At, Outcome, at, error};
 use crate::c::*;
 use crate::objects::{COMMS, INFOS, comm_handle, group, group_handle, put};
-use bcs_mpi::mpi::{Comparison, ErrorClass, Info, Result};
+use bcs_mpi::mpi::{Comm, Comparison, ErrorClass, Info, Result};
 use std::ffi::{CStr, c_char, c_int};
 
 /// A string of C. Bytes that are no UTF-8 are replaced: the core keeps names as text.
@@ -37,6 +37,18 @@ pub(super) fn comparison(of: Comparison) -> c_int {
         Comparison::Similar => MPI_SIMILAR,
         Comparison::Unequal => MPI_UNEQUAL,
     }
+}
+
+/// Makes a communicator. Its place is known before anybody else is asked, and has no communicator if that fails.
+pub(super) fn made(
+    of: &At,
+    place: *mut MPI_Comm,
+    make: impl FnOnce(&Comm) -> Result<Option<Comm>>,
+) -> Outcome {
+    of.run(|comm| {
+        put(place, MPI_COMM_NULL)?;
+        put(place, comm_handle(make(comm)?))
+    })
 }
 
 /// Frees a communicator of the program's.
@@ -74,50 +86,49 @@ calls! {
     }
 
     fn PMPI_Comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) {
-        at(comm)?.run(|comm| put(newcomm, comm_handle(Some(comm.dup()?))))
+        made(&at(comm)?, newcomm, |comm| comm.dup().map(Some))
     }
 
     fn PMPI_Comm_dup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm) {
-        at(comm)?.run(|comm| put(newcomm, comm_handle(Some(comm.dup_with_info(&super::info(info)?)?))))
+        made(&at(comm)?, newcomm, |comm| comm.dup_with_info(&super::info(info)?).map(Some))
     }
 
     fn PMPI_Comm_split(comm: MPI_Comm, color: c_int, key: c_int, newcomm: *mut MPI_Comm) {
-        at(comm)?.run(|comm| {
+        made(&at(comm)?, newcomm, |comm| {
             let color = match color {
                 MPI_UNDEFINED => None,
                 color => Some(u32::try_from(color).map_err(|_| {
                     error(ErrorClass::Arg, format!("the colour is {color}"))
                 })?),
             };
-            put(newcomm, comm_handle(comm.split(color, key)?))
+            comm.split(color, key)
         })
     }
 
     fn PMPI_Comm_split_type(comm: MPI_Comm, split_type: c_int, key: c_int, info: MPI_Info, newcomm: *mut MPI_Comm) {
-        at(comm)?.run(|comm| {
+        made(&at(comm)?, newcomm, |comm| {
             let info = super::info(info)?;
             let resource = info.get("mpi_hw_resource_type")?;
             let by_node = resource.as_deref() == Some("mpi_shared_memory");
-            let made = match split_type {
-                MPI_UNDEFINED => comm.split_by_node(false, key)?,
-                MPI_COMM_TYPE_SHARED => comm.split_by_node(true, key)?,
-                MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED if by_node => comm.split_by_node(true, key)?,
+            match split_type {
+                MPI_UNDEFINED => comm.split_by_node(false, key),
+                MPI_COMM_TYPE_SHARED => comm.split_by_node(true, key),
+                MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED if by_node => comm.split_by_node(true, key),
                 // Within a node nothing is known of what cores share.
                 MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED | MPI_COMM_TYPE_HW_UNGUIDED => {
-                    comm.split_by_node(false, key)?
+                    comm.split_by_node(false, key)
                 }
-                other => return Err(error(ErrorClass::Arg, format!("{other} is no type of splitting"))),
-            };
-            put(newcomm, comm_handle(made))
+                other => Err(error(ErrorClass::Arg, format!("{other} is no type of splitting"))),
+            }
         })
     }
 
     fn PMPI_Comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Comm) {
-        at(comm)?.run(|comm| put(newcomm, comm_handle(comm.create(&super::group(group)?)?)))
+        made(&at(comm)?, newcomm, |comm| comm.create(&super::group(group)?))
     }
 
     fn PMPI_Comm_create_group(comm: MPI_Comm, group: MPI_Group, tag: c_int, newcomm: *mut MPI_Comm) {
-        at(comm)?.run(|comm| put(newcomm, comm_handle(comm.create_group(&super::group(group)?, tag)?)))
+        made(&at(comm)?, newcomm, |comm| comm.create_group(&super::group(group)?, tag))
     }
 
     fn PMPI_Comm_free(comm: *mut MPI_Comm) {
@@ -148,14 +159,14 @@ calls! {
             true => Some(at(peer_comm)?),
             false => None,
         };
-        local.run(|comm| {
+        made(&local, newintercomm, |comm| {
             let peer = peer.as_ref().map(|peer| peer.comm());
-            put(newintercomm, comm_handle(Some(comm.intercomm_create(local_leader, peer, remote_leader, tag)?)))
+            comm.intercomm_create(local_leader, peer, remote_leader, tag).map(Some)
         })
     }
 
     fn PMPI_Intercomm_merge(intercomm: MPI_Comm, high: c_int, newintracomm: *mut MPI_Comm) {
-        at(intercomm)?.run(|comm| put(newintracomm, comm_handle(Some(comm.intercomm_merge(high != 0)?))))
+        made(&at(intercomm)?, newintracomm, |comm| comm.intercomm_merge(high != 0).map(Some))
     }
 
     fn PMPI_Comm_set_name(comm: MPI_Comm, comm_name: *const c_char) {

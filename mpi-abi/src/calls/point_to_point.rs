@@ -225,17 +225,30 @@ calls! {
     }
 }
 
-/// The bytes of so many elements, for a status of the program's making.
+/// The bytes that so many basic elements of a datatype take, for a status of the program's making.
+///
+/// # Errors
+/// When the count is negative, or the bytes cannot be counted.
 pub(super) fn bytes_of(of: MPI_Datatype, count: i64) -> Result<u64, Box<Error>> {
-    let size = datatype(of)?.size() as u64;
-    let bytes = u64::try_from(count.wide())
-        .ok()
-        .and_then(|count| count.checked_mul(size));
+    let datatype = datatype(of)?;
+    let size = datatype.size() as u64;
+    let within = |bytes: u64| Status { bytes, ..NOTHING }.elements(&datatype);
+    let each = within(size).unwrap_or(0);
+    let bytes = u64::try_from(count).ok().and_then(|count| {
+        let (whole, rest) = (
+            count.checked_div(each).unwrap_or(0),
+            count.checked_rem(each).unwrap_or(0),
+        );
+        let part = match size.checked_mul(rest)?.checked_div(each).unwrap_or(0) {
+            alike if within(alike) == Some(rest) => alike,
+            // Elements of several sizes: as many bytes as the first of them take.
+            _ => (0..size).find(|bytes| within(*bytes) == Some(rest))?,
+        };
+        whole.checked_mul(size)?.checked_add(part)
+    });
     bytes.ok_or_else(|| {
-        error(
-            ErrorClass::Count,
-            format!("{count} elements cannot be counted in bytes"),
-        )
+        let reason = format!("{count} elements cannot be counted in bytes");
+        error(ErrorClass::Count, reason)
     })
 }
 

@@ -1,6 +1,6 @@
 //! Reductions and scans (MPI 5.0, 6.9 to 6.11).
 
-use super::collectives::{Part, at_root, collectives, optional, unless_in_place, wide};
+use super::collectives::{Part, apart, at_root, collectives, optional, unless_in_place, wide};
 use crate::answer::error;
 use crate::c::*;
 use crate::combining::op_on;
@@ -32,7 +32,10 @@ fn of_all(
 ) -> Result<Buffer> {
     match sendbuf.addr() {
         IN_PLACE => buffer(recvbuf, count, of),
-        _ => buffer(sendbuf, count, of),
+        _ => {
+            apart(sendbuf, recvbuf, count)?;
+            buffer(sendbuf, count, of)
+        }
     }
 }
 
@@ -120,7 +123,9 @@ collectives! {
         sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: N, datatype: MPI_Datatype,
         op: MPI_Op; comm
     )
-    => (
+    =>
+    let _apart = apart(sendbuf, recvbuf, recvcount)?;
+    (
         unless_in_place(sendbuf, || buffer(sendbuf, all_alike(comm, recvcount)?, datatype))?,
         buffer(recvbuf, recvcount, datatype)?,
         op_on(op, datatype)?,
@@ -135,6 +140,7 @@ collectives! {
     )
     =>
     let counts = wide(recvcounts, comm.size())?;
+    let _apart = apart(sendbuf, recvbuf, all(&counts)?)?;
     (
         unless_in_place(sendbuf, || buffer(sendbuf, all(&counts)?, datatype))?,
         buffer(recvbuf, own(comm, &counts), datatype)?,
@@ -149,7 +155,9 @@ collectives! {
         sendbuf: *const c_void, recvbuf: *mut c_void, count: N, datatype: MPI_Datatype,
         op: MPI_Op; comm
     )
-    => (
+    =>
+    let _apart = apart(sendbuf, recvbuf, count)?;
+    (
         optional(sendbuf, count, datatype)?,
         buffer(recvbuf, count, datatype)?,
         op_on(op, datatype)?,
@@ -162,7 +170,9 @@ collectives! {
         sendbuf: *const c_void, recvbuf: *mut c_void, count: N, datatype: MPI_Datatype,
         op: MPI_Op; comm
     )
-    => (
+    =>
+    let _apart = apart(sendbuf, recvbuf, count)?;
+    (
         optional(sendbuf, count, datatype)?,
         but_at_first(comm, (sendbuf, recvbuf), count, datatype)?,
         op_on(op, datatype)?,

@@ -1,9 +1,10 @@
 //! Grids and graphs (MPI 5.0, chapter 8).
 
 use super::calls;
-use crate::answer::{At, Outcome, at, error};
+use super::communicators::made;
+use crate::answer::{at, error};
 use crate::c::*;
-use crate::objects::{comm_handle, list, list_mut, put};
+use crate::objects::{list, list_mut, put};
 use bcs_mpi::mpi::topology::{Cartesian, Topology, dims_create};
 use bcs_mpi::mpi::{Comm, ErrorClass, Result};
 use std::ffi::c_int;
@@ -45,15 +46,6 @@ fn weights<'a>(start: *const c_int, len: usize) -> Result<Option<&'a [c_int]>> {
         )),
         _ => Ok(Some(list(start, length(len))?)),
     }
-}
-
-/// Puts a communicator with a topology.
-fn made(
-    of: &At,
-    place: *mut MPI_Comm,
-    make: impl FnOnce(&Comm) -> Result<Option<Comm>>,
-) -> Outcome {
-    of.run(|comm| put(place, comm_handle(make(comm)?)))
 }
 
 calls! {
