@@ -142,16 +142,11 @@ impl<O> Key<O> {
         self.freed.load(Ordering::Acquire)
     }
 
-    /// Frees it. Whether the key is to be forgotten now.
-    ///
-    /// # Errors
-    /// When it was freed before.
-    pub fn free(&self) -> Result<bool> {
-        if self.freed.swap(true, Ordering::AcqRel) {
-            let reason = format!("the key {} was freed", self.number);
-            return Err(error(ErrorClass::Keyval, reason));
-        }
-        Ok(self.attached.load(Ordering::Acquire) == 0)
+    /// Frees it. Whether the key is to be forgotten now. As long as something is attached by it, programs free copies of
+    /// its number again (7.7.2 counts references), which changes nothing.
+    pub fn free(&self) -> bool {
+        self.freed.store(true, Ordering::Release);
+        self.attached.load(Ordering::Acquire) == 0
     }
 }
 

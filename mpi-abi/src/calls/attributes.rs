@@ -27,7 +27,7 @@ fn predefined(comm: &Comm, keyval: c_int) -> Option<Option<usize>> {
         MPI_APPNUM => return Some(None),
         _ => return None,
     };
-    let nth = usize::try_from(keyval - MPI_TAG_UB).ok()?;
+    let nth = usize::try_from(keyval.checked_sub(MPI_TAG_UB)?).ok()?;
     let place = PREDEFINED.get(nth)?;
     place.store(value, Ordering::Relaxed);
     Some(Some(place.as_ptr().expose_provenance()))
@@ -51,10 +51,11 @@ fn free(keyval: *mut c_int) -> Outcome {
     state::process()?;
     let keyval = place(keyval)?;
     let key = COMM_KEYS.get(*keyval)?;
-    if key.key.free()? {
+    if key.key.free() {
         COMM_KEYS.forget(*keyval);
     }
-    key.core.free()?;
+    // It may have been before.
+    let _freed = key.core.free();
     *keyval = MPI_KEYVAL_INVALID;
     Ok(())
 }

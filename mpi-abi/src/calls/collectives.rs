@@ -231,6 +231,12 @@ pub(super) fn apart(
     Ok(())
 }
 
+/// The elements of all blocks, as far as they can be counted.
+fn total(counts: *const impl Number, ranks: c_int) -> Result<i64> {
+    let counts = list(counts, ranks)?.iter().map(|count| count.wide().max(0));
+    Ok(counts.fold(0, i64::saturating_add))
+}
+
 /// The same at the root; elsewhere one of both is not there.
 pub(super) fn apart_at_root(
     comm: &Comm,
@@ -415,6 +421,7 @@ collectives! {
     )
     =>
     let ranks = peers(comm)?;
+    let _apart = apart(sendbuf, recvbuf, total(recvcounts, ranks)?)?;
     let input = unless_in_place(sendbuf, || {
         Vector::of(sendbuf, (sendcounts, sdispls), sendtype, ranks)
     })?;
@@ -433,6 +440,7 @@ collectives! {
     )
     =>
     let ranks = peers(comm)?;
+    let _apart = apart(sendbuf, recvbuf, total(recvcounts, ranks)?)?;
     let input = unless_in_place(sendbuf, || {
         Vector::of_types(sendbuf, (sendcounts, sdispls), sendtypes, ranks)
     })?;

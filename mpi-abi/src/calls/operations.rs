@@ -1,7 +1,8 @@
 //! Operations of reductions (MPI 5.0, 6.9.5 to 6.9.7).
 
 use super::calls;
-use crate::answer::{at, error};
+use super::collectives::apart;
+use crate::answer::error;
 use crate::c::*;
 use crate::combining::{OwnOp, UserFunction, op_on};
 use crate::objects::{OPS, buffer, list_mut, predefined_op, put};
@@ -40,9 +41,9 @@ calls! {
     }
 
     fn PMPI_Reduce_local | PMPI_Reduce_local_c(inbuf: *const c_void, inoutbuf: *mut c_void, count: N, datatype: MPI_Datatype, op: MPI_Op) {
-        at(MPI_COMM_SELF)?.run(|_| {
-            let input = buffer(inbuf, count, datatype)?;
-            reduce_local(input, buffer(inoutbuf, count, datatype)?, op_on(op, datatype)?)
-        })
+        state::process()?;
+        apart(inbuf, inoutbuf, count)?;
+        let input = buffer(inbuf, count, datatype)?;
+        Ok(reduce_local(input, buffer(inoutbuf, count, datatype)?, op_on(op, datatype)?)?)
     }
 }

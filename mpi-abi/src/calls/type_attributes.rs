@@ -69,7 +69,7 @@ calls! {
     fn PMPI_Type_free_keyval(type_keyval: *mut c_int) {
         state::process()?;
         let keyval = place(type_keyval)?;
-        if TYPE_KEYS.get(*keyval)?.free()? {
+        if TYPE_KEYS.get(*keyval)?.free() {
             TYPE_KEYS.forget(*keyval);
         }
         *keyval = MPI_KEYVAL_INVALID;

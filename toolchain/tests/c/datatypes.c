@@ -1,0 +1,90 @@
+/* Derived datatypes travel, say what they were made of, and are freed while they are used. */
+#include "check.h"
+#include <stddef.h>
+
+struct particle {
+    char kind;
+    double place[3];
+    int number;
+};
+
+int main(int argc, char **argv)
+{
+    int rank, size, count;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    int to = (rank + 1) % size, from = (rank + size - 1) % size;
+
+    int lengths[3] = {1, 3, 1};
+    MPI_Aint places[3] = {offsetof(struct particle, kind), offsetof(struct particle, place), offsetof(struct particle, number)};
+    MPI_Datatype types[3] = {MPI_CHAR, MPI_DOUBLE, MPI_INT32_T}, packed, particle;
+    MPI_Type_create_struct(3, lengths, places, types, &packed);
+    MPI_Type_create_resized(packed, 0, sizeof(struct particle), &particle);
+    MPI_Type_commit(&particle);
+
+    int integers, addresses, datatypes, combiner;
+    MPI_Type_get_envelope(packed, &integers, &addresses, &datatypes, &combiner);
+    CHECK(integers == 4 && addresses == 3 && datatypes == 3 && combiner == MPI_COMBINER_STRUCT);
+    int numbers[4];
+    MPI_Aint said[3];
+    MPI_Datatype of[3];
+    MPI_Type_get_contents(packed, 4, 3, 3, numbers, said, of);
+    CHECK(numbers[0] == 3 && numbers[2] == 3 && said[2] == places[2]);
+    CHECK(of[0] == MPI_CHAR && of[2] == MPI_INT32_T);
+    MPI_Type_free(&packed);
+
+    struct particle out[4], in[4];
+    memset(out, 0, sizeof out);
+    memset(in, 0, sizeof in);
+    for (int i = 0; i < 4; i++) {
+        out[i].kind = 'a' + i;
+        out[i].place[2] = rank + i / 4.0;
+        out[i].number = 10 * rank + i;
+    }
+    MPI_Status status;
+    MPI_Request request;
+    MPI_Irecv(in, 4, particle, from, 0, MPI_COMM_WORLD, &request);
+    MPI_Datatype freed = particle;
+    MPI_Type_free(&freed);
+    CHECK(freed == MPI_DATATYPE_NULL);
+    MPI_Datatype again;
+    MPI_Type_create_struct(3, lengths, places, types, &packed);
+    MPI_Type_create_resized(packed, 0, sizeof(struct particle), &again);
+    MPI_Type_commit(&again);
+    MPI_Send(out, 4, again, to, 0, MPI_COMM_WORLD);
+    MPI_Wait(&request, &status);
+    MPI_Get_count(&status, again, &count);
+    CHECK(count == 4);
+    MPI_Get_elements(&status, again, &count);
+    CHECK(count == 20);
+    for (int i = 0; i < 4; i++)
+        CHECK(in[i].kind == 'a' + i && in[i].place[2] == from + i / 4.0 && in[i].number == 10 * from + i);
+
+    /* A column of a matrix. */
+    double matrix[6][5], column[6];
+    MPI_Datatype every_fifth;
+    for (int i = 0; i < 6; i++)
+        for (int j = 0; j < 5; j++)
+            matrix[i][j] = 10 * i + j + rank / 100.0;
+    MPI_Type_vector(6, 1, 5, MPI_DOUBLE, &every_fifth);
+    MPI_Type_commit(&every_fifth);
+    MPI_Sendrecv(&matrix[0][2], 1, every_fifth, to, 1, column, 6, MPI_DOUBLE, from, 1, MPI_COMM_WORLD, &status);
+    for (int i = 0; i < 6; i++)
+        CHECK(column[i] == 10 * i + 2 + from / 100.0);
+
+    char bytes[100], name[MPI_MAX_OBJECT_NAME];
+    int position = 0;
+    MPI_Pack(&matrix[0][1], 1, every_fifth, bytes, sizeof bytes, &position, MPI_COMM_WORLD);
+    CHECK(position == 48);
+    position = 0;
+    MPI_Unpack(bytes, sizeof bytes, &position, column, 6, MPI_DOUBLE, MPI_COMM_WORLD);
+    CHECK(column[5] == 51 + rank / 100.0);
+    MPI_Type_get_name(MPI_INT32_T, name, &count);
+    CHECK(strcmp(name, "MPI_INT32_T") == 0);
+    MPI_Type_free(&every_fifth);
+    MPI_Type_free(&again);
+    MPI_Type_free(&packed);
+    MPI_Finalize();
+    return 0;
+}

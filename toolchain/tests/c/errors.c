@@ -1,0 +1,80 @@
+/* Errors get to the right handler with the right class, and a handle that is none is an error and no crash. */
+#include "check.h"
+
+static int called, code_given;
+static MPI_Comm comm_given;
+
+static void handler(MPI_Comm *comm, int *code, ...)
+{
+    called++;
+    comm_given = *comm;
+    code_given = *code;
+}
+
+static int class_of(int code)
+{
+    int class;
+    CHECK(MPI_Error_class(code, &class) == MPI_SUCCESS);
+    return class;
+}
+
+int main(int argc, char **argv)
+{
+    int rank, size, word = 0;
+    MPI_Errhandler own;
+    MPI_Comm copy;
+    char text[MPI_MAX_ERROR_STRING];
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    MPI_Comm_create_errhandler(handler, &own);
+    MPI_Comm_set_errhandler(copy, own);
+    MPI_Errhandler_free(&own);
+    CHECK(own == MPI_ERRHANDLER_NULL);
+
+    CHECK(class_of(MPI_Send(&word, 1, MPI_INT, size, 0, copy)) == MPI_ERR_RANK);
+    CHECK(called == 1 && comm_given == copy && class_of(code_given) == MPI_ERR_RANK);
+    CHECK(class_of(MPI_Send(&word, -1, MPI_INT, 0, 0, copy)) == MPI_ERR_COUNT);
+    CHECK(class_of(MPI_Send(&word, 1, MPI_INT, 0, -5, copy)) == MPI_ERR_TAG);
+    CHECK(class_of(MPI_Send(&word, 1, MPI_DATATYPE_NULL, 0, 0, copy)) == MPI_ERR_TYPE);
+    CHECK(class_of(MPI_Bcast(&word, 1, MPI_INT, -1, copy)) == MPI_ERR_ROOT);
+    CHECK(class_of(MPI_Allreduce(&word, text, 1, MPI_INT, MPI_OP_NULL, copy)) == MPI_ERR_OP);
+    CHECK(called == 6);
+    MPI_Comm_call_errhandler(copy, MPI_ERR_OTHER);
+    CHECK(called == 7 && code_given == MPI_ERR_OTHER);
+
+    /* A message that is too long: the status says what came. */
+    MPI_Status statuses[2];
+    MPI_Request requests[2];
+    int two[2] = {1, 2}, to = (rank + 1) % size, from = (rank + size - 1) % size;
+    MPI_Irecv(&word, 1, MPI_INT, from, 3, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(two, 2, MPI_INT, to, 3, MPI_COMM_WORLD, &requests[1]);
+    CHECK(class_of(MPI_Waitall(2, requests, statuses)) == MPI_ERR_IN_STATUS);
+    CHECK(class_of(statuses[0].MPI_ERROR) == MPI_ERR_TRUNCATE);
+    CHECK(statuses[0].MPI_SOURCE == from && statuses[0].MPI_TAG == 3);
+    CHECK(statuses[1].MPI_ERROR == MPI_SUCCESS);
+
+    /* Stale, foreign and random handles. */
+    MPI_Comm stale = copy;
+    MPI_Comm_free(&copy);
+    CHECK(class_of(MPI_Barrier(stale)) == MPI_ERR_COMM);
+    CHECK(class_of(MPI_Barrier((MPI_Comm) MPI_INT)) == MPI_ERR_COMM);
+    CHECK(class_of(MPI_Barrier((MPI_Comm) 0x123456789abcdef)) == MPI_ERR_COMM);
+    MPI_Request request = (MPI_Request) &word;
+    CHECK(class_of(MPI_Wait(&request, MPI_STATUS_IGNORE)) == MPI_ERR_REQUEST);
+    MPI_Datatype type = (MPI_Datatype) MPI_COMM_WORLD;
+    CHECK(class_of(MPI_Type_commit(&type)) == MPI_ERR_TYPE);
+    CHECK(class_of(MPI_Comm_rank(MPI_COMM_WORLD, NULL)) == MPI_ERR_ARG);
+
+    int class, code, length;
+    MPI_Add_error_class(&class);
+    MPI_Add_error_code(class, &code);
+    MPI_Add_error_string(code, "the program's own");
+    MPI_Error_string(code, text, &length);
+    CHECK(strcmp(text, "the program's own") == 0 && length == 17 && class_of(code) == class);
+    MPI_Finalize();
+    return 0;
+}
