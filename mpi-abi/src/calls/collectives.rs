@@ -217,7 +217,7 @@ impl Vector {
 }
 
 /// What a rank gives and what it gets must not be the same memory (6.2): the standard wants `MPI_IN_PLACE` then. Looked
-/// at is only where both begin.
+/// at is where both begin, and, by [`apart_by_block`], the block in which a rank has what is its own.
 pub(super) fn apart(
     sent: *const c_void,
     received: *const c_void,
@@ -231,21 +231,94 @@ pub(super) fn apart(
     Ok(())
 }
 
-/// The elements of all blocks, as far as they can be counted.
-fn total(counts: *const impl Number, ranks: c_int) -> Result<i64> {
-    let counts = list(counts, ranks)?.iter().map(|count| count.wide().max(0));
-    Ok(counts.fold(0, i64::saturating_add))
+/// The same where one of both has a block for each rank, of so many elements of a datatype: `whole` has, `one` has not.
+fn apart_by_block(
+    comm: &Comm,
+    (one, whole): (*const c_void, *const c_void),
+    count: impl Number,
+    of: MPI_Datatype,
+) -> Result<()> {
+    apart(one, whole, count)?;
+    if comm.is_inter() {
+        return Ok(()); // Nobody gets what is its own.
+    }
+    let block = datatype(of)?.extent().1.wrapping_mul(count.wide());
+    let own = block.wrapping_mul(i64::from(comm.rank()));
+    let offset = isize::try_from(own).unwrap_or(0);
+    apart(one, whole.wrapping_byte_offset(offset), count)
+}
+
+/// Where the block of this rank is, among blocks that lie anywhere, and how many elements it has.
+fn own_block(
+    comm: &Comm,
+    address: *const c_void,
+    (counts, displacements): (*const impl Number, *const impl Number),
+    of: MPI_Datatype,
+) -> Result<(*const c_void, i64)> {
+    let ranks = peers(comm)?;
+    let place = usize::try_from(comm.rank()).unwrap_or(0);
+    let (counts, displacements) = (list(counts, ranks)?, list(displacements, ranks)?);
+    let (Some(count), Some(displacement)) = (counts.get(place), displacements.get(place)) else {
+        return Ok((std::ptr::null(), 0));
+    };
+    let offset = datatype(of)?.extent().1.wrapping_mul(displacement.wide());
+    let offset = isize::try_from(offset).unwrap_or(0);
+    Ok((address.wrapping_byte_offset(offset), count.wide()))
+}
+
+/// What a rank gives, or gets, is not where it has its own among blocks that lie anywhere.
+fn apart_from_own(
+    comm: &Comm,
+    one: *const c_void,
+    whole: *const c_void,
+    lists: (*const impl Number, *const impl Number),
+    of: MPI_Datatype,
+) -> Result<()> {
+    if one.addr() <= BUFFER_AUTOMATIC || comm.is_inter() {
+        return Ok(());
+    }
+    let (own, count) = own_block(comm, whole, lists, of)?;
+    apart(one, own, count)
+}
+
+/// What a rank gives to itself is not where it gets it, among blocks that lie anywhere on both sides.
+fn apart_with_own<C: Number, D: Number>(
+    comm: &Comm,
+    (sent, received): (*const c_void, *const c_void),
+    lists: ((*const C, *const D), (*const C, *const D)),
+    types: (MPI_Datatype, MPI_Datatype),
+) -> Result<()> {
+    if sent.addr() <= BUFFER_AUTOMATIC || comm.is_inter() {
+        return Ok(());
+    }
+    let (one, _) = own_block(comm, sent, lists.0, types.0)?;
+    apart_from_own(comm, one, received, lists.1, types.1)
+}
+
+/// The same at the root.
+fn apart_from_own_at_root(
+    comm: &Comm,
+    root: c_int,
+    (one, whole): (*const c_void, *const c_void),
+    lists: (*const impl Number, *const impl Number),
+    of: MPI_Datatype,
+) -> Result<()> {
+    match Part::of(comm, root) {
+        Part::Root => apart_from_own(comm, one, whole, lists, of),
+        Part::Beside | Part::Other => Ok(()),
+    }
 }
 
 /// The same at the root; elsewhere one of both is not there.
 pub(super) fn apart_at_root(
     comm: &Comm,
     root: c_int,
-    (sent, received): (*const c_void, *const c_void),
+    (one, whole): (*const c_void, *const c_void),
     count: impl Number,
+    of: MPI_Datatype,
 ) -> Result<()> {
     match Part::of(comm, root) {
-        Part::Root if !comm.is_inter() => apart(sent, received, count),
+        Part::Root if !comm.is_inter() => apart_by_block(comm, (one, whole), count, of),
         _ => Ok(()),
     }
 }
@@ -311,7 +384,7 @@ collectives! {
         root: c_int; comm
     )
     =>
-    let _apart = apart_at_root(comm, root, (sendbuf, recvbuf), sendcount)?;
+    let _apart = apart_at_root(comm, root, (sendbuf, recvbuf), recvcount, recvtype)?;
     (
         of_each(comm, root, sendbuf, sendcount, sendtype)?,
         at_root(comm, root, recvbuf, recvcount, recvtype)?,
@@ -327,7 +400,7 @@ collectives! {
         root: c_int; comm
     )
     =>
-    let _apart = apart_at_root(comm, root, (sendbuf, recvbuf), sendcount)?;
+    let _apart = apart_from_own_at_root(comm, root, (sendbuf, recvbuf), (recvcounts, displs), recvtype)?;
     (
         of_each(comm, root, sendbuf, sendcount, sendtype)?,
         blocks_at_root(comm, root, recvbuf, (recvcounts, displs), recvtype)?.blocks(),
@@ -343,7 +416,7 @@ collectives! {
         root: c_int; comm
     )
     =>
-    let _apart = apart_at_root(comm, root, (sendbuf, recvbuf), recvcount)?;
+    let _apart = apart_at_root(comm, root, (recvbuf, sendbuf), sendcount, sendtype)?;
     (
         at_root(comm, root, sendbuf, sendcount, sendtype)?,
         of_each(comm, root, recvbuf, recvcount, recvtype)?,
@@ -359,7 +432,7 @@ collectives! {
         root: c_int; comm
     )
     =>
-    let _apart = apart_at_root(comm, root, (sendbuf, recvbuf), recvcount)?;
+    let _apart = apart_from_own_at_root(comm, root, (recvbuf, sendbuf), (sendcounts, displs), sendtype)?;
     (
         blocks_at_root(comm, root, sendbuf, (sendcounts, displs), sendtype)?.blocks(),
         of_each(comm, root, recvbuf, recvcount, recvtype)?,
@@ -375,7 +448,7 @@ collectives! {
         comm
     )
     =>
-    let _apart = apart(sendbuf, recvbuf, sendcount)?;
+    let _apart = apart_by_block(comm, (sendbuf, recvbuf), recvcount, recvtype)?;
     (
         optional(sendbuf, sendcount, sendtype)?,
         buffer(recvbuf, recvcount, recvtype)?,
@@ -390,7 +463,7 @@ collectives! {
         comm
     )
     =>
-    let _apart = apart(sendbuf, recvbuf, sendcount)?;
+    let _apart = apart_from_own(comm, sendbuf, recvbuf, (recvcounts, displs), recvtype)?;
     (
         optional(sendbuf, sendcount, sendtype)?,
         Vector::of(recvbuf, (recvcounts, displs), recvtype, peers(comm)?)?.blocks(),
@@ -421,7 +494,9 @@ collectives! {
     )
     =>
     let ranks = peers(comm)?;
-    let _apart = apart(sendbuf, recvbuf, total(recvcounts, ranks)?)?;
+    let _apart = apart_with_own(
+        comm, (sendbuf, recvbuf), ((sendcounts, sdispls), (recvcounts, rdispls)), (sendtype, recvtype),
+    )?;
     let input = unless_in_place(sendbuf, || {
         Vector::of(sendbuf, (sendcounts, sdispls), sendtype, ranks)
     })?;
@@ -440,7 +515,9 @@ collectives! {
     )
     =>
     let ranks = peers(comm)?;
-    let _apart = apart(sendbuf, recvbuf, total(recvcounts, ranks)?)?;
+    let _apart = apart_with_own(
+        comm, (sendbuf, recvbuf), ((sendcounts, sdispls), (recvcounts, rdispls)), (MPI_BYTE, MPI_BYTE),
+    )?;
     let input = unless_in_place(sendbuf, || {
         Vector::of_types(sendbuf, (sendcounts, sdispls), sendtypes, ranks)
     })?;
