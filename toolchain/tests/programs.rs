@@ -96,6 +96,52 @@ fn c_programs() {
     }
     wrappers_say_what_they_do(&bin);
     the_library_shows_both_names(&prefix);
+    a_tool_sees_what_a_program_calls(&bin, folder.path());
+    binaries_run_with_another_library(&prefix, folder.path());
+}
+
+/// A library that is preloaded takes the place of what the program calls, and not of what the library calls itself.
+fn a_tool_sees_what_a_program_calls(bin: &Path, folder: &Path) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tool/count.c");
+    let tool = folder.join("count.so");
+    let mut compile = Command::new(bin.join("mpicc_abi"));
+    compile.args(["-shared", "-fPIC", "-o"]);
+    succeeded(compile.arg(&tool).arg(source));
+    let mut run = Command::new(bin.join("mpiexec"));
+    run.args(["-n", "2", "env"]);
+    run.arg(format!("LD_PRELOAD={}", tool.display()));
+    let said = succeeded(run.arg(folder.join("ring")));
+    // One send to nobody, and four waits: one of two requests, and three rounds of kept ones.
+    let counted = said.matches("counted 1 sends and 4 waits\n").count();
+    assert_eq!(counted, 2, "{said}");
+}
+
+/// The standard's ABI is one: what our compiler wrapper built runs with MPICH's library, and what MPICH's built with ours.
+/// Of what the standard leaves open the programs named here ask nothing.
+fn binaries_run_with_another_library(prefix: &Path, folder: &Path) {
+    let peer = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/peers/mpich");
+    if !peer.join("bin/mpicc_abi").is_file() {
+        eprintln!("skipped: MPICH is not installed (cargo xtask peers)");
+        return;
+    }
+    for name in [
+        "ring",
+        "collectives",
+        "operations",
+        "datatypes",
+        "attributes",
+    ] {
+        let mut theirs = Command::new(peer.join("bin/mpiexec"));
+        theirs.args(["-n", "3"]).arg(folder.join(name));
+        succeeded(theirs.env("LD_LIBRARY_PATH", peer.join("lib")));
+        let program = folder.join(format!("{name} of MPICH"));
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/c/{name}.c"));
+        let mut compile = Command::new(peer.join("bin/mpicc_abi"));
+        succeeded(compile.arg("-o").arg(&program).arg(source));
+        let mut ours = Command::new(prefix.join("bin/mpiexec"));
+        ours.args(["-n", "3", "--nodes", "2"]).arg(&program);
+        succeeded(ours.env("LD_LIBRARY_PATH", prefix.join("lib")));
+    }
 }
 
 fn wrappers_say_what_they_do(bin: &Path) {

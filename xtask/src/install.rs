@@ -16,14 +16,21 @@ use crate::workspace::{BUILD_LIMIT, Workspace};
 pub fn install(workspace: &Workspace, prefix: &Path) -> Result<()> {
     let release = workspace.release()?;
     eprintln!("building the library for C programs ...");
-    process::run(&mut workspace.cargo(["build", "--release", "--package", "mpi-abi"]), BUILD_LIMIT)?
-        .succeeded()
-        .context("failed to build the library")?;
+    process::run(
+        &mut workspace.cargo(["build", "--release", "--package", "mpi-abi"]),
+        BUILD_LIMIT,
+    )?
+    .succeeded()
+    .context("failed to build the library")?;
     let parts = Parts {
         command: &release.join("bcs"),
         archive: &release.join("libmpi_abi.a"),
     };
     toolchain::install(parts, prefix)?;
-    println!("installed into {}: add {}/bin to PATH", prefix.display(), prefix.display());
+    println!(
+        "installed into {}: add {}/bin to PATH",
+        prefix.display(),
+        prefix.display()
+    );
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! The registry of acceptance checks.
 
+mod abi_mpich;
 mod abi_race;
 mod beat_cost;
 mod beat_peers;
@@ -134,6 +135,7 @@ pub const ALL: &[Check] = &[
     udp_apps::SWEEP3D,
     udp_apps::SAGE,
     sweep3d_peer::CHECK,
+    abi_mpich::CHECK,
     page::CHECK,
     documents::CHECK,
     layers::CHECK,

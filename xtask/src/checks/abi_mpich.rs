@@ -1,0 +1,244 @@
+//! MPICH's tests of MPI, built by our `mpicc`, over our library.
+//!
+//! They are not ours to keep. Who wants to run them has MPICH's sources, and builds `test/mpi` outside:
+//!
+//! ```sh
+//! cargo xtask install --prefix $PREFIX
+//! ./autogen.sh && mkdir build && cd build && ../configure --with-mpi=$PREFIX --enable-mpi-abi --disable-fortran --disable-cxx
+//! make -k check TESTS=
+//! BCS_MPICH_TESTS=$PWD BCS_MPICH_PREFIX=$PREFIX cargo xtask check abi-mpich
+//! ```
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use crate::process;
+use crate::verdict::{CannotTell, Outcome};
+use crate::workspace::Workspace;
+
+use super::Check;
+
+pub(super) const CHECK: Check = Check {
+    name: "abi-mpich",
+    about: "97 % of MPICH's tests of what we have pass, with one node, with two, and on the road of queues",
+    about_time: false,
+    quick: false,
+    run,
+};
+
+/// What a test may take: some have a number of processes in mind that this machine has no cores for.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Ranks at most.
+const RANKS: u32 = 8;
+
+const BAR: f64 = 97.0;
+
+const FOLDERS: [&str; 24] = [
+    "attr",
+    "coll",
+    "comm",
+    "datatype",
+    "errhan",
+    "group",
+    "info",
+    "init",
+    "part",
+    "pt2pt",
+    "session",
+    "topo",
+    "errors/attr",
+    "errors/coll",
+    "errors/comm",
+    "errors/datatype",
+    "errors/group",
+    "errors/pt2pt",
+    "errors/session",
+    "errors/topo",
+    "threads/coll",
+    "threads/comm",
+    "threads/init",
+    "threads/pt2pt",
+];
+
+const LAYOUTS: [&str; 3] = ["--nodes 1", "--nodes 2", "--road queues"];
+
+/// A line of a list of tests.
+#[derive(Debug, PartialEq, Eq)]
+struct Line {
+    program: String,
+    ranks: u32,
+    arguments: Vec<String>,
+    environment: Vec<(String, String)>,
+    /// What the test is to come to: nothing for "No Errors".
+    result: Option<String>,
+    fails_with_mpich: bool,
+}
+
+impl Line {
+    fn parse(line: &str) -> Option<Self> {
+        let line = line.split('#').next().unwrap_or_default();
+        let mut words = line.split_whitespace().peekable();
+        let program = words.next()?.to_owned();
+        let ranks = words.next_if(|word| word.parse::<u32>().is_ok());
+        let mut parsed = Self {
+            program,
+            ranks: ranks.map_or(2, |word| word.parse().expect("it is a number")),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            result: None,
+            fails_with_mpich: false,
+        };
+        for word in words {
+            match word.split_once('=') {
+                Some(("arg", argument)) => parsed.arguments.push(argument.to_owned()),
+                Some(("env", pair)) => {
+                    let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+                    parsed.environment.push((name.to_owned(), value.to_owned()));
+                }
+                Some(("resultTest", result)) => parsed.result = Some(result.to_owned()),
+                Some(("xfail", _)) => parsed.fails_with_mpich = true,
+                _ => {}
+            }
+        }
+        Some(parsed)
+    }
+
+    /// Runs it. What went wrong, if anything did.
+    fn run(&self, suite: &Suite, folder: &str, layout: &str) -> Result<Option<String>> {
+        let folder = suite.built.join(folder);
+        let program = folder.join(&self.program);
+        if !program.is_file() {
+            return Ok(Some("was not built".to_owned()));
+        }
+        let mut command = Command::new(suite.prefix.join("bin/mpiexec"));
+        command
+            .args(["-n", &self.ranks.to_string()])
+            .args(layout.split_whitespace())
+            .arg(&program)
+            .args(&self.arguments)
+            .envs(self.environment.iter().cloned())
+            .current_dir(&folder);
+        let finished = process::run(&mut command, LIMIT)?;
+        if finished.timed_out {
+            return Ok(Some(format!("took more than {} s", LIMIT.as_secs())));
+        }
+        let failed = !finished.status.success();
+        let passed = match self.result.as_deref() {
+            None => !failed && finished.stdout.to_lowercase().contains("no errors"),
+            Some("TestErrFatal" | "TestStatus" | "TestAbort") => failed,
+            Some(_) => !failed,
+        };
+        let said = || {
+            let lines = finished.stdout.lines().chain(finished.stderr.lines());
+            let said: Vec<&str> = lines.take(2).collect();
+            format!("{}: {}", finished.status, said.join(" / "))
+        };
+        Ok((!passed).then(said))
+    }
+}
+
+/// Where the tests are.
+struct Suite {
+    built: PathBuf,
+    prefix: PathBuf,
+}
+
+impl Suite {
+    fn find() -> Result<Self> {
+        let folder = |name: &str| {
+            let said = env::var_os(name).map(PathBuf::from);
+            said.filter(|folder| folder.is_dir()).ok_or_else(|| {
+                let why = format!(
+                    "{name} names no folder: MPICH's tests are to be built first, as xtask/src/checks/abi_mpich.rs says"
+                );
+                CannotTell(why)
+            })
+        };
+        Ok(Self {
+            built: folder("BCS_MPICH_TESTS")?,
+            prefix: folder("BCS_MPICH_PREFIX")?,
+        })
+    }
+
+    fn lines(&self, folder: &str) -> Result<Vec<Line>> {
+        let list = [self.built.join(folder), self.sources().join(folder)]
+            .map(|folder| folder.join("testlist"));
+        let Some(list) = list.iter().find(|list| list.is_file()) else {
+            return Ok(Vec::new());
+        };
+        let text = fs::read_to_string(list)
+            .with_context(|| format!("failed to read {}", list.display()))?;
+        let lines = text.lines().filter_map(Line::parse);
+        Ok(lines
+            .filter(|line| line.ranks <= RANKS && !line.fails_with_mpich)
+            .collect())
+    }
+
+    /// The sources: the folder that holds the one in which they were built, unless configure noted another.
+    fn sources(&self) -> PathBuf {
+        let makefile = fs::read_to_string(self.built.join("Makefile")).unwrap_or_default();
+        let said = makefile
+            .lines()
+            .find_map(|line| line.strip_prefix("srcdir = "));
+        let said = said.map(|folder| self.built.join(Path::new(folder.trim())));
+        said.unwrap_or_else(|| self.built.join(".."))
+    }
+}
+
+fn run(_workspace: &Workspace) -> Result<Outcome> {
+    let suite = Suite::find()?;
+    let mut outcomes = Vec::new();
+    for layout in LAYOUTS {
+        let nodes = if layout == "--nodes 2" { 2 } else { 1 };
+        let (mut passed, mut failed) = (0_u32, Vec::new());
+        for folder in FOLDERS {
+            for line in suite
+                .lines(folder)?
+                .iter()
+                .filter(|line| line.ranks >= nodes)
+            {
+                match line.run(&suite, folder, layout)? {
+                    None => passed += 1,
+                    Some(why) => {
+                        failed.push(format!("{folder}/{} {}: {why}", line.program, line.ranks))
+                    }
+                }
+            }
+        }
+        failed.iter().for_each(|line| println!("{layout}: {line}"));
+        let all = passed + u32::try_from(failed.len()).unwrap_or(u32::MAX);
+        let share = 100.0 * f64::from(passed) / f64::from(all.max(1));
+        let figure = format!("{layout}: {passed} of {all} lines, {share:.1} %");
+        outcomes.push(Outcome::exact(
+            all > 0 && share >= BAR,
+            figure,
+            format!("at least {BAR} %"),
+        ));
+    }
+    Ok(Outcome::of_all(&outcomes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_lists_are_read() {
+        let line =
+            Line::parse("bcast 4 arg=-x=3 env=A=b resultTest=TestErrFatal mpiversion=4.0 # why")
+                .unwrap();
+        assert_eq!(line.ranks, 4);
+        assert_eq!(line.arguments, ["-x=3"]);
+        assert_eq!(line.environment, [("A".to_owned(), "b".to_owned())]);
+        assert_eq!(line.result.as_deref(), Some("TestErrFatal"));
+        assert_eq!(Line::parse("alone").unwrap().ranks, 2);
+        assert!(Line::parse("odd 2 xfail=ticket1").unwrap().fails_with_mpich);
+        assert!(Line::parse("  # nothing").is_none());
+    }
+}
