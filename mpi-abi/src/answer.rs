@@ -30,8 +30,6 @@ impl From<Box<Error>> for Fault {
 thread_local! {
     /// The communicator that a call of this thread is about: functions of the program get its handle.
     static HANDLE: Cell<MPI_Comm> = const { Cell::new(MPI_COMM_SELF) };
-    /// What a function of the program returned instead of `MPI_SUCCESS`, in this call.
-    static CODE: Cell<c_int> = const { Cell::new(0) };
 }
 
 /// The handle of the communicator that this call is about.
@@ -49,19 +47,15 @@ pub fn calling<T>(function: impl FnOnce(MPI_Comm) -> T) -> T {
 
 /// A function of the program has failed with a code, which the call that called it returns.
 pub fn failed_with(code: c_int) -> Box<Error> {
-    CODE.set(code);
-    error(
-        ErrorClass::Other,
-        format!("a function of the program returned {code}"),
-    )
+    let reason = format!("a function of the program returned {code}");
+    let class = ErrorClass::from_code(code).unwrap_or(ErrorClass::Other);
+    with_code(code, error(class, reason))
 }
 
-/// The code of an error: what a function of the program returned, or its class.
-pub fn code_of(error: &Error) -> c_int {
-    match CODE.get() {
-        0 => error.class.code(),
-        code => code,
-    }
+/// The error, with a code of the program's.
+fn with_code(code: c_int, mut error: Box<Error>) -> Box<Error> {
+    error.code = Some(code);
+    error
 }
 
 /// An error of this call, whose name [`enter`] adds.
@@ -71,6 +65,7 @@ pub fn error(class: ErrorClass, reason: impl Into<String>) -> Box<Error> {
         class,
         operation: Operation::plain(""),
         reason: reason.into(),
+        code: None,
         came: None,
     })
 }
@@ -107,13 +102,12 @@ impl At {
     /// Asks the communicator's handler about a code that the program gives (`MPI_Comm_call_errhandler`).
     pub fn ask(&self, code: c_int) {
         HANDLE.set(self.handle);
-        CODE.set(code);
         let class = ErrorClass::from_code(code).unwrap_or(ErrorClass::Other);
-        let mut error = error(class, format!("the program gives the error code {code}"));
+        let error = error(class, format!("the program gives the error code {code}"));
+        let mut error = with_code(code, error);
         error.operation.call = "MPI_Comm_call_errhandler";
         let handled: Result<(), _> = self.comm().handle(Err(error));
         drop(handled);
-        CODE.set(0);
     }
 
     #[cold]
@@ -166,7 +160,7 @@ fn raise(call: &'static str, mut fault: Fault) -> c_int {
     if fault.error.operation.call.is_empty() {
         fault.error.operation.call = call;
     }
-    let code = code_of(&fault.error);
+    let code = fault.error.code();
     let error = fault.error;
     let on = fault.on.or_else(nobody);
     match on {
@@ -180,7 +174,6 @@ fn raise(call: &'static str, mut fault: Fault) -> c_int {
             std::process::exit(code);
         }
     }
-    CODE.set(0);
     code
 }
 

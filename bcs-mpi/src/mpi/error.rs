@@ -16,6 +16,8 @@ pub struct Error {
     pub operation: Operation,
     /// Why.
     pub reason: String,
+    /// The code that a function of the program's gave, if it is one of its own and no class.
+    pub code: Option<i32>,
     /// The message, if it is one that had come: what its receive was not given in a [`Status`](super::Status).
     pub came: Option<Came>,
 }
@@ -29,6 +31,14 @@ pub struct Came {
     pub tag: i32,
     /// The bytes of it that are in the buffer.
     pub bytes: u64,
+}
+
+impl Error {
+    /// The error code (9.4): the class, if nobody has given another.
+    #[must_use]
+    pub fn code(&self) -> i32 {
+        self.code.unwrap_or_else(|| self.class.code())
+    }
 }
 
 impl fmt::Debug for Error {
@@ -94,6 +104,7 @@ impl Operation {
             class,
             operation: self,
             reason: reason.into(),
+            code: None,
             came: None,
         })
     }

@@ -45,7 +45,7 @@ impl Comm {
             ErrorHandler::User(function) => function(self, &error),
             ErrorHandler::Fatal | ErrorHandler::Abort => {
                 let reason = format!("rank {} of {}: {error}", self.rank(), self.title());
-                self.process().abort(error.class.code(), &reason);
+                self.process().abort(error.code(), &reason);
             }
         }
         Err(error)

@@ -330,6 +330,55 @@ impl Comm {
         self.exchange(call, &out, &into)
     }
 
+    /// `MPI_Isendrecv`: starts a [`sendrecv`](Self::sendrecv). Its status is the receive's.
+    ///
+    /// # Errors
+    /// When an argument is wrong: then nothing is under way.
+    #[track_caller]
+    pub fn isendrecv(&self, out: (Buffer, i32, i32), into: (Buffer, i32, i32)) -> Result<Request> {
+        self.start_both(&out, &into, Vec::new())
+    }
+
+    /// `MPI_Isendrecv_replace`: the same from and into one buffer.
+    ///
+    /// # Errors
+    /// As [`isendrecv`](Self::isendrecv).
+    #[track_caller]
+    pub fn isendrecv_replace(
+        &self,
+        data: Buffer,
+        (to, out_tag): (i32, i32),
+        (from, in_tag): (i32, i32),
+    ) -> Result<Request> {
+        let peer = Peer::To(to);
+        let name = "MPI_Isendrecv_replace";
+        let operation = Operation::message(name, data.bytes(), peer, out_tag);
+        let piece = data.piece(operation)?;
+        let mut copy = vec![0_u8; piece.len()];
+        gather(&piece, 0, &mut copy);
+        // SAFETY: the copy stays until the send is done.
+        let out = unsafe { Buffer::read_only(copy.as_ptr(), copy.len(), Datatype::BYTE) };
+        self.start_both(&(out, to, out_tag), &(data, from, in_tag), copy)
+    }
+
+    #[track_caller]
+    fn start_both(
+        &self,
+        (out, to, out_tag): &(Buffer, i32, i32),
+        (into, from, in_tag): &(Buffer, i32, i32),
+        copy: Vec<u8>,
+    ) -> Result<Request> {
+        let mut receive = self.irecv(into.clone(), *from, *in_tag)?;
+        match self.isend(out.clone(), *to, *out_tag) {
+            Ok(send) => Ok(Request::both(receive, send, copy)),
+            Err(error) => {
+                receive.cancel();
+                let _lost = receive.silent();
+                Err(error)
+            }
+        }
+    }
+
     #[track_caller]
     fn exchange(
         &self,

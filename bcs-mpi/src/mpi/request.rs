@@ -26,6 +26,38 @@ enum State {
     /// recorded: then so is the one that asks.
     Over(Result<Status>, Option<Comm>),
     Active(Active),
+    /// It is done when both of its parts are.
+    Both(Box<Both>),
+}
+
+/// A receive and a send that are one request, each of which is over when somebody has seen that it is done.
+#[derive(Debug)]
+struct Both {
+    receive: Request,
+    send: Request,
+    /// What is sent, if it is a copy: it stays until the send is done.
+    copy: Vec<u8>,
+}
+
+impl Both {
+    fn parts(&self) -> [&Request; 2] {
+        [&self.receive, &self.send]
+    }
+
+    /// The part that is to be waited for next.
+    fn next(&mut self) -> Option<&mut Request> {
+        let parts = [&mut self.receive, &mut self.send];
+        parts.into_iter().find(|part| part.handle().is_some())
+    }
+}
+
+/// Its parts are freed by themselves; the copy must not be before what is sent from it.
+impl Drop for Both {
+    fn drop(&mut self) {
+        if self.send.handle().is_some() {
+            std::mem::forget(std::mem::take(&mut self.copy));
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -137,6 +169,16 @@ impl Request {
         Self(State::Over(answer, Some(comm.clone())))
     }
 
+    /// A receive and a send as one; what is sent may lie in a copy. Its status is the receive's.
+    pub(super) fn both(receive: Self, send: Self, copy: Vec<u8>) -> Self {
+        let both = Both {
+            receive,
+            send,
+            copy,
+        };
+        Self(State::Both(Box::new(both)))
+    }
+
     /// One that is inactive (`MPI_REQUEST_NULL`).
     #[must_use]
     pub fn inactive() -> Self {
@@ -147,6 +189,12 @@ impl Request {
     #[inline]
     pub(super) fn is_inactive(&self) -> bool {
         matches!(self.0, State::Inactive)
+    }
+
+    /// Whether it is made of two parts.
+    #[inline]
+    fn is_both(&self) -> bool {
+        matches!(self.0, State::Both(_))
     }
 
     /// Whether it has yet to be waited for.
@@ -167,6 +215,10 @@ impl Request {
         let comm = match &self.0 {
             State::Active(active) => &active.comm,
             State::Over(_, comm) => comm.as_ref()?,
+            State::Both(both) => {
+                let parts = both.parts().into_iter();
+                return parts.filter_map(Request::process).next();
+            }
             State::Inactive | State::Failed(_) => return None,
         };
         Some(comm.process().clone())
@@ -175,6 +227,7 @@ impl Request {
     fn handle(&self) -> Option<bcs::Request> {
         match &self.0 {
             State::Active(active) => Some(active.posted),
+            State::Both(both) => both.parts().into_iter().find_map(Request::handle),
             State::Inactive | State::Failed(_) | State::Over(..) => None,
         }
     }
@@ -199,9 +252,11 @@ impl Request {
     /// What it came to, if it was done when it was posted; it is inactive then.
     #[inline]
     fn ready(&mut self) -> Option<Result<Status>> {
-        let State::Over(..) = &self.0 else {
-            return None;
-        };
+        match &self.0 {
+            State::Over(..) => {}
+            State::Both(_) => return self.both_ready(),
+            _ => return None,
+        }
         let State::Over(answer, comm) = std::mem::replace(&mut self.0, State::Inactive) else {
             return None;
         };
@@ -211,8 +266,63 @@ impl Request {
         Some(self.over(answer))
     }
 
+    /// The same of two parts, if both are over: the receive's status, or what went wrong with either.
+    #[cold]
+    fn both_ready(&mut self) -> Option<Result<Status>> {
+        if self.handle().is_some() {
+            return None;
+        }
+        let State::Both(mut both) = std::mem::replace(&mut self.0, State::Inactive) else {
+            return None;
+        };
+        let [received, sent] = [&mut both.receive, &mut both.send].map(|part| {
+            let ready = part.ready();
+            ready.unwrap_or_else(|| part.nothing())
+        });
+        Some(self.over(received.and_then(|status| sent.map(|_| status))))
+    }
+
+    /// The part that was waited for has come to this; the answer, if that was the last.
+    #[cold]
+    fn finish_part(&mut self, outcome: &Outcome) -> Option<Result<Status>> {
+        if let State::Both(both) = &mut self.0
+            && let Some(part) = both.next()
+        {
+            let answer = part.finish_one(outcome);
+            part.0 = State::Over(answer, None);
+        }
+        self.ready()
+    }
+
+    /// Waits for its parts, or looks at them. Whether they are all over.
+    #[cold]
+    fn advance(&mut self, process: &Process, blocking: Blocking) -> bool {
+        while let State::Both(both) = &mut self.0
+            && let Some(part) = both.next()
+        {
+            let outcome = part
+                .handle()
+                .and_then(|handle| process.endpoint().bcs_test(blocking, handle));
+            let Some(outcome) = outcome else {
+                return false;
+            };
+            let answer = part.finish_one(&outcome);
+            part.0 = State::Over(answer, None);
+        }
+        true
+    }
+
+    /// What it has come to; nothing if another part of it is not over.
     #[inline(always)]
-    fn finish(&mut self, outcome: &Outcome) -> Result<Status> {
+    fn finish(&mut self, outcome: &Outcome) -> Option<Result<Status>> {
+        match &self.0 {
+            State::Both(_) => self.finish_part(outcome),
+            _ => Some(self.finish_one(outcome)),
+        }
+    }
+
+    #[inline(always)]
+    fn finish_one(&mut self, outcome: &Outcome) -> Result<Status> {
         let State::Active(active) = &self.0 else {
             return self.nothing();
         };
@@ -258,9 +368,13 @@ impl Request {
         let Some(process) = self.process() else {
             return Some(self.nothing());
         };
-        let handle = self.handle()?;
-        let outcome = process.endpoint().bcs_test(blocking, handle)?;
-        Some(self.finish(&outcome))
+        loop {
+            let handle = self.handle()?;
+            let outcome = process.endpoint().bcs_test(blocking, handle)?;
+            if let Some(answer) = self.finish(&outcome) {
+                return Some(answer);
+            }
+        }
     }
 
     /// `MPI_Wait`.
@@ -321,7 +435,7 @@ impl Request {
             State::Inactive => return Ok(Some(Status::EMPTY)),
             State::Failed(error) => return Err(error.clone()),
             State::Over(answer, _) => return answer.clone().map(Some),
-            State::Active(_) => {}
+            State::Active(_) | State::Both(_) => {}
         }
         let answer = self.test().transpose();
         if let Some(answer) = &answer {
@@ -333,6 +447,9 @@ impl Request {
     /// `MPI_Cancel` of a receive; it has still to be waited for, and its status says whether it
     /// was cancelled. Sends and collectives cannot be cancelled: for them this does nothing.
     pub fn cancel(&self) {
+        if let State::Both(both) = &self.0 {
+            return both.receive.cancel();
+        }
         if let (Some(process), Some(handle)) = (self.process(), self.handle()) {
             process.endpoint().bcs_cancel(handle);
         }
@@ -433,6 +550,11 @@ fn all(
     blocking: Blocking,
     requests: &mut [Request],
 ) -> Option<Vec<Result<Status>>> {
+    for request in &mut *requests {
+        if request.is_both() && !request.advance(process, blocking) {
+            return None;
+        }
+    }
     let mut handles = Vec::with_capacity(requests.len());
     handles.extend(posted(requests).map(|(_, handle)| handle));
     let outcomes = process.endpoint().bcs_testall(blocking, &handles)?;
@@ -444,7 +566,7 @@ fn all(
         if !request.is_active() {
             return request.nothing();
         }
-        request.finish(&outcomes.next().expect("each request has an outcome"))
+        request.finish_one(&outcomes.next().expect("each request has an outcome"))
     };
     Some(requests.iter_mut().map(finish).collect())
 }
@@ -454,11 +576,15 @@ fn any(
     blocking: Blocking,
     requests: &mut [Request],
 ) -> Option<(usize, Result<Status>)> {
-    if let Some(ready) = first_ready(requests) {
-        return Some(ready);
+    loop {
+        if let Some(ready) = first_ready(requests) {
+            return Some(ready);
+        }
+        let (indices, handles): (Vec<_>, Vec<_>) = posted(requests).unzip();
+        let (nth, outcome) = process.endpoint().bcs_testany(blocking, &handles)?;
+        let index = indices[nth];
+        if let Some(answer) = requests[index].finish(&outcome) {
+            return Some((index, answer));
+        }
     }
-    let (indices, handles): (Vec<_>, Vec<_>) = posted(requests).unzip();
-    let (nth, outcome) = process.endpoint().bcs_testany(blocking, &handles)?;
-    let index = indices[nth];
-    Some((index, requests[index].finish(&outcome)))
 }

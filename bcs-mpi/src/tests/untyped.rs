@@ -104,6 +104,88 @@ fn waits_and_tests_of_many_requests() {
     });
 }
 
+/// A receive and a send that are one request are done when both are, however somebody waits.
+#[test]
+fn requests_of_two_parts() {
+    // Longer than what is sent at once, on both roads.
+    const LONG: usize = 1 << 15;
+    for nodes in [1, 2] {
+        run(2, nodes, |universe| {
+            let comm = universe.world().untyped();
+            let (me, peer) = (comm.rank(), 1 - comm.rank());
+            for len in [1, LONG] {
+                for way in 0..7 {
+                    let mut out = vec![10 * me + way; len];
+                    let mut into = vec![-1; len + 1];
+                    let parts = (
+                        (buffer(&mut out), peer, way),
+                        (buffer(&mut into), peer, ANY_TAG),
+                    );
+                    let mut requests = [
+                        Request::inactive(),
+                        comm.isendrecv(parts.0, parts.1).unwrap(),
+                    ];
+                    let status = match way {
+                        0 => requests[1].wait().unwrap(),
+                        1 => waitall(&mut requests).pop().unwrap().unwrap(),
+                        2 => waitany(&mut requests).unwrap().1.unwrap(),
+                        3 => waitsome(&mut requests).pop().unwrap().1.unwrap(),
+                        4 => loop {
+                            if let Some(status) = requests[1].test().unwrap() {
+                                break status;
+                            }
+                        },
+                        5 => loop {
+                            if let Some(mut statuses) = testall(&mut requests) {
+                                break statuses.pop().unwrap().unwrap();
+                            }
+                        },
+                        _ => loop {
+                            if let Some(status) = requests[1].peek().unwrap() {
+                                assert_eq!(requests[1].peek(), Ok(Some(status)));
+                                break requests[1].wait().unwrap();
+                            }
+                        },
+                    };
+                    let bytes = 4 * len as u64;
+                    assert_eq!(
+                        (status.source, status.tag, status.bytes),
+                        (peer, way, bytes)
+                    );
+                    assert_eq!(
+                        (into[0], into[len - 1], into[len]),
+                        (10 * peer + way, 10 * peer + way, -1)
+                    );
+                    assert!(requests.iter().all(|request| !request.is_active()));
+                }
+                let mut data = vec![me; len];
+                let mut replaced = comm
+                    .isendrecv_replace(buffer(&mut data), (peer, 7), (peer, 7))
+                    .unwrap();
+                replaced.wait().unwrap();
+                assert_eq!(data, vec![peer; len]);
+            }
+            // Who gives up a request leaves what it sends as it is.
+            let mut data = vec![me; LONG];
+            if me == 0 {
+                let data = buffer(&mut data);
+                drop(
+                    comm.isendrecv_replace(data, (peer, 8), (PROC_NULL, 0))
+                        .unwrap(),
+                );
+            } else {
+                comm.recv(buffer(&mut data), peer, 8).unwrap();
+                assert_eq!(data, vec![peer; LONG]);
+            }
+            // One part that has failed is the whole's failure; the other one is over all the same.
+            let (mut out, mut into) = ([1, 2], [0]);
+            let parts = ((buffer(&mut out), peer, 9), (buffer(&mut into), peer, 9));
+            let failed = comm.isendrecv(parts.0, parts.1).unwrap().wait();
+            assert_eq!(failed.unwrap_err().class, ErrorClass::Truncate);
+        });
+    }
+}
+
 #[test]
 fn nobody_sends_and_receives_at_once() {
     run(1, 1, |universe| {

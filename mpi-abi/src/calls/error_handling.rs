@@ -2,7 +2,7 @@
 
 use super::calls;
 use super::environment::put_string;
-use crate::answer::{Outcome, at, calling, code_of, error};
+use crate::answer::{Outcome, at, calling, error};
 use crate::c::*;
 use crate::objects::{ERROR_HANDLERS, Handler, place, put, text};
 use crate::state;
@@ -107,7 +107,7 @@ calls! {
     fn PMPI_Comm_create_errhandler(comm_errhandler_fn: MPI_Comm_errhandler_function, errhandler: *mut MPI_Errhandler) {
         create(comm_errhandler_fn, errhandler, |function| {
             Handler::Comm(ErrorHandler::create(move |_, error| {
-                let mut code = code_of(error);
+                let mut code = error.code();
                 calling(|mut comm| {
                     // SAFETY: the program's promise: it is a function of this type.
                     unsafe { function(&raw mut comm, &raw mut code) }

@@ -163,6 +163,20 @@ calls! {
         Ok(())
     }
 
+    fn PMPI_Isendrecv | PMPI_Isendrecv_c(sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, dest: c_int, sendtag: c_int, recvbuf: *mut c_void, recvcount: N, recvtype: MPI_Datatype, source: c_int, recvtag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
+        begun(comm, request, |comm| {
+            let out = data(sendbuf, sendcount, sendtype, dest)?;
+            let into = data(recvbuf, recvcount, recvtype, source)?;
+            comm.isendrecv((out, dest, sendtag), (into, source, recvtag))
+        })
+    }
+
+    fn PMPI_Isendrecv_replace | PMPI_Isendrecv_replace_c(buf: *mut c_void, count: N, datatype: MPI_Datatype, dest: c_int, sendtag: c_int, source: c_int, recvtag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
+        begun(comm, request, |comm| {
+            comm.isendrecv_replace(buffer(buf, count, datatype)?, (dest, sendtag), (source, recvtag))
+        })
+    }
+
     fn PMPI_Probe(source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_Status) {
         let came = at(comm)?.run(|comm| comm.probe(source, tag))?;
         tell(status, came);

@@ -5,7 +5,7 @@
 
 use super::calls;
 use super::point_to_point::{NOTHING, bytes_of};
-use crate::answer::{At, Outcome, at, code_of, error};
+use crate::answer::{At, Outcome, at, error};
 use crate::c::*;
 use crate::objects::{Entry, Number as _, REQUESTS, What, list, list_mut, put};
 use crate::state;
@@ -248,7 +248,7 @@ impl<'a> Group<'a> {
             let (status, code) = match answer {
                 Ok(status) => (status, MPI_SUCCESS),
                 Err(error) => {
-                    let code = code_of(&error);
+                    let code = error.code();
                     let status = of_error(&error);
                     failed.get_or_insert((index, error));
                     (status, code)
