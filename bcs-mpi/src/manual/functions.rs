@@ -27,6 +27,8 @@
 //! | `MPI_Recv` | [`recv`](crate::mpi::Comm::recv) | [`recv`](crate::Communicator::recv) |
 //! | `MPI_Irecv` | [`irecv`](crate::mpi::Comm::irecv) | [`irecv_owned`](crate::Communicator::irecv_owned), [`irecv`](crate::Communicator::irecv) |
 //! | `MPI_Recv_init` | [`recv_init`](crate::mpi::Comm::recv_init) | [`recv_init`](crate::Communicator::recv_init) |
+//! | `MPI_Isendrecv` | [`isendrecv`](crate::mpi::Comm::isendrecv) | - |
+//! | `MPI_Isendrecv_replace` | [`isendrecv_replace`](crate::mpi::Comm::isendrecv_replace) | - |
 //! | `MPI_Request_get_status` | [`Request::peek`](crate::mpi::Request::peek) | - |
 //! | `MPI_Rsend` | [`rsend`](crate::mpi::Comm::rsend) | [`rsend`](crate::Communicator::rsend) |
 //! | `MPI_Irsend` | [`irsend`](crate::mpi::Comm::irsend) | [`irsend`](crate::Communicator::irsend) |
