@@ -257,12 +257,14 @@ impl NicThread for StrobeReceiver {
             return false;
         }
         self.signals_seen = signals;
-        // Completions first: their lanes are used anew once this node has finished the next DEM. Whether a signal
-        // is one of them or a microstrobe cannot be told: a strobe may be seen before its signal.
+        // The strobe is looked up first: all that was put before it is there then, and what comes while the lanes are
+        // looked at belongs to the slice before. It begins last: lanes are used anew once this node has finished the next
+        // DEM. Whether a signal is a completion or a microstrobe cannot be told: a strobe may be seen before its signal.
+        let strobe = Microstrobe::read(context.port);
         if self.awaited > 0 {
             self.read_completions(context);
         }
-        if let Some(strobe) = Microstrobe::read(context.port)
+        if let Some(strobe) = strobe
             && self
                 .current
                 .is_none_or(|current| strobe.sequence > current.sequence)

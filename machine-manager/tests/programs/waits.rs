@@ -14,6 +14,8 @@ const SHARE: f64 = 0.95;
 /// What a program cannot measure of itself: the way into the call, and out of it.
 const MARGIN_NS: f64 = 300_000.0;
 
+const TRIES: usize = 3;
+
 const POSTED: &str = "posted late";
 const SCHEDULED: &str = "scheduled late";
 const MOVED: &str = "moved late";
@@ -146,8 +148,13 @@ impl Told {
         }
     }
 
-    /// Each wait for this cause is put down to it, the rank and the place, and to no other rank there.
-    fn hold(&self, cause: &'static str, layout: &str) {
+    fn expected_of(&self, cause: &'static str) -> u64 {
+        let of_cause = self.expected.iter().filter(|((of, ..), _)| *of == cause);
+        of_cause.map(|(_, ns)| ns).sum()
+    }
+
+    /// Each wait for this cause is put down to it, the rank and the place, and to no other rank there; or what is not.
+    fn hold(&self, cause: &'static str, layout: &str) -> Result<(), String> {
         let of_cause = self.expected.iter().filter(|((of, ..), _)| *of == cause);
         for (&(_, rank, comment), &expected_ns) in of_cause {
             let place = place(comment);
@@ -163,19 +170,27 @@ impl Told {
                 "{layout}: {cause} by rank {rank} at {comment}: {own} ns of {expected_ns}, {all} in all: {:?}",
                 self.blamed
             );
-            assert!(
-                own as f64 >= SHARE * expected - MARGIN_NS,
-                "too little: {said}"
-            );
-            assert!(
-                own as f64 * SHARE <= expected + MARGIN_NS,
-                "too much: {said}"
-            );
-            assert!(
-                own as f64 >= SHARE * all as f64 - MARGIN_NS,
-                "others, too: {said}"
-            );
+            if (own as f64) < SHARE * expected - MARGIN_NS {
+                return Err(format!("too little: {said}"));
+            }
+            if own as f64 * SHARE > expected + MARGIN_NS {
+                return Err(format!("too much: {said}"));
+            }
+            if (own as f64) < SHARE * all as f64 - MARGIN_NS {
+                return Err(format!("others, too: {said}"));
+            }
         }
+        Ok(())
+    }
+}
+
+/// A job of which all of it holds, out of a few: between its look at the clock and the call a rank may lose its core to
+/// another program for milliseconds, and no record can tell.
+fn one_holds(job: impl Fn() -> Result<(), String>) {
+    let mut missed = Vec::new();
+    while let Err(what) = job() {
+        missed.push(what);
+        assert!(missed.len() < TRIES, "{missed:#?}");
     }
 }
 
@@ -221,64 +236,60 @@ fn late(told: &mut Told, then: &'static str) {
 #[test]
 fn who_computes_too_long_has_posted_late_on_both_roads() {
     for Layout { options, .. } in LAYOUTS {
-        let mut told = Told::by(options, "late behind collectives");
-        // Only what comes before the post is looked at: what comes after takes some microseconds.
-        late(&mut told, MOVED);
-        told.hold(POSTED, options);
-        let all: u64 = told
-            .expected
-            .iter()
-            .filter(|(key, _)| key.0 == POSTED)
-            .map(|(_, ns)| ns)
-            .sum();
-        assert!(
-            all > 150_000_000,
-            "{options}: ten waits of 20 ms were {all} ns"
-        );
+        one_holds(|| {
+            let mut told = Told::by(options, "late behind collectives");
+            // Only what comes before the post is looked at: what comes after takes some microseconds.
+            late(&mut told, MOVED);
+            let all = told.expected_of(POSTED);
+            assert!(
+                all > 150_000_000,
+                "{options}: ten waits of 20 ms were {all} ns"
+            );
+            told.hold(POSTED, options)
+        });
     }
 }
 
 #[test]
 fn what_waits_for_a_strobe_or_a_budget_is_scheduled_late() {
     for Layout { options, by_nic } in LAYOUTS.into_iter().take(3) {
-        let mut told = Told::by(&format!("{SLICES} {options}"), "late budget strobe");
-        let (send, receive) = ("// the late send", "// the early receive");
-        told.waits(("late", 2, receive), ("late", 0, send), SCHEDULED);
-        let (send, receive) = ("// the long send", "// the long receive");
-        told.waits(("budget", 2, receive), ("budget", 0, send), SCHEDULED);
-        told.waits(("budget", 0, send), ("budget", 2, receive), SCHEDULED);
-        let (send, receive) = ("// the send there", "// the receive there");
-        told.waits(("there", 2, receive), ("there-send", 0, send), SCHEDULED);
-        let (send, receive) = ("// the send back", "// the receive here");
-        told.waits(("back", 0, receive), ("back-send", 2, send), SCHEDULED);
-        told.hold(POSTED, options);
-        if by_nic {
-            told.hold(SCHEDULED, options);
-            let all: u64 = told
-                .expected
-                .iter()
-                .filter(|(key, _)| key.0 == SCHEDULED)
-                .map(|(_, ns)| ns)
-                .sum();
+        one_holds(|| {
+            let mut told = Told::by(&format!("{SLICES} {options}"), "late budget strobe");
+            let (send, receive) = ("// the late send", "// the early receive");
+            told.waits(("late", 2, receive), ("late", 0, send), SCHEDULED);
+            let (send, receive) = ("// the long send", "// the long receive");
+            told.waits(("budget", 2, receive), ("budget", 0, send), SCHEDULED);
+            told.waits(("budget", 0, send), ("budget", 2, receive), SCHEDULED);
+            let (send, receive) = ("// the send there", "// the receive there");
+            told.waits(("there", 2, receive), ("there-send", 0, send), SCHEDULED);
+            let (send, receive) = ("// the send back", "// the receive here");
+            told.waits(("back", 0, receive), ("back-send", 2, send), SCHEDULED);
+            told.hold(POSTED, options)?;
+            if !by_nic {
+                let scheduled = told.blamed.iter().find(|(cause, ..)| cause == SCHEDULED);
+                assert_eq!(scheduled, None, "no strobe is waited for within a node");
+                return Ok(());
+            }
+            let all = told.expected_of(SCHEDULED);
             assert!(
                 all > 2_000_000_000,
                 "{options}: 20 slices of two ranks, and more, were {all} ns"
             );
-        } else {
-            let scheduled = told.blamed.iter().find(|(cause, ..)| cause == SCHEDULED);
-            assert_eq!(scheduled, None, "no strobe is waited for within a node");
-        }
+            told.hold(SCHEDULED, options)
+        });
     }
 }
 
 #[test]
 fn what_takes_long_to_move_is_moved_late_on_both_roads() {
     for Layout { options, .. } in LAYOUTS {
-        let mut told = Told::by(&format!("{ONE_SLICE} {options}"), "long");
-        let (send, receive) = ("// the send that moves", "// the receive that moves");
-        told.waits(("long", 2, receive), ("long", 0, send), MOVED);
-        told.waits(("long", 0, send), ("long", 2, receive), MOVED);
-        told.hold(MOVED, options);
+        one_holds(|| {
+            let mut told = Told::by(&format!("{ONE_SLICE} {options}"), "long");
+            let (send, receive) = ("// the send that moves", "// the receive that moves");
+            told.waits(("long", 2, receive), ("long", 0, send), MOVED);
+            told.waits(("long", 0, send), ("long", 2, receive), MOVED);
+            told.hold(MOVED, options)
+        });
     }
 }
 
