@@ -4,6 +4,7 @@
 //! and the program ends. A panic of the library ends the program, too: it never unwinds into C.
 
 use crate::c::*;
+use crate::objects::{SESSIONS, Session, SessionHandler};
 use crate::state;
 use bcs_mpi::mpi::error::Operation;
 use bcs_mpi::mpi::{Comm, Error, ErrorClass, ErrorHandler};
@@ -17,8 +18,17 @@ pub type Outcome<T = ()> = Result<T, Fault>;
 /// An error, and whose it is.
 #[derive(Debug)]
 pub struct Fault {
-    on: Option<(MPI_Comm, Comm)>,
+    on: Option<Whose>,
     error: Box<Error>,
+}
+
+/// Whose handler is asked about an error.
+#[derive(Debug)]
+enum Whose {
+    Comm(MPI_Comm, Comm),
+    Session(MPI_Session, SessionHandler),
+    /// Of a communicator that is not there yet.
+    Given(ErrorHandler),
 }
 
 impl From<Box<Error>> for Fault {
@@ -112,8 +122,83 @@ impl At {
 
     #[cold]
     fn fault(&self, error: Box<Error>) -> Fault {
-        let on = Some((self.handle, self.comm().clone()));
+        let on = Some(Whose::Comm(self.handle, self.comm().clone()));
         Fault { on, error }
+    }
+}
+
+/// A call about a session, whose handler is asked.
+pub fn of_session<T>(
+    handle: MPI_Session,
+    call: impl FnOnce(&Session) -> Result<T, Box<Error>>,
+) -> Outcome<T> {
+    let Some(session) = SESSIONS.get(handle.0) else {
+        let what = match handle {
+            MPI_SESSION_NULL => "the session is MPI_SESSION_NULL".to_owned(),
+            MPI_Session(number) => format!("{number:#x} is no session"),
+        };
+        return Err(error(ErrorClass::Session, what).into());
+    };
+    call(&session).map_err(|error| {
+        let handler = session.handler();
+        let on = Some(Whose::Session(handle, handler));
+        Fault { on, error }
+    })
+}
+
+/// Asks a session's handler about a code that the program gives (`MPI_Session_call_errhandler`).
+pub fn ask_session(handle: MPI_Session, session: &Session, code: c_int) {
+    let class = ErrorClass::from_code(code).unwrap_or(ErrorClass::Other);
+    let error = error(class, format!("the program gives the error code {code}"));
+    let mut error = with_code(code, error);
+    error.operation.call = "MPI_Session_call_errhandler";
+    handle_in_session(handle, session.handler(), &error);
+}
+
+/// A call that makes a communicator, whose handler is asked.
+pub fn given<T>(
+    handler: &ErrorHandler,
+    call: impl FnOnce() -> Result<T, Box<Error>>,
+) -> Outcome<T> {
+    call().map_err(|error| {
+        let on = Some(Whose::Given(handler.clone()));
+        Fault { on, error }
+    })
+}
+
+/// The same of a session that is not there.
+pub fn given_session<T>(
+    handler: SessionHandler,
+    call: impl FnOnce() -> Result<T, Box<Error>>,
+) -> Outcome<T> {
+    call().map_err(|error| {
+        let on = Some(Whose::Session(MPI_SESSION_NULL, handler));
+        Fault { on, error }
+    })
+}
+
+/// Does about an error what a session's handler says.
+fn handle_in_session(mut handle: MPI_Session, handler: SessionHandler, error: &Error) {
+    let mut code = error.code();
+    match handler {
+        SessionHandler::Return => {}
+        SessionHandler::User(function) => {
+            // SAFETY: the program's promise: it is a function of this type.
+            calling(|_| unsafe { function(&raw mut handle, &raw mut code) });
+        }
+        SessionHandler::Fatal | SessionHandler::Abort => end(error),
+    }
+}
+
+/// Ends the job, or this process if it has none.
+fn end(error: &Error) -> ! {
+    let code = error.code();
+    match state::process() {
+        Ok(process) => process.abort(code, &format!("rank {}: {error}", process.world_rank())),
+        Err(_) => {
+            eprintln!("{error}");
+            std::process::exit(code);
+        }
     }
 }
 
@@ -164,15 +249,21 @@ fn raise(call: &'static str, mut fault: Fault) -> c_int {
     let error = fault.error;
     let on = fault.on.or_else(nobody);
     match on {
-        Some((handle, comm)) if !state::is_finalized() => {
+        Some(Whose::Comm(handle, comm)) if state::process().is_ok() => {
             HANDLE.set(handle);
             let handled: Result<(), _> = comm.handle(Err(error));
             drop(handled);
         }
-        _ => {
-            eprintln!("{error}");
-            std::process::exit(code);
-        }
+        Some(Whose::Session(handle, handler)) => handle_in_session(handle, handler, &error),
+        Some(Whose::Given(ErrorHandler::Return)) => {}
+        Some(Whose::Given(ErrorHandler::User(function))) => match state::all_or_own(false) {
+            Ok(comm) => {
+                HANDLE.set(MPI_COMM_NULL);
+                function(comm, &error);
+            }
+            Err(_) => end(&error),
+        },
+        _ => end(&error),
     }
     code
 }
@@ -180,12 +271,12 @@ fn raise(call: &'static str, mut fault: Fault) -> c_int {
 /// Whose an error without an object is: `MPI_COMM_SELF`'s (MPI 5.0, 9.3). Programs for MPI 3 and before expect it to be
 /// `MPI_COMM_WORLD`'s: where a program has said what is to become of errors there, and has not for `MPI_COMM_SELF`, that
 /// is what it means.
-fn nobody() -> Option<(MPI_Comm, Comm)> {
+fn nobody() -> Option<Whose> {
     let (world, itself) = (state::world().ok()?, state::itself().ok()?);
     let unsaid = |comm: &Comm| matches!(comm.error_handler(), ErrorHandler::Fatal);
     match unsaid(itself) && !unsaid(world) {
-        true => Some((MPI_COMM_WORLD, world.clone())),
-        false => Some((MPI_COMM_SELF, itself.clone())),
+        true => Some(Whose::Comm(MPI_COMM_WORLD, world.clone())),
+        false => Some(Whose::Comm(MPI_COMM_SELF, itself.clone())),
     }
 }
 

@@ -5,6 +5,7 @@
 //! | [`c`] | the types of the ABI, and its constants, made of `standard/constants.txt` |
 //! | [`answer`] | how a call answers: error codes, error handlers, panics |
 //! | [`table`], [`objects`] | what handles stand for |
+//! | [`general`] | requests whose operation the program does itself |
 //! | [`combining`] | functions of the program's that combine elements |
 //! | [`keyvals`] | attribute keys, whose functions are the program's |
 //! | [`state`] | whether this process has called `MPI_Init` |
@@ -44,6 +45,7 @@ pub mod answer;
 pub mod c;
 pub mod calls;
 pub mod combining;
+pub mod general;
 pub mod keyvals;
 pub mod objects;
 pub mod rest;

@@ -3,13 +3,14 @@
 use crate::answer::error;
 use crate::c::*;
 use crate::combining::OwnOp;
+use crate::general::General;
 use crate::keyvals::Key;
 use crate::table::Table;
 use bcs_core::lockstep;
 use bcs_core::reduction::Datatype as Elementary;
 use bcs_mpi::mpi::{
-    AnyOp, Buffer, Comm, Datatype, ErrorClass, ErrorHandler, Group, Info, Message, Op, Persistent,
-    Request, Result,
+    AnyOp, AttachedBuffer, Buffer, Comm, Datatype, ErrorClass, ErrorHandler, Group, Info, Message,
+    Op, Persistent, Request, Result,
 };
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -23,6 +24,7 @@ pub static INFOS: Table<Info> = Table::new(5);
 pub static MESSAGES: Table<(MPI_Comm, Message)> = Table::new(6);
 pub static OPS: Table<OwnOp> = Table::new(7);
 pub static REQUESTS: Table<Entry> = Table::new(8);
+pub static SESSIONS: Table<Arc<Session>> = Table::new(9);
 
 /// A request of the program's.
 #[derive(Debug)]
@@ -30,6 +32,8 @@ pub struct Entry {
     /// The communicator that it is of, whose handler is asked if it fails.
     pub on: MPI_Comm,
     pub what: What,
+    /// What the program does itself, if it does (`MPI_Grequest_start`).
+    pub general: Option<Arc<General>>,
 }
 
 // SAFETY: what can be started again has the addresses of buffers in it, and any thread of the program may start it
@@ -49,11 +53,47 @@ pub enum What {
     Taken,
 }
 
+/// A session (11.3).
+#[derive(Debug)]
+pub struct Session {
+    handler: Mutex<SessionHandler>,
+    pub info: Info,
+    /// The buffer of messages of communicators that are made in it.
+    pub buffer: AttachedBuffer,
+}
+
+/// What is to be done about the errors of a session.
+#[derive(Clone, Copy, Debug)]
+pub enum SessionHandler {
+    Fatal,
+    Abort,
+    Return,
+    User(unsafe extern "C" fn(*mut MPI_Session, *mut c_int, ...)),
+}
+
+impl Session {
+    pub fn new(handler: SessionHandler, info: Info) -> Self {
+        Self {
+            handler: Mutex::new(handler),
+            info,
+            buffer: AttachedBuffer::default(),
+        }
+    }
+
+    pub fn handler(&self) -> SessionHandler {
+        *lockstep::lock(&self.handler)
+    }
+
+    pub fn set_handler(&self, handler: SessionHandler) {
+        *lockstep::lock(&self.handler) = handler;
+    }
+}
+
 /// An error handler of the program's, by the kind of object that it is for.
 #[derive(Clone, Debug)]
 pub enum Handler {
     Comm(ErrorHandler),
-    Session(MPI_Session_errhandler_function),
+    Session(SessionHandler),
     Win(MPI_Win_errhandler_function),
     File(MPI_File_errhandler_function),
 }
@@ -310,7 +350,7 @@ pub fn predefined_op(handle: MPI_Op) -> Option<Op> {
 /// The group of a handle.
 pub fn group(handle: MPI_Group) -> Result<Group> {
     if handle == MPI_GROUP_EMPTY {
-        let itself = crate::state::itself()
+        let itself = crate::state::all_or_own(false)
             .map_err(|_| error(ErrorClass::Other, "groups are asked for before MPI_Init"))?;
         return itself.group().include(&[]);
     }

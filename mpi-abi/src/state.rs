@@ -1,8 +1,13 @@
-//! Whether this process has called `MPI_Init` (MPI 5.0, 11.2).
+//! Whether this process takes part in MPI (MPI 5.0, 11.2 and 11.3): by `MPI_Init`, by sessions, or both.
+//!
+//! The process begins with whichever comes first. A program without sessions ends with `MPI_Finalize`; one that has used
+//! any may open another one until it exits, so it ends when it does.
 
 use crate::answer::{Outcome, error};
 use bcs_mpi::mpi::{Comm, ErrorClass, Process, Result, ThreadLevel};
-use std::sync::{Arc, OnceLock};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 struct Running {
     process: Arc<Process>,
@@ -12,52 +17,174 @@ struct Running {
 
 static RUNNING: OnceLock<Running> = OnceLock::new();
 
-fn running() -> Outcome<&'static Running> {
-    RUNNING
-        .get()
-        .ok_or_else(|| error(ErrorClass::Other, "called before MPI_Init").into())
-}
+/// Between `MPI_Init` and `MPI_Finalize` what is running, else nothing.
+static WORLD: AtomicPtr<Running> = AtomicPtr::new(ptr::null_mut());
 
-/// `MPI_Init_thread`.
-pub fn init(level: ThreadLevel) -> Result<()> {
-    if RUNNING.get().is_some() {
-        return Err(error(ErrorClass::Other, "MPI_Init was called before"));
+/// `MPI_Init` was called.
+static INITIALIZED: AtomicBool = AtomicBool::new(false);
+
+/// Sessions that are open, and whether any ever was.
+static SESSIONS: AtomicUsize = AtomicUsize::new(0);
+static HAD_SESSIONS: AtomicBool = AtomicBool::new(false);
+
+/// One of those who begin and end at a time.
+static TURNS: Mutex<()> = Mutex::new(());
+
+/// Begins, unless that is done.
+fn begin(level: Option<ThreadLevel>) -> Result<&'static Running> {
+    if let Some(running) = RUNNING.get() {
+        if running.process.is_finalized() {
+            let reason = "MPI_Finalize was called and no session was there before: this process has left its job";
+            return Err(error(ErrorClass::Other, reason));
+        }
+        return Ok(running);
     }
-    let process = Process::init_thread(level)?;
+    let process = match level {
+        Some(level) => Process::init_thread(level)?,
+        None => Process::init()?,
+    };
     let (world, itself) = (process.world(), process.itself());
-    let running = Running {
+    Ok(RUNNING.get_or_init(|| Running {
         process,
         world,
         itself,
-    };
-    let _one_of_two_threads_is_late = RUNNING.set(running);
+    }))
+}
+
+/// `MPI_Init_thread`.
+///
+/// # Errors
+/// When it was called before, or the job is not there.
+pub fn init(level: ThreadLevel) -> Result<()> {
+    let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
+    if INITIALIZED.load(Ordering::Acquire) {
+        return Err(error(ErrorClass::Other, "MPI_Init was called before"));
+    }
+    let running = begin(Some(level))?;
+    INITIALIZED.store(true, Ordering::Release);
+    WORLD.store(ptr::from_ref(running).cast_mut(), Ordering::Release);
     Ok(())
 }
 
-/// This rank.
+/// `MPI_Finalize`.
+///
+/// # Errors
+/// When it was called before, or `MPI_Init` was not; and as [`Process::finalize`].
+pub fn finalize() -> Outcome {
+    let itself = crate::answer::at(crate::c::MPI_COMM_SELF)?;
+    itself.run(|comm| {
+        let process = comm.process();
+        let left = process.leave_world();
+        let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
+        WORLD.store(ptr::null_mut(), Ordering::Release);
+        left?;
+        match HAD_SESSIONS.load(Ordering::Acquire) {
+            true => Ok(()),
+            false => process.finalize(),
+        }
+    })
+}
+
+/// `MPI_Session_init`.
+///
+/// # Errors
+/// When the process has left its job, or the job is not there.
+pub fn open_session() -> Result<()> {
+    let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
+    begin(None)?;
+    SESSIONS.fetch_add(1, Ordering::AcqRel);
+    if !HAD_SESSIONS.swap(true, Ordering::AcqRel) {
+        // SAFETY: a function of this library, which stays as long as the process.
+        let registered = unsafe { libc::atexit(at_exit) };
+        debug_assert_eq!(registered, 0, "the C library has room for one more");
+    }
+    Ok(())
+}
+
+/// `MPI_Session_finalize`.
+pub fn close_session() {
+    SESSIONS.fetch_sub(1, Ordering::AcqRel);
+}
+
+/// A process that has used sessions, and has finalized all that it has begun, leaves its job.
+extern "C" fn at_exit() {
+    let is_over = SESSIONS.load(Ordering::Acquire) == 0 && world_pointer().is_none();
+    if is_over
+        && let Some(running) = RUNNING.get()
+        && let Err(error) = running.process.finalize()
+    {
+        eprintln!("{error}");
+    }
+}
+
+#[inline]
+fn world_pointer() -> Option<&'static Running> {
+    // SAFETY: it is null, or points to what is never dropped.
+    unsafe { WORLD.load(Ordering::Acquire).as_ref() }
+}
+
+#[cold]
+fn no_world() -> crate::answer::Fault {
+    let reason = match is_finalized() {
+        true => "called after MPI_Finalize",
+        false => "called before MPI_Init",
+    };
+    error(ErrorClass::Other, reason).into()
+}
+
+#[inline]
+fn in_world() -> Outcome<&'static Running> {
+    world_pointer().ok_or_else(no_world)
+}
+
+/// This rank, if it has begun anything that is not finalized.
+///
+/// # Errors
+/// When it has not.
+#[inline]
 pub fn process() -> Outcome<&'static Arc<Process>> {
-    Ok(&running()?.process)
+    if let Some(running) = world_pointer() {
+        return Ok(&running.process);
+    }
+    match RUNNING.get() {
+        Some(running) if SESSIONS.load(Ordering::Acquire) > 0 => Ok(&running.process),
+        _ => Err(no_world()),
+    }
 }
 
 /// `MPI_COMM_WORLD`.
+///
+/// # Errors
+/// Before `MPI_Init` and after `MPI_Finalize`.
 #[inline]
 pub fn world() -> Outcome<&'static Comm> {
-    Ok(&running()?.world)
+    Ok(&in_world()?.world)
 }
 
 /// `MPI_COMM_SELF`.
+///
+/// # Errors
+/// As [`world`].
 pub fn itself() -> Outcome<&'static Comm> {
-    Ok(&running()?.itself)
+    Ok(&in_world()?.itself)
+}
+
+/// All ranks, or this one, whether or not `MPI_Init` was called.
+///
+/// # Errors
+/// When this rank has begun nothing.
+pub fn all_or_own(all: bool) -> Outcome<&'static Comm> {
+    process()?;
+    let running = RUNNING.get().ok_or_else(no_world)?;
+    Ok(if all { &running.world } else { &running.itself })
 }
 
 /// `MPI_Initialized`.
 pub fn is_initialized() -> bool {
-    RUNNING.get().is_some()
+    INITIALIZED.load(Ordering::Acquire)
 }
 
 /// `MPI_Finalized`.
 pub fn is_finalized() -> bool {
-    RUNNING
-        .get()
-        .is_some_and(|running| running.process.is_finalized())
+    is_initialized() && world_pointer().is_none()
 }

@@ -30,6 +30,14 @@ struct Slot<T> {
     value: Option<T>,
 }
 
+impl<T> Slot<T> {
+    /// Handles of it are stale from now on. 0 is no generation: a handle that is only an index stands for nothing.
+    fn pass(&mut self) {
+        self.generation = (self.generation + 1) & 0x00ff_ffff;
+        self.generation += u32::from(self.generation == 0);
+    }
+}
+
 impl<T> Table<T> {
     /// An empty one of a kind, which no other table has.
     pub const fn new(kind: u8) -> Self {
@@ -80,6 +88,38 @@ impl<T> Table<T> {
         })
     }
 
+    /// A handle for an object that is not there yet: until it is [filled](Self::fill) it stands for nothing.
+    pub fn reserve(&self) -> usize {
+        self.write(|state| {
+            if let Some(index) = state.free.pop() {
+                return self.handle(index, state.slots[index].generation);
+            }
+            state.slots.push(Slot {
+                generation: 1,
+                value: None,
+            });
+            self.handle(state.slots.len() - 1, 1)
+        })
+    }
+
+    /// The object of a handle that was reserved, or nothing: then it is stale.
+    pub fn fill(&self, handle: usize, value: Option<T>) {
+        let Some((index, generation)) = self.parts(handle) else {
+            return;
+        };
+        self.write(|state| {
+            let slot = &mut state.slots[index];
+            debug_assert!(slot.value.is_none() && slot.generation == generation);
+            match value {
+                Some(value) => slot.value = Some(value),
+                None => {
+                    slot.pass();
+                    state.free.push(index);
+                }
+            }
+        });
+    }
+
     /// Looks at what a handle stands for, if it stands for anything. Nothing else may be asked of this table meanwhile.
     #[inline]
     pub fn with<R>(&self, handle: usize, look: impl FnOnce(&T) -> R) -> Option<R> {
@@ -123,9 +163,7 @@ impl<T> Table<T> {
             let slot = state.slots.get_mut(index)?;
             let matches = slot.generation == generation;
             let value = slot.value.take_if(|_| matches)?;
-            // 0 is no generation: a handle that is only an index stands for nothing.
-            slot.generation = (slot.generation + 1) & 0x00ff_ffff;
-            slot.generation += u32::from(slot.generation == 0);
+            slot.pass();
             state.free.push(index);
             Some(value)
         })
@@ -200,6 +238,18 @@ mod tests {
         ] {
             assert_eq!(table.get(random), None, "{random:#x}");
         }
+    }
+
+    #[test]
+    fn a_reserved_handle_stands_for_nothing_until_it_is_filled() {
+        let table = Table::new(4);
+        let (kept, lost) = (table.reserve(), table.reserve());
+        assert_eq!((table.get(kept), table.get(lost)), (None, None));
+        table.fill(kept, Some("kept"));
+        table.fill(lost, None);
+        assert_eq!(table.get(kept), Some("kept"));
+        let next = table.insert("next");
+        assert_eq!((table.get(lost), table.get(next)), (None, Some("next")));
     }
 
     #[test]

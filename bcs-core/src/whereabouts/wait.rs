@@ -60,8 +60,8 @@ pub struct Peer {
 
 /// Bits of a context that stand for messages of the library's own: those of collectives,
 pub const COLLECTIVE_MESSAGES: u32 = 1 << 31;
-/// ... and all of them: also those of ranks that make a communicator together.
-pub const LIBRARY_MESSAGES: u32 = 7 << 29;
+/// ... and all of them: also those of ranks that make a communicator together, and of partitioned messages.
+pub const LIBRARY_MESSAGES: u32 = 15 << 28;
 
 impl Peer {
     /// Whether the message is one that a program sends or receives by itself.

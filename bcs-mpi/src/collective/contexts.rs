@@ -37,16 +37,16 @@ impl Endpoint {
     /// may have used it already.
     fn know(
         &self,
+        state: &mut State,
         id: u32,
         members: impl ExactSizeIterator<Item = u32> + Clone,
         fresh: bool,
         context: Context,
     ) {
-        let mut state = self.lock();
         let known = Members::of(members.clone());
         let all = members.clone();
         let open = |near: &mut SmartMap| near.open_group(id, all, fresh);
-        let locality = self.locality(&mut state, members, open);
+        let locality = self.locality(state, members, open);
         let context = Context {
             size: known.size,
             members: known,
@@ -64,7 +64,7 @@ impl Endpoint {
             local: self.place.local_ranks,
             ..Context::default()
         };
-        self.know(0, 0..self.place.ranks, true, world);
+        self.know(&mut self.lock(), 0, 0..self.place.ranks, true, world);
     }
 
     /// Makes a context known to this rank's NIC, unless all members are on this rank's node and do without.
@@ -83,6 +83,20 @@ impl Endpoint {
         context: u32,
         members: &[u32],
     ) -> Result<Request, TooManyRequests> {
+        // SAFETY: the caller's promise.
+        unsafe { self.open_in(&mut self.lock(), context, members) }
+    }
+
+    /// The same of who has the lock.
+    ///
+    /// # Safety
+    /// As for [`bcs_open`](Self::bcs_open).
+    pub(crate) unsafe fn open_in(
+        &self,
+        state: &mut State,
+        context: u32,
+        members: &[u32],
+    ) -> Result<Request, TooManyRequests> {
         // The list is little-endian, as this machine is (asserted where addresses are used).
         let (address, bytes) = (members.as_ptr(), size_of_val(members));
         // SAFETY: the caller's promise.
@@ -92,18 +106,22 @@ impl Endpoint {
             input: Some(list),
             ..Part::without_data(CollectiveKind::OpenContext)
         };
-        let mut state = self.lock();
-        let locality = self.locality(&mut state, members.iter().copied(), |_| Some(()));
+        let locality = self.locality(state, members.iter().copied(), |_| Some(()));
         if matches!(locality, Locality::OneNode(())) {
             return Ok(Request::on(Handle::Complete(0)));
         }
-        self.post_at_once(&mut state, context, 0, part)
+        self.post_at_once(state, context, 0, part)
     }
 
     /// The context of these members is open at this rank's NIC, or does without it; `local` of them are on
     /// this node.
     /// Nobody may have used it yet.
     pub fn bcs_opened(&self, context: u32, members: &[u32], local: u32) {
+        self.opened_in(&mut self.lock(), context, members, local);
+    }
+
+    /// The same of who has the lock.
+    pub(crate) fn opened_in(&self, state: &mut State, context: u32, members: &[u32], local: u32) {
         let base =
             std::array::from_fn(|lane| self.page.arrivals(self.place.node, context, lane as u64));
         let opened = Context {
@@ -112,7 +130,7 @@ impl Endpoint {
             group: whereabouts::fingerprint(members),
             ..Context::default()
         };
-        self.know(context, members.iter().copied(), false, opened);
+        self.know(state, context, members.iter().copied(), false, opened);
     }
 
     /// This rank uses the context no more. The id is free when all members' requests are done.
@@ -120,7 +138,15 @@ impl Endpoint {
     /// # Errors
     /// When all request slots are in use.
     pub fn bcs_close(&self, context: u32) -> Result<Request, TooManyRequests> {
-        let mut state = self.lock();
+        self.close_in(&mut self.lock(), context)
+    }
+
+    /// The same of who has the lock.
+    pub(crate) fn close_in(
+        &self,
+        state: &mut State,
+        context: u32,
+    ) -> Result<Request, TooManyRequests> {
         let closed = state.contexts.remove(context).unwrap_or_default();
         if let Some((near, group)) = state.roads.near.as_mut().zip(closed.locality.group()) {
             near.close_group(group);
@@ -130,6 +156,6 @@ impl Endpoint {
         }
         let part = Part::without_data(CollectiveKind::CloseContext);
         // What was done without the NIC it has not counted.
-        self.post_at_once(&mut state, context, closed.sequence, part)
+        self.post_at_once(state, context, closed.sequence, part)
     }
 }

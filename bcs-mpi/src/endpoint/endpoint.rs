@@ -4,6 +4,7 @@ use super::errands::Errands;
 use super::request::Request;
 use super::state::State;
 use super::turn::Turn;
+use super::undertaking::Undertakings;
 use super::what::What;
 use crate::attachment::Link;
 use crate::forked;
@@ -104,6 +105,7 @@ impl Endpoint {
             },
             contexts: Contexts::default(),
             schedules: Schedules::default(),
+            undertakings: Undertakings::default(),
             leading: Vec::new(),
             errands: Errands::default(),
             freed: Vec::new(),
@@ -190,7 +192,8 @@ impl Endpoint {
             if self.lead(state) {
                 continue;
             }
-            if state.advance_schedules(self.completions()) {
+            let events = state.events(self.completions());
+            if state.advance_schedules(events) || self.advance_undertakings(state, events) {
                 continue;
             }
             let holds = state.holds();

@@ -41,7 +41,10 @@ impl Endpoint {
         let near = state.roads.near.as_ref();
         let (near_requests, near_messages) = near.map_or((0, 0), |near| near.left());
         Left {
-            requests: state.roads.nic.in_use() + state.schedules.left() + near_requests,
+            requests: state.roads.nic.in_use()
+                + state.schedules.left()
+                + state.undertakings.left()
+                + near_requests,
             messages: self.memory.unexpected().load(Ordering::Acquire) + near_messages,
         }
     }

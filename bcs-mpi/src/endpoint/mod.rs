@@ -9,6 +9,7 @@
 //! | `state.rs`, `endpoint.rs` | what is behind the lock; the lock, and progress |
 //! | `request.rs`, `what.rs` | what was posted; what a wait is for |
 //! | `turn.rs`, `waiting.rs` | whose turn it is to listen; the wait |
+//! | `undertaking.rs` | what is done step by step for one request |
 //! | `errands.rs`, `running.rs` | what is done without the lock, and by whom |
 //! | `messages.rs`, `probing.rs`, `short.rs` | sends and receives, probes, and those that are over at once |
 //! | `conformance.rs` | an endpoint as one that keeps the rules of roads |
@@ -30,6 +31,7 @@ mod running;
 mod short;
 mod state;
 mod turn;
+mod undertaking;
 mod waiting;
 mod what;
 mod whereabouts;
@@ -44,3 +46,5 @@ pub(crate) use request::Kind;
 pub use request::Request;
 pub use short::Now;
 pub(crate) use state::{Leading, State};
+pub(crate) use undertaking::{Undertaking, succeeded};
+pub(crate) use what::What;

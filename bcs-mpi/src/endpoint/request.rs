@@ -1,5 +1,6 @@
 //! Requests: what a call has posted.
 
+use super::undertaking::UndertakingId;
 use crate::roads::Handle;
 use crate::schedules::ScheduleId;
 
@@ -14,6 +15,7 @@ pub struct Request(pub(crate) Kind);
 pub(crate) enum Kind {
     Road(Handle),
     Schedule(ScheduleId),
+    Undertaking(UndertakingId),
 }
 
 impl Request {

@@ -2,6 +2,7 @@
 
 use super::errands::{Errand, Errands, Waiter};
 use super::request::{Kind, Request};
+use super::undertaking::Undertakings;
 use crate::roads::smartmap::{self, GroupId};
 use crate::roads::{Handle, Outcome, Roads};
 use crate::schedules::{Contexts, Schedules, Steps};
@@ -20,6 +21,7 @@ pub(crate) struct State {
     pub(crate) roads: Roads,
     pub(crate) contexts: Contexts,
     pub(crate) schedules: Schedules,
+    pub(crate) undertakings: Undertakings,
     /// What the NIC does for them.
     pub(crate) leading: Vec<Leading>,
     /// What is to be done without the lock.
@@ -34,6 +36,7 @@ impl State {
         match request.0 {
             Kind::Road(handle) => self.roads.take(handle),
             Kind::Schedule(id) => self.schedules.take(id),
+            Kind::Undertaking(id) => self.undertakings.take(id),
         }
     }
 
@@ -43,6 +46,7 @@ impl State {
         match request.0 {
             Kind::Road(handle) => self.roads.is_done(handle),
             Kind::Schedule(id) => self.schedules.is_done(id),
+            Kind::Undertaking(id) => self.undertakings.is_done(id),
         }
     }
 
@@ -73,11 +77,15 @@ impl State {
 }
 
 impl State {
-    /// Moves all schedules on, if anything has been completed since they were last moved on, at the NIC so much in
-    /// all. Returns whether anything was posted.
-    pub(crate) fn advance_schedules(&mut self, completions: u64) -> bool {
+    /// How much has been done on either road, with so many completions of the NIC's.
+    pub(crate) fn events(&self, completions: u64) -> u64 {
         let near = self.roads.near.as_ref();
-        let near = near.map_or(0, smartmap::SmartMap::events);
+        completions.wrapping_add(near.map_or(0, smartmap::SmartMap::events))
+    }
+
+    /// Moves all schedules on, if anything has been completed since they were last moved on, so much in all. Returns
+    /// whether anything was posted.
+    pub(crate) fn advance_schedules(&mut self, completions: u64) -> bool {
         let Self {
             schedules,
             roads,
@@ -85,7 +93,7 @@ impl State {
             ..
         } = self;
         let hand_over = |steps| errands.push(Errand::Steps(steps));
-        schedules.advance(roads, completions.wrapping_add(near), hand_over)
+        schedules.advance(roads, completions, hand_over)
     }
 }
 
@@ -123,6 +131,7 @@ impl State {
     pub(crate) fn bring_back(&mut self, errand: Errand) {
         self.errands.done += 1;
         self.schedules.look_again();
+        self.undertakings.look_again();
         match errand {
             Errand::Near(errand) => {
                 let near = self.roads.near.as_mut().expect("it is its errand");

@@ -193,7 +193,9 @@ impl Endpoint {
     /// After messages of this node were taken: other threads of this rank may have waited for them.
     pub(crate) fn tell_threads(&self, state: &State) {
         let near = state.roads.near.as_ref().map_or(0, SmartMap::progressed);
-        if self.turn.note(near.wrapping_add(state.errands.done)) {
+        let ended = state.undertakings.ended_so_far();
+        let own = state.errands.done.wrapping_add(ended);
+        if self.turn.note(near.wrapping_add(own)) {
             self.page.wake(self.memory.bell());
         }
     }

@@ -5,6 +5,7 @@ use super::request::{Kind, Request};
 use super::state::State;
 use super::what::What;
 use crate::call_site;
+use crate::roads::Handle;
 use crate::roads::smartmap::SmartMap;
 use bcs_core::memory::NicMemory;
 use bcs_core::whereabouts::{Entered, Peer, Wait, Whereabouts};
@@ -70,13 +71,19 @@ impl State {
             }
             Kind::Schedule(id) => match self.schedules.entered_by(id) {
                 Some(entered) => add(told, Wait::Collective(None), Some(entered)),
-                None => {
-                    for handle in self.schedules.awaited_by(id) {
-                        let (wait, entered) = self.roads.wait(handle);
-                        add(told, wait, entered);
-                    }
-                }
+                None => self.add_handles(told, &self.schedules.awaited_by(id)),
             },
+            Kind::Undertaking(id) => match &self.undertakings.awaited_by(id)[..] {
+                [] => add(told, Wait::Request, None),
+                handles => self.add_handles(told, handles),
+            },
+        }
+    }
+
+    fn add_handles(&mut self, told: &mut Whereabouts, handles: &[Handle]) {
+        for &handle in handles {
+            let (wait, entered) = self.roads.wait(handle);
+            add(told, wait, entered);
         }
     }
 

@@ -16,14 +16,24 @@
 //! | `MPI_Buffer_attach` | [`Process::attach_buffer`](crate::mpi::Process::attach_buffer) | [`Universe::attach_buffer`](crate::Universe::attach_buffer) |
 //! | `MPI_Buffer_detach` | [`Process::detach_buffer`](crate::mpi::Process::detach_buffer) | [`Universe::detach_buffer`](crate::Universe::detach_buffer) |
 //! | `MPI_Buffer_flush` | [`Process::flush_buffer`](crate::mpi::Process::flush_buffer) | - |
+//! | `MPI_Buffer_iflush` | [`AttachedBuffer::iflush`](crate::mpi::AttachedBuffer::iflush) | - |
+//! | `MPI_Comm_attach_buffer` | [`buffer`](crate::mpi::Comm::buffer), [`AttachedBuffer::attach`](crate::mpi::AttachedBuffer::attach) | - |
 //! | `MPI_Cancel` | [`Request::cancel`](crate::mpi::Request::cancel) | [`OwnedRequest::cancel`](crate::OwnedRequest::cancel), [`ReceiveRequest::cancel`](crate::ReceiveRequest::cancel) |
 //! | `MPI_Get_count` | [`Status::count`](crate::mpi::Status::count) | [`Status::count`](crate::Status::count) |
+//! | `MPI_Grequest_complete` | [`Completion::complete`](crate::mpi::request::Completion::complete) | - |
+//! | `MPI_Grequest_start` | [`Process::external`](crate::mpi::Process::external) | - |
 //! | `MPI_Mprobe` | [`mprobe`](crate::mpi::Comm::mprobe) | [`mprobe`](crate::Communicator::mprobe) |
 //! | `MPI_Improbe` | [`improbe`](crate::mpi::Comm::improbe) | [`improbe`](crate::Communicator::improbe) |
 //! | `MPI_Mrecv` | [`Message::recv`](crate::mpi::Message::recv) | [`Message::recv`](crate::Message::recv), [`Message::recv_vec`](crate::Message::recv_vec) |
 //! | `MPI_Imrecv` | [`Message::irecv`](crate::mpi::Message::irecv) | - |
+//! | `MPI_Parrived` | [`InParts::arrived`](crate::mpi::InParts::arrived) | - |
+//! | `MPI_Pready` | [`InParts::ready`](crate::mpi::InParts::ready) | - |
+//! | `MPI_Pready_list` | [`InParts::ready`](crate::mpi::InParts::ready) | - |
+//! | `MPI_Pready_range` | [`InParts::ready`](crate::mpi::InParts::ready) | - |
+//! | `MPI_Precv_init` | [`precv_init`](crate::mpi::Comm::precv_init) | - |
 //! | `MPI_Probe` | [`probe`](crate::mpi::Comm::probe) | [`probe`](crate::Communicator::probe) |
 //! | `MPI_Iprobe` | [`iprobe`](crate::mpi::Comm::iprobe) | [`iprobe`](crate::Communicator::iprobe) |
+//! | `MPI_Psend_init` | [`psend_init`](crate::mpi::Comm::psend_init) | - |
 //! | `MPI_Recv` | [`recv`](crate::mpi::Comm::recv) | [`recv`](crate::Communicator::recv) |
 //! | `MPI_Irecv` | [`irecv`](crate::mpi::Comm::irecv) | [`irecv_owned`](crate::Communicator::irecv_owned), [`irecv`](crate::Communicator::irecv) |
 //! | `MPI_Recv_init` | [`recv_init`](crate::mpi::Comm::recv_init) | [`recv_init`](crate::Communicator::recv_init) |
@@ -148,11 +158,14 @@
 //! |---|---|---|
 //! | `MPI_Comm_compare` | [`compare`](crate::mpi::Comm::compare) | - |
 //! | `MPI_Comm_create` | [`create`](crate::mpi::Comm::create) | [`create`](crate::Communicator::create) |
+//! | `MPI_Comm_create_from_group` | [`Process::create_from_group`](crate::mpi::Process::create_from_group) | - |
 //! | `MPI_Comm_create_group` | [`create_group`](crate::mpi::Comm::create_group) | [`create_group`](crate::Communicator::create_group) |
 //! | `MPI_Comm_create_keyval` | [`Keyval::create`](crate::mpi::Keyval::create) | - |
 //! | `MPI_Comm_delete_attr` | [`delete_attr`](crate::mpi::Comm::delete_attr) | - |
 //! | `MPI_Comm_dup` | [`dup`](crate::mpi::Comm::dup) | [`dup`](crate::Communicator::dup) |
 //! | `MPI_Comm_dup_with_info` | [`dup_with_info`](crate::mpi::Comm::dup_with_info) | - |
+//! | `MPI_Comm_idup` | [`idup`](crate::mpi::Comm::idup) | - |
+//! | `MPI_Comm_idup_with_info` | [`idup_with_info`](crate::mpi::Comm::idup_with_info) | - |
 //! | `MPI_Comm_free` | [`free`](crate::mpi::Comm::free) | - |
 //! | `MPI_Comm_free_keyval` | [`Keyval::free`](crate::mpi::Keyval::free) | - |
 //! | `MPI_Comm_get_attr` | [`attr`](crate::mpi::Comm::attr) | - |
@@ -181,6 +194,7 @@
 //! | `MPI_Comm_remote_size` | [`remote_size`](crate::mpi::Comm::remote_size) | [`Intercommunicator::remote_size`](crate::Intercommunicator::remote_size) |
 //! | `MPI_Comm_test_inter` | [`is_inter`](crate::mpi::Comm::is_inter) | its type |
 //! | `MPI_Intercomm_create` | [`intercomm_create`](crate::mpi::Comm::intercomm_create) | [`intercomm_create`](crate::Communicator::intercomm_create) |
+//! | `MPI_Intercomm_create_from_groups` | [`Process::intercomm_create_from_groups`](crate::mpi::Process::intercomm_create_from_groups) | - |
 //! | `MPI_Intercomm_merge` | [`intercomm_merge`](crate::mpi::Comm::intercomm_merge) | [`Intercommunicator::merge`](crate::Intercommunicator::merge) |
 //!
 //! ## Topologies (chapter 8)

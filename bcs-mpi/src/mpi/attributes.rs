@@ -106,6 +106,16 @@ impl Comm {
         Ok(())
     }
 
+    /// What a duplicate is to get, before there is one.
+    pub(super) fn copied_attributes(&self) -> Result<Vec<(Keyval, usize)>> {
+        let attributes = self.0.kept.attributes.with(|attributes| attributes.clone());
+        let copied = attributes.into_iter().map(|(key, value)| {
+            let copy = key.copy(self, value)?;
+            Ok(copy.map(|copy| (key, copy)))
+        });
+        copied.filter_map(Result::transpose).collect()
+    }
+
     /// Deletes all attributes, the last one set first (11.2.2). The first function that fails keeps
     /// its own and those set before.
     pub(super) fn delete_attributes(&self) -> Result<()> {

@@ -5,14 +5,19 @@
 //! as the standard says. So the order in which messages complete cannot fragment anything.
 #![expect(unsafe_code, reason = "buffers are named by address")]
 
+use super::account::{Account, AttachedBuffer, BufferedSend};
 use super::error::{ErrorClass, Operation, Peer, Result};
-use super::objects::account::BufferedSend;
 use super::point_to_point::Call;
+use super::request::What;
 use super::{Buffer, Comm, Process, Request, Status};
-use crate::bcs::gather;
+use crate::bcs::{self, Endpoint, Outcome, gather};
 use crate::call_site;
+use crate::endpoint::{Kind, State, Undertaking};
 use crate::recording::{Manner, Primitive, Recorded, Site};
+use crate::roads::Handle;
+use bcs_core::lockstep;
 use bcs_core::reduction::Datatype;
+use std::sync::{Arc, Mutex};
 
 /// `MPI_BSEND_OVERHEAD`, with the value of the standard's ABI: what programs are to count for a
 /// message beside its bytes. Nothing is taken beside them.
@@ -41,17 +46,20 @@ impl BufferedSend for Copied {
     fn wait(&mut self) -> Result<()> {
         self.request.silent().map(|_| ())
     }
+
+    fn posted(&self) -> Option<bcs::Request> {
+        self.request.handle()
+    }
 }
 
-impl Process {
-    /// `MPI_Buffer_attach`, of so many bytes.
+impl AttachedBuffer {
+    /// `MPI_Buffer_attach` and those like it, of so many bytes.
     ///
     /// # Errors
     /// When a buffer is attached already.
-    pub fn attach_buffer(&self, bytes: usize) -> Result<()> {
+    pub fn attach(&self, bytes: usize) -> Result<()> {
         let operation = Operation::plain("MPI_Buffer_attach");
-        self.alive(operation)?;
-        let mut state = self.buffered().lock();
+        let mut state = self.0.lock();
         if let Some(attached) = state.attached {
             let reason = format!("a buffer of {attached} bytes is attached: detach it first");
             return Err(operation.error(ErrorClass::Buffer, reason));
@@ -65,16 +73,113 @@ impl Process {
     /// # Errors
     /// When no buffer is attached.
     #[track_caller]
-    pub fn detach_buffer(&self) -> Result<usize> {
+    pub fn detach(&self) -> Result<usize> {
         let _at = call_site::at(Site::here());
-        let operation = Operation::plain("MPI_Buffer_detach");
-        self.alive(operation)?;
-        let attached = self.buffered().lock().attached.take();
+        let attached = self.0.lock().attached.take();
         let Some(attached) = attached else {
+            let operation = Operation::plain("MPI_Buffer_detach");
             return Err(operation.error(ErrorClass::Buffer, "no buffer is attached"));
         };
-        self.buffered().flush();
+        self.0.flush();
         Ok(attached)
+    }
+
+    /// `MPI_Buffer_flush`: returns when all that was sent from the buffer has been sent.
+    #[track_caller]
+    pub fn flush(&self) {
+        let _at = call_site::at(Site::here());
+        self.0.flush();
+    }
+
+    /// `MPI_Buffer_iflush`: a request that is done when all that was sent from the buffer by now has been sent.
+    pub fn iflush(&self, process: &Arc<Process>) -> Request {
+        let copies = std::mem::take(&mut self.0.lock().under_way);
+        let posted = copies.iter().filter_map(|copied| copied.posted()).collect();
+        let flushing = Flushing(posted);
+        let request = process.endpoint().undertake(Box::new(flushing));
+        let flushed = Flushed {
+            account: self.0.clone(),
+            copies: Mutex::new(copies),
+        };
+        let (what, operation) = (What::Flush(flushed), Operation::plain("MPI_Buffer_iflush"));
+        Request::posted(request, what, &process.itself(), operation, Recorded::NOT)
+    }
+
+    /// Whether there is one.
+    fn is_attached(&self) -> bool {
+        self.0.lock().attached.is_some()
+    }
+
+    /// The first failure of a message whose sender had gone on.
+    pub(super) fn lost(&self) -> Result<()> {
+        self.0.lost()
+    }
+}
+
+/// Sends that a flush waits for. They are not taken here: who has them does that.
+#[derive(Debug)]
+struct Flushing(Vec<bcs::Request>);
+
+impl Undertaking for Flushing {
+    fn advance(&mut self, _: &Endpoint, state: &mut State, _: &mut bool) -> Option<Outcome> {
+        while let Some(&last) = self.0.last() {
+            if !state.is_done(last) {
+                return None;
+            }
+            self.0.pop();
+        }
+        Some(Outcome::default())
+    }
+
+    fn awaits(&self) -> Vec<Handle> {
+        let road = |request: &bcs::Request| match request {
+            bcs::Request(Kind::Road(handle)) => Some(*handle),
+            _ => None,
+        };
+        self.0.iter().filter_map(road).collect()
+    }
+}
+
+/// The copies of a flush.
+#[derive(Debug)]
+pub(super) struct Flushed {
+    account: Arc<Account>,
+    copies: Mutex<Vec<Box<dyn BufferedSend>>>,
+}
+
+impl Flushed {
+    /// All of them were sent.
+    pub(super) fn finish(&self) -> Result<Status> {
+        let copies = std::mem::take(&mut *lockstep::lock(&self.copies));
+        self.account.finish(copies);
+        Ok(Status::EMPTY)
+    }
+}
+
+impl Process {
+    /// What `MPI_Buffer_attach` attaches to.
+    #[must_use]
+    pub fn buffer(&self) -> AttachedBuffer {
+        self.buffered.clone()
+    }
+
+    /// `MPI_Buffer_attach`, of so many bytes.
+    ///
+    /// # Errors
+    /// When a buffer is attached already.
+    pub fn attach_buffer(&self, bytes: usize) -> Result<()> {
+        self.alive(Operation::plain("MPI_Buffer_attach"))?;
+        self.buffered.attach(bytes)
+    }
+
+    /// `MPI_Buffer_detach`: returns its size, when all that was sent from it has been sent.
+    ///
+    /// # Errors
+    /// When no buffer is attached.
+    #[track_caller]
+    pub fn detach_buffer(&self) -> Result<usize> {
+        self.alive(Operation::plain("MPI_Buffer_detach"))?;
+        self.buffered.detach()
     }
 
     /// `MPI_Buffer_flush`: returns when all that was sent from the buffer has been sent.
@@ -83,14 +188,27 @@ impl Process {
     /// After `MPI_Finalize`.
     #[track_caller]
     pub fn flush_buffer(&self) -> Result<()> {
-        let _at = call_site::at(Site::here());
         self.alive(Operation::plain("MPI_Buffer_flush"))?;
-        self.buffered().flush();
+        self.buffered.flush();
         Ok(())
     }
 }
 
 impl Comm {
+    /// What `MPI_Comm_attach_buffer` attaches to.
+    #[must_use]
+    pub fn buffer(&self) -> AttachedBuffer {
+        self.0.kept.buffer.clone()
+    }
+
+    /// The buffer that messages take their room in.
+    fn buffer_in_use(&self) -> AttachedBuffer {
+        let (own, session) = (&self.0.kept.buffer, self.0.kept.session_buffer.get());
+        let first = [Some(own), session].into_iter().flatten();
+        let attached = first.into_iter().find(|buffer| buffer.is_attached());
+        attached.unwrap_or(&self.process().buffered).clone()
+    }
+
     pub(super) fn post_buffered(
         &self,
         call: Call,
@@ -103,7 +221,9 @@ impl Comm {
         self.usable(operation)?;
         let piece = data.piece(operation)?;
         let len = piece.len();
-        let mut state = self.process().buffered().lock();
+        let buffer = self.buffer_in_use();
+        self.process().has_buffer(&buffer);
+        let mut state = buffer.0.lock();
         state.reap();
         let (attached, used) = (state.attached.unwrap_or(0), state.used);
         if len > attached.saturating_sub(used) {

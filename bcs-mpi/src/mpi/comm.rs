@@ -42,7 +42,11 @@ impl Comm {
 
     /// A group of these world ranks, as this process sees it.
     pub(super) fn group_of(&self, members: Vec<u32>) -> Group {
-        Group::new(members, self.0.process.world_rank())
+        let group = Group::new(members, self.0.process.world_rank());
+        match self.0.kept.session_buffer.get() {
+            Some(buffer) => group.of_session(buffer),
+            None => group,
+        }
     }
 
     /// `MPI_Comm_compare`. An intercommunicator and another communicator are unequal; of two of

@@ -18,6 +18,7 @@ use super::error::{ErrorClass, Operation};
 use super::objects::context_ids::{Family, Ids, choose};
 use super::objects::group_families::GroupFamilies;
 use super::objects::handles::Shared;
+use super::objects::kept::Kept;
 use super::objects::members::Sides;
 use super::request::{Request, What};
 use super::topology::Topology;
@@ -27,7 +28,7 @@ use crate::call_site;
 use crate::recording::{Manner, Primitive, Recorded, Site};
 use bcs_core::reduction::Datatype;
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, OnceLock};
 
 /// How often members begin to agree again because another agreement was faster. They choose from
@@ -337,6 +338,22 @@ impl Comm {
         self.finish(posted.map_err(exhausted(operation))?, operation)?;
         let local = process.local_members(members);
         endpoint.bcs_opened(id, members, local);
+        let kept = Arc::new(self.0.kept.inherited());
+        Ok(self.opened(origin, (group, remote), id, topology, kept))
+    }
+
+    /// A handle of a child whose context is open.
+    pub(super) fn opened(
+        &self,
+        origin: &Arc<Family>,
+        (group, remote): Sides,
+        id: u32,
+        topology: Option<Arc<Topology>>,
+        kept: Arc<Kept<Self>>,
+    ) -> Self {
+        let process = self.process();
+        let own = &group.peers.members;
+        let members = remote.as_ref().map_or(own, |remote| &remote.all);
         let origin = origin.clone();
         let family = if origin.is_of(members.len()) {
             origin.clone()
@@ -344,7 +361,7 @@ impl Comm {
             let held = process.held_contexts().clone();
             Family::new(held, members.len(), Some(origin.clone()))
         };
-        Ok(Self(Arc::new(Shared {
+        Self(Arc::new(Shared {
             process: process.clone(),
             context: id,
             group,
@@ -352,11 +369,12 @@ impl Comm {
             family,
             origin: Some(origin),
             freed: AtomicBool::new(false),
-            kept: Arc::new(self.0.kept.inherited()),
+            kept,
             topology,
             near: OnceLock::new(),
             group_families: GroupFamilies::default(),
-        })))
+            duplications: AtomicU32::new(0),
+        }))
     }
 
     /// What this rank has made with an id that it had reserved, if all ranks could make theirs: `or` makes

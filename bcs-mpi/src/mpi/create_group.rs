@@ -11,7 +11,7 @@
 //! the group. Three of them are an agreement: which ids are unavailable, whether all could reserve
 //! the one that all choose then, and whether all could open the context.
 //!
-//! `MPI_Comm_create_from_group` is absent: there are no sessions.
+//! Ranks that have no communicator in common do the same in the world's context ([`create_from_group`](super::create_from_group)).
 #![expect(
     unsafe_code,
     reason = "messages and contexts name their data by address"
@@ -29,7 +29,7 @@ use super::{Buffer, Comm, Group, Request, Result};
 use crate::call_site;
 use crate::recording::{Manner, Primitive, Recorded, Site};
 use bcs_core::reduction::Datatype;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, OnceLock};
 
 /// The call's name and its row in the MDS.
@@ -222,6 +222,7 @@ impl Comm {
             topology: None,
             near: OnceLock::new(),
             group_families: GroupFamilies::default(),
+            duplications: AtomicU32::new(0),
         }))
     }
 }

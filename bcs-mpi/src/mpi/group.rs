@@ -2,7 +2,7 @@
 //! talks to anybody.
 
 use super::error::{ErrorClass, Operation};
-use super::{PROC_NULL, Result, UNDEFINED};
+use super::{AttachedBuffer, PROC_NULL, Result, UNDEFINED};
 use std::collections::{HashMap, HashSet};
 
 /// An ordered set of processes, which are named by their ranks in the world.
@@ -11,6 +11,8 @@ pub struct Group {
     members: Vec<u32>,
     /// The world rank of this process, whether or not it is a member.
     this_process: u32,
+    /// The buffer of the session that it stems from, if it stems from one.
+    session: Option<AttachedBuffer>,
 }
 
 /// How two groups or communicators compare (MPI 5.0, 7.3.1 and 7.4.1).
@@ -34,7 +36,20 @@ impl Group {
         Self {
             members,
             this_process,
+            session: None,
         }
+    }
+
+    /// The same, of a session, whose buffer communicators use that are made of it.
+    #[must_use]
+    pub fn of_session(self, buffer: &AttachedBuffer) -> Self {
+        let session = Some(buffer.clone());
+        Self { session, ..self }
+    }
+
+    /// The buffer of the session that it stems from.
+    pub(super) fn session(&self) -> Option<&AttachedBuffer> {
+        self.session.as_ref()
     }
 
     /// `MPI_Group_size`.
@@ -164,7 +179,11 @@ impl Group {
     }
 
     fn with(&self, members: impl Iterator<Item = u32>) -> Self {
-        Self::new(members.collect(), self.this_process)
+        let session = self.session.clone();
+        Self {
+            session,
+            ..Self::new(members.collect(), self.this_process)
+        }
     }
 
     fn without(&self, places: &[usize]) -> Self {

@@ -3,6 +3,7 @@
 //! | module | is |
 //! |---|---|
 //! | [`error`], `constants`, `census` | what can go wrong, named constants, how many objects there are |
+//! | `account` | what buffered sends have their room in |
 //! | [`datatype`], [`op`], [`group`], [`info`] | what is known without a communicator (chapters 5, 6.9.5, 7, 10) |
 //! | [`buffer`], [`Blocks`], [`pack`](Comm::pack) | data described by a datatype |
 //! | [`objects`], [`topology`] | what a process, a communicator and its topology are made of |
@@ -10,7 +11,7 @@
 //! | [`comm`], [`attributes`], [`error_handler`] | communicators, and what a program keeps with them (chapters 7, 7.7, 9.3) |
 //! | [`request`], [`status`] | what was started, and what came of it |
 //! | [`point_to_point`](Comm::send), [`buffered`], [`probe`](Comm::probe), [`matched`] | messages (chapter 3) |
-//! | [`create`](Comm::split), [`create_group`](Comm::create_group), [`free`](Comm::free) | how communicators come and go (7.4) |
+//! | [`create`](Comm::split), [`create_group`](Comm::create_group), [`create_from_group`](Process::create_from_group), [`duplication`](Comm::idup), [`free`](Comm::free) | how communicators come and go (7.4) |
 //! | [`collective`](Comm::barrier), [`exchange`] | collectives (chapter 6) |
 //! | [`intercommunicator`](Comm::intercomm_create) | communicators of two groups that talk to each other (7.6) |
 //! | [`neighborhood`](Comm::neighbor_alltoall) | grids and graphs, and collectives among neighbours (chapter 8) |
@@ -51,6 +52,7 @@
 //! chapter 20). A [`Buffer`] names memory by address. To make one is unsafe: it is the promise that the
 //! memory stays as long as an operation has it, so the calls are safe.
 
+mod account;
 pub mod attributes;
 mod blocks;
 pub mod buffer;
@@ -60,8 +62,10 @@ mod collective;
 pub mod comm;
 mod constants;
 mod create;
+mod create_from_group;
 mod create_group;
 pub mod datatype;
+mod duplication;
 pub mod error;
 mod error_class;
 pub mod error_codes;
@@ -85,6 +89,7 @@ pub mod threads;
 mod told;
 pub mod topology;
 
+pub use account::AttachedBuffer;
 pub use attributes::Keyval;
 pub use bcs_core::reduction::Op;
 pub use blocks::Blocks;
@@ -99,7 +104,7 @@ pub use info::Info;
 pub use matched::Message;
 pub use objects::handles::{Comm, Process};
 pub use op::{AnyOp, UserOp, reduce_local};
-pub use persistent::Persistent;
+pub use persistent::{InParts, Persistent};
 pub use request::Request;
 pub use status::Status;
 pub use threads::ThreadLevel;

@@ -1,11 +1,11 @@
 //! This rank: initialise, finalise, abort (MPI 5.0, 11.2 and 9.7).
 
+use super::account::AttachedBuffer;
 use super::census;
 use super::error::{Error, ErrorClass, Operation, Result};
-use super::objects::account::Account;
 use super::objects::added_codes::ErrorCodes;
 use super::objects::closing::Closing;
-use super::objects::context_ids::{Family, Held, LEADER_MESSAGES};
+use super::objects::context_ids::{Family, Held, PART_MESSAGES};
 use super::objects::group_families::GroupFamilies;
 pub use super::objects::handles::Process;
 use super::objects::handles::{Comm, Shared};
@@ -160,9 +160,11 @@ impl Process {
             held_contexts,
             finalized: AtomicBool::new(false),
             next_single: AtomicU32::new(0),
+            next_part: AtomicU32::new(0),
             closing: Mutex::default(),
             returned: Arc::default(),
-            buffered: Account::default(),
+            buffered: AttachedBuffer::default(),
+            other_buffers: Mutex::default(),
             world_kept: Arc::new(Kept::named("MPI_COMM_WORLD")),
             self_kept: Arc::new(Kept::named("MPI_COMM_SELF")),
             error_codes: ErrorCodes::default(),
@@ -188,6 +190,7 @@ impl Process {
             topology: None,
             near: OnceLock::new(),
             group_families: GroupFamilies::default(),
+            duplications: AtomicU32::new(0),
         }))
     }
 
@@ -209,7 +212,7 @@ impl Process {
         let first = u32::try_from(MAX_CONTEXTS).expect("MAX_CONTEXTS fits u32");
         Comm(Arc::new(Shared {
             process: self.clone(),
-            context: first + number % (LEADER_MESSAGES - first),
+            context: first + number % (PART_MESSAGES - first),
             group,
             remote: None,
             family: self.world_family.clone(), // Never asked: its children are single, too.
@@ -219,6 +222,7 @@ impl Process {
             topology,
             near: OnceLock::new(),
             group_families: GroupFamilies::default(),
+            duplications: AtomicU32::new(0),
         }))
     }
 
@@ -283,8 +287,22 @@ impl Process {
         self.recording.switch(level != 0);
     }
 
-    pub(super) fn buffered(&self) -> &Account {
-        &self.buffered
+    /// Messages are going to be in this buffer: finalize waits for them.
+    pub(super) fn has_buffer(&self, buffer: &AttachedBuffer) {
+        if *buffer == self.buffered {
+            return;
+        }
+        let mut known = lockstep::lock(&self.other_buffers);
+        if !known.contains(buffer) {
+            known.push(buffer.clone());
+        }
+    }
+
+    /// All buffers that messages have been in.
+    fn buffers(&self) -> Vec<AttachedBuffer> {
+        let others = lockstep::lock(&self.other_buffers);
+        let own = std::iter::once(&self.buffered);
+        own.chain(others.iter()).cloned().collect()
     }
 
     pub(super) fn held_contexts(&self) -> &Arc<Held> {
@@ -365,6 +383,16 @@ impl Process {
         }
     }
 
+    /// The same of those that are closed by now: nobody waits.
+    pub(super) fn reap_closed_by_now(&self) {
+        let mut closing = lockstep::lock(&self.closing);
+        let all = std::mem::take(&mut *closing);
+        let rest = all
+            .into_iter()
+            .filter_map(|one| one.finish_if_closed(&self.endpoint));
+        closing.extend(rest);
+    }
+
     /// `MPI_Finalize`: returns when this rank's sends have completed. Calling it again does
     /// nothing.
     ///
@@ -389,7 +417,7 @@ impl Process {
             return Ok(());
         }
         let wait = || {
-            self.buffered.flush();
+            self.buffers().iter().for_each(AttachedBuffer::flush);
             self.reap_closed();
             self.endpoint.bcs_finalize()
         };
@@ -405,7 +433,20 @@ impl Process {
         if lost != Failure::None {
             return Err(operation.failure(lost, 0));
         }
-        self.buffered.lost()?;
+        self.buffers().iter().try_for_each(AttachedBuffer::lost)?;
+        deleted
+    }
+
+    /// What `MPI_Finalize` does of a process that has used sessions, and may open another one: the attributes of its own
+    /// communicator are deleted, and what was buffered is sent. It [finalizes](Self::finalize) when it exits.
+    ///
+    /// # Errors
+    /// When a function that deletes an attribute fails, or a buffered message could not be delivered.
+    pub fn leave_world(self: &Arc<Self>) -> Result<()> {
+        let deleted = self.itself().delete_attributes();
+        self.returned.drop_all();
+        self.buffers().iter().for_each(AttachedBuffer::flush);
+        self.buffers().iter().try_for_each(AttachedBuffer::lost)?;
         deleted
     }
 

@@ -1,12 +1,18 @@
 //! Requests (MPI 5.0, 3.7): what a non-blocking call started.
 
+use super::buffered::Flushed;
+use super::duplication::Making;
 use super::error::{Error, Operation};
+use super::persistent::Receiving;
 use super::{Comm, Process, Result, Status};
-use crate::bcs::{self, Blocking, Outcome};
+use crate::bcs::{self, Blocking, Endpoint, Outcome};
 use crate::call_site;
+use crate::endpoint::{self, Undertaking};
 use crate::recording::{Called, Delivered, Manner, Primitive, Recorded, Site};
+use crate::roads::Handle;
 use bcs_core::request::Failure;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 
 /// What a call started. It is active until a wait or test says that it is done; then it is
 /// inactive, and waiting for it gives the empty status at once. One that has failed says so to whoever asks: an
@@ -70,12 +76,18 @@ struct Active {
 }
 
 /// What a request is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum What {
     /// A send or collective: the status is empty.
     Nothing,
     /// A receive: the status says what came.
     Receive,
+    /// A duplicate of the communicator: the status is empty.
+    Communicator(Box<Making>),
+    /// A message in parts that comes: the status says what came.
+    Parts(Arc<Receiving>),
+    /// What lies in a buffer is sent: the status is empty.
+    Flush(Flushed),
 }
 
 /// A request that goes before it is done is freed: what it has started goes on.
@@ -99,8 +111,9 @@ impl Active {
 
     /// Tells the MDS that it is complete.
     fn tell(&self, outcome: &Outcome) {
-        let (bytes, message): (u64, Option<Delivered>) = match self.what {
+        let (bytes, message): (u64, Option<Delivered>) = match &self.what {
             What::Receive => (outcome.len, self.comm.told_received(outcome)),
+            What::Communicator(_) | What::Parts(_) | What::Flush(_) => (outcome.len, None),
             What::Nothing => {
                 let sent = self.comm.told_sent(&self.operation);
                 (self.operation.bytes.unwrap_or(0), sent)
@@ -119,7 +132,7 @@ impl Request {
         operation: Operation,
         recorded: Recorded,
     ) -> Self {
-        if posted.is_complete() && what == What::Nothing {
+        if posted.is_complete() && matches!(what, What::Nothing) {
             if recorded.begun.is_unknown() {
                 return Self(State::Over(Ok(Status::EMPTY), None));
             }
@@ -224,7 +237,7 @@ impl Request {
         Some(comm.process().clone())
     }
 
-    fn handle(&self) -> Option<bcs::Request> {
+    pub(super) fn handle(&self) -> Option<bcs::Request> {
         match &self.0 {
             State::Active(active) => Some(active.posted),
             State::Both(both) => both.parts().into_iter().find_map(Request::handle),
@@ -330,8 +343,11 @@ impl Request {
         if !active.recorded.begun.is_unknown() {
             active.tell(outcome);
         }
-        let answer = match (active.what, outcome.failure) {
+        let answer = match (&active.what, outcome.failure) {
             (What::Receive, _) => active.comm.status(outcome, &active.operation),
+            (What::Communicator(making), _) => making.finish(&active.comm, active.operation),
+            (What::Flush(flushed), _) => flushed.finish(),
+            (What::Parts(receiving), _) => receiving.finish(outcome, active.operation),
             (What::Nothing, Failure::None) => Ok(Status::EMPTY),
             (What::Nothing, _) => Err(active.comm.collective_failure(outcome, active.operation)),
         };
@@ -453,6 +469,52 @@ impl Request {
         if let (Some(process), Some(handle)) = (self.process(), self.handle()) {
             process.endpoint().bcs_cancel(handle);
         }
+    }
+}
+
+/// How the program says that something is over which it does itself (`MPI_Grequest_complete`).
+#[derive(Clone, Debug)]
+pub struct Completion {
+    process: Weak<Process>,
+    over: Arc<AtomicBool>,
+}
+
+impl Completion {
+    /// It is over.
+    pub fn complete(&self) {
+        self.over.store(true, Ordering::Release);
+        if let Some(process) = self.process.upgrade() {
+            process.endpoint().nudge();
+        }
+    }
+}
+
+/// What the program does itself.
+#[derive(Debug)]
+struct External(Arc<AtomicBool>);
+
+impl Undertaking for External {
+    fn advance(&mut self, _: &Endpoint, _: &mut endpoint::State, _: &mut bool) -> Option<Outcome> {
+        let over = self.0.load(Ordering::Acquire);
+        over.then(Outcome::default)
+    }
+
+    fn awaits(&self) -> Vec<Handle> {
+        Vec::new()
+    }
+}
+
+impl Process {
+    /// `MPI_Grequest_start`: a request that is done when the program says so, whatever thread does.
+    #[must_use]
+    pub fn external(self: &Arc<Self>) -> (Completion, Request) {
+        let over = Arc::new(AtomicBool::new(false));
+        let posted = self.endpoint().undertake(Box::new(External(over.clone())));
+        let operation = Operation::plain("MPI_Grequest_start");
+        let (what, comm) = (What::Nothing, self.itself());
+        let request = Request::posted(posted, what, &comm, operation, Recorded::NOT);
+        let process = Arc::downgrade(self);
+        (Completion { process, over }, request)
     }
 }
 

@@ -2,10 +2,13 @@
 
 use super::calls;
 use super::environment::put_string;
-use crate::answer::{At, Outcome, at, error};
+use super::error_handling::handler;
+use super::requests::begun;
+use crate::answer::{At, Outcome, at, error, given};
 use crate::c::*;
-use crate::objects::{COMMS, INFOS, comm_handle, group, group_handle, put};
-use bcs_mpi::mpi::{Comm, Comparison, ErrorClass, Info, Result};
+use crate::objects::{COMMS, INFOS, comm_handle, group, group_handle, put, text as bytes};
+use crate::state;
+use bcs_mpi::mpi::{Comm, Comparison, ErrorClass, Info, Request, Result};
 use std::ffi::{CStr, c_char, c_int};
 
 /// A string of C. Bytes that are no UTF-8 are replaced: the core keeps names as text.
@@ -51,6 +54,39 @@ pub(super) fn made(
     })
 }
 
+/// A handle that stands for a communicator as soon as there is one.
+struct Reserved(MPI_Comm);
+
+impl Reserved {
+    fn is(self, comm: Comm) {
+        COMMS.fill(self.0.0, Some(comm));
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        COMMS.fill(self.0.0, None);
+    }
+}
+
+/// Begins to duplicate a communicator. The program has the handle from now on.
+fn duplicated(
+    on: MPI_Comm,
+    place: *mut MPI_Comm,
+    request: *mut MPI_Request,
+    begin: impl FnOnce(&Comm, Box<dyn FnOnce(Comm) + Send>) -> Result<Request>,
+) -> Outcome {
+    begun(on, request, |comm| {
+        put(place, MPI_COMM_NULL)?;
+        let handle = MPI_Comm(COMMS.reserve());
+        let reserved = Reserved(handle);
+        let begun = begin(comm, Box::new(|comm| reserved.is(comm)))?;
+        put(place, handle)?;
+        Ok(begun)
+    })
+}
+
 /// Frees a communicator of the program's.
 fn free(comm: *mut MPI_Comm) -> Outcome {
     if comm.is_null() {
@@ -91,6 +127,39 @@ calls! {
 
     fn PMPI_Comm_dup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm) {
         made(&at(comm)?, newcomm, |comm| comm.dup_with_info(&super::info(info)?).map(Some))
+    }
+
+    fn PMPI_Comm_idup(comm: MPI_Comm, newcomm: *mut MPI_Comm, request: *mut MPI_Request) {
+        duplicated(comm, newcomm, request, |comm, then| comm.idup(then))
+    }
+
+    fn PMPI_Comm_idup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm, request: *mut MPI_Request) {
+        duplicated(comm, newcomm, request, |comm, then| comm.idup_with_info(&super::info(info)?, then))
+    }
+
+    fn PMPI_Comm_create_from_group(group: MPI_Group, stringtag: *const c_char, info: MPI_Info, errhandler: MPI_Errhandler, newcomm: *mut MPI_Comm) {
+        let (process, handler) = (state::process()?, handler(errhandler)?);
+        given(&handler.clone(), || {
+            put(newcomm, MPI_COMM_NULL)?;
+            let (group, info) = (super::group(group)?, super::info(info)?);
+            let made = process.create_from_group(&group, bytes(stringtag)?, &info, handler)?;
+            put(newcomm, comm_handle(Some(made)))
+        })
+    }
+
+    fn PMPI_Intercomm_create_from_groups(local_group: MPI_Group, local_leader: c_int, remote_group: MPI_Group, remote_leader: c_int, stringtag: *const c_char, info: MPI_Info, errhandler: MPI_Errhandler, newintercomm: *mut MPI_Comm) {
+        let (process, handler) = (state::process()?, handler(errhandler)?);
+        given(&handler.clone(), || {
+            put(newintercomm, MPI_COMM_NULL)?;
+            let (local, info) = (super::group(local_group)?, super::info(info)?);
+            // Only the leader's is looked at.
+            let remote = match local.rank() == Some(local_leader) {
+                true => super::group(remote_group)?,
+                false => local.clone(),
+            };
+            let made = process.intercomm_create_from_groups((&local, local_leader), (&remote, remote_leader), bytes(stringtag)?, &info, handler)?;
+            put(newintercomm, comm_handle(Some(made)))
+        })
     }
 
     fn PMPI_Comm_split(comm: MPI_Comm, color: c_int, key: c_int, newcomm: *mut MPI_Comm) {

@@ -1,11 +1,11 @@
 //! The process and its environment (MPI 5.0, chapters 9 and 11).
 
 use super::calls;
-use crate::answer::{at, error};
+use crate::answer::at;
 use crate::c::*;
 use crate::objects::{list_mut, put};
 use crate::state;
-use bcs_mpi::mpi::{ErrorClass, Result, ThreadLevel};
+use bcs_mpi::mpi::{Result, ThreadLevel};
 use std::ffi::{c_char, c_int};
 
 /// What `MPI_Get_library_version` says.
@@ -67,10 +67,7 @@ calls! {
     }
 
     fn PMPI_Finalize() {
-        if state::is_finalized() {
-            return Err(error(ErrorClass::Other, "MPI_Finalize was called before").into());
-        }
-        at(MPI_COMM_SELF)?.run(|comm| comm.process().finalize())
+        state::finalize()
     }
 
     fn PMPI_Abort(comm: MPI_Comm, errorcode: c_int) {

@@ -4,13 +4,13 @@ use super::calls;
 use super::environment::put_string;
 use crate::answer::{Outcome, at, calling, error};
 use crate::c::*;
-use crate::objects::{ERROR_HANDLERS, Handler, place, put, text};
+use crate::objects::{ERROR_HANDLERS, Handler, SessionHandler, place, put, text};
 use crate::state;
 use bcs_mpi::mpi::{ErrorClass, ErrorHandler, Result};
 use std::ffi::{c_char, c_int};
 
 /// The error handler of a handle, for communicators.
-fn handler(handle: MPI_Errhandler) -> Result<ErrorHandler> {
+pub(super) fn handler(handle: MPI_Errhandler) -> Result<ErrorHandler> {
     let reason = match handle {
         MPI_ERRORS_ARE_FATAL => return Ok(ErrorHandler::Fatal),
         MPI_ERRORS_ABORT => return Ok(ErrorHandler::Abort),
@@ -23,6 +23,32 @@ fn handler(handle: MPI_Errhandler) -> Result<ErrorHandler> {
         },
     };
     Err(error(ErrorClass::Errhandler, reason))
+}
+
+/// The same for sessions.
+pub(super) fn session_handler(handle: MPI_Errhandler) -> Result<SessionHandler> {
+    let reason = match handle {
+        MPI_ERRORS_ARE_FATAL => return Ok(SessionHandler::Fatal),
+        MPI_ERRORS_ABORT => return Ok(SessionHandler::Abort),
+        MPI_ERRORS_RETURN => return Ok(SessionHandler::Return),
+        MPI_ERRHANDLER_NULL => "the error handler is MPI_ERRHANDLER_NULL".to_owned(),
+        MPI_Errhandler(number) => match ERROR_HANDLERS.get(number) {
+            Some(Handler::Session(handler)) => return Ok(handler),
+            Some(_) => format!("the error handler {number:#x} is not for sessions"),
+            None => format!("{number:#x} is no error handler"),
+        },
+    };
+    Err(error(ErrorClass::Errhandler, reason))
+}
+
+/// A handle for an error handler of sessions.
+pub(super) fn session_handle(handler: SessionHandler) -> MPI_Errhandler {
+    match handler {
+        SessionHandler::Fatal => MPI_ERRORS_ARE_FATAL,
+        SessionHandler::Abort => MPI_ERRORS_ABORT,
+        SessionHandler::Return => MPI_ERRORS_RETURN,
+        SessionHandler::User(_) => MPI_Errhandler(ERROR_HANDLERS.insert(Handler::Session(handler))),
+    }
 }
 
 /// A handle for an error handler of communicators.
@@ -117,7 +143,7 @@ calls! {
     }
 
     fn PMPI_Session_create_errhandler(session_errhandler_fn: MPI_Session_errhandler_function, errhandler: *mut MPI_Errhandler) {
-        create(session_errhandler_fn, errhandler, |function| Handler::Session(Some(function)))
+        create(session_errhandler_fn, errhandler, |function| Handler::Session(SessionHandler::User(function)))
     }
 
     fn PMPI_Win_create_errhandler(win_errhandler_fn: MPI_Win_errhandler_function, errhandler: *mut MPI_Errhandler) {

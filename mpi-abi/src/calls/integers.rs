@@ -1,7 +1,9 @@
 //! Handles as integers of Fortran, and back (MPI 5.0, 20.3.3).
 
 use crate::c::*;
-use crate::objects::{COMMS, DATATYPES, ERROR_HANDLERS, GROUPS, INFOS, MESSAGES, OPS, REQUESTS};
+use crate::objects::{
+    COMMS, DATATYPES, ERROR_HANDLERS, GROUPS, INFOS, MESSAGES, OPS, REQUESTS, SESSIONS,
+};
 use crate::table::FIRST;
 use std::ffi::c_int;
 
@@ -49,6 +51,6 @@ integers! {
     PMPI_Op_toint PMPI_Op_fromint MPI_Op OPS, MPI_OP_NULL;
     PMPI_Request_toint PMPI_Request_fromint MPI_Request REQUESTS, MPI_REQUEST_NULL;
     PMPI_File_toint PMPI_File_fromint MPI_File Predefined, MPI_FILE_NULL;
-    PMPI_Session_toint PMPI_Session_fromint MPI_Session Predefined, MPI_SESSION_NULL;
+    PMPI_Session_toint PMPI_Session_fromint MPI_Session SESSIONS, MPI_SESSION_NULL;
     PMPI_Win_toint PMPI_Win_fromint MPI_Win Predefined, MPI_WIN_NULL;
 }

@@ -1,17 +1,16 @@
-//! Memory of the library's, and the buffer of buffered sends (MPI 5.0, 9.2 and 3.6).
+//! Memory of the library's (MPI 5.0, 9.2).
 
 use super::calls;
 use super::infos::info;
 use crate::answer::error;
 use crate::c::*;
-use crate::objects::{Number as _, place, put};
+use crate::objects::place;
 use crate::state;
 use bcs_core::lockstep;
 use bcs_mpi::mpi::{ErrorClass, Result};
 use std::alloc::{Layout, alloc, dealloc};
 use std::collections::BTreeMap;
 use std::ffi::c_void;
-use std::ptr::with_exposed_provenance_mut;
 use std::sync::Mutex;
 
 /// What `MPI_Alloc_mem` has given out. Addresses that are not here are nobody's to free.
@@ -31,9 +30,6 @@ fn alignment(handle: MPI_Info) -> Result<usize> {
     let asked = asked.filter(|asked| asked.is_power_of_two());
     Ok(asked.unwrap_or(ALIGNMENT).max(ALIGNMENT))
 }
-
-/// The buffer that the program has attached: the core only counts its bytes.
-static ATTACHED: Mutex<Option<(usize, usize)>> = Mutex::new(None);
 
 calls! {
     fn PMPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void) {
@@ -62,39 +58,5 @@ calls! {
         // SAFETY: it was allocated with this layout, and is nobody's any more.
         unsafe { dealloc(base.cast(), layout) };
         Ok(())
-    }
-
-    fn PMPI_Buffer_attach | PMPI_Buffer_attach_c(buffer: *mut c_void, size: N) {
-        let process = state::process()?;
-        let Ok(bytes) = usize::try_from(size.wide()) else {
-            return Err(error(ErrorClass::Arg, format!("the buffer has {size} bytes")).into());
-        };
-        // The core copies messages to memory of its own, so that a buffer may be as large as memory.
-        let automatic = buffer.addr() == BUFFER_AUTOMATIC;
-        if buffer.is_null() && bytes > 0 {
-            return Err(error(ErrorClass::Arg, format!("a buffer of {bytes} bytes is at address 0")).into());
-        }
-        let (room, bytes) = if automatic { (usize::MAX, 0) } else { (bytes, bytes) };
-        let mut attached = lockstep::lock(&ATTACHED);
-        process.attach_buffer(room)?;
-        *attached = Some((buffer.expose_provenance(), bytes));
-        Ok(())
-    }
-
-    fn PMPI_Buffer_detach | PMPI_Buffer_detach_c(buffer_addr: *mut c_void, size: *mut N) {
-        let process = state::process()?;
-        let buffer = place(buffer_addr.cast::<*mut c_void>())?;
-        let size = place(size)?;
-        // No lock is held while the call waits.
-        let Some((address, bytes)) = lockstep::lock(&ATTACHED).take() else {
-            return Err(error(ErrorClass::Buffer, "no buffer is attached").into());
-        };
-        process.detach_buffer()?;
-        *buffer = with_exposed_provenance_mut(address);
-        Ok(put(size, N::try_from(bytes).unwrap_or(N::from(MPI_UNDEFINED)))?)
-    }
-
-    fn PMPI_Buffer_flush() {
-        Ok(state::process()?.flush_buffer()?)
     }
 }

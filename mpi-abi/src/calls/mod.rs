@@ -12,6 +12,7 @@
 //! ```
 
 mod attributes;
+mod buffers;
 mod collectives;
 mod communicators;
 mod datatypes;
@@ -27,6 +28,8 @@ mod packing;
 mod point_to_point;
 mod reducing;
 mod requests;
+mod sessions;
+mod statuses;
 mod topologies;
 
 pub use collectives::*;
@@ -40,6 +43,7 @@ mod type_attributes;
 mod type_contents;
 
 pub use attributes::*;
+pub use buffers::*;
 pub use datatypes::*;
 pub use error_handling::*;
 pub use infos::*;
@@ -48,6 +52,8 @@ pub use packing::*;
 pub use point_to_point::*;
 pub use reducing::*;
 pub use requests::*;
+pub use sessions::*;
+pub use statuses::*;
 pub use topologies::*;
 pub use type_attributes::*;
 pub use type_contents::*;

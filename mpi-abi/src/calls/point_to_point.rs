@@ -1,7 +1,8 @@
 //! Messages (MPI 5.0, chapter 3).
 
 use super::calls;
-use super::requests::{begun, hand_out, kept, of_error, status_of, tell};
+use super::requests::{begun, hand_out, kept};
+use super::statuses::{of_error, status_of, tell};
 use crate::answer::{Outcome, at, error};
 use crate::c::*;
 use crate::objects::{MESSAGES, Number, buffer, datatype, put};
@@ -21,6 +22,16 @@ fn data(
         return Ok(Buffer::EMPTY);
     }
     buffer(address, count, of)
+}
+
+/// Into how many parts a message is cut.
+fn parts(partitions: c_int) -> Result<usize, Box<Error>> {
+    usize::try_from(partitions).map_err(|_| {
+        error(
+            ErrorClass::Arg,
+            format!("there are {partitions} partitions"),
+        )
+    })
 }
 
 /// A receive whose status is told, also if it fails.
@@ -129,6 +140,18 @@ calls! {
 
     fn PMPI_Send_init | PMPI_Send_init_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {
         kept(comm, request, |comm| comm.send_init(data(buf, count, datatype, dest)?, dest, tag))
+    }
+
+    fn PMPI_Psend_init(buf: *const c_void, partitions: c_int, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, _info: MPI_Info, request: *mut MPI_Request) {
+        kept(comm, request, |comm| {
+            comm.psend_init(parts(partitions)?, &data(buf, count, datatype, dest)?, dest, tag)
+        })
+    }
+
+    fn PMPI_Precv_init(buf: *mut c_void, partitions: c_int, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, _info: MPI_Info, request: *mut MPI_Request) {
+        kept(comm, request, |comm| {
+            comm.precv_init(parts(partitions)?, &data(buf, count, datatype, dest)?, dest, tag)
+        })
     }
 
     fn PMPI_Ssend_init | PMPI_Ssend_init_c(buf: *const c_void, count: N, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) {

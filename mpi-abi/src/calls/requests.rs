@@ -1,59 +1,23 @@
-//! Requests and statuses (MPI 5.0, 3.7 and 3.9).
+//! Requests (MPI 5.0, 3.7 and 3.9).
 //!
 //! A call that waits takes what it waits for out of the table, so that no lock is held meanwhile. What can be started
 //! again is put back.
 
 use super::calls;
-use super::point_to_point::{NOTHING, bytes_of};
+use super::point_to_point::NOTHING;
+use super::statuses::{of_error, tell};
 use crate::answer::{At, Outcome, at, error};
 use crate::c::*;
-use crate::objects::{Entry, Number as _, REQUESTS, What, list, list_mut, put};
+use crate::general::General;
+use crate::objects::{Entry, REQUESTS, What, list, list_mut, put};
 use crate::state;
 use bcs_mpi::mpi::request::{testall, testany, testsome, waitall, waitany, waitsome};
-use bcs_mpi::mpi::{Comm, Error, ErrorClass, Persistent, Request, Result, Status};
-use std::ffi::c_int;
-
-/// The ABI's form of a status. `MPI_ERROR` is only written by calls that complete several requests.
-pub(super) fn tell(place: *mut MPI_Status, status: Status) {
-    if place.is_null() {
-        return; // MPI_STATUS_IGNORE
-    }
-    // SAFETY: the caller's promise.
-    let place = unsafe { &mut *place };
-    place.MPI_SOURCE = status.source;
-    place.MPI_TAG = status.tag;
-    set_bytes(place, status.bytes);
-    place.internal[2] = c_int::from(status.cancelled);
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the two halves of a length"
-)]
-fn set_bytes(status: &mut MPI_Status, bytes: u64) {
-    status.internal[0] = (bytes as u32).cast_signed();
-    status.internal[1] = ((bytes >> 32) as u32).cast_signed();
-}
-
-/// What a status of the ABI says.
-pub(super) fn status_of(place: *const MPI_Status) -> Result<Status> {
-    if place.is_null() {
-        return Err(error(ErrorClass::Arg, "the status is MPI_STATUS_IGNORE"));
-    }
-    // SAFETY: the caller's promise.
-    let status = unsafe { &*place };
-    let halves =
-        [status.internal[0], status.internal[1]].map(|half| u64::from(half.cast_unsigned()));
-    Ok(Status {
-        source: status.MPI_SOURCE,
-        tag: status.MPI_TAG,
-        bytes: halves[0] | halves[1] << 32,
-        cancelled: status.internal[2] & 1 == 1,
-    })
-}
+use bcs_mpi::mpi::{Comm, Error, ErrorClass, InParts, Persistent, Request, Result, Status};
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
 
 /// Where a request is to be put: known before anything is started.
-fn checked(place: *mut MPI_Request) -> Outcome {
+pub(super) fn checked(place: *mut MPI_Request) -> Outcome {
     if place.is_null() {
         return Err(error(
             ErrorClass::Arg,
@@ -81,10 +45,9 @@ pub(super) fn begun(
 #[inline]
 pub(super) fn hand_out(on: MPI_Comm, place: *mut MPI_Request, request: Request) -> Outcome {
     let what = What::Once(request);
-    Ok(put(
-        place,
-        MPI_Request(REQUESTS.insert(Entry { on, what })),
-    )?)
+    let general = None;
+    let entry = Entry { on, what, general };
+    Ok(put(place, MPI_Request(REQUESTS.insert(entry)))?)
 }
 
 /// Makes what can be started again and again.
@@ -96,10 +59,9 @@ pub(super) fn kept(
     let comm = at(on)?;
     checked(place)?;
     let what = What::Persistent(comm.run(make)?);
-    Ok(put(
-        place,
-        MPI_Request(REQUESTS.insert(Entry { on, what })),
-    )?)
+    let general = None;
+    let entry = Entry { on, what, general };
+    Ok(put(place, MPI_Request(REQUESTS.insert(entry)))?)
 }
 
 fn no_request(handle: MPI_Request) -> Box<Error> {
@@ -112,6 +74,27 @@ struct Taken {
     on: MPI_Comm,
     /// It stays when it is done.
     stays: bool,
+    general: Option<Arc<General>>,
+}
+
+impl Taken {
+    /// What it has come to, which the program says of what it does itself. That is over then.
+    fn came(&self, came: Result<Status>) -> Result<Status> {
+        let Some(general) = &self.general else {
+            return came;
+        };
+        let status = came.and_then(|_| general.query());
+        let freed = general.free();
+        status.and_then(|status| freed.map(|()| status))
+    }
+}
+
+/// What a request has come to; that of no request is over.
+fn came(taken: Option<&Taken>, answer: Result<Status>) -> Result<Status> {
+    match taken {
+        Some(taken) => taken.came(answer),
+        None => answer,
+    }
 }
 
 /// Takes a request out of the table; nothing for `MPI_REQUEST_NULL`.
@@ -120,17 +103,21 @@ fn take(handle: MPI_Request) -> Result<(Option<Taken>, Request)> {
         return Ok((None, Request::inactive()));
     }
     let taken = REQUESTS.with_mut(handle.0, |entry| {
-        let on = entry.on;
+        let taken = |stays| Taken {
+            on: entry.on,
+            stays,
+            general: entry.general.clone(),
+        };
         match &mut entry.what {
             What::Persistent(persistent) => {
                 let started = std::mem::replace(persistent.started(), Request::inactive());
-                Some((Some(Taken { on, stays: true }), started))
+                Some((Some(taken(true)), started))
             }
             What::Once(_) => {
                 let What::Once(request) = std::mem::replace(&mut entry.what, What::Taken) else {
                     unreachable!("it is one")
                 };
-                Some((Some(Taken { on, stays: false }), request))
+                Some((Some(taken(false)), request))
             }
             What::Taken => None,
         }
@@ -172,7 +159,7 @@ fn one<'a>(place: *mut MPI_Request) -> Result<&'a mut MPI_Request> {
 
 /// The status of one that is done goes to its place, or its error to its communicator.
 fn answer(taken: Option<&Taken>, place: *mut MPI_Status, answer: Result<Status>) -> Outcome {
-    let error = match answer {
+    let error = match came(taken, answer) {
         Ok(status) => {
             tell(place, status);
             return Ok(());
@@ -184,17 +171,6 @@ fn answer(taken: Option<&Taken>, place: *mut MPI_Status, answer: Result<Status>)
         Some(taken) => whose(taken)?.run(|_| Err(error)),
         None => Err(error.into()),
     }
-}
-
-/// What is known of a message whose receive has failed.
-pub(super) fn of_error(error: &Error) -> Status {
-    let came = error.came.map(|came| Status {
-        source: came.source,
-        tag: came.tag,
-        bytes: came.bytes,
-        cancelled: false,
-    });
-    came.unwrap_or(NOTHING)
 }
 
 /// Requests of an array, taken one by one.
@@ -243,6 +219,10 @@ impl<'a> Group<'a> {
     /// Statuses of some that are done, in a row, and `MPI_ERR_IN_STATUS` if any has failed.
     fn tell(&self, answers: Vec<(usize, Result<Status>)>, statuses: *mut MPI_Status) -> Outcome {
         let mut failed: Option<(usize, Box<Error>)> = None;
+        let answers: Vec<_> = answers
+            .into_iter()
+            .map(|(index, answer)| (index, came(self.taken[index].as_ref(), answer)))
+            .collect();
         let any_failed = answers.iter().any(|(_, answer)| answer.is_err());
         for (nth, (index, answer)) in answers.into_iter().enumerate() {
             let (status, code) = match answer {
@@ -463,90 +443,118 @@ calls! {
 
     fn PMPI_Cancel(request: *mut MPI_Request) {
         let handle = *one(request)?;
-        let found = REQUESTS.with_mut(handle.0, |entry| match &mut entry.what {
-            What::Once(request) => request.cancel(),
-            What::Persistent(persistent) => persistent.started().cancel(),
-            What::Taken => {}
+        let found = REQUESTS.with_mut(handle.0, |entry| {
+            match &mut entry.what {
+                What::Once(request) => request.cancel(),
+                What::Persistent(persistent) => persistent.started().cancel(),
+                What::Taken => {}
+            }
+            entry.general.clone()
         });
-        Ok(found.ok_or_else(|| no_request(handle))?)
+        // The program's function is called without the table's lock.
+        match found.ok_or_else(|| no_request(handle))? {
+            Some(general) => Ok(general.cancel()?),
+            None => Ok(()),
+        }
+    }
+
+    fn PMPI_Grequest_start(query_fn: MPI_Grequest_query_function, free_fn: MPI_Grequest_free_function, cancel_fn: MPI_Grequest_cancel_function, extra_state: *mut c_void, request: *mut MPI_Request) {
+        let process = state::process()?;
+        checked(request)?;
+        let (completion, started) = process.external();
+        let general = General::new((query_fn, free_fn, cancel_fn), extra_state, completion);
+        let entry = Entry {
+            on: MPI_COMM_SELF,
+            what: What::Once(started),
+            general: Some(Arc::new(general)),
+        };
+        Ok(put(request, MPI_Request(REQUESTS.insert(entry)))?)
+    }
+
+    fn PMPI_Grequest_complete(request: MPI_Request) {
+        state::process()?;
+        let general = REQUESTS.with(request.0, |entry| entry.general.clone());
+        let Some(general) = general.ok_or_else(|| no_request(request))? else {
+            return Err(error(ErrorClass::Request, "the request is none of MPI_Grequest_start").into());
+        };
+        Ok(general.complete()?)
+    }
+
+    fn PMPI_Pready(partition: c_int, request: MPI_Request) {
+        ready(request, std::iter::once(partition))
+    }
+
+    fn PMPI_Pready_range(partition_low: c_int, partition_high: c_int, request: MPI_Request) {
+        ready(request, partition_low..=partition_high)
+    }
+
+    fn PMPI_Pready_list(length: c_int, array_of_partitions: *const c_int, request: MPI_Request) {
+        ready(request, list(array_of_partitions, length)?.iter().copied())
+    }
+
+    fn PMPI_Parrived(request: MPI_Request, partition: c_int, flag: *mut c_int) {
+        put(flag, 0)?;
+        let arrived = with_parts(request, |message| message.arrived(number(partition)?))?;
+        Ok(put(flag, c_int::from(arrived))?)
     }
 
     fn PMPI_Request_free(request: *mut MPI_Request) {
         let handle = one(request)?;
         let gone = REQUESTS.remove(handle.0);
-        gone.ok_or_else(|| no_request(*handle))?;
+        let gone = gone.ok_or_else(|| no_request(*handle))?;
         *handle = MPI_REQUEST_NULL;
-        Ok(())
+        match gone.general {
+            Some(general) => Ok(general.free()?),
+            None => Ok(()),
+        }
     }
+}
 
-    fn PMPI_Test_cancelled(status: *const MPI_Status, flag: *mut c_int) {
-        Ok(put(flag, c_int::from(status_of(status)?.cancelled))?)
-    }
+/// The number of a partition.
+fn number(partition: c_int) -> Result<usize> {
+    usize::try_from(partition)
+        .map_err(|_| error(ErrorClass::Arg, format!("the partition is {partition}")))
+}
 
-    fn PMPI_Status_get_source(status: *const MPI_Status, source: *mut c_int) {
-        Ok(put(source, status_of(status)?.source)?)
-    }
+/// Does something about a message in parts, without the table's lock. Errors are its communicator's.
+fn with_parts<T>(handle: MPI_Request, call: impl FnOnce(&InParts) -> Result<T>) -> Outcome<T> {
+    state::process()?;
+    let found = REQUESTS.with(handle.0, |entry| {
+        let parts = match &entry.what {
+            What::Persistent(persistent) => persistent.in_parts(),
+            What::Once(_) | What::Taken => None,
+        };
+        (entry.on, parts)
+    });
+    let (on, parts) = found.ok_or_else(|| no_request(handle))?;
+    let on = Taken {
+        on,
+        stays: true,
+        general: None,
+    };
+    whose(&on)?.run(|_| match parts {
+        Some(parts) => call(&parts),
+        None => Err(error(ErrorClass::Request, "the request has no partitions")),
+    })
+}
 
-    fn PMPI_Status_get_tag(status: *const MPI_Status, tag: *mut c_int) {
-        Ok(put(tag, status_of(status)?.tag)?)
-    }
-
-    fn PMPI_Status_get_error(status: *const MPI_Status, error: *mut c_int) {
-        status_of(status)?;
-        Ok(put(error, unsafe { (*status).MPI_ERROR })?)
-    }
-
-    fn PMPI_Status_set_source(status: *mut MPI_Status, source: c_int) {
-        status_of(status)?;
-        unsafe { (*status).MPI_SOURCE = source };
-        Ok(())
-    }
-
-    fn PMPI_Status_set_tag(status: *mut MPI_Status, tag: c_int) {
-        status_of(status)?;
-        unsafe { (*status).MPI_TAG = tag };
-        Ok(())
-    }
-
-    fn PMPI_Status_set_error(status: *mut MPI_Status, err: c_int) {
-        status_of(status)?;
-        unsafe { (*status).MPI_ERROR = err };
-        Ok(())
-    }
-
-    fn PMPI_Status_set_cancelled(status: *mut MPI_Status, flag: c_int) {
-        status_of(status)?;
-        unsafe { (*status).internal[2] = c_int::from(flag != 0) };
-        Ok(())
-    }
-
-    fn PMPI_Status_set_elements | PMPI_Status_set_elements_c(status: *mut MPI_Status, datatype: MPI_Datatype, count: N) {
-        status_of(status)?;
-        set_bytes(unsafe { &mut *status }, bytes_of(datatype, count.wide())?);
-        Ok(())
-    }
-
-    fn PMPI_Status_set_elements_x(status: *mut MPI_Status, datatype: MPI_Datatype, count: MPI_Count) {
-        status_of(status)?;
-        set_bytes(unsafe { &mut *status }, bytes_of(datatype, count)?);
-        Ok(())
-    }
-
-    fn PMPI_Status_c2f(c_status: *const MPI_Status, f_status: *mut c_int) {
-        Ok(put(f_status.cast(), *list(c_status, 1)?.first().expect("it is one"))?)
-    }
-
-    fn PMPI_Status_f2c(f_status: *const c_int, c_status: *mut MPI_Status) {
-        Ok(put(c_status, *list(f_status.cast(), 1)?.first().expect("it is one"))?)
-    }
+/// Partitions are ready.
+fn ready(handle: MPI_Request, partitions: impl Iterator<Item = c_int>) -> Outcome {
+    let parts: Vec<usize> = partitions.map(number).collect::<Result<_>>()?;
+    with_parts(handle, |message| message.ready(&parts))
 }
 
 /// What a request has come to, if it is over; it stays as it is.
 fn peek(handle: MPI_Request) -> Result<(Option<Taken>, Result<Option<Status>>)> {
-    let (taken, mut request) = take(handle)?;
-    let came = request.peek();
+    let (mut taken, mut request) = take(handle)?;
+    let mut came = request.peek();
     if taken.is_some() {
         put_back(handle, request);
+    }
+    // What the program does itself is not over by this: it is only asked what it has come to.
+    let general = taken.as_mut().and_then(|taken| taken.general.take());
+    if let (Ok(Some(_)), Some(general)) = (&came, general) {
+        came = general.query().map(Some);
     }
     Ok((taken, came))
 }
@@ -600,7 +608,8 @@ fn start(handle: MPI_Request) -> Outcome {
             What::Persistent(_) => std::mem::replace(&mut entry.what, What::Taken),
             What::Once(_) | What::Taken => What::Taken,
         };
-        Entry { on: entry.on, what }
+        let (on, general) = (entry.on, None);
+        Entry { on, what, general }
     });
     let mut taken = taken.ok_or_else(|| no_request(handle))?;
     let started = match &mut taken.what {

@@ -17,6 +17,20 @@ impl Closing {
     /// Waits until the NIC has closed it; then the id is free as far as this rank is concerned.
     pub(in crate::mpi) fn finish(self, endpoint: &bcs::Endpoint) {
         let outcome = endpoint.bcs_test(Blocking::Yes, self.request);
+        self.came_to(outcome);
+    }
+
+    /// The same if it is closed; itself if not.
+    pub(in crate::mpi) fn finish_if_closed(self, endpoint: &bcs::Endpoint) -> Option<Self> {
+        let outcome = endpoint.bcs_test(Blocking::No, self.request);
+        if outcome.is_none() {
+            return Some(self);
+        }
+        self.came_to(outcome);
+        None
+    }
+
+    fn came_to(self, outcome: Option<bcs::Outcome>) {
         if outcome.is_some_and(|outcome| outcome.failure == Failure::None) {
             self.origin.give_back(self.context);
         }

@@ -58,12 +58,28 @@ use std::sync::{Arc, Mutex, MutexGuard};
 pub(in crate::mpi) const GROUP_MESSAGES: u32 = 1 << 30;
 
 /// What is added to a communicator's context for the messages of two leaders in it
-/// ([`intercomm_create`](crate::mpi::Comm::intercomm_create)). Contexts of communicators are below it.
+/// ([`intercomm_create`](crate::mpi::Comm::intercomm_create)).
 pub(in crate::mpi) const LEADER_MESSAGES: u32 = 1 << 29;
 
-const _: () = assert!(MAX_CONTEXTS < LEADER_MESSAGES as usize);
+/// ... for messages of which a partitioned one is made ([`partitioned`](crate::mpi::partitioned)). Contexts of
+/// communicators are below it.
+pub(in crate::mpi) const PART_MESSAGES: u32 = 1 << 28;
+
+/// ... for what is said before them.
+pub(in crate::mpi) const PART_OFFERS: u32 = PART_MESSAGES | LEADER_MESSAGES;
+
+/// ... for members that duplicate it without blocking ([`idup`](crate::mpi::Comm::idup)).
+pub(in crate::mpi) const DUPLICATION_MESSAGES: u32 = LEADER_MESSAGES | GROUP_MESSAGES;
+
+/// What is added to the world's for ranks that make a communicator without one
+/// ([`create_from_group`](crate::mpi::Process::create_from_group)).
+pub(in crate::mpi) const SESSION_MESSAGES: u32 = PART_MESSAGES | GROUP_MESSAGES;
+
+const _: () = assert!(MAX_CONTEXTS < PART_MESSAGES as usize && PART_MESSAGES < LEADER_MESSAGES);
 const _: () = assert!(LEADER_MESSAGES < GROUP_MESSAGES && GROUP_MESSAGES < COLLECTIVE_MESSAGES);
-const _: () = assert!(LEADER_MESSAGES | GROUP_MESSAGES | COLLECTIVE_MESSAGES == LIBRARY_MESSAGES);
+const _: () = assert!(
+    PART_MESSAGES | LEADER_MESSAGES | GROUP_MESSAGES | COLLECTIVE_MESSAGES == LIBRARY_MESSAGES
+);
 
 /// Words of a set of ids.
 const WORDS: usize = MAX_CONTEXTS / 64;

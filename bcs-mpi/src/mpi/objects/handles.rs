@@ -3,7 +3,6 @@
 //! and stays with the process. What they do is in [`process`](crate::mpi::process), in [`comm`](crate::mpi::comm),
 //! and in all that comes after these.
 
-use super::account::Account;
 use super::added_codes::ErrorCodes;
 use super::closing::Closing;
 use super::context_ids::{Family, Held};
@@ -14,6 +13,7 @@ use super::members::{Members, Remote};
 use super::thread_level::ThreadLevel;
 use crate::attachment::Link;
 use crate::bcs::Endpoint;
+use crate::mpi::account::AttachedBuffer;
 use crate::mpi::topology::Topology;
 use crate::recording::Recording;
 use crate::roads::smartmap::Slots;
@@ -38,10 +38,14 @@ pub struct Process {
     pub(in crate::mpi) finalized: AtomicBool,
     /// The number of the next communicator of one rank.
     pub(in crate::mpi) next_single: AtomicU32,
+    /// The tag of the next message in parts' first.
+    pub(in crate::mpi) next_part: AtomicU32,
     pub(in crate::mpi) closing: Mutex<Vec<Closing>>,
     /// Functions of operations that schedules have let go.
     pub(in crate::mpi) returned: Arc<Returned>,
-    pub(in crate::mpi) buffered: Account,
+    pub(in crate::mpi) buffered: AttachedBuffer,
+    /// Buffers of communicators and sessions that messages have been in.
+    pub(in crate::mpi) other_buffers: Mutex<Vec<AttachedBuffer>>,
     pub(in crate::mpi) world_kept: Arc<Kept<Comm>>,
     pub(in crate::mpi) self_kept: Arc<Kept<Comm>>,
     pub(in crate::mpi) error_codes: ErrorCodes,
@@ -74,6 +78,8 @@ pub(in crate::mpi) struct Shared {
     pub(in crate::mpi) topology: Option<Arc<Topology>>,
     /// Who chooses ids for parts of it that agree on their own.
     pub(in crate::mpi) group_families: GroupFamilies,
+    /// How often it was duplicated without waiting.
+    pub(in crate::mpi) duplications: AtomicU32,
 }
 
 /// A communicator. Clones are handles of the same one; its context lives until the last of them,

@@ -7,12 +7,10 @@
 //! | `members` | the members of a communicator, and those of the other group |
 //! | `context_ids`, `group_families`, `closing` | which context ids are free, who chooses them, how they come back |
 //! | [`keyval`], [`error_handler`], `kept` | what a program keeps with an object |
-//! | `account` | buffered sends |
 //! | `added_codes` | error codes of the program's |
 //! | `lent` | functions of operations that are at work |
 //! | `thread_level` | what threads of a program do |
 
-pub(super) mod account;
 pub(super) mod added_codes;
 pub(super) mod closing;
 pub(super) mod context_ids;

@@ -8,14 +8,17 @@
 //! |---|---|
 //! | `request` | a persistent request |
 //! | `init` | the calls that make one |
-//! | `message`, `collective` | what a start begins |
+//! | `message`, `collective`, `partitioned` | what a start begins |
 //! | `arguments` | arguments that last as long as the request |
 
 mod arguments;
 mod collective;
 mod init;
 mod message;
+mod partitioned;
 mod request;
 
 pub(super) use arguments::{Keep, Lend};
+pub use partitioned::InParts;
+pub(super) use partitioned::Receiving;
 pub use request::{Persistent, startall};

@@ -2,11 +2,13 @@
 
 use super::collective::Collective;
 use super::message::Message;
+use super::partitioned::Partitioned;
 use crate::mpi::census::Alive;
 use crate::mpi::error::{ErrorClass, Operation, Result};
 use crate::mpi::{Comm, Request};
 use crate::recording::{Begun, Manner, Primitive};
 use bcs_core::whereabouts::Object;
+use std::sync::Arc;
 
 /// A persistent request.
 ///
@@ -14,7 +16,7 @@ use bcs_core::whereabouts::Object;
 /// process ends.
 #[derive(Debug)]
 pub struct Persistent {
-    starts: Starts,
+    pub(super) starts: Starts,
     started: Request,
     _alive: Alive,
 }
@@ -24,6 +26,7 @@ pub struct Persistent {
 pub(super) enum Starts {
     Message(Message),
     Collective(Collective),
+    Partitioned(Arc<Partitioned>),
 }
 
 impl Persistent {
@@ -36,10 +39,11 @@ impl Persistent {
     }
 
     /// The name of the call that made it.
-    fn init(&self) -> &'static str {
+    pub(super) fn init(&self) -> &'static str {
         match &self.starts {
             Starts::Message(message) => message.init(),
             Starts::Collective(collective) => collective.init,
+            Starts::Partitioned(partitioned) => partitioned.init(),
         }
     }
 
@@ -47,6 +51,7 @@ impl Persistent {
         match &self.starts {
             Starts::Message(message) => message.comm(),
             Starts::Collective(collective) => &collective.comm,
+            Starts::Partitioned(partitioned) => partitioned.comm(),
         }
     }
 
@@ -69,6 +74,7 @@ impl Persistent {
         self.started = match &self.starts {
             Starts::Message(message) => message.post(begun)?,
             Starts::Collective(collective) => collective.post(begun)?,
+            Starts::Partitioned(partitioned) => partitioned.post(begun)?,
         };
         Ok(())
     }

@@ -1,13 +1,27 @@
 //! The account of buffered sends (MPI 5.0, 3.6): how much of the attached buffer is in use, and what uses it.
 
-use crate::mpi::error::{Error, Result};
+use super::error::{Error, Result};
+use crate::bcs;
 use bcs_core::lockstep;
 use std::fmt;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-/// A rank's buffered sends.
+/// What a program attaches a buffer to: its process, a communicator, or a session. A message takes its room in the buffer
+/// of its communicator, or else of the session in which that was made, or else of the process.
+#[derive(Clone, Debug, Default)]
+pub struct AttachedBuffer(pub(super) Arc<Account>);
+
+impl PartialEq for AttachedBuffer {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for AttachedBuffer {}
+
+/// Buffered sends out of one buffer.
 #[derive(Debug, Default)]
-pub(in crate::mpi) struct Account(Mutex<State>);
+pub(super) struct Account(Mutex<State>);
 
 #[derive(Debug, Default)]
 pub(in crate::mpi) struct State {
@@ -30,6 +44,9 @@ pub(in crate::mpi) trait BufferedSend: fmt::Debug + Send {
 
     /// Waits until it is complete, and says how it went.
     fn wait(&mut self) -> Result<()>;
+
+    /// What was posted, if it has yet to be asked for.
+    fn posted(&self) -> Option<bcs::Request>;
 }
 
 impl State {
@@ -59,9 +76,14 @@ impl Account {
 
     /// Waits until every copy was sent.
     pub(in crate::mpi) fn flush(&self) {
+        let under_way = std::mem::take(&mut self.lock().under_way);
+        self.finish(under_way);
+    }
+
+    /// Waits until these copies were sent.
+    pub(in crate::mpi) fn finish(&self, copies: Vec<Box<dyn BufferedSend>>) {
         // Not under the lock: another thread may have to receive or send meanwhile.
-        let mut under_way = std::mem::take(&mut self.lock().under_way);
-        for mut copied in under_way.drain(..) {
+        for mut copied in copies {
             let failed = copied.wait().err();
             let mut state = self.lock();
             state.used -= copied.len();

@@ -1,0 +1,147 @@
+//! `MPI_Comm_idup` (MPI 5.0, 7.4.2): a duplicate of a communicator, without waiting for anybody.
+//!
+//! Blocking calls agree by collectives on the parent ([`create`](super::create)). These come one after the other, and the
+//! second belongs to the second of all others only if nobody begins another collective in between, which a program may
+//! do here. So the members agree by messages in a context of their own, the parent's with [`DUPLICATION_MESSAGES`] added,
+//! whose tag is the number of the duplication on its parent: up a tree of the members and down again, three times
+//! (`together.rs`). It goes on in every call of each rank (`undertaking.rs`), so duplications of several communicators
+//! come to their ends in any order.
+//!
+//! | file | is |
+//! |---|---|
+//! | `together.rs` | the bitwise or of what all members say |
+//! | `undertaking.rs` | the agreement: which ids are free, who could reserve one, who could open it |
+
+mod together;
+mod undertaking;
+
+use super::create::no_id;
+use super::error::{ErrorClass, Operation};
+use super::objects::context_ids::{DUPLICATION_MESSAGES, Family};
+use super::objects::kept::Kept;
+use super::request::What;
+use super::{Comm, Info, Request, Result, Status};
+use crate::call_site;
+use crate::recording::{Manner, Primitive, Recorded, Site};
+use bcs_core::fingerprint::scattered;
+use bcs_core::lockstep;
+use std::fmt;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, OnceLock};
+use undertaking::{Agreement, Circle, Verdict};
+
+/// Who wants the duplicate.
+type Then = Box<dyn FnOnce(Comm) + Send>;
+
+/// What becomes a duplicate once all have agreed.
+pub(super) struct Making {
+    verdict: Arc<OnceLock<Verdict>>,
+    family: Arc<Family>,
+    kept: Arc<Kept<Comm>>,
+    then: Mutex<Option<Then>>,
+}
+
+impl fmt::Debug for Making {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut making = f.debug_struct("Making");
+        making
+            .field("verdict", &self.verdict)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Making {
+    /// All have agreed.
+    pub(super) fn finish(&self, parent: &Comm, operation: Operation) -> Result<Status> {
+        let id = match self.verdict.get() {
+            Some(Verdict::Opened(id)) => *id,
+            Some(Verdict::NoId) => return Err(no_id(operation)),
+            Some(Verdict::Failed(failure)) => return Err(operation.failure(*failure, 0)),
+            Some(Verdict::Refused) | None => {
+                let reason = "another rank could not make its part: see its error";
+                return Err(operation.error(ErrorClass::Other, reason));
+            }
+        };
+        let sides = (parent.0.group.clone(), parent.0.remote.clone());
+        let topology = parent.0.topology.clone();
+        let made = parent.opened(&self.family, sides, id, topology, self.kept.clone());
+        if let Some(then) = lockstep::lock(&self.then).take() {
+            then(made);
+        }
+        Ok(Status::EMPTY)
+    }
+}
+
+impl Comm {
+    /// `MPI_Comm_idup`: begins to duplicate. The duplicate is given to `then` by the call that finds the request done. It
+    /// has the attributes and hints that this communicator has now.
+    ///
+    /// # Errors
+    /// When the communicator was freed, or a function that copies an attribute fails. That no context id is left is the
+    /// request's error.
+    #[track_caller]
+    pub fn idup(&self, then: impl FnOnce(Self) + Send + 'static) -> Result<Request> {
+        self.duplicate("MPI_Comm_idup", &self.info(), Box::new(then))
+    }
+
+    /// `MPI_Comm_idup_with_info`: a duplicate that is told something else.
+    ///
+    /// # Errors
+    /// As [`idup`](Self::idup).
+    #[track_caller]
+    pub fn idup_with_info(
+        &self,
+        info: &Info,
+        then: impl FnOnce(Self) + Send + 'static,
+    ) -> Result<Request> {
+        self.duplicate("MPI_Comm_idup_with_info", info, Box::new(then))
+    }
+
+    #[track_caller]
+    fn duplicate(&self, call: &'static str, info: &Info, then: Then) -> Result<Request> {
+        let operation = Operation::plain(call);
+        let _at = call_site::at(Site::here());
+        let recorded = (Primitive::CommDup, Manner::Starts);
+        self.recorded(recorded, &operation, |begun| {
+            self.usable(operation)?;
+            let kept = Arc::new(self.0.kept.inherited());
+            *kept.info() = info.dup();
+            let attributes = self.copied_attributes()?;
+            kept.attributes.with(|kept| *kept = attributes);
+            let told = Recorded::started(begun, Primitive::CommDup);
+            if self.is_single() {
+                let (group, topology) = (self.0.group.clone(), self.0.topology.clone());
+                then(self.process().single(group, topology, kept));
+                return Ok(Request::done(Ok(Status::EMPTY), 0, self, told));
+            }
+            let (agreement, verdict) = Agreement::new(self.circle());
+            let posted = self.process().endpoint().undertake(Box::new(agreement));
+            let what = What::Communicator(Box::new(Making {
+                verdict,
+                family: self.0.family.clone(),
+                kept,
+                then: Mutex::new(Some(then)),
+            }));
+            Ok(Request::posted(posted, what, self, operation, told))
+        })
+    }
+
+    /// The members, for the next duplication.
+    fn circle(&self) -> Circle {
+        let process = self.process();
+        process.reap_closed_by_now();
+        let number = self.0.duplications.fetch_add(1, Ordering::Relaxed);
+        let tag = (number & i32::MAX.cast_unsigned()).cast_signed();
+        let all = self.all_members();
+        Circle {
+            on: (self.0.context | DUPLICATION_MESSAGES, tag),
+            members: all.into(),
+            me: self.place_among_all(),
+            local: process.local_members(all),
+            family: self.0.family.clone(),
+            held: process.held_contexts().clone(),
+            agreement: scattered(u64::from(self.0.context) << 32 | u64::from(all[0]))
+                ^ u64::from(number),
+        }
+    }
+}

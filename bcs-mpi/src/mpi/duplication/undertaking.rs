@@ -1,0 +1,227 @@
+//! How members agree on a duplicate's context id while they do something else.
+#![expect(unsafe_code, reason = "a context names its members by address")]
+
+use super::together::Together;
+use crate::bcs;
+use crate::endpoint::{Endpoint, Kind, State, Undertaking, succeeded};
+use crate::mpi::create::ATTEMPTS;
+use crate::mpi::objects::context_ids::{Family, Held, Ids, Said, choose};
+use crate::roads::{Handle, Outcome};
+use bcs_core::request::Failure;
+use std::sync::{Arc, OnceLock};
+
+/// What an agreement came to.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Verdict {
+    /// All members have opened the context with this id.
+    Opened(u32),
+    NoId,
+    /// Another member could not open it.
+    Refused,
+    Failed(Failure),
+}
+
+/// The members, and how they talk.
+#[derive(Debug)]
+pub(super) struct Circle {
+    /// The context and tag of their messages.
+    pub(super) on: (u32, i32),
+    /// World ranks, and this rank's place.
+    pub(super) members: Arc<[u32]>,
+    pub(super) me: usize,
+    /// How many are on this node.
+    pub(super) local: u32,
+    pub(super) family: Arc<Family>,
+    pub(super) held: Arc<Held>,
+    /// A number that no other agreement of these members has.
+    pub(super) agreement: u64,
+}
+
+impl Circle {
+    fn together(&self, words: &[u64]) -> Together {
+        Together::new(words, self.me, &self.members)
+    }
+
+    /// Which ids are unavailable?
+    fn ask(&self) -> Phase {
+        let said = Box::new(self.family.say());
+        let or = self.together(said.unavailable.words());
+        Phase::Asking { or, said }
+    }
+
+    /// Can anybody not?
+    fn could(&self, could: bool) -> Together {
+        self.together(&[u64::from(!could)])
+    }
+}
+
+#[derive(Debug)]
+enum Phase {
+    Asking {
+        or: Together,
+        said: Box<Said>,
+    },
+    Reserving {
+        id: u32,
+        reserved: bool,
+        or: Together,
+    },
+    Opening {
+        id: u32,
+        request: Option<bcs::Request>,
+    },
+    Agreeing {
+        id: u32,
+        opened: bool,
+        or: Together,
+    },
+    /// Another member could not.
+    Closing {
+        id: u32,
+        request: Option<bcs::Request>,
+    },
+}
+
+/// An agreement under way.
+#[derive(Debug)]
+pub(super) struct Agreement {
+    circle: Circle,
+    attempt: u32,
+    phase: Phase,
+    verdict: Arc<OnceLock<Verdict>>,
+}
+
+impl Agreement {
+    /// One of these members, and where its verdict will be.
+    pub(super) fn new(circle: Circle) -> (Self, Arc<OnceLock<Verdict>>) {
+        let verdict = Arc::new(OnceLock::new());
+        let agreement = Self {
+            phase: circle.ask(),
+            circle,
+            attempt: 0,
+            verdict: verdict.clone(),
+        };
+        (agreement, verdict)
+    }
+
+    /// A phase is over: the next one, or the verdict. Nothing if it is not over.
+    fn step(
+        &mut self,
+        endpoint: &Endpoint,
+        state: &mut State,
+        posted: &mut bool,
+    ) -> Option<Result<Phase, Verdict>> {
+        let (circle, attempt) = (&self.circle, &mut self.attempt);
+        let mut is_over = |or: &mut Together, state: &mut State| {
+            let over = or.advance(&mut state.roads, circle.on, posted);
+            over.map_err(Verdict::Failed)
+        };
+        let next = match &mut self.phase {
+            Phase::Asking { or, said } => match is_over(or, state) {
+                Ok(false) => return None,
+                Err(failed) => Err(failed),
+                Ok(true) => {
+                    let unavailable = Ids::from_words(or.words());
+                    circle.family.agreed(&unavailable, said);
+                    let ids = choose(&unavailable, 1, circle.agreement, *attempt);
+                    ids.ok_or(Verdict::NoId).map(|ids| {
+                        let reserved = circle.held.reserve(ids[0]);
+                        Phase::Reserving {
+                            id: ids[0],
+                            reserved,
+                            or: circle.could(reserved),
+                        }
+                    })
+                }
+            },
+            Phase::Reserving { id, reserved, or } => match is_over(or, state) {
+                Ok(false) => return None,
+                Err(failed) => Err(failed),
+                Ok(true) if or.words() == [0] => Ok(Phase::Opening {
+                    id: *id,
+                    request: None,
+                }),
+                Ok(true) => {
+                    if *reserved {
+                        circle.held.release(*id);
+                    }
+                    *attempt += 1;
+                    match *attempt < ATTEMPTS {
+                        true => Ok(circle.ask()),
+                        false => Err(Verdict::NoId),
+                    }
+                }
+            },
+            Phase::Opening { id, request } => {
+                if request.is_none() {
+                    // SAFETY: the list of members lives as long as this, which ends after the request.
+                    *request = unsafe { endpoint.open_in(state, *id, &circle.members) }.ok();
+                }
+                let outcome = state.take((*request)?)?;
+                let opened = succeeded(&outcome).is_ok();
+                if opened {
+                    endpoint.opened_in(state, *id, &circle.members, circle.local);
+                }
+                Ok(Phase::Agreeing {
+                    id: *id,
+                    opened,
+                    or: circle.could(opened),
+                })
+            }
+            Phase::Agreeing { id, opened, or } => match is_over(or, state) {
+                Ok(false) => return None,
+                Err(failed) => Err(failed),
+                Ok(true) if or.words() == [0] => Err(Verdict::Opened(*id)),
+                Ok(true) if *opened => Ok(Phase::Closing {
+                    id: *id,
+                    request: None,
+                }),
+                Ok(true) => {
+                    circle.held.release(*id);
+                    Err(Verdict::Refused)
+                }
+            },
+            Phase::Closing { id, request } => {
+                if request.is_none() {
+                    *request = endpoint.close_in(state, *id).ok();
+                }
+                state.take((*request)?)?;
+                circle.held.release(*id);
+                Err(Verdict::Refused)
+            }
+        };
+        Some(next)
+    }
+}
+
+impl Undertaking for Agreement {
+    fn advance(
+        &mut self,
+        endpoint: &Endpoint,
+        state: &mut State,
+        posted: &mut bool,
+    ) -> Option<Outcome> {
+        loop {
+            match self.step(endpoint, state, posted)? {
+                Ok(next) => self.phase = next,
+                Err(verdict) => {
+                    let _once = self.verdict.set(verdict);
+                    return Some(Outcome::default());
+                }
+            }
+        }
+    }
+
+    fn awaits(&self) -> Vec<Handle> {
+        let request = match &self.phase {
+            Phase::Asking { or, .. } | Phase::Reserving { or, .. } | Phase::Agreeing { or, .. } => {
+                return or.awaits();
+            }
+            Phase::Opening { request, .. } | Phase::Closing { request, .. } => request,
+        };
+        match request {
+            Some(bcs::Request(Kind::Road(handle))) => vec![*handle],
+            _ => Vec::new(),
+        }
+    }
+}

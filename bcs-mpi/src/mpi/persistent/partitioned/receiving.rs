@@ -1,0 +1,298 @@
+//! The receiver of a message in parts.
+#![expect(unsafe_code, reason = "buffers are named by address")]
+
+use super::{Offer, memory, tag_of};
+use crate::bcs::{Blocking, Endpoint, Piece, Received, Request, TooManyRequests, copy};
+use crate::data::{Scratch, start};
+use crate::endpoint::{Kind, State, Undertaking, What, succeeded};
+use crate::mpi::error::{Operation, Result};
+use crate::mpi::objects::context_ids::{PART_MESSAGES, PART_OFFERS};
+use crate::mpi::{Buffer, Datatype, Status};
+use crate::roads::{Handle, Outcome};
+use bcs_core::lockstep;
+use bcs_core::matching::Pattern;
+use bcs_core::whereabouts::Wait;
+use std::sync::{Mutex, MutexGuard};
+
+/// What a receiver knows of its parts. The endpoint's lock comes before this one.
+#[derive(Debug)]
+pub(in crate::mpi) struct Receiving {
+    context: u32,
+    from: u32,
+    /// The sender's rank in the communicator, and the tag of the call.
+    status: (i32, i32),
+    /// How many parts the program wants to be told of, and how long each is.
+    cut: (usize, usize),
+    into: Into,
+    state: Mutex<Parts>,
+}
+
+/// Where it comes: a buffer, by an address that any thread may have.
+#[derive(Debug)]
+struct Into {
+    address: u64,
+    count: usize,
+    datatype: Datatype,
+}
+
+#[derive(Debug, Default)]
+struct Parts {
+    offer: Box<Offer>,
+    /// The receive of the offer, until that has come.
+    asked: Option<Handle>,
+    /// How long each of the sender's parts is, as it says.
+    len: usize,
+    /// Where the sender's parts come.
+    places: Vec<Piece>,
+    /// Where they come first, if they cannot come where they belong.
+    scratch: Scratch,
+    /// All of it there, if it has yet to be unpacked in this start.
+    packed: Option<Piece>,
+    /// Their receives, as far as they are posted; nothing for those that have come.
+    receives: Vec<Option<Handle>>,
+    /// All before this one have come.
+    first: usize,
+    started: bool,
+    failed: Option<Outcome>,
+}
+
+impl Into {
+    fn buffer(&self) -> Buffer {
+        let address = start(self.address);
+        // SAFETY: who gave the buffer has promised it.
+        unsafe { Buffer::new(address, self.count, self.datatype.clone()) }
+    }
+
+    fn piece(&self, buffer: &Buffer) -> Piece {
+        let piece = buffer.piece(Operation::plain("MPI_Precv_init"));
+        piece.unwrap_or(Piece::EMPTY) // Not of a part of what was looked at by the init.
+    }
+
+    fn whole(&self) -> Piece {
+        self.piece(&self.buffer())
+    }
+
+    /// So many bytes from there on, if they are whole elements, or lie side by side. What is beyond the end is left out.
+    fn part(&self, from: usize, len: usize) -> Option<Piece> {
+        let size = self.datatype.size().max(1);
+        if !from.is_multiple_of(size) || !len.is_multiple_of(size) {
+            let plain = self.whole().plain()?;
+            let end = plain.len().min(from.saturating_add(len));
+            return Some(plain.part(from.min(end)..end).into());
+        }
+        let (first, count) = (from / size, len / size);
+        let count = count.min(self.count.saturating_sub(first));
+        let extent = isize::try_from(self.datatype.extent().1).unwrap_or(isize::MAX);
+        let first = isize::try_from(first).unwrap_or(isize::MAX);
+        Some(self.piece(&self.buffer().part(extent.saturating_mul(first), count)))
+    }
+}
+
+impl Receiving {
+    pub(super) fn new(
+        (context, from): (u32, u32),
+        status: (i32, i32),
+        cut: (usize, usize),
+        into: Buffer,
+    ) -> Self {
+        let into = Into {
+            address: into.address(),
+            count: into.count(),
+            datatype: into.datatype().clone(),
+        };
+        Self {
+            context,
+            from,
+            status,
+            cut,
+            into,
+            state: Mutex::default(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Parts> {
+        lockstep::lock(&self.state)
+    }
+
+    /// Waits for the sender's offer from now on.
+    pub(super) fn ask(&self, endpoint: &Endpoint) -> std::result::Result<(), TooManyRequests> {
+        let pattern = Pattern {
+            context: self.context | PART_OFFERS,
+            source: Some(self.from),
+            tag: Some(self.status.1),
+        };
+        let place = memory(&mut self.lock().offer).into();
+        let asked = match endpoint.bcs_recv(pattern, place)? {
+            Received::Now(outcome) => Handle::Complete(outcome.len),
+            Received::Posted(Request(Kind::Road(handle))) => handle,
+            Received::Posted(_) => unreachable!("a receive is posted on a road"),
+        };
+        self.lock().asked = Some(asked);
+        Ok(())
+    }
+
+    /// None has come.
+    pub(super) fn start(&self) {
+        let mut parts = self.lock();
+        parts.receives.clear();
+        parts.first = 0;
+        parts.started = true;
+    }
+
+    /// The sender has said what is to come. What it says is looked at before it is used: of parts that are too long, or
+    /// too many, as much as there is room for is received, and they are truncated.
+    fn accept(&self, parts: &mut Parts) {
+        let [_, count, len] = *parts.offer;
+        let count = usize::try_from(count).unwrap_or(0).min(MOST_PARTS);
+        parts.len = usize::try_from(len).unwrap_or(0);
+        let room = self.into.whole().len();
+        let place = |part: usize| {
+            let from = part.saturating_mul(parts.len).min(room);
+            self.into.part(from, parts.len.min(room - from))
+        };
+        let places: Option<Vec<Piece>> = (0..count).map(place).collect();
+        parts.places = places.unwrap_or_else(|| {
+            let scratch = parts.scratch.plain(room);
+            let part = |part: usize| {
+                let from = part.saturating_mul(parts.len).min(room);
+                scratch.part(from..room.min(from.saturating_add(parts.len)))
+            };
+            parts.packed = Some(scratch.into());
+            (0..count).map(|at| part(at).into()).collect()
+        });
+    }
+
+    /// Takes what has come; whether that is all of these parts.
+    fn take(&self, parts: &mut Parts, state: &mut State, which: std::ops::Range<usize>) -> bool {
+        for part in which {
+            match parts.receives.get(part) {
+                None => return false,
+                Some(None) => {}
+                Some(Some(handle)) => {
+                    let Some(outcome) = state.roads.take(*handle) else {
+                        return false;
+                    };
+                    parts.receives[part] = None;
+                    if succeeded(&outcome).is_err() {
+                        parts.failed.get_or_insert(outcome);
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    /// Whether a part that the program wants to be told of has come.
+    pub(super) fn arrived(&self, endpoint: &Endpoint, partition: usize) -> bool {
+        let what = What::Wait(Wait::Request);
+        let came = endpoint.look(Blocking::No, what, |state| {
+            let mut parts = self.lock();
+            if !parts.started {
+                return Some(());
+            }
+            if parts.asked.is_some() {
+                return None;
+            }
+            let (from, len) = (partition * self.cut.1, self.cut.1);
+            let end = from + len;
+            let which = match (parts.len, parts.packed.is_some()) {
+                (0, _) => 0..0,
+                (_, true) => 0..parts.places.len(),
+                (own, false) => from / own..end.div_ceil(own).min(parts.places.len()),
+            };
+            self.take(&mut parts, state, which).then_some(())
+        });
+        if came.is_some() {
+            self.unpack();
+        }
+        came.is_some()
+    }
+
+    /// All has come: what it could not come into directly gets it.
+    fn unpack(&self) {
+        let parts = self.lock();
+        if let Some(packed) = &parts.packed {
+            copy(packed, &self.into.whole());
+        }
+    }
+
+    /// What a start has come to.
+    pub(in crate::mpi) fn finish(&self, outcome: &Outcome, operation: Operation) -> Result<Status> {
+        if succeeded(outcome).is_err() {
+            return Err(operation.failure(outcome.failure, outcome.len));
+        }
+        self.unpack();
+        let (source, tag) = self.status;
+        Ok(Status {
+            source,
+            tag,
+            bytes: outcome.len,
+            cancelled: false,
+        })
+    }
+}
+
+/// What a sender may say that it has.
+const MOST_PARTS: usize = 1 << 24;
+
+impl Drop for Parts {
+    fn drop(&mut self) {
+        if self.asked.is_some() {
+            std::mem::forget(std::mem::take(&mut self.offer));
+        }
+        if self.receives.iter().any(Option::is_some) {
+            self.scratch.leave();
+        }
+    }
+}
+
+/// A start of it.
+#[derive(Debug)]
+pub(super) struct Receives(pub(super) std::sync::Arc<Receiving>);
+
+impl Undertaking for Receives {
+    fn advance(&mut self, _: &Endpoint, state: &mut State, posted: &mut bool) -> Option<Outcome> {
+        let receiving = &*self.0;
+        let mut parts = receiving.lock();
+        if let Some(asked) = parts.asked {
+            let outcome = state.roads.take(asked)?;
+            parts.asked = None;
+            if succeeded(&outcome).is_err() {
+                parts.started = false;
+                return Some(outcome);
+            }
+            receiving.accept(&mut parts);
+        }
+        let first_tag = parts.offer[0];
+        while let Some(place) = parts.places.get(parts.receives.len()) {
+            let tag = tag_of(first_tag, parts.receives.len());
+            let on = (receiving.from, receiving.context | PART_MESSAGES, tag);
+            let Ok(handle) = state.roads.receive_from(on, place.clone()) else {
+                break;
+            };
+            *posted = true;
+            parts.receives.push(Some(handle));
+        }
+        while parts.first < parts.places.len() {
+            let next = parts.first..parts.first + 1;
+            if !receiving.take(&mut parts, state, next) {
+                return None;
+            }
+            parts.first += 1;
+        }
+        parts.started = false;
+        let len = (parts.places.len() * parts.len) as u64;
+        Some(parts.failed.take().unwrap_or(Outcome {
+            len,
+            ..Outcome::default()
+        }))
+    }
+
+    fn awaits(&self) -> Vec<Handle> {
+        let parts = self.0.lock();
+        match parts.asked {
+            Some(asked) => vec![asked],
+            None => parts.receives.iter().flatten().copied().collect(),
+        }
+    }
+}
