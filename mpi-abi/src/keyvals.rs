@@ -203,6 +203,8 @@ pub struct CommKey {
 }
 
 pub static COMM_KEYS: Keys<CommKey> = Keys::new();
+/// Nothing can be attached to a window, since there is none.
+pub static WIN_KEYS: Keys<Arc<Key<crate::c::MPI_Win>>> = Keys::new();
 pub static TYPE_KEYS: Keys<Arc<Key<crate::c::MPI_Datatype>>> = Keys::new();
 
 impl CommKey {

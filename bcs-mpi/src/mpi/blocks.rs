@@ -93,8 +93,10 @@ impl<'a> Blocks<'a> {
             return Err(operation.error(ErrorClass::Arg, reason));
         };
         let start = std::ptr::with_exposed_provenance_mut::<u8>(start);
-        // An address of 0 is an error however far from it a block is said to be.
-        let nowhere = self.address.is_null() && datatype.elementary().is_some();
+        // An address of 0 is an error however far from it a block is said to be, unless distances are in bytes: then they
+        // may be addresses themselves (MPI_BOTTOM).
+        let counted = matches!(self.datatypes, Datatypes::One(_));
+        let nowhere = self.address.is_null() && counted && datatype.elementary().is_some();
         let start = if nowhere { self.address } else { start };
         let named = |mut error: Box<Error>| {
             error.reason = format!("the block for rank {rank}: {}", error.reason);

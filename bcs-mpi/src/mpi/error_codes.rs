@@ -65,13 +65,21 @@ impl Process {
     /// `MPI_Remove_error_class` and `MPI_Remove_error_code`: forgets a number that was added.
     ///
     /// # Errors
-    /// When it was not added, or is a class that has codes left.
+    /// When it was not added, has a string left, or is a class that has codes left.
     pub fn remove_error_code(&self, code: i32) -> Result<()> {
         self.added(|added| {
             let call = "MPI_Remove_error_code";
             let mut others = added.codes.iter().filter(|&(&other, _)| other != code);
             if others.any(|(_, own)| own.class == code) {
                 let reason = format!("the class {code} has codes left");
+                return Err(Operation::plain(call).error(ErrorClass::Other, reason));
+            }
+            if added
+                .codes
+                .get(&code)
+                .is_some_and(|own| !own.text.is_empty())
+            {
+                let reason = format!("{code} has a string left (MPI_Remove_error_string)");
                 return Err(Operation::plain(call).error(ErrorClass::Other, reason));
             }
             let removed = added.codes.remove(&code);

@@ -209,6 +209,12 @@ calls! {
         free(comm)
     }
 
+    fn PMPI_Comm_get_parent(parent: *mut MPI_Comm) {
+        // Nobody starts ranks but the command.
+        state::process()?;
+        Ok(put(parent, MPI_COMM_NULL)?)
+    }
+
     fn PMPI_Comm_test_inter(comm: MPI_Comm, flag: *mut c_int) {
         at(comm)?.run(|comm| put(flag, c_int::from(comm.is_inter())))
     }

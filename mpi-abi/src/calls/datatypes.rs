@@ -1,6 +1,7 @@
 //! How datatypes are made and freed, and their sizes (MPI 5.0, 5.1).
 
 use super::calls;
+use super::fortran::is_of_fortran;
 use super::type_attributes::{copied, delete_all};
 use crate::answer::{Outcome, error};
 use crate::c::*;
@@ -259,7 +260,7 @@ calls! {
     fn PMPI_Type_free(datatype: *mut MPI_Datatype) {
         // Functions of the program look at its handle meanwhile, perhaps.
         let handle = *place(datatype)?;
-        if elementary(handle).is_some() {
+        if elementary(handle).is_some() || is_of_fortran(&made(handle)?) {
             let reason = format!("the datatype {:#x} is predefined", handle.0);
             return Err(error(ErrorClass::Type, reason).into());
         }

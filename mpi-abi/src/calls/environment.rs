@@ -3,9 +3,9 @@
 use super::calls;
 use crate::answer::at;
 use crate::c::*;
-use crate::objects::{list_mut, put};
+use crate::objects::{INFOS, list_mut, put};
 use crate::state;
-use bcs_mpi::mpi::{Result, ThreadLevel};
+use bcs_mpi::mpi::{Info, Result, ThreadLevel};
 use std::ffi::{c_char, c_int};
 
 /// What `MPI_Get_library_version` says.
@@ -101,6 +101,13 @@ calls! {
         let end = text.iter().position(|byte| *byte == 0).unwrap_or(0);
         let room = MPI_MAX_PROCESSOR_NAME.unsigned_abs() as usize;
         Ok(put_string(name, resultlen, &text[..end], room)?)
+    }
+
+    fn PMPI_Get_hw_resource_info(hw_info: *mut MPI_Info) {
+        // What MPI_Comm_split_type takes, and whether this process keeps to one of them: to its node it does.
+        let info = Info::new();
+        info.set("mpi_shared_memory", "true")?;
+        Ok(put(hw_info, MPI_Info(INFOS.insert(info)))?)
     }
 
     fn PMPI_Pcontrol(level: c_int) {

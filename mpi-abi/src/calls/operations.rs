@@ -37,7 +37,12 @@ calls! {
 
     fn PMPI_Op_commutative(op: MPI_Op, commute: *mut c_int) {
         state::process()?;
-        Ok(put(commute, c_int::from(crate::objects::op(op)?.commutative()))?)
+        // Those of windows are operations, too, if none of reductions.
+        let commutative = match op {
+            MPI_REPLACE | MPI_NO_OP => false,
+            op => crate::objects::op(op)?.commutative(),
+        };
+        Ok(put(commute, c_int::from(commutative))?)
     }
 
     fn PMPI_Reduce_local | PMPI_Reduce_local_c(inbuf: *const c_void, inoutbuf: *mut c_void, count: N, datatype: MPI_Datatype, op: MPI_Op) {

@@ -4,8 +4,7 @@
 //! again is put back.
 
 use super::calls;
-use super::point_to_point::NOTHING;
-use super::statuses::{of_error, tell};
+use super::statuses::{of_error, tell, tell_nothing};
 use crate::answer::{At, Outcome, at, error};
 use crate::c::*;
 use crate::general::General;
@@ -333,7 +332,7 @@ calls! {
         }
         put(flag, c_int::from(!active))?;
         if !active {
-            tell(status, NOTHING);
+            tell_nothing(status);
         }
         Ok(())
     }
@@ -394,7 +393,7 @@ calls! {
         let found = waitany(&mut group.requests);
         let Some((nth, came)) = found else {
             group.put_back_rest(&[]);
-            tell(status, NOTHING);
+            tell_nothing(status);
             return Ok(());
         };
         group.put_back_rest(&[nth]);
@@ -414,7 +413,7 @@ calls! {
             group.put_back_rest(&[]);
             if !active {
                 put(flag, 1)?;
-                tell(status, NOTHING);
+                tell_nothing(status);
             }
             return Ok(());
         };

@@ -21,6 +21,15 @@ pub(crate) fn tell(place: *mut MPI_Status, status: Status) {
     place.internal[2] = c_int::from(status.cancelled);
 }
 
+/// The empty status, of no request at all (3.7.3).
+pub(super) fn tell_nothing(place: *mut MPI_Status) {
+    tell(place, NOTHING);
+    if !place.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { (*place).MPI_ERROR = MPI_SUCCESS };
+    }
+}
+
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the two halves of a length"

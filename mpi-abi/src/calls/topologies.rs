@@ -159,6 +159,10 @@ calls! {
             let weights = match weights {
                 (None, None) => None,
                 (Some(into), Some(out)) => Some((into, out)),
+                // Of no edges there are no weights.
+                (Some([]), None) | (None, Some([])) => None,
+                (Some(into), None) if destinations.is_empty() => Some((into, &[][..])),
+                (None, Some(out)) if sources.is_empty() => Some((&[][..], out)),
                 _ => {
                     let reason = "MPI_UNWEIGHTED is for both lists or for none";
                     return Err(error(ErrorClass::Arg, reason));

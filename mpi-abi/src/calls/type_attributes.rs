@@ -1,9 +1,9 @@
-//! What a program attaches to datatypes (MPI 5.0, 7.7.4).
+//! What a program attaches to datatypes (MPI 5.0, 7.7.4); keys of windows, of which there are none.
 
 use super::calls;
 use crate::answer::error;
 use crate::c::*;
-use crate::keyvals::{Key, TYPE_KEYS};
+use crate::keyvals::{Key, TYPE_KEYS, WIN_KEYS};
 use crate::objects::{Attributes, Kept, kept, place, put};
 use crate::state;
 use bcs_core::lockstep;
@@ -71,6 +71,25 @@ calls! {
         let keyval = place(type_keyval)?;
         if TYPE_KEYS.get(*keyval)?.free() {
             TYPE_KEYS.forget(*keyval);
+        }
+        *keyval = MPI_KEYVAL_INVALID;
+        Ok(())
+    }
+
+    fn PMPI_Win_create_keyval(win_copy_attr_fn: MPI_Win_copy_attr_function, win_delete_attr_fn: MPI_Win_delete_attr_function, win_keyval: *mut c_int, extra_state: *mut c_void) {
+        state::process()?;
+        let keyval = place(win_keyval)?;
+        let key = Key::new(win_copy_attr_fn, win_delete_attr_fn, extra_state)?;
+        *keyval = key.number();
+        WIN_KEYS.add(*keyval, Arc::new(key));
+        Ok(())
+    }
+
+    fn PMPI_Win_free_keyval(win_keyval: *mut c_int) {
+        state::process()?;
+        let keyval = place(win_keyval)?;
+        if WIN_KEYS.get(*keyval)?.free() {
+            WIN_KEYS.forget(*keyval);
         }
         *keyval = MPI_KEYVAL_INVALID;
         Ok(())

@@ -190,13 +190,17 @@ impl Receiving {
             if !parts.started {
                 return Some(());
             }
-            if parts.asked.is_some() {
+            if parts.asked.is_some() || parts.receives.len() < parts.places.len() {
                 return None;
             }
             let (from, len) = (partition * self.cut.1, self.cut.1);
             let end = from + len;
             let which = match (parts.len, parts.packed.is_some()) {
-                (0, _) => 0..0,
+                // Parts without bytes are told apart by their numbers.
+                (0, _) => {
+                    let (count, own) = (parts.places.len(), self.cut.0.max(1));
+                    partition * count / own..((partition + 1) * count).div_ceil(own)
+                }
                 (_, true) => 0..parts.places.len(),
                 (own, false) => from / own..end.div_ceil(own).min(parts.places.len()),
             };
