@@ -79,9 +79,9 @@ fn a_graph_that_cannot_be_says_why() {
         let first = world.rank() == 0;
         let to = if first { &[1, 1][..] } else { &[] };
         let from = if first { &[][..] } else { &[0] };
-        let error = world
-            .dist_graph_create_adjacent(from, to, None)
-            .unwrap_err();
+        let odd = world.dist_graph_create_adjacent(from, to, None).unwrap();
+        assert_eq!(odd.dist_graph_neighbors().unwrap().destinations(), to);
+        let error = odd.neighbors().unwrap_err();
         assert!(
             error.to_string().contains("do not agree about the edges"),
             "{error}"

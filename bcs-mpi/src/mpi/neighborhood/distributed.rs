@@ -55,8 +55,8 @@ impl Comm {
     ///
     /// # Errors
     /// When there is no such rank, there are not as many weights as edges, a weight is negative,
-    /// an edge is named at one of its ends only, only some ranks give weights, and as
-    /// [`dup`](Self::dup).
+    /// only some ranks give weights, and as [`dup`](Self::dup). Where an edge is named at one of its
+    /// ends only, collectives among neighbours are errors.
     #[track_caller]
     pub fn dist_graph_create_adjacent(
         &self,
@@ -77,6 +77,7 @@ impl Comm {
             into: Edges::new(sources, from),
             out: Edges::new(destinations, to),
             weighted: weights.is_some(),
+            matched: true,
         };
         self.with_graph(call, graph)
     }
@@ -118,6 +119,7 @@ impl Comm {
             into,
             out,
             weighted,
+            matched: true,
         };
         self.with_graph(call, graph)
     }
@@ -140,7 +142,11 @@ impl Comm {
 
     /// A duplicate with a graph, if all ranks together made one.
     #[track_caller]
-    fn with_graph(&self, call: (&'static str, Primitive), graph: DistributedGraph) -> Result<Self> {
+    fn with_graph(
+        &self,
+        call: (&'static str, Primitive),
+        mut graph: DistributedGraph,
+    ) -> Result<Self> {
         let operation = Operation::plain(call.0);
         let _at = call_site::at(Site::here());
         let me = self.rank();
@@ -153,11 +159,8 @@ impl Comm {
         let data = unsafe { Buffer::new(sums.as_mut_ptr(), sums.len(), Datatype::Uint64) };
         self.iallreduce(data.clone(), data, Op::Sum)?.silent()?;
         let [surplus, weighted] = sums;
-        if surplus != 0 {
-            let reason = "the ranks do not agree about the edges: one is named at its source or at \
-                          its destination only, or not as often at both";
-            return Err(operation.error(ErrorClass::Arg, reason));
-        }
+        // Programs make such a graph to look at it. It is of no use for anything else.
+        graph.matched = surplus == 0;
         if weighted != 0 && weighted != self.members().len() as u64 {
             let reason = format!("{weighted} of {} ranks give weights", self.size());
             return Err(operation.error(ErrorClass::Arg, reason));

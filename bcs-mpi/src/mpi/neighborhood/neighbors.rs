@@ -36,7 +36,13 @@ impl Comm {
             .topology()
             .ok_or_else(|| refuse("the communicator has no topology, so nobody is a neighbour"))?;
         topology.neighborhood(self.0.group.me).ok_or_else(|| {
-            refuse("the graph has an edge that does not lead back: a neighbour would wait for ever")
+            refuse(match topology {
+                Topology::Distributed(_) => {
+                    "the ranks do not agree about the edges: one is named at its source or at its destination only, or not \
+                     as often at both, so a neighbour would wait for ever"
+                }
+                _ => "the graph has an edge that does not lead back: a neighbour would wait for ever",
+            })
         })
     }
 }

@@ -23,6 +23,8 @@ pub struct DistributedGraph {
     pub(in crate::mpi) into: Edges,
     pub(in crate::mpi) out: Edges,
     pub(in crate::mpi) weighted: bool,
+    /// Whether each edge of all ranks is named at both of its ends.
+    pub(in crate::mpi) matched: bool,
 }
 
 impl DistributedGraph {

@@ -65,7 +65,7 @@ impl Topology {
     }
 
     /// Whom the rank in this place exchanges with; `None` if a neighbour would wait for ever, because the graph
-    /// has an edge that does not lead back.
+    /// has an edge that does not lead back, or that is named at one of its ends only.
     pub(in crate::mpi) fn neighborhood(&self, place: usize) -> Option<Neighborhood> {
         Some(match self {
             Self::Cartesian(grid) => {
@@ -77,6 +77,7 @@ impl Topology {
                 let neighbors = graph.neighbors_of(place);
                 Neighborhood::in_order(neighbors.to_vec(), neighbors.to_vec())
             }
+            Self::Distributed(graph) if !graph.matched => return None,
             Self::Distributed(graph) => {
                 Neighborhood::in_order(graph.sources().to_vec(), graph.destinations().to_vec())
             }
