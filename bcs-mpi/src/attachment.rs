@@ -17,6 +17,7 @@ use crate::shared_memory::SharedMemory;
 use bcs_core::job::welcome::{
     Answer, FromRank, MAX_MESSAGE_BYTES, PROTOCOL_VERSION, SOCKET_VARIABLE, Welcome,
 };
+use bcs_core::memory::slot::SLOT_VARIABLE;
 use bcs_core::memory::{MapError, NicMemory, RecorderMemory, slot};
 use bcs_core::smartmap::{Desk, NodeMemory};
 use bcs_core::wake::MachinePage;
@@ -99,6 +100,11 @@ impl Attachment {
                 // SAFETY: other threads may read the environment meanwhile. The variable is there, so the C
                 // library exchanges one pointer, and neither moves the others nor frees the old text.
                 unsafe { std::env::set_var(SOCKET_VARIABLE, TAKEN) };
+                if std::env::var_os(SLOT_VARIABLE).is_some() {
+                    // What it starts is no rank, and needs no slot.
+                    // SAFETY: as above.
+                    unsafe { std::env::set_var(SLOT_VARIABLE, "") };
+                }
                 Self::over(socket).map(Some)
             }
             Err(std::env::VarError::NotPresent) => Ok(None),
@@ -112,7 +118,7 @@ impl Attachment {
     fn over(socket: OwnedFd) -> Result<Self, AttachError> {
         let link = Link { socket };
         let (slot, no_slot) = match slot::own() {
-            Some(Ok(own)) => (Some(own.fd()), None),
+            Some(Ok(own)) => (Some(own.fd()), slot::is_a_librarys().then(only_a_librarys)),
             Some(Err(refusal)) => (None, Some(refusal.to_string())),
             None => (None, None),
         };
@@ -159,6 +165,11 @@ impl Attachment {
             record,
         })
     }
+}
+
+/// What is said of a slot in which the program's heap does not lie.
+fn only_a_librarys() -> String {
+    "only the memory of the MPI library lies in one".to_owned()
 }
 
 /// The recorder that a rank is given, to record this.

@@ -40,6 +40,8 @@ pub struct Job {
     pub kill_delay: Duration,
     /// Whether node managers are to say how many ranks have a slot, and how messages from other machines came.
     pub verbose: bool,
+    /// Whether a heap in slots is preloaded into programs that it suits.
+    pub preload: bool,
     /// The directory for dumps.
     pub mds: Option<PathBuf>,
     /// What is recorded, if there is one.
@@ -162,6 +164,7 @@ pub fn launch(mut job: Job, input: BorrowedFd<'_>) -> anyhow::Result<Launched> {
             verbose: job.verbose,
             mds: job.mds.clone(),
             record: job.record.clone(),
+            preload: job.preload,
             far: machines.as_ref().map(|machines| machines.start_of(party)),
         };
         manager.tell(&ToManager::Start(Box::new(start)));

@@ -39,6 +39,8 @@ fn begin(level: Option<ThreadLevel>) -> Result<&'static Running> {
         }
         return Ok(running);
     }
+    // The program's heap is in the slot if it was preloaded, which is known elsewhere.
+    bcs_core::memory::slot::of_a_library();
     let process = match level {
         Some(level) => Process::init_thread(level)?,
         None => Process::init()?,

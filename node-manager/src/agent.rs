@@ -497,11 +497,11 @@ impl Shift<'_> {
             None => rank.conversation.answer(&answer, &[]),
             Some(memory) => {
                 let caller = caller(rank.pid, pid, index, &self.watch);
-                if let SlotState::Slot(slot) = &slot {
+                if let SlotState::Slot { fd, .. } = &slot {
                     let mut here = self.start.placement.ranks_of(rank.node);
                     let place = here.position(|rank| rank == number);
                     let place = place.expect("a rank is on its node");
-                    self.nic.publish_slot(number, place, slot.as_fd());
+                    self.nic.publish_slot(number, place, fd.as_fd());
                 }
                 // Before the rank can post anything that makes the NIC look for it. Whoever has ended
                 // before it was answered has posted nothing, so nobody has an address in the process that may

@@ -213,6 +213,8 @@ pub struct Start {
     pub mds: Option<PathBuf>,
     /// What is recorded, if there is one.
     pub record: Selection,
+    /// Whether a heap in slots is preloaded into programs that it suits.
+    pub preload: bool,
     /// How machines are joined, if there are several.
     pub far: Option<FarStart>,
 }
@@ -276,7 +278,7 @@ pub enum FromManager {
     SlowRoad {
         /// The rank.
         rank: u32,
-        /// Why it has none, where it was to have one.
+        /// Why it has none, where that is known.
         why: Option<String>,
     },
     /// Datagrams come to it that are not of the job: once, when it has begun.
@@ -312,9 +314,9 @@ pub struct AtEnd {
 pub struct SlotReport {
     /// Ranks that have called MPI_Init.
     pub received: usize,
-    /// Those of them that have a slot.
+    /// Those of them whose program has its heap in one.
     pub with_slot: usize,
-    /// The first that was to have one and has none, and why.
+    /// The first that has not, and why, where that is known.
     pub refused: Option<(u32, String)>,
 }
 

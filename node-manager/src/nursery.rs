@@ -4,6 +4,7 @@ use crate::control::{FromManager, Input, Start, Stream};
 use crate::conversation::Conversation;
 use crate::limits::{DESCRIPTORS_PER_RANK, OWN_DESCRIPTORS};
 use crate::output::OutputPipe;
+use crate::preload::{self, Preload};
 use crate::rank_process::{RankProcess, SlotState, Stage};
 use crate::recorder::RankRecorder;
 use crate::shared_input::SharedInput;
@@ -83,6 +84,8 @@ pub(crate) struct Nursery<'a> {
     spawner: Spawner,
     /// One per application.
     images: Vec<Image>,
+    /// Likewise.
+    preloads: Vec<Preload>,
     null: BorrowedFd<'a>,
     open_files: Option<(u64, u64)>,
 }
@@ -93,9 +96,13 @@ impl<'a> Nursery<'a> {
         null: BorrowedFd<'a>,
         ranks: usize,
     ) -> Result<Self, NotRaised> {
-        let images = start.applications.iter().map(|application| {
+        let preloads = start.applications.iter();
+        let preloads: Vec<Preload> = preloads.map(|one| preload::of(start, one)).collect();
+        let images = start.applications.iter().zip(&preloads);
+        let images = images.map(|(application, preload)| {
             let socket = (SOCKET_VARIABLE.into(), RANK_SOCKET.into());
             let variables = application.environment.iter().cloned().chain([socket]);
+            let variables = variables.chain(preload.variable.clone());
             let directory = application.directory.as_deref();
             Image::new(
                 &application.program,
@@ -108,6 +115,7 @@ impl<'a> Nursery<'a> {
             start,
             spawner: Spawner::default(),
             images: images.collect::<Result<_, _>>()?,
+            preloads,
             null,
             open_files: make_room_for_files(ranks),
         })
@@ -152,7 +160,8 @@ impl<'a> Nursery<'a> {
             cores: self.start.rank_cores.of(rank),
             variable: Some(&slot),
         };
-        let image = &self.images[self.start.application_of(rank)];
+        let application = self.start.application_of(rank);
+        let image = &self.images[application];
         let child = self.spawner.spawn(image, &setup)?;
         if let Some((_, ours)) = shared {
             input.add(ours);
@@ -165,6 +174,7 @@ impl<'a> Nursery<'a> {
             conversation,
             stage: Stage::Started,
             slot: SlotState::Unknown,
+            no_preload: self.preloads[application].refused.clone(),
             recorder: self.recorder(rank)?,
             ended_ns: None,
             output: [

@@ -37,8 +37,13 @@ pub(crate) enum Caller {
 pub(crate) enum SlotState {
     /// It has not said hello.
     Unknown,
-    /// In this slot: a descriptor that was checked.
-    Slot(OwnedFd),
+    /// In this slot.
+    Slot {
+        /// A descriptor that was checked.
+        fd: OwnedFd,
+        /// Why the program's heap is not in it, if so: it has other memory of the rank.
+        without_heap: Option<String>,
+    },
     /// In no slot: why, if it was to be in one.
     None(Option<String>),
 }
@@ -55,6 +60,8 @@ pub(crate) struct RankProcess {
     pub(crate) conversation: Conversation,
     pub(crate) stage: Stage,
     pub(crate) slot: SlotState,
+    /// Why no heap was preloaded into the program, if none was.
+    pub(crate) no_preload: Option<String>,
     /// What it records, if it does, and when it was seen to have ended.
     pub(crate) recorder: Option<RankRecorder>,
     pub(crate) ended_ns: Option<u64>,

@@ -12,12 +12,15 @@ use std::os::fd::{AsFd as _, OwnedFd};
 
 /// What came with a Hello is an allegation: only what is made as a slot is made is handed to others.
 pub(crate) fn judge(descriptor: Option<OwnedFd>, why: Option<String>) -> SlotState {
-    let Some(descriptor) = descriptor else {
-        let why = why.map(|why| why.chars().take(MAX_REASON).collect());
+    let why = why.map(|why| why.chars().take(MAX_REASON).collect());
+    let Some(fd) = descriptor else {
         return SlotState::None(why);
     };
-    match slot::check(&descriptor) {
-        Ok(()) => SlotState::Slot(descriptor),
+    match slot::check(&fd) {
+        Ok(()) => SlotState::Slot {
+            fd,
+            without_heap: why,
+        },
         Err(bad) => SlotState::None(Some(format!("what it gave as its slot is none: {bad}"))),
     }
 }
@@ -37,41 +40,59 @@ pub(crate) fn owner<'a>(
 /// Gives the slot of a rank, or says that there is none.
 pub(crate) fn hand_over(owner: Option<&RankProcess>, to: &Conversation) -> Result<(), Errno> {
     match owner.map(|owner| &owner.slot) {
-        Some(SlotState::Slot(fd)) => to.answer(&Answer::Slot, &[fd.as_fd()]),
+        Some(SlotState::Slot { fd, .. }) => to.answer(&Answer::Slot, &[fd.as_fd()]),
         Some(SlotState::Unknown) => to.answer(&Answer::NoSlot { yet: true }, &[]),
         Some(SlotState::None(_)) | None => to.answer(&Answer::NoSlot { yet: false }, &[]),
     }
 }
 
-/// What to say of a rank that others fetch much from, and not from its slot. If it has one, that was no heap,
-/// and there is no better road.
+/// What to say of a rank that others fetch much from, and not from its slot. If its heap is in one, that was no
+/// heap, and there is no better road.
 pub(crate) fn slow_road(owner: &RankProcess) -> Option<FromManager> {
-    match &owner.slot {
-        SlotState::None(why) => Some(FromManager::SlowRoad {
-            rank: owner.rank,
-            why: why.clone(),
-        }),
-        SlotState::Slot(_) | SlotState::Unknown => None,
+    let rank = owner.rank;
+    match has_heap(owner) {
+        Some(Err(why)) => Some(FromManager::SlowRoad { rank, why }),
+        Some(Ok(())) | None => None,
+    }
+}
+
+/// Whether the program's heap is in the rank's slot, or why not, as far as that is known; `None` before Hello.
+fn has_heap(rank: &RankProcess) -> Option<Result<(), Option<String>>> {
+    let no_preload = rank.no_preload.as_deref();
+    match &rank.slot {
+        SlotState::Unknown => None,
+        SlotState::Slot {
+            without_heap: None, ..
+        } => Some(Ok(())),
+        SlotState::Slot {
+            without_heap: Some(what),
+            ..
+        } => Some(Err(Some(match no_preload {
+            Some(why) => format!("{what}: {why}"),
+            None => what.clone(),
+        }))),
+        SlotState::None(Some(why)) => Some(Err(Some(why.clone()))),
+        SlotState::None(None) => Some(Err(no_preload.map(str::to_owned))),
     }
 }
 
 /// What `bcs run -v` is told.
 pub(crate) fn report(ranks: &[RankProcess]) -> SlotReport {
-    let known = ranks
-        .iter()
-        .filter(|rank| !matches!(rank.slot, SlotState::Unknown));
-    let with_slot = ranks
-        .iter()
-        .filter(|rank| matches!(rank.slot, SlotState::Slot(_)));
-    let refused = ranks.iter().find_map(|rank| match &rank.slot {
-        SlotState::None(Some(why)) => Some((rank.rank, why.clone())),
-        _ => None,
-    });
-    SlotReport {
-        received: known.count(),
-        with_slot: with_slot.count(),
-        refused,
+    let mut report = SlotReport::default();
+    for rank in ranks {
+        let Some(has_heap) = has_heap(rank) else {
+            continue;
+        };
+        report.received += 1;
+        match has_heap {
+            Ok(()) => report.with_slot += 1,
+            Err(Some(why)) if report.refused.is_none() => {
+                report.refused = Some((rank.rank, why));
+            }
+            Err(_) => {}
+        }
     }
+    report
 }
 
 #[cfg(test)]
@@ -92,11 +113,19 @@ mod tests {
             conversation: Conversation::open().unwrap().0,
             stage: Stage::Finalized,
             slot,
+            no_preload: None,
             recorder: None,
             ended_ns: None,
             output,
             left: None,
             failed: false,
+        }
+    }
+
+    fn slot(without_heap: Option<&str>) -> SlotState {
+        SlotState::Slot {
+            fd: std::fs::File::open("/dev/null").unwrap().into(),
+            without_heap: without_heap.map(str::to_owned),
         }
     }
 
@@ -108,10 +137,29 @@ mod tests {
             why: why.clone(),
         };
         assert_eq!(slow_road(&rank(SlotState::None(why))), Some(news));
-        let file = std::fs::File::open("/dev/null").unwrap();
-        let slot = SlotState::Slot(file.into());
-        assert_eq!(slow_road(&rank(slot)), None, "it sends from its stack");
+        let whole = rank(slot(None));
+        assert_eq!(slow_road(&whole), None, "it sends from its stack");
         assert_eq!(slow_road(&rank(SlotState::Unknown)), None);
+    }
+
+    #[test]
+    fn a_slot_without_the_programs_heap_does_not_count() {
+        let mut library = rank(slot(Some("only the library")));
+        library.no_preload = Some("--heap own".to_owned());
+        let mut none = rank(SlotState::None(None));
+        none.no_preload = Some("static".to_owned());
+        let ranks = [rank(SlotState::Unknown), rank(slot(None)), library, none];
+        let said = report(&ranks);
+        assert_eq!((said.received, said.with_slot), (3, 1));
+        let why = "only the library: --heap own".to_owned();
+        assert_eq!(said.refused, Some((7, why.clone())));
+        let why = Some(why);
+        let news = FromManager::SlowRoad { rank: 7, why };
+        assert_eq!(slow_road(&ranks[2]), Some(news));
+        let why = Some("static".to_owned());
+        let news = FromManager::SlowRoad { rank: 7, why };
+        assert_eq!(slow_road(&ranks[3]), Some(news));
+        assert_eq!(report(&[rank(SlotState::None(None))]).refused, None);
     }
 
     #[test]

@@ -27,15 +27,15 @@ static BASE: AtomicUsize = AtomicUsize::new(NOWHERE);
 const NOWHERE: usize = usize::MAX / 2;
 static HIGH_WATER: AtomicUsize = AtomicUsize::new(0);
 
-/// From now on the heap lies in this slot.
+/// From now on the heap lies in this slot. Threads that see that see the heap set up, too.
 pub(crate) fn begin(base: usize) {
-    BASE.store(base, Ordering::Relaxed);
+    BASE.store(base, Ordering::Release);
 }
 
 /// Whether the heap lies where a slot does: in it, or, after a fork, in a copy of it.
 #[inline]
 pub(crate) fn in_slot() -> bool {
-    BASE.load(Ordering::Relaxed) != NOWHERE
+    BASE.load(Ordering::Acquire) != NOWHERE
 }
 
 pub(crate) fn high_water() -> usize {

@@ -17,19 +17,26 @@
 //! Where the kernel has no such barrier, every turnstile always says to look closer, and the threads
 //! run the fence themselves: slower, not wrong.
 //!
-//! A thread that ends gives its turnstile back, after mimalloc has given up its heap inside the gate.
+//! A thread that ends gives its turnstile back, after mimalloc has given up its heap inside the gate: by
+//! the destructor of a key of ours. mimalloc has a key, too, whose destructor would do that outside, before
+//! or after ours; it runs for threads that have a value there, so we take the value away
+//! ([`keep_at_thread_end`]). The other way to hear of a thread's end, `__cxa_thread_atexit_impl`, takes the
+//! dynamic linker's lock: a thread that allocates for the first time while a constructor in `dlopen` waits
+//! for it would never come back.
 //! Turnstiles are in pages that are never freed, so nobody looks at a thread that is gone.
+//!
+//! A thread may go in while it is inside: in a signal handler, or where the C library allocates for us.
 #![expect(
     unsafe_code,
     reason = "turnstiles live in memory outside the heap; thread exit hooks"
 )]
 
 use crate::lock::{self, Lock};
+use crate::mine;
 use libmimalloc_sys as mi;
 use rustix::mm::{MapFlags, ProtFlags};
 use rustix::thread::{MembarrierCommand, membarrier};
-use std::cell::Cell;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, compiler_fence, fence};
 
 /// One thread's way in.
@@ -67,7 +74,7 @@ static FIRST: Page = Page {
 };
 
 /// What threads have that have none of their own: it always says to look closer.
-static NOBODYS: Turnstile = Turnstile::new(1);
+pub(crate) static NOBODYS: Turnstile = Turnstile::new(1);
 
 /// Held to hand out turnstiles, and while the gate is closed.
 static REGISTRY: Lock = Lock::new();
@@ -76,46 +83,57 @@ static CLOSED: AtomicU32 = AtomicU32::new(0);
 /// Whether threads must fence for themselves.
 static FENCED: AtomicBool = AtomicBool::new(false);
 
-thread_local! {
-    static MINE: Cell<&'static Turnstile> = const { Cell::new(&NOBODYS) };
-}
-
 /// A thread is inside the allocator until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Inside(&'static Turnstile);
+pub(crate) struct Inside {
+    mine: &'static Turnstile,
+    /// Whether it was before.
+    before: u32,
+}
 
 impl Drop for Inside {
     #[inline]
     fn drop(&mut self) {
-        self.0.inside.store(0, Ordering::Release); // OUTSIDE
+        self.mine.inside.store(self.before, Ordering::Release); // OUTSIDE
     }
 }
 
 /// Goes in.
 #[inline]
 pub(crate) fn enter() -> Inside {
-    let mine = MINE.get();
+    let mine = mine::get();
+    let before = mine.inside.load(Ordering::Relaxed);
     mine.inside.store(1, Ordering::Relaxed);
     // INSIDE: the processor keeps the order because who closes has it run a barrier.
     compiler_fence(Ordering::SeqCst);
     if mine.look.load(Ordering::Relaxed) == 0 {
-        Inside(mine)
+        Inside { mine, before }
     } else {
-        look_closer(mine)
+        look_closer(mine, before)
     }
 }
 
 #[cold]
-fn look_closer(mut mine: &'static Turnstile) -> Inside {
-    if std::ptr::eq(mine, &raw const NOBODYS) {
+fn look_closer(mut mine: &'static Turnstile, mut before: u32) -> Inside {
+    let is_new = is_nobodys(mine);
+    if is_new {
         mine = register();
-        at_thread_end();
+        before = 0;
+        at_thread_end(mine);
     }
     loop {
         mine.inside.store(1, Ordering::Relaxed);
         fence(Ordering::SeqCst); // INSIDE, where the kernel has no barrier.
-        if mine.look.load(Ordering::Relaxed) == 0 || CLOSED.load(Ordering::Relaxed) == 0 {
-            return Inside(mine);
+        // Who was inside before is waited for by whoever closes, and waits for nobody.
+        if before != 0
+            || mine.look.load(Ordering::Relaxed) == 0
+            || CLOSED.load(Ordering::Relaxed) == 0
+        {
+            let inside = Inside { mine, before };
+            if is_new {
+                keep_at_thread_end();
+            }
+            return inside;
         }
         mine.inside.store(0, Ordering::Release); // OUTSIDE
         while CLOSED.load(Ordering::Acquire) == 1 {
@@ -124,17 +142,17 @@ fn look_closer(mut mine: &'static Turnstile) -> Inside {
     }
 }
 
-unsafe extern "C" {
-    /// glibc: runs a function when this thread ends, before the destructors of keys, where mimalloc
-    /// has its own.
-    fn __cxa_thread_atexit_impl(
-        function: unsafe extern "C" fn(*mut c_void),
-        argument: *mut c_void,
-        library: *mut c_void,
-    ) -> c_int;
+fn is_nobodys(mine: &'static Turnstile) -> bool {
+    std::ptr::eq(mine, &raw const NOBODYS)
+}
 
-    /// Names this library to the function above: its address does.
-    static mut __dso_handle: u8;
+/// The key whose destructor runs when a thread ends; [`NO_KEY`] if there is none.
+static KEY: AtomicU32 = AtomicU32::new(NO_KEY);
+const NO_KEY: libc::pthread_key_t = libc::pthread_key_t::MAX;
+
+unsafe extern "C" {
+    /// mimalloc's key, or [`NO_KEY`].
+    static _mi_heap_default_key: libc::pthread_key_t;
 }
 
 /// Gives this thread a turnstile.
@@ -145,28 +163,46 @@ fn register() -> &'static Turnstile {
         mine.look.store(look, Ordering::Relaxed);
         mine
     });
-    MINE.set(mine);
+    mine::set(mine);
     mine
 }
 
-fn at_thread_end() {
-    let library = (&raw mut __dso_handle).cast();
-    // SAFETY: the function takes no argument, and this code is never unloaded while a thread runs
-    // it. If it is refused, mimalloc's own hook does the same, and the turnstile is lost.
-    let _ = unsafe { __cxa_thread_atexit_impl(thread_ends, std::ptr::null_mut(), library) };
+/// Has this thread give its turnstile back when it ends. The C library may allocate here.
+fn at_thread_end(mine: &'static Turnstile) {
+    let key = KEY.load(Ordering::Relaxed);
+    if key != NO_KEY {
+        // SAFETY: the key is there to the end of the process. If it is refused, the turnstile is lost, and
+        // the thread's heap with it.
+        let _ = unsafe { libc::pthread_setspecific(key, std::ptr::from_ref(mine).cast()) };
+    }
 }
 
-/// After this the thread may go on to allocate: then it registers again.
+/// Takes from mimalloc the end of this thread, which is inside the gate.
+fn keep_at_thread_end() {
+    // SAFETY: no precondition: makes this thread's heap, if it has none, and sets the value.
+    unsafe { mi::mi_thread_init() };
+    // SAFETY: mimalloc has written it before it made any heap.
+    let key = unsafe { _mi_heap_default_key };
+    if key != NO_KEY && KEY.load(Ordering::Relaxed) != NO_KEY {
+        // SAFETY: mimalloc's key, of which nothing but its destructor makes use.
+        let _ = unsafe { libc::pthread_setspecific(key, std::ptr::null()) };
+    }
+}
+
+/// After this the thread may go on to allocate: then it registers again, and this runs again.
 unsafe extern "C" fn thread_ends(_: *mut c_void) {
+    let mine = mine::get();
+    if is_nobodys(mine) {
+        return;
+    }
     {
         let _inside = enter();
         // SAFETY: no precondition: gives up this thread's heap, if it has one.
         unsafe { mi::mi_thread_done() };
+        // It has set its key to something that is no heap; then its destructor does nothing.
     }
-    let mine = MINE.replace(&NOBODYS);
-    if !std::ptr::eq(mine, &raw const NOBODYS) {
-        mine.owned.store(0, Ordering::Release);
-    }
+    mine::set(&NOBODYS);
+    mine.owned.store(0, Ordering::Release);
 }
 
 /// A turnstile that nobody owns. The registry is held.
@@ -215,17 +251,19 @@ pub(crate) fn install() {
     if membarrier(MembarrierCommand::RegisterPrivateExpedited).is_err() {
         FENCED.store(true, Ordering::Relaxed);
     }
+    let mut key = NO_KEY;
+    // SAFETY: the destructor is code of an object that is never unloaded while threads use it.
+    if unsafe { libc::pthread_key_create(&raw mut key, Some(thread_ends)) } == 0 {
+        KEY.store(key, Ordering::Relaxed);
+    }
     register();
 }
 
 /// Closes the gate and waits until all other threads are outside. This one may still go in.
 pub(crate) fn close() {
-    if std::ptr::eq(MINE.get(), &raw const NOBODYS) {
-        register();
-        at_thread_end();
-    }
+    drop(enter()); // Now this thread has a turnstile.
     REGISTRY.take();
-    let mine = MINE.get();
+    let mine = mine::get();
     CLOSED.store(1, Ordering::SeqCst);
     for turnstile in turnstiles().filter(|turnstile| !std::ptr::eq(*turnstile, mine)) {
         turnstile.look.store(1, Ordering::SeqCst);
@@ -263,7 +301,7 @@ pub(crate) fn open() {
 
 /// Opens it in the child of a fork, which has none of the other threads.
 pub(crate) fn open_in_child() {
-    let mine = MINE.get();
+    let mine = mine::get();
     for turnstile in turnstiles().filter(|turnstile| !std::ptr::eq(*turnstile, mine)) {
         turnstile.inside.store(0, Ordering::Relaxed);
         turnstile.owned.store(0, Ordering::Relaxed);

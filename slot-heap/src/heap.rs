@@ -2,9 +2,12 @@
 //!
 //! Sizes are in bytes; a null pointer says that there is no memory. Small blocks take the short way:
 //! through the gate, to mimalloc, and a look at whether the block reaches beyond what was in use.
+//!
+//! A block that does not lie in the slot is the ordinary heap's, also where there is a slot: it was
+//! made before that, or while it was made.
 #![expect(unsafe_code, reason = "an allocator")]
 
-use crate::{committed, gate, large, ordinary};
+use crate::{committed, gate, large, ordinary, setup};
 use libmimalloc_sys as mi;
 
 /// Blocks of this size and more are large ([`crate::large`]).
@@ -12,6 +15,45 @@ pub const LARGE: usize = 4 << 20;
 
 /// What mimalloc aligns to without being asked, for blocks of at least that size.
 const NATURAL_ALIGNMENT: usize = 16;
+
+/// Whether a block lies in the slot.
+#[inline]
+#[must_use]
+pub fn holds(block: *const u8) -> bool {
+    committed::offset_of(block).is_some()
+}
+
+fn is_elsewhere(block: *const u8) -> bool {
+    !block.is_null() && !holds(block)
+}
+
+/// For a preloaded heap: whether blocks come from the slot, which is made now if it is to be and was
+/// not. If not, blocks are to come from the C library's heap, beside this one.
+#[inline]
+#[must_use]
+pub fn is_preloaded() -> bool {
+    committed::in_slot() || {
+        setup::once_preloaded();
+        committed::in_slot()
+    }
+}
+
+/// For a preloaded heap: the same, once no other thread is at it.
+#[must_use]
+pub fn complete_preloaded() -> bool {
+    setup::complete_preloaded();
+    committed::in_slot()
+}
+
+/// Gives back the memory of freed blocks that are kept as they are. Returns whether there were any.
+#[must_use]
+pub fn trim() -> bool {
+    if !committed::in_slot() {
+        return false;
+    }
+    let _inside = gate::enter();
+    large::give_up_kept()
+}
 
 const fn is_natural(size: usize, alignment: usize) -> bool {
     alignment <= NATURAL_ALIGNMENT && alignment <= size
@@ -92,7 +134,7 @@ pub unsafe fn reallocate(block: *mut u8, size: usize) -> *mut u8 {
 /// As for [`reallocate`].
 #[inline]
 pub unsafe fn reallocate_aligned(block: *mut u8, size: usize, alignment: usize) -> *mut u8 {
-    if !committed::in_slot() {
+    if !committed::in_slot() || is_elsewhere(block) {
         // SAFETY: the caller's promise.
         return unsafe { ordinary::reallocate(block, size, alignment) };
     }
@@ -120,6 +162,9 @@ pub unsafe fn reallocate_aligned(block: *mut u8, size: usize, alignment: usize) 
 /// As for [`reallocate`].
 #[inline]
 pub unsafe fn free(block: *mut u8) {
+    if block.is_null() {
+        return;
+    }
     // SAFETY: the caller's promise.
     let size = unsafe { usable_size(block) };
     // SAFETY: as above, and it was asked for with at most that size.
@@ -132,7 +177,7 @@ pub unsafe fn free(block: *mut u8) {
 /// As for [`reallocate`].
 #[inline]
 pub unsafe fn free_sized(block: *mut u8, size: usize) {
-    if !committed::in_slot() {
+    if !holds(block) {
         // SAFETY: the caller's promise.
         return unsafe { ordinary::free(block) };
     }
@@ -153,7 +198,7 @@ pub unsafe fn free_sized(block: *mut u8, size: usize) {
 #[inline]
 #[must_use]
 pub unsafe fn usable_size(block: *const u8) -> usize {
-    if !committed::in_slot() {
+    if !holds(block) {
         // SAFETY: the caller's promise.
         return unsafe { ordinary::usable_size(block) };
     }

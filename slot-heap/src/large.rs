@@ -175,20 +175,37 @@ pub(crate) unsafe fn reallocate(
 pub(crate) unsafe fn free(block: *mut u8) {
     // SAFETY: the caller's promise.
     let usable = unsafe { mi::mi_usable_size(block.cast()) };
-    let drop = |kept: Kept| {
-        give_back(kept.block, kept.usable);
-        // SAFETY: its owner has freed it, and nobody has got it since.
-        unsafe { mi::mi_free(kept.block.cast()) };
-    };
     let freed = Kept { block, usable };
     if usable < LARGE {
         // SAFETY: the caller's promise.
         unsafe { mi::mi_free(block.cast()) };
     } else if usable > KEPT_BYTES / 2 {
-        drop(freed);
+        drop_kept(freed);
     } else {
-        STORE.keep(freed, drop);
+        STORE.keep(freed, drop_kept);
     }
+}
+
+/// Frees the blocks that are kept, and gives their memory back. Returns whether there were any.
+pub(crate) fn give_up_kept() -> bool {
+    let mut given_back = false;
+    let youngest = || {
+        STORE.with(|kept, count| {
+            *count = count.checked_sub(1)?;
+            Some(kept[*count])
+        })
+    };
+    while let Some(kept) = youngest() {
+        drop_kept(kept);
+        given_back = true;
+    }
+    given_back
+}
+
+fn drop_kept(kept: Kept) {
+    give_back(kept.block, kept.usable);
+    // SAFETY: its owner has freed it, and nobody has got it since.
+    unsafe { mi::mi_free(kept.block.cast()) };
 }
 
 /// The whole pages of a range: where they start, and how many bytes they are.

@@ -9,13 +9,16 @@
 //! The heap is mimalloc with the slot (`bcs_core::memory::slot`) as the only memory it may use. The
 //! slot is made at the first allocation, before `main`, if the variable `BCS_SLOT` names a place;
 //! [`slot`] says what came of it. In a process that is no rank, or for which there is no slot, the
-//! heap is an ordinary one: the C library's.
+//! heap is an ordinary one: the C library's. So it is where the crate `heap-preload` is the process's
+//! `malloc`, and that one lies in the slot (`setup` says why).
 //!
 //! | module | is |
 //! |---|---|
 //! | [`heap`] | the functions that an allocator has, for [`SlotHeap`] and for a preloaded one |
 //! | `setup` | the first allocation |
 //! | `gate` | keeps threads out of the allocator while a fork copies the heap |
+//! | `mine` | a thread's way through it |
+//! | `note` | what is said of the heap in the program's file |
 //! | `fork` | gives a child a private copy |
 //! | `committed` | what of the slot is in use, for core dumps |
 //! | `ordinary` | the heap of processes without a slot |
@@ -29,6 +32,8 @@ mod gate;
 pub mod heap;
 mod large;
 mod lock;
+mod mine;
+mod note;
 mod ordinary;
 mod setup;
 mod slot_heap;

@@ -1,22 +1,77 @@
 //! The first allocation: makes the slot, if there is to be one, and confines mimalloc to it.
 //!
-//! This runs before `main`, inside an allocation: nothing here may allocate.
+//! This runs before `main`, inside an allocation. What allocates meanwhile, here (the C library may,
+//! where this is its `malloc`) or on another thread, is answered by the ordinary heap. So nobody
+//! waits, and nothing recurs; a block is freed by where it lies.
+//!
+//! **One slot in a process.** Several objects may have this crate: a preloaded heap, `libmpi_abi.so`, a
+//! program. If the heap was preloaded it makes the slot, and in all others blocks come from the
+//! ordinary heap, which is `malloc`: the preloaded one's. So a block is freed by whoever made it,
+//! because all of them have one `free`, and nothing else has to be agreed upon. Without a preloaded heap
+//! an object that comes second finds the addresses of the slot taken, and has an ordinary heap.
 #![expect(unsafe_code, reason = "getenv, mimalloc, pthread_atfork")]
 
 use crate::{committed, fork, gate};
 use bcs_core::memory::OwnSlot;
+use bcs_core::memory::slot::preloaded::preloaded;
 use bcs_core::memory::slot::{Refusal, SLOT_BYTES, announce};
 use libmimalloc_sys as mi;
-use std::ffi::{CStr, c_int};
-use std::sync::Once;
+use std::ffi::{CStr, c_char, c_int};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 /// mimalloc's `mi_option_arena_reserve`, which its bindings do not name.
 const ARENA_RESERVE: mi::mi_option_t = 23;
 
-/// Sets the heap up, unless it is.
+/// How far this is.
+static STATE: AtomicU8 = AtomicU8::new(UNTRIED);
+const UNTRIED: u8 = 0;
+const UNDER_WAY: u8 = 1;
+const DONE: u8 = 2;
+
+/// Sets the heap up, unless it is, or is under way.
+#[cold]
 pub(crate) fn once() {
-    static DONE: Once = Once::new();
-    DONE.call_once(set_up);
+    act_once(|| {
+        let somebody_elses = preloaded().is_some_and(|preloaded| (preloaded.has_slot)());
+        if !somebody_elses {
+            set_up();
+        }
+    });
+}
+
+unsafe extern "C" {
+    /// The C library: null until that is ready.
+    static environ: *const *const c_char;
+}
+
+/// The same for the preloaded heap. The dynamic linker calls it before there is an environment to look
+/// at: nothing is decided then.
+#[cold]
+pub(crate) fn once_preloaded() {
+    // SAFETY: a pointer that is only looked at. Who changes the environment meanwhile runs in `main`, when
+    // this is long decided.
+    if !unsafe { environ }.is_null() {
+        act_once(set_up);
+    }
+}
+
+/// The same, and waits until it is done. Nothing that is done meanwhile calls this.
+pub(crate) fn complete_preloaded() {
+    while STATE.load(Ordering::Acquire) != DONE {
+        act_once(set_up);
+        std::hint::spin_loop();
+    }
+}
+
+fn act_once(act: impl FnOnce()) {
+    if STATE.load(Ordering::Acquire) != UNTRIED {
+        return;
+    }
+    let mine = STATE.compare_exchange(UNTRIED, UNDER_WAY, Ordering::Acquire, Ordering::Relaxed);
+    if mine.is_ok() {
+        act();
+        STATE.store(DONE, Ordering::Release);
+    }
 }
 
 /// Makes the slot that the environment asks for.

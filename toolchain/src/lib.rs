@@ -1,4 +1,5 @@
-//! What a C programmer installs: `lib/libmpi_abi.so.1`, `include/mpi.h`, `bin/mpicc` and its brothers, launchers.
+//! What a C programmer installs: `lib/libmpi_abi.so.1`, `include/mpi.h`, `bin/mpicc` and its brothers, launchers, and
+//! the heap that they preload, `lib/libbcs_heap.so`.
 //!
 //! | module | is |
 //! |---|---|
@@ -27,7 +28,12 @@ pub struct Parts<'a> {
     pub command: &'a Path,
     /// What cargo makes of the crate `mpi-abi`: `libmpi_abi.a`.
     pub archive: &'a Path,
+    /// What cargo makes of the crate `heap-preload`: [`HEAP`].
+    pub heap: &'a Path,
 }
+
+/// The name of the heap that `bcs run` preloads. It looks for it beside itself and here.
+pub const HEAP: &str = "libbcs_heap.so";
 
 /// Lays all of it out in a folder, which is made if it is not there. What was installed there before is replaced.
 ///
@@ -41,13 +47,7 @@ pub fn install(parts: Parts, prefix: &Path) -> Result<()> {
             .with_context(|| format!("failed to make {}", folder.display()))?;
     }
     let bin = prefix.join("bin");
-    let command = bin.join("bcs");
-    // Not written over: it may be running.
-    replace(&command, || {
-        fs::copy(parts.command, &command)
-            .map(drop)
-            .map_err(Into::into)
-    })?;
+    copy(parts.command, &bin.join("bcs"))?;
     for name in ["bcsrun", "mpiexec", "mpirun"] {
         link("bcs", &bin.join(name))?;
     }
@@ -57,7 +57,13 @@ pub fn install(parts: Parts, prefix: &Path) -> Result<()> {
     let lib = prefix.join("lib");
     library::link(parts.archive, &lib.join(library::SONAME))?;
     link(library::SONAME, &lib.join("libmpi_abi.so"))?;
+    copy(parts.heap, &lib.join(HEAP))?;
     wrappers::write_all(prefix)
+}
+
+/// What is there is not written over: it may be running.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    replace(to, || fs::copy(from, to).map(drop).map_err(Into::into))
 }
 
 fn link(to: &str, at: &Path) -> Result<()> {

@@ -33,7 +33,8 @@ pub fn link(archive: &Path, library: &Path) -> Result<()> {
         .args([
             "-Wl,-Bsymbolic-functions",
             "-Wl,--gc-sections",
-            "-Wl,-z,relro,-z,now",
+            // Its heap's keys and handlers call into it: it is never unloaded.
+            "-Wl,-z,relro,-z,now,-z,nodelete",
         ])
         .arg("-Wl,--whole-archive")
         .arg(archive)

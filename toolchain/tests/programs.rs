@@ -1,61 +1,16 @@
 //! C programs built by the installed `mpicc`, one concept a file (`tests/c`): each as it comes, without a launcher, and
 //! under `mpiexec` with several numbers of ranks on one and two nodes.
 
+mod installed;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
-use toolchain::{Parts, install};
+use installed::{installed, succeeded};
 
 const RANKS: [u32; 5] = [1, 2, 3, 5, 8];
 const NODES: [u32; 2] = [1, 2];
-
-fn cargo(words: &[&str]) {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let built = Command::new(cargo)
-        .args(words)
-        .status()
-        .expect("cargo runs");
-    assert!(built.success(), "cargo {words:?} failed");
-}
-
-/// The folder of this build's products: that of the test itself, two folders up.
-fn products() -> PathBuf {
-    let test = std::env::current_exe().expect("a test knows its own file");
-    let folder = test.parent().and_then(Path::parent);
-    folder
-        .expect("a test lies in a folder of a folder")
-        .to_owned()
-}
-
-/// Installs what this checkout makes, in the profile of this test.
-fn installed(prefix: &Path) {
-    let products = products();
-    // All of the workspace: its tests have built the same before, with the same features of each dependency.
-    let mut words = vec!["build", "--workspace"];
-    if products.ends_with("release") {
-        words.push("--release");
-    }
-    cargo(&words);
-    let parts = Parts {
-        command: &products.join("bcs"),
-        archive: &products.join("libmpi_abi.a"),
-    };
-    install(parts, prefix).expect("it can be installed");
-}
-
-fn said(output: &Output) -> String {
-    let [out, err] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
-    format!("{}\n{out}{err}", output.status)
-}
-
-fn succeeded(command: &mut Command) -> String {
-    let output = command
-        .output()
-        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    assert!(output.status.success(), "{command:?}: {}", said(&output));
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
 
 fn sources() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c");

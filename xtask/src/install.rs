@@ -15,16 +15,18 @@ use crate::workspace::{BUILD_LIMIT, Workspace};
 /// The build fails, or a file cannot be written.
 pub fn install(workspace: &Workspace, prefix: &Path) -> Result<()> {
     let release = workspace.release()?;
-    eprintln!("building the library for C programs ...");
+    eprintln!("building the libraries for C programs ...");
+    let packages = ["--package", "mpi-abi", "--package", "heap-preload"];
     process::run(
-        &mut workspace.cargo(["build", "--release", "--package", "mpi-abi"]),
+        workspace.cargo(["build", "--release"]).args(packages),
         BUILD_LIMIT,
     )?
     .succeeded()
-    .context("failed to build the library")?;
+    .context("failed to build the libraries")?;
     let parts = Parts {
         command: &release.join("bcs"),
         archive: &release.join("libmpi_abi.a"),
+        heap: &release.join(toolchain::HEAP),
     };
     toolchain::install(parts, prefix)?;
     println!(

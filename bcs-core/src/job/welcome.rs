@@ -34,7 +34,8 @@ pub enum FromRank {
     Hello {
         /// [`PROTOCOL_VERSION`] of the rank's library.
         version: u32,
-        /// Why the rank has no slot, where it was to have one.
+        /// Why the rank has no slot, where it was to have one; or, where a slot comes along, why the
+        /// program's heap does not lie in it.
         no_slot: Option<String>,
     },
     /// MPI_Finalize is complete: this rank owes and is owed nothing.

@@ -125,6 +125,10 @@ pub struct RunOptions {
     /// others
     #[arg(long, value_name = "R", value_enum, default_value_t = RoadName::Slots)]
     pub road: RoadName,
+    /// Where the heap of a program is that does not put it there itself, as one in C: in the rank's slot, which
+    /// the ranks of its node reach, or the program's own
+    #[arg(long, value_name = "H", value_enum, default_value_t = HeapName::Slot)]
+    pub heap: HeapName,
     /// Within a node: who folds long reductions
     #[arg(long, value_name = "F", value_enum, default_value_t = FoldingName::Threaded)]
     pub folding: FoldingName,
@@ -358,6 +362,15 @@ impl From<RoadName> for Road {
             RoadName::Queues => Self::Queues,
         }
     }
+}
+
+/// `--heap`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum HeapName {
+    /// A heap in the slot is preloaded into dynamic programs, but for set-user-id and sanitized ones.
+    Slot,
+    /// Nothing is preloaded.
+    Own,
 }
 
 /// `--folding`.

@@ -3,7 +3,8 @@
 use crate::applications::{self, BadApplication};
 use crate::at_finalize::AtFinalize;
 use crate::cli::{
-    BindName, DeadlockName, FabricName, FarOptions, InputName, ProgramArgs, RunArgs, RunOptions,
+    BindName, DeadlockName, FabricName, FarOptions, HeapName, InputName, ProgramArgs, RunArgs,
+    RunOptions,
 };
 use crate::cores::{self, BadCores};
 use crate::dispatcher::{Dispatcher, OnDeadlock, Surroundings};
@@ -167,6 +168,7 @@ fn plan(
         input,
         kill_delay: options.kill_delay,
         verbose: options.verbose,
+        preload: options.heap == HeapName::Slot,
         mds: made("--mds", &options.mds)?,
         record: options.mds_record.clone(),
         output_dir: made("--output-dir", &options.output_dir)?,
@@ -297,6 +299,11 @@ fn start_and_watch(
     drop(far_end);
     if options.verbose {
         describe(&launched, ranks);
+        if options.heap == HeapName::Slot
+            && let Err(why) = node_manager::preload::find()
+        {
+            eprintln!("bcs: {why}: no heap is preloaded");
+        }
     }
     let chosen = (options.verbose && launched.settings.strobe == Strobe::Auto)
         .then(|| launched.page.clone())

@@ -70,12 +70,10 @@ const WITHOUT_SLOT: &str = "bcs: hint: the heap of rank 2 is in no slot, so othe
 fn a_rank_without_a_slot_is_said_once_when_others_copy_much_from_it() {
     let program = fixture("ordinary_heap");
     let job = |options: &str, messages: u32| {
-        format!("run -n 3 {options} {} {messages}", program.display())
+        let program = program.display();
+        format!("run -n 3 --heap own {options} {program} {messages}")
     };
-    let advised = format!(
-        "{WITHOUT_SLOT}; this line puts the heap of a program into one, with the crate slot-heap: \
-         #[global_allocator] static HEAP: slot_heap::SlotHeap = slot_heap::SlotHeap;"
-    );
+    let advised = format!("{WITHOUT_SLOT}: --heap own leaves it where the program has it");
     assert_eq!(hints(&in_a_terminal(&job("", 200))), [&advised]);
     let asked = run(&job("-v", 32), "");
     assert_eq!(hints(&text(&asked.stderr)), [&advised]);

@@ -72,6 +72,7 @@ impl Manager {
             verbose: false,
             mds: None,
             record: mds::Selection::default(),
+            preload: false,
             far: None,
         };
         let manager = Self {

@@ -18,11 +18,12 @@
 
 mod foreign;
 mod own;
+pub mod preloaded;
 mod refusal;
 mod window;
 
 pub use foreign::{BadSlot, ForeignSlot, check};
-pub use own::{OwnSlot, announce, no_longer_shared, own};
+pub use own::{OwnSlot, announce, is_a_librarys, no_longer_shared, of_a_library, own};
 pub use refusal::Refusal;
 pub use window::{Window, look_through};
 
@@ -36,7 +37,7 @@ pub const SLOT_SHIFT: u32 = 39;
 pub const SLOT_BYTES: usize = 1 << SLOT_SHIFT;
 
 /// The environment variable with a rank's place on its node, by which its heap finds its slot. It is
-/// empty where a rank is to have none.
+/// empty where a process is to have none, as whatever a rank starts after MPI_Init.
 pub const SLOT_VARIABLE: &str = "BCS_SLOT";
 
 /// The slot of a place, whether or not anybody has made it.

@@ -1,13 +1,14 @@
 //! A process's own slot: made once, and never given back.
 #![expect(unsafe_code, reason = "mmap at a fixed address, madvise")]
 
+use super::preloaded::{Preloaded, preloaded};
 use super::{Refusal, SLOT_BYTES, Slot};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 use rustix::process::{Resource, getrlimit};
 use std::ffi::c_void;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -161,28 +162,68 @@ fn reserve(slot: Slot) -> Result<(), Refusal> {
     }
 }
 
-static OWN: OnceLock<Result<OwnSlot, Refusal>> = OnceLock::new();
+/// What came of the slot: what this object made, or what the preloaded heap says that it made.
+#[derive(Debug)]
+struct Made {
+    own: Result<OwnSlot, Refusal>,
+    by: Option<&'static Preloaded>,
+}
+
+static OWN: OnceLock<Made> = OnceLock::new();
 static FORKED: AtomicBool = AtomicBool::new(false);
+static LIBRARYS: AtomicBool = AtomicBool::new(false);
 
 /// Says once for the process what came of its slot, and gives it back for good.
 pub fn announce(slot: Result<OwnSlot, Refusal>) -> Result<&'static OwnSlot, Refusal> {
-    OWN.get_or_init(|| slot)
-        .as_ref()
-        .map_err(|refusal| *refusal)
+    let made = OWN.get_or_init(|| Made {
+        own: slot,
+        by: None,
+    });
+    made.own.as_ref().map_err(|refusal| *refusal)
 }
 
 /// This process's slot, or why it has none; `None` if nothing has tried to make one.
 pub fn own() -> Option<Result<&'static OwnSlot, Refusal>> {
-    let own = OWN.get()?;
-    if own.is_ok() && FORKED.load(Ordering::Relaxed) {
+    let made = OWN.get().or_else(made_by_preloaded)?;
+    let is_forked = || match made.by {
+        None => FORKED.load(Ordering::Relaxed),
+        Some(by) => !(by.has_slot)(),
+    };
+    if made.own.is_ok() && is_forked() {
         return Some(Err(Refusal::Forked));
     }
-    Some(own.as_ref().map_err(|refusal| *refusal))
+    Some(made.own.as_ref().map_err(|refusal| *refusal))
+}
+
+/// The slot that the preloaded heap has made. A reason for having none stays unknown: who wants it
+/// makes one, and fails in the same way.
+#[cold]
+fn made_by_preloaded() -> Option<&'static Made> {
+    let by = preloaded().filter(|by| (by.has_slot)())?;
+    let slot = Slot::of(by.place)?;
+    // SAFETY: it is open, as it says. The value lives in a static, so it is never closed here; in a
+    // forked child, where its owner closes it, nobody is given it.
+    let fd = unsafe { OwnedFd::from_raw_fd(by.fd) };
+    Some(OWN.get_or_init(|| Made {
+        own: Ok(OwnSlot { slot, fd }),
+        by: Some(by),
+    }))
 }
 
 /// In a forked child: its copy of the heap is its own affair from now on.
 pub fn no_longer_shared() {
     FORKED.store(true, Ordering::Relaxed);
+}
+
+/// What allocates here is a library: a slot of its own has its memory, and not the program's.
+pub fn of_a_library() {
+    LIBRARYS.store(true, Ordering::Relaxed);
+}
+
+/// Whether the slot has the memory of a library only, and not the program's heap.
+#[must_use]
+pub fn is_a_librarys() -> bool {
+    LIBRARYS.load(Ordering::Relaxed) && OWN.get().is_some_and(|made| made.by.is_none())
 }
 
 #[cfg(test)]

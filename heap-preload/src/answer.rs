@@ -1,0 +1,35 @@
+//! What other objects of the process ask ([`bcs_core::memory::slot::preloaded`]).
+#![expect(unsafe_code, reason = "an exported symbol")]
+
+use crate::functions;
+use bcs_core::memory::slot::own;
+use bcs_core::memory::slot::preloaded::{Preloaded, Question};
+use slot_heap::heap;
+use std::os::fd::AsRawFd as _;
+use std::sync::OnceLock;
+
+static ANSWER: OnceLock<Preloaded> = OnceLock::new();
+
+extern "C" fn has_slot() -> bool {
+    own_slot().is_some()
+}
+
+fn own_slot() -> Option<&'static bcs_core::memory::OwnSlot> {
+    if heap::complete_preloaded() {
+        own()?.ok()
+    } else {
+        None
+    }
+}
+
+/// What this library is, and what it has made.
+#[unsafe(no_mangle)]
+pub extern "C" fn bcs_heap_1() -> *const Preloaded {
+    let _has_this_form: Question = bcs_heap_1;
+    ANSWER.get_or_init(|| Preloaded {
+        malloc: functions::malloc,
+        has_slot,
+        place: own_slot().map_or(0, |own| own.slot().place()),
+        fd: own_slot().map_or(-1, |own| own.fd().as_raw_fd()),
+    })
+}

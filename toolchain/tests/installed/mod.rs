@@ -1,0 +1,54 @@
+//! What this checkout installs, for the tests of it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use toolchain::{Parts, install};
+
+fn cargo(words: &[&str]) {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let built = Command::new(cargo)
+        .args(words)
+        .status()
+        .expect("cargo runs");
+    assert!(built.success(), "cargo {words:?} failed");
+}
+
+/// The folder of this build's products: that of the test itself, two folders up.
+fn products() -> PathBuf {
+    let test = std::env::current_exe().expect("a test knows its own file");
+    let folder = test.parent().and_then(Path::parent);
+    folder
+        .expect("a test lies in a folder of a folder")
+        .to_owned()
+}
+
+/// Installs what this checkout makes, in the profile of this test.
+pub(crate) fn installed(prefix: &Path) {
+    let products = products();
+    // All of the workspace: its tests have built the same before, with the same features of each dependency.
+    let mut words = vec!["build", "--workspace"];
+    if products.ends_with("release") {
+        words.push("--release");
+    }
+    cargo(&words);
+    let parts = Parts {
+        command: &products.join("bcs"),
+        archive: &products.join("libmpi_abi.a"),
+        heap: &products.join(toolchain::HEAP),
+    };
+    install(parts, prefix).expect("it can be installed");
+}
+
+pub(crate) fn said(output: &Output) -> String {
+    let [out, err] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    format!("{}\n{out}{err}", output.status)
+}
+
+pub(crate) fn succeeded(command: &mut Command) -> String {
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(output.status.success(), "{command:?}: {}", said(&output));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
