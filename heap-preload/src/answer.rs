@@ -5,6 +5,7 @@ use crate::functions;
 use bcs_core::memory::slot::own;
 use bcs_core::memory::slot::preloaded::{Preloaded, Question};
 use slot_heap::heap;
+use std::ffi::c_void;
 use std::os::fd::AsRawFd as _;
 use std::sync::OnceLock;
 
@@ -22,12 +23,21 @@ fn own_slot() -> Option<&'static bcs_core::memory::OwnSlot> {
     }
 }
 
-/// What this library is, and what it has made.
+/// Whether this library's `malloc` is the one that the process calls: a program may have its own.
+fn is_called() -> bool {
+    // SAFETY: the name is a string of C's.
+    let called = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"malloc".as_ptr()) };
+    std::ptr::eq(called, functions::malloc as *const c_void)
+}
+
+/// What this library is, and what it has made; null if nobody calls it. Then it makes no slot, which another may want.
 #[unsafe(no_mangle)]
 pub extern "C" fn bcs_heap_1() -> *const Preloaded {
     let _has_this_form: Question = bcs_heap_1;
+    if !is_called() {
+        return std::ptr::null();
+    }
     ANSWER.get_or_init(|| Preloaded {
-        malloc: functions::malloc,
         has_slot,
         place: own_slot().map_or(0, |own| own.slot().place()),
         fd: own_slot().map_or(-1, |own| own.fd().as_raw_fd()),

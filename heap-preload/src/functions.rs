@@ -60,7 +60,6 @@ pub extern "C" fn malloc(size: usize) -> *mut c_void {
 }
 
 #[unsafe(no_mangle)]
-#[expect(missing_docs, reason = "the C library's manual has them")]
 pub extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     if !heap::is_preloaded() {
         // SAFETY: no precondition.
@@ -73,7 +72,6 @@ pub extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
 }
 
 #[unsafe(no_mangle)]
-#[expect(missing_docs, reason = "as above")]
 pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
     if block.is_null() {
         return malloc(size);
@@ -95,7 +93,6 @@ pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void
 }
 
 #[unsafe(no_mangle)]
-#[expect(missing_docs, reason = "as above")]
 pub unsafe extern "C" fn reallocarray(
     block: *mut c_void,
     count: usize,
@@ -109,7 +106,6 @@ pub unsafe extern "C" fn reallocarray(
 }
 
 #[unsafe(no_mangle)]
-#[expect(missing_docs, reason = "as above")]
 pub unsafe extern "C" fn free(block: *mut c_void) {
     if heap::holds(block.cast()) {
         // SAFETY: the caller's promise. It leaves errno alone, unless it gives memory back.
@@ -146,7 +142,6 @@ pub unsafe extern "C" fn cfree(block: *mut c_void) {
 }
 
 #[unsafe(no_mangle)]
-#[expect(missing_docs, reason = "as above")]
 pub unsafe extern "C" fn posix_memalign(
     result: *mut *mut c_void,
     alignment: usize,
@@ -175,7 +170,6 @@ pub extern "C" fn memalign(alignment: usize, size: usize) -> *mut c_void {
 }
 
 #[unsafe(no_mangle)]
-#[expect(missing_docs, reason = "as above")]
 pub extern "C" fn aligned_alloc(alignment: usize, size: usize) -> *mut c_void {
     if !alignment.is_power_of_two() {
         set_errno(libc::EINVAL);
@@ -185,13 +179,11 @@ pub extern "C" fn aligned_alloc(alignment: usize, size: usize) -> *mut c_void {
 }
 
 #[unsafe(no_mangle)]
-#[expect(missing_docs, reason = "as above")]
 pub extern "C" fn valloc(size: usize) -> *mut c_void {
     aligned(size, PAGE)
 }
 
 #[unsafe(no_mangle)]
-#[expect(missing_docs, reason = "as above")]
 pub extern "C" fn pvalloc(size: usize) -> *mut c_void {
     match size.checked_next_multiple_of(PAGE) {
         Some(size) => aligned(size, PAGE),
@@ -215,7 +207,6 @@ pub(crate) fn aligned(size: usize, alignment: usize) -> *mut c_void {
 }
 
 #[unsafe(no_mangle)]
-#[expect(missing_docs, reason = "as above")]
 pub unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
     if heap::holds(block.cast()) {
         // SAFETY: the caller's promise.

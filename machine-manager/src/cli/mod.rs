@@ -11,7 +11,8 @@ pub use live::{KillArgs, PsArgs, StateArgs, TopArgs};
 pub use mds::{ExportFormat, MatrixRoad, MdsArgs, MdsCommand, MdsTopic, SlicesArgs};
 pub use run::{
     ApplicationOptions, BindName, DeadlockName, DriverName, FabricName, FarOptions,
-    FurtherApplication, InputName, NicOptions, ProgramArgs, RunArgs, RunOptions, StrobeName,
+    FurtherApplication, HeapName, InputName, NicOptions, ProgramArgs, RunArgs, RunOptions,
+    StrobeName,
 };
 pub use tune::{Against, Trials, TuneArgs};
 

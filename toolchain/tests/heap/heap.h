@@ -1,3 +1,4 @@
+#pragma once
 /* Where a block lies, and what the tests say when something is not so. */
 #define _GNU_SOURCE
 #include <errno.h>
