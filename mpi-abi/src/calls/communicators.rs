@@ -8,8 +8,11 @@ use crate::answer::{At, Outcome, at, error, given};
 use crate::c::*;
 use crate::objects::{COMMS, INFOS, comm_handle, group, group_handle, put, text as bytes};
 use crate::state;
-use bcs_mpi::mpi::{Comm, Comparison, ErrorClass, Info, Request, Result};
+use bcs_core::lockstep;
+use bcs_mpi::mpi::{Comm, Comparison, ErrorClass, ErrorHandler, Info, Request, Result};
+use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int};
+use std::sync::Mutex;
 
 /// A string of C. Bytes that are no UTF-8 are replaced: the core keeps names as text.
 pub(super) fn text(place: *const c_char) -> Result<String> {
@@ -54,11 +57,36 @@ pub(super) fn made(
     })
 }
 
+/// Handles that stand for communicators as soon as there are any, and the error handlers that these are to have: programs
+/// say that at once.
+static RESERVED: Mutex<BTreeMap<usize, Option<ErrorHandler>>> = Mutex::new(BTreeMap::new());
+
+/// The error handler of a communicator that is not there yet. Whether one is to come.
+pub(super) fn is_to_have(handle: MPI_Comm, handler: &ErrorHandler) -> bool {
+    let mut reserved = lockstep::lock(&RESERVED);
+    let known = reserved.get_mut(&handle.0);
+    known.is_some_and(|known| {
+        *known = Some(handler.clone());
+        true
+    })
+}
+
 /// A handle that stands for a communicator as soon as there is one.
 struct Reserved(MPI_Comm);
 
 impl Reserved {
+    fn new() -> Self {
+        let handle = MPI_Comm(COMMS.reserve());
+        lockstep::lock(&RESERVED).insert(handle.0, None);
+        Self(handle)
+    }
+
     fn is(self, comm: Comm) {
+        let handler = lockstep::lock(&RESERVED).remove(&self.0.0).flatten();
+        if let Some(handler) = handler {
+            // It was made just now, so nobody has freed it.
+            _ = comm.set_error_handler(handler);
+        }
         COMMS.fill(self.0.0, Some(comm));
         std::mem::forget(self);
     }
@@ -66,6 +94,7 @@ impl Reserved {
 
 impl Drop for Reserved {
     fn drop(&mut self) {
+        lockstep::lock(&RESERVED).remove(&self.0.0);
         COMMS.fill(self.0.0, None);
     }
 }
@@ -79,8 +108,8 @@ fn duplicated(
 ) -> Outcome {
     begun(on, request, |comm| {
         put(place, MPI_COMM_NULL)?;
-        let handle = MPI_Comm(COMMS.reserve());
-        let reserved = Reserved(handle);
+        let reserved = Reserved::new();
+        let handle = reserved.0;
         let begun = begin(comm, Box::new(|comm| reserved.is(comm)))?;
         put(place, handle)?;
         Ok(begun)

@@ -1,6 +1,7 @@
 //! Error handlers, and the error codes of a program (MPI 5.0, 9.3 to 9.5).
 
 use super::calls;
+use super::communicators::is_to_have;
 use super::environment::put_string;
 use crate::answer::{Outcome, at, calling, error};
 use crate::c::*;
@@ -155,7 +156,11 @@ calls! {
     }
 
     fn PMPI_Comm_set_errhandler(comm: MPI_Comm, errhandler: MPI_Errhandler) {
-        at(comm)?.run(|comm| comm.set_error_handler(handler(errhandler)?))
+        let handler = handler(errhandler);
+        if let Ok(handler) = &handler && is_to_have(comm, handler) {
+            return Ok(());
+        }
+        at(comm)?.run(|comm| comm.set_error_handler(handler?))
     }
 
     fn PMPI_Comm_get_errhandler(comm: MPI_Comm, errhandler: *mut MPI_Errhandler) {

@@ -32,6 +32,8 @@ int main(int argc, char **argv)
         for (int nth = 0; nth < MANY; nth++) {
             MPI_Comm of = nth % 3 == 0 ? half : nth % 3 == 1 ? MPI_COMM_WORLD : MPI_COMM_SELF;
             CHECK(MPI_Comm_idup(of, &made[nth], &requests[nth]) == MPI_SUCCESS);
+            /* What becomes of errors is said before it is there. */
+            CHECK(MPI_Comm_set_errhandler(made[nth], MPI_ERRORS_RETURN) == MPI_SUCCESS);
             if (nth == MANY / 2)
                 MPI_Ibarrier(MPI_COMM_WORLD, &requests[MANY]);
         }
@@ -54,6 +56,7 @@ int main(int argc, char **argv)
             CHECK(flag == (nth % 3 == 1) && (!flag || found == &value));
             int one = 1, members;
             MPI_Comm_size(made[nth], &members);
+            CHECK(MPI_Send(NULL, 0, MPI_INT, members, 0, made[nth]) == MPI_ERR_RANK);
             MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, made[nth]);
             CHECK(sum == members);
             MPI_Comm_free(&made[nth]);
