@@ -38,7 +38,7 @@ pub mod nic;
 mod nursery;
 mod output;
 pub mod preload;
-mod program_file;
+pub mod program_file;
 pub mod rank_cores;
 mod rank_process;
 pub mod reaper;

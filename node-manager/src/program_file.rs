@@ -37,7 +37,7 @@ const WATCHING: [&str; 6] = [
 
 /// Why nothing is preloaded into a program, in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Unsuited {
+pub enum Unsuited {
     /// It has no dynamic linker.
     #[error("the program is linked statically")]
     Static,
@@ -69,7 +69,7 @@ impl From<io::Error> for Unsuited {
 ///
 /// # Errors
 /// Why not.
-pub(crate) fn suits(file: &Path) -> Result<(), Unsuited> {
+pub fn suits(file: &Path) -> Result<(), Unsuited> {
     let file = File::open(file)?;
     let metadata = file.metadata()?;
     if FileType::from_raw_mode(metadata.mode()) != FileType::RegularFile {
