@@ -228,8 +228,12 @@ fn programs_have_errors_of_their_own() {
             "nor are ours theirs"
         );
         assert!(process.remove_error_code(class).is_err(), "it has a code");
-        process.remove_error_code(code).unwrap();
-        process.remove_error_code(class).unwrap();
+        let left = process.remove_error_code(code).unwrap_err();
+        assert!(left.to_string().contains("has a string left"), "{left}");
+        for own in [code, class] {
+            process.add_error_string(own, "").unwrap();
+            process.remove_error_code(own).unwrap();
+        }
         assert!(process.error_string(code).is_err());
         assert_eq!(
             process.add_error_class(),

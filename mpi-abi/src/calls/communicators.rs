@@ -171,6 +171,9 @@ calls! {
         given(&handler.clone(), || {
             put(newcomm, MPI_COMM_NULL)?;
             let (group, info) = (super::group(group)?, super::info(info)?);
+            if group.rank().is_none() {
+                return Ok(()); // As in MPI_Comm_create_group: who is not in it gets none.
+            }
             let made = process.create_from_group(&group, bytes(stringtag)?, &info, handler)?;
             put(newcomm, comm_handle(Some(made)))
         })

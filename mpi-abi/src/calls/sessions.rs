@@ -15,6 +15,14 @@ use std::sync::Arc;
 /// nothing.
 const SETS: [(&str, bool); 2] = [("mpi://WORLD", true), ("mpi://SELF", false)];
 
+/// What a program may say of its threads.
+const LEVELS: [&str; 4] = [
+    "MPI_THREAD_SINGLE",
+    "MPI_THREAD_FUNNELED",
+    "MPI_THREAD_SERIALIZED",
+    "MPI_THREAD_MULTIPLE",
+];
+
 /// The processes of a set.
 fn set(name: &[u8]) -> Result<&'static Comm> {
     let found = SETS
@@ -35,6 +43,11 @@ calls! {
         given_session(handler, || {
             let session = place(session)?;
             let told = told(info)?;
+            let level = told.get("thread_level")?;
+            if let Some(level) = level.filter(|level| !LEVELS.contains(&level.as_str())) {
+                let reason = format!("thread_level is {level}, and not one of {LEVELS:?}");
+                return Err(error(ErrorClass::InfoValue, reason));
+            }
             // What is told is what is there: every session may be used by several threads at a time.
             let own = Info::new();
             own.set("thread_level", "MPI_THREAD_MULTIPLE")?;
